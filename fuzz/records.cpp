@@ -26,11 +26,11 @@ void check_base_pages(const format::RecordHeader& h, View payload) {
     require(bases[i].offset_bytes < h.offset_bytes, "base pages lie in front of their record");
   }
   const Bytes list = format::encode_base_pages(std::span(bases).first(n));
-  require(format::decode_base_pages(list, h.offset_bytes, again, again_bytes) == n &&
-              again_bytes == list.size() &&
-              std::equal(bases.begin(), bases.begin() + static_cast<std::ptrdiff_t>(n),
-                         again.begin()),
-          "base pages decode to themselves");
+  require(
+      format::decode_base_pages(list, h.offset_bytes, again, again_bytes) == n &&
+          again_bytes == list.size() &&
+          std::equal(bases.begin(), bases.begin() + static_cast<std::ptrdiff_t>(n), again.begin()),
+      "base pages decode to themselves");
 }
 
 void check_record(View bytes) {

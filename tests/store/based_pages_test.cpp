@@ -72,7 +72,8 @@ class BasedPages : public SnapshotsTest {
   std::uint64_t pack_bytes() {
     std::uint64_t sum = 0;
     for (const std::uint64_t pack : store->packs().list()) {
-      sum += store->fs().open(store->packs().path_of(pack), base::OpenMode::read_only)->size_bytes();
+      sum +=
+          store->fs().open(store->packs().path_of(pack), base::OpenMode::read_only)->size_bytes();
     }
     return sum;
   }
@@ -241,7 +242,8 @@ TEST_F(BasedPages, HostileListsAreRefused) {
   };
   const format::RecordRef& itself = based.front().ref;
   const format::BasePage& good = based.front().bases.front();
-  refused({{itself.offset_bytes, itself.tag, 0}}, "a base page lies in a record that has base pages");
+  refused({{itself.offset_bytes, itself.tag, 0}},
+          "a base page lies in a record that has base pages");
   refused({{good.offset_bytes, good.tag, 1000}}, "the record lacks a base page");
   refused({{good.offset_bytes, good.tag ^ 1, 0}}, "stale record");
   refused({{1ull << 40, 1, 0}}, "the record's base pages do not parse");  // behind it

@@ -101,8 +101,8 @@ bool SimilarPages::find(const Sketch& sketch, Bases& out) const {
       const auto at = feature == 0 ? newest_.end() : newest_.find(feature);
       if (at == newest_.end() || !is_kept(at->second)) continue;
       found[count++] = at->second;
-      const auto same = std::count(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count),
-                                   at->second);
+      const auto same =
+          std::count(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count), at->second);
       most = std::max(most, static_cast<std::size_t>(same));
       ++votes[at->second];
     }
@@ -119,7 +119,8 @@ bool SimilarPages::find(const Sketch& sketch, Bases& out) const {
   best.resize(keep);
   std::vector<std::size_t> places;
   places.reserve(keep);
-  for (const auto& [count, page] : best) places.push_back(static_cast<std::size_t>(page % kMostPages));
+  for (const auto& [count, page] : best)
+    places.push_back(static_cast<std::size_t>(page % kMostPages));
   std::sort(places.begin(), places.end(), [this](std::size_t a, std::size_t b) {
     return std::tie(pages_[a].record, pages_[a].slot) < std::tie(pages_[b].record, pages_[b].slot);
   });

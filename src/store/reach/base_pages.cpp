@@ -86,7 +86,8 @@ void find_base_pages(PackStore& store, std::span<const RecordRef> records,
                      const BasePagesOptions& options, const Visit& visit) {
   while (!records.empty()) {
     const std::uint64_t pack = records.front().pack;
-    const auto end = std::ranges::find_if(records, [&](const RecordRef& r) { return r.pack != pack; });
+    const auto end =
+        std::ranges::find_if(records, [&](const RecordRef& r) { return r.pack != pack; });
     const auto own = records.first(static_cast<std::size_t>(end - records.begin()));
     records = records.subspan(own.size());
     try {

@@ -28,7 +28,7 @@ constexpr int kBasedZstdLevel = 3;
 constexpr std::size_t kSavedPercent = 60;
 // Pages between two checkpoints that are compared with others: what does not move costs no more.
 constexpr std::size_t kMostCompared = SimilarPages::kMostPages;
-}
+}  // namespace
 
 struct PackWriter::Impl {
   PackStore& store;

@@ -479,8 +479,7 @@ const char* RecordCache::Impl::read_based(Assembly& assembly, const Wanted& want
   const RecordHeader& h = out.header;
   const std::size_t front = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
   const auto stored = format::record_payload({assembly.stored, front + h.stored_bytes}, h);
-  out.count =
-      format::decode_base_pages(stored, wanted.ref.offset_bytes, out.bases, out.list_bytes);
+  out.count = format::decode_base_pages(stored, wanted.ref.offset_bytes, out.bases, out.list_bytes);
   return out.count == 0 ? "the record's base pages do not parse" : nullptr;
 }
 
@@ -500,8 +499,8 @@ const char* RecordCache::Impl::gather(Assembly& assembly, const BasedRecord& rec
       if (frame != nullptr) frame->lock.unlock();
       frame = nullptr;
       RecordPlace at;
-      problem = load_plain({pack, b.offset_bytes, b.tag}, RecordType::pages, {}, frame, at,
-                           os_errno);
+      problem =
+          load_plain({pack, b.offset_bytes, b.tag}, RecordType::pages, {}, frame, at, os_errno);
       if (problem == nullptr && frame->header.type != RecordType::pages) problem = kIsBased;
       if (problem == kIsBased) problem = "a base page lies in a record that has base pages";
       if (problem != nullptr) {
@@ -540,9 +539,8 @@ const char* RecordCache::Impl::unpack_based(const Assembly& assembly, const Base
   const auto stored = format::record_payload({assembly.stored, front + h.stored_bytes}, h);
   const std::size_t prefix_bytes = base::kPrefixZeros + record.count * format::kPageBytes;
   Decoder& d = lock_decoder();
-  const bool ok =
-      d.decompressor->decompress_on({assembly.prefix, prefix_bytes},
-                                    stored.subspan(record.list_bytes), {frame.raw, h.raw_bytes});
+  const bool ok = d.decompressor->decompress_on(
+      {assembly.prefix, prefix_bytes}, stored.subspan(record.list_bytes), {frame.raw, h.raw_bytes});
   d.lock.unlock();
   if (!ok) {
     frame.lock.unlock();

@@ -96,7 +96,8 @@ std::vector<std::byte> read_prefix(PackStore& store, std::uint64_t pack,
       fail(Errc::corrupted, "{} at byte {}: the record lacks a base page", place.file->path(),
            place.record.offset_bytes);
     }
-    const auto page = std::span(record.raw).subspan(b.slot * format::kPageBytes, format::kPageBytes);
+    const auto page =
+        std::span(record.raw).subspan(b.slot * format::kPageBytes, format::kPageBytes);
     out.insert(out.end(), page.begin(), page.end());
   }
   return out;
@@ -109,8 +110,9 @@ LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format:
   return read_record_at(*place.file, place.record, type, store.checksum_seed());
 }
 
-std::vector<format::BasePage> base_pages_of(const LoadedRecord& record, const format::RecordRef& ref,
-                                            const std::string& place, std::size_t& list_bytes) {
+std::vector<format::BasePage> base_pages_of(const LoadedRecord& record,
+                                            const format::RecordRef& ref, const std::string& place,
+                                            std::size_t& list_bytes) {
   std::vector<format::BasePage> out(format::kMaxBasePages);
   out.resize(format::decode_base_pages(record.stored(), ref.offset_bytes, out, list_bytes));
   if (out.empty()) fail(Errc::corrupted, "{}: the base pages do not parse", place);
@@ -121,8 +123,7 @@ LoadedRecord load_pages(PackStore& store, const format::RecordRef& ref) {
   const RecordPlace at = located(store, ref);
   if (!is_based(at)) return load_record(store, ref, format::RecordType::pages);
   LoadedRecord out = load_record(store, ref, format::RecordType::based_pages);
-  const std::string place =
-      fmt::format("{} at byte {}", at.file->path(), at.record.offset_bytes);
+  const std::string place = fmt::format("{} at byte {}", at.file->path(), at.record.offset_bytes);
   std::size_t list_bytes = 0;
   const auto bases = base_pages_of(out, ref, place, list_bytes);
   const auto prefix = read_prefix(store, ref.pack, bases);
@@ -130,8 +131,8 @@ LoadedRecord load_pages(PackStore& store, const format::RecordRef& ref) {
   if (!base::Decompressor(0).decompress_on(prefix, out.stored().subspan(list_bytes), out.raw)) {
     fail(Errc::corrupted, "{}: the record does not decompress", place);
   }
-  if (out.header.has_hash && !std::ranges::equal(base::sha256(out.raw),
-                                                 format::record_hash(out.bytes, out.header))) {
+  if (out.header.has_hash &&
+      !std::ranges::equal(base::sha256(out.raw), format::record_hash(out.bytes, out.header))) {
     fail(Errc::corrupted, "{}: the content does not have the SHA-256 that it was stored with",
          place);
   }

@@ -32,8 +32,9 @@ LoadedRecord load_record_at(PackStore& store, const format::RecordRef& place,
 LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format::RecordType type);
 // The base pages of a record of based pages, and how many bytes their list takes at the start of the
 // payload. `ref` leads to it; `place` names it in errors.
-std::vector<format::BasePage> base_pages_of(const LoadedRecord& record, const format::RecordRef& ref,
-                                            const std::string& place, std::size_t& list_bytes);
+std::vector<format::BasePage> base_pages_of(const LoadedRecord& record,
+                                            const format::RecordRef& ref, const std::string& place,
+                                            std::size_t& list_bytes);
 // The record of pages, based or not, that a reference leads to.
 LoadedRecord load_pages(PackStore& store, const format::RecordRef& ref);
 // load_record(), but from a cache directory if one has the record. For opening versions only: verify and
