@@ -183,6 +183,14 @@ mutation 'a pack that a root alone names does not come with a version' src/remot
   's/^    make_named_packs(store_, name\.ref\.version);$//'
 mutation 'a pack that a root alone names is not there in a lazy clone' src/remote/pull.cpp \
   's/^    for (const RemoteName\* name : to_do) make_named_packs(store_, name->ref\.version);$//'
+mutation 'a working set at a remote has no pieces of its own' src/remote/push.cpp \
+  's/^    if (rest\.empty() || records_bytes(in_use) < kLeastBytesInUse) return/    return/'
+mutation 'opening a remote fetches no working set' src/remote/lazy/head_packs.cpp \
+  's/^    if (bytes > kMostUsedFetched) break;$/    break;/'
+mutation 'a pull replaces a working set that was recorded here' src/remote/pull.cpp \
+  's/^    if (!store::read_working_set(store_, wanted, owner)\.empty()) return;$//'
+mutation 'a list may name pieces of a working set twice' src/remote/objects/piece_list.cpp \
+  's/ || seen\[static_cast<std::size_t>(piece)\]) return false;/) return false;/'
 mutation 'a restore takes an epoch that pins have' src/group_remote/restore.cpp \
   's/^    record\.epoch = largest_epoch + 1;$/    record.epoch = record_.epoch + 1;/'
 mutation 'record checksum not verified' src/format/record.cpp \

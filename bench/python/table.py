@@ -130,31 +130,56 @@ def measure(peer_type, folder, values, versions, column):
     return out
 
 
-def resident_ratio(folder):
-    """Indexing and arithmetic on memory that is there: Vellum's seconds by plain numpy's, the least of 9."""
-    region = vellum.open(f"{folder}/resident", create=True)
-    x = region.create_array("x", 16 << 20, "f4")
-    x[:] = np.arange(16 << 20)
-    region.commit()
-    mapped = np.memmap(f"{folder}/mapped", "f4", "w+", shape=x.shape)
-    mapped[:] = x
-    plain = np.array(x)
-    # numpy asks for huge pages, which a region cannot have: its pages are written one by one.
-    memory = mmap.mmap(-1, x.nbytes)
+def least_seconds(uses, arrays):
+    """By use, then by array: the least of 15, in turns."""
+    least = {use: dict.fromkeys(arrays, 1e9) for use in uses}
+    for use, call in uses.items():
+        for _ in range(15):
+            for name, array in arrays.items():
+                least[use][name] = min(least[use][name], timed(lambda a=array, c=call: c(a))[0])
+    return least
+
+
+def numpy_arrays(folder, values):
+    """The same content in memory of others, by name."""
+    mapped = np.memmap(f"{folder}/mapped", "f4", "w+", shape=values.shape)
+    mapped[:] = values
+    # numpy asks for huge pages, which a branch cannot have: its pages are written one by one.
+    memory = mmap.mmap(-1, values.nbytes)
     memory.madvise(mmap.MADV_NOHUGEPAGE)
     small = np.frombuffer(memory, "f4")
-    small[:] = x
-    index = np.random.default_rng(3).integers(0, len(plain), 1 << 20)
-    uses = {"x += 1": lambda a: a.__iadd__(1), "x.sum()": lambda a: a.sum(), "x[index]": lambda a: a[index]}
-    # The same memory without the subclass: what is left of a ratio lies in the pages.
-    arrays = (("vellum", x), ("view", np.asarray(x)), ("plain", plain), ("small", small), ("memmap", mapped))
+    small[:] = values
+    return {"plain numpy": np.array(values), "plain numpy on pages of 4 KiB": small, "np.memmap": mapped}
+
+
+def resident_ratios(folder):
+    """Indexing and arithmetic on memory that is there: Vellum's seconds by those of others."""
+    path = f"{folder}/resident"
+    region = vellum.open(path, create=True)
+    x = region.create_array("x", 16 << 20, "f4")
+    x[:] = np.arange(16 << 20)
+    region.snapshot("resident")
+    index = np.random.default_rng(3).integers(0, len(x), 1 << 20)
+    room = np.empty(x.shape, "f4")
+    reads = {
+        "x + 1": lambda a: np.add(a, 1, out=room),
+        "x.sum()": lambda a: a.sum(),
+        "x[index]": lambda a: a[index],
+    }
+    others = numpy_arrays(folder, x)
     out = {}
-    for title, use in uses.items():
-        least = {}
-        for _ in range(9):
-            for name, array in arrays:
-                least[name] = min(least.get(name, 1e9), timed(lambda a=array, u=use: u(a))[0])
-        out[title] = {name: least["vellum"] / least[name] for name in ("plain", "small", "memmap", "view")}
+    for title, huge_pages in (("a version", False), ("a version in huge pages", True)):
+        old = vellum.open(path, version="resident", huge_pages=huge_pages)["x"]
+        old.prefetch()
+        found = least_seconds(reads, {"vellum": old, "plain numpy": others["plain numpy"]})
+        out[title] = {use: {"plain numpy": s["vellum"] / s["plain numpy"]} for use, s in found.items()}
+        del old
+    # The same memory without the subclass: what is left of a ratio lies in the pages.
+    arrays = {"vellum": x, "np.asarray over the same memory": np.asarray(x), **others}
+    found = least_seconds({"x += 1": lambda a: a.__iadd__(1), **reads}, arrays)
+    out["a branch"] = {
+        use: {name: s["vellum"] / s[name] for name in arrays if name != "vellum"} for use, s in found.items()
+    }
     return out
 
 
@@ -187,16 +212,15 @@ def print_commit_targets(results):
 
 def print_resident_targets(resident):
     """An array that is in memory, beside others of the same content."""
-    titles = {
-        "plain": "plain numpy",
-        "small": "plain numpy on pages of 4 KiB",
-        "memmap": "np.memmap",
-        "view": "np.asarray over the same memory",
-    }
     print("\nresident arrays, seconds by those of another, and the import")
-    print_lines(
-        [(f"{use}, of {titles[peer]}", ratio[peer], "<=", 1.02) for peer in titles for use, ratio in resident.items()]
-    )
+    for title, uses in resident.items():
+        print_lines(
+            [
+                (f"{title}: {use}, of {other}", ratio, "<=", 1.02)
+                for use, ratios in uses.items()
+                for other, ratio in ratios.items()
+            ]
+        )
     print_lines([("import beside numpy, ms", import_ms(), "<=", 60)])
 
 
@@ -244,7 +268,7 @@ def main():
     report = {"mib": arguments.mib, "versions": arguments.versions, **earlier_results(arguments.more, size)}
     with tempfile.TemporaryDirectory(prefix="bench-python-", dir=arguments.dir) as top:
         if Vellum in peers:
-            report["resident"] = resident_ratio(top)
+            report["resident"] = resident_ratios(top)
             print_resident_targets(report["resident"])
         for pattern in [arguments.pattern] if arguments.pattern else PATTERNS:
             results = report.setdefault(pattern, {})

@@ -8,6 +8,7 @@
 //   bench_remote read URL VERSION first "first SECONDS": from the start to its first byte
 //   bench_remote read URL VERSION all   the same, and "rest SECONDS" of reading it in order
 //   bench_remote read URL VERSION KIB   5 % of it, in parts of KIB, in random order
+//   bench_remote use URL VERSION KIB    the same, with the version's working set, which it records where it can
 #include <fmt/format.h>
 
 #include <fstream>
@@ -80,9 +81,9 @@ std::vector<std::uint64_t> some_parts(std::uint64_t count) {
   return bench::pick_pages(random, count, std::max<std::uint64_t>(1, count * kPartPercent / 100));
 }
 
-void read(const Arguments& a) {
+void read(const Arguments& a, const vellum::RegionOptions& options = {}) {
   const auto start = bench::Clock::now();
-  const bench::OpenVersion version(a.at(0), a.at(1));
+  const bench::OpenVersion version(a.at(0), a.at(1), options);
   const auto bytes = version.bytes();
   const bool whole = a.at(2) == "all" || a.at(2) == "first";
   const std::uint64_t part_bytes = whole ? bytes.size() : number(a.at(2)) << 10;
@@ -100,12 +101,19 @@ void read(const Arguments& a) {
              parts.size() * part_bytes, sum);
 }
 
+void use(const Arguments& a) {
+  vellum::RegionOptions options;
+  options.working_set = true;
+  read(a, options);
+}
+
 void run(const std::string& what, const Arguments& a) {
   if (what == "make") return make(a);
   if (what == "words") return step(a.at(0), what, change_words);
   if (what == "elements") return step(a.at(0), what, change_elements);
   if (what == "names") return names(a);
   if (what == "read") return read(a);
+  if (what == "use") return use(a);
   throw std::runtime_error("no '" + what + "'");
 }
 

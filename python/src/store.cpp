@@ -6,11 +6,18 @@
 #include <vellum/store.hpp>
 
 #include "bindings.hpp"
+#include "remote/engine/url.hpp"
 
 namespace vellum::python {
 namespace {
 
 using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+
+// Whether a text is the URL of a remote, and not a path. Errc::invalid_argument: it is another URL.
+bool is_remote_url(const std::string& text) {
+  if (text.find("://") != std::string::npos) remote::parse_remote_url(text);
+  return remote::is_remote_url(text);
+}
 
 Engine engine_named(const std::string& name) {
   for (const Engine engine : {Engine::automatic, Engine::uffd, Engine::sigsegv, Engine::mapped}) {
@@ -158,6 +165,7 @@ void bind_upkeep(nb::class_<Store>& store) {
 
 void bind_store(nb::module_& module) {
   bind_options(module);
+  module.def("is_remote_url", &is_remote_url, nb::arg("text"));
   nb::class_<Store> store(module, "Store");
   store
       .def_static(

@@ -79,3 +79,5 @@ def test_errors(pushed, url, tmp_path):
         vellum.open(url, create=True)
     with pytest.raises(ValueError, match="s3://"):
         vellum.open("ftp://somewhere/s", version="first")
+    with pytest.raises(ValueError, match="bucket"):
+        vellum.open("s3://B", version="first")

@@ -21,9 +21,7 @@ VersionInfo = _core.VersionInfo
 
 def _native(path: Path, create: bool) -> _core.Store:
     given = os.fspath(path)
-    is_url = "://" in given
-    if is_url and not given.startswith(("s3://", "file://")):
-        raise InvalidArgument(f"{given!r}: the URL of a remote begins with s3:// or file://")
+    is_url = _core.is_remote_url(given)
     if is_url and create:
         raise InvalidArgument(f"{given!r}: a remote is made by a push of a store: create goes with a directory")
     where = given if is_url else os.path.abspath(given)

@@ -1,6 +1,7 @@
 #include "remote/pull.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -13,6 +14,7 @@
 #include "remote/pieces/pack_filler.hpp"
 #include "remote/session/away_list.hpp"
 #include "store/branch/adopt_version.hpp"
+#include "store/catalog/working_set_file.hpp"
 #include "store/lock/patience.hpp"
 #include "store/lock/version_pin.hpp"
 #include "store/reach/roots.hpp"
@@ -88,6 +90,7 @@ class Pull {
     for (const RemoteName* name : to_do) {
       if (!is_lazy_) with_context("'" + name->ref.name + "'", [&] { fetch(*name); });
       publish(*name);
+      note_working_set(*name);
     }
     return true;
   }
@@ -143,7 +146,9 @@ class Pull {
 
   // The version's records come to the packs, durable.
   void fetch(const RemoteName& name) {
-    fetch_pieces(remote_.list(name.list));
+    const VersionPieces pieces = remote_.pieces_of(name.list);
+    in_use_[&name] = pieces.in_use.ranges;
+    fetch_pieces(pieces.list);
     filler().finish();
     make_named_packs(store_, name.ref.version);
     filler().require_all(name.ref.version);
@@ -161,7 +166,11 @@ class Pull {
   bool note_pieces(const std::vector<const RemoteName*>& to_do) {
     VersionPieces away = read_away_list(store_.fs(), store_.path(), store_.superblock().store_id);
     VersionPieces fresh;
-    for (const RemoteName* name : to_do) add_pieces(fresh, remote_.pieces_of(name->list));
+    for (const RemoteName* name : to_do) {
+      const VersionPieces pieces = remote_.pieces_of(name->list);
+      in_use_[name] = pieces.in_use.ranges;
+      add_pieces(fresh, pieces);
+    }
     const bool is_new = add_pieces(away, fresh);
     if (is_new) {
       put_hold(session_, away.list);
@@ -259,6 +268,16 @@ class Pull {
     note(name);
   }
 
+  // What was recorded here counts for more.
+  void note_working_set(const RemoteName& name) {
+    const std::string& wanted = name.ref.name;
+    const auto& ranges = in_use_[&name];
+    if (ranges.empty()) return;
+    const auto owner = store::working_set_owner(store::resolve_version(store_, wanted));
+    if (!store::read_working_set(store_, wanted, owner).empty()) return;
+    store::write_working_set(store_, wanted, {owner, ranges});
+  }
+
   void note(const RemoteName& name) {
     const auto now = store::seen_head(store_.read_branch(name.ref.name).journal);
     session_.note(
@@ -275,6 +294,7 @@ class Pull {
   std::vector<const RemoteName*> wanted_;
   std::optional<PackFiller> filler_;  // it reads the page maps of the whole store
   std::set<std::uint64_t> files_;     // packs that a lazy clone has
+  std::map<const RemoteName*, std::vector<format::PageRange>> in_use_;  // as lists say
   PullReport report_;
 };
 

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "base/fail.hpp"
-#include "remote/pieces/first_records.hpp"
+#include "remote/pieces/early_records.hpp"
 #include "remote/pieces/known_pieces.hpp"
 #include "remote/pieces/piece_maker.hpp"
 #include "remote/pieces/uploads.hpp"
@@ -16,6 +16,7 @@
 #include "store/branch/live_snapshot.hpp"
 #include "store/catalog/aside_name.hpp"
 #include "store/catalog/kept_version.hpp"
+#include "store/catalog/working_set_file.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -24,6 +25,8 @@ constexpr int kMostTries = 1000;         // each lost to another pusher
 constexpr std::size_t kMostRelated = 3;  // of each kind of relation
 // What a list may hold besides roots: a small part of what the push sends.
 constexpr std::uint64_t kMostOpeningBytes = 128u << 10, kOpeningShare = 32;
+// From so many bytes on, what a recorded working set needs has pieces of its own.
+constexpr std::uint64_t kLeastBytesInUse = 256u << 10;
 constexpr std::size_t kMostThreads = 16;  // each holds a piece in memory
 
 // The head that a push has built on is no longer the newest.
@@ -38,6 +41,10 @@ struct Wanted {
   store::SeenHead seen;  // of a branch
   WriteId replaces{};    // of a branch: the remote's, as this push has found it; zeros: none
   RemoteName entry;      // as the remote is to have it
+
+  const store::ResolvedVersion& resolved() const {
+    return is_branch ? head->head() : snapshot->version;
+  }
 };
 
 std::set<std::string> names_to_push(const store::StoreCore& store, const PushOptions& options) {
@@ -155,8 +162,6 @@ class Push {
          remote_.objects().url(), session_.store().path());
   }
 
-  // Takes the last head that this store knows for the newest one. Whether it is, is asked while the
-  // objects are uploaded. False: it is not, or what it says has to be asked anew.
   // Takes the last head that this store knows for the newest one. Whether it is, is asked while the
   // objects are uploaded. False: it is not, or refuses what the newest one may take.
   bool try_guess(const StoredHead& guess) {
@@ -283,17 +288,40 @@ class Push {
       for (const std::size_t i : plan.missing) missing.push_back(needed[i]);
       const std::uint64_t most_bytes =
           std::min(kMostOpeningBytes, records_bytes(missing) / kOpeningShare);
-      for (const MadePiece& piece : maker.make(missing, uploads)) {
-        known.add(piece.name, piece.records);
-        plan.used.push_back(known.id_of(piece.name));
+      const UsedRecords used = used_by_last(*wanted, needed);
+      for (const auto& records : apart(std::move(missing), used.records)) {
+        for (const MadePiece& piece : maker.make(records, uploads)) {
+          known.add(piece.name, piece.records);
+          plan.used.push_back(known.id_of(piece.name));
+        }
       }
       VersionPieces pieces;
       pieces.list = known.list(plan.used);
       pieces.index = opening_index(
           known.spans(pieces.list),
           opening_records(session_.store(), wanted->entry.ref.version, needed, most_bytes));
+      pieces.in_use = {used.pages, known.pieces_of(pieces.list, used.records)};
       wanted->entry.list = make_list(head, pieces, uploads);
     }
+  }
+
+  UsedRecords used_by_last(const Wanted& wanted, const std::vector<PieceRecord>& needed) const {
+    auto recorded = store::read_working_set(session_.store(), wanted.name,
+                                            store::working_set_owner(wanted.resolved()));
+    return used_records(session_.store(), wanted.entry.ref.version, std::move(recorded), needed);
+  }
+
+  // What a working set needs apart from the rest, each ascending.
+  static std::vector<std::vector<PieceRecord>> apart(std::vector<PieceRecord> records,
+                                                     const std::vector<PieceRecord>& used) {
+    std::set<format::RecordRef> refs;
+    for (const PieceRecord& record : used) refs.insert(record.ref);
+    std::vector<PieceRecord> in_use, rest;
+    for (const PieceRecord& record : records) {
+      (refs.contains(record.ref) ? in_use : rest).push_back(record);
+    }
+    if (rest.empty() || records_bytes(in_use) < kLeastBytesInUse) return {std::move(records)};
+    return {std::move(in_use), std::move(rest)};
   }
 
   // Fetches what is not cached, by many connections.

@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Media, PowerCutTest, ::testing::Bool(),
 
 TEST_P(PowerCutTest, SmallCommitsEverySubsetOfLines) {
   PowerCuts run(GetParam(), 3);
-  for (std::size_t i = 0; i < 24 && !HasFailure(); ++i) run.commit(1 + i % 5);
+  for (std::size_t i = 0; i < 16 && !HasFailure(); ++i) run.commit(1 + i % 5);
   EXPECT_GT(run.crashes(), 1000U);
   EXPECT_GT(run.in_progress(), 0U);
 }

@@ -1,13 +1,17 @@
 // push, clone and readers without a clone, killed at random moments; and two pushers, a gc and a reader that race.
-// The remote is a directory, or a real S3 server (tools/with-s3.sh). The short form kills a few
-// times. VELLUM_PUSH_KILLS, VELLUM_CLONE_KILLS and VELLUM_LAZY_KILLS set the number of kills, and
-// VELLUM_REMOTE_RACE_SECONDS the length of the race.
+// The remote is a directory, or a real S3 server (tools/with-s3.sh). Versions share most pages with
+// those before them, and packs are small, so packs and pieces have what several versions need.
+// The short form kills a few times. VELLUM_PUSH_KILLS, VELLUM_CLONE_KILLS and VELLUM_LAZY_KILLS set
+// the number of kills, and VELLUM_REMOTE_RACE_SECONDS the length of the race.
+#include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <thread>
@@ -21,14 +25,42 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPages = 200;
+constexpr unsigned kPages = 200;
+constexpr unsigned kChangesOnce = 10;  // a page changes in one of so many versions
 
 int number_from(const char* variable, int by_default) {
   const char* const wanted = std::getenv(variable);
   return wanted == nullptr ? by_default : std::atoi(wanted);
 }
 
+// For a long run: how far it is.
+void tell(int killed) {
+  if (killed % 100 != 0) return;
+  std::printf("%d killed\n", killed);
+  std::fflush(stdout);
+}
+
+// What the version with this number has.
+std::string content_of(unsigned version) {
+  std::string out;
+  for (unsigned page = 0; page < kPages; ++page) {
+    const unsigned since = version + kChangesOnce - (version + page) % kChangesOnce;
+    out += noise(1, since * kPages + page);
+  }
+  return out;
+}
+
 std::string name_of(unsigned seed) { return "k" + std::to_string(seed); }
+
+// Until the child ends, or the time is over.
+void wait_at_most(pid_t child, std::chrono::microseconds time) {
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  ASSERT_GE(fd, 0);
+  pollfd ended{fd, POLLIN, 0};
+  const timespec timeout{time / 1s, (time % 1s) / 1ns};
+  ppoll(&ended, 1, &timeout, nullptr);
+  close(fd);
+}
 
 // A command that is killed after a while. Returns whether it had ended by itself before.
 bool kill_after(const Arguments& arguments, std::chrono::microseconds pause) {
@@ -38,7 +70,7 @@ bool kill_after(const Arguments& arguments, std::chrono::microseconds pause) {
     if (std::freopen("/dev/null", "w", stdout) == nullptr) _exit(kExecFailed);
     become_vellum(arguments);
   }
-  std::this_thread::sleep_for(pause);
+  wait_at_most(child, pause);
   kill(child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);
@@ -56,44 +88,46 @@ class RemoteKill : public CliTest, public testing::WithParamInterface<bool> {
     must({"remote", "add", store, "origin", url});
   }
   void import(unsigned seed) const {
-    must({"import", store, "main", file("f", noise(kPages, seed)), "--snapshot", name_of(seed)});
+    must({"import", store, "main", file("f", content_of(seed)), "--snapshot", name_of(seed)});
   }
-  // From none to a bit more than the time that the command takes.
-  std::chrono::microseconds pause() {
-    return std::chrono::microseconds(random_() % static_cast<unsigned>(longest_.count()));
+  // From none to a bit more than the time that the last complete one took. That time changes with
+  // the load of the machine, so it is taken again and again: a bound that is far above it makes most
+  // commands end by themselves, and one far below it spares their last steps.
+  bool kill_at_random(const Arguments& arguments) {
+    const auto most = static_cast<unsigned>(most_.count());
+    return kill_after(arguments, std::chrono::microseconds(random_() % most));
   }
-  // Runs it to its end, for the time that it takes.
-  void measure(const Arguments& arguments) {
+  void complete(const Arguments& arguments) {
     const auto start = std::chrono::steady_clock::now();
     must(arguments);
-    longest_ = std::chrono::duration_cast<std::chrono::microseconds>(
+    most_ = std::chrono::duration_cast<std::chrono::microseconds>(
         (std::chrono::steady_clock::now() - start) * 5 / 4);
   }
 
-  const std::string store = make_store_with({noise(kPages, 1)});
+  const std::string store = make_store_with({content_of(1)}, {"--pack-size", "1MiB"});
   std::string url;
 
  private:
   std::mt19937 random_{7};
-  std::chrono::microseconds longest_{1};
+  std::chrono::microseconds most_{1};
 };
 
 // Each kill has a version of its own. What one push has reported is there after all later kills.
 TEST_P(RemoteKill, APushThatIsKilledLosesNothingThatWasPushed) {
   const int kills = number_from("VELLUM_PUSH_KILLS", 6);
-  measure({"push", store, "--all"});
+  complete({"push", store, "--all"});
   int killed = 0;
   unsigned seed = 100, oldest = 100;
   std::vector<unsigned> pushed;
   while (killed < kills) {
     import(seed);
     const std::string name = name_of(seed);
-    if (kill_after({"push", store, "main", name}, pause())) {
+    if (kill_at_random({"push", store, "main", name})) {
       pushed.push_back(seed);
     } else {
-      ++killed;
+      tell(++killed);
       if (killed % 3 == 0) {
-        must({"push", store, "main", name});
+        complete({"push", store, "main", name});
         pushed.push_back(seed);
       }
     }
@@ -103,7 +137,7 @@ TEST_P(RemoteKill, APushThatIsKilledLosesNothingThatWasPushed) {
     const unsigned newest = pushed.back();
     fs::remove_all(path("copy"));
     must({"clone", url, path("copy"), name_of(newest)});
-    EXPECT_TRUE(must({"cat", path("copy"), name_of(newest)}).out == noise(kPages, newest));
+    EXPECT_TRUE(must({"cat", path("copy"), name_of(newest)}).out == content_of(newest));
     // The stores stay small: only the newest versions are kept, on both sides.
     for (; oldest + 40 < seed; ++oldest) {
       must({"rm", store, name_of(oldest)});
@@ -118,7 +152,7 @@ TEST_P(RemoteKill, APushThatIsKilledLosesNothingThatWasPushed) {
   fs::remove_all(path("copy"));
   must({"clone", url, path("copy")});
   for (const unsigned one : pushed) {
-    EXPECT_TRUE(must({"cat", path("copy"), name_of(one)}).out == noise(kPages, one)) << one;
+    EXPECT_TRUE(must({"cat", path("copy"), name_of(one)}).out == content_of(one)) << one;
   }
   must({"verify", path("copy"), "--read-data"});
   must({"verify", url, "--read-data"});
@@ -130,16 +164,16 @@ TEST_P(RemoteKill, ACloneThatIsKilledIsMadeAgain) {
   import(2);
   import(3);
   must({"push", store, "--all"});
-  measure({"clone", url, path("copy")});
+  complete({"clone", url, path("copy")});
   fs::remove_all(path("copy"));
   for (int killed = 0; killed < kills;) {
-    const bool complete = kill_after({"clone", url, path("copy")}, pause());
-    killed += complete ? 0 : 1;
+    const bool has_ended = kill_at_random({"clone", url, path("copy")});
+    if (!has_ended) tell(++killed);
     // Killed after its last step, it is there already.
-    if (!complete && !fs::exists(path("copy")) && killed % 5 != 0) continue;
-    if (!fs::exists(path("copy"))) must({"clone", url, path("copy")});
-    EXPECT_TRUE(must({"cat", path("copy"), "main"}).out == noise(kPages, 3));
-    EXPECT_TRUE(must({"cat", path("copy"), "k2"}).out == noise(kPages, 2));
+    if (!has_ended && !fs::exists(path("copy")) && killed % 5 != 0) continue;
+    if (!fs::exists(path("copy"))) complete({"clone", url, path("copy")});
+    EXPECT_TRUE(must({"cat", path("copy"), "main"}).out == content_of(3));
+    EXPECT_TRUE(must({"cat", path("copy"), "k2"}).out == content_of(2));
     must({"verify", path("copy"), "--read-data"});
     fs::remove_all(path("copy"));
   }
@@ -152,11 +186,14 @@ TEST_P(RemoteKill, AReaderThatIsKilledLeavesAGoodCache) {
   must({"push", store, "--all"});
   ASSERT_EQ(setenv("VELLUM_CACHE_DIR", path("cache").c_str(), 1), 0);
   const Arguments read{"cat", url, "k2"};
-  measure(read);
   for (int killed = 0; killed < kills;) {
-    if (killed % 4 == 0) fs::remove_all(path("cache"));
-    killed += kill_after(read, pause()) ? 0 : 1;
-    EXPECT_TRUE(must(read).out == noise(kPages, 2));
+    if (killed % 4 == 0) {
+      fs::remove_all(path("cache"));
+      complete(read);  // without a cache: others take less time
+      fs::remove_all(path("cache"));
+    }
+    if (!kill_at_random(read)) tell(++killed);
+    EXPECT_TRUE(must(read).out == content_of(2));
   }
   ASSERT_EQ(unsetenv("VELLUM_CACHE_DIR"), 0);
 }
@@ -179,7 +216,7 @@ TEST_P(RemoteKill, PushersAndAGcThatRaceLoseNothing) {
       for (unsigned n = 1; n == 1 || go_on(); ++n) {
         const unsigned seed = i * 1'000'000 + 1'000 + n;
         const std::string content = path("content" + std::to_string(i));
-        write_file(content, noise(kPages, seed));
+        write_file(content, content_of(seed));
         must({"import", mine, branch, content, "--snapshot", name_of(seed)});
         must({"push", mine, branch, name_of(seed)});
         // The one before the last is kept for the reader, and those before it go.
@@ -197,7 +234,7 @@ TEST_P(RemoteKill, PushersAndAGcThatRaceLoseNothing) {
   });
   threads.emplace_back([&] {
     // k2 stays, so a reader of it gets all of it, whatever the gc does meanwhile.
-    const std::string text = noise(kPages, 2);
+    const std::string text = content_of(2);
     do {
       EXPECT_TRUE(must({"cat", url, "k2"}).out == text);
     } while (go_on());
@@ -208,8 +245,8 @@ TEST_P(RemoteKill, PushersAndAGcThatRaceLoseNothing) {
   for (unsigned i = 0; i < kPushers; ++i) {
     const unsigned last = pushed[i];
     std::printf("pusher %u: %u pushes\n", i, last % 1'000'000 - 1'000);
-    EXPECT_TRUE(must({"cat", path("all"), name_of(last)}).out == noise(kPages, last));
-    EXPECT_TRUE(must({"cat", path("all"), "b" + std::to_string(i)}).out == noise(kPages, last));
+    EXPECT_TRUE(must({"cat", path("all"), name_of(last)}).out == content_of(last));
+    EXPECT_TRUE(must({"cat", path("all"), "b" + std::to_string(i)}).out == content_of(last));
   }
 }
 

@@ -1,4 +1,5 @@
-// vellum replicate: beside imports, killed again and again, and ended by a signal.
+// vellum replicate: beside imports, killed again and again, and ended by a signal; to a directory, and
+// to a real S3 server (tools/with-s3.sh).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,24 +10,29 @@
 #include <thread>
 
 #include "cli/run_lib.hpp"
+#include "support/s3_url.hpp"
 
 namespace vellum::cli_test {
 namespace {
 
 using namespace std::chrono_literals;
 
-class Replicate : public CliTest {
+// The parameter: whether the remote is at the real server.
+class Replicate : public CliTest, public testing::WithParamInterface<bool> {
  protected:
-  Replicate() { must({"remote", "add", store, "origin", url()}); }
-  std::string url() const { return "file://" + path("remote"); }
+  void SetUp() override {
+    url = test::new_remote_url(GetParam(), path("remote"));
+    if (url.empty()) GTEST_SKIP() << test::kNoS3;
+    must({"remote", "add", store, "origin", url});
+  }
   void begin() {
     child = fork();
-    if (child == 0) become_vellum({"replicate", store, url(), "--interval", "40ms", "--quiet"});
+    if (child == 0) become_vellum({"replicate", store, url, "--interval", "40ms", "--quiet"});
   }
   // Until the remote has the version, and so the replication is at work.
   void wait_for(const std::string& name) const {
     for (int i = 0; i < 400; ++i) {
-      const Result log = run({"log", url(), "--names"});
+      const Result log = run({"log", url, "--names"});
       const auto names = lines_of(log.out);
       if (std::find(names.begin(), names.end(), name) != names.end()) return;
       std::this_thread::sleep_for(50ms);
@@ -45,27 +51,28 @@ class Replicate : public CliTest {
   }
 
   const std::string store = make_store_with({noise(20, 1)});
+  std::string url;
   pid_t child = -1;
 };
 
-TEST_F(Replicate, ASignalEndsItWhenAllIsSent) {
+TEST_P(Replicate, ASignalEndsItWhenAllIsSent) {
   begin();
   wait_for("main");
   import(7, "a");
   EXPECT_EQ(end(SIGTERM), 0);
-  must({"clone", url(), path("copy")});
+  must({"clone", url, path("copy")});
   EXPECT_EQ(must({"cat", path("copy"), "a"}).out, noise(20, 7));
   EXPECT_EQ(must({"cat", path("copy"), "main"}).out, noise(20, 7));
 }
 
-TEST_F(Replicate, AnImpossibleIntervalIsRefused) {
+TEST_P(Replicate, AnImpossibleIntervalIsRefused) {
   for (const char* interval : {"0s", "5", "x"}) {
-    EXPECT_EQ(run({"replicate", store, url(), "--interval", interval}).status, 2) << interval;
+    EXPECT_EQ(run({"replicate", store, url, "--interval", interval}).status, 2) << interval;
   }
 }
 
 // VELLUM_REPLICATE_KILLS=1000 makes the run that docs/durability.md counts.
-TEST_F(Replicate, KilledAtRandomItLosesNothingThatWasThere) {
+TEST_P(Replicate, KilledAtRandomItLosesNothingThatWasThere) {
   const char* const wanted = std::getenv("VELLUM_REPLICATE_KILLS");
   const int kills = wanted == nullptr ? 12 : std::atoi(wanted);
   std::mt19937 random(3);
@@ -77,14 +84,14 @@ TEST_F(Replicate, KilledAtRandomItLosesNothingThatWasThere) {
     ASSERT_EQ(end(SIGKILL), -SIGKILL);
     if (i % 4 != 3) continue;
     // Whatever has come there is whole.
-    const auto names = lines_of(must({"log", url(), "--names"}).out);
-    must({"verify", url(), "--read-data"});
+    const auto names = lines_of(must({"log", url, "--names"}).out);
+    must({"verify", url, "--read-data"});
     for (const std::string& name : names) {
       if (!name.starts_with("k")) continue;
       const unsigned made = 100 + static_cast<unsigned>(std::stoi(name.substr(1)));
       const std::string copy = path("copy-" + std::to_string(i));
       if (made + 4 <= seed) continue;  // looked at before
-      must({"clone", url(), copy, name});
+      must({"clone", url, copy, name});
       EXPECT_EQ(must({"cat", copy, name}).out, noise(20, made));
       std::filesystem::remove_all(copy);
     }
@@ -95,12 +102,16 @@ TEST_F(Replicate, KilledAtRandomItLosesNothingThatWasThere) {
   import(99, "last");
   wait_for("last");
   EXPECT_EQ(end(SIGINT), 0);
-  must({"clone", url(), path("all")});
+  must({"clone", url, path("all")});
   for (int i = 0; i < kills; ++i) {
     const unsigned seed = 100 + static_cast<unsigned>(i);
     EXPECT_EQ(must({"cat", path("all"), "k" + std::to_string(i)}).out, noise(20, seed));
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(At, Replicate, testing::Bool(), [](const auto& of) {
+  return std::string(of.param ? "Server" : "Directory");
+});
 
 }  // namespace
 }  // namespace vellum::cli_test

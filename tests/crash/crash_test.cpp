@@ -48,7 +48,7 @@ void print(const char* name, const Totals& t) {
 
 SimulatorOptions short_run() {
   SimulatorOptions options;
-  options.effort = {10, 60, 6, 24};
+  options.effort = {8, 40, 5, 16};
   options.second_effort = {5, 6, 4, 4};
   options.recover_one_in = 100;
   return options;
@@ -110,7 +110,7 @@ constexpr std::uint64_t kSeedThatRecompresses = 30;
 TEST(Crash, GeneratedSequences) {
   const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
   const std::uint64_t count =
-      from_environment("VELLUM_CRASH_SEQUENCES", static_cast<std::uint64_t>(test::rounds(15, 5)));
+      from_environment("VELLUM_CRASH_SEQUENCES", static_cast<std::uint64_t>(test::rounds(10, 5)));
   std::vector<std::uint64_t> seeds(count);
   std::iota(seeds.begin(), seeds.end(), first);
   const bool by_default = std::getenv("VELLUM_CRASH_FIRST") == nullptr;

@@ -116,6 +116,16 @@ class LazyTest : public RemoteTest {
     return out;
   }
 
+  // A branch `large` of 8 MiB.
+  void make_large() {
+    std::mt19937_64 random(3);
+    large = Model((8u << 20) / format::kPageBytes);
+    store->create_branch("large", large.bytes.size(), 0);
+    for (format::PageNumber p = 0; p < large.pages(); ++p) store::test::fill_text(large, p, random);
+    commit(*BranchWriter::open(*store, "large"), large, true);
+  }
+
+  Model large{0};
   std::shared_ptr<Interference> interference = std::make_shared<Interference>();
 };
 

@@ -188,11 +188,7 @@ TEST_F(LazyTest, OpeningsThatComeAtOnceShareAListingThatBeganAfterThem) {
 
 // The list of a version that is large beside its first pages has what these need.
 TEST_F(LazyTest, TheFirstPagesOfALargeVersionNeedNoPiece) {
-  store->create_branch("large", 8u << 20, 0);
-  store::test::Model model((8u << 20) / format::kPageBytes);
-  std::mt19937_64 random(3);
-  for (format::PageNumber p = 0; p < model.pages(); ++p) store::test::fill_text(model, p, random);
-  commit(*BranchWriter::open(*store, "large"), model, true);
+  make_large();
   push_names(*store, {"large"});
   interference->set_before([](const std::string& key) {
     if (key.starts_with(kPiecePrefix)) throw Error(Errc::io, "no pieces today");
@@ -204,11 +200,11 @@ TEST_F(LazyTest, TheFirstPagesOfALargeVersionNeedNoPiece) {
   constexpr std::size_t kFirst = 16;
   std::vector<std::byte> pages(kFirst * format::kPageBytes);
   source->read(0, kFirst, pages.data());
-  EXPECT_EQ(std::memcmp(pages.data(), model.bytes.data(), pages.size()), 0);
-  EXPECT_ERRC(source->read(model.pages() - 1, 1, pages.data()), Errc::io);
+  EXPECT_EQ(std::memcmp(pages.data(), large.bytes.data(), pages.size()), 0);
+  EXPECT_ERRC(source->read(large.pages() - 1, 1, pages.data()), Errc::io);
   interference->set_before(nullptr);
   store::test::expect_same(*store::test::open_version(*open_lazily(options()), "large"),
-                           model.bytes);
+                           large.bytes);
 }
 
 TEST_F(LazyTest, AVersionIsExportedToAFile) {

@@ -6,6 +6,7 @@
 #include "remote/push.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/upkeep.hpp"
+#include "store/catalog/working_set_file.hpp"
 #include "store/recompress_support.hpp"
 #include "store/snapshots_fixture.hpp"
 
@@ -81,6 +82,18 @@ inline void expect_same_snapshots(StoreCore& a, StoreCore& b) {
     x.order = y.order = 1;
     EXPECT_EQ(x, y) << name;
   }
+}
+
+using Ranges = std::vector<format::PageRange>;
+
+// The working set of a name.
+inline void record_set(StoreCore& store, const std::string& name, const Ranges& ranges) {
+  const auto owner = store::working_set_owner(store::resolve_version(store, name));
+  store::write_working_set(store, name, {owner, ranges});
+}
+inline Ranges recorded_set(StoreCore& store, const std::string& name) {
+  const auto owner = store::working_set_owner(store::resolve_version(store, name));
+  return store::read_working_set(store, name, owner);
 }
 
 inline PushReport push_names(StoreCore& store, std::vector<std::string> names,

@@ -73,6 +73,7 @@ inline VersionPieces sample_list() {
   out.index.spans = {spans_of(records), {{(3ULL << 32) | 2, 128, 4096}}};
   out.index.roots = {records[1]};
   out.index.root_bytes.resize(static_cast<std::size_t>(records[1].size_bytes), std::byte{5});
+  out.in_use = {{{40, 8}, {0, 1}, {4, 100}}, {1, 0}};
   return out;
 }
 

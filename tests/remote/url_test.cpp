@@ -108,6 +108,20 @@ TEST(AwsSettingsTest, ProfilesAreInTwoFiles) {
   EXPECT_EQ(moved.region, "us-east-1");
 }
 
+TEST(AwsSettingsTest, AuthoritiesAreThoseNamedForAmazonBeforeThoseOfOpenSsl) {
+  const auto bundle = [](const std::map<std::string, std::string>& variables,
+                         const std::string& line = "") {
+    return settings("s3://bucket", variables,
+                    {{"/home/u/.aws/credentials",
+                      "[default]\naws_access_key_id=D\naws_secret_access_key=ds\n" + line}})
+        .ca_bundle;
+  };
+  EXPECT_EQ(bundle({}), "");
+  EXPECT_EQ(bundle({{"SSL_CERT_FILE", "/o"}}), "/o");
+  EXPECT_EQ(bundle({{"SSL_CERT_FILE", "/o"}}, "ca_bundle=/p\n"), "/p");
+  EXPECT_EQ(bundle({{"SSL_CERT_FILE", "/o"}, {"AWS_CA_BUNDLE", "/a"}}, "ca_bundle=/p\n"), "/a");
+}
+
 TEST(AwsSettingsTest, WithoutCredentialsTheErrorNamesTheProfileAndNoSecret) {
   try {
     settings("s3://bucket?profile=none", {{"AWS_SECRET_ACCESS_KEY", "hidden"}}, kAwsFiles);

@@ -33,7 +33,7 @@ class WorkingSetFiles : public SnapshotsTest {
     }
     return !ranges.empty();
   }
-  bool there(const std::string& name) { return fs.exists(working_set_path(*store, name)); }
+  bool there(const std::string& name) { return fs.exists(working_set_path(store->path(), name)); }
   std::size_t hints() { return fs.list(store->path() + "/hints").size(); }
 };
 

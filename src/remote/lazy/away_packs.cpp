@@ -1,6 +1,7 @@
 #include "remote/lazy/away_packs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -111,13 +112,25 @@ std::vector<AwayPiece*> AwayPacks::add(const VersionPieces& found, const std::st
   std::vector<AwayPiece*> pieces;
   for (std::size_t i = 0; i < found.list.size(); ++i) {
     pieces.push_back(&piece_of(found.list[i], found.index.spans[i]));
-    if (i > 0 && pieces[i - 1]->following.load() == nullptr) {
-      pieces[i - 1]->following.store(pieces[i]);
-    }
   }
+  link(found, pieces);
   add_roots(found.index, roots_path);
   rebuild_index();
   return pieces;
+}
+
+// Who reads in order comes from a piece to the next. Those of a working set lie among the others,
+// but are not read between them.
+void AwayPacks::link(const VersionPieces& found, std::span<AwayPiece* const> pieces) {
+  std::vector<bool> is_used(pieces.size());
+  for (const std::uint32_t number : found.in_use.pieces) is_used[number] = true;
+  std::array<AwayPiece*, 2> last{};  // one that is not used, one that is
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    AwayPiece*& before = last[is_used[i] ? 1 : 0];
+    if (before != nullptr && before->following.load() == nullptr)
+      before->following.store(pieces[i]);
+    before = pieces[i];
+  }
 }
 
 AwayPiece& AwayPacks::piece_of(const PieceName& name, const std::vector<PackSpan>& spans) {

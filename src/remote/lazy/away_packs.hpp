@@ -59,6 +59,7 @@ class AwayPacks : public store::PacksElsewhere {
   struct Span;
   struct Index;
   struct Parts;
+  static void link(const VersionPieces& found, std::span<AwayPiece* const> pieces);
   AwayPiece& piece_of(const PieceName& name, const std::vector<PackSpan>& spans);
   void add_roots(const OpeningIndex& index, const std::string& path);
   void rebuild_index();

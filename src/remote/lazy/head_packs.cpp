@@ -9,7 +9,7 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::uint64_t kMostChangesFetched = 32u << 20;
+constexpr std::uint64_t kMostChangesFetched = 32u << 20, kMostUsedFetched = 64u << 20;
 constexpr auto kLongestListTurn = std::chrono::seconds(2);
 
 std::string in_cache(const LazyOptions& options, const char* directory) {
@@ -19,12 +19,14 @@ std::string in_cache(const LazyOptions& options, const char* directory) {
 }  // namespace
 
 HeadPacks::HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
-                     const format::Uuid& store_id, Head head, const LazyOptions& options)
+                     const format::Uuid& store_id, Head head, RemoteFiles& names,
+                     const LazyOptions& options)
     : AwayPacks(fs, objects, store_id, options, in_cache(options, "/lists"),
                 in_cache(options, "/tmp")),
       fs_(fs),
       turns_(in_cache(options, "/openings")),
       head_(std::move(head)),
+      names_(names),
       stand_in_(objects->url(), {}) {}
 
 const base::File* HeadPacks::find(std::uint64_t) const noexcept { return &stand_in_; }
@@ -36,10 +38,12 @@ void HeadPacks::learn(const format::Version& version) {
   for (const RemoteName& name : head_.names) {
     if (name.ref.version.runs != version.runs || name.list.size_bytes == 0) continue;
     if (learned_.contains(name.list.name)) return;
-    const auto pieces = add(list_of(name), remote().name_of(list_key(name.list.name)));
+    const VersionPieces found = list_of(name);
+    const auto pieces = add(found, remote().name_of(list_key(name.list.name)));
     learned_.insert(name.list.name);
-    fetch_changes(version, pieces);
-    return;
+    if (found.in_use.ranges.empty()) return fetch_changes(version, pieces);
+    note_working_set(version, found.in_use);
+    return fetch_used(found.in_use, pieces);
   }
   fail(Errc::not_found, "{}: the remote has no such version", stand_in_.path());
 }
@@ -50,6 +54,24 @@ VersionPieces HeadPacks::list_of(const RemoteName& name) {
   const std::string path = turns_ + "/" + base::hex(name.list.name.hash) + ".turn";
   const Turn turn = take_turn(fs_, path, kLongestListTurn);
   return remote().pieces_of(name.list);
+}
+
+void HeadPacks::note_working_set(const format::Version& version, const PagesInUse& in_use) {
+  for (const RemoteName& name : head_.names) {
+    if (name.ref.version.runs == version.runs) names_.add_working_set(name, in_use.ranges);
+  }
+}
+
+// What comes first is used first.
+void HeadPacks::fetch_used(const PagesInUse& in_use, std::span<AwayPiece* const> pieces) {
+  std::vector<AwayPiece*> wanted;
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t number : in_use.pieces) {
+    bytes += pieces[number]->name().size_bytes;
+    if (bytes > kMostUsedFetched) break;
+    wanted.push_back(pieces[number]);
+  }
+  fetch_ahead(wanted);
 }
 
 // What the version itself has changed stands before the root of its newest run.

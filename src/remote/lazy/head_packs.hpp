@@ -4,13 +4,15 @@
 
 #include "remote/lazy/away_packs.hpp"
 #include "remote/lazy/bytes_file.hpp"
+#include "remote/lazy/remote_files.hpp"
 
 namespace vellum::remote {
 
 class HeadPacks final : public AwayPacks {
  public:
+  // `names` are the head's, and get the working sets that come with lists; they outlive this.
   HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects, const format::Uuid& store_id,
-            Head head, const LazyOptions& options);
+            Head head, RemoteFiles& names, const LazyOptions& options);
 
   bool is_beside_files() const noexcept override { return false; }
   void learn(const format::Version& version) override;
@@ -19,11 +21,14 @@ class HeadPacks final : public AwayPacks {
 
  private:
   VersionPieces list_of(const RemoteName& name);
+  void note_working_set(const format::Version& version, const PagesInUse& in_use);
+  void fetch_used(const PagesInUse& in_use, std::span<AwayPiece* const> pieces);
   void fetch_changes(const format::Version& version, std::span<AwayPiece* const> pieces);
 
   base::Fs& fs_;
   const std::string turns_;
   const Head head_;
+  RemoteFiles& names_;
   const BytesFile stand_in_;
   std::set<ContentName> learned_;
 };

@@ -84,7 +84,7 @@ std::shared_ptr<store::StoreCore> open_remote(base::Fs& fs, const std::string& g
   Head head = Remote(*objects, superblock.store_id).newest_head(opening.listed, opening.head).head;
   auto out = std::make_shared<OpenRemote>(fs, url, superblock, head);
   auto packs = std::make_shared<HeadPacks>(fs, std::move(objects), superblock.store_id,
-                                           std::move(head), resolved);
+                                           std::move(head), out->names, resolved);
   out->core = store::StoreCore::open(out->names, url, std::move(packs));
   return {out, out->core.get()};
 }

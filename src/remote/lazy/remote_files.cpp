@@ -5,6 +5,7 @@
 #include "format/journal.hpp"
 #include "remote/lazy/bytes_file.hpp"
 #include "store/catalog/names.hpp"
+#include "store/catalog/working_set_file.hpp"
 #include "store/journal/journal_state.hpp"
 #include "store/journal/journal_writer.hpp"
 
@@ -12,7 +13,7 @@ namespace vellum::remote {
 
 RemoteFiles::RemoteFiles(base::Fs& below, const std::string& url,
                          const format::Superblock& superblock, const Head& head)
-    : below_(below), root_(url), directories_{url} {
+    : below_(below), root_(url), store_id_(superblock.store_id), directories_{url} {
   for (const char* name : {"/branches", "/snapshots", "/packs", "/tmp"}) {
     directories_.insert(root_ + name);
   }
@@ -25,6 +26,15 @@ RemoteFiles::RemoteFiles(base::Fs& below, const std::string& url,
                format::encode_snapshot_ref(name.ref, superblock.store_id));
     }
   }
+}
+
+void RemoteFiles::add_working_set(const RemoteName& name,
+                                  const std::vector<format::PageRange>& ranges) {
+  const auto owner = store::working_set_owner(name.ref.version, name.is_branch);
+  const std::lock_guard lock(mutex_);
+  directories_.insert(store::working_set_directory(root_));
+  add_file(store::working_set_path(root_, name.ref.name),
+           format::encode_working_set({owner, ranges}, store_id_));
 }
 
 // All commits of a branch at a remote are in packs.
@@ -58,6 +68,7 @@ base::Fs& RemoteFiles::writable(const std::string& path) const {
 
 std::unique_ptr<base::File> RemoteFiles::open(const std::string& path, base::OpenMode mode) {
   if (mode != base::OpenMode::read_only || !is_remote(path)) return writable(path).open(path, mode);
+  const std::lock_guard lock(mutex_);
   const auto at = files_.find(path);
   if (at == files_.end()) fail(Errc::not_found, "{}: open: no such file", path);
   return std::make_unique<BytesFile>(path, at->second.start, at->second.size_bytes);
@@ -65,6 +76,7 @@ std::unique_ptr<base::File> RemoteFiles::open(const std::string& path, base::Ope
 
 std::vector<base::DirEntry> RemoteFiles::list(const std::string& path) const {
   if (!is_remote(path)) return below_.list(path);
+  const std::lock_guard lock(mutex_);
   if (!directories_.contains(path)) fail(Errc::not_found, "{}: no such directory", path);
   const std::string inside = path + "/";
   std::map<std::string, base::DirEntry> found;
@@ -81,11 +93,14 @@ std::vector<base::DirEntry> RemoteFiles::list(const std::string& path) const {
 }
 
 bool RemoteFiles::is_directory(const std::string& path) const {
-  return is_remote(path) ? directories_.contains(path) : below_.is_directory(path);
+  if (!is_remote(path)) return below_.is_directory(path);
+  const std::lock_guard lock(mutex_);
+  return directories_.contains(path);
 }
 
 bool RemoteFiles::exists(const std::string& path) const {
   if (!is_remote(path)) return below_.exists(path);
+  const std::lock_guard lock(mutex_);
   return files_.contains(path) || directories_.contains(path);
 }
 

@@ -1,17 +1,19 @@
 // remote/lazy/remote_files.hpp: the names of a remote as the files of a store.
 //
-// A head has what snapshot refs and journals have. Shown as these files, at the URL as a path, it is
-// read by the code that reads local stores. Nothing can be written there. All other paths are those
-// of the file system below: an export writes a plain file.
+// A head has what snapshot refs and journals have, and a list may have a working set. Shown as these
+// files, at the URL as a path, they are read by the code that reads local stores. Nothing can be
+// written there. All other paths are those of the file system below: an export writes a plain file.
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/file.hpp"
 #include "format/superblock.hpp"
+#include "format/working_set.hpp"
 #include "remote/objects/head.hpp"
 
 namespace vellum::remote {
@@ -21,6 +23,9 @@ class RemoteFiles final : public base::Fs {
   // `below` outlives it.
   RemoteFiles(base::Fs& below, const std::string& url, const format::Superblock& superblock,
               const Head& head);
+
+  // The pages that the last use of this name touched, as its list says.
+  void add_working_set(const RemoteName& name, const std::vector<format::PageRange>& ranges);
 
   std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override;
   void rename(const std::string& from, const std::string& to) override {
@@ -50,6 +55,8 @@ class RemoteFiles final : public base::Fs {
 
   base::Fs& below_;
   const std::string root_;
+  const format::Uuid store_id_;
+  mutable std::mutex mutex_;  // guards what follows
   std::map<std::string, Content> files_;
   std::set<std::string> directories_;
 };

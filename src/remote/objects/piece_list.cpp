@@ -66,12 +66,46 @@ bool read_names(format::ByteReader& in, PieceList& out) {
 
 bool read_roots(format::ByteReader& in, const format::Uuid& store_id, OpeningIndex& out) {
   const std::uint64_t contents_bytes = in.varint();
-  if (contents_bytes == 0) return in.done();
+  if (contents_bytes == 0) return in.ok();
   const auto contents = in.bytes(contents_bytes);
   if (!in.ok() || decode_contents(contents, store_id, out.roots) != nullptr) return false;
-  const auto records = in.bytes(in.left());
+  const auto records = in.bytes(records_bytes(out.roots));
   out.root_bytes.assign(records.begin(), records.end());
-  return in.done() && records_bytes(out.roots) == out.root_bytes.size();
+  return in.ok();
+}
+
+void write_pages_in_use(format::ByteWriter& w, const PagesInUse& in_use,
+                        const format::Uuid& store_id) {
+  if (in_use.ranges.empty()) return;
+  const auto set = format::encode_working_set({{}, in_use.ranges}, store_id);
+  w.varint(set.size());
+  w.bytes(set);
+  w.varint(in_use.pieces.size());
+  for (const std::uint32_t piece : in_use.pieces) w.varint(piece);
+}
+
+// A list without it ends before.
+bool read_pages_in_use(format::ByteReader& in, const format::Uuid& store_id, std::size_t pieces,
+                       PagesInUse& out) {
+  if (in.done()) return true;
+  format::WorkingSet set;
+  const auto bytes = in.bytes(in.varint());
+  if (!in.ok() || format::decode_working_set(bytes, store_id, set) != nullptr) return false;
+  if (set.owner != format::WorkingSetOwner{} || set.ranges.empty() ||
+      set.ranges.size() > kMostRangesInUse) {
+    return false;
+  }
+  out.ranges = std::move(set.ranges);
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count > pieces) return false;
+  std::vector<bool> seen(pieces);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t piece = in.varint();
+    if (!in.ok() || piece >= pieces || seen[static_cast<std::size_t>(piece)]) return false;
+    seen[static_cast<std::size_t>(piece)] = true;
+    out.pieces.push_back(static_cast<std::uint32_t>(piece));
+  }
+  return in.done();
 }
 
 }  // namespace
@@ -90,7 +124,7 @@ std::vector<PackSpan> spans_of(std::span<const PieceRecord> records) {
 
 std::vector<std::byte> encode_piece_list(const VersionPieces& pieces,
                                          const format::Uuid& store_id) {
-  const auto& [list, index] = pieces;
+  const auto& [list, index, in_use] = pieces;
   std::vector<std::byte> body;
   format::ByteWriter w(body);
   w.varint(list.size());
@@ -106,6 +140,7 @@ std::vector<std::byte> encode_piece_list(const VersionPieces& pieces,
   w.varint(contents.size());
   w.bytes(contents);
   w.bytes(index.root_bytes);
+  write_pages_in_use(w, in_use, store_id);
   return encode_whole_file(kList, body, store_id);
 }
 
@@ -119,7 +154,9 @@ const char* decode_piece_list(std::span<const std::byte> bytes, const format::Uu
   for (std::size_t i = 0; i < out.list.size(); ++i) {
     if (!read_spans(in, out.index.spans.emplace_back())) return "malformed";
   }
-  return read_roots(in, store_id, out.index) ? nullptr : "malformed";
+  if (!read_roots(in, store_id, out.index)) return "malformed";
+  const bool is_sound = read_pages_in_use(in, store_id, out.list.size(), out.in_use);
+  return is_sound ? nullptr : "malformed";
 }
 
 }  // namespace vellum::remote

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "format/types.hpp"
+#include "format/working_set.hpp"
 #include "remote/objects/object_key.hpp"
 #include "remote/objects/piece.hpp"
 
@@ -36,6 +37,15 @@ struct OpeningIndex {
   bool operator==(const OpeningIndex&) const = default;
 };
 
+// What the version's last use touched, as the store that pushed it had recorded. It is only a hint.
+struct PagesInUse {
+  std::vector<format::PageRange> ranges;  // in the order of first use; empty: none is recorded
+  std::vector<std::uint32_t> pieces;      // of the list, in that order: those made of such pages
+  bool operator==(const PagesInUse&) const = default;
+};
+inline constexpr std::size_t kMostRangesInUse = 1u << 14;
+inline constexpr std::uint64_t kMostPagesInUse = 1u << 16;
+
 // The spans of records that ascend. REQUIRES: there are some.
 std::vector<PackSpan> spans_of(std::span<const PieceRecord> records);
 
@@ -43,6 +53,7 @@ std::vector<PackSpan> spans_of(std::span<const PieceRecord> records);
 struct VersionPieces {
   PieceList list;
   OpeningIndex index;
+  PagesInUse in_use;
   bool operator==(const VersionPieces&) const = default;
 };
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kSmallPieceBytes = 1u << 20;
 constexpr std::size_t kMostSmallPieces = 32;
 constexpr int kMostRounds = 4;
-constexpr std::uint64_t kLeastShare = 4;  // a piece is used if a version needs a fourth of it
+constexpr std::uint64_t kLeastShare = 4;  // a piece is of use where a fourth of it is needed
 
 }  // namespace
 
@@ -109,6 +109,29 @@ PieceList KnownPieces::list(std::vector<PieceId> pieces) const {
   pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
   PieceList out;
   for (const PieceId id : pieces) out.push_back(pieces_[id].name);
+  return out;
+}
+
+std::vector<std::uint32_t> KnownPieces::pieces_of(const PieceList& list,
+                                                  const std::vector<PieceRecord>& records) const {
+  std::unordered_map<PieceId, std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < list.size(); ++i) numbers.emplace(id_of(list[i]), i);
+  std::vector<std::uint64_t> bytes(list.size());
+  std::vector<std::uint32_t> out;
+  for (const PieceRecord& record : records) {
+    const auto forms = forms_.find(record.ref);
+    if (forms == forms_.end()) continue;
+    for (const Form& form : forms->second) {
+      const auto number = numbers.find(form.piece);
+      if (number == numbers.end() || !form.serves(record)) continue;
+      if (bytes[number->second] == 0) out.push_back(number->second);
+      bytes[number->second] += record.size_bytes;
+      break;
+    }
+  }
+  std::erase_if(out, [&](std::uint32_t number) {
+    return bytes[number] < pieces_[id_of(list[number])].records_bytes / kLeastShare;
+  });
   return out;
 }
 

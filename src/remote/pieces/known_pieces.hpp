@@ -31,6 +31,10 @@ class KnownPieces {
   // The list of these pieces, in the order that lists have, and where their records lie.
   PieceList list(std::vector<PieceId> pieces) const;
   std::vector<std::vector<PackSpan>> spans(const PieceList& list) const;
+  // The pieces of a list that have these records, in their order, by their numbers in the list.
+  // Those of which the records are a small part are left out.
+  std::vector<std::uint32_t> pieces_of(const PieceList& list,
+                                       const std::vector<PieceRecord>& records) const;
   PieceId id_of(const PieceName& name) const { return ids_.at(name); }
 
  private:

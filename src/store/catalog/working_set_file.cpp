@@ -16,7 +16,9 @@ namespace {
 constexpr const char* kDirectory = "hints";
 constexpr std::string_view kSetSuffix = ".set";
 
-std::string directory_of_hints(const PackStore& store) { return store.path() + "/" + kDirectory; }
+std::string directory_of_hints(const PackStore& store) {
+  return working_set_directory(store.path());
+}
 
 // A link does not count: it could lead anywhere.
 bool has_directory(PackStore& store) {
@@ -47,17 +49,24 @@ void replace(PackStore& store, const std::string& path, std::span<const std::byt
 }  // namespace
 
 format::WorkingSetOwner working_set_owner(const ResolvedVersion& version) {
-  const format::Version& v = version.version;
-  if (version.is_branch) return working_set_owner_of_branch(v.branch_id);
-  return {v.branch_id, v.sequence, v.time_ns};
+  return working_set_owner(version.version, version.is_branch);
+}
+
+format::WorkingSetOwner working_set_owner(const format::Version& version, bool is_branch) {
+  if (is_branch) return working_set_owner_of_branch(version.branch_id);
+  return {version.branch_id, version.sequence, version.time_ns};
 }
 
 format::WorkingSetOwner working_set_owner_of_branch(std::uint64_t branch_id) {
   return {branch_id, 0, 0};
 }
 
-std::string working_set_path(const PackStore& store, const std::string& name) {
-  return directory_of_hints(store) + "/" + name + std::string(kSetSuffix);
+std::string working_set_directory(const std::string& store_path) {
+  return store_path + "/" + kDirectory;
+}
+
+std::string working_set_path(const std::string& store_path, const std::string& name) {
+  return working_set_directory(store_path) + "/" + name + std::string(kSetSuffix);
 }
 
 std::vector<format::PageRange> read_working_set(PackStore& store, const std::string& name,
@@ -65,8 +74,8 @@ std::vector<format::PageRange> read_working_set(PackStore& store, const std::str
   format::WorkingSet set;
   base::try_to([&] {
     if (!has_directory(store)) return;
-    const auto bytes =
-        base::read_whole(store.fs(), working_set_path(store, name), format::kMaxWorkingSetBytes);
+    const auto bytes = base::read_whole(store.fs(), working_set_path(store.path(), name),
+                                        format::kMaxWorkingSetBytes);
     format::decode_working_set(bytes, store.superblock().store_id, set);
   });
   if (set.owner != owner) set.ranges.clear();
@@ -77,14 +86,14 @@ void write_working_set(PackStore& store, const std::string& name, const format::
   base::try_to([&] {
     if (!has_snapshot(store, name) && !has_branch(store, name)) return;
     if (!has_directory(store)) store.fs().make_directory(directory_of_hints(store));
-    replace(store, working_set_path(store, name),
+    replace(store, working_set_path(store.path(), name),
             format::encode_working_set(set, store.superblock().store_id));
   });
 }
 
 void remove_working_set(PackStore& store, const std::string& name) {
   base::try_to([&] {
-    if (has_directory(store)) store.fs().unlink(working_set_path(store, name));
+    if (has_directory(store)) store.fs().unlink(working_set_path(store.path(), name));
   });
 }
 

@@ -21,6 +21,7 @@ namespace vellum::store {
 
 format::WorkingSetOwner working_set_owner(const ResolvedVersion& version);
 format::WorkingSetOwner working_set_owner_of_branch(std::uint64_t branch_id);
+format::WorkingSetOwner working_set_owner(const format::Version& version, bool is_branch);
 
 // Empty if there is none of this owner.
 std::vector<format::PageRange> read_working_set(PackStore& store, const std::string& name,
@@ -33,6 +34,7 @@ void remove_working_set(PackStore& store, const std::string& name);
 void sweep_working_sets(PackStore& store);
 std::uint64_t allocated_bytes_of_working_sets(PackStore& store);
 
-std::string working_set_path(const PackStore& store, const std::string& name);
+std::string working_set_directory(const std::string& store_path);
+std::string working_set_path(const std::string& store_path, const std::string& name);
 
 }  // namespace vellum::store
