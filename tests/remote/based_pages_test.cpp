@@ -3,7 +3,7 @@
 
 #include "remote/lazy/open_remote.hpp"
 #include "remote/remote_fixture.hpp"
-#include "store/pack/pack_scanner.hpp"
+#include "support/count_records.hpp"
 
 namespace vellum::remote::test {
 namespace {
@@ -14,15 +14,7 @@ using store::test::open_version;
 constexpr std::size_t kMovedPages = 320;
 
 std::size_t based_records(StoreCore& store) {
-  std::size_t n = 0;
-  for (const std::uint64_t pack : store.packs().list()) {
-    const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
-    store::PackScanner scanner(*file, pack, store.checksum_seed(), format::kPackHeaderBytes,
-                               file->size_bytes());
-    format::RecordHeader h;
-    while (scanner.next(h)) n += h.type == format::RecordType::based_pages ? 1 : 0;
-  }
-  return n;
+  return vellum::test::count_records(store, format::RecordType::based_pages);
 }
 
 // Versions m0, m1, ...: each has the content of the one before, a little further on.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "store/gc/gc.hpp"
+#include "store/journal/read_journal.hpp"
 #include "store/pack/pack_scanner.hpp"
 #include "store/reach/live_set.hpp"
 #include "store/recompress_support.hpp"
@@ -184,6 +185,90 @@ TEST_F(BasedPages, AWriterUsesNoPageThatGcHasTaken) {
   for (PageNumber p = 0; p < kMovedPages; ++p) model.touched.insert(p);
   commit_large(*writer, model, 4);
   expect_all();
+}
+
+// Commits that the journal takes, and a checkpoint that the last of them has written beside it.
+class BasedPagesBeside : public BasedPages {
+ protected:
+  static constexpr std::size_t kFewPages = 24;
+
+  BasedPagesBeside() {
+    format::Superblock options = small_options();
+    options.journal_half_bytes = 256 << 10;
+    writer = create(options, kFewPages, "s");
+    texts(15);
+    commit(*writer, model, true);
+  }
+  void texts(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    for (PageNumber p = 0; p < kFewPages; ++p) fill_text(model, p, random);
+  }
+  // All of a content, further on with each commit, until half of the journal's half is full.
+  void commit_moved(const std::vector<std::byte>& from) {
+    const std::uint64_t before = epoch();
+    for (std::size_t i = 1; based_records(*store).empty(); ++i) {
+      ASSERT_LT(i, 10u);
+      const auto at = from.begin() + static_cast<std::ptrdiff_t>(i * kMoveBytes);
+      std::rotate_copy(from.begin(), at, from.end(), model.bytes.begin());
+      for (PageNumber p = 0; p < kFewPages; ++p) model.touched.insert(p);
+      commit(*writer, model, false);
+    }
+    ASSERT_EQ(epoch(), before) << "the background has written them";
+  }
+  void commit_word(std::uint64_t value) {
+    model.store64(3, 8, value);
+    commit(*writer, model, false);
+    contents["main"] = model.bytes;
+    expect_all();
+  }
+  std::uint64_t epoch() {
+    const auto file = fs.open(dir.path("s/branches/main/journal"), base::OpenMode::read_only);
+    return read_journal(*file, store->superblock().store_id).epoch;
+  }
+
+  const BackgroundCheckpoints in_call{true};
+  std::unique_ptr<BranchWriter> writer;
+  Model model{kFewPages};
+};
+
+TEST_F(BasedPagesBeside, CheckpointsStandOnThem) {
+  commit_moved(std::vector<std::byte>(model.bytes));
+  const std::uint64_t before = epoch();
+  commit_word(1);
+  EXPECT_GT(epoch(), before) << "was published";
+  gc();
+  expect_all();
+}
+
+TEST_F(BasedPagesBeside, ACheckpointWhoseBasePagesGcHasTakenIsNotPublished) {
+  const std::vector<std::byte> old = model.bytes;
+  texts(16);
+  commit(*writer, model, true);
+  for (std::uint64_t i = 0; i < 2; ++i) {  // the base frame before no longer counts
+    model.store64(3, 8, i);
+    commit(*writer, model, true);
+  }
+  commit_moved(old);
+  EXPECT_GT(gc().freed_bytes, 0u);
+  const std::uint64_t before = epoch();
+  commit_word(2);
+  EXPECT_EQ(epoch(), before);
+  writer.reset();  // with a checkpoint
+  EXPECT_GT(epoch(), before);
+  expect_all();
+}
+
+TEST_F(BasedPagesBeside, ACheckpointWaitsWhileGcIsAtWork) {
+  commit_moved(std::vector<std::byte>(model.bytes));
+  const std::uint64_t before = epoch();
+  {
+    const auto other = StoreCore::open(fs, store->path());
+    const VersionPin gc_at_work = keep_gc_for_us(*other);
+    commit_word(1);
+    EXPECT_EQ(epoch(), before);
+  }
+  commit_word(2);
+  EXPECT_GT(epoch(), before);
 }
 
 TEST_F(BasedPages, DamageInABaseRecordIsNamed) {

@@ -1,6 +1,7 @@
 #include "store/encode/similar_pages.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <tuple>
 
@@ -16,6 +17,16 @@ namespace {
 
 constexpr std::size_t kStretchBytes = 32;
 constexpr unsigned kPlaceBits = 7;  // one place of 128 begins a stretch
+// What the writers of the process keep together: thousands of branches may be open.
+constexpr std::size_t kMostPagesOfAll = 16 * SimilarPages::kMostPages;
+std::atomic<std::size_t> pages_of_all = 0;
+
+bool take_page() noexcept {
+  if (pages_of_all.fetch_add(1, std::memory_order_relaxed) < kMostPagesOfAll) return true;
+  pages_of_all.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
 // A page that shares this many features with another resembles it.
 constexpr std::size_t kLeastShared = 2;
 
@@ -39,9 +50,9 @@ void insert(std::array<std::uint32_t, SimilarPages::kFeatures>& least, std::uint
 
 // Zeros begin no stretch.
 bool is_place(const std::byte* at) noexcept {
-  std::uint32_t word;
+  std::uint64_t word;
   std::memcpy(&word, at, sizeof word);
-  return (word * 0x9E3779B1u + 0x7F4A7C15u) >> (32 - kPlaceBits) == 0;
+  return (word * 0x9E3779B97F4A7C15u + 0x7F4A7C15F39CC060u) >> (64 - kPlaceBits) == 0;
 }
 
 void sketch_page(const std::byte* page, std::array<std::uint32_t, SimilarPages::kFeatures>& out) {
@@ -68,6 +79,7 @@ void SimilarPages::note(const format::RecordRef& record, std::span<const std::by
   for (std::size_t slot = 0; slot < sketch.pages_.size(); ++slot) {
     const auto at = static_cast<std::size_t>(next_ % kMostPages);
     if (at >= pages_.size()) {
+      if (!take_page()) return;
       pages_.resize(at + 1);
       contents_.resize((at + 1) * kPageBytes);
     }
@@ -78,12 +90,20 @@ void SimilarPages::note(const format::RecordRef& record, std::span<const std::by
     }
     ++next_;
   }
+  unused_pages_ += sketch.pages_.size();
+  if (unused_pages_ > kMostPages) often_ = false;
   if (newest_.size() > 2 * kFeatures * kMostPages) {
     std::erase_if(newest_, [this](const auto& known) { return !is_kept(known.second); });
   }
 }
 
+void SimilarPages::note_use() noexcept {
+  often_ = true;
+  unused_pages_ = 0;
+}
+
 void SimilarPages::clear() noexcept {
+  pages_of_all.fetch_sub(pages_.size(), std::memory_order_relaxed);
   pages_ = {};
   contents_ = {};
   next_ = 0;

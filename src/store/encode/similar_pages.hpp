@@ -22,8 +22,9 @@ namespace vellum::store {
 // Threads: one.
 class SimilarPages {
  public:
-  static constexpr std::size_t kFeatures = 8;
+  static constexpr std::size_t kFeatures = 16;
   static constexpr std::size_t kMostPages = 4096;  // 16 MiB of content
+  static constexpr std::size_t kSeldomOneIn = 4;
 
   // The features of the pages of a block.
   class Sketch {
@@ -35,8 +36,18 @@ class SimilarPages {
     std::vector<std::array<std::uint32_t, kFeatures>> pages_;  // 0: none
   };
 
-  // Keeps the content of a record of pages, and forgets the oldest pages.
+  SimilarPages() = default;
+  ~SimilarPages() { clear(); }
+  SimilarPages(const SimilarPages&) = delete;
+  SimilarPages& operator=(const SimilarPages&) = delete;
+
+  // Whether the next block is worth a sketch: each, or one of four where nothing was found for long.
+  bool is_next_due() noexcept { return often_ || blocks_++ % kSeldomOneIn == 0; }
+  // Keeps the content of a record of pages, and forgets the oldest pages. Where all such memory of
+  // the process is used up, it keeps nothing.
   void note(const format::RecordRef& record, std::span<const std::byte> raw, const Sketch& sketch);
+  // The bases that find() gave have saved what they were to save.
+  void note_use() noexcept;
   void clear() noexcept;
 
   struct Bases {
@@ -58,6 +69,9 @@ class SimilarPages {
   std::vector<std::byte> contents_;
   std::uint64_t next_ = 0;
   std::unordered_map<std::uint32_t, std::uint64_t> newest_;  // page of each feature; may be gone
+  bool often_ = true;
+  std::size_t blocks_ = 0;
+  std::size_t unused_pages_ = 0;  // that were kept since the last use
 };
 
 }  // namespace vellum::store

@@ -25,7 +25,7 @@ constexpr std::size_t kBufferBytes = 1u << 20;
 constexpr int kBasedZstdLevel = 3;
 // A block has base pages where they save this share of it. One that saves little is better stored
 // without: it renews what later blocks can use (docs/decisions/encoding.md).
-constexpr std::size_t kSavedPercent = 60;
+constexpr std::size_t kSavedPercent = 30;
 // Pages between two checkpoints that are compared with others: what does not move costs no more.
 constexpr std::size_t kMostCompared = SimilarPages::kMostPages;
 }  // namespace
@@ -61,7 +61,8 @@ struct PackWriter::Impl {
 
   // Of the active pack.
   SimilarPages similar;
-  std::size_t compared = 0;  // pages since note_committed()
+  std::size_t compared = 0;    // pages since note_committed()
+  std::vector<RecordRef> bases;  // records of base pages of those since note_committed()
 
   Impl(PackStore& s, std::uint64_t id, const format::Version& version);
   void open_active(const format::Version& version);
@@ -75,8 +76,9 @@ struct PackWriter::Impl {
   std::vector<IndexLine> all_lines();
   bool is_full() const noexcept { return active.end >= store.superblock().pack_bytes; }
   bool is_whole(const RecordRef& ref) const;
-  std::vector<std::byte> encode_based(const SimilarPages::Sketch& sketch,
-                                      std::span<const std::byte> raw, std::size_t most_bytes);
+  std::vector<std::byte> encode_based(const SimilarPages::Bases& on, std::span<const std::byte> raw,
+                                      std::size_t most_bytes);
+  bool stand_on(std::span<const format::BasePage> pages);
   void note_committed_position() noexcept;
 };
 
@@ -241,6 +243,7 @@ void PackWriter::Impl::note_committed_position() noexcept {
   committed_lines = active.lines.size();
   dirty = false;
   compared = 0;
+  bases.clear();
 }
 
 // Whether the pack still has the record. gc may have given it back since it was appended.
@@ -261,25 +264,31 @@ bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
 }
 
 // The payload of the block as based pages; empty if that takes more than `most_bytes`.
-std::vector<std::byte> PackWriter::Impl::encode_based(const SimilarPages::Sketch& sketch,
+std::vector<std::byte> PackWriter::Impl::encode_based(const SimilarPages::Bases& on,
                                                       std::span<const std::byte> raw,
                                                       std::size_t most_bytes) {
-  SimilarPages::Bases bases;
-  if (active.pack == 0 || is_full() || !similar.find(sketch, bases)) return {};
-  auto out = format::encode_base_pages(bases.pages);
+  auto out = format::encode_base_pages(on.pages);
   const std::size_t list_bytes = out.size();
   if (list_bytes >= most_bytes) return {};
   out.resize(most_bytes);
-  const std::size_t size = compressor.compress_on(bases.prefix, kBasedZstdLevel, raw,
+  const std::size_t size = compressor.compress_on(on.prefix, kBasedZstdLevel, raw,
                                                   std::span(out).subspan(list_bytes));
-  if (size == 0) return {};
-  out.resize(list_bytes + size);
-  std::uint64_t last = 0;
-  for (const format::BasePage& b : bases.pages) {
-    if (b.offset_bytes != last && !is_whole({active.pack, b.offset_bytes, b.tag})) return {};
-    last = b.offset_bytes;
-  }
+  out.resize(size == 0 ? 0 : list_bytes + size);
   return out;
+}
+
+// Notes the records of these base pages. False: the pack lacks one.
+bool PackWriter::Impl::stand_on(std::span<const format::BasePage> pages) {
+  const std::size_t before = bases.size();
+  for (const format::BasePage& page : pages) {
+    const RecordRef ref{active.pack, page.offset_bytes, page.tag};
+    if (std::ranges::find(bases, ref) != bases.end()) continue;
+    bases.push_back(ref);
+    if (is_whole(ref)) continue;
+    bases.resize(before);
+    return false;
+  }
+  return true;
 }
 
 PackWriter::PackWriter(PackStore& store, std::uint64_t branch_id, const format::Version& version)
@@ -298,28 +307,42 @@ RecordRef PackWriter::append(RecordType type, base::Codec codec, std::uint32_t r
   return ref;
 }
 
-RecordRef PackWriter::append_pages(const EncodedPayload& block, bool may_base) {
+RecordRef PackWriter::append_pages(const EncodedPayload& block, std::span<const std::byte> raw,
+                                   const std::function<bool()>& may_base) {
   Impl& w = *impl_;
   const std::uint32_t pages = block.raw_bytes / static_cast<std::uint32_t>(format::kPageBytes);
   const auto append_plain = [&] {
     return append(RecordType::pages, block.codec, block.raw_bytes, block.stored, pages, block.hash);
   };
   w.compared += pages;
-  if (!may_base || w.compared > kMostCompared) return append_plain();
-  std::vector<std::byte> raw(block.raw_bytes);
-  if (!base::Decompressor(raw.size()).decompress(block.codec, block.stored, raw)) {
-    fail(Errc::corrupted, "{}: a block that is to be stored does not decompress", w.store.path());
+  if (!may_base || w.compared > kMostCompared || !w.similar.is_next_due()) return append_plain();
+  std::vector<std::byte> unpacked(raw.empty() ? block.raw_bytes : 0);
+  if (raw.empty()) {
+    if (!base::Decompressor(unpacked.size()).decompress(block.codec, block.stored, unpacked)) {
+      fail(Errc::corrupted, "{}: a block that is to be stored does not decompress", w.store.path());
+    }
+    raw = unpacked;
   }
   const SimilarPages::Sketch sketch(raw);
-  const std::size_t most_bytes = block.stored.size() * (100 - kSavedPercent) / 100;
-  const auto based = w.encode_based(sketch, raw, most_bytes);
-  if (!based.empty()) {
-    return append(RecordType::based_pages, base::Codec::zstd, block.raw_bytes, based, pages,
-                  block.hash, false);
+  SimilarPages::Bases on;
+  if (w.active.pack != 0 && !w.is_full() && w.similar.find(sketch, on)) {
+    const std::size_t most_bytes = block.stored.size() * (100 - kSavedPercent) / 100;
+    const auto based = w.encode_based(on, raw, most_bytes);
+    if (!based.empty() && may_base() && w.stand_on(on.pages)) {
+      w.similar.note_use();
+      return append(RecordType::based_pages, base::Codec::zstd, block.raw_bytes, based, pages,
+                    block.hash, false);
+    }
   }
   const RecordRef ref = append_plain();
   w.similar.note(ref, raw, sketch);
   return ref;
+}
+
+bool PackWriter::has_bases() const noexcept { return !impl_->bases.empty(); }
+
+bool PackWriter::bases_whole() const {
+  return std::ranges::all_of(impl_->bases, [&](const RecordRef& r) { return impl_->is_whole(r); });
 }
 
 // A commit's buffer goes with the commit: thousands of branches may be open, most of them idle.
