@@ -1,5 +1,8 @@
 // Records, the index of a sealed pack, journal frames.
+#include <array>
+
 #include "decoder_targets.hpp"
+#include "format/based_pages.hpp"
 #include "format/translation.hpp"
 #include "seal.hpp"
 
@@ -13,6 +16,23 @@ bool inside(View piece, View whole) {
                            piece.data() + piece.size() <= whole.data() + whole.size());
 }
 
+void check_base_pages(const format::RecordHeader& h, View payload) {
+  std::array<format::BasePage, format::kMaxBasePages> bases, again;
+  std::size_t list_bytes = 0, again_bytes = 0;
+  const std::size_t n = format::decode_base_pages(payload, h.offset_bytes, bases, list_bytes);
+  if (n == 0) return;
+  require(n <= bases.size() && list_bytes <= payload.size(), "base pages are bounded");
+  for (std::size_t i = 0; i < n; ++i) {
+    require(bases[i].offset_bytes < h.offset_bytes, "base pages lie in front of their record");
+  }
+  const Bytes list = format::encode_base_pages(std::span(bases).first(n));
+  require(
+      format::decode_base_pages(list, h.offset_bytes, again, again_bytes) == n &&
+          again_bytes == list.size() &&
+          std::equal(bases.begin(), bases.begin() + static_cast<std::ptrdiff_t>(n), again.begin()),
+      "base pages decode to themselves");
+}
+
 void check_record(View bytes) {
   format::RecordHeader h;
   if (format::decode_record_header(bytes, h) != nullptr) return;
@@ -22,6 +42,7 @@ void check_record(View bytes) {
   const format::RecordRef ref{h.pack, h.offset_bytes, h.tag()};
   if (format::verify_record(bytes, h, ref, kSeed) != nullptr) return;
   require(payload.size() == h.stored_bytes, "a record that verifies is whole");
+  if (h.type == format::RecordType::based_pages) check_base_pages(h, payload);
   require(
       format::verify_record(bytes, h, {ref.pack, ref.offset_bytes + 8, ref.tag}, kSeed) != nullptr,
       "a misdirected record is refused");

@@ -56,6 +56,20 @@ mutation 'no sync of the pack before the base frame' src/store/record/pack_write
 mutation 'base frame before the sync of the pack' src/store/branch/branch_writer.cpp \
   's/^    packs->sync();$//' \
   's/^    journal->start_epoch(next);$/    journal->start_epoch(next); if (packs->dirty()) packs->sync();/'
+mutation 'a background checkpoint is published without its base pages' src/store/branch/background.cpp \
+  's/ && packs->bases_whole())/)/'
+mutation 'a background checkpoint is published while gc is at work' src/store/branch/background.cpp \
+  's/^  if (background->gc_kept_out != nullptr && packs/  if (packs/'
+mutation 'records stand on pages that gc has taken' src/store/record/pack_writer.cpp \
+  's/^    if (is_whole(ref)) continue;/    continue;/'
+mutation 'gc forgets base pages' src/store/reach/live_set.cpp \
+  's/^  note_bases();$//'
+mutation 'base pages are not sent to a remote' src/remote/pieces/version_records.cpp \
+  's/^  live_set\.follow_elsewhere();$//'
+mutation 'base pages may lie behind their record' src/format/based_pages.cpp \
+  's/ || b\.offset_bytes >= offset_bytes) return 0;/) return 0;/'
+mutation 'a base page that gc gave back is read' src/store/record/record_cache.cpp \
+  's/ || format::any_dropped(frame->dropped, b\.slot, 1)) {/) {/'
 mutation 'a background checkpoint forgets the commits since' src/store/branch/background.cpp \
   's/^  if (background != nullptr) background->commits\.back() = std::move(payload);$//'
 mutation 'a background checkpoint takes a newer commit for its own' src/store/branch/background.cpp \

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/reserve.hpp"
 #include "base/word_planes.hpp"
 #include "base/word_strides.hpp"
+#include "base/zeros.hpp"
 
 namespace vellum::base {
 namespace {
@@ -263,6 +265,19 @@ std::size_t Compressor::compress(Codec codec, int level, std::span<const std::by
   return impl_->compress(form, level, std::max<std::size_t>(stride_words, 1), raw, out);
 }
 
+std::size_t Compressor::compress_on(std::span<const std::byte> prefix, int level,
+                                    std::span<const std::byte> raw, std::span<std::byte> out) {
+  assert(prefix.size() >= kPrefixZeros && is_zero(prefix.first(kPrefixZeros)));
+  const std::size_t got = ZSTD_compress_usingDict(
+      impl_->zstd.get(), out.data(), out.size(), raw.data(), raw.size(), prefix.data(),
+      prefix.size(), std::clamp(level, kMinLevel, kMaxLevel));
+  if (!ZSTD_isError(got)) return got;
+  if (out.size() >= ZSTD_compressBound(raw.size())) {
+    fail(Errc::out_of_memory, "zstd: {}", ZSTD_getErrorName(got));
+  }
+  return 0;
+}
+
 // The codec itself judges, at its fastest level: lz4 gains from splitting where zstd's own entropy
 // coding does the same and better (measured on heaps of graphs: 20 % more bytes).
 Compressor::Choice Compressor::choose(Codec plain, std::span<const std::byte> raw) {
@@ -379,6 +394,15 @@ bool Decompressor::decompress_part(Codec codec, std::span<const std::byte> store
   if (!decompress(codec, stored, raw)) return false;
   std::memcpy(part.data(), raw.data() + offset_bytes, part.size());
   return true;
+}
+
+bool Decompressor::decompress_on(std::span<const std::byte> prefix,
+                                 std::span<const std::byte> stored,
+                                 std::span<std::byte> raw) noexcept {
+  assert(prefix.size() >= kPrefixZeros && is_zero(prefix.first(kPrefixZeros)));
+  return is_single_frame_of(stored, raw.size()) &&
+         ZSTD_decompress_usingDict(impl_->zstd.get(), raw.data(), raw.size(), stored.data(),
+                                   stored.size(), prefix.data(), prefix.size()) == raw.size();
 }
 
 }  // namespace vellum::base

@@ -41,6 +41,9 @@ const char* codec_name(Codec codec) noexcept;
 // The largest output of compressing `raw_bytes`, for sizing the buffer.
 std::size_t compress_bound(Codec codec, std::size_t raw_bytes) noexcept;
 
+// How a prefix has to begin, so that zstd never takes it for a dictionary in its own format.
+inline constexpr std::size_t kPrefixZeros = 8;
+
 class Compressor {
  public:
   Compressor();
@@ -53,6 +56,11 @@ class Compressor {
   // have a stride: choose() returns it, and 0 means search for it.
   std::size_t compress(Codec codec, int level, std::span<const std::byte> raw,
                        std::span<std::byte> out, std::size_t stride_words = 0);
+
+  // Compresses with zstd, with `prefix` in front of `raw` for the codec to refer to. REQUIRES: as
+  // Decompressor::decompress_on().
+  std::size_t compress_on(std::span<const std::byte> prefix, int level,
+                          std::span<const std::byte> raw, std::span<std::byte> out);
 
   // `plain`, or the filtered form of it that makes a sample of the block clearly smaller.
   struct Choice {
@@ -85,6 +93,9 @@ class Decompressor {
   // REQUIRES: the part lies within; both numbers and the sizes are multiples of 4 KiB.
   bool decompress_part(Codec codec, std::span<const std::byte> stored, std::size_t raw_bytes,
                        std::size_t offset_bytes, std::span<std::byte> part) noexcept;
+  // Undoes compress_on(). REQUIRES: the prefix begins with kPrefixZeros zero bytes.
+  bool decompress_on(std::span<const std::byte> prefix, std::span<const std::byte> stored,
+                     std::span<std::byte> raw) noexcept;
 
  private:
   struct Impl;

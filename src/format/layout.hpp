@@ -97,6 +97,7 @@ inline constexpr Number kRecordTypeNumbers[] = {
     {"index", static_cast<std::uint64_t>(RecordType::index)},
     {"hashes", static_cast<std::uint64_t>(RecordType::hashes)},
     {"translation", static_cast<std::uint64_t>(RecordType::translation)},
+    {"based_pages", static_cast<std::uint64_t>(RecordType::based_pages)},
 };
 inline constexpr Number kFrameTypeNumbers[] = {
     {"base", static_cast<std::uint64_t>(FrameType::base)},

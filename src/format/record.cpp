@@ -60,6 +60,8 @@ bool items_ok(const RecordHeader& h) noexcept {
     case RecordType::translation:
       return items <= kMaxTranslatedRecords && raw <= kMaxTranslationRawBytes &&
              raw > items * kMinTranslationLineBytes;
+    case RecordType::based_pages:
+      return items >= 1 && raw == items * kPageBytes && h.codec == base::Codec::zstd;
   }
   return false;
 }
@@ -75,7 +77,7 @@ bool same_header(const RecordHeader& a, const RecordHeader& b) noexcept {
 static_assert(kFormatVersion == format_number(1, 0));  // which decode_record_header() names
 bool type_known(std::uint8_t type) noexcept {
   return type >= static_cast<std::uint8_t>(RecordType::pages) &&
-         type <= static_cast<std::uint8_t>(RecordType::translation);
+         type <= static_cast<std::uint8_t>(RecordType::based_pages);
 }
 
 }  // namespace

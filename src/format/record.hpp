@@ -37,7 +37,13 @@ enum class RecordType : std::uint8_t {
   index = 6,        // items records: the content of a sealed pack
   hashes = 7,       // items hashes of pages (format/page_hashes.hpp)
   translation = 8,  // items lines: where records went (format/translation.hpp)
+  based_pages = 9,  // items pages, on the pages of other records (format/based_pages.hpp)
 };
+
+// Whether a map entry of kind `base` may lead to such a record.
+constexpr bool holds_pages(RecordType type) noexcept {
+  return type == RecordType::pages || type == RecordType::based_pages;
+}
 
 struct RecordHeader {
   RecordType type = RecordType::pages;

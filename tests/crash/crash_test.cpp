@@ -12,6 +12,7 @@
 #include "crash/repeats_lib.hpp"
 #include "crash/script_lib.hpp"
 #include "crash/simulator_lib.hpp"
+#include "support/count_records.hpp"
 #include "support/sanitizers.hpp"
 #include "vellum/error.hpp"
 
@@ -137,16 +138,18 @@ TEST(Crash, CommitsThatRepeatOthers) {
   const std::uint64_t count =
       from_environment("VELLUM_CRASH_SEQUENCES", static_cast<std::uint64_t>(test::rounds(2, 1)));
   Totals sum;
-  std::uint64_t found = 0;
+  std::uint64_t found = 0, based = 0;
   for (std::uint64_t n = first; n < first + count && !testing::Test::HasFailure(); ++n) {
     const auto session = cut_sequence(seed_of_repeats(n), long_effort() ? 24 : 8,
                                       long_effort() ? long_run() : short_repeats(), sum);
     found += session->session.pages_found();
+    based += test::count_records(session->session.core(), format::RecordType::based_pages);
   }
   print("repeats", sum);
-  fmt::print("{} pages found\n", found);
+  fmt::print("{} pages found, {} records of based pages left\n", found, based);
   // More than the three commits with which each sequence begins could have found.
   EXPECT_GT(found, count * 3 * kRepeatedPages);
+  EXPECT_GT(based, 0u);
 }
 
 // The session starts from nothing: a directory without a superblock is not a store, and can be made

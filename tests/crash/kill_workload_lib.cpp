@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kWordsPerPage = kPage / 8;
+constexpr std::ptrdiff_t kMovedWords = 125;
 constexpr std::uint64_t kMaxBytes = 2u << 20;
 
 using Words = std::span<std::uint64_t>;
@@ -52,6 +53,9 @@ void write_step(const KillWorkload::Step& step, void* data, std::uint64_t bytes)
     case KillStep::large_commit:
     case KillStep::import_branch:
       return write_most(words, random);
+    case KillStep::moved_commit:
+      std::rotate(words.begin(), words.begin() + kMovedWords, words.end());
+      return;
     case KillStep::medium_commit:
       return write_pages(words, random, 4 + random() % 16, 64);
     default:
@@ -122,6 +126,7 @@ class Model {
 using Share = std::pair<KillStep, int>;
 constexpr Share kShares[] = {
     {KillStep::small_commit, 14}, {KillStep::medium_commit, 6},   {KillStep::large_commit, 6},
+    {KillStep::moved_commit, 3},
     {KillStep::snapshot, 6},      {KillStep::rollback, 3},        {KillStep::reopen, 4},
     {KillStep::grow, 2},          {KillStep::make_branch, 2},     {KillStep::commit_branch, 3},
     {KillStep::import_branch, 4}, {KillStep::remove_snapshot, 1}, {KillStep::read_version, 6}};

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/mix64.hpp"
+
 namespace vellum::crash {
 
 using format::kPageBytes;
@@ -33,6 +35,14 @@ void Pages::fill_numbered(std::size_t page, std::uint64_t content) {
   const std::uint64_t common = random();
   for (std::size_t i = 0; i < kWords; ++i) {
     store64(page, 8 * i, i < kOwnWords ? random() : common);
+  }
+}
+
+void Pages::fill_moved(std::size_t page, std::uint64_t first_word) {
+  constexpr std::size_t kWords = kPageBytes / 8, kOwnWordsOneIn = 7;
+  for (std::size_t i = 0; i < kWords; ++i) {
+    const std::uint64_t word = first_word + i, random = base::mix64(word + 1);
+    store64(page, 8 * i, random % kOwnWordsOneIn == 0 ? random : 0x706f6e6d6c6b6a69);
   }
 }
 

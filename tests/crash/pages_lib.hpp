@@ -23,6 +23,9 @@ class Pages {
   void zero(std::size_t page);
   // A page that its number determines, unlike all others. Takes a twelfth when compressed.
   void fill_numbered(std::size_t page, std::uint64_t content);
+  // The part of an endless text that begins with this word. A page with another start is stored
+  // whole. Takes a sixth when compressed.
+  void fill_moved(std::size_t page, std::uint64_t first_word);
   void copy(std::size_t page, const std::byte* from);
   std::size_t touched() const noexcept { return touched_.size(); }
   // What has changed since the last call. With `dedup`, whole pages are looked up first.

@@ -11,6 +11,7 @@ namespace vellum::crash {
 namespace {
 
 constexpr std::uint64_t kPagesPerContent = 1000;
+constexpr std::uint64_t kMovedWords = 125;
 constexpr std::size_t kMostBranches = 3, kMostSnapshots = 3;  // every image is read in full
 
 class Repeats {
@@ -36,6 +37,8 @@ class Repeats {
     must_find("main", 0);
     session_.close_all();
     must_find("side", 1);
+    commit_moved("main");
+    commit_moved("main");
   }
 
   void step() {
@@ -45,6 +48,7 @@ class Repeats {
     if (what < 42) return commit(name, contents_++);
     if (what < 54) return commit_mixed(name);
     if (what < 60) return commit_small(name);
+    if (what < 64) return commit_moved(name);
     if (what < 68) return session_.close_writer(name);
     if (what < 84) return session_.collect_garbage(below(2) == 0, below(2) == 0 ? 3 : 0);
     change_names(name);
@@ -78,6 +82,15 @@ class Repeats {
     for (int i = 0; i < 4; ++i) pages.fill_numbered(below(pages.count()), random_());
     session_.commit(name, false);
   }
+  // A text, a little further on each time: blocks stand on pages of the commit before.
+  void commit_moved(const std::string& name) {
+    Pages& pages = session_.pages(name);
+    moved_words_ += kMovedWords;
+    for (std::size_t p = 0; p < pages.count(); ++p) {
+      pages.fill_moved(p, moved_words_ + p * (format::kPageBytes / 8));
+    }
+    session_.commit(name, below(2) == 0);
+  }
   void commit_small(const std::string& name) {
     session_.pages(name).store64(below(kRepeatedPages), 8 * below(512), random_());
     session_.commit(name, false);
@@ -102,6 +115,7 @@ class Repeats {
   Session& session_;
   std::mt19937_64 random_;
   std::size_t contents_ = 2;
+  std::uint64_t moved_words_ = 0;
   int names_ = 0;
 };
 

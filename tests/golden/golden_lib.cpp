@@ -1,5 +1,6 @@
 #include "golden/golden_lib.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -91,10 +92,19 @@ const Step kBesideSteps[] = {
     {"main", Fill::text, 91, 1, 57, nullptr},      {"main", Fill::touch, 7, 40, 58, nullptr},
 };
 
+// Content that moves within its pages, and out of them.
+const Branch kMovedBranches[] = {{"main", nullptr, 64, {}}};
+const Step kMovedSteps[] = {
+    {"main", Fill::noise, 0, 6, 60, "before"},
+    {"main", Fill::further, 0, 6, 0, "moved"},
+    {"main", Fill::further, 0, 6, 0, "again"},
+    {"main", Fill::touch, 2, 3, 61, "touched"},
+};
+
 const History kHistories[] = {
     {"codecs", kCodecBranches, kCodecSteps},   {"history", kHistoryBranches, kHistorySteps},
     {"packs", kSpaceBranches, kSpaceSteps},    {"tiers", kSpaceBranches, kSpaceSteps},
-    {"beside", kBesideBranches, kBesideSteps},
+    {"beside", kBesideBranches, kBesideSteps}, {"moved", kMovedBranches, kMovedSteps},
 };
 
 void put_text(std::span<std::byte> out, std::mt19937_64& random) {
@@ -163,6 +173,9 @@ void put(const Step& step, std::span<std::byte> region) {
       return touch(out, random, 6);
     case Fill::speckles:
       return touch(out, random, 36);
+    case Fill::further:
+      std::rotate(out.begin(), out.begin() + 1000, out.end());
+      return;
   }
 }
 

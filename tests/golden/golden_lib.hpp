@@ -30,8 +30,9 @@ enum class Fill {
   numbers,  // words whose high bytes are alike: planes
   nodes,    // what an allocator lays out: differences
   fields,   // structures with two links that are alike: fields
-  touch,    // a few words of each page: deltas
-  speckles  // more of them
+  touch,     // a few words of each page: deltas
+  speckles,  // more of them
+  further    // what they hold, 1,000 bytes further on: based pages
 };
 
 // One commit of a branch, and a snapshot of it if that has a name.

@@ -203,7 +203,7 @@ class Golden : public testing::TestWithParam<std::string> {
 
 TEST_P(Golden, HoldEverythingThatTheFormatHas) {
   Tally tally;
-  for (const char* name : {"codecs", "history", "packs", "tiers", "beside"})
+  for (const char* name : {"codecs", "history", "packs", "tiers", "beside", "moved"})
     count_store(unpack(name) / "store", tally);
   const auto none = testing::ElementsAre();
   EXPECT_THAT(missing(format::kRecordTypeNumbers, tally.records), none);

@@ -89,7 +89,7 @@ void play_and_crash(const History& history, const fs::path& work) {
   fs::remove_all(whole);
 }
 
-void make_codecs(const History& history, const fs::path& work) {
+void make_plain(const History& history, const fs::path& work) {
   make_store(work / "store");
   play(history, work / "store");
 }
@@ -196,11 +196,12 @@ using Maker = std::function<void(const fs::path& work)>;
 std::map<std::string, Maker> makers() {
   std::map<std::string, Maker> out = {{"datastore", make_datastore}, {"atomic", make_atomic}};
   const std::map<std::string, void (*)(const History&, const fs::path&)> with_history = {
-      {"codecs", make_codecs},
+      {"codecs", make_plain},
       {"history", make_history},
       {"packs", make_packs},
       {"tiers", make_tiers},
-      {"beside", make_beside}};
+      {"beside", make_beside},
+      {"moved", make_plain}};
   for (const History& history : histories()) {
     out[history.name] = [&history, maker = with_history.at(history.name)](const fs::path& work) {
       maker(history, work);

@@ -22,7 +22,7 @@ constexpr std::uint64_t kMostRecordLines = (format::kRecordHeaderBytes + format:
 
 // Indexes, translations and hints stay where they are.
 bool type_ok(RecordType type) {
-  return type == RecordType::pages || type == RecordType::deltas || type == RecordType::map_block ||
+  return format::holds_pages(type) || type == RecordType::deltas || type == RecordType::map_block ||
          type == RecordType::run_root || type == RecordType::version;
 }
 

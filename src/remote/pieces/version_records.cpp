@@ -89,6 +89,7 @@ std::vector<PieceRecord> records_of_version(store::StoreCore& store,
   if (version.runs.empty()) return out;
   store.packs().learn(version);
   store::LiveSet live_set(store);
+  live_set.follow_elsewhere();
   live_set.reach(version);
   out.reserve(live_set.size() + 1);
   for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {

@@ -54,7 +54,7 @@ void BranchWriter::Impl::begin_background() noexcept {
 // the pieces.
 void BranchWriter::Impl::write_background(const std::vector<const PageWrites*>& pieces) noexcept {
   try {
-    Dedup none(store);
+    Dedup none(store);  // keeps gc out, where it has to, until the records are written
     // Two processors are left to those who commit.
     const bool alone = store.pool().workers() < 3;
     EncodingThreads threads = alone ? EncodingThreads(packs->compressor())
@@ -129,8 +129,18 @@ void BranchWriter::Impl::append_commit(std::vector<std::byte> payload) {
   if (background != nullptr) background->commits.back() = std::move(payload);
 }
 
+// The thread has let gc in again, which may have taken what the background's records stand on. False:
+// it has, or is at work. Otherwise gc is kept out until the background is published.
+bool BranchWriter::Impl::keep_bases() {
+  if (!packs->has_bases()) return true;
+  background->gc_kept_out = keep_gc_out(store);
+  if (background->gc_kept_out != nullptr && packs->bases_whole()) return true;
+  background->gc_kept_out.reset();
+  return false;
+}
+
 // Starts the epoch of the background's checkpoint, and with it `commit`, if it is one: the commit
-// point of both. REQUIRES: background_written().
+// point of both. REQUIRES: background_written(), keep_bases().
 void BranchWriter::Impl::publish_background(std::vector<std::byte> commit) {
   auto& commits = background->commits;
   const bool one_more = !commit.empty();
@@ -138,6 +148,7 @@ void BranchWriter::Impl::publish_background(std::vector<std::byte> commit) {
   try {
     journal->start_epoch(background->version, commits);
   } catch (const std::exception& e) {
+    background->gc_kept_out.reset();
     if (one_more) commits.pop_back();
     if (journal->sync_failed()) poison = e.what();
     throw;
@@ -164,7 +175,7 @@ void BranchWriter::Impl::publish_background(std::vector<std::byte> commit) {
 // Ends the background's checkpoint: nothing else may write to the packs before.
 void BranchWriter::Impl::settle_background() {
   if (!background_written(true)) return;
-  if (can_carry(0)) {
+  if (can_carry(0) && keep_bases()) {
     publish_background({});
   } else {
     drop_background();

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "format/version.hpp"
+#include "store/lock/version_pin.hpp"
 
 namespace vellum::store {
 
@@ -43,7 +44,8 @@ struct BackgroundCheckpoint {
   std::chrono::nanoseconds took{};
   // Payloads of the commits since, oldest first.
   std::vector<std::vector<std::byte>> commits;
-  std::string failure;  // empty: none
+  std::string failure;    // empty: none
+  VersionPin gc_kept_out;  // while it is published, if records stand on others
 };
 
 }  // namespace vellum::store

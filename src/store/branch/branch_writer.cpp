@@ -168,7 +168,9 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
   try {
     write_checkpoint(next, pieces, std::move(written), committed, dedup, threads);
     journal->start_epoch(next);
+    dedup.leave(true);
   } catch (const std::exception& e) {
+    dedup.leave(false);
     give_up_checkpoint(e.what());
     throw;
   }

@@ -76,6 +76,7 @@ struct BranchWriter::Impl {
   bool can_carry(std::size_t payload_bytes) const;
   void append_commit(std::vector<std::byte> payload);
   void publish_background(std::vector<std::byte> commit);
+  bool keep_bases();
   void settle_background();
   void drop_background() noexcept;
   void end_background() noexcept;

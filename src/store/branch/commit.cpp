@@ -266,7 +266,7 @@ bool BranchWriter::Commit::Impl::append_to_journal(const CommitMeta& meta) {
   const std::uint64_t most = max_epoch_raw_bytes(w.store.superblock().journal_half_bytes);
   const auto joins_background = [&](bool wait) {
     return w.background_written(wait) && w.can_carry(payload.size()) &&
-           w.epoch_raw_bytes - w.background->raw_bytes + raw_bytes <= most;
+           w.epoch_raw_bytes - w.background->raw_bytes + raw_bytes <= most && w.keep_bases();
   };
   const bool fits = w.journal->fits(payload.size()) && w.epoch_raw_bytes + raw_bytes <= most;
   const bool joins = joins_background(!fits);

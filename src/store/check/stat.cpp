@@ -78,11 +78,15 @@ class Shares {
     if (id == ShownStack::kNothing) return;
     Use& use = uses_[id];
     const std::uint64_t bytes = id < bytes_.size() ? bytes_[id] : 0;
-    if (shows && use.shown == 0) {
+    const bool begins = shows && use.shown == 0;
+    if (begins) {
       use.since = static_cast<std::uint32_t>(visited_.size());
       needed_bytes_ += bytes;
     }
     use.shown += shows ? pages : -pages;
+    if (begins || use.shown == 0) {
+      for (const LiveSet::RecordId base : live_set_.bases_of(id)) count(base, 1, shows);
+    }
     if (use.shown != 0) return;
     needed_bytes_ -= bytes;
     const auto more = static_cast<std::uint32_t>(visited_.size()) - use.since;

@@ -381,7 +381,8 @@ std::optional<std::string> Verifier::check_record(std::span<const Use> uses) {
   const bool pages = uses[0].kind == PageKind::base;
   LoadedRecord record;
   try {
-    record = load_record(store_, uses[0].record, pages ? RecordType::pages : RecordType::deltas);
+    record = pages ? load_pages(store_, uses[0].record)
+                   : load_record(store_, uses[0].record, RecordType::deltas);
   } catch (const Error& e) {
     return reason_of(e, uses[0].record.pack);
   }

@@ -83,6 +83,12 @@ bool item_before(const Item& a, const Item& b) noexcept {
   return a.page != b.page ? a.page < b.page : a.piece < b.piece;
 }
 
+// What allows that blocks stand on others; see PackWriter::append_pages().
+std::function<bool()> may_base(const format::Encoding& encoding, Dedup& dedup) {
+  if (!encoding.deltas || encoding.codec != base::Codec::zstd) return nullptr;
+  return [&dedup] { return dedup.keep_gc_out(); };
+}
+
 class Checkpointer {
  public:
   Checkpointer(StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
@@ -529,11 +535,9 @@ void Checkpointer::write_pages() {
   for (const auto& share : shares) {
     for (const EncodedPayload& payload : share) {
       const std::size_t count = payload.raw_bytes / kPageBytes;
-      const RecordRef ref =
-          packs_.append(RecordType::pages, payload.codec, payload.raw_bytes, payload.stored,
-                        static_cast<std::uint32_t>(count), payload.hash);
+      const auto raw = std::span(base_contents_).subspan(first * kPageBytes, payload.raw_bytes);
+      const RecordRef ref = packs_.append_pages(payload, raw, may_base(encoding_, dedup_));
       if (dedup_.active()) {
-        const auto raw = std::span(base_contents_).subspan(first * kPageBytes, payload.raw_bytes);
         dedup_.note(ref, Dedup::worth_noting(raw, payload.stored.size()));
       }
       append_block_entries(std::span(base_pages_).subspan(first, count), ref, entries_);
@@ -596,9 +600,9 @@ std::vector<std::byte> hash_of(const PageBlock& block, const format::Encoding& e
 void append_block(const PageBlock& block, PackWriter& packs, const format::Encoding& encoding,
                   Dedup& dedup, std::vector<MapEntry>& out) {
   const auto count = static_cast<std::uint32_t>(block.pages.size());
-  const RecordRef ref =
-      packs.append(RecordType::pages, block.codec, count * std::uint32_t{kPageBytes}, block.stored,
-                   count, hash_of(block, encoding));
+  const RecordRef ref = packs.append_pages(
+      {block.codec, count * std::uint32_t{kPageBytes}, block.stored, hash_of(block, encoding)}, {},
+      may_base(encoding, dedup));
   dedup.note(ref, block.noted);
   append_block_entries(block.pages, ref, out);
 }

@@ -48,7 +48,7 @@ class Dedup::Stretch {
     record_ = record;
     return whole_ = base::try_to([&] {
              store_.packs().refresh(record.pack);
-             loaded_ = load_record(store_, record, RecordType::pages);
+             loaded_ = load_pages(store_, record);
              dropped_ = store_.packs().locate(record).dropped;
            });
   }
@@ -80,6 +80,8 @@ class Dedup::Stretch {
   std::span<const format::SlotRange> dropped_;  // owned by the pack
 };
 
+Dedup::Dedup(StoreCore& store) : store_(store), gc_kept_out_(store) {}
+
 bool Dedup::enter(const format::Version& head) {
   head_ = head;
   own_packs_.clear();
@@ -87,8 +89,7 @@ bool Dedup::enter(const format::Version& head) {
     if (is_own(pack)) own_packs_.push_back(pack);
   }
   appended_ = {};
-  gc_kept_out_ = keep_gc_out(store_);
-  return active();
+  return active_ = keep_gc_out();
 }
 
 void Dedup::leave(bool published) noexcept {
@@ -101,7 +102,8 @@ void Dedup::leave(bool published) noexcept {
   }
   noted_.clear();
   appended_ = {};
-  gc_kept_out_.reset();
+  active_ = false;
+  gc_kept_out_.release();
 }
 
 bool Dedup::is_own(std::uint64_t pack) const noexcept { return pack >> 32 == head_.branch_id; }

@@ -33,14 +33,16 @@ class StoreCore;
 // Threads: any number may call find() at once. One thread calls the rest, also during find().
 class Dedup {
  public:
-  explicit Dedup(StoreCore& store) : store_(store) {}
+  explicit Dedup(StoreCore& store);
 
   // Begins a commit on `head`, the head of the writer's own branch. False: gc is at work or cannot
   // be kept out here; the commit then looks nothing up.
   bool enter(const format::Version& head);
   // Ends the commit. The notes of a failed commit are dropped.
   void leave(bool published) noexcept;
-  bool active() const noexcept { return gc_kept_out_ != nullptr; }
+  bool active() const noexcept { return active_; }
+  // Keeps gc out until leave(), also of a commit that looks nothing up. False: it cannot be.
+  bool keep_gc_out() { return gc_kept_out_.hold(); }
 
   // Moves the pages that the store already holds from `pages` to `found`. `content` returns the
   // bytes of the page at an index of `pages` as passed in; they do not change during the call.
@@ -71,7 +73,8 @@ class Dedup {
 
   StoreCore& store_;
   format::Version head_;  // when the commit began
-  VersionPin gc_kept_out_;
+  GcKeptOut gc_kept_out_;
+  bool active_ = false;
   mutable std::once_flag loaded_;         // the hashes of earlier writers
   std::vector<std::uint64_t> own_packs_;  // when the commit began; sorted
   mutable std::mutex appended_mutex_;

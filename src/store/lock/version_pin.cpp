@@ -1,5 +1,7 @@
 #include "store/lock/version_pin.hpp"
 
+#include <utility>
+
 #include "base/fail.hpp"
 #include "store/lock/lock_bytes.hpp"
 #include "store/lock/patience.hpp"
@@ -34,6 +36,11 @@ VersionPin keep_gc_out(PackStore& store) {
     if (e.code() == Errc::out_of_memory) throw;
     return nullptr;
   }
+}
+
+bool GcKeptOut::hold() {
+  if (!std::exchange(tried_, true)) pin_ = keep_gc_out(store_);
+  return pin_ != nullptr;
 }
 
 VersionPin keep_gc_for_us(PackStore& store, std::chrono::milliseconds patience) {

@@ -40,6 +40,22 @@ inline constexpr std::chrono::milliseconds kGcPatience{5000};  // names that are
 // While it lives, no gc is at work. nullptr: a gc is at work, a gc of this handle waits for its
 // turn, or gc cannot be kept out here. Does not wait.
 VersionPin keep_gc_out(PackStore& store);
+// The same from the first hold() on, until release(). Threads: one at a time.
+class GcKeptOut {
+ public:
+  explicit GcKeptOut(PackStore& store) : store_(store) {}
+  // False: it cannot be kept out; release() comes before the next try.
+  bool hold();
+  void release() noexcept {
+    pin_.reset();
+    tried_ = false;
+  }
+
+ private:
+  PackStore& store_;
+  VersionPin pin_;
+  bool tried_ = false;
+};
 // For gc: keeps other gcs out. Errc::busy when one is at work or a large commit takes long.
 VersionPin keep_gc_for_us(PackStore& store, std::chrono::milliseconds patience = kGcPatience);
 

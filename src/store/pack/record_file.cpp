@@ -36,6 +36,7 @@ LoadedRecord read_record_at(const base::File& file, const format::RecordRef& pla
   if (const char* problem = format::verify_record(out.bytes, out.header, place, seed)) {
     corrupted(problem);
   }
+  if (out.header.type == format::RecordType::based_pages) return out;
   const auto stored = out.stored();
   out.raw.resize(out.header.raw_bytes);
   if (out.header.codec == base::Codec::none) {

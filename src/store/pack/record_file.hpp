@@ -18,7 +18,8 @@ struct LoadedRecord {
 };
 
 // Reads the record at a place and checks everything except the meaning of the payload; the SHA-256
-// is checked if the record has one. Allocates only after the header has proved plausible and the
+// is checked if the record has one. A record of based pages is not unpacked, and its SHA-256 not
+// checked: load_pages() (store/record/record_io.hpp) does that. Allocates only after the header has proved plausible and the
 // record lies inside its file. Throws Errc::corrupted or io, naming the place.
 LoadedRecord read_record_at(const base::File& file, const format::RecordRef& place,
                             format::RecordType type, std::uint64_t seed);

@@ -5,6 +5,7 @@
 #include "base/fail.hpp"
 #include "base/mix64.hpp"
 #include "store/page_map/run_reader.hpp"
+#include "store/reach/base_pages.hpp"
 
 namespace vellum::store {
 
@@ -99,13 +100,62 @@ void LiveSet::note(RecordId id) {
   noted_.push_back(id);
 }
 
+void LiveSet::note_shown(const Entry& e) {
+  note(e.record);
+  if (e.kind != PageKind::base) return;
+  if (shown_records_.empty() || shown_records_.back() != e.record) {
+    shown_records_.push_back(e.record);
+  }
+}
+
+// A base page lives as long as a record that needs it.
+void LiveSet::note_bases_of(RecordId id) {
+  const auto at = bases_.find(id);
+  if (at == bases_.end()) return;
+  for (const RecordId base : at->second.records) note(base);
+  if (!note_slots_) return;
+  for (const auto& [base, slot] : at->second.slots) {
+    slots_.add(base, slot, 1);
+    if (!stale_) durable_slots_.add(base, slot, 1);
+  }
+}
+
+void LiveSet::note_bases() {
+  std::sort(shown_records_.begin(), shown_records_.end());
+  const auto end = std::unique(shown_records_.begin(), shown_records_.end());
+  shown_records_.erase(end, shown_records_.end());
+  looked_at_.resize(records_.size());
+  std::vector<RecordRef> refs;
+  for (const RecordId id : shown_records_) {
+    if (!looked_at_[id]) refs.push_back(records_[id]);
+  }
+  std::sort(refs.begin(), refs.end());
+  find_base_pages(store_, refs, {.skip_corrupted = stale_, .fetch = follow_elsewhere_},
+                  [&](const RecordRef& ref, std::span<const format::BasePage> pages) {
+                    Bases& bases = bases_[id_of(ref)];
+                    bases = {};
+                    for (const format::BasePage& page : pages) {
+                      const RecordId base = id_of({ref.pack, page.offset_bytes, page.tag});
+                      bases.slots.push_back({base, page.slot});
+                      if (bases.records.empty() || bases.records.back() != base) {
+                        bases.records.push_back(base);
+                      }
+                    }
+                  });
+  looked_at_.resize(records_.size());
+  for (const RecordId id : shown_records_) {
+    looked_at_[id] = true;
+    note_bases_of(id);
+  }
+}
+
 void LiveSet::note_entry(const Entry& e, ShownPages& shown) {
   if (!note_slots_ || e.kind == PageKind::zero) {
-    if (shown.take(e.page, e.count, e.kind) && e.kind != PageKind::zero) note(e.record);
+    if (shown.take(e.page, e.count, e.kind) && e.kind != PageKind::zero) note_shown(e);
     return;
   }
   shown.take_parts(e.page, e.count, e.kind, [&](std::uint32_t from, std::uint32_t count) {
-    note(e.record);
+    note_shown(e);
     slots_.add(e.record, e.slot + from, count);
     if (!stale_) durable_slots_.add(e.record, e.slot + from, count);
   });
@@ -133,6 +183,7 @@ LiveSet::Stretch LiveSet::above_reached(const Version& version) {
 
 void LiveSet::read(std::span<const format::RunRef> runs, Part& part) {
   noted_.clear();
+  shown_records_.clear();
   std::set<std::uint64_t> packs;
   ShownPages shown;
   for (const auto& ref : runs) {
@@ -141,6 +192,7 @@ void LiveSet::read(std::span<const format::RunRef> runs, Part& part) {
     for (const Entry& e : run.entries) note_entry(e, shown);
     packs.insert(run.packs.begin(), run.packs.end());
   }
+  note_bases();
   part.packs.assign(packs.begin(), packs.end());
   part.records = ranges_of(noted_);
 }

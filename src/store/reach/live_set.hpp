@@ -2,7 +2,7 @@
 // slots.
 //
 // A version needs the roots and map blocks of all its runs, and each record that a shown entry
-// names. A record that only hidden entries name is not needed: nobody reads it, and no later
+// names, with the records of its base pages. A record that only hidden entries name is not needed: nobody reads it, and no later
 // version of the line can bring it back.
 //
 // The live set reads a run once, however many versions share it. It does not read a run at all
@@ -61,6 +61,9 @@ class LiveSet {
   // Reaches the records that the version needs. This is cheap where the older part of the version
   // has been reached as a whole before: begin with the oldest version.
   void reach(const format::Version& version);
+  // Also notes base pages of records that are elsewhere, which have to be fetched for that. REQUIRES:
+  // nothing was reached.
+  void follow_elsewhere() noexcept { follow_elsewhere_ = true; }
   // The versions reached from here on may not count any more: records that only they need are not
   // durable, and may be corrupted or gone.
   void begin_stale();
@@ -73,6 +76,11 @@ class LiveSet {
   // version that counts shows. REQUIRES: the live set was made for slots.
   std::vector<format::SlotRange> needed_slots(RecordId id) { return slots_.of(id); }
   std::vector<format::SlotRange> durable_slots(RecordId id) { return durable_slots_.of(id); }
+  // The records of the base pages of a record, as far as reach() has read it in this live set.
+  std::span<const RecordId> bases_of(RecordId id) const {
+    const auto at = bases_.find(id);
+    return at == bases_.end() ? std::span<const RecordId>() : at->second.records;
+  }
   // Packs that the runs seen so far name: opening a version opens them, needed or not.
   const std::set<std::uint64_t>& named_packs() const noexcept { return named_packs_; }
 
@@ -87,7 +95,10 @@ class LiveSet {
   void take(const Part& part);
   const Part& part_of(const Roots& roots, const format::Version& version);
   void note(RecordId id);
+  void note_shown(const Entry& e);
   void note_entry(const Entry& e, ShownPages& shown);
+  void note_bases();
+  void note_bases_of(RecordId id);
   RecordId id_of(const format::RecordRef& ref);
 
   // A list of roots, as a number. Lists grow from the oldest root on, and equal beginnings are
@@ -117,6 +128,15 @@ class LiveSet {
   std::vector<std::uint32_t> lines_;
   std::vector<bool> reached_, durable_;
   std::vector<RecordId> noted_;  // while a part is read; with repetitions
+  // Base pages: their records, and the slots there.
+  struct Bases {
+    std::vector<RecordId> records;
+    std::vector<std::pair<RecordId, std::uint32_t>> slots;
+  };
+  std::unordered_map<RecordId, Bases> bases_;
+  std::vector<bool> looked_at_;          // records whose base pages are known, if they have any
+  std::vector<RecordId> shown_records_;  // of pages, while a part is read; with repetitions
+  bool follow_elsewhere_ = false;
   std::set<std::uint64_t> named_packs_;
   std::unordered_map<std::uint64_t, ListId> lists_;  // by the older list and the root above it
   std::vector<bool> reached_lists_{true};

@@ -6,8 +6,10 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "store/encode/payload.hpp"
+#include "store/encode/similar_pages.hpp"
 #include "store/pack/io_cost.hpp"
 #include "store/pack/pack_scanner.hpp"
+#include "store/pack/record_file.hpp"
 #include "store/record/pack_store.hpp"
 
 namespace vellum::store {
@@ -20,7 +22,13 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 constexpr std::size_t kBufferBytes = 1u << 20;
-}
+constexpr int kBasedZstdLevel = 3;
+// A block has base pages where they save this share of it. One that saves little is better stored
+// without: it renews what later blocks can use (docs/decisions/encoding.md).
+constexpr std::size_t kSavedPercent = 30;
+// Pages between two checkpoints that are compared with others: what does not move costs no more.
+constexpr std::size_t kMostCompared = SimilarPages::kMostPages;
+}  // namespace
 
 struct PackWriter::Impl {
   PackStore& store;
@@ -51,6 +59,11 @@ struct PackWriter::Impl {
   IoCost io;
   base::Compressor compressor;
 
+  // Of the active pack.
+  SimilarPages similar;
+  std::size_t compared = 0;    // pages since note_committed()
+  std::vector<RecordRef> bases;  // records of base pages of those since note_committed()
+
   Impl(PackStore& s, std::uint64_t id, const format::Version& version);
   void open_active(const format::Version& version);
   void write_out();
@@ -61,6 +74,11 @@ struct PackWriter::Impl {
                 std::span<const std::byte> stored, std::uint32_t items,
                 std::span<const std::byte> hash = {});
   std::vector<IndexLine> all_lines();
+  bool is_full() const noexcept { return active.end >= store.superblock().pack_bytes; }
+  bool is_whole(const RecordRef& ref) const;
+  std::vector<std::byte> encode_based(const SimilarPages::Bases& on, std::span<const std::byte> raw,
+                                      std::size_t most_bytes);
+  bool stand_on(std::span<const format::BasePage> pages);
   void note_committed_position() noexcept;
 };
 
@@ -190,6 +208,7 @@ void PackWriter::Impl::roll() {
   next.end = buffer.size();
   appended += buffer.size();
   if (active.pack == committed.pack) committed.lines = std::move(active.lines);
+  similar.clear();
   active = std::move(next);
 }
 
@@ -223,6 +242,53 @@ void PackWriter::Impl::note_committed_position() noexcept {
   committed.lines.clear();
   committed_lines = active.lines.size();
   dirty = false;
+  compared = 0;
+  bases.clear();
+}
+
+// Whether the pack still has the record. gc may have given it back since it was appended.
+bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
+  if (ref.offset_bytes >= active.end - buffer.size()) return true;
+  try {
+    std::array<std::byte, format::kRecordHeaderBytes> head;
+    active.file->pread(head, ref.offset_bytes);
+    RecordHeader h;
+    if (format::decode_record_header(head, h) != nullptr) return false;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(format::record_extent_bytes(h)));
+    active.file->pread(bytes, ref.offset_bytes);
+    return format::verify_record(bytes, h, ref, store.checksum_seed()) == nullptr;
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
+    return false;
+  }
+}
+
+// The payload of the block as based pages; empty if that takes more than `most_bytes`.
+std::vector<std::byte> PackWriter::Impl::encode_based(const SimilarPages::Bases& on,
+                                                      std::span<const std::byte> raw,
+                                                      std::size_t most_bytes) {
+  auto out = format::encode_base_pages(on.pages);
+  const std::size_t list_bytes = out.size();
+  if (list_bytes >= most_bytes) return {};
+  out.resize(most_bytes);
+  const std::size_t size = compressor.compress_on(on.prefix, kBasedZstdLevel, raw,
+                                                  std::span(out).subspan(list_bytes));
+  out.resize(size == 0 ? 0 : list_bytes + size);
+  return out;
+}
+
+// Notes the records of these base pages. False: the pack lacks one.
+bool PackWriter::Impl::stand_on(std::span<const format::BasePage> pages) {
+  const std::size_t before = bases.size();
+  for (const format::BasePage& page : pages) {
+    const RecordRef ref{active.pack, page.offset_bytes, page.tag};
+    if (std::ranges::find(bases, ref) != bases.end()) continue;
+    bases.push_back(ref);
+    if (is_whole(ref)) continue;
+    bases.resize(before);
+    return false;
+  }
+  return true;
 }
 
 PackWriter::PackWriter(PackStore& store, std::uint64_t branch_id, const format::Version& version)
@@ -239,6 +305,44 @@ RecordRef PackWriter::append(RecordType type, base::Codec codec, std::uint32_t r
   const RecordRef ref = w.put(type, codec, raw_bytes, stored, items, hash);
   if (w.buffer.size() >= kBufferBytes) w.write_out();
   return ref;
+}
+
+RecordRef PackWriter::append_pages(const EncodedPayload& block, std::span<const std::byte> raw,
+                                   const std::function<bool()>& may_base) {
+  Impl& w = *impl_;
+  const std::uint32_t pages = block.raw_bytes / static_cast<std::uint32_t>(format::kPageBytes);
+  const auto append_plain = [&] {
+    return append(RecordType::pages, block.codec, block.raw_bytes, block.stored, pages, block.hash);
+  };
+  w.compared += pages;
+  if (!may_base || w.compared > kMostCompared || !w.similar.is_next_due()) return append_plain();
+  std::vector<std::byte> unpacked(raw.empty() ? block.raw_bytes : 0);
+  if (raw.empty()) {
+    if (!base::Decompressor(unpacked.size()).decompress(block.codec, block.stored, unpacked)) {
+      fail(Errc::corrupted, "{}: a block that is to be stored does not decompress", w.store.path());
+    }
+    raw = unpacked;
+  }
+  const SimilarPages::Sketch sketch(raw);
+  SimilarPages::Bases on;
+  if (w.active.pack != 0 && !w.is_full() && w.similar.find(sketch, on)) {
+    const std::size_t most_bytes = block.stored.size() * (100 - kSavedPercent) / 100;
+    const auto based = w.encode_based(on, raw, most_bytes);
+    if (!based.empty() && may_base() && w.stand_on(on.pages)) {
+      w.similar.note_use();
+      return append(RecordType::based_pages, base::Codec::zstd, block.raw_bytes, based, pages,
+                    block.hash, false);
+    }
+  }
+  const RecordRef ref = append_plain();
+  w.similar.note(ref, raw, sketch);
+  return ref;
+}
+
+bool PackWriter::has_bases() const noexcept { return !impl_->bases.empty(); }
+
+bool PackWriter::bases_whole() const {
+  return std::ranges::all_of(impl_->bases, [&](const RecordRef& r) { return impl_->is_whole(r); });
 }
 
 // A commit's buffer goes with the commit: thousands of branches may be open, most of them idle.
@@ -270,6 +374,7 @@ void PackWriter::abandon() noexcept {
   }
   w.fresh.clear();
   w.name_unsynced = false;
+  w.similar.clear();
   w.note_committed_position();
 }
 

@@ -4,6 +4,7 @@
 // abandoned append is therefore just a tail that the next one overwrites.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/file.hpp"
 #include "format/record.hpp"
 #include "format/types.hpp"
+#include "store/encode/payload.hpp"
 #include "store/pack/io_cost.hpp"
 
 namespace vellum::store {
@@ -29,6 +31,16 @@ class PackWriter {
   format::RecordRef append(format::RecordType type, base::Codec codec, std::uint32_t raw_bytes,
                            std::span<const std::byte> stored, std::uint32_t items,
                            std::span<const std::byte> hash = {}, bool may_roll = true);
+  // The same for a block of pages, whose content is `raw`; if that is empty, the block is unpacked.
+  // Where blocks that the writer has appended before resemble it, `may_base` is asked, and the block
+  // becomes a record of based pages. True promises that no gc is at work from then on, until the
+  // record is published or bases_whole() is asked, without a gc until the record is published. No
+  // `may_base`: no such records.
+  format::RecordRef append_pages(const EncodedPayload& block, std::span<const std::byte> raw,
+                                 const std::function<bool()>& may_base);
+  // Whether records since note_committed() have base pages, and whether the pack still has these.
+  bool has_bases() const noexcept;
+  bool bases_whole() const;
   // Writes out and fdatasyncs the active pack, and syncs the packs directory when the pack is new.
   void sync();
   // Forgets everything appended since the last note_committed() (a failed or rolled-back

@@ -12,6 +12,7 @@
 
 #include "base/codec.hpp"
 #include "base/mix64.hpp"
+#include "format/based_pages.hpp"
 #include "store/record/record_frames.hpp"
 #include "store/record/record_front.hpp"
 
@@ -40,6 +41,25 @@ struct Decoder {
   std::byte* stored = nullptr;  // a whole record
   std::byte* raw = nullptr;     // for a map block
 };
+
+// Work memory for a record of based pages.
+struct Assembly {
+  base::HandlerLock lock;
+  std::byte* stored = nullptr;  // the whole record
+  std::byte* prefix = nullptr;  // its base pages, as the codec wants them
+};
+constexpr std::size_t kPrefixBytes =
+    base::kPrefixZeros + format::kMaxBasePages * format::kPageBytes;
+
+// A record of based pages, without its pages.
+struct BasedRecord {
+  RecordHeader header;
+  std::array<format::BasePage, format::kMaxBasePages> bases;
+  std::size_t count = 0, list_bytes = 0;
+};
+
+// Says that a record has base pages, which have to be read first. It is no message.
+constexpr char kIsBased[] = "the record has base pages";
 
 // What a call of get() asks for.
 struct Wanted {
@@ -75,6 +95,7 @@ struct RecordCache::Impl {
   FrameClass pages, large, deltas, few_deltas, map;
   std::array<Decoder, kDecoders> decoders;
   std::array<Front, kDecoders> fronts;
+  std::array<Assembly, kDecoders> assemblies;
   FrontLength pages_front;
   base::Reservation memory;
 
@@ -95,6 +116,17 @@ struct RecordCache::Impl {
   const char* load_into_frame(const Front& front, const RecordHeader& h, const base::File& file,
                               const RecordPlace& place, const Wanted& wanted, CacheFrame*& out,
                               int& os_errno) noexcept;
+  const char* load_plain(const RecordRef& ref, RecordType type, const DirectPages& direct,
+                         CacheFrame*& out, RecordPlace& place, int& os_errno) noexcept;
+  const char* load_based(const Wanted& wanted, CacheFrame*& out, RecordPlace& place,
+                         int& os_errno) noexcept;
+  const char* read_based(Assembly& assembly, const Wanted& wanted, const RecordPlace& place,
+                         BasedRecord& out, int& os_errno) const noexcept;
+  const char* gather(Assembly& assembly, const BasedRecord& record, RecordPlace& place,
+                     int& os_errno) noexcept;
+  const char* unpack_based(const Assembly& assembly, const BasedRecord& record,
+                           const Wanted& wanted, CacheFrame*& out,
+                           const RecordPlace& place) noexcept;
   const char* check_sizes(const RecordHeader& h) const noexcept;
   const char* decode(std::span<std::byte> out, std::size_t offset_bytes, const RecordHeader& h,
                      const base::File& file, const RecordRef& ref, std::span<const std::byte> front,
@@ -140,7 +172,9 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
 
   FrameClass* const classes[] = {&pages, &deltas, &few_deltas, &map, &large};
   constexpr std::size_t kFrontRoom = whole_pages(kFrontBytes) + whole_pages(1);
-  std::size_t total_bytes = kDecoders * (stored_capacity + kMapRawBytes + kFrontRoom);
+  const std::size_t assembly_bytes = stored_capacity + whole_pages(kPrefixBytes);
+  std::size_t total_bytes =
+      kDecoders * (stored_capacity + kMapRawBytes + kFrontRoom + assembly_bytes);
   for (const FrameClass* frames : classes) total_bytes += frames->bytes();
   memory = base::Reservation(total_bytes);
   std::byte* at = memory.data();
@@ -154,6 +188,11 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
   for (Front& front : fronts) {
     front.bytes = at;
     at += kFrontRoom;
+  }
+  for (Assembly& assembly : assemblies) {
+    assembly.stored = at;
+    assembly.prefix = at + stored_capacity;
+    at += assembly_bytes;
   }
 }
 
@@ -174,7 +213,7 @@ Lockable& lock_one(std::array<Lockable, kDecoders>& of) noexcept {
 
 }  // namespace
 
-// Locking order: a front, a frame, a decoder.
+// Locking order: an assembly, a front, a frame, a decoder.
 Decoder& RecordCache::Impl::lock_decoder() noexcept { return lock_one(decoders); }
 Front& RecordCache::Impl::lock_front() noexcept { return lock_one(fronts); }
 
@@ -209,9 +248,9 @@ const char* RecordCache::Impl::read_record(std::byte* at, const base::File& file
 // Of a record of pages or deltas.
 const char* RecordCache::Impl::check_sizes(const RecordHeader& h) const noexcept {
   const std::size_t capacity =
-      h.type == RecordType::pages ? large_capacity : format::kMaxDeltaBatchRawBytes;
+      format::holds_pages(h.type) ? large_capacity : format::kMaxDeltaBatchRawBytes;
   if (h.raw_bytes > capacity) return "the record is larger than the store's blocks";
-  if (h.type == RecordType::pages &&
+  if (format::holds_pages(h.type) &&
       std::uint64_t{h.raw_bytes} != std::uint64_t{h.items} * format::kPageBytes) {
     return "the record's size does not match its number of pages";
   }
@@ -360,6 +399,7 @@ const char* RecordCache::Impl::load_read(const Front& front, const base::File& f
   RecordHeader h;  // tells which frames the record fits
   const auto header = front.read().first(format::kRecordHeaderBytes);
   if (const char* problem = format::decode_record_header(header, h)) return problem;
+  if (h.type == RecordType::based_pages && wanted.type == RecordType::pages) return kIsBased;
   if (h.type != wanted.type) return "the record is of another type";
   if (h.type == RecordType::pages) {
     pages_front.note(format::kRecordHeaderBytes + format::kHashBytes + h.stored_bytes);
@@ -404,6 +444,137 @@ const char* RecordCache::Impl::load_into_frame(const Front& front, const RecordH
   return problem;
 }
 
+// As get() does it, for a record that may have base pages but is not one.
+const char* RecordCache::Impl::load_plain(const RecordRef& ref, RecordType type,
+                                          const DirectPages& direct, CacheFrame*& out,
+                                          RecordPlace& place, int& os_errno) noexcept {
+  const Wanted wanted{ref, type, fingerprint_of(ref), direct};
+  out = find(ref, type, wanted.fingerprint);
+  if (out == nullptr) return load(wanted, out, place, os_errno);
+  const RecordType found = out->header.type;
+  if (type == RecordType::pages && format::holds_pages(found)) return nullptr;
+  return found == type ? nullptr : "the record is of another type";
+}
+
+// The record with its list of base pages; the rest of the payload stays in the assembly.
+const char* RecordCache::Impl::read_based(Assembly& assembly, const Wanted& wanted,
+                                          const RecordPlace& place, BasedRecord& out,
+                                          int& os_errno) const noexcept {
+  std::array<std::byte, format::kRecordHeaderBytes> head;
+  const auto read_from = [&](const base::File& file) noexcept -> const char* {
+    os_errno = file.try_pread(head, place.record.offset_bytes);
+    if (os_errno != 0) return "the record cannot be read";
+    RecordHeader& h = out.header;
+    if (const char* problem = format::decode_record_header(head, h)) return problem;
+    if (h.type != RecordType::based_pages) return "the record is of another type";
+    if (const char* problem = check_sizes(h)) return problem;
+    const std::size_t front = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+    if (front + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
+    return read_record(assembly.stored, file, place.record, h, head, os_errno);
+  };
+  const char* problem = kIsBased;
+  if (place.copy != nullptr) problem = read_from(*place.copy);
+  if (problem != nullptr) problem = read_from(*place.file);
+  if (problem != nullptr) return problem;
+  const RecordHeader& h = out.header;
+  const std::size_t front = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+  const auto stored = format::record_payload({assembly.stored, front + h.stored_bytes}, h);
+  out.count = format::decode_base_pages(stored, wanted.ref.offset_bytes, out.bases, out.list_bytes);
+  return out.count == 0 ? "the record's base pages do not parse" : nullptr;
+}
+
+// Puts the base pages together. `place` comes with the place of the record; it leaves with that of a
+// record of base pages where such a one is to blame.
+const char* RecordCache::Impl::gather(Assembly& assembly, const BasedRecord& record,
+                                      RecordPlace& place, int& os_errno) noexcept {
+  const std::uint64_t pack = record.header.pack;
+  std::byte* to = assembly.prefix;
+  std::memset(to, 0, base::kPrefixZeros);
+  to += base::kPrefixZeros;
+  CacheFrame* frame = nullptr;
+  const char* problem = nullptr;
+  for (std::size_t i = 0; problem == nullptr && i < record.count; ++i, to += format::kPageBytes) {
+    const format::BasePage& b = record.bases[i];
+    if (frame == nullptr || frame->ref.offset_bytes != b.offset_bytes) {
+      if (frame != nullptr) frame->lock.unlock();
+      frame = nullptr;
+      RecordPlace at;
+      problem =
+          load_plain({pack, b.offset_bytes, b.tag}, RecordType::pages, {}, frame, at, os_errno);
+      if (problem == nullptr && frame->header.type != RecordType::pages) problem = kIsBased;
+      if (problem == kIsBased) problem = "a base page lies in a record that has base pages";
+      if (problem != nullptr) {
+        if (at.file != nullptr) place = at;
+        break;
+      }
+    }
+    if (b.slot >= frame->header.items || format::any_dropped(frame->dropped, b.slot, 1)) {
+      problem = "the record lacks a base page";
+    } else {
+      std::memcpy(to, frame->raw + b.slot * format::kPageBytes, format::kPageBytes);
+    }
+  }
+  if (frame != nullptr) frame->lock.unlock();
+  return problem;
+}
+
+const char* RecordCache::Impl::unpack_based(const Assembly& assembly, const BasedRecord& record,
+                                            const Wanted& wanted, CacheFrame*& out,
+                                            const RecordPlace& place) noexcept {
+  const RecordHeader& h = record.header;
+  FrameClass& frames = class_for(h);
+  CacheFrame& frame = frames.pick(wanted.fingerprint);
+  frame.lock.lock();
+  frames.touch(frame);
+  out = &frame;
+  // Another thread may have loaded it meanwhile.
+  if (frame.fingerprint.load(std::memory_order_relaxed) == wanted.fingerprint &&
+      frame.ref == wanted.ref) {
+    return nullptr;
+  }
+  frame.fingerprint.store(0, std::memory_order_relaxed);
+  frame.header = h;
+  frame.parsed_count = 0;
+  const std::size_t front = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+  const auto stored = format::record_payload({assembly.stored, front + h.stored_bytes}, h);
+  const std::size_t prefix_bytes = base::kPrefixZeros + record.count * format::kPageBytes;
+  Decoder& d = lock_decoder();
+  const bool ok = d.decompressor->decompress_on(
+      {assembly.prefix, prefix_bytes}, stored.subspan(record.list_bytes), {frame.raw, h.raw_bytes});
+  d.lock.unlock();
+  if (!ok) {
+    frame.lock.unlock();
+    out = nullptr;
+    return "the record does not decompress";
+  }
+  frame.ref = wanted.ref;
+  frame.dropped = place.dropped;
+  frame.fingerprint.store(wanted.fingerprint, std::memory_order_relaxed);
+  return nullptr;
+}
+
+const char* RecordCache::Impl::load_based(const Wanted& wanted, CacheFrame*& out,
+                                          RecordPlace& place, int& os_errno) noexcept {
+  BasedRecord record;
+  Assembly* assembly = &lock_one(assemblies);
+  const char* problem = read_based(*assembly, wanted, place, record, os_errno);
+  if (problem == nullptr && packs.is_away(wanted.ref.pack)) {
+    // What has to come here is waited for without a lock.
+    assembly->lock.unlock();
+    for (std::size_t i = 0; i < record.count; ++i) {
+      packs.locate({wanted.ref.pack, record.bases[i].offset_bytes, record.bases[i].tag});
+    }
+    assembly = &lock_one(assemblies);
+    problem = read_based(*assembly, wanted, place, record, os_errno);
+  }
+  const RecordPlace own = place;
+  // A translation gives the header another place; references use the pack's id alone.
+  if (problem == nullptr) problem = gather(*assembly, record, place, os_errno);
+  if (problem == nullptr) problem = unpack_based(*assembly, record, wanted, out, own);
+  assembly->lock.unlock();
+  return problem;
+}
+
 RecordCache::RecordCache(PackSet& packs, std::uint64_t seed, const format::Encoding& encoding,
                          std::size_t budget_bytes)
     : impl_(new Impl(packs, seed, encoding, budget_bytes)) {}
@@ -418,12 +589,10 @@ bool RecordCache::get(const RecordRef& ref, RecordType type, View& view, ReadFai
   RecordPlace place;
   place.record = ref;
   if (type == RecordType::pages || type == RecordType::deltas || type == RecordType::map_block) {
-    const std::uint64_t fingerprint = fingerprint_of(ref);
-    CacheFrame* frame = impl_->find(ref, type, fingerprint);
-    if (frame == nullptr) {
-      problem = impl_->load({ref, type, fingerprint, direct}, frame, place, os_errno);
-    } else {
-      problem = frame->header.type == type ? nullptr : "the record is of another type";
+    CacheFrame* frame = nullptr;
+    problem = impl_->load_plain(ref, type, direct, frame, place, os_errno);
+    if (problem == kIsBased) {
+      problem = impl_->load_based({ref, type, fingerprint_of(ref), {}}, frame, place, os_errno);
     }
     if (problem == nullptr) {
       view.frame_ = frame;

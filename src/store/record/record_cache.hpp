@@ -32,8 +32,8 @@ struct ReadFailure {
 // room for that much.
 constexpr std::size_t max_data_raw_bytes(const format::Encoding& encoding,
                                          format::RecordType type) noexcept {
-  return type == format::RecordType::pages ? format::max_block_bytes(encoding)
-                                           : format::kMaxDeltaBatchRawBytes;
+  return format::holds_pages(type) ? format::max_block_bytes(encoding)
+                                   : format::kMaxDeltaBatchRawBytes;
 }
 
 // Pages of a record of pages, from `slot` on, that are taken without a frame: all of the record, or
@@ -72,7 +72,8 @@ class RecordCache {
     struct CacheFrame* frame_ = nullptr;
   };
 
-  // Reads, verifies, decompresses and parses the record at `ref` unless a frame holds it. False:
+  // Reads, verifies, decompresses and parses the record at `ref` unless a frame holds it. Type pages
+  // stands for based pages, too. False:
   // `failure` says why. REQUIRES: ref's pack has been opened in the PackSet (otherwise it fails
   // with a reason).
   //

@@ -1,8 +1,11 @@
 #include "store/record/record_io.hpp"
 
+#include <algorithm>
 #include <array>
 
+#include "base/codec.hpp"
 #include "base/fail.hpp"
+#include "base/sha256.hpp"
 
 namespace vellum::store {
 
@@ -52,16 +55,88 @@ LoadedRecord load_cached_record(PackStore& store, const format::RecordRef& ref,
   return load_record(store, ref, type);
 }
 
-LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format::RecordType type) {
+namespace {
+
+RecordPlace located(PackStore& store, const format::RecordRef& ref) {
   store.packs().open(ref.pack);
-  const RecordPlace place = store.packs().locate(ref);
+  RecordPlace place = store.packs().locate(ref);
   if (place.problem != nullptr) {
     const std::string name = place.file != nullptr
                                  ? place.file->path()
                                  : record_place(store, ref.pack, ref.offset_bytes);
     fail(place.os_errno != 0 ? Errc::io : Errc::corrupted, "{}: {}", name, place.problem);
   }
+  return place;
+}
+
+bool is_based(const RecordPlace& place) {
+  std::array<std::byte, format::kRecordHeaderBytes> bytes;
+  place.file->pread(bytes, place.record.offset_bytes);
+  format::RecordHeader header;
+  return format::decode_record_header(bytes, header) == nullptr &&
+         header.type == format::RecordType::based_pages;
+}
+
+// What stands in front of the pages for the codec.
+std::vector<std::byte> read_prefix(PackStore& store, std::uint64_t pack,
+                                   std::span<const format::BasePage> bases) {
+  std::vector<std::byte> out(base::kPrefixZeros);
+  LoadedRecord record;
+  RecordPlace place;
+  std::uint64_t last_offset_bytes = 0;
+  for (const format::BasePage& b : bases) {
+    const format::RecordRef ref{pack, b.offset_bytes, b.tag};
+    if (ref.offset_bytes != last_offset_bytes) {
+      last_offset_bytes = ref.offset_bytes;
+      place = located(store, ref);
+      record = read_record_at(*place.file, place.record, format::RecordType::pages,
+                              store.checksum_seed());
+    }
+    if (b.slot >= record.header.items || format::any_dropped(place.dropped, b.slot, 1)) {
+      fail(Errc::corrupted, "{} at byte {}: the record lacks a base page", place.file->path(),
+           place.record.offset_bytes);
+    }
+    const auto page =
+        std::span(record.raw).subspan(b.slot * format::kPageBytes, format::kPageBytes);
+    out.insert(out.end(), page.begin(), page.end());
+  }
+  return out;
+}
+
+}  // namespace
+
+LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format::RecordType type) {
+  const RecordPlace place = located(store, ref);
   return read_record_at(*place.file, place.record, type, store.checksum_seed());
+}
+
+std::vector<format::BasePage> base_pages_of(const LoadedRecord& record,
+                                            const format::RecordRef& ref, const std::string& place,
+                                            std::size_t& list_bytes) {
+  std::vector<format::BasePage> out(format::kMaxBasePages);
+  out.resize(format::decode_base_pages(record.stored(), ref.offset_bytes, out, list_bytes));
+  if (out.empty()) fail(Errc::corrupted, "{}: the base pages do not parse", place);
+  return out;
+}
+
+LoadedRecord load_pages(PackStore& store, const format::RecordRef& ref) {
+  const RecordPlace at = located(store, ref);
+  if (!is_based(at)) return load_record(store, ref, format::RecordType::pages);
+  LoadedRecord out = load_record(store, ref, format::RecordType::based_pages);
+  const std::string place = fmt::format("{} at byte {}", at.file->path(), at.record.offset_bytes);
+  std::size_t list_bytes = 0;
+  const auto bases = base_pages_of(out, ref, place, list_bytes);
+  const auto prefix = read_prefix(store, ref.pack, bases);
+  out.raw.resize(out.header.raw_bytes);
+  if (!base::Decompressor(0).decompress_on(prefix, out.stored().subspan(list_bytes), out.raw)) {
+    fail(Errc::corrupted, "{}: the record does not decompress", place);
+  }
+  if (out.header.has_hash &&
+      !std::ranges::equal(base::sha256(out.raw), format::record_hash(out.bytes, out.header))) {
+    fail(Errc::corrupted, "{}: the content does not have the SHA-256 that it was stored with",
+         place);
+  }
+  return out;
 }
 
 }  // namespace vellum::store

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "format/based_pages.hpp"
 #include "format/record.hpp"
 #include "store/pack/record_file.hpp"
 #include "store/record/pack_store.hpp"
@@ -29,7 +30,14 @@ LoadedRecord load_record_at(PackStore& store, const format::RecordRef& place,
 
 // The record that a reference leads to.
 LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format::RecordType type);
-// The same, but from a cache directory if one has the record. For opening versions only: verify and
+// The base pages of a record of based pages, and how many bytes their list takes at the start of the
+// payload. `ref` leads to it; `place` names it in errors.
+std::vector<format::BasePage> base_pages_of(const LoadedRecord& record,
+                                            const format::RecordRef& ref, const std::string& place,
+                                            std::size_t& list_bytes);
+// The record of pages, based or not, that a reference leads to.
+LoadedRecord load_pages(PackStore& store, const format::RecordRef& ref);
+// load_record(), but from a cache directory if one has the record. For opening versions only: verify and
 // dedup need the content of the pack itself.
 LoadedRecord load_cached_record(PackStore& store, const format::RecordRef& ref,
                                 format::RecordType type);
