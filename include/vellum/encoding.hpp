@@ -24,7 +24,7 @@ struct Encoding {
   // Byte planes or differences of 8-byte words before compression, for each block whose sample gets
   // smaller by them.
   bool filters = true;
-  // A page that the store already holds is stored as a reference to it.
+  // A page that the store holds is a reference to it; one that resembles others stands on them.
   bool dedup = true;
   // A page is stored as its changed bytes, where that is less.
   bool deltas = true;

@@ -120,7 +120,7 @@ typedef struct vellum_encoding {
                             more */
   int fixed_blocks;      /* 1: blocks never grow where their pages compress little */
   int no_filters;        /* 1: no byte planes or differences of words before compression */
-  int no_dedup;          /* 1: a page that the store already holds is stored again */
+  int no_dedup;          /* 1: pages that the store holds, or that resemble others, stand alone */
   int no_deltas;         /* 1: a changed page is stored whole */
   int hash;              /* VELLUM_HASH_...: kept with every block, beside its checksum */
 } vellum_encoding;

@@ -125,11 +125,11 @@ class Model {
 // How often each step comes, beside the two that make the store.
 using Share = std::pair<KillStep, int>;
 constexpr Share kShares[] = {
-    {KillStep::small_commit, 14}, {KillStep::medium_commit, 6},   {KillStep::large_commit, 6},
-    {KillStep::moved_commit, 3},
-    {KillStep::snapshot, 6},      {KillStep::rollback, 3},        {KillStep::reopen, 4},
-    {KillStep::grow, 2},          {KillStep::make_branch, 2},     {KillStep::commit_branch, 3},
-    {KillStep::import_branch, 4}, {KillStep::remove_snapshot, 1}, {KillStep::read_version, 6}};
+    {KillStep::small_commit, 14}, {KillStep::medium_commit, 6}, {KillStep::large_commit, 6},
+    {KillStep::moved_commit, 3},  {KillStep::snapshot, 6},      {KillStep::rollback, 3},
+    {KillStep::reopen, 4},        {KillStep::grow, 2},          {KillStep::make_branch, 2},
+    {KillStep::commit_branch, 3}, {KillStep::import_branch, 4}, {KillStep::remove_snapshot, 1},
+    {KillStep::read_version, 6}};
 constexpr Share kBackgroundShares[] = {{KillStep::small_commit, 10},
                                        {KillStep::medium_commit, 60},
                                        {KillStep::snapshot, 1},

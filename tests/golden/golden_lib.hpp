@@ -25,11 +25,11 @@ using Bytes = std::vector<std::byte>;
 // What a step puts into pages.
 enum class Fill {
   zeros,
-  noise,    // nothing compresses it
-  text,     // best compressed as it is
-  numbers,  // words whose high bytes are alike: planes
-  nodes,    // what an allocator lays out: differences
-  fields,   // structures with two links that are alike: fields
+  noise,     // nothing compresses it
+  text,      // best compressed as it is
+  numbers,   // words whose high bytes are alike: planes
+  nodes,     // what an allocator lays out: differences
+  fields,    // structures with two links that are alike: fields
   touch,     // a few words of each page: deltas
   speckles,  // more of them
   further    // what they hold, 1,000 bytes further on: based pages

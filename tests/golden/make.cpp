@@ -196,12 +196,8 @@ using Maker = std::function<void(const fs::path& work)>;
 std::map<std::string, Maker> makers() {
   std::map<std::string, Maker> out = {{"datastore", make_datastore}, {"atomic", make_atomic}};
   const std::map<std::string, void (*)(const History&, const fs::path&)> with_history = {
-      {"codecs", make_plain},
-      {"history", make_history},
-      {"packs", make_packs},
-      {"tiers", make_tiers},
-      {"beside", make_beside},
-      {"moved", make_plain}};
+      {"codecs", make_plain}, {"history", make_history}, {"packs", make_packs},
+      {"tiers", make_tiers},  {"beside", make_beside},   {"moved", make_plain}};
   for (const History& history : histories()) {
     out[history.name] = [&history, maker = with_history.at(history.name)](const fs::path& work) {
       maker(history, work);

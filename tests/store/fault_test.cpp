@@ -128,7 +128,7 @@ TEST_F(Faults, AFailedPackCreationIsNoHarm) {
   take_store_of_small_packs();
   Model model(256);
   for (int i = 0; i < 20; ++i) {
-    for (PageNumber p = 0; p < 20; ++p) model.fill((random_() % 200) + p, random_);
+    for (PageNumber p = 0; p < 20; ++p) model.fill_noise((random_() % 200) + p, random_);
     const Model before = model;
     if (i % 3 == 1) {
       fs_.fail_nth(Call::create, 1, Errc::no_space);

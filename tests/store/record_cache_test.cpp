@@ -53,7 +53,7 @@ TEST_P(DeltasInUse, AreReadOnceByAScan) {
     store->create_branch("main", pages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store, "main");
     std::mt19937_64 random(6);
-    for (PageNumber p = 0; p < pages; ++p) model.fill(p, random);
+    for (PageNumber p = 0; p < pages; ++p) model.fill_noise(p, random);
     commit(*writer, model, true);
     for (std::size_t checkpoint = 0; checkpoint < checkpoints; ++checkpoint) {
       for (std::size_t i = 0; i < pages_a_checkpoint; ++i) {

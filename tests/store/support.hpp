@@ -120,6 +120,10 @@ class Model {
       store64(p, i, random() % 16 == 0 ? random() : i);
     }
   }
+  // Nothing compresses it, and no other page resembles it.
+  void fill_noise(PageNumber p, std::mt19937_64& random) {
+    for (std::size_t i = 0; i < kPageBytes; i += 8) store64(p, i, random());
+  }
   void zero(PageNumber p) {
     std::memset(page(p), 0, kPageBytes);
     touched.insert(p);

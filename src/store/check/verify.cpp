@@ -166,7 +166,8 @@ class Verifier {
   std::map<std::uint64_t, std::uint64_t> pack_bytes_;  // sizes of good packs
   std::map<std::uint64_t, std::string> bad_packs_;     // and why the others are bad
   CheckedRuns runs_;
-  std::vector<Use> uses_;                                // sorted by record
+  std::vector<Use> uses_;  // sorted by record
+  RecentPages recent_;
   std::map<RecordRef, std::string> bad_records_;         // and the objects they are reported as
   std::map<std::uint64_t, std::uint64_t> active_packs_;  // by branch id
 };
@@ -379,13 +380,15 @@ void Verifier::collect_uses() {
 // Checks whether one record holds what all its entries say. nullopt: it does.
 std::optional<std::string> Verifier::check_record(std::span<const Use> uses) {
   const bool pages = uses[0].kind == PageKind::base;
-  LoadedRecord record;
+  std::shared_ptr<const LoadedRecord> loaded;
   try {
-    record = pages ? load_pages(store_, uses[0].record)
-                   : load_record(store_, uses[0].record, RecordType::deltas);
+    loaded = pages ? load_pages(store_, uses[0].record, &recent_)
+                   : std::make_shared<const LoadedRecord>(
+                         load_record(store_, uses[0].record, RecordType::deltas));
   } catch (const Error& e) {
     return reason_of(e, uses[0].record.pack);
   }
+  const LoadedRecord& record = *loaded;
   {
     static std::mutex mutex;  // of the counters
     const std::lock_guard guard(mutex);

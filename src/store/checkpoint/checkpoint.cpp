@@ -85,7 +85,7 @@ bool item_before(const Item& a, const Item& b) noexcept {
 
 // What allows that blocks stand on others; see PackWriter::append_pages().
 std::function<bool()> may_base(const format::Encoding& encoding, Dedup& dedup) {
-  if (!encoding.deltas || encoding.codec != base::Codec::zstd) return nullptr;
+  if (!encoding.dedup || !encoding.deltas || encoding.codec != base::Codec::zstd) return nullptr;
   return [&dedup] { return dedup.keep_gc_out(); };
 }
 

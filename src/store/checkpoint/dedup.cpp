@@ -58,17 +58,17 @@ class Dedup::Stretch {
     if (store_.packs().translation(record_.pack) != nullptr) return false;
     std::optional<RecordRef> next;
     base::try_to([&] {
-      const std::uint64_t at = record_.offset_bytes + format::record_extent_bytes(loaded_.header);
+      const std::uint64_t at = record_.offset_bytes + format::record_extent_bytes(loaded_->header);
       next = RecordRef{record_.pack, at, read_record_header(store_, record_.pack, at).tag()};
     });
     return next.has_value() && dedup_.is_reached(*next) && open(*next);
   }
   bool holds(std::size_t slot, const std::byte* page) const {
-    return slot < loaded_.header.items &&
+    return slot < loaded_->header.items &&
            !format::any_dropped(dropped_, static_cast<std::uint32_t>(slot), 1) &&
-           std::memcmp(loaded_.raw.data() + slot * kPageBytes, page, kPageBytes) == 0;
+           std::memcmp(loaded_->raw.data() + slot * kPageBytes, page, kPageBytes) == 0;
   }
-  std::size_t slots() const { return loaded_.header.items; }
+  std::size_t slots() const { return loaded_->header.items; }
   const RecordRef& record() const { return record_; }
 
  private:
@@ -76,7 +76,7 @@ class Dedup::Stretch {
   StoreCore& store_;
   bool opened_ = false, whole_ = false;
   RecordRef record_;
-  LoadedRecord loaded_;
+  std::shared_ptr<const LoadedRecord> loaded_;
   std::span<const format::SlotRange> dropped_;  // owned by the pack
 };
 

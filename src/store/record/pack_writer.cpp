@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
@@ -25,7 +26,7 @@ constexpr std::size_t kBufferBytes = 1u << 20;
 constexpr int kBasedZstdLevel = 3;
 // A block has base pages where they save this share of it. One that saves little is better stored
 // without: it renews what later blocks can use (docs/decisions/encoding.md).
-constexpr std::size_t kSavedPercent = 30;
+constexpr std::size_t kSavedPercent = 40;
 // Pages between two checkpoints that are compared with others: what does not move costs no more.
 constexpr std::size_t kMostCompared = SimilarPages::kMostPages;
 }  // namespace
@@ -61,8 +62,10 @@ struct PackWriter::Impl {
 
   // Of the active pack.
   SimilarPages similar;
-  std::size_t compared = 0;    // pages since note_committed()
+  std::size_t compared = 0;      // pages since note_committed()
   std::vector<RecordRef> bases;  // records of base pages of those since note_committed()
+  SimilarPages::Bases on;        // of the block at hand
+  std::optional<base::Decompressor> decompressor;  // made when needed
 
   Impl(PackStore& s, std::uint64_t id, const format::Version& version);
   void open_active(const format::Version& version);
@@ -271,8 +274,8 @@ std::vector<std::byte> PackWriter::Impl::encode_based(const SimilarPages::Bases&
   const std::size_t list_bytes = out.size();
   if (list_bytes >= most_bytes) return {};
   out.resize(most_bytes);
-  const std::size_t size = compressor.compress_on(on.prefix, kBasedZstdLevel, raw,
-                                                  std::span(out).subspan(list_bytes));
+  const std::size_t size =
+      compressor.compress_on(on.prefix, kBasedZstdLevel, raw, std::span(out).subspan(list_bytes));
   out.resize(size == 0 ? 0 : list_bytes + size);
   return out;
 }
@@ -318,17 +321,19 @@ RecordRef PackWriter::append_pages(const EncodedPayload& block, std::span<const 
   if (!may_base || w.compared > kMostCompared || !w.similar.is_next_due()) return append_plain();
   std::vector<std::byte> unpacked(raw.empty() ? block.raw_bytes : 0);
   if (raw.empty()) {
-    if (!base::Decompressor(unpacked.size()).decompress(block.codec, block.stored, unpacked)) {
+    if (!w.decompressor.has_value()) {
+      w.decompressor.emplace(format::max_block_bytes(w.store.superblock()));
+    }
+    if (!w.decompressor->decompress(block.codec, block.stored, unpacked)) {
       fail(Errc::corrupted, "{}: a block that is to be stored does not decompress", w.store.path());
     }
     raw = unpacked;
   }
   const SimilarPages::Sketch sketch(raw);
-  SimilarPages::Bases on;
-  if (w.active.pack != 0 && !w.is_full() && w.similar.find(sketch, on)) {
+  if (w.active.pack != 0 && !w.is_full() && w.similar.find(sketch, w.on)) {
     const std::size_t most_bytes = block.stored.size() * (100 - kSavedPercent) / 100;
-    const auto based = w.encode_based(on, raw, most_bytes);
-    if (!based.empty() && may_base() && w.stand_on(on.pages)) {
+    const auto based = w.encode_based(w.on, raw, most_bytes);
+    if (!based.empty() && may_base() && w.stand_on(w.on.pages)) {
       w.similar.note_use();
       return append(RecordType::based_pages, base::Codec::zstd, block.raw_bytes, based, pages,
                     block.hash, false);
@@ -345,10 +350,12 @@ bool PackWriter::bases_whole() const {
   return std::ranges::all_of(impl_->bases, [&](const RecordRef& r) { return impl_->is_whole(r); });
 }
 
-// A commit's buffer goes with the commit: thousands of branches may be open, most of them idle.
+// A commit's buffers go with the commit: thousands of branches may be open, most of them idle.
 void PackWriter::sync() {
   impl_->write_out();
   impl_->buffer = {};
+  impl_->on = {};
+  impl_->decompressor.reset();
   impl_->sync_file();
 }
 

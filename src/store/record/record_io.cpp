@@ -77,11 +77,22 @@ bool is_based(const RecordPlace& place) {
          header.type == format::RecordType::based_pages;
 }
 
+std::shared_ptr<const LoadedRecord> load_plain_pages(PackStore& store, const format::RecordRef& ref,
+                                                     const RecordPlace& at, RecentPages* recent) {
+  if (recent != nullptr) {
+    if (auto known = recent->find(ref)) return known;
+  }
+  auto out = std::make_shared<const LoadedRecord>(
+      read_record_at(*at.file, at.record, format::RecordType::pages, store.checksum_seed()));
+  if (recent != nullptr) recent->note(ref, out);
+  return out;
+}
+
 // What stands in front of the pages for the codec.
 std::vector<std::byte> read_prefix(PackStore& store, std::uint64_t pack,
-                                   std::span<const format::BasePage> bases) {
+                                   std::span<const format::BasePage> bases, RecentPages* recent) {
   std::vector<std::byte> out(base::kPrefixZeros);
-  LoadedRecord record;
+  std::shared_ptr<const LoadedRecord> record;
   RecordPlace place;
   std::uint64_t last_offset_bytes = 0;
   for (const format::BasePage& b : bases) {
@@ -89,15 +100,14 @@ std::vector<std::byte> read_prefix(PackStore& store, std::uint64_t pack,
     if (ref.offset_bytes != last_offset_bytes) {
       last_offset_bytes = ref.offset_bytes;
       place = located(store, ref);
-      record = read_record_at(*place.file, place.record, format::RecordType::pages,
-                              store.checksum_seed());
+      record = load_plain_pages(store, ref, place, recent);
     }
-    if (b.slot >= record.header.items || format::any_dropped(place.dropped, b.slot, 1)) {
+    if (b.slot >= record->header.items || format::any_dropped(place.dropped, b.slot, 1)) {
       fail(Errc::corrupted, "{} at byte {}: the record lacks a base page", place.file->path(),
            place.record.offset_bytes);
     }
     const auto page =
-        std::span(record.raw).subspan(b.slot * format::kPageBytes, format::kPageBytes);
+        std::span(record->raw).subspan(b.slot * format::kPageBytes, format::kPageBytes);
     out.insert(out.end(), page.begin(), page.end());
   }
   return out;
@@ -119,14 +129,34 @@ std::vector<format::BasePage> base_pages_of(const LoadedRecord& record,
   return out;
 }
 
-LoadedRecord load_pages(PackStore& store, const format::RecordRef& ref) {
+std::shared_ptr<const LoadedRecord> RecentPages::find(const format::RecordRef& ref) const {
+  const std::lock_guard guard(mutex_);
+  const auto at = std::ranges::find(records_, ref, &Known::ref);
+  return at == records_.end() ? nullptr : at->record;
+}
+
+void RecentPages::note(const format::RecordRef& ref, std::shared_ptr<const LoadedRecord> record) {
+  const std::lock_guard guard(mutex_);
+  raw_bytes_ += record->raw.size();
+  records_.push_back({ref, std::move(record)});
+  while (raw_bytes_ > kMostBytes) {
+    raw_bytes_ -= records_.front().record->raw.size();
+    records_.pop_front();
+  }
+}
+
+std::shared_ptr<const LoadedRecord> load_pages(PackStore& store, const format::RecordRef& ref,
+                                               RecentPages* recent) {
+  if (recent != nullptr) {
+    if (auto known = recent->find(ref)) return known;
+  }
   const RecordPlace at = located(store, ref);
-  if (!is_based(at)) return load_record(store, ref, format::RecordType::pages);
+  if (!is_based(at)) return load_plain_pages(store, ref, at, recent);
   LoadedRecord out = load_record(store, ref, format::RecordType::based_pages);
   const std::string place = fmt::format("{} at byte {}", at.file->path(), at.record.offset_bytes);
   std::size_t list_bytes = 0;
   const auto bases = base_pages_of(out, ref, place, list_bytes);
-  const auto prefix = read_prefix(store, ref.pack, bases);
+  const auto prefix = read_prefix(store, ref.pack, bases, recent);
   out.raw.resize(out.header.raw_bytes);
   if (!base::Decompressor(0).decompress_on(prefix, out.stored().subspan(list_bytes), out.raw)) {
     fail(Errc::corrupted, "{}: the record does not decompress", place);
@@ -136,7 +166,7 @@ LoadedRecord load_pages(PackStore& store, const format::RecordRef& ref) {
     fail(Errc::corrupted, "{}: the content does not have the SHA-256 that it was stored with",
          place);
   }
-  return out;
+  return std::make_shared<const LoadedRecord>(std::move(out));
 }
 
 }  // namespace vellum::store

@@ -5,6 +5,9 @@
 // the two differ in a pack that was rewritten (PackSet::locate).
 #pragma once
 
+#include <deque>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -35,8 +38,27 @@ LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format:
 std::vector<format::BasePage> base_pages_of(const LoadedRecord& record,
                                             const format::RecordRef& ref, const std::string& place,
                                             std::size_t& list_bytes);
-// The record of pages, based or not, that a reference leads to.
-LoadedRecord load_pages(PackStore& store, const format::RecordRef& ref);
+// Records of pages that were loaded last, for a reader of whole packs: base pages lie not far in front
+// of their record. Threads: any.
+class RecentPages {
+ public:
+  std::shared_ptr<const LoadedRecord> find(const format::RecordRef& ref) const;
+  void note(const format::RecordRef& ref, std::shared_ptr<const LoadedRecord> record);
+
+ private:
+  static constexpr std::size_t kMostBytes = 32u << 20;
+  struct Known {
+    format::RecordRef ref;
+    std::shared_ptr<const LoadedRecord> record;
+  };
+  mutable std::mutex mutex_;  // of the members below
+  std::deque<Known> records_;
+  std::size_t raw_bytes_ = 0;
+};
+
+// The record of pages, based or not, that a reference leads to. `recent`: may be null.
+std::shared_ptr<const LoadedRecord> load_pages(PackStore& store, const format::RecordRef& ref,
+                                               RecentPages* recent = nullptr);
 // load_record(), but from a cache directory if one has the record. For opening versions only: verify and
 // dedup need the content of the pack itself.
 LoadedRecord load_cached_record(PackStore& store, const format::RecordRef& ref,
