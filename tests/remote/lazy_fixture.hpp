@@ -11,6 +11,7 @@
 
 namespace vellum::remote::test {
 
+inline constexpr std::size_t kConnections = 8;
 inline constexpr const char* kPartOf = "part of ";
 
 // What becomes of a get() of a key, of a get_range() of kPartOf + key, and of a list() of "list PREFIX". It may change while threads
@@ -68,7 +69,7 @@ class InterferedObjects final : public ObjectStore {
       : objects_(std::move(objects)), with_(std::move(with)) {}
 
   const std::string& url() const noexcept override { return objects_->url(); }
-  std::size_t connections() const noexcept override { return 8; }
+  std::size_t connections() const noexcept override { return kConnections; }
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
     with_->begin(key);
     auto bytes = objects_->get(key, limit);

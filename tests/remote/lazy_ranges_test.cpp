@@ -213,6 +213,27 @@ TEST_P(PartsTest, ThatDoNotComeAreReplacedByPieces) {
   expect_each_once();
 }
 
+// The contents come, and then nothing does.
+TEST_P(PartsTest, AnOutageIsMetOnce) {
+  std::mutex mutex;  // guards what follows
+  std::set<std::string> seen;
+  interference->set_before([&](const std::string& key) {
+    if (!key.starts_with(kPartOf)) return;
+    {
+      const std::lock_guard lock(mutex);
+      if (seen.insert(key).second) return;
+    }
+    std::this_thread::sleep_for(20ms);
+    throw Error(Errc::io, "the server is gone");
+  });
+  Store lazy = open_store(options());
+  const Region region = lazy.open_version("large", region_options);
+  region.prefetch(scattered());
+  expect_scattered(region);
+  EXPECT_GE(seen.size(), static_cast<std::size_t>(kPieces));
+  EXPECT_LE(parts(), static_cast<int>(seen.size() + kConnections));
+}
+
 // Two calls that want parts of the same pieces at once.
 TEST_P(PartsTest, SeveralCallsAtOnce) {
   interference->set_before([](const std::string&) { std::this_thread::sleep_for(3ms); });

@@ -39,15 +39,19 @@ EarlyParts::~EarlyParts() {
   for (AwayPiece* const piece : with_parts_) piece->drop_parts();
 }
 
-// By as many threads as the remote serves at once.
-void EarlyParts::for_each(std::size_t count, const std::function<void(std::size_t)>& work) const {
+// By as many threads as the remote serves at once. An outage ends it, since each request waits for as
+// long as it may.
+void EarlyParts::for_each(std::size_t count, const std::function<void(std::size_t)>& work) {
   if (count == 0) return;
   const std::size_t threads = std::min({count, kMostThreadsOfParts, objects_.connections()});
   base::ThreadPool pool(threads - 1);
   pool.parallel_for(count, [&](std::size_t i, std::size_t) {
+    if (is_out_.load()) return;
     try {
       work(i);
-    } catch (const std::exception&) {  // left to who reads it
+    } catch (const Error& e) {
+      if (e.code() == Errc::io) is_out_.store(true);
+    } catch (const std::exception&) {  // no memory
     }
   });
 }

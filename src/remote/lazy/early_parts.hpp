@@ -7,6 +7,7 @@
 // What cannot be had is left out: whoever reads it asks for the whole piece, and waits.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <span>
@@ -41,11 +42,12 @@ class EarlyParts {
   bool plan(AwayPiece& piece, std::vector<ByteRange>& records);
   void fetch_parts();
   void hand_out();
-  void for_each(std::size_t count, const std::function<void(std::size_t)>& work) const;
+  void for_each(std::size_t count, const std::function<void(std::size_t)>& work);
 
   const Remote& lists_;
   ObjectStore& objects_;
   Fetcher& fetcher_;
+  std::atomic<bool> is_out_{false};  // the remote does not answer
   std::vector<Part> parts_;
   std::uint64_t bytes_ = 0;  // of the parts
   std::vector<AwayPiece*> with_parts_;
