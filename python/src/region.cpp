@@ -1,5 +1,7 @@
 // Region and Transaction. Every call that waits for the disk runs without the interpreter's lock.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <sys/mman.h>
 
 #include <vellum/region.hpp>
@@ -41,6 +43,14 @@ void bind_memory(nb::class_<Region>& region) {
             r.prefetch({offset, length});
           },
           nb::arg("offset_bytes"), nb::arg("length_bytes"), Unlocked())
+      .def(
+          "prefetch_ranges",
+          [](const Region& r, const std::vector<std::pair<std::uint64_t, std::uint64_t>>& ranges) {
+            std::vector<ByteRange> out;
+            for (const auto& [offset, length] : ranges) out.push_back({offset, length});
+            r.prefetch(out);
+          },
+          nb::arg("ranges"), Unlocked())
       // Under engine sigsegv pages of a branch stay open to write until the next commit.
       .def(
           "open_to_system_calls",

@@ -167,6 +167,23 @@ def huge_kib(array):
     return found
 
 
+def test_prefetch_of_rows(numbers, values):
+    x = vellum.open(numbers, version="first")["x"]
+    core = x._pages()[0].core
+    before = core.resident_bytes
+    x.prefetch(rows=[100_000, 300_000, 100_001, -1])
+    assert before < core.resident_bytes <= before + 4 * 65536
+    table = x[: len(x) // 4 * 4].reshape(-1, 4)
+    thirds = np.arange(len(table)) % 3 == 0
+    for view, rows in ((x[::-2], slice(5)), (table[:, ::-1], [3, 1, 2]), (table[:, 1], thirds)):
+        view.prefetch(rows=rows)
+    x.prefetch(rows=[])
+    np.testing.assert_array_equal(x, values)
+    np.array(x).view(vellum.Array).prefetch(rows=[1])
+    with pytest.raises(IndexError):
+        x.prefetch(rows=[len(x)])
+
+
 def test_versions_in_huge_pages(numbers, values):
     plain = vellum.open(numbers, version="first")["x"]
     plain.prefetch()

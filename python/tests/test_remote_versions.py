@@ -45,6 +45,13 @@ def test_opens_beside_the_writer(pushed, url, values):
     assert old.store.tags == ["first"] and [v.name for v in old.log()] == ["first"]
 
 
+def test_rows_of_a_batch_come_at_once(pushed, url, values):
+    x = vellum.open(url, version="first")["x"]
+    rows = np.random.default_rng(3).choice(len(x), 100, replace=False)
+    x.prefetch(rows=rows)
+    np.testing.assert_array_equal(x[rows], values[rows])
+
+
 def test_the_head_of_a_branch_and_a_diff(numbers, url, values):
     with vellum.open(numbers) as live:
         live["x"][::1000] = 7

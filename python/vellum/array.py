@@ -78,11 +78,29 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
         mapping, name, _ = self._entry()
         return nbytes_changed(mapping, name, self)
 
-    def prefetch(self) -> None:
-        """Brings all of it into memory now. A page that cannot be read is `Corrupted`."""
+    def prefetch(self, rows: Any = None) -> None:
+        """Brings all of it into memory now, or some rows. A page that cannot be read is `Corrupted`.
+
+        rows
+            What can index the first axis: numbers, a mask, a slice. What they need of a version at a remote comes all
+            at once.
+        """
         pages = self._pages()
-        if pages is not None:
+        if rows is not None:
+            numbers = np.unique(np.arange(len(self))[rows])
+            if pages is not None and len(numbers) != 0:
+                pages[0].core.prefetch_ranges(self._ranges_of(numbers, pages[0].core.address))
+        elif pages is not None:
             pages[0].core.prefetch(*pages[1:])
+
+    def _ranges_of(self, rows: np.ndarray[Any, Any], base: int) -> list[tuple[int, int]]:
+        """Offset and length of the bytes of rows; neighbours are joined. REQUIRES: there are some."""
+        low, high = _byte_bounds(self[:1])
+        begins = np.sort(low - base + rows * self.strides[0])
+        is_first = np.append(True, np.diff(begins) > high - low)
+        lasts = begins[np.append(np.flatnonzero(is_first)[1:] - 1, len(begins) - 1)]
+        firsts = begins[is_first]
+        return list(zip(firsts.tolist(), (lasts - firsts + (high - low)).tolist(), strict=True))
 
     def advise(self, advice: str) -> None:
         """Says what will be done: "sequential", "random", "normal", "will_need", "dont_need"."""
