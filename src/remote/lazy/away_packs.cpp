@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/fail.hpp"
-#include "remote/lazy/bytes_file.hpp"
+#include "remote/fetch/bytes_file.hpp"
 #include "remote/lazy/early_parts.hpp"
 
 namespace vellum::remote {

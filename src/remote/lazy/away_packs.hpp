@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "remote/engine/object_store.hpp"
-#include "remote/lazy/fetcher.hpp"
-#include "remote/lazy/piece_cache.hpp"
+#include "remote/fetch/fetcher.hpp"
+#include "remote/fetch/piece_cache.hpp"
 #include "remote/session/local_cache.hpp"
 #include "remote/session/remote.hpp"
 #include "store/pack/packs_elsewhere.hpp"

@@ -2,8 +2,8 @@
 // their pieces (remote/session/away_list.hpp) is read again when it has changed.
 #pragma once
 
+#include "remote/fetch/bytes_file.hpp"
 #include "remote/lazy/away_packs.hpp"
-#include "remote/lazy/bytes_file.hpp"
 
 namespace vellum::remote {
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "remote/lazy/fetcher.hpp"
+#include "remote/fetch/fetcher.hpp"
 
 namespace vellum::remote {
 

@@ -4,7 +4,7 @@
 
 #include "base/fail.hpp"
 #include "base/hex.hpp"
-#include "remote/lazy/turns.hpp"
+#include "remote/fetch/turns.hpp"
 
 namespace vellum::remote {
 namespace {

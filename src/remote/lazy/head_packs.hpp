@@ -2,8 +2,8 @@
 // those of the head's list.
 #pragma once
 
+#include "remote/fetch/bytes_file.hpp"
 #include "remote/lazy/away_packs.hpp"
-#include "remote/lazy/bytes_file.hpp"
 #include "remote/lazy/remote_files.hpp"
 
 namespace vellum::remote {

@@ -3,7 +3,7 @@
 #include "base/fail.hpp"
 #include "base/new_file.hpp"
 #include "format/journal.hpp"
-#include "remote/lazy/bytes_file.hpp"
+#include "remote/fetch/bytes_file.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/journal/journal_state.hpp"

@@ -12,7 +12,7 @@
 #include "base/try_to.hpp"
 #include "format/whole_file.hpp"
 #include "format/wire.hpp"
-#include "remote/lazy/turns.hpp"
+#include "remote/fetch/turns.hpp"
 
 namespace vellum::remote {
 namespace {

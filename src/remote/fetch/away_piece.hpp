@@ -1,4 +1,4 @@
-// remote/lazy/away_piece.hpp: a piece of a remote, as the fault handler reads it.
+// remote/fetch/away_piece.hpp: a piece of a remote, as the fault handler reads it.
 //
 // A reader that finds the piece absent asks the fetcher for it and sleeps on a futex. The fetcher's
 // threads bring it here, as an open file, and may close that again when nobody reads it.
@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/read_only_file.hpp"
-#include "remote/lazy/piece_contents.hpp"
-#include "remote/lazy/piece_parts.hpp"
+#include "remote/fetch/piece_contents.hpp"
+#include "remote/fetch/piece_parts.hpp"
 #include "remote/objects/piece_list.hpp"
 
 namespace vellum::remote {

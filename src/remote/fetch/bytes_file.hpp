@@ -1,4 +1,4 @@
-// remote/lazy/bytes_file.hpp: a read-only file that exists in memory alone.
+// remote/fetch/bytes_file.hpp: a read-only file that exists in memory alone.
 #pragma once
 
 #include <algorithm>

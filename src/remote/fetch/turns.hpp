@@ -1,4 +1,4 @@
-// remote/lazy/turns.hpp: locks in the cache directory, by which the processes of a machine take turns at
+// remote/fetch/turns.hpp: locks in the cache directory, by which the processes of a machine take turns at
 // fetching something.
 //
 // Threads: all calls from any thread. Threads of one process take turns, too.

@@ -1,4 +1,4 @@
-// remote/lazy/piece_parts.hpp: some of a piece's bytes, for a while, without the rest of it.
+// remote/fetch/piece_parts.hpp: some of a piece's bytes, for a while, without the rest of it.
 //
 // They are as unchecked as a copy of the piece: who reads records checks them.
 //

@@ -1,4 +1,4 @@
-// remote/lazy/piece_cache.hpp: copies of pieces on this machine, for all processes of the user.
+// remote/fetch/piece_cache.hpp: copies of pieces on this machine, for all processes of the user.
 //
 // A copy has the name of its content. It may vanish or rot at any time: whoever uses it checks it.
 // One process at a time fetches a piece; others wait for it, and then find the copy. Nothing here
@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/file.hpp"
-#include "remote/lazy/turns.hpp"
+#include "remote/fetch/turns.hpp"
 #include "remote/objects/piece_list.hpp"
 
 namespace vellum::remote {

@@ -1,4 +1,4 @@
-#include "remote/lazy/fetcher.hpp"
+#include "remote/fetch/fetcher.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,7 +9,7 @@
 #include "base/mapped_file.hpp"
 #include "base/sha256.hpp"
 #include "base/signals_blocked.hpp"
-#include "remote/lazy/bytes_file.hpp"
+#include "remote/fetch/bytes_file.hpp"
 
 namespace vellum::remote {
 namespace {

@@ -1,4 +1,4 @@
-#include "remote/lazy/piece_contents.hpp"
+#include "remote/fetch/piece_contents.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "remote/lazy/piece_cache.hpp"
+#include "remote/fetch/piece_cache.hpp"
 
 #include <algorithm>
 #include <chrono>

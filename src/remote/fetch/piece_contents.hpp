@@ -1,4 +1,4 @@
-// remote/lazy/piece_contents.hpp: which records a piece has, and where in it.
+// remote/fetch/piece_contents.hpp: which records a piece has, and where in it.
 //
 // Immutable. Everything but making it may happen in the fault handler.
 #pragma once

@@ -1,4 +1,4 @@
-// remote/lazy/fetcher.hpp: the threads that bring pieces of a remote here.
+// remote/fetch/fetcher.hpp: the threads that bring pieces of a remote here.
 //
 // Pieces that somebody waits for go first. Where pieces are read in order, those that follow are
 // fetched ahead. During an outage a thread tries again for as long as somebody waits, up to the
@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "remote/lazy/away_piece.hpp"
-#include "remote/lazy/piece_cache.hpp"
+#include "remote/fetch/away_piece.hpp"
+#include "remote/fetch/piece_cache.hpp"
 #include "remote/session/remote.hpp"
 
 namespace vellum::remote {

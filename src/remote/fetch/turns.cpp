@@ -1,4 +1,4 @@
-#include "remote/lazy/turns.hpp"
+#include "remote/fetch/turns.hpp"
 
 #include <thread>
 

@@ -1,4 +1,4 @@
-#include "remote/lazy/away_piece.hpp"
+#include "remote/fetch/away_piece.hpp"
 
 #include <sched.h>
 
