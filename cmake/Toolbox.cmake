@@ -32,9 +32,9 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
   find_program(VELLUM_MOLD mold)
   if(VELLUM_MOLD)
-    # Where the code ends just before the end of a page, mold 1.10 begins RELRO on a page that is not mapped,
-    # and ld.so does not start the program.
-    add_link_options(-fuse-ld=mold -Wl,-z,norelro)
+    # Where segments share pages and one ends just before the end of a page, mold 1.10 begins RELRO on a page that
+    # is not mapped, so that ld.so does not start the program, or lays the file out for ever.
+    add_link_options(-fuse-ld=mold -Wl,-z,norelro -Wl,-z,separate-loadable-segments)
   endif()
 endif()
 
