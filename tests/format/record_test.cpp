@@ -158,7 +158,8 @@ TEST(Record, HeaderUnknowns) {
   };
   EXPECT_EQ(changed(0, 0), "not a record");
   EXPECT_EQ(changed(4, 0), "a record type that format 1.0 does not have");
-  EXPECT_EQ(changed(4, 9), "a record type that format 1.0 does not have");
+  constexpr int kAfterTheLastType = static_cast<int>(RecordType::based_pages) + 1;
+  EXPECT_EQ(changed(4, kAfterTheLastType), "a record type that format 1.0 does not have");
   EXPECT_EQ(changed(5, 200), "a codec that format 1.0 does not have");
   EXPECT_EQ(changed(6, 2), "a record flag that format 1.0 does not have");
   EXPECT_EQ(changed(36, 1), "reserved bytes of a record are not zero");
