@@ -111,7 +111,7 @@ constexpr std::uint64_t kSeedThatRecompresses = 30;
 TEST(Crash, GeneratedSequences) {
   const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
   const std::uint64_t count =
-      from_environment("VELLUM_CRASH_SEQUENCES", static_cast<std::uint64_t>(test::rounds(10, 5)));
+      from_environment("VELLUM_CRASH_SEQUENCES", static_cast<std::uint64_t>(test::rounds(8, 5)));
   std::vector<std::uint64_t> seeds(count);
   std::iota(seeds.begin(), seeds.end(), first);
   const bool by_default = std::getenv("VELLUM_CRASH_FIRST") == nullptr;
@@ -191,7 +191,7 @@ bool crash_around_failure(std::uint64_t seed, std::uint64_t n, std::function<boo
 
 void crash_around_failures(const char* name, std::function<bool()> SimFs::* fail,
                            const std::function<void(Session&)>& go_on) {
-  const std::uint64_t stride = long_effort() ? 1 : static_cast<std::uint64_t>(test::rounds(7, 40));
+  const std::uint64_t stride = long_effort() ? 1 : static_cast<std::uint64_t>(test::rounds(11, 40));
   const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
   Totals sum;
   for (std::uint64_t seed = first; seed < first + 7; ++seed) {
@@ -229,7 +229,7 @@ TEST(Crash, DataLostByAFailedSync) {
 // The same where the next program commits what the failed commit held: it must not refer to what
 // the page cache shows of it.
 TEST(Crash, RepeatsOfWhatAFailedSyncHasLost) {
-  const std::uint64_t stride = long_effort() ? 1 : static_cast<std::uint64_t>(test::rounds(5, 20));
+  const std::uint64_t stride = long_effort() ? 1 : static_cast<std::uint64_t>(test::rounds(7, 20));
   Totals sum;
   for (const bool without : {false, true}) {
     for (std::uint64_t n = long_effort() ? 1 : 5; !testing::Test::HasFailure(); n += stride) {
