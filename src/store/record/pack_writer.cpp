@@ -26,7 +26,7 @@ constexpr std::size_t kBufferBytes = 1u << 20;
 constexpr int kBasedZstdLevel = 3;
 // A block has base pages where they save this share of it. One that saves little is better stored
 // without: it renews what later blocks can use (docs/decisions/encoding.md).
-constexpr std::size_t kSavedPercent = 40;
+constexpr std::size_t kSavedPercent = 30;
 // Pages between two checkpoints that are compared with others: what does not move costs no more.
 constexpr std::size_t kMostCompared = SimilarPages::kMostPages;
 }  // namespace
