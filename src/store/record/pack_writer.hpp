@@ -33,9 +33,9 @@ class PackWriter {
                            std::span<const std::byte> hash = {}, bool may_roll = true);
   // The same for a block of pages, whose content is `raw`; if that is empty, the block is unpacked.
   // Where blocks that the writer has appended before resemble it, `may_base` is asked, and the block
-  // becomes a record of based pages. True promises that no gc is at work from then on, until the
-  // record is published or bases_whole() is asked, without a gc until the record is published. No
-  // `may_base`: no such records.
+  // becomes a record of based pages if the answer is true. REQUIRES of a true answer: gc is kept out
+  // from then on until the record is published; or it is kept out again before that, and then
+  // bases_whole() is asked. Without `may_base` there are no such records.
   format::RecordRef append_pages(const EncodedPayload& block, std::span<const std::byte> raw,
                                  const std::function<bool()>& may_base);
   // Whether records since note_committed() have base pages, and whether the pack still has these.
