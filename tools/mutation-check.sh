@@ -154,7 +154,7 @@ mutation 'an archive belongs to a path' src/format/tiers.hpp \
 mutation 'ref published before its checkpoint is durable' src/store/record/pack_writer.cpp \
   's/^  bool sync_failed = false;$/  bool sync_failed = false; bool late = false;/' \
   '/^void PackWriter::sync()/,/^}/s/  impl_->sync_file();/  impl_->late = true;/' \
-  's/^  const bool full = w\.active\.end/  if (w.late) { w.late = false; w.sync_file(); }\n&/'
+  's/^  if (w\.active\.pack == 0 .. (w\.is_full()/  if (w.late) { w.late = false; w.sync_file(); }\n&/'
 mutation 'overwrites the active half' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::start_epoch/,/^}/s/half_start(j\.epoch + 1, j\.half_bytes)/half_start(j.epoch, j.half_bytes)/'
 mutation 'dedup: packs of a branch that is gone count whole' src/store/reach/roots.cpp \

@@ -143,9 +143,7 @@ ByteRange Region::range_of(const void* address, std::size_t length_bytes) const 
 
 void Region::prefetch(ByteRange range) const {
   const Inside inside(impl_);
-  auto [first, count] = impl_->find_pages(range);
-  const PageNumber end = impl_->end_page();
-  count = first < end ? std::min(count, end - first) : 0;
+  const auto [first, count] = impl_->find_backed_pages(range);
   impl_->make_present(first, count);
   impl_->memory->make_huge(first, count);
 }
@@ -155,11 +153,9 @@ void Region::prefetch(const std::vector<ByteRange>& ranges) const {
   const Inside inside(impl_);
   std::vector<format::PageRange> pages;
   pages.reserve(ranges.size());
-  const PageNumber end = impl_->end_page();
   for (const ByteRange& range : ranges) {
-    auto [first, count] = impl_->find_pages(range);
-    count = first < end ? std::min(count, end - first) : 0;
-    if (count != 0) pages.push_back({first, count});
+    const format::PageRange found = impl_->find_backed_pages(range);
+    if (found.count != 0) pages.push_back(found);
   }
   impl_->make_present(pages);
   for (const auto& [first, count] : pages) impl_->memory->make_huge(first, count);

@@ -61,6 +61,8 @@ struct Region::Impl {
   // The pages that a range touches. Throws Errc::invalid_argument when it does not lie in the
   // region.
   format::PageRange find_pages(const ByteRange& range) const;
+  // Those of them that may be touched; see end_page().
+  format::PageRange find_backed_pages(const ByteRange& range) const;
   // All pages of these ranges, ascending.
   std::vector<PageNumber> pages_of(const std::vector<ByteRange>& ranges) const;
   void make_present(PageNumber first, std::size_t count);

@@ -1,11 +1,11 @@
 // Opening a region: of a branch, to write, or of a version, to read.
 #include <algorithm>
 #include <bit>
-#include <thread>
 #include <utility>
 #include <vellum/region.hpp>
 
 #include "base/fail.hpp"
+#include "base/processors.hpp"
 #include "base/round_up.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/engine/engine.hpp"
@@ -27,8 +27,7 @@ using Impl = region::RegionAccess::Impl;
 
 std::size_t encode_threads(const RegionOptions& options) {
   if (options.encode_threads >= 0) return static_cast<std::size_t>(options.encode_threads);
-  const unsigned processors = std::max(1U, std::thread::hardware_concurrency());
-  return std::min(processors - 1, 7U);
+  return std::min(base::processors() - 1, 7U);
 }
 
 // The region must lie in the caller's reservation, with no byte beyond it.

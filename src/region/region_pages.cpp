@@ -54,6 +54,12 @@ format::PageRange Region::Impl::find_pages(const ByteRange& range) const {
   return {first, length == 0 ? 0 : (offset + length - 1) / kPageBytes - first + 1};
 }
 
+format::PageRange Region::Impl::find_backed_pages(const ByteRange& range) const {
+  const auto [first, count] = find_pages(range);
+  const PageNumber end = end_page();
+  return {first, first < end ? std::min(count, end - first) : 0};
+}
+
 std::vector<PageNumber> Region::Impl::pages_of(const std::vector<ByteRange>& ranges) const {
   std::vector<PageNumber> out;
   const PageNumber end = backed_bytes() / kPageBytes;

@@ -46,6 +46,13 @@ std::vector<Based> based_records(StoreCore& store) {
   return out;
 }
 
+// All content becomes `from`, so many bytes further on.
+void move_by(std::size_t bytes, const std::vector<std::byte>& from, Model& model) {
+  const auto at = from.begin() + static_cast<std::ptrdiff_t>(bytes);
+  std::rotate_copy(from.begin(), at, from.end(), model.bytes.begin());
+  for (PageNumber p = 0; p < from.size() / kPageBytes; ++p) model.touched.insert(p);
+}
+
 class BasedPages : public SnapshotsTest {
  protected:
   // Versions m0, m1, ...: each has the content of the one before, a little further on.
@@ -57,8 +64,7 @@ class BasedPages : public SnapshotsTest {
     for (PageNumber p = 0; p < kMovedPages; ++p) fill_text(model, p, random);
     commit_large(*writer, model, 0);
     for (std::size_t i = 1; i < versions; ++i) {
-      std::rotate(model.bytes.begin(), model.bytes.begin() + kMoveBytes, model.bytes.end());
-      for (PageNumber p = 0; p < kMovedPages; ++p) model.touched.insert(p);
+      move_by(kMoveBytes, std::vector<std::byte>(model.bytes), model);
       commit_large(*writer, model, i);
     }
   }
@@ -181,8 +187,7 @@ TEST_F(BasedPages, AWriterUsesNoPageThatGcHasTaken) {
   commit_large(*writer, model, 2);  // the base frame before no longer counts
   commit_large(*writer, model, 3);
   EXPECT_GT(gc().freed_bytes, 0u);
-  std::rotate_copy(old.begin(), old.begin() + kMoveBytes, old.end(), model.bytes.begin());
-  for (PageNumber p = 0; p < kMovedPages; ++p) model.touched.insert(p);
+  move_by(kMoveBytes, old, model);
   commit_large(*writer, model, 4);
   expect_all();
 }
@@ -208,9 +213,7 @@ class BasedPagesBeside : public BasedPages {
     const std::uint64_t before = epoch();
     for (std::size_t i = 1; based_records(*store).empty(); ++i) {
       ASSERT_LT(i, 10u);
-      const auto at = from.begin() + static_cast<std::ptrdiff_t>(i * kMoveBytes);
-      std::rotate_copy(from.begin(), at, from.end(), model.bytes.begin());
-      for (PageNumber p = 0; p < kFewPages; ++p) model.touched.insert(p);
+      move_by(i * kMoveBytes, from, model);
       commit(*writer, model, false);
     }
     ASSERT_EQ(epoch(), before) << "the background has written them";

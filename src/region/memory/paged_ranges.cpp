@@ -4,8 +4,8 @@
 // once, and not again and again.
 #include <algorithm>
 #include <mutex>
-#include <thread>
 
+#include "base/processors.hpp"
 #include "region/memory/paged_memory.hpp"
 
 namespace vellum::region {
@@ -79,7 +79,7 @@ bool PagedMemory::make_units_present(std::span<const PageRange> units,
                                      store::ReadFailure& failure) {
   std::mutex mutex;  // guards `failure` and `ok`
   bool ok = true;
-  base::ThreadPool pool(std::max(1U, std::thread::hardware_concurrency()) - 1);
+  base::ThreadPool pool(base::processors() - 1);
   pool.parallel_for(units.size(), [&](std::size_t i, std::size_t) {
     {
       const std::lock_guard lock(mutex);

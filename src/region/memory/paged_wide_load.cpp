@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <thread>
 
+#include "base/processors.hpp"
 #include "region/memory/paged_memory.hpp"
 
 namespace vellum::region {
@@ -23,8 +23,6 @@ using std::chrono::steady_clock;
 constexpr std::size_t kUnitPages = kTablePages;
 // The read-ahead thread serves other regions in between.
 constexpr std::chrono::milliseconds kLoadStep{5};
-
-std::size_t processors() noexcept { return std::max(1U, std::thread::hardware_concurrency()); }
 
 }  // namespace
 
@@ -103,7 +101,8 @@ bool PagedMemory::load_step() noexcept {
   };
   try {
     // One processor is for the program.
-    if (!loaders_) loaders_ = std::make_unique<base::ThreadPool>(std::max(processors(), 2UL) - 2);
+    if (!loaders_)
+      loaders_ = std::make_unique<base::ThreadPool>(std::max(base::processors(), 2U) - 2);
     loaders_->parallel_for(loaders_->workers() + 1, load);
   } catch (const std::exception&) {  // no memory for helpers
     load(0, 0);

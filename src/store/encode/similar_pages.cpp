@@ -110,9 +110,8 @@ void SimilarPages::clear() noexcept {
   newest_.clear();
 }
 
-bool SimilarPages::find(const Sketch& sketch, Bases& out) const {
-  if (next_ == 0) return false;
-  std::unordered_map<std::uint64_t, std::size_t> votes;
+// False: too few of the pages resemble any.
+bool SimilarPages::vote(const Sketch& sketch, Votes& out) const {
   std::size_t alike = 0;
   for (const auto& features : sketch.pages_) {
     std::array<std::uint64_t, kFeatures> found{};
@@ -124,12 +123,15 @@ bool SimilarPages::find(const Sketch& sketch, Bases& out) const {
       const auto same =
           std::count(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count), at->second);
       most = std::max(most, static_cast<std::size_t>(same));
-      ++votes[at->second];
+      ++out[at->second];
     }
     if (most >= kLeastShared) ++alike;
   }
-  if (alike * 2 < sketch.pages_.size()) return false;
+  return alike * 2 >= sketch.pages_.size();
+}
 
+// Where those lie that share most, as encode_base_pages() wants them.
+std::vector<std::size_t> SimilarPages::best_of(const Votes& votes) const {
   std::vector<std::pair<std::size_t, std::uint64_t>> best;  // votes, page
   best.reserve(votes.size());
   for (const auto& [page, count] : votes) best.push_back({count, page});
@@ -144,9 +146,15 @@ bool SimilarPages::find(const Sketch& sketch, Bases& out) const {
   std::sort(places.begin(), places.end(), [this](std::size_t a, std::size_t b) {
     return std::tie(pages_[a].record, pages_[a].slot) < std::tie(pages_[b].record, pages_[b].slot);
   });
+  return places;
+}
+
+bool SimilarPages::find(const Sketch& sketch, Bases& out) const {
+  Votes votes;
+  if (next_ == 0 || !vote(sketch, votes)) return false;
   out.pages.clear();
   out.prefix.assign(base::kPrefixZeros, std::byte{0});
-  for (const std::size_t at : places) {
+  for (const std::size_t at : best_of(votes)) {
     const Page& page = pages_[at];
     out.pages.push_back({page.record.offset_bytes, page.record.tag, page.slot});
     const auto* const content = contents_.data() + at * kPageBytes;

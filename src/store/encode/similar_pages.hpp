@@ -62,7 +62,10 @@ class SimilarPages {
     format::RecordRef record;
     std::uint32_t slot = 0;
   };
+  using Votes = std::unordered_map<std::uint64_t, std::size_t>;  // features shared, by page
   bool is_kept(std::uint64_t number) const noexcept;
+  bool vote(const Sketch& sketch, Votes& out) const;
+  std::vector<std::size_t> best_of(const Votes& votes) const;
 
   // Pages are numbered as they come. Page n is at n % kMostPages.
   std::vector<Page> pages_;

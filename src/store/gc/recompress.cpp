@@ -1,8 +1,8 @@
 #include "store/gc/recompress.hpp"
 
 #include <algorithm>
-#include <thread>
 
+#include "base/processors.hpp"
 #include "base/round_up.hpp"
 #include "store/encode/payload.hpp"
 #include "store/gc/pack_rewriter.hpp"
@@ -37,7 +37,7 @@ class Recompression {
         level_(level),
         dry_run_(dry_run),
         progress_(progress),
-        pool_(std::max(1u, std::thread::hardware_concurrency()) - 1) {}
+        pool_(base::processors() - 1) {}
 
   RecompressReport run() {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> packs;  // with their sizes

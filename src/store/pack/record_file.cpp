@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "base/codec.hpp"
 #include "base/fail.hpp"
@@ -9,8 +10,10 @@
 
 namespace vellum::store {
 
-LoadedRecord read_record_at(const base::File& file, const format::RecordRef& place,
-                            format::RecordType type, std::uint64_t seed) {
+namespace {
+
+LoadedRecord read_at(const base::File& file, const format::RecordRef& place, std::uint64_t seed,
+                     const std::function<bool(format::RecordType)>& is_wanted) {
   const auto corrupted = [&](const char* reason) {
     fail(Errc::corrupted, "{} at byte {}: {}", file.path(), place.offset_bytes, reason);
   };
@@ -25,7 +28,7 @@ LoadedRecord read_record_at(const base::File& file, const format::RecordRef& pla
   LoadedRecord out;
   if (const char* problem = format::decode_record_header(header_bytes, out.header))
     corrupted(problem);
-  if (out.header.type != type) corrupted("the record is of another type");
+  if (!is_wanted(out.header.type)) corrupted("the record is of another type");
   const std::uint64_t extent = format::record_extent_bytes(out.header);
   if (extent > file_bytes - place.offset_bytes) {
     corrupted("the record ends past the end of the file (truncated)");
@@ -45,13 +48,26 @@ LoadedRecord read_record_at(const base::File& file, const format::RecordRef& pla
   } else if (!base::Decompressor(out.raw.size()).decompress(out.header.codec, stored, out.raw)) {
     corrupted("the record does not decompress");
   }
-  if (out.header.has_hash) {
-    const auto hash = format::record_hash(out.bytes, out.header);
-    if (!std::ranges::equal(base::sha256(out.raw), hash)) {
-      corrupted("the content does not have the SHA-256 that it was stored with");
-    }
-  }
+  if (!has_its_hash(out)) corrupted(kNotItsHash);
   return out;
+}
+
+}  // namespace
+
+LoadedRecord read_record_at(const base::File& file, const format::RecordRef& place,
+                            format::RecordType type, std::uint64_t seed) {
+  return read_at(file, place, seed, [type](format::RecordType found) { return found == type; });
+}
+
+LoadedRecord read_pages_at(const base::File& file, const format::RecordRef& place,
+                           std::uint64_t seed) {
+  return read_at(file, place, seed, format::holds_pages);
+}
+
+bool has_its_hash(const LoadedRecord& record) {
+  if (!record.header.has_hash) return true;
+  const auto hash = format::record_hash(record.bytes, record.header);
+  return std::ranges::equal(base::sha256(record.raw), hash);
 }
 
 }  // namespace vellum::store

@@ -23,5 +23,14 @@ struct LoadedRecord {
 // record lies inside its file. Throws Errc::corrupted or io, naming the place.
 LoadedRecord read_record_at(const base::File& file, const format::RecordRef& place,
                             format::RecordType type, std::uint64_t seed);
+// The same for a record of pages or of based pages.
+LoadedRecord read_pages_at(const base::File& file, const format::RecordRef& place,
+                           std::uint64_t seed);
+
+// What is said where it is false.
+inline constexpr const char* kNotItsHash =
+    "the content does not have the SHA-256 that it was stored with";
+// Whether the unpacked content has the SHA-256 that the record was stored with, if it was.
+bool has_its_hash(const LoadedRecord& record);
 
 }  // namespace vellum::store

@@ -40,13 +40,17 @@ void find_elsewhere(PackStore& store, std::span<const RecordRef> records, const 
   }
 }
 
-// The type comes from the pack's index, or from the record's header where there is none.
-void find_in_file(PackStore& store, const RecordRef& ref, const Visit& visit) {
+std::uint64_t offset_in_file(PackStore& store, const RecordRef& ref) {
   const RecordPlace place = store.packs().locate(ref);
   if (place.problem != nullptr) {
     fail(Errc::corrupted, "{}: {}", record_place(store, ref), place.problem);
   }
-  const auto header = read_record_header(store, ref.pack, place.record.offset_bytes);
+  return place.record.offset_bytes;
+}
+
+// The type comes from the pack's index, or from the record's header where there is none.
+void find_in_file(PackStore& store, const RecordRef& ref, const Visit& visit) {
+  const auto header = read_record_header(store, ref.pack, offset_in_file(store, ref));
   if (header.type != RecordType::based_pages) return;
   visit_record(load_record(store, ref, RecordType::based_pages), ref, record_place(store, ref),
                visit);
@@ -61,11 +65,7 @@ void find_in_pack(PackStore& store, std::span<const RecordRef> records, const Vi
   std::vector<Placed> placed;
   placed.reserve(records.size());
   for (const RecordRef& ref : records) {
-    const RecordPlace place = store.packs().locate(ref);
-    if (place.problem != nullptr) {
-      fail(Errc::corrupted, "{}: {}", record_place(store, ref), place.problem);
-    }
-    placed.push_back({place.record.offset_bytes, &ref});
+    placed.push_back({offset_in_file(store, ref), &ref});
   }
   std::ranges::sort(placed, {}, &Placed::offset_bytes);
   std::vector<std::uint64_t> places;

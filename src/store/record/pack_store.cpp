@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <mutex>
-#include <thread>
 
 #include "base/fail.hpp"
 #include "base/process_memory.hpp"
+#include "base/processors.hpp"
 #include "format/record.hpp"
 
 namespace vellum::store {
@@ -79,8 +79,7 @@ std::atomic<int>& PackStore::gcs_waiting() noexcept { return impl_->gcs_waiting;
 
 base::ThreadPool& PackStore::pool() noexcept {
   std::call_once(impl_->pool_once, [this] {
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    impl_->pool = std::make_unique<base::ThreadPool>(cores - 1);
+    impl_->pool = std::make_unique<base::ThreadPool>(base::processors() - 1);
   });
   return *impl_->pool;
 }

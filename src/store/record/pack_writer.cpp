@@ -10,7 +10,6 @@
 #include "store/encode/similar_pages.hpp"
 #include "store/pack/io_cost.hpp"
 #include "store/pack/pack_scanner.hpp"
-#include "store/pack/record_file.hpp"
 #include "store/record/pack_store.hpp"
 
 namespace vellum::store {
@@ -303,8 +302,7 @@ RecordRef PackWriter::append(RecordType type, base::Codec codec, std::uint32_t r
                              std::span<const std::byte> stored, std::uint32_t items,
                              std::span<const std::byte> hash, bool may_roll) {
   Impl& w = *impl_;
-  const bool full = w.active.end >= w.store.superblock().pack_bytes;
-  if (w.active.pack == 0 || (full && may_roll)) w.roll();
+  if (w.active.pack == 0 || (w.is_full() && may_roll)) w.roll();
   const RecordRef ref = w.put(type, codec, raw_bytes, stored, items, hash);
   if (w.buffer.size() >= kBufferBytes) w.write_out();
   return ref;

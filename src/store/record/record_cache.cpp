@@ -51,6 +51,11 @@ struct Assembly {
 constexpr std::size_t kPrefixBytes =
     base::kPrefixZeros + format::kMaxBasePages * format::kPageBytes;
 
+// What stands in front of a record's payload.
+constexpr std::size_t front_bytes(const RecordHeader& h) noexcept {
+  return format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+}
+
 // A record of based pages, without its pages.
 struct BasedRecord {
   RecordHeader header;
@@ -235,8 +240,7 @@ const char* RecordCache::Impl::read_record(std::byte* at, const base::File& file
                                            const RecordRef& ref, const RecordHeader& h,
                                            std::span<const std::byte> front,
                                            int& os_errno) const noexcept {
-  const std::size_t total =
-      format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0) + h.stored_bytes;
+  const std::size_t total = front_bytes(h) + h.stored_bytes;
   const std::span<std::byte> bytes(at, total);
   const std::size_t here = std::min(total, front.size());
   std::memcpy(at, front.data(), here);
@@ -265,7 +269,7 @@ const char* RecordCache::Impl::decode(std::span<std::byte> out, std::size_t offs
                                       const RecordHeader& h, const base::File& file,
                                       const RecordRef& ref, std::span<const std::byte> front,
                                       int& os_errno) noexcept {
-  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+  const std::size_t prefix = front_bytes(h);
   if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
   Decoder& d = lock_decoder();
   const char* problem = read_record(d.stored, file, ref, h, front, os_errno);
@@ -287,7 +291,7 @@ const char* RecordCache::Impl::load_data(CacheFrame& frame, const base::File& fi
                                          int& os_errno) noexcept {
   const RecordHeader& h = frame.header;
   if (const char* problem = check_sizes(h)) return problem;
-  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+  const std::size_t prefix = front_bytes(h);
   const char* const problem =
       h.codec == base::Codec::none
           ? read_record(frame.raw - prefix, file, ref, h, front, os_errno)
@@ -307,7 +311,7 @@ const char* RecordCache::Impl::load_map(CacheFrame& frame, const base::File& fil
                                         const RecordRef& ref, std::span<const std::byte> front,
                                         int& os_errno) noexcept {
   const RecordHeader& h = frame.header;
-  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+  const std::size_t prefix = front_bytes(h);
   if (h.raw_bytes > kMapRawBytes) return "the map block is too large";
   if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
   Decoder& d = lock_decoder();
@@ -468,7 +472,7 @@ const char* RecordCache::Impl::read_based(Assembly& assembly, const Wanted& want
     if (const char* problem = format::decode_record_header(head, h)) return problem;
     if (h.type != RecordType::based_pages) return "the record is of another type";
     if (const char* problem = check_sizes(h)) return problem;
-    const std::size_t front = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+    const std::size_t front = front_bytes(h);
     if (front + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
     return read_record(assembly.stored, file, place.record, h, head, os_errno);
   };
@@ -477,7 +481,7 @@ const char* RecordCache::Impl::read_based(Assembly& assembly, const Wanted& want
   if (problem != nullptr) problem = read_from(*place.file);
   if (problem != nullptr) return problem;
   const RecordHeader& h = out.header;
-  const std::size_t front = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+  const std::size_t front = front_bytes(h);
   const auto stored = format::record_payload({assembly.stored, front + h.stored_bytes}, h);
   out.count = format::decode_base_pages(stored, wanted.ref.offset_bytes, out.bases, out.list_bytes);
   return out.count == 0 ? "the record's base pages do not parse" : nullptr;
@@ -535,7 +539,7 @@ const char* RecordCache::Impl::unpack_based(const Assembly& assembly, const Base
   frame.fingerprint.store(0, std::memory_order_relaxed);
   frame.header = h;
   frame.parsed_count = 0;
-  const std::size_t front = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+  const std::size_t front = front_bytes(h);
   const auto stored = format::record_payload({assembly.stored, front + h.stored_bytes}, h);
   const std::size_t prefix_bytes = base::kPrefixZeros + record.count * format::kPageBytes;
   Decoder& d = lock_decoder();

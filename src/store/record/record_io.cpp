@@ -5,7 +5,6 @@
 
 #include "base/codec.hpp"
 #include "base/fail.hpp"
-#include "base/sha256.hpp"
 
 namespace vellum::store {
 
@@ -69,23 +68,21 @@ RecordPlace located(PackStore& store, const format::RecordRef& ref) {
   return place;
 }
 
-bool is_based(const RecordPlace& place) {
-  std::array<std::byte, format::kRecordHeaderBytes> bytes;
-  place.file->pread(bytes, place.record.offset_bytes);
-  format::RecordHeader header;
-  return format::decode_record_header(bytes, header) == nullptr &&
-         header.type == format::RecordType::based_pages;
+std::shared_ptr<const LoadedRecord> keep(const format::RecordRef& ref, LoadedRecord&& record,
+                                         RecentPages* recent) {
+  auto out = std::make_shared<const LoadedRecord>(std::move(record));
+  if (recent != nullptr) recent->note(ref, out);
+  return out;
 }
 
-std::shared_ptr<const LoadedRecord> load_plain_pages(PackStore& store, const format::RecordRef& ref,
-                                                     const RecordPlace& at, RecentPages* recent) {
+std::shared_ptr<const LoadedRecord> load_base(PackStore& store, const format::RecordRef& ref,
+                                              const RecordPlace& at, RecentPages* recent) {
   if (recent != nullptr) {
     if (auto known = recent->find(ref)) return known;
   }
-  auto out = std::make_shared<const LoadedRecord>(
-      read_record_at(*at.file, at.record, format::RecordType::pages, store.checksum_seed()));
-  if (recent != nullptr) recent->note(ref, out);
-  return out;
+  return keep(ref,
+              read_record_at(*at.file, at.record, format::RecordType::pages, store.checksum_seed()),
+              recent);
 }
 
 // What stands in front of the pages for the codec.
@@ -100,7 +97,7 @@ std::vector<std::byte> read_prefix(PackStore& store, std::uint64_t pack,
     if (ref.offset_bytes != last_offset_bytes) {
       last_offset_bytes = ref.offset_bytes;
       place = located(store, ref);
-      record = load_plain_pages(store, ref, place, recent);
+      record = load_base(store, ref, place, recent);
     }
     if (b.slot >= record->header.items || format::any_dropped(place.dropped, b.slot, 1)) {
       fail(Errc::corrupted, "{} at byte {}: the record lacks a base page", place.file->path(),
@@ -151,8 +148,8 @@ std::shared_ptr<const LoadedRecord> load_pages(PackStore& store, const format::R
     if (auto known = recent->find(ref)) return known;
   }
   const RecordPlace at = located(store, ref);
-  if (!is_based(at)) return load_plain_pages(store, ref, at, recent);
-  LoadedRecord out = load_record(store, ref, format::RecordType::based_pages);
+  LoadedRecord out = read_pages_at(*at.file, at.record, store.checksum_seed());
+  if (out.header.type == format::RecordType::pages) return keep(ref, std::move(out), recent);
   const std::string place = fmt::format("{} at byte {}", at.file->path(), at.record.offset_bytes);
   std::size_t list_bytes = 0;
   const auto bases = base_pages_of(out, ref, place, list_bytes);
@@ -161,11 +158,7 @@ std::shared_ptr<const LoadedRecord> load_pages(PackStore& store, const format::R
   if (!base::Decompressor(0).decompress_on(prefix, out.stored().subspan(list_bytes), out.raw)) {
     fail(Errc::corrupted, "{}: the record does not decompress", place);
   }
-  if (out.header.has_hash &&
-      !std::ranges::equal(base::sha256(out.raw), format::record_hash(out.bytes, out.header))) {
-    fail(Errc::corrupted, "{}: the content does not have the SHA-256 that it was stored with",
-         place);
-  }
+  if (!has_its_hash(out)) fail(Errc::corrupted, "{}: {}", place, kNotItsHash);
   return std::make_shared<const LoadedRecord>(std::move(out));
 }
 
