@@ -62,6 +62,8 @@ mutation 'a background checkpoint is published while gc is at work' src/store/br
   's/^  if (background->gc_kept_out != nullptr && packs/  if (packs/'
 mutation 'records stand on pages that gc has taken' src/store/record/pack_writer.cpp \
   's/^    if (is_whole(ref)) continue;/    continue;/'
+mutation 'base pages of the pack before are stood on' src/store/record/pack_writer.cpp \
+  's/ && look\.pack() == active\.pack && / \&\& /'
 mutation 'gc forgets base pages' src/store/reach/live_set.cpp \
   's/^  note_bases();$//'
 mutation 'base pages are not sent to a remote' src/remote/pieces/version_records.cpp \
@@ -154,7 +156,7 @@ mutation 'an archive belongs to a path' src/format/tiers.hpp \
 mutation 'ref published before its checkpoint is durable' src/store/record/pack_writer.cpp \
   's/^  bool sync_failed = false;$/  bool sync_failed = false; bool late = false;/' \
   '/^void PackWriter::sync()/,/^}/s/  impl_->sync_file();/  impl_->late = true;/' \
-  's/^  if (w\.active\.pack == 0 .. (w\.is_full()/  if (w.late) { w.late = false; w.sync_file(); }\n&/'
+  's/^  if (active\.pack == 0 .. (is_full()/  if (late) { late = false; sync_file(); }\n&/'
 mutation 'overwrites the active half' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::start_epoch/,/^}/s/half_start(j\.epoch + 1, j\.half_bytes)/half_start(j.epoch, j.half_bytes)/'
 mutation 'dedup: packs of a branch that is gone count whole' src/store/reach/roots.cpp \

@@ -117,6 +117,27 @@ TEST_F(BasedPages, ContentThatIsNewIsStoredWhole) {
   expect_all();
 }
 
+// Base pages are looked for in several blocks at once, and one of these may begin a pack.
+TEST_F(BasedPages, PacksEndBetweenBlocksThatAreAppendedTogether) {
+  auto options = small_options();
+  options.pack_bytes = 1u << 20;
+  const auto writer = create(options, kMovedPages, "s");
+  std::mt19937_64 random(17);
+  Model model(kMovedPages);
+  for (PageNumber p = 0; p < kMovedPages; ++p) fill_text(model, p, random);
+  for (std::size_t i = 0; i < 40; ++i) {
+    commit_large(*writer, model, i);
+    move_by(kMoveBytes, std::vector<std::byte>(model.bytes), model);
+    for (PageNumber p = i % 4; p < kMovedPages;
+         p += 8) {  // two new blocks of pages, two moved ones
+      for (PageNumber q = p; q < std::min(p + 4, kMovedPages); ++q) fill_text(model, q, random);
+    }
+  }
+  EXPECT_GT(store->packs().list().size(), 3);
+  EXPECT_GT(based_records(*store).size(), 100);
+  expect_all();
+}
+
 TEST_F(BasedPages, BasePagesStayWhenTheirOwnVersionsGo) {
   make(4);
   for (const char* name : {"m0", "m1", "m2"}) remove(name);

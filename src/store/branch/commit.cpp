@@ -1,5 +1,6 @@
 // A commit: its pieces go to the journal, or through a checkpoint into packs.
 #include <mutex>
+#include <optional>
 
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
@@ -32,6 +33,7 @@ struct BranchWriter::Commit::Impl {
   std::vector<MapEntry> written;  // of blocks that are already in the pack
   std::size_t held_bytes = 0;     // of deltas and zeros in the pieces, while `early` is set
   bool early = false;             // write_deltas_early()
+  std::optional<EncodingThreads> threads;  // made when blocks are written
   bool finished = false;
   std::string failure;  // of an earlier add() or finish()
   Errc failure_code = Errc::io;
@@ -169,12 +171,13 @@ void BranchWriter::Commit::Impl::check(const CommitMeta& meta) const {
 }
 
 void BranchWriter::Commit::Impl::write_blocks() {
-  for (PageWrites& piece : pieces) {
-    for (const PageBlock& b : piece.blocks) {
-      append_block(b, *writer.packs, writer.encoding, writer.dedup, written);
-    }
-    piece.blocks.clear();
+  std::vector<const PageBlock*> blocks;
+  for (const PageWrites& piece : pieces) {
+    for (const PageBlock& b : piece.blocks) blocks.push_back(&b);
   }
+  if (!threads.has_value()) threads.emplace(writer.store.pool(), writer.packs->compressor());
+  append_blocks(blocks, *writer.packs, writer.encoding, writer.dedup, *threads, written);
+  for (PageWrites& piece : pieces) piece.blocks.clear();
 }
 
 // The pieces become records and entries, as they would at the end.
@@ -182,8 +185,7 @@ void BranchWriter::Commit::Impl::write_held() {
   writer.checkpointing = true;
   std::vector<const PageWrites*> all;
   append_pointers(pieces, all);
-  EncodingThreads threads(writer.store.pool(), writer.packs->compressor());
-  auto entries = writer.write_pieces(writer.head, all, {}, nullptr, writer.dedup, threads);
+  auto entries = writer.write_pieces(writer.head, all, {}, nullptr, writer.dedup, *threads);
   join_zeros(entries);
   written.insert(written.end(), entries.begin(), entries.end());
   pieces.clear();

@@ -239,12 +239,14 @@ void Checkpointer::place_blocks() {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> live;
   for (const PageItems& p : blocks_pages_) ++live[{p.items[0].piece, p.items[0].block}];
   const std::size_t worth_keeping = encoding_.block_bytes / kPageBytes / 2;
+  std::vector<const PageBlock*> kept;
   for (auto& [where, pages] : live) {
     const PageBlock& block = pieces_[where.first]->blocks[where.second];
     if (pages != block.pages.size() || pages < worth_keeping) continue;
-    pages = 0;  // kept
-    append_block(block, packs_, encoding_, dedup_, entries_);
+    pages = 0;
+    kept.push_back(&block);
   }
+  append_blocks(kept, packs_, encoding_, dedup_, threads_, entries_);
   for (const PageItems& p : blocks_pages_) {
     if (live[{p.items[0].piece, p.items[0].block}] != 0) rebuilds_.push_back({p, false});
   }
@@ -531,18 +533,24 @@ void Checkpointer::write_pages() {
       first += count;
     }
   });
+  std::vector<BlockView> views;
   std::size_t first = 0;
   for (const auto& share : shares) {
-    for (const EncodedPayload& payload : share) {
-      const std::size_t count = payload.raw_bytes / kPageBytes;
-      const auto raw = std::span(base_contents_).subspan(first * kPageBytes, payload.raw_bytes);
-      const RecordRef ref = packs_.append_pages(payload, raw, may_base(encoding_, dedup_));
-      if (dedup_.active()) {
-        dedup_.note(ref, Dedup::worth_noting(raw, payload.stored.size()));
-      }
-      append_block_entries(std::span(base_pages_).subspan(first, count), ref, entries_);
-      first += count;
+    for (const EncodedPayload& p : share) {
+      const auto raw = std::span(base_contents_).subspan(first * kPageBytes, p.raw_bytes);
+      views.push_back({p.codec, p.raw_bytes, p.stored, p.hash, raw});
+      first += p.raw_bytes / kPageBytes;
     }
+  }
+  const auto refs = packs_.append_pages(views, may_base(encoding_, dedup_), threads_);
+  first = 0;
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    if (dedup_.active()) {
+      dedup_.note(refs[i], Dedup::worth_noting(views[i].raw, views[i].stored.size()));
+    }
+    const std::size_t count = views[i].raw_bytes / kPageBytes;
+    append_block_entries(std::span(base_pages_).subspan(first, count), refs[i], entries_);
+    first += count;
   }
   base_pages_.clear();
   base_contents_.clear();
@@ -597,14 +605,21 @@ std::vector<std::byte> hash_of(const PageBlock& block, const format::Encoding& e
 
 }  // namespace
 
-void append_block(const PageBlock& block, PackWriter& packs, const format::Encoding& encoding,
-                  Dedup& dedup, std::vector<MapEntry>& out) {
-  const auto count = static_cast<std::uint32_t>(block.pages.size());
-  const RecordRef ref = packs.append_pages(
-      {block.codec, count * std::uint32_t{kPageBytes}, block.stored, hash_of(block, encoding)}, {},
-      may_base(encoding, dedup));
-  dedup.note(ref, block.noted);
-  append_block_entries(block.pages, ref, out);
+void append_blocks(std::span<const PageBlock* const> blocks, PackWriter& packs,
+                   const format::Encoding& encoding, Dedup& dedup, EncodingThreads& threads,
+                   std::vector<MapEntry>& out) {
+  std::vector<std::vector<std::byte>> hashes;
+  std::vector<BlockView> views;
+  for (const PageBlock* b : blocks) {
+    hashes.push_back(hash_of(*b, encoding));
+    const auto count = static_cast<std::uint32_t>(b->pages.size());
+    views.push_back({b->codec, count * std::uint32_t{kPageBytes}, b->stored, hashes.back()});
+  }
+  const auto refs = packs.append_pages(views, may_base(encoding, dedup), threads);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    dedup.note(refs[i], blocks[i]->noted);
+    append_block_entries(blocks[i]->pages, refs[i], out);
+  }
 }
 
 void append_block_entries(std::span<const PageNumber> pages, const RecordRef& record,

@@ -65,9 +65,10 @@ struct KnownChains {
 void append_block_entries(std::span<const format::PageNumber> pages,
                           const format::RecordRef& record, std::vector<format::MapEntry>& out);
 
-// Appends the block, unchanged, as a record of its own, and its entries.
-void append_block(const PageBlock& block, PackWriter& packs, const format::Encoding& encoding,
-                  Dedup& dedup, std::vector<format::MapEntry>& out);
+// Appends each block as a record of its own, and its entries.
+void append_blocks(std::span<const PageBlock* const> blocks, PackWriter& packs,
+                   const format::Encoding& encoding, Dedup& dedup, EncodingThreads& threads,
+                   std::vector<format::MapEntry>& out);
 
 // Appends the entries of pages that were found in the store.
 void append_found_entries(std::span<const PageRef> found, std::vector<format::MapEntry>& out);

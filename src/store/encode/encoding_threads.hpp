@@ -20,6 +20,8 @@ class EncodingThreads {
   // The caller's thread alone.
   explicit EncodingThreads(base::Compressor& own) : own_(own) {}
 
+  std::size_t count() const noexcept { return pool_ == nullptr ? 1 : pool_->workers() + 1; }
+
   // Calls body(index, compressor) for every index in [0, count), as ThreadPool::parallel_for does.
   void run(std::size_t count,
            const std::function<void(std::size_t index, base::Compressor& compressor)>& body) {

@@ -156,6 +156,7 @@ bool SimilarPages::find(const Sketch& sketch, Bases& out) const {
   out.prefix.assign(base::kPrefixZeros, std::byte{0});
   for (const std::size_t at : best_of(votes)) {
     const Page& page = pages_[at];
+    out.pack = page.record.pack;
     out.pages.push_back({page.record.offset_bytes, page.record.tag, page.slot});
     const auto* const content = contents_.data() + at * kPageBytes;
     out.prefix.insert(out.prefix.end(), content, content + kPageBytes);

@@ -19,7 +19,7 @@
 
 namespace vellum::store {
 
-// Threads: one.
+// Threads: several may find() at once. Nobody else is inside meanwhile.
 class SimilarPages {
  public:
   static constexpr std::size_t kFeatures = 16;
@@ -29,6 +29,7 @@ class SimilarPages {
   // The features of the pages of a block.
   class Sketch {
    public:
+    Sketch() = default;
     explicit Sketch(std::span<const std::byte> raw);
 
    private:
@@ -43,7 +44,7 @@ class SimilarPages {
 
   // Whether the next block is worth a sketch: each, or one of four where nothing was found for long.
   bool is_next_due() noexcept { return often_ || blocks_++ % kSeldomOneIn == 0; }
-  // Keeps the content of a record of pages, and forgets the oldest pages. Where all such memory of
+  // Keeps the content of a record of pages of the pack, and forgets the oldest pages. Where all such memory of
   // the process is used up, it keeps nothing.
   void note(const format::RecordRef& record, std::span<const std::byte> raw, const Sketch& sketch);
   // The bases that find() gave have saved what they were to save.
@@ -51,6 +52,7 @@ class SimilarPages {
   void clear() noexcept;
 
   struct Bases {
+    std::uint64_t pack = 0;               // that has them
     std::vector<format::BasePage> pages;  // as encode_base_pages() wants them
     std::vector<std::byte> prefix;        // as base::Compressor::compress_on() wants it
   };

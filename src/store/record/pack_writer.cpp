@@ -6,8 +6,8 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
+#include "store/encode/encoding_threads.hpp"
 #include "store/encode/payload.hpp"
-#include "store/encode/similar_pages.hpp"
 #include "store/pack/io_cost.hpp"
 #include "store/pack/pack_scanner.hpp"
 #include "store/record/pack_store.hpp"
@@ -15,6 +15,7 @@
 namespace vellum::store {
 
 using format::IndexLine;
+using format::kPageBytes;
 using format::RecordHeader;
 using format::RecordRef;
 using format::RecordType;
@@ -22,12 +23,11 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 constexpr std::size_t kBufferBytes = 1u << 20;
-constexpr int kBasedZstdLevel = 3;
-// A block has base pages where they save this share of it. One that saves little is better stored
-// without: it renews what later blocks can use (docs/decisions/encoding.md).
-constexpr std::size_t kSavedPercent = 30;
 // Pages between two checkpoints that are compared with others: what does not move costs no more.
 constexpr std::size_t kMostCompared = SimilarPages::kMostPages;
+// Blocks that are looked at together cannot stand on each other.
+constexpr std::size_t kLooksPerThread = 2;
+constexpr std::size_t kMostLooks = 32;
 }  // namespace
 
 struct PackWriter::Impl {
@@ -61,10 +61,10 @@ struct PackWriter::Impl {
 
   // Of the active pack.
   SimilarPages similar;
-  std::size_t compared = 0;      // pages since note_committed()
-  std::vector<RecordRef> bases;  // records of base pages of those since note_committed()
-  SimilarPages::Bases on;        // of the block at hand
-  std::optional<base::Decompressor> decompressor;  // made when needed
+  std::size_t compared = 0;       // pages since note_committed()
+  std::vector<RecordRef> bases;   // records of base pages of those since note_committed()
+  std::vector<std::size_t> due;   // of the blocks at hand: those to look at
+  std::vector<BasedBlock> looks;  // at these
 
   Impl(PackStore& s, std::uint64_t id, const format::Version& version);
   void open_active(const format::Version& version);
@@ -72,14 +72,20 @@ struct PackWriter::Impl {
   void sync_file();
   void seal();
   void roll();
+  RecordRef append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
+                   std::span<const std::byte> stored, std::uint32_t items,
+                   std::span<const std::byte> hash, bool may_roll);
   RecordRef put(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
                 std::span<const std::byte> stored, std::uint32_t items,
                 std::span<const std::byte> hash = {});
   std::vector<IndexLine> all_lines();
   bool is_full() const noexcept { return active.end >= store.superblock().pack_bytes; }
   bool is_whole(const RecordRef& ref) const;
-  std::vector<std::byte> encode_based(const SimilarPages::Bases& on, std::span<const std::byte> raw,
-                                      std::size_t most_bytes);
+  bool is_worth_a_look(const BlockView& block) noexcept;
+  void look_at(std::span<const BlockView> blocks, EncodingThreads& threads);
+  RecordRef append_plain(const BlockView& block);
+  RecordRef append_looked_at(const BlockView& block, const BasedBlock& look,
+                             const std::function<bool()>& may_base);
   bool stand_on(std::span<const format::BasePage> pages);
   void note_committed_position() noexcept;
 };
@@ -265,20 +271,6 @@ bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
   }
 }
 
-// The payload of the block as based pages; empty if that takes more than `most_bytes`.
-std::vector<std::byte> PackWriter::Impl::encode_based(const SimilarPages::Bases& on,
-                                                      std::span<const std::byte> raw,
-                                                      std::size_t most_bytes) {
-  auto out = format::encode_base_pages(on.pages);
-  const std::size_t list_bytes = out.size();
-  if (list_bytes >= most_bytes) return {};
-  out.resize(most_bytes);
-  const std::size_t size =
-      compressor.compress_on(on.prefix, kBasedZstdLevel, raw, std::span(out).subspan(list_bytes));
-  out.resize(size == 0 ? 0 : list_bytes + size);
-  return out;
-}
-
 // Notes the records of these base pages. False: the pack lacks one.
 bool PackWriter::Impl::stand_on(std::span<const format::BasePage> pages) {
   const std::size_t before = bases.size();
@@ -293,53 +285,84 @@ bool PackWriter::Impl::stand_on(std::span<const format::BasePage> pages) {
   return true;
 }
 
+bool PackWriter::Impl::is_worth_a_look(const BlockView& block) noexcept {
+  compared += block.raw_bytes / kPageBytes;
+  return compared <= kMostCompared && similar.is_next_due();
+}
+
+// Looks at the blocks whose numbers are in `due`.
+void PackWriter::Impl::look_at(std::span<const BlockView> blocks, EncodingThreads& threads) {
+  if (looks.size() < due.size()) looks.resize(due.size());
+  const std::size_t max_block_bytes = format::max_block_bytes(store.superblock());
+  threads.run(due.size(), [&](std::size_t i, base::Compressor& own) {
+    if (!looks[i].look(blocks[due[i]], similar, own, max_block_bytes)) {
+      fail(Errc::corrupted, "{}: a block that is to be stored does not decompress", store.path());
+    }
+  });
+}
+
+RecordRef PackWriter::Impl::append_plain(const BlockView& block) {
+  const auto pages = block.raw_bytes / std::uint32_t{kPageBytes};
+  return append(RecordType::pages, block.codec, block.raw_bytes, block.stored, pages, block.hash,
+                true);
+}
+
+// The pack may have become full since the look: then the base pages lie in another one.
+RecordRef PackWriter::Impl::append_looked_at(const BlockView& block, const BasedBlock& look,
+                                             const std::function<bool()>& may_base) {
+  if (!look.payload().empty() && look.pack() == active.pack && !is_full() && may_base() &&
+      stand_on(look.pages())) {
+    similar.note_use();
+    return append(RecordType::based_pages, base::Codec::zstd, block.raw_bytes, look.payload(),
+                  block.raw_bytes / std::uint32_t{kPageBytes}, block.hash, false);
+  }
+  const RecordRef ref = append_plain(block);
+  similar.note(ref, look.raw(), look.sketch());
+  return ref;
+}
+
 PackWriter::PackWriter(PackStore& store, std::uint64_t branch_id, const format::Version& version)
     : impl_(std::make_unique<Impl>(store, branch_id, version)) {}
 
 PackWriter::~PackWriter() = default;
 
-RecordRef PackWriter::append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                             std::span<const std::byte> stored, std::uint32_t items,
-                             std::span<const std::byte> hash, bool may_roll) {
-  Impl& w = *impl_;
-  if (w.active.pack == 0 || (w.is_full() && may_roll)) w.roll();
-  const RecordRef ref = w.put(type, codec, raw_bytes, stored, items, hash);
-  if (w.buffer.size() >= kBufferBytes) w.write_out();
+RecordRef PackWriter::Impl::append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
+                                   std::span<const std::byte> stored, std::uint32_t items,
+                                   std::span<const std::byte> hash, bool may_roll) {
+  if (active.pack == 0 || (is_full() && may_roll)) roll();
+  const RecordRef ref = put(type, codec, raw_bytes, stored, items, hash);
+  if (buffer.size() >= kBufferBytes) write_out();
   return ref;
 }
 
-RecordRef PackWriter::append_pages(const EncodedPayload& block, std::span<const std::byte> raw,
-                                   const std::function<bool()>& may_base) {
+RecordRef PackWriter::append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
+                             std::span<const std::byte> stored, std::uint32_t items,
+                             std::span<const std::byte> hash, bool may_roll) {
+  return impl_->append(type, codec, raw_bytes, stored, items, hash, may_roll);
+}
+
+std::vector<RecordRef> PackWriter::append_pages(std::span<const BlockView> blocks,
+                                                const std::function<bool()>& may_base,
+                                                EncodingThreads& threads) {
   Impl& w = *impl_;
-  const std::uint32_t pages = block.raw_bytes / static_cast<std::uint32_t>(format::kPageBytes);
-  const auto append_plain = [&] {
-    return append(RecordType::pages, block.codec, block.raw_bytes, block.stored, pages, block.hash);
-  };
-  w.compared += pages;
-  if (!may_base || w.compared > kMostCompared || !w.similar.is_next_due()) return append_plain();
-  std::vector<std::byte> unpacked(raw.empty() ? block.raw_bytes : 0);
-  if (raw.empty()) {
-    if (!w.decompressor.has_value()) {
-      w.decompressor.emplace(format::max_block_bytes(w.store.superblock()));
+  const std::size_t at_once = std::min(kLooksPerThread * threads.count(), kMostLooks);
+  std::vector<RecordRef> out;
+  out.reserve(blocks.size());
+  while (!blocks.empty()) {
+    const auto some = blocks.first(std::min(blocks.size(), at_once));
+    blocks = blocks.subspan(some.size());
+    w.due.clear();
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (may_base && w.is_worth_a_look(some[i])) w.due.push_back(i);
     }
-    if (!w.decompressor->decompress(block.codec, block.stored, unpacked)) {
-      fail(Errc::corrupted, "{}: a block that is to be stored does not decompress", w.store.path());
-    }
-    raw = unpacked;
-  }
-  const SimilarPages::Sketch sketch(raw);
-  if (w.active.pack != 0 && !w.is_full() && w.similar.find(sketch, w.on)) {
-    const std::size_t most_bytes = block.stored.size() * (100 - kSavedPercent) / 100;
-    const auto based = w.encode_based(w.on, raw, most_bytes);
-    if (!based.empty() && may_base() && w.stand_on(w.on.pages)) {
-      w.similar.note_use();
-      return append(RecordType::based_pages, base::Codec::zstd, block.raw_bytes, based, pages,
-                    block.hash, false);
+    w.look_at(some, threads);
+    for (std::size_t i = 0, look = 0; i < some.size(); ++i) {
+      const bool has_look = look < w.due.size() && w.due[look] == i;
+      out.push_back(has_look ? w.append_looked_at(some[i], w.looks[look++], may_base)
+                             : w.append_plain(some[i]));
     }
   }
-  const RecordRef ref = append_plain();
-  w.similar.note(ref, raw, sketch);
-  return ref;
+  return out;
 }
 
 bool PackWriter::has_bases() const noexcept { return !impl_->bases.empty(); }
@@ -352,8 +375,7 @@ bool PackWriter::bases_whole() const {
 void PackWriter::sync() {
   impl_->write_out();
   impl_->buffer = {};
-  impl_->on = {};
-  impl_->decompressor.reset();
+  impl_->looks = std::vector<BasedBlock>();
   impl_->sync_file();
 }
 

@@ -12,11 +12,12 @@
 #include "base/file.hpp"
 #include "format/record.hpp"
 #include "format/types.hpp"
-#include "store/encode/payload.hpp"
+#include "store/encode/based_block.hpp"
 #include "store/pack/io_cost.hpp"
 
 namespace vellum::store {
 
+class EncodingThreads;
 class PackStore;
 
 class PackWriter {
@@ -31,13 +32,14 @@ class PackWriter {
   format::RecordRef append(format::RecordType type, base::Codec codec, std::uint32_t raw_bytes,
                            std::span<const std::byte> stored, std::uint32_t items,
                            std::span<const std::byte> hash = {}, bool may_roll = true);
-  // The same for a block of pages, whose content is `raw`; if that is empty, the block is unpacked.
-  // Where blocks that the writer has appended before resemble it, `may_base` is asked, and the block
-  // becomes a record of based pages if the answer is true. REQUIRES of a true answer: gc is kept out
+  // The same for blocks of pages; their records come in this order. Where blocks that the writer has
+  // appended before resemble one, `may_base` is asked, and the block becomes a record of based pages
+  // if the answer is true; `threads` look for such blocks. REQUIRES of a true answer: gc is kept out
   // from then on until the record is published; or it is kept out again before that, and then
   // bases_whole() is asked. Without `may_base` there are no such records.
-  format::RecordRef append_pages(const EncodedPayload& block, std::span<const std::byte> raw,
-                                 const std::function<bool()>& may_base);
+  std::vector<format::RecordRef> append_pages(std::span<const BlockView> blocks,
+                                              const std::function<bool()>& may_base,
+                                              EncodingThreads& threads);
   // Whether records since note_committed() have base pages, and whether the pack still has these.
   bool has_bases() const noexcept;
   bool bases_whole() const;
