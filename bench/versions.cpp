@@ -1,8 +1,8 @@
 // bench versions: what old versions and the differences between versions cost.
 //
 // Old versions: a region full of integers and a snapshot after each step; a step changes 1 % of the
-// pages, by one 8-byte store each or all of their bytes, or 25 %, so that every page stands on a
-// chain of deltas. Fresh processes open the newest of these
+// pages, by one 8-byte store each or all of their bytes, new ones or those of other pages before, or
+// 25 %, so that every page stands on a chain of deltas. Fresh processes open the newest of these
 // snapshots, a middle one, the oldest, and the one before the first step; their files are in the
 // page cache. Each reads words at random places, the same words again, and, in a process of its
 // own, all of the version. Beside it: a full copy of the same version, opened by mmap.
@@ -152,7 +152,8 @@ void run_old_versions(const bench::Options& options, Size size, bench::Report& r
                       "/ version 0", "/ copy"});
   for (const auto& pattern :
        {Pattern{bench::Update::words, 1}, Pattern{bench::Update::words, 25},
-        Pattern{bench::Update::counters, 1}, Pattern{bench::Update::pages, 1}}) {
+        Pattern{bench::Update::counters, 1}, Pattern{bench::Update::pages, 1},
+        Pattern{bench::Update::moved, 1}}) {
     const std::vector<Read> reads = read_versions(options, size, pattern);
     double worst = 0;
     for (const Read& read : reads) {

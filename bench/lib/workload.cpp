@@ -57,6 +57,8 @@ const char* update_name(Update update) noexcept {
       return "random pages, whole";
     case Update::same_pages:
       return "the same pages, whole";
+    case Update::moved:
+      return "random pages, by content that moves";
   }
   return "?";
 }
@@ -72,8 +74,29 @@ void count_up(std::byte* at) {
 
 }  // namespace
 
+// The content of the picked pages goes to these, each of which gets an end of its own.
+void Updates::move_to(std::byte* base, std::span<const std::uint64_t> pages) {
+  constexpr std::size_t kMoveBytes = 1000;
+  std::vector<std::byte> content(picked_.size() * kPageBytes);
+  for (std::size_t i = 0; i < picked_.size(); ++i) {
+    std::memcpy(content.data() + i * kPageBytes, base + picked_[i] * kPageBytes, kPageBytes);
+  }
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    std::byte* const at = base + pages[i] * kPageBytes;
+    std::memcpy(at, content.data() + i * kPageBytes + kMoveBytes, kPageBytes - kMoveBytes);
+    fill_with_integers({at + kPageBytes - kMoveBytes, kMoveBytes}, random_());
+  }
+}
+
 void Updates::step(std::byte* base) {
-  const bool same = update_ != Update::words && update_ != Update::pages;
+  if (update_ == Update::moved && !picked_.empty()) {
+    auto pages = pick_pages(random_, region_pages_, pages_a_step_);
+    move_to(base, pages);
+    picked_ = std::move(pages);
+    return;
+  }
+  const bool same = update_ == Update::counters || update_ == Update::same_lines ||
+                    update_ == Update::same_pages;
   if (!same || picked_.empty()) picked_ = pick_pages(random_, region_pages_, pages_a_step_);
   if (update_ == Update::words) return store_into(base, picked_, random_);
   for (const std::uint64_t page : picked_) {

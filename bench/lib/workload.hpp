@@ -27,8 +27,9 @@ void store_and_mark(std::byte* base, std::span<const std::uint64_t> pages, std::
 
 // What one step does to some pages of a region: an 8-byte store each, at random places; the same
 // words of the same pages counted up; the same 512 bytes of the same pages written; random pages
-// written whole; the same pages written whole.
-enum class Update { words, counters, same_lines, pages, same_pages };
+// written whole; the same pages written whole; random pages that take the content of the pages of
+// the step before, a little further on.
+enum class Update { words, counters, same_lines, pages, same_pages, moved };
 const char* update_name(Update update) noexcept;
 
 // Steps of one kind. Two of the same arguments do the same.
@@ -39,6 +40,8 @@ class Updates {
   void step(std::byte* base);
 
  private:
+  void move_to(std::byte* base, std::span<const std::uint64_t> pages);
+
   Update update_;
   std::uint64_t region_pages_;
   std::size_t pages_a_step_;
