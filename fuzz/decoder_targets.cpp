@@ -31,6 +31,7 @@ std::span<const Target> targets() {
       {"hold", fuzz_hold},
       {"name_table", fuzz_name_table},
       {"piece_list", fuzz_piece_list},
+      {"list_on_base", fuzz_list_on_base},
       {"piece", fuzz_piece},
       {"remote_file", fuzz_remote_file},
       {"s3_listing", fuzz_s3_listing},

@@ -37,6 +37,7 @@ void fuzz_head(View input);
 void fuzz_hold(View input);
 void fuzz_name_table(View input);
 void fuzz_piece_list(View input);
+void fuzz_list_on_base(View input);
 void fuzz_piece(View input);
 void fuzz_remote_file(View input);
 void fuzz_s3_listing(View input);

@@ -62,6 +62,9 @@ void write_remote_objects() {
   write("name_table", "sample",
         remote::encode_name_table(remote::samples::sample_head().names, 2, id));
   write("piece_list", "sample", remote::encode_piece_list(remote::samples::sample_list(), id));
+  write("list_on_base", "sample",
+        remote::encode_list_on_base(remote::samples::sample_list_on_base(),
+                                    remote::samples::sample_base(), id));
   write("piece", "sample", remote::encode_contents(remote::samples::sample_records(), id));
   write("remote_file", "sample", remote::encode_remote_file(remote::samples::sample_file(), id));
   const std::string listing =

@@ -6,6 +6,7 @@
 #include "remote/objects/piece.hpp"
 #include "remote/objects/piece_list.hpp"
 #include "remote/objects/remote_file.hpp"
+#include "remote/remote_samples.hpp"
 #include "remote/s3/s3_replies.hpp"
 #include "seal.hpp"
 
@@ -51,6 +52,18 @@ void fuzz_hold(View input) {
 
 void fuzz_piece_list(View input) {
   check_frame<remote::VersionPieces>(input, remote::decode_piece_list, remote::encode_piece_list);
+}
+
+// The base is the one that the seed stands on; an input with another hash is refused at once.
+void fuzz_list_on_base(View input) {
+  static const remote::BaseList base = remote::samples::sample_base();
+  const auto decode = [](View bytes, const format::Uuid& id, remote::VersionPieces& out) {
+    return remote::decode_list_on_base(bytes, id, base, out);
+  };
+  const auto encode = [](const remote::VersionPieces& pieces, const format::Uuid& id) {
+    return remote::encode_list_on_base(pieces, base, id);
+  };
+  check_frame<remote::VersionPieces>(input, decode, encode);
 }
 
 void fuzz_piece(View input) {

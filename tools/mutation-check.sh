@@ -209,6 +209,14 @@ mutation 'a pull replaces a working set that was recorded here' src/remote/pull.
   's/^    if (!store::read_working_set(store_, wanted, owner)\.empty()) return;$//'
 mutation 'a list may name pieces of a working set twice' src/remote/objects/piece_list.cpp \
   's/ || seen\[static_cast<std::size_t>(piece)\]) return false;/) return false;/'
+mutation 'a gc of a remote takes the bases of lists' src/remote/upkeep.cpp \
+  's/: {list\.base, list\.own}) {/: {list.own}) {/'
+mutation 'a list is taken for one on another base' src/remote/objects/list_on_base.cpp \
+  '/return "stands on another base";/d'
+mutation 'a list takes more pieces than its base has' src/remote/objects/list_on_base.cpp \
+  's/ || taken > left - passed / /'
+mutation 'a list takes pieces of its base with other spans' src/remote/objects/list_on_base.cpp \
+  '/std::ranges::equal(spans_/d'
 mutation 'a restore takes an epoch that pins have' src/group_remote/restore.cpp \
   's/^    record\.epoch = largest_epoch + 1;$/    record.epoch = record_.epoch + 1;/'
 mutation 'record checksum not verified' src/format/record.cpp \
@@ -607,6 +615,7 @@ order_of() {
     src/group/versions/* | src/group_remote/* | src/group/job_push.cpp) printf '%s\n' 'test_group_remote *' 'test_group *' ;;
     src/group/*) printf '%s\n' 'test_group *' 'test_group_remote *' 'test_mpi GroupTest*' ;;
     src/atomic_file/*) printf '%s\n' 'test_atomic_file *' ;;
+    src/remote/*) printf '%s\n' 'test_remote *' ;;
     src/mapped_io/*) printf '%s\n' 'test_mapped_io *' ;;
     src/region/* | src/api/*) printf '%s\n' "$api" 'test_region *' 'test_soak *' "$crash" "$store" "$rest" "$generated" ;;
     src/preload/* | src/cli/*) printf '%s\n' 'test_cli Run*-*Lmdb*' ;;

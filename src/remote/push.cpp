@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/fail.hpp"
+#include "remote/pieces/base_lists.hpp"
 #include "remote/pieces/early_records.hpp"
 #include "remote/pieces/known_pieces.hpp"
 #include "remote/pieces/piece_maker.hpp"
@@ -278,9 +279,10 @@ class Push {
 
   void make_objects(const Head& head, const std::vector<Wanted*>& changed, Uploads& uploads) {
     KnownPieces known;
+    BaseLists bases;
     PieceMaker maker(session_.store(), remote_, head.generation, pool_, progress_);
     for (Wanted* wanted : changed) {
-      learn(head, *wanted, known);
+      learn(head, *wanted, known, bases);
       const auto needed = records_of_version(session_.store(), wanted->entry.ref.version);
       KnownPieces::Plan plan = known.plan(needed);
       report_.pieces_used_again += plan.used.size();
@@ -301,7 +303,7 @@ class Push {
           known.spans(pieces.list),
           opening_records(session_.store(), wanted->entry.ref.version, needed, most_bytes));
       pieces.in_use = {used.pages, known.pieces_of(pieces.list, used.records)};
-      wanted->entry.list = make_list(head, pieces, uploads);
+      wanted->entry.list = make_list(head, pieces, bases, uploads);
     }
   }
 
@@ -325,11 +327,18 @@ class Push {
   }
 
   // Fetches what is not cached, by many connections.
-  void learn(const Head& head, const Wanted& wanted, KnownPieces& known) {
+  void learn(const Head& head, const Wanted& wanted, KnownPieces& known, BaseLists& bases) {
     PieceList pieces;
     for (const RemoteName* name : related_names(head, wanted.entry)) {
-      for (const PieceName& piece : remote_.list(name->list)) {
+      const VersionPieces there = remote_.pieces_of(name->list);
+      for (const PieceName& piece : there.list) {
         if (!known.has(piece)) pieces.push_back(piece);
+      }
+      const auto& [base, own] = name->list;
+      if (base.size_bytes != 0) {
+        bases.add(base, remote_.base_list(base));
+      } else if (own.size_bytes != 0) {
+        bases.add(own, std::make_shared<BaseList>(own.name.hash, there));
       }
     }
     std::sort(pieces.begin(), pieces.end());
@@ -354,13 +363,15 @@ class Push {
     return out;
   }
 
-  ObjectName make_list(const Head& head, const VersionPieces& pieces, Uploads& uploads) const {
+  ListName make_list(const Head& head, const VersionPieces& pieces, BaseLists& bases,
+                     Uploads& uploads) const {
     if (pieces.list.empty()) return {};
-    auto bytes = encode_piece_list(pieces, remote_.store_id());
-    const ObjectName out{{head.generation, base::sha256(bytes)}, bytes.size()};
-    remote_.remember(list_key(out.name), bytes);
-    uploads.add(list_key(out.name), std::move(bytes));
-    return out;
+    auto [base, bytes] = bases.encode(pieces, remote_.store_id());
+    const ObjectName own{{head.generation, base::sha256(bytes)}, bytes.size()};
+    if (base.size_bytes == 0) bases.add(own, std::make_shared<BaseList>(own.name.hash, pieces));
+    remote_.remember(list_key(own.name), bytes);
+    uploads.add(list_key(own.name), std::move(bytes));
+    return {base, own};
   }
 
   static void put_entry(const RemoteName& entry, std::vector<RemoteName>& names) {

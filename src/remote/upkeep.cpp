@@ -23,13 +23,15 @@ std::size_t threads_beside(const Remote& remote, std::size_t most) {
 // The keys of all objects that a head's versions need, or a lazy clone. What a clone needs is known
 // after the boundary of a gc is durable, and not before: docs/remote-format.md says why.
 std::set<std::string> needed_keys(const Remote& remote, const Head& head) {
-  std::set<ContentName> lists;
   std::set<std::string> out;
   if (head.table.size_bytes != 0) out.insert(names_key(head.table.name));
-  for (const RemoteName& name : head.names) {
-    if (name.list.size_bytes == 0 || !lists.insert(name.list.name).second) continue;
-    out.insert(list_key(name.list.name));
-    for (const PieceName& piece : remote.list(name.list)) out.insert(piece_key(piece.name));
+  std::set<ListName> lists;  // those of one base in a row
+  for (const RemoteName& name : head.names) lists.insert(name.list);
+  for (const ListName& list : lists) {
+    for (const ObjectName& object : {list.base, list.own}) {
+      if (object.size_bytes != 0) out.insert(list_key(object.name));
+    }
+    for (const PieceName& piece : remote.list(list)) out.insert(piece_key(piece.name));
   }
   for (const Hold& hold : read_holds(remote)) {
     for (const ContentName& piece : hold.pieces) out.insert(piece_key(piece));
@@ -90,15 +92,21 @@ class Verifier {
   RemoteVerifyReport run() {
     const Head head = remote_.newest_head().head;
     report_.versions = head.names.size();
-    std::map<std::string, std::pair<ObjectName, std::vector<std::string>>> lists;
+    std::map<ListName, std::vector<std::string>> lists;  // those of one base in a row
+    std::map<ObjectName, std::vector<std::string>> bases;
     for (const RemoteName& name : head.names) {
-      if (name.list.size_bytes == 0) continue;
-      auto& [list, users] = lists[list_key(name.list.name)];
-      list = name.list;
-      users.push_back(name.ref.name);
+      if (name.list.own.size_bytes != 0) lists[name.list].push_back(name.ref.name);
+      if (name.list.base.size_bytes != 0) bases[name.list.base].push_back(name.ref.name);
     }
-    report_.lists = lists.size();
-    for (const auto& [key, list] : lists) read_list(key, list.first, list.second);
+    std::set<ObjectName> objects;
+    for (const auto& base : bases) objects.insert(base.first);
+    for (const auto& list : lists) objects.insert(list.first.own);
+    report_.lists = objects.size();
+    ObjectName base;
+    for (const auto& [list, users] : lists) {
+      if (list.base != base) read_base(base = list.base, bases[list.base]);
+      read_list(list, users);
+    }
     for (const ObjectInfo& object : remote_.objects().list(kPiecePrefix, kEverything)) {
       sizes_[object.key] = object.size_bytes;
     }
@@ -119,14 +127,23 @@ class Verifier {
   }
 
  private:
-  void read_list(const std::string& key, const ObjectName& list,
-                 const std::vector<std::string>& users) {
+  void read_base(const ObjectName& base, const std::vector<std::string>& users) {
     try {
+      remote_.base_list(base);
+    } catch (const Error& e) {
+      bad_bases_.insert(base);
+      note(list_key(base.name), e, users);
+    }
+  }
+
+  void read_list(const ListName& list, const std::vector<std::string>& users) {
+    try {
+      if (bad_bases_.contains(list.base)) return remote_.require_list(list.own);
       for (const PieceName& piece : remote_.list(list)) {
         users_[piece].insert(users.begin(), users.end());
       }
     } catch (const Error& e) {
-      note(key, e, users);
+      note(list_key(list.own.name), e, users);
     }
   }
 
@@ -164,18 +181,25 @@ class Verifier {
     remote_.require_records(name, remote_.piece(name), [](const PieceRecord&) { return true; });
   }
 
-  // What only this run could not do is no damage.
-  void note(const std::string& key, const Error& e, std::vector<std::string> versions) {
+  // What only this run could not do is no damage. A list may be damaged as a base, too.
+  void note(const std::string& key, const Error& e, const std::vector<std::string>& versions) {
     if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw e;
     const std::lock_guard lock(mutex_);
-    report_.damages.push_back(
-        {key, e.code() == Errc::not_found ? "missing" : e.what(), std::move(versions)});
+    auto& damages = report_.damages;
+    auto at = std::ranges::find(damages, key, &RemoteDamage::object);
+    if (at == damages.end()) {
+      at = damages.insert(at, {key, e.code() == Errc::not_found ? "missing" : e.what(), {}});
+    }
+    std::set<std::string> users(at->versions.begin(), at->versions.end());
+    users.insert(versions.begin(), versions.end());
+    at->versions.assign(users.begin(), users.end());
   }
 
   const Remote& remote_;
   const bool read_data_;
   const ProgressFn& progress_;
   base::ThreadPool pool_;
+  std::set<ObjectName> bad_bases_;
   std::map<PieceName, std::set<std::string>> users_;
   std::map<std::string, std::uint64_t> sizes_;  // of the pieces that are there
   std::mutex mutex_;                            // guards what follows

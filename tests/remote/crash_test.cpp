@@ -21,7 +21,8 @@ std::unique_ptr<ObjectStore> remote_of(base::Fs& fs) {
   return std::make_unique<DirectoryEngine>(fs, kRemote);
 }
 
-// Snapshots s0 and s1 are pushed; s2 and a head with a commit in the journal are not.
+// Snapshots s0 and s1 are pushed; s2 and a head with a commit in the journal are not. Many small pushes
+// come before, so that lists stand on bases.
 struct Made {
   Contents before, after;  // of the remote, before and after the push that follows
 };
@@ -32,6 +33,10 @@ Made make_before_push(base::Fs& fs) {
   add_remote_file(*store, "origin", kUrl, false);
   Line line(*store, "main", 11);
   line.begin();
+  for (int i = 0; i < 10; ++i) {
+    line.step("", 1);
+    push_names(*store, {"main"}, remote_of(fs));
+  }
   for (const char* name : {"s0", "s1"}) {
     line.step(name, 4);
     out.before[name] = line.bytes();
@@ -59,6 +64,12 @@ Contents cloned(base::Fs& fs, const Contents& like) {
   }
   store::test::expect_no_damage(*store);
   return out;
+}
+
+bool has_list_on_base(base::Fs& fs, const std::string& name) {
+  const auto objects = remote_of(fs);
+  const Remote remote(*objects, read_superblock(*objects).store_id);
+  return remote.newest_head().head.find(name)->list.base.size_bytes != 0;
 }
 
 void expect_before_or_after(base::Fs& fs, const Made& made, bool must_be_after) {
@@ -124,6 +135,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfAPushLosesNothing) {
         expect_before_or_after(other, made, !was_killed);
         push_all(*StoreCore::open(left, kStore), remote_of(left));
         EXPECT_EQ(cloned(left, made.after), made.after);
+        EXPECT_TRUE(has_list_on_base(left, "s2"));
       });
   EXPECT_GT(calls, 20u);
 }

@@ -395,6 +395,36 @@ TEST_P(LazyCloneRegionTest, RegionsAreReadWrittenAndCommitted) {
   }
 }
 
+// A list of ranges brings all of their pieces here, those of packs that are away and no others, and
+// pages that were written here stay.
+TEST_P(LazyCloneRegionTest, RangesOfACloneComeAtOnce) {
+  Store handle = StoreAccess::handle_of(clone_lazily("c"));
+  Region region = handle.open_region("main", region_options);
+  static_cast<std::byte*>(region.data())[5000] ^= std::byte{1};
+  region.commit();
+  contents["main"][5000] ^= std::byte{1};
+  std::vector<vellum::ByteRange> all;
+  for (std::size_t page = kRemotePages; page-- > 0;) {
+    all.push_back({page * format::kPageBytes + 7, 100});
+  }
+  std::atomic<int> at_once{0}, most_at_once{0};
+  interference->set_before([&](const std::string& key) {
+    if (!key.starts_with(kPiecePrefix)) return;
+    most_at_once = std::max(most_at_once.load(), ++at_once);
+    std::this_thread::sleep_for(100ms);
+    --at_once;
+  });
+  region.prefetch(all);
+  EXPECT_GE(most_at_once, 2);
+  interference->set_before([](const std::string&) { throw Error(Errc::io, "no requests"); });
+  expect_bytes(region, contents["main"]);
+  for (const auto& [key, count] : interference->gets()) {
+    if (key.starts_with(kPiecePrefix)) {
+      EXPECT_EQ(count, 1) << key;
+    }
+  }
+}
+
 // Arguments are the store and the engine.
 const vellum::test::ChildProgram kTouchClone(
     "touch a lazy clone", [](const std::vector<std::string>& a) {

@@ -234,6 +234,31 @@ TEST_P(PartsTest, AnOutageIsMetOnce) {
   EXPECT_LE(parts(), static_cast<int>(seen.size() + kConnections));
 }
 
+// Each request waits by itself. What has waited for the longest wait is not waited for again.
+TEST_P(PartsTest, AnOutageIsWaitedForOnce) {
+  constexpr auto kWait = 1000ms;
+  std::atomic<bool> out{false};
+  interference->set_before([&](const std::string& key) {
+    if (!out || key.find(kPiecePrefix) == std::string::npos) return;
+    std::this_thread::sleep_for(kWait);
+    throw Error(Errc::io, "the server is gone");
+  });
+  RemoteOptions impatient = options();
+  impatient.longest_wait = kWait;
+  Store lazy = open_store(impatient);
+  const Region region = lazy.open_version("large", region_options);
+  region.prefetch(scattered().front());  // with the page map
+  out = true;
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_ERRC(region.prefetch(scattered()), Errc::io);
+  const auto waited = std::chrono::steady_clock::now() - start;
+  EXPECT_GE(waited, kWait);
+  EXPECT_LT(waited, kWait + kWait / 2);
+  out = false;
+  region.prefetch(scattered());
+  expect_scattered(region);
+}
+
 // Two calls that want parts of the same pieces at once.
 TEST_P(PartsTest, SeveralCallsAtOnce) {
   interference->set_before([](const std::string&) { std::this_thread::sleep_for(3ms); });

@@ -47,6 +47,13 @@ std::vector<Structure> structures() {
          if (problem == nullptr) again = encode_piece_list(out, store_id());
          return problem;
        }},
+      {"list on a base", encode_list_on_base(sample_list_on_base(), sample_base(), store_id()),
+       [](const Bytes& bytes, Bytes& again) {
+         VersionPieces out;
+         const char* problem = decode_list_on_base(bytes, store_id(), sample_base(), out);
+         if (problem == nullptr) again = encode_list_on_base(out, sample_base(), store_id());
+         return problem;
+       }},
       {"piece", encode_contents(sample_records(), store_id()),
        [](const Bytes& bytes, Bytes& again) {
          std::vector<PieceRecord> out;

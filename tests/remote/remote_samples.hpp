@@ -3,6 +3,7 @@
 
 #include "remote/objects/head.hpp"
 #include "remote/objects/hold.hpp"
+#include "remote/objects/list_on_base.hpp"
 #include "remote/objects/piece.hpp"
 #include "remote/objects/piece_list.hpp"
 #include "remote/objects/remote_file.hpp"
@@ -44,9 +45,10 @@ inline Head sample_head() {
   branch.writer = filled<16>(3);
   branch.write_id = filled<16>(4);
   branch.encoding = format::Encoding{};
-  branch.list = {{1, filled<32>(5)}, 300};
+  branch.list = {{}, {{1, filled<32>(5)}, 300}};
   RemoteName snapshot;
   snapshot.ref = {"night", "main", 5, 9, sample_version()};
+  snapshot.list = {branch.list.own, {{2, filled<32>(9)}, 90}};
   head.names = {branch, snapshot};
   head.table = {{1, filled<32>(6)}, 900};
   head.gone = {"dawn", "eve"};
@@ -74,6 +76,15 @@ inline VersionPieces sample_list() {
   out.index.roots = {records[1]};
   out.index.root_bytes.resize(static_cast<std::size_t>(records[1].size_bytes), std::byte{5});
   out.in_use = {{{40, 8}, {0, 1}, {4, 100}}, {1, 0}};
+  return out;
+}
+
+inline BaseList sample_base() { return {filled<32>(5), sample_list()}; }
+
+// A list that takes one piece of the base, and has another before it.
+inline VersionPieces sample_list_on_base() {
+  VersionPieces out = sample_list();
+  out.list[0] = {{2, filled<32>(9)}, 300, 100};
   return out;
 }
 

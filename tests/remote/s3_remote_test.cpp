@@ -116,7 +116,7 @@ TEST_F(S3RemoteTest, ALookAtAThousandVersionsTakesThreeRequests) {
     RemoteName name = *next.find("s0");
     name.ref.name = fmt::format("v{:04}", i);
     name.ref.order = static_cast<std::uint64_t>(i) + 2;
-    name.list.name.hash = base::sha256(std::as_bytes(std::span(name.ref.name)));
+    name.list.own.name.hash = base::sha256(std::as_bytes(std::span(name.ref.name)));
     next.names.push_back(name);
     if (const auto table = remote.make_table(base)) {
       objects->put_if_absent(table->key, table->bytes);

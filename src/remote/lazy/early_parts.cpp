@@ -50,10 +50,21 @@ void EarlyParts::for_each(std::size_t count, const std::function<void(std::size_
     try {
       work(i);
     } catch (const Error& e) {
-      if (e.code() == Errc::io) is_out_.store(true);
+      if (e.code() == Errc::io) note_outage();
     } catch (const std::exception&) {  // no memory
     }
   });
+  require_time_left();
+}
+
+// REQUIRES: an exception is being handled.
+void EarlyParts::note_outage() noexcept {
+  if (!is_out_.exchange(true)) outage_ = std::current_exception();
+}
+
+void EarlyParts::require_time_left() {
+  const auto waited = std::chrono::steady_clock::now() - start_;
+  if (is_out_.load() && waited >= fetcher_.longest_wait()) std::rethrow_exception(outage_);
 }
 
 void EarlyParts::learn(std::span<AwayPiece* const> pieces) {

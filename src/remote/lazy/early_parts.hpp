@@ -4,10 +4,13 @@
 // Where these are a small part of a piece, they alone are fetched, and kept until the program has
 // read them: the cache has whole pieces only.
 //
-// What cannot be had is left out: whoever reads it asks for the whole piece, and waits.
+// What cannot be had is left out: whoever reads it asks for the whole piece, and waits. Where an outage
+// has taken the longest wait already, nobody waits for it again.
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <exception>
 #include <functional>
 #include <map>
 #include <span>
@@ -29,7 +32,7 @@ class EarlyParts {
   // Calls the visitor for each piece that may have the record, until it returns true.
   using ForPieces = std::function<void(const format::RecordRef& ref,
                                        const std::function<bool(AwayPiece&)>& visit)>;
-  // Once.
+  // Once. Errc::io: the remote has not answered for the longest wait.
   void fetch(std::span<const format::RecordRef> refs, const ForPieces& for_pieces);
 
  private:
@@ -43,11 +46,15 @@ class EarlyParts {
   void fetch_parts();
   void hand_out();
   void for_each(std::size_t count, const std::function<void(std::size_t)>& work);
+  void note_outage() noexcept;
+  void require_time_left();
 
   const Remote& lists_;
   ObjectStore& objects_;
   Fetcher& fetcher_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::atomic<bool> is_out_{false};  // the remote does not answer
+  std::exception_ptr outage_;        // set by who sets is_out_
   std::vector<Part> parts_;
   std::uint64_t bytes_ = 0;  // of the parts
   std::vector<AwayPiece*> with_parts_;

@@ -36,11 +36,11 @@ void HeadPacks::learn(const format::Version& version) {
   if (version.runs.empty()) return;
   const std::lock_guard lock(mutex_);
   for (const RemoteName& name : head_.names) {
-    if (name.ref.version.runs != version.runs || name.list.size_bytes == 0) continue;
-    if (learned_.contains(name.list.name)) return;
+    if (name.ref.version.runs != version.runs || name.list.own.size_bytes == 0) continue;
+    if (learned_.contains(name.list.own.name)) return;
     const VersionPieces found = list_of(name);
-    const auto pieces = add(found, remote().name_of(list_key(name.list.name)));
-    learned_.insert(name.list.name);
+    const auto pieces = add(found, remote().name_of(list_key(name.list.own.name)));
+    learned_.insert(name.list.own.name);
     if (found.in_use.ranges.empty()) return fetch_changes(version, pieces);
     note_working_set(version, found.in_use);
     return fetch_used(found.in_use, pieces);
@@ -51,7 +51,7 @@ void HeadPacks::learn(const format::Version& version) {
 // One process of the machine fetches a list, and others find its copy.
 VersionPieces HeadPacks::list_of(const RemoteName& name) {
   if (turns_.empty()) return remote().pieces_of(name.list);
-  const std::string path = turns_ + "/" + base::hex(name.list.name.hash) + ".turn";
+  const std::string path = turns_ + "/" + base::hex(name.list.own.name.hash) + ".turn";
   const Turn turn = take_turn(fs_, path, kLongestListTurn);
   return remote().pieces_of(name.list);
 }

@@ -36,7 +36,14 @@ std::string head_key(std::uint64_t number);
 struct ObjectName {
   ContentName name;
   std::uint64_t size_bytes = 0;  // 0: there is no such object, since it would be empty
-  bool operator==(const ObjectName&) const = default;
+  auto operator<=>(const ObjectName&) const = default;
+};
+
+// The list of pieces of a version, and the list that it stands on.
+struct ListName {
+  ObjectName base;  // size 0: it is a whole list
+  ObjectName own;   // size 0: the version has no pieces, and no base
+  auto operator<=>(const ListName&) const = default;
 };
 
 // nullopt: it is no such key.

@@ -11,9 +11,18 @@ namespace {
 
 constexpr format::WholeFileKind kList{"VLMLIST\n", kMaxListBytes, "not a list of pieces",
                                       "too large for a list of pieces"};
-constexpr std::size_t kMinPieceBytes = 38;  // of an encoded name
 
 constexpr std::size_t kMinSpanBytes = 3;
+
+void write_names(format::ByteWriter& w, const PieceList& list) {
+  w.varint(list.size());
+  for (const PieceName& piece : list) {
+    w.u32(piece.name.generation);
+    w.bytes(piece.name.hash);
+    w.varint(piece.size_bytes);
+    w.varint(piece.contents_bytes);
+  }
+}
 
 void write_spans(format::ByteWriter& w, const std::vector<PackSpan>& spans) {
   w.varint(spans.size());
@@ -62,6 +71,14 @@ bool read_names(format::ByteReader& in, PieceList& out) {
     }
   }
   return in.ok();
+}
+
+void write_roots(format::ByteWriter& w, const OpeningIndex& index, const format::Uuid& store_id) {
+  const auto contents =
+      index.roots.empty() ? std::vector<std::byte>() : encode_contents(index.roots, store_id);
+  w.varint(contents.size());
+  w.bytes(contents);
+  w.bytes(index.root_bytes);
 }
 
 bool read_roots(format::ByteReader& in, const format::Uuid& store_id, OpeningIndex& out) {
@@ -122,25 +139,36 @@ std::vector<PackSpan> spans_of(std::span<const PieceRecord> records) {
   return out;
 }
 
+void write_pieces(format::ByteWriter& w, const VersionPieces& pieces) {
+  write_names(w, pieces.list);
+  for (const auto& spans : pieces.index.spans) write_spans(w, spans);
+}
+
+bool read_pieces(format::ByteReader& in, VersionPieces& out) {
+  if (!read_names(in, out.list)) return false;
+  for (std::size_t i = 0; i < out.list.size(); ++i) {
+    if (!read_spans(in, out.index.spans.emplace_back())) return false;
+  }
+  return true;
+}
+
+// What follows the pieces.
+void write_end(format::ByteWriter& w, const VersionPieces& pieces, const format::Uuid& store_id) {
+  write_roots(w, pieces.index, store_id);
+  write_pages_in_use(w, pieces.in_use, store_id);
+}
+
+bool read_end(format::ByteReader& in, const format::Uuid& store_id, VersionPieces& out) {
+  return read_roots(in, store_id, out.index) &&
+         read_pages_in_use(in, store_id, out.list.size(), out.in_use);
+}
+
 std::vector<std::byte> encode_piece_list(const VersionPieces& pieces,
                                          const format::Uuid& store_id) {
-  const auto& [list, index, in_use] = pieces;
   std::vector<std::byte> body;
   format::ByteWriter w(body);
-  w.varint(list.size());
-  for (const PieceName& piece : list) {
-    w.u32(piece.name.generation);
-    w.bytes(piece.name.hash);
-    w.varint(piece.size_bytes);
-    w.varint(piece.contents_bytes);
-  }
-  for (const auto& spans : index.spans) write_spans(w, spans);
-  const auto contents =
-      index.roots.empty() ? std::vector<std::byte>() : encode_contents(index.roots, store_id);
-  w.varint(contents.size());
-  w.bytes(contents);
-  w.bytes(index.root_bytes);
-  write_pages_in_use(w, in_use, store_id);
+  write_pieces(w, pieces);
+  write_end(w, pieces, store_id);
   return encode_whole_file(kList, body, store_id);
 }
 
@@ -150,13 +178,7 @@ const char* decode_piece_list(std::span<const std::byte> bytes, const format::Uu
   if (const char* problem = open_whole_file(kList, bytes, store_id, body)) return problem;
   out = {};
   format::ByteReader in(body);
-  if (!read_names(in, out.list)) return "malformed";
-  for (std::size_t i = 0; i < out.list.size(); ++i) {
-    if (!read_spans(in, out.index.spans.emplace_back())) return "malformed";
-  }
-  if (!read_roots(in, store_id, out.index)) return "malformed";
-  const bool is_sound = read_pages_in_use(in, store_id, out.list.size(), out.in_use);
-  return is_sound ? nullptr : "malformed";
+  return read_pieces(in, out) && read_end(in, store_id, out) ? nullptr : "malformed";
 }
 
 }  // namespace vellum::remote

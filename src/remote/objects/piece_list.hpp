@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "format/types.hpp"
+#include "format/wire.hpp"
 #include "format/working_set.hpp"
 #include "remote/objects/object_key.hpp"
 #include "remote/objects/piece.hpp"
@@ -62,5 +63,14 @@ std::vector<std::byte> encode_piece_list(const VersionPieces& pieces, const form
 // nullptr, or a description of the error. The records of the index are not checked.
 const char* decode_piece_list(std::span<const std::byte> bytes, const format::Uuid& store_id,
                               VersionPieces& out);
+
+// The parts of a list: its pieces with their spans, and what follows them.
+inline constexpr std::size_t kMinPieceBytes = 38;  // of an encoded name
+void write_pieces(format::ByteWriter& w, const VersionPieces& pieces);
+void write_end(format::ByteWriter& w, const VersionPieces& pieces, const format::Uuid& store_id);
+// False: malformed.
+bool read_pieces(format::ByteReader& in, VersionPieces& out);
+// REQUIRES: `out` has the list.
+bool read_end(format::ByteReader& in, const format::Uuid& store_id, VersionPieces& out);
 
 }  // namespace vellum::remote

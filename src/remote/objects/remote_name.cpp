@@ -16,10 +16,19 @@ constexpr std::uint64_t kMaxNamesBytes = 64u << 20;  // before they are compress
 // More is written as it is, so that nobody's few bytes take much memory.
 constexpr std::uint64_t kMostTimesPacked = 256;
 constexpr std::uint8_t kSnapshotKind = 1, kBranchKind = 2;
+constexpr std::uint8_t kHasBase = 4;       // beside the kind
 constexpr std::size_t kMinNameBytes = 58;  // of an encoded name: bounds what is allocated
 
+void write_object_name(ByteWriter& w, const ObjectName& object) {
+  w.u32(object.name.generation);
+  w.bytes(object.name.hash);
+  w.varint(object.size_bytes);
+}
+
 void write_name(ByteWriter& w, const RemoteName& name) {
-  w.u8(name.is_branch ? kBranchKind : kSnapshotKind);
+  const bool has_base = name.list.base.size_bytes != 0;
+  w.u8(static_cast<std::uint8_t>((name.is_branch ? kBranchKind : kSnapshotKind) |
+                                 (has_base ? kHasBase : 0)));
   w.string(name.ref.name);
   w.string(name.ref.branch);
   w.u64(static_cast<std::uint64_t>(name.ref.created_ns));
@@ -32,9 +41,8 @@ void write_name(ByteWriter& w, const RemoteName& name) {
   const auto version = format::encode_version(name.ref.version);
   w.varint(version.size());
   w.bytes(version);
-  w.u32(name.list.name.generation);
-  w.bytes(name.list.name.hash);
-  w.varint(name.list.size_bytes);
+  write_object_name(w, name.list.own);
+  if (has_base) write_object_name(w, name.list.base);
 }
 
 bool read_own_encoding(ByteReader& in, std::optional<format::Encoding>& out) {
@@ -49,12 +57,19 @@ bool read_version(ByteReader& in, format::Version& out) {
   return bytes <= format::kMaxVersionBytes && format::decode_version(in.bytes(bytes), out);
 }
 
-bool read_list_name(ByteReader& in, std::uint32_t generation, ObjectName& out) {
+bool read_object_name(ByteReader& in, std::uint32_t generation, ObjectName& out) {
   out.name.generation = in.u32();
   read_bytes(in, out.name.hash);
   out.size_bytes = in.varint();
   return in.ok() && out.name.generation <= generation &&
          (out.size_bytes != 0 || out == ObjectName{});
+}
+
+bool read_list_name(ByteReader& in, std::uint32_t generation, bool has_base, ListName& out) {
+  if (!read_object_name(in, generation, out.own)) return false;
+  if (!has_base) return true;
+  return read_object_name(in, generation, out.base) && out.own.size_bytes != 0 &&
+         out.base.size_bytes != 0 && out.base.name != out.own.name;
 }
 
 // What tells a branch from a snapshot.
@@ -67,7 +82,9 @@ bool kind_ok(const RemoteName& n) {
 }
 
 bool read_name(ByteReader& in, std::uint32_t generation, RemoteName& out) {
-  const std::uint8_t kind = in.u8();
+  const std::uint8_t stated = in.u8();
+  const bool has_base = (stated & kHasBase) != 0;
+  const int kind = stated & ~kHasBase;
   if (kind != kSnapshotKind && kind != kBranchKind) return false;
   out.is_branch = kind == kBranchKind;
   out.ref.name = in.string(format::kMaxNameBytes);
@@ -78,7 +95,7 @@ bool read_name(ByteReader& in, std::uint32_t generation, RemoteName& out) {
   if (out.is_branch) read_bytes(in, out.writer);
   if (out.is_branch) read_bytes(in, out.write_id);
   if (!read_own_encoding(in, out.encoding) || !read_version(in, out.ref.version)) return false;
-  if (!read_list_name(in, generation, out.list)) return false;
+  if (!read_list_name(in, generation, has_base, out.list)) return false;
   return format::name_problem(out.ref.name) == nullptr &&
          format::name_problem(out.ref.branch) == nullptr && kind_ok(out);
 }

@@ -27,7 +27,7 @@ struct RemoteName {
   WriteId writer{};         // of a branch: the store that pushed it last; of a snapshot: zeros
   WriteId write_id{};  // of a branch: of the push that gave it this version; of a snapshot: zeros
   std::optional<format::Encoding> encoding;  // of a branch that has its own
-  ObjectName list;
+  ListName list;
   bool operator==(const RemoteName&) const = default;
 };
 

@@ -273,15 +273,45 @@ std::vector<std::byte> Remote::get_content(const std::string& key, const ObjectN
   return bytes;
 }
 
-VersionPieces Remote::pieces_of(const ObjectName& name) const {
-  if (name.size_bytes == 0) return {};
-  const std::string key = list_key(name.name);
-  return read_twice([&] {
-    VersionPieces out;
-    const auto bytes = get_content(key, name, kMaxListBytes);
-    require_sound(name_of(key), decode_piece_list(bytes, store_id_, out));
-    return out;
-  });
+VersionPieces Remote::pieces_of(const ListName& name) const {
+  if (name.own.size_bytes == 0) return {};
+  if (name.base.size_bytes == 0) return whole_list(name.own);
+  std::future<std::shared_ptr<const BaseList>> coming;
+  auto base = last_base(name.base);
+  if (base == nullptr) {
+    coming = std::async(std::launch::async, [&] { return base_list(name.base); });
+  }
+  const auto bytes = list_bytes(name.own);
+  if (base == nullptr) base = coming.get();
+  VersionPieces out;
+  require_sound(name_of(list_key(name.own.name)),
+                decode_list_on_base(bytes, store_id_, *base, out));
+  return out;
+}
+
+std::shared_ptr<const BaseList> Remote::base_list(const ObjectName& name) const {
+  if (auto last = last_base(name)) return last;
+  auto out = std::make_shared<const BaseList>(name.name.hash, whole_list(name));
+  const std::lock_guard lock(mutex_);
+  last_base_ = out;
+  return out;
+}
+
+std::shared_ptr<const BaseList> Remote::last_base(const ObjectName& name) const {
+  const std::lock_guard lock(mutex_);
+  const bool is_last = last_base_ != nullptr && last_base_->hash() == name.name.hash;
+  return is_last ? last_base_ : nullptr;
+}
+
+VersionPieces Remote::whole_list(const ObjectName& name) const {
+  VersionPieces out;
+  const auto bytes = list_bytes(name);
+  require_sound(name_of(list_key(name.name)), decode_piece_list(bytes, store_id_, out));
+  return out;
+}
+
+std::vector<std::byte> Remote::list_bytes(const ObjectName& name) const {
+  return read_twice([&] { return get_content(list_key(name.name), name, kMaxListBytes); });
 }
 
 // The hash is that of the whole piece. The contents have a checksum, and are compared with the

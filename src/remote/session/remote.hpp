@@ -7,6 +7,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +18,7 @@
 #include "remote/engine/object_store.hpp"
 #include "remote/objects/head.hpp"
 #include "remote/objects/hold.hpp"
+#include "remote/objects/list_on_base.hpp"
 #include "remote/objects/name_table.hpp"
 #include "remote/objects/piece.hpp"
 #include "remote/objects/piece_list.hpp"
@@ -88,9 +91,14 @@ class Remote {
   // write id and its table. Nothing: another head is there already, and nothing has changed.
   std::optional<StoredHead> publish(const StoredHead& base, Head next) const;
 
-  // Errc::not_found, corrupted; each names the object.
-  VersionPieces pieces_of(const ObjectName& name) const;
-  PieceList list(const ObjectName& name) const { return pieces_of(name).list; }
+  // Errc::not_found, corrupted; each names the object. A list and its base come side by side. The
+  // last base stays in memory: whoever reads many lists reads those of one base in a row.
+  VersionPieces pieces_of(const ListName& name) const;
+  PieceList list(const ListName& name) const { return pieces_of(name).list; }
+  // A whole list, for others that stand on it.
+  std::shared_ptr<const BaseList> base_list(const ObjectName& name) const;
+  // Checks that the object is the one of its name, and not what it lists.
+  void require_list(const ObjectName& name) const { list_bytes(name); }
   std::vector<PieceRecord> contents(const PieceName& name) const;
   // The same, without a request; nothing where there is no copy in the cache.
   std::optional<std::vector<PieceRecord>> cached_contents(const PieceName& name) const;
@@ -116,6 +124,9 @@ class Remote {
   std::optional<StoredHead> read_head(std::uint64_t number) const;
   StoredHead decoded_head(std::uint64_t number, std::span<const std::byte> bytes) const;
   StoredHead with_table(StoredHead head) const;
+  std::vector<std::byte> list_bytes(const ObjectName& name) const;
+  VersionPieces whole_list(const ObjectName& name) const;
+  std::shared_ptr<const BaseList> last_base(const ObjectName& name) const;
   std::vector<std::byte> get_content(const std::string& key, const ObjectName& name,
                                      std::uint64_t most_bytes) const;
   void put_newest_copy(std::span<const std::byte> bytes) const;
@@ -125,6 +136,8 @@ class Remote {
   const format::Uuid store_id_;
   LocalCache* const cache_;
   const std::string cached_head_;
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::shared_ptr<const BaseList> last_base_;
 };
 
 // The newest head of a remote, by one listing; nothing: it has none.

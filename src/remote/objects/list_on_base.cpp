@@ -1,0 +1,140 @@
+#include "remote/objects/list_on_base.hpp"
+
+#include <algorithm>
+
+#include "format/whole_file.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr format::WholeFileKind kListOnBase{
+    "VLMLSTB\n", kMaxListBytes, "not a list of pieces on a base", "too large for a list of pieces"};
+
+// A list on a base is made of steps: each passes over pieces of the base, takes the next ones, and
+// then has some itself.
+struct Step {
+  std::size_t passed = 0, taken = 0, own = 0;
+};
+constexpr std::size_t kMinStepBytes = 3;
+
+// Pieces that stand in another order than in the base, or have other spans, are the list's own.
+std::vector<Step> steps_on(const BaseList& base, const VersionPieces& pieces) {
+  std::vector<Step> out;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < pieces.list.size(); ++i) {
+    const auto number = base.find(pieces.list[i], pieces.index.spans[i]);
+    if (!number.has_value() || *number < at) {
+      if (out.empty()) out.emplace_back();
+      ++out.back().own;
+      continue;
+    }
+    if (out.empty() || out.back().own != 0 || *number != at) out.push_back({*number - at, 0, 0});
+    ++out.back().taken;
+    at = *number + 1;
+  }
+  return out;
+}
+
+std::size_t own_of(const std::vector<Step>& steps) {
+  std::size_t own = 0;
+  for (const Step& step : steps) own += step.own;
+  return own;
+}
+
+bool read_steps(format::ByteReader& in, std::size_t pieces_of_base, std::vector<Step>& out) {
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count > in.left() / kMinStepBytes) return false;
+  std::size_t left = pieces_of_base;
+  std::uint64_t own_left = in.left() / kMinPieceBytes;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t passed = in.varint(), taken = in.varint(), own = in.varint();
+    if (!in.ok() || passed > left || taken > left - passed || own > own_left) return false;
+    left -= static_cast<std::size_t>(passed + taken);
+    own_left -= own;
+    out.push_back({static_cast<std::size_t>(passed), static_cast<std::size_t>(taken),
+                   static_cast<std::size_t>(own)});
+  }
+  return true;
+}
+
+void take_steps(const std::vector<Step>& steps, const BaseList& base, VersionPieces own,
+                VersionPieces& out) {
+  std::size_t at = 0, next_own = 0;
+  for (const Step& step : steps) {
+    at += step.passed;
+    for (std::size_t i = 0; i < step.taken; ++i, ++at) {
+      out.list.push_back(base.piece(at));
+      out.index.spans.push_back(base.spans(at));
+    }
+    for (std::size_t i = 0; i < step.own; ++i, ++next_own) {
+      out.list.push_back(own.list[next_own]);
+      out.index.spans.push_back(std::move(own.index.spans[next_own]));
+    }
+  }
+}
+
+}  // namespace
+
+BaseList::BaseList(const base::Sha256& hash, const VersionPieces& whole)
+    : hash_(hash), list_(whole.list), spans_(whole.index.spans) {
+  for (std::size_t i = 0; i < list_.size(); ++i) numbers_.emplace(list_[i].name, i);
+}
+
+std::optional<std::size_t> BaseList::find(const PieceName& piece,
+                                          std::span<const PackSpan> spans) const {
+  const auto at = numbers_.find(piece.name);
+  if (at == numbers_.end() || list_[at->second] != piece) return std::nullopt;
+  if (!std::ranges::equal(spans_[at->second], spans)) return std::nullopt;
+  return at->second;
+}
+
+std::size_t pieces_beside(const BaseList& base, const VersionPieces& pieces) {
+  return own_of(steps_on(base, pieces));
+}
+
+std::vector<std::byte> encode_list_on_base(const VersionPieces& pieces, const BaseList& base,
+                                           const format::Uuid& store_id) {
+  const std::vector<Step> steps = steps_on(base, pieces);
+  VersionPieces own;
+  std::size_t at = 0;
+  for (const Step& step : steps) {
+    at += step.taken;
+    for (std::size_t i = 0; i < step.own; ++i, ++at) {
+      own.list.push_back(pieces.list[at]);
+      own.index.spans.push_back(pieces.index.spans[at]);
+    }
+  }
+  std::vector<std::byte> body;
+  format::ByteWriter w(body);
+  w.bytes(base.hash());
+  w.varint(steps.size());
+  for (const Step& step : steps) {
+    w.varint(step.passed);
+    w.varint(step.taken);
+    w.varint(step.own);
+  }
+  write_pieces(w, own);
+  write_end(w, pieces, store_id);
+  return encode_whole_file(kListOnBase, body, store_id);
+}
+
+const char* decode_list_on_base(std::span<const std::byte> bytes, const format::Uuid& store_id,
+                                const BaseList& base, VersionPieces& out) {
+  std::span<const std::byte> body;
+  if (const char* problem = open_whole_file(kListOnBase, bytes, store_id, body)) return problem;
+  out = {};
+  format::ByteReader in(body);
+  const auto hash = in.bytes(base.hash().size());
+  if (!in.ok()) return "malformed";
+  if (!std::ranges::equal(hash, base.hash())) return "stands on another base";
+  std::vector<Step> steps;
+  VersionPieces own;
+  if (!read_steps(in, base.size(), steps) || !read_pieces(in, own) ||
+      own.list.size() != own_of(steps)) {
+    return "malformed";
+  }
+  take_steps(steps, base, std::move(own), out);
+  return read_end(in, store_id, out) ? nullptr : "malformed";
+}
+
+}  // namespace vellum::remote
