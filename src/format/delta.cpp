@@ -89,11 +89,27 @@ bool DeltaBatch::add_difference_from_zero(PageNumber page, const std::byte* now)
 
 void DeltaBatch::add(PageNumber page, std::span<const DeltaSpan> spans,
                      std::span<const std::byte> bytes) {
+  add_borrowed(page, spans, bytes);
+  pages_.back().borrowed = nullptr;
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+}
+
+void DeltaBatch::add_borrowed(PageNumber page, std::span<const DeltaSpan> spans,
+                              std::span<const std::byte> bytes) {
   assert(pages_.empty() || page > pages_.back().page);
   pages_.push_back({page, spans_.size(), bytes_.size(), static_cast<std::uint32_t>(spans.size()),
-                    static_cast<std::uint32_t>(bytes.size())});
+                    static_cast<std::uint32_t>(bytes.size()), bytes.data()});
   spans_.insert(spans_.end(), spans.begin(), spans.end());
-  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+}
+
+void DeltaBatch::add_content(PageNumber page, std::span<const DeltaSpan> spans,
+                             const std::byte* content) {
+  add(page, spans, {});
+  for (const DeltaSpan& s : spans) {
+    const std::byte* const from = content + s.offset_bytes;
+    bytes_.insert(bytes_.end(), from, from + s.length_bytes);
+  }
+  pages_.back().bytes = static_cast<std::uint32_t>(bytes_.size() - pages_.back().first_byte);
 }
 
 void DeltaBatch::reserve(std::size_t pages) {

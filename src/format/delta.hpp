@@ -26,16 +26,18 @@ class DeltaBatch {
     PageNumber page;
     std::size_t first_span, first_byte;  // a checkpoint's batch may have more than 4 GiB
     std::uint32_t spans, bytes;
+    const std::byte* borrowed = nullptr;  // the bytes, where they are not the batch's own
   };
   const std::vector<Page>& pages() const { return pages_; }
   std::span<const DeltaSpan> spans_of(const Page& p) const {
     return std::span(spans_).subspan(p.first_span, p.spans);
   }
   std::span<const std::byte> bytes_of(const Page& p) const {
+    if (p.borrowed != nullptr) return {p.borrowed, p.bytes};
     return std::span(bytes_).subspan(p.first_byte, p.bytes);
   }
   bool empty() const { return pages_.empty(); }
-  // An upper bound of what encode_delta_batch() needs.
+  // An upper bound of what encode_delta_batch() needs. REQUIRES: none of the bytes are borrowed.
   std::size_t encoded_bound_bytes() const {
     return 32 + pages_.size() * 12 + spans_.size() * 6 + bytes_.size();
   }
@@ -53,6 +55,12 @@ class DeltaBatch {
   bool add_difference_from_zero(PageNumber page, const std::byte* now);
   // Appends a delta of another batch.
   void add(PageNumber page, std::span<const DeltaSpan> spans, std::span<const std::byte> bytes);
+  // The same without a copy of the bytes. REQUIRES: they stay where they are until drop_bytes(), or
+  // until the batch goes.
+  void add_borrowed(PageNumber page, std::span<const DeltaSpan> spans,
+                    std::span<const std::byte> bytes);
+  // Appends what a page holds at these spans.
+  void add_content(PageNumber page, std::span<const DeltaSpan> spans, const std::byte* content);
   // Makes room for so many pages with a few changed words each.
   void reserve(std::size_t pages);
   // Removes the last page again (the encoder chose a whole block instead).

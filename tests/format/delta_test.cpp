@@ -202,6 +202,37 @@ TEST(Batch, RoundTripOfAnyPart) {
   }
 }
 
+// Every third delta is the batch's own, and one in between is taken off again.
+TEST(Batch, BorrowedBytesAreWrittenLikeItsOwn) {
+  std::mt19937_64 random(7);
+  const DeltaBatch batch = random_batch(random, 200, 30);
+  DeltaBatch mixed;
+  for (const auto& p : batch.pages()) {
+    if (p.page % 3 == 0) {
+      mixed.add(p.page, batch.spans_of(p), batch.bytes_of(p));
+      continue;
+    }
+    mixed.add_borrowed(p.page, batch.spans_of(p), batch.bytes_of(p));
+    EXPECT_EQ(mixed.bytes_of(mixed.pages().back()).data(), batch.bytes_of(p).data());
+    mixed.pop_back();
+    mixed.add_borrowed(p.page, batch.spans_of(p), batch.bytes_of(p));
+  }
+  expect_same(batch, 0, mixed);
+  EXPECT_EQ(encode_delta_batch(mixed, 0, 200), encode_delta_batch(batch, 0, 200));
+}
+
+TEST(Batch, ContentIsTakenAtTheSpans) {
+  std::mt19937_64 random(8);
+  const DeltaBatch batch = random_batch(random, 200, 30);
+  DeltaBatch taken;
+  for (const auto& p : batch.pages()) {
+    Bytes page(kPageBytes, std::byte{0x5a});
+    apply_delta(batch.spans_of(p), batch.bytes_of(p), page.data());
+    taken.add_content(p.page, batch.spans_of(p), page.data());
+  }
+  expect_same(batch, 0, taken);
+}
+
 TEST(Batch, IndexedDeltasApplyWithoutDecoding) {
   std::mt19937_64 random(6);
   const DeltaBatch batch = random_batch(random, 300, 30);

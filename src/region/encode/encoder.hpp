@@ -69,8 +69,7 @@ class Encoder {
   void capture_slice(std::span<const format::PageNumber> dirty, Worker& worker, Slice& slice);
   void prefetch(format::PageNumber page, std::uint64_t lines) const noexcept;
   void capture_page(format::PageNumber page, std::uint64_t lines, Worker& worker, Slice& slice);
-  void capture_with_base_copy(format::PageNumber page, std::uint64_t lines, Worker& worker,
-                              Slice& slice);
+  void capture_with_base_copy(format::PageNumber page, std::uint64_t lines, Slice& slice);
   void capture_spilled(format::PageNumber page, Worker& worker, Slice& slice);
   void capture_fresh(format::PageNumber page, Worker& worker, Slice& slice);
   void capture_bare(format::PageNumber page, Worker& worker, Slice& slice);

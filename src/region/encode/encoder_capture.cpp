@@ -78,7 +78,7 @@ void Encoder::capture_slice(std::span<const PageNumber> dirty, Worker& worker, S
 
 void Encoder::capture_page(PageNumber page, std::uint64_t lines, Worker& worker, Slice& slice) {
   if (backing_.has_base_copy(page)) {
-    capture_with_base_copy(page, lines, worker, slice);
+    capture_with_base_copy(page, lines, slice);
   } else if (memory_.is_bare(page)) {
     capture_bare(page, worker, slice);
   } else {
@@ -113,8 +113,7 @@ void Encoder::capture_spilled(PageNumber page, Worker& worker, Slice& slice) {
   out.spilled_content.insert(out.spilled_content.end(), worker.page.begin(), worker.page.end());
 }
 
-void Encoder::capture_with_base_copy(PageNumber page, std::uint64_t lines, Worker& worker,
-                                     Slice& slice) {
+void Encoder::capture_with_base_copy(PageNumber page, std::uint64_t lines, Slice& slice) {
   Captured& out = slice.captured;
   std::byte* const base_copy = backing_.base_copy(page);
   const std::byte* const now = pages_ + page * kPageBytes;
@@ -124,12 +123,7 @@ void Encoder::capture_with_base_copy(PageNumber page, std::uint64_t lines, Worke
   if (out.writes.deltas.last_cost_bytes() <= max_delta_cost_bytes_) {
     const auto& delta = out.writes.deltas.pages().back();
     const auto spans = out.writes.deltas.spans_of(delta);
-    worker.old_bytes.clear();
-    for (const auto& span : spans) {
-      worker.old_bytes.insert(worker.old_bytes.end(), base_copy + span.offset_bytes,
-                              base_copy + span.offset_bytes + span.length_bytes);
-    }
-    slice.old_bytes.add(page, spans, worker.old_bytes);
+    slice.old_bytes.add_content(page, spans, base_copy);
     format::apply_delta(spans, out.writes.deltas.bytes_of(delta), base_copy);
     return;
   }

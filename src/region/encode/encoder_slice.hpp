@@ -51,7 +51,6 @@ struct Encoder::Worker {
   store::BlockEncoder blocks;
   std::vector<std::byte> gathered;  // pages of a block that do not lie side by side
   std::vector<std::byte> page = std::vector<std::byte>(kPageBytes);
-  std::vector<std::byte> old_bytes;
   std::vector<format::PageNumber> fresh_whole;  // to be stored whole, and without a base copy yet
   std::vector<format::PageNumber> merged;
   alignas(8) SpillFile::Buffer record;

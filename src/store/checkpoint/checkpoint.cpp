@@ -271,7 +271,7 @@ void Checkpointer::place_deltas() {
     if (p.items.size() == 1) {
       const auto& batch = pieces_[p.items[0].piece]->deltas;
       const auto& d = delta_page(p.items[0]);
-      deltas_.add(p.page, batch.spans_of(d), batch.bytes_of(d));
+      deltas_.add_borrowed(p.page, batch.spans_of(d), batch.bytes_of(d));
     } else {
       composer.reset();
       apply_items(p, composer);
