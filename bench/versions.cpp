@@ -150,10 +150,9 @@ void run_old_versions(const bench::Options& options, Size size, bench::Report& r
   bench::Table table({"changed by each snapshot", "open us", "us a read", "again", "scan s",
                       "full copy: open us", "us a read", "again", "scan s", "read / newest",
                       "/ version 0", "/ copy"});
-  for (const auto& pattern :
-       {Pattern{bench::Update::words, 1}, Pattern{bench::Update::words, 25},
-        Pattern{bench::Update::counters, 1}, Pattern{bench::Update::pages, 1},
-        Pattern{bench::Update::moved, 1}}) {
+  for (const auto& pattern : {Pattern{bench::Update::words, 1}, Pattern{bench::Update::words, 25},
+                              Pattern{bench::Update::counters, 1}, Pattern{bench::Update::pages, 1},
+                              Pattern{bench::Update::moved, 1}}) {
     const std::vector<Read> reads = read_versions(options, size, pattern);
     double worst = 0;
     for (const Read& read : reads) {

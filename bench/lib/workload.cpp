@@ -95,8 +95,8 @@ void Updates::step(std::byte* base) {
     picked_ = std::move(pages);
     return;
   }
-  const bool same = update_ == Update::counters || update_ == Update::same_lines ||
-                    update_ == Update::same_pages;
+  const bool same =
+      update_ == Update::counters || update_ == Update::same_lines || update_ == Update::same_pages;
   if (!same || picked_.empty()) picked_ = pick_pages(random_, region_pages_, pages_a_step_);
   if (update_ == Update::words) return store_into(base, picked_, random_);
   for (const std::uint64_t page : picked_) {
