@@ -33,7 +33,7 @@ Made make_before_push(base::Fs& fs) {
   add_remote_file(*store, "origin", kUrl, false);
   Line line(*store, "main", 11);
   line.begin();
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 20; ++i) {
     line.step("", 1);
     push_names(*store, {"main"}, remote_of(fs));
   }
