@@ -398,6 +398,10 @@ TEST_P(LazyCloneRegionTest, RegionsAreReadWrittenAndCommitted) {
 // A list of ranges brings all of their pieces here, those of packs that are away and no others, and
 // pages that were written here stay.
 TEST_P(LazyCloneRegionTest, RangesOfACloneComeAtOnce) {
+  for (int i = 0; i < 3; ++i) {  // each push makes a piece
+    step("", 24);
+    push_all(*store);
+  }
   Store handle = StoreAccess::handle_of(clone_lazily("c"));
   Region region = handle.open_region("main", region_options);
   static_cast<std::byte*>(region.data())[5000] ^= std::byte{1};
