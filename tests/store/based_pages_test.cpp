@@ -128,8 +128,8 @@ TEST_F(BasedPages, PacksEndBetweenBlocksThatAreAppendedTogether) {
   for (std::size_t i = 0; i < 40; ++i) {
     commit_large(*writer, model, i);
     move_by(kMoveBytes, std::vector<std::byte>(model.bytes), model);
-    for (PageNumber p = i % 4; p < kMovedPages;
-         p += 8) {  // two new blocks of pages, two moved ones
+    // New blocks and moved ones take turns.
+    for (PageNumber p = i % 4; p < kMovedPages; p += 8) {
       for (PageNumber q = p; q < std::min(p + 4, kMovedPages); ++q) fill_text(model, q, random);
     }
   }

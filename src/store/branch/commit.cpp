@@ -180,7 +180,7 @@ void BranchWriter::Commit::Impl::write_blocks() {
   for (PageWrites& piece : pieces) piece.blocks.clear();
 }
 
-// The pieces become records and entries, as they would at the end.
+// The pieces become records and entries, as they would at the end. REQUIRES: write_blocks() was called.
 void BranchWriter::Commit::Impl::write_held() {
   writer.checkpointing = true;
   std::vector<const PageWrites*> all;

@@ -548,9 +548,9 @@ void Checkpointer::write_pages() {
     if (dedup_.active()) {
       dedup_.note(refs[i], Dedup::worth_noting(views[i].raw, views[i].stored.size()));
     }
-    const std::size_t count = views[i].raw_bytes / kPageBytes;
-    append_block_entries(std::span(base_pages_).subspan(first, count), refs[i], entries_);
-    first += count;
+    append_block_entries(std::span(base_pages_).subspan(first, views[i].pages()), refs[i],
+                         entries_);
+    first += views[i].pages();
   }
   base_pages_.clear();
   base_contents_.clear();

@@ -18,6 +18,8 @@ struct BlockView {
   std::span<const std::byte> stored;
   std::span<const std::byte> hash;      // as in EncodedPayload
   std::span<const std::byte> raw = {};  // its content; empty: not at hand
+
+  std::uint32_t pages() const noexcept { return raw_bytes / std::uint32_t{format::kPageBytes}; }
 };
 
 // Serves one block after the other, and keeps its memory.

@@ -44,8 +44,8 @@ class SimilarPages {
 
   // Whether the next block is worth a sketch: each, or one of four where nothing was found for long.
   bool is_next_due() noexcept { return often_ || blocks_++ % kSeldomOneIn == 0; }
-  // Keeps the content of a record of pages of the pack, and forgets the oldest pages. Where all such memory of
-  // the process is used up, it keeps nothing.
+  // Keeps the content of a record of pages of the pack, and forgets the oldest pages. Where all such
+  // memory of the process is used up, it keeps nothing.
   void note(const format::RecordRef& record, std::span<const std::byte> raw, const Sketch& sketch);
   // The bases that find() gave have saved what they were to save.
   void note_use() noexcept;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
@@ -15,7 +14,6 @@
 namespace vellum::store {
 
 using format::IndexLine;
-using format::kPageBytes;
 using format::RecordHeader;
 using format::RecordRef;
 using format::RecordType;
@@ -286,7 +284,7 @@ bool PackWriter::Impl::stand_on(std::span<const format::BasePage> pages) {
 }
 
 bool PackWriter::Impl::is_worth_a_look(const BlockView& block) noexcept {
-  compared += block.raw_bytes / kPageBytes;
+  compared += block.pages();
   return compared <= kMostCompared && similar.is_next_due();
 }
 
@@ -302,9 +300,8 @@ void PackWriter::Impl::look_at(std::span<const BlockView> blocks, EncodingThread
 }
 
 RecordRef PackWriter::Impl::append_plain(const BlockView& block) {
-  const auto pages = block.raw_bytes / std::uint32_t{kPageBytes};
-  return append(RecordType::pages, block.codec, block.raw_bytes, block.stored, pages, block.hash,
-                true);
+  return append(RecordType::pages, block.codec, block.raw_bytes, block.stored, block.pages(),
+                block.hash, true);
 }
 
 // The pack may have become full since the look: then the base pages lie in another one.
@@ -314,7 +311,7 @@ RecordRef PackWriter::Impl::append_looked_at(const BlockView& block, const Based
       stand_on(look.pages())) {
     similar.note_use();
     return append(RecordType::based_pages, base::Codec::zstd, block.raw_bytes, look.payload(),
-                  block.raw_bytes / std::uint32_t{kPageBytes}, block.hash, false);
+                  block.pages(), block.hash, false);
   }
   const RecordRef ref = append_plain(block);
   similar.note(ref, look.raw(), look.sketch());
