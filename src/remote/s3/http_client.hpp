@@ -25,7 +25,7 @@ struct HttpOptions {
   std::chrono::milliseconds connect_timeout{10'000};
   // A transfer that makes no progress for so long has failed.
   std::chrono::milliseconds stall_timeout{20'000};
-  std::string ca_bundle;  // a file; empty: the system's
+  std::string ca_bundle;  // a file; empty: as libcurl finds it
 };
 
 struct HttpRequest {

@@ -13,6 +13,7 @@
 #include "base/hex.hpp"
 #include "base/sha256.hpp"
 #include "remote/s3/aws_config.hpp"
+#include "remote/s3/ca_bundle.hpp"
 #include "remote/s3/s3_replies.hpp"
 
 namespace vellum::remote {
@@ -302,6 +303,9 @@ std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::millisec
       own_endpoint ? settings.endpoint : "https://s3." + settings.region + ".amazonaws.com";
   options.path_addressing = url.addressing == RemoteUrl::Addressing::path ||
                             (url.addressing == RemoteUrl::Addressing::automatic && own_endpoint);
+  if (options.http.ca_bundle.empty() && options.endpoint.starts_with("https://")) {
+    options.http.ca_bundle = find_ca_bundle();
+  }
   return make_s3_engine(std::move(options));
 }
 
