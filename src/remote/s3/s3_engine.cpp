@@ -217,7 +217,7 @@ class S3Engine final : public ObjectStore {
 
   bool may_pass(const Reply& reply) {
     const HttpResponse& response = reply.response;
-    if (response.too_large) return false;
+    if (response.too_large || response.untrusted) return false;
     if (!response.failure.empty()) return true;
     if (reply.error.code == "RequestTimeTooSkewed") return learn_time(response);
     if (response.status == 501) return false;
