@@ -32,8 +32,16 @@ vellum_part(CLI "command line" "CLI11 and nlohmann-json (libcli11-dev, nlohmann-
 pkg_check_modules(LMDB_PC QUIET IMPORTED_TARGET lmdb>=0.9.24)
 vellum_part(LMDB "backup of a live LMDB" "LMDB 0.9.24 (liblmdb-dev)" VELLUM_WITH_CLI LMDB_PC_FOUND)
 
-# Its headers alone: the library itself is loaded when a program names a remote on S3 (src/remote/s3).
-pkg_check_modules(CURL_PC QUIET libcurl>=7.85)
+# Its headers alone: the library itself is loaded when a program names a remote on S3 (src/remote/s3). One of
+# tools/build-libcurl.sh, or another that needs nothing but OpenSSL, is linked in instead.
+set(VELLUM_LIBCURL "" CACHE PATH "Prefix of a static libcurl over OpenSSL to link, instead of loading the machine's")
+if(VELLUM_LIBCURL)
+  set(CURL_PC_FOUND TRUE)
+  set(CURL_PC_INCLUDE_DIRS ${VELLUM_LIBCURL}/include)
+  list(PREPEND VELLUM_EXTERNAL_LIBS ${VELLUM_LIBCURL}/lib/libcurl.a OpenSSL::SSL)
+else()
+  pkg_check_modules(CURL_PC QUIET libcurl>=7.85)
+endif()
 vellum_part(S3 "remotes on S3" "libcurl 7.85 (libcurl4-openssl-dev)" CURL_PC_FOUND)
 
 pkg_check_modules(FUSE_PC QUIET IMPORTED_TARGET fuse3>=3.14)

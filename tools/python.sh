@@ -88,10 +88,11 @@ else
   source=build/python/source
   rm -rf "$work/dist" "$source" "$work/whole"
   "$venv/bin/python" -m build --no-isolation --sdist --outdir "$work/dist" .
+  tools/build-libcurl.sh
   mkdir "$source"
   tar -xf "$work"/dist/vellum-*.tar.gz -C "$source" --strip-components 1
   "$venv/bin/pip" wheel --disable-pip-version-check --no-build-isolation --no-deps -w "$work/dist" \
-    --config-settings "build-dir=$PWD/$work/whole" "./$source"
+    --config-settings "build-dir=$PWD/$work/whole" --config-settings "cmake.define.VELLUM_LIBCURL=$PWD/build/libcurl" "./$source"
   "$venv/bin/auditwheel" show "$work"/dist/*.whl
   PATH=$PWD/$venv/bin:$PATH "$venv/bin/auditwheel" repair --wheel-dir "$work/wheels" "$work"/dist/*.whl
   # Repairing would have copied the libraries that are not linked in.

@@ -1,10 +1,18 @@
 #include <vellum/version.hpp>
 
+#ifdef VELLUM_OWN_OPENSSL
+#include <openssl/crypto.h>
+#endif
+
 #include "bindings.hpp"
 
 NB_MODULE(_core, module) {
   // Regions that a program has left open end with the process, as in C++.
   nanobind::set_leak_warnings(false);
+#ifdef VELLUM_OWN_OPENSSL
+  // The machine's openssl.cnf is for the machine's OpenSSL. It may name modules that fit no other.
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+#endif
   module.doc() =
       "The C++ library, as vellum's Python code calls it. Not an interface for programs.";
   module.def("library_version", &vellum::version);

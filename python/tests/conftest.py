@@ -1,5 +1,6 @@
 """Fixtures. pytest itself switches faulthandler on: handlers of SIGSEGV and SIGBUS that are not ours."""
 
+import os
 import socket
 import ssl
 import subprocess
@@ -87,11 +88,17 @@ def server():
     made.end()
 
 
+S3_URL = os.environ.get("VELLUM_TEST_S3_URL")  # of a real server's bucket: tools/with-s3.sh
+
+
 @pytest.fixture(params=["directory", "s3"])
 def url(request, tmp_path, monkeypatch):
     """That of an empty remote, of either kind."""
     if request.param == "directory":
         return f"file://{tmp_path}/remote"
+    if S3_URL:
+        bucket, _, options = S3_URL.partition("?")
+        return f"{bucket}/python-{time.time_ns()}-{tmp_path.name}?{options}"
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     return request.getfixturevalue("server").url(tmp_path.name)

@@ -1,6 +1,6 @@
 """An https endpoint is believed where its certificate authority is known, and nowhere else."""
 
-import pathlib
+import os
 import shutil
 import subprocess
 import sys
@@ -37,7 +37,7 @@ def authority_and_url(tmp_path, monkeypatch):
     server = Server(certificate, trusted=authority)
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    for name in ("AWS_CA_BUNDLE", "SSL_CERT_FILE"):
+    for name in ("AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"):
         monkeypatch.delenv(name, raising=False)
     yield authority, server.url("s")
     server.end()
@@ -59,34 +59,65 @@ def test_a_private_authority(numbers, authority_and_url, values, monkeypatch):
         vellum.open(url.replace("127.0.0.1", "localhost"), version="first")
 
 
-BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem")
-OWN_MOUNTS = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
+# Where distributions have them.
+BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+OWN_MOUNTS = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-ec")
+# Runs a command on a machine that has the authorities of the file $1 at $2, and no others.
+MACHINE = """
+etc=$(mktemp -d -p "$3")
+find /etc -maxdepth 1 -type f -readable -exec cp -t "$etc" {} +
+[ -z "$2" ] || install -D "$1" "$etc/${2#/etc/}"
+mount --bind "$etc" /etc
+shift 3
+exec "$@"
+"""
 PROGRAM = """
 import sys, vellum
 try:
     vellum.open(sys.argv[1], version="first")
 except FileNotFoundError:
     print("believed")  # the server has answered: there is nothing
+except Exception as error:
+    print(error)
+if "/libcurl" in open("/proc/self/maps").read():
+    print("the machine's libcurl")
 """
 
 
-def with_bundle(authority):
-    """The words before a command which then finds the private authority in the machine's bundle."""
-    bundle = next((path for path in BUNDLES if pathlib.Path(path).is_file()), None)
-    if bundle is None:
-        pytest.skip("this machine has no bundle of authorities")
+def open_on_machine(authority, url, bundle="", **variables):
+    """What PROGRAM prints where the private authority is in the file `bundle` alone."""
     if shutil.which("unshare") is None or subprocess.run([*OWN_MOUNTS, "true"], capture_output=True).returncode != 0:
         pytest.skip("a process gets no mounts of its own here")
-    return [*OWN_MOUNTS, 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", authority, bundle]
+    machine = [*OWN_MOUNTS, MACHINE, "sh", authority, bundle, authority.parent]
+    program = [sys.executable, "-c", PROGRAM, url]
+    ran = subprocess.run([*machine, *program], env=os.environ | variables, capture_output=True, text=True, check=True)
+    return ran.stdout
 
 
-def test_authorities_of_openssl_and_of_the_machine(authority_and_url):
+@pytest.mark.parametrize("variable", ["AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"])
+def test_authorities_that_the_environment_names(authority_and_url, variable):
     authority, url = authority_and_url
-    words = {"SSL_CERT_FILE": ["env", f"SSL_CERT_FILE={authority}"], "machine": with_bundle(authority), "none": []}
-    believed = [
-        way
-        for way, before in words.items()
-        if "believed"
-        in subprocess.run([*before, sys.executable, "-c", PROGRAM, url], capture_output=True, text=True).stdout
-    ]
-    assert believed == ["SSL_CERT_FILE", "machine"]
+    assert "believed" in open_on_machine(authority, url, **{variable: str(authority)})
+    absent = open_on_machine(authority, url, **{variable: "/no/such/file"})
+    assert "believed" not in absent
+    assert "/no/such/file" in absent
+
+
+def test_authorities_of_the_machine(authority_and_url):
+    authority, url = authority_and_url
+    nothing = open_on_machine(authority, url)
+    assert "believed" not in nothing
+    if "the machine's libcurl" in nothing:
+        # It knows one of them, its distribution's.
+        assert any("believed" in open_on_machine(authority, url, bundle) for bundle in BUNDLES)
+        return
+    assert "this machine has no certificate authorities at" in nothing
+    for bundle in BUNDLES:
+        assert bundle in nothing
+        assert "believed" in open_on_machine(authority, url, bundle), bundle

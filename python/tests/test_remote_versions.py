@@ -1,4 +1,4 @@
-"""Versions that are read from a remote without a clone: a directory, and an S3 server of another make (moto)."""
+"""Versions that are read from a remote without a clone: a directory, and an S3 server (moto, or a real one)."""
 
 import concurrent.futures
 import multiprocessing

@@ -1,4 +1,4 @@
-"""Commits go to a remote as they are made: a directory, and an S3 server of another make (moto)."""
+"""Commits go to a remote as they are made: a directory, and an S3 server (moto, or a real one)."""
 
 import signal
 import socket

@@ -82,7 +82,9 @@ class TlsServer {
     out.bucket = "bucket";
     out.region = "r";
     out.credentials = {"id", "secret", ""};
-    out.attempts = 1;
+    out.attempts = 2;
+    out.first_pause = std::chrono::minutes(10);  // a second attempt would not end
+    out.longest_wait = out.longest_pause = std::chrono::hours(1);
     return out;
   }
   std::string certificate() const { return directory_ + "/cert"; }
@@ -112,6 +114,8 @@ TEST(S3Tls, OnlyAServerThatIsVouchedForIsSpokenTo) {
   EXPECT_EQ(make_s3_engine(trusting)->get("a", 100).size(), 7u);
   // The certificate is of an address, and not of this name.
   trusting.endpoint.replace(trusting.endpoint.find("127.0.0.1"), 9, "localhost");
+  EXPECT_ERRC(make_s3_engine(trusting)->get("a", 100), Errc::io);
+  trusting.http.ca_bundle = directory / "absent";
   EXPECT_ERRC(make_s3_engine(trusting)->get("a", 100), Errc::io);
 }
 

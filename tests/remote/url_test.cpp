@@ -108,7 +108,7 @@ TEST(AwsSettingsTest, ProfilesAreInTwoFiles) {
   EXPECT_EQ(moved.region, "us-east-1");
 }
 
-TEST(AwsSettingsTest, AuthoritiesAreThoseNamedForAmazonBeforeThoseOfOpenSsl) {
+TEST(AwsSettingsTest, AuthoritiesAreThoseNamedForAmazonBeforeThoseOfCurlAndOpenSsl) {
   const auto bundle = [](const std::map<std::string, std::string>& variables,
                          const std::string& line = "") {
     return settings("s3://bucket", variables,
@@ -118,8 +118,9 @@ TEST(AwsSettingsTest, AuthoritiesAreThoseNamedForAmazonBeforeThoseOfOpenSsl) {
   };
   EXPECT_EQ(bundle({}), "");
   EXPECT_EQ(bundle({{"SSL_CERT_FILE", "/o"}}), "/o");
-  EXPECT_EQ(bundle({{"SSL_CERT_FILE", "/o"}}, "ca_bundle=/p\n"), "/p");
-  EXPECT_EQ(bundle({{"SSL_CERT_FILE", "/o"}, {"AWS_CA_BUNDLE", "/a"}}, "ca_bundle=/p\n"), "/a");
+  EXPECT_EQ(bundle({{"SSL_CERT_FILE", "/o"}, {"CURL_CA_BUNDLE", "/c"}}), "/c");
+  EXPECT_EQ(bundle({{"CURL_CA_BUNDLE", "/c"}}, "ca_bundle=/p\n"), "/p");
+  EXPECT_EQ(bundle({{"CURL_CA_BUNDLE", "/c"}, {"AWS_CA_BUNDLE", "/a"}}, "ca_bundle=/p\n"), "/a");
 }
 
 TEST(AwsSettingsTest, WithoutCredentialsTheErrorNamesTheProfileAndNoSecret) {

@@ -114,8 +114,9 @@ AwsSettings find_aws_settings(const RemoteUrl& url, const AwsEnvironment& enviro
       first_of({url.endpoint, profile.variable("AWS_ENDPOINT_URL_S3", ""),
                 profile.variable("AWS_ENDPOINT_URL", ""), profile.setting("endpoint_url")});
   while (!out.endpoint.empty() && out.endpoint.back() == '/') out.endpoint.pop_back();
-  out.ca_bundle = first_of({profile.variable("AWS_CA_BUNDLE", ""), profile.setting("ca_bundle"),
-                            profile.variable("SSL_CERT_FILE", "")});
+  out.ca_bundle =
+      first_of({profile.variable("AWS_CA_BUNDLE", ""), profile.setting("ca_bundle"),
+                profile.variable("CURL_CA_BUNDLE", ""), profile.variable("SSL_CERT_FILE", "")});
   return out;
 }
 

@@ -5,7 +5,7 @@
 // ~/.aws/credentials (AWS_SHARED_CREDENTIALS_FILE) and in ~/.aws/config (AWS_CONFIG_FILE).
 // Region: the URL, AWS_REGION, AWS_DEFAULT_REGION, the profile, us-east-1.
 // Endpoint: the URL, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile's endpoint_url.
-// Authorities: AWS_CA_BUNDLE, the profile's ca_bundle, OpenSSL's SSL_CERT_FILE, the machine's bundle.
+// Authorities: AWS_CA_BUNDLE, the profile's ca_bundle, CURL_CA_BUNDLE, SSL_CERT_FILE.
 // Credentials of machines and containers, single sign-on and roles are not looked for.
 #pragma once
 
@@ -30,7 +30,7 @@ struct AwsSettings {
   Credentials credentials;
   std::string region;
   std::string endpoint;   // empty: AWS's own
-  std::string ca_bundle;  // a file; empty: the machine's, as libcurl finds it
+  std::string ca_bundle;  // a file; empty: none is named
 };
 // Errc::invalid_argument when there are no credentials. No message has a secret in it.
 AwsSettings find_aws_settings(const RemoteUrl& url, const AwsEnvironment& environment);

@@ -240,6 +240,8 @@ void HttpClient::Impl::end(Transfer& transfer, CURLcode code) {
   if (code != CURLE_OK) {
     transfer.response.failure =
         transfer.error[0] != '\0' ? transfer.error : libcurl().easy_strerror(code);
+    transfer.response.untrusted =
+        code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
   }
   std::erase(active, &transfer);
   const std::lock_guard lock(mutex);

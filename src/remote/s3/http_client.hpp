@@ -25,7 +25,7 @@ struct HttpOptions {
   std::chrono::milliseconds connect_timeout{10'000};
   // A transfer that makes no progress for so long has failed.
   std::chrono::milliseconds stall_timeout{20'000};
-  std::string ca_bundle;  // a file; empty: the system's
+  std::string ca_bundle;  // a file; empty: as libcurl finds it
 };
 
 struct HttpRequest {
@@ -39,6 +39,7 @@ struct HttpRequest {
 struct HttpResponse {
   std::string failure;     // why there is no response, or not all of one; empty: there is
   bool too_large = false;  // the body has more than limit_bytes
+  bool untrusted = false;  // no authority vouches for the server, or there are none
   long status = 0;
   std::map<std::string, std::string> headers;  // names in lower case
   std::vector<std::byte> body;

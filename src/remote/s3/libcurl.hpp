@@ -2,37 +2,47 @@
 // is opened.
 //
 // libcurl brings some twenty libraries. A program that is linked to Vellum, or one under
-// `vellum run`, has none of them in its memory until it names a remote on S3.
+// `vellum run`, has none of them in its memory until it names a remote on S3. The Python package
+// has a small libcurl of its own linked in (VELLUM_LIBCURL of CMake), and needs none of the machine.
 #pragma once
 
 #include <curl/curl.h>
 
+#define VELLUM_LIBCURL_FUNCTIONS(APPLY) \
+  APPLY(global_init)                    \
+  APPLY(version_info)                   \
+  APPLY(easy_init)                      \
+  APPLY(easy_setopt)                    \
+  APPLY(easy_getinfo)                   \
+  APPLY(easy_reset)                     \
+  APPLY(easy_strerror)                  \
+  APPLY(easy_cleanup)                   \
+  APPLY(multi_init)                     \
+  APPLY(multi_setopt)                   \
+  APPLY(multi_add_handle)               \
+  APPLY(multi_remove_handle)            \
+  APPLY(multi_perform)                  \
+  APPLY(multi_info_read)                \
+  APPLY(multi_poll)                     \
+  APPLY(multi_wakeup)                   \
+  APPLY(multi_cleanup)                  \
+  APPLY(slist_append)                   \
+  APPLY(slist_free_all)
+
 namespace vellum::remote {
 
+// A member for each of curl's functions, without the prefix.
 struct LibCurl {
-  decltype(&curl_global_init) global_init;
-  decltype(&curl_version_info) version_info;
-  decltype(&curl_easy_init) easy_init;
-  decltype(&curl_easy_setopt) easy_setopt;
-  decltype(&curl_easy_getinfo) easy_getinfo;
-  decltype(&curl_easy_reset) easy_reset;
-  decltype(&curl_easy_strerror) easy_strerror;
-  decltype(&curl_easy_cleanup) easy_cleanup;
-  decltype(&curl_multi_init) multi_init;
-  decltype(&curl_multi_setopt) multi_setopt;
-  decltype(&curl_multi_add_handle) multi_add_handle;
-  decltype(&curl_multi_remove_handle) multi_remove_handle;
-  decltype(&curl_multi_perform) multi_perform;
-  decltype(&curl_multi_info_read) multi_info_read;
-  decltype(&curl_multi_poll) multi_poll;
-  decltype(&curl_multi_wakeup) multi_wakeup;
-  decltype(&curl_multi_cleanup) multi_cleanup;
-  decltype(&curl_slist_append) slist_append;
-  decltype(&curl_slist_free_all) slist_free_all;
+#define VELLUM_MEMBER(name) decltype(&curl_##name) name;
+  VELLUM_LIBCURL_FUNCTIONS(VELLUM_MEMBER)
+#undef VELLUM_MEMBER
 };
 
-// Loaded and started by the first call, for as long as the process lives. Errc::unsupported: there
-// is no libcurl, or it is too old.
+// Found (loaded_libcurl.cpp or linked_libcurl.cpp) and started by the first call, for as long as the
+// process lives. Errc::unsupported: there is no libcurl, or it is too old.
 const LibCurl& libcurl();
+
+// The functions of the machine's library, or of the one that is linked in.
+LibCurl find_libcurl();
 
 }  // namespace vellum::remote

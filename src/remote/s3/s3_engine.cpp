@@ -13,6 +13,7 @@
 #include "base/hex.hpp"
 #include "base/sha256.hpp"
 #include "remote/s3/aws_config.hpp"
+#include "remote/s3/ca_bundle.hpp"
 #include "remote/s3/s3_replies.hpp"
 
 namespace vellum::remote {
@@ -216,7 +217,7 @@ class S3Engine final : public ObjectStore {
 
   bool may_pass(const Reply& reply) {
     const HttpResponse& response = reply.response;
-    if (response.too_large) return false;
+    if (response.too_large || response.untrusted) return false;
     if (!response.failure.empty()) return true;
     if (reply.error.code == "RequestTimeTooSkewed") return learn_time(response);
     if (response.status == 501) return false;
@@ -302,6 +303,9 @@ std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::millisec
       own_endpoint ? settings.endpoint : "https://s3." + settings.region + ".amazonaws.com";
   options.path_addressing = url.addressing == RemoteUrl::Addressing::path ||
                             (url.addressing == RemoteUrl::Addressing::automatic && own_endpoint);
+  if (options.http.ca_bundle.empty() && options.endpoint.starts_with("https://")) {
+    options.http.ca_bundle = find_ca_bundle();
+  }
   return make_s3_engine(std::move(options));
 }
 
