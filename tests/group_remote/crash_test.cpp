@@ -134,6 +134,7 @@ class GroupRemoteCrash : public testing::Test {
       const auto job = open_job(again, rank_);
       ASSERT_TRUE(content_of(*job) == after_);
       push(*job);
+      job->close();  // its thread works on the disk until then
       ASSERT_TRUE(state_at_remote(again.disk()) == after_);
     });
     EXPECT_GT(calls, 40u);

@@ -57,6 +57,7 @@ class SimFs final : public base::Fs {
   // All of `disk` is durable.
   explicit SimFs(Disk disk = {}) : disk_(std::move(disk)) {}
 
+  // REQUIRES, as start() and log(): no thread works on files meanwhile.
   const Disk& disk() const noexcept { return disk_; }
 
   // From here on calls are logged; what the disk holds now is durable.
