@@ -72,6 +72,10 @@ mutation 'base pages may lie behind their record' src/format/based_pages.cpp \
   's/ || b\.offset_bytes >= offset_bytes) return 0;/) return 0;/'
 mutation 'a base page that gc gave back is read' src/store/record/record_cache.cpp \
   's/ || format::any_dropped(frame->dropped, b\.slot, 1)) {/) {/'
+mutation 'a thread beside another leaves out pages that the memfd has' src/region/copies/memfd_backing.cpp \
+  's/^  const int error = write_file(first + added .*$/  const int error = added == 0 ? write_file(first, bytes) : 0;/'
+mutation 'grown blocks share too few frames' src/store/record/record_cache.cpp \
+  's/^    make(grown\[i\], kMostGrown + 1 - i, .*$/    make(grown[i], 0, {largest, 0, 0});/'
 mutation 'a background checkpoint forgets the commits since' src/store/branch/background.cpp \
   's/^  if (background != nullptr) background->commits\.back() = std::move(payload);$//'
 mutation 'a background checkpoint takes a newer commit for its own' src/store/branch/background.cpp \

@@ -78,6 +78,40 @@ INSTANTIATE_TEST_SUITE_P(Checkpoints, DeltasInUse,
                                          Shape{"OfManyPages", 8192, 60, 2048}),
                          [](const auto& shape) { return std::string(shape.param.name); });
 
+// Every page-in needs pages of many blocks that have grown, since each commit wrote pages all over
+// the region.
+TEST(RecordCache, KeepsGrownBlocksThatAScanNeedsAgain) {
+  constexpr std::size_t kCommits = 48, kBlockPages = 64, kPages = kCommits * kBlockPages;
+  TempDirectory directory;
+  Model model(kPages);
+  {
+    const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
+    store->create_branch("main", kPages * kPageBytes, 0);
+    auto writer = BranchWriter::open(*store, "main");
+    for (std::size_t c = 0; c < kCommits; ++c) {
+      for (PageNumber p = c; p < kPages; p += kCommits) {
+        for (std::size_t i = 0; i < kPageBytes; i += 8) model.store64(p, i, p * kPageBytes + i);
+      }
+      commit(*writer, model, true, kBlockPages);
+    }
+  }
+  CountingFs fs(base::posix_fs());
+  const auto store = StoreCore::open(fs, directory.path("s"));
+  const auto source = open_version(*store, "main");
+  RecordCache::View view;
+  ReadFailure failure;
+  ASSERT_TRUE(store->records().get(source->chain(kPages - 1).back().record,
+                                   format::RecordType::pages, view, failure));
+  ASSERT_EQ(view.header().items, kBlockPages);
+  view.release();
+  fs.loads.clear();
+  expect_same(*source, model.bytes);
+  std::size_t loads = 0;
+  for (const auto& [offset, times] : fs.loads) loads += times;
+  EXPECT_GT(fs.loads.size(), kCommits);
+  EXPECT_LT(static_cast<double>(loads), 1.1 * static_cast<double>(fs.loads.size()));
+}
+
 // All pages of a block at once need no frame; a frame that holds the block serves them, too.
 TEST(RecordCache, DecodesAWholeBlockToWhereItIsWanted) {
   constexpr std::size_t kPages = 64;

@@ -12,9 +12,19 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "region/kernel/kernel.hpp"
 
 namespace vellum::region {
 namespace {
+
+// A userfaultfd for add_file_pages(), or -1. Holes of the alias are not touched, so it never raises
+// a signal.
+int open_for_adding(std::byte* alias, std::size_t bytes) noexcept {
+  const int uffd = open_userfaultfd();
+  if (uffd < 0 || register_range(uffd, alias, bytes, false) == 0) return uffd;
+  close(uffd);
+  return -1;
+}
 
 [[noreturn]] void refuse(const char* what, std::size_t bytes, int error) {
   fail(Errc::out_of_memory, "cannot reserve {} bytes for a region ({}): {}", bytes, what,
@@ -37,9 +47,13 @@ Memfd::~Memfd() { close(descriptor); }
 MemfdBacking::MemfdBacking(std::size_t capacity_bytes, std::shared_ptr<Pager> pager)
     : Memfd(capacity_bytes),
       Backing(capacity_bytes, descriptor, MAP_SHARED),
-      pager_(std::move(pager)) {}
+      pager_(std::move(pager)),
+      uffd_(open_for_adding(base_copy(0), capacity_bytes)) {}
 
-MemfdBacking::~MemfdBacking() { pager_->add_pages(-base_copy_pages_.load()); }
+MemfdBacking::~MemfdBacking() {
+  pager_->add_pages(-base_copy_pages_.load());
+  if (uffd_ >= 0) close(uffd_);
+}
 
 void MemfdBacking::count(std::int64_t pages) noexcept {
   base_copy_pages_.fetch_add(pages, std::memory_order_relaxed);
@@ -75,6 +89,20 @@ int MemfdBacking::read(format::PageNumber first, std::span<std::byte> out) const
 }
 
 int MemfdBacking::write(format::PageNumber first, std::span<const std::byte> bytes) noexcept {
+  const bool would_wait = writers_.fetch_add(1, std::memory_order_relaxed) != 0;
+  const std::size_t added =
+      would_wait && uffd_ >= 0 ? add_file_pages(uffd_, base_copy(first), bytes) : 0;
+  // Pages that the file has are written over.
+  const int error = write_file(first + added / kPageBytes, bytes.subspan(added));
+  writers_.fetch_sub(1, std::memory_order_relaxed);
+  return error;
+}
+
+void MemfdBacking::unmap_alias(format::PageNumber first, std::size_t count_pages) const noexcept {
+  madvise(base_copy(first), count_pages * kPageBytes, MADV_DONTNEED);
+}
+
+int MemfdBacking::write_file(format::PageNumber first, std::span<const std::byte> bytes) noexcept {
   auto offset = static_cast<off_t>(first * kPageBytes);
   while (!bytes.empty()) {
     // The bare system call: `bytes` may be region memory that other threads are writing, which is

@@ -48,17 +48,25 @@ class MemfdBacking final : private Memfd, public Backing {
   }
   // Copies base copies out. 0 or errno. Async-signal-safe.
   int read(format::PageNumber first, std::span<std::byte> out) const noexcept;
-  // By write(2): cheaper than faulting the alias in.
+  // By write(2), which is cheaper than faulting the alias in. The kernel lets one thread write to a
+  // memfd at a time; a thread that would wait adds new pages through the alias instead
+  // (userfaultfd(2)), where that is permitted.
   int write(format::PageNumber first, std::span<const std::byte> bytes) noexcept override;
+  // Takes base copies out of the alias, though not out of memory. What write() has mapped there
+  // counts twice in the resident size that tools show.
+  void unmap_alias(format::PageNumber first, std::size_t count) const noexcept;
   // The second half of drop_base_copies(): frees their memory.
   void punch(format::PageNumber first, std::size_t count) noexcept;
   void drop_base_copies(format::PageNumber first, std::size_t count) noexcept override;
 
  private:
   void count(std::int64_t pages) noexcept override;
+  int write_file(format::PageNumber first, std::span<const std::byte> bytes) noexcept;
 
   const std::shared_ptr<Pager> pager_;
   std::atomic<std::int64_t> base_copy_pages_{0};
+  std::atomic<int> writers_{0};  // threads inside write()
+  const int uffd_;               // of the alias; -1: none
 };
 
 }  // namespace vellum::region

@@ -302,6 +302,20 @@ int copy_pages(int uffd, std::byte* address, std::size_t bytes, const std::byte*
       skip_page);
 }
 
+std::size_t add_file_pages(int uffd, std::byte* address,
+                           std::span<const std::byte> content) noexcept {
+  std::size_t done = 0;
+  while (done < content.size()) {
+    const std::int64_t n = copy(uffd, address + done, content.data() + done, content.size() - done);
+    if (n > 0) {
+      done += static_cast<std::size_t>(n);
+    } else if (errno != EAGAIN) {  // EAGAIN: the address space is changing under us (mmap, fork)
+      break;
+    }
+  }
+  return done;
+}
+
 int arm(int uffd, std::byte* address, std::size_t bytes) noexcept {
   uffdio_writeprotect on{};
   on.range.start = reinterpret_cast<std::uintptr_t>(address);

@@ -58,6 +58,13 @@ int arm(int uffd, std::byte* address, std::size_t bytes) noexcept;
 // stays. 0 or errno.
 int copy_pages(int uffd, std::byte* address, std::size_t bytes, const std::byte* content) noexcept;
 
+// Puts new pages into the file behind a shared mapping, which a userfaultfd has registered, and maps
+// them. Each becomes visible as a whole, as by write(2); but a memfd lets one thread write at a time
+// (inode_lock), and here threads work side by side. Returns how many bytes went in, from the front:
+// it ends at a page that the file has, or at an error.
+std::size_t add_file_pages(int uffd, std::byte* address,
+                           std::span<const std::byte> content) noexcept;
+
 // Drops the private pages of a range, also those that the program has locked (mlock(2)). 0 or errno.
 int drop_pages(std::byte* address, std::size_t bytes) noexcept;
 

@@ -86,7 +86,9 @@ bool PagedMemory::make_units_present(std::span<const PageRange> units,
       if (!ok) return;
     }
     store::ReadFailure found;
-    if (make_chunks_present(units[i].first, units[i].count, found)) return;
+    const bool made = make_chunks_present(units[i].first, units[i].count, found);
+    if (!options_.writable) backing_.unmap_alias(units[i].first, units[i].count);
+    if (made) return;
     const std::lock_guard lock(mutex);
     if (ok) failure = found;
     ok = false;

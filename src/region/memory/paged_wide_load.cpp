@@ -65,6 +65,7 @@ void PagedMemory::load_unit(std::size_t unit) noexcept {
     store::ReadFailure ignored;
     fill(index, ignored);
   }
+  backing_.unmap_alias(unit * kUnitPages, kUnitPages);
 }
 
 // Loads the next unit, or passes over a stretch of zeros.

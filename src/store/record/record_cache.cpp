@@ -31,7 +31,8 @@ constexpr std::size_t kLeastPagesRawBytes = 128u << 10;
 constexpr std::size_t kFewDeltas = 1024;
 constexpr std::size_t kFewDeltasRawBytes = 16u << 10;
 constexpr std::size_t kDecoders = 8;
-constexpr std::size_t kLargeFrames = 16;
+// Classes of frames for blocks that have grown: of twice the size of a frame for pages, and so on.
+constexpr std::size_t kMostGrown = 3;
 constexpr std::uint64_t kMaxOffsetBytes = 1ULL << 62;
 
 // Work memory for decoding one record.
@@ -95,9 +96,10 @@ struct RecordCache::Impl {
   PackSet& packs;
   std::uint64_t seed;
   std::size_t raw_capacity;     // of a frame for pages
-  std::size_t large_capacity;   // of a large frame: any block of pages fits
+  std::size_t large_capacity;   // of the largest frame: any block of pages fits
   std::size_t stored_capacity;  // of a decoder
-  FrameClass pages, large, deltas, few_deltas, map;
+  FrameClass pages, deltas, few_deltas, map;
+  std::array<FrameClass, kMostGrown> grown;  // from small to large; those behind have no frames
   std::array<Decoder, kDecoders> decoders;
   std::array<Front, kDecoders> fronts;
   std::array<Assembly, kDecoders> assemblies;
@@ -172,10 +174,15 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
   make(deltas, 6, {format::kMaxDeltaBatchRawBytes, format::kMaxDeltasPerBatch, kLineBytes});
   make(few_deltas, 3, {kFewDeltasRawBytes, kFewDeltas, kLineBytes});
   make(map, 5, {0, format::kMaxEntriesPerMapBlock, sizeof(format::MapEntry)});
-  // Grown blocks are few. Their frames are only address space until one comes.
-  large.make({large_capacity, 0, 0}, large_capacity > raw_capacity ? kLargeFrames : 0);
+  // Their frames are only address space until a grown block comes.
+  std::size_t largest = raw_capacity;
+  for (std::size_t i = 0; i < kMostGrown && largest < large_capacity; ++i) {
+    largest = i + 1 == kMostGrown ? large_capacity : std::min(2 * largest, large_capacity);
+    make(grown[i], kMostGrown + 1 - i, {largest, 0, 0});
+  }
 
-  FrameClass* const classes[] = {&pages, &deltas, &few_deltas, &map, &large};
+  FrameClass* const classes[] = {&pages,    &deltas,   &few_deltas, &map,
+                                 &grown[0], &grown[1], &grown[2]};
   constexpr std::size_t kFrontRoom = whole_pages(kFrontBytes) + whole_pages(1);
   const std::size_t assembly_bytes = stored_capacity + whole_pages(kPrefixBytes);
   std::size_t total_bytes =
@@ -343,32 +350,36 @@ FrameClass& RecordCache::Impl::class_for(const RecordHeader& h) noexcept {
   if (h.type == RecordType::deltas) {
     return h.items <= kFewDeltas && h.raw_bytes <= kFewDeltasRawBytes ? few_deltas : deltas;
   }
-  return h.raw_bytes > raw_capacity && large.sets != 0 ? large : pages;
+  if (h.raw_bytes <= raw_capacity) return pages;
+  const auto fits = [&](const FrameClass& f) { return h.raw_bytes <= f.shape.raw_bytes; };
+  const auto found = std::find_if(grown.begin(), grown.end(), fits);
+  return found == grown.end() ? pages : *found;  // none: check_sizes() refuses the record
 }
 
 // The frame that holds the record, locked; nullptr if none does.
 CacheFrame* RecordCache::Impl::find(const RecordRef& ref, RecordType type,
                                     std::uint64_t fingerprint) noexcept {
-  FrameClass* classes[] = {&map, nullptr};
-  if (type == RecordType::pages) {
-    classes[0] = &pages;
-    classes[1] = &large;
-  } else if (type == RecordType::deltas) {
-    classes[0] = &few_deltas;
-    classes[1] = &deltas;
-  }
-  for (FrameClass* frames : classes) {
-    if (frames == nullptr || frames->sets == 0) continue;
-    CacheFrame& frame = frames->pick(fingerprint);
-    if (frame.fingerprint.load(std::memory_order_relaxed) != fingerprint) continue;
-    frame.lock.lock();
-    if (frame.fingerprint.load(std::memory_order_relaxed) == fingerprint && frame.ref == ref) {
-      frames->touch(frame);
-      return &frame;
+  const auto among = [&](FrameClass& frames) noexcept -> CacheFrame* {
+    CacheFrame* const frame = frames.find(fingerprint);
+    if (frame == nullptr) return nullptr;
+    frame->lock.lock();
+    if (frame->fingerprint.load(std::memory_order_relaxed) == fingerprint && frame->ref == ref) {
+      frames.touch(*frame);
+      return frame;
     }
-    frame.lock.unlock();
+    frame->lock.unlock();
+    return nullptr;
+  };
+  if (type == RecordType::map_block) return among(map);
+  if (type == RecordType::deltas) {
+    CacheFrame* const frame = among(few_deltas);
+    return frame != nullptr ? frame : among(deltas);
   }
-  return nullptr;
+  CacheFrame* frame = among(pages);
+  for (auto next = grown.begin(); frame == nullptr && next != grown.end(); ++next) {
+    frame = among(*next);
+  }
+  return frame;
 }
 
 // Returns null and `out` locked, or what is wrong.

@@ -78,6 +78,18 @@ struct FrameClass {
     }
     return at;
   }
+  // The frame that holds the record, unless another thread takes it for another record before the
+  // caller has its lock. Null: none does.
+  CacheFrame* find(std::uint64_t fingerprint) noexcept {
+    if (sets == 0) return nullptr;
+    for (const std::uint64_t set : {fingerprint % sets, fingerprint / sets % sets}) {
+      CacheFrame* const first = &frames[static_cast<std::size_t>(set) * frames_per_set];
+      for (CacheFrame* frame = first; frame != first + frames_per_set; ++frame) {
+        if (frame->fingerprint.load(std::memory_order_relaxed) == fingerprint) return frame;
+      }
+    }
+    return nullptr;
+  }
   // The frame that holds the record, or the victim that makes room for it.
   // REQUIRES: the class has frames.
   CacheFrame& pick(std::uint64_t fingerprint) noexcept {
