@@ -32,10 +32,11 @@ Dir::Etc::SourceParts "$work/sources";
 Dir::State::Lists "$work/lists";
 Dir::Cache "$work/cache";
 APT::Sandbox::User "";
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
 EOF
-export APT_CONFIG=$work/apt.conf
-apt-get update -q
-(cd "$work/curl" && apt-get source -q --only-source curl)
+apt-get -c "$work/apt.conf" update -q
+(cd "$work/curl" && apt-get -c "$work/apt.conf" source -q --only-source curl)
 
 cmake -S "$work"/curl/curl-*/ -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$out" \
   -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF -DBUILD_CURL_EXE=OFF \
@@ -45,4 +46,5 @@ cmake -S "$work"/curl/curl-*/ -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Relea
 cmake --build "$work/build" --parallel "${VELLUM_JOBS:-$(nproc)}"
 cmake --install "$work/build"
 basename "$work"/curl/*.dsc .dsc | tr _ ' ' | tee "$out/version"
+cp "$work"/curl/curl-*/COPYING "$out/copyright"
 rm -rf "$work"
