@@ -444,22 +444,32 @@ TEST_F(LiveSetFileTest, AFileFromAnotherFutureIsNotBelieved) {
   const std::string here = store->path();
   const auto then = contents;
   copy_directory(here, dir.path("copy"));
-  const auto there = go_on(1, 0);
-  gc();
-  const auto bytes = file_bytes();
-  std::vector<format::RecordRef> roots;
+  const auto go_back = [&] {
+    store.reset();
+    copy_directory(dir.path("copy"), here);
+    store = StoreCore::open(fs, here);
+    contents = then;
+  };
+  std::vector<format::RecordRef> roots, there;
   const auto same_places = [&] {
     for (std::size_t i = 0; i < roots.size(); ++i) {
       if (roots[i].offset_bytes != there[i].offset_bytes) return false;
     }
     return !roots.empty();
   };
-  for (std::uint64_t seed = 2; seed < 300 && !same_places(); ++seed) {
-    store.reset();
-    copy_directory(dir.path("copy"), here);
-    store = StoreCore::open(fs, here);
-    contents = then;
-    roots = go_on(seed, 1);
+  // Most futures have records of the same lengths. One of another length has few that are like it.
+  std::vector<std::byte> bytes;
+  std::uint64_t seed = 0;
+  while (seed < 300 && !same_places()) {
+    go_back();
+    there = go_on(++seed, 0);
+    gc();
+    bytes = file_bytes();
+    roots.clear();
+    for (int i = 0; i < 10 && !same_places(); ++i) {
+      go_back();
+      roots = go_on(++seed, 1);
+    }
   }
   ASSERT_TRUE(same_places());
   put(bytes);
