@@ -1,5 +1,6 @@
 """Commits go to a remote as they are made: a directory, and an S3 server (moto, or a real one)."""
 
+import itertools
 import signal
 import socket
 import subprocess
@@ -28,9 +29,11 @@ def directory(tmp_path):
     return f"file://{tmp_path}/replica"
 
 
-def wait_until(happened):
+def wait_until(happened, meanwhile=lambda: time.sleep(0.01)):
+    patience = time.monotonic() + 300  # a machine may be slow, but a test ends
     while not happened():
-        time.sleep(0.01)
+        assert time.monotonic() < patience, "it does not happen"
+        meanwhile()
 
 
 def test_each_commit_arrives(store, url, values, tmp_path):
@@ -139,14 +142,17 @@ def test_no_lock_of_the_interpreter(numbers, directory):
             while not ended.is_set():
                 counted[0] += 1
 
-        thread = threading.Thread(target=count)
+        thread = threading.Thread(target=count, daemon=True)
         thread.start()
-        commits = 0
-        # However many commits a push takes along, there are more until the third one.
-        while replication.state.pushes < 3:
-            r["x"][commits % 20] = commits
+        commits = itertools.count()
+
+        def commit():
+            number = next(commits)
+            r["x"][number % 20] = number
             r.commit()
-            commits += 1
+
+        # However many commits a push takes along, there are more until the third one.
+        wait_until(lambda: replication.state.pushes >= 3, commit)
         wait_until(lambda: replication.state.behind_seconds == 0)
         ended.set()
         thread.join()
