@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/codec.hpp"
 #include "base/mix64.hpp"
@@ -181,8 +182,8 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
     make(grown[i], kMostGrown + 1 - i, {largest, 0, 0});
   }
 
-  FrameClass* const classes[] = {&pages,    &deltas,   &few_deltas, &map,
-                                 &grown[0], &grown[1], &grown[2]};
+  std::vector<FrameClass*> classes{&pages, &deltas, &few_deltas, &map};
+  for (FrameClass& frames : grown) classes.push_back(&frames);
   constexpr std::size_t kFrontRoom = whole_pages(kFrontBytes) + whole_pages(1);
   const std::size_t assembly_bytes = stored_capacity + whole_pages(kPrefixBytes);
   std::size_t total_bytes =
