@@ -1,8 +1,8 @@
 // Encodings without a checksum of their own.
 #include "decoder_targets.hpp"
 #include "format/journal.hpp"
-#include "format/page_hashes.hpp"
-#include "format/page_map.hpp"
+#include "format/records/page_hashes.hpp"
+#include "format/records/page_map.hpp"
 #include "format/version.hpp"
 
 namespace vellum::fuzz {

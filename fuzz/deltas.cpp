@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "decoder_targets.hpp"
-#include "format/delta.hpp"
-#include "format/page_diff.hpp"
+#include "format/records/delta.hpp"
+#include "format/records/page_diff.hpp"
 #include "input.hpp"
 
 namespace vellum::fuzz {

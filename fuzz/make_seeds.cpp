@@ -3,7 +3,7 @@
 #include <fstream>
 #include <random>
 
-#include "base/codec.hpp"
+#include "base/bytes/codec.hpp"
 #include "format/redo.hpp"
 #include "format/samples.hpp"
 #include "remote/objects/hold.hpp"

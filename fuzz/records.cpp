@@ -2,8 +2,8 @@
 #include <array>
 
 #include "decoder_targets.hpp"
-#include "format/based_pages.hpp"
-#include "format/translation.hpp"
+#include "format/records/based_pages.hpp"
+#include "format/records/translation.hpp"
 #include "seal.hpp"
 
 namespace vellum::fuzz {

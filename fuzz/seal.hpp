@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "format/journal.hpp"
-#include "format/record.hpp"
-#include "format/superblock.hpp"
+#include "format/records/record.hpp"
+#include "format/wire/superblock.hpp"
 #include "target.hpp"
 
 namespace vellum::fuzz {

@@ -1,7 +1,7 @@
 // Builds the sample image. store_seal.cpp writes images to files.
 #include "store_image.hpp"
 
-#include "format/delta.hpp"
+#include "format/records/delta.hpp"
 
 namespace vellum::fuzz {
 

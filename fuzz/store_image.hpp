@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "format/journal.hpp"
-#include "format/page_map.hpp"
-#include "format/record.hpp"
-#include "format/superblock.hpp"
+#include "format/records/page_map.hpp"
+#include "format/records/record.hpp"
 #include "format/version.hpp"
+#include "format/wire/superblock.hpp"
 #include "support/memory_fs.hpp"
 #include "target.hpp"
 

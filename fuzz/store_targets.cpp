@@ -3,8 +3,8 @@
 // outside the store are wrong.
 #include <vellum/error.hpp>
 
-#include "format/magic.hpp"
-#include "format/whole_file.hpp"
+#include "format/wire/magic.hpp"
+#include "format/wire/whole_file.hpp"
 #include "seal.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/catalog/store_core.hpp"

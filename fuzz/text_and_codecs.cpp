@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/codec.hpp"
+#include "base/bytes/codec.hpp"
 #include "decoder_targets.hpp"
-#include "format/superblock.hpp"
-#include "format/types.hpp"
+#include "format/wire/superblock.hpp"
+#include "format/wire/types.hpp"
 #include "input.hpp"
 
 namespace vellum::fuzz {

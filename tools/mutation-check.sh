@@ -68,7 +68,7 @@ mutation 'gc forgets base pages' src/store/reach/live_set.cpp \
   's/^  note_bases();$//'
 mutation 'base pages are not sent to a remote' src/remote/pieces/version_records.cpp \
   's/^  live_set\.follow_elsewhere();$//'
-mutation 'base pages may lie behind their record' src/format/based_pages.cpp \
+mutation 'base pages may lie behind their record' src/format/records/based_pages.cpp \
   's/ || b\.offset_bytes >= offset_bytes) return 0;/) return 0;/'
 mutation 'a base page that gc gave back is read' src/store/record/record_cache.cpp \
   's/ || format::any_dropped(frame->dropped, b\.slot, 1)) {/) {/'
@@ -113,9 +113,9 @@ mutation 'no sync of the directory of a new pack' src/store/record/pack_writer.c
   's/store\.fs()\.sync_directory(store\.packs_directory());//'
 mutation 'no sync of a sealed pack' src/store/record/pack_writer.cpp \
   '/^void PackWriter::Impl::seal/,/^}/s/  sync_file();//'
-mutation 'no sync of a published file' src/base/publish_file.cpp \
+mutation 'no sync of a published file' src/base/files/publish_file.cpp \
   's/  file\.sync_data();//'
-mutation 'no sync of the directory of a published file' src/base/publish_file.cpp \
+mutation 'no sync of the directory of a published file' src/base/files/publish_file.cpp \
   's/  fs\.sync_directory(directory);//'
 mutation 'no sync of the directory of a new branch' src/store/catalog/store_names.cpp \
   '/::publish_journal/,/^}/s/  fs()\.sync_directory(branches_directory());//'
@@ -131,11 +131,11 @@ mutation 'a half made branch is not mended at opening' src/store/branch/recovery
   's/  store\.settle_name(branch);//'
 mutation 'the lock of a branch is not compared with its name' src/store/catalog/branch_lock.cpp \
   's/if (!file->replaced()) return/return/'
-mutation 'a child of fork() keeps the locks' src/base/forked_locks.cpp \
+mutation 'a child of fork() keeps the locks' src/base/threads/forked_locks.cpp \
   's/::syscall(SYS_dup3, own, fd, O_CLOEXEC);//'
 mutation 'readers do not wait for the turn of gc' src/store/lock/version_pin.cpp \
   's/!file->byte_locked(kTurnByte) && //'
-mutation 'files in the making are not locked' src/base/publish_file.cpp \
+mutation 'files in the making are not locked' src/base/files/publish_file.cpp \
   's/return file\.try_lock_byte(kMakingByte) && !file\.replaced();/return true;/'
 mutation 'the branch aside goes before the snapshot is named' src/store/branch/live_snapshot.cpp \
   's/^  version_\.sequence = from\.version\.sequence.*/&\n  aside_.reset();/'
@@ -223,13 +223,13 @@ mutation 'a list takes pieces of its base with other spans' src/remote/objects/l
   's/if (!std::ranges::equal(spans_\[at->second\], spans)) return/if (spans.empty()) return/'
 mutation 'a restore takes an epoch that pins have' src/group_remote/restore.cpp \
   's/^    record\.epoch = largest_epoch + 1;$/    record.epoch = record_.epoch + 1;/'
-mutation 'record checksum not verified' src/format/record.cpp \
+mutation 'record checksum not verified' src/format/records/record.cpp \
   's/record_checksum(record, seed) != h\.checksum) {/(false \&\& record_checksum(record, seed) != h.checksum)) {/'
-mutation 'checksum of refs, tiers, live_set not verified' src/format/whole_file.cpp \
+mutation 'checksum of refs, tiers, live_set not verified' src/format/wire/whole_file.cpp \
   's/if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";//'
 mutation 'a commit packs chunks that it does not hold' src/region/encode/encoder_pack.cpp \
   's/held(std::in_place, memory_, captured\.whole);/held;/'
-mutation 'record tag not compared' src/format/record.cpp \
+mutation 'record tag not compared' src/format/records/record.cpp \
   's/if (h\.tag() != ref\.tag) return "stale record";//'
 mutation 'epoch of a frame not checked' src/store/journal/read_journal.cpp \
   '/^void read_frames/,/^}/s/frame\.header\.epoch == state\.epoch \&\&/true \&\&/'
@@ -239,9 +239,9 @@ mutation 'older epoch wins' src/store/journal/read_journal.cpp \
   's/state\.epoch = std::max(epochs\[0\], epochs\[1\])/state.epoch = epochs[0] == 0 || epochs[1] == 0 ? std::max(epochs[0], epochs[1]) : std::min(epochs[0], epochs[1])/' \
   's/epochs\[0\] > epochs\[1\] ? 0 : 1/epochs[0] == state.epoch ? 0 : 1/' \
   's/newest_epoch(file, header\.half_bytes, seed) != look\.state\.epoch/false/'
-mutation 'short write taken for whole' src/base/file.cpp \
+mutation 'short write taken for whole' src/base/files/file.cpp \
   's/    bytes = bytes\.subspan(static_cast<std::size_t>(put));/    bytes = {};/'
-mutation 'interrupted call not made again' src/base/file.cpp \
+mutation 'interrupted call not made again' src/base/files/file.cpp \
   's/while (result < 0 \&\& errno == EINTR) result = call();//'
 mutation 'failed sync forgotten' src/store/journal/journal_writer.cpp \
   's/      sync_failed = true;  \/\/ the kernel.*$//'
@@ -368,15 +368,15 @@ mutation 'gc: index of a sealed pack is freed' src/store/reach/pack_use.cpp \
   's/^      needed\.push_back(index);$//'
 mutation 'gc: holes rounded outwards' src/store/reach/pack_use.cpp \
   's/if (up(at) < down(to)) holes\.push_back({up(at), down(to)});/if (down(at) < up(to)) holes.push_back({down(at), up(to)});/'
-mutation 'decompressed size not compared' src/base/codec.cpp \
+mutation 'decompressed size not compared' src/base/bytes/codec.cpp \
   's/return got >= 0 \&\& static_cast<std::size_t>(got) == raw\.size();/return got >= 0;/'
-mutation 'size of a zstd frame not compared' src/base/codec.cpp \
+mutation 'size of a zstd frame not compared' src/base/bytes/codec.cpp \
   's/ZSTD_getFrameContentSize(stored\.data(), stored\.size()) == raw_size/true/' \
   's/           ZSTD_decompressDCtx(.*$/           !ZSTD_isError(ZSTD_decompressDCtx(zstd.get(), raw.data(), raw.size(), stored.data(), stored.size()));/' \
   '/!ZSTD_isError/,/raw\.size();$/s/^               raw\.size();$//'
-mutation 'bytes after the last whole unit of words lost' src/base/word_planes.cpp \
+mutation 'bytes after the last whole unit of words lost' src/base/bytes/word_planes.cpp \
   's/^  if (whole < in\.size()) std::memcpy.*$//'
-mutation 'blocks too large to be joined not refused' src/base/codec.cpp \
+mutation 'blocks too large to be joined not refused' src/base/bytes/codec.cpp \
   's/^  if (raw\.size() > impl_->planes\.size()) return false;$//'
 mutation 'a program gets the environment as it was given' src/preload/run/exec_environment.cpp \
   's/^  if (kept_count == 0) return out;$/  return out;/'
@@ -391,7 +391,7 @@ mutation 'a file that changed while it was live is not noted' src/preload/live/l
   's/^  note_changed(target_);$//'
 mutation 'a file that changed around the run is taken for mended' src/cli/run/run_files.cpp \
   's/ && !image->in_use && !image->changed)) return;/ \&\& !image->in_use)) return;/'
-mutation 'the kernel does not empty the number of a process' src/base/fork_count.cpp \
+mutation 'the kernel does not empty the number of a process' src/base/threads/fork_count.cpp \
   's/kNumberBytes, MADV_WIPEONFORK/kNumberBytes, MADV_NORMAL/'
 mutation 'a call by its number goes past the library' src/preload/calls/numbered_calls.cpp \
   's/^    if (const auto result = family(number, a)) return result;$/    if (false) return family(number, a);/'
@@ -410,13 +410,13 @@ mutation 'the order of a snapshot not synced' src/store/catalog/snapshot_order.c
   's/^  file->sync_data();$//'
 mutation 'the order of snapshots claimed without its lock' src/store/catalog/snapshot_order.cpp \
   's/^  lock(\*file);$/  static_cast<void>(\&lock);/'
-mutation 'a new file named before it is durable' src/base/new_file.cpp \
+mutation 'a new file named before it is durable' src/base/files/new_file.cpp \
   '/::name_it/,/^}/s/^  file_->sync_data();$//'
-mutation 'the name of a new file not synced' src/base/new_file.cpp \
+mutation 'the name of a new file not synced' src/base/files/new_file.cpp \
   '/::name_it/,/^}/s/^  fs_\.sync_directory(.*$//'
-mutation 'files in the making are swept while they are held' src/base/new_file.cpp \
+mutation 'files in the making are swept while they are held' src/base/files/new_file.cpp \
   's/if (!file->try_lock_exclusive() || file->replaced()) return;//'
-mutation 'a new file without its lock' src/base/new_file.cpp \
+mutation 'a new file without its lock' src/base/files/new_file.cpp \
   's/return file\.try_lock_exclusive() \&\& !file\.replaced();/return !file.replaced();/'
 mutation 'a name that is made anew gets what the branch had' src/preload/live/live_file.cpp \
   's/  options\.image\.is_content = true;//'

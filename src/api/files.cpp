@@ -3,7 +3,7 @@
 
 #include "api/import.hpp"
 #include "api/store_impl.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/stream/content.hpp"
 #include "store/stream/export.hpp"

@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/region_impl.hpp"
 #include "remote/engine/url.hpp"

@@ -5,7 +5,7 @@
 
 #include "api/store_impl.hpp"
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "store/tier/tier_policy.hpp"
 
 namespace vellum {

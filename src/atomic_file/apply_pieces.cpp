@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::atomic_file {
 namespace {

@@ -13,8 +13,8 @@
 #include "atomic_file/page_watch.hpp"
 #include "atomic_file/window.hpp"
 #include "base/fail.hpp"
-#include "base/fork_count.hpp"
-#include "base/real_path.hpp"
+#include "base/files/real_path.hpp"
+#include "base/threads/fork_count.hpp"
 #include "cards/marked_pages.hpp"
 #include "cards/missed_store.hpp"
 

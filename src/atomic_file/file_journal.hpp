@@ -9,7 +9,7 @@
 
 #include "atomic_file/medium.hpp"
 #include "atomic_file/redo_journal.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 
 namespace vellum::atomic_file {
 

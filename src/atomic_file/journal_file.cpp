@@ -6,7 +6,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "format/redo.hpp"
 
 namespace vellum::atomic_file {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 
 namespace vellum::atomic_file {
 

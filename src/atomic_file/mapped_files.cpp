@@ -16,9 +16,9 @@
 #include "atomic_file/journal_file.hpp"
 #include "base/error_number.hpp"
 #include "base/fail.hpp"
-#include "base/fork_count.hpp"
-#include "base/real_path.hpp"
-#include "format/types.hpp"
+#include "base/files/real_path.hpp"
+#include "base/threads/fork_count.hpp"
+#include "format/wire/types.hpp"
 #include "mapped_io/descriptor_io.hpp"
 
 namespace vellum::atomic_file {

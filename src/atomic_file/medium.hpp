@@ -12,7 +12,7 @@
 #include <span>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 
 namespace vellum::atomic_file {
 

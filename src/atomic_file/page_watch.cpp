@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "format/page_diff.hpp"
+#include "format/records/page_diff.hpp"
 
 namespace vellum::atomic_file {
 using cards::MarkedPage;

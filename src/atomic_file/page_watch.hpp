@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "atomic_file/medium.hpp"
-#include "base/reserve.hpp"
+#include "base/memory/reserve.hpp"
 #include "cards/tracked_range.hpp"
 #include "format/redo.hpp"
 #include "region/kernel/private_pages.hpp"

@@ -2,7 +2,7 @@
 #include <vellum/atomic_file.hpp>
 
 #include "atomic_file/file_journal.hpp"
-#include "base/real_path.hpp"
+#include "base/files/real_path.hpp"
 
 namespace vellum {
 

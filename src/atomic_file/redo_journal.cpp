@@ -9,7 +9,7 @@
 #include "atomic_file/apply_pieces.hpp"
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
-#include "format/number.hpp"
+#include "format/wire/number.hpp"
 
 namespace vellum::atomic_file {
 

@@ -8,8 +8,8 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/memory/zeros.hpp"
 #include "base/round_up.hpp"
-#include "base/zeros.hpp"
 
 namespace vellum::atomic_file {
 namespace {

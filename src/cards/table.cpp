@@ -11,8 +11,8 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/memory/thread_sanitizer.hpp"
 #include "base/round_up.hpp"
-#include "base/thread_sanitizer.hpp"
 
 namespace vellum::cards {
 namespace {

@@ -16,7 +16,7 @@
 #include "datastore/place.hpp"
 #include "datastore/stamp.hpp"
 #include "datastore/version_files.hpp"
-#include "format/magic.hpp"
+#include "format/wire/magic.hpp"
 
 namespace vellum {
 namespace {

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
-#include "base/zeros.hpp"
+#include "base/files/new_file.hpp"
+#include "base/memory/zeros.hpp"
 
 namespace vellum::datastore {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 #include <vellum/datastore.hpp>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::datastore {
 

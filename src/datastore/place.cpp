@@ -7,8 +7,8 @@
 #include <vellum/store.hpp>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
-#include "format/superblock.hpp"
+#include "base/files/new_file.hpp"
+#include "format/wire/superblock.hpp"
 
 namespace vellum::datastore {
 namespace {

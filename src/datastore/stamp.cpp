@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 
 namespace vellum::datastore {
 namespace {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/fail.hpp"
-#include "base/zeros.hpp"
+#include "base/memory/zeros.hpp"
 #include "datastore/files.hpp"
 #include "datastore/stamp.hpp"
 

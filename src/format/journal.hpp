@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "base/codec.hpp"
-#include "format/encoding.hpp"
-#include "format/types.hpp"
+#include "base/bytes/codec.hpp"
 #include "format/version.hpp"
+#include "format/wire/encoding.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::format {
 

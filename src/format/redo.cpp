@@ -4,11 +4,11 @@
 #include <cassert>
 #include <cstring>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "base/round_up.hpp"
-#include "format/checks.hpp"
-#include "format/number.hpp"
-#include "format/wire.hpp"
+#include "format/wire/checks.hpp"
+#include "format/wire/number.hpp"
+#include "format/wire/wire.hpp"
 
 namespace vellum::format {
 namespace {

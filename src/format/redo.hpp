@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "format/page_diff.hpp"
-#include "format/types.hpp"
+#include "format/records/page_diff.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::format {
 

@@ -1,8 +1,8 @@
 #include "format/space_note.hpp"
 
-#include "format/magic.hpp"
-#include "format/whole_file.hpp"
-#include "format/wire.hpp"
+#include "format/wire/magic.hpp"
+#include "format/wire/whole_file.hpp"
+#include "format/wire/wire.hpp"
 
 namespace vellum::format {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::format {
 

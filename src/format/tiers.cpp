@@ -4,12 +4,12 @@
 #include <cassert>
 #include <cstring>
 
-#include "format/checks.hpp"
-#include "format/magic.hpp"
-#include "format/number.hpp"
-#include "format/superblock.hpp"
-#include "format/whole_file.hpp"
-#include "format/wire.hpp"
+#include "format/wire/checks.hpp"
+#include "format/wire/magic.hpp"
+#include "format/wire/number.hpp"
+#include "format/wire/superblock.hpp"
+#include "format/wire/whole_file.hpp"
+#include "format/wire/wire.hpp"
 
 namespace vellum::format {
 namespace {

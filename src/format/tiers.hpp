@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::format {
 

@@ -2,11 +2,11 @@
 
 #include <cassert>
 
-#include "format/checks.hpp"
-#include "format/magic.hpp"
-#include "format/superblock.hpp"
-#include "format/whole_file.hpp"
-#include "format/wire.hpp"
+#include "format/wire/checks.hpp"
+#include "format/wire/magic.hpp"
+#include "format/wire/superblock.hpp"
+#include "format/wire/whole_file.hpp"
+#include "format/wire/wire.hpp"
 
 namespace vellum::format {
 namespace {

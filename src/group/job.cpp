@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cassert>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "format/superblock.hpp"
-#include "format/wire.hpp"
+#include "format/wire/superblock.hpp"
+#include "format/wire/wire.hpp"
 
 namespace vellum::group {
 namespace {

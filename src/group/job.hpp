@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "base/background.hpp"
+#include "base/threads/background.hpp"
 #include "group/outcome.hpp"
 #include "group/partition_memory.hpp"
 #include "group/pins.hpp"

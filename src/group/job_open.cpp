@@ -3,7 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "format/wire.hpp"
+#include "format/wire/wire.hpp"
 #include "group/job.hpp"
 #include "group/share.hpp"
 #include "store/catalog/names.hpp"

@@ -8,7 +8,7 @@
 //      that this one supersedes.
 //   4. All ranks learn the outcome. Only then does each forget the pins that no record there needs.
 #include "base/fail.hpp"
-#include "format/wire.hpp"
+#include "format/wire/wire.hpp"
 #include "group/job.hpp"
 
 namespace vellum::group {

@@ -4,7 +4,7 @@
 
 #include "base/fail.hpp"
 #include "format/group.hpp"
-#include "format/wire.hpp"
+#include "format/wire/wire.hpp"
 
 namespace vellum::group {
 

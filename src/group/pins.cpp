@@ -4,9 +4,9 @@
 #include <charconv>
 #include <string_view>
 
+#include "base/bytes/hex.hpp"
+#include "base/bytes/sha256.hpp"
 #include "base/fail.hpp"
-#include "base/hex.hpp"
-#include "base/sha256.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/space_note.hpp"
 

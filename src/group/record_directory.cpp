@@ -6,9 +6,9 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
-#include "format/superblock.hpp"
-#include "format/whole_file.hpp"
+#include "base/files/new_file.hpp"
+#include "format/wire/superblock.hpp"
+#include "format/wire/whole_file.hpp"
 #include "store/pack/header_error.hpp"
 
 namespace vellum::group {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "format/group.hpp"
 
 namespace vellum::group {

@@ -6,8 +6,8 @@
 
 #include "api/store_impl.hpp"
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
-#include "base/real_path.hpp"
+#include "base/files/new_file.hpp"
+#include "base/files/real_path.hpp"
 #include "base/round_up.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/region_impl.hpp"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "group/remote_versions.hpp"
 #include "remote/engine/object_store.hpp"
 #include "store/catalog/store_core.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
-#include "format/wire.hpp"
+#include "base/files/new_file.hpp"
+#include "format/wire/wire.hpp"
 #include "group/outcome.hpp"
 #include "group/pins.hpp"
 #include "group/record_directory.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 #include <vellum/report.hpp>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "group/ranks.hpp"
 
 namespace vellum::group {

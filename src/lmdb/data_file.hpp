@@ -1,7 +1,7 @@
 // lmdb/data_file.hpp: whether a file is the data of an LMDB environment.
 #pragma once
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 
 namespace vellum::lmdb {
 

@@ -11,7 +11,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "lmdb/format.hpp"
 
 namespace vellum::lmdb {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/fail.hpp"
-#include "base/signals_blocked.hpp"
+#include "base/threads/signals_blocked.hpp"
 
 namespace vellum::mount {
 namespace {

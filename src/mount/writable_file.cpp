@@ -8,7 +8,7 @@
 #include "api/store_impl.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "mount/part.hpp"
 #include "mount/versions.hpp"
 

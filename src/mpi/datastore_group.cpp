@@ -5,9 +5,9 @@
 
 #include "api/store_impl.hpp"
 #include "base/fail.hpp"
-#include "base/real_path.hpp"
-#include "format/superblock.hpp"
-#include "format/wire.hpp"
+#include "base/files/real_path.hpp"
+#include "format/wire/superblock.hpp"
+#include "format/wire/wire.hpp"
 #include "group/job.hpp"
 #include "group/region_partition.hpp"
 #include "mpi/communicator.hpp"

@@ -7,8 +7,8 @@
 #include <system_error>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
-#include "format/superblock.hpp"
+#include "base/files/new_file.hpp"
+#include "format/wire/superblock.hpp"
 #include "group/record_directory.hpp"
 
 namespace vellum::mpi {

@@ -12,7 +12,7 @@
 
 #include "atomic_file/mapped_files.hpp"
 #include "base/error_number.hpp"
-#include "base/real_path.hpp"
+#include "base/files/real_path.hpp"
 #include "mapped_io/call_arguments.hpp"
 #include "msync/mapped_calls.hpp"
 #include "msync/marked.hpp"

@@ -7,7 +7,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 
 namespace vellum::privateer {
 namespace {

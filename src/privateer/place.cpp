@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vellum/error.hpp>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "base/fail.hpp"
-#include "base/real_path.hpp"
-#include "format/superblock.hpp"
+#include "base/files/real_path.hpp"
+#include "format/wire/superblock.hpp"
 #include "privateer/settings.hpp"
 #include "privateer/versions.hpp"
 

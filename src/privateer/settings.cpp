@@ -9,7 +9,7 @@
 
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::privateer {
 namespace {

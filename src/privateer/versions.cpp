@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "privateer/settings.hpp"
 
 namespace vellum::privateer {

@@ -6,7 +6,7 @@
 #include <shared_mutex>
 
 #include "base/fail.hpp"
-#include "base/fork_count.hpp"
+#include "base/threads/fork_count.hpp"
 #include "region/region_impl.hpp"
 
 namespace vellum::region {

@@ -7,7 +7,7 @@
 #include "base/fail.hpp"
 #include "cards/marked_pages.hpp"
 #include "cards/missed_store.hpp"
-#include "format/page_diff.hpp"
+#include "format/records/page_diff.hpp"
 
 namespace vellum::region {
 namespace {

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <vellum/region.hpp>
 
-#include "base/fork_count.hpp"
+#include "base/threads/fork_count.hpp"
 #include "region/region_impl.hpp"
 #include "store/catalog/working_set_file.hpp"
 

@@ -5,8 +5,8 @@
 #include <vellum/region.hpp>
 
 #include "base/fail.hpp"
-#include "base/zeros.hpp"
-#include "format/types.hpp"
+#include "base/memory/zeros.hpp"
+#include "format/wire/types.hpp"
 #include "region/region_impl.hpp"
 
 namespace vellum {

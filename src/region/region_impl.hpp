@@ -14,7 +14,7 @@
 #include <vector>
 #include <vellum/region.hpp>
 
-#include "base/background.hpp"
+#include "base/threads/background.hpp"
 #include "format/working_set.hpp"
 #include "region/card_tracker.hpp"
 #include "region/encode/encoder.hpp"

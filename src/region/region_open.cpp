@@ -5,8 +5,8 @@
 #include <vellum/region.hpp>
 
 #include "base/fail.hpp"
-#include "base/processors.hpp"
 #include "base/round_up.hpp"
+#include "base/threads/processors.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/engine/engine.hpp"
 #include "region/kernel/kernel.hpp"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/mix64.hpp"
-#include "base/signals_blocked.hpp"
+#include "base/bytes/mix64.hpp"
+#include "base/threads/signals_blocked.hpp"
 #include "store/catalog/space_note.hpp"
 #include "store/gc/gc.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/real_path.hpp"
+#include "base/files/real_path.hpp"
 
 namespace vellum::remote {
 namespace {

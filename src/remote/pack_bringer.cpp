@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "remote/pieces/flush_ahead.hpp"
 #include "remote/pieces/make_in_order.hpp"
 #include "remote/pieces/new_pack.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vellum/remote.hpp>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "remote/session/session.hpp"
 #include "vellum/report.hpp"
 

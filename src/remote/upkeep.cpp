@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/fail.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "remote/holds.hpp"
 
 namespace vellum::remote {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "atomic_file/file_journal.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/temp_directory.hpp"
 #include "support/forwarding_fs.hpp"
 

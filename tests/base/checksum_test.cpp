@@ -1,4 +1,4 @@
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/codec.hpp"
+#include "base/bytes/codec.hpp"
 #include "vellum/error.hpp"
 
 #include <gtest/gtest.h>

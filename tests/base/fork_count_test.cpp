@@ -1,13 +1,13 @@
 // A child of fork() is told apart from its parent, also where both are process 1 of a PID
 // namespace.
-#include "base/fork_count.hpp"
+#include "base/threads/fork_count.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/syscall.h>
 
-#include "base/per_process.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/per_process.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "support/child.hpp"
 
 namespace vellum::base {

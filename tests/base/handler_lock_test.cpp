@@ -1,4 +1,4 @@
-#include "base/handler_lock.hpp"
+#include "base/threads/handler_lock.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A file that is held by a mapping reads like one that is held by a descriptor.
-#include "base/mapped_file.hpp"
+#include "base/files/mapped_file.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Files and directories that get their name when they are complete.
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

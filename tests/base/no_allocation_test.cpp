@@ -5,11 +5,11 @@
 #include <cstddef>
 
 #include "base/bytes.hpp"
-#include "base/checksum.hpp"
-#include "base/codec.hpp"
-#include "base/file.hpp"
-#include "base/handler_lock.hpp"
+#include "base/bytes/checksum.hpp"
+#include "base/bytes/codec.hpp"
+#include "base/files/file.hpp"
 #include "base/temp_directory.hpp"
+#include "base/threads/handler_lock.hpp"
 #include "support/count_allocations.hpp"
 
 namespace vellum::base {

@@ -8,7 +8,7 @@
 
 #include "base/bytes.hpp"
 #include "base/expect_error.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "base/temp_directory.hpp"
 #include "support/forwarding_fs.hpp"
 

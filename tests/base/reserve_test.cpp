@@ -1,4 +1,4 @@
-#include "base/reserve.hpp"
+#include "base/memory/reserve.hpp"
 
 #include <gtest/gtest.h>
 

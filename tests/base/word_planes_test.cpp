@@ -1,4 +1,4 @@
-#include "base/word_planes.hpp"
+#include "base/bytes/word_planes.hpp"
 
 #include <gtest/gtest.h>
 

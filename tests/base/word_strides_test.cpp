@@ -1,4 +1,4 @@
-#include "base/word_strides.hpp"
+#include "base/bytes/word_strides.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // vellum show --stat, diff --stat, du and heat --png: what changed, and what it costs.
 #include "cli/run_lib.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::cli_test {
 namespace {

@@ -11,7 +11,7 @@
 #include <vellum/store.hpp>
 
 #include "cli/run_lib.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "region/statistics/layout.hpp"
 
 namespace vellum::cli_test {

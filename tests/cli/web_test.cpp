@@ -10,7 +10,7 @@
 #include <set>
 
 #include "cli/run_lib.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::cli_test {
 namespace {

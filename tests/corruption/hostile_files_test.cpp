@@ -11,8 +11,8 @@
 
 #include "base/temp_directory.hpp"
 #include "corruption/sample_lib.hpp"
-#include "format/page_map.hpp"
-#include "format/record.hpp"
+#include "format/records/page_map.hpp"
+#include "format/records/record.hpp"
 #include "format/version.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/catalog/working_set_file.hpp"

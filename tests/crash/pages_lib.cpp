@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/mix64.hpp"
+#include "base/bytes/mix64.hpp"
 
 namespace vellum::crash {
 

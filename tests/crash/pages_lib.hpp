@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "base/codec.hpp"
+#include "base/bytes/codec.hpp"
 #include "store/branch/branch_writer.hpp"
 
 namespace vellum::crash {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "store/catalog/aside_name.hpp"
 #include "vellum/error.hpp"
 

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "base/expect_error.hpp"
-#include "base/reserve.hpp"
+#include "base/memory/reserve.hpp"
 #include "base/temp_directory.hpp"
 
 namespace vellum::datastore {

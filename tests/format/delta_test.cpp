@@ -1,11 +1,11 @@
-#include "format/delta.hpp"
+#include "format/records/delta.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
 
-#include "format/page_diff.hpp"
+#include "format/records/page_diff.hpp"
 #include "samples.hpp"
 
 namespace vellum::format {

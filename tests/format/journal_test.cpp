@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "samples.hpp"
 
 namespace vellum::format {

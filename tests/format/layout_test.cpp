@@ -2,13 +2,13 @@
 // of its own, and must be found where the table says. tests/format/document_test.cpp holds the
 // manual against the same tables.
 #include "format/layout.hpp"
-#include "format/whole_file.hpp"
+#include "format/wire/whole_file.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "samples.hpp"
 
 namespace vellum::format {

@@ -1,4 +1,4 @@
-#include "format/page_hashes.hpp"
+#include "format/records/page_hashes.hpp"
 
 #include <gtest/gtest.h>
 

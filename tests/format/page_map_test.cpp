@@ -1,10 +1,10 @@
-#include "format/page_map.hpp"
+#include "format/records/page_map.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "format/wire.hpp"
+#include "format/wire/wire.hpp"
 #include "samples.hpp"
 
 namespace vellum::format {

@@ -1,4 +1,4 @@
-#include "format/record.hpp"
+#include "format/records/record.hpp"
 
 #include <gtest/gtest.h>
 

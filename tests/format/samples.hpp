@@ -10,20 +10,20 @@
 #include <string>
 #include <vector>
 
-#include "format/checks.hpp"
-#include "format/delta.hpp"
 #include "format/group.hpp"
 #include "format/journal.hpp"
-#include "format/page_hashes.hpp"
-#include "format/page_map.hpp"
-#include "format/record.hpp"
+#include "format/records/delta.hpp"
+#include "format/records/page_hashes.hpp"
+#include "format/records/page_map.hpp"
+#include "format/records/record.hpp"
+#include "format/records/translation.hpp"
 #include "format/saved_live_set.hpp"
 #include "format/space_note.hpp"
-#include "format/superblock.hpp"
 #include "format/tiers.hpp"
-#include "format/translation.hpp"
-#include "format/types.hpp"
 #include "format/version.hpp"
+#include "format/wire/checks.hpp"
+#include "format/wire/superblock.hpp"
+#include "format/wire/types.hpp"
 #include "format/working_set.hpp"
 
 namespace vellum::format::samples {

@@ -1,11 +1,11 @@
 #include "format/saved_live_set.hpp"
-#include "format/whole_file.hpp"
+#include "format/wire/whole_file.hpp"
 
 #include <gtest/gtest.h>
 
-#include "format/checks.hpp"
-#include "format/magic.hpp"
 #include "format/samples.hpp"
+#include "format/wire/checks.hpp"
+#include "format/wire/magic.hpp"
 
 namespace vellum::format {
 namespace {

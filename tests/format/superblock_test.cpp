@@ -1,8 +1,8 @@
-#include "format/superblock.hpp"
+#include "format/wire/superblock.hpp"
 
 #include <gtest/gtest.h>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "samples.hpp"
 
 namespace vellum::format {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "format/checks.hpp"
+#include "format/wire/checks.hpp"
 #include "samples.hpp"
 
 namespace vellum::format {

@@ -1,9 +1,9 @@
-#include "format/translation.hpp"
+#include "format/records/translation.hpp"
 
 #include <gtest/gtest.h>
 
-#include "format/record.hpp"
-#include "format/wire.hpp"
+#include "format/records/record.hpp"
+#include "format/wire/wire.hpp"
 #include "samples.hpp"
 
 namespace vellum::format {

@@ -1,13 +1,13 @@
 // Rules for each file that is written once and replaced as a whole: content that Vellum did not
 // write for this store is refused.
-#include "format/whole_file.hpp"
+#include "format/wire/whole_file.hpp"
 
 #include <gtest/gtest.h>
 
-#include "format/checks.hpp"
 #include "format/image_state.hpp"
-#include "format/magic.hpp"
 #include "format/samples.hpp"
+#include "format/wire/checks.hpp"
+#include "format/wire/magic.hpp"
 
 namespace vellum::format {
 namespace {

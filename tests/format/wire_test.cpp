@@ -1,4 +1,4 @@
-#include "format/wire.hpp"
+#include "format/wire/wire.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "format/checks.hpp"
-#include "format/magic.hpp"
 #include "format/samples.hpp"
-#include "format/whole_file.hpp"
+#include "format/wire/checks.hpp"
+#include "format/wire/magic.hpp"
+#include "format/wire/whole_file.hpp"
 
 namespace vellum::format {
 namespace {

@@ -19,7 +19,7 @@
 #include "base/round_up.hpp"
 #include "base/temp_directory.hpp"
 #include "format/layout.hpp"
-#include "format/number.hpp"
+#include "format/wire/number.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/journal/journal_state.hpp"
 #include "store/pack/pack_scanner.hpp"

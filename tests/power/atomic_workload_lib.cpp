@@ -8,8 +8,8 @@
 
 #include <vellum/atomic_file.hpp>
 
-#include "base/checksum.hpp"
-#include "base/file.hpp"
+#include "base/bytes/checksum.hpp"
+#include "base/files/file.hpp"
 #include "power/workload_lib.hpp"
 
 namespace vellum::power {

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "crash/script_lib.hpp"
 #include "crash/session_lib.hpp"
 #include "power/workload_lib.hpp"

@@ -10,7 +10,7 @@
 
 #include "base/expect_error.hpp"
 #include "base/temp_directory.hpp"
-#include "format/page_diff.hpp"
+#include "format/records/page_diff.hpp"
 
 namespace vellum::region::test {
 namespace {

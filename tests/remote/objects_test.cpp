@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "format/checks.hpp"
 #include "format/samples.hpp"
+#include "format/wire/checks.hpp"
 #include "remote/objects/name_table.hpp"
 #include "remote/objects/object_key.hpp"
 #include "remote/remote_samples.hpp"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "remote/engine/probe.hpp"
 #include "remote/s3_server_lib.hpp"
 

@@ -12,8 +12,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "base/hex.hpp"
-#include "base/sha256.hpp"
+#include "base/bytes/hex.hpp"
+#include "base/bytes/sha256.hpp"
 
 namespace vellum::remote::test {
 namespace {

@@ -2,8 +2,8 @@
 // the examples of S3's own manual.
 #include <gtest/gtest.h>
 
-#include "base/hex.hpp"
-#include "base/sha256.hpp"
+#include "base/bytes/hex.hpp"
+#include "base/bytes/sha256.hpp"
 #include "remote/s3/sigv4.hpp"
 
 namespace vellum::remote {

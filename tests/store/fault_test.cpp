@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "fault_fs.hpp"
-#include "format/record.hpp"
+#include "format/records/record.hpp"
 #include "store/check/verify.hpp"
 #include "support.hpp"
 

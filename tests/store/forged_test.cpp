@@ -1,10 +1,10 @@
 // These stores have right checksums and wrong content, as a forger or a broken writer could leave
 // them. Reading is refused with the reason, in the fault handler as well, and verify says so.
-#include "base/sha256.hpp"
-#include "format/delta.hpp"
-#include "format/page_map.hpp"
-#include "format/superblock.hpp"
+#include "base/bytes/sha256.hpp"
+#include "format/records/delta.hpp"
+#include "format/records/page_map.hpp"
 #include "format/version.hpp"
+#include "format/wire/superblock.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"

@@ -1,7 +1,7 @@
 // Records of pages and deltas that carry a SHA-256 of what they hold.
 #include <gtest/gtest.h>
 
-#include "base/sha256.hpp"
+#include "base/bytes/sha256.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
 #include "store/pack/pack_scanner.hpp"

@@ -2,7 +2,7 @@
 #include "store/image/image_file.hpp"
 
 #include "fault_fs.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "support.hpp"
 #include "support/crash_images_lib.hpp"
 

@@ -1,7 +1,7 @@
 // A commit that returned is there, or opening says that the journal is corrupted: for every sector
 // and block that is lost, every truncation, after a kill and after a power cut at any commit.
-#include "format/superblock.hpp"
 #include "format/version.hpp"
+#include "format/wire/superblock.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
 #include "support.hpp"

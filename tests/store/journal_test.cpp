@@ -3,8 +3,8 @@
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
 
-#include "format/superblock.hpp"
 #include "format/version.hpp"
+#include "format/wire/superblock.hpp"
 #include "support.hpp"
 #include "support/forwarding_fs.hpp"
 #include "support/memory_fs.hpp"

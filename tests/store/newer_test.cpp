@@ -1,7 +1,7 @@
 // A file that a newer minor format has written, in a store that this one reads otherwise: every
 // call that needs it is refused, with the file and both numbers, and nothing of the store is lost
 // or taken for corrupted.
-#include "format/number.hpp"
+#include "format/wire/number.hpp"
 #include "store/check/repair.hpp"
 #include "store/tiers_fixture.hpp"
 

@@ -1,7 +1,7 @@
 // Shared parts of the tests of translated packs.
 #pragma once
 
-#include "format/translation.hpp"
+#include "format/records/translation.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/pack/pack_set.hpp"
 #include "store/record/record_io.hpp"

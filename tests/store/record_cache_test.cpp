@@ -1,7 +1,7 @@
 // The cache of decoded records keeps a record that is in use from being read again and again.
 #include "store/record/record_cache.hpp"
 
-#include "base/mix64.hpp"
+#include "base/bytes/mix64.hpp"
 #include "store/record/record_frames.hpp"
 #include "support.hpp"
 #include "support/forwarding_fs.hpp"

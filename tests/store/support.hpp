@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "store/branch/background_checkpoint.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/catalog/store_core.hpp"

@@ -24,7 +24,7 @@
 #include <vector>
 #include <vellum/error.hpp>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "support/file_lock.hpp"
 
 namespace vellum::test {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 
 namespace vellum::sim {
 

@@ -15,7 +15,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "support/file_lock.hpp"
 #include "support/sim_disk_lib.hpp"
 

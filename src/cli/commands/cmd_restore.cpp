@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "base/fail.hpp"
-#include "base/file.hpp"
-#include "base/new_file.hpp"
+#include "base/files/file.hpp"
+#include "base/files/new_file.hpp"
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/take_file.hpp"
 #include "cli/terminal/exit_status.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/fail.hpp"
-#include "base/real_path.hpp"
+#include "base/files/real_path.hpp"
 #include "cli/files/private_directory.hpp"
 #include "cli/run/run_files.hpp"
 #include "cli/run/run_program.hpp"

@@ -4,7 +4,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/take_file.hpp"
 #include "lmdb/copy.hpp"

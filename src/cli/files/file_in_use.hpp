@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 
 namespace vellum::cli {
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/fail.hpp"
-#include "base/file.hpp"
-#include "base/zeros.hpp"
+#include "base/files/file.hpp"
+#include "base/memory/zeros.hpp"
 #include "cli/files/take_file.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::cli {
 namespace {

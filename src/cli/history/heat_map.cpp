@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/round_up.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include <CLI/CLI.hpp>
 
 #include "base/fail.hpp"
-#include "base/file.hpp"
-#include "base/real_path.hpp"
+#include "base/files/file.hpp"
+#include "base/files/real_path.hpp"
 #include "remote/engine/url.hpp"
 
 namespace vellum::cli {

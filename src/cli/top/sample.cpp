@@ -15,8 +15,8 @@
 #include <tuple>
 #include <vellum/region_options.hpp>
 
-#include "base/real_path.hpp"
-#include "format/types.hpp"
+#include "base/files/real_path.hpp"
+#include "format/wire/types.hpp"
 #include "region/kernel/kernel.hpp"
 
 namespace vellum::cli {

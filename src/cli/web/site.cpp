@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
-#include "base/hex.hpp"
 #include "cli/history/markup.hpp"
 #include "cli/web/html.hpp"
 #include "cli/web/pages.hpp"

@@ -1,9 +1,9 @@
 #include "group/versions/group_version.hpp"
 
 #include "api/store_impl.hpp"
+#include "base/bytes/hex.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/hex.hpp"
 #include "group/pins.hpp"
 #include "group/region_partition.hpp"
 #include "group/versions/records.hpp"

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "preload/files/files.hpp"
 #include "preload/live/read_views.hpp"
 #include "preload/process/proc.hpp"

@@ -13,8 +13,8 @@
 #include <new>
 
 #include "base/error_number.hpp"
-#include "base/fork_count.hpp"
-#include "base/real_path.hpp"
+#include "base/files/real_path.hpp"
+#include "base/threads/fork_count.hpp"
 #include "preload/process/descriptor_limit.hpp"
 #include "preload/process/proc.hpp"
 #include "preload/process/real.hpp"

@@ -12,8 +12,8 @@
 #include <climits>
 #include <cstdio>
 
-#include "base/new_file.hpp"
-#include "base/real_path.hpp"
+#include "base/files/new_file.hpp"
+#include "base/files/real_path.hpp"
 #include "preload/files/files.hpp"
 #include "preload/process/proc.hpp"
 #include "preload/process/real.hpp"

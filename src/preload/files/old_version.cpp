@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/real_path.hpp"
+#include "base/files/real_path.hpp"
 #include "preload/files/files.hpp"
 #include "preload/process/real.hpp"
 #include "preload/run/run_record.hpp"

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <climits>
 
-#include "base/real_path.hpp"
+#include "base/files/real_path.hpp"
 #include "mapped_io/descriptor_io.hpp"
 #include "preload/files/files.hpp"
 #include "preload/live/read_views.hpp"

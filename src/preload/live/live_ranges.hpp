@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "base/handler_lock.hpp"
+#include "base/threads/handler_lock.hpp"
 
 namespace vellum::preload {
 

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/real_path.hpp"
+#include "base/files/real_path.hpp"
 #include "lmdb/format.hpp"
 #include "preload/process/proc.hpp"
 #include "preload/process/real.hpp"

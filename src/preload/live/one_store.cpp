@@ -1,6 +1,6 @@
 #include "preload/live/one_store.hpp"
 
-#include "base/per_process.hpp"
+#include "base/threads/per_process.hpp"
 
 namespace vellum::preload {
 

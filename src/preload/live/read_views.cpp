@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "base/round_up.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "preload/process/real.hpp"
 #include "region/kernel/guarded_copy.hpp"
 

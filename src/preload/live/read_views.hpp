@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/handler_lock.hpp"
+#include "base/threads/handler_lock.hpp"
 
 namespace vellum::preload {
 

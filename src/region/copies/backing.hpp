@@ -16,8 +16,8 @@
 #include <cstdint>
 #include <span>
 
-#include "base/reserve.hpp"
-#include "format/types.hpp"
+#include "base/memory/reserve.hpp"
+#include "format/wire/types.hpp"
 #include "region/paging/sizes.hpp"
 
 namespace vellum::region {

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "base/handler_lock.hpp"
-#include "base/reserve.hpp"
+#include "base/memory/reserve.hpp"
+#include "base/threads/handler_lock.hpp"
 #include "region/copies/spill_file.hpp"
 #include "region/paging/sizes.hpp"
 

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "base/round_up.hpp"
 #include "region/kernel/racing_page.hpp"
 

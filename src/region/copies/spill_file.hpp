@@ -17,12 +17,12 @@
 #include <string>
 #include <vector>
 
-#include "base/handler_lock.hpp"
-#include "base/reserve.hpp"
-#include "base/scratch_file.hpp"
-#include "format/delta.hpp"
-#include "format/page_diff.hpp"
-#include "format/types.hpp"
+#include "base/files/scratch_file.hpp"
+#include "base/memory/reserve.hpp"
+#include "base/threads/handler_lock.hpp"
+#include "format/records/delta.hpp"
+#include "format/records/page_diff.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::region {
 

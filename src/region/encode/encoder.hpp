@@ -21,10 +21,10 @@
 #include <span>
 #include <vector>
 
-#include "base/codec.hpp"
-#include "base/thread_pool.hpp"
+#include "base/bytes/codec.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "cards/tracked_range.hpp"
-#include "format/delta.hpp"
+#include "format/records/delta.hpp"
 #include "region/memory/memory.hpp"
 #include "store/branch/branch_writer.hpp"
 

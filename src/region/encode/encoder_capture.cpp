@@ -6,8 +6,8 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/zeros.hpp"
-#include "format/page_diff.hpp"
+#include "base/memory/zeros.hpp"
+#include "format/records/page_diff.hpp"
 #include "region/encode/encoder.hpp"
 #include "region/encode/encoder_slice.hpp"
 #include "region/kernel/racing_page.hpp"

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "base/codec.hpp"
-#include "format/delta.hpp"
+#include "base/bytes/codec.hpp"
+#include "format/records/delta.hpp"
 #include "region/encode/encoder.hpp"
 #include "region/memory/memory.hpp"
 #include "store/encode/block_encoder.hpp"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vellum/encoding.hpp>
 
-#include "format/superblock.hpp"
+#include "format/wire/superblock.hpp"
 
 namespace vellum::region {
 

@@ -13,7 +13,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "region/kernel/kernel.hpp"
 #include "region/paging/page_ranges.hpp"
 #include "region/paging/pager.hpp"

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <utility>
 
-#include "base/zeros.hpp"
-#include "format/types.hpp"
+#include "base/memory/zeros.hpp"
+#include "format/wire/types.hpp"
 #include "region/engine/file_memory.hpp"
 #include "region/paging/page_ranges.hpp"
 

@@ -16,7 +16,7 @@
 
 #include "base/fail.hpp"
 #include "base/keep_loaded.hpp"
-#include "base/reserve.hpp"
+#include "base/memory/reserve.hpp"
 #include "region/kernel/guarded_copy.hpp"
 #include "region/kernel/handler_stack.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "base/fail.hpp"
 #include "base/keep_loaded.hpp"
-#include "base/signals_blocked.hpp"
+#include "base/threads/signals_blocked.hpp"
 #include "region/kernel/kernel.hpp"
 
 namespace vellum::region {

@@ -11,7 +11,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/reserve.hpp"
+#include "base/memory/reserve.hpp"
 
 namespace vellum::region {
 namespace {

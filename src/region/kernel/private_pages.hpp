@@ -18,7 +18,7 @@
 #include <memory>
 #include <vector>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "region/kernel/kernel.hpp"
 #include "region/kernel/write_tracker.hpp"
 

@@ -9,7 +9,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/per_process.hpp"
+#include "base/threads/per_process.hpp"
 #include "region/kernel/kernel.hpp"
 
 namespace vellum::region {

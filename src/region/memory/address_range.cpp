@@ -7,8 +7,8 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/memory/thread_sanitizer.hpp"
 #include "base/round_up.hpp"
-#include "base/thread_sanitizer.hpp"
 #include "cards/table.hpp"
 
 namespace vellum::region {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::region {
 

@@ -13,8 +13,8 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/zeros.hpp"
-#include "format/page_diff.hpp"
+#include "base/memory/zeros.hpp"
+#include "format/records/page_diff.hpp"
 #include "region/memory/paged_memory.hpp"
 #include "region/memory/paged_memory_no_read_ahead.hpp"
 

@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "base/clock.hpp"
-#include "format/page_diff.hpp"
+#include "format/records/page_diff.hpp"
 #include "region/kernel/kernel.hpp"
 #include "region/memory/paged_memory.hpp"
 #include "region/paging/bits.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/zeros.hpp"
+#include "base/memory/zeros.hpp"
 #include "region/memory/paged_memory.hpp"
 #include "region/paging/bits.hpp"
 

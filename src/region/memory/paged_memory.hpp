@@ -37,7 +37,7 @@
 #include <span>
 #include <vector>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "region/copies/memfd_backing.hpp"
 #include "region/copies/scratch.hpp"
 #include "region/kernel/fault_router.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "base/processors.hpp"
+#include "base/threads/processors.hpp"
 #include "region/memory/paged_memory.hpp"
 
 namespace vellum::region {

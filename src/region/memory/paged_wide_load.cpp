@@ -12,7 +12,7 @@
 #include <chrono>
 #include <exception>
 
-#include "base/processors.hpp"
+#include "base/threads/processors.hpp"
 #include "region/memory/paged_memory.hpp"
 
 namespace vellum::region {

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vellum/region.hpp>
 
-#include "base/reserve.hpp"
+#include "base/memory/reserve.hpp"
 #include "region/paging/sizes.hpp"
 
 namespace vellum::region {

@@ -4,9 +4,9 @@
 #include <climits>
 #include <exception>
 
-#include "base/futex.hpp"
-#include "base/per_process.hpp"
-#include "base/signals_blocked.hpp"
+#include "base/threads/futex.hpp"
+#include "base/threads/per_process.hpp"
+#include "base/threads/signals_blocked.hpp"
 
 namespace vellum::region {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/reserve.hpp"
+#include "base/memory/reserve.hpp"
 #include "region/paging/bits.hpp"
 #include "region/paging/sizes.hpp"
 

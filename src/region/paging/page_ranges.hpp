@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::region {
 

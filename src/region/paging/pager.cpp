@@ -15,10 +15,10 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/per_process.hpp"
-#include "base/process_memory.hpp"
-#include "base/signals_blocked.hpp"
-#include "format/types.hpp"
+#include "base/memory/process_memory.hpp"
+#include "base/threads/per_process.hpp"
+#include "base/threads/signals_blocked.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::region {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::region {
 

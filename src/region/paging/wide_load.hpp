@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/reserve.hpp"
+#include "base/memory/reserve.hpp"
 
 namespace vellum::region {
 

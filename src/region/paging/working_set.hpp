@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/handler_lock.hpp"
-#include "base/reserve.hpp"
+#include "base/memory/reserve.hpp"
+#include "base/threads/handler_lock.hpp"
 #include "format/working_set.hpp"
 
 namespace vellum::region {

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "base/checksum.hpp"
-#include "base/hex.hpp"
+#include "base/bytes/checksum.hpp"
+#include "base/bytes/hex.hpp"
 #include "format/journal.hpp"
 #include "format/version.hpp"
 

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <utility>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "base/fail.hpp"
-#include "base/futex.hpp"
+#include "base/threads/futex.hpp"
 
 #ifndef MADV_POPULATE_READ  // Debian 12's glibc lacks it
 #define MADV_POPULATE_READ 22

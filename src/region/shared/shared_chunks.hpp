@@ -16,7 +16,7 @@
 #include <memory>
 #include <span>
 
-#include "base/reserve.hpp"
+#include "base/memory/reserve.hpp"
 #include "region/shared/shared_file.hpp"
 
 namespace vellum::region {

@@ -20,7 +20,7 @@
 #include <memory>
 #include <string>
 
-#include "base/forked_locks.hpp"
+#include "base/threads/forked_locks.hpp"
 
 namespace vellum::region {
 

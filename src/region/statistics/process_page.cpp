@@ -10,7 +10,7 @@
 #include <exception>
 
 #include "base/fail.hpp"
-#include "base/per_process.hpp"
+#include "base/threads/per_process.hpp"
 
 namespace vellum::region::statistics {
 namespace {

@@ -5,7 +5,7 @@
 // directory is synced. So an object is there whole or not at all, and of several creators one wins.
 #pragma once
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "remote/engine/object_store.hpp"
 
 namespace vellum::remote {

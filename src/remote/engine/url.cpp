@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 
 namespace vellum::remote {
 namespace {

@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "base/fail.hpp"
-#include "base/futex.hpp"
+#include "base/threads/futex.hpp"
 
 namespace vellum::remote {
 namespace {

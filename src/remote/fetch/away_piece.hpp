@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "base/read_only_file.hpp"
+#include "base/files/read_only_file.hpp"
 #include "remote/fetch/piece_contents.hpp"
 #include "remote/fetch/piece_parts.hpp"
 #include "remote/objects/piece_list.hpp"

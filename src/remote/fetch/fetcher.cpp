@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/bytes/sha256.hpp"
 #include "base/fail.hpp"
-#include "base/fork_count.hpp"
-#include "base/futex.hpp"
-#include "base/mapped_file.hpp"
-#include "base/sha256.hpp"
-#include "base/signals_blocked.hpp"
+#include "base/files/mapped_file.hpp"
+#include "base/threads/fork_count.hpp"
+#include "base/threads/futex.hpp"
+#include "base/threads/signals_blocked.hpp"
 #include "remote/fetch/bytes_file.hpp"
 
 namespace vellum::remote {

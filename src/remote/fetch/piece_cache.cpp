@@ -5,9 +5,9 @@
 #include <tuple>
 #include <vector>
 
+#include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
-#include "base/hex.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "base/try_to.hpp"
 
 namespace vellum::remote {

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "remote/fetch/turns.hpp"
 #include "remote/objects/piece_list.hpp"
 

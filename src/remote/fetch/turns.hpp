@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "base/file.hpp"
-#include "base/new_file.hpp"
+#include "base/files/file.hpp"
+#include "base/files/new_file.hpp"
 
 namespace vellum::remote {
 

@@ -4,7 +4,7 @@
 #include <exception>
 #include <set>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 
 namespace vellum::remote {
 namespace {

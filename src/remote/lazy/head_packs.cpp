@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
-#include "base/hex.hpp"
 #include "remote/fetch/turns.hpp"
 
 namespace vellum::remote {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "remote/engine/longest_wait.hpp"
 #include "remote/lazy/cloned_packs.hpp"
 #include "remote/lazy/head_packs.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vellum/remote_options.hpp>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "remote/engine/object_store.hpp"
 #include "store/catalog/store_core.hpp"
 

@@ -1,7 +1,7 @@
 #include "remote/lazy/remote_files.hpp"
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "format/journal.hpp"
 #include "remote/fetch/bytes_file.hpp"
 #include "store/catalog/names.hpp"

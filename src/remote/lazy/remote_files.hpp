@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
-#include "format/superblock.hpp"
+#include "base/files/file.hpp"
+#include "format/wire/superblock.hpp"
 #include "format/working_set.hpp"
 #include "remote/objects/head.hpp"
 

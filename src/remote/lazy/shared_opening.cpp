@@ -8,10 +8,10 @@
 #include <fstream>
 #include <future>
 
-#include "base/hex.hpp"
+#include "base/bytes/hex.hpp"
 #include "base/try_to.hpp"
-#include "format/whole_file.hpp"
-#include "format/wire.hpp"
+#include "format/wire/whole_file.hpp"
+#include "format/wire/wire.hpp"
 #include "remote/fetch/turns.hpp"
 
 namespace vellum::remote {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "format/checks.hpp"
-#include "format/superblock.hpp"
-#include "format/whole_file.hpp"
-#include "format/wire.hpp"
+#include "format/wire/checks.hpp"
+#include "format/wire/superblock.hpp"
+#include "format/wire/whole_file.hpp"
+#include "format/wire/wire.hpp"
 
 namespace vellum::remote {
 namespace {

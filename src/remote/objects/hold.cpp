@@ -1,7 +1,7 @@
 #include "remote/objects/hold.hpp"
 
-#include "base/hex.hpp"
-#include "format/whole_file.hpp"
+#include "base/bytes/hex.hpp"
+#include "format/wire/whole_file.hpp"
 
 namespace vellum::remote {
 namespace {

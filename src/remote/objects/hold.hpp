@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "remote/objects/remote_name.hpp"
 
 namespace vellum::remote {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "format/whole_file.hpp"
+#include "format/wire/whole_file.hpp"
 
 namespace vellum::remote {
 namespace {

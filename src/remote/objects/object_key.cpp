@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "base/hex.hpp"
+#include "base/bytes/hex.hpp"
 
 namespace vellum::remote {
 namespace {

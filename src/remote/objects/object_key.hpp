@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/sha256.hpp"
+#include "base/bytes/sha256.hpp"
 
 namespace vellum::remote {
 

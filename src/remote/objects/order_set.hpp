@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "format/wire.hpp"
+#include "format/wire/wire.hpp"
 
 namespace vellum::remote {
 

@@ -1,8 +1,8 @@
 #include "remote/objects/piece.hpp"
 
-#include "format/checks.hpp"
-#include "format/whole_file.hpp"
-#include "format/wire.hpp"
+#include "format/wire/checks.hpp"
+#include "format/wire/whole_file.hpp"
+#include "format/wire/wire.hpp"
 
 namespace vellum::remote {
 namespace {

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "format/record.hpp"
-#include "format/translation.hpp"
-#include "format/types.hpp"
+#include "format/records/record.hpp"
+#include "format/records/translation.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::remote {
 

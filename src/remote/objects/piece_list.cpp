@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "format/whole_file.hpp"
-#include "format/wire.hpp"
+#include "format/wire/whole_file.hpp"
+#include "format/wire/wire.hpp"
 #include "remote/objects/piece.hpp"
 
 namespace vellum::remote {

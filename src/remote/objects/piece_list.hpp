@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "format/types.hpp"
-#include "format/wire.hpp"
+#include "format/wire/types.hpp"
+#include "format/wire/wire.hpp"
 #include "format/working_set.hpp"
 #include "remote/objects/object_key.hpp"
 #include "remote/objects/piece.hpp"

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "format/superblock.hpp"
-#include "format/whole_file.hpp"
-#include "format/wire.hpp"
+#include "format/wire/superblock.hpp"
+#include "format/wire/whole_file.hpp"
+#include "format/wire/wire.hpp"
 
 namespace vellum::remote {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "remote/objects/head.hpp"
 #include "remote/objects/order_set.hpp"
 

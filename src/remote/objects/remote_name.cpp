@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "base/codec.hpp"
-#include "format/superblock.hpp"
+#include "base/bytes/codec.hpp"
+#include "format/wire/superblock.hpp"
 
 namespace vellum::remote {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "base/sha256.hpp"
-#include "format/encoding.hpp"
+#include "base/bytes/sha256.hpp"
 #include "format/version.hpp"
-#include "format/wire.hpp"
+#include "format/wire/encoding.hpp"
+#include "format/wire/wire.hpp"
 #include "remote/objects/object_key.hpp"
 
 namespace vellum::remote {

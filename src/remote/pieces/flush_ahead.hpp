@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 
 namespace vellum::remote {
 

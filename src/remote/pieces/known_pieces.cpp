@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/mix64.hpp"
+#include "base/bytes/mix64.hpp"
 
 namespace vellum::remote {
 namespace {

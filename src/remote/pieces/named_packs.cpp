@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "remote/pieces/new_pack.hpp"
 #include "store/page_map/run_reader.hpp"
 #include "store/reach/roots.hpp"

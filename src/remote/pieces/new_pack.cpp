@@ -1,7 +1,7 @@
 #include "remote/pieces/new_pack.hpp"
 
 #include "base/fail.hpp"
-#include "format/record.hpp"
+#include "format/records/record.hpp"
 
 namespace vellum::remote {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/bytes/mix64.hpp"
 #include "base/fail.hpp"
-#include "base/mix64.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "remote/pieces/flush_ahead.hpp"
 #include "remote/pieces/new_pack.hpp"
 #include "remote/pieces/translated_pack.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "remote/pieces/uploads.hpp"
 #include "store/catalog/store_core.hpp"
 #include "vellum/report.hpp"

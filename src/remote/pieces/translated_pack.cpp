@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
-#include "format/translation.hpp"
+#include "base/files/new_file.hpp"
+#include "format/records/translation.hpp"
 #include "store/encode/payload.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/lock/version_pin.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "remote/session/remote.hpp"
 
 namespace vellum::remote {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/fail.hpp"
-#include "base/signals_blocked.hpp"
+#include "base/threads/signals_blocked.hpp"
 #include "remote/s3/libcurl.hpp"
 
 namespace vellum::remote {

@@ -9,9 +9,9 @@
 #include <random>
 #include <thread>
 
+#include "base/bytes/hex.hpp"
+#include "base/bytes/sha256.hpp"
 #include "base/fail.hpp"
-#include "base/hex.hpp"
-#include "base/sha256.hpp"
 #include "remote/s3/aws_config.hpp"
 #include "remote/s3/ca_bundle.hpp"
 #include "remote/s3/s3_replies.hpp"

@@ -9,9 +9,9 @@
 #include <map>
 #include <string_view>
 
+#include "base/bytes/hex.hpp"
+#include "base/bytes/sha256.hpp"
 #include "base/fail.hpp"
-#include "base/hex.hpp"
-#include "base/sha256.hpp"
 
 namespace vellum::remote {
 namespace {

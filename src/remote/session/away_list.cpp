@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "remote/session/known_remotes.hpp"
 
 namespace vellum::remote {

@@ -1,7 +1,7 @@
 #include "remote/session/known_remotes.hpp"
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "remote/engine/probe.hpp"
 #include "remote/engine/url.hpp"
 #include "remote/session/open_engine.hpp"

@@ -1,7 +1,7 @@
 #include "remote/session/local_cache.hpp"
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "base/try_to.hpp"
 
 namespace vellum::remote {

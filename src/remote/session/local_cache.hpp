@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
-#include "base/sha256.hpp"
+#include "base/bytes/sha256.hpp"
+#include "base/files/file.hpp"
 
 namespace vellum::remote {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "remote/engine/longest_wait.hpp"
 #include "remote/engine/object_store.hpp"
 

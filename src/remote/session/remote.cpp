@@ -6,8 +6,8 @@
 
 #include "base/fail.hpp"
 #include "base/try_to.hpp"
-#include "format/number.hpp"
-#include "format/whole_file.hpp"
+#include "format/wire/number.hpp"
+#include "format/wire/whole_file.hpp"
 
 namespace vellum::remote {
 namespace {

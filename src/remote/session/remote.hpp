@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "format/superblock.hpp"
+#include "format/wire/superblock.hpp"
 #include "remote/engine/object_store.hpp"
 #include "remote/objects/head.hpp"
 #include "remote/objects/hold.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "remote/session/open_engine.hpp"
 
 namespace vellum::remote {

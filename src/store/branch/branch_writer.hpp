@@ -20,10 +20,10 @@
 #include <string>
 #include <vector>
 
-#include "format/delta.hpp"
 #include "format/journal.hpp"
-#include "format/superblock.hpp"
-#include "format/types.hpp"
+#include "format/records/delta.hpp"
+#include "format/wire/superblock.hpp"
+#include "format/wire/types.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/checkpoint/committed_pages.hpp"
 #include "store/checkpoint/dedup.hpp"

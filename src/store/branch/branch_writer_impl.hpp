@@ -3,7 +3,7 @@
 
 #include <list>
 
-#include "base/background.hpp"
+#include "base/threads/background.hpp"
 #include "store/branch/background_checkpoint.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/catalog/store_core.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/zeros.hpp"
+#include "base/memory/zeros.hpp"
 #include "store/encode/block_encoder.hpp"
 
 namespace vellum::store {

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
-#include "format/superblock.hpp"
+#include "base/files/new_file.hpp"
+#include "format/wire/superblock.hpp"
 #include "store/pack/header_error.hpp"
 
 namespace vellum::store {

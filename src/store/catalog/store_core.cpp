@@ -5,7 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "store/pack/header_error.hpp"
 
 namespace vellum::store {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
-#include "format/superblock.hpp"
+#include "base/files/file.hpp"
 #include "format/version.hpp"
+#include "format/wire/superblock.hpp"
 #include "store/catalog/branch_ids.hpp"
 #include "store/catalog/names.hpp"
 #include "store/journal/journal_state.hpp"

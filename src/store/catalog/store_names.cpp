@@ -4,7 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "store/catalog/aside_name.hpp"
 #include "store/catalog/branch_lock.hpp"
 #include "store/catalog/snapshot_order.hpp"

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/branch/page_copy.hpp"
 #include "store/catalog/snapshot_order.hpp"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vellum/report.hpp>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "store/check/repair_find.hpp"
 
 namespace vellum::store {

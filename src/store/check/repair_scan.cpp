@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "format/record.hpp"
+#include "format/records/record.hpp"
 #include "format/version.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/pack/pack_scanner.hpp"

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "base/fail.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "store/check/verify_pack.hpp"
 #include "store/check/verify_shown.hpp"
 #include "store/lock/version_pin.hpp"

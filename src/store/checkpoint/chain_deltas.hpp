@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "format/delta.hpp"
-#include "format/page_map.hpp"
+#include "format/records/delta.hpp"
+#include "format/records/page_map.hpp"
 #include "store/encode/encoding_threads.hpp"
 #include "store/page_map/page_source.hpp"
 

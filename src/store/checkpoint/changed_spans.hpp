@@ -15,8 +15,8 @@
 #include <optional>
 #include <vector>
 
-#include "format/delta.hpp"
-#include "format/types.hpp"
+#include "format/records/delta.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::store {
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "store/checkpoint/changed_spans.hpp"
 #include "store/checkpoint/committed_pages.hpp"
 #include "store/checkpoint/dedup.hpp"

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::store {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "base/try_to.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/reach/roots.hpp"

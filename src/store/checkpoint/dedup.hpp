@@ -22,7 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/page_hashes.hpp"
+#include "format/records/page_hashes.hpp"
 #include "store/lock/version_pin.hpp"
 #include "store/page_map/page_writes.hpp"
 

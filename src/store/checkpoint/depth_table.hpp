@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::store {

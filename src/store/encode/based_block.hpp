@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/codec.hpp"
+#include "base/bytes/codec.hpp"
 #include "store/encode/payload.hpp"
 #include "store/encode/similar_pages.hpp"
 

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <span>
 
-#include "format/superblock.hpp"
+#include "format/wire/superblock.hpp"
 #include "store/encode/payload.hpp"
 
 namespace vellum::store {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "base/codec.hpp"
-#include "base/thread_pool.hpp"
+#include "base/bytes/codec.hpp"
+#include "base/threads/thread_pool.hpp"
 
 namespace vellum::store {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::store {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/sha256.hpp"
+#include "base/bytes/sha256.hpp"
 
 namespace vellum::store {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "base/codec.hpp"
-#include "format/superblock.hpp"
+#include "base/bytes/codec.hpp"
+#include "format/wire/superblock.hpp"
 
 namespace vellum::store {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <tuple>
 
-#include "base/codec.hpp"
-#include "base/mix64.hpp"
+#include "base/bytes/codec.hpp"
+#include "base/bytes/mix64.hpp"
 
 namespace vellum::store {
 

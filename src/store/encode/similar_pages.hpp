@@ -14,8 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/based_pages.hpp"
-#include "format/types.hpp"
+#include "format/records/based_pages.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::store {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "store/catalog/space_note.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/gc/leftovers.hpp"

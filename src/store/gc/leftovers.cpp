@@ -8,7 +8,7 @@ namespace vellum::store {
 namespace {
 
 // The name of a scratch file on a file system that makes none without a name
-// (base/scratch_file.cpp). Its maker removes the name at once.
+// (base/files/scratch_file.cpp). Its maker removes the name at once.
 constexpr std::string_view kSpillFilePrefix = "vellum-spill-";
 
 // A file that disappears meanwhile need not be removed.

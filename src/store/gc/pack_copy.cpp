@@ -4,9 +4,9 @@
 #include <cstring>
 #include <vector>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "base/fail.hpp"
-#include "base/zeros.hpp"
+#include "base/memory/zeros.hpp"
 #include "store/pack/pack_places.hpp"
 
 namespace vellum::store {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 
 namespace vellum::store {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "store/gc/leftovers.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/lock/version_pin.hpp"

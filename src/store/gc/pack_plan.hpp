@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "format/translation.hpp"
+#include "format/records/translation.hpp"
 #include "store/reach/pack_use.hpp"
 
 namespace vellum::store {

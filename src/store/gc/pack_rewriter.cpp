@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 #include "store/encode/payload.hpp"
 #include "store/gc/record_encoder.hpp"
 #include "store/lock/version_pin.hpp"

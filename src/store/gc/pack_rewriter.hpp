@@ -1,6 +1,6 @@
 // store/gc/pack_rewriter.hpp: a smaller file for a pack, which replaces the old one.
 //
-// References do not change: the new file says where each record went (format/translation.hpp). It
+// References do not change: the new file says where each record went (format/records/translation.hpp). It
 // is complete, durable and compared with the old file before it gets the pack's name. Until then it
 // lies in tmp, or beside the old file if that is in an archive. Any holder of the lock of gc may
 // then delete it.
@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "store/gc/pack_plan.hpp"
 
 namespace vellum::store {

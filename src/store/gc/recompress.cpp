@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/processors.hpp"
 #include "base/round_up.hpp"
+#include "base/threads/processors.hpp"
 #include "store/encode/payload.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/gc/record_encoder.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/fail.hpp"
-#include "format/delta.hpp"
+#include "format/records/delta.hpp"
 #include "store/encode/block_encoder.hpp"
 #include "store/encode/payload.hpp"
 

@@ -1,7 +1,7 @@
 // store/gc/record_encoder.hpp: the encoding of a record for a pack that is written again.
 #pragma once
 
-#include "base/codec.hpp"
+#include "base/bytes/codec.hpp"
 #include "store/encode/payload.hpp"
 #include "store/gc/pack_plan.hpp"
 #include "store/record/record_io.hpp"

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "format/image_state.hpp"
 #include "store/image/write_intent.hpp"
 #include "store/page_map/page_source.hpp"

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "base/fail.hpp"
-#include "base/zeros.hpp"
-#include "format/types.hpp"
+#include "base/memory/zeros.hpp"
+#include "format/wire/types.hpp"
 #include "store/catalog/names.hpp"
 #include "store/image/image_file.hpp"
 

@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "format/image_state.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::store {
 

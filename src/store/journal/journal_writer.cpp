@@ -7,8 +7,8 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
-#include "format/superblock.hpp"
 #include "format/version.hpp"
+#include "format/wire/superblock.hpp"
 #include "store/pack/io_cost.hpp"
 
 namespace vellum::store {

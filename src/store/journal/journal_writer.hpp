@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "store/journal/journal_state.hpp"
 #include "store/pack/io_cost.hpp"
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/fail.hpp"
-#include "format/superblock.hpp"
 #include "format/version.hpp"
+#include "format/wire/superblock.hpp"
 #include "store/pack/header_error.hpp"
 
 namespace vellum::store {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "store/journal/journal_state.hpp"
 
 namespace vellum::store {

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "base/checksum.hpp"
+#include "base/bytes/checksum.hpp"
 #include "base/fail.hpp"
 #include "store/lock/lock_bytes.hpp"
 #include "store/lock/patience.hpp"

@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 
 namespace vellum::store {
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/fail.hpp"
-#include "format/limits.hpp"
-#include "format/number.hpp"
+#include "format/wire/limits.hpp"
+#include "format/wire/number.hpp"
 
 namespace vellum::store {
 

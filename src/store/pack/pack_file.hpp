@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/read_only_file.hpp"
+#include "base/files/read_only_file.hpp"
 
 namespace vellum::store {
 

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "base/fail.hpp"
-#include "base/real_path.hpp"
-#include "format/superblock.hpp"
+#include "base/files/real_path.hpp"
+#include "format/wire/superblock.hpp"
 #include "store/pack/header_error.hpp"
 
 namespace vellum::store {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "format/tiers.hpp"
 #include "vellum/error.hpp"
 

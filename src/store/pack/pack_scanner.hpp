@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "base/file.hpp"
-#include "format/record.hpp"
+#include "base/files/file.hpp"
+#include "format/records/record.hpp"
 
 namespace vellum::store {
 

@@ -7,10 +7,10 @@
 #include <map>
 #include <utility>
 
+#include "base/bytes/mix64.hpp"
 #include "base/fail.hpp"
-#include "base/mapped_file.hpp"
-#include "base/mix64.hpp"
-#include "format/superblock.hpp"
+#include "base/files/mapped_file.hpp"
+#include "format/wire/superblock.hpp"
 #include "store/pack/header_error.hpp"
 #include "store/pack/record_file.hpp"
 

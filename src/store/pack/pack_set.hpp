@@ -10,7 +10,7 @@
 // means. Code that makes durable references or frees anything does not read copies.
 //
 // The first packs are held open by their descriptors, the others by one mapping each
-// (base/mapped_file.hpp): a store may have more packs than a process may have descriptors. A pin
+// (base/files/mapped_file.hpp): a store may have more packs than a process may have descriptors. A pin
 // needs a descriptor while it stands.
 //
 // Threads: all calls from any thread. find() and locate() allocate nothing and take no lock,
@@ -25,11 +25,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/file.hpp"
-#include "format/record.hpp"
-#include "format/superblock.hpp"
-#include "format/translation.hpp"
-#include "format/types.hpp"
+#include "base/files/file.hpp"
+#include "format/records/record.hpp"
+#include "format/records/translation.hpp"
+#include "format/wire/superblock.hpp"
+#include "format/wire/types.hpp"
 #include "store/pack/pack_file.hpp"
 #include "store/pack/pack_places.hpp"
 #include "store/pack/packs_elsewhere.hpp"

@@ -4,9 +4,9 @@
 #include <array>
 #include <functional>
 
-#include "base/codec.hpp"
+#include "base/bytes/codec.hpp"
+#include "base/bytes/sha256.hpp"
 #include "base/fail.hpp"
-#include "base/sha256.hpp"
 
 namespace vellum::store {
 

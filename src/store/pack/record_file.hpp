@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "base/file.hpp"
-#include "format/record.hpp"
+#include "base/files/file.hpp"
+#include "format/records/record.hpp"
 
 namespace vellum::store {
 

@@ -3,10 +3,10 @@
 
 #include <span>
 
-#include "base/file.hpp"
-#include "format/record.hpp"
-#include "format/translation.hpp"
-#include "format/types.hpp"
+#include "base/files/file.hpp"
+#include "format/records/record.hpp"
+#include "format/records/translation.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::store {
 

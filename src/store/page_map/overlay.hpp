@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "format/delta.hpp"
 #include "format/journal.hpp"
-#include "format/types.hpp"
+#include "format/records/delta.hpp"
+#include "format/wire/types.hpp"
 #include "store/page_map/page_writes.hpp"
 
 namespace vellum::store {

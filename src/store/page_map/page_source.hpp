@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "format/journal.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "format/working_set.hpp"
 #include "store/record/record_cache.hpp"
 

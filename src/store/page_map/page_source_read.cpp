@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/zeros.hpp"
+#include "base/memory/zeros.hpp"
 #include "store/page_map/page_source_state.hpp"
 #include "store/record/pack_store.hpp"
 

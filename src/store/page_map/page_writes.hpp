@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/codec.hpp"
-#include "format/delta.hpp"
-#include "format/types.hpp"
+#include "base/bytes/codec.hpp"
+#include "format/records/delta.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::store {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "format/journal.hpp"
-#include "format/superblock.hpp"
 #include "format/version.hpp"
+#include "format/wire/superblock.hpp"
 
 namespace vellum::store {
 

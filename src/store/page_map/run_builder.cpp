@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
-#include "format/page_map.hpp"
+#include "format/records/page_map.hpp"
 #include "store/encode/payload.hpp"
 
 namespace vellum::store {

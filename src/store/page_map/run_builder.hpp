@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 #include "store/encode/encoding_threads.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/record/pack_writer.hpp"
@@ -22,7 +22,7 @@ inline constexpr std::uint64_t kTierFactor = 4;
 inline constexpr std::size_t kMaxRuns = 24;
 
 // Writes map blocks, encoded by `threads`, and a root. REQUIRES: entries in run order
-// (format/page_map.hpp), not empty.
+// (format/records/page_map.hpp), not empty.
 format::RunRef write_run(PackWriter& packs, EncodingThreads& threads,
                          std::span<const format::MapEntry> entries);
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::store {
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::store {
 
@@ -37,7 +37,7 @@ class ShownStack {
 
   explicit ShownStack(ChangeFn change) : change_(std::move(change)) {}
 
-  // REQUIRES: a run's entries in their order (format/page_map.hpp).
+  // REQUIRES: a run's entries in their order (format/records/page_map.hpp).
   void push(std::span<const Item> run);
   // Removes the run that was pushed last.
   void pop();

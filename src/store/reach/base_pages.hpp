@@ -4,7 +4,7 @@
 #include <functional>
 #include <span>
 
-#include "format/based_pages.hpp"
+#include "format/records/based_pages.hpp"
 #include "store/record/pack_store.hpp"
 
 namespace vellum::store {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/bytes/mix64.hpp"
 #include "base/fail.hpp"
-#include "base/mix64.hpp"
 #include "store/page_map/run_reader.hpp"
 #include "store/reach/base_pages.hpp"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "format/translation.hpp"
+#include "format/records/translation.hpp"
 
 namespace vellum::store {
 

@@ -8,8 +8,8 @@
 #include <functional>
 #include <span>
 
-#include "format/types.hpp"
 #include "format/version.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::store {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "format/record.hpp"
+#include "format/records/record.hpp"
 #include "store/record/pack_store.hpp"
 
 namespace vellum::store {

@@ -4,9 +4,9 @@
 #include <mutex>
 
 #include "base/fail.hpp"
-#include "base/process_memory.hpp"
-#include "base/processors.hpp"
-#include "format/record.hpp"
+#include "base/memory/process_memory.hpp"
+#include "base/threads/processors.hpp"
+#include "format/records/record.hpp"
 
 namespace vellum::store {
 

@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "base/file.hpp"
-#include "base/thread_pool.hpp"
-#include "format/superblock.hpp"
+#include "base/files/file.hpp"
+#include "base/threads/thread_pool.hpp"
+#include "format/wire/superblock.hpp"
 #include "store/pack/pack_set.hpp"
 #include "store/record/record_cache.hpp"
 #include "store/record/run_cache.hpp"

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "base/file.hpp"
-#include "format/record.hpp"
-#include "format/types.hpp"
+#include "base/files/file.hpp"
+#include "format/records/record.hpp"
+#include "format/wire/types.hpp"
 #include "store/encode/based_block.hpp"
 #include "store/pack/io_cost.hpp"
 

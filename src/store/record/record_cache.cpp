@@ -11,9 +11,9 @@
 #include <optional>
 #include <vector>
 
-#include "base/codec.hpp"
-#include "base/mix64.hpp"
-#include "format/based_pages.hpp"
+#include "base/bytes/codec.hpp"
+#include "base/bytes/mix64.hpp"
+#include "format/records/based_pages.hpp"
 #include "store/record/record_frames.hpp"
 #include "store/record/record_front.hpp"
 

@@ -9,12 +9,12 @@
 #include <cstdint>
 #include <span>
 
-#include "base/handler_lock.hpp"
-#include "base/reserve.hpp"
-#include "format/delta.hpp"
-#include "format/page_map.hpp"
-#include "format/record.hpp"
-#include "format/superblock.hpp"
+#include "base/memory/reserve.hpp"
+#include "base/threads/handler_lock.hpp"
+#include "format/records/delta.hpp"
+#include "format/records/page_map.hpp"
+#include "format/records/record.hpp"
+#include "format/wire/superblock.hpp"
 #include "store/pack/pack_set.hpp"
 
 namespace vellum::store {

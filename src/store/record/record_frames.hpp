@@ -10,11 +10,11 @@
 #include <memory>
 #include <span>
 
-#include "base/handler_lock.hpp"
 #include "base/round_up.hpp"
-#include "format/record.hpp"
-#include "format/translation.hpp"
-#include "format/types.hpp"
+#include "base/threads/handler_lock.hpp"
+#include "format/records/record.hpp"
+#include "format/records/translation.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::store {
 

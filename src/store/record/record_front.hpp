@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/handler_lock.hpp"
+#include "base/threads/handler_lock.hpp"
 #include "store/record/record_frames.hpp"
 
 namespace vellum::store {

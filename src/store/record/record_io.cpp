@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/codec.hpp"
+#include "base/bytes/codec.hpp"
 #include "base/fail.hpp"
 
 namespace vellum::store {

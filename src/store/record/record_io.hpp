@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "format/based_pages.hpp"
-#include "format/record.hpp"
+#include "format/records/based_pages.hpp"
+#include "format/records/record.hpp"
 #include "store/pack/record_file.hpp"
 #include "store/record/pack_store.hpp"
 

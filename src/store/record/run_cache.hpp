@@ -6,8 +6,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "base/mix64.hpp"
-#include "format/page_map.hpp"
+#include "base/bytes/mix64.hpp"
+#include "format/records/page_map.hpp"
 
 namespace vellum::store {
 

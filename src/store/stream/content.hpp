@@ -8,8 +8,8 @@
 #include <optional>
 #include <span>
 
-#include "base/file.hpp"
-#include "format/types.hpp"
+#include "base/files/file.hpp"
+#include "format/wire/types.hpp"
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::store {

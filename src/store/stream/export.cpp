@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/zeros.hpp"
+#include "base/memory/zeros.hpp"
 #include "store/stream/content.hpp"
 #include "store/stream/ordered_work.hpp"
 #include "store/stream/stream_progress.hpp"

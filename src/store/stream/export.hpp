@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vellum/report.hpp>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/stream/stream_options.hpp"
 

@@ -3,7 +3,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/signals_blocked.hpp"
+#include "base/threads/signals_blocked.hpp"
 
 namespace vellum::store {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/zeros.hpp"
+#include "base/memory/zeros.hpp"
 #include "store/encode/fresh_page.hpp"
 #include "store/encode/next_block.hpp"
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "base/codec.hpp"
-#include "format/superblock.hpp"
+#include "base/bytes/codec.hpp"
+#include "format/wire/superblock.hpp"
 #include "store/checkpoint/dedup.hpp"
 #include "store/encode/block_encoder.hpp"
 #include "store/page_map/page_source.hpp"

@@ -4,8 +4,8 @@
 #include <random>
 
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
-#include "base/real_path.hpp"
+#include "base/files/new_file.hpp"
+#include "base/files/real_path.hpp"
 #include "store/gc/pack_mover.hpp"
 #include "store/lock/version_pin.hpp"
 #include "store/pack/header_error.hpp"

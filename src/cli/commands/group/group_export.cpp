@@ -1,6 +1,6 @@
 // cli/commands/group/group_export.cpp: vellum group export.
-#include "base/file.hpp"
-#include "base/new_file.hpp"
+#include "base/files/file.hpp"
+#include "base/files/new_file.hpp"
 #include "cli/commands/group/cmd_group.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"

@@ -10,7 +10,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/version_names.hpp"
-#include "format/types.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <tuple>
 
-#include "base/file.hpp"
+#include "base/files/file.hpp"
 #include "cli/history/space.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "base/fail.hpp"
-#include "base/file.hpp"
-#include "base/new_file.hpp"
+#include "base/files/file.hpp"
+#include "base/files/new_file.hpp"
 #include "cli/history/heat_drawing.hpp"
 #include "cli/history/heat_png.hpp"
 #include "cli/history/line.hpp"

@@ -1,0 +1,105 @@
+// base/bytes/codec.hpp: block compression (zstd, lz4), bounded on both sides.
+//
+// A Compressor and a Decompressor own their work memory. A Decompressor allocates nothing after
+// construction, so it may run inside the fault handler; a Compressor grows at the first use of a
+// higher level or a larger block, and throws Errc::out_of_memory when it cannot. Neither is
+// thread-safe; each thread, and each decoder for page-ins, owns its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace vellum::base {
+
+// The numbers are stored on disk: never reuse one. Before compressing, the `words` forms split
+// 8-byte words into planes of bytes. The `fields` forms do that with the fields of structures
+// (word_planes.hpp). The `strides` forms take differences of words at a distance
+// (word_strides.hpp). The first stored byte of the latter two is the size of a structure in words.
+enum class Codec : std::uint8_t {
+  none = 0,
+  lz4 = 1,
+  zstd = 2,
+  lz4_words = 3,
+  zstd_words = 4,
+  lz4_strides = 5,
+  zstd_strides = 6,
+  lz4_fields = 7,
+  zstd_fields = 8,
+};
+
+// The largest raw block that the filtered forms take.
+inline constexpr std::size_t kMaxFilteredBytes = 128u << 20;
+
+bool codec_known(std::uint8_t value) noexcept;
+// The forms that a user can ask for: none, lz4, zstd. Each block chooses between one of these and
+// its filtered forms.
+bool codec_plain(Codec codec) noexcept;
+const char* codec_name(Codec codec) noexcept;
+
+// The largest output of compressing `raw_bytes`, for sizing the buffer.
+std::size_t compress_bound(Codec codec, std::size_t raw_bytes) noexcept;
+
+// How a prefix has to begin, so that zstd never takes it for a dictionary in its own format.
+inline constexpr std::size_t kPrefixZeros = 8;
+
+class Compressor {
+ public:
+  Compressor();
+  ~Compressor();
+  Compressor(Compressor&&) noexcept;
+  Compressor& operator=(Compressor&&) noexcept;
+
+  // Returns the compressed size, or 0 when the result would not fit `out` (the caller then stores
+  // Codec::none). `level` is zstd's (1..19); lz4 ignores it. `stride_words` is for the forms that
+  // have a stride: choose() returns it, and 0 means search for it.
+  std::size_t compress(Codec codec, int level, std::span<const std::byte> raw,
+                       std::span<std::byte> out, std::size_t stride_words = 0);
+
+  // Compresses with zstd, with `prefix` in front of `raw` for the codec to refer to. REQUIRES: as
+  // Decompressor::decompress_on().
+  std::size_t compress_on(std::span<const std::byte> prefix, int level,
+                          std::span<const std::byte> raw, std::span<std::byte> out);
+
+  // `plain`, or the filtered form of it that makes a sample of the block clearly smaller.
+  struct Choice {
+    Codec codec;
+    std::size_t stride_words;
+    bool operator==(const Choice&) const = default;
+  };
+  Choice choose(Codec plain, std::span<const std::byte> raw);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+class Decompressor {
+ public:
+  // Reserves address space for the filtered forms of blocks up to this size; larger ones are
+  // refused.
+  explicit Decompressor(std::size_t max_filtered_bytes = kMaxFilteredBytes);
+  ~Decompressor();
+  Decompressor(Decompressor&&) noexcept;
+  Decompressor& operator=(Decompressor&&) noexcept;
+
+  // Fills exactly raw.size() bytes from `stored`. Returns false when the bytes are not a valid
+  // stream of exactly that size.
+  bool decompress(Codec codec, std::span<const std::byte> stored,
+                  std::span<std::byte> raw) noexcept;
+  // Fills `part` with what lies at `offset_bytes` of a stream of `raw_bytes`. It is faster than
+  // decompress() by what the rest takes to be put in its place; the codec unpacks all of it.
+  // REQUIRES: the part lies within; both numbers and the sizes are multiples of 4 KiB.
+  bool decompress_part(Codec codec, std::span<const std::byte> stored, std::size_t raw_bytes,
+                       std::size_t offset_bytes, std::span<std::byte> part) noexcept;
+  // Undoes compress_on(). REQUIRES: the prefix begins with kPrefixZeros zero bytes.
+  bool decompress_on(std::span<const std::byte> prefix, std::span<const std::byte> stored,
+                     std::span<std::byte> raw) noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vellum::base

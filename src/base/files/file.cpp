@@ -1,0 +1,482 @@
+// base/files/file.cpp: posix_fs(), the real file system behind the seam.
+#include "base/files/file.hpp"
+#include "base/fail.hpp"
+#include "base/threads/fork_count.hpp"
+#include "base/threads/forked_locks.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+#include <vellum/error.hpp>
+
+namespace vellum::base {
+namespace {
+
+constexpr mode_t kFileMode = 0666;  // less the umask's bits
+constexpr mode_t kDirectoryMode = 0777;
+
+Errc errc_of(int error) noexcept {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return Errc::no_space;
+    case EROFS:
+      return Errc::read_only;
+    case ENOENT:
+      return Errc::not_found;
+    case EEXIST:
+      return Errc::already_exists;
+    case EOPNOTSUPP:
+      return Errc::unsupported;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      return Errc::out_of_memory;
+    default:
+      return Errc::io;
+  }
+}
+
+[[noreturn]] void fail(const std::string& path, const char* what, int error) {
+  fail(errc_of(error), "{}: {}: {}", path, what, std::generic_category().message(error));
+}
+
+[[noreturn]] void fail(const std::string& path, const char* what) { fail(path, what, errno); }
+
+void check(int result, const std::string& path, const char* what) {
+  if (result != 0) fail(path, what);
+}
+
+// Calls again while a signal interrupts.
+template <typename Call>
+auto retry(Call call) noexcept {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor& operator=(Descriptor&&) = delete;
+  // Data that must last was synced before. Linux closes even when close(2) reports an error.
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const noexcept { return fd_; }
+  int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+class PosixFile final : public File {
+ public:
+  PosixFile(std::string path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  // Closing alone leaves the lock to any process that has the file mapped: a child of fork(2), say.
+  ~PosixFile() override {
+    if (locked_ && locked_in_ == fork_count()) ::flock(fd_.get(), LOCK_UN);
+    locks_.forget();
+  }
+
+  const std::string& path() const noexcept override { return path_; }
+  void renamed(const std::string& path) override { path_ = path; }
+  std::uint64_t size_bytes() const override { return static_cast<std::uint64_t>(stat().st_size); }
+  std::uint64_t allocated_bytes() const override {
+    return static_cast<std::uint64_t>(stat().st_blocks) * 512;  // whatever st_blksize says: stat(2)
+  }
+
+  void pread(std::span<std::byte> out, std::uint64_t offset_bytes) const override;
+  int try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept override;
+  void pwrite(std::span<const std::byte> bytes, std::uint64_t offset_bytes) override;
+
+  void sync_data() override {
+    check(retry([&] { return ::fdatasync(fd_.get()); }), path_, "fdatasync");
+  }
+  void begin_read(std::uint64_t offset_bytes, std::uint64_t length_bytes) const noexcept override {
+    ::posix_fadvise(fd_.get(), static_cast<off_t>(offset_bytes), static_cast<off_t>(length_bytes),
+                    POSIX_FADV_WILLNEED);
+  }
+  void begin_flush(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept override {
+    ::sync_file_range(fd_.get(), static_cast<off_t>(offset_bytes), static_cast<off_t>(length_bytes),
+                      SYNC_FILE_RANGE_WRITE);
+  }
+  void truncate(std::uint64_t size_bytes) override {
+    const auto size = static_cast<off_t>(size_bytes);
+    check(retry([&] { return ::ftruncate(fd_.get(), size); }), path_, "truncate");
+  }
+  void allocate(std::uint64_t offset_bytes, std::uint64_t length_bytes) override {
+    check(fallocate(0, offset_bytes, length_bytes), path_, "allocate");
+  }
+  void punch(std::uint64_t offset_bytes, std::uint64_t length_bytes) override {
+    constexpr int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    check(fallocate(mode, offset_bytes, length_bytes), path_, "punch hole");
+  }
+
+  void take_access_of(const File& other) override {
+    struct stat wanted{};
+    check(::fstat(other.descriptor(), &wanted), other.path(), "stat");
+    // Only root may give a file away. fchown(2) comes first, since it clears bits of the mode.
+    if (::fchown(fd_.get(), wanted.st_uid, wanted.st_gid) != 0 && errno != EPERM)
+      fail(path_, "change the owner");
+    check(::fchmod(fd_.get(), wanted.st_mode & 0777), path_, "change the permissions");
+  }
+  bool trusted_beside(const File& other) const override {
+    struct stat theirs{};
+    check(::fstat(other.descriptor(), &theirs), other.path(), "stat");
+    const uid_t owner = stat().st_uid;
+    return owner == theirs.st_uid || owner == 0;
+  }
+  bool try_lock_exclusive() override { return try_lock(LOCK_EX); }
+  bool try_lock_shared() override { return try_lock(LOCK_SH); }
+  bool pin_byte(std::uint64_t offset_bytes) override { return lock_byte(F_RDLCK, offset_bytes); }
+  bool try_lock_byte(std::uint64_t offset_bytes) override {
+    return lock_byte(F_WRLCK, offset_bytes);
+  }
+  bool byte_locked(std::uint64_t offset_bytes) const override {
+    struct flock lock = make_lock(F_RDLCK, offset_bytes, 1);
+    check(retry([&] { return ::fcntl(fd_.get(), F_OFD_GETLK, &lock); }), path_, "look for locks");
+    return lock.l_type != F_UNLCK;
+  }
+  void unpin_byte(std::uint64_t offset_bytes) override {
+    check(range_lock(F_OFD_SETLK, F_UNLCK, offset_bytes, 1), path_, "unpin");
+  }
+  std::vector<std::uint64_t> pinned_bytes() const override;
+  bool replaced() const override;
+  // Moves the descriptor's own offset, which nobody uses.
+  std::uint64_t next_data(std::uint64_t offset_bytes) const override {
+    const off_t found = ::lseek(fd_.get(), static_cast<off_t>(offset_bytes), SEEK_DATA);
+    if (found >= 0) return static_cast<std::uint64_t>(found);
+    return errno == ENXIO ? UINT64_MAX : offset_bytes;
+  }
+  std::uint64_t next_hole(std::uint64_t offset_bytes) const override {
+    const off_t found = ::lseek(fd_.get(), static_cast<off_t>(offset_bytes), SEEK_HOLE);
+    return found >= 0 ? static_cast<std::uint64_t>(found) : UINT64_MAX;
+  }
+  FileIdentity identity() const override;
+  int descriptor() const noexcept override { return fd_.get(); }
+
+ private:
+  struct stat stat() const {
+    struct stat status{};
+    check(::fstat(fd_.get(), &status), path_, "stat");
+    return status;
+  }
+
+  int range_lock(int command, short kind, std::uint64_t offset_bytes,
+                 std::uint64_t length_bytes) const noexcept {
+    struct flock lock = make_lock(kind, offset_bytes, length_bytes);
+    return retry([&] { return ::fcntl(fd_.get(), command, &lock); });
+  }
+  static struct flock make_lock(short kind, std::uint64_t offset_bytes,
+                                std::uint64_t length_bytes) noexcept {
+    struct flock lock{};
+    lock.l_type = kind;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = static_cast<off_t>(offset_bytes);
+    lock.l_len = static_cast<off_t>(length_bytes);
+    return lock;
+  }
+
+  bool lock_byte(short kind, std::uint64_t offset_bytes) {
+    locks_.keep_from_children(fd_.get());
+    if (range_lock(F_OFD_SETLK, kind, offset_bytes, 1) == 0) return true;
+    if (errno != EAGAIN && errno != EACCES) fail(path_, "pin");
+    return false;
+  }
+
+  bool try_lock(int kind) {
+    locks_.keep_from_children(fd_.get());
+    if (retry([&] { return ::flock(fd_.get(), kind | LOCK_NB); }) == 0) {
+      locked_ = true;
+      locked_in_ = fork_count();
+      return true;
+    }
+    if (errno != EWOULDBLOCK) fail(path_, "lock");
+    return false;
+  }
+
+  int fallocate(int mode, std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept {
+    return retry([&] {
+      return ::fallocate(fd_.get(), mode, static_cast<off_t>(offset_bytes),
+                         static_cast<off_t>(length_bytes));
+    });
+  }
+
+  std::string path_;
+  Descriptor fd_;
+  ForkedLocks locks_;  // releases its entry before `fd_` is closed
+  bool locked_ = false;
+  std::uint32_t locked_in_ = 0;
+};
+
+// In the fault handler, errno belongs to the interrupted program.
+int PosixFile::try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept {
+  const int saved_errno = errno;
+  int result = 0;
+  while (!out.empty() && result == 0) {
+    const ssize_t got =
+        ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset_bytes));
+    if (got > 0) {
+      out = out.subspan(static_cast<std::size_t>(got));
+      offset_bytes += static_cast<std::uint64_t>(got);
+    } else if (got == 0) {
+      result = ENODATA;
+    } else if (errno != EINTR) {
+      result = errno;
+    }
+  }
+  errno = saved_errno;
+  return result;
+}
+
+void PosixFile::pread(std::span<std::byte> out, std::uint64_t offset_bytes) const {
+  const int error = try_pread(out, offset_bytes);
+  if (error == 0) return;
+  const std::string what =
+      "read of " + std::to_string(out.size()) + " bytes at offset " + std::to_string(offset_bytes);
+  if (error == ENODATA) fail(Errc::corrupted, "{}: truncated: {}", path_, what);
+  fail(path_, what.c_str(), error);
+}
+
+void PosixFile::pwrite(std::span<const std::byte> bytes, std::uint64_t offset_bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = retry([&] {
+      return ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset_bytes));
+    });
+    if (put < 0) fail(path_, "write");
+    if (put == 0) fail(path_, "write", ENOSPC);  // no progress and no reason: never loop on it
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+    offset_bytes += static_cast<std::uint64_t>(put);
+  }
+}
+
+// The kernel reports any one lock of a range; the ranges before and behind it are asked for next.
+std::vector<std::uint64_t> PosixFile::pinned_bytes() const {
+  constexpr std::uint64_t kEnd = INT64_MAX;
+  std::vector<std::uint64_t> found;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{{0, kEnd}};
+  while (!ranges.empty()) {
+    const auto [from, to] = ranges.back();
+    ranges.pop_back();
+    if (from >= to) continue;
+    struct flock lock = make_lock(F_WRLCK, from, to - from);
+    check(retry([&] { return ::fcntl(fd_.get(), F_OFD_GETLK, &lock); }), path_, "look for locks");
+    if (lock.l_type == F_UNLCK) continue;
+    const auto start = static_cast<std::uint64_t>(lock.l_start);
+    // Adjacent pins come as one lock; a much longer lock is not ours.
+    if (lock.l_len <= 0 || lock.l_len > 64) fail(path_, "look for locks", EBUSY);
+    const std::uint64_t end = start + static_cast<std::uint64_t>(lock.l_len);
+    for (std::uint64_t at = std::max(from, start); at < std::min(end, to); ++at)
+      found.push_back(at);
+    ranges.emplace_back(from, std::min(start, to));
+    ranges.emplace_back(std::max(end, from), to);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// Not by the count of names: a backup may hold the old file by a hard link.
+bool PosixFile::replaced() const {
+  struct stat named{};
+  if (::lstat(path_.c_str(), &named) != 0) {
+    if (errno != ENOENT) fail(path_, "stat");
+    return true;
+  }
+  const struct stat mine = stat();
+  return mine.st_dev != named.st_dev || mine.st_ino != named.st_ino;
+}
+
+FileIdentity PosixFile::identity() const {
+  const auto ns = [](const timespec& t) {
+    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+  };
+  const struct stat s = stat();
+  FileIdentity out{s.st_dev,      s.st_ino,      static_cast<std::uint64_t>(s.st_size),
+                   ns(s.st_mtim), ns(s.st_ctim), 0};
+  struct statx more{};
+  if (::statx(fd_.get(), "", AT_EMPTY_PATH, STATX_BTIME, &more) == 0 &&
+      (more.stx_mask & STATX_BTIME) != 0) {
+    out.born_ns = ns({more.stx_btime.tv_sec, static_cast<long>(more.stx_btime.tv_nsec)});
+  }
+  return out;
+}
+
+int open_flags(OpenMode mode) noexcept {
+  // O_NONBLOCK: opening a FIFO must not wait for a peer. A regular file ignores it.
+  constexpr int always = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  switch (mode) {
+    case OpenMode::read_only:
+      return always | O_RDONLY;
+    case OpenMode::read_write:
+      return always | O_RDWR;
+    case OpenMode::create_new:
+      return always | O_RDWR | O_CREAT | O_EXCL;
+  }
+  return always | O_RDONLY;
+}
+
+// Errors of open(2) for a symbolic link, a socket or device without a driver, and a directory.
+bool means_not_a_regular_file(int error) noexcept {
+  return error == ELOOP || error == ENXIO || error == ENODEV || error == EISDIR;
+}
+
+[[noreturn]] void fail_not_regular(const std::string& path) {
+  fail(Errc::corrupted, "{}: not a regular file", path);
+}
+
+void check_regular(int fd, const std::string& path) {
+  struct stat status{};
+  check(::fstat(fd, &status), path, "stat");
+  if (!S_ISREG(status.st_mode)) fail_not_regular(path);
+}
+
+// RENAME_NOREPLACE where the file system lacks it (NFS). A hard link never replaces either, nor
+// does mkdir(2), and a directory may then be renamed over the empty one.
+void rename_new_in_two_steps(const std::string& from, const std::string& to) {
+  struct stat status{};
+  check(::lstat(from.c_str(), &status), from, "stat");
+  if (S_ISDIR(status.st_mode)) {
+    check(::mkdir(to.c_str(), kDirectoryMode), to, "mkdir");
+    check(::rename(from.c_str(), to.c_str()), to, "rename");
+    return;
+  }
+  check(::link(from.c_str(), to.c_str()), to, "link");
+  check(::unlink(from.c_str()), from, "unlink");
+}
+
+Descriptor open_directory(const std::string& path) {
+  constexpr int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  Descriptor fd(retry([&] { return ::open(path.c_str(), flags); }));
+  if (fd.get() < 0) fail(path, "open directory");
+  return fd;
+}
+
+struct CloseDirectory {
+  void operator()(DIR* stream) const noexcept { ::closedir(stream); }
+};
+using DirectoryStream = std::unique_ptr<DIR, CloseDirectory>;
+
+DirectoryStream open_directory_stream(const std::string& path) {
+  Descriptor fd = open_directory(path);
+  DirectoryStream stream(::fdopendir(fd.get()));
+  if (stream == nullptr) fail(path, "open directory");
+  fd.release();  // the stream owns it now
+  return stream;
+}
+
+// The kind of an entry, never of a symbolic link's target.
+mode_t kind_of(DIR* stream, const dirent& entry) noexcept {
+  if (entry.d_type != DT_UNKNOWN) return static_cast<mode_t>(DTTOIF(entry.d_type));
+  struct stat status{};
+  if (::fstatat(::dirfd(stream), entry.d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+  return status.st_mode & S_IFMT;
+}
+
+class PosixFs final : public Fs {
+ public:
+  std::unique_ptr<File> open(const std::string& path, OpenMode mode) override {
+    Descriptor fd(retry([&] { return ::open(path.c_str(), open_flags(mode), kFileMode); }));
+    if (fd.get() < 0) {
+      if (means_not_a_regular_file(errno)) fail_not_regular(path);
+      fail(path, "open");
+    }
+    check_regular(fd.get(), path);
+    return std::make_unique<PosixFile>(path, std::move(fd));
+  }
+
+  void rename(const std::string& from, const std::string& to) override {
+    check(::rename(from.c_str(), to.c_str()), to, "rename");
+  }
+
+  void rename_new(const std::string& from, const std::string& to) override {
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
+    if (errno != EINVAL && errno != ENOSYS) fail(to, "rename");
+    rename_new_in_two_steps(from, to);
+  }
+
+  void unlink(const std::string& path) override { check(::unlink(path.c_str()), path, "unlink"); }
+
+  void make_directory(const std::string& path) override {
+    check(::mkdir(path.c_str(), kDirectoryMode), path, "mkdir");
+  }
+
+  void remove_directory(const std::string& path) override {
+    check(::rmdir(path.c_str()), path, "rmdir");
+  }
+
+  void sync_directory(const std::string& path) override {
+    const Descriptor fd = open_directory(path);
+    check(retry([&] { return ::fsync(fd.get()); }), path, "fsync");
+  }
+
+  std::vector<DirEntry> list(const std::string& path) const override;
+
+  bool exists(const std::string& path) const override {
+    struct stat status{};
+    if (::lstat(path.c_str(), &status) == 0) return true;
+    if (errno != ENOENT && errno != ENOTDIR) fail(path, "stat");
+    return false;
+  }
+
+  bool is_directory(const std::string& path) const override {
+    struct stat status{};
+    if (::lstat(path.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
+    if (errno != ENOENT && errno != ENOTDIR) fail(path, "stat");
+    return false;
+  }
+};
+
+std::vector<DirEntry> PosixFs::list(const std::string& path) const {
+  const DirectoryStream stream = open_directory_stream(path);
+  std::vector<DirEntry> entries;
+  for (;;) {
+    errno = 0;  // the only way to tell the end from an error
+    const dirent* entry = ::readdir(stream.get());
+    if (entry == nullptr) break;
+    std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    const mode_t kind = kind_of(stream.get(), *entry);
+    entries.push_back({std::move(name), S_ISREG(kind), S_ISDIR(kind)});
+  }
+  if (errno != 0) fail(path, "read directory");
+  std::sort(entries.begin(), entries.end(),
+            [](const DirEntry& a, const DirEntry& b) { return a.name < b.name; });
+  return entries;
+}
+
+}  // namespace
+
+bool Fs::is_directory(const std::string& path) const {
+  const std::size_t slash = path.rfind('/');
+  const auto entries = list(path.substr(0, slash));
+  return std::any_of(entries.begin(), entries.end(), [&](const DirEntry& e) {
+    return e.is_directory && e.name == path.substr(slash + 1);
+  });
+}
+
+Fs& posix_fs() {
+  static PosixFs fs;
+  return fs;
+}
+
+void unlink_quietly(Fs& fs, const std::string& path) noexcept {
+  try {
+    fs.unlink(path);
+  } catch (const std::exception&) {
+  }
+}
+
+}  // namespace vellum::base

@@ -1,0 +1,76 @@
+// base/files/new_file.hpp: files and directories that get their final name when they are complete.
+//
+// Until then they stand beside that name, as `.vellum-new.NAME.PID.TIME.N`, under a lock that dies
+// with its holder. The next writer in the same directory removes the leftovers of killed processes.
+// So a final name never shows a partial file, and a second try never meets the remains of the
+// first.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/files/file.hpp"
+
+namespace vellum::base {
+
+// The directory of a path; "." for a bare name.
+std::string parent_of(const std::string& path);
+std::string without_end_slashes(std::string path);  // "/" stays
+
+// Makes a directory unless it exists. True: it was made.
+bool ensure_directory(Fs& fs, const std::string& path);
+
+// Removes the leftovers of killed processes in a directory. Never fails: files that cannot go stay.
+void sweep_unfinished(Fs& fs, const std::string& directory) noexcept;
+
+// Sweeps the directory of a path and throws Errc::already_exists unless the path is free. For
+// callers that would write much before noticing a taken name.
+void require_free(Fs& fs, const std::string& path);
+
+class NewFile {
+ public:
+  // Errc::not_found: there is no such directory.
+  NewFile(Fs& fs, std::string path);
+  ~NewFile();  // removes the file unless it has its name
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  File& file() noexcept { return *file_; }
+  const std::string& unfinished_path() const noexcept { return unfinished_; }
+  // Durable on return, and unlocked. Errc::already_exists: the name is taken.
+  void publish();
+  // The same, replacing any file of that name.
+  void replace();
+  // For files that can be made again: moves the file to `path`, in the same directory or below it,
+  // replaces any file there and syncs nothing.
+  void replace_unsynced(const std::string& path);
+
+ private:
+  void name_it(bool replacing);
+  Fs& fs_;
+  const std::string path_;
+  std::string unfinished_;
+  std::unique_ptr<File> file_;
+};
+
+// The same for a directory. The caller makes its content durable.
+class NewDirectory {
+ public:
+  NewDirectory(Fs& fs, std::string path);
+  ~NewDirectory();
+  NewDirectory(const NewDirectory&) = delete;
+  NewDirectory& operator=(const NewDirectory&) = delete;
+
+  // Where the caller builds it. It does not exist yet.
+  const std::string& unfinished_path() const noexcept { return unfinished_; }
+  // Errc::already_exists: the name is taken.
+  void publish();
+
+ private:
+  Fs& fs_;
+  const std::string path_;
+  NewFile lock_;
+  const std::string unfinished_;
+};
+
+}  // namespace vellum::base

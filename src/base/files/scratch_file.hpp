@@ -1,0 +1,38 @@
+// base/files/scratch_file.hpp: a nameless file for data that memory has no room for.
+//
+// Its content never outlives the process, however that ends, so nothing is ever synced. The fault
+// handler may use every call but the constructor: no exception, no allocation, errno preserved.
+// They return 0 or an errno.
+//
+// Threads: any number; positioned I/O only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace vellum::base {
+
+class ScratchFile {
+ public:
+  // In a directory, which must exist. Throws Errc::not_found, read_only, no_space or io.
+  explicit ScratchFile(const std::string& directory);
+  ~ScratchFile();
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+
+  // ENODATA when the file ends early.
+  int read(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept;
+  int write(std::span<const std::byte> bytes, std::uint64_t offset_bytes) noexcept;
+  // The range will be read soon: the kernel begins to bring it in, and nobody waits.
+  void will_need(std::uint64_t offset_bytes, std::uint64_t length_bytes) const noexcept;
+  // Gives a range back to the file system. Where that fails, the bytes stay, which does no harm.
+  void punch(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept;
+  std::uint64_t allocated_bytes() const noexcept;
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace vellum::base

@@ -1,0 +1,57 @@
+#include "base/memory/process_memory.hpp"
+
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+namespace vellum::base {
+namespace {
+
+// The number in a file; `otherwise` where it has none ("max") or does not exist.
+std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
+  std::ifstream in(path);
+  std::uint64_t value = 0;
+  return in >> value ? value : otherwise;
+}
+
+// The least limit of a group and its ancestors. In a container the path may not be visible from
+// inside; then the root of the mount is the container's own.
+std::uint64_t least_limit(const std::string& mount, std::string group, const char* file) {
+  std::uint64_t least = number_in(mount + "/" + file, UINT64_MAX);
+  while (!group.empty() && group != "/") {
+    least = std::min(least, number_in(mount + group + "/" + file, UINT64_MAX));
+    group.erase(group.rfind('/'));
+  }
+  return least;
+}
+
+std::uint64_t find_memory() {
+  struct sysinfo info{};
+  std::uint64_t least = UINT64_MAX;
+  if (sysinfo(&info) == 0) least = std::uint64_t{info.totalram} * info.mem_unit;
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string group = line.substr(second + 1);
+    if (controllers.empty()) {
+      least = std::min(least, least_limit("/sys/fs/cgroup", group, "memory.max"));
+    } else if (("," + controllers + ",").find(",memory,") != std::string::npos) {
+      least = std::min(least, least_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+std::uint64_t memory_of_process() {
+  static const std::uint64_t bytes = find_memory();
+  return bytes;
+}
+
+}  // namespace vellum::base

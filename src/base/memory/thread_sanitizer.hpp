@@ -1,0 +1,19 @@
+// base/memory/thread_sanitizer.hpp: where ThreadSanitizer lets a program map memory.
+#pragma once
+
+#include <cstdint>
+
+namespace vellum::base {
+
+// ThreadSanitizer ends a program that maps memory over its own tables, and leaves the range from
+// here on to mappings (compiler-rt, tsan_platform.h).
+inline constexpr std::uintptr_t kThreadSanitizerMappings = 0x7e8000000000;
+
+// Determined at run time: a program may use ThreadSanitizer without an instrumented library.
+bool in_thread_sanitizer() noexcept;
+
+inline bool may_map_at(std::uint64_t address) noexcept {
+  return !in_thread_sanitizer() || address >= kThreadSanitizerMappings;
+}
+
+}  // namespace vellum::base

@@ -1,0 +1,38 @@
+// base/threads/background.hpp: a thread that does one thing at a time for its owner.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace vellum::base {
+
+// The thread begins with the first task and takes no signals of the application. Any thread may
+// wait; one thread at a time starts tasks.
+class Background {
+ public:
+  Background() = default;
+  ~Background();  // waits for the task
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  // REQUIRES: idle; `task` throws nothing. Throws std::system_error when no thread can be created;
+  // the task has then not begun.
+  void start(std::function<void()> task);
+  void wait_idle();
+  bool wait_idle_for(std::chrono::nanoseconds time);  // false: the task goes on
+  bool idle();                                        // what the task did is seen after true
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> task_;  // null: idle
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace vellum::base

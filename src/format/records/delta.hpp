@@ -1,0 +1,136 @@
+// format/records/delta.hpp: changes inside pages.
+//
+// A page delta is a list of byte spans (offset, length, new bytes). It holds the new bytes, not an
+// XOR, so applying a delta twice is harmless. A batch holds the deltas of many pages, sorted by
+// page, in columns (page gaps, span counts, gaps between spans, span lengths, bytes): columns
+// compress better than rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "format/wire/types.hpp"
+
+namespace vellum::format {
+
+struct DeltaSpan {
+  std::uint16_t offset_bytes;  // in the page
+  std::uint16_t length_bytes;  // >= 1
+};
+
+// A batch under construction, or decoded for normal code.
+class DeltaBatch {
+ public:
+  struct Page {
+    PageNumber page;
+    std::size_t first_span, first_byte;  // a checkpoint's batch may have more than 4 GiB
+    std::uint32_t spans, bytes;
+    const std::byte* borrowed = nullptr;  // the bytes, where they are not the batch's own
+  };
+  const std::vector<Page>& pages() const { return pages_; }
+  std::span<const DeltaSpan> spans_of(const Page& p) const {
+    return std::span(spans_).subspan(p.first_span, p.spans);
+  }
+  std::span<const std::byte> bytes_of(const Page& p) const {
+    if (p.borrowed != nullptr) return {p.borrowed, p.bytes};
+    return std::span(bytes_).subspan(p.first_byte, p.bytes);
+  }
+  bool empty() const { return pages_.empty(); }
+  // An upper bound of what encode_delta_batch() needs. REQUIRES: none of the bytes are borrowed.
+  std::size_t encoded_bound_bytes() const {
+    return 32 + pages_.size() * 12 + spans_.size() * 6 + bytes_.size();
+  }
+
+  static constexpr std::uint64_t kAllLines = ~std::uint64_t{0};
+  // Appends the difference between two contents of one page. REQUIRES: page is larger than the last
+  // one added. Returns false and adds nothing when they are equal. Reads `now` once for every
+  // changed byte, so a page that another thread is writing gives a consistent delta: the batch's
+  // bytes are what is recorded. Merges spans closer than kMergeGapBytes: a span costs about three
+  // bytes.
+  // With `lines`, only these lines of 64 bytes are compared, one bit each.
+  bool add_difference(PageNumber page, const std::byte* old_content, const std::byte* now,
+                      std::uint64_t lines = kAllLines);
+  // The same against all-zero old content.
+  bool add_difference_from_zero(PageNumber page, const std::byte* now);
+  // Appends a delta of another batch.
+  void add(PageNumber page, std::span<const DeltaSpan> spans, std::span<const std::byte> bytes);
+  // The same without a copy of the bytes. REQUIRES: they stay where they are until drop_bytes(), or
+  // until the batch goes.
+  void add_borrowed(PageNumber page, std::span<const DeltaSpan> spans,
+                    std::span<const std::byte> bytes);
+  // Appends what a page holds at these spans.
+  void add_content(PageNumber page, std::span<const DeltaSpan> spans, const std::byte* content);
+  // Makes room for so many pages with a few changed words each.
+  void reserve(std::size_t pages);
+  // Removes the last page again (the encoder chose a whole block instead).
+  void pop_back();
+  // Size of the last page's delta: span bytes + 3 bytes a span.
+  std::size_t last_cost_bytes() const;
+  void clear();
+  // Forgets the bytes, and remembers which they are: bytes_of() is not to be called any more.
+  void drop_bytes() noexcept { bytes_ = {}; }
+  std::size_t memory_bytes() const noexcept {
+    return pages_.capacity() * sizeof(Page) + spans_.capacity() * sizeof(DeltaSpan) +
+           bytes_.capacity();
+  }
+
+ private:
+  friend bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out);
+  std::vector<Page> pages_;
+  std::vector<DeltaSpan> spans_;
+  std::vector<std::byte> bytes_;
+};
+
+inline constexpr std::size_t kMergeGapBytes = 3;
+
+void apply_delta(std::span<const DeltaSpan> spans, std::span<const std::byte> bytes,
+                 std::byte* page) noexcept;
+
+// Composes several deltas of one page, oldest first, into one.
+class DeltaComposer {
+ public:
+  DeltaComposer();
+  void reset();
+  void apply(std::span<const DeltaSpan> spans, std::span<const std::byte> bytes);
+  // Appends the composed delta to `out`. REQUIRES: at least one apply() since reset().
+  void append_to(DeltaBatch& out, PageNumber page) const;
+
+  // The same where the bytes are known from elsewhere. A composer gets one kind of call between two
+  // resets.
+  void touch(std::span<const DeltaSpan> spans);
+  // REQUIRES: at least one touch() since reset(); `now` is the page's whole content.
+  void append_to(DeltaBatch& out, PageNumber page, const std::byte* now) const;
+
+ private:
+  void append_spans(DeltaBatch& out, PageNumber page, const std::byte* content,
+                    std::size_t merge_gap_bytes) const;
+
+  std::vector<std::byte> content_;
+  std::vector<std::uint64_t> mask_;  // one bit per byte: touched
+};
+
+// Raw payload of a deltas record, or of a deltas part of a journal frame. REQUIRES: sorted by page,
+// at most kMaxDeltasPerBatch pages in [first, first + count).
+std::vector<std::byte> encode_delta_batch(const DeltaBatch& batch, std::size_t first,
+                                          std::size_t count);
+bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out);
+
+// The same without allocation, for the fault handler: an index over raw bytes.
+struct DeltaIndexLine {
+  PageNumber page;
+  std::uint16_t spans;
+  std::uint16_t gap_offset, length_offset, byte_offset;  // into raw
+};
+static_assert(sizeof(DeltaIndexLine) == 16);
+// Fills `lines`, one per delta, and checks everything: all spans lie inside a page, columns end
+// exactly. Returns the number of deltas, or -1 for corrupted bytes or more deltas than lines.
+int index_delta_batch(std::span<const std::byte> raw, std::span<DeltaIndexLine> lines) noexcept;
+// REQUIRES: `line` comes from index_delta_batch over the same bytes.
+void apply_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& line,
+                         std::byte* page) noexcept;
+// For normal code: appends the delta's spans and their bytes. REQUIRES: as above.
+void expand_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& line,
+                          std::vector<DeltaSpan>& spans, std::vector<std::byte>& bytes);
+
+}  // namespace vellum::format

@@ -1,0 +1,24 @@
+// format/records/page_hashes.hpp: hashes of some pages that a checkpoint has written, by which a later
+// writer finds them again. They are only a hint: its user compares the contents.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "format/wire/types.hpp"
+
+namespace vellum::format {
+
+struct PageHash {
+  RecordRef record;  // of type pages
+  std::uint32_t slot = 0;
+  std::uint32_t hash = 0;  // the high half of the page's checksum64
+  bool operator==(const PageHash&) const = default;
+};
+
+// Raw payload of a `hashes` record. REQUIRES: 1..kMaxPageHashes; neighbours mostly of one record.
+std::vector<std::byte> encode_page_hashes(std::span<const PageHash> hashes);
+bool decode_page_hashes(std::span<const std::byte> raw, std::vector<PageHash>& out);
+
+}  // namespace vellum::format

@@ -1,0 +1,46 @@
+// format/wire/number.hpp: format_version, the number behind the magic of every file: the major number in
+// its low half, the minor in its high half.
+//
+// A file names the smallest number that its reader has to know, and a reader that knows a minor
+// knows all earlier ones. Within a major the headers keep their lengths and checksums. An unknown
+// number in a whole header therefore means a newer Vellum; in any other header it means damage.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "format/wire/checks.hpp"
+#include "format/wire/types.hpp"
+
+namespace vellum::format {
+
+inline constexpr const char* kNewerFormat = "written by a newer format";
+
+constexpr std::uint32_t format_number(std::uint32_t major, std::uint32_t minor) noexcept {
+  return minor << 16 | major;
+}
+static_assert(kFormatVersion == format_number(1, 0));
+
+constexpr bool number_is_newer(std::uint32_t number) noexcept {
+  const std::uint32_t major = number & 0xffff, known = kFormatVersion & 0xffff;
+  return major > known || (major == known && number > kFormatVersion);
+}
+
+inline std::uint32_t number_of(std::span<const std::byte> file) noexcept {
+  ByteReader in(file);
+  in.u64();
+  return in.u32();  // 0 where the file is too short
+}
+
+// `whole`: a header or a file whose last 8 bytes are its checksum.
+inline bool is_newer(std::span<const std::byte> whole, std::uint64_t seed) noexcept {
+  return number_is_newer(number_of(whole)) && ends_with_checksum(whole, seed);
+}
+
+// "1.0".
+inline std::string number_text(std::uint32_t number) {
+  return std::to_string(number & 0xffff) + "." + std::to_string(number >> 16);
+}
+
+}  // namespace vellum::format
