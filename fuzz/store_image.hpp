@@ -12,7 +12,7 @@
 #include "format/records/record.hpp"
 #include "format/version.hpp"
 #include "format/wire/superblock.hpp"
-#include "support/memory_fs.hpp"
+#include "support/disk/memory_fs.hpp"
 #include "target.hpp"
 
 namespace vellum::fuzz {

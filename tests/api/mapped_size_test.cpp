@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "region/region_impl.hpp"
-#include "store/fault_fs.hpp"
+#include "store/failures/fault_fs.hpp"
 #include "support/child.hpp"
 #include "support/generation_fixture.hpp"
 #include "support/mapped_fixture.hpp"

@@ -7,9 +7,9 @@
 #include <random>
 
 #include "region/region_impl.hpp"
-#include "store/fault_fs.hpp"
+#include "store/failures/fault_fs.hpp"
 #include "support/child.hpp"
-#include "support/forwarding_fs.hpp"
+#include "support/disk/forwarding_fs.hpp"
 #include "support/generation_fixture.hpp"
 #include "support/mapped_fixture.hpp"
 #include "support/shared.hpp"

@@ -15,7 +15,7 @@
 #include "atomic_file/file_journal.hpp"
 #include "base/files/file.hpp"
 #include "base/temp_directory.hpp"
-#include "support/forwarding_fs.hpp"
+#include "support/disk/forwarding_fs.hpp"
 
 namespace vellum::test {
 namespace {

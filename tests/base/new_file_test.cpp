@@ -11,8 +11,8 @@
 #include "base/bytes.hpp"
 #include "base/expect_error.hpp"
 #include "base/temp_directory.hpp"
-#include "support/forwarding_fs.hpp"
-#include "support/memory_fs.hpp"
+#include "support/disk/forwarding_fs.hpp"
+#include "support/disk/memory_fs.hpp"
 
 namespace vellum::base {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/expect_error.hpp"
 #include "base/files/file.hpp"
 #include "base/temp_directory.hpp"
-#include "support/forwarding_fs.hpp"
+#include "support/disk/forwarding_fs.hpp"
 
 namespace vellum::base {
 namespace {

@@ -1,7 +1,7 @@
 // vellum group: versions of many stores.
 #include <vellum/store.hpp>
 
-#include "cli/run_lib.hpp"
+#include "cli/run/run_lib.hpp"
 #include "group_remote/object_versions.hpp"
 #include "support/one_process_group.hpp"
 

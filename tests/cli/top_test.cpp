@@ -10,7 +10,7 @@
 
 #include <vellum/store.hpp>
 
-#include "cli/run_lib.hpp"
+#include "cli/run/run_lib.hpp"
 #include "format/wire/types.hpp"
 #include "region/statistics/layout.hpp"
 

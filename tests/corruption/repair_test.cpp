@@ -10,7 +10,7 @@
 
 #include "corruption/sample_lib.hpp"
 #include "store/check/verify.hpp"
-#include "support/forwarding_fs.hpp"
+#include "support/disk/forwarding_fs.hpp"
 
 namespace vellum::corruption {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "store/catalog/store_core.hpp"
-#include "support/memory_fs.hpp"
+#include "support/disk/memory_fs.hpp"
 
 namespace vellum::corruption {
 

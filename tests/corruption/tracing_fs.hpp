@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "support/forwarding_fs.hpp"
+#include "support/disk/forwarding_fs.hpp"
 
 namespace vellum::corruption {
 

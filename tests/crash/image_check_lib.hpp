@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "crash/state_lib.hpp"
-#include "support/sim_disk_lib.hpp"
+#include "support/disk/sim_disk_lib.hpp"
 
 namespace vellum::crash {
 

@@ -11,7 +11,7 @@
 #include "crash/state_lib.hpp"
 #include "region/space_keeper.hpp"
 #include "store/branch/branch_writer.hpp"
-#include "support/sim_fs_lib.hpp"
+#include "support/disk/sim_fs_lib.hpp"
 
 namespace vellum::crash {
 

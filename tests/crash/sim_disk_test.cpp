@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "support/crash_images_lib.hpp"
+#include "support/disk/crash_images_lib.hpp"
 
 namespace vellum::sim {
 namespace {

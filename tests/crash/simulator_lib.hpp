@@ -6,7 +6,7 @@
 
 #include "crash/image_check_lib.hpp"
 #include "crash/session_lib.hpp"
-#include "support/crash_images_lib.hpp"
+#include "support/disk/crash_images_lib.hpp"
 
 namespace vellum::crash {
 

@@ -7,7 +7,7 @@
 
 #include "group/writer_partitions.hpp"
 #include "store/check/verify.hpp"
-#include "support/crash_images_lib.hpp"
+#include "support/disk/crash_images_lib.hpp"
 
 namespace vellum::group {
 namespace {

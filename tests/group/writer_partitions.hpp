@@ -11,7 +11,7 @@
 #include "group/job.hpp"
 #include "group/region_partition.hpp"
 #include "store/support.hpp"
-#include "support/sim_fs_lib.hpp"
+#include "support/disk/sim_fs_lib.hpp"
 
 namespace vellum::group::test {
 

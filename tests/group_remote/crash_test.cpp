@@ -7,7 +7,7 @@
 #include "group/writer_partitions.hpp"
 #include "group_remote/object_versions.hpp"
 #include "group_remote/restore.hpp"
-#include "support/crash_images_lib.hpp"
+#include "support/disk/crash_images_lib.hpp"
 
 namespace vellum::group::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "cli/lazy_clone_lib.hpp"
+#include "cli/remote/lazy_clone_lib.hpp"
 #include "mount/mount_lib.hpp"
 #include "support/descriptor.hpp"
 

@@ -19,7 +19,7 @@
 #include "mount/mount_lib.hpp"
 #include "support/child.hpp"
 #include "support/descriptor.hpp"
-#include "support/small_disk.hpp"
+#include "support/disk/small_disk.hpp"
 
 namespace vellum::cli_test {
 namespace {

@@ -6,7 +6,7 @@
 #include <vellum/store.hpp>
 
 #include "mpi/launch_lib.hpp"
-#include "support/small_disk.hpp"
+#include "support/disk/small_disk.hpp"
 
 namespace vellum::test {
 namespace {

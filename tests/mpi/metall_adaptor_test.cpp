@@ -5,7 +5,7 @@
 #include <random>
 
 #include "mpi/launch_lib.hpp"
-#include "support/small_disk.hpp"
+#include "support/disk/small_disk.hpp"
 
 namespace vellum::test {
 namespace {

@@ -6,8 +6,8 @@
 #include "remote/failing_objects.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/remote_fixture.hpp"
-#include "support/crash_images_lib.hpp"
-#include "support/sim_fs_lib.hpp"
+#include "support/disk/crash_images_lib.hpp"
+#include "support/disk/sim_fs_lib.hpp"
 
 namespace vellum::remote::test {
 namespace {

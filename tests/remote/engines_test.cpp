@@ -5,8 +5,8 @@
 #include "base/temp_directory.hpp"
 #include "remote/engine/directory_engine.hpp"
 #include "remote/engine/probe.hpp"
-#include "support/crash_images_lib.hpp"
-#include "support/sim_fs_lib.hpp"
+#include "support/disk/crash_images_lib.hpp"
+#include "support/disk/sim_fs_lib.hpp"
 
 namespace vellum::remote::test {
 namespace {

@@ -12,9 +12,9 @@
 #include "remote/session/away_list.hpp"
 #include "store/check/stat.hpp"
 #include "support/child.hpp"
-#include "support/crash_images_lib.hpp"
+#include "support/disk/crash_images_lib.hpp"
+#include "support/disk/sim_fs_lib.hpp"
 #include "support/engines.hpp"
-#include "support/sim_fs_lib.hpp"
 
 namespace vellum::remote::test {
 namespace {

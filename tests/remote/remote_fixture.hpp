@@ -7,8 +7,8 @@
 #include "remote/session/open_engine.hpp"
 #include "remote/upkeep.hpp"
 #include "store/catalog/working_set_file.hpp"
-#include "store/recompress_support.hpp"
 #include "store/snapshots_fixture.hpp"
+#include "store/upkeep/recompress_support.hpp"
 
 namespace vellum::remote::test {
 

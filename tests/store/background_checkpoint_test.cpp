@@ -2,8 +2,8 @@
 // goes wrong in the background is lost or takes a commit with it.
 #include "store/branch/background_checkpoint.hpp"
 
-#include "fault_fs.hpp"
 #include "store/check/verify.hpp"
+#include "store/failures/fault_fs.hpp"
 #include "store/gc/gc.hpp"
 #include "store/journal/read_journal.hpp"
 #include "support.hpp"

@@ -1,10 +1,10 @@
 // A branch's image without a region over it: opening makes it right, whatever happened before.
 #include "store/image/image_file.hpp"
 
-#include "fault_fs.hpp"
 #include "format/wire/types.hpp"
+#include "store/failures/fault_fs.hpp"
 #include "support.hpp"
-#include "support/crash_images_lib.hpp"
+#include "support/disk/crash_images_lib.hpp"
 
 namespace vellum::store::test {
 namespace {

@@ -6,8 +6,8 @@
 #include "format/version.hpp"
 #include "format/wire/superblock.hpp"
 #include "support.hpp"
-#include "support/forwarding_fs.hpp"
-#include "support/memory_fs.hpp"
+#include "support/disk/forwarding_fs.hpp"
+#include "support/disk/memory_fs.hpp"
 
 namespace vellum::store::test {
 namespace {

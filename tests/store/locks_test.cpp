@@ -12,8 +12,8 @@
 #include "store/lock/version_pin.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/child.hpp"
+#include "support/disk/hook_fs.hpp"
 #include "support/gate.hpp"
-#include "support/hook_fs.hpp"
 
 namespace vellum::store::test {
 namespace {

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "support.hpp"
-#include "support/crash_images_lib.hpp"
-#include "support/memory_fs.hpp"
+#include "support/disk/crash_images_lib.hpp"
+#include "support/disk/memory_fs.hpp"
 
 namespace vellum::store::test {
 namespace {

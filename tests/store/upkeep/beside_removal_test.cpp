@@ -1,0 +1,114 @@
+// A version is removed while somebody looks at it: it is gone, and nothing is corrupted.
+#include <filesystem>
+
+#include "store/check/repair.hpp"
+#include "store/check/stat.hpp"
+#include "store/snapshots_fixture.hpp"
+#include "support/disk/hook_fs.hpp"
+
+namespace vellum::store::test {
+namespace {
+
+namespace stdfs = std::filesystem;
+using vellum::test::HookFs;
+
+class BesideRemoval : public SnapshotsTest {
+ protected:
+  void make(const std::string& name) {
+    const auto writer = create(small_options(), 32, name);
+    Model model(32);
+    std::mt19937_64 random(1);
+    for (const char* snapshot : {"s1", "s2"}) {
+      model.fill(3, random);
+      commit(*writer, model, true);
+      name_head(*writer, model, snapshot);
+    }
+    store->create_branch_at("other", read_snapshot(*store, "s1").version, "s1");
+  }
+  std::string path() const { return store->path(); }
+  // As soon as the directory is listed, an entry of it goes: between the list and the look.
+  void remove_when_listed(HookFs& hooked, const std::string& directory,
+                          const std::function<void(StoreCore&)>& remove) {
+    hooked.hooks.after_list = [this, directory, remove,
+                               done = false](const std::string& p) mutable {
+      if (done || !p.ends_with(directory)) return;
+      done = true;
+      remove(*StoreCore::open(base::posix_fs(), path()));
+    };
+  }
+};
+
+struct Look {
+  const char* what;
+  std::function<void(StoreCore&)> look;
+};
+struct Removal {
+  const char* what;
+  const char* directory;
+  std::function<void(StoreCore&)> remove;
+};
+
+TEST_F(BesideRemoval, WhoeverLooksFindsNoDamage) {
+  const std::vector<Look> looks = {
+      {"verify",
+       [](StoreCore& s) {
+         for (const auto& damage : verify_store(s, true, nullptr).damages) {
+           ADD_FAILURE() << damage.object << ": " << damage.reason;
+         }
+       }},
+      {"stat", [](StoreCore& s) { stat_store(s); }},
+      {"gc", [](StoreCore& s) { collect_garbage(s, false, nullptr); }},
+      {"gc that only looks", [](StoreCore& s) { collect_garbage(s, true, nullptr); }},
+      {"repair that only looks",
+       [](StoreCore& s) {
+         for (const auto& lost : repair_store(s.fs(), s.path(), std::nullopt, nullptr).lost) {
+           ADD_FAILURE() << lost.name << ": " << lost.reason;
+         }
+       }},
+  };
+  const std::vector<Removal> removals = {
+      {"snapshot", "/snapshots", [](StoreCore& s) { s.remove_snapshot("s2"); }},
+      {"branch", "/branches", [](StoreCore& s) { s.remove_branch("other"); }},
+  };
+  int number = 0;
+  for (const Look& look : looks) {
+    for (const Removal& removal : removals) {
+      SCOPED_TRACE(std::string(look.what) + ", " + removal.what);
+      make("store" + std::to_string(number++));
+      HookFs hooked(base::posix_fs());
+      const auto core = StoreCore::open(hooked, path());
+      remove_when_listed(hooked, removal.directory, removal.remove);
+      EXPECT_NO_THROW(look.look(*core));
+      expect_no_damage(*StoreCore::open(fs, path()));
+    }
+  }
+}
+
+// The branch goes, and another one of its name comes, between finding the journal and locking it.
+TEST_F(BesideRemoval, OfABranchThatIsMadeAnewMeanwhile) {
+  make("store");
+  std::unique_ptr<BranchWriter> newer;
+  const auto second = StoreCore::open(base::posix_fs(), path());
+  const auto exchange = [&](const std::string& file) {
+    if (newer != nullptr || !file.ends_with("/other/journal")) return;
+    // The test does this by hand: a process that removes a branch holds the lock of its name.
+    const stdfs::path directory = path() + "/branches/other";
+    stdfs::copy(directory, dir.path("newer"), stdfs::copy_options::recursive);
+    stdfs::rename(directory, dir.path("older"));
+    stdfs::rename(dir.path("newer"), directory);
+    newer = BranchWriter::open(*second, "other");
+  };
+  HookFs hooked(base::posix_fs());
+  const auto core = StoreCore::open(hooked, path());
+  hooked.hooks.before_lock = exchange;
+  error_text(Errc::busy, [&] { core->remove_branch("other"); });
+  ASSERT_NE(newer, nullptr);
+  EXPECT_TRUE(stdfs::exists(path() + "/branches/other/journal"));
+  newer.reset();
+  stdfs::remove_all(dir.path("older"));
+  error_text(Errc::busy, [&] { BranchWriter::open(*core, "other"); });
+  EXPECT_NE(newer, nullptr);
+}
+
+}  // namespace
+}  // namespace vellum::store::test
