@@ -323,17 +323,17 @@ mutation 'a commit is built upon one that could not be undone' src/region/commit
   's/^  if (!base_copies_lost) return;$/  if (!base_copies_lost || true) return;/'
 mutation 'a failed undo is forgotten' src/region/commit.cpp \
   's/^    base_copies_lost = true;$//'
-mutation 'scattered writes bring in whole chunks' src/region/memory/paged_zeros.cpp \
+mutation 'scattered writes bring in whole chunks' src/region/memory/paged/paged_zeros.cpp \
   's/const bool alone = pages > 1 .*/const bool alone = false;/'
-mutation 'a chunk is not known to be complete' src/region/memory/paged_zeros.cpp \
+mutation 'a chunk is not known to be complete' src/region/memory/paged/paged_zeros.cpp \
   '/^int PagedMemory::complete/,/^}/s/  chunks_\[index\]\.only\.store(0);//'
-mutation 'the only page of a chunk counts as untouched' src/region/memory/paged_zeros.cpp \
+mutation 'the only page of a chunk counts as untouched' src/region/memory/paged/paged_zeros.cpp \
   's/return only != 0 \&\& page % chunk_pages() != only - 1/return only != 0/'
-mutation 'an eviction puts untouched pages back unseen' src/region/memory/paged_fill.cpp \
+mutation 'an eviction puts untouched pages back unseen' src/region/memory/paged/paged_fill.cpp \
   '/^int PagedMemory::show(/,/^}/s/  chunks_\[chunk_of(first)\]\.only\.store(0);//'
 mutation 'a rollback maps untouched pages unseen' src/region/engine/uffd_memory.cpp \
   's/} else if (!untouched) {/} else {/'
-mutation 'making present leaves untouched pages out' src/region/memory/paged_prefetch.cpp \
+mutation 'making present leaves untouched pages out' src/region/memory/paged/paged_prefetch.cpp \
   's/ \&\& chunk\.only\.load() == 0//'
 mutation 'a program does not wait for a branch that is taken for a moment' src/preload/live/live_file.cpp \
   's/region_(open_when_free(/region_(open(/'
@@ -343,10 +343,10 @@ mutation 'a private copy goes whatever it holds' src/region/engine/uffd_copies.c
   's/    if (equals_base_copy(first + i)) equal |= /    equal |= /'
 mutation 'a write to a page that is closed for the moment is no fault of ours' src/region/engine/uffd_copies.cpp \
   's/      return FaultResult::retry;/      return FaultResult::not_ours;/'
-mutation 'copies of held chunks go' src/region/memory/paged_reclaim.cpp \
+mutation 'copies of held chunks go' src/region/memory/paged/paged_reclaim.cpp \
   's/ || chunks_\.is_held(index)) return/) return/' \
   's/    if (!chunks_\.is_held(index + claimed - 1)) continue;.*/    continue;/'
-mutation 'zeros that are read do not count' src/region/memory/paged_use.cpp \
+mutation 'zeros that are read do not count' src/region/memory/paged/paged_use.cpp \
   's/return traits_\.zeros_take_memory ? backing_\.file_pages() - backing_\.base_copy_pages() : 0;/return 0;/'
 mutation 'a removed pack stays open' src/store/pack/pack_set.cpp \
   's/^        let_go(\*entry);$//'

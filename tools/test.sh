@@ -15,8 +15,9 @@
 # labelled `slow` or `install`, run under release only; NoTsan and NoAsan in a name leave out one sanitizer.
 # While a stage's tests run, the build of the next stage goes on beside them at the lowest priority, as tests
 # wait for the disk. VELLUM_NEXT_STAGE names the stage that the caller runs after the last one of this call.
-# Each stage says how long it took and names its slowest tests. The last line is "N passed, N failed", summed
-# over all stages; a stage that does not build, format or lint counts as one failure.
+# Each stage says how long it took and names its slowest tests. The summary comes last: how each stage ended,
+# which tests failed and why, and "N passed, N failed", summed over all stages. A stage that does not build,
+# format or lint counts as one failure.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -50,6 +51,7 @@ passed=0
 failed=0
 skipped=0
 summary=()
+failures=()  # of each stage with tests that failed: their names and what they said
 
 stage_lint() { tools/lint.sh; }
 
@@ -98,6 +100,13 @@ print_slowest() {
     awk 'NR <= 10 { printf "  %7.1f  %s\n", $1, $2 }'
 }
 
+# note_failures <JUnit file>: keeps for the summary which of its tests failed, and why.
+note_failures() {
+  local report=$1 text
+  text=$(tools/failed-tests.py "$report" 2>&1)
+  [[ -z $text ]] || failures+=("$text")
+}
+
 # The value of one attribute of the <testsuite> element of a JUnit file.
 junit_count() {
   grep -om1 "$2=\"[0-9]*\"" "$1" | tr -dc 0-9
@@ -125,6 +134,7 @@ run_tests() {
   passed=$((passed + total - bad - skip))
   failed=$((failed + bad))
   skipped=$((skipped + skip))
+  note_failures "$report"
   if ((status != 0 && bad == 0)); then
     failed=$((failed + 1))
   fi
@@ -153,6 +163,7 @@ stage_python() {
   passed=$((passed + $(junit_count "$report" tests) - bad - skip))
   failed=$((failed + bad))
   skipped=$((skipped + skip))
+  note_failures "$report"
   return "$status"
 }
 
@@ -250,7 +261,7 @@ done
 wait_for_build_ahead
 
 printf '\n=== summary ===\n'
-printf '%s\n' "${summary[@]}"
+printf '%s\n' "${summary[@]}" "${failures[@]}"
 if ((skipped > 0)); then
   echo "$skipped skipped (this machine cannot run them; see the log above)"
 fi

@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "base/fail.hpp"
+#include "cli/names/version_names.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/version_names.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "cli/files/take_file.hpp"
+#include "cli/names/version_names.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
-#include "cli/terminal/version_names.hpp"
 
 namespace vellum::cli {
 namespace {

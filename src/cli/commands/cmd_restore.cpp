@@ -12,9 +12,9 @@
 #include "base/files/new_file.hpp"
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/take_file.hpp"
+#include "cli/names/version_names.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
-#include "cli/terminal/version_names.hpp"
 #include "lmdb/lock_file.hpp"
 
 namespace vellum::cli {

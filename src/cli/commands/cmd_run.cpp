@@ -9,6 +9,7 @@
 #include "base/fail.hpp"
 #include "base/files/real_path.hpp"
 #include "cli/files/private_directory.hpp"
+#include "cli/names/version_names.hpp"
 #include "cli/run/run_files.hpp"
 #include "cli/run/run_program.hpp"
 #include "cli/run/run_reports.hpp"
@@ -19,7 +20,6 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
-#include "cli/terminal/version_names.hpp"
 #include "preload/run/config.hpp"
 
 namespace vellum::cli {

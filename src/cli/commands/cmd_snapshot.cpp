@@ -2,11 +2,11 @@
 #include <memory>
 #include <optional>
 
+#include "cli/names/listing.hpp"
+#include "cli/names/version_names.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/listing.hpp"
-#include "cli/terminal/version_names.hpp"
 
 namespace vellum::cli {
 namespace {

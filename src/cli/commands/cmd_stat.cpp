@@ -2,10 +2,10 @@
 #include <memory>
 
 #include "cli/history/space.hpp"
+#include "cli/names/listing.hpp"
 #include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/listing.hpp"
 #include "remote/engine/url.hpp"
 
 namespace vellum::cli {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/history/markup.hpp"
-#include "cli/terminal/listing.hpp"
+#include "cli/names/listing.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/fail.hpp"
 #include "cli/history/markup.hpp"
+#include "cli/names/version_names.hpp"
 #include "cli/terminal/arguments.hpp"
-#include "cli/terminal/version_names.hpp"
 #include "cli/web/html.hpp"
 #include "cli/web/pages.hpp"
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/history/markup.hpp"
-#include "cli/terminal/listing.hpp"
+#include "cli/names/listing.hpp"
 #include "cli/web/html.hpp"
 
 namespace vellum::cli {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/terminal/version_graph.hpp"
+#include "cli/names/version_graph.hpp"
 
 namespace vellum::cli {
 

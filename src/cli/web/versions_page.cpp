@@ -5,8 +5,8 @@
 
 #include "cli/history/markup.hpp"
 #include "cli/history/space.hpp"
-#include "cli/terminal/listing.hpp"
-#include "cli/terminal/version_graph.hpp"
+#include "cli/names/listing.hpp"
+#include "cli/names/version_graph.hpp"
 #include "cli/web/graph_drawing.hpp"
 #include "cli/web/html.hpp"
 #include "cli/web/pages.hpp"

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 #include "region/paging/bits.hpp"
 
 namespace vellum::region {

@@ -7,7 +7,7 @@
 
 #include "region/kernel/fault_thread.hpp"
 #include "region/kernel/kernel.hpp"
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 
 namespace vellum::region {
 

@@ -5,10 +5,10 @@
 #include "base/fail.hpp"
 #include "cli/history/blame.hpp"
 #include "cli/history/line.hpp"
+#include "cli/names/listing.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/listing.hpp"
 #include "cli/terminal/progress.hpp"
 
 namespace vellum::cli {

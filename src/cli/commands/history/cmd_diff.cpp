@@ -7,9 +7,9 @@
 
 #include "base/fail.hpp"
 #include "cli/history/change_stat.hpp"
+#include "cli/names/version_names.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/version_names.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::cli {

@@ -5,9 +5,9 @@
 
 #include "base/files/file.hpp"
 #include "cli/history/space.hpp"
+#include "cli/names/version_names.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/version_names.hpp"
 #include "remote/session/away_list.hpp"
 
 namespace vellum::cli {

@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "base/fail.hpp"
+#include "cli/names/listing.hpp"
+#include "cli/names/version_names.hpp"
 #include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/listing.hpp"
-#include "cli/terminal/version_names.hpp"
 #include "remote/engine/url.hpp"
 
 namespace vellum::cli {

@@ -5,9 +5,9 @@
 
 #include "cli/history/change_stat.hpp"
 #include "cli/history/parent.hpp"
+#include "cli/names/version_names.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/version_names.hpp"
 
 namespace vellum::cli {
 namespace {

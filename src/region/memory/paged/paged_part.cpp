@@ -10,7 +10,7 @@
 // file. Engine uffd alone has parts: engine sigsegv would need a mapping for each.
 #include <algorithm>
 
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 #include "region/paging/bits.hpp"
 
 namespace vellum::region {

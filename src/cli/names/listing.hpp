@@ -1,4 +1,4 @@
-// cli/terminal/listing.hpp: lists of versions for log, branch and snapshot.
+// cli/names/listing.hpp: lists of versions for log, branch and snapshot.
 #pragma once
 
 #include <chrono>

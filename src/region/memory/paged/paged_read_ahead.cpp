@@ -6,7 +6,7 @@
 // next one meanwhile, so both decompress all the time.
 #include <algorithm>
 
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 
 namespace vellum::region {
 namespace {

@@ -9,8 +9,8 @@
 // engine uffd.
 #include <algorithm>
 
-#include "region/memory/paged_memory.hpp"
-#include "region/memory/paged_memory_no_read_ahead.hpp"
+#include "region/memory/paged/paged_memory.hpp"
+#include "region/memory/paged/paged_memory_no_read_ahead.hpp"
 
 namespace vellum::region {
 namespace {

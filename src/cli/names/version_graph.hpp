@@ -1,4 +1,4 @@
-// cli/terminal/version_graph.hpp: the lines of a store's versions, drawn beside their list.
+// cli/names/version_graph.hpp: the lines of a store's versions, drawn beside their list.
 #pragma once
 
 #include <optional>

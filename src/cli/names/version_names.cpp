@@ -1,4 +1,4 @@
-#include "cli/terminal/version_names.hpp"
+#include "cli/names/version_names.hpp"
 
 #include <charconv>
 #include <chrono>
@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "base/fail.hpp"
-#include "cli/terminal/listing.hpp"
+#include "cli/names/listing.hpp"
 #include "cli/terminal/output.hpp"
 
 namespace vellum::cli {

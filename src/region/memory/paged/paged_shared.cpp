@@ -11,7 +11,7 @@
 // leave by being unmapped.
 #include <algorithm>
 
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 
 namespace vellum::region {
 namespace {

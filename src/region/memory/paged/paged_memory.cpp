@@ -1,4 +1,4 @@
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -9,7 +9,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "region/memory/paged_memory_no_read_ahead.hpp"
+#include "region/memory/paged/paged_memory_no_read_ahead.hpp"
 
 namespace vellum::region {
 

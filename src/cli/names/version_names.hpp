@@ -1,4 +1,4 @@
-// cli/terminal/version_names.hpp: versions as a command line names them.
+// cli/names/version_names.hpp: versions as a command line names them.
 //
 //   NAME          the branch's head, or the snapshot
 //   NAME~N        N snapshots before it on its line; NAME~ is NAME~1

@@ -1,8 +1,8 @@
-// region/memory/paged_memory_no_read_ahead.hpp: guard that stops read-ahead while pages are put
+// region/memory/paged/paged_memory_no_read_ahead.hpp: guard that stops read-ahead while pages are put
 // back. Internal to PagedMemory.
 #pragma once
 
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 
 namespace vellum::region {
 

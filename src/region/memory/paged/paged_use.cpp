@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "base/clock.hpp"
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 
 namespace vellum::region {
 

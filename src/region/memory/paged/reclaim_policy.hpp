@@ -1,4 +1,4 @@
-// region/memory/reclaim_policy.hpp: when private copies go back (paged_reclaim.cpp).
+// region/memory/paged/reclaim_policy.hpp: when private copies go back (paged_reclaim.cpp).
 #pragma once
 
 #include <chrono>

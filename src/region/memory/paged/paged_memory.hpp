@@ -1,4 +1,4 @@
-// region/memory/paged_memory.hpp: memory whose pages come in by faults and leave when memory is
+// region/memory/paged/paged_memory.hpp: memory whose pages come in by faults and leave when memory is
 // short.
 //
 // Pages come in and leave by chunks (region/paging/chunk_table.hpp). This class says when; an

@@ -17,8 +17,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "region/memory/paged_memory.hpp"
-#include "region/memory/reclaim_policy.hpp"
+#include "region/memory/paged/paged_memory.hpp"
+#include "region/memory/paged/reclaim_policy.hpp"
 
 namespace vellum::region {
 namespace {

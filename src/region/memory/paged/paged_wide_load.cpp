@@ -13,7 +13,7 @@
 #include <exception>
 
 #include "base/threads/processors.hpp"
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 
 namespace vellum::region {
 namespace {

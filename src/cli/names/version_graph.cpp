@@ -1,4 +1,4 @@
-#include "cli/terminal/version_graph.hpp"
+#include "cli/names/version_graph.hpp"
 
 #include <algorithm>
 #include <map>

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/memory/zeros.hpp"
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 #include "region/paging/bits.hpp"
 
 namespace vellum::region {

@@ -5,7 +5,7 @@
 // which takes longer than all the rest of the fault.
 #include <algorithm>
 
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 #include "region/paging/bits.hpp"
 
 namespace vellum::region {

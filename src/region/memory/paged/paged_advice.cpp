@@ -1,7 +1,7 @@
 // The program's advice on its pages: which to bring in soon, and which may leave first.
 #include <algorithm>
 
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 
 namespace vellum::region {
 namespace {

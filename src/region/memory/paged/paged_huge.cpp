@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 
 #ifndef MADV_COLLAPSE  // Debian 12's glibc lacks it
 #define MADV_COLLAPSE 25

@@ -17,7 +17,7 @@
 #include "base/clock.hpp"
 #include "format/records/page_diff.hpp"
 #include "region/kernel/kernel.hpp"
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 #include "region/paging/bits.hpp"
 
 namespace vellum::region {

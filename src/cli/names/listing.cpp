@@ -1,10 +1,10 @@
-// cli/terminal/listing.cpp: lists of versions.
-#include "cli/terminal/listing.hpp"
+// cli/names/listing.cpp: lists of versions.
+#include "cli/names/listing.hpp"
 
 #include <algorithm>
 #include <tuple>
 
-#include "cli/terminal/version_graph.hpp"
+#include "cli/names/version_graph.hpp"
 
 namespace vellum::cli {
 namespace {

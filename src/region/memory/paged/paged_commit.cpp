@@ -15,8 +15,8 @@
 #include "base/fail.hpp"
 #include "base/memory/zeros.hpp"
 #include "format/records/page_diff.hpp"
-#include "region/memory/paged_memory.hpp"
-#include "region/memory/paged_memory_no_read_ahead.hpp"
+#include "region/memory/paged/paged_memory.hpp"
+#include "region/memory/paged/paged_memory_no_read_ahead.hpp"
 
 namespace vellum::region {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "base/threads/processors.hpp"
-#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged/paged_memory.hpp"
 
 namespace vellum::region {
 namespace {

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Prints which tests of a JUnit report failed, and for each the lines that say why.
+
+tools/failed-tests.py REPORT
+
+The reports of ctest and pytest are understood. It is what remains of a run whose log was cut: the name, then
+what a test, a sanitizer or the C++ runtime said.
+"""
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+MOST_LINES = 10
+MOST_CHARACTERS = 160
+SAYS_WHY = re.compile(
+    r"^E  |: Failure$|ERROR: |WARNING: \w+Sanitizer|runtime error: |terminate called|[Aa]ssertion"
+)
+
+
+def failures_of(case):
+    """What the report has about the failure of a test; empty where it passed."""
+    return [part for part in case if part.tag in ("failure", "error")]
+
+
+def reasons(case):
+    """From the first line that says why a test failed; the last lines where none does."""
+    texts = [part.text or part.get("message") or "" for part in failures_of(case)]
+    texts += [part.text or "" for part in case if part.tag in ("system-out", "system-err")]
+    lines = [line for line in "\n".join(texts).splitlines() if line.strip()]
+    first = next((i for i, line in enumerate(lines) if SAYS_WHY.search(line)), -MOST_LINES)
+    return [line[:MOST_CHARACTERS] for line in lines[first:][:MOST_LINES]]
+
+
+def main():
+    try:
+        report = ElementTree.parse(sys.argv[1])
+    except (OSError, ElementTree.ParseError) as error:
+        sys.exit(f"failed-tests.py: {sys.argv[1]}: {error}")
+    for case in report.iter("testcase"):
+        if failures_of(case):
+            print(f"failed: {case.get('name')} ({float(case.get('time') or 0):.0f} s)")
+            print("".join(f"    {line}\n" for line in reasons(case)), end="")
+
+
+if __name__ == "__main__":
+    main()
