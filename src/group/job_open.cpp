@@ -1,8 +1,8 @@
 // How a job begins: what rank 0 finds, the branches that go back to it, and the job's own record.
-#include <algorithm>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
+#include "base/parse_number.hpp"
 #include "format/wire/wire.hpp"
 #include "group/job.hpp"
 #include "group/share.hpp"
@@ -26,11 +26,6 @@ void remove_first_pin(store::StoreCore& store, const format::Uuid& group_id,
   remove_pins_except(store, group_id, partition, {});
 }
 
-bool is_number(const std::string& text) {
-  return !text.empty() && text.size() <= 18 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 }  // namespace
 
 format::GroupRecord find_record(const RecordDirectory& directory, const std::string& version) {
@@ -44,9 +39,8 @@ format::GroupRecord find_record(const RecordDirectory& directory, const std::str
     const Outcome outcome = attempt([&] { record = directory.read(number); });
     if (outcome.ok() && record.name == version) return record;
   }
-  if (is_number(version) && directory.contains(std::stoull(version))) {
-    return directory.read(std::stoull(version));
-  }
+  const auto number = base::parse_number<std::uint64_t>(version);
+  if (number.has_value() && directory.contains(*number)) return directory.read(*number);
   fail(Errc::not_found, "{}: the group has no version '{}'", directory.path(), version);
 }
 

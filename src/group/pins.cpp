@@ -1,12 +1,12 @@
 #include "group/pins.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 #include "base/bytes/hex.hpp"
 #include "base/bytes/sha256.hpp"
 #include "base/fail.hpp"
+#include "base/parse_number.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/space_note.hpp"
 
@@ -22,11 +22,6 @@ std::string group_prefix(const format::Uuid& group_id) {
 
 std::string partition_prefix(const format::Uuid& group_id, std::uint32_t partition) {
   return fmt::format("{}{}-", group_prefix(group_id), partition);
-}
-
-bool parse_number(std::string_view text, std::uint64_t& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size();
 }
 
 format::VersionDigest digest_of(const format::SnapshotRef& ref, const format::Uuid& store_id) {
@@ -60,13 +55,12 @@ std::optional<GroupPin> parse_pin(const format::Uuid& group_id, std::uint32_t pa
   if (!name.starts_with(prefix)) return std::nullopt;
   const std::string_view rest = std::string_view(name).substr(prefix.size());
   const std::size_t dash = rest.find('-');
-  GroupPin pin;
-  if (dash == std::string_view::npos || !parse_number(rest.substr(0, dash), pin.epoch) ||
-      !parse_number(rest.substr(dash + 1), pin.attempt) ||
-      pin_name(group_id, partition, pin) != name) {
-    return std::nullopt;
-  }
-  return pin;
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto epoch = base::parse_number<std::uint64_t>(rest.substr(0, dash));
+  const auto attempt = base::parse_number<std::uint64_t>(rest.substr(dash + 1));
+  if (!epoch.has_value() || !attempt.has_value()) return std::nullopt;
+  const GroupPin pin{*epoch, *attempt};
+  return pin_name(group_id, partition, pin) == name ? std::optional(pin) : std::nullopt;
 }
 
 void require_no_other_group(const store::StoreCore& store, const std::string& branch,

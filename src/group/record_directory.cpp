@@ -1,12 +1,12 @@
 #include "group/record_directory.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <random>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "base/parse_number.hpp"
 #include "format/wire/superblock.hpp"
 #include "format/wire/whole_file.hpp"
 #include "store/pack/header_error.hpp"
@@ -28,10 +28,9 @@ std::uint64_t number_of(const std::string& name) {
   if (name.size() != kNumberDigits + kRecordSuffix.size() || !name.ends_with(kRecordSuffix)) {
     return 0;
   }
-  std::uint64_t number = 0;
-  const char* const end = name.data() + kNumberDigits;
-  const auto [stop, error] = std::from_chars(name.data(), end, number, 16);
-  return error == std::errc() && stop == end && file_name(number) == name ? number : 0;
+  const auto digits = std::string_view(name).substr(0, kNumberDigits);
+  const auto number = base::parse_number<std::uint64_t>(digits, 16);
+  return number.has_value() && file_name(*number) == name ? *number : 0;
 }
 
 format::Uuid random_id() {

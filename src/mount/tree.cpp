@@ -4,21 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 
+#include "base/parse_number.hpp"
 #include "vellum/error.hpp"
 
 namespace vellum::mount {
 namespace {
 
 std::optional<std::uint64_t> number_in(const std::string& name) {
-  std::uint64_t out = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), out);
+  const auto out = base::parse_number<std::uint64_t>(name);
   // One spelling a commit.
-  if (error != std::errc{} || std::to_string(out) != name) return std::nullopt;
-  return out;
+  return out.has_value() && std::to_string(*out) == name ? out : std::nullopt;
 }
 
 std::string key_of(const Node& node) {

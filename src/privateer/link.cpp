@@ -1,13 +1,13 @@
 // privateer/link.cpp: lines of text, each a word and a value, published in one step.
 #include "privateer/link.hpp"
 
-#include <charconv>
 #include <span>
 #include <sstream>
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
+#include "base/parse_number.hpp"
 
 namespace vellum::privateer {
 namespace {
@@ -17,9 +17,10 @@ constexpr const char* kFirstLine = "Privateer version 1";
 constexpr std::uint64_t kMostBytes = 64u << 10;  // paths are at most 4096
 
 template <class Number>
-bool parse(const std::string& text, Number& number) {
-  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && at == text.data() + text.size();
+bool parse(const std::string& text, Number& out) {
+  const auto number = base::parse_number<Number>(text);
+  if (number.has_value()) out = *number;
+  return number.has_value();
 }
 
 // False: the value is invalid. Words of later versions are ignored.

@@ -2,12 +2,13 @@
 #include "privateer/settings.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "base/environment.hpp"
 #include "base/fail.hpp"
+#include "base/parse_number.hpp"
 #include "base/round_up.hpp"
 #include "format/wire/types.hpp"
 
@@ -30,13 +31,11 @@ constexpr std::uint64_t kLeastMemoryBytes = 16u << 20;
 
 // Returns 0 for an unset variable. The original treats 0 as unset, too.
 std::uint64_t number_in(const char* variable) {
-  const char* const text = std::getenv(variable);
-  if (text == nullptr || *text == '\0') return 0;
-  std::uint64_t number = 0;
-  const char* const end = text + std::strlen(text);
-  const auto [at, error] = std::from_chars(text, end, number);
-  if (error != std::errc() || at != end) refuse(variable, "is not a whole number");
-  return number;
+  const auto text = base::environment(variable);
+  if (!text.has_value()) return 0;
+  const auto number = base::parse_number<std::uint64_t>(*text);
+  if (!number.has_value()) refuse(variable, "is not a whole number");
+  return *number;
 }
 
 std::uint64_t block_size_variable() {

@@ -1,8 +1,8 @@
 // cli/commands/cmd_gc.cpp: vellum gc: frees the space that no version needs.
-#include <charconv>
 #include <memory>
 
 #include "base/fail.hpp"
+#include "base/parse_number.hpp"
 #include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
@@ -20,10 +20,8 @@ struct GcArguments {
 
 int parse_level(const std::string& text) {
   constexpr int kMost = 19;
-  int level = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, level);
-  if (error != std::errc() || stop != end || level < 1 || level > kMost) {
+  const int level = base::parse_number<int>(text).value_or(0);
+  if (level < 1 || level > kMost) {
     fail(Errc::invalid_argument, "--recompress: '{}' is not a level: give 1 to {}", printable(text),
          kMost);
   }

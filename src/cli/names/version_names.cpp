@@ -1,6 +1,5 @@
 #include "cli/names/version_names.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <set>
@@ -8,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/fail.hpp"
+#include "base/parse_number.hpp"
 #include "cli/names/listing.hpp"
 #include "cli/terminal/output.hpp"
 
@@ -16,14 +16,6 @@ namespace {
 
 using std::chrono::system_clock;
 using Moment = system_clock::time_point;
-
-// Without a sign; nullopt: not a number, or too large for one.
-std::optional<std::uint32_t> number_of(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 // "2026-11-24", "2026-11-24T10:30" or "2026-11-24T10:30:15".
 std::optional<Moment> parse_date(std::string_view text) {
@@ -56,7 +48,7 @@ std::optional<std::chrono::seconds> parse_ago(std::string_view text) {
   if (text.ends_with(" ago")) text.remove_suffix(4);
   const std::size_t digits = text.find_first_not_of("0123456789");
   if (digits == 0 || digits == std::string_view::npos) return std::nullopt;
-  const auto count = number_of(text.substr(0, digits));
+  const auto count = base::parse_number<std::uint32_t>(text.substr(0, digits));
   if (!count) return std::nullopt;
   std::string_view unit = text.substr(digits);
   if (unit.starts_with(' ')) unit.remove_prefix(1);
@@ -147,7 +139,7 @@ std::string resolve_version(const Store& store, const std::string& text) {
   }
   if (tilde == std::string::npos) return name;
   const std::string_view steps = std::string_view(text).substr(tilde + 1);
-  const auto count = steps.empty() ? 1 : number_of(steps);
+  const auto count = steps.empty() ? 1 : base::parse_number<std::uint32_t>(steps);
   if (!count) {
     fail(Errc::invalid_argument, "'{}': after ~ comes the number of snapshots to go back", text);
   }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +15,7 @@
 #include <vellum/region_options.hpp>
 
 #include "base/files/real_path.hpp"
+#include "base/parse_number.hpp"
 #include "format/wire/types.hpp"
 #include "region/kernel/kernel.hpp"
 
@@ -34,20 +34,14 @@ struct Descriptor {
   }
 };
 
-// The number that a directory of /proc is named by; nothing: it is no process.
-std::optional<pid_t> process_of(const std::string& name) {
-  pid_t process = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return process;
-}
-
 std::vector<pid_t> all_processes() {
   std::vector<pid_t> processes;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
-    if (const auto process = process_of(entry.path().filename().string()))
+    // Other directories are of no process.
+    if (const auto process = base::parse_number<pid_t>(entry.path().filename().native())) {
       processes.push_back(*process);
+    }
   }
   std::sort(processes.begin(), processes.end());
   return processes;

@@ -1,11 +1,11 @@
 #include "group/versions/remote_records.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 
 #include "base/fail.hpp"
+#include "base/parse_number.hpp"
 #include "group/outcome.hpp"
 
 namespace vellum::group {
@@ -24,11 +24,9 @@ std::string key_of(std::uint64_t number) {
 // 0: not the key of a record.
 std::uint64_t number_in(const std::string& key) {
   if (key.size() != kVersionPrefix.size() + kKeyDigits) return 0;
-  std::uint64_t rest = 0;
-  const char* const end = key.data() + key.size();
-  const auto [stop, error] = std::from_chars(key.data() + kVersionPrefix.size(), end, rest, 16);
-  const std::uint64_t number = kLargest - rest;
-  return error == std::errc() && stop == end && key_of(number) == key ? number : 0;
+  const auto digits = std::string_view(key).substr(kVersionPrefix.size());
+  const auto rest = base::parse_number<std::uint64_t>(digits, 16);
+  return rest.has_value() && key_of(kLargest - *rest) == key ? kLargest - *rest : 0;
 }
 
 }  // namespace

@@ -7,15 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <string>
-#include <system_error>
 #include <vellum/error.hpp>
 
+#include "base/environment.hpp"
 #include "base/fail.hpp"
 #include "base/memory/process_memory.hpp"
+#include "base/parse_number.hpp"
 #include "base/threads/per_process.hpp"
 #include "base/threads/signals_blocked.hpp"
 #include "format/wire/types.hpp"
@@ -102,15 +100,14 @@ void Pager::end_keep(std::uint64_t bytes) noexcept {
 
 std::uint64_t Pager::limit_of_process() {
   const std::uint64_t memory = base::memory_of_process();
-  std::uint64_t limit = memory / 4 * 3 - std::min(memory / 4, kOtherBytes);
-  const char* const text = std::getenv("VELLUM_MEMORY_LIMIT");
-  if (text == nullptr || *text == '\0') return limit;
-  const char* const end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, limit);
-  if (error != std::errc() || stop != end || limit == 0) {
-    fail(Errc::invalid_argument, "VELLUM_MEMORY_LIMIT is '{}': it must be a number of bytes", text);
+  const auto text = base::environment("VELLUM_MEMORY_LIMIT");
+  if (!text.has_value()) return memory / 4 * 3 - std::min(memory / 4, kOtherBytes);
+  const auto limit = base::parse_number<std::uint64_t>(*text);
+  if (limit.value_or(0) == 0) {
+    fail(Errc::invalid_argument, "VELLUM_MEMORY_LIMIT is '{}': it must be a number of bytes",
+         *text);
   }
-  return limit;
+  return *limit;
 }
 
 std::shared_ptr<Pager> Pager::of_process() {

@@ -1,12 +1,12 @@
 #include "remote/lazy/open_remote.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 
+#include "base/environment.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "base/parse_number.hpp"
 #include "remote/engine/longest_wait.hpp"
 #include "remote/lazy/cloned_packs.hpp"
 #include "remote/lazy/head_packs.hpp"
@@ -21,30 +21,21 @@ namespace {
 
 constexpr std::uint64_t kDefaultCacheBytes = 10ULL << 30;
 
-std::optional<std::string> environment(const char* name) {
-  const char* const value = std::getenv(name);
-  if (value == nullptr) return std::nullopt;
-  return value;
-}
-
-std::optional<std::uint64_t> number_in(const char* name) {
-  const auto text = environment(name);
+std::optional<std::uint64_t> number_in(const char* variable) {
+  const auto text = base::environment(variable);
   if (!text.has_value()) return std::nullopt;
-  std::uint64_t number = 0;
-  const char* const end = text->data() + text->size();
-  const auto [at, problem] = std::from_chars(text->data(), end, number);
-  if (problem != std::errc() || at != end) {
-    fail(Errc::invalid_argument, "{}='{}': not a number", name, *text);
-  }
+  const auto number = base::parse_number<std::uint64_t>(*text);
+  if (!number.has_value()) fail(Errc::invalid_argument, "{}='{}': not a number", variable, *text);
   return number;
 }
 
 std::string cache_directory() {
-  if (auto own = environment("VELLUM_CACHE_DIR")) return *own;
-  const auto xdg = environment("XDG_CACHE_HOME");
-  if (xdg.has_value() && xdg->starts_with('/')) return *xdg + "/vellum";
-  const auto home = environment("HOME");
-  return home.has_value() && home->starts_with('/') ? *home + "/.cache/vellum" : "";
+  // Set to nothing, it says that there is no cache.
+  if (const char* const own = std::getenv("VELLUM_CACHE_DIR")) return own;
+  const auto xdg = base::environment("XDG_CACHE_HOME").value_or("");
+  if (xdg.starts_with('/')) return std::string(xdg) + "/vellum";
+  const auto home = base::environment("HOME").value_or("");
+  return home.starts_with('/') ? std::string(home) + "/.cache/vellum" : "";
 }
 
 LazyOptions resolve(const RemoteOptions& options) {

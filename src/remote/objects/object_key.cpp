@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string_view>
 
 #include "base/bytes/hex.hpp"
+#include "base/parse_number.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -20,8 +20,9 @@ std::string content_key(const char* prefix, const ContentName& name) {
 template <typename Number>
 bool parse_hex(std::string_view text, Number& out) {
   if (text.find_first_not_of("0123456789abcdef") != std::string_view::npos) return false;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), out, 16);
-  return problem == std::errc() && end == text.data() + text.size();
+  const auto number = base::parse_number<Number>(text, 16);
+  if (number.has_value()) out = *number;
+  return number.has_value();
 }
 
 }  // namespace

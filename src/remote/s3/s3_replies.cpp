@@ -1,7 +1,8 @@
 #include "remote/s3/s3_replies.hpp"
 
+#include "base/parse_number.hpp"
+
 #include <array>
-#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -65,11 +66,10 @@ std::string without_entities(std::string_view text) {
 std::string without_percents(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned value = 0;
-    const char* const digits = text.data() + i + 1;
-    if (text[i] == '%' && i + 2 < text.size() &&
-        std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2) {
-      out.push_back(static_cast<char>(value));
+    const auto digits = std::string_view(text).substr(i + 1, 2);
+    const auto value = digits.size() == 2 ? base::parse_number<unsigned>(digits, 16) : std::nullopt;
+    if (text[i] == '%' && value.has_value()) {
+      out.push_back(static_cast<char>(*value));
       i += 2;
     } else {
       out.push_back(text[i]);
@@ -83,9 +83,9 @@ bool parse_object(std::string_view xml, bool is_encoded, ObjectInfo& out) {
   if (!key.has_value() || !size.has_value()) return false;
   out.key = without_entities(*key);
   if (is_encoded) out.key = without_percents(out.key);
-  const char* const end = size->data() + size->size();
-  const auto [stop, problem] = std::from_chars(size->data(), end, out.size_bytes);
-  return problem == std::errc() && stop == end;
+  const auto bytes = base::parse_number<std::uint64_t>(*size);
+  out.size_bytes = bytes.value_or(0);
+  return bytes.has_value();
 }
 
 }  // namespace
