@@ -533,7 +533,7 @@ mutation 'datastore: makes zero beyond its segment' src/datastore/datastore.cpp 
 mutation 'datastore: the store goes with the first version' src/datastore/datastore.cpp \
   's/^    if (!store\.versions()\.empty()) return;$//'
 mutation 'datastore: files of another boot are believed' src/datastore/stamp.cpp \
-  's/(!boot_id()\.empty() \&\& text == stamp_text(version, Lasting::this_boot))/text.starts_with(stamp_text(version, Lasting::for_ever))/'
+  's/(!base::boot_id()\.empty() \&\& text == stamp_text(version, Lasting::this_boot))/text.starts_with(stamp_text(version, Lasting::for_ever))/'
 mutation 'datastore: a shorter file leaves its end in the area' src/datastore/files.cpp \
   's/^  if (size < entry\.length_bytes) base::make_zero.*$//'
 

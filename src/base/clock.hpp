@@ -25,6 +25,11 @@ inline std::int64_t nanoseconds_of(std::chrono::system_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
+// Of a file's time, too: stat(2).
+inline std::int64_t nanoseconds_of(const timespec& time) noexcept {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 // The clock may jump, so it orders nothing.
 inline std::int64_t wall_clock_ns() { return nanoseconds_of(std::chrono::system_clock::now()); }
 
@@ -32,7 +37,7 @@ inline std::int64_t wall_clock_ns() { return nanoseconds_of(std::chrono::system_
 inline std::int64_t coarse_monotonic_ns() noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+  return nanoseconds_of(now);
 }
 
 }  // namespace vellum::base

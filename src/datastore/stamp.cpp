@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 
+#include "base/boot_id.hpp"
 #include "base/clock.hpp"
 #include "base/files/new_file.hpp"
 
@@ -20,20 +20,10 @@ constexpr std::uint64_t kMaxStampBytes = 512;
 
 std::string stamp_file(const Place& place) { return place.directory + "/closed"; }
 
-// Changes at each start of the system: random(4). Empty where there is none.
-const std::string& boot_id() {
-  static const std::string id = [] {
-    std::string text;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
-    return text;
-  }();
-  return id;
-}
-
 std::string stamp_text(const VersionInfo& version, Lasting lasting) {
   std::string text = fmt::format("{} {} {}\n", version.sequence,
                                  base::nanoseconds_of(version.committed_at), version.name);
-  if (lasting == Lasting::this_boot) text += fmt::format("boot {}\n", boot_id());
+  if (lasting == Lasting::this_boot) text += fmt::format("boot {}\n", base::boot_id());
   return text;
 }
 
@@ -62,7 +52,7 @@ bool is_stamped(const Place& place, const VersionInfo& version) {
   const auto bytes = base::read_whole(files, stamp_file(place), kMaxStampBytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return text == stamp_text(version, Lasting::for_ever) ||
-         (!boot_id().empty() && text == stamp_text(version, Lasting::this_boot));
+         (!base::boot_id().empty() && text == stamp_text(version, Lasting::this_boot));
 }
 
 void stamp(const Place& place, const VersionInfo& version, Lasting lasting) noexcept {

@@ -56,7 +56,7 @@ void sync_file(fuse_req_t request, fuse_ino_t, int, fuse_file_info* file) {
 }
 
 void set_time(WritableFile& file, const timespec& time) {
-  file.set_changed_ns(time.tv_sec * kNanoseconds + time.tv_nsec);
+  file.set_changed_ns(base::nanoseconds_of(time));
 }
 
 void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int which,

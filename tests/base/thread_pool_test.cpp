@@ -107,16 +107,17 @@ TEST_P(AnyPool, CallsFromManyThreadsAreServedInTurn) {
 
 INSTANTIATE_TEST_SUITE_P(ThreadPool, AnyPool, testing::Values(0, 1, 3, 8));
 
+// No body ends before all have begun, so each is another thread's.
 TEST(ThreadPool, SeveralThreadsTakePart) {
   ThreadPool pool(3);
   std::vector<std::atomic<int>> bodies(4);
-  pool.parallel_for(64, [&](std::size_t, std::size_t worker) {
+  std::atomic<int> begun{0};
+  pool.parallel_for(4, [&](std::size_t, std::size_t worker) {
     bodies[worker].fetch_add(1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ++begun;
+    while (begun < 4) std::this_thread::yield();
   });
-  int taking_part = 0;
-  for (const auto& count : bodies) taking_part += count > 0 ? 1 : 0;
-  EXPECT_EQ(taking_part, 4);
+  for (const auto& count : bodies) EXPECT_EQ(count, 1);
 }
 
 TEST(ThreadPool, UnusedPoolStartsAndStopsNothing) {
@@ -128,8 +129,10 @@ TEST(ThreadPool, WorkersLeaveSignalsToTheApplicationButTakeFaults) {
   ThreadPool pool(2);
   std::atomic<int> checked{0};
   pool.parallel_for(64, [&](std::size_t, std::size_t worker) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (worker == 0) return;
+    if (worker == 0) {  // leaves some to the others
+      while (checked == 0) std::this_thread::yield();
+      return;
+    }
     sigset_t blocked;
     pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
     if (sigismember(&blocked, SIGTERM) == 1 && sigismember(&blocked, SIGUSR1) == 1 &&
@@ -154,7 +157,7 @@ TEST(ThreadPool, AForkedChildWorksAloneAndCanDestroyThePool) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      ::alarm(5);
+      ::alarm(60);
       int calls = 0;  // not atomic: nobody else is there
       for (int job = 0; job < 3; ++job) {
         pool->parallel_for(100, [&](std::size_t, std::size_t) { ++calls; });

@@ -142,7 +142,7 @@ TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
   };
   const auto collector = StoreCore::open(hooked, path());
   std::thread gc([&] {
-    const VersionPin alone = hold_names_alone(*collector);
+    const VersionPin alone = hold_names_alone(*collector, std::chrono::minutes(5));
     note("gc ");
   });
   announced.wait_for_arrival();

@@ -1,5 +1,6 @@
 // base/files/file.cpp: posix_fs(), the real file system behind the seam.
 #include "base/files/file.hpp"
+#include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/threads/fork_count.hpp"
 #include "base/threads/forked_locks.hpp"
@@ -300,16 +301,18 @@ bool PosixFile::replaced() const {
 }
 
 FileIdentity PosixFile::identity() const {
-  const auto ns = [](const timespec& t) {
-    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-  };
   const struct stat s = stat();
-  FileIdentity out{s.st_dev,      s.st_ino,      static_cast<std::uint64_t>(s.st_size),
-                   ns(s.st_mtim), ns(s.st_ctim), 0};
+  FileIdentity out{s.st_dev,
+                   s.st_ino,
+                   static_cast<std::uint64_t>(s.st_size),
+                   nanoseconds_of(s.st_mtim),
+                   nanoseconds_of(s.st_ctim),
+                   0};
   struct statx more{};
   if (::statx(fd_.get(), "", AT_EMPTY_PATH, STATX_BTIME, &more) == 0 &&
       (more.stx_mask & STATX_BTIME) != 0) {
-    out.born_ns = ns({more.stx_btime.tv_sec, static_cast<long>(more.stx_btime.tv_nsec)});
+    out.born_ns =
+        nanoseconds_of({more.stx_btime.tv_sec, static_cast<long>(more.stx_btime.tv_nsec)});
   }
   return out;
 }

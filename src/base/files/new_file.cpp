@@ -75,6 +75,13 @@ bool ensure_directory(Fs& fs, const std::string& path) {
   }
 }
 
+void ensure_directories(Fs& fs, const std::string& path) {
+  if (fs.exists(path)) return;
+  const std::string parent = parent_of(path);
+  if (parent != path) ensure_directories(fs, parent);
+  ensure_directory(fs, path);
+}
+
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";

@@ -19,6 +19,8 @@ std::string without_end_slashes(std::string path);  // "/" stays
 
 // Makes a directory unless it exists. True: it was made.
 bool ensure_directory(Fs& fs, const std::string& path);
+// The same with those above it.
+void ensure_directories(Fs& fs, const std::string& path);
 
 // Removes the leftovers of killed processes in a directory. Never fails: files that cannot go stay.
 void sweep_unfinished(Fs& fs, const std::string& directory) noexcept;

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "api/when_free.hpp"
+#include "base/clock.hpp"
 #include "cli/files/take_file.hpp"
 #include "cli/run/run_targets.hpp"
 #include "cli/terminal/progress.hpp"
@@ -37,10 +38,6 @@ bool is_busy(const std::string& branch, const Error& error) {
 
 bool was_never_opened(const RunReports& reports, std::size_t target) {
   return reports.complete() && !reports.was_opened(target);
-}
-
-std::int64_t ns(const timespec& time) {
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 // Writes around the library while the file was live do not show in the file's times: closing the
@@ -127,8 +124,8 @@ RunFiles::Found RunFiles::matching(std::size_t target) const {
     struct stat status;
     if (config_.target_for(path) == target && lstat(path.c_str(), &status) == 0 &&
         S_ISREG(status.st_mode))
-      out[path] = {static_cast<std::int64_t>(status.st_ino), status.st_size, ns(status.st_mtim),
-                   ns(status.st_ctim)};
+      out[path] = {static_cast<std::int64_t>(status.st_ino), status.st_size,
+                   base::nanoseconds_of(status.st_mtim), base::nanoseconds_of(status.st_ctim)};
   }
   return out;
 }

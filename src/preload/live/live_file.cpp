@@ -17,6 +17,7 @@
 #include <vellum/error.hpp>
 
 #include "api/when_free.hpp"
+#include "base/clock.hpp"
 #include "base/error_number.hpp"
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
@@ -201,7 +202,7 @@ std::int64_t LiveFile::modified_ns() const {
   if (VELLUM_REAL(stat)(path_.c_str(), &status) != 0 || status.st_ino != inode_ ||
       status.st_dev != device_)
     return 0;
-  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  return base::nanoseconds_of(status.st_mtim);
 }
 
 std::uint64_t LiveFile::size_bytes() const {

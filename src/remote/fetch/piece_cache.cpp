@@ -39,7 +39,7 @@ std::string PieceCache::path_of(const PieceName& piece) const {
 
 bool PieceCache::make_directories() {
   return base::try_to([&] {
-    for (const std::string& path : {pieces_, tmp_, turns_}) make_with_parents(fs_, path);
+    for (const std::string& path : {pieces_, tmp_, turns_}) base::ensure_directories(fs_, path);
   });
 }
 

@@ -44,11 +44,4 @@ Turn take_turn(base::Fs& fs, const std::string& path, std::chrono::milliseconds 
   return {fs, std::move(file)};
 }
 
-void make_with_parents(base::Fs& fs, const std::string& directory) {
-  if (fs.exists(directory)) return;
-  const std::string parent = base::parent_of(directory);
-  if (parent != directory) make_with_parents(fs, parent);
-  base::ensure_directory(fs, directory);
-}
-
 }  // namespace vellum::remote

@@ -32,7 +32,4 @@ class Turn {
 // holds nothing: whoever has it fetches all the same.
 Turn take_turn(base::Fs& fs, const std::string& path, std::chrono::milliseconds longest);
 
-// Makes the directory and those above it that are missing.
-void make_with_parents(base::Fs& fs, const std::string& directory);
-
 }  // namespace vellum::remote

@@ -5,10 +5,11 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <future>
 
+#include "base/boot_id.hpp"
 #include "base/bytes/hex.hpp"
+#include "base/files/new_file.hpp"
 #include "base/try_to.hpp"
 #include "format/wire/whole_file.hpp"
 #include "format/wire/wire.hpp"
@@ -34,9 +35,8 @@ std::int64_t clock_ns() {
 
 // Tells this clock from that of another boot, machine or container. Nothing: it cannot be told.
 std::optional<format::Uuid> clock_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string text;
-  if (!std::getline(file, text)) return std::nullopt;
+  std::string text = base::boot_id();
+  if (text.empty()) return std::nullopt;
   std::array<char, 64> link{};
   const auto length = ::readlink("/proc/self/ns/time", link.data(), link.size());
   if (length > 0) text.append(link.data(), static_cast<std::size_t>(length));
@@ -137,7 +137,7 @@ Opening ask_for_opening(base::Fs& fs, ObjectStore& objects, const std::string& c
   const std::string openings = cache_directory + "/openings", tmp = cache_directory + "/tmp";
   const bool is_shared = clock.has_value() && !cache_directory.empty() && base::try_to([&] {
                            for (const std::string& path : {openings, tmp})
-                             make_with_parents(fs, path);
+                             base::ensure_directories(fs, path);
                          });
   if (!is_shared) return ask_all(objects);
   const std::string name = opening_name(objects.url());

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
 #include "format/wire/types.hpp"
@@ -31,7 +32,7 @@ void wait_until_past(std::int64_t time_ns) {
   for (int tries = 0; tries < 50; ++tries) {
     timespec now{};
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    if (static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec > time_ns) return;
+    if (base::nanoseconds_of(now) > time_ns) return;
     std::this_thread::sleep_for(1ms);
   }
 }

@@ -79,34 +79,34 @@ struct FrameClass {
     return at;
   }
   // The frame that holds the record, unless another thread takes it for another record before the
-  // caller has its lock. Null: none does.
-  CacheFrame* find(std::uint64_t fingerprint) noexcept {
+  // caller has its lock. Null: none does. `pass` sees the frames of its sets that hold another one.
+  template <typename Pass>
+  CacheFrame* find(std::uint64_t fingerprint, const Pass& pass) noexcept {
     if (sets == 0) return nullptr;
     for (const std::uint64_t set : {fingerprint % sets, fingerprint / sets % sets}) {
       CacheFrame* const first = &frames[static_cast<std::size_t>(set) * frames_per_set];
       for (CacheFrame* frame = first; frame != first + frames_per_set; ++frame) {
         if (frame->fingerprint.load(std::memory_order_relaxed) == fingerprint) return frame;
+        pass(*frame);
       }
     }
     return nullptr;
+  }
+  CacheFrame* find(std::uint64_t fingerprint) noexcept {
+    return find(fingerprint, [](const CacheFrame&) noexcept {});
   }
   // The frame that holds the record, or the victim that makes room for it.
   // REQUIRES: the class has frames.
   CacheFrame& pick(std::uint64_t fingerprint) noexcept {
     CacheFrame* oldest = nullptr;
     std::uint64_t oldest_use = UINT64_MAX;
-    for (const std::uint64_t set : {fingerprint % sets, fingerprint / sets % sets}) {
-      CacheFrame* const first = &frames[static_cast<std::size_t>(set) * frames_per_set];
-      for (CacheFrame* frame = first; frame != first + frames_per_set; ++frame) {
-        if (frame->fingerprint.load(std::memory_order_relaxed) == fingerprint) return *frame;
-        const std::uint64_t use = frame->used.load(std::memory_order_relaxed);
-        if (oldest == nullptr || use < oldest_use) {
-          oldest = frame;
-          oldest_use = use;
-        }
-      }
-    }
-    return *oldest;
+    CacheFrame* const found = find(fingerprint, [&](CacheFrame& frame) noexcept {
+      const std::uint64_t use = frame.used.load(std::memory_order_relaxed);
+      if (oldest != nullptr && use >= oldest_use) return;
+      oldest = &frame;
+      oldest_use = use;
+    });
+    return found != nullptr ? *found : *oldest;
   }
   void touch(CacheFrame& frame) noexcept {
     // This is not exact under contention and need not be.
