@@ -34,7 +34,7 @@ tsan_tests=(base store region atomic_file api remote)
 # RoomOfOneSize) make no access that small ones do not. A fault at each call in turn, each bit flipped, a full
 # disk, commits that fail, a race of processes, and a file that one thread reads say nothing about threads.
 without_of_api='/sigsegv|/mapped'
-without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|GroupRemoteCrash|EveryVersionReadsBack/[12][0-9]|ReadOnly\.Use|FewDescriptors|UnpacksTo|AThousandVersions|AHugeFailed|RoomOfOneSize'
+without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|RemoteCrash|EveryVersionReadsBack/[12][0-9]|ReadOnly\.Use|FewDescriptors|UnpacksTo|AThousandVersions|AHugeFailed|RoomOfOneSize'
 tsan_without_of_all='FailingCalls|AnyCallThat|EachCallMayFail|EveryFailed|FlippedBits|RandomHistories|FullDisk|AnyByteOf|ItsTableHas|^FailedCommit|AFailedCommitLeavesThem|TwoProcesses|^Mapped\.The|ManyFaultsAt|MappedSize|^ImageContent|ModelWithCommits'
 if [[ -n ${VELLUM_LONG-} ]]; then
   without_of_api=
@@ -215,7 +215,7 @@ run_stage() {
     clang) run_tests clang -L '^(base|format)$' ;;
     asan) sanitized asan "NoSanitizer|NoAsan|$without_of_all" "${asan_tests[@]}" ;;
     tsan)
-      sanitized tsan "NoSanitizer|NoTsan|CrashTest|ImageCrash|TierCrash|$without_of_all|$tsan_without_of_all" \
+      sanitized tsan "NoSanitizer|NoTsan|$without_of_all|$tsan_without_of_all" \
         "${tsan_tests[@]}"
       ;;
     fuzz) counted tools/fuzz.sh 2s ;;
