@@ -3,11 +3,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <thread>
 #include <vellum/store.hpp>
 
 #include "api/store_impl.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/remote_fixture.hpp"
+#include "support/paging.hpp"
 
 namespace vellum::remote::test {
 
@@ -56,11 +59,22 @@ class Interference {
     return sum;
   }
 
+  // Threads that have asked for the URL: an opening does so when it has come.
+  std::size_t threads_at_url() {
+    const std::lock_guard lock(mutex_);
+    return at_url_.size();
+  }
+  void note_url() {
+    const std::lock_guard lock(mutex_);
+    at_url_.insert(std::this_thread::get_id());
+  }
+
  private:
   std::mutex mutex_;
   Before before_;
   After after_;
   std::map<std::string, int> gets_;
+  std::set<std::thread::id> at_url_;
 };
 
 class InterferedObjects final : public ObjectStore {
@@ -68,7 +82,10 @@ class InterferedObjects final : public ObjectStore {
   InterferedObjects(std::unique_ptr<ObjectStore> objects, std::shared_ptr<Interference> with)
       : objects_(std::move(objects)), with_(std::move(with)) {}
 
-  const std::string& url() const noexcept override { return objects_->url(); }
+  const std::string& url() const noexcept override {
+    with_->note_url();
+    return objects_->url();
+  }
   std::size_t connections() const noexcept override { return kConnections; }
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
     with_->begin(key);
@@ -138,6 +155,18 @@ class LazyTest : public RemoteTest {
 inline void expect_bytes(const Region& region, const std::vector<std::byte>& bytes) {
   ASSERT_EQ(region.size_bytes(), bytes.size());
   EXPECT_EQ(std::memcmp(region.data(), bytes.data(), bytes.size()), 0);
+}
+
+// After an outage. A busy machine may need longer than the region's longest wait.
+inline bool comes_back(const Region& region) {
+  return vellum::test::comes_true([&] {
+    try {
+      region.prefetch({0, region.size_bytes()});
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  });
 }
 
 inline void flip_byte(const std::filesystem::path& path, std::streamoff at) {

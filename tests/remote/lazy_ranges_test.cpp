@@ -43,36 +43,47 @@ class RangesTest : public LazyTest, public testing::WithParamInterface<Engine> {
       EXPECT_EQ(count, 1) << key;
     }
   }
+  // In how many rounds the pieces come when each request takes as long as `length`.
+  int rounds_of_a_prefetch(std::chrono::milliseconds length) {
+    std::mutex mutex;  // guards what follows
+    int ended_rounds = 0, rounds = 0;
+    interference->set_before([&](const std::string& key) {
+      if (!key.starts_with(kPiecePrefix)) return;
+      int round = 0;
+      {
+        const std::lock_guard lock(mutex);
+        round = ended_rounds + 1;
+        rounds = std::max(rounds, round);
+      }
+      std::this_thread::sleep_for(length);
+      const std::lock_guard lock(mutex);
+      ended_rounds = std::max(ended_rounds, round);
+    });
+    Store lazy = open_store(options());
+    const Region region = lazy.open_version("t5", region_options);
+    region.prefetch(some_of_all());
+    EXPECT_GE(whole_pieces(), 5);
+    expect_each_once();
+    const int fetched = whole_pieces();
+    interference->set_before([](const std::string&) { throw Error(Errc::io, "no requests"); });
+    expect_bytes(region, contents["t5"]);
+    region.prefetch(some_of_all());
+    EXPECT_EQ(whole_pieces(), fetched);
+    return rounds;
+  }
   RegionOptions region_options;
 };
 
-// The pieces of the page map come first, and all others after them.
+// The pieces of the page map come first, and all others after them. A thread that comes late looks like
+// another round, so a machine that is busy tries again with longer ones.
 TEST_P(RangesTest, AllComeAtOnce) {
-  std::mutex mutex;  // guards what follows
-  int ended_rounds = 0, rounds = 0;
-  interference->set_before([&](const std::string& key) {
-    if (!key.starts_with(kPiecePrefix)) return;
-    int round = 0;
-    {
-      const std::lock_guard lock(mutex);
-      round = ended_rounds + 1;
-      rounds = std::max(rounds, round);
-    }
-    std::this_thread::sleep_for(100ms);
-    const std::lock_guard lock(mutex);
-    ended_rounds = std::max(ended_rounds, round);
-  });
-  Store lazy = open_store(options());
-  const Region region = lazy.open_version("t5", region_options);
-  region.prefetch(some_of_all());
-  EXPECT_GE(whole_pieces(), 5);
+  int rounds = 3;
+  for (std::chrono::milliseconds length = 100ms; rounds > 2 && length < 10s; length *= 4) {
+    std::filesystem::remove_all(dir.path("cache"));
+    interference = std::make_shared<Interference>();
+    rounds = rounds_of_a_prefetch(length);
+  }
   EXPECT_LE(rounds, 2);
-  expect_each_once();
-  const int fetched = whole_pieces();
-  interference->set_before([](const std::string&) { throw Error(Errc::io, "no requests"); });
-  expect_bytes(region, contents["t5"]);
-  region.prefetch(some_of_all());
-  EXPECT_EQ(whole_pieces(), fetched);
 }
 
 TEST_P(RangesTest, WithoutACacheEachPieceComesOnceToo) {
@@ -97,10 +108,9 @@ TEST_P(RangesTest, AnOutageThrowsAfterTheLongestWait) {
   const Region region = lazy.open_version("t5", region_options);
   const auto start = std::chrono::steady_clock::now();
   EXPECT_ERRC(region.prefetch(some_of_all()), Errc::io);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 2s);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 6s);
   out = false;
-  std::this_thread::sleep_for(50ms);
-  region.prefetch(some_of_all());
+  ASSERT_TRUE(comes_back(region));
   expect_bytes(region, contents["t5"]);
 }
 
@@ -253,9 +263,9 @@ TEST_P(PartsTest, AnOutageIsWaitedForOnce) {
   EXPECT_ERRC(region.prefetch(scattered()), Errc::io);
   const auto waited = std::chrono::steady_clock::now() - start;
   EXPECT_GE(waited, kWait);
-  EXPECT_LT(waited, kWait + kWait / 2);
+  EXPECT_LT(waited, 2 * kWait);  // who waits again needs as long
   out = false;
-  region.prefetch(scattered());
+  ASSERT_TRUE(comes_back(region));
   expect_scattered(region);
 }
 

@@ -1,6 +1,7 @@
 // Versions of a remote are read without a clone: content, requests, outages, damage, the cache.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include "remote/lazy_fixture.hpp"
 #include "support/child.hpp"
 #include "support/engines.hpp"
+#include "support/paging.hpp"
 
 namespace vellum::remote::test {
 namespace {
@@ -118,25 +120,38 @@ TEST_F(LazyTest, TheCopyOfTheNewestHeadIsNotBelieved) {
 
 constexpr const char* kListing = "list heads/";
 
-// An opening that follows another lists the heads alone, and finds what was pushed before it came.
+// An opening that follows another lists the heads alone, and finds what was pushed before it came. What
+// was read serves for a second, so a machine that needs longer for all of this tries again.
 TEST_F(LazyTest, AnOpeningUsesWhatAnotherHasReadAndListsAnew) {
+  using Requests = std::array<int, 4>;  // listings, superblocks, copies of the newest head, heads
+  const auto requests = [&] {
+    return Requests{interference->gets_of(kListing), interference->gets_of(kSuperblockKey),
+                    interference->gets_of(kNewestKey), interference->gets_of(kHeadPrefix)};
+  };
   make(1);
   push_all(*store);
-  const auto expect_requests = [&](int listings, int superblocks, int copies, int heads) {
-    EXPECT_EQ(interference->gets_of(kListing), listings);
-    EXPECT_EQ(interference->gets_of(kSuperblockKey), superblocks);
-    EXPECT_EQ(interference->gets_of(kNewestKey), copies);
-    EXPECT_EQ(interference->gets_of(kHeadPrefix), heads);
-  };
-  open_lazily(options());
-  expect_requests(1, 1, 1, 0);
-  open_lazily(options());
-  expect_requests(2, 1, 1, 0);
-  step("s1");
-  push_all(*store);
-  store::test::expect_same(*store::test::open_version(*open_lazily(options()), "s1"),
-                           contents["s1"]);
-  expect_requests(4, 2, 2, 0);  // the listing that shows that the head was passed, and all anew
+  bool in_time = false;
+  for (int attempt = 0; attempt < 100 && !in_time; ++attempt) {
+    std::filesystem::remove_all(dir.path("cache"));
+    interference = std::make_shared<Interference>();
+    const std::string name = "n" + std::to_string(attempt);
+    const auto start = std::chrono::steady_clock::now();
+    open_lazily(options());
+    const Requests first = requests();
+    open_lazily(options());
+    const Requests second = requests();
+    step(name);
+    push_all(*store);
+    const auto lazy = open_lazily(options());
+    in_time = std::chrono::steady_clock::now() - start < 900ms;
+    store::test::expect_same(*store::test::open_version(*lazy, name), contents[name]);
+    if (!in_time) continue;
+    EXPECT_EQ(first, (Requests{1, 1, 1, 0}));
+    EXPECT_EQ(second, (Requests{2, 1, 1, 0}));
+    // The listing that shows that the head was passed, and all anew.
+    EXPECT_EQ(requests(), (Requests{4, 2, 2, 0}));
+  }
+  EXPECT_TRUE(in_time) << "this machine is too slow to tell";
 }
 
 TEST_F(LazyTest, WhatOpeningsShareIsNeverBelieved) {
@@ -174,13 +189,15 @@ TEST_F(LazyTest, OpeningsThatComeAtOnceShareAListingThatBeganAfterThem) {
   first_lists.get_future().wait();
   step("s1");
   push_all(*store);
+  const std::size_t before = interference->threads_at_url();
   for (int i = 0; i < 7; ++i) {
     threads.emplace_back([&] {
       const auto lazy = open_lazily(options());
       EXPECT_EQ(store::snapshot_names(*lazy).size(), 2u);
     });
   }
-  std::this_thread::sleep_for(300ms);  // they wait for their turn
+  EXPECT_TRUE(
+      vellum::test::comes_true([&] { return interference->threads_at_url() == before + 7; }));
   go_on.set_value();
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(listings, 3);  // one by one they would be 8
@@ -293,9 +310,9 @@ TEST_P(LazyRegionTest, PinAndPrefetchThrowAfterTheLongestWait) {
   EXPECT_ERRC(static_cast<void>(region.pin({0, region.size_bytes()})), Errc::io);
   EXPECT_ERRC(region.prefetch({0, 4096}), Errc::io);
   EXPECT_ERRC(lazy.read("s1", 0, std::vector<std::byte>(100).data(), 100), Errc::io);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 2s);  // each has waited once
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 6s);  // each has waited once
   out = false;
-  std::this_thread::sleep_for(50ms);
+  ASSERT_TRUE(comes_back(region));
   expect_bytes(region, contents["s1"]);
 }
 

@@ -284,7 +284,7 @@ S3Server::Reply S3Server::put(const S3Request& request) {
     return {412, error_xml("PreconditionFailed"), ""};
   if (is_conditional && conditional_writes_race) {
     lock.unlock();
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
     lock.lock();
   }
   objects_[request.key] = request.body;

@@ -1,6 +1,8 @@
-// Shared parts of the tests of paging: words that tell where they belong, and a wait for another
-// thread's work.
+// Shared parts of the tests of paging: words that tell where they belong, a wait for another thread's
+// work, and a clock that other processes do not disturb.
 #pragma once
+
+#include <time.h>
 
 #include <chrono>
 #include <cstdint>
@@ -23,6 +25,13 @@ bool comes_true(const Holds& holds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return true;
+}
+
+// What this process has used of all processors. Other processes and the disk do not change it.
+inline std::chrono::nanoseconds processor_time() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
 }  // namespace vellum::test

@@ -1,6 +1,7 @@
 // rollback() makes memory what the last commit holds, at the cost of what was written.
 #include <chrono>
 
+#include "support/paging.hpp"
 #include "support/store_fixture.hpp"
 
 namespace vellum::test {
@@ -78,13 +79,13 @@ TEST_P(Rollback, CostsWhatIsDirty) {
   Region region = store.create_region("main", 8ULL << 30, large);
   region.prefetch({0, 512 * kMiB});
   region.commit();
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = vellum::test::processor_time();
   constexpr int kRounds = 50;
   for (int i = 0; i < kRounds; ++i) {
     word_at(region, static_cast<std::uint64_t>(i) * 8 * kMiB) = 1;
     region.rollback();
   }
-  const auto each = (std::chrono::steady_clock::now() - start) / kRounds;
+  const auto each = (vellum::test::processor_time() - start) / kRounds;
   // 512 MiB copied or compared would take 50 ms at the least.
   EXPECT_LT(each, std::chrono::milliseconds(10));
 }
