@@ -55,7 +55,8 @@ struct RegionOptions {
 
   // The memory that the region may use: committed copies and private ones together. 0: it shares a
   // limit with the other regions of the process: three quarters of its cgroup's or the machine's
-  // memory, less 64 MiB, at least half; VELLUM_MEMORY_LIMIT=BYTES replaces it.
+  // memory, less 64 MiB, at least half; VELLUM_MEMORY_LIMIT=BYTES replaces it. Beside the regions,
+  // each open store keeps up to a tenth of that limit of what it has decompressed, 250 to 800 MiB.
   std::uint64_t memory_limit_bytes = 0;
   // The directory for written, uncommitted pages that have no room in memory, best on a fast disk.
   // Empty: the store's. The file there has no name, and goes with the process.

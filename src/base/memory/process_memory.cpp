@@ -6,8 +6,14 @@
 #include <fstream>
 #include <string>
 
+#include "base/environment.hpp"
+#include "base/fail.hpp"
+#include "base/parse_number.hpp"
+
 namespace vellum::base {
 namespace {
+
+constexpr std::uint64_t kOtherBytes = 64u << 20;
 
 // The number in a file; `otherwise` where it has none ("max") or does not exist.
 std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
@@ -52,6 +58,20 @@ std::uint64_t find_memory() {
 std::uint64_t memory_of_process() {
   static const std::uint64_t bytes = find_memory();
   return bytes;
+}
+
+std::uint64_t memory_for_regions() {
+  const auto text = environment("VELLUM_MEMORY_LIMIT");
+  if (!text.has_value()) {
+    const std::uint64_t memory = memory_of_process();
+    return memory / 4 * 3 - std::min(memory / 4, kOtherBytes);
+  }
+  const auto limit = parse_number<std::uint64_t>(*text);
+  if (limit.value_or(0) == 0) {
+    fail(Errc::invalid_argument, "VELLUM_MEMORY_LIMIT is '{}': it must be a number of bytes",
+         *text);
+  }
+  return *limit;
 }
 
 }  // namespace vellum::base

@@ -10,10 +10,8 @@
 #include <string>
 #include <vellum/error.hpp>
 
-#include "base/environment.hpp"
 #include "base/fail.hpp"
 #include "base/memory/process_memory.hpp"
-#include "base/parse_number.hpp"
 #include "base/threads/per_process.hpp"
 #include "base/threads/signals_blocked.hpp"
 #include "format/wire/types.hpp"
@@ -29,7 +27,6 @@ constexpr auto kIdlePause = 20ms;       // otherwise
 constexpr std::int64_t kMostSpare = 8;  // an eighth of the limit
 constexpr std::size_t kStepPages = 1024;
 constexpr int kRounds = 16;
-constexpr std::uint64_t kOtherBytes = 64u << 20;
 
 // Private memory of the process, in pages: resident less shared of statm. -1: not known.
 class PrivateMemory {
@@ -98,21 +95,9 @@ void Pager::end_keep(std::uint64_t bytes) noexcept {
   kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-std::uint64_t Pager::limit_of_process() {
-  const std::uint64_t memory = base::memory_of_process();
-  const auto text = base::environment("VELLUM_MEMORY_LIMIT");
-  if (!text.has_value()) return memory / 4 * 3 - std::min(memory / 4, kOtherBytes);
-  const auto limit = base::parse_number<std::uint64_t>(*text);
-  if (limit.value_or(0) == 0) {
-    fail(Errc::invalid_argument, "VELLUM_MEMORY_LIMIT is '{}': it must be a number of bytes",
-         *text);
-  }
-  return *limit;
-}
-
 std::shared_ptr<Pager> Pager::of_process() {
   static base::PerProcess<std::shared_ptr<Pager>> pagers;
-  return pagers.get([] { return std::make_shared<Pager>(limit_of_process()); });
+  return pagers.get([] { return std::make_shared<Pager>(base::memory_for_regions()); });
 }
 
 std::shared_ptr<Pager> Pager::of_limit(std::uint64_t bytes) {

@@ -44,9 +44,7 @@ class Pager {
   Pager(const Pager&) = delete;
   Pager& operator=(const Pager&) = delete;
 
-  // The process's pager. Its limit is three quarters of the memory that the process may have (its
-  // cgroup's limit, or the machine's), less 64 MiB for the library's other needs, but at least half
-  // of it. VELLUM_MEMORY_LIMIT=BYTES overrides it.
+  // The process's pager. Its limit is base::memory_for_regions(), and fails as that does.
   static std::shared_ptr<Pager> of_process();
   // A pager with this limit of its own; 0: the process's.
   static std::shared_ptr<Pager> of_limit(std::uint64_t bytes);
@@ -89,7 +87,6 @@ class Pager {
   void leave(Pageable& region, std::uint64_t bytes) noexcept;
 
  private:
-  static std::uint64_t limit_of_process();
   void run(std::uint64_t life);
   void wake() noexcept;
   void pause(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds most);

@@ -12,11 +12,15 @@ namespace vellum::store {
 
 namespace {
 
-// Address space, which takes memory only when used; less where memory is scarce.
-constexpr std::uint64_t kRecordCacheBytes = 160u << 20, kLeastCacheBytes = 4u << 20;
+// Address space, which takes memory only when used. docs/decisions/encoding.md has the measurements
+// behind these.
+constexpr std::uint64_t kMostCacheBytes = 512u << 20, kUsualCacheBytes = 160u << 20,
+                        kLeastCacheBytes = 4u << 20;
+// Less than usual where memory is scarce, more where regions may have much of it.
 std::size_t record_cache_bytes() {
-  const std::uint64_t share = base::memory_of_process() / 16;
-  return static_cast<std::size_t>(std::clamp(share, kLeastCacheBytes, kRecordCacheBytes));
+  const std::uint64_t usual = std::min(base::memory_of_process() / 16, kUsualCacheBytes);
+  const std::uint64_t share = std::max(base::memory_for_regions() / 16, usual);
+  return static_cast<std::size_t>(std::clamp(share, kLeastCacheBytes, kMostCacheBytes));
 }
 
 }  // namespace
