@@ -1,7 +1,9 @@
 // Records of based pages at a remote: their base pages come with them.
 #include <gtest/gtest.h>
 
+#include "api/store_impl.hpp"
 #include "remote/lazy/open_remote.hpp"
+#include "remote/pull.hpp"
 #include "remote/remote_fixture.hpp"
 #include "support/count_records.hpp"
 
@@ -65,6 +67,19 @@ TEST_F(BasedPagesAtARemote, AStoreOpenedFromTheRemoteReadsThem) {
   const auto there = open_remote(base::posix_fs(), url());
   expect_same(*open_version(*there, "m3"), contents["m3"]);
   expect_same(*open_version(*there, "m1"), contents["m1"]);
+}
+
+// Its packs lie at the remote, and so do the records that say which base pages it needs.
+TEST_F(BasedPagesAtARemote, AVersionOfALazyCloneIsPushedWithThem) {
+  for (const char* name : {"m0", "m1", "m2", "m3"}) push_names(*store, {name});
+  auto& fs = base::posix_fs();
+  clone(fs, url(), dir.path("lazy"), {{}, true}, nullptr, objects());
+  RemoteOptions options;
+  options.cache_directory = dir.path("cache");
+  const auto lazy = open_store(fs, dir.path("lazy"), options, objects());
+  StoreAccess::handle_of(lazy).create_snapshot("again", "m3");
+  push_names(*lazy, {"again"});
+  expect_contents(*clone_to("c", {"again"}), {{"again", contents["m3"]}});
 }
 
 }  // namespace
