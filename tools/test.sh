@@ -214,10 +214,7 @@ run_stage() {
     release) run_tests release ;;
     clang) run_tests clang -L '^(base|format)$' ;;
     asan) sanitized asan "NoSanitizer|NoAsan|$without_of_all" "${asan_tests[@]}" ;;
-    tsan)
-      sanitized tsan "NoSanitizer|NoTsan|$without_of_all|$tsan_without_of_all" \
-        "${tsan_tests[@]}"
-      ;;
+    tsan) sanitized tsan "NoSanitizer|NoTsan|$without_of_all|$tsan_without_of_all" "${tsan_tests[@]}" ;;
     fuzz) counted tools/fuzz.sh 2s ;;
     tidy) counted tools/tidy.sh ;;
     python) stage_python ;;

@@ -5,9 +5,12 @@
 
 namespace vellum::base {
 
-std::string boot_id() {
-  std::string id;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+const std::string& boot_id() {
+  static const std::string id = [] {
+    std::string text;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+    return text;
+  }();
   return id;
 }
 

@@ -6,6 +6,6 @@
 namespace vellum::base {
 
 // Changes at each start: random(4). Empty where the kernel does not say.
-std::string boot_id();
+const std::string& boot_id();
 
 }  // namespace vellum::base

@@ -14,6 +14,7 @@ namespace vellum::mount {
 namespace {
 
 constexpr std::uint64_t kStatBlockBytes = 512;
+constexpr std::int64_t kNanoseconds = 1'000'000'000;  // of a second
 
 timespec time_of(std::int64_t time_ns) {
   timespec out{};

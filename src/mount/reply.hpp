@@ -20,8 +20,6 @@ namespace vellum::mount {
 // for each time. What changes of a writable file, the kernel has changed itself.
 inline constexpr double kForEverSeconds = 1e6, kNowSeconds = 0;
 
-inline constexpr std::int64_t kNanoseconds = 1000000000;  // of a second
-
 struct OpenFile {
   std::shared_ptr<const Node> node;
   std::shared_ptr<const store::PageSource> source;  // of a version

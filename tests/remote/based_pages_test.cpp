@@ -1,10 +1,7 @@
 // Records of based pages at a remote: their base pages come with them.
 #include <gtest/gtest.h>
 
-#include "api/store_impl.hpp"
-#include "remote/lazy/open_remote.hpp"
-#include "remote/pull.hpp"
-#include "remote/remote_fixture.hpp"
+#include "remote/lazy_fixture.hpp"
 #include "support/count_records.hpp"
 
 namespace vellum::remote::test {
@@ -20,7 +17,7 @@ std::size_t based_records(StoreCore& store) {
 }
 
 // Versions m0, m1, ...: each has the content of the one before, a little further on.
-class BasedPagesAtARemote : public RemoteTest {
+class BasedPagesAtARemote : public LazyTest {
  protected:
   BasedPagesAtARemote() {
     store = StoreCore::create(base::posix_fs(), dir.path("moved"), store::test::small_options());
@@ -72,11 +69,7 @@ TEST_F(BasedPagesAtARemote, AStoreOpenedFromTheRemoteReadsThem) {
 // Its packs lie at the remote, and so do the records that say which base pages it needs.
 TEST_F(BasedPagesAtARemote, AVersionOfALazyCloneIsPushedWithThem) {
   for (const char* name : {"m0", "m1", "m2", "m3"}) push_names(*store, {name});
-  auto& fs = base::posix_fs();
-  clone(fs, url(), dir.path("lazy"), {{}, true}, nullptr, objects());
-  RemoteOptions options;
-  options.cache_directory = dir.path("cache");
-  const auto lazy = open_store(fs, dir.path("lazy"), options, objects());
+  const auto lazy = clone_lazily("lazy");
   StoreAccess::handle_of(lazy).create_snapshot("again", "m3");
   push_names(*lazy, {"again"});
   expect_contents(*clone_to("c", {"again"}), {{"again", contents["m3"]}});

@@ -41,18 +41,6 @@ class ObjectsWithVisitor final : public ObjectsInFront {
 
 class LazyCloneTest : public LazyTest {
  protected:
-  std::shared_ptr<ObjectStore> interfered() const {
-    return std::make_shared<InterferedObjects>(objects(), interference);
-  }
-  std::shared_ptr<StoreCore> open_clone(const std::string& name) const {
-    return remote::open_store(base::posix_fs(), dir.path(name), options(), interfered());
-  }
-  std::shared_ptr<StoreCore> clone_lazily(const std::string& name,
-                                          std::vector<std::string> versions = {}) const {
-    clone(base::posix_fs(), url(), dir.path(name), {std::move(versions), true}, nullptr,
-          interfered());
-    return open_clone(name);
-  }
   PullReport bring_all(StoreCore& core) const {
     Session session(core, "origin", interfered());
     return pull(session, {{}, true}, nullptr);

@@ -1,12 +1,9 @@
 // The S3 engine against a server in this process that fails in every way it can.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/expect_error.hpp"
 #include "base/threads/thread_pool.hpp"
+#include "remote/bound_port.hpp"
 #include "remote/engine/probe.hpp"
 #include "remote/s3_server_lib.hpp"
 
@@ -158,18 +155,11 @@ TEST(S3EngineTest, ManyCallsRunAtOnceOverFewConnections) {
 
 // Nobody listens at the port, and nobody else gets it.
 TEST(S3EngineTest, AServerThatIsNotThereIsNamed) {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  ASSERT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), length), 0);
-  ASSERT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  const BoundPort port;
   S3Options options = S3Server().options();
-  options.endpoint = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  options.endpoint = "http://127.0.0.1:" + std::to_string(port.number());
   options.attempts = 2;
   EXPECT_ERRC(make_s3_engine(options)->get("a", 1), Errc::io);
-  ::close(fd);
 }
 
 TEST(ProbeTest, SeesServersThatCheckAndThenWrite) {

@@ -1,7 +1,5 @@
 // Certificates are verified: a server that nobody vouches for gets no request.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -13,28 +11,11 @@
 
 #include "base/expect_error.hpp"
 #include "base/temp_directory.hpp"
+#include "remote/bound_port.hpp"
 #include "remote/s3/s3_engine.hpp"
 
 namespace vellum::remote::test {
 namespace {
-
-sockaddr_in loopback(int port) {
-  sockaddr_in out{};
-  out.sin_family = AF_INET;
-  out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  out.sin_port = htons(static_cast<std::uint16_t>(port));
-  return out;
-}
-
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = loopback(0);
-  socklen_t length = sizeof address;
-  EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), length), 0);
-  EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
 
 bool accepts(int port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -55,7 +36,7 @@ class TlsServer {
         "' && openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out cert " +
         "-days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1 >/dev/null 2>&1";
     EXPECT_EQ(std::system(make.c_str()), 0);
-    port_ = free_port();  // others look for one, too
+    port_ = BoundPort().number();  // others look for one, too
     pid_ = ::fork();
     if (pid_ == 0) {
       const std::string accept = "127.0.0.1:" + std::to_string(port_);

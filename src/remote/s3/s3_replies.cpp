@@ -67,8 +67,10 @@ std::string without_percents(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto digits = std::string_view(text).substr(i + 1, 2);
-    const auto value = digits.size() == 2 ? base::parse_number<unsigned>(digits, 16) : std::nullopt;
-    if (text[i] == '%' && value.has_value()) {
+    const auto value = text[i] == '%' && digits.size() == 2
+                           ? base::parse_number<unsigned>(digits, 16)
+                           : std::nullopt;
+    if (value.has_value()) {
       out.push_back(static_cast<char>(*value));
       i += 2;
     } else {

@@ -375,14 +375,9 @@ TEST_F(BasedPages, BasePagesThatWereGivenBackAreNeverRead) {
   ASSERT_FALSE(given_back.empty());
   for (const std::uint64_t pack : fresh->packs().list()) {
     if (!is_translated(*fresh, pack)) continue;
-    format::Translation t = translation_of(*fresh, pack);
-    t.dropped.clear();
-    for (auto& line : t.lines) {
-      line.first_dropped = static_cast<std::uint32_t>(t.dropped.size());
-      line.dropped_count = given_back.contains({pack, line.old_offset_bytes}) ? 1 : 0;
-      if (line.dropped_count != 0) t.dropped.push_back({0, 32768});
-    }
-    replace_translation(*fresh, pack, format::encode_translation(t), t.lines.size());
+    pretend_given_back(*fresh, pack, [&](const auto& line) {
+      return given_back.contains({pack, line.old_offset_bytes});
+    });
   }
   const auto again = StoreCore::open(fs, store->path());
   const auto version = open_version(*again, "m1");

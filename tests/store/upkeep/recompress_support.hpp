@@ -108,4 +108,17 @@ inline void replace_translation(StoreCore& store, std::uint64_t pack,
   file->pwrite(format::encode_pack_header(header), 0);
 }
 
+// Makes the table of a translated pack say that all slots of some records were given back, and no others.
+template <typename Which>
+void pretend_given_back(StoreCore& store, std::uint64_t pack, const Which& which) {
+  format::Translation t = translation_of(store, pack);
+  t.dropped.clear();
+  for (auto& line : t.lines) {
+    line.first_dropped = static_cast<std::uint32_t>(t.dropped.size());
+    line.dropped_count = which(line) ? 1 : 0;
+    if (line.dropped_count != 0) t.dropped.push_back({0, 32768});
+  }
+  replace_translation(store, pack, format::encode_translation(t), t.lines.size());
+}
+
 }  // namespace vellum::store::test
