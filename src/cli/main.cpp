@@ -77,41 +77,34 @@ void add_global_options(CLI::App& app, Context& context) {
       ->check(CLI::IsMember({"iso", "human"}));
 }
 
+using AddCommand = void (*)(CLI::App&, Context&);
+
+// The commands as the help lists them.
+struct CommandGroup {
+  const char* title;
+  std::vector<AddCommand> commands;
+};
+
+const std::vector<CommandGroup>& command_groups() {
+  static const std::vector<CommandGroup> groups{
+      {"Keep versions", {add_init, add_snapshot, add_branch, add_rm, add_forget}},
+      {"Look at versions", {add_log, add_show, add_diff, add_heat, add_blame, add_cat, add_web}},
+      {"Files and programs",
+       {add_run, add_mount, add_import, add_export, add_attach, add_backup, add_restore,
+        add_recover}},
+      {"Share", {add_remote, add_push, add_pull, add_clone, add_replicate, add_group}},
+      {"Care for a store",
+       {add_stat, add_du, add_gc, add_tier, add_verify, add_repair, add_top, add_help}}};
+  return groups;
+}
+
 void add_commands(CLI::App& app, Context& context) {
-  add_help(app, context);
-  add_init(app, context);
-  add_log(app, context);
-  add_show(app, context);
-  add_stat(app, context);
-  add_du(app, context);
-  add_diff(app, context);
-  add_heat(app, context);
-  add_blame(app, context);
-  add_cat(app, context);
-  add_export(app, context);
-  add_import(app, context);
-  add_attach(app, context);
-  add_backup(app, context);
-  add_restore(app, context);
-  add_branch(app, context);
-  add_snapshot(app, context);
-  add_rm(app, context);
-  add_forget(app, context);
-  add_gc(app, context);
-  add_tier(app, context);
-  add_group(app, context);
-  add_remote(app, context);
-  add_push(app, context);
-  add_replicate(app, context);
-  add_pull(app, context);
-  add_clone(app, context);
-  add_verify(app, context);
-  add_repair(app, context);
-  add_recover(app, context);
-  add_run(app, context);
-  add_mount(app, context);
-  add_top(app, context);
-  add_web(app, context);
+  for (const CommandGroup& group : command_groups()) {
+    for (const AddCommand add : group.commands) {
+      add(app, context);
+      app.get_subcommands([](const CLI::App*) { return true; }).back()->group(group.title);
+    }
+  }
 }
 
 std::string or_help(const std::string& hint) { return hint.empty() ? "; see vellum --help" : hint; }

@@ -8,6 +8,7 @@
 #include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/table.hpp"
 #include "remote/engine/url.hpp"
 
 namespace vellum::cli {
@@ -54,11 +55,12 @@ void print_text(Context& context, const std::vector<RetentionDecision>& decision
     return;
   }
   using Align = Table::Align;
+  using enum Table::Narrowing;
   Table table({{"", Align::left},
-               {"name", Align::left},
-               {"branch", Align::left},
-               {"time", Align::left},
-               {"rules", Align::left}});
+               {"name", Align::left, 4, cut},
+               {"branch", Align::left, 2, cut},
+               {"time", Align::left, 1, shorten_time},
+               {"rules", Align::left, 3, cut}});
   std::size_t removed = 0;
   for (const RetentionDecision& d : decisions) {
     removed += d.kept_by.empty() ? 1 : 0;

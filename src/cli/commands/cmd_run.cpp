@@ -152,12 +152,26 @@ int run(Context& context, const RunArguments& arguments) {
                            : run_live(context, arguments, targets);
 }
 
+// The program and its arguments are no options: they stand behind --.
+class RunFormatter : public CLI::Formatter {
+ public:
+  explicit RunFormatter(const CLI::FormatterBase& others)
+      : CLI::Formatter(dynamic_cast<const CLI::Formatter&>(others)) {}
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    usage.erase(usage.find_last_not_of('\n') + 1);
+    return usage + " -- PROGRAM [ARGUMENT...]\n";
+  }
+};
+
 }  // namespace
 
 void add_run(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* command = app.add_subcommand(
       "run", "Run an unmodified program, and give its file atomic msync and versions");
+  command->formatter(std::make_shared<RunFormatter>(*app.get_formatter()));
   command
       ->add_option("--store", arguments->store, "The store, which is made when it does not exist")
       ->required()

@@ -6,6 +6,7 @@
 #include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/table.hpp"
 #include "remote/engine/url.hpp"
 
 namespace vellum::cli {
@@ -99,9 +100,10 @@ void print_totals(Output& out, const Store& store, const StoreStat& stat,
 // Prints the space that removing one version would free, and the space that it shares with others.
 void print_space(Output& out, const StoreStat& stat, const std::vector<VersionInfo>& versions) {
   using Align = Table::Align;
-  Table table({{"name", Align::left},
-               {"kind", Align::left},
-               {"time", Align::left},
+  using enum Table::Narrowing;
+  Table table({{"name", Align::left, 3, cut},
+               {"kind", Align::left, 2},
+               {"time", Align::left, 1, shorten_time},
                {"unique", Align::right},
                {"shared", Align::right}});
   for (const VersionInfo& v : versions) {

@@ -6,6 +6,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "cli/terminal/table.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "cli/terminal/screen.hpp"
+#include "cli/terminal/table.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::cli {
@@ -11,7 +13,8 @@ namespace {
 using format::kPageBytes;
 
 constexpr std::uint64_t kMostParts = 32;
-constexpr std::uint64_t kBarColumns = 40;
+constexpr std::size_t kLeastBarColumns = 8, kMostBarColumns = 40;
+constexpr std::size_t kBesideBar = 35;  // length, pages, changed bytes and gaps
 
 std::uint64_t part_bytes_for(std::uint64_t region_bytes) {
   std::uint64_t bytes = kPageBytes;
@@ -52,10 +55,19 @@ class Parts {
   std::vector<ChangedPart> parts_;
 };
 
+// What the terminal leaves beside offsets up to `last_offset` and the other columns.
+std::size_t bar_columns(std::uint64_t last_offset) {
+  const auto screen = screen_columns();
+  if (!screen) return kMostBarColumns;
+  const std::size_t beside =
+      kBesideBar + std::max<std::size_t>(6, fmt::formatted_size("{}", last_offset));
+  return std::clamp(*screen - std::min(*screen, beside), kLeastBarColumns, kMostBarColumns);
+}
+
 // The part that changed most has the longest bar; one that changed at all has a mark.
-std::string bar_of(std::uint64_t bytes, std::uint64_t most_bytes) {
+std::string bar_of(std::uint64_t bytes, std::uint64_t most_bytes, std::size_t columns) {
   const auto share = static_cast<double>(bytes) / static_cast<double>(most_bytes);
-  const auto marks = static_cast<std::size_t>(share * static_cast<double>(kBarColumns));
+  const auto marks = static_cast<std::size_t>(share * static_cast<double>(columns));
   return std::string(std::max<std::size_t>(marks, 1), '+');
 }
 
@@ -85,13 +97,14 @@ void print_parts(Output& out, const ChangeStat& stat) {
   std::uint64_t most_bytes = 0;
   for (const ChangedPart& part : stat.parts)
     most_bytes = std::max(most_bytes, part.bytes_different);
+  const std::size_t columns = bar_columns(stat.parts.back().offset_bytes);
   using enum Table::Align;
   Table table(
       {{"offset", right}, {"length", right}, {"pages", right}, {"changed", right}, {"", left}});
   for (const ChangedPart& part : stat.parts) {
     table.add({fmt::format("{}", part.offset_bytes), human_bytes(length_of(stat, part)),
                fmt::format("{}", part.pages_different), human_bytes(part.bytes_different),
-               bar_of(part.bytes_different, most_bytes)});
+               bar_of(part.bytes_different, most_bytes, columns)});
   }
   table.print(out);
 }

@@ -7,6 +7,8 @@
 
 #include "cli/history/markup.hpp"
 #include "cli/names/listing.hpp"
+#include "cli/terminal/screen.hpp"
+#include "cli/terminal/table.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -51,7 +53,9 @@ void print_heat(Output& out, const HeatMap& map, bool utf8) {
   const auto& cells = utf8 ? kBlocks : kAscii;
   const char* const edge = utf8 ? "│" : "|";
   using enum Table::Align;
-  Table table({{"version", left}, {"time", left}, {"changed", right}, {"", left}});
+  using enum Table::Narrowing;
+  Table table(
+      {{"version", left, 2, cut}, {"time", left, 1, shorten_time}, {"changed", right}, {"", left}});
   for (auto row = map.rows.rbegin(); row != map.rows.rend(); ++row) {
     std::string drawing = edge;
     for (std::size_t i = 0; i < row->changed_in_column.size(); ++i)
@@ -60,11 +64,16 @@ void print_heat(Output& out, const HeatMap& map, bool utf8) {
                human_bytes(row->bytes_changed), drawing + edge});
   }
   table.print(out);
-  out.print("\na column is {} of {}; changed in a version:", human_bytes(map.column_bytes),
-            human_bytes(map.region_bytes));
+  std::string shades;
   const char* const meanings[] = {"below 1 %", "10 %", "40 %", "80 %", "more"};
-  for (std::size_t i = 1; i < kShades; ++i) out.print("  {} {}", cells[i], meanings[i - 1]);
-  out.write("\n");
+  for (std::size_t i = 1; i < kShades; ++i)
+    shades += fmt::format("  {} {}", cells[i], meanings[i - 1]);
+  const std::string scale =
+      fmt::format("a column is {} of {}; changed in a version:", human_bytes(map.column_bytes),
+                  human_bytes(map.region_bytes));
+  const auto screen = screen_columns();
+  const bool fits = !screen || text_columns(scale) + text_columns(shades) <= *screen;
+  out.print("\n{}{}{}\n", scale, fits ? "" : "\n", shades);
 }
 
 std::string heat_svg(const HeatMap& map) {

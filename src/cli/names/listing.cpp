@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "cli/names/version_graph.hpp"
+#include "cli/terminal/table.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -33,19 +34,20 @@ class VersionTable {
   void print() const { table_.print(out_); }
 
  private:
-  std::vector<std::pair<std::string, Table::Align>> columns() const {
+  std::vector<Table::Column> columns() const {
     using enum Table::Align;
-    std::vector<std::pair<std::string, Table::Align>> columns;
+    using enum Table::Narrowing;
+    std::vector<Table::Column> columns;
     if (drawn_) columns.push_back({"", left});
-    columns.insert(columns.end(), {{"version", left},
-                                   {"kind", left},
-                                   {"time", left},
-                                   {"commit", right},
-                                   {"region", right},
-                                   {"changed pages", right},
-                                   {"added", right}});
-    if (encodings_) columns.push_back({"encoding", left});
-    columns.push_back({"message", left});
+    columns.insert(columns.end(), {{"version", left, 8, cut},
+                                   {"kind", left, 5},
+                                   {"time", left, 3, shorten_time},
+                                   {"commit", right, 1},
+                                   {"region", right, 2},
+                                   {"changed pages", right, 6},
+                                   {"added", right, 7}});
+    if (encodings_) columns.push_back({"encoding", left, 5});
+    columns.push_back({"message", left, 4, cut});
     return columns;
   }
 

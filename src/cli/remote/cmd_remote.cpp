@@ -6,6 +6,7 @@
 #include "remote/lazy/open_remote.hpp"
 #include "remote/session/away_list.hpp"
 #include "remote/session/known_remotes.hpp"
+#include "cli/terminal/table.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -1,4 +1,4 @@
-// cli/terminal/output.cpp: writing to standard output, tables, and the look of values.
+// cli/terminal/output.cpp: writing to standard output, and the look of values.
 #include "cli/terminal/output.hpp"
 
 #include <algorithm>
@@ -51,13 +51,6 @@ bool is_control(std::string_view sequence) {
   }
   // Terminals obey U+0080..U+009F like escape sequences.
   return sequence.size() == 2 && first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
-}
-
-// Approximate width on a terminal: one column for each code point.
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0u) != 0x80;
-  }));
 }
 
 using Time = std::chrono::system_clock::time_point;
@@ -135,36 +128,6 @@ void Output::write_out(std::string_view bytes) {
 
 std::string json_text(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-Table::Table(std::vector<std::pair<std::string, Align>> columns) {
-  std::vector<std::string> header;
-  for (auto& [title, align] : columns) {
-    header.push_back(std::move(title));
-    aligns_.push_back(align);
-  }
-  rows_.push_back(std::move(header));
-}
-
-void Table::add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-
-void Table::print(Output& out) const {
-  std::vector<std::size_t> widths(aligns_.size());
-  for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], width(row[i]));
-    }
-  }
-  for (const auto& row : rows_) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - width(row[i]), ' ');
-      line += i == 0 ? "" : "  ";
-      line += aligns_[i] == Align::right ? padding + row[i] : row[i] + padding;
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out.write(line + "\n");
-  }
 }
 
 std::string printable(std::string_view text) {

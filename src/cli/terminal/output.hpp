@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -52,19 +51,6 @@ class Output {
 
 // A JSON value as print_json() writes it, without the newline.
 std::string json_text(const Json& value);
-
-// Rows in columns, two spaces apart, without trailing spaces.
-class Table {
- public:
-  enum class Align { left, right };
-  explicit Table(std::vector<std::pair<std::string, Align>> columns);
-  void add(std::vector<std::string> row);
-  void print(Output& out) const;
-
- private:
-  std::vector<Align> aligns_;
-  std::vector<std::vector<std::string>> rows_;
-};
 
 // `text` made safe for a terminal: control characters and invalid UTF-8 become \xNN. Names and
 // messages come from a store that someone else may have written.

@@ -1,4 +1,5 @@
 #include "cli/top/view.hpp"
+#include "cli/terminal/table.hpp"
 
 #include <algorithm>
 
@@ -26,19 +27,20 @@ std::string rate_text(double rate) {
 void print_regions(Output& out, const std::vector<RegionSample>& before,
                    const std::vector<RegionSample>& now, std::chrono::duration<double> elapsed) {
   using enum Table::Align;
+  using enum Table::Narrowing;
   Table table({{"pid", right},
-               {"program", left},
-               {"version", left},
-               {"engine", left},
+               {"program", left, 8, cut},
+               {"version", left, 9, cut},
+               {"engine", left, 7},
                {"commits/s", right},
                {"dirty", right},
                {"written/s", right},
-               {"backlog", right},
+               {"backlog", right, 5},
                {"resident", right},
-               {"spilled", right},
-               {"reads/s", right},
-               {"writes/s", right},
-               {"present/s", right}});
+               {"spilled", right, 4},
+               {"reads/s", right, 2},
+               {"writes/s", right, 3},
+               {"present/s", right, 1}});
   for (const RegionSample& s : now) {
     const RegionCounts then = counts_before(before, s);
     const auto per_second = [&](std::uint64_t a, std::uint64_t b) { return rate(a, b, elapsed); };

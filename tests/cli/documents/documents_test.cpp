@@ -13,12 +13,14 @@ std::string source(const std::string& name) {
   return read_file(std::string(VELLUM_SOURCE_DIR) + "/" + name);
 }
 
-// The names under "Subcommands:" or "Commands:".
+// The commands of the help's groups, which stand between the options and the last lines.
 std::vector<std::string> commands() {
   const std::string help = must({"--help"}).out;
+  const std::size_t begin = help.find("\nKeep versions:");
   std::vector<std::string> names;
-  std::istringstream lines(help.substr(help.find("ommands:\n") + 9));
-  for (std::string line; std::getline(lines, line) && line.starts_with("  ");) {
+  std::istringstream lines(help.substr(begin, help.find("\n\n--json") - begin));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  ") || line.starts_with("   ")) continue;
     line = line.substr(2, line.find("  ", 2) - 2);
     names.push_back(line.substr(0, line.find(',')));
   }
@@ -49,11 +51,11 @@ std::string unescaped(std::string text) {
 TEST(Documents, TheseAreTheCommands) {
   EXPECT_EQ(commands(),
             (std::vector<std::string>{
-                "help",    "init",    "log",      "show",      "stat",   "du",     "diff",
-                "heat",    "blame",   "cat",      "export",    "import", "attach", "backup",
-                "restore", "branch",  "snapshot", "rm",        "forget", "gc",     "tier",
-                "group",   "remote",  "push",     "replicate", "pull",   "clone",  "verify",
-                "repair",  "recover", "run",      "mount",     "top",    "web"}));
+                "init",   "snapshot", "branch", "rm",        "forget",  "log",     "show",
+                "diff",   "heat",     "blame",  "cat",       "web",     "run",     "mount",
+                "import", "export",   "attach", "backup",    "restore", "recover", "remote",
+                "push",   "pull",     "clone",  "replicate", "group",   "stat",    "du",
+                "gc",     "tier",     "verify", "repair",    "top",     "help"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {
@@ -81,6 +83,34 @@ TEST(Documents, EveryCommandAndOptionIsInTheCompletions) {
       }
     }
   }
+}
+
+TEST(Documents, EveryCommandAndOptionIsInFishsCompletion) {
+  const std::string text = source("completions/vellum.fish");
+  for (const std::string& command : commands()) {
+    EXPECT_NE(text.find(" -a " + command + " "), std::string::npos) << command;
+    for (const std::string& option : options_in(must({command, "--help"}).out))
+      EXPECT_NE(text.find(" -l " + option.substr(2) + " "), std::string::npos)
+          << command << " " << option;
+  }
+}
+
+TEST(Documents, FishCompletionCompletes) {
+  if (run_program({"fish", "--version"}).status != 0) GTEST_SKIP() << "no fish here";
+  const auto complete = [](const std::string& words) {
+    return run_program({"fish", "--no-config", "-c",
+                        "source " + std::string(VELLUM_SOURCE_DIR) +
+                            "/completions/vellum.fish; complete -C '" + words + "'"});
+  };
+  EXPECT_TRUE(contains(complete("vellum ver").out, "verify")) << complete("vellum ver").err;
+  EXPECT_TRUE(contains(complete("vellum --json sn").out, "snapshot"));
+  EXPECT_TRUE(contains(complete("vellum verify --r").out, "--read-data"));
+  EXPECT_TRUE(contains(complete("vellum init --compression l").out, "lz4"));
+}
+
+TEST(Documents, HelpOfRunShowsWhereTheProgramStands) {
+  EXPECT_TRUE(contains(must({"run", "--help"}).out, "vellum run [OPTIONS] -- PROGRAM"));
+  EXPECT_TRUE(contains(must({"help", "run"}).out, "vellum run [OPTIONS] -- PROGRAM"));
 }
 
 TEST(Documents, EveryOptionOfTierIsInTheManualAndTheCompletions) {

@@ -153,6 +153,32 @@ Result run_on_terminal(const Arguments& arguments) {
   return result;
 }
 
+Result run_on_screen(const Arguments& arguments, unsigned short columns) {
+  const TemporaryFile err = temporary_file();
+  const Arguments argv = vellum_argv(arguments);
+  const std::vector<char*> pointers = c_strings(argv);
+  const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  int terminal = -1;
+  int other_end = -1;
+  if (::openpty(&terminal, &other_end, nullptr, nullptr, &size) != 0) {
+    throw std::runtime_error("openpty failed");
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(terminal);
+    ::setenv("LC_ALL", "C.UTF-8", 1);
+    become(pointers, other_end, ::fileno(err.get()), nullptr);
+  }
+  ::close(other_end);
+  Result result;
+  result.out = drain(terminal);
+  ::close(terminal);
+  wait_for(child, result);
+  result.err = content_of(err.get());
+  std::erase(result.out, '\r');  // the terminal's line ends
+  return result;
+}
+
 void write_file(const std::string& path, const std::string& content) {
   std::ofstream stream(path, std::ios::binary | std::ios::trunc);
   stream << content;

@@ -41,6 +41,8 @@ pid_t child_of(pid_t parent);
 Result run_program(const Arguments& argv, const InChild& in_child = nullptr);
 // With standard error on a pseudo-terminal; `err` is what the terminal got.
 Result run_on_terminal(const Arguments& arguments);
+// With standard output on a pseudo-terminal of this width, under a locale with UTF-8.
+Result run_on_screen(const Arguments& arguments, unsigned short columns);
 
 void write_file(const std::string& path, const std::string& content);
 std::string read_file(const std::string& path);

@@ -3,6 +3,7 @@
 
 #include "cli/commands/group/cmd_group.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/table.hpp"
 
 namespace vellum::cli {
 
@@ -65,13 +66,13 @@ int run_group_log(Context& context, const GroupArguments& arguments) {
     return kExitOk;
   }
   Table table({{"version", Align::right},
-               {"name", Align::left},
-               {"made", Align::left},
-               {"job", Align::right},
-               {"partitions", Align::right},
+               {"name", Align::left, 5, Table::Narrowing::cut},
+               {"made", Align::left, 3, Table::Narrowing::shorten_time},
+               {"job", Align::right, 1},
+               {"partitions", Align::right, 2},
                {"size", Align::right},
                {"written", Align::right},
-               {"message", Align::left}});
+               {"message", Align::left, 4, Table::Narrowing::cut}});
   for (const auto& info : versions) {
     table.add({std::to_string(info.number), printable(info.name), context.out.time(info.created_at),
                std::to_string(info.epoch), std::to_string(info.partitions),

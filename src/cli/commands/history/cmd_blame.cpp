@@ -10,6 +10,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "cli/terminal/table.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -38,8 +39,12 @@ ByteRange wanted_range(const BlameArguments& arguments, const VersionInfo& last)
 void print_text(Output& out, const std::vector<VersionInfo>& versions,
                 const std::vector<Blamed>& blamed) {
   using enum Table::Align;
-  Table table(
-      {{"offset", right}, {"length", right}, {"version", left}, {"time", left}, {"message", left}});
+  using enum Table::Narrowing;
+  Table table({{"offset", right},
+               {"length", right},
+               {"version", left, 3, cut},
+               {"time", left, 1, shorten_time},
+               {"message", left, 2, cut}});
   for (const Blamed& b : blamed) {
     const VersionInfo& v = versions[b.version];
     table.add({fmt::format("{}", b.range.offset_bytes), fmt::format("{}", b.range.length_bytes),

@@ -8,6 +8,7 @@
 #include "cli/names/version_names.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/table.hpp"
 #include "remote/session/away_list.hpp"
 
 namespace vellum::cli {
@@ -67,8 +68,8 @@ void print_costs(Output& out, const Store& store, const StoreStat& stat,
                {"shared", right},
                {"added", right},
                {"full copy", right},
-               {"kind", left},
-               {"version", left}});
+               {"kind", left, 1},
+               {"version", left, 2, Table::Narrowing::cut}});
   for (const auto& [version, space] : costs) {
     table.add({human_bytes(space.unique_bytes), human_bytes(space.shared_bytes),
                human_bytes(version.bytes_added), human_bytes(space.nonzero_bytes),

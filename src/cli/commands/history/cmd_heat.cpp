@@ -1,13 +1,8 @@
 // cli/commands/history/cmd_heat.cpp: vellum heat: draws which parts of a region changed when.
-#include <langinfo.h>
-#include <locale.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <string_view>
+#include <vector>
 
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
@@ -18,13 +13,16 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "cli/terminal/screen.hpp"
+#include "cli/terminal/table.hpp"
 
 namespace vellum::cli {
 namespace {
 
 constexpr std::uint32_t kMostColumns = 4096;
-constexpr std::size_t kUsualColumns = 64;
-constexpr std::size_t kBesideDrawing = 52;  // names of some length, times, sizes and edges
+constexpr std::size_t kUsualColumns = 64;  // of a drawing that goes to a file or a pipe
+constexpr std::size_t kLeastColumns = 16;
+constexpr std::size_t kBesideDrawing = 38;  // time, size, edges and gaps
 
 struct HeatArguments {
   std::string store;
@@ -34,21 +32,13 @@ struct HeatArguments {
   std::optional<std::string> png;
 };
 
-// What fits on the terminal's lines.
-std::size_t usual_columns() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualColumns;
-  return std::max<std::size_t>(16,
-                               size.ws_col - std::min<std::size_t>(kBesideDrawing, size.ws_col));
-}
-
-// Of the user's locale; the program itself runs in that of C.
-bool terminal_takes_utf8() {
-  const locale_t users = ::newlocale(LC_CTYPE_MASK, "", nullptr);
-  if (users == nullptr) return false;
-  const bool utf8 = std::string_view(::nl_langinfo_l(CODESET, users)) == "UTF-8";
-  ::freelocale(users);
-  return utf8;
+// What fits on the terminal's lines beside the names.
+std::size_t usual_columns(const std::vector<VersionInfo>& versions) {
+  const auto screen = screen_columns();
+  if (!screen) return kUsualColumns;
+  std::size_t names = 0;
+  for (const VersionInfo& v : versions) names = std::max(names, text_columns(printable(v.name)));
+  return std::max(kLeastColumns, *screen - std::min(*screen, names + kBesideDrawing));
 }
 
 Json json_of(const Store& store, const HeatMap& map) {
@@ -90,7 +80,8 @@ int run_heat(Context& context, const HeatArguments& arguments) {
   const auto versions = versions_of(store, arguments.stretch);
   const HeatMap map = [&] {
     ProgressMeter meter("heat", context.progress_wanted());
-    return heat_of(store, versions, arguments.columns.value_or(usual_columns()), meter.callback());
+    return heat_of(store, versions, arguments.columns.value_or(usual_columns(versions)),
+                   meter.callback());
   }();
   if (arguments.png) return write_png(context, store, map, *arguments.png);
   if (context.json) {
@@ -101,7 +92,7 @@ int run_heat(Context& context, const HeatArguments& arguments) {
     context.explain(fmt::format("'{}' is the only version of its line: nothing to compare it with",
                                 map.first.name));
   } else {
-    print_heat(context.out, map, terminal_takes_utf8());
+    print_heat(context.out, map, screen_takes_utf8());
   }
   return kExitOk;
 }

@@ -1,0 +1,43 @@
+// cli/terminal/table.hpp: rows in columns, no wider than the terminal.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/terminal/output.hpp"
+
+namespace vellum::cli {
+
+// Columns are two spaces apart, without trailing spaces. Where the table is wider than the terminal, columns
+// narrow in the order of their ranks until it fits.
+class Table {
+ public:
+  enum class Align { left, right };
+  enum class Narrowing {
+    omit,          // the column goes
+    shorten_time,  // 2024-05-01T12:00:00Z becomes 2024-05-01 12:00; other texts stay
+    cut            // the text ends with an ellipsis, after at least kMinCutColumns
+  };
+  static constexpr std::size_t kMinCutColumns = 12;
+  struct Column {
+    std::string title;
+    Align align;
+    unsigned rank = 0;  // 1 narrows first; 0: never
+    Narrowing narrowing = Narrowing::omit;
+  };
+
+  explicit Table(std::vector<Column> columns);
+  void add(std::vector<std::string> row);
+  void print(Output& out) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Columns that `text` takes on a terminal, about: one for each code point.
+std::size_t text_columns(std::string_view text);
+
+}  // namespace vellum::cli
