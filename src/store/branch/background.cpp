@@ -116,19 +116,6 @@ bool BranchWriter::Impl::can_carry(std::size_t payload_bytes) const {
   return journal->carries(background->version, background->commits.size() + 1, bytes);
 }
 
-// Appends a commit frame: the commit point. A background's epoch will carry the commit.
-void BranchWriter::Impl::append_commit(std::vector<std::byte> payload) {
-  if (background != nullptr) background->commits.emplace_back();  // room: nothing may fail later
-  try {
-    journal->append_commit(payload);
-  } catch (const std::exception& e) {
-    if (background != nullptr) background->commits.pop_back();
-    if (journal->sync_failed()) poison = e.what();
-    throw;
-  }
-  if (background != nullptr) background->commits.back() = std::move(payload);
-}
-
 // The thread has let gc in again, which may have taken what the background's records stand on. False:
 // it has, or is at work. Otherwise gc is kept out until the background is published.
 bool BranchWriter::Impl::keep_bases() {

@@ -289,6 +289,19 @@ bool BranchWriter::Commit::Impl::append_to_journal(const CommitMeta& meta) {
   return true;
 }
 
+// Appends a commit frame: the commit point. A background's epoch will carry the commit.
+void BranchWriter::Impl::append_commit(std::vector<std::byte> payload) {
+  if (background != nullptr) background->commits.emplace_back();  // room: nothing may fail later
+  try {
+    journal->append_commit(payload);
+  } catch (const std::exception& e) {
+    if (background != nullptr) background->commits.pop_back();
+    if (journal->sync_failed()) poison = e.what();
+    throw;
+  }
+  if (background != nullptr) background->commits.back() = std::move(payload);
+}
+
 CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool checkpoint,
                                         const CommittedPages* committed) {
   Impl& c = *impl_;
