@@ -401,47 +401,41 @@ double ratio(std::uint64_t a, std::uint64_t b) {
   return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
 }
 
+// At most 80 columns.
 void print_table(const std::vector<Row>& rows) {
-  std::printf("%-8s %10s %9s %8s %8s %10s | %10s %8s | %10s %10s %7s | %8s\n", "", "", "", "ingest",
-              "snapshot", "bytes", "full copy", "", "all full", "stored", "", "query");
-  std::printf("%-8s %10s %9s %8s %8s %10s | %10s %8s | %10s %10s %7s | %8s\n", "snapshot", "edges",
-              "nodes", "s", "s", "added", "bytes", "s", "copies", "so far", "ratio", "s");
+  std::printf("%-8s %9s %10s %10s %10s %10s %8s %7s\n", "", "", "full copy,", "", "this one", "",
+              "", "");
+  std::printf("%-8s %9s %10s %10s %10s %10s %8s %7s\n", "snapshot", "edges", "this one", "all",
+              "added", "stored", "commit s", "query s");
   std::uint64_t copies = 0, stored = 0;
   for (const Row& row : rows) {
     copies += row.copy_bytes;
     stored += row.added_bytes;
-    char copy_s[16] = "-";
-    if (row.copy_s >= 0) {
-      std::snprintf(copy_s, sizeof copy_s, "%.3f", row.copy_s);
-    }
-    std::printf("%-8s %10lu %9lu %8.3f %8.3f %10s | %10s %8s | %10s %10s %7.1f | %8.3f\n",
-                row.period.c_str(), row.expected.edges, row.expected.nodes, row.ingest_s,
-                row.snapshot_s, readable_bytes(row.added_bytes).c_str(),
-                readable_bytes(row.copy_bytes).c_str(), copy_s, readable_bytes(copies).c_str(),
-                readable_bytes(stored).c_str(), ratio(copies, stored), row.query_s);
+    std::printf("%-8s %9lu %10s %10s %10s %10s %8.3f %7.3f\n", row.period.c_str(),
+                row.expected.edges, readable_bytes(row.copy_bytes).c_str(),
+                readable_bytes(copies).c_str(), readable_bytes(row.added_bytes).c_str(),
+                readable_bytes(stored).c_str(), row.snapshot_s, row.query_s);
   }
 }
 
 void print_totals(const std::vector<Row>& rows, const Totals& totals) {
-  std::printf("\n%zu snapshots: full copies would be %s, Vellum stores %s: %.1f times less\n",
-              rows.size(), readable_bytes(totals.copy_bytes).c_str(),
+  std::printf("\n%zu versions in %s instead of %s: %.0f times less.\n", rows.size(),
               readable_bytes(totals.stored_bytes).c_str(),
+              readable_bytes(totals.copy_bytes).c_str(),
               ratio(totals.copy_bytes, totals.stored_bytes));
-  std::printf("seconds: read %.2f, ingest %.2f, snapshots %.2f, queries %.2f", totals.read_s,
-              totals.ingest_s, totals.snapshot_s, totals.query_s);
-  if (totals.copies > 0) {
-    std::printf("; %lu full copies %.2f", totals.copies, totals.copy_s);
+  if (totals.wrong == 0) {
+    std::printf("Each was opened beside the live graph and answered as counted.\n");
+  } else {
+    std::printf("%lu of them answered WRONG.\n", totals.wrong);
   }
+  std::printf("Snapshots took %.2f s beside %.2f s of inserting edges", totals.snapshot_s,
+              totals.ingest_s);
+  if (totals.copies > 0) std::printf("; %lu full copies %.2f s", totals.copies, totals.copy_s);
+  std::printf(".\n");
   if (totals.copies_asked > 0) {
     std::printf(
-        "\n%lu of the snapshots answered in %.2f s, mapped full copies of them in %.2f: %.2f times",
-        totals.copies_asked, totals.same_query_s, totals.copy_query_s,
+        "Opened and asked, an old version takes %.1f times as long as a mapped full copy.\n",
         totals.same_query_s / totals.copy_query_s);
-  }
-  if (totals.wrong == 0) {
-    std::printf("\nevery snapshot was opened and answered as counted\n");
-  } else {
-    std::printf("\n%lu snapshots answered WRONG\n", totals.wrong);
   }
 }
 
