@@ -13,4 +13,8 @@ if ! cmp -s docs/requirements.txt "$venv/requirements.txt"; then
   cp docs/requirements.txt "$venv/requirements.txt"
 fi
 NO_MKDOCS_2_WARNING=1 "$venv/bin/mkdocs" build --strict --quiet
+if grep -qE '"location":"(source/|manual/vellum-(ls|tag)\.1)' build/docs/site/search/search_index.json; then
+  echo "docs: the search has sources, or a manual page under its second name" >&2
+  exit 1
+fi
 echo "docs: build/docs/site; to read it: python3 -m http.server --directory build/docs/site"

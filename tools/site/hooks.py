@@ -38,7 +38,8 @@ def listed(folder, pattern):
 def manual_markdown(path):
     """A manual page as Markdown headings with HTML between them."""
     text = read(path)
-    if text.startswith(".so "):
+    is_alias = text.startswith(".so ")
+    if is_alias:
         path = posixpath.join("docs/man", posixpath.basename(text.split()[1]))
     html = subprocess.run(["mandoc", "-T", "html", "-O", "fragment", os.path.join(ROOT, path)],
                           check=True, capture_output=True).stdout.decode()
@@ -53,7 +54,7 @@ def manual_markdown(path):
 
     html = re.sub(r"<b>([\w-]+)</b>\((\d)\)", reference, html)
     parts = re.split(r"<h([12]) class=\"S[hs]\"[^>]*>(.*?)</h\1>", html, flags=re.S)
-    out = [f"# {posixpath.basename(path)[:-2]}({path[-1]})\n"]
+    out = [f"{NOT_SEARCHED if is_alias else ''}# {posixpath.basename(path)[:-2]}({path[-1]})\n"]
 
     def wrap(piece):
         if piece.strip():
@@ -67,9 +68,13 @@ def manual_markdown(path):
     return "\n".join(out)
 
 
+# Pages that have it are in the site and not in its search: sources, and second names of manual pages.
+NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n"
+
+
 def text_page(path):
     language = LANGUAGES.get(os.path.splitext(path)[1], "text")
-    return f"# {path}\n\n`````{language}\n{read(path)}\n`````\n"
+    return f"{NOT_SEARCHED}# {path}\n\n`````{language}\n{read(path)}\n`````\n"
 
 
 def plan():
@@ -97,7 +102,7 @@ def plan():
 
 
 def public_headers():
-    return (listed("include/vellum", r".*\.hpp|vellum\.h|msync\.h|cards\.h") +
+    return (listed("include/vellum", r".*\.hpp|vellum\.h|msync\.h|cards\.h|mpi\.h") +
             listed("include/privateer", r".*\.hpp"))
 
 
