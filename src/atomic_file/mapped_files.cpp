@@ -20,6 +20,7 @@
 #include "base/threads/fork_count.hpp"
 #include "format/wire/types.hpp"
 #include "mapped_io/descriptor_io.hpp"
+#include "mapped_io/map_requests.hpp"
 
 namespace vellum::atomic_file {
 namespace {
@@ -45,6 +46,7 @@ int check_request(std::size_t length_bytes, int flags, int fd, off_t offset_byte
   if (length_bytes == 0 || offset_bytes < 0 || offset_bytes % static_cast<off_t>(kPageBytes) != 0 ||
       (flags & MAP_TYPE) == MAP_PRIVATE || (flags & MAP_ANONYMOUS) != 0)
     return EINVAL;
+  if (const int refused = mapped_io::refuse_map_flags(flags)) return refused;
   struct stat status;
   if (fstat(fd, &status) != 0) return errno;
   if (!S_ISREG(status.st_mode)) return ENODEV;
@@ -220,6 +222,12 @@ int MappedFiles::sync_file(int fd) {
   const std::lock_guard guard(mutex_);
   const auto entry = find(fd);
   return entry == entries_.end() ? EBADF : commit(entry->second);
+}
+
+void MappedFiles::sync_all() {
+  const std::lock_guard guard(mutex_);
+  for (auto& [inode, entry] : entries_)
+    if (entry.owner == base::fork_count()) commit(entry);
 }
 
 int MappedFiles::truncate(int fd, off_t size_bytes) {

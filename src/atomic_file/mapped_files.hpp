@@ -41,6 +41,8 @@ class MappedFiles {
   // Whether the file behind a descriptor is mapped.
   bool mapped(int fd);
   int sync_file(int fd);
+  // Commits all files of this process; prints errors.
+  void sync_all();
   int truncate(int fd, off_t size_bytes);
   // pread(2) and pwrite(2) of such a file go through its memory: they see the stores made there,
   // and their writes are in the next commit. They return the count, or -1 and errno.

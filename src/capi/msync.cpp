@@ -8,6 +8,7 @@
 
 #include "atomic_file/mapped_files.hpp"
 #include "base/error_number.hpp"
+#include "mapped_io/map_requests.hpp"
 
 using vellum::atomic_file::MappedFiles;
 using vellum::base::as_result;
@@ -26,7 +27,9 @@ void* vellum_mmap(void*, size_t length_bytes, int, int flags, int fd, off_t offs
   return address == nullptr ? MAP_FAILED : address;
 }
 
-int vellum_msync(void* address, size_t, int) {
+int vellum_msync(void* address, size_t, int flags) {
+  if (const int refused = vellum::mapped_io::refuse_msync(address, flags))
+    return as_result(refused);
   return as_result(MappedFiles::instance().sync(address));
 }
 
@@ -34,8 +37,9 @@ int vellum_munmap(void* address, size_t length_bytes) {
   return as_result(MappedFiles::instance().unmap(address, length_bytes));
 }
 
-void* vellum_mremap(void* address, size_t old_bytes, size_t new_bytes, int) {
-  const int error = MappedFiles::instance().remap(address, old_bytes, new_bytes);
+void* vellum_mremap(void* address, size_t old_bytes, size_t new_bytes, int flags) {
+  int error = vellum::mapped_io::refuse_remap(address, old_bytes, new_bytes, flags);
+  if (error == 0) error = MappedFiles::instance().remap(address, old_bytes, new_bytes);
   return as_result(error) == 0 ? address : MAP_FAILED;
 }
 

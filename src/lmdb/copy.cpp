@@ -61,12 +61,19 @@ Copy::Copy(const std::string& path, const std::string& lock_file) : path_(path) 
   MDB_stat stat;
   require(mdb_env_info(env, &info));
   require(mdb_env_stat(env, &stat));
+  first_transaction_ = info.me_last_txnid;
   expected_bytes_ = (std::uint64_t{info.me_last_pgno} + 1) * stat.ms_psize;
 }
 
 Copy::~Copy() {
   if (from_copy_ >= 0) ::close(from_copy_);  // ends a copy that is under way
   if (copier_.joinable()) copier_.join();
+}
+
+bool Copy::of_last_transaction() const {
+  MDB_envinfo info;
+  require(mdb_env_info(env_.get(), &info));
+  return info.me_last_txnid == first_transaction_;
 }
 
 std::size_t Copy::read(void* to, std::size_t capacity_bytes) {
@@ -101,6 +108,10 @@ void Copy::write_copy(int fd) noexcept {
   sigaddset(&broken_pipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
   copied_ = mdb_env_copyfd(env_.get(), fd);
+  // Nothing has been copied yet. Readers that were killed have left their slots.
+  int freed = 0;
+  if (copied_ == MDB_READERS_FULL && mdb_reader_check(env_.get(), &freed) == 0 && freed > 0)
+    copied_ = mdb_env_copyfd(env_.get(), fd);
   // A writer has enlarged the environment since it was opened here; nothing has been copied yet.
   while (copied_ == MDB_MAP_RESIZED && mdb_env_set_mapsize(env_.get(), 0) == 0)
     copied_ = mdb_env_copyfd(env_.get(), fd);

@@ -18,6 +18,7 @@ Copy::Copy(const std::string& path, const std::string&) : path_(path) {
 
 Copy::~Copy() = default;
 
-std::size_t Copy::read(void*, std::size_t) { return 0; }  // no object is ever made
+bool Copy::of_last_transaction() const { return true; }  // no object is ever made
+std::size_t Copy::read(void*, std::size_t) { return 0; }
 
 }  // namespace vellum::lmdb

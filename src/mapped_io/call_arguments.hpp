@@ -21,11 +21,4 @@ inline void* new_address_of(int flags, va_list arguments) {
   return (flags & MREMAP_FIXED) != 0 ? va_arg(arguments, void*) : nullptr;
 }
 
-// madvise(2): on a shared mapping these only allow pages to leave memory. Here memory is the only
-// copy.
-inline bool drops_memory(int advice) noexcept {
-  return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
-         advice == MADV_WIPEONFORK;
-}
-
 }  // namespace vellum::mapped_io

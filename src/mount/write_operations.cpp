@@ -1,6 +1,6 @@
 // mount/write_operations.cpp: see write_operations.hpp.
 //
-// Only fsync(2) and its like commit: a commit at close(2) would break the transactions of programs
+// Only what programs call to make a file durable commits (mapped_io/durable.hpp): a commit at close(2) would break the transactions of programs
 // that close one of several descriptors, as every child of fork(2) does that ends. So flush is left
 // out, and the kernel does not ask for it again.
 #include "mount/write_operations.hpp"
@@ -9,9 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
+#include "mapped_io/durable.hpp"
 #include "mount/reply.hpp"
 
 namespace vellum::mount {
@@ -23,6 +25,12 @@ WritableFile* writable_of(fuse_req_t request, const Node& node) {
   return node.writable.get();
 }
 
+void commit(WritableFile& writable, const char* call) {
+  with_context(std::string(call) + " of branch '" + writable.branch() + "'",
+               [&] { writable.commit(); });
+}
+
+// The kernel tells of O_DSYNC, O_SYNC and the flags of pwritev2(2) alike.
 void write_file(fuse_req_t request, fuse_ino_t, const char* from, std::size_t size, off_t offset,
                 fuse_file_info* file) {
   reply(request, [&] {
@@ -38,6 +46,7 @@ void write_file(fuse_req_t request, fuse_ino_t, const char* from, std::size_t si
       return;
     } else {
       writable->write(at, bytes);
+      if (mapped_io::descriptor_is_synchronous(file->flags)) commit(*writable, "write");
     }
     fuse_reply_write(request, size);
   });
@@ -47,10 +56,7 @@ void sync_file(fuse_req_t request, fuse_ino_t, int, fuse_file_info* file) {
   reply(request, [&] {
     // Of a version, all is durable.
     const Node& node = *handle_of<OpenFile>(file).node;
-    if (node.is_writable()) {
-      with_context("fsync of branch '" + node.writable->branch() + "'",
-                   [&] { node.writable->commit(); });
-    }
+    if (node.is_writable()) commit(*node.writable, "fsync");
     fuse_reply_err(request, 0);
   });
 }

@@ -6,6 +6,8 @@
 #include <cstdlib>
 
 #include "atomic_file/mapped_files.hpp"
+#include "base/error_number.hpp"
+#include "mapped_io/durable.hpp"
 
 namespace vellum::msync {
 namespace {
@@ -22,6 +24,7 @@ class AtomicDescriptor final : public mapped_io::MappedDescriptor {
   // A longer write is refused for lack of room. The kernel would take what there is of the caller's
   // memory, whose end cannot be found without the fault handlers that only regions install.
   std::size_t most_bytes() const override { return SIZE_MAX; }
+  bool synchronous() const noexcept { return mapped_io::descriptor_is_synchronous(flags_); }
   off_t seek(off_t offset_bytes, int whence) const override {
     return lseek(fd_, offset_bytes, whence);
   }
@@ -49,14 +52,16 @@ bool any_atomic_files() {
 
 bool is_mapped(int fd) { return any_atomic_files() && MappedFiles::instance().mapped(fd); }
 
-ssize_t mapped_read(int fd, const iovec* pieces, std::size_t count, off_t at) {
+ssize_t mapped_read(int fd, const iovec* pieces, std::size_t count, off_t at, int flags) {
   AtomicDescriptor file(fd);
-  return mapped_io::read_pieces(file, pieces, count, at);
+  return mapped_io::read_pieces(file, pieces, count, at, flags);
 }
 
-ssize_t mapped_write(int fd, const iovec* pieces, std::size_t count, off_t at) {
+ssize_t mapped_write(int fd, const iovec* pieces, std::size_t count, off_t at, int flags) {
   AtomicDescriptor file(fd);
-  return mapped_io::write_pieces(file, pieces, count, at);
+  const ssize_t done = mapped_io::write_pieces(file, pieces, count, at, flags);
+  if (done <= 0 || !(file.synchronous() || mapped_io::write_is_synchronous(flags))) return done;
+  return base::as_result(MappedFiles::instance().sync_file(fd)) == 0 ? done : -1;
 }
 
 }  // namespace vellum::msync

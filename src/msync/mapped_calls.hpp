@@ -20,9 +20,10 @@ bool any_atomic_files();
 // Whether the file behind a descriptor is mapped atomically.
 bool is_mapped(int fd);
 
-// REQUIRES: is_mapped(). `at`: kOwnOffset, or a given_offset().
-ssize_t mapped_read(int fd, const iovec* pieces, std::size_t count, off_t at);
-ssize_t mapped_write(int fd, const iovec* pieces, std::size_t count, off_t at);
+// REQUIRES: is_mapped(). `at`: kOwnOffset, or a given_offset(). `flags`: of preadv2(2). A write is a
+// commit where mapped_io/durable.hpp says so.
+ssize_t mapped_read(int fd, const iovec* pieces, std::size_t count, off_t at, int flags = 0);
+ssize_t mapped_write(int fd, const iovec* pieces, std::size_t count, off_t at, int flags = 0);
 
 inline ssize_t mapped_read(int fd, void* to, std::size_t bytes, off_t at) {
   const iovec piece = mapped_io::one_piece(to, bytes);

@@ -14,13 +14,13 @@
 #include "base/error_number.hpp"
 #include "base/files/real_path.hpp"
 #include "mapped_io/call_arguments.hpp"
+#include "mapped_io/map_requests.hpp"
 #include "msync/mapped_calls.hpp"
 #include "msync/marked.hpp"
 
 using vellum::Tracker;
 using vellum::atomic_file::MappedFiles;
 using vellum::base::as_result;
-using vellum::mapped_io::drops_memory;
 using vellum::mapped_io::mode_of;
 using vellum::mapped_io::new_address_of;
 using vellum::msync::any_atomic_files;
@@ -94,15 +94,6 @@ VELLUM_WRAP(void*, mremap)(void* at, size_t bytes, size_t new_bytes, int flags, 
 }
 VELLUM_WRAP(int, ftruncate)(int fd, off_t bytes) { return vellum_ftruncate(fd, bytes); }
 VELLUM_WRAP(int, ftruncate64)(int fd, off64_t bytes) { return vellum_ftruncate(fd, bytes); }
-// Also flushes what bypassed the mapping: bytes from stdio, or from uninstrumented code.
-VELLUM_WRAP(int, fsync)(int fd) {
-  if (is_mapped(fd) && as_result(files().sync_file(fd)) != 0) return -1;
-  return fsync(fd);
-}
-VELLUM_WRAP(int, fdatasync)(int fd) {
-  if (is_mapped(fd) && as_result(files().sync_file(fd)) != 0) return -1;
-  return fdatasync(fd);
-}
 
 namespace {
 
@@ -116,8 +107,12 @@ int grown(int fd, off_t offset, off_t bytes) {
 }  // namespace
 
 VELLUM_WRAP(int, madvise)(void* at, size_t bytes, int advice) {
-  if (!drops_memory(advice) || !files().contains(at)) return madvise(at, bytes, advice);
-  return advice == MADV_REMOVE ? as_result(EOPNOTSUPP) : 0;
+  return files().contains(at) ? vellum::mapped_io::give_advice(at, advice, madvise, bytes)
+                              : madvise(at, bytes, advice);
+}
+VELLUM_WRAP(int, posix_madvise)(void* at, size_t bytes, int advice) {
+  return advice == POSIX_MADV_DONTNEED && files().contains(at) ? 0
+                                                               : posix_madvise(at, bytes, advice);
 }
 VELLUM_WRAP(int, fallocate)(int fd, int mode, off_t offset, off_t bytes) {
   if (!is_mapped(fd) || mode == FALLOC_FL_KEEP_SIZE) return fallocate(fd, mode, offset, bytes);

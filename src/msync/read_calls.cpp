@@ -92,6 +92,20 @@ VELLUM_WRAP(ssize_t, preadv64)(int fd, const iovec* pieces, int count, off64_t a
   return marked_pieces(pieces, all, got);
 }
 
+// The calls with flags: -1 is the descriptor's own offset.
+VELLUM_WRAP(ssize_t, preadv2)(int fd, const iovec* pieces, int count, off_t at, int flags) {
+  const auto all = static_cast<size_t>(count);
+  const ssize_t got = is_mapped(fd) ? mapped_read(fd, pieces, all, at, flags)
+                                    : preadv2(fd, pieces, count, at, flags);
+  return marked_pieces(pieces, all, got);
+}
+VELLUM_WRAP(ssize_t, preadv64v2)(int fd, const iovec* pieces, int count, off64_t at, int flags) {
+  const auto all = static_cast<size_t>(count);
+  const ssize_t got = is_mapped(fd) ? mapped_read(fd, pieces, all, at, flags)
+                                    : preadv64v2(fd, pieces, count, at, flags);
+  return marked_pieces(pieces, all, got);
+}
+
 VELLUM_WRAP(ssize_t, recv)(int fd, void* to, size_t bytes, int flags) {
   const ssize_t got = recv(fd, to, bytes, flags);
   marked_count(to, std::min(got, static_cast<ssize_t>(bytes)));  // MSG_TRUNC may return more

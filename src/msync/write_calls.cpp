@@ -33,3 +33,13 @@ VELLUM_WRAP(ssize_t, pwritev64)(int fd, const iovec* pieces, int count, off64_t 
   return is_mapped(fd) ? mapped_write(fd, pieces, static_cast<size_t>(count), given_offset(at))
                        : pwritev64(fd, pieces, count, at);
 }
+
+// The calls with flags: -1 is the descriptor's own offset.
+VELLUM_WRAP(ssize_t, pwritev2)(int fd, const iovec* pieces, int count, off_t at, int flags) {
+  return is_mapped(fd) ? mapped_write(fd, pieces, static_cast<size_t>(count), at, flags)
+                       : pwritev2(fd, pieces, count, at, flags);
+}
+VELLUM_WRAP(ssize_t, pwritev64v2)(int fd, const iovec* pieces, int count, off64_t at, int flags) {
+  return is_mapped(fd) ? mapped_write(fd, pieces, static_cast<size_t>(count), at, flags)
+                       : pwritev64v2(fd, pieces, count, at, flags);
+}

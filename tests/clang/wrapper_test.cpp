@@ -100,6 +100,34 @@ TEST_F(WrapperNoSanitizer, CallsOnAMappedFileGoThroughMemory) {
   must("VELLUM_ATOMIC_FILES='*/data' " + path("main") + " " + path("data"));
 }
 
+TEST_F(WrapperNoSanitizer, RequestsForAMappedFileAreAnsweredAsByTheKernel) {
+  must(cc_ +
+       " -Werror -Wall -O2 -I" VELLUM_SOURCE_DIR "/tests/cli/programs  " VELLUM_SOURCE_DIR
+       "/tests/cli/programs/kernels_answers.c -o " +
+       path("main"));
+  for (const char* scenario : {"refuses", "advice"})
+    must("VELLUM_ATOMIC_FILES='*/data' " + path("main") + " " + scenario + " " + path("data"));
+}
+
+TEST_F(WrapperNoSanitizer, EachWayToMakeAMappedFileDurableIsACommit) {
+  must(cc_ +
+       " -Werror -Wall -O2 -I" VELLUM_SOURCE_DIR "/tests/cli/programs  " VELLUM_SOURCE_DIR
+       "/tests/cli/programs/kernels_answers.c -o " +
+       path("main"));
+  for (const char* kind : {"fsync", "fdatasync", "syncfs", "sync", "sync_file_range", "O_DSYNC",
+                           "O_SYNC", "RWF_DSYNC", "RWF_SYNC", "aio_fsync"}) {
+    for (const char* mapped : {"read", "write"}) {
+      must("rm -f " + path("data"));
+      run("VELLUM_ATOMIC_FILES='*/data' " + path("main") + " durable " + path("data") + " " + kind +
+          " " + mapped);
+      must(built("bin/vellum") + " recover " + path("data"));
+      EXPECT_EQ("acknowledged",
+                must("dd if=" + path("data") + " bs=1 skip=8192 count=12 status=none").output)
+          << kind << " " << mapped;
+    }
+  }
+}
+
 TEST_F(WrapperNoSanitizer, BuildsAProjectOfCMake) {
   for (const int version : {VELLUM_PASS_VERSIONS}) {
     const std::string build = path("cmake" + std::to_string(version));

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -74,6 +75,27 @@ TEST_F(WritableMountNoSanitizer, FsyncIsACommit) {
   EXPECT_TRUE(before == read_file(at("v1")));
   const auto commit = std::to_string(first + 1);
   EXPECT_TRUE(before.substr(0, 2 * kPage) + more == read_file(at("at/main/" + commit)));
+}
+
+TEST_F(WritableMountNoSanitizer, ASynchronousWriteIsACommit) {
+  const std::string before = noise(5, 1), s = make_store_with({before});
+  serve_main(s);
+  std::string expected = before;
+  for (const int flags : {O_DSYNC, O_SYNC}) {
+    const std::string more = noise(1, static_cast<unsigned>(flags));
+    const Descriptor file(main_file(), O_RDWR | flags);
+    ASSERT_TRUE(write_all(file.fd(), more, 0));
+    expected.replace(0, kPage, more);
+    EXPECT_TRUE(expected == committed(s)) << flags;
+  }
+  const Descriptor file(main_file(), O_RDWR);
+  for (const int flags : {RWF_DSYNC, RWF_SYNC}) {
+    std::string more = noise(1, static_cast<unsigned>(flags));
+    const iovec piece{more.data(), more.size()};
+    ASSERT_EQ(static_cast<ssize_t>(kPage), pwritev2(file.fd(), &piece, 1, kPage, flags));
+    expected.replace(kPage, kPage, more);
+    EXPECT_TRUE(expected == committed(s)) << flags;
+  }
 }
 
 TEST_F(WritableMountNoSanitizer, CloseCommitsNothingAndUnmountingAll) {

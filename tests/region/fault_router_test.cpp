@@ -1,12 +1,17 @@
 // Faults that no region owns end as they would without a region.
 #include "region/kernel/fault_router.hpp"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <thread>
 
 #include "region/memory_fixture.hpp"
 #include "support/child.hpp"
@@ -204,6 +209,153 @@ TEST_P(FaultRouter, ClosingBesideFaultsElsewhere) {
   for (int i = 0; i < 200; ++i) make(kMiB)->data()[i * 4096] = std::byte{1};
   stop = true;
   toucher.join();
+}
+
+// A page that comes in by a path as deep as decoding is, and during which a signal arrives.
+class DeepTarget : public FaultTarget {
+ public:
+  DeepTarget() : page_(no_access_page()) { add_route(page_, page_ + kPageBytes, this); }
+  ~DeepTarget() override { remove_route(this); }
+  FaultResult on_fault(const Fault&) noexcept override {
+    inside = 1;
+    std::array<volatile std::byte, 40 << 10> deep;
+    for (volatile std::byte& at : deep) at = std::byte{7};
+    if (signal_ != 0) pthread_kill(pthread_self(), signal_);
+    mprotect(page_, kPageBytes, PROT_READ | PROT_WRITE);
+    inside = 0;
+    return FaultResult::retry;
+  }
+  void touch() const { *static_cast<volatile std::byte*>(page_) = std::byte{1}; }
+  void send(int signal_number) { signal_ = signal_number; }
+  static volatile sig_atomic_t inside;
+
+ private:
+  std::byte* const page_;
+  int signal_ = 0;
+};
+volatile sig_atomic_t DeepTarget::inside = 0;
+
+// Memory in front of a stack that shows whether anything was written below it.
+class WatchedStack {
+ public:
+  explicit WatchedStack(std::size_t bytes) : bytes_(bytes) {
+    void* const at =
+        mmap(nullptr, kBelow + bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    require(at != MAP_FAILED, "memory for a stack");
+    at_ = static_cast<unsigned char*>(at);
+    std::fill_n(at_, kBelow, kFill);
+  }
+  void* stack() const { return at_ + kBelow; }
+  std::size_t size() const { return bytes_; }
+  bool overrun() const {
+    return std::any_of(at_, at_ + kBelow, [](unsigned char c) { return c != kFill; });
+  }
+
+ private:
+  static constexpr std::size_t kBelow = 256 << 10;
+  static constexpr unsigned char kFill = 0xab;
+  const std::size_t bytes_;
+  unsigned char* at_ = nullptr;
+};
+
+void take_alternate_stack(std::size_t bytes) {
+  stack_t alternate{};
+  alternate.ss_size = bytes;
+  alternate.ss_sp = new char[bytes];
+  require(sigaltstack(&alternate, nullptr) == 0, "sigaltstack");
+}
+
+const ChildProgram kSmallThread("small thread", [](const auto&) {
+  static DeepTarget target;
+  const WatchedStack stack(16 << 10);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  require(pthread_attr_setstack(&attributes, stack.stack(), stack.size()) == 0, "setstack");
+  pthread_t thread;
+  const auto body = [](void*) -> void* { return target.touch(), nullptr; };
+  require(pthread_create(&thread, &attributes, body, nullptr) == 0, "a thread");
+  pthread_join(thread, nullptr);
+  require(!stack.overrun(), "nothing is written below a stack of 16 KiB");
+});
+
+TEST(FaultRoutes, AThreadWithASmallStackTouchesAPage) {
+  EXPECT_CHILD_EXIT(run_program("small thread", {}), 0);
+}
+
+// As Go runs goroutines: the thread has an alternate stack, and stands on a few KiB.
+const ChildProgram kGoroutine("goroutine", [](const auto&) {
+  static DeepTarget target;
+  static ucontext_t back, other;
+  take_alternate_stack(32 << 10);
+  const WatchedStack stack(2 << 10);
+  getcontext(&other);
+  other.uc_stack.ss_sp = stack.stack();
+  other.uc_stack.ss_size = stack.size();
+  other.uc_link = &back;
+  makecontext(&other, [] { target.touch(); }, 0);
+  require(swapcontext(&back, &other) == 0, "swapcontext");
+  require(!stack.overrun(), "nothing is written below a stack of 2 KiB");
+});
+
+TEST(FaultRoutes, AGoroutineTouchesAPage) { EXPECT_CHILD_EXIT(run_program("goroutine", {}), 0); }
+
+// A profiler's or Python's handler: it, too, runs on the alternate stack.
+const ChildProgram kSignalsWait("signals wait", [](const auto&) {
+  static DeepTarget target;
+  static volatile sig_atomic_t calls = 0, nested = 0;
+  take_alternate_stack(16 << 10);
+  struct sigaction action{};
+  action.sa_handler = [](int) {
+    std::array<volatile char, 3000> frame;
+    for (volatile char& c : frame) c = 'x';
+    calls = calls + 1;
+    nested = nested + DeepTarget::inside;
+  };
+  action.sa_flags = SA_ONSTACK | SA_RESTART;
+  sigaction(SIGUSR1, &action, nullptr);
+  target.send(SIGUSR1);
+  target.touch();
+  require(calls == 1 && nested == 0, "the signal came after the page, once");
+});
+
+TEST(FaultRoutes, ASignalOnTheSameAlternateStackWaitsForThePage) {
+  EXPECT_CHILD_EXIT(run_program("signals wait", {}), 0);
+}
+
+// The nested one: a handler that stands on the alternate stack touches a page itself.
+const ChildProgram kHandlerTouches("handler touches", [](const auto&) {
+  static DeepTarget target;
+  take_alternate_stack(8 << 10);
+  struct sigaction action{};
+  action.sa_handler = [](int) { target.touch(); };
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR1, &action, nullptr);
+  raise(SIGUSR1);
+  require(DeepTarget::inside == 0, "the page is there");
+});
+
+TEST(FaultRoutes, AHandlerOnASmallAlternateStackTouchesAPage) {
+  EXPECT_CHILD_EXIT(run_program("handler touches", {}), 0);
+}
+
+const ChildProgram kEarlierMask("earlier mask", [](const auto&) {
+  static sigset_t seen;
+  struct sigaction action{};
+  action.sa_sigaction = [](int, siginfo_t*, void*) {
+    pthread_sigmask(SIG_BLOCK, nullptr, &seen);
+    siglongjmp(g_jump, 1);
+  };
+  action.sa_flags = SA_SIGINFO;
+  sigaddset(&action.sa_mask, SIGUSR2);
+  sigaction(SIGSEGV, &action, nullptr);
+  const DeepTarget installs_handlers;
+  require(caught(no_access_page(), true), "the old handler is called");
+  require(sigismember(&seen, SIGSEGV) == 1 && sigismember(&seen, SIGUSR2) == 1, "as it asked");
+  require(sigismember(&seen, SIGUSR1) == 0 && sigismember(&seen, SIGTERM) == 0, "and no more");
+});
+
+TEST(FaultRoutes, AnEarlierHandlerGetsTheMaskThatItAskedFor) {
+  EXPECT_CHILD_EXIT(run_program("earlier mask", {}), 0);
 }
 
 VELLUM_BOTH_ENGINES(FaultRouter);

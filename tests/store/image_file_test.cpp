@@ -473,7 +473,8 @@ TEST_F(ImageTest, WhatIsNoFileOrInUseIsRefused) {
   EXPECT_TRUE(contains(directory, directory_.path("d"))) << directory;
   write_file(model_.bytes);
   const auto held = fs_.open(file(), base::OpenMode::read_only);
-  ASSERT_TRUE(held->try_lock_shared());
+  const auto lock = base::InodeLock::try_take(*held, base::InodeLock::Kind::shared);
+  ASSERT_NE(nullptr, lock);
   const auto busy = error_text(Errc::busy, [&] { const Session session(*store_, file()); });
   EXPECT_TRUE(contains(busy, file())) << busy;
 }

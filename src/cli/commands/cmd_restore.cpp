@@ -9,6 +9,7 @@
 
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
+#include "base/files/inode_lock.hpp"
 #include "base/files/new_file.hpp"
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/take_file.hpp"
@@ -45,11 +46,8 @@ class Held {
     }
     if (!files.exists(path)) return;
     file_ = files.open(path, base::OpenMode::read_only);
-    if (!file_->try_lock_exclusive())
-      fail(Errc::busy,
-           "{}: a program under vellum run has it open, or another "
-           "has locked it",
-           path);
+    in_use_ = base::InodeLock::try_take(*file_, base::InodeLock::Kind::exclusive);
+    if (in_use_ == nullptr) fail(Errc::busy, "{}: a program under vellum run has it open", path);
     if (!force && is_open_elsewhere(*file_, Use::any)) refuse(path, "a program has it open");
   }
 
@@ -74,6 +72,7 @@ class Held {
   std::optional<lmdb::Lock> lock_;
   std::string stale_lock_file_;
   std::unique_ptr<base::File> file_;
+  std::unique_ptr<base::InodeLock> in_use_;
 };
 
 // A directory beside a file, closed to others: a file in it gets the access rights of the target

@@ -1,10 +1,14 @@
 #include "cli/files/backup_source.hpp"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
+#include "base/files/inode_lock.hpp"
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/take_file.hpp"
 #include "lmdb/copy.hpp"
@@ -14,28 +18,34 @@
 namespace vellum::cli {
 namespace {
 
-std::unique_ptr<base::File> open_shared(const std::string& path) {
-  auto file = base::posix_fs().open(path, base::OpenMode::read_only);
-  if (!file->try_lock_shared()) {
+// A file that no program under vellum run opens meanwhile.
+struct HeldFile {
+  explicit HeldFile(const std::string& path)
+      : file(base::posix_fs().open(path, base::OpenMode::read_only)),
+        lock(base::InodeLock::try_take(*file, base::InodeLock::Kind::shared)) {
+    if (lock != nullptr) return;
     fail(Errc::busy,
-         "{}: a program under vellum run has it open, or another "
-         "has locked it; under vellum run, vellum snapshot keeps "
-         "what it holds",
-         path);
+         "{}: a program under vellum run has it open; vellum snapshot keeps what it holds", path);
   }
-  return file;
+  std::unique_ptr<base::File> file;
+  std::unique_ptr<base::InodeLock> lock;
+};
+
+bool on_read_only_file_system(const std::string& path) {
+  return ::access(path.c_str(), W_OK) != 0 && errno == EROFS;
 }
 
 // Detects whether a file has been written. Of the stores through a mapping only the first changes
 // the file's times, so an older mapping has to be detected as such.
 class Watch {
  public:
-  Watch(const base::File& file, bool stopped) : file_(file), stopped_(stopped) {
+  Watch(const base::File& file, bool stopped, const char* other_way = "")
+      : file_(file), stopped_(stopped) {
     if (is_being_written()) {
       fail(Errc::busy,
-           "{}: somebody has it open to write; if nobody writes it "
+           "{}: somebody has it open to write; {}if nobody writes it "
            "meanwhile, take it with --stopped",
-           file_.path());
+           file_.path(), other_way);
     }
     before_ = file_.identity();
   }
@@ -70,42 +80,53 @@ class Source : public store::Content {
 
 class PlainSource final : public Source {
  public:
-  PlainSource(std::unique_ptr<base::File> file, bool stopped)
-      : file_(std::move(file)), watch_(*file_, stopped), content_(*file_) {}
+  PlainSource(HeldFile file, bool stopped)
+      : file_(std::move(file)), watch_(*file_.file, stopped), content_(*file_.file) {}
   void check() const override { watch_.require_unchanged(); }
 
  private:
   store::Content& from() const override { return content_; }
 
-  std::unique_ptr<base::File> file_;
+  HeldFile file_;
   Watch watch_;
   mutable store::FileContent content_;
 };
 
+constexpr char kWriteTheLock[] =
+    "LMDB's readers take no lock on a read-only file system: take it where it can be written, or ";
+
 class CopySource final : public Source {
  public:
-  // The file is locked, so that no program under vellum run opens it.
-  CopySource(std::unique_ptr<base::File> file, const std::string& lock_file)
+  // `takes_lock`: LMDB can write to the lock file, as its readers have to.
+  CopySource(HeldFile file, const std::string& lock_file, bool takes_lock)
       : file_(std::move(file)),
-        watch_(lock_file.empty() ? std::make_unique<Watch>(*file_, false) : nullptr),
-        copy_(file_->path(), lock_file),
+        had_lock_file_(!lock_file.empty()),
+        watch_(takes_lock ? nullptr
+                          : std::make_unique<Watch>(*file_.file, false,
+                                                    had_lock_file_ ? kWriteTheLock : "")),
+        copy_(file_.file->path(), lock_file),
         content_([this](void* to, std::size_t bytes) { return copy_.read(to, bytes); },
                  copy_.expected_bytes()) {}
   void check() const override {
     if (watch_ == nullptr) return;
     watch_->require_unchanged();
-    if (lmdb::lock_file_of(file_->path()).empty()) return;
+    if (!copy_.of_last_transaction())
+      fail(Errc::busy, "{}: LMDB has committed to it meanwhile; nothing was kept, try again",
+           file_.file->path());
+    if (had_lock_file_ || lmdb::lock_file_of(file_.file->path()).empty()) return;
     fail(Errc::busy, "{}: somebody has opened it meanwhile; nothing was kept, try again",
-         file_->path());
+         file_.file->path());
   }
 
  private:
   store::Content& from() const override { return content_; }
 
-  std::unique_ptr<base::File> file_;
+  HeldFile file_;
+  const bool had_lock_file_;
   // Without a lock file the environment was not open anywhere, and LMDB does not know of this
   // reader: a writer that came meanwhile may have reused pages that were still to be read. It has
-  // left a lock file, or its writes are detected.
+  // left a lock file, or its writes are detected. On a read-only file system LMDB opens without its
+  // lock, and no writer knows of this reader either: there must be none.
   const std::unique_ptr<const Watch> watch_;
   lmdb::Copy copy_;
   mutable store::StreamContent content_;
@@ -116,12 +137,13 @@ class CopySource final : public Source {
 std::unique_ptr<store::Content> open_backup_source(const std::string& given, bool stopped) {
   const std::string path = regular_file(given);
   require_no_journal(path);
-  auto file = open_shared(path);
-  if (stopped || !lmdb::is_data(*file))
+  HeldFile file(path);
+  if (stopped || !lmdb::is_data(*file.file))
     return std::make_unique<PlainSource>(std::move(file), stopped);
   std::string lock_file = lmdb::lock_file_of(std::filesystem::absolute(given).string());
   if (lock_file.empty()) lock_file = lmdb::lock_file_of(path);  // `given` is a link
-  return std::make_unique<CopySource>(std::move(file), lock_file);
+  const bool takes_lock = !lock_file.empty() && !on_read_only_file_system(lock_file);
+  return std::make_unique<CopySource>(std::move(file), lock_file, takes_lock);
 }
 
 }  // namespace vellum::cli

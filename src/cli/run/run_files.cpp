@@ -8,6 +8,7 @@
 
 #include "api/when_free.hpp"
 #include "base/clock.hpp"
+#include "base/fail.hpp"
 #include "cli/files/take_file.hpp"
 #include "cli/run/run_targets.hpp"
 #include "cli/terminal/progress.hpp"
@@ -73,9 +74,22 @@ RunFiles::RunFiles(Context& context, Store& store, std::vector<preload::Target> 
   }
 }
 
+// Otherwise a new file would get another file's content, and its changes would be that file's.
+void RunFiles::refuse_branch_of_another(const preload::Target& target) const {
+  const auto image = store_.branch_image(target.branch);
+  std::error_code problem;
+  if (!image || image->path == target.path || fs::exists(fs::symlink_status(target.path, problem)))
+    return;
+  fail(Errc::already_exists,
+       "{0}: branch '{1}' of {2} is the content of {3}, and this file does not exist: give it a "
+       "branch of its own (--branch NAME), or get that content by vellum restore {2} {1} {0}",
+       target.path, target.branch, store_.path(), image->path);
+}
+
 // Also repairs what a crash has left in the file.
 void RunFiles::bring_up_to_date(Context& context, const preload::Target& target) {
   const bool known = store_.contains(target.branch);
+  if (known) refuse_branch_of_another(target);
   if (!known && !has_content(target.path)) return;
   if (!known) {
     ProgressMeter meter("import", context.progress_wanted());

@@ -48,6 +48,7 @@ class RunFiles {
 
   std::map<std::string, std::string> branches_of(std::size_t target) const;
   Found matching(std::size_t target) const;
+  void refuse_branch_of_another(const preload::Target& target) const;
   void bring_up_to_date(Context& context, const preload::Target& target);
   void finish_branch(const std::string& branch, const std::string& path, RunOutcome& outcome,
                      std::vector<std::string>& changed);

@@ -141,9 +141,8 @@ VELLUM_PRELOAD int __fcntl(int fd, int command, ...) {
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
-// Vellum holds the file's lock while the file is live, so nobody else does.
+// A lock belongs to the open file: where the descriptor was opened anew, to the one that came.
 VELLUM_PRELOAD int flock(int fd, int operation) noexcept {
-  return !vellum::preload::Inside::is() && Files::instance().live(fd) != nullptr
-             ? 0
-             : VELLUM_REAL(flock)(fd, operation);
+  const int came = vellum::preload::Inside::is() ? -1 : Files::instance().came_as(fd);
+  return VELLUM_REAL(flock)(came >= 0 ? came : fd, operation);
 }

@@ -1,11 +1,16 @@
 // mmap(2) and its like.
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
+#include <cstdint>
 
 #include "base/error_number.hpp"
 #include "mapped_io/call_arguments.hpp"
+#include "mapped_io/map_requests.hpp"
 #include "preload/files/files.hpp"
 #include "preload/live/read_views.hpp"
 #include "preload/process/real.hpp"
@@ -22,8 +27,27 @@ void* map(int fd, size_t bytes, int protection, int flags, off_t offset) {
   return Files::instance().map(fd, bytes, protection, flags, offset);
 }
 
-// A child of fork(2) may read a live file, whatever the program asks for.
-bool is_not_done(int advice) { return mapped_io::drops_memory(advice) || advice == MADV_DONTFORK; }
+// A view (read_views.hpp) is private memory: dropped, its pages would show an older state.
+bool changes_view(int advice) {
+  return mapped_io::advice_for_file(advice) != mapped_io::Advice::pass;
+}
+
+// process_madvise(2) of this process: the kernel takes what drops pages for no other.
+ssize_t advise_pieces(const iovec* pieces, size_t count, int advice) {
+  ssize_t total = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (madvise(pieces[i].iov_base, pieces[i].iov_len, advice) != 0) return total > 0 ? total : -1;
+    total += static_cast<ssize_t>(pieces[i].iov_len);
+  }
+  return total;
+}
+
+bool any_is_live(const iovec* pieces, size_t count) {
+  for (size_t i = 0; pieces != nullptr && i < count; ++i)
+    if (read_views().contains(pieces[i].iov_base) || mapped_at(pieces[i].iov_base) != nullptr)
+      return true;
+  return false;
+}
 
 }  // namespace
 }  // namespace vellum::preload
@@ -63,13 +87,14 @@ VELLUM_PRELOAD void* mremap(void* at, size_t bytes, size_t new_bytes, int flags,
   va_start(arguments, flags);
   void* const wanted = vellum::mapped_io::new_address_of(flags, arguments);
   va_end(arguments);
-  if (read_views().contains(at)) return as_result(ENOTSUP), MAP_FAILED;
+  const bool onto_live = (flags & MREMAP_FIXED) != 0 && mapped_at(wanted) != nullptr;
+  if (onto_live || read_views().contains(at)) return as_result(ENOTSUP), MAP_FAILED;
   if (mapped_at(at) == nullptr) {
     if ((flags & MREMAP_FIXED) != 0) read_views().forget(wanted, new_bytes);
     return VELLUM_REAL(mremap)(at, bytes, new_bytes, flags, wanted);
   }
-  const int error =
-      (flags & MREMAP_FIXED) != 0 ? ENOTSUP : Files::instance().remap(at, bytes, new_bytes);
+  int error = vellum::mapped_io::refuse_remap(at, bytes, new_bytes, flags);
+  if (error == 0) error = Files::instance().remap(at, bytes, new_bytes);
   return as_result(error) == 0 ? at : MAP_FAILED;
 }
 
@@ -101,16 +126,30 @@ VELLUM_PRELOAD int remap_file_pages(void* at, size_t bytes, int protection, size
 VELLUM_PRELOAD int msync(void* at, size_t bytes, int flags) {
   const auto live = mapped_at(at);
   if (live == nullptr) return VELLUM_REAL(msync)(at, bytes, flags);
+  if (const int refused = vellum::mapped_io::refuse_msync(at, flags)) return as_result(refused);
   const auto how = (flags & MS_SYNC) != 0 ? &vellum::preload::LiveFile::flush
                                           : &vellum::preload::LiveFile::commit_soon;
   return as_result(Files::instance().commit_in_order(*live, how));
 }
 
 VELLUM_PRELOAD int madvise(void* at, size_t bytes, int advice) noexcept {
-  if ((advice == MADV_DONTNEED || advice == MADV_FREE) && read_views().contains(at)) return 0;
-  if (!vellum::preload::is_not_done(advice) || mapped_at(at) == nullptr)
-    return VELLUM_REAL(madvise)(at, bytes, advice);
-  return advice == MADV_REMOVE ? as_result(EOPNOTSUPP) : 0;
+  const bool ours = (vellum::preload::changes_view(advice) && read_views().contains(at)) ||
+                    mapped_at(at) != nullptr;
+  return ours ? vellum::mapped_io::give_advice(at, advice, VELLUM_REAL(madvise), bytes)
+              : VELLUM_REAL(madvise)(at, bytes, advice);
+}
+// Asked with no pieces, the kernel says whether this process may be advised so.
+VELLUM_PRELOAD ssize_t process_madvise(int process, const iovec* pieces, size_t count, int advice,
+                                       unsigned flags) noexcept {
+  const auto real = [&](const iovec* of, size_t n) {
+    return static_cast<ssize_t>(
+        VELLUM_REAL(syscall)(SYS_process_madvise, process, of, n, advice, flags));
+  };
+  using vellum::mapped_io::Advice;
+  if (vellum::mapped_io::advice_for_file(advice) == Advice::pass ||
+      !vellum::preload::any_is_live(pieces, count))
+    return real(pieces, count);
+  return real(nullptr, 0) < 0 ? -1 : vellum::preload::advise_pieces(pieces, count, advice);
 }
 VELLUM_PRELOAD int posix_madvise(void* at, size_t bytes, int advice) noexcept {
   if (advice != POSIX_MADV_DONTNEED || mapped_at(at) == nullptr)

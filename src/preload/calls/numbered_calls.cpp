@@ -18,12 +18,14 @@
 #include <utime.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdarg>
 #include <cstddef>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
+#include "base/error_number.hpp"
 #include "preload/files/files.hpp"
 #include "preload/files/old_version.hpp"
 #include "preload/process/descriptor_limit.hpp"
@@ -31,6 +33,8 @@
 #include "preload/run/exec_environment.hpp"
 
 extern "C" int pidfd_getfd(int process, int fd, unsigned flags) noexcept;  // <sys/pidfd.h> is C's
+extern "C" ssize_t process_madvise(int process, const iovec* pieces, size_t count, int advice,
+                                   unsigned flags) noexcept;  // glibc 2.36
 
 namespace vellum::preload {
 namespace {
@@ -213,6 +217,8 @@ std::optional<long> memory(long number, const Arguments& a) {
       return call(msync, a);
     case SYS_madvise:
       return call(madvise, a);
+    case SYS_process_madvise:
+      return call(process_madvise, a);
     default:
       return std::nullopt;
   }
@@ -315,6 +321,18 @@ std::optional<long> other_name(long number, const Arguments& a) {
   }
 }
 
+// What the kernel does for a program by io_uring(7) or Linux AIO goes around this library, flushes
+// included: refused as by a container's rules, for which programs have another way.
+std::optional<long> refused(long number, const Arguments&) {
+  switch (number) {
+    case SYS_io_uring_setup:
+    case SYS_io_setup:
+      return base::as_result(EPERM);
+    default:
+      return std::nullopt;
+  }
+}
+
 // A library behind this one may call mmap(2) by number, as tcmalloc does. Such a call, made on
 // behalf of a call by number, goes to the kernel.
 thread_local bool converting = false;
@@ -326,14 +344,20 @@ std::optional<long> as_function(long number, const Arguments& a) {
     Converting() noexcept { converting = true; }
     ~Converting() { converting = false; }
   } const scope;
-  for (const auto family :
-       {transfer, descriptor, size_or_flush, memory, times, name_or_program, inode, other_name})
+  for (const auto family : {transfer, descriptor, size_or_flush, memory, times, name_or_program,
+                            inode, other_name, refused})
     if (const auto result = family(number, a)) return result;
   return std::nullopt;
 }
 
 }  // namespace
 }  // namespace vellum::preload
+
+// The entries of libaio and liburing, which make these system calls themselves.
+VELLUM_PRELOAD int io_setup(int, void*) { return -EPERM; }
+VELLUM_PRELOAD int io_uring_queue_init(unsigned, void*, unsigned) { return -EPERM; }
+VELLUM_PRELOAD int io_uring_queue_init_params(unsigned, void*, void*) { return -EPERM; }
+VELLUM_PRELOAD int io_uring_queue_init_mem(unsigned, void*, void*, void*, size_t) { return -EPERM; }
 
 VELLUM_PRELOAD long syscall(long number, ...) noexcept {
   va_list arguments;

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/error_number.hpp"
+#include "mapped_io/durable.hpp"
 #include "preload/files/files.hpp"
 #include "preload/files/old_version.hpp"
 #include "preload/process/real.hpp"
@@ -115,11 +116,12 @@ VELLUM_PRELOAD void sync() noexcept {
   vellum::preload::commit_live();
   VELLUM_REAL(sync)();
 }
-// sync_file_range(2) by itself promises nothing, unless it waits.
 VELLUM_PRELOAD int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
   const auto file = live(fd);
   if (file == nullptr) return VELLUM_REAL(sync_file_range)(fd, offset, bytes, flags);
-  return as_result((flags & SYNC_FILE_RANGE_WAIT_AFTER) != 0 ? flush(*file) : 0);
+  if (const int refused = vellum::mapped_io::refuse_sync_range(offset, bytes, flags))
+    return as_result(refused);
+  return as_result(vellum::mapped_io::range_waits(flags) ? flush(*file) : 0);
 }
 
 #define VELLUM_SIZES(suffix)                                                                       \

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "format/wire/types.hpp"
+#include "mapped_io/map_requests.hpp"
 #include "preload/files/files.hpp"
 #include "preload/live/read_views.hpp"
 #include "preload/process/proc.hpp"
@@ -27,6 +28,7 @@ void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, of
     return MAP_FAILED;
   };
   const std::string& path = open.target.path;
+  if (const int refused = mapped_io::refuse_map_flags(flags)) return fail(refused);
   if (!shared)
     return fail(complain(path, ENOTSUP, "cannot be mapped privately while it is open to write"));
   if (offset_bytes < 0 || offset_bytes % static_cast<off_t>(kPageBytes) != 0 || length_bytes == 0)

@@ -15,6 +15,8 @@
 #include "base/error_number.hpp"
 #include "base/files/real_path.hpp"
 #include "base/threads/fork_count.hpp"
+#include "mapped_io/durable.hpp"
+#include "preload/live/live_files.hpp"
 #include "preload/process/descriptor_limit.hpp"
 #include "preload/process/proc.hpp"
 #include "preload/process/real.hpp"
@@ -222,7 +224,7 @@ int Files::opened(int fd, const char* path, int flags, bool truncate) {
 
 void Files::note_descriptor(int fd, std::size_t number, int flags) {
   const bool writes = (flags & O_ACCMODE) != O_RDONLY, reads = (flags & O_ACCMODE) != O_WRONLY;
-  const bool synchronous = (flags & (O_SYNC | O_DSYNC)) != 0;
+  const bool synchronous = mapped_io::descriptor_is_synchronous(flags);
   set_entry(fd, static_cast<std::uint32_t>(number + 1) | (synchronous ? kSynchronous : 0U) |
                     (writes ? kWrites : 0U) | (reads ? kReads : 0U) |
                     ((flags & O_APPEND) != 0 ? kMayAppend : 0U));
@@ -258,7 +260,7 @@ int Files::make_live(Open& open, int fd, bool quiet) {
                     "needs: run valgrind without vellum run");
   if (const int error = refuse_unseen(open, fd)) return error;
   const auto body = [&] {
-    open.live = std::make_shared<LiveFile>(config_, open.target);
+    open.live = open_live(config_, open.target);
     note_live(*open.live);
   };
   const Inside inside;
@@ -381,8 +383,10 @@ void Files::duplicated(int from, int to) {
   const std::uint32_t entry = entry_of(from);
   if ((entry & kTarget) == 0 || to < 0 || to >= kMaxDescriptors || shares_memory()) return;
   const std::lock_guard lock(mutex_);
-  set_entry(to, entry);
+  set_entry(to, entry & ~kOpenedAnew);
   ++opens_[(entry & kTarget) - 1U]->descriptors;
+  if (const auto came = came_.find(from); (entry & kOpenedAnew) != 0 && came != came_.end())
+    keep_as_it_came(to, came->second);
   shield_standard(to);
 }
 
@@ -402,7 +406,27 @@ void Files::closed(int fd) {
   entry_at(fd) = 0;
   const std::size_t number = (entry & kTarget) - 1U;
   --opens_[number]->descriptors;
+  if ((entry & kOpenedAnew) != 0) {
+    VELLUM_REAL(close)(came_[fd]);
+    came_.erase(fd);
+  }
   close_unused(number);
+}
+
+// REQUIRES: mutex_. Without a descriptor for it, the program's lock is one of the new open file.
+void Files::keep_as_it_came(int fd, int original) {
+  const int kept = VELLUM_REAL(fcntl)(original, F_DUPFD_CLOEXEC, 0);
+  const int own = moved_away(kept);
+  if (own < 0) return;
+  came_[fd] = own;
+  entry_at(fd) |= kOpenedAnew;
+}
+
+int Files::came_as(int fd) {
+  if ((entry_of(fd) & kOpenedAnew) == 0) return -1;
+  const std::lock_guard lock(mutex_);
+  const auto came = came_.find(fd);
+  return came != came_.end() ? came->second : -1;
 }
 
 bool Files::note_if_target(int fd) {
@@ -444,8 +468,9 @@ void Files::adopt_descriptor(int fd) {
 }
 
 void Files::let_read_only(int fd) {
+  keep_as_it_came(fd, fd);
   reopen_read_only(fd);
-  entry_at(fd) = (entry_of(fd) & kTarget) | kReads;
+  entry_at(fd) = (entry_of(fd) & (kTarget | kOpenedAnew)) | kReads;
 }
 
 // The C library writes its standard streams without the write(2) that this library replaces. They

@@ -82,7 +82,10 @@ class Files {
   void note_librarys(int fd, bool is);
   // Not for a child of vfork(2), whose memory is its parent's.
   void duplicated(int from, int to);
-  void closed(int fd);                  // call before it is closed
+  void closed(int fd);  // call before it is closed
+  // The open file that a descriptor came with, where the library has opened it anew: the program's
+  // locks lie there. -1: the descriptor is as it came.
+  int came_as(int fd);
   bool shares_memory() const noexcept;  // with a parent process, after vfork(2)
   // The first known descriptor from `fd` on; UINT_MAX if there is none.
   unsigned next_entry(unsigned fd) const noexcept;
@@ -140,6 +143,7 @@ class Files {
   static constexpr std::uint32_t kMayAppend = 0x0080'0000;  // only the kernel knows for sure
   static constexpr std::uint32_t kLibrarys =
       0x0100'0000;  // Vellum's own: not the program's to close
+  static constexpr std::uint32_t kOpenedAnew = 0x0200'0000;  // came_ has the one that came
   static constexpr int kMaxDescriptors = 1 << 20;
 
   struct Open {
@@ -176,6 +180,7 @@ class Files {
   void note_used_before();
   void note_descriptor(int fd, std::size_t number, int flags);
   void let_read_only(int fd);
+  void keep_as_it_came(int fd, int original);
   bool note_if_target(int fd);
   void make_live_or_read_only(int fd);
   void shield_standard(int fd) const;
@@ -205,7 +210,8 @@ class Files {
   std::vector<std::unique_ptr<Open>> opens_;  // null: free
   std::vector<std::size_t> free_;             // its free numbers
   std::unordered_map<FileIdentity, std::size_t, FileIdentityHash> numbers_;
-  std::size_t live_ = 0;  // how many of them are live
+  std::size_t live_ = 0;               // how many of them are live
+  std::unordered_map<int, int> came_;  // descriptors of the library's, by the program's
   std::mutex mutex_;
   std::mutex librarys_mutex_;                                     // after mutex_
   int forking_[2] = {-1, -1};                                     // a pipe that the child closes

@@ -15,6 +15,7 @@
 #include "base/files/new_file.hpp"
 #include "base/files/real_path.hpp"
 #include "preload/files/files.hpp"
+#include "preload/live/live_files.hpp"
 #include "preload/process/proc.hpp"
 #include "preload/process/real.hpp"
 #include "preload/run/watch.hpp"
@@ -152,7 +153,7 @@ void Files::come_to(const std::string& path) {
 
 // REQUIRES: mutex_.
 void Files::commit_as_found(const Open& open) {
-  reported(open.target.path, [&] { const LiveFile found(config_, open.target); });
+  reported(open.target.path, [&] { open_live(config_, open.target); });
 }
 
 void Files::shield_all(std::size_t number) const {

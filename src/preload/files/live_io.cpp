@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "mapped_io/durable.hpp"
 #include "preload/files/files.hpp"
 #include "preload/process/real.hpp"
 
@@ -49,7 +50,7 @@ ssize_t write_live(LiveFile& live, int fd, const iovec* pieces, std::size_t coun
                    int flags) {
   LiveDescriptor file(live, fd);
   const ssize_t done = mapped_io::write_pieces(file, pieces, count, at, flags);
-  const bool flushes = (flags & (RWF_DSYNC | RWF_SYNC)) != 0 || Files::instance().synchronous(fd);
+  const bool flushes = mapped_io::write_is_synchronous(flags) || Files::instance().synchronous(fd);
   if (done <= 0 || !flushes) return done;
   const int error = Files::instance().commit_in_order(live, &LiveFile::flush);
   if (error == 0) return done;

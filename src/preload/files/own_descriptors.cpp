@@ -10,6 +10,7 @@
 #include "base/files/real_path.hpp"
 #include "mapped_io/descriptor_io.hpp"
 #include "preload/files/files.hpp"
+#include "preload/live/live_files.hpp"
 #include "preload/live/read_views.hpp"
 #include "preload/process/proc.hpp"
 #include "preload/process/real.hpp"
@@ -35,6 +36,7 @@ void Files::before_fork() {
   mapped_io::lock_offsets();  // first: whoever has them waits for the others
   mutex_.lock();
   librarys_mutex_.lock();
+  lock_live_files();
   live_ranges().lock();
   read_views().lock();
   if (!any_librarys_ || pipe2(forking_, O_CLOEXEC) != 0) forking_[0] = forking_[1] = -1;
@@ -59,6 +61,7 @@ void Files::after_fork(bool child) {
   }
   read_views().unlock();
   live_ranges().unlock();
+  unlock_live_files();
   librarys_mutex_.unlock();
   mutex_.unlock();
   mapped_io::unlock_offsets();

@@ -196,6 +196,12 @@ void LiveFile::note_own_change() {
   modified_ns_ = modified_ns();
 }
 
+bool LiveFile::has_its_name() const {
+  struct stat status;
+  return VELLUM_REAL(stat)(path_.c_str(), &status) == 0 && status.st_ino == inode_ &&
+         status.st_dev == device_;
+}
+
 // 0: unknown. Another file may have the name by now.
 std::int64_t LiveFile::modified_ns() const {
   struct stat status;

@@ -41,7 +41,9 @@ class LiveFile : private region::FaultTarget {
   std::byte* data() const noexcept { return data_; }
   std::uint64_t capacity_bytes() const noexcept { return capacity_bytes_; }
   std::uint64_t size_bytes() const;
-  bool inherited() const noexcept;  // in a child of fork()
+  bool inherited() const noexcept;                       // in a child of fork()
+  bool has_left() const noexcept { return left_ >= 0; }  // leave()
+  bool has_its_name() const;                             // whether its path still names the file
   // The position, among those of all live files, of the first write(2), ftruncate(2) or the like
   // since the last commit; 0: there was none. Stores to mappings do not count.
   std::uint64_t written_since() const noexcept { return written_since_; }

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <vellum/error.hpp>
 
@@ -35,7 +36,6 @@ std::atomic<Route*> g_routes{nullptr};      // kMaxRoutes of them; all zero byte
 std::atomic<std::size_t> g_routes_used{0};  // high-water mark
 std::mutex g_mutex;                         // add and remove only
 struct sigaction g_old_bus, g_old_segv;
-bool g_segv_on_alternate = false;
 
 #if defined(__x86_64__)
 bool fault_is_write(const ucontext_t* context) noexcept {
@@ -56,15 +56,27 @@ Route* make_routes() {
   return reinterpret_cast<Route*>(table.data());
 }
 
+bool lies_in(const Route& route, std::uintptr_t at) noexcept {
+  return at >= route.begin.load(std::memory_order_acquire) &&
+         at < route.end.load(std::memory_order_acquire);
+}
+
+bool in_any_route(const void* address) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const Route* const routes = g_routes.load(std::memory_order_acquire);
+  const std::size_t used = g_routes_used.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < used; ++i)
+    if (lies_in(routes[i], at)) return true;
+  return false;
+}
+
 FaultResult route_fault(const Fault& fault) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(fault.address);
   Route* const routes = g_routes.load(std::memory_order_acquire);
   const std::size_t used = g_routes_used.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < used; ++i) {
     Route& route = routes[i];
-    if (at < route.begin.load(std::memory_order_acquire) ||
-        at >= route.end.load(std::memory_order_acquire))
-      continue;
+    if (!lies_in(route, at)) continue;
     // Counting in before looking at the target pairs with remove_route, which clears it before it
     // looks at the count.
     route.inside.fetch_add(1);
@@ -83,14 +95,28 @@ bool may_be_routed(const siginfo_t& info) noexcept {
   return info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR;
 }
 
+// The mask with which the kernel would have called the handler: it may leave by longjmp(3), and must
+// not leave everything blocked. The kernel's set of signals is shorter than the C library's.
+void set_mask_for(const struct sigaction& old, int signal_number, const void* context) noexcept {
+  constexpr std::size_t kKernelsBytes = 8;
+  sigset_t mask;
+  sigemptyset(&mask);
+  std::memcpy(&mask, &static_cast<const ucontext_t*>(context)->uc_sigmask, kKernelsBytes);
+  sigorset(&mask, &mask, &old.sa_mask);
+  if ((old.sa_flags & SA_NODEFER) == 0) sigaddset(&mask, signal_number);
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+}
+
 // False: there is no handler.
 bool call_handler(const struct sigaction& old, int signal_number, siginfo_t* info,
                   void* context) noexcept {
+  const bool is_plain = (old.sa_flags & SA_SIGINFO) == 0;
+  if (is_plain && (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN)) return false;
+  set_mask_for(old, signal_number, context);
   if ((old.sa_flags & SA_SIGINFO) != 0) {
     old.sa_sigaction(signal_number, info, context);
     return true;
   }
-  if (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN) return false;
   old.sa_handler(signal_number);
   return true;
 }
@@ -120,7 +146,7 @@ void deliver_sigbus(const siginfo_t& fault, void* context) noexcept {
   bus.si_addr = fault.si_addr;
   if (call_handler(g_old_bus, SIGBUS, &bus, context)) return;
   set_default_action(SIGBUS);
-  raise(SIGBUS);  // blocked while a handler for SIGBUS runs: arrives when that returns
+  raise(SIGBUS);  // blocked here: arrives when this handler returns
 }
 
 struct Routed {
@@ -128,9 +154,9 @@ struct Routed {
   FaultResult result = FaultResult::not_ours;
 };
 
+// What the thread stands on may be a goroutine's 2 KiB, the 16 KiB of a small thread, or an alternate
+// stack of 8 KiB, of which the kernel's frame takes half.
 FaultResult route_with_room(const Fault& fault) noexcept {
-  if (!g_segv_on_alternate || fault.signal_number != SIGSEGV || !on_alternate_stack())
-    return route_fault(fault);
   Routed routed{fault};
   call_on_handler_stack(
       [](void* given) {
@@ -144,7 +170,7 @@ FaultResult route_with_room(const Fault& fault) noexcept {
 void handle(int signal_number, siginfo_t* info, void* context) noexcept {
   const int saved_errno = errno;
   auto result = FaultResult::not_ours;
-  if (may_be_routed(*info)) {
+  if (may_be_routed(*info) && in_any_route(info->si_addr)) {
     result =
         route_with_room({static_cast<std::byte*>(info->si_addr),
                          fault_is_write(static_cast<const ucontext_t*>(context)), signal_number});
@@ -209,15 +235,11 @@ bool is_a_copys(void (*handler)(int, siginfo_t*, void*)) noexcept {
 void install_handlers() {
   struct sigaction action{};
   action.sa_sigaction = on_signal;
-  sigemptyset(&action.sa_mask);
-  // Handlers run on the thread's own stack, except that SIGSEGV keeps SA_ONSTACK where the previous
-  // handler had it: that handler may report stack overflows. Page-in then has a stack of its own.
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  // On a stack of the library's own, the kernel takes the thread's alternate stack for unused: a
+  // signal with SA_ONSTACK would overwrite this handler's frame there. So no signal comes meanwhile.
+  sigfillset(&action.sa_mask);
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigaction(SIGBUS, &action, &g_old_bus);
-  struct sigaction before{};
-  sigaction(SIGSEGV, nullptr, &before);
-  action.sa_flags |= before.sa_flags & SA_ONSTACK;
-  g_segv_on_alternate = (before.sa_flags & SA_ONSTACK) != 0;
   sigaction(SIGSEGV, &action, &g_old_segv);
 }
 

@@ -1,8 +1,9 @@
-// region/kernel/handler_stack.hpp: stacks for a page-in where a thread's own stack is too small.
+// region/kernel/handler_stack.hpp: stacks for page-ins.
 //
-// SIGSEGV arrives on the alternate stack where the previous handler asked for that, to report stack
-// overflows (sigaltstack(2)). Alternate stacks are often 8 KiB, and the kernel's frame takes half.
-// Reading and decoding a block needs more, so that work runs on a stack from here.
+// A handler runs on the thread's alternate stack where there is one (sigaltstack(2)), else on the
+// thread's own. Either may be small: alternate stacks are often 8 KiB, and the kernel's frame takes
+// half; threads may have 16 KiB. Reading and decoding a block needs more, so it runs on a stack from
+// here.
 #pragma once
 
 namespace vellum::region {
@@ -10,11 +11,8 @@ namespace vellum::region {
 // Call it before a handler may call call_on_handler_stack(). Throws Errc::out_of_memory.
 void make_handler_stacks();
 
-// Whether this thread is on its alternate stack.
-bool on_alternate_stack() noexcept;
-
-// Calls body(argument) on one of 64 stacks of 64 KiB; waits for a stack if all are taken. REQUIRES:
-// `body` returns.
+// Calls body(argument) on one of 256 stacks of 64 KiB; waits for a stack if all are taken. REQUIRES:
+// `body` returns, and the thread's signals are blocked.
 void call_on_handler_stack(void (*body)(void*), void* argument) noexcept;
 
 }  // namespace vellum::region

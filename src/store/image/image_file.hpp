@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/files/file.hpp"
+#include "base/files/inode_lock.hpp"
 #include "format/image_state.hpp"
 #include "store/image/write_intent.hpp"
 #include "store/page_map/page_source.hpp"
@@ -107,6 +108,7 @@ class ImageFile {
 
   PackStore& store_;
   std::string branch_;
+  std::unique_ptr<base::InodeLock> lock_;  // of file_
   std::unique_ptr<base::File> file_;
   WriteIntent intent_;
   format::ImageState state_;  // as published last

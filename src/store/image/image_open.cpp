@@ -79,14 +79,20 @@ bool open_or_make(base::Fs& fs, const std::string& path, std::unique_ptr<base::F
   }
 }
 
+struct LockedFile {
+  std::unique_ptr<base::File> file;
+  std::unique_ptr<base::InodeLock> lock;
+  bool made = false;
+};
+
 // Like open_or_make(); the file is also locked and still under its name.
-bool open_locked(base::Fs& fs, const std::string& path, std::unique_ptr<base::File>& file) {
-  for (bool made = false;;) {
-    made = open_or_make(fs, path, file) || made;
-    if (!file->try_lock_exclusive()) {
-      fail(Errc::busy, "{}: in use as an image, or locked by another program", path);
-    }
-    if (!file->replaced()) return made;
+LockedFile open_locked(base::Fs& fs, const std::string& path) {
+  for (LockedFile out;;) {
+    out.lock.reset();
+    out.made = open_or_make(fs, path, out.file) || out.made;
+    out.lock = base::InodeLock::try_take(*out.file, base::InodeLock::Kind::exclusive);
+    if (out.lock == nullptr) fail(Errc::busy, "{}: in use as an image", path);
+    if (!out.file->replaced()) return out;
   }
 }
 
@@ -108,13 +114,13 @@ class ImageFile::Opening {
     if (path_.empty() && known_) path_ = known_->path;
     const std::string file =
         path_.empty() ? branch_directory(store_, branch_) + "/" + kImageName : path_;
-    std::unique_ptr<base::File> opened;
-    const bool made = open_locked(store_.fs(), file, opened);
-    identity_ = opened->identity();
-    image_.reset(new ImageFile(store_, branch_, std::move(opened), open_write_intent()));
+    LockedFile opened = open_locked(store_.fs(), file);
+    identity_ = opened.file->identity();
+    image_.reset(new ImageFile(store_, branch_, std::move(opened.file), open_write_intent()));
+    image_->lock_ = std::move(opened.lock);
     // An empty file may be the branch's content, or what another program has made of it.
     const bool may_be_empty = is_content_ || (head_.file_bytes.has_value() && is_known_file());
-    fresh_ = made || (identity_.size_bytes == 0 && !may_be_empty);
+    fresh_ = opened.made || (identity_.size_bytes == 0 && !may_be_empty);
     carry_out(decide());
     return std::move(image_);
   }

@@ -105,6 +105,35 @@ TEST_F(BackupLmdbNoSanitizer, EachIsOfOneTransactionBesideAWriterInTheFastestMod
   expect_each_is_of_one_transaction("write", path("db"));
 }
 
+// LMDB frees the slots of readers that were killed only when asked.
+TEST_F(BackupLmdbNoSanitizer, SlotsOfDeadReadersAreFreed) {
+  const Writer running(writer("safe"));
+  EXPECT_EQ(SIGKILL, run_program(writer("readers")).signal);
+  backup("a");
+  EXPECT_GE(number_of("a"), 1u);
+}
+
+// There LMDB takes no lock, and its writers do not spare what a reader still needs.
+TEST_F(BackupLmdbNoSanitizer, ALiveOneOnAReadOnlyFileSystemIsRefused) {
+  fs::create_directory(path("read-only"));
+  const auto backup_there = [&](const char* name) {
+    const std::string script =
+        "mount --bind \"$1\" \"$2\" && mount -o remount,ro,bind \"$2\" || exit 99; "
+        "exec \"$0\" backup \"$3\" \"$2\" --name \"$4\"";
+    return run_program({"unshare", ::geteuid() == 0 ? "-m" : "-rm", "sh", "-c", script, VELLUM_CLI,
+                        path("db"), path("read-only"), store(), name});
+  };
+  {
+    const Writer running(writer("write"));
+    const Result live = backup_there("a");
+    if (live.status == 1 || live.status == 99) GTEST_SKIP() << "no mounts here";
+    EXPECT_EQ(7, live.status) << live.err;
+    EXPECT_NE(std::string::npos, live.err.find("read-only")) << live.err;
+  }
+  EXPECT_EQ(0, backup_there("b").status);
+  EXPECT_EQ(number_in(path("db")), number_of("b"));
+}
+
 // Its lock file lies beside the link, or beside the file.
 TEST_F(BackupLmdbNoSanitizer, EachIsOfOneTransactionInAFileBehindALink) {
   fs::create_symlink("file", path("link"));

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/files/inode_lock.hpp"
 #include "cli/run/run_lib.hpp"
 #include "support/descriptor.hpp"
 
@@ -135,15 +136,23 @@ TEST_F(Backup, AFileThatIsOpenIsRefused) {
   EXPECT_EQ("three\ntwo\none\n", snapshots());
 }
 
-// The lock is that of a program under vellum run.
-TEST_F(Backup, AFileThatIsLockedIsRefused) {
+TEST_F(Backup, AFileOfAProgramUnderVellumRunIsRefused) {
   write_file(data(), "first");
   must(backup("one"));
-  const Descriptor holder(data(), O_RDONLY);
-  ASSERT_EQ(0, flock(holder.fd(), LOCK_EX));
+  const auto file = base::posix_fs().open(data(), base::OpenMode::read_only);
+  const auto lock = base::InodeLock::try_take(*file, base::InodeLock::Kind::exclusive);
+  ASSERT_NE(nullptr, lock);
   expect_failure(backup("two"), 7, "busy", data());
   expect_failure(backup("two", {"--stopped"}), 7, "busy", data());
   expect_failure({"restore", store(), "one", data(), "--force"}, 7, "busy", data());
+}
+
+// Vellum neither takes a program's lock nor is kept out by it.
+TEST_F(Backup, AProgramsOwnLockIsItsOwn) {
+  write_file(data(), "first");
+  const Descriptor holder(data(), O_RDONLY);
+  ASSERT_EQ(0, flock(holder.fd(), LOCK_EX));
+  must(backup("one"));
 }
 
 TEST_F(Backup, AJournalBesideTheFileIsNotLeftOut) {

@@ -6,10 +6,12 @@
  *                           output, 8 bytes each time
  *   lmdb_writer safe DIR    the same in LMDB's default mode
  *   lmdb_writer few DIR     the same, three transactions
+ *   lmdb_writer readers DIR takes all slots of readers that are left, and is killed
  *   lmdb_writer check DIR   1 when the database is not what transactions have made it; prints the
  *                           number of the last one */
 #define _GNU_SOURCE
 #include <lmdb.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,9 +135,18 @@ static void check(const char* directory) {
   printf("%llu\n", (unsigned long long)total.number);
 }
 
+static void leave_readers(const char* directory) {
+  MDB_txn* txn;
+  open_env(directory, MDB_NOTLS, MDB_RDONLY);
+  while (mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) == 0) {
+  }
+  raise(SIGKILL);
+}
+
 int main(int argc, char** argv) {
   REQUIRE(argc == 3);
   const char* const mode = argv[1];
+  if (strcmp(mode, "readers") == 0) leave_readers(argv[2]);
   if (strcmp(mode, "check") == 0) {
     check(argv[2]);
   } else {

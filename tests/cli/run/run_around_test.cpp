@@ -3,6 +3,8 @@
 // does not make, and files that were never opened.
 #include <sys/stat.h>
 
+#include <cerrno>
+
 #include <filesystem>
 
 #include "cli/run/run_lib.hpp"
@@ -174,6 +176,17 @@ TEST_F(RunAroundNoSanitizer, WhatTheKernelWritesByItselfIsToldOf) {
     start_anew();
   }
   if (!any) GTEST_SKIP() << "neither io_uring nor Linux AIO here";
+}
+
+// Programs that ask for it by the C library, or by the libraries for it, go on by other calls.
+TEST_F(RunAroundNoSanitizer, TheKernelsOwnWritingIsRefused) {
+  const Result asked = run(command({}, data(), {VELLUM_KERNEL_WRITERS, "asks", data()}));
+  EXPECT_EQ(77, asked.status) << asked.err;
+  for (const char* name : {"io_setup", "io_uring_queue_init_params"}) {
+    const std::string program = "import ctypes, sys; sys.exit(-getattr(ctypes.CDLL(None), '" +
+                                std::string(name) + "')(4, None))";
+    EXPECT_EQ(EPERM, run(command({}, data(), {"python3", "-c", program})).status) << name;
+  }
 }
 
 TEST_F(RunAroundNoSanitizer, FilesOfAPatternAreLookedForToo) {
