@@ -33,13 +33,11 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
         mapping = _mapping.find(low, max(high - low, 1))
         if mapping is None:
             return None
-        offset = low - mapping.core.address
-        for name, entry in mapping.catalog.entries.items():
-            if entry["kind"] == "array":
-                begin, length = entry["extent"]
-                if begin <= offset < begin + length:
-                    return mapping, name, self.__array_interface__["data"][0] - mapping.core.address - begin
-        return None
+        name = mapping.catalog.name_at(low - mapping.core.address)
+        if name is None:
+            return None
+        begin = mapping.catalog.entries[name]["extent"][0]
+        return mapping, name, self.__array_interface__["data"][0] - mapping.core.address - begin
 
     def _pages(self) -> tuple[_mapping.Mapping, int, int] | None:
         """The mapping, and offset and length of the pages from the first element to the last."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from .errors import AlreadyExists, Busy, InvalidArgument, NotFound
 from .group import Group, _array
 from .progress import Callback
 from .replication import Replication
+from .restore import take_content
 from .store import Path, Store, VersionInfo, _native
 
 _FIRST_BYTES = 64 << 20
@@ -88,7 +89,7 @@ class Region(Group):
         if mapping is None:
             return
         del self._mapping
-        if mapping.version is None and mapping.names_in_use():
+        if mapping.version is None and mapping.extents.live():
             if self._transaction is not None and self._transaction.is_open:
                 self._transaction.rollback()
             mapping.rollback()
@@ -120,15 +121,13 @@ class Region(Group):
         """Makes everything durable that was changed since the last commit, in one step."""
         mapping = self._to_change()
         self._refuse_in_transaction("commit")
-        mapping.catalog.write()
-        return mapping.core.commit(message)
+        return _committed(mapping, lambda: mapping.core.commit(message))
 
     def snapshot(self, name: str, message: str = "") -> _core.CommitReport:
         """Commits, and keeps that version under a name, until `forget()` or `Store.remove_tag()`."""
         mapping = self._to_change()
         self._refuse_in_transaction("snapshot")
-        mapping.catalog.write()
-        return mapping.core.snapshot(name, message)
+        return _committed(mapping, lambda: mapping.core.snapshot(name, message))
 
     def rollback(self, to: str | None = None) -> None:
         """Forgets what is not committed. With a version: its content becomes this branch's next commit.
@@ -139,8 +138,12 @@ class Region(Group):
         self._refuse_in_transaction("rollback")
         mapping.rollback()
         if to is not None:
-            _take_content(mapping, to)
-            mapping.core.commit(f"rollback to {to}")
+            try:
+                take_content(mapping, to)
+                _committed(mapping, lambda: mapping.core.commit(f"rollback to {to}"))
+            except BaseException:
+                mapping.rollback()
+                raise
 
     @contextmanager
     def transaction(self, message: str = "") -> Iterator[Region]:
@@ -153,8 +156,7 @@ class Region(Group):
         self._transaction = transaction = mapping.core.begin()
         try:
             yield self
-            mapping.catalog.write()
-            transaction.commit(message)
+            _committed(mapping, lambda: transaction.commit(message))
         except BaseException:
             if transaction.is_open:
                 size_bytes = mapping.core.size_bytes
@@ -257,6 +259,13 @@ class Region(Group):
         return reduce_region(self)
 
 
+def _committed(mapping: _mapping.Mapping, commit: Callable[[], _core.CommitReport]) -> _core.CommitReport:
+    mapping.catalog.write()
+    report = commit()
+    mapping.catalog.committed()
+    return report
+
+
 def _let_go(mapping: _mapping.Mapping) -> None:
     mapping.is_held = False
 
@@ -341,21 +350,6 @@ def _adopt(native: _core.Store, branch: str) -> Region | None:
             mapping.rollback()
             return Region(mapping)
     return None
-
-
-def _take_content(mapping: _mapping.Mapping, version: str) -> None:
-    """Makes the memory of a branch that is as committed equal to a version."""
-    old = open_version(mapping.store, version, _core.OpenOptions())
-    source = old._used().core
-    diff = np.frombuffer(mapping.store.diff(mapping.name, version), dtype=np.uint64).reshape(-1, 2)
-    mapping.grow_to(source.size_bytes)
-    live = np.frombuffer(_mapping.extent_of(mapping, mapping.core, 0, mapping.core.size_bytes), dtype=np.uint8)
-    then = np.frombuffer(_mapping.extent_of(old._used(), source, 0, source.size_bytes), dtype=np.uint8)
-    for offset, length in diff.tolist():
-        kept = max(0, min(length, source.size_bytes - offset))
-        live[offset : offset + kept] = then[offset : offset + kept]
-        live[offset + kept : offset + length] = 0
-    mapping.catalog.load()
 
 
 def nbytes_changed(mapping: _mapping.Mapping, name: str, array: np.ndarray[Any, Any]) -> int:

@@ -30,6 +30,7 @@ from .walk import (
     byte_count_of,
     counted,
     create_strings,
+    is_utf8,
     is_wanted,
     items_of,
     new_file,
@@ -113,7 +114,7 @@ def _write_attributes(made: Any, attributes: Any) -> None:
     as_json = []
     for name, value in attributes.items():
         plain = isinstance(value, (bool, float)) or (isinstance(value, int) and -(1 << 63) <= value < 1 << 63)
-        if plain or (isinstance(value, str) and "\0" not in value):
+        if plain or (isinstance(value, str) and "\0" not in value and is_utf8(value)):
             made.attrs[name] = value
         else:
             made.attrs[name] = json.dumps(value)

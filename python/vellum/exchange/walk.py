@@ -119,6 +119,15 @@ def as_plain(value: Any) -> Any:
     return value.decode("utf-8") if isinstance(value, bytes) else value
 
 
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written. File names may have halves of characters (`os.fsdecode`), which cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 @contextmanager
 def new_file(path: Path) -> Iterator[str]:
     """A name that is free, for a file that is whole or gone at the end. AlreadyExists: it is taken."""
