@@ -82,15 +82,26 @@ class Mapping:
     goes, the region is closed. So memory is never unmapped under an array.
     """
 
-    def __init__(self, store: _core.Store, core: _core.Region, version: _core.VersionInfo | None) -> None:
+    def __init__(
+        self,
+        store: _core.Store,
+        core: _core.Region,
+        version: _core.VersionInfo | None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
         self.store = store
+        self.options = options or {}  # of `open`, those that were given
+        self.thread = threading.get_ident()
+        self.handle: weakref.ref[Any] | None = None  # the Region, of a branch that is open
         self.core = core
         self.version = version  # None: open to write
         self.name = core.name
         self.sequence = core.sequence  # of what was opened
         self.is_open = True  # its handle was not closed
         self.is_held = True  # there is a handle, or nobody ever needs one
-        self.parents: list[_core.Region] = []  # in a child of fork(2): see reference.py
+        # In a child of fork(2), see forks.py: the parent's regions, and the extents that are the child's own memory.
+        self.parents: list[_core.Region] = []
+        self.covered: dict[Extent, int] = {}
         self.extents = _Extents()
         self.catalog = Catalog(self)
         self.ending = _Ending(core)

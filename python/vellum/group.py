@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-import os
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any
 
@@ -11,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from . import strings
+from ._arguments import Path, number
 from ._mapping import Mapping
 from .array import Array
 from .attributes import Attributes, Dict
@@ -78,6 +77,13 @@ class Group(MutableMapping[str, Any]):
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name != "" and self._full(name) in self._used().catalog.entries
+
+    def __reduce__(self) -> Any:
+        """A dict of the values; for a worker process a reference, where the version is read-only."""
+        from .reference import reduce_item
+
+        reduced = reduce_item(self._used(), self._name)
+        return (dict, (dict(self),)) if reduced is None else reduced
 
     def visit(self) -> Iterator[tuple[str, Any]]:
         """Everything below, by name: arrays, strings and dicts, and those of groups inside."""
@@ -260,7 +266,7 @@ class Group(MutableMapping[str, Any]):
 
     def export_npz(
         self,
-        target: str | os.PathLike[str],
+        target: Path,
         *,
         names: Iterable[str] | None = None,
         compress: bool = False,
@@ -274,7 +280,7 @@ class Group(MutableMapping[str, Any]):
 
     def import_npz(
         self,
-        source: str | os.PathLike[str],
+        source: Path,
         *,
         names: Iterable[str] | None = None,
         progress: bool | Callback | None = None,
@@ -378,26 +384,16 @@ def _dtype(dtype: DTypeLike | None) -> np.dtype[Any]:
         raise InvalidArgument(f"{dtype!r} is no dtype: {error}") from error
 
 
-def _number(value: Any, meaning: str) -> int:
-    try:
-        number = -1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise InvalidArgument(f"{value!r} is no {meaning}: a whole number that is not negative")
-    return number
-
-
 def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
     lengths = shape if isinstance(shape, Iterable) and not isinstance(shape, (str, bytes)) else (shape,)
-    return tuple(_number(length, "length of an array") for length in lengths)
+    return tuple(number(length, "length of an array") for length in lengths)
 
 
 def _space(shape: tuple[int, ...], dtype: np.dtype[Any], room: int | None) -> tuple[int, int, int]:
     """Length and alignment of an array's extent, and the room that is good to have behind it."""
     used = max(byte_count(shape, dtype), 1)
     if room is not None:
-        used += byte_count((_number(room, "number of rows"), *shape[1:]), dtype) if shape else 0
+        used += byte_count((number(room, "number of rows"), *shape[1:]), dtype) if shape else 0
         return round_up(used, PAGE), PAGE, 0
     if not shape:
         return round_up(used, 64), 64, 0

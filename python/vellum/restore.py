@@ -33,16 +33,17 @@ def take_content(mapping: _mapping.Mapping, version: str) -> None:
         mapping.catalog.load()
         return
     mapping.catalog.space.take(old.catalog.used())
-    for name, part in _parts(entries):
+    for name, part in parts_of(entries):
         extent: Extent = tuple(entries[name][part])
         if any(_overlap(extent, each) for each in held):
             moved = mapping.catalog.space.allocate(extent[1])
-            _copy(old, extent[0], mapping, moved[0], _used_bytes(old, name, part))
+            _copy(old, extent[0], mapping, moved[0], used_bytes(old, name, part))
             entries[name][part] = moved
     mapping.catalog.take(entries, document)
 
 
-def _parts(entries: dict[str, Entry]) -> Iterator[_Part]:
+def parts_of(entries: dict[str, Entry]) -> Iterator[_Part]:
+    """Each extent of each entry."""
     for name, entry in entries.items():
         yield from ((name, part) for part in ("extent", "offsets", "data") if part in entry)
 
@@ -51,7 +52,7 @@ def _common(now: dict[str, Entry], then: dict[str, Entry]) -> set[Extent]:
     """The extents that one entry has, with values of one dtype, now and then."""
     return {
         tuple(now[name][part])
-        for name, part in _parts(now)
+        for name, part in parts_of(now)
         if name in then and all(now[name].get(key) == then[name].get(key) for key in ("kind", "dtype"))
         if tuple(now[name][part]) == tuple(then[name][part])
     }
@@ -78,7 +79,8 @@ def _without(ranges: list[list[int]], held: list[Extent]) -> Iterator[Extent]:
             yield offset, end - offset
 
 
-def _used_bytes(mapping: _mapping.Mapping, name: str, part: str) -> int:
+def used_bytes(mapping: _mapping.Mapping, name: str, part: str) -> int:
+    """How much of an extent its values take."""
     entry = mapping.catalog.entries[name]
     if part == "extent":
         return byte_count(tuple(entry["shape"]), dtype_from(entry["dtype"]))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ._arguments import is_utf8
 from ._mapping import Mapping
 from .array import Array
 from .attributes import Attributes
@@ -23,10 +24,9 @@ def _encoded(values: Iterable[str | bytes], kind: str) -> list[bytes]:
     for value in values:
         if not isinstance(value, expected):
             raise InvalidArgument(f"{value!r} is no {'str' if kind == 'string' else 'bytes'}")
-        try:
-            out.append(value.encode("utf-8") if isinstance(value, str) else bytes(value))
-        except UnicodeEncodeError as error:
-            raise InvalidArgument(f"{value!r} is no UTF-8: use create_bytes()") from error
+        if isinstance(value, str) and not is_utf8(value):
+            raise InvalidArgument(f"{value!r} cannot be written as UTF-8: use create_bytes()")
+        out.append(value.encode("utf-8") if isinstance(value, str) else bytes(value))
     return out
 
 
@@ -124,6 +124,13 @@ class Strings(Sequence[Any]):
 
     def __repr__(self) -> str:
         return f"<{self._entry()['kind']} values {self._name!r}, {len(self)} of them>"
+
+    def __reduce__(self) -> Any:
+        """A list of the values; for a worker process a reference, where the version is read-only."""
+        from .reference import reduce_item
+
+        reduced = reduce_item(self._mapping, self._name)
+        return (list, (list(self),)) if reduced is None else reduced
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
         """A copy, as an array of Python objects."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arguments import file_name
 from ..array import Array
 from ..attributes import Dict
 from ..errors import InvalidArgument
@@ -34,6 +35,11 @@ _DICT = "vellum.dict"
 _AXES = "_ARRAY_DIMENSIONS"  # xarray's
 
 
+def is_path(given: Any) -> bool:
+    """Whether it is a path, and neither a URL nor a store of zarr's."""
+    return isinstance(given, (str, bytes, os.PathLike)) and "://" not in os.fsdecode(given)
+
+
 # ---- Export
 
 
@@ -43,7 +49,7 @@ def export(group: Group, target: Any, names: Any, progress: bool | Callback | No
 
     if isinstance(target, zarr.Group):
         _export(group, target, names, progress, options)
-    elif isinstance(target, (str, os.PathLike)) and "://" not in os.fspath(target):
+    elif is_path(target):
         with new_file(target) as path:
             _export(group, zarr.create_group(path), names, progress, options)
     else:
@@ -112,7 +118,9 @@ def import_(group: Group, source: Any, names: Any, progress: bool | Callback | N
     """As `Group.import_zarr`."""
     import zarr
 
-    opened = source if isinstance(source, zarr.Group) else zarr.open_group(source, mode="r")
+    opened = source
+    if not isinstance(source, zarr.Group):
+        opened = zarr.open_group(file_name(source) if is_path(source) else source, mode="r")
     items = sorted((n, item) for n, item in opened.members(max_depth=None) if is_wanted(n, names))
     group.attrs.update(dict(opened.attrs))
     with counted("import", byte_count_of(items), progress) as count:
