@@ -232,3 +232,22 @@ def test_reports_show_what_they_have(path):
         assert fields and all(f"{name}=" in repr(report) for name in fields), report
         assert all(getattr(type(report), name).__doc__ for name in fields) and type(report).__doc__
         assert hasattr(vellum, type(report).__name__)
+
+
+def test_many_branches_at_once(tmp_path):
+    """Addresses are 128 TiB; a branch takes twice its capacity."""
+    kept = []
+    for i in range(80):
+        r = vellum.open(tmp_path / f"s{i}", create=True)
+        r["x"] = np.full(3, i)
+        kept.append(r)
+    assert [r["x"][0] for r in kept] == list(range(80))
+    r = vellum.open(tmp_path / "large", create=True, capacity_bytes=1 << 40)
+    r.create_array("x", 400 << 30, "u1")[-1] = 1
+    r.commit()
+    r.close()
+    del r
+    gc.collect()
+    with vellum.open(tmp_path / "large") as r:  # a region that is larger than the capacity of its time
+        r["y"] = np.arange(3)
+        assert r["x"][-1] == 1

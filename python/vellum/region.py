@@ -23,7 +23,10 @@ from .restore import take_content
 from .store import Store, VersionInfo, _native, warn_of_name
 
 _FIRST_BYTES = 64 << 20
-_CAPACITY_BYTES = 1 << 40
+# How far a branch can grow by itself: less, the more the branches take that are open already. A process has 128 TiB
+# of addresses, and a region takes its capacity twice.
+_CAPACITIES = ((12 << 40, 1 << 40), (24 << 40, 256 << 30), (36 << 40, 32 << 30))
+_LEAST_CAPACITY_BYTES = 4 << 30
 
 
 class Region(Group):
@@ -325,7 +328,8 @@ def open(
         As in the C++ interface (region_options.hpp). A branch that is open already takes no other ones: `Busy`. With
         `huge_pages`, `prefetch()` of a version combines its pages into huge ones, as numpy's own arrays have.
     capacity_bytes
-        How far the region can grow, 1 TiB by default. It is address space, and costs nothing.
+        How far the region can grow. It is address space, and costs nothing. By default it is 1 TiB, and less for the
+        thirteenth branch that a process has open, so that hundreds can be.
     """
     if mode not in (None, "r", "r+"):
         raise InvalidArgument(f'mode is "r" or "r+", not {mode!r}')
@@ -342,7 +346,7 @@ def open(
     found = _open_here(native, name)
     if found is not None:
         return _again(found, given)
-    options = _options({"capacity_bytes": _CAPACITY_BYTES, **given})
+    options = _options({"capacity_bytes": _capacity_of(native, name), **given})
     return Region(_mapping.Mapping(native, _open_branch(native, name, create, options), None, given))
 
 
@@ -356,6 +360,13 @@ def close_all() -> None:
         handle = mapping.handle() if mapping.handle is not None else None
         if handle is not None:
             handle.close()
+
+
+def _capacity_of(native: _core.Store, branch: str) -> int:
+    taken = sum(mapping.core.capacity_bytes for mapping in _mapping.writers())
+    capacity = next((capacity for limit, capacity in _CAPACITIES if taken < limit), _LEAST_CAPACITY_BYTES)
+    size_bytes = native.version(branch).region_bytes if native.contains(branch) else 0
+    return max(capacity, 4 * size_bytes)
 
 
 def _given(is_read: bool, engine: str, memory_limit_bytes: int, capacity_bytes: int, *flags: bool) -> dict[str, Any]:
