@@ -45,7 +45,7 @@ def main(path):
         assert loss(weights, x, y) == good  # the same array shows the old content
         print(f"back at epoch 4: {loss(weights, x, y):.3f}")
 
-    for name in vellum.Store(path).tags:
+    for name in vellum.Store(path).snapshots:
         print(name, vellum.open(path, version=name)["model"].attrs["loss"])
 
 

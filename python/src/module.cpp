@@ -16,6 +16,7 @@ NB_MODULE(_core, module) {
   module.doc() =
       "The C++ library, as vellum's Python code calls it. Not an interface for programs.";
   module.def("library_version", &vellum::version);
+  vellum::python::bind_interpreter(module);
   vellum::python::bind_errors(module);
   vellum::python::bind_reports(module);
   vellum::python::bind_region(module);

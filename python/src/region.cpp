@@ -11,8 +11,6 @@
 namespace vellum::python {
 namespace {
 
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;
-
 Advice advice_named(const std::string& name) {
   if (name == "normal") return Advice::normal;
   if (name == "sequential") return Advice::sequential;
@@ -79,20 +77,48 @@ void reserve(std::uintptr_t address, std::uint64_t length_bytes) {
   throw Error(Errc::out_of_memory, "the addresses of a region are taken");
 }
 
+// Puts zeros of this process's own over pages of a region, which its children do not inherit.
+// REQUIRES: they lie in its capacity.
+void cover(std::uintptr_t address, std::uint64_t length_bytes) {
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  void* const at = reinterpret_cast<void*>(address);
+  if (mmap(at, length_bytes, PROT_READ | PROT_WRITE, flags, -1, 0) != at) {
+    throw Error(Errc::out_of_memory, "there is no memory for what the parent has not committed");
+  }
+  madvise(at, length_bytes, MADV_DONTFORK);
+}
+
 }  // namespace
 
 void bind_region(nb::module_& module) {
   nb::class_<Transaction>(module, "Transaction")
       .def_prop_ro("is_open", &Transaction::is_open)
-      .def("commit", &Transaction::commit, nb::arg("message") = "", Unlocked())
+      .def(
+          "commit",
+          [](Transaction& t, const std::string& message) {
+            return interruptible([&] { return t.commit(message); });
+          },
+          nb::arg("message") = "")
       .def("rollback", &Transaction::rollback, Unlocked());
 
   module.def("reserve", &reserve, nb::arg("address"), nb::arg("length_bytes"));
+  module.def("cover", &cover, nb::arg("address"), nb::arg("length_bytes"));
 
   nb::class_<Region> region(module, "Region");
   bind_memory(region);
-  region.def("commit", &Region::commit, nb::arg("message") = "", Unlocked())
-      .def("snapshot", &Region::snapshot, nb::arg("name"), nb::arg("message") = "", Unlocked())
+  region
+      .def(
+          "commit",
+          [](Region& r, const std::string& message) {
+            return interruptible([&] { return r.commit(message); });
+          },
+          nb::arg("message") = "")
+      .def(
+          "snapshot",
+          [](Region& r, const std::string& name, const std::string& message) {
+            return interruptible([&] { return r.snapshot(name, message); });
+          },
+          nb::arg("name"), nb::arg("message") = "")
       .def("rollback", &Region::rollback, Unlocked())
       .def("begin", &Region::begin, Unlocked())
       .def("close", &Region::close, Unlocked());

@@ -5,42 +5,46 @@
 #include <vellum/store.hpp>
 
 #include "bindings.hpp"
+#include "report.hpp"
 
 namespace vellum::python {
 namespace {
 
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 using Names = std::vector<std::string>;
 
 void bind_push_report(nb::module_& module) {
-  nb::class_<RemoteInfo>(module, "RemoteInfo", "A remote that a store knows.")
-      .def_ro("name", &RemoteInfo::name)
-      .def_ro("url", &RemoteInfo::url)
-      .def_ro("one_writer", &RemoteInfo::one_writer)
-      .def("__repr__",
-           [](const RemoteInfo& r) { return "<remote '" + r.name + "': " + r.url + ">"; });
-  nb::class_<PushedVersion>(module, "PushedVersion", "A version that a push was about.")
-      .def_ro("name", &PushedVersion::name)
-      .def_ro("is_branch", &PushedVersion::is_branch)
-      .def_ro("was_there", &PushedVersion::was_there)
-      .def_ro("epoch", &PushedVersion::epoch);
-  nb::class_<PushReport>(module, "PushReport", "What a push did.")
-      .def_ro("versions", &PushReport::versions)
-      .def_ro("objects_uploaded", &PushReport::objects_uploaded)
-      .def_ro("bytes_uploaded", &PushReport::bytes_uploaded)
-      .def_ro("pieces_used_again", &PushReport::pieces_used_again);
+  Report<RemoteInfo>(module, "RemoteInfo", "A remote that a store knows.")
+      .field("name", &RemoteInfo::name, "Its name here.")
+      .field(
+          "url", [](const RemoteInfo& r) { return FileName{r.url}; }, "Where it is.")
+      .field("one_writer", &RemoteInfo::one_writer, "This store alone may push there.");
+  using Pushed = PushedVersion;
+  Report<Pushed>(module, "PushedVersion", "A version that a push was about.")
+      .field("name", &Pushed::name, "Its name.")
+      .field("is_branch", &Pushed::is_branch, "A branch's head; otherwise a snapshot.")
+      .field("was_there", &Pushed::was_there, "The remote had it already.")
+      .field("epoch", &Pushed::epoch,
+             "Of a branch: one more each time that another store takes it over.");
+  Report<PushReport>(module, "PushReport", "What a push did.")
+      .field("versions", &PushReport::versions, "A `PushedVersion` for each.")
+      .field("objects_uploaded", &PushReport::objects_uploaded, "Objects that were made there.")
+      .field("bytes_uploaded", &PushReport::bytes_uploaded, "Their size.")
+      .field("pieces_used_again", &PushReport::pieces_used_again,
+             "Pieces that the remote had already.");
 }
 
 void bind_pull_report(nb::module_& module) {
-  nb::class_<PulledVersion>(module, "PulledVersion", "A version that a pull was about.")
-      .def_ro("name", &PulledVersion::name)
-      .def_ro("is_branch", &PulledVersion::is_branch)
-      .def_ro("was_there", &PulledVersion::was_there)
-      .def_ro("is_ahead", &PulledVersion::is_ahead);
-  nb::class_<PullReport>(module, "PullReport", "What a pull or a clone did.")
-      .def_ro("versions", &PullReport::versions)
-      .def_ro("pieces_read", &PullReport::pieces_read)
-      .def_ro("bytes_read", &PullReport::bytes_read);
+  using Pulled = PulledVersion;
+  Report<Pulled>(module, "PulledVersion", "A version that a pull was about.")
+      .field("name", &Pulled::name, "Its name.")
+      .field("is_branch", &Pulled::is_branch, "A branch's head; otherwise a snapshot.")
+      .field("was_there", &Pulled::was_there, "Nothing was to be done.")
+      .field("is_ahead", &Pulled::is_ahead,
+             "A branch with commits of this store's own, which stays as it is.");
+  Report<PullReport>(module, "PullReport", "What a pull did.")
+      .field("versions", &PullReport::versions, "A `PulledVersion` for each.")
+      .field("pieces_read", &PullReport::pieces_read, "Pieces that were fetched.")
+      .field("bytes_read", &PullReport::bytes_read, "Their size.");
 }
 
 }  // namespace
@@ -51,8 +55,8 @@ void bind_remotes(nb::module_& module, nb::class_<Store>& store) {
   store.def("remotes", &Store::remotes, Unlocked())
       .def(
           "add_remote",
-          [](Store& s, const std::string& name, const std::string& url, bool one_writer) {
-            return s.add_remote(name, url, {one_writer});
+          [](Store& s, const std::string& name, const FileName& url, bool one_writer) {
+            return s.add_remote(name, url.bytes, {one_writer});
           },
           nb::arg("name"), nb::arg("url"), nb::arg("one_writer"), Unlocked())
       .def("remove_remote", &Store::remove_remote, nb::arg("name"), Unlocked())
@@ -61,7 +65,7 @@ void bind_remotes(nb::module_& module, nb::class_<Store>& store) {
           [](Store& s, const std::string& remote, const Names& versions, bool take_over,
              nb::object progress) {
             const ProgressFn report = progress_to(std::move(progress));
-            const nb::gil_scoped_release unlocked;
+            const WithoutLock unlocked;
             return s.push(remote, {versions, take_over}, report);
           },
           nb::arg("remote"), nb::arg("versions"), nb::arg("take_over"), nb::arg("progress").none())
@@ -70,17 +74,17 @@ void bind_remotes(nb::module_& module, nb::class_<Store>& store) {
           [](Store& s, const std::string& remote, const Names& versions, bool packs,
              nb::object progress) {
             const ProgressFn report = progress_to(std::move(progress));
-            const nb::gil_scoped_release unlocked;
+            const WithoutLock unlocked;
             return s.pull(remote, {versions, packs}, report);
           },
           nb::arg("remote"), nb::arg("versions"), nb::arg("packs"), nb::arg("progress").none())
       .def_static(
           "clone",
-          [](const std::string& url, const std::string& directory, const Names& versions, bool lazy,
+          [](const FileName& url, const FileName& directory, const Names& versions, bool lazy,
              nb::object progress) {
             const ProgressFn report = progress_to(std::move(progress));
-            const nb::gil_scoped_release unlocked;
-            return Store::clone(url, directory, {versions, lazy}, report);
+            const WithoutLock unlocked;
+            return Store::clone(url.bytes, directory.bytes, {versions, lazy}, report);
           },
           nb::arg("url"), nb::arg("directory"), nb::arg("versions"), nb::arg("lazy"),
           nb::arg("progress").none());

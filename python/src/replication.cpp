@@ -12,11 +12,10 @@
 #include <vellum/store.hpp>
 
 #include "bindings.hpp"
+#include "report.hpp"
 
 namespace vellum::python {
 namespace {
-
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 
 // Signals go to the program's own threads while this lives: what the library starts inherits that.
 class NoSignals {
@@ -98,9 +97,9 @@ class Work {
 // thread nor what it shares with it.
 class Replication {
  public:
-  Replication(const Store& store, std::string url, std::uint64_t interval_ms, bool take_over)
+  Replication(const Store& store, const FileName& url, std::uint64_t interval_ms, bool take_over)
       : work_(std::make_shared<Work>(
-            store, std::move(url),
+            store, url.bytes,
             ReplicateOptions{std::chrono::milliseconds(interval_ms), take_over})) {
     const NoSignals in_the_thread;
     thread_ = std::make_unique<std::thread>([work = work_] { work->run(); });
@@ -147,20 +146,18 @@ double seconds(std::chrono::milliseconds time) {
 }  // namespace
 
 void bind_replication(nb::module_& module) {
-  nb::class_<ReplicateState>(module, "ReplicateState", "What a replication has done up to now.")
-      .def_ro("pushes", &ReplicateState::pushes)
-      .def_ro("versions", &ReplicateState::versions)
-      .def_ro("bytes_uploaded", &ReplicateState::bytes_uploaded)
-      .def_ro("failure", &ReplicateState::failure, "Why the last push failed; empty: it did not.")
-      .def_prop_ro(
-          "behind_seconds", [](const ReplicateState& s) { return seconds(s.behind); },
-          "How long ago the oldest commit was noticed that is not at the remote; 0: there is none.")
-      .def("__repr__", [](const ReplicateState& s) {
-        return "<ReplicateState: " + std::to_string(s.versions) + " versions sent, " +
-               (s.failure.empty() ? "no failure" : s.failure) + ">";
-      });
+  using State = ReplicateState;
+  Report<State>(module, "ReplicateState", "What a replication has done up to now.")
+      .field("pushes", &State::pushes, "Pushes that sent something.")
+      .field("versions", &State::versions, "Versions that were sent.")
+      .field("bytes_uploaded", &State::bytes_uploaded, "What was sent.")
+      .field("failure", &State::failure, "Why the last push failed; empty: it did not.")
+      .field(
+          "behind_seconds", [](const State& s) { return seconds(s.behind); },
+          "How long ago the oldest commit was noticed that is not at the remote; 0: there is "
+          "none.");
   nb::class_<Replication>(module, "Replication")
-      .def(nb::init<const Store&, std::string, std::uint64_t, bool>(), nb::arg("store"),
+      .def(nb::init<const Store&, const FileName&, std::uint64_t, bool>(), nb::arg("store"),
            nb::arg("url"), nb::arg("interval_ms"), nb::arg("take_over"))
       .def("ask_end", &Replication::ask_end)
       .def("wait", &Replication::wait, nb::arg("seconds"), Unlocked())

@@ -7,6 +7,7 @@
 #include <vellum/store.hpp>
 
 #include "bindings.hpp"
+#include "report.hpp"
 
 namespace vellum::python {
 namespace {
@@ -20,96 +21,107 @@ double since_1970(std::chrono::system_clock::time_point time) {
 }
 
 void bind_commit(nb::module_& module) {
-  nb::class_<CommitReport>(module, "CommitReport", "What a commit did.")
-      .def_ro("sequence", &CommitReport::sequence)
-      .def_ro("pages_dirty", &CommitReport::pages_dirty)
-      .def_ro("pages_changed", &CommitReport::pages_changed)
-      .def_ro("bytes_written", &CommitReport::bytes_written)
-      .def_ro("checkpointed", &CommitReport::checkpointed)
-      .def("__repr__",
-           [](const CommitReport& r) {
-             return "<CommitReport " + std::to_string(r.sequence) + ": " +
-                    std::to_string(r.pages_changed) + " pages changed, " +
-                    std::to_string(r.bytes_written) + " bytes written>";
-           })
-      .def_prop_ro("seconds", [](const CommitReport& r) { return seconds(r.total_time); })
-      .def_prop_ro("flush_seconds", [](const CommitReport& r) { return seconds(r.flush_time); });
+  using Commit = CommitReport;
+  Report<Commit>(module, "CommitReport", "What a commit did.")
+      .field("sequence", &Commit::sequence, "The number of the version that is now the head.")
+      .field("pages_dirty", &Commit::pages_dirty, "Pages that were written to.")
+      .field("pages_changed", &Commit::pages_changed,
+             "Of these, pages whose bytes differ from the last commit.")
+      .field("bytes_written", &Commit::bytes_written, "To journal and packs.")
+      .field("checkpointed", &Commit::checkpointed,
+             "Whether it went to packs, with the journal's earlier commits.")
+      .field(
+          "seconds", [](const Commit& r) { return seconds(r.total_time); }, "All that it took.")
+      .field(
+          "flush_seconds", [](const Commit& r) { return seconds(r.flush_time); },
+          "Of these, the medium's.");
 }
 
 void bind_version(nb::module_& module) {
-  nb::class_<VersionInfo>(module, "VersionInfo", "A snapshot, or a branch's head.")
-      .def_ro("name", &VersionInfo::name)
-      .def_ro("is_branch", &VersionInfo::is_branch)
-      .def_ro("branch", &VersionInfo::branch)
-      .def_ro("sequence", &VersionInfo::sequence)
-      .def_ro("order", &VersionInfo::order)
-      .def_ro("message", &VersionInfo::message)
-      .def_ro("parent", &VersionInfo::parent)
-      .def_ro("region_bytes", &VersionInfo::region_bytes)
-      .def_ro("pages_changed", &VersionInfo::pages_changed)
-      .def_ro("bytes_added", &VersionInfo::bytes_added)
-      .def("__repr__",
-           [](const VersionInfo& v) {
-             return std::string(v.is_branch ? "<branch '" : "<snapshot '") + v.name + "'" +
-                    (v.message.empty() ? "" : ": " + v.message) + ">";
-           })
-      .def_prop_ro(
-          "committed_at", [](const VersionInfo& v) { return since_1970(v.committed_at); },
+  using Version = VersionInfo;
+  Report<Version>(module, "VersionInfo", "A snapshot, or a branch's head.")
+      .field("name", &Version::name, "Its name.")
+      .field("is_branch", &Version::is_branch, "A branch's head; otherwise a snapshot.")
+      .field("branch", &Version::branch, "The branch that it was made on.")
+      .field("sequence", &Version::sequence, "Commits on its line.")
+      .field("order", &Version::order,
+             "Of a snapshot: larger than that of every earlier one; 0: a branch.")
+      .field("message", &Version::message, "What its commit or snapshot was given.")
+      .field("parent", &Version::parent, "The snapshot before it on its line; empty: none.")
+      .field("region_bytes", &Version::region_bytes, "The size of its region.")
+      .field("pages_changed", &Version::pages_changed, "Since the parent.")
+      .field("bytes_added", &Version::bytes_added, "To packs, since the parent.")
+      .field(
+          "committed_at", [](const Version& v) { return since_1970(v.committed_at); },
           "Seconds since 1970.")
-      .def_prop_ro(
-          "created_at", [](const VersionInfo& v) { return since_1970(v.created_at); },
+      .field(
+          "created_at", [](const Version& v) { return since_1970(v.created_at); },
           "Seconds since 1970. A snapshot of an old commit is younger than that commit.");
 }
 
-void bind_stat(nb::module_& module) {
-  nb::class_<VersionSpace>(module, "VersionSpace", "A version's bytes in the packs.")
-      .def_ro("name", &VersionSpace::name)
-      .def_ro("is_branch", &VersionSpace::is_branch)
-      .def_ro("region_bytes", &VersionSpace::region_bytes)
-      .def_ro("nonzero_bytes", &VersionSpace::nonzero_bytes)
-      .def_ro("unique_bytes", &VersionSpace::unique_bytes)
-      .def_ro("shared_bytes", &VersionSpace::shared_bytes);
-  nb::class_<StoreStat>(module, "StoreStat", "The space that a store takes.")
-      .def_ro("stored_bytes", &StoreStat::stored_bytes)
-      .def_ro("pack_bytes", &StoreStat::pack_bytes)
-      .def_ro("journal_bytes", &StoreStat::journal_bytes)
-      .def_ro("ref_bytes", &StoreStat::ref_bytes)
-      .def_ro("pack_needed_bytes", &StoreStat::pack_needed_bytes)
-      .def_ro("pack_freeable_bytes", &StoreStat::pack_freeable_bytes)
-      .def_ro("packs", &StoreStat::packs)
-      .def_ro("snapshots", &StoreStat::snapshots)
-      .def_ro("branches", &StoreStat::branches)
-      .def_ro("full_copy_bytes", &StoreStat::full_copy_bytes)
-      .def_ro("versions", &StoreStat::versions);
+void bind_space(nb::module_& module) {
+  using Space = VersionSpace;
+  Report<Space>(module, "VersionSpace", "A version's bytes in the packs.")
+      .field("name", &Space::name, "The version's name.")
+      .field("is_branch", &Space::is_branch, "A branch's head; otherwise a snapshot.")
+      .field("region_bytes", &Space::region_bytes, "The size of its region.")
+      .field("nonzero_bytes", &Space::nonzero_bytes, "Of these, in pages that are not all zero.")
+      .field("unique_bytes", &Space::unique_bytes,
+             "Needed by no other version: freed if this one alone is removed.")
+      .field("shared_bytes", &Space::shared_bytes, "Needed by other versions, too.");
 }
 
-void bind_upkeep(nb::module_& module) {
-  nb::class_<GcReport>(module, "GcReport", "What a collection found and freed.")
-      .def_ro("snapshots", &GcReport::snapshots)
-      .def_ro("branches", &GcReport::branches)
-      .def_ro("open_versions", &GcReport::open_versions)
-      .def_ro("packs", &GcReport::packs)
-      .def_ro("packs_removed", &GcReport::packs_removed)
-      .def_ro("packs_punched", &GcReport::packs_punched)
-      .def_ro("pack_bytes", &GcReport::pack_bytes)
-      .def_ro("needed_bytes", &GcReport::needed_bytes)
-      .def_ro("freeable_bytes", &GcReport::freeable_bytes)
-      .def_ro("freed_bytes", &GcReport::freed_bytes)
-      .def_prop_ro("recompressed_before",
-                   [](const GcReport& r) { return r.recompressed.bytes_before; })
-      .def_prop_ro("recompressed_after",
-                   [](const GcReport& r) { return r.recompressed.bytes_after; });
-  nb::class_<Damage>(module, "Damage", "One object that fails its checks.")
-      .def_ro("object", &Damage::object)
-      .def_ro("reason", &Damage::reason)
-      .def_ro("versions", &Damage::versions);
-  nb::class_<VerifyReport>(module, "VerifyReport",
-                           "What a check has read, and the damage it found.")
-      .def_ro("versions", &VerifyReport::versions)
-      .def_ro("packs", &VerifyReport::packs)
-      .def_ro("records", &VerifyReport::records)
-      .def_ro("bytes_read", &VerifyReport::bytes_read)
-      .def_ro("damages", &VerifyReport::damages);
+void bind_stat(nb::module_& module) {
+  using Stat = StoreStat;
+  Report<Stat>(module, "StoreStat", "The space that a store takes.")
+      .field("stored_bytes", &Stat::stored_bytes, "On the medium: the blocks of every file.")
+      .field("pack_bytes", &Stat::pack_bytes, "The size of the packs' files.")
+      .field("journal_bytes", &Stat::journal_bytes, "The size of the journals' files.")
+      .field("ref_bytes", &Stat::ref_bytes, "The size of the files that name versions.")
+      .field("pack_needed_bytes", &Stat::pack_needed_bytes, "Of packs: what a version needs.")
+      .field("pack_freeable_bytes", &Stat::pack_freeable_bytes, "Of packs: what `gc()` would free.")
+      .field("packs", &Stat::packs, "How many packs there are.")
+      .field("snapshots", &Stat::snapshots, "How many snapshots there are.")
+      .field("branches", &Stat::branches, "How many branches there are.")
+      .field("full_copy_bytes", &Stat::full_copy_bytes,
+             "What sparse copies of every snapshot and head would take.")
+      .field("versions", &Stat::versions, "A `VersionSpace` for each of them.");
+}
+
+void bind_gc(nb::module_& module) {
+  using Gc = GcReport;
+  Report<Gc>(module, "GcReport", "What a collection found and freed.")
+      .field("snapshots", &Gc::snapshots, "Snapshots whose data stays.")
+      .field("branches", &Gc::branches, "Branches whose data stays.")
+      .field("open_versions", &Gc::open_versions,
+             "Versions that are open anywhere now: their data stays, named or not.")
+      .field("packs", &Gc::packs, "Packs that were looked at.")
+      .field("packs_removed", &Gc::packs_removed, "Packs that were removed.")
+      .field("packs_punched", &Gc::packs_punched, "Packs that were given holes.")
+      .field("pack_bytes", &Gc::pack_bytes, "What packs took on the medium before.")
+      .field("needed_bytes", &Gc::needed_bytes, "Of these, what versions need.")
+      .field("freeable_bytes", &Gc::freeable_bytes, "Of these, in whole blocks that nothing needs.")
+      .field("freed_bytes", &Gc::freed_bytes, "What was given back; 0 in a dry run.")
+      .field(
+          "recompressed_before", [](const Gc& r) { return r.recompressed.bytes_before; },
+          "The size of the packs that were compressed again, before.")
+      .field(
+          "recompressed_after", [](const Gc& r) { return r.recompressed.bytes_after; },
+          "Their size afterwards.");
+}
+
+void bind_verify(nb::module_& module) {
+  Report<Damage>(module, "Damage", "One object that fails its checks.")
+      .field("object", &Damage::object, "The file, with the offset of a record.")
+      .field("reason", &Damage::reason, "What is wrong.")
+      .field("versions", &Damage::versions, "The versions that need it; empty: none does.");
+  using Verify = VerifyReport;
+  Report<Verify>(module, "VerifyReport", "What a check has read, and the damage it found.")
+      .field("versions", &Verify::versions, "Versions that were checked.")
+      .field("packs", &Verify::packs, "Packs that were checked.")
+      .field("records", &Verify::records, "Records that were checked.")
+      .field("bytes_read", &Verify::bytes_read, "What was read for that.")
+      .field("damages", &Verify::damages, "A `Damage` for each; empty: all is well.");
 }
 
 }  // namespace
@@ -117,8 +129,10 @@ void bind_upkeep(nb::module_& module) {
 void bind_reports(nb::module_& module) {
   bind_commit(module);
   bind_version(module);
+  bind_space(module);
   bind_stat(module);
-  bind_upkeep(module);
+  bind_gc(module);
+  bind_verify(module);
 }
 
 }  // namespace vellum::python

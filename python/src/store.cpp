@@ -11,12 +11,10 @@
 namespace vellum::python {
 namespace {
 
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;
-
 // Whether a text is the URL of a remote, and not a path. Errc::invalid_argument: it is another URL.
-bool is_remote_url(const std::string& text) {
-  if (text.find("://") != std::string::npos) remote::parse_remote_url(text);
-  return remote::is_remote_url(text);
+bool is_remote_url(const FileName& text) {
+  if (text.bytes.find("://") != std::string::npos) remote::parse_remote_url(text.bytes);
+  return remote::is_remote_url(text.bytes);
 }
 
 Engine engine_named(const std::string& name) {
@@ -68,7 +66,7 @@ void bind_options(nb::module_& module) {
 nb::bytes diff(const Store& store, const std::string& a, const std::string& b) {
   std::vector<std::uint64_t> words;
   {
-    const nb::gil_scoped_release unlocked;
+    const WithoutLock unlocked;
     store.diff(a, b, [&](const ByteRange& range) {
       words.push_back(range.offset_bytes);
       words.push_back(range.length_bytes);
@@ -81,7 +79,7 @@ nb::bytes read(const Store& store, const std::string& name, std::uint64_t offset
                std::uint64_t length) {
   std::vector<char> content(length);
   {
-    const nb::gil_scoped_release unlocked;
+    const WithoutLock unlocked;
     store.read(name, offset, content.data(), content.size());
   }
   return nb::bytes(content.data(), content.size());
@@ -147,7 +145,7 @@ void bind_upkeep(nb::class_<Store>& store) {
           "collect_garbage",
           [](Store& s, bool dry_run, int recompress_level, nb::object progress) {
             const ProgressFn report = progress_to(std::move(progress));
-            const nb::gil_scoped_release unlocked;
+            const WithoutLock unlocked;
             return s.collect_garbage({dry_run, recompress_level}, report);
           },
           nb::arg("dry_run"), nb::arg("recompress_level"), nb::arg("progress").none())
@@ -155,7 +153,7 @@ void bind_upkeep(nb::class_<Store>& store) {
           "verify",
           [](const Store& s, bool read_data, nb::object progress) {
             const ProgressFn report = progress_to(std::move(progress));
-            const nb::gil_scoped_release unlocked;
+            const WithoutLock unlocked;
             return s.verify({read_data}, report);
           },
           nb::arg("read_data"), nb::arg("progress").none());
@@ -169,12 +167,12 @@ void bind_store(nb::module_& module) {
   nb::class_<Store> store(module, "Store");
   store
       .def_static(
-          "open", [](const std::string& path) { return Store::open(path); }, nb::arg("path"),
+          "open", [](const FileName& path) { return Store::open(path.bytes); }, nb::arg("path"),
           Unlocked())
       .def_static(
-          "open_or_create", [](const std::string& path) { return Store::open_or_create(path); },
+          "open_or_create", [](const FileName& path) { return Store::open_or_create(path.bytes); },
           nb::arg("path"), Unlocked())
-      .def_prop_ro("path", [](const Store& s) { return s.path(); })
+      .def_prop_ro("path", [](const Store& s) { return FileName{s.path()}; })
       .def_prop_ro("id", &Store::id);
   bind_regions(store);
   bind_names(store);

@@ -66,7 +66,7 @@ def test_a_version_outlives_its_region_and_its_name(path):
         old = vellum.open(path, version="s")["x"]
         r["x"][:] = 0
         r.commit()
-        r.store.remove_tag("s")
+        r.store.remove_snapshot("s")
         r.gc()
     assert old[99_999] == 99_999
 

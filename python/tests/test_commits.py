@@ -84,7 +84,7 @@ def test_back_to_an_older_version(region):
     np.testing.assert_array_equal(x, np.arange(100_000))
     assert "y" not in region and "state" not in region.attrs
     assert not region.diff("good", "main")
-    assert region.tags == ["good", "bad"], "nothing of the history is lost"
+    assert region.snapshots == ["good", "bad"], "nothing of the history is lost"
     region.rollback("bad")
     assert x[7] == -1 and region["y"].all()
 
@@ -156,15 +156,15 @@ def test_branches_tags_and_checkout(region):
     other["x"][:] = 9
     other.commit()
     assert region["x"].tolist() == [0, 1, 2, 3, 4]
-    assert region.branches == ["main", "try"] and region.tags == ["first"]
+    assert region.branches == ["main", "try"] and region.snapshots == ["first"]
     old = region.checkout("first")
     assert old.version == "first" and not old.writable and old["x"][1] == 1
     other.close()
-    region.store.create_tag("again", "first")
-    assert region.tags == ["first", "again"]
+    region.store.create_snapshot("again", "first")
+    assert region.snapshots == ["first", "again"]
     assert region.forget(keep_last=1, dry_run=True) == ["first"]
     assert region.forget(keep_last=1) == ["first"]
-    assert region.tags == ["again"]
+    assert region.snapshots == ["again"]
     with pytest.raises(ValueError):
         region.forget()
 
@@ -176,7 +176,7 @@ def test_upkeep(numbers):
         assert stat.snapshots == 1 and stat.branches == 1 and stat.pack_bytes > 8_000_000
         report = r.verify(progress=lambda done, total, unit: seen.append((done, total, unit)))
         assert report.damages == [] and report.bytes_read > 0 and seen
-        r.store.remove_tag("first")
+        r.store.remove_snapshot("first")
         del r["x"]
         r.commit()
         assert r.gc(dry_run=True).freed_bytes == 0

@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -44,10 +47,10 @@ def test_attributes(path):
             x.attrs["bad"]
         with pytest.raises(KeyError):
             del x.attrs["bad"]
-        r["g"].attrs["b"].append(9)  # a copy
+        r["g"].attrs["b"].append(9)
     r = vellum.open(path, mode="r")
     assert dict(r.attrs) == {"title": "all"}
-    assert dict(r["g"].attrs) == {"a": 1, "b": [1, {"c": None}]}
+    assert dict(r["g"].attrs) == {"a": 1, "b": [1, {"c": None}, 9]}
     assert dict(r["g/x"].attrs) == {"unit": "m", "range": [1.5, 2.5], "n": 3}
     with pytest.raises(PermissionError):
         r.attrs["x"] = 1
@@ -105,3 +108,34 @@ def test_strings_grow_one_by_one(path):
             s.append(f"value {i}" * 200)
         r.commit()
     assert vellum.open(path, mode="r")["s"][2999] == "value 2999" * 200
+
+
+def test_lists_and_dicts_of_attributes_are_the_regions_own(path):
+    with vellum.open(path, create=True) as r:
+        r.attrs["l"] = [1, {"a": [2]}]
+        r.commit()
+        r.attrs["l"].append(np.int64(3))
+        r.attrs["l"][1]["a"].extend([4, (5,)])
+        r.attrs.setdefault("d", {}).setdefault("x", []).append("y")
+        r.attrs["l"] += [6]
+        r.attrs["d"].update(z=1)
+        r.attrs["d"] |= {"n": None}
+        with pytest.raises(ValueError, match="JSON"):
+            r.attrs["l"].append(object())
+        for wrong in (lambda: r.attrs["d"].update({1: 2}), lambda: r.attrs["d"].__setitem__(2, 1)):
+            with pytest.raises(ValueError, match="strings"):
+                wrong()
+        stale = r.attrs["d"]
+    v = vellum.open(path)
+    assert v.attrs == {"l": [1, {"a": [2, 4, [5]]}, 3, 6], "d": {"x": ["y"], "z": 1, "n": None}}
+    kept = v.attrs["l"]
+    kept.sort(key=str, reverse=True)
+    v.rollback()
+    with pytest.raises(ValueError, match="read it again"):
+        kept.append(1)
+    with pytest.raises(ValueError, match="closed"):
+        stale["x"] = 1
+    assert type(pickle.loads(pickle.dumps(v.attrs["l"]))) is list and copy.deepcopy(v.attrs["d"]) == v.attrs["d"]
+    old = vellum.open(path, mode="r")
+    with pytest.raises(vellum.ReadOnly):
+        old.attrs["l"].clear()

@@ -26,7 +26,7 @@ def test_push_and_clone(pushed, url, values, tmp_path):
     assert {version.name for version in again.versions} == {"main", "first"}
     assert all(version.was_there for version in again.versions) and again.bytes_uploaded == 0
     clone = vellum.clone(url, tmp_path / "clone")
-    assert (clone.tags, clone.branches) == (["first"], ["main"]) and clone.remotes[0].name == "origin"
+    assert (clone.snapshots, clone.branches) == (["first"], ["main"]) and clone.remotes[0].name == "origin"
     np.testing.assert_array_equal(vellum.open(tmp_path / "clone", version="first")["x"], values)
     with pytest.raises(vellum.AlreadyExists):
         vellum.clone(url, tmp_path / "clone")
@@ -44,7 +44,7 @@ def test_pull_brings_what_is_new(pushed, url, values, tmp_path):
     seen = []
     clone = vellum.Store(tmp_path / "clone")
     clone.pull(progress=lambda *step: seen.append(step))
-    assert seen and set(clone.tags) == {"first", "second"}
+    assert seen and set(clone.snapshots) == {"first", "second"}
     expected = values.copy()
     expected[::1000] = 7
     np.testing.assert_array_equal(vellum.open(clone.path, version="second")["x"], expected)
@@ -61,7 +61,7 @@ def test_pull_beside_a_writer(pushed, url, values, tmp_path):
         seen = []
         report = r.pull(versions=["second"], progress=lambda *step: seen.append(step))
         assert seen and [version.name for version in report.versions] == ["second"]
-        assert set(r.store.tags) == {"first", "second"}
+        assert set(r.store.snapshots) == {"first", "second"}
         assert r["x"][0] == values[0] and r["x"][1] == 8, "the writer's memory stays as it is"
         with pytest.raises(BlockingIOError):
             r.pull(versions=["main"])

@@ -50,7 +50,7 @@ def test_each_commit_arrives(store, url, values, tmp_path):
     assert not replication.running and (state.failure, state.behind_seconds) == ("", 0)
     assert state.pushes >= 2 and state.bytes_uploaded > 0
     clone = vellum.clone(url, tmp_path / "clone")
-    assert clone.tags == ["first", "second"], "what was new at the end is there, too"
+    assert clone.snapshots == ["first", "second"], "what was new at the end is there, too"
     expected = np.concatenate([[7, 8], values[2:]])
     np.testing.assert_array_equal(vellum.open(clone.path, version="second")["x"], expected)
 
@@ -91,7 +91,7 @@ def test_a_failure_is_told_and_heals(numbers, tmp_path, directory):
         remote.unlink()
         aside.rename(remote)
         wait_until(lambda: not replication.state.failure)
-    assert vellum.Store(directory).tags == ["first", "second"]
+    assert vellum.Store(directory).snapshots == ["first", "second"]
 
 
 def test_a_failure_at_the_end_is_raised(numbers, tmp_path, directory):
@@ -186,7 +186,7 @@ def test_the_end_of_a_program_waits_for_a_last_push(numbers, directory, tmp_path
     program.write_text(PROGRAM)
     result = subprocess.run([sys.executable, program, numbers, directory, way], capture_output=True, text=True)
     assert result.returncode == (1 if way == "raise" else 0), result.stderr
-    assert vellum.Store(directory).tags == ["first", "second"]
+    assert vellum.Store(directory).snapshots == ["first", "second"]
 
 
 WAITING = """

@@ -114,3 +114,106 @@ except KeyboardInterrupt:
 """
     ended = subprocess.run([sys.executable, "-c", program, str(numbers)], capture_output=True, text=True)
     assert ended.stdout == "interrupted\n"
+
+
+def ended(program, *arguments):
+    return subprocess.run([sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("way", ["r.commit()", "vellum.Store(sys.argv[1]).verify(progress=lambda *a: None)"])
+def test_a_daemon_thread_in_a_call_at_the_interpreters_end(path, way):
+    """Its asking for the interpreter's lock unwinds the thread, where CPython is older than 3.14."""
+    program = f"""
+import vellum, threading, sys, os
+os.makedirs(os.path.dirname(sys.argv[1]), exist_ok=True)
+r = vellum.open(sys.argv[1], create=True)
+r["x"] = [0.0] * 1000
+x = r["x"]
+r.snapshot("s")
+is_in = threading.Event()
+def saver():
+    while True:
+        x[:] += 1
+        is_in.set()
+        {way}
+threads = [threading.Thread(target=saver, daemon=True) for _ in range(3)]
+[t.start() for t in threads]
+is_in.wait()
+"""
+    for i in range(5):
+        found = ended(program, path / str(i))
+        assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_a_child_of_fork_ends_beside_threads_of_its_parent(path):
+    program = """
+import vellum, threading, sys, os, warnings
+warnings.simplefilter("ignore")
+r = vellum.open(sys.argv[1], create=True)
+r["x"] = [0.0] * 1000
+r.commit()
+def looks():
+    while True:
+        r.store.versions()
+threads = [threading.Thread(target=looks, daemon=True) for _ in range(3)]
+[t.start() for t in threads]
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        sys.exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+"""
+    found = ended(program, path)
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+CTRL_C = """
+import vellum, numpy as np, sys, os, signal, threading
+signal.signal(signal.SIGINT, {handler})
+r = vellum.open(sys.argv[1], create=True)
+x = r.create_array("x", 12_000_000, "i8")
+r.commit()
+x[:] = np.random.default_rng(1).integers(0, 1 << 62, len(x))
+begun = threading.Event()
+def interrupts():
+    begun.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupts).start()
+handled = []
+def commits():
+    begun.set()
+    r.commit()
+try:
+    {work}
+    print("committed", len(handled), vellum.open(sys.argv[1], mode="r")["x"][0] == x[0])
+except KeyboardInterrupt:
+    print("interrupted", vellum.open(sys.argv[1], mode="r")["x"][0], {after})
+r.commit()
+with vellum.open(sys.argv[1], mode="r") as v:
+    assert np.array_equal(v["x"], x)
+"""
+
+
+def test_ctrl_c_ends_a_long_commit(path):
+    program = CTRL_C.format(handler="signal.default_int_handler", work="commits()", after="bool(x[0] != 0)")
+    found = ended(program, path)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "interrupted 0 True\n", "")
+
+
+def test_ctrl_c_rolls_a_long_transaction_back(path):
+    work = """
+    r.rollback()
+    with r.transaction():
+        x[:] = np.random.default_rng(1).integers(0, 1 << 62, len(x))
+        begun.set()"""
+    program = CTRL_C.format(handler="signal.default_int_handler", work=work, after="bool(x.any())")
+    found = ended(program, path)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "interrupted 0 False\n", "")
+
+
+def test_a_handler_that_does_not_raise_lets_a_commit_go_on(path):
+    """It may use the region itself: nothing is held when it runs."""
+    handler = "lambda *a: (r.commit(), handled.append(1))"
+    program = CTRL_C.format(handler=handler, work="commits()", after="''")
+    found = ended(program, path)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "committed 1 True\n", "")

@@ -16,17 +16,24 @@ stays as a snapshot, and opens at any version in any process::
 The guide is docs/guides/python.md.
 """
 
-from . import errors
+import atexit
+
+from . import _core, errors
+from . import forks as forks
 from ._core import (
     CommitReport,
+    Damage,
     GcReport,
+    PulledVersion,
     PullReport,
+    PushedVersion,
     PushReport,
     RemoteInfo,
     ReplicateState,
     StoreStat,
     VerifyReport,
     VersionInfo,
+    VersionSpace,
     library_version,
 )
 from .array import Array
@@ -50,13 +57,16 @@ from .errors import (
     Unsupported,
 )
 from .group import Group
-from .reference import WriterReference
-from .region import Region, open
+from .reference import WriterReference, pickle_references
+from .region import Region, close_all, open
 from .replication import Replication
 from .store import Store, clone
 from .strings import Strings
 
 __version__ = library_version()
+
+# Before what is registered later: threads that are in the library then stay there (interpreter.hpp).
+atexit.register(_core.begin_end)
 
 __all__ = [
     "AlreadyExists",
@@ -66,6 +76,7 @@ __all__ = [
     "Busy",
     "CommitReport",
     "Corrupted",
+    "Damage",
     "Dict",
     "Diff",
     "Error",
@@ -80,7 +91,9 @@ __all__ = [
     "OutOfMemory",
     "Poisoned",
     "PullReport",
+    "PulledVersion",
     "PushReport",
+    "PushedVersion",
     "ReadOnly",
     "Region",
     "RemoteInfo",
@@ -93,8 +106,11 @@ __all__ = [
     "Unsupported",
     "VerifyReport",
     "VersionInfo",
+    "VersionSpace",
     "WriterReference",
     "clone",
+    "close_all",
     "errors",
     "open",
+    "pickle_references",
 ]

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from .catalog import Catalog, Extent
+from .catalog import Catalog, extents_of
 from .errors import InvalidArgument
+from .space import PAGE, Extent
 
 # Every mapping of the process, for finding the one that an address lies in. Threads open and close regions while
 # others look: a dict copies itself in one step, a WeakSet does not.
 _all: dict[int, weakref.ref[Mapping]] = {}
 _numbers = itertools.count()
-_PAGE = 4096
 
 
 class _Extents:
@@ -54,9 +54,9 @@ class _Extents:
         found = self._found.get(offset)
         return found is not None and found[1]() is not None
 
-    def live(self) -> set[int]:
-        """Where the extents begin that arrays use."""
-        return {offset for offset in self._found.copy() if self.has(offset)}
+    def live(self) -> set[Extent]:
+        """The extents that arrays use."""
+        return {extent for extent, base in self._found.copy().values() if base() is not None}
 
 
 class _Ending:
@@ -82,15 +82,26 @@ class Mapping:
     goes, the region is closed. So memory is never unmapped under an array.
     """
 
-    def __init__(self, store: _core.Store, core: _core.Region, version: _core.VersionInfo | None) -> None:
+    def __init__(
+        self,
+        store: _core.Store,
+        core: _core.Region,
+        version: _core.VersionInfo | None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
         self.store = store
+        self.options = options or {}  # of `open`, those that were given
+        self.thread = threading.get_ident()
+        self.handle: weakref.ref[Any] | None = None  # the Region, of a branch that is open
         self.core = core
         self.version = version  # None: open to write
         self.name = core.name
         self.sequence = core.sequence  # of what was opened
         self.is_open = True  # its handle was not closed
         self.is_held = True  # there is a handle, or nobody ever needs one
-        self.parents: list[_core.Region] = []  # in a child of fork(2): see reference.py
+        # In a child of fork(2), see forks.py: the parent's regions, and the extents that are the child's own memory.
+        self.parents: list[_core.Region] = []
+        self.covered: dict[Extent, int] = {}
         self.extents = _Extents()
         self.catalog = Catalog(self)
         self.ending = _Ending(core)
@@ -109,7 +120,7 @@ class Mapping:
 
     def read(self, offset: int, length: int) -> bytes:
         """Bytes of the region. REQUIRES: they lie in it."""
-        self.core.prefetch(offset // _PAGE * _PAGE, round_to_pages(offset, length))
+        self.core.prefetch(offset // PAGE * PAGE, round_to_pages(offset, length))
         return bytes(memoryview(extent_of(None, self.core, offset, length)))
 
     def write(self, offset: int, content: bytes) -> None:
@@ -135,11 +146,7 @@ class Mapping:
     def names_in_use(self) -> list[str]:
         """The names of arrays that live."""
         live = self.extents.live()
-        return sorted(
-            name
-            for name, entry in self.catalog.entries.items()
-            if any(entry[part][0] in live for part in ("extent", "offsets", "data") if part in entry)
-        )
+        return sorted(n for n, entry in self.catalog.entries.items() if live.intersection(extents_of(entry)))
 
     # ---- Its end
 
@@ -158,8 +165,8 @@ def extent_of(owner: Mapping | None, core: _core.Region, offset: int, length: in
 
 def round_to_pages(offset: int, length: int) -> int:
     """The bytes of the pages that a range touches."""
-    begin = offset // _PAGE * _PAGE
-    return -(-(offset + length) // _PAGE) * _PAGE - begin
+    begin = offset // PAGE * PAGE
+    return -(-(offset + length) // PAGE) * PAGE - begin
 
 
 def everyone() -> list[Mapping]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, _mapping
+from ._arguments import text
 from .attributes import Attributes
 from .catalog import Entry
 from .errors import InvalidArgument
@@ -33,13 +34,11 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
         mapping = _mapping.find(low, max(high - low, 1))
         if mapping is None:
             return None
-        offset = low - mapping.core.address
-        for name, entry in mapping.catalog.entries.items():
-            if entry["kind"] == "array":
-                begin, length = entry["extent"]
-                if begin <= offset < begin + length:
-                    return mapping, name, self.__array_interface__["data"][0] - mapping.core.address - begin
-        return None
+        name = mapping.catalog.name_at(low - mapping.core.address)
+        if name is None:
+            return None
+        begin = mapping.catalog.entries[name]["extent"][0]
+        return mapping, name, self.__array_interface__["data"][0] - mapping.core.address - begin
 
     def _pages(self) -> tuple[_mapping.Mapping, int, int] | None:
         """The mapping, and offset and length of the pages from the first element to the last."""
@@ -106,7 +105,7 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
         """Says what will be done: "sequential", "random", "normal", "will_need", "dont_need"."""
         pages = self._pages()
         if pages is not None:
-            pages[0].core.advise(*pages[1:], advice)
+            pages[0].core.advise(*pages[1:], text(advice, "advice"))
 
     def _leave_memory(self) -> None:
         """Makes room, where nobody writes: pages of a version come in again when they are touched."""
@@ -140,13 +139,11 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
         super().tofile(fid, sep, format)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """A reference where the version is read-only, else the values."""
-        from .reference import reduce_array
+        """The values; for a worker process a reference, where the version is read-only."""
+        from .reference import goes_by_reference, reduce_array
 
-        reduced = reduce_array(self)
-        if reduced is not None:
-            return reduced
-        return np.asarray(self).__reduce_ex__(protocol)
+        reduced = reduce_array(self) if goes_by_reference() else None
+        return np.asarray(self).__reduce_ex__(protocol) if reduced is None else reduced
 
     def __reduce__(self) -> Any:
         """As `__reduce_ex__`."""

@@ -28,16 +28,21 @@ A document is hostile until `Catalog.load` has checked it: it may come from anot
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import struct
 import weakref
 import zlib
+from bisect import bisect_right, insort
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import AlreadyExists, Corrupted, InvalidArgument, NewerFormat, NotFound
+from .space import PAGE, Extent, Space
 
 if TYPE_CHECKING:
     from ._mapping import Mapping
@@ -45,18 +50,13 @@ if TYPE_CHECKING:
 MAGIC = b"VLMarray"
 FORMAT = 1
 HEADER = struct.Struct("<8sIIQQQ")
-PAGE = 4096
 MOST_DOCUMENT_BYTES = 1 << 30
 MOST_REGION_BYTES = 1 << 46
 _PLAIN_DTYPE = re.compile(r"[<>|][a-zA-Z][0-9]*(\[[0-9]*[a-zA-Z]+\])?")
 
+_PARTS = ("extent", "offsets", "data")
+
 Entry = dict[str, Any]
-Extent = tuple[int, int]
-
-
-def round_up(value: int, to: int) -> int:
-    """The least multiple of `to` that is not below `value`."""
-    return -(-value // to) * to
 
 
 def checked_name(name: str) -> str:
@@ -188,7 +188,7 @@ class _Reader:
                 raise ValueError(f"{name!r} lies in no group")
 
 
-def _checked(document: bytes, size_bytes: int, extent: Extent) -> tuple[dict[str, Entry], list[Extent]]:
+def _checked(document: bytes, size_bytes: int, extent: Extent) -> dict[str, Entry]:
     reader = _Reader(size_bytes)
     reader.extents += [(0, PAGE), extent]
     try:
@@ -201,7 +201,12 @@ def _checked(document: bytes, size_bytes: int, extent: Extent) -> tuple[dict[str
         reader.require_apart()
     except (ValueError, KeyError, RecursionError, OverflowError) as error:
         raise ValueError(f"{error}" if isinstance(error, ValueError) else f"{error!r} is wrong") from error
-    return entries, reader.extents
+    return entries
+
+
+def extents_of(entry: Entry) -> list[Extent]:
+    """The extents of an entry: one of an array, two of strings, none of others."""
+    return [tuple(entry[part]) for part in _PARTS if part in entry]
 
 
 class Catalog:
@@ -210,7 +215,10 @@ class Catalog:
     def __init__(self, mapping: Mapping) -> None:
         self._mapping = weakref.ref(mapping)  # which holds this
         self.entries: dict[str, Entry] = {}
+        self.space = Space(mapping)
         self.dirty = False
+        self.generation = 0  # how often the entries were read: values of an earlier one are not in the region
+        self._is_written = False  # since the last commit
         self.load()
 
     @property
@@ -223,15 +231,38 @@ class Catalog:
     # ---- Reading and writing the region
 
     def load(self) -> None:
-        """Takes what the region says, and forgets changes that are not written."""
+        """Takes what the region says, and forgets changes that are not written. REQUIRES: it is as committed."""
+        self._take(*self._read())
+
+    def take(self, entries: dict[str, Entry], document: Extent) -> None:
+        """Takes entries that the region does not have yet; the next `write` writes them into another extent."""
+        self._take(entries, document)
+        self._extent = (PAGE, 0)
+        self.dirty = True
+
+    def _take(self, entries: dict[str, Entry], document: Extent) -> None:
+        self.dirty = self._is_written = False
+        self.generation += 1
+        self.entries, self._extent = entries, document
+        self._names = {entry["extent"][0]: name for name, entry in entries.items() if "extent" in entry}
+        self._begins = sorted(self._names)
+        self.space.take(self.used())
+
+    def used(self) -> list[Extent]:
+        """What the header, the document and the entries take."""
+        used = [extent for entry in self.entries.values() for extent in extents_of(entry)]
+        return [(0, PAGE), self._extent, *used]
+
+    @property
+    def document(self) -> Extent:
+        """Where the document lies."""
+        return self._extent
+
+    def _read(self) -> tuple[dict[str, Entry], Extent]:
         size_bytes = self.mapping.core.size_bytes
         header = HEADER.unpack(self.mapping.read(0, HEADER.size)) if size_bytes >= PAGE else None
-        self.dirty = False
-        self._extent: Extent = (PAGE, 0)
         if header is None or (not any(header[0]) and not any(header[1:])):
-            self.entries = {"": {"kind": "group", "attrs": {}}}
-            self._use([(0, PAGE)])
-            return
+            return {"": {"kind": "group", "attrs": {}}}, (PAGE, 0)
         if header[0] != MAGIC:
             raise InvalidArgument(
                 f"{self.mapping.title} holds no arrays: another program has written it, not this package"
@@ -245,12 +276,9 @@ class Catalog:
             problem = "its checksum is wrong"
             if zlib.crc32(document) == checksum:
                 try:
-                    self.entries, used = _checked(document, size_bytes, (offset, room))
+                    return _checked(document, size_bytes, (offset, room)), (offset, room)
                 except ValueError as error:
                     raise Corrupted(f"{self.mapping.title}: its list of arrays is wrong: {error}") from error
-                self._extent = (offset, room)
-                self._use(used)
-                return
         raise Corrupted(f"{self.mapping.title}: its list of arrays is wrong: {problem}")
 
     def write(self) -> None:
@@ -263,54 +291,24 @@ class Catalog:
         except BaseException:
             self.dirty = True
             raise
+        self._is_written = True
+
+    def committed(self) -> None:
+        """What was written is the last commit now: what it has freed may be used again."""
+        if self._is_written:
+            self._is_written = False
+            self.space.committed(self.used())
 
     def _write(self, document: bytes) -> None:
         if len(document) > MOST_DOCUMENT_BYTES:
             raise InvalidArgument("the list of arrays, attributes and dicts is larger than 1 GiB")
         if len(document) > self._extent[1]:
-            old, self._extent = self._extent, self.allocate(max(2 * len(document), PAGE), PAGE)
-            self.free(old)
+            old, self._extent = self._extent, self.space.allocate(max(2 * len(document), PAGE))
+            self.space.free(old)
         offset, room = self._extent
         self.mapping.write(offset, document)
         checksum = zlib.crc32(document)
         self.mapping.write(0, HEADER.pack(MAGIC, FORMAT, checksum, offset, len(document), room))
-
-    # ---- Space
-
-    def _use(self, used: list[Extent]) -> None:
-        """The free space is what lies between extents, and behind the last one."""
-        self._free: list[Extent] = []
-        end = 0
-        for offset, length in sorted(used):
-            if offset > end:
-                self._free.append((end, offset - end))
-            end = offset + length
-        self._end = round_up(end, PAGE)
-
-    def allocate(self, length: int, alignment: int = PAGE) -> Extent:
-        """An extent of zeros."""
-        length = max(length, 64)
-        for i, (offset, room) in enumerate(self._free):
-            start = round_up(offset, alignment)
-            if start + length > offset + room:
-                continue
-            rest = [(offset, start - offset), (start + length, offset + room - start - length)]
-            self._free[i : i + 1] = [extent for extent in rest if extent[1] > 0]
-            self.mapping.core.zero(start, length)
-            return start, length
-        start = round_up(self._end, alignment)
-        if start > self._end:
-            self._free.append((self._end, start - self._end))
-        self._end = start + length
-        self.mapping.grow_to(self._end)
-        return start, length
-
-    def free(self, extent: Extent) -> None:
-        """Gives an extent back. Where arrays still show it, it stays until the region is opened again."""
-        if extent[1] == 0 or self.mapping.has_views(extent):
-            return
-        self.mapping.core.zero(*extent)
-        self._free.append(extent)
 
     # ---- Entries
 
@@ -322,29 +320,98 @@ class Catalog:
             raise NotFound(f"{self.mapping.title} has no {name!r}")
         return entry
 
-    def add(self, name: str, entry: Entry) -> Entry:
-        """A new entry, and the groups that it lies in."""
+    def name_at(self, offset: int) -> str | None:
+        """The name of the array whose extent holds a byte."""
+        at = bisect_right(self._begins, offset) - 1
+        name = self._names[self._begins[at]] if at >= 0 else None
+        if name is None or offset >= sum(self.entries[name]["extent"]):
+            return None
+        return name
+
+    @contextmanager
+    def creating(self, name: str, entry: Entry) -> Iterator[None]:
+        """For the making of an entry: an error takes it back, its extents, and the groups that were made for it.
+
+        AlreadyExists, before anything is done: the name is taken.
+        """
         self.mapping.require_open()
         checked_name(name)
         if name in self.entries:
             raise AlreadyExists(f"{self.mapping.title} has a {name!r} already")
+        parts = name.split("/")
+        made = ["/".join(parts[:i]) for i in range(len(parts), 0, -1)]
+        made = [each for each in made if each not in self.entries]
+        parent = made[-1].rpartition("/")[0]
+        if self.entries[parent]["kind"] != "group":
+            kind = self.entries[parent]["kind"]
+            raise AlreadyExists(f"{parent!r} of {self.mapping.title} is no group, but of kind {kind}")
+        try:
+            yield
+        except BaseException:
+            self.entries.setdefault(name, entry)
+            for each in made:
+                if each in self.entries:
+                    self._drop(each)
+            raise
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """For many new entries and attributes: an error takes them back, but not what was stored into old arrays."""
+        before = {name: copy.deepcopy(entry["attrs"]) for name, entry in self.entries.items()}
+        try:
+            yield
+        except BaseException:
+            for name in [name for name in self.entries if name not in before]:
+                self._drop(name)
+            for name, attrs in before.items():
+                if self.entries[name]["attrs"] != attrs:
+                    self.entries[name]["attrs"] = attrs
+            raise
+
+    def add(self, name: str, entry: Entry) -> None:
+        """A new entry, and the groups that it lies in. REQUIRES: within `creating`."""
         parts = name.split("/")[:-1]
         for i in range(len(parts)):
-            group = "/".join(parts[: i + 1])
-            found = self.entries.setdefault(group, {"kind": "group", "attrs": {}})
-            if found["kind"] != "group":
-                raise AlreadyExists(f"{group!r} of {self.mapping.title} is no group, but of kind {found['kind']}")
+            self.entries.setdefault("/".join(parts[: i + 1]), {"kind": "group", "attrs": {}})
         entry.setdefault("attrs", {})
         self.entries[name] = entry
+        if "extent" in entry:
+            self._list(name, entry["extent"])
         self.dirty = True
-        return entry
+
+    def move(self, name: str, part: str, extent: Extent) -> None:
+        """Gives a part of an entry another extent, and the old one back."""
+        entry = self.entries[name]
+        old: Extent = tuple(entry[part])
+        if part == "extent":
+            self._unlist(old)
+            self._list(name, extent)
+        entry[part] = extent
+        self.dirty = True
+        self.space.free(old)
 
     def remove(self, name: str) -> None:
         """Removes an entry, with all that lies in it."""
-        self.find(name)
-        for each in [n for n in self.entries if n == name or n.startswith(name + "/")]:
-            entry = self.entries.pop(each)
-            for part in ("extent", "offsets", "data"):
-                if part in entry:
-                    self.free(tuple(entry[part]))
+        within = [name]
+        if self.find(name)["kind"] == "group":
+            within += [each for each in self.entries if each.startswith(name + "/")]
+        for each in within:
+            self._drop(each)
+
+    def _drop(self, name: str) -> None:
+        entry = self.entries.pop(name)
         self.dirty = True
+        if "extent" in entry and self._names.get(entry["extent"][0]) == name:
+            self._unlist(tuple(entry["extent"]))
+        for extent in extents_of(entry):
+            self.space.free(extent)
+
+    # The arrays in the order of their places.
+
+    def _list(self, name: str, extent: Extent) -> None:
+        self._names[extent[0]] = name
+        insort(self._begins, extent[0])
+
+    def _unlist(self, extent: Extent) -> None:
+        del self._names[extent[0]]
+        del self._begins[bisect_right(self._begins, extent[0]) - 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any
 
@@ -10,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from . import strings
+from ._arguments import Path, number
 from ._mapping import Mapping
 from .array import Array
 from .attributes import Attributes, Dict
-from .catalog import PAGE, Entry, Extent, byte_count, checked_name, describe_dtype, dtype_from, round_up
+from .catalog import Entry, byte_count, checked_name, describe_dtype, dtype_from
 from .errors import InvalidArgument, NotFound, ReadOnly
 from .progress import Callback
+from .space import PAGE, Extent, round_up
 from .strings import Strings
 
 _LEAST_ROOM_BYTES = 1 << 20
@@ -77,6 +78,13 @@ class Group(MutableMapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name != "" and self._full(name) in self._used().catalog.entries
 
+    def __reduce__(self) -> Any:
+        """A dict of the values; for a worker process a reference, where the version is read-only."""
+        from .reference import reduce_item
+
+        reduced = reduce_item(self._used(), self._name)
+        return (dict, (dict(self),)) if reduced is None else reduced
+
     def visit(self) -> Iterator[tuple[str, Any]]:
         """Everything below, by name: arrays, strings and dicts, and those of groups inside."""
         for name in self:
@@ -85,6 +93,12 @@ class Group(MutableMapping[str, Any]):
                 yield from ((f"{name}/{inner}", each) for inner, each in item.visit())
             else:
                 yield name, item
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        """A group is no array: pandas and numpy would take the names for its values."""
+        raise TypeError(
+            f"{self!r} is a mapping of names: use dict(group), as in pandas.DataFrame(dict(group)), or to_arrow()"
+        )
 
     def __repr__(self) -> str:
         return f"<Group {self._name!r}: {', '.join(self) or 'empty'}>"
@@ -104,27 +118,30 @@ class Group(MutableMapping[str, Any]):
         """Makes an array of zeros, or of `data`.
 
         `room` is the number of rows for which `resize()` keeps space behind the array; by default three times
-        as many as it has, and at least 1 MiB. Unused room takes neither memory nor disk. `chunks` is None:
-        an array is one piece of memory, whatever its size.
+        as many as it has, and at least 1 MiB, but less where the region's capacity is short. Unused room takes
+        neither memory nor disk. `chunks` is None: an array is one piece of memory, whatever its size.
+
+        What fails makes nothing.
         """
         if chunks is not None:
             raise InvalidArgument("arrays are plain memory and have no chunks: leave `chunks` out")
         mapping = self._to_change()
-        given = None if data is None else np.asarray(data, dtype=dtype)
+        given = None if data is None else _values(name, data, dtype)
         if given is not None and shape is None:
             shape = given.shape
         if shape is None:
             raise InvalidArgument("create_array() needs a shape, or data")
-        dtype = np.dtype(dtype) if given is None else given.dtype
+        kind = _dtype(dtype) if given is None else given.dtype
         lengths = _shape(shape)
-        described = describe_dtype(dtype)
         full = checked_name(self._full(name))
-        entry: Entry = {"kind": "array", "dtype": described, "shape": lengths, "attrs": {}}
-        entry["extent"] = mapping.catalog.allocate(*_space(lengths, dtype, room))
-        mapping.catalog.add(full, entry)
-        array = _array(mapping, entry)
-        if given is not None:
-            array[...] = given
+        entry: Entry = {"kind": "array", "dtype": describe_dtype(kind), "shape": lengths, "attrs": {}}
+        space = _space(lengths, kind, room)
+        with mapping.catalog.creating(full, entry):
+            entry["extent"] = mapping.catalog.space.allocate(*space)
+            mapping.catalog.add(full, entry)
+            array = _array(mapping, entry)
+            if given is not None:
+                array[...] = given
         return array
 
     def create_strings(self, name: str, values: Iterable[str] = ()) -> Strings:
@@ -137,16 +154,20 @@ class Group(MutableMapping[str, Any]):
 
     def create_dict(self, name: str, values: Any = ()) -> Dict:
         """Makes a dict of small objects: JSON values by name."""
-        full = self._full(name)
-        self._to_change().catalog.add(full, {"kind": "dict", "items": {}})
-        made = Dict(self._used(), full)
-        made.update(values)
+        full, catalog = self._full(name), self._to_change().catalog
+        entry: Entry = {"kind": "dict", "items": {}}
+        with catalog.creating(full, entry):
+            catalog.add(full, entry)
+            made = Dict(self._used(), full)
+            made.update(values)
         return made
 
     def create_group(self, name: str) -> Group:
         """Makes a group."""
-        full = self._full(name)
-        self._to_change().catalog.add(full, {"kind": "group"})
+        full, catalog = self._full(name), self._to_change().catalog
+        entry: Entry = {"kind": "group"}
+        with catalog.creating(full, entry):
+            catalog.add(full, entry)
         return Group(self._used(), full)
 
     def require_group(self, name: str) -> Group:
@@ -164,17 +185,33 @@ class Group(MutableMapping[str, Any]):
         if entry is None:
             self.create_array(name, data=value)
             return
+        array, given = self._given(full, value)
+        if given.__array_interface__["data"] != array.__array_interface__["data"] or given.strides != array.strides:
+            array[...] = given
+
+    def _given(self, full: str, value: Any) -> tuple[Array, np.ndarray[Any, Any]]:
+        """An array, and values that it can take."""
+        mapping = self._to_change()
+        entry = mapping.catalog.find(full)
         if entry["kind"] != "array":
             raise InvalidArgument(f"{full!r} is no array, but of kind {entry['kind']}: remove it first")
-        self._to_change()
-        array, given = _array(self._used(), entry), np.asarray(value)
+        array, given = _array(mapping, entry), _values(full, value, None)
         if given.shape != array.shape or given.dtype != array.dtype:
             raise InvalidArgument(
                 f"{full!r} has shape {array.shape} and dtype {array.dtype}, not {given.shape} and "
                 f"{given.dtype}: resize() it, or remove it first"
             )
-        if given.__array_interface__["data"] != array.__array_interface__["data"] or given.strides != array.strides:
-            array[...] = given
+        return array, given
+
+    def update(self, values: Any = (), /, **more: Any) -> None:
+        """Stores each of the values under its name: all of them, or none where one is refused."""
+        items, catalog = dict(values, **more), self._to_change().catalog
+        old = {name: self._given(self._full(name), items.pop(name))[1] for name in list(items) if name in self}
+        with catalog.all_or_nothing():
+            for name, value in items.items():
+                self[name] = value
+        for name, value in old.items():
+            self[name] = value
 
     def __delitem__(self, name: str) -> None:
         """Removes what has the name. Arrays of it that are in use keep their memory, but not their place."""
@@ -183,8 +220,16 @@ class Group(MutableMapping[str, Any]):
             raise NotFound("the region itself cannot be removed")
         self._to_change().catalog.remove(full)
 
-    def resize(self, name: str, rows: int) -> Array:
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """What has the name; if nothing has, `default` is stored there first."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def resize(self, name: str, rows: int | tuple[int, ...]) -> Array:
         """Changes an array's length along the first axis, and returns the array.
+
+        A shape is taken, too, as long as only its first length differs from the array's.
 
         New rows are zero. The array stays in its place while its room lasts; then it moves, which copies it
         and is a BufferError while arrays of it are in use, because these would be left behind.
@@ -195,13 +240,19 @@ class Group(MutableMapping[str, Any]):
         if entry["kind"] != "array" or not entry["shape"]:
             raise InvalidArgument(f"{full!r} is no array with a first axis")
         old, extent = tuple(entry["shape"]), tuple(entry["extent"])
-        new = (*_shape(rows), *old[1:])
+        new = _shape(rows)
+        new = (*new, *old[1:]) if isinstance(rows, (int, np.integer)) else new
+        if new[1:] != old[1:] or len(new) != len(old):
+            raise InvalidArgument(
+                f"resize() changes the number of rows: {full!r} has shape {old}, and {new} differs in another axis"
+            )
         dtype = dtype_from(entry["dtype"])
         old_bytes, new_bytes = byte_count(old, dtype), byte_count(new, dtype)
         if new_bytes > extent[1]:
             _move(mapping, full, entry, _space(new, dtype, None))
-        elif new_bytes < old_bytes:
-            mapping.core.zero(extent[0] + new_bytes, old_bytes - new_bytes)
+        elif new_bytes != old_bytes:  # also of new rows: a view from before a shorter length may have written there
+            least, most = sorted([old_bytes, new_bytes])
+            mapping.core.zero(extent[0] + least, most - least)
         entry["shape"] = new
         mapping.catalog.dirty = True
         return _array(mapping, entry)
@@ -209,13 +260,13 @@ class Group(MutableMapping[str, Any]):
     # ---- Import and export
     #
     # An export takes all that is below, or what has one of `names`, and makes a new file: AlreadyExists where there
-    # is one. An import makes new arrays: AlreadyExists where there are some. Both go through in pieces. Pages of a
-    # version leave memory behind an export; `memory_limit_bytes` of `open()` bounds what an import takes. `progress`
-    # is as in `Store.verify`, in bytes.
+    # is one. An import makes new arrays: AlreadyExists where there are some; one that fails leaves none. Both go
+    # through in pieces. Pages of a version leave memory behind an export; `memory_limit_bytes` of `open()` bounds the
+    # memory of an import. `progress` is as in `Store.verify`, in bytes.
 
     def export_npz(
         self,
-        target: str | os.PathLike[str],
+        target: Path,
         *,
         names: Iterable[str] | None = None,
         compress: bool = False,
@@ -229,7 +280,7 @@ class Group(MutableMapping[str, Any]):
 
     def import_npz(
         self,
-        source: str | os.PathLike[str],
+        source: Path,
         *,
         names: Iterable[str] | None = None,
         progress: bool | Callback | None = None,
@@ -237,8 +288,8 @@ class Group(MutableMapping[str, Any]):
         """Takes what `export_npz`, or `numpy.savez`, has written."""
         from .exchange import npz
 
-        self._to_change()
-        npz.import_(self, source, _listed(names), progress)
+        with self._to_change().catalog.all_or_nothing():
+            npz.import_(self, source, _listed(names), progress)
 
     def export_hdf5(
         self,
@@ -263,8 +314,8 @@ class Group(MutableMapping[str, Any]):
         """
         from .exchange import hdf5
 
-        self._to_change()
-        hdf5.import_(self, source, _listed(names), progress)
+        with self._to_change().catalog.all_or_nothing():
+            hdf5.import_(self, source, _listed(names), progress)
 
     def export_zarr(
         self,
@@ -286,13 +337,14 @@ class Group(MutableMapping[str, Any]):
         """Takes what is in a zarr group: a path, a store of zarr's, or a `zarr.Group`."""
         from .exchange import zarr
 
-        self._to_change()
-        zarr.import_(self, source, _listed(names), progress)
+        with self._to_change().catalog.all_or_nothing():
+            zarr.import_(self, source, _listed(names), progress)
 
     def to_arrow(self, names: Iterable[str] | None = None) -> Any:
-        """A `pyarrow.Table` over the memory, without a copy: a column for each array of one axis, and for strings.
+        """A `pyarrow.Table`: a column for each array of one axis, and for strings.
 
-        A table of a branch changes with it. Arrays that Arrow has only as copies are InvalidArgument.
+        Numbers and times lie over the memory, and those of a branch change with it. What Arrow stores in another way
+        is copied: truth values, days, text of a fixed length, another byte order; and the strings of a branch.
         """
         from .exchange import arrow
 
@@ -315,34 +367,49 @@ def _array(mapping: Mapping, entry: Entry) -> Array:
     return array
 
 
+def _values(name: str, data: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
+    """The values of a new array. What an array cannot keep beside its values is refused, and not dropped."""
+    if isinstance(data, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(data)):
+        raise InvalidArgument(
+            f"{name!r}: arrays have no masks: store data.filled(...), or the values data.data and the mask data.mask "
+            "as two arrays"
+        )
+    return np.asarray(data, dtype=None if dtype is None else _dtype(dtype))
+
+
+def _dtype(dtype: DTypeLike | None) -> np.dtype[Any]:
+    try:
+        return np.dtype(dtype)
+    except TypeError as error:
+        raise InvalidArgument(f"{dtype!r} is no dtype: {error}") from error
+
+
 def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    lengths = (shape,) if isinstance(shape, (int, np.integer)) else shape
-    out = tuple(int(length.__index__()) for length in lengths)
-    if any(length < 0 for length in out):
-        raise InvalidArgument(f"a shape with a negative length: {out}")
-    return out
+    lengths = shape if isinstance(shape, Iterable) and not isinstance(shape, (str, bytes)) else (shape,)
+    return tuple(number(length, "length of an array") for length in lengths)
 
 
-def _space(shape: tuple[int, ...], dtype: np.dtype[Any], room: int | None) -> Extent:
-    """Length and alignment of an array's extent."""
-    used = byte_count(shape, dtype)
+def _space(shape: tuple[int, ...], dtype: np.dtype[Any], room: int | None) -> tuple[int, int, int]:
+    """Length and alignment of an array's extent, and the room that is good to have behind it."""
+    used = max(byte_count(shape, dtype), 1)
+    if room is not None:
+        used += byte_count((number(room, "number of rows"), *shape[1:]), dtype) if shape else 0
+        return round_up(used, PAGE), PAGE, 0
     if not shape:
-        return round_up(max(used, 1), 64), 64
-    if room is None:
-        return round_up(max(4 * used, _LEAST_ROOM_BYTES), PAGE), PAGE
-    return round_up(max(used, 1) + byte_count((room, *shape[1:]), dtype), PAGE), PAGE
+        return round_up(used, 64), 64, 0
+    used = round_up(used, PAGE)
+    return used, PAGE, max(3 * used, _LEAST_ROOM_BYTES - used)
 
 
-def _move(mapping: Mapping, name: str, entry: Entry, space: Extent) -> None:
-    old = tuple(entry["extent"])
+def _move(mapping: Mapping, name: str, entry: Entry, space: tuple[int, int, int]) -> None:
+    old: Extent = tuple(entry["extent"])
     if mapping.has_views(old):
         raise BufferError(
             f"{name!r} has no room to grow, and an array of it is in use, which would be left behind: "
             "drop all references to it before resize(), or make it with create_array(room=...)"
         )
-    new = mapping.catalog.allocate(*space)
+    new = mapping.catalog.space.allocate(*space)
     dtype = dtype_from(entry["dtype"])
     shape = tuple(entry["shape"])
     mapping.view(new, shape, dtype, Array)[...] = mapping.view(old, shape, dtype, Array)
-    mapping.catalog.free(old)
-    entry["extent"] = new
+    mapping.catalog.move(name, "extent", new)

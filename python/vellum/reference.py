@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import warnings
+import sys
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core, _mapping
 from .catalog import dtype_from
-from .errors import Error, InvalidArgument, NotFound
+from .errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
     from .array import Array
@@ -49,8 +51,13 @@ class VersionReference:
         for mapping in _mapping.readers():
             if VersionReference.of(mapping) == self:
                 return mapping
-        mapping = self.open_anew(_core.OpenOptions())
-        _kept[self] = mapping
+        return self.open_kept()
+
+    def open_kept(self) -> _mapping.Mapping:
+        """The version, opened beside the handles of others, which may close them."""
+        mapping = _kept.get(self)
+        if mapping is None:
+            mapping = _kept[self] = self.open_anew(_core.OpenOptions())
         while len(_kept) > _MOST_KEPT:
             _kept.popitem(last=False)
         return mapping
@@ -70,6 +77,57 @@ class VersionReference:
 
 
 # ---- Pickle
+
+# What hands objects over to processes of this machine, by the names of modules. What others pickle may be kept: on a
+# disk, in another place, for longer than the version.
+_HAND_OVER = frozenset(
+    {
+        "multiprocessing.reduction", "multiprocess.reduction", "loky.backend.reduction",
+        "joblib.externals.loky.backend.reduction", "dask.multiprocessing", "distributed.protocol.pickle",
+        "distributed.protocol.serialize", "ray._private.serialization",
+    }
+)  # fmt: skip
+_is_asked: ContextVar[bool] = ContextVar("vellum.pickle_references", default=False)
+
+
+@contextmanager
+def pickle_references() -> Iterator[None]:
+    """Inside, arrays, strings and groups of a version pickle as references, whoever pickles them.
+
+    A reference is a few hundred bytes, and opens the version where it arrives: the store must be there, and the
+    snapshot in it. Without this, `multiprocessing`, joblib's workers and Dask get references, and files get values.
+    """
+    before = _is_asked.set(True)
+    try:
+        yield
+    finally:
+        _is_asked.reset(before)
+
+
+def goes_by_reference() -> bool:
+    """Whether what is being pickled goes to a worker, or references were asked for."""
+    if _is_asked.get():
+        return True
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") in _HAND_OVER:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def reduce_item(mapping: _mapping.Mapping, name: str) -> tuple[Any, ...] | None:
+    """A reference to strings or a group. None: the values have to be pickled."""
+    mapping.require_open()
+    if mapping.version is None or not goes_by_reference():
+        return None
+    return _restore_item, (VersionReference.of(mapping), name)
+
+
+def _restore_item(version: VersionReference, name: str) -> Any:
+    from .group import Group
+
+    return Group(version.open_kept())[name]
 
 
 def reduce_array(array: Array) -> tuple[Any, ...] | None:
@@ -148,55 +206,3 @@ class WriterReference:
         if _native(self.path, False).id != self.store_id:
             raise NotFound(f"{self.path} is another store than the one that was pickled")
         return open_region(self.path, self.branch)
-
-
-# ---- fork(2)
-
-
-def _after_fork_in_child() -> None:
-    """A child has none of its parent's regions. What was read is opened again, in its place.
-
-    Of a branch that the parent writes, the child gets the last commit, to read.
-    """
-    mappings = _mapping.everyone()
-    for mapping in mappings:
-        mapping.extents.lock = threading.RLock()  # another thread of the parent may have had it
-    # All places are taken first: what opens next could lie in one of them.
-    for step in (_keep_place, _open_in_place):
-        for mapping in list(mappings):
-            try:
-                step(mapping)
-            except Error as error:
-                mappings.remove(mapping)
-                text = f"{mapping.title} is not in this child process, and a touch is a crash: {error}"
-                warnings.warn(text, RuntimeWarning, stacklevel=1)
-
-
-def _keep_place(mapping: _mapping.Mapping) -> None:
-    _core.reserve(mapping.core.address, mapping.core.capacity_bytes)
-
-
-def _open_in_place(mapping: _mapping.Mapping) -> None:
-    from .store import _native
-
-    parents = mapping.core
-    options = _core.OpenOptions()
-    options.reserved_address, options.capacity_bytes = parents.address, parents.capacity_bytes
-    was_writer = mapping.version is None
-    store = _native(mapping.store.path, False)
-    core, info = store.open_version(mapping.name, options), store.version(mapping.name)
-    if not was_writer and core.sequence != mapping.sequence:
-        raise NotFound("the branch has gone on")
-    mapping.parents.append(parents)  # its memory is the parent's: nothing here may end it
-    mapping.store, mapping.core, mapping.version = store, core, info
-    mapping.ending.core, mapping.ending.pid = core, os.getpid()
-    if was_writer:
-        mapping.catalog.load()
-        warnings.warn(
-            f"{mapping.title}: the child process has its last commit, to read; a store to it is a crash",
-            RuntimeWarning,
-            stacklevel=1,
-        )
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)

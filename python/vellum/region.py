@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal
@@ -11,16 +12,21 @@ from typing import Any, Literal
 import numpy as np
 
 from . import _core, _mapping
+from ._arguments import Path, number, text, version_name
 from .array import Array
 from .diff import Diff, changed_ranges
 from .errors import AlreadyExists, Busy, InvalidArgument, NotFound
 from .group import Group, _array
 from .progress import Callback
 from .replication import Replication
-from .store import Path, Store, VersionInfo, _native
+from .restore import take_content
+from .store import Store, VersionInfo, _native, warn_of_name
 
 _FIRST_BYTES = 64 << 20
-_CAPACITY_BYTES = 1 << 40
+# How far a branch can grow by itself: less, the more the branches take that are open already. A process has 128 TiB
+# of addresses, and a region takes its capacity twice.
+_CAPACITIES = ((12 << 40, 1 << 40), (24 << 40, 256 << 30), (36 << 40, 32 << 30))
+_LEAST_CAPACITY_BYTES = 4 << 30
 
 
 class Region(Group):
@@ -35,6 +41,8 @@ class Region(Group):
         super().__init__(mapping)
         self._open: _mapping.Mapping | None = mapping
         self._transaction: _core.Transaction | None = None
+        self._depth = 0  # of `with` blocks
+        mapping.handle, mapping.thread = weakref.ref(self), threading.get_ident()
         self._finalizer = weakref.finalize(self, _let_go, mapping)
         self._finalizer.atexit = False
 
@@ -88,7 +96,8 @@ class Region(Group):
         if mapping is None:
             return
         del self._mapping
-        if mapping.version is None and mapping.names_in_use():
+        mapping.handle = None
+        if mapping.version is None and mapping.extents.live():
             if self._transaction is not None and self._transaction.is_open:
                 self._transaction.rollback()
             mapping.rollback()
@@ -103,16 +112,23 @@ class Region(Group):
 
     def __enter__(self) -> Region:
         self._used()
+        self._depth += 1
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._depth -= 1
+        is_inner = self._depth > 0  # of a `with` block that has the same region
         try:
-            if kind is None and self._open is not None and self._open.version is None:
+            is_free = self._open is not None and self._open.version is None and not self._is_in_transaction()
+            if is_free and kind is None:
                 self.commit()
+            elif is_free and is_inner:
+                self.rollback()
         finally:
-            self.close()
+            if not is_inner:
+                self.close()
 
     # ---- Commits
 
@@ -120,15 +136,13 @@ class Region(Group):
         """Makes everything durable that was changed since the last commit, in one step."""
         mapping = self._to_change()
         self._refuse_in_transaction("commit")
-        mapping.catalog.write()
-        return mapping.core.commit(message)
+        return _committed(mapping, lambda: mapping.core.commit(text(message, "message")))
 
     def snapshot(self, name: str, message: str = "") -> _core.CommitReport:
-        """Commits, and keeps that version under a name, until `forget()` or `Store.remove_tag()`."""
+        """Commits, and keeps that version under a name, until `forget()` or `Store.remove_snapshot()`."""
         mapping = self._to_change()
         self._refuse_in_transaction("snapshot")
-        mapping.catalog.write()
-        return mapping.core.snapshot(name, message)
+        return _committed(mapping, lambda: mapping.core.snapshot(version_name(name), text(message, "message")))
 
     def rollback(self, to: str | None = None) -> None:
         """Forgets what is not committed. With a version: its content becomes this branch's next commit.
@@ -137,10 +151,16 @@ class Region(Group):
         """
         mapping = self._to_change()
         self._refuse_in_transaction("rollback")
+        if to is not None:
+            self.store.version(to)  # NotFound before anything is forgotten
         mapping.rollback()
         if to is not None:
-            _take_content(mapping, to)
-            mapping.core.commit(f"rollback to {to}")
+            try:
+                take_content(mapping, to)
+                _committed(mapping, lambda: mapping.core.commit(f"rollback to {to}"))
+            except BaseException:
+                mapping.rollback()
+                raise
 
     @contextmanager
     def transaction(self, message: str = "") -> Iterator[Region]:
@@ -148,13 +168,12 @@ class Region(Group):
 
         What was changed before it is committed first.
         """
-        mapping = self._to_change()
+        mapping, message = self._to_change(), text(message, "message")
         self.commit()
         self._transaction = transaction = mapping.core.begin()
         try:
             yield self
-            mapping.catalog.write()
-            transaction.commit(message)
+            _committed(mapping, lambda: transaction.commit(message))
         except BaseException:
             if transaction.is_open:
                 size_bytes = mapping.core.size_bytes
@@ -165,8 +184,11 @@ class Region(Group):
         finally:
             self._transaction = None
 
+    def _is_in_transaction(self) -> bool:
+        return self._transaction is not None and self._transaction.is_open
+
     def _refuse_in_transaction(self, call: str) -> None:
-        if self._transaction is not None and self._transaction.is_open:
+        if self._is_in_transaction():
             raise Busy(f"{call}(): a transaction of {self._used().title} is open; its end commits or rolls back")
 
     # ---- Names and upkeep: those of the store
@@ -181,9 +203,15 @@ class Region(Group):
         return self.store.branches
 
     @property
-    def tags(self) -> list[str]:
+    def snapshots(self) -> list[str]:
         """The names of the store's snapshots, oldest first."""
-        return self.store.tags
+        return self.store.snapshots
+
+    @property
+    def tags(self) -> list[str]:
+        """Deprecated: `snapshots`."""
+        warn_of_name("Region.tags", "Region.snapshots")
+        return self.snapshots
 
     def diff(self, a: str, b: str | None = None) -> Diff:
         """What differs between two versions; by default up to this branch's last commit."""
@@ -257,6 +285,13 @@ class Region(Group):
         return reduce_region(self)
 
 
+def _committed(mapping: _mapping.Mapping, commit: Callable[[], _core.CommitReport]) -> _core.CommitReport:
+    mapping.catalog.write()
+    report = commit()
+    mapping.catalog.committed()
+    return report
+
+
 def _let_go(mapping: _mapping.Mapping) -> None:
     mapping.is_held = False
 
@@ -281,7 +316,8 @@ def open(
         The store's directory, or the URL of a remote ("s3://bucket/prefix", "file:///mnt/shared/x"), whose
         versions are open to read: with `version`, or mode "r". Their pages come when they are touched.
     branch
-        The branch. Its one writer at a time is `Busy` for others.
+        The branch. Its one writer at a time is `Busy` for other processes and threads. A thread that has it open gets
+        the same region again, as it is: a notebook's cell may run twice.
     version
         A snapshot's name, or a branch's, for its last commit as it is now: open to read, beside any writer.
     create
@@ -289,26 +325,66 @@ def open(
     mode
         "r+": the branch, to write (the default); "r": its last commit, to read.
     engine, memory_limit_bytes, working_set, share, huge_pages
-        As in the C++ interface (region_options.hpp). With `huge_pages`, `prefetch()` of a version combines its pages
-        into huge ones, as numpy's own arrays have.
+        As in the C++ interface (region_options.hpp). A branch that is open already takes no other ones: `Busy`. With
+        `huge_pages`, `prefetch()` of a version combines its pages into huge ones, as numpy's own arrays have.
     capacity_bytes
-        How far the region can grow, 1 TiB by default. It is address space, and costs nothing.
+        How far the region can grow. It is address space, and costs nothing. By default it is 1 TiB, and less for the
+        thirteenth branch that a process has open, so that hundreds can be.
     """
     if mode not in (None, "r", "r+"):
         raise InvalidArgument(f'mode is "r" or "r+", not {mode!r}')
-    if version is not None and (mode == "r+" or create):
-        raise InvalidArgument("a version is open to read: it goes with neither create nor mode 'r+'")
-    options = _core.OpenOptions()
-    options.engine, options.memory_limit_bytes = engine, memory_limit_bytes
-    options.working_set, options.share, options.huge_pages = working_set, share, huge_pages
+    if version is not None and (mode == "r+" or create or branch != "main"):
+        raise InvalidArgument("a version is open to read: it goes with neither branch, create nor mode 'r+'")
+    is_read = version is not None or mode == "r"
+    name = version_name(branch if version is None else version)
+    given = _given(is_read, engine, memory_limit_bytes, capacity_bytes, working_set, share, huge_pages)
+    if is_read and (create or "capacity_bytes" in given):
+        raise InvalidArgument("what is open to read neither is made nor grows: leave create and capacity_bytes out")
     native = _native(path, create)
-    if version is not None or mode == "r":
-        return open_version(native, version if version is not None else branch, options)
-    adopted = _adopt(native, branch)
-    if adopted is not None:
-        return adopted
-    options.capacity_bytes = capacity_bytes or _CAPACITY_BYTES
-    return Region(_mapping.Mapping(native, _open_branch(native, branch, create, options), None))
+    if is_read:
+        return open_version(native, name, _options(given))
+    found = _open_here(native, name)
+    if found is not None:
+        return _again(found, given)
+    options = _options({"capacity_bytes": _capacity_of(native, name), **given})
+    return Region(_mapping.Mapping(native, _open_branch(native, name, create, options), None, given))
+
+
+def close_all() -> None:
+    """Closes every region of the process, as `Region.close` does; also those that nobody has a name for any more.
+
+    For a notebook whose cells run again. What is not committed is forgotten. Arrays in use keep their memory, and
+    their branch stays open until they go.
+    """
+    for mapping in _mapping.everyone():
+        handle = mapping.handle() if mapping.handle is not None else None
+        if handle is not None:
+            handle.close()
+
+
+def _capacity_of(native: _core.Store, branch: str) -> int:
+    taken = sum(mapping.core.capacity_bytes for mapping in _mapping.writers())
+    capacity = next((capacity for limit, capacity in _CAPACITIES if taken < limit), _LEAST_CAPACITY_BYTES)
+    size_bytes = native.version(branch).region_bytes if native.contains(branch) else 0
+    return max(capacity, 4 * size_bytes)
+
+
+def _given(is_read: bool, engine: str, memory_limit_bytes: int, capacity_bytes: int, *flags: bool) -> dict[str, Any]:
+    """The options that differ from what they are by themselves."""
+    values = {
+        "engine": text(engine, "name of an engine"),
+        "memory_limit_bytes": number(memory_limit_bytes, "number of bytes"),
+        "capacity_bytes": number(capacity_bytes, "number of bytes"),
+    }
+    values |= {name: bool(flag) for name, flag in zip(("working_set", "share", "huge_pages"), flags, strict=True)}
+    return {name: value for name, value in values.items() if value not in ("automatic", 0, False)}
+
+
+def _options(given: dict[str, Any]) -> _core.OpenOptions:
+    options = _core.OpenOptions()
+    for name, value in given.items():
+        setattr(options, name, value)
+    return options
 
 
 def open_version(native: _core.Store, name: str, options: _core.OpenOptions) -> Region:
@@ -322,40 +398,36 @@ def _open_branch(native: _core.Store, branch: str, create: bool, options: _core.
     except NotFound:
         if not create:
             raise
-    except Busy as error:
-        users = [m for m in _mapping.writers() if m.store.id == native.id and m.name == branch]
-        if not users:
-            raise
-        raise Busy(f"{error.message} (this process has it open)") from None
     try:
         return native.create_region(branch, _FIRST_BYTES, options)
     except AlreadyExists:  # another process was faster
         return native.open_region(branch, options)
 
 
-def _adopt(native: _core.Store, branch: str) -> Region | None:
-    """The memory of a branch whose handle is gone, while arrays still use it."""
+def _open_here(native: _core.Store, branch: str) -> _mapping.Mapping | None:
+    """A branch that this process has open."""
     for mapping in _mapping.writers():
-        if mapping.store.id == native.id and mapping.name == branch and not mapping.is_held:
-            mapping.is_open = mapping.is_held = True
-            mapping.rollback()
-            return Region(mapping)
+        if mapping.store.id == native.id and mapping.name == branch:
+            return mapping
     return None
 
 
-def _take_content(mapping: _mapping.Mapping, version: str) -> None:
-    """Makes the memory of a branch that is as committed equal to a version."""
-    old = open_version(mapping.store, version, _core.OpenOptions())
-    source = old._used().core
-    diff = np.frombuffer(mapping.store.diff(mapping.name, version), dtype=np.uint64).reshape(-1, 2)
-    mapping.grow_to(source.size_bytes)
-    live = np.frombuffer(_mapping.extent_of(mapping, mapping.core, 0, mapping.core.size_bytes), dtype=np.uint8)
-    then = np.frombuffer(_mapping.extent_of(old._used(), source, 0, source.size_bytes), dtype=np.uint8)
-    for offset, length in diff.tolist():
-        kept = max(0, min(length, source.size_bytes - offset))
-        live[offset : offset + kept] = then[offset : offset + kept]
-        live[offset + kept : offset + length] = 0
-    mapping.catalog.load()
+def _again(mapping: _mapping.Mapping, given: dict[str, Any]) -> Region:
+    """A branch that is open already: the region itself, or its memory, while arrays of a closed one are in use."""
+    region: Region | None = mapping.handle() if mapping.handle is not None else None
+    if region is not None and mapping.thread != threading.get_ident():
+        raise Busy(f"{mapping.title} has a writer already, in another thread of this process: share its region")
+    actual = {**mapping.options, "engine": mapping.core.engine}
+    other = {name: value for name, value in given.items() if actual.get(name) != value}
+    if other:
+        users = ", ".join(mapping.names_in_use()) if region is None else ""
+        why = f", and these arrays of it are in use: {users}" if users else ": close it before"
+        raise Busy(f"{mapping.title} is open in this process without {other}{why}")
+    if region is not None:
+        return region
+    mapping.is_open = mapping.is_held = True
+    mapping.rollback()
+    return Region(mapping)
 
 
 def nbytes_changed(mapping: _mapping.Mapping, name: str, array: np.ndarray[Any, Any]) -> int:

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from . import _core
+from ._arguments import text
 from .errors import Error, InvalidArgument, IOFailure
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ class Replication:
     """
 
     def __init__(self, store: Store, url: str, interval: float, take_over: bool) -> None:
-        if not 0.001 <= interval <= _LONGEST_SECONDS:
+        if not isinstance(interval, (int, float)) or not 0.001 <= interval <= _LONGEST_SECONDS:
             raise InvalidArgument(f"an interval of a replication takes from 0.001 s to 1e9 s, not {interval!r}")
-        self.store, self.url = store, url
-        self._native = _core.Replication(store._native, url, round(interval * 1000), take_over)
+        self.store, self.url = store, text(url, "URL")
+        self._native = _core.Replication(store._native, url, round(interval * 1000), bool(take_over))
         self._is_stopped = False
         try:
             self._wait_until_known()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from . import _core
+from ._arguments import Path, number, text, version_name, version_names, where
 from .diff import Diff
 from .errors import InvalidArgument, NotFound, StoreNotFound
 from .progress import Callback, shown
@@ -15,24 +16,21 @@ from .replication import Replication
 if TYPE_CHECKING:
     from .region import Region
 
-Path = str | os.PathLike[str]
 VersionInfo = _core.VersionInfo
 
 
 def _native(path: Path, create: bool) -> _core.Store:
-    given = os.fspath(path)
-    is_url = _core.is_remote_url(given)
+    place, is_url = where(path)
     if is_url and create:
-        raise InvalidArgument(f"{given!r}: a remote is made by a push of a store: create goes with a directory")
-    where = given if is_url else os.path.abspath(given)
+        raise InvalidArgument(f"{place!r}: a remote is made by a push of a store: create goes with a directory")
     try:
-        return _core.Store.open_or_create(where) if create else _core.Store.open(where)
+        return _core.Store.open_or_create(place) if create else _core.Store.open(place)
     except NotFound as error:
         raise StoreNotFound(error.message) from None
 
 
 class Store:
-    """A store. Names of branches and of tags (snapshots) share one name space.
+    """A store. Names of branches and of snapshots share one name space.
 
     `path` is a directory, or the URL of a remote: that one is only read, and has the names of now.
     """
@@ -77,10 +75,10 @@ class Store:
 
     def version(self, name: str) -> VersionInfo:
         """One of them."""
-        return self._native.version(name)
+        return self._native.version(version_name(name))
 
-    def __contains__(self, name: str) -> bool:
-        return self._native.contains(name)
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._native.contains(version_name(name))
 
     @property
     def branches(self) -> list[str]:
@@ -88,7 +86,7 @@ class Store:
         return [version.name for version in self.versions() if version.is_branch]
 
     @property
-    def tags(self) -> list[str]:
+    def snapshots(self) -> list[str]:
         """The names of the snapshots, oldest first."""
         return [version.name for version in self.versions() if not version.is_branch]
 
@@ -98,20 +96,38 @@ class Store:
         return found[::-1]
 
     def create_branch(self, name: str, version: str) -> None:
-        """A branch that begins at a version."""
-        self._native.create_branch(name, version)
+        """A branch that begins at a version; also at a branch's last commit, beside its writer."""
+        self._native.create_branch(version_name(name), version_name(version))
+
+    def create_snapshot(self, name: str, version: str, message: str = "") -> None:
+        """A snapshot of a branch's last commit, also while a writer is at work; or a second name."""
+        self._native.create_snapshot(version_name(name), version_name(version), text(message, "message"))
+
+    def remove_snapshot(self, name: str) -> None:
+        """Removes a snapshot; `gc()` gives its space back."""
+        self._native.remove_snapshot(version_name(name))
+
+    # Their names before.
+
+    @property
+    def tags(self) -> list[str]:
+        """Deprecated: `snapshots`."""
+        warn_of_name("Store.tags", "Store.snapshots")
+        return self.snapshots
 
     def create_tag(self, name: str, version: str, message: str = "") -> None:
-        """A snapshot of a branch's last commit, also while a writer is at work; or a second name."""
-        self._native.create_snapshot(name, version, message)
+        """Deprecated: `create_snapshot`."""
+        warn_of_name("Store.create_tag()", "Store.create_snapshot()")
+        self.create_snapshot(name, version, message)
 
     def remove_tag(self, name: str) -> None:
-        """Removes a snapshot; `gc()` gives its space back."""
-        self._native.remove_snapshot(name)
+        """Deprecated: `remove_snapshot`."""
+        warn_of_name("Store.remove_tag()", "Store.remove_snapshot()")
+        self.remove_snapshot(name)
 
     def remove_branch(self, name: str) -> None:
         """Removes a branch. Busy: it has a writer."""
-        self._native.remove_branch(name)
+        self._native.remove_branch(version_name(name))
 
     def forget(
         self,
@@ -124,7 +140,8 @@ class Store:
         dry_run: bool = False,
     ) -> list[str]:
         """Removes the snapshots that no rule keeps, and returns their names. Without a rule: InvalidArgument."""
-        names = self._native.not_kept(keep_last, keep_daily, keep_weekly, keep_monthly, keep_yearly)
+        rules = (keep_last, keep_daily, keep_weekly, keep_monthly, keep_yearly)
+        names = self._native.not_kept(*(number(each, "number of snapshots to keep", (1 << 32) - 1) for each in rules))
         if not dry_run:
             for name in names:
                 self._native.remove_snapshot(name)
@@ -143,11 +160,11 @@ class Store:
         First it probes the server. False: it lets two creators of an object win, and so only this store may push,
         which takes `one_writer=True`. Credentials come from the environment or ~/.aws.
         """
-        return self._native.add_remote(name, url, one_writer)
+        return self._native.add_remote(text(name, "name of a remote"), text(url, "URL"), bool(one_writer))
 
     def remove_remote(self, name: str) -> None:
         """Forgets a remote. What it holds stays there."""
-        self._native.remove_remote(name)
+        self._native.remove_remote(text(name, "name of a remote"))
 
     def push(
         self,
@@ -162,7 +179,7 @@ class Store:
         Busy: another store has pushed a branch since. `take_over` pushes it nevertheless; what was there is lost.
         """
         with shown("push", progress) as callback:
-            return self._native.push(remote, _names(versions), take_over, callback)
+            return self._native.push(_remote(remote), version_names(versions), bool(take_over), callback)
 
     def pull(
         self,
@@ -179,7 +196,7 @@ class Store:
         A branch with commits of this store's own stays as it is: `is_ahead` of its entry in the report.
         """
         with shown("pull", progress) as callback:
-            return self._native.pull(remote, _names(versions), packs, callback)
+            return self._native.pull(_remote(remote), version_names(versions), bool(packs), callback)
 
     def replicate(self, url: str, *, interval: float = 1.0, take_over: bool = False) -> Replication:
         """Sends each commit and each new snapshot to a remote as it is made, beside writers in any processes.
@@ -195,7 +212,7 @@ class Store:
 
     def diff(self, a: str, b: str) -> Diff:
         """What differs, by the name of each array."""
-        return Diff(self._native, a, b)
+        return Diff(self._native, version_name(a), version_name(b))
 
     def stat(self) -> _core.StoreStat:
         """The space that the store takes, and that of each version."""
@@ -204,20 +221,23 @@ class Store:
     def verify(self, *, read_data: bool = True, progress: bool | Callback | None = None) -> _core.VerifyReport:
         """Looks for damage: `damages` of the report is empty where all is well."""
         with shown("verify", progress) as callback:
-            return self._native.verify(read_data, callback)
+            return self._native.verify(bool(read_data), callback)
 
     def gc(
         self, *, dry_run: bool = False, recompress: int = 0, progress: bool | Callback | None = None
     ) -> _core.GcReport:
         """Gives back the space of what no version needs. `recompress`: a level of zstd, 1 to 19."""
         with shown("gc", progress) as callback:
-            return self._native.collect_garbage(dry_run, recompress, callback)
+            return self._native.collect_garbage(bool(dry_run), number(recompress, "level of zstd", 19), callback)
 
 
-def _names(versions: Iterable[str]) -> list[str]:
-    if isinstance(versions, str):
-        raise InvalidArgument(f"versions is a list: [{versions!r}]")
-    return list(versions)
+def _remote(name: str) -> str:
+    return text(name, "name of a remote")
+
+
+def warn_of_name(old: str, new: str) -> None:
+    """A name from before."""
+    warnings.warn(f"{old} is now {new}", DeprecationWarning, stacklevel=3)
 
 
 def clone(
@@ -234,5 +254,5 @@ def clone(
     The directory must not exist. A clone that was cut off goes on where it ended.
     """
     with shown("clone", progress) as callback:
-        _core.Store.clone(url, os.path.abspath(os.fspath(path)), _names(versions), lazy, callback)
+        _core.Store.clone(text(url, "URL"), where(path)[0], version_names(versions), bool(lazy), callback)
     return Store(path)

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ._arguments import is_utf8
 from ._mapping import Mapping
 from .array import Array
 from .attributes import Attributes
-from .catalog import Entry, round_up
+from .catalog import Entry
 from .errors import Corrupted, InvalidArgument, ReadOnly
+from .space import PAGE, Extent, round_up
 
 _LEAST_ROOM = 1 << 20
 
@@ -22,6 +24,8 @@ def _encoded(values: Iterable[str | bytes], kind: str) -> list[bytes]:
     for value in values:
         if not isinstance(value, expected):
             raise InvalidArgument(f"{value!r} is no {'str' if kind == 'string' else 'bytes'}")
+        if isinstance(value, str) and not is_utf8(value):
+            raise InvalidArgument(f"{value!r} cannot be written as UTF-8: use create_bytes()")
         out.append(value.encode("utf-8") if isinstance(value, str) else bytes(value))
     return out
 
@@ -121,18 +125,30 @@ class Strings(Sequence[Any]):
     def __repr__(self) -> str:
         return f"<{self._entry()['kind']} values {self._name!r}, {len(self)} of them>"
 
+    def __reduce__(self) -> Any:
+        """A list of the values; for a worker process a reference, where the version is read-only."""
+        from .reference import reduce_item
+
+        reduced = reduce_item(self._mapping, self._name)
+        return (list, (list(self),)) if reduced is None else reduced
+
     def to_numpy(self) -> np.ndarray[Any, Any]:
         """A copy, as an array of Python objects."""
         out = np.empty(len(self), dtype=object)
         out[:] = list(self)
         return out
 
+    @property
+    def is_live(self) -> bool:
+        """Whether the values may change: they are a branch's."""
+        return self._mapping.version is None
+
     def check_offsets(self) -> None:
         """Corrupted: the offsets are not in order, or do not fit the bytes. Reads all of them."""
         self._bounds(0, len(self))
 
     def to_arrow(self) -> Any:
-        """A `pyarrow.LargeStringArray` or `LargeBinaryArray` over the memory, without a copy."""
+        """A `pyarrow.LargeStringArray` or `LargeBinaryArray`; of a version over its memory, of a branch a copy."""
         from .exchange import arrow
 
         return arrow.strings_of(self)
@@ -191,15 +207,20 @@ class Strings(Sequence[Any]):
 
     def _make_room(self, part: str, length: int) -> None:
         entry, catalog = self._entry(), self._mapping.catalog
-        old = tuple(entry[part])
+        old: Extent = tuple(entry[part])
         if length <= old[1]:
             return
-        new = catalog.allocate(max(4 * length, _LEAST_ROOM))
+        new = catalog.space.allocate(*_space(length))
         kept = self._mapping.view(old, (old[1],), np.dtype("u1"), Array)
         self._mapping.view(new, (new[1],), np.dtype("u1"), Array)[: old[1]] = kept
         del kept
-        catalog.free(old)
-        entry[part] = list(new)
+        catalog.move(self._name, part, new)
+
+
+def _space(length: int) -> tuple[int, int, int]:
+    """Length and alignment of an extent, and the room behind it."""
+    length = round_up(max(length, 1), PAGE)
+    return length, PAGE, max(3 * length, _LEAST_ROOM - length)
 
 
 def create(mapping: Mapping, name: str, kind: str, values: Iterable[str | bytes]) -> Strings:
@@ -210,9 +231,10 @@ def create(mapping: Mapping, name: str, kind: str, values: Iterable[str | bytes]
         raise ReadOnly(f"{mapping.title} is open read-only")
     sizes = (8 * (len(encoded) + 1), sum(map(len, encoded)))
     entry: Entry = {"kind": kind, "length": 0, "attrs": {}}
-    for part, size in zip(("offsets", "data"), sizes, strict=True):
-        entry[part] = list(mapping.catalog.allocate(round_up(max(4 * size, _LEAST_ROOM), 4096)))
-    mapping.catalog.add(name, entry)
-    strings = Strings(mapping, name)
-    strings.extend(values)
+    with mapping.catalog.creating(name, entry):
+        for part, size in zip(("offsets", "data"), sizes, strict=True):
+            entry[part] = mapping.catalog.space.allocate(*_space(size))
+        mapping.catalog.add(name, entry)
+        strings = Strings(mapping, name)
+        strings.extend(values)
     return strings

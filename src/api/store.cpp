@@ -1,4 +1,7 @@
 // The C++ interface of a store (vellum/store.hpp), over store/catalog/store_core.hpp.
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <tuple>
@@ -45,6 +48,30 @@ format::Superblock superblock_of(const StoreOptions& options) {
   sb.journal_half_bytes = options.journal_half_bytes;
   return sb;
 }
+
+// A snapshot that lives as long as this.
+class Meanwhile {
+ public:
+  Meanwhile(Store& store, const std::string& branch)
+      : store_(store), name_(fmt::format("meanwhile-{}-{}", getpid(), base::wall_clock_ns())) {
+    store_.create_snapshot(name_, branch);
+  }
+  ~Meanwhile() {
+    try {
+      store_.remove_snapshot(name_);
+    } catch (const std::exception&) {
+      return;  // a version too many, under a name that says so
+    }
+  }
+  Meanwhile(const Meanwhile&) = delete;
+  Meanwhile& operator=(const Meanwhile&) = delete;
+
+  const std::string& name() const noexcept { return name_; }
+
+ private:
+  Store& store_;
+  const std::string name_;
+};
 
 VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& name) {
   VersionInfo info;
@@ -218,13 +245,16 @@ void Store::create_branch(const std::string& name, const std::string& from_versi
                           const std::optional<Encoding>& encoding) {
   const auto own = region::to_format(encoding);
   const auto claim = store::claim_name(*impl_->core, name);
-  const auto names = store::hold_names(*impl_->core);
-  const auto from = store::resolve_version(*impl_->core, from_version);
+  std::optional<Meanwhile> meanwhile;
+  auto names = store::hold_names(*impl_->core);
+  auto from = store::resolve_version(*impl_->core, from_version);
   if (!from.commits.empty()) {
-    fail(Errc::busy,
-         "{} of {} has commits that are in its journal only: snapshot it first, and branch from "
-         "that",
-         from.label, path());
+    // A branch begins in packs. A snapshot brings the journal's commits there, and keeps them until
+    // the branch does.
+    names.reset();
+    meanwhile.emplace(*this, from_version);
+    names = store::hold_names(*impl_->core);
+    from.version = store::resolve_version(*impl_->core, meanwhile->name()).version;
   }
   impl_->core->create_branch_at(claim, from.version,
                                 from.is_branch ? from.version.parent : from_version,

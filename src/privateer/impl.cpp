@@ -175,7 +175,7 @@ void* Privateer::Impl::open_immutable(void* addr, const std::string& version,
   put_away(addr, store->version(found.name).region_bytes);
   found = privateer::require_version(*store, from);
   privateer::NewVersion made(*store, at, found.block_bytes);
-  privateer::branch_from(*store, at.name, found.name);
+  store->create_branch(at.name, found.name);
   Region opened;
   try {
     const std::uint64_t size_bytes = store->version(at.name).region_bytes;

@@ -148,28 +148,6 @@ void update_link(const Store& store, const Place& place, std::uint64_t block_byt
   if (read_link(place.directory) != link) write_link(place.directory, link);
 }
 
-void branch_from(Store& store, const std::string& name, const std::string& from) {
-  for (int tries = 1;; ++tries) {
-    try {
-      store.create_branch(name, from);
-      return;
-    } catch (const Error& error) {
-      if (error.code() != Errc::busy || tries == kTries) throw;
-    }
-    // The commits are only in the journal, after a crash or because of a writer. A snapshot moves
-    // them into packs.
-    const std::string step = name.substr(0, 180) + "+branching";
-    try {
-      remove_from(store, step);
-      store.create_snapshot(step, from);
-      store.remove_snapshot(step);
-    } catch (const Error& error) {
-      if (error.code() != Errc::busy) throw;
-      std::this_thread::sleep_for(kPause);
-    }
-  }
-}
-
 void keep_copies(Store& store, const Place& place) {
   if (!place.in_base || !store.contains(place.name)) return;
   const std::string base = std::filesystem::path(place.directory).parent_path();
@@ -193,7 +171,7 @@ void keep_copies(Store& store, const Place& place) {
 void convert_to_branch(Store& store, const Place& place, const Found& found) {
   if (found.is_copy) {
     remove_from(store, place.name);
-    branch_from(store, place.name, found.name);
+    store.create_branch(place.name, found.name);
   } else {
     store.convert_to_branch(place.name);
   }

@@ -70,10 +70,6 @@ class NewVersion {
 // Updates the link to the version's present commit.
 void update_link(const Store& store, const Place& place, std::uint64_t block_bytes);
 
-// Makes a branch from a version, which may be a branch. Errc::busy: it has commits in its journal,
-// and a writer.
-void branch_from(Store& store, const std::string& name, const std::string& from);
-
 // Call before a version of a base changes or disappears: directories in the base with a copy of its
 // present files become versions of their own. REQUIRES: the version has no writer.
 void keep_copies(Store& store, const Place& place);

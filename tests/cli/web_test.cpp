@@ -68,17 +68,24 @@ class Web : public CliTest {
     return status;
   }
 
-  // What the server sends for these bytes, to the end.
-  std::string exchange(const std::string& request, in_addr_t to = INADDR_LOOPBACK) const {
+  // A connection; -1: there is none.
+  int connected(in_addr_t to = INADDR_LOOPBACK) const {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(to);
     address.sin_port = htons(port_);
+    if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
+    ::close(fd);
+    return -1;
+  }
+
+  // What the server sends for these bytes, to the end.
+  std::string exchange(const std::string& request, in_addr_t to = INADDR_LOOPBACK) const {
+    const int fd = connected(to);
     std::string got;
-    if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-        ::send(fd, request.data(), request.size(), MSG_NOSIGNAL) ==
-            static_cast<ssize_t>(request.size())) {
+    if (fd >= 0 && ::send(fd, request.data(), request.size(), MSG_NOSIGNAL) ==
+                       static_cast<ssize_t>(request.size())) {
       char some[4096];
       for (ssize_t n = 0; (n = ::read(fd, some, sizeof some)) > 0;)
         got.append(some, static_cast<std::size_t>(n));
@@ -132,6 +139,28 @@ TEST_F(Web, EachPageHasWhatItsCommandSays) {
   EXPECT_EQ(page("nothing").status, 404);
   EXPECT_EQ(page("version?name=gone").status, 404);
   EXPECT_EQ(page("diff?a=v1").status, 404);
+}
+
+TEST_F(Web, ConnectionsThatAskForNothingKeepNobodyOut) {
+  SKIP_WITHOUT_SERVER();
+  std::vector<int> idle;
+  for (int i = 0; i < 300; ++i) {
+    idle.push_back(connected());
+    // Half of them begin to ask.
+    if (i % 2 == 0) {
+      EXPECT_GE(::send(idle.back(), "GET /", 5, MSG_NOSIGNAL), -1);
+    }
+  }
+  EXPECT_EQ(page("").status, 200);
+  // Those that are still open are answered, when they ask at last.
+  const std::string rest = token_ + "/ HTTP/1.1\r\nHost: " + own_host() + "\r\n\r\n";
+  const int last = idle[298];
+  EXPECT_EQ(::send(last, rest.data(), rest.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(rest.size()));
+  char status[12] = {};
+  EXPECT_EQ(::recv(last, status, sizeof status, MSG_WAITALL), 12);
+  EXPECT_EQ(std::string_view(status, 12), "HTTP/1.1 200");
+  for (const int fd : idle) ::close(fd);
 }
 
 // What stands between each of these and the next one.

@@ -37,22 +37,30 @@ def array_of(name: str, array: Array) -> Any:
     """An array of one axis."""
     import pyarrow as pa
 
-    if not array.dtype.isnative or array.dtype.kind not in "iufmM" or not array.flags.c_contiguous:
-        raise InvalidArgument(f"{name!r}, of dtype {array.dtype}, is no column that Arrow has without a copy")
+    shared = array.dtype.isnative and array.flags.c_contiguous and array.dtype.kind in "iufmM"
     try:
         kind = pa.from_numpy_dtype(array.dtype)
-    except (pa.ArrowNotImplementedError, ValueError) as error:
-        raise InvalidArgument(f"{name!r}, of dtype {array.dtype}, is no column that Arrow has: {error}") from error
+        # A time that is none is a number of its own in numpy, and missing in Arrow.
+        if not shared or kind.bit_width != 8 * array.itemsize or (array.dtype.kind in "mM" and np.isnat(array).any()):
+            return pa.array(np.array(array, dtype=array.dtype.newbyteorder("=")))
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InvalidArgument(
+            f"{name!r}, of dtype {array.dtype}, is no column that Arrow has: choose others by `names`: {error}"
+        ) from error
     # A buffer of the times themselves is what Python has no format for.
     plain = array.view(np.int64) if array.dtype.kind in "mM" else array
     return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(plain)])
 
 
 def strings_of(strings: Strings) -> Any:
-    """Text or bytes of any length. Corrupted: offsets at which Arrow would read other memory."""
+    """Text or bytes of any length. Corrupted: offsets at which Arrow would read other memory.
+
+    Those of a branch are copied. Arrow trusts that the offsets fit the bytes, and both change with the branch.
+    """
     import pyarrow as pa
 
     strings.check_offsets()
     kind = pa.large_string() if strings.kind == "string" else pa.large_binary()
-    buffers = [None, pa.py_buffer(strings.offsets), pa.py_buffer(strings.data)]
+    parts = [np.array(part) if strings.is_live else part for part in (strings.offsets, strings.data)]
+    buffers = [None, *map(pa.py_buffer, parts)]
     return pa.Array.from_buffers(kind, len(strings), buffers)

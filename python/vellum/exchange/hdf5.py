@@ -9,7 +9,6 @@ them.
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arguments import file_name, is_utf8
 from ..array import Array
 from ..attributes import Dict
 from ..errors import InvalidArgument
@@ -113,7 +113,7 @@ def _write_attributes(made: Any, attributes: Any) -> None:
     as_json = []
     for name, value in attributes.items():
         plain = isinstance(value, (bool, float)) or (isinstance(value, int) and -(1 << 63) <= value < 1 << 63)
-        if plain or (isinstance(value, str) and "\0" not in value):
+        if plain or (isinstance(value, str) and "\0" not in value and is_utf8(value)):
             made.attrs[name] = value
         else:
             made.attrs[name] = json.dumps(value)
@@ -132,7 +132,7 @@ def import_(group: Group, source: Any, names: Any, progress: bool | Callback | N
     if isinstance(source, h5py.Group):
         _import(group, source, names, progress)
     else:
-        with h5py.File(os.fspath(source), "r") as file:
+        with h5py.File(file_name(source), "r") as file:
             _import(group, file, names, progress)
 
 

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from .._arguments import Path, file_name
 from ..array import Array
 from ..attributes import Dict
 from ..errors import InvalidArgument
@@ -21,7 +22,6 @@ from ..progress import Callback
 from .walk import (
     PIECE_VALUES,
     Count,
-    Path,
     byte_count_of,
     counted,
     create_strings,
@@ -83,7 +83,7 @@ def _write_array(file: zipfile.ZipFile, name: str, array: Array, count: Count) -
 
 def import_(group: Group, source: Path, names: Any, progress: bool | Callback | None) -> None:
     """As `Group.import_npz`."""
-    with zipfile.ZipFile(source) as file:
+    with zipfile.ZipFile(_opened_or_named(source)) as file:
         members = {i.filename[: -len(".npy")]: i for i in file.infolist() if i.filename.endswith(".npy")}
         entries = _entries(file, members)
         wanted = [name for name in entries if name == "" or is_wanted(name, names)]
@@ -91,6 +91,10 @@ def import_(group: Group, source: Path, names: Any, progress: bool | Callback | 
         with counted("import", total, progress) as count:
             for name in wanted:
                 _read_item(group, file, name, entries[name], count)
+
+
+def _opened_or_named(source: Any) -> Any:
+    return source if hasattr(source, "read") else file_name(source)
 
 
 def _entries(file: zipfile.ZipFile, members: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .._arguments import Path, file_name, is_utf8
 from ..array import Array
-from ..errors import AlreadyExists
+from ..errors import AlreadyExists, InvalidArgument
 from ..group import Group
 from ..progress import Callback, shown
 from ..strings import Strings
@@ -21,7 +22,6 @@ from ..strings import Strings
 PIECE_BYTES = 8 << 20
 PIECE_VALUES = 4096
 
-Path = str | os.PathLike[str]
 Where = tuple[slice, ...]
 Count = Callable[[int], None]
 
@@ -30,6 +30,8 @@ def items_of(group: Group, names: Iterable[str] | None) -> Iterator[tuple[str, A
     """Everything below by its name, or what has one of `names`; a group comes before what lies in it."""
     for name in group if names is None else names:
         item = group[name]
+        if not is_utf8(name):
+            raise InvalidArgument(f"{name!r} cannot be written as UTF-8, as names of an export are")
         yield name, item
         if isinstance(item, Group):
             yield from ((f"{name}/{inner}", each) for inner, each in items_of(item, None))
@@ -122,7 +124,7 @@ def as_plain(value: Any) -> Any:
 @contextmanager
 def new_file(path: Path) -> Iterator[str]:
     """A name that is free, for a file that is whole or gone at the end. AlreadyExists: it is taken."""
-    where = os.fspath(path)
+    where = file_name(path)
     if os.path.lexists(where):
         raise AlreadyExists(f"{where} exists: an export makes a new file")
     try:

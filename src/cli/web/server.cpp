@@ -3,19 +3,45 @@
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/fail.hpp"
 
 namespace vellum::cli {
 namespace {
 
-constexpr unsigned kMostConnections = 32;
+constexpr unsigned kMaxConnections = 128;
+// Beyond so many, a new connection ends the one that has been silent longest: those that ask for
+// nothing, whoever holds them, keep nobody out.
+constexpr std::size_t kKeptConnections = 96;
 constexpr unsigned kTimeoutSeconds = 30;
+
+// The open connections, the longest silent first. Threads: the server's one thread.
+class Connections {
+ public:
+  void add(MHD_Connection* connection) {
+    if (open_.size() >= kKeptConnections) {
+      const auto* const info = MHD_get_connection_info(
+          open_.front(), MHD_CONNECTION_INFO_CONNECTION_FD);  // the server sees its end, and closes
+      if (info != nullptr) ::shutdown(info->connect_fd, SHUT_RDWR);
+      open_.erase(open_.begin());
+    }
+    open_.push_back(connection);
+  }
+  void remove(MHD_Connection* connection) { std::erase(open_, connection); }
+  void note_request(MHD_Connection* connection) {
+    if (std::erase(open_, connection) != 0) open_.push_back(connection);
+  }
+
+ private:
+  std::vector<MHD_Connection*> open_;
+};
 
 // A page may hold what a stranger wrote into a store: nothing of it runs, is loaded from elsewhere,
 // is kept by the browser, or tells another site of the token.
@@ -64,14 +90,23 @@ struct Server::Impl {
   const Site& site;
   MHD_Daemon* daemon = nullptr;
   std::atomic<std::uint16_t> port{0};
+  Connections connections;
+
+  static void notice(void* self, MHD_Connection* connection, void**,
+                     MHD_ConnectionNotificationCode what) {
+    auto& connections = static_cast<Impl*>(self)->connections;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) connections.add(connection);
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) connections.remove(connection);
+  }
 
   // The first call for a request has its head, the last one all of its body, which is not wanted.
   static MHD_Result answer(void* self, MHD_Connection* connection, const char* url,
                            const char* method, const char*, const char*, std::size_t* body_bytes,
                            void** seen) {
-    const auto& impl = *static_cast<const Impl*>(self);
+    auto& impl = *static_cast<Impl*>(self);
     static char mark;
     if (*seen == nullptr) {
+      impl.connections.note_request(connection);
       *seen = &mark;
       return MHD_YES;
     }
@@ -87,7 +122,7 @@ struct Server::Impl {
   }
 };
 
-Server::Server(const Site& site, std::uint16_t port) : impl_(new Impl{site, nullptr, {0}}) {
+Server::Server(const Site& site, std::uint16_t port) : impl_(new Impl{site, nullptr, {0}, {}}) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -96,7 +131,8 @@ Server::Server(const Site& site, std::uint16_t port) : impl_(new Impl{site, null
   impl_->daemon = MHD_start_daemon(
       MHD_USE_INTERNAL_POLLING_THREAD, port, nullptr, nullptr, &Impl::answer, impl_.get(),
       MHD_OPTION_SOCK_ADDR, reinterpret_cast<sockaddr*>(&address), MHD_OPTION_CONNECTION_LIMIT,
-      kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, kTimeoutSeconds, MHD_OPTION_END);
+      kMaxConnections, MHD_OPTION_CONNECTION_TIMEOUT, kTimeoutSeconds, MHD_OPTION_NOTIFY_CONNECTION,
+      &Impl::notice, impl_.get(), MHD_OPTION_END);
   if (impl_->daemon == nullptr)
     fail(Errc::io, "cannot listen at 127.0.0.1:{}: {}", port, std::strerror(errno));
   impl_->port = MHD_get_daemon_info(impl_->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;

@@ -40,7 +40,7 @@ class Encoder {
   // next encode() or capture() compares no others. REQUIRES: `marked` lives until then.
   void use_marks(std::span<const cards::MarkedPage> marked) noexcept { marked_ = marked; }
   // Encodes `dirty` (ascending) into `commit`. Returns how many pages had changed. Throws
-  // Errc::out_of_memory and what Commit::add throws; undo() is then due.
+  // Errc::out_of_memory, what Commit::add throws, and base::Interrupted; undo() is then due.
   std::uint64_t encode(std::span<const format::PageNumber> dirty,
                        store::BranchWriter::Commit& commit);
   // The same in two steps. REQUIRES: nobody else changes base copies in between. encode() is better

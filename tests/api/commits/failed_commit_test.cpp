@@ -1,8 +1,10 @@
 // A commit fails at each of its file system calls; the tests check what is left of it.
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <random>
 
+#include "base/threads/interruption.hpp"
 #include "region/encode/encoder.hpp"
 #include "region/region_impl.hpp"
 #include "store/catalog/store_core.hpp"
@@ -45,6 +47,34 @@ class FailedCommit : public StoreTest {
 
   store::test::FaultFs fs_{base::posix_fs()};
 };
+
+TEST_P(FailedCommit, AnInterruptedOneLeavesEverythingAsItWas) {
+  make_store();
+  Region region = open();
+  change(region, 1);
+  region.commit();
+  const auto good = content_of(region);
+  change(region, 2);
+  const auto wanted = content_of(region);
+  {
+    const std::atomic<bool> wish{true};
+    const base::Interruptible asked(wish);
+    EXPECT_THROW(region.commit(), base::Interrupted);
+    EXPECT_THROW(region.snapshot("s"), base::Interrupted);
+    auto transaction = region.begin();
+    EXPECT_THROW(transaction.commit(), base::Interrupted);
+    EXPECT_TRUE(transaction.is_open());
+    EXPECT_EQ(content_of(region), wanted);
+    EXPECT_EQ(content_of(Store::open(path()), "main"), good);
+    const base::Interruptible::Wish none{false};
+    const base::Interruptible again(none);
+    transaction.commit();
+  }
+  EXPECT_EQ(content_of(Store::open(path()), "main"), wanted);
+  EXPECT_FALSE(Store::open(path()).contains("s"));
+  change(region, 3);
+  region.commit();
+}
 
 TEST_P(FailedCommit, WritesThatFail) {
   for (std::uint64_t nth = 1; nth <= 12; ++nth) {

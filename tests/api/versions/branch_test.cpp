@@ -120,6 +120,24 @@ TEST_P(Branches, ASnapshotOfAHeadFromOutside) {
   }
 }
 
+TEST_P(Branches, ABranchBeginsAtACommitThatIsInTheJournalOnly) {
+  Store store = create();
+  Region region = store.create_region("main", kMiB, options());
+  region.snapshot("first");
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    word_at(region, 0) = i;
+    region.commit();
+    const std::string name = "branch-" + std::to_string(i);
+    store.create_branch(name, "main");  // beside its writer
+    EXPECT_EQ(word_at(store.open_region(name, options()), 0), i);
+    EXPECT_EQ(store.version(name).parent, "first");
+  }
+  region.close();
+  store.create_branch("after", "main");
+  EXPECT_EQ(word_at(store.open_region("after", options()), 0), 3u);
+  EXPECT_EQ(store.versions().size(), 6u);  // and no other name
+}
+
 TEST_P(Branches, ASnapshotAfterACrashTakesTheJournalAlong) {
   StoreOptions small;
   small.journal_half_bytes = 64u << 10;
