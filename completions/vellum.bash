@@ -41,10 +41,10 @@ _vellum_options() {
     remote) echo '--one-writer' ;;
     push) echo '--all --remote --take-over' ;;
     replicate) echo '--interval --take-over' ;;
-    pull) echo '--remote --packs' ;;
+    pull) echo '--remote --packs --take-over' ;;
     clone) echo '--lazy' ;;
     verify) echo '--read-data' ;;
-    repair) echo '--to --removed --dry-run' ;;
+    repair) echo '--from --to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;
     mount) echo '--writable --background' ;;
     web) echo '--port' ;;
@@ -93,7 +93,7 @@ _vellum() {
     fi
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | --columns | -m | --message | \
-        --snapshot | --metall | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | --stores | \
+        --snapshot | --metall | --from | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | --stores | \
         --file | --snapshot-every-* | --version | --name | --remote | --time-format | --png | --pid | --interval | --port | --writable)
         takes_value=yes
         ;;
@@ -146,7 +146,7 @@ _vellum() {
     command) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current") ;;
     tier) mapfile -t COMPREPLY < <(compgen -W 'list add remove limit move apply' -- "$current") ;;
     group) mapfile -t COMPREPLY < <(compgen -W 'log show verify export restore rm gc' -- "$current") ;;
-    remote) mapfile -t COMPREPLY < <(compgen -W 'add list remove' -- "$current") ;;
+    remote) mapfile -t COMPREPLY < <(compgen -W 'add list set-url remove' -- "$current") ;;
     tier_argument)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -W 'archive cache home' -- "$current"; compgen -d -- "$current")

@@ -40,7 +40,7 @@ struct PushedVersion {
   std::string name;
   bool is_branch = false;
   bool was_there = false;   // the remote has this version already
-  std::uint64_t epoch = 0;  // of a branch: one more each time that another store takes it over
+  std::uint64_t epoch = 0;  // of a branch: one more each time that a store drops what another has pushed
 };
 struct PushReport {
   std::vector<PushedVersion> versions;
@@ -54,6 +54,9 @@ struct PullOptions {
   // Of a store that was cloned lazily: also brings all of its packs here. The remote is not needed
   // afterwards.
   bool packs = false;
+  // Also gives the remote's version to a branch that has commits which this drops: of this store's own, or
+  // newer ones that the remote has lost, or that another store has dropped there.
+  bool take_over = false;
 };
 // Store::clone().
 struct CloneOptions {
@@ -66,7 +69,8 @@ struct PulledVersion {
   std::string name;
   bool is_branch = false;
   bool was_there = false;  // nothing was to be done
-  bool is_ahead = false;   // a branch with commits of this store's own, which stays as it is
+  bool is_ahead = false;   // a branch with commits that the remote lacks, which stays as it is
+  bool is_older = false;   // is_ahead, since the remote has lost some: it is an older copy of itself
 };
 struct PullReport {
   std::vector<PulledVersion> versions;

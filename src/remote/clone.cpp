@@ -1,4 +1,5 @@
 #include "base/fail.hpp"
+#include "base/files/beneath.hpp"
 #include "base/files/new_file.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/pull.hpp"
@@ -8,6 +9,16 @@
 namespace vellum::remote {
 namespace {
 
+// What a killed clone has left may be in memory alone.
+void sync_remains(base::Fs& fs, const std::string& path) {
+  for (const auto& entry : fs.list(path)) {
+    const std::string inner = path + "/" + entry.name;
+    if (entry.is_directory) sync_remains(fs, inner);
+    if (entry.is_regular_file) fs.open(inner, base::OpenMode::read_only)->sync_data();
+  }
+  fs.sync_directory(path);
+}
+
 // What a clone that was cut off has left, or a new store.
 std::shared_ptr<store::StoreCore> open_unfinished(base::Fs& fs, const std::string& path,
                                                   const format::Superblock& superblock,
@@ -15,6 +26,7 @@ std::shared_ptr<store::StoreCore> open_unfinished(base::Fs& fs, const std::strin
   if (!fs.exists(path + "/" + store::kSuperblockName)) {
     return store::StoreCore::create_copy(fs, path, superblock);
   }
+  sync_remains(*base::beneath(fs, path), path);
   auto store = open_store(fs, path, {}, std::move(objects));
   if (store->superblock().store_id != superblock.store_id) {
     fail(Errc::already_exists, "{}: an unfinished clone of another remote: remove it first", path);
@@ -42,7 +54,7 @@ PullReport clone(base::Fs& fs, const std::string& url, const std::string& given,
     }
     Session session(*store, kDefaultRemoteName, std::move(objects));
     const bool brings_packs = !options.lazy && has_away_list(fs, unfinished);
-    report = pull(session, {options.versions, brings_packs}, progress);
+    report = pull(session, {options.versions, brings_packs, false}, progress);
   }
   fs.rename_new(unfinished, directory);
   fs.sync_directory(base::parent_of(directory));

@@ -37,6 +37,11 @@ void put_hold(const Session& session, const PieceList& pieces) {
   remote.objects().put(hold_key(hold.writer), encode_hold(hold, remote.store_id()));
 }
 
+void restore_hold(const Session& session, const PieceList& pieces) {
+  if (pieces.empty() || session.remote().hold(hold_key(session.file().writer)).has_value()) return;
+  put_hold(session, pieces);
+}
+
 void remove_hold(const Session& session) {
   session.remote().objects().remove(hold_key(session.file().writer));
 }

@@ -14,6 +14,8 @@ namespace vellum::remote {
 // Puts the hold of the session's store, in the place of the one before. It counts from the moment
 // that a head read afterwards has the generation of the head from which the pieces are known.
 void put_hold(const Session& session, const PieceList& pieces);
+// Puts it again where somebody has removed it.
+void restore_hold(const Session& session, const PieceList& pieces);
 void remove_hold(const Session& session);
 
 // All holds. Errc::corrupted, newer_format: one cannot be read; what it lists is not known.

@@ -13,7 +13,9 @@
 #include "remote/pieces/new_pack.hpp"
 #include "remote/pieces/pack_filler.hpp"
 #include "remote/session/away_list.hpp"
+#include "remote/session/branch_standing.hpp"
 #include "store/branch/adopt_version.hpp"
+#include "store/catalog/snapshot_order.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/lock/patience.hpp"
 #include "store/lock/version_pin.hpp"
@@ -44,6 +46,16 @@ bool is_lazy(const Session& session) {
          has_away_list(session.store().fs(), session.store().path());
 }
 
+// The store has something else of a name. Other names are not concerned.
+struct Refusal : Error {
+  using Error::Error;
+};
+
+template <typename... Args>
+[[noreturn]] void refuse(Errc code, fmt::format_string<Args...> text, Args&&... args) {
+  throw Refusal(code, fmt::format(text, std::forward<Args>(args)...));
+}
+
 class Pull {
  public:
   Pull(Session& session, const PullOptions& options, const ProgressFn& progress)
@@ -51,9 +63,10 @@ class Pull {
         session_(session),
         remote_(session.remote()),
         progress_(progress),
+        takes_over_(options.take_over),
         is_lazy_(is_lazy(session)),
         threads_(std::min(kMostReadingThreads, remote_.objects().connections())) {
-    head_ = remote_.newest_head().head;
+    head_ = session.newest_head().head;
     for (const std::string& name : options.versions) {
       const RemoteName* found = head_.find(name);
       if (found == nullptr) {
@@ -64,7 +77,6 @@ class Pull {
     if (options.versions.empty()) {
       for (const RemoteName& name : head_.names) wanted_.push_back(&name);
     }
-    // Snapshots get their order anew, so they come in that of the remote.
     std::sort(wanted_.begin(), wanted_.end(), [](const RemoteName* a, const RemoteName* b) {
       return std::tie(a->is_branch, a->ref.order, a->ref.name) <
              std::tie(b->is_branch, b->ref.order, b->ref.name);
@@ -76,13 +88,19 @@ class Pull {
   bool run() {
     std::vector<const RemoteName*> to_do;
     for (const RemoteName* name : wanted_) {
-      PulledVersion pulled{name->ref.name, name->is_branch, false, false};
-      const Action action = action_for(*name);
+      PulledVersion pulled{name->ref.name, name->is_branch, false, false, false};
+      const Action action = action_or_refusal(*name);
+      if (action == Action::refuse) continue;
       pulled.was_there = action == Action::nothing || action == Action::note;
-      pulled.is_ahead = action == Action::leave;
+      pulled.is_older = action == Action::leave_newer;
+      pulled.is_ahead = action == Action::leave || pulled.is_older;
       report_.versions.push_back(pulled);
       if (action == Action::get) to_do.push_back(name);
       if (action == Action::note) note(*name);
+    }
+    // Snapshots that are made from now on are newer than all of these.
+    if (const std::uint64_t order = last_order(head_); order != 0) {
+      store::pass_snapshot_order(store_, order);
     }
     if (to_do.empty()) return true;
     const store::VersionPin no_gc = wait_for_gc(store_);
@@ -94,11 +112,29 @@ class Pull {
     }
     return true;
   }
-  PullReport report() { return std::move(report_); }
+  // Throws if the store has something else of one of the names. The others have come.
+  PullReport report() {
+    if (refusals_.empty()) return std::move(report_);
+    const Refusal& first = refusals_.front();
+    if (report_.versions.empty()) throw first;
+    fail(first.code(), "{}{} (the other versions have come)", first.what(),
+         refusals_.size() == 1 ? ""
+                               : fmt::format(" (and {} more like it)", refusals_.size() - 1));
+  }
 
  private:
-  // note: a pull that was cut off has done all but that.
-  enum class Action { nothing, leave, get, note };
+  // leave_newer: the remote has lost commits that are here. note: a pull that was cut off has done
+  // all but that, or the store has just learned of the remote.
+  enum class Action { nothing, leave, leave_newer, get, note, refuse };
+
+  Action action_or_refusal(const RemoteName& name) {
+    try {
+      return action_for(name);
+    } catch (const Refusal& e) {
+      refusals_.push_back(e);
+      return Action::refuse;
+    }
+  }
 
   Action action_for(const RemoteName& name) const {
     const std::string& wanted = name.ref.name;
@@ -108,12 +144,12 @@ class Pull {
         if (here.version == name.ref.version && here.created_ns == name.ref.created_ns)
           return Action::nothing;
       }
-      fail(Errc::already_exists, "{} has another version '{}' than {}", store_.path(), wanted,
+      refuse(Errc::already_exists, "{} has another version '{}' than {}", store_.path(), wanted,
            remote_.objects().url());
     }
     if (!store::has_branch(store_, wanted)) return Action::get;
     if (!name.is_branch) {
-      fail(Errc::already_exists, "{} has a branch '{}', and {} a snapshot", store_.path(), wanted,
+      refuse(Errc::already_exists, "{} has a branch '{}', and {} a snapshot", store_.path(), wanted,
            remote_.objects().url());
     }
     return action_for_branch(name);
@@ -127,15 +163,32 @@ class Pull {
     if (seen != nullptr && (name.write_id == seen->seen || name.write_id == seen->intended)) {
       return is_changed ? Action::leave : Action::nothing;
     }
-    if (seen != nullptr && name.write_id == seen->pulling &&
-        here.sequence == name.ref.version.sequence && here.time_ns == name.ref.version.time_ns) {
+    if (here.sequence == name.ref.version.sequence && here.time_ns == name.ref.version.time_ns) {
       return Action::note;
     }
-    if (!is_changed) return Action::get;
-    fail(Errc::io,
+    if (takes_over_) return Action::get;
+    if (is_past_push(name, session_.file().writer, seen, here)) return Action::leave_newer;
+    if (is_changed) refuse_both_changed(name);
+    switch (standing_of(name, *seen, here)) {
+      case Standing::newer:
+        return Action::get;
+      case Standing::older:
+        return Action::leave_newer;
+      case Standing::beside:
+        break;
+    }
+    refuse(Errc::io,
+         "branch '{}': another store has taken it over at {}, and dropped commits that {} has: pull "
+         "with --take-over drops them here, too (`vellum snapshot` or `vellum branch` names them "
+         "before)",
+         name.ref.name, remote_.objects().url(), store_.path());
+  }
+
+  [[noreturn]] void refuse_both_changed(const RemoteName& name) const {
+    refuse(Errc::io,
          "branch '{}' has changed both in {} and at {}: name one of the two otherwise (`vellum "
-         "branch`), "
-         "and pull again, or push with --take-over",
+         "branch`), and pull again, or push or pull with --take-over, which drops the other's "
+         "commits",
          name.ref.name, store_.path(), remote_.objects().url());
   }
 
@@ -257,12 +310,14 @@ class Pull {
     if (const SeenBranch* seen = session_.find(wanted)) before = *seen;
     before.name = wanted;
     before.pulling = name.write_id;
+    store::SeenHead replaced{before.branch_id, before.sequence, before.time_ns};
+    if (takes_over_ && store::has_branch(store_, wanted)) {
+      replaced = store::seen_head(store_.read_branch(wanted).journal);
+    }
     session_.note({before});
     if (!store::has_branch(store_, wanted)) {
       store_.create_branch_at(wanted, name.ref.version, name.ref.version.parent, name.encoding);
-    } else if (!store::adopt_version(store_, wanted,
-                                     {before.branch_id, before.sequence, before.time_ns},
-                                     name.ref.version)) {
+    } else if (!store::adopt_version(store_, wanted, replaced, name.ref.version)) {
       fail(Errc::busy, "branch '{}' of {} has changed meanwhile", wanted, store_.path());
     }
     note(name);
@@ -280,15 +335,15 @@ class Pull {
 
   void note(const RemoteName& name) {
     const auto now = store::seen_head(store_.read_branch(name.ref.name).journal);
-    session_.note(
-        {{name.ref.name, name.write_id, {}, {}, now.branch_id, now.sequence, now.time_ns}});
+    session_.note({{name.ref.name, name.write_id, {}, {}, now.branch_id, now.sequence, now.time_ns,
+                    name.epoch}});
   }
 
   store::StoreCore& store_;
   Session& session_;
   const Remote& remote_;
   const ProgressFn& progress_;
-  const bool is_lazy_;
+  const bool takes_over_, is_lazy_;
   const std::size_t threads_;
   Head head_;
   std::vector<const RemoteName*> wanted_;
@@ -296,6 +351,7 @@ class Pull {
   std::set<std::uint64_t> files_;     // packs that a lazy clone has
   std::map<const RemoteName*, std::vector<format::PageRange>> in_use_;  // as lists say
   PullReport report_;
+  std::vector<Refusal> refusals_;  // of names that are something else here
 };
 
 }  // namespace
@@ -305,7 +361,13 @@ PullReport pull(Session& session, const PullOptions& options, const ProgressFn& 
     Pull attempt(session, options, progress);
     if (!attempt.run()) continue;
     PullReport report = attempt.report();
-    if (!options.packs) return report;
+    if (!options.packs) {
+      const store::StoreCore& store = session.store();
+      if (is_lazy(session)) {
+        restore_hold(session, read_away_list(store.fs(), store.path(), store.superblock().store_id).list);
+      }
+      return report;
+    }
     if (is_lazy(session)) {
       const store::VersionPin no_gc = wait_for_gc(session.store());
       bring_packs(session, report, progress);

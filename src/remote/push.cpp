@@ -13,10 +13,12 @@
 #include "remote/pieces/piece_maker.hpp"
 #include "remote/pieces/uploads.hpp"
 #include "remote/pieces/version_records.hpp"
+#include "remote/session/branch_standing.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/branch/live_snapshot.hpp"
 #include "store/catalog/aside_name.hpp"
 #include "store/catalog/kept_version.hpp"
+#include "store/catalog/snapshot_order.hpp"
 #include "store/catalog/working_set_file.hpp"
 
 namespace vellum::remote {
@@ -123,11 +125,14 @@ std::set<const RemoteName*> related_names(const Head& head, const RemoteName& wa
 
 class Push {
  public:
-  Push(Session& session, const PushOptions& options, const ProgressFn& progress)
+  Push(Session& session, const PushOptions& options, const ProgressFn& progress,
+       const PushRules& rules)
       : session_(session),
         remote_(session.remote()),
         options_(options),
         progress_(progress),
+        there_(rules.there != nullptr ? *rules.there : own_),
+        own_branches_only_(rules.own_branches_only),
         pool_(std::min(kMostThreads, remote_.objects().connections()) - 1) {
     for (const std::string& name : names_to_push(session.store(), options)) {
       wanted_.push_back(find_wanted(session.store(), name));
@@ -146,23 +151,15 @@ class Push {
       return report_;
     }
     for (int i = 0; i < kMostTries; ++i) {
-      if (try_from(remote_.newest_head(), false)) return report_;
+      const StoredHead newest = session_.newest_head();
+      if (session_.has_lost()) there_.forget();
+      if (try_from(newest, false)) return report_;
     }
     fail(Errc::busy, "{}: others have pushed {} times meanwhile", remote_.objects().url(),
          kMostTries);
   }
 
  private:
-  // The remote belongs to the store whose versions come first. Its heads are refused to others.
-  void claim_remote() {
-    const auto ours = format::encode_superblock(session_.store().superblock());
-    if (remote_.objects().put_if_absent(kSuperblockKey, ours)) return;
-    const format::Superblock theirs = read_superblock(remote_.objects());
-    if (theirs.store_id == remote_.store_id()) return;
-    fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
-         remote_.objects().url(), session_.store().path());
-  }
-
   // Takes the last head that this store knows for the newest one. Whether it is, is asked while the
   // objects are uploaded. False: it is not, or refuses what the newest one may take.
   bool try_guess(const StoredHead& guess) {
@@ -179,22 +176,61 @@ class Push {
 
   bool try_from(StoredHead base, bool is_guess) {
     report_ = {};
-    if (base.head.number == 0) claim_remote();
     Head next = base.head;
     check_writer(base.head, next);
+    if (base.head.number == 0) there_.forget();
+    // The remote belongs to the store whose versions come first. Its heads are refused to others.
+    there_.look(remote_, pool_, [&] { restore_superblock(remote_.objects(), session_.store()); });
     std::vector<Wanted*> changed;
     for (Wanted& wanted : wanted_) {
-      const bool is_there = settle_entry(base.head, wanted);
+      const bool is_there = settle_entry(base.head, wanted) && is_whole(wanted.entry.list);
       report_.versions.push_back({wanted.name, wanted.is_branch, is_there, wanted.entry.epoch});
       if (!is_there) changed.push_back(&wanted);
     }
     upload(base, is_guess, changed);
-    if (changed.empty()) return true;
+    if (changed.empty()) {
+      if (base.head.number != 0) remote_.objects().make_durable(head_key(base.head.number));
+      return true;
+    }
     for (const Wanted* wanted : changed) put_entry(wanted->entry, next.names);
     note(changed, true);
-    if (!remote_.publish(base, std::move(next))) return false;
+    const auto published = remote_.publish(base, std::move(next));
+    if (!published.has_value()) return false;
+    session_.published(*published);
     note(changed, false);
+    pass_orders(base.head);
     return true;
+  }
+
+  // Snapshots that are made from now on are newer than those of other stores.
+  void pass_orders(const Head& head) const {
+    if (const std::uint64_t order = last_order(head); order != 0) {
+      store::pass_snapshot_order(session_.store(), order);
+    }
+  }
+
+  // Whether the remote has all that a name of it needs.
+  bool is_whole(const ListName& name) const {
+    if (!there_.has(name)) return false;
+    try {
+      return std::ranges::all_of(remote_.list(name),
+                                 [&](const PieceName& piece) { return there_.has(piece); });
+    } catch (const Error& e) {
+      require_damage(e);
+    }
+    for (const ObjectName& object : {name.base, name.own}) {
+      if (object.size_bytes != 0) there_.add(list_key(object.name), 0);
+    }
+    return false;
+  }
+
+  bool is_readable(const ListName& name) const {
+    return there_.has(name) && (is_whole(name) || there_.has(name));
+  }
+
+  // Throws what is no damage of one object.
+  static void require_damage(const Error& e) {
+    if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw e;
   }
 
   void check_writer(const Head& head, Head& next) const {
@@ -224,33 +260,50 @@ class Push {
     wanted.entry.write_id = wanted.is_branch ? random_write_id() : WriteId{};
     if (wanted.is_branch) return settle_branch(there, wanted);
     if (there == nullptr) return false;
-    if (is_same_snapshot(*there, wanted.entry)) return true;
+    if (is_same_snapshot(*there, wanted.entry)) {
+      wanted.entry.ref.order = there->ref.order;
+      wanted.entry.list = there->list;
+      return true;
+    }
     fail(Errc::already_exists, "{}: it has another snapshot '{}'", remote_.objects().url(),
          wanted.name);
   }
 
   bool settle_branch(const RemoteName* there, Wanted& wanted) const {
     const SeenBranch* seen = session_.find(wanted.name);
-    wanted.entry.writer = session_.file().writer;
-    wanted.entry.epoch = 1;
+    const WriteId& me = session_.file().writer;
+    wanted.entry.writer = me;
+    wanted.entry.epoch = std::max<std::uint64_t>(1, seen == nullptr ? 0 : seen->epoch);
     wanted.replaces = there == nullptr ? WriteId{} : there->write_id;
     if (there == nullptr) return false;
     const bool is_known =
-        seen != nullptr && (there->write_id == seen->seen || there->write_id == seen->intended);
-    if (!is_known && !options_.take_over) {
-      fail(Errc::busy,
-           "{}: another store has pushed branch '{}' (commit {}): pull it, or push with "
-           "--take-over, "
-           "which drops what that store has pushed",
-           remote_.objects().url(), wanted.name, there->ref.version.sequence);
+        (seen != nullptr && (there->write_id == seen->seen || there->write_id == seen->intended)) ||
+        is_past_push(*there, me, seen, wanted.seen);
+    if (!options_.take_over && (!is_known || (own_branches_only_ && there->writer != me))) {
+      refuse_branch(*there, is_known);
     }
-    wanted.entry.epoch = there->epoch + (there->writer == wanted.entry.writer ? 0 : 1);
+    wanted.entry.epoch = is_known ? std::max(there->epoch, wanted.entry.epoch) : there->epoch + 1;
+    wanted.entry.list = there->list;
     const bool unchanged =
         is_known &&
         store::SeenHead{seen->branch_id, seen->sequence, seen->time_ns} == wanted.seen &&
         there->write_id == seen->seen;
     if (unchanged) wanted.entry.epoch = there->epoch;
     return unchanged;
+  }
+
+  [[noreturn]] void refuse_branch(const RemoteName& there, bool is_known) const {
+    const std::string& url = remote_.objects().url();
+    if (is_known) {
+      fail(Errc::busy,
+           "{}: another store replicates or pushes branch '{}' (commit {}), of which this one is a "
+           "copy: --take-over makes this store its writer, and ends the other's replication",
+           url, there.ref.name, there.ref.version.sequence);
+    }
+    fail(Errc::busy,
+         "{}: another store has pushed branch '{}' (commit {}): pull it, or push with --take-over, "
+         "which drops what that store has pushed",
+         url, there.ref.name, there.ref.version.sequence);
   }
 
   // The objects of the changed versions, and a table of names where one is due. All that is small
@@ -261,7 +314,7 @@ class Push {
       questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
       questions.push_back([&] { require_newest(remote_.is_there(base)); });
     }
-    Uploads uploads(remote_, pool_, [&] {
+    Uploads uploads(remote_, there_, pool_, [&] {
       for (const auto& question : std::exchange(questions, {})) question();
     });
     make_objects(base.head, changed, uploads);
@@ -280,7 +333,7 @@ class Push {
   void make_objects(const Head& head, const std::vector<Wanted*>& changed, Uploads& uploads) {
     KnownPieces known;
     BaseLists bases;
-    PieceMaker maker(session_.store(), remote_, head.generation, pool_, progress_);
+    PieceMaker maker(session_.store(), remote_, there_, head.generation, pool_, progress_);
     for (Wanted* wanted : changed) {
       learn(head, *wanted, known, bases);
       const auto needed = records_of_version(session_.store(), wanted->entry.ref.version);
@@ -330,9 +383,10 @@ class Push {
   void learn(const Head& head, const Wanted& wanted, KnownPieces& known, BaseLists& bases) {
     PieceList pieces;
     for (const RemoteName* name : related_names(head, wanted.entry)) {
+      if (!is_readable(name->list)) continue;
       const VersionPieces there = remote_.pieces_of(name->list);
       for (const PieceName& piece : there.list) {
-        if (!known.has(piece)) pieces.push_back(piece);
+        if (!known.has(piece) && there_.has(piece)) pieces.push_back(piece);
       }
       const auto& [base, own] = name->list;
       if (base.size_bytes != 0) {
@@ -345,9 +399,16 @@ class Push {
     pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
     std::vector<std::vector<PieceRecord>> contents(pieces.size());
     pool_.parallel_for(pieces.size(), [&](std::size_t i, std::size_t) {
-      contents[i] = remote_.contents(pieces[i]);
+      try {
+        contents[i] = remote_.contents(pieces[i]);
+      } catch (const Error& e) {
+        require_damage(e);
+        there_.add(piece_key(pieces[i].name), 0);
+      }
     });
-    for (std::size_t i = 0; i < pieces.size(); ++i) known.add(pieces[i], contents[i]);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (!contents[i].empty()) known.add(pieces[i], contents[i]);
+    }
   }
 
   // With the roots at hand, opening a version reads no piece.
@@ -397,11 +458,13 @@ class Push {
         if (before != nullptr && before->seen == wanted->replaces) branch = *before;
         branch.seen = wanted->replaces;
         branch.intended = wanted->entry.write_id;
+        branch.epoch = wanted->entry.epoch;
       } else {
         branch.seen = wanted->entry.write_id;
         branch.branch_id = wanted->seen.branch_id;
         branch.sequence = wanted->seen.sequence;
         branch.time_ns = wanted->seen.time_ns;
+        branch.epoch = wanted->entry.epoch;
       }
       branches.push_back(branch);
     }
@@ -412,6 +475,9 @@ class Push {
   const Remote& remote_;
   const PushOptions& options_;
   const ProgressFn& progress_;
+  SeenObjects own_;
+  SeenObjects& there_;
+  const bool own_branches_only_;
   base::ThreadPool pool_;
   std::vector<Wanted> wanted_;
   PushReport report_;
@@ -419,8 +485,9 @@ class Push {
 
 }  // namespace
 
-PushReport push(Session& session, const PushOptions& options, const ProgressFn& progress) {
-  return Push(session, options, progress).run();
+PushReport push(Session& session, const PushOptions& options, const ProgressFn& progress,
+                const PushRules& rules) {
+  return Push(session, options, progress, rules).run();
 }
 
 }  // namespace vellum::remote

@@ -1,9 +1,12 @@
 #include "remote/replicator.hpp"
 
 #include <algorithm>
+#include <future>
 #include <thread>
+#include <utility>
 
 #include "base/fail.hpp"
+#include "base/threads/signals_blocked.hpp"
 #include "remote/push.hpp"
 #include "remote/session/open_engine.hpp"
 #include "store/branch/adopt_version.hpp"
@@ -13,22 +16,10 @@ namespace vellum::remote {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr const char* kReplicaName = "replica";
+constexpr std::chrono::milliseconds kEndWait{1000};  // for the last push
+constexpr std::chrono::milliseconds kFirstPause{500}, kLongestPause{30'000};  // after failures
 constexpr std::chrono::milliseconds kStep{100};  // between two looks at whether to end
-
-// The name under which the store knows the remote at `url`.
-std::string know_remote(store::StoreCore& store, const std::string& url) {
-  const auto names = remote_names(store);
-  for (const std::string& name : names) {
-    if (read_remote_file(store, name).url == url) return name;
-  }
-  std::string name = kReplicaName;
-  for (int n = 2; std::ranges::count(names, name) != 0; ++n) {
-    name = kReplicaName + std::to_string(n);
-  }
-  add_remote(store, name, url, false);
-  return name;
-}
+constexpr std::chrono::seconds kBetweenLooks{60};  // at a remote to which nothing was pushed
 
 }  // namespace
 
@@ -43,56 +34,136 @@ Replicator::Replicator(store::StoreCore& store, const std::string& url,
 }
 
 ReplicateState Replicator::run(const ReplicateFn& told) {
-  for (bool goes_on = true;;) {
+  for (bool goes_on = true; goes_on;) {
     const auto start = Clock::now();
-    push_new();
-    if (!goes_on) return state_;
-    goes_on = wait(told, start + options_.interval / 2);
+    goes_on = push_beside(told) && wait(told, next_look(start));
   }
+  seen_.reset();  // the last word is about the remote as it is
+  push_beside(nullptr);
+  return state();
+}
+
+// Twice in each interval; after failures later and later, and at random, so that many do not come back at once.
+Clock::time_point Replicator::next_look(Clock::time_point start) {
+  const auto usual = start + options_.interval / 2;
+  if (failures_ == 0) return usual;
+  const auto longest = std::min<Clock::duration>(kLongestPause, kFirstPause * (1 << std::min(failures_, 16)));
+  std::uniform_int_distribution<Clock::rep> random(longest.count() / 2, longest.count());
+  return std::max(usual, Clock::now() + Clock::duration(random(random_)));
+}
+
+// Pushes what is new, and asks `told` meanwhile, if it is not null. False: it wants an end, and so do calls of the remote
+// that take longer than a moment then.
+bool Replicator::push_beside(const ReplicateFn& told) {
+  auto pushing = [this] {
+    const base::SignalsBlocked blocked;  // they are the program's, as its threads want them
+    return std::async(std::launch::async, [this] { push_new(); });
+  }();
+  std::optional<Clock::time_point> end;
+  if (told == nullptr) end = Clock::now() + kEndWait;
+  while (pushing.wait_for(kStep) != std::future_status::ready) {
+    update_behind();
+    if (!end.has_value() && !told(state())) end = Clock::now() + kEndWait;
+    if (end.has_value() && Clock::now() >= *end) objects_->stop();
+  }
+  pushing.get();
+  return told != nullptr && !end.has_value();
 }
 
 // False: `told` wants an end.
 bool Replicator::wait(const ReplicateFn& told, Clock::time_point until) {
   for (;;) {
     update_behind();
-    if (!told(state_)) return false;
+    if (!told(state())) return false;
     const auto now = Clock::now();
     if (now >= until) return true;
     std::this_thread::sleep_for(std::min<Clock::duration>(until - now, kStep));
   }
 }
 
+ReplicateState Replicator::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
 bool Replicator::push_new() {
-  state_.failure.clear();
+  std::string failure;
   try {
-    const NewVersions fresh = find_new();
-    if (!fresh.names.empty()) {
-      if (!behind_since_.has_value()) behind_since_ = Clock::now();
-      const auto session = open_session();
-      if (session == nullptr) return false;
-      push_names(*session, fresh.names);
-      session->note_replicated(fresh.orders);
-    }
-    behind_since_.reset();
-    if (!refused_.empty()) state_.failure = refused_.begin()->second;
+    failure = push_once();
   } catch (const Error& e) {
     // A version was removed meanwhile; a server comes back.
     const bool may_pass = e.code() == Errc::io || e.code() == Errc::not_found ||
                           e.code() == Errc::no_space || e.code() == Errc::corrupted;
     if (!may_pass) throw;
-    state_.failure = e.what();
+    failure = e.what();
+    seen_.reset();  // what is there may be other than it was
+    there_.forget();
+  }
+  failures_ = failure.empty() ? 0 : failures_ + 1;
+  {
+    const std::lock_guard lock(mutex_);
+    state_.failure = std::move(failure);
   }
   update_behind();
-  return state_.failure.empty();
+  return state().failure.empty();
 }
 
-// Null: another push or pull is at work.
-std::unique_ptr<Session> Replicator::open_session() {
+// Why something is left behind, if it is.
+std::string Replicator::push_once() {
+  const bool is_behind = !find_new().names.empty();
+  if (is_behind) note_behind();
+  if (is_behind || is_look_due()) {
+    std::string busy;
+    const auto session = open_session(busy);
+    if (session == nullptr) return busy;
+    if (is_look_due()) look(*session);
+    push_fresh(*session);
+    seen_ = Clock::now();
+  }
+  const std::lock_guard lock(mutex_);
+  behind_since_.reset();
+  return refused_.empty() ? "" : refused_.begin()->second;
+}
+
+void Replicator::note_behind() {
+  const std::lock_guard lock(mutex_);
+  if (!behind_since_.has_value()) behind_since_ = Clock::now();
+}
+
+bool Replicator::is_look_due() const {
+  return !seen_.has_value() || Clock::now() - *seen_ >= kBetweenLooks;
+}
+
+// What the remote has lost, or has otherwise than this store has left it, is to be pushed with what is new.
+void Replicator::look(Session& session) {
+  const Head head = session.newest_head().head;
+  if (session.has_lost()) there_.forget();
+  lost_.clear();
+  for (const std::string& name : store::snapshot_names(store_)) {
+    if (there_.is_known() || head.find(name) == nullptr || refused_.contains(name)) continue;
+    lost_.insert(name);
+  }
+  for (const std::string& branch : store_.branch_names()) {
+    if (!store::is_aside_name(branch)) lost_.insert(branch);
+  }
+}
+
+void Replicator::push_fresh(Session& session) {
+  const NewVersions fresh = find_new();
+  std::set<std::string> names(fresh.names.begin(), fresh.names.end());
+  names.merge(std::exchange(lost_, {}));
+  if (names.empty()) return;
+  push_names(session, {names.begin(), names.end()});
+  session.note_replicated(fresh.orders);
+}
+
+// Null, and why: another push or pull is at work.
+std::unique_ptr<Session> Replicator::open_session(std::string& busy) {
   try {
     return std::make_unique<Session>(store_, remote_, objects_);
   } catch (const Error& e) {
     if (e.code() != Errc::busy) throw;
-    state_.failure = e.what();
+    busy = e.what();
     return nullptr;
   }
 }
@@ -124,8 +195,10 @@ Replicator::NewVersions Replicator::find_new() const {
 
 void Replicator::push_names(Session& session, const std::vector<std::string>& names) {
   try {
-    const PushReport report = push(session, {names, options_.take_over}, nullptr);
-    ++state_.pushes;
+    const PushReport report = push(session, {names, options_.take_over}, nullptr, {&there_, true});
+    const bool is_new = std::ranges::any_of(report.versions, [](const auto& v) { return !v.was_there; });
+    const std::lock_guard lock(mutex_);
+    state_.pushes += is_new ? 1 : 0;
     state_.bytes_uploaded += report.bytes_uploaded;
     for (const PushedVersion& version : report.versions) {
       state_.versions += version.was_there ? 0 : 1;
@@ -146,6 +219,7 @@ void Replicator::push_each(Session& session, const std::vector<std::string>& nam
 }
 
 void Replicator::update_behind() {
+  const std::lock_guard lock(mutex_);
   state_.behind =
       behind_since_.has_value()
           ? std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *behind_since_)

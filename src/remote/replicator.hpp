@@ -4,10 +4,14 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <random>
+#include <set>
 #include <string>
 #include <vellum/remote.hpp>
 
+#include "remote/pieces/seen_objects.hpp"
 #include "remote/session/session.hpp"
 
 namespace vellum::remote {
@@ -20,11 +24,12 @@ class Replicator {
   Replicator(store::StoreCore& store, const std::string& url, const ReplicateOptions& options,
              std::shared_ptr<ObjectStore> objects = nullptr);
 
-  // Until `told` returns false; see Store::replicate().
+  // Until `told` returns false; see Store::replicate(). An idle one looks at the remote now and then, and
+  // sends what is lost there.
   ReplicateState run(const ReplicateFn& told);
   // Pushes what is new, once. False: it failed in a way that may pass (state().failure).
   bool push_new();
-  const ReplicateState& state() const noexcept { return state_; }
+  ReplicateState state() const;
 
  private:
   struct NewVersions {
@@ -33,7 +38,14 @@ class Replicator {
   };
   bool is_known_branch(const RemoteFile& file, const std::string& branch) const;
   NewVersions find_new() const;
-  std::unique_ptr<Session> open_session();
+  std::unique_ptr<Session> open_session(std::string& busy);
+  std::string push_once();
+  bool push_beside(const ReplicateFn& told);
+  void note_behind();
+  std::chrono::steady_clock::time_point next_look(std::chrono::steady_clock::time_point start);
+  bool is_look_due() const;
+  void look(Session& session);
+  void push_fresh(Session& session);
   void push_names(Session& session, const std::vector<std::string>& names);
   void push_each(Session& session, const std::vector<std::string>& names);
   bool wait(const ReplicateFn& told, std::chrono::steady_clock::time_point until);
@@ -44,6 +56,12 @@ class Replicator {
   std::string remote_;
   std::shared_ptr<ObjectStore> objects_;
   std::map<std::string, std::string> refused_;  // names that mean something else at the remote
+  std::optional<std::chrono::steady_clock::time_point> seen_;  // when the remote was looked at; unset: look
+  SeenObjects there_;
+  std::set<std::string> lost_;  // names that the remote may not have as it should
+  int failures_ = 0;            // in a row
+  std::mt19937_64 random_{std::random_device{}()};
+  mutable std::mutex mutex_;  // guards what follows
   std::optional<std::chrono::steady_clock::time_point> behind_since_;
   ReplicateState state_;
 };

@@ -7,6 +7,7 @@
 
 #include "base/fail.hpp"
 #include "base/threads/thread_pool.hpp"
+#include "remote/engine/probe.hpp"
 #include "remote/holds.hpp"
 
 namespace vellum::remote {
@@ -20,6 +21,19 @@ std::size_t threads_beside(const Remote& remote, std::size_t most) {
   return std::min(most, remote.objects().connections()) - 1;
 }
 
+// A version needs it, so the remote is damaged where it is not there.
+PieceList list_that_is_there(const Remote& remote, const ListName& name) {
+  try {
+    return remote.list(name);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+    fail(Errc::corrupted,
+         "{} (it is missing: `vellum verify` names the versions that need it, `vellum repair "
+         "--from` sends it again from a store)",
+         e.what());
+  }
+}
+
 // The keys of all objects that a head's versions need, or a lazy clone. What a clone needs is known
 // after the boundary of a gc is durable, and not before: docs/remote-format.md says why.
 std::set<std::string> needed_keys(const Remote& remote, const Head& head) {
@@ -31,7 +45,7 @@ std::set<std::string> needed_keys(const Remote& remote, const Head& head) {
     for (const ObjectName& object : {list.base, list.own}) {
       if (object.size_bytes != 0) out.insert(list_key(object.name));
     }
-    for (const PieceName& piece : remote.list(list)) out.insert(piece_key(piece.name));
+    for (const PieceName& piece : list_that_is_there(remote, list)) out.insert(piece_key(piece.name));
   }
   for (const Hold& hold : read_holds(remote)) {
     for (const ContentName& piece : hold.pieces) out.insert(piece_key(piece));
@@ -262,6 +276,9 @@ RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const Progress
     (is_doomed ? report.objects_removed : report.objects_left) += 1;
     (is_doomed ? report.bytes_removed : report.bytes_left) += object.size_bytes;
     if (is_doomed) doomed.push_back(object.key);
+  }
+  for (const ObjectInfo& object : remote.objects().list(kProbePrefix, kEverything)) {
+    doomed.push_back(object.key);
   }
   const std::size_t contents = doomed.size();
   std::vector<ObjectInfo> heads = remote.objects().list(kHeadPrefix, kEverything);

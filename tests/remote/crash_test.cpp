@@ -7,6 +7,7 @@
 #include "remote/lazy/open_remote.hpp"
 #include "remote/remote_fixture.hpp"
 #include "support/disk/crash_images_lib.hpp"
+#include "support/disk/forwarding_fs.hpp"
 #include "support/disk/sim_fs_lib.hpp"
 
 namespace vellum::remote::test {
@@ -103,6 +104,93 @@ TEST(RemoteCrash, APowerCutAtAnyChangeOfAPushLosesNothing) {
       });
   std::printf("  %llu images\n", static_cast<unsigned long long>(images));
   EXPECT_GT(images, 100u);
+}
+
+// What a killed process has renamed, and not synced.
+class UnsyncedNames final : public vellum::test::ForwardingFs {
+ public:
+  using ForwardingFs::ForwardingFs;
+  void sync_directory(const std::string&) override {}
+};
+
+// All images of a disk after `work` has returned, of which `check` gets the late ones.
+void cut_power_after(sim::SimFs& fs, const std::function<void()>& work,
+                     const std::function<void(base::Fs& disk)>& check) {
+  fs.start_log();
+  fs.allow_states(0, 1);
+  work();
+  fs.allow_states(1, 1);
+  fs.stop_log();
+  std::uint64_t images = 0;
+  sim::CrashImages(fs, {3, 6, 3, 4}, 5)
+      .for_each([&](const sim::Disk& image, std::size_t low, std::size_t) {
+        if (low != 1 || testing::Test::HasFailure()) return;
+        sim::SimFs disk(image);
+        check(disk);
+        ++images;
+      });
+  EXPECT_GT(images, 0u);
+}
+
+TEST(RemoteCrash, APushReliesOnNothingThatAKilledOneHasNotSynced) {
+  sim::SimFs fs;
+  const Made made = make_before_push(fs);
+  sim::SimFs other(fs.disk());
+  push_all(*StoreCore::open(other, kStore), remote_of(other));
+  cut_power_after(
+      fs,
+      [&] {
+        UnsyncedNames unsynced(fs);
+        DirectoryEngine left(unsynced, kRemote);
+        const auto there = remote_of(other);
+        for (const char* prefix : {kPiecePrefix, kListPrefix}) {
+          for (const ObjectInfo& object : there->list(prefix, SIZE_MAX)) {
+            left.put_if_absent(object.key, there->get(object.key, object.size_bytes));
+          }
+        }
+        push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+      },
+      [&](base::Fs& disk) { expect_before_or_after(disk, made, true); });
+}
+
+// The head of a killed push has its name, and not for sure: the next push, which finds all there, says that it is.
+TEST(RemoteCrash, APushThatFindsAllThereMakesItDurable) {
+  sim::SimFs fs;
+  const Made made = make_before_push(fs);
+  cut_power_after(
+      fs,
+      [&] {
+        {
+          UnsyncedNames unsynced(fs);
+          push_all(*StoreCore::open(fs, kStore),
+                   std::make_unique<DirectoryEngine>(unsynced, kRemote));
+        }
+        EXPECT_EQ(push_all(*StoreCore::open(fs, kStore), remote_of(fs)).objects_uploaded, 0u);
+      },
+      [&](base::Fs& disk) { expect_before_or_after(disk, made, true); });
+}
+
+TEST(RemoteCrash, ACloneIsDurableAlsoWhereAKilledOneHasBegunIt) {
+  for (const std::uint64_t nth : {2u, 8u, 10u, 12u, 1000u}) {
+    SCOPED_TRACE(nth);
+    sim::SimFs fs;
+    const Made made = make_before_push(fs);
+    cut_power_after(
+        fs,
+        [&] {
+          try {
+            UnsyncedNames unsynced(fs);
+            auto failing = std::make_shared<FailingObjects>(remote_of(fs), nth, false);
+            if (nth != 1000) clone(unsynced, kUrl, "/clone", {}, nullptr, std::move(failing));
+          } catch (const Error&) {
+          }
+          if (!fs.exists("/clone")) clone(fs, kUrl, "/clone", {}, nullptr, remote_of(fs));
+        },
+        [&](base::Fs& disk) {
+          ASSERT_TRUE(disk.exists("/clone/vellum.store"));
+          expect_contents(*StoreCore::open(disk, "/clone"), made.before);
+        });
+  }
 }
 
 // Runs `work` on copies of a disk, each killed at a later call, and then `check` on what is left.

@@ -1,7 +1,11 @@
 // What every engine promises, and what the directory promises about crashes.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "base/expect_error.hpp"
+#include "base/files/beneath.hpp"
 #include "base/temp_directory.hpp"
 #include "remote/engine/directory_engine.hpp"
 #include "remote/engine/probe.hpp"
@@ -78,6 +82,125 @@ TEST(DirectoryEngineTest, APowerCutLeavesObjectsWhole) {
         ++images;
       });
   EXPECT_GT(images, 100u);
+}
+
+// Another pusher has made the directories, and was killed before it synced their parents.
+TEST(DirectoryEngineTest, APowerCutAfterAKilledPusherLeavesObjectsThere) {
+  const auto content = bytes_of("content");
+  for (const bool is_found : {false, true}) {
+    sim::SimFs fs;
+    fs.start_log();
+    fs.allow_states(0, 0);
+    fs.make_directory("/r");
+    fs.make_directory("/r/tmp");
+    fs.make_directory("/r/o");
+    if (is_found) {
+      const auto file = fs.open("/r/o/1", base::OpenMode::create_new);
+      file->pwrite(content, 0);
+      file->sync_data();
+    }
+    DirectoryEngine objects(fs, "/r");
+    fs.allow_states(0, 1);
+    EXPECT_EQ(objects.put_if_absent("o/1", content), !is_found);
+    fs.allow_states(1, 1);
+    fs.stop_log();
+    std::uint64_t images = 0, lost = 0;
+    sim::CrashImages(fs, {8, 100, 6, 30}, 7)
+        .for_each([&](const sim::Disk& image, std::size_t low, std::size_t) {
+          const sim::SimFs disk(image);
+          ++images;
+          if (low == 1 && !disk.exists("/r/o/1")) ++lost;
+        });
+    EXPECT_EQ(lost, 0u) << "of " << images;
+    EXPECT_GT(images, 10u);
+  }
+}
+
+// A remote from a stranger: nothing is read, written, listed or removed outside.
+class HostileDirectory : public testing::Test {
+ protected:
+  HostileDirectory() {
+    std::filesystem::create_directories(inside() + "/a");
+    std::filesystem::create_directories(outside());
+    std::ofstream(outside() + "/1") << "precious";
+    std::ofstream(outside() + "/2") << "precious";
+  }
+  void link(const std::string& name) const {
+    std::filesystem::remove_all(inside() + "/" + name);
+    std::filesystem::create_directory_symlink(outside(), inside() + "/" + name);
+  }
+  void expect_untouched() const {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(outside())) {
+      EXPECT_EQ(entry.file_size(), 8u) << entry.path();
+      ++count;
+    }
+    EXPECT_EQ(count, 2u);
+  }
+  std::string inside() const { return directory / "r"; }
+  std::string outside() const { return directory / "outside"; }
+
+  vellum::test::TempDirectory directory;
+  DirectoryEngine objects{base::posix_fs(), inside()};
+};
+
+TEST_F(HostileDirectory, ALinkedDirectoryOfObjectsIsNotEntered) {
+  link("a");
+  EXPECT_ERRC(objects.get("a/1", 100), Errc::corrupted);
+  EXPECT_ERRC(objects.get_range("a/1", {0, 1}), Errc::corrupted);
+  EXPECT_ERRC(objects.put_if_absent("a/1", bytes_of("x")), Errc::corrupted);
+  EXPECT_ERRC(objects.put_if_absent("a/3", bytes_of("x")), Errc::corrupted);
+  EXPECT_ERRC(objects.put("a/1", bytes_of("x")), Errc::corrupted);
+  EXPECT_ERRC(objects.put("a/b/3", bytes_of("x")), Errc::corrupted);
+  EXPECT_ERRC(objects.remove("a/1"), Errc::corrupted);
+  EXPECT_TRUE(objects.list("", 100).empty());
+  EXPECT_TRUE(objects.list("a/", 100).empty());
+  objects.sweep();
+  expect_untouched();
+}
+
+TEST_F(HostileDirectory, ALinkedDirectoryOfUnfinishedFilesIsNotSweptNorWritten) {
+  link("tmp");
+  objects.sweep();
+  EXPECT_ERRC(objects.put("a/1", bytes_of("x")), Errc::corrupted);
+  EXPECT_ERRC(objects.put_if_absent("a/2", bytes_of("x")), Errc::corrupted);
+  expect_untouched();
+}
+
+TEST_F(HostileDirectory, ALinkedObjectIsNotRead) {
+  std::filesystem::create_symlink(outside() + "/1", inside() + "/a/1");
+  EXPECT_ERRC(objects.get("a/1", 100), Errc::corrupted);
+  EXPECT_FALSE(objects.put_if_absent("a/1", bytes_of("x")));
+  objects.put("a/1", bytes_of("x"));  // in its place
+  EXPECT_EQ(objects.get("a/1", 100), bytes_of("x"));
+  expect_untouched();
+}
+
+// Whoever names the remote may do so by a link.
+TEST_F(HostileDirectory, TheRootItselfMayBeALink) {
+  std::filesystem::create_directory_symlink(inside(), directory / "name");
+  DirectoryEngine named(base::posix_fs(), directory / "name");
+  named.put("a/1", bytes_of("x"));
+  EXPECT_EQ(objects.get("a/1", 100), bytes_of("x"));
+}
+
+TEST(Beneath, NoPathLeadsOut) {
+  vellum::test::TempDirectory directory;
+  std::filesystem::create_directories(directory / "r/a/b");
+  std::ofstream(directory / "out") << "x";
+  const auto fs = base::beneath(base::posix_fs(), directory / "r");
+  EXPECT_ERRC(fs->open(directory / "r/../out", base::OpenMode::read_only), Errc::invalid_argument);
+  EXPECT_ERRC(fs->unlink(directory / "r/a/../../out"), Errc::invalid_argument);
+  fs->open(directory / "r//a/./b/1", base::OpenMode::create_new);
+  fs->rename(directory / "r/a/b/1", directory / "r/2");
+  fs->rename_new(directory / "r/2", directory / "3");  // its own paths may lead anywhere
+  EXPECT_TRUE(fs->exists(directory / "3"));
+  EXPECT_TRUE(fs->is_directory(directory / "r/a/b"));
+  EXPECT_EQ(fs->list(directory / "r/a").size(), 1u);
+  fs->sync_directory(directory / "r/a/b");
+  fs->remove_directory(directory / "r/a/b");
+  EXPECT_FALSE(fs->exists(directory / "r/a/b/c"));
+  EXPECT_ERRC(fs->list(directory / "r/a/b"), Errc::not_found);
 }
 
 }  // namespace

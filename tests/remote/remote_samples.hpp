@@ -94,8 +94,10 @@ inline RemoteFile sample_file() {
   file.writer = filled<16>(1);
   file.one_writer = true;
   for (const std::uint64_t order : {1U, 2U, 9U, 5U, 4U}) file.replicated.add(order);
-  file.branches = {{"main", filled<16>(2), filled<16>(3), filled<16>(9), 4, 5, 6},
-                   {"side", filled<16>(7), {}, {}, 8, 9, 10}};
+  file.branches = {{"main", filled<16>(2), filled<16>(3), filled<16>(9), 4, 5, 6, 7},
+                   {"side", filled<16>(7), {}, {}, 8, 9, 10, 1}};
+  file.head_number = 300;
+  file.head_hash = filled<32>(5);
   return file;
 }
 

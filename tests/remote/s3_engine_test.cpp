@@ -1,6 +1,8 @@
 // The S3 engine against a server in this process that fails in every way it can.
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "base/expect_error.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "remote/bound_port.hpp"
@@ -151,6 +153,135 @@ TEST(S3EngineTest, ManyCallsRunAtOnceOverFewConnections) {
     EXPECT_EQ(objects->get(key, 20'000), bytes);
   });
   EXPECT_EQ(server.objects().size(), 200u);
+}
+
+S3Server::Answer error_answer(int status, const std::string& code, const std::string& message,
+                              const std::string& headers = "") {
+  return {status,
+          "<Error><Code>" + code + "</Code><Message>" + message + "</Message></Error>", headers};
+}
+
+TEST(S3EngineTest, ARefusalSaysWhichRightIsMissing) {
+  S3Server server;
+  const auto objects = make_s3_engine(server.options());
+  server.answer = [](const S3Request&) {
+    return error_answer(403, "AccessDenied", "not &#34;you&#x22; &amp; yours");
+  };
+  const auto expect = [&](const char* right, const std::function<void()>& call) {
+    try {
+      call();
+      ADD_FAILURE() << right;
+    } catch (const RefusedRequest& e) {
+      const std::string text = e.what();
+      EXPECT_NE(text.find("not \"you\" & yours"), std::string::npos) << text;
+      EXPECT_NE(text.find(right), std::string::npos) << text;
+    }
+  };
+  expect("s3:GetObject", [&] { objects->get("a", 1); });
+  expect("s3:PutObject", [&] { objects->put("a", {}); });
+  expect("s3:PutObject", [&] { objects->put_if_absent("a", {}); });
+  expect("s3:DeleteObject", [&] { objects->remove("a"); });
+  expect("s3:ListBucket", [&] { objects->list("", 1); });
+  EXPECT_EQ(server.requests(), 5u);
+}
+
+TEST(S3EngineTest, AListingThatRepeatsItselfIsAnError) {
+  S3Server server;
+  const auto objects = make_s3_engine(server.options());
+  const auto listing = [](const std::string& key, const std::string& token) {
+    return S3Server::Answer{200,
+                            "<ListBucketResult><Contents><Key>pre/fix/" + key +
+                                "</Key><Size>1</Size></Contents><IsTruncated>true</IsTruncated>"
+                                "<NextContinuationToken>" +
+                                token + "</NextContinuationToken></ListBucketResult>",
+                            ""};
+  };
+  server.answer = [&](const S3Request& r) { return listing(std::to_string(r.number), "same"); };
+  EXPECT_ERRC(objects->list("", SIZE_MAX), Errc::io);
+  server.answer = [&](const S3Request& r) { return listing("k", std::to_string(r.number)); };
+  EXPECT_ERRC(objects->list("", SIZE_MAX), Errc::io);
+  EXPECT_LT(server.requests(), 10u);
+}
+
+TEST(S3EngineTest, APauseThatTheServerAsksForIsKeptOrNotBegun) {
+  for (const char* code : {"SlowDown", "TooManyRequests"}) {
+    S3Server server;
+    const auto objects = make_s3_engine(server.options());
+    server.answer = [&](const S3Request&) {
+      return error_answer(code[0] == 'S' ? 503 : 429, code, "", "Retry-After: 100000\r\n");
+    };
+    EXPECT_ERRC(objects->get("a", 1), Errc::io);
+    EXPECT_EQ(server.requests(), 1u);  // longer than the request may last
+    server.answer = [&](const S3Request& r) -> std::optional<S3Server::Answer> {
+      if (r.number > 2) return std::nullopt;
+      return error_answer(503, code, "", "Retry-After: 0\r\n");
+    };
+    objects->put("a", object_bytes("x"));
+    EXPECT_EQ(server.requests(), 3u);
+  }
+}
+
+TEST(S3EngineTest, RenewedCredentialsAreReadAgain) {
+  S3Server server;
+  S3Options options = server.options();
+  const Credentials renewed = options.credentials;
+  int reads = 0;
+  options.credentials.secret_access_key = "expired";
+  options.read_credentials = [&] { return ++reads, renewed; };
+  const auto objects = make_s3_engine(options);
+  objects->put("a", object_bytes("x"));
+  EXPECT_EQ(reads, 1);
+  EXPECT_EQ(server.requests(), 2u);
+  // The same that were refused are refused at once.
+  server.answer = [](const S3Request&) { return error_answer(400, "ExpiredToken", "old"); };
+  EXPECT_THROW(objects->get("a", 1), RefusedRequest);
+  EXPECT_EQ(reads, 2);
+  EXPECT_EQ(server.requests(), 3u);
+  server.answer = nullptr;
+  // Those that get old are read before a server says so.
+  options.credentials_age = std::chrono::seconds(0);
+  make_s3_engine(options)->put("b", object_bytes("x"));
+  EXPECT_EQ(server.requests(), 4u);
+}
+
+TEST(S3EngineTest, APutTellsTheChecksumOfWhatItSends) {
+  S3Server server;
+  const auto objects = make_s3_engine(server.options());
+  std::string checksum;
+  server.fault = [&](const S3Request& request) {
+    checksum = request.headers.at("x-amz-checksum-sha256");
+    return Fault::none;
+  };
+  objects->put_if_absent("a", object_bytes("abc"));
+  EXPECT_EQ(checksum, "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
+  objects->put("a", {});
+  EXPECT_EQ(checksum, "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+}
+
+TEST(S3EngineTest, BucketsWithDotsGoByPath) {
+  EXPECT_FALSE(goes_by_path(parse_remote_url("s3://plain/p"), false));
+  EXPECT_TRUE(goes_by_path(parse_remote_url("s3://my.bucket/p"), false));
+  EXPECT_TRUE(goes_by_path(parse_remote_url("s3://plain/p"), true));
+  EXPECT_FALSE(goes_by_path(parse_remote_url("s3://my.bucket/p?addressing=virtual"), true));
+}
+
+TEST(S3EngineTest, AStoppedEngineWaitsForNobody) {
+  S3Server server;
+  S3Options options = server.options();
+  options.http.stall_timeout = std::chrono::hours(1);
+  const auto objects = make_s3_engine(options);
+  std::promise<void> asked, over;
+  server.answer = [&](const S3Request&) {
+    asked.set_value();
+    over.get_future().wait();
+    return error_answer(500, "TooLate", "");
+  };
+  auto got = std::async(std::launch::async, [&] { objects->get("a", 1); });
+  asked.get_future().wait();
+  objects->stop();
+  EXPECT_ERRC(got.get(), Errc::io);
+  over.set_value();
+  EXPECT_ERRC(objects->get("a", 1), Errc::io);
 }
 
 // Nobody listens at the port, and nobody else gets it.

@@ -192,7 +192,9 @@ bool S3Server::serve_one(int connection, std::string& buffer) {
   if (chosen == Fault::reset_before) return false;
   if (chosen == Fault::late) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   Reply reply;
-  if (chosen == Fault::error_500) {
+  if (auto given = answer ? answer(request) : std::nullopt) {
+    reply = std::move(*given);
+  } else if (chosen == Fault::error_500) {
     reply = {500, error_xml("InternalError"), ""};
   } else if (chosen == Fault::error_503) {
     reply = {503, error_xml("SlowDown"), ""};

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,6 +51,13 @@ class S3Server {
   S3Options options(const std::string& prefix = "pre/fix") const;
   std::string endpoint() const;
 
+  struct Answer {
+    int status = 200;
+    std::string body;
+    std::string headers;  // each with its end of line
+  };
+  // What the server says in place of what it would say; it may wait. Set it while no request is under way.
+  std::function<std::optional<Answer>(const S3Request&)> answer;
   // Asked for each request. Set it while no request is under way.
   std::function<Fault(const S3Request&)> fault;
   // As some servers do: look whether the object is there, wait, and write it then.
@@ -62,11 +70,7 @@ class S3Server {
   void erase(const std::string& key);
 
  private:
-  struct Reply {
-    int status = 200;
-    std::string body;
-    std::string headers;
-  };
+  using Reply = Answer;
   void accept_all();
   void serve(int connection);
   bool serve_one(int connection, std::string& buffer);

@@ -218,6 +218,20 @@ TEST_F(Background, APackThatCannotBeWrittenIsToldByTheCommitThatNeedsIt) {
   expect_after_crash();
 }
 
+// What a background gives up begins behind what the one before has published.
+TEST_F(Background, OneThatFailsTakesNothingOfTheOneThatWasPublished) {
+  fill(0);
+  commit_some();
+  fs_.fail_nth(Call::write, 1, Errc::no_space, true, "/packs/");
+  fill(3);
+  fs_.heal();
+  for (int i = 0; i < 200; ++i) commit_some();
+  expect_head();
+  expect_after_crash();
+  open();
+  expect_head();
+}
+
 TEST_F(Background, APackThatCannotBeSyncedPoisonsTheNextCommit) {
   fs_.fail_nth(Call::sync, 1, Errc::io, false, "/packs/");
   fill(0);

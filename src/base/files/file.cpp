@@ -1,6 +1,7 @@
 // base/files/file.cpp: posix_fs(), the real file system behind the seam.
 #include "base/files/file.hpp"
 #include "base/clock.hpp"
+#include "base/files/beneath.hpp"
 #include "base/fail.hpp"
 #include "base/threads/fork_count.hpp"
 #include "base/threads/forked_locks.hpp"
@@ -69,9 +70,12 @@ class Descriptor {
  public:
   explicit Descriptor(int fd) noexcept : fd_(fd) {}
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor& operator=(Descriptor&&) = delete;
   // Data that must last was synced before. Linux closes even when close(2) reports an error.
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
@@ -346,39 +350,32 @@ void check_regular(int fd, const std::string& path) {
   if (!S_ISREG(status.st_mode)) fail_not_regular(path);
 }
 
+// A name in a directory, as the calls of the *at() family take it.
+struct Place {
+  Descriptor directory{-1};
+  std::string name;
+  int fd() const noexcept { return directory.get() < 0 ? AT_FDCWD : directory.get(); }
+  const char* path() const noexcept { return name.c_str(); }
+};
+
 // RENAME_NOREPLACE where the file system lacks it (NFS). A hard link never replaces either, nor
 // does mkdir(2), and a directory may then be renamed over the empty one.
-void rename_new_in_two_steps(const std::string& from, const std::string& to) {
+void rename_new_in_two_steps(const Place& from, const Place& to, const std::string& path) {
   struct stat status{};
-  check(::lstat(from.c_str(), &status), from, "stat");
+  check(::fstatat(from.fd(), from.path(), &status, AT_SYMLINK_NOFOLLOW), path, "stat");
   if (S_ISDIR(status.st_mode)) {
-    check(::mkdir(to.c_str(), kDirectoryMode), to, "mkdir");
-    check(::rename(from.c_str(), to.c_str()), to, "rename");
+    check(::mkdirat(to.fd(), to.path(), kDirectoryMode), path, "mkdir");
+    check(::renameat(from.fd(), from.path(), to.fd(), to.path()), path, "rename");
     return;
   }
-  check(::link(from.c_str(), to.c_str()), to, "link");
-  check(::unlink(from.c_str()), from, "unlink");
-}
-
-Descriptor open_directory(const std::string& path) {
-  constexpr int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-  Descriptor fd(retry([&] { return ::open(path.c_str(), flags); }));
-  if (fd.get() < 0) fail(path, "open directory");
-  return fd;
+  check(::linkat(from.fd(), from.path(), to.fd(), to.path(), 0), path, "link");
+  check(::unlinkat(from.fd(), from.path(), 0), path, "unlink");
 }
 
 struct CloseDirectory {
   void operator()(DIR* stream) const noexcept { ::closedir(stream); }
 };
 using DirectoryStream = std::unique_ptr<DIR, CloseDirectory>;
-
-DirectoryStream open_directory_stream(const std::string& path) {
-  Descriptor fd = open_directory(path);
-  DirectoryStream stream(::fdopendir(fd.get()));
-  if (stream == nullptr) fail(path, "open directory");
-  fd.release();  // the stream owns it now
-  return stream;
-}
 
 // The kind of an entry, never of a symbolic link's target.
 mode_t kind_of(DIR* stream, const dirent& entry) noexcept {
@@ -388,10 +385,12 @@ mode_t kind_of(DIR* stream, const dirent& entry) noexcept {
   return status.st_mode & S_IFMT;
 }
 
-class PosixFs final : public Fs {
+class PosixFs : public Fs {
  public:
   std::unique_ptr<File> open(const std::string& path, OpenMode mode) override {
-    Descriptor fd(retry([&] { return ::open(path.c_str(), open_flags(mode), kFileMode); }));
+    const Place at = place(path);
+    Descriptor fd(
+        retry([&] { return ::openat(at.fd(), at.path(), open_flags(mode), kFileMode); }));
     if (fd.get() < 0) {
       if (means_not_a_regular_file(errno)) fail_not_regular(path);
       fail(path, "open");
@@ -401,24 +400,28 @@ class PosixFs final : public Fs {
   }
 
   void rename(const std::string& from, const std::string& to) override {
-    check(::rename(from.c_str(), to.c_str()), to, "rename");
+    const Place old_place = place(from), new_place = place(to);
+    check(::renameat(old_place.fd(), old_place.path(), new_place.fd(), new_place.path()), to,
+          "rename");
   }
 
   void rename_new(const std::string& from, const std::string& to) override {
-    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
+    const Place old_place = place(from), new_place = place(to);
+    if (::renameat2(old_place.fd(), old_place.path(), new_place.fd(), new_place.path(),
+                    RENAME_NOREPLACE) == 0)
+      return;
     if (errno != EINVAL && errno != ENOSYS) fail(to, "rename");
-    rename_new_in_two_steps(from, to);
+    rename_new_in_two_steps(old_place, new_place, to);
   }
 
-  void unlink(const std::string& path) override { check(::unlink(path.c_str()), path, "unlink"); }
+  void unlink(const std::string& path) override { remove(path, 0, "unlink"); }
 
   void make_directory(const std::string& path) override {
-    check(::mkdir(path.c_str(), kDirectoryMode), path, "mkdir");
+    const Place at = place(path);
+    check(::mkdirat(at.fd(), at.path(), kDirectoryMode), path, "mkdir");
   }
 
-  void remove_directory(const std::string& path) override {
-    check(::rmdir(path.c_str()), path, "rmdir");
-  }
+  void remove_directory(const std::string& path) override { remove(path, AT_REMOVEDIR, "rmdir"); }
 
   void sync_directory(const std::string& path) override {
     const Descriptor fd = open_directory(path);
@@ -426,24 +429,48 @@ class PosixFs final : public Fs {
   }
 
   std::vector<DirEntry> list(const std::string& path) const override;
+  bool exists(const std::string& path) const override { return kind(path) != 0; }
+  bool is_directory(const std::string& path) const override { return S_ISDIR(kind(path)); }
 
-  bool exists(const std::string& path) const override {
-    struct stat status{};
-    if (::lstat(path.c_str(), &status) == 0) return true;
-    if (errno != ENOENT && errno != ENOTDIR) fail(path, "stat");
-    return false;
+ protected:
+  // Where the calls find a path.
+  virtual Place place(const std::string& path) const { return {Descriptor(-1), path}; }
+  // Whether a link in place of a directory may lead elsewhere.
+  virtual bool follows(const std::string&) const noexcept { return true; }
+
+ private:
+  void remove(const std::string& path, int flags, const char* what) {
+    const Place at = place(path);
+    check(::unlinkat(at.fd(), at.path(), flags), path, what);
   }
 
-  bool is_directory(const std::string& path) const override {
+  // 0: there is nothing.
+  mode_t kind(const std::string& path) const {
     struct stat status{};
-    if (::lstat(path.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
-    if (errno != ENOENT && errno != ENOTDIR) fail(path, "stat");
-    return false;
+    try {
+      const Place at = place(path);
+      if (::fstatat(at.fd(), at.path(), &status, AT_SYMLINK_NOFOLLOW) == 0) return status.st_mode;
+      if (errno != ENOENT && errno != ENOTDIR) fail(path, "stat");
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
+    }
+    return 0;
+  }
+
+  Descriptor open_directory(const std::string& path) const {
+    const Place at = place(path);
+    const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follows(path) ? 0 : O_NOFOLLOW);
+    Descriptor fd(retry([&] { return ::openat(at.fd(), at.path(), flags); }));
+    if (fd.get() < 0) fail(path, "open directory");
+    return fd;
   }
 };
 
 std::vector<DirEntry> PosixFs::list(const std::string& path) const {
-  const DirectoryStream stream = open_directory_stream(path);
+  Descriptor fd = open_directory(path);
+  const DirectoryStream stream(::fdopendir(fd.get()));
+  if (stream == nullptr) fail(path, "open directory");
+  fd.release();  // the stream owns it now
   std::vector<DirEntry> entries;
   for (;;) {
     errno = 0;  // the only way to tell the end from an error
@@ -460,6 +487,52 @@ std::vector<DirEntry> PosixFs::list(const std::string& path) const {
   return entries;
 }
 
+// Goes down from the root by descriptors. Without `..`, this keeps what openat2(2) does by
+// RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, on every kernel.
+class BeneathFs final : public PosixFs {
+ public:
+  explicit BeneathFs(std::string root) : root_(std::move(root)) {}
+
+ private:
+  bool follows(const std::string& path) const noexcept override { return !is_beneath(path); }
+  bool is_beneath(const std::string& path) const noexcept {
+    return path.size() > root_.size() + 1 && path.starts_with(root_) && path[root_.size()] == '/';
+  }
+
+  Place place(const std::string& path) const override {
+    if (!is_beneath(path)) return PosixFs::place(path);
+    Place out{step(AT_FDCWD, root_, 0, path), ""};
+    for (std::size_t at = root_.size() + 1; at <= path.size();) {
+      const std::size_t slash = std::min(path.find('/', at), path.size());
+      std::string part = path.substr(at, slash - at);
+      at = slash + 1;
+      if (part.empty() || part == ".") continue;
+      if (part == "..") fail(Errc::invalid_argument, "{}: leads out of {}", path, root_);
+      if (!out.name.empty()) {
+        Descriptor next = step(out.directory.get(), out.name, O_NOFOLLOW, path);
+        out = {std::move(next), ""};
+      }
+      out.name = std::move(part);
+    }
+    return out;
+  }
+
+  static Descriptor step(int directory, const std::string& name, int flags,
+                         const std::string& path) {
+    Descriptor fd(retry([&] {
+      return ::openat(directory, name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | flags);
+    }));
+    if (fd.get() >= 0) return fd;
+    if (errno == ENOTDIR || errno == ELOOP) {
+      fail(Errc::corrupted, "{}: '{}' is no directory, and a link is not followed here", path,
+           name);
+    }
+    fail(path, "open directory");
+  }
+
+  const std::string root_;
+};
+
 }  // namespace
 
 bool Fs::is_directory(const std::string& path) const {
@@ -468,6 +541,11 @@ bool Fs::is_directory(const std::string& path) const {
   return std::any_of(entries.begin(), entries.end(), [&](const DirEntry& e) {
     return e.is_directory && e.name == path.substr(slash + 1);
   });
+}
+
+std::shared_ptr<Fs> beneath(Fs& fs, const std::string& root) {
+  if (dynamic_cast<PosixFs*>(&fs) != nullptr) return std::make_shared<BeneathFs>(root);
+  return {std::shared_ptr<void>(), &fs};
 }
 
 Fs& posix_fs() {

@@ -4,9 +4,11 @@
 
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "remote/engine/url.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 struct RepairArguments {
   std::string store;
   std::string destination;
+  std::string from;  // of a remote: a store that has what it has lost
   RepairOptions options;
 };
 
@@ -64,7 +67,22 @@ std::string default_destination(const std::string& store) {
   return base::without_end_slashes(store) + ".repaired";
 }
 
+int run_repair_of_remote(Context& context, const RepairArguments& arguments) {
+  if (arguments.from.empty()) {
+    fail(Errc::invalid_argument, "a remote is repaired from a store that has its versions: --from STORE");
+  }
+  if (!arguments.destination.empty() || arguments.options.include_removed ||
+      arguments.options.dry_run) {
+    fail(Errc::invalid_argument, "--to, --removed and --dry-run are for a store, and not for a remote");
+  }
+  return mend_remote(context, arguments.store, arguments.from);
+}
+
 int run_repair(Context& context, const RepairArguments& arguments) {
+  if (remote::is_remote_url(arguments.store)) return run_repair_of_remote(context, arguments);
+  if (!arguments.from.empty()) {
+    fail(Errc::invalid_argument, "--from is for a remote: give its URL in place of the store");
+  }
   const std::string destination =
       arguments.destination.empty() ? default_destination(arguments.store) : arguments.destination;
   ProgressMeter meter("repair", context.progress_wanted());
@@ -94,6 +112,9 @@ void add_repair(CLI::App& app, Context& context) {
       [&context, arguments] { return run_repair(context, *arguments); });
   command->add_option("--to", arguments->destination,
                       "The new store, which must not exist (default: STORE.repaired)");
+  command->add_option("--from", arguments->from,
+                      "Of a remote, given by its URL: a store that has what it has lost")
+      ->type_name("STORE");
   command->add_flag("--removed", arguments->options.include_removed,
                     "Also offer what was removed, as far as gc has not freed it yet");
   command->add_flag("--dry-run", arguments->options.dry_run,

@@ -6,6 +6,8 @@
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
 #include "remote/holds.hpp"
+#include "remote/lazy/open_remote.hpp"
+#include "remote/mend.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/upkeep.hpp"
 
@@ -54,7 +56,7 @@ int stat_remote(Context& context, const std::string& url) {
                          {"place", hold.place},
                          {"pulled", utc_time(base::time_point_of(hold.time_ns))},
                          {"pieces", hold.pieces.size()}});
-    held += fmt::format("\nhold {}: a lazy clone at {} needs {}", remote::hold_name(hold.writer),
+    held += fmt::format("hold {}: a lazy clone at {} needs {}\n", remote::hold_name(hold.writer),
                         printable(hold.place), counted(hold.pieces.size(), "piece"));
   }
   context.report(Json{{"url", url},
@@ -67,11 +69,12 @@ int stat_remote(Context& context, const std::string& url) {
                       {"heads", space.heads},
                       {"generation", space.generation},
                       {"holds", std::move(holds)}},
-                 fmt::format("{} and {} in {} of {}; {} of it is needed by no version{}",
+                 fmt::format("{} and {} in {} of {}; {} of it is needed by no version",
                              counted(snapshots, "snapshot"),
                              branches == 1 ? "1 branch" : fmt::format("{} branches", branches),
                              human_bytes(space.object_bytes), counted(space.objects, "object"),
-                             human_bytes(space.object_bytes - space.needed_bytes), held));
+                             human_bytes(space.object_bytes - space.needed_bytes)));
+  if (!context.json && !context.quiet) context.out.write(held);
   return kExitOk;
 }
 
@@ -123,6 +126,30 @@ int gc_remote(Context& context, const std::string& url, bool dry_run) {
                   counted(report.objects_removed, "object"), human_bytes(report.bytes_removed),
                   counted(report.objects_left, "object"), human_bytes(report.bytes_left)));
   return kExitOk;
+}
+
+int mend_remote(Context& context, const std::string& url, const std::string& from) {
+  const auto store = remote::open_store(base::posix_fs(), from);
+  ProgressMeter meter("repair", context.progress_wanted());
+  const auto report = remote::mend_remote(*store, url, meter.callback());
+  Json left = Json::array();
+  for (const remote::RemoteDamage& damage : report.left) left.push_back(damage_json(damage));
+  const std::string sentence =
+      fmt::format("{}; sent {} ({}) from {}", counted(report.found.size(), "corrupted object"),
+                  counted(report.objects_uploaded, "object"), human_bytes(report.bytes_uploaded),
+                  store->path());
+  context.report(Json{{"url", url},
+                      {"from", store->path()},
+                      {"damages", report.found.size()},
+                      {"objects_uploaded", report.objects_uploaded},
+                      {"bytes_uploaded", report.bytes_uploaded},
+                      {"left", std::move(left)}},
+                 sentence);
+  if (report.left.empty()) return kExitOk;
+  const remote::RemoteDamage& first = report.left.front();
+  fail(Errc::corrupted, "{}: {} left, first {}, which {} needs and {} does not have", url,
+       counted(report.left.size(), "corrupted object"), first.object, listed(first.versions),
+       store->path());
 }
 
 int forget_hold_at_remote(Context& context, const std::string& url, const std::string& hold) {

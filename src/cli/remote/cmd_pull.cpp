@@ -15,7 +15,7 @@ struct PullArguments {
   std::string store, url, directory;
   std::string remote = remote::kDefaultRemoteName;
   std::vector<std::string> names;
-  bool lazy = false, packs = false;
+  bool lazy = false, packs = false, take_over = false;
 };
 
 Json pull_json(const PullReport& report) {
@@ -24,7 +24,8 @@ Json pull_json(const PullReport& report) {
     names.push_back(Json{{"name", name.name},
                          {"kind", name.is_branch ? "branch" : "snapshot"},
                          {"was_there", name.was_there},
-                         {"is_ahead", name.is_ahead}});
+                         {"is_ahead", name.is_ahead},
+                         {"is_older", name.is_older}});
   }
   return Json{{"versions", std::move(names)},
               {"pieces_read", report.pieces_read},
@@ -40,7 +41,14 @@ std::string pull_sentence(const PullReport& report) {
   std::string text =
       fmt::format("got {} ({} of {})", counted(got, "version"), human_bytes(report.bytes_read),
                   counted(report.pieces_read, "piece"));
-  if (ahead != 0) text += fmt::format("; {} here with commits that were not pushed", ahead);
+  if (ahead != 0) text += fmt::format("; {} here with commits that the remote lacks", ahead);
+  for (const PulledVersion& name : report.versions) {
+    if (!name.is_older) continue;
+    text += fmt::format(
+        "; '{}' stays as it is: the remote has an older commit than it had, as after a restore. push "
+        "sends what it lacks, pull --take-over drops it here",
+        printable(name.name));
+  }
   return text;
 }
 
@@ -48,7 +56,8 @@ int run_pull(Context& context, const PullArguments& arguments) {
   const auto store = remote::open_store(base::posix_fs(), arguments.store);
   remote::Session session(*store, arguments.remote);
   ProgressMeter meter("pull", context.progress_wanted());
-  const auto report = remote::pull(session, {arguments.names, arguments.packs}, meter.callback());
+  const auto report = remote::pull(
+      session, {arguments.names, arguments.packs, arguments.take_over}, meter.callback());
   Json object{{"store", store->path()}, {"remote", arguments.remote}};
   object.update(pull_json(report));
   context.report(object, pull_sentence(report));
@@ -79,6 +88,8 @@ void add_pull(CLI::App& app, Context& context) {
       ->type_name("NAME");
   command->add_flag("--packs", arguments->packs,
                     "Also get all packs that a lazy clone left at the remote");
+  command->add_flag("--take-over", arguments->take_over,
+                    "Also replace branches that have commits which the remote's version lacks");
 }
 
 void add_clone(CLI::App& app, Context& context) {

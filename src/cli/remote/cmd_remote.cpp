@@ -3,10 +3,11 @@
 
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/table.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/session/away_list.hpp"
 #include "remote/session/known_remotes.hpp"
-#include "cli/terminal/table.hpp"
+#include "remote/session/session.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -55,6 +56,15 @@ int run_list(Context& context, const RemoteArguments& arguments) {
   return kExitOk;
 }
 
+int run_set_url(Context& context, const RemoteArguments& arguments) {
+  const auto store = open_core(arguments.store);
+  remote::set_remote_url(*store, arguments.name, arguments.url);
+  context.report(
+      Json{{"store", store->path()}, {"name", arguments.name}, {"url", arguments.url}},
+      fmt::format("remote '{}' is at {}", arguments.name, arguments.url));
+  return kExitOk;
+}
+
 int run_remove(Context& context, const RemoteArguments& arguments) {
   const auto store = open_core(arguments.store);
   remote::remove_remote(*store, arguments.name);
@@ -79,6 +89,10 @@ void add_remote(CLI::App& app, Context& context) {
   command->add_flag("--one-writer", arguments->one_writer, "Let this store alone push there");
   add_command(remote, context, "list", "List the remotes", arguments->store,
               [&context, arguments] { return run_list(context, *arguments); });
+  command = add_command(remote, context, "set-url", "Say where a remote is now", arguments->store,
+                        [&context, arguments] { return run_set_url(context, *arguments); });
+  command->add_option("NAME", arguments->name, "Its name")->required();
+  command->add_option("URL", arguments->url, "s3://bucket/prefix or file:///path")->required();
   command = add_command(remote, context, "remove", "Forget where a remote is", arguments->store,
                         [&context, arguments] { return run_remove(context, *arguments); });
   command->add_option("NAME", arguments->name, "Its name")->required();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
+#include "base/files/beneath.hpp"
 #include "base/files/new_file.hpp"
 
 namespace vellum::remote {
@@ -15,7 +16,10 @@ std::string name_of(const std::string& key) { return key.substr(key.rfind('/') +
 }  // namespace
 
 DirectoryEngine::DirectoryEngine(base::Fs& fs, std::string path)
-    : fs_(fs), path_(std::move(path)), url_("file://" + path_) {}
+    : path_(std::move(path)),
+      url_("file://" + path_),
+      beneath_(base::beneath(fs, path_)),
+      fs_(*beneath_) {}
 
 std::string DirectoryEngine::path_of(const std::string& key) const {
   require_good_key(key);
@@ -38,19 +42,33 @@ std::vector<std::byte> DirectoryEngine::get_range(const std::string& key, ByteRa
   return bytes;
 }
 
-// A directory that exists may have lost its name's durability to a crash of its maker: the parent is
-// synced in any case by whoever makes something in it.
 std::string DirectoryEngine::make_directories(const std::string& key) {
   std::string directory = path_;
-  if (base::ensure_directory(fs_, directory)) fs_.sync_directory(base::parent_of(directory));
+  make_directory(directory);
   base::ensure_directory(fs_, path_ + "/" + kTmpName);
   for (std::size_t at = 0, slash; (slash = key.find('/', at)) != std::string::npos;
        at = slash + 1) {
-    const std::string parent = directory;
     directory += "/" + key.substr(at, slash - at);
-    if (base::ensure_directory(fs_, directory)) fs_.sync_directory(parent);
+    make_directory(directory);
   }
   return directory;
+}
+
+// Whoever made a directory that is there may have been killed before its name was durable.
+void DirectoryEngine::make_directory(const std::string& directory) {
+  const bool is_new = base::ensure_directory(fs_, directory);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_new && durable_.contains(directory)) return;
+  }
+  fs_.sync_directory(base::parent_of(directory));
+  const std::lock_guard lock(mutex_);
+  durable_.insert(directory);
+}
+
+void DirectoryEngine::make_durable(const std::string& key) {
+  fs_.sync_directory(base::parent_of(path_of(key)));
+  make_directories(key);
 }
 
 bool DirectoryEngine::put_if_absent(const std::string& key, std::span<const std::byte> bytes) {
@@ -64,8 +82,7 @@ bool DirectoryEngine::put_if_absent(const std::string& key, std::span<const std:
       if (e.code() != Errc::already_exists) throw;
     }
   }
-  // Its maker may have been killed before the name was durable.
-  fs_.sync_directory(base::parent_of(path));
+  make_durable(key);
   return false;
 }
 

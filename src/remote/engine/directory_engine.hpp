@@ -5,6 +5,9 @@
 // directory is synced. So an object is there whole or not at all, and of several creators one wins.
 #pragma once
 
+#include <mutex>
+#include <set>
+
 #include "base/files/file.hpp"
 #include "remote/engine/object_store.hpp"
 
@@ -23,17 +26,22 @@ class DirectoryEngine : public ObjectStore {
   void put(const std::string& key, std::span<const std::byte> bytes) override;
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override;
   void remove(const std::string& key) override;
+  void make_durable(const std::string& key) override;
   void sweep() noexcept override;
 
  private:
   std::string path_of(const std::string& key) const;
   // Makes the directories on the way to a key, and returns that of its file.
   std::string make_directories(const std::string& key);
+  void make_directory(const std::string& directory);
   void list_below(const std::string& directory, const std::string& prefix,
                   std::vector<ObjectInfo>& out) const;
 
-  base::Fs& fs_;
   const std::string path_, url_;
+  const std::shared_ptr<base::Fs> beneath_;  // links that a stranger has put there lead nowhere
+  base::Fs& fs_;
+  std::mutex mutex_;
+  std::set<std::string> durable_;  // directories whose names this has synced; guarded by the mutex
 };
 
 }  // namespace vellum::remote

@@ -9,7 +9,7 @@
 //   read_only    the file system cannot be written
 //   no_space     the disk or the quota is full
 //   corrupted    the object is larger or smaller than the caller accepts
-//   io           the rest, after the engine's own attempts
+//   io           the rest, after the engine's own attempts; as a RefusedRequest where attempts are in vain
 //
 // Integrity: the engine guarantees nothing about what get() returns. The objects of a remote carry
 // their own checksums, and the caller checks them.
@@ -22,8 +22,14 @@
 #include <span>
 #include <string>
 #include <vector>
+#include <vellum/error.hpp>
 
 namespace vellum::remote {
+
+// The server has understood the request and refuses it: it would refuse it again.
+struct RefusedRequest : Error {
+  using Error::Error;
+};
 
 struct ObjectInfo {
   std::string key;
@@ -59,8 +65,13 @@ class ObjectStore {
   virtual void put(const std::string& key, std::span<const std::byte> bytes) = 0;
   // The objects whose keys begin so, ascending by key; at most `most` of them.
   virtual std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) = 0;
+  // An object that was found, and not put by the caller, is durable on return: its maker may have been
+  // killed before it was. Servers say nothing that is not.
+  virtual void make_durable(const std::string&) {}
   // An object that is not there is removed already.
   virtual void remove(const std::string& key) = 0;
+  // Ends all calls, those under way and later ones, by an error.
+  virtual void stop() noexcept {}
   // Removes what killed processes have left besides objects. Tells no error.
   virtual void sweep() noexcept {}
 };

@@ -11,6 +11,9 @@
 
 namespace vellum::remote {
 
+// What probes make lies here. It is removed by gc where the probe had no right to remove it.
+inline constexpr const char* kProbePrefix = "probe/";
+
 struct ProbeOptions {
   std::size_t rounds = 50, creators = 8;
 };
@@ -24,7 +27,8 @@ struct ProbeResult {
   }
 };
 
-// In each round, creators race for one key, which is removed then.
+// In each round, creators race for one key, which is removed then, if that is allowed. Where the first
+// race shows that it is not, there is no other round.
 ProbeResult probe_conditional_writes(ObjectStore& objects, const ProbeOptions& options = {});
 
 }  // namespace vellum::remote

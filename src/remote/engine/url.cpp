@@ -1,6 +1,7 @@
 #include "remote/engine/url.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 
 #include "base/fail.hpp"
@@ -142,6 +143,14 @@ RemoteUrl parse_s3(const std::string& text) {
 
 bool is_remote_url(const std::string& text) {
   return text.starts_with(kFile) || text.starts_with(kS3);
+}
+
+bool is_same_place(const RemoteUrl& a, const RemoteUrl& b) {
+  const auto normal = [](const RemoteUrl& url) {
+    return std::filesystem::path(url.path).lexically_normal();
+  };
+  return a.kind == b.kind && normal(a) == normal(b) && a.bucket == b.bucket &&
+         a.prefix == b.prefix && a.endpoint == b.endpoint;
 }
 
 RemoteUrl parse_remote_url(const std::string& text) {

@@ -33,4 +33,7 @@ bool is_remote_url(const std::string& text);
 // Errc::invalid_argument says what is wrong with it.
 RemoteUrl parse_remote_url(const std::string& text);
 
+// Whether two URLs name one place: region, profile and addressing only say how it is reached.
+bool is_same_place(const RemoteUrl& a, const RemoteUrl& b);
+
 }  // namespace vellum::remote

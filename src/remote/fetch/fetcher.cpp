@@ -154,6 +154,8 @@ void Fetcher::serve(AwayPiece& piece) {
     try {
       if (!open_copy(piece)) fetch(piece);
       return;
+    } catch (const RefusedRequest& e) {
+      return piece.failed(failure_of(piece, e));
     } catch (const Error& e) {
       const bool may_pass = e.code() == Errc::io || e.code() == Errc::out_of_memory;
       const auto left =

@@ -7,6 +7,7 @@
 
 #include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
+#include "base/files/beneath.hpp"
 #include "base/files/new_file.hpp"
 #include "base/try_to.hpp"
 
@@ -25,7 +26,8 @@ std::string name_of(const PieceName& piece) { return base::hex(piece.name.hash);
 }  // namespace
 
 PieceCache::PieceCache(base::Fs& fs, std::string directory, std::uint64_t limit_bytes)
-    : fs_(fs),
+    : beneath_(base::beneath(fs, directory)),
+      fs_(*beneath_),
       directory_(limit_bytes == 0 ? "" : std::move(directory)),
       pieces_(directory_ + "/pieces"),
       tmp_(directory_ + "/tmp"),

@@ -41,6 +41,7 @@ class PieceCache {
   bool make_directories();
   void trim();
 
+  const std::shared_ptr<base::Fs> beneath_;  // a link in the cache leads nowhere
   base::Fs& fs_;
   const std::string directory_, pieces_, tmp_, turns_;
   const std::uint64_t limit_bytes_;

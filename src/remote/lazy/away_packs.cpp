@@ -101,6 +101,8 @@ AwayPacks::AwayPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
 
 AwayPacks::~AwayPacks() {
   if (parts_->fetcher.is_of_this_process()) {
+    // A request that waits for a server would keep the store from closing.
+    if (parts_->objects.use_count() == 1) parts_->objects->stop();
     parts_->fetcher.stop();  // before the pieces go
   } else {
     static_cast<void>(parts_.release());

@@ -1,6 +1,7 @@
 #include "remote/lazy/cloned_packs.hpp"
 
 #include "base/fail.hpp"
+#include "base/files/beneath.hpp"
 #include "remote/session/away_list.hpp"
 #include "remote/session/known_remotes.hpp"
 
@@ -11,7 +12,8 @@ ClonedPacks::ClonedPacks(base::Fs& fs, std::string store_path, std::shared_ptr<O
     : AwayPacks(fs, objects, store_id, options,
                 store_path + "/" + kRemotesDirectoryName + "/" + kRemoteCacheName,
                 store_path + "/tmp"),
-      fs_(fs),
+      beneath_(base::beneath(fs, store_path)),
+      fs_(*beneath_),
       store_path_(std::move(store_path)),
       store_id_(store_id),
       stand_in_(objects->url(), {}) {

@@ -19,6 +19,7 @@ class ClonedPacks final : public AwayPacks {
   const base::File* find(std::uint64_t pack) const noexcept override;
 
  private:
+  const std::shared_ptr<base::Fs> beneath_;
   base::Fs& fs_;
   const std::string store_path_;
   const format::Uuid store_id_;

@@ -85,7 +85,7 @@ std::shared_ptr<store::StoreCore> open_store(base::Fs& fs, const std::string& gi
                                              std::shared_ptr<ObjectStore> objects) {
   const std::string path = base::without_end_slashes(given);
   auto core = store::StoreCore::open(fs, path);
-  if (!has_away_list(fs, path)) return core;
+  if (!has_away_list(core->fs(), path)) return core;
   const LazyOptions resolved = resolve(options);
   if (objects == nullptr) {
     objects = open_object_store_later(fs, read_remote_file(*core, kDefaultRemoteName).url,

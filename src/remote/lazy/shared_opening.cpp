@@ -9,6 +9,7 @@
 
 #include "base/boot_id.hpp"
 #include "base/bytes/hex.hpp"
+#include "base/files/beneath.hpp"
 #include "base/files/new_file.hpp"
 #include "base/try_to.hpp"
 #include "format/wire/whole_file.hpp"
@@ -131,7 +132,10 @@ std::string opening_name(const std::string& url) {
 
 }  // namespace
 
-Opening ask_for_opening(base::Fs& fs, ObjectStore& objects, const std::string& cache_directory) {
+Opening ask_for_opening(base::Fs& any_fs, ObjectStore& objects,
+                        const std::string& cache_directory) {
+  const auto beneath = base::beneath(any_fs, cache_directory);
+  base::Fs& fs = *beneath;
   const std::int64_t came_ns = clock_ns();
   const auto clock = clock_id();
   const std::string openings = cache_directory + "/openings", tmp = cache_directory + "/tmp";

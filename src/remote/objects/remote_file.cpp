@@ -9,15 +9,13 @@
 namespace vellum::remote {
 namespace {
 
-constexpr format::WholeFileKind kRemoteFile{"VLMRMOT\n", kMaxRemoteFileBytes, "not a remote's file",
+constexpr format::WholeFileKind kRemoteFile{"VLMRMO2\n", kMaxRemoteFileBytes, "not a remote's file",
                                             "too large for a remote's file"};
+// Without heads and epochs.
+constexpr format::WholeFileKind kOldRemoteFile{
+    "VLMRMOT\n", kMaxRemoteFileBytes, "not a remote's file", "too large for a remote's file"};
 constexpr std::uint64_t kOneWriterFlag = 1;
 constexpr std::size_t kMinBranchBytes = 74;
-
-void read_write_id(format::ByteReader& in, WriteId& out) {
-  const auto bytes = in.bytes(out.size());
-  if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
-}
 
 }  // namespace
 
@@ -37,18 +35,23 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
     w.u64(branch.branch_id);
     w.u64(branch.sequence);
     w.u64(static_cast<std::uint64_t>(branch.time_ns));
+    w.varint(branch.epoch);
   }
+  w.u64(file.head_number);
+  w.bytes(file.head_hash);
   return encode_whole_file(kRemoteFile, body, store_id);
 }
 
 const char* decode_remote_file(std::span<const std::byte> bytes, const format::Uuid& store_id,
                                RemoteFile& out) {
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kRemoteFile, bytes, store_id, body)) return problem;
+  const bool is_old = bytes.size() >= 8 && std::memcmp(bytes.data(), kOldRemoteFile.magic, 8) == 0;
+  const auto& kind = is_old ? kOldRemoteFile : kRemoteFile;
+  if (const char* problem = open_whole_file(kind, bytes, store_id, body)) return problem;
   out = {};
   format::ByteReader in(body);
   out.url = in.string(kMaxUrlBytes);
-  read_write_id(in, out.writer);
+  read_bytes(in, out.writer);
   const std::uint64_t flags = in.varint();
   out.one_writer = flags == kOneWriterFlag;
   if (!out.replicated.read(in)) return "malformed";
@@ -57,13 +60,18 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::U
   out.branches.resize(static_cast<std::size_t>(count));
   for (SeenBranch& branch : out.branches) {
     branch.name = in.string(format::kMaxNameBytes);
-    read_write_id(in, branch.seen);
-    read_write_id(in, branch.intended);
-    read_write_id(in, branch.pulling);
+    read_bytes(in, branch.seen);
+    read_bytes(in, branch.intended);
+    read_bytes(in, branch.pulling);
     branch.branch_id = in.u64();
     branch.sequence = in.u64();
     branch.time_ns = static_cast<std::int64_t>(in.u64());
+    if (!is_old) branch.epoch = in.varint();
     if (!in.ok() || format::name_problem(branch.name) != nullptr) return "malformed";
+  }
+  if (!is_old) {
+    out.head_number = in.u64();
+    read_bytes(in, out.head_hash);
   }
   return in.done() ? nullptr : "malformed";
 }

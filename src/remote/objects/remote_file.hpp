@@ -23,6 +23,7 @@ struct SeenBranch {
   // The head of the local branch when `seen` was.
   std::uint64_t branch_id = 0, sequence = 0;
   std::int64_t time_ns = 0;
+  std::uint64_t epoch = 0;  // of the remote's branch then; 0: an older Vellum has noted it
   bool operator==(const SeenBranch&) const = default;
 };
 
@@ -31,6 +32,9 @@ struct RemoteFile {
   WriteId writer{};         // random: this store, as it names itself to the remote
   bool one_writer = false;  // this is such a remote
   OrderSet replicated;      // snapshots; the remote may have forgotten some of them since
+  // A head that this store has published there. Number 0: none, or an older Vellum has.
+  std::uint64_t head_number = 0;
+  base::Sha256 head_hash{};
   std::vector<SeenBranch> branches;
   bool operator==(const RemoteFile&) const = default;
 };

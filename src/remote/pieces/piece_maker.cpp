@@ -8,9 +8,6 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::size_t kPiecesToLook = 4;  // from so many on, a listing is cheaper than uploads
-constexpr std::size_t kMostRemains = 1u << 20;
-
 // Parts of about kPieceBytes; a larger record is a part of its own.
 std::vector<std::span<const PieceRecord>> parts_of(const std::vector<PieceRecord>& records) {
   std::vector<std::span<const PieceRecord>> out;
@@ -30,19 +27,15 @@ std::vector<std::span<const PieceRecord>> parts_of(const std::vector<PieceRecord
 
 }  // namespace
 
-PieceMaker::PieceMaker(store::StoreCore& store, const Remote& remote, std::uint32_t generation,
-                       base::ThreadPool& pool, const ProgressFn& progress)
-    : store_(store), remote_(remote), generation_(generation), progress_(progress), pool_(pool) {}
-
-void PieceMaker::look_for_remains() {
-  if (looked_) return;
-  looked_ = true;
-  const std::string prefix =
-      piece_key({generation_, {}}).substr(0, std::string_view(kPiecePrefix).size() + 9);
-  for (const ObjectInfo& object : remote_.objects().list(prefix, kMostRemains)) {
-    remains_[object.key] = object.size_bytes;
-  }
-}
+PieceMaker::PieceMaker(store::StoreCore& store, const Remote& remote, const SeenObjects& there,
+                       std::uint32_t generation, base::ThreadPool& pool,
+                       const ProgressFn& progress)
+    : store_(store),
+      remote_(remote),
+      there_(there),
+      generation_(generation),
+      progress_(progress),
+      pool_(pool) {}
 
 MadePiece PieceMaker::make_one(std::span<const PieceRecord> records, Uploads& uploads) {
   MadePiece out;
@@ -58,16 +51,13 @@ MadePiece PieceMaker::make_one(std::span<const PieceRecord> records, Uploads& up
   out.name.size_bytes = bytes.size();
   out.name.name = {generation_, base::sha256(bytes)};
   const std::string key = piece_key(out.name.name);
-  const auto remains = remains_.find(key);
-  const bool is_there = remains != remains_.end() && remains->second == bytes.size();
   remote_.remember(key, std::span(bytes).first(static_cast<std::size_t>(out.name.contents_bytes)));
-  if (!is_there) uploads.add(key, std::move(bytes));
+  if (!there_.has(key, bytes.size())) uploads.add(key, std::move(bytes));
   return out;
 }
 
 std::vector<MadePiece> PieceMaker::make(const std::vector<PieceRecord>& records, Uploads& uploads) {
   const auto parts = parts_of(records);
-  if (parts.size() >= kPiecesToLook) look_for_remains();
   std::vector<MadePiece> out(parts.size());
   for (std::size_t first = 0; first < parts.size();) {
     const std::size_t count = std::min(parts.size() - first, 4 * (pool_.workers() + 1));

@@ -1,7 +1,6 @@
 // remote/pieces/piece_maker.hpp: new pieces out of a store's records, uploaded by many connections at once.
 #pragma once
 
-#include <map>
 #include <vector>
 
 #include "base/threads/thread_pool.hpp"
@@ -20,8 +19,8 @@ struct MadePiece {
 
 class PieceMaker {
  public:
-  PieceMaker(store::StoreCore& store, const Remote& remote, std::uint32_t generation,
-             base::ThreadPool& pool, const ProgressFn& progress);
+  PieceMaker(store::StoreCore& store, const Remote& remote, const SeenObjects& there,
+             std::uint32_t generation, base::ThreadPool& pool, const ProgressFn& progress);
 
   // Adds the records, which ascend, to the uploads, in pieces. The same records always make the same
   // pieces, so those of a push that was cut off are not uploaded again.
@@ -29,15 +28,13 @@ class PieceMaker {
 
  private:
   MadePiece make_one(std::span<const PieceRecord> records, Uploads& uploads);
-  void look_for_remains();
 
   store::StoreCore& store_;
   const Remote& remote_;
+  const SeenObjects& there_;
   const std::uint32_t generation_;
   const ProgressFn& progress_;
   base::ThreadPool& pool_;
-  bool looked_ = false;
-  std::map<std::string, std::uint64_t> remains_;  // keys of this generation, with their sizes
 };
 
 }  // namespace vellum::remote

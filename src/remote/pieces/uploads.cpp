@@ -9,8 +9,9 @@ constexpr std::uint64_t kMostKeptBytes = 8u << 20;
 
 }  // namespace
 
-Uploads::Uploads(const Remote& remote, base::ThreadPool& pool, std::function<void()> before_large)
-    : remote_(remote), pool_(pool), before_large_(std::move(before_large)) {}
+Uploads::Uploads(const Remote& remote, SeenObjects& there, base::ThreadPool& pool,
+                 std::function<void()> before_large)
+    : remote_(remote), there_(there), pool_(pool), before_large_(std::move(before_large)) {}
 
 bool Uploads::keep(const std::string& key, std::vector<std::byte>& bytes) {
   const std::lock_guard lock(mutex_);
@@ -27,7 +28,11 @@ void Uploads::add(const std::string& key, std::vector<std::byte> bytes) {
 }
 
 void Uploads::put(const std::string& key, std::span<const std::byte> bytes) {
-  if (!remote_.objects().put_if_absent(key, bytes)) return;
+  const bool is_damaged = there_.has_damaged(key, bytes.size());
+  if (is_damaged) remote_.objects().put(key, bytes);
+  const bool is_new = is_damaged || remote_.objects().put_if_absent(key, bytes);
+  there_.add(key, bytes.size());
+  if (!is_new) return;
   const std::lock_guard lock(mutex_);
   ++objects_;
   bytes_ += bytes.size();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/threads/thread_pool.hpp"
+#include "remote/pieces/seen_objects.hpp"
 #include "remote/session/remote.hpp"
 
 namespace vellum::remote {
@@ -17,7 +18,9 @@ class Uploads {
  public:
   // `before_large` is called once, before the first object leaves ahead of finish(); it may be null,
   // and what it throws ends the upload. The pool is the caller's.
-  Uploads(const Remote& remote, base::ThreadPool& pool, std::function<void()> before_large);
+  // What is put counts as seen in `there`; what is damaged there is replaced.
+  Uploads(const Remote& remote, SeenObjects& there, base::ThreadPool& pool,
+          std::function<void()> before_large);
 
   // Puts the object if it is absent, now or in finish(). From any thread.
   void add(const std::string& key, std::vector<std::byte> bytes);
@@ -33,6 +36,7 @@ class Uploads {
   bool keep(const std::string& key, std::vector<std::byte>& bytes);
 
   const Remote& remote_;
+  SeenObjects& there_;
   base::ThreadPool& pool_;
   const std::function<void()> before_large_;
   std::once_flag asked_;

@@ -122,10 +122,11 @@ std::size_t take_header(char* data, std::size_t size, std::size_t count, void* c
 struct HttpClient::Impl {
   const HttpOptions options;
   CURLM* multi = nullptr;
-  std::mutex mutex;  // guards `waiting`, `stopping`, `thread` and each Transfer::done
+  std::mutex mutex;  // guards `waiting`, `stopping`, `stopped`, `thread` and each Transfer::done
   std::condition_variable finished;
   std::deque<Transfer*> waiting;
   bool stopping = false;
+  bool stopped = false;  // requests end at once
   std::thread thread;
   std::vector<Transfer*> active;  // of the thread alone, like `idle`
   std::vector<CURL*> idle;
@@ -155,6 +156,7 @@ struct HttpClient::Impl {
   void end(Transfer& transfer, CURLcode code);
   void end_finished();
   void end_stalled();
+  void end_all();
   bool run_once();
   void run() {
     while (run_once()) {
@@ -239,7 +241,8 @@ void HttpClient::Impl::end(Transfer& transfer, CURLcode code) {
   }
   if (code != CURLE_OK) {
     transfer.response.failure =
-        transfer.error[0] != '\0' ? transfer.error : libcurl().easy_strerror(code);
+        transfer.response.stopped ? "no answer when the command was to end"
+        : transfer.error[0] != '\0' ? transfer.error : libcurl().easy_strerror(code);
     transfer.response.untrusted =
         code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
   }
@@ -278,16 +281,27 @@ void HttpClient::Impl::end_stalled() {
   }
 }
 
+void HttpClient::Impl::end_all() {
+  const std::vector<Transfer*> all = active;
+  for (Transfer* transfer : all) {
+    transfer->response.stopped = true;
+    end(*transfer, CURLE_ABORTED_BY_CALLBACK);
+  }
+}
+
 bool HttpClient::Impl::run_once() {
+  bool ends_all = false;
   {
     const std::lock_guard lock(mutex);
     if (stopping) return false;
+    ends_all = stopped;
   }
   begin_waiting();
   int running = 0;
   libcurl().multi_perform(multi, &running);
   end_finished();
   end_stalled();
+  if (ends_all) end_all();
   // A request that came meanwhile has woken it up in advance.
   libcurl().multi_poll(multi, nullptr, 0, active.empty() ? 10'000 : 100, nullptr);
   return true;
@@ -295,6 +309,14 @@ bool HttpClient::Impl::run_once() {
 
 HttpClient::HttpClient(HttpOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 HttpClient::~HttpClient() = default;
+
+void HttpClient::stop() noexcept {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->stopped = true;
+  }
+  libcurl().multi_wakeup(impl_->multi);
+}
 
 HttpResponse HttpClient::perform(const HttpRequest& request) {
   Transfer transfer(request);

@@ -39,6 +39,7 @@ struct HttpRequest {
 struct HttpResponse {
   std::string failure;     // why there is no response, or not all of one; empty: there is
   bool too_large = false;  // the body has more than limit_bytes
+  bool stopped = false;    // by HttpClient::stop()
   bool untrusted = false;  // no authority vouches for the server, or there are none
   long status = 0;
   std::map<std::string, std::string> headers;  // names in lower case
@@ -53,6 +54,8 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   HttpResponse perform(const HttpRequest& request);
+  // Ends all requests, those under way and later ones.
+  void stop() noexcept;
 
  private:
   struct Impl;

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <limits>
 #include <mutex>
 #include <random>
-#include <thread>
+#include <set>
 
 #include "base/bytes/hex.hpp"
 #include "base/bytes/sha256.hpp"
 #include "base/fail.hpp"
+#include "base/parse_number.hpp"
+#include "base/try_to.hpp"
 #include "remote/s3/aws_config.hpp"
 #include "remote/s3/ca_bundle.hpp"
 #include "remote/s3/s3_replies.hpp"
@@ -21,6 +24,7 @@ namespace {
 
 constexpr std::uint64_t kMostReplyBytes = 16u << 20;  // of a listing or an error
 constexpr std::size_t kMostListed = 1000;             // by one request
+constexpr std::size_t kMostListings = 1u << 20;       // for one listing
 
 std::string amz_time(std::chrono::system_clock::time_point now) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -49,15 +53,51 @@ struct Call {
 };
 
 struct Reply {
+  std::string method;
   HttpResponse response;
   S3Error error;
   // An attempt before this one may have done its work although it has failed.
   bool is_repeated = false;
 };
 
+// "120", or a date; nothing where it says neither.
+std::optional<std::chrono::milliseconds> parse_retry_after(const std::string& text) {
+  if (const auto seconds = base::parse_number<std::uint32_t>(text)) {
+    return std::chrono::seconds(*seconds);
+  }
+  const auto date = parse_http_date(text);
+  if (!date.has_value()) return std::nullopt;
+  return std::chrono::ceil<std::chrono::milliseconds>(*date - std::chrono::system_clock::now());
+}
+
+std::string base64(std::span<const std::byte> bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      bits = bits << 8 | (i < count ? std::to_integer<std::uint32_t>(bytes[at + i]) : 0);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      out.push_back(i <= count ? kDigits[bits >> (18 - 6 * i) & 63] : '=');
+    }
+  }
+  return out;
+}
+
+// What a policy calls the right to do it.
+const char* permission_of(const std::string& method, bool is_listing) {
+  if (is_listing) return "s3:ListBucket";
+  if (method == "PUT") return "s3:PutObject";
+  return method == "DELETE" ? "s3:DeleteObject" : "s3:GetObject";
+}
+
 class S3Engine final : public ObjectStore {
  public:
-  explicit S3Engine(S3Options options) : options_(std::move(options)), http_(options_.http) {
+  explicit S3Engine(S3Options options)
+      : options_(std::move(options)), http_(options_.http), credentials_(options_.credentials) {
     const std::size_t host = options_.endpoint.find("//") + 2;
     scheme_ = options_.endpoint.substr(0, host);
     authority_ = options_.endpoint.substr(host);
@@ -115,14 +155,31 @@ class S3Engine final : public ObjectStore {
 
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
     std::vector<ObjectInfo> out;
-    for (std::string token; out.size() < most;) {
+    std::set<std::string> tokens;
+    std::string token, last;
+    while (out.size() < most) {
       const S3Listing listing = list_some(prefix, token, most - out.size());
       for (const ObjectInfo& object : listing.objects) add(object, prefix, out);
       token = listing.next;
       if (token.empty()) break;
+      const bool goes_on = tokens.insert(token).second && tokens.size() < kMostListings &&
+                           (listing.objects.empty() || listing.objects.back().key > last);
+      if (!goes_on) {
+        fail(Errc::io, "{}: the server's listing repeats itself, and has no end", options_.url);
+      }
+      if (!listing.objects.empty()) last = listing.objects.back().key;
     }
     if (out.size() > most) out.resize(most);
     return out;
+  }
+
+  void stop() noexcept override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    wakes_.notify_all();
+    http_.stop();
   }
 
   void remove(const std::string& key) override {
@@ -180,44 +237,93 @@ class S3Engine final : public ObjectStore {
     return path;
   }
 
-  HttpResponse send(const Call& call) {
+  HttpResponse send(const Call& call, const Credentials& credentials) {
     const auto now = std::chrono::system_clock::now() + std::chrono::seconds(clock_ahead_s_.load());
     const std::string time = amz_time(now);
     RequestToSign to_sign{call.method, path_of(call), call.query, call.headers,
                           base::hex(base::sha256(call.body))};
     to_sign.headers.emplace_back("x-amz-content-sha256", to_sign.payload_hash);
+    // A bucket with a lock takes no object without it.
+    if (call.method == "PUT") {
+      to_sign.headers.emplace_back("x-amz-checksum-sha256", base64(base::sha256(call.body)));
+    }
     to_sign.headers.emplace_back("x-amz-date", time);
-    if (!options_.credentials.session_token.empty()) {
-      to_sign.headers.emplace_back("x-amz-security-token", options_.credentials.session_token);
+    if (!credentials.session_token.empty()) {
+      to_sign.headers.emplace_back("x-amz-security-token", credentials.session_token);
     }
     HttpRequest request{call.method, scheme_ + authority_ + to_sign.path, to_sign.headers,
                         call.body, call.limit_bytes};
     if (!call.query.empty()) request.url += "?" + canonical_query(call.query);
     to_sign.headers.emplace_back("host", authority_);
     request.headers.emplace_back(
-        "authorization", sign(to_sign, {options_.region, "s3", time}, options_.credentials));
+        "authorization", sign(to_sign, {options_.region, "s3", time}, credentials));
     return http_.perform(request);
   }
 
   // The request, repeated while its failure may pass.
   Reply perform(const Call& call) {
     Reply reply;
+    reply.method = call.method;
     const auto until = std::chrono::steady_clock::now() + options_.longest_wait;
     for (int attempt = 1;; ++attempt) {
-      reply.response = send(call);
+      const Credentials credentials = current_credentials();
+      reply.response = send(call, credentials);
       reply.error = {};
       if (reply.response.status >= 300) reply.error = parse_s3_error(reply.response.body);
-      if (!may_pass(reply) || attempt >= options_.attempts) return reply;
+      if (attempt >= options_.attempts || std::chrono::steady_clock::now() >= until) return reply;
+      if (are_refused(reply) && are_renewed(credentials)) continue;
+      if (!may_pass(reply)) return reply;
       reply.is_repeated |= may_have_arrived(reply);
-      const auto time = pause_after(attempt);
-      if (std::chrono::steady_clock::now() + time >= until) return reply;
-      std::this_thread::sleep_for(time);
+      const auto time = std::max(pause_after(attempt), wanted_pause(reply.response));
+      if (std::chrono::steady_clock::now() + time >= until || !pause(time)) return reply;
     }
+  }
+
+  // False: the engine is stopped.
+  bool pause(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    return !wakes_.wait_for(lock, time, [&] { return stopped_; });
+  }
+
+  static std::chrono::milliseconds wanted_pause(const HttpResponse& response) {
+    const auto header = response.headers.find("retry-after");
+    if (header == response.headers.end()) return std::chrono::milliseconds(0);
+    return parse_retry_after(header->second).value_or(std::chrono::milliseconds(0));
+  }
+
+  // Read again now and then: a helper renews those that expire before they do.
+  Credentials current_credentials() {
+    const std::lock_guard lock(credentials_mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (options_.read_credentials && now - credentials_read_ >= options_.credentials_age) {
+      read_credentials();
+    }
+    return credentials_;
+  }
+
+  static bool are_refused(const Reply& reply) {
+    const auto& code = reply.error.code;
+    return code == "ExpiredToken" || code == "InvalidToken" || code == "TokenRefreshRequired" ||
+           code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" ||
+           code == "AccessDenied" || code == "RequestExpired";
+  }
+
+  // Whether there are others than those that were refused.
+  bool are_renewed(const Credentials& refused) {
+    const std::lock_guard lock(credentials_mutex_);
+    if (options_.read_credentials && credentials_ == refused) read_credentials();
+    return !(credentials_ == refused);
+  }
+
+  // What cannot be read just now stays as it was. REQUIRES: credentials_mutex_.
+  void read_credentials() {
+    base::try_to([&] { credentials_ = options_.read_credentials(); });
+    credentials_read_ = std::chrono::steady_clock::now();
   }
 
   bool may_pass(const Reply& reply) {
     const HttpResponse& response = reply.response;
-    if (response.too_large || response.untrusted) return false;
+    if (response.too_large || response.untrusted || response.stopped) return false;
     if (!response.failure.empty()) return true;
     if (reply.error.code == "RequestTimeTooSkewed") return learn_time(response);
     if (response.status == 501) return false;
@@ -247,7 +353,7 @@ class S3Engine final : public ObjectStore {
   std::chrono::milliseconds pause_after(int attempt) {
     const auto longest =
         std::min(options_.longest_pause, options_.first_pause * (1 << std::min(attempt - 1, 16)));
-    const std::lock_guard lock(random_mutex_);
+    const std::lock_guard lock(mutex_);
     return std::chrono::milliseconds(
         std::uniform_int_distribution<std::int64_t>(0, longest.count())(random_));
   }
@@ -261,7 +367,15 @@ class S3Engine final : public ObjectStore {
     std::string reason = fmt::format("HTTP status {}", response.status);
     if (!error.code.empty()) reason += " (" + error.code + ")";
     if (!error.message.empty()) reason += ": " + error.message;
-    fail(code_of(response.status, error), "{}: {}", name(key), reason);
+    if (response.status == 403 && (error.code == "AccessDenied" || error.code.empty())) {
+      reason += fmt::format(" (does the policy grant {}?)", permission_of(reply.method, key.empty()));
+    }
+    const std::string text = name(key) + ": " + reason;
+    const Errc code = code_of(response.status, error);
+    const bool is_refusal = response.status >= 400 && response.status < 500 &&
+                            response.status != 429 && response.status != 408;
+    if (code == Errc::io && is_refusal) throw RefusedRequest(code, text);
+    throw Error(code, text);
   }
 
   static Errc code_of(long status, const S3Error& error) {
@@ -275,7 +389,12 @@ class S3Engine final : public ObjectStore {
   std::string scheme_, authority_;
   HttpClient http_;
   std::atomic<std::int64_t> clock_ahead_s_{0};
-  std::mutex random_mutex_;
+  std::mutex credentials_mutex_;  // guards the next two
+  Credentials credentials_;
+  std::chrono::steady_clock::time_point credentials_read_ = std::chrono::steady_clock::now();
+  std::condition_variable wakes_;
+  std::mutex mutex_;  // guards what follows
+  bool stopped_ = false;
   std::mt19937_64 random_{std::random_device{}()};
 };
 
@@ -283,6 +402,14 @@ class S3Engine final : public ObjectStore {
 
 std::unique_ptr<ObjectStore> make_s3_engine(S3Options options) {
   return std::make_unique<S3Engine>(std::move(options));
+}
+
+// A certificate for *.s3.REGION.amazonaws.com is none for a host with another dot.
+bool goes_by_path(const RemoteUrl& url, bool own_endpoint) {
+  if (url.addressing != RemoteUrl::Addressing::automatic) {
+    return url.addressing == RemoteUrl::Addressing::path;
+  }
+  return own_endpoint || url.bucket.find('.') != std::string::npos;
 }
 
 std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds longest_wait) {
@@ -297,12 +424,14 @@ std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::millisec
   options.prefix = url.prefix;
   options.region = settings.region;
   options.credentials = settings.credentials;
+  options.read_credentials = [url] {
+    return find_aws_settings(url, process_environment()).credentials;
+  };
   options.http.ca_bundle = settings.ca_bundle;
   const bool own_endpoint = !settings.endpoint.empty();
   options.endpoint =
       own_endpoint ? settings.endpoint : "https://s3." + settings.region + ".amazonaws.com";
-  options.path_addressing = url.addressing == RemoteUrl::Addressing::path ||
-                            (url.addressing == RemoteUrl::Addressing::automatic && own_endpoint);
+  options.path_addressing = goes_by_path(url, own_endpoint);
   if (options.http.ca_bundle.empty() && options.endpoint.starts_with("https://")) {
     options.http.ca_bundle = find_ca_bundle();
   }

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "remote/engine/object_store.hpp"
@@ -24,14 +26,21 @@ struct S3Options {
   std::string region;
   bool path_addressing = true;
   Credentials credentials;
+  // Gives the credentials as they are now, for those that expire; null: they stay.
+  std::function<Credentials()> read_credentials;
+  std::chrono::seconds credentials_age{60};  // after so long they are read again
   HttpOptions http;
-  int attempts = 10;                               // of a request
+  int attempts = INT32_MAX;                        // of a request
   std::chrono::milliseconds longest_wait{60'000};  // no attempt begins later, nor waits longer
-  // The pause before attempt n + 1 is random, up to this times 2^n, and to `longest_pause`.
+  // The pause before attempt n + 1 is random, up to this times 2^n, and to `longest_pause`; and no shorter than
+  // the server asks for.
   std::chrono::milliseconds first_pause{50}, longest_pause{5'000};
 };
 
 std::unique_ptr<ObjectStore> make_s3_engine(S3Options options);
+
+// Whether the bucket is in the path: `own_endpoint`: the server is not Amazon's.
+bool goes_by_path(const RemoteUrl& url, bool own_endpoint);
 
 // With the settings that AWS's own tools would use.
 std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds longest_wait);

@@ -45,12 +45,28 @@ std::string take_elements(std::string_view xml, std::string_view name,
   return rest;
 }
 
+// `&#34;` or `&#x22;` at the start: the character, and how long that is. Only what is one byte.
+std::optional<std::pair<char, std::size_t>> numbered_entity(std::string_view text) {
+  const std::size_t end = text.find(';');
+  if (!text.starts_with("&#") || end == std::string_view::npos || end > 8) return std::nullopt;
+  const bool is_hex = text.size() > 2 && text[2] == 'x';
+  const auto digits = text.substr(is_hex ? 3 : 2, end - (is_hex ? 3 : 2));
+  const auto value = base::parse_number<unsigned>(digits, is_hex ? 16 : 10);
+  if (!value.has_value() || *value == 0 || *value > 127) return std::nullopt;
+  return std::pair(static_cast<char>(*value), end + 1);
+}
+
 std::string without_entities(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, char>, 5> kEntities = {
       {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}}};
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     bool found = false;
+    if (const auto numbered = numbered_entity(text.substr(i))) {
+      out.push_back(numbered->first);
+      i += numbered->second;
+      continue;
+    }
     for (const auto& [entity, c] : kEntities) {
       if (!text.substr(i).starts_with(entity)) continue;
       out.push_back(c);

@@ -12,6 +12,7 @@ namespace vellum::remote {
 struct Credentials {
   std::string access_key_id, secret_access_key;
   std::string session_token;  // empty: none
+  bool operator==(const Credentials&) const = default;
 };
 
 using NameValues = std::vector<std::pair<std::string, std::string>>;

@@ -84,9 +84,7 @@ void write_away_list(store::StoreCore& store, const VersionPieces& pieces) {
          "{}: {}: clone without --lazy, or bring the packs here (`vellum pull --packs`)",
          away_list_path(store.path()), problem);
   }
-  if (base::ensure_directory(store.fs(), remotes_directory(store))) {
-    store.fs().sync_directory(store.path());
-  }
+  make_remotes_directory(store);
   base::publish_file(store.fs(), store.tmp_directory(), remotes_directory(store), name_of_list(),
                      bytes, true);
 }

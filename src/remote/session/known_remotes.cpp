@@ -1,7 +1,10 @@
 #include "remote/session/known_remotes.hpp"
 
+#include <algorithm>
+
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "format/wire/whole_file.hpp"
 #include "remote/engine/probe.hpp"
 #include "remote/engine/url.hpp"
 #include "remote/session/open_engine.hpp"
@@ -11,6 +14,10 @@ namespace vellum::remote {
 namespace {
 
 constexpr const char* kSuffix = ".remote";
+constexpr const char* kReplicaName = "replica";
+constexpr const char* kWriterName = "writer";
+constexpr format::WholeFileKind kWriterFile{"VLMWRTR\n", 64, "not the id of a writer",
+                                            "too large for the id of a writer"};
 
 std::string path_of(const store::StoreCore& store, const std::string& name) {
   return remotes_directory(store) + "/" + name + kSuffix;
@@ -21,7 +28,13 @@ void require_remote_name(const std::string& name) {
   if (problem != nullptr) fail(Errc::invalid_argument, "remote '{}': {}", name, problem);
 }
 
-// A remote of another store is refused before anything is written there.
+}  // namespace
+
+void require_url(const std::string& url) {
+  parse_remote_url(url);
+  if (url.size() > kMaxUrlBytes) fail(Errc::invalid_argument, "the URL is too long");
+}
+
 void require_same_store(ObjectStore& objects, const store::StoreCore& store) {
   try {
     if (read_superblock(objects).store_id == store.superblock().store_id) return;
@@ -33,17 +46,18 @@ void require_same_store(ObjectStore& objects, const store::StoreCore& store) {
        objects.url(), store.path());
 }
 
-}  // namespace
-
 std::string remotes_directory(const store::StoreCore& store) {
   return store.path() + "/" + kRemotesDirectoryName;
 }
 
+void make_remotes_directory(store::StoreCore& store) {
+  base::ensure_directory(store.fs(), remotes_directory(store));
+  store.fs().sync_directory(store.path());
+}
+
 void write_remote_file(store::StoreCore& store, const std::string& name, const RemoteFile& file,
                        bool replace) {
-  if (base::ensure_directory(store.fs(), remotes_directory(store))) {
-    store.fs().sync_directory(store.path());
-  }
+  make_remotes_directory(store);
   base::publish_file(store.fs(), store.tmp_directory(), remotes_directory(store), name + kSuffix,
                      encode_remote_file(file, store.superblock().store_id), replace);
 }
@@ -72,14 +86,54 @@ RemoteFile read_remote_file(const store::StoreCore& store, const std::string& na
   return out;
 }
 
+namespace {
+
+std::string writer_path(const store::StoreCore& store) {
+  return remotes_directory(store) + "/" + kWriterName;
+}
+
+WriteId read_writer(const store::StoreCore& store) {
+  const auto bytes = base::read_whole(store.fs(), writer_path(store), kWriterFile.max_bytes);
+  std::span<const std::byte> body;
+  const char* problem = open_whole_file(kWriterFile, bytes, store.superblock().store_id, body);
+  WriteId out{};
+  if (problem == nullptr && body.size() != out.size()) problem = "malformed";
+  if (problem != nullptr) fail(Errc::corrupted, "{}: {}", writer_path(store), problem);
+  std::ranges::copy(body, out.begin());
+  return out;
+}
+
+// An older Vellum gave each remote an id of its own.
+WriteId first_writer(const store::StoreCore& store) {
+  const auto names = remote_names(store);
+  return names.empty() ? random_write_id() : read_remote_file(store, names.front()).writer;
+}
+
+// The store as it names itself to all remotes, for as long as it lives: so it knows its own pushes
+// again, under whatever name or URL.
+WriteId writer_of(store::StoreCore& store) {
+  if (store.fs().exists(writer_path(store))) return read_writer(store);
+  make_remotes_directory(store);
+  try {
+    base::publish_file(store.fs(), store.tmp_directory(), remotes_directory(store), kWriterName,
+                       encode_whole_file(kWriterFile, first_writer(store),
+                                         store.superblock().store_id),
+                       false);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists) throw;
+  }
+  return read_writer(store);
+}
+
+}  // namespace
+
 void add_remote_file(store::StoreCore& store, const std::string& name, const std::string& url,
                      bool one_writer) {
   require_remote_name(name);
-  parse_remote_url(url);
-  if (url.size() > kMaxUrlBytes) fail(Errc::invalid_argument, "the URL is too long");
+  require_url(url);
   RemoteFile file;
   file.url = url;
-  file.writer = random_write_id();
+  file.writer = writer_of(store);
   file.one_writer = one_writer;
   try {
     write_remote_file(store, name, file, false);
@@ -104,8 +158,38 @@ bool add_remote(store::StoreCore& store, const std::string& name, const std::str
   return probe.one_creator_wins();
 }
 
+std::string know_remote(store::StoreCore& store, const std::string& url) {
+  const auto names = remote_names(store);
+  const RemoteUrl place = parse_remote_url(url);
+  for (const std::string& name : names) {
+    if (is_same_place(parse_remote_url(read_remote_file(store, name).url), place)) return name;
+  }
+  std::string name = kReplicaName;
+  for (int n = 2; std::ranges::count(names, name) != 0; ++n) {
+    name = kReplicaName + std::to_string(n);
+  }
+  add_remote(store, name, url, false);
+  return name;
+}
+
+void restore_superblock(ObjectStore& objects, const store::StoreCore& store) {
+  const auto ours = format::encode_superblock(store.superblock());
+  const auto is_ours = [&] {
+    return read_superblock(objects).store_id == store.superblock().store_id;
+  };
+  try {
+    if (is_ours()) return;
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+    if (objects.put_if_absent(kSuperblockKey, ours) || is_ours()) return;
+  }
+  fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
+       objects.url(), store.path());
+}
+
 void remove_remote_file(store::StoreCore& store, const std::string& name) {
   read_remote_file(store, name);
+  writer_of(store);
   store.fs().unlink(path_of(store, name));
   store.fs().sync_directory(remotes_directory(store));
 }

@@ -33,7 +33,12 @@ class LaterObjects final : public ObjectStore {
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
     return now().list(prefix, most);
   }
+  void make_durable(const std::string& key) override { now().make_durable(key); }
   void remove(const std::string& key) override { now().remove(key); }
+  void stop() noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (objects_ != nullptr) objects_->stop();
+  }
 
  private:
   ObjectStore& now() {

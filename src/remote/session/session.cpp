@@ -39,11 +39,39 @@ Session::Session(store::StoreCore& store, const std::string& name,
   remote_ = std::make_unique<Remote>(*objects_, store.superblock().store_id, cache_.get(), name);
 }
 
+void set_remote_url(store::StoreCore& store, const std::string& name, const std::string& url) {
+  require_url(url);
+  require_same_store(*open_object_store(store.fs(), url), store);
+  const Session session(store, name);
+  RemoteFile file = session.file();
+  file.url = url;
+  write_remote_file(store, name, file, true);
+}
+
 const SeenBranch* Session::find(const std::string& branch) const noexcept {
   for (const SeenBranch& seen : file_.branches) {
     if (seen.name == branch) return &seen;
   }
   return nullptr;
+}
+
+StoredHead Session::newest_head() {
+  StoredHead out = remote_->newest_head();
+  const std::uint64_t number = out.head.number;
+  if (number > file_.head_number || (number == file_.head_number && out.hash == file_.head_hash)) {
+    return out;
+  }
+  if (file_.head_number == 0) return out;
+  has_lost_ = true;
+  file_.replicated = {};
+  file_.head_number = 0;
+  write_remote_file(store_, name_, file_, true);
+  return out;
+}
+
+void Session::published(const StoredHead& head) noexcept {
+  file_.head_number = head.head.number;
+  file_.head_hash = head.hash;
 }
 
 void Session::note_replicated(const std::vector<std::uint64_t>& orders) {

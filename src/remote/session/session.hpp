@@ -1,4 +1,4 @@
-// remote/session/session/session.hpp: a remote that a store knows by name, and one push or pull with it.
+// remote/session/session.hpp: a remote that a store knows by name, and one push or pull with it.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,11 @@
 #include "store/catalog/store_core.hpp"
 
 namespace vellum::remote {
+
+// The remote is at another URL now: its bucket was moved, or is reached otherwise. What the store knows of it
+// stays. Errc::not_found: there is no such remote; invalid_argument: the URL is malformed, or another store's
+// versions are there.
+void set_remote_url(store::StoreCore& store, const std::string& name, const std::string& url);
 
 // One at a time for each store, in all processes.
 class Session {
@@ -26,6 +31,13 @@ class Session {
   const RemoteFile& file() const noexcept { return file_; }
   // What this store has seen of a branch; null: nothing.
   const SeenBranch* find(const std::string& branch) const noexcept;
+  // The newest head. Where the remote has lost what this store has published there, no snapshot counts as
+  // replicated any more; durable on return.
+  StoredHead newest_head();
+  // Whether newest_head() has found that.
+  bool has_lost() const noexcept { return has_lost_; }
+  // This store has published the head: the next note has that, too.
+  void published(const StoredHead& head) noexcept;
   // Notes what it has seen. Durable on return.
   void note(const std::vector<SeenBranch>& branches);
   // Notes the orders of snapshots that have been replicated. Durable on return.
@@ -39,6 +51,7 @@ class Session {
   std::shared_ptr<ObjectStore> objects_;
   std::unique_ptr<LocalCache> cache_;
   std::unique_ptr<Remote> remote_;
+  bool has_lost_ = false;
 };
 
 }  // namespace vellum::remote

@@ -82,6 +82,14 @@ std::uint64_t claim_snapshot_order(PackStore& store) {
   return order;
 }
 
+void pass_snapshot_order(PackStore& store, std::uint64_t order) {
+  const auto file = open_file(store);
+  lock(*file);
+  if (last_order(store, *file) >= order) return;
+  file->pwrite(format::encode_snapshot_order(order, store.superblock().store_id), 0);
+  file->sync_data();
+}
+
 void forget_snapshot_order(PackStore& store) {
   if (!store.fs().exists(path_of(store))) return;
   store.fs().unlink(path_of(store));

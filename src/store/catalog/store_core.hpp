@@ -78,8 +78,8 @@ class StoreCore : public PackStore {
   // branch.
   void check_journal(const std::string& file, const std::string& branch,
                      const format::JournalHeader& header) const;
-  // Names a version, as the last of the store's snapshots (format::SnapshotRef::order). Errors are
-  // those of create_branch(); with a claim_name() there are none of these.
+  // Names a version with its order (format::SnapshotRef::order), or as the last one if that is 0.
+  // Errors are those of create_branch(); with a claim_name() there are none of these.
   void create_snapshot(const std::string& name, const format::SnapshotRef& like);
   void create_snapshot(const NameLock& claim, const format::SnapshotRef& like);
   // The same, with the current time. If `message` is empty, the version keeps its own.

@@ -168,7 +168,11 @@ void StoreCore::create_snapshot(const NameLock& claim, const SnapshotRef& like) 
   const std::string& name = claim.name();
   SnapshotRef ref = like;
   ref.name = name;
-  ref.order = claim_snapshot_order(*this);
+  if (ref.order == 0) {
+    ref.order = claim_snapshot_order(*this);
+  } else {
+    pass_snapshot_order(*this, ref.order);
+  }
   const auto bytes = format::encode_snapshot_ref(ref, superblock().store_id);
   try {
     base::publish_file(fs(), tmp_directory(), snapshots_directory(), name + kRefSuffix, bytes,
@@ -189,6 +193,7 @@ void StoreCore::create_snapshot(const NameLock& claim, const std::string& branch
   SnapshotRef ref;
   ref.branch = branch;
   ref.created_ns = base::wall_clock_ns();
+  ref.order = 0;
   ref.version = version;
   if (!message.empty()) ref.version.message = message;
   create_snapshot(claim, ref);

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/fail.hpp"
+#include "base/files/beneath.hpp"
 #include "base/memory/process_memory.hpp"
 #include "base/threads/processors.hpp"
 #include "format/records/record.hpp"
@@ -26,6 +27,7 @@ std::size_t record_cache_bytes() {
 }  // namespace
 
 struct PackStore::Impl {
+  const std::shared_ptr<base::Fs> beneath;  // a link in the store leads nowhere
   base::Fs& fs;
   std::string path;
   const std::unique_ptr<base::File> superblock_file;  // stays open, so its inode is not reused
@@ -40,12 +42,13 @@ struct PackStore::Impl {
 
   Impl(base::Fs& f, const std::string& p, std::unique_ptr<base::File> file,
        const format::Superblock& sb, std::shared_ptr<PacksElsewhere> elsewhere)
-      : fs(f),
+      : beneath(base::beneath(f, p)),
+        fs(*beneath),
         path(p),
         superblock_file(std::move(file)),
         superblock(sb),
         seed(format::checksum_seed(sb.store_id)),
-        packs(f, p, sb, std::move(elsewhere)),
+        packs(fs, p, sb, std::move(elsewhere)),
         records(packs, seed, sb, record_cache_bytes()) {}
 };
 

@@ -1,0 +1,63 @@
+#include "remote/mend.hpp"
+
+#include <set>
+
+#include "base/fail.hpp"
+#include "remote/push.hpp"
+#include "remote/session/open_engine.hpp"
+
+namespace vellum::remote {
+namespace {
+
+// Those of the damaged versions that the store has.
+std::set<std::string> names_to_send(const store::StoreCore& store,
+                                    const std::vector<RemoteDamage>& damages) {
+  std::set<std::string> out;
+  for (const RemoteDamage& damage : damages) {
+    for (const std::string& name : damage.versions) {
+      if (store::has_snapshot(store, name) || store::has_branch(store, name)) out.insert(name);
+    }
+  }
+  return out;
+}
+
+// What is damaged would count as there. Nobody can use it.
+void remove_damaged(const Remote& remote, const std::vector<RemoteDamage>& damages) {
+  for (const RemoteDamage& damage : damages) remote.objects().remove(damage.object);
+}
+
+// What the remote has otherwise under one of the names does not keep the others from going.
+void send(Session& session, const std::set<std::string>& names, const ProgressFn& progress,
+          MendReport& report) {
+  SeenObjects there;
+  for (const std::string& name : names) {
+    try {
+      const PushReport pushed = push(session, {{name}, false}, progress, {&there, false});
+      report.objects_uploaded += pushed.objects_uploaded;
+      report.bytes_uploaded += pushed.bytes_uploaded;
+    } catch (const Error& e) {
+      if (e.code() != Errc::already_exists && e.code() != Errc::busy) throw;
+    }
+  }
+}
+
+}  // namespace
+
+MendReport mend_remote(store::StoreCore& store, const std::string& url, const ProgressFn& progress,
+                       std::shared_ptr<ObjectStore> objects) {
+  if (objects == nullptr) objects = open_object_store(store.fs(), url);
+  Session session(store, know_remote(store, url), objects);
+  restore_superblock(*objects, store);
+  const Remote& remote = session.remote();
+  const Remote uncached(*objects, store.superblock().store_id);
+  MendReport report;
+  report.found = verify_remote(uncached, true, progress).damages;
+  const std::set<std::string> names = names_to_send(store, report.found);
+  if (report.found.empty()) return report;
+  if (!names.empty()) remove_damaged(remote, report.found);
+  send(session, names, progress, report);
+  report.left = verify_remote(uncached, false, progress).damages;
+  return report;
+}
+
+}  // namespace vellum::remote

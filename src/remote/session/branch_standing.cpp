@@ -1,0 +1,32 @@
+#include "remote/session/branch_standing.hpp"
+
+#include <algorithm>
+
+namespace vellum::remote {
+
+bool is_past_push(const RemoteName& there, const WriteId& me, const SeenBranch* seen,
+                  const store::SeenHead& here) {
+  const format::Version& version = there.ref.version;
+  const std::uint64_t sequence = seen == nullptr ? here.sequence : seen->sequence;
+  const std::int64_t time_ns = seen == nullptr ? here.time_ns : seen->time_ns;
+  const bool is_same_epoch = seen == nullptr || seen->epoch == 0 || seen->epoch == there.epoch;
+  return there.writer == me && is_same_epoch &&
+         (version.sequence < sequence ||
+          (version.sequence == sequence && version.time_ns == time_ns));
+}
+
+Standing standing_of(const RemoteName& there, const SeenBranch& seen, const store::SeenHead& here) {
+  const bool is_later = there.ref.version.sequence > here.sequence;
+  if (seen.epoch == 0 || there.epoch == seen.epoch) {
+    return is_later ? Standing::newer : Standing::older;
+  }
+  return there.epoch < seen.epoch ? Standing::older : Standing::beside;
+}
+
+std::uint64_t last_order(const Head& head) noexcept {
+  std::uint64_t order = 0;
+  for (const RemoteName& name : head.names) order = std::max(order, name.ref.order);
+  return order;
+}
+
+}  // namespace vellum::remote

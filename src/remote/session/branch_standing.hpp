@@ -1,0 +1,29 @@
+// remote/session/branch_standing.hpp: how a branch of a remote stands to what this store has of it. Heads do not say
+// which version followed from which, but all pushes of one epoch of a branch follow from each other: only a
+// store that drops what another has pushed begins a new epoch.
+#pragma once
+
+#include "remote/objects/head.hpp"
+#include "remote/objects/remote_file.hpp"
+#include "store/branch/adopt_version.hpp"
+
+namespace vellum::remote {
+
+// Whether the remote's branch is a push of this store (`me`), no later than the last one of which it
+// knows; where it knows of none (`seen` is null), no later than the local head `here`. So it is where the remote was restored
+// from an older copy, or is known under another name.
+bool is_past_push(const RemoteName& there, const WriteId& me, const SeenBranch* seen,
+                  const store::SeenHead& here);
+
+// How the remote's branch stands to the local head, which has not changed since `seen`.
+enum class Standing {
+  newer,   // it follows from what is here
+  older,   // what is here follows from it: the remote was restored from an older copy
+  beside,  // another store has dropped what is here
+};
+Standing standing_of(const RemoteName& there, const SeenBranch& seen, const store::SeenHead& here);
+
+// The largest order of the snapshots that a head names; 0: it names none.
+std::uint64_t last_order(const Head& head) noexcept;
+
+}  // namespace vellum::remote

@@ -1,0 +1,360 @@
+// What an operator does with a remote for months: restores, retention, drills, lost and damaged buckets.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/expect_error.hpp"
+#include "remote/failing_objects.hpp"
+#include "remote/holds.hpp"
+#include "remote/lazy/open_remote.hpp"
+#include "remote/mend.hpp"
+#include "remote/remote_fixture.hpp"
+#include "remote/replicator.hpp"
+
+namespace vellum::remote::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+class OperatorTest : public RemoteTest {
+ protected:
+  static PullReport pull_taking_over(StoreCore& store) {
+    Session session(store, "origin");
+    return pull(session, {{}, false, true}, nullptr);
+  }
+  // A bucket that is restored from an older copy.
+  void copy_remote() { fs::copy(dir.path("r"), dir.path("old"), fs::copy_options::recursive); }
+  void restore_remote() {
+    fs::remove_all(dir.path("r"));
+    fs::rename(dir.path("old"), dir.path("r"));
+  }
+  std::vector<std::string> keys(const std::string& prefix) const {
+    std::vector<std::string> out;
+    for (const ObjectInfo& object : objects()->list(prefix, SIZE_MAX)) out.push_back(object.key);
+    return out;
+  }
+  Head head() const {
+    const auto there = objects();
+    return Remote(*there, store->superblock().store_id).newest_head().head;
+  }
+  static bool replicate(StoreCore& from, const std::string& url, bool take_over = false) {
+    return Replicator(from, url, {1000ms, take_over}).push_new();
+  }
+  static std::uint64_t order_of(StoreCore& store, const std::string& name) {
+    return store::read_snapshot(store, name).order;
+  }
+};
+
+TEST_F(OperatorTest, SnapshotsKeepTheirOrderAndThoseOfAClonComeAfterThem) {
+  make(4);
+  push_all(*store);
+  const auto copy = clone_to("c", {"s2", "main"});
+  Line there(*copy, "main", 7);
+  there.go_on(line);
+  there.step("new");
+  EXPECT_GT(order_of(*copy, "new"), order_of(*store, "s3"));
+  pull_names(*copy);
+  for (const char* name : {"s0", "s1", "s2", "s3"}) {
+    EXPECT_EQ(order_of(*copy, name), order_of(*store, name)) << name;
+  }
+  push_names(*copy, {"new", "main"});
+  pull_names(*store);
+  line.go_on(there);
+  step("last");
+  EXPECT_GT(order_of(*store, "last"), order_of(*copy, "new"));
+}
+
+TEST_F(OperatorTest, APushMakesLaterSnapshotsNewerThanThoseOfOthers) {
+  make(1);
+  push_all(*store);
+  const auto copy = clone_to("c");
+  Line there(*copy, "side", 7);
+  there.begin();
+  for (const char* name : {"a", "b", "c"}) there.step(name);
+  push_names(*copy, {"a", "b", "c"});
+  step("s1");
+  push_names(*store, {"s1"});
+  step("s2");
+  EXPECT_GT(order_of(*store, "s2"), order_of(*copy, "c"));
+}
+
+TEST_F(OperatorTest, AStoreKnowsItsOwnPushInARestoredRemote) {
+  make(1);
+  push_all(*store);
+  copy_remote();
+  step("s1");
+  push_all(*store);
+  restore_remote();
+  const PullReport report = pull_names(*store);
+  const auto main = std::ranges::find(report.versions, "main", &PulledVersion::name);
+  EXPECT_TRUE(main->is_older && main->is_ahead);
+  expect_contents(*store, contents);
+  push_all(*store);
+  expect_contents(*clone_to("c"), contents);
+}
+
+TEST_F(OperatorTest, AReplicaKeepsWhatARestoredRemoteHasLost) {
+  make(1);
+  push_all(*store);
+  copy_remote();
+  const auto copy = clone_to("c");
+  step("s1");
+  push_all(*store);
+  pull_names(*copy);
+  restore_remote();
+  const PullReport report = pull_names(*copy);
+  EXPECT_TRUE(std::ranges::find(report.versions, "main", &PulledVersion::name)->is_older);
+  expect_contents(*copy, contents);
+  push_all(*store);
+  EXPECT_FALSE(pull_names(*copy, {"main"}).versions[0].is_older);
+  // Who wants the older version says so.
+  copy_remote();
+  step("");
+  push_all(*store);
+  pull_names(*copy);
+  restore_remote();
+  pull_taking_over(*copy);
+  expect_contents(*copy, {{"main", contents["s1"]}});
+}
+
+// After a push that took over, the loser's pull drops nothing in silence.
+TEST_F(OperatorTest, APullDropsNoCommitsThatAnotherStoreHasDropped) {
+  make(1);
+  push_all(*store);
+  const auto copy = clone_to("c");
+  step("");
+  push_all(*store);
+  Line there(*copy, "main", 7);
+  there.go_on(line);
+  for (int i = 0; i < 3; ++i) there.step("");
+  push_names(*copy, {"main"}, nullptr, true);
+  const std::string text = store::test::error_text(Errc::io, [&] { pull_names(*store); });
+  EXPECT_TRUE(store::test::contains(text, "--take-over")) << text;
+  expect_contents(*store, contents);
+  pull_taking_over(*store);
+  expect_contents(*store, {{"main", there.bytes()}});
+}
+
+TEST_F(OperatorTest, ALostRemoteIsFilledAgain) {
+  make(3);
+  ASSERT_TRUE(replicate(*store, url()));
+  fs::remove_all(dir.path("r"));
+  step("");
+  EXPECT_TRUE(replicate(*store, url()));
+  expect_contents(*clone_to("a"), contents);
+  // Also by one that is idle.
+  Replicator idle(*store, url(), {1000ms, false});
+  ASSERT_TRUE(idle.push_new());
+  fs::remove_all(dir.path("r"));
+  idle.run([](const ReplicateState&) { return false; });
+  expect_contents(*clone_to("b"), contents);
+}
+
+TEST_F(OperatorTest, ARemoteThatWasRestoredGetsItsSnapshotsAgain) {
+  make(1);
+  ASSERT_TRUE(replicate(*store, url()));
+  copy_remote();
+  step("s1");
+  ASSERT_TRUE(replicate(*store, url()));
+  restore_remote();
+  EXPECT_TRUE(replicate(*store, url()));
+  expect_contents(*clone_to("a"), contents);
+}
+
+TEST_F(OperatorTest, ADrillReplicatesToItsOriginOnlyIfItIsTold) {
+  make(1);
+  ASSERT_TRUE(replicate(*store, url()));
+  const auto drill = clone_to("drill");
+  EXPECT_ERRC(replicate(*drill, url()), Errc::busy);
+  Line there(*drill, "main", 7);
+  there.go_on(line);
+  there.step("");
+  EXPECT_ERRC(replicate(*drill, url()), Errc::busy);
+  step("");
+  EXPECT_TRUE(replicate(*store, url()));  // production goes on
+  EXPECT_TRUE(replicate(*drill, url(), true));
+  step("");
+  EXPECT_ERRC(replicate(*store, url()), Errc::busy);
+}
+
+TEST_F(OperatorTest, AStoreKnowsItselfUnderAnotherNameOrUrl) {
+  make(1);
+  push_all(*store);
+  remove_remote_file(*store, "origin");
+  add_remote_file(*store, "other", url(), false);
+  step("");
+  {
+    Session session(*store, "other");
+    push(session, {{"main"}, false}, nullptr);
+  }
+  EXPECT_TRUE(replicate(*store, url() + "/"));
+  EXPECT_TRUE(replicate(*store, "file://" + dir.path("x") + "/../r"));
+  EXPECT_EQ(remote_names(*store), std::vector<std::string>{"other"});
+  add_remote_file(*store, "third", url(), false);
+  step("");
+  Session session(*store, "third");
+  EXPECT_FALSE(pull(session, {{"main"}}, nullptr).versions[0].was_there);
+  push(session, {{"main"}, false}, nullptr);
+  expect_contents(*clone_to("c"), contents);
+}
+
+TEST_F(OperatorTest, ARemoteMayMove) {
+  make(1);
+  push_all(*store);
+  fs::rename(dir.path("r"), dir.path("moved"));
+  set_remote_url(*store, "origin", "file://" + dir.path("moved"));
+  EXPECT_TRUE(push_all(*store).versions[0].was_there);
+  const auto other = StoreCore::create(base::posix_fs(), dir.path("o"), remote_options());
+  add_remote_file(*other, "origin", "file://" + dir.path("elsewhere"), false);
+  EXPECT_ERRC(set_remote_url(*other, "origin", "file://" + dir.path("moved")),
+              Errc::invalid_argument);
+  EXPECT_ERRC(set_remote_url(*store, "none", url()), Errc::not_found);
+  EXPECT_ERRC(set_remote_url(*store, "origin", "ftp://x"), Errc::invalid_argument);
+}
+
+TEST_F(OperatorTest, WhatARemoteHasLostIsSentAgain) {
+  make(3);
+  push_all(*store);
+  const std::function<void(const std::string&)> losses[] = {
+      [&](const std::string& key) { fs::remove(dir.path("r") + "/" + key); },
+      [&](const std::string& key) { fs::resize_file(dir.path("r") + "/" + key, 40); }};
+  for (const char* prefix : {kPiecePrefix, kListPrefix, kSuperblockKey}) {
+    for (const auto& lose : losses) {
+      if (std::string(prefix) == kSuperblockKey && &lose != &losses[0]) continue;
+      SCOPED_TRACE(prefix);
+      for (const std::string& key : keys(prefix)) {
+        lose(key);
+        step("");
+        push_all(*store);
+        expect_good_remote();
+      }
+    }
+  }
+  expect_contents(*clone_to("c"), contents);
+}
+
+TEST_F(OperatorTest, AReplicationThatStartsSendsWhatIsLost) {
+  make(2);
+  ASSERT_TRUE(replicate(*store, url()));
+  fs::remove(dir.path("r") + "/" + keys(kPiecePrefix).front());
+  EXPECT_TRUE(replicate(*store, url()));
+  expect_good_remote();
+}
+
+TEST_F(OperatorTest, ARemoteIsMendedFromAStore) {
+  make(3);
+  push_all(*store);
+  for (const char* prefix : {kPiecePrefix, kListPrefix}) {
+    const std::string key = keys(prefix).back();
+    auto bytes = objects()->get(key, 1u << 30);
+    bytes[bytes.size() - 9] ^= std::byte{1};
+    objects()->put(key, bytes);
+  }
+  fs::remove(dir.path("r") + "/" + kSuperblockKey);
+  const MendReport report = mend_remote(*store, url(), nullptr);
+  EXPECT_EQ(report.found.size(), 2u);
+  EXPECT_EQ(report.left.size(), 0u);
+  expect_good_remote();
+  expect_contents(*clone_to("c"), contents);
+  // What the store does not have is named, and stays.
+  store->remove_snapshot("s0");
+  for (const std::string& key : keys(kPiecePrefix)) fs::remove(dir.path("r") + "/" + key);
+  const MendReport rest = mend_remote(*store, url(), nullptr);
+  ASSERT_FALSE(rest.left.empty());
+  for (const RemoteDamage& damage : rest.left) {
+    EXPECT_EQ(damage.versions, std::vector<std::string>{"s0"});
+  }
+}
+
+TEST_F(OperatorTest, ANameThatIsSomethingElseHereKeepsNoOtherFromComing) {
+  make(1);
+  push_all(*store);
+  const auto copy = clone_to("c");
+  Line there(*copy, "side", 7);
+  there.begin();
+  there.step("monday");
+  step("monday");
+  step("tuesday");
+  push_all(*store);
+  const std::string text =
+      store::test::error_text(Errc::already_exists, [&] { pull_names(*copy); });
+  EXPECT_TRUE(store::test::contains(text, "monday")) << text;
+  contents["monday"] = there.bytes();
+  expect_contents(*copy, contents);
+}
+
+TEST_F(OperatorTest, ALostHoldIsPutBackByAPull) {
+  make(1);
+  push_all(*store);
+  clone(base::posix_fs(), url(), dir.path("l"), {{}, true}, nullptr);
+  const auto before = keys(kHoldPrefix);
+  ASSERT_EQ(before.size(), 1u);
+  objects()->remove(before.front());
+  pull_names(*open_store(base::posix_fs(), dir.path("l")));
+  EXPECT_EQ(keys(kHoldPrefix), before);
+}
+
+// The hold stays for as long as a pack may be at the remote alone.
+TEST_F(OperatorTest, AHoldGoesOnlyAfterThePacksHaveCome) {
+  make(2);
+  push_all(*store);
+  for (std::uint64_t nth = 1;; ++nth) {
+    const std::string name = dir.path("l" + std::to_string(nth));
+    clone(base::posix_fs(), url(), name, {{}, true}, nullptr);
+    const auto lazy = open_store(base::posix_fs(), name);
+    bool has_failed = false;
+    try {
+      Session session(*lazy, "origin", std::make_shared<FailingObjects>(objects(), nth, false));
+      pull(session, {{}, true}, nullptr);
+    } catch (const Error&) {
+      has_failed = true;
+    }
+    const bool is_away = has_away_list(base::posix_fs(), name);
+    EXPECT_TRUE(!is_away || !keys(kHoldPrefix).empty()) << nth;
+    if (!has_failed || HasFailure()) break;
+    ASSERT_LT(nth, 200u);
+    for (const std::string& key : keys(kHoldPrefix)) objects()->remove(key);
+  }
+}
+
+TEST_F(OperatorTest, GcOfARemoteThatLacksAListSaysSo) {
+  make(2);
+  push_all(*store);
+  fs::remove(dir.path("r") + "/" + keys(kListPrefix).front());
+  const auto there = objects();
+  const Remote remote(*there, store->superblock().store_id);
+  EXPECT_ERRC(collect_remote(remote, false, nullptr), Errc::corrupted);
+}
+
+TEST_F(OperatorTest, GcRemovesWhatProbesHaveLeft) {
+  make(1);
+  push_all(*store);
+  objects()->put("probe/00-1", {});
+  const auto there = objects();
+  collect_remote(Remote(*there, store->superblock().store_id), false, nullptr);
+  EXPECT_TRUE(keys("probe/").empty());
+}
+
+// `remotes` in a store that comes from a stranger.
+TEST_F(OperatorTest, ALinkInPlaceOfRemotesLeadsNowhere) {
+  make(1);
+  fs::remove_all(dir.path("s") + "/remotes");
+  fs::create_directory(dir.path("outside"));
+  fs::create_directory_symlink(dir.path("outside"), dir.path("s") + "/remotes");
+  EXPECT_ERRC(add_remote_file(*store, "origin", url(), false), Errc::corrupted);
+  EXPECT_ANY_THROW(push_all(*store));
+  EXPECT_TRUE(fs::is_empty(dir.path("outside")));
+}
+
+TEST_F(OperatorTest, ALinkInTheCacheOfRemotesLeadsNowhere) {
+  make(1);
+  fs::create_directory(dir.path("outside"));
+  fs::create_directory_symlink(dir.path("outside"), dir.path("s") + "/remotes/cache");
+  push_all(*store);
+  EXPECT_TRUE(fs::is_empty(dir.path("outside")));
+  expect_contents(*clone_to("c"), contents);
+}
+
+}  // namespace
+}  // namespace vellum::remote::test
