@@ -5,6 +5,7 @@
 
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
+#include "cli/files/file_family.hpp"
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/take_file.hpp"
 #include "lmdb/copy.hpp"
@@ -71,15 +72,15 @@ class Source : public store::Content {
 class PlainSource final : public Source {
  public:
   PlainSource(std::unique_ptr<base::File> file, bool stopped)
-      : file_(std::move(file)), watch_(*file_, stopped), content_(*file_) {}
+      : file_(std::move(file)), watch_(*file_, stopped), content_(store::content_of(*file_)) {}
   void check() const override { watch_.require_unchanged(); }
 
  private:
-  store::Content& from() const override { return content_; }
+  store::Content& from() const override { return *content_; }
 
   std::unique_ptr<base::File> file_;
   Watch watch_;
-  mutable store::FileContent content_;
+  std::unique_ptr<store::Content> content_;
 };
 
 class CopySource final : public Source {
@@ -116,6 +117,7 @@ class CopySource final : public Source {
 std::unique_ptr<store::Content> open_backup_source(const std::string& given, bool stopped) {
   const std::string path = regular_file(given);
   require_no_journal(path);
+  require_alone(path);
   auto file = open_shared(path);
   if (stopped || !lmdb::is_data(*file))
     return std::make_unique<PlainSource>(std::move(file), stopped);
