@@ -17,6 +17,7 @@ if(VELLUM_WITH_MPI)
   install(TARGETS ${mpi_targets} EXPORT VellumMpiTargets ARCHIVE COMPONENT libvellum-dev)
   install(EXPORT VellumMpiTargets NAMESPACE Vellum:: DESTINATION ${config_dir} COMPONENT libvellum-dev)
 endif()
+install(FILES tools/tsan.supp DESTINATION ${CMAKE_INSTALL_DATADIR}/vellum COMPONENT libvellum-dev)
 install(DIRECTORY include/vellum include/privateer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT libvellum-dev FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 if(TARGET vellum_cli)

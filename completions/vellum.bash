@@ -19,7 +19,7 @@ _vellum_options() {
   case $1 in
     '') echo '--version' ;;
     init) echo "$_vellum_encoding --pack-size" ;;
-    log | ls) echo '--graph --names' ;;
+    log | ls) echo '--graph --number --grep --names' ;;
     show) echo '--stat' ;;
     diff) echo '--pages --summary --stat --exit-code' ;;
     heat) echo '--columns --svg --png' ;;

@@ -24,9 +24,11 @@
 //
 // Heap contents: containers of this header, and types without pointers, references or virtual
 // functions. A pointer between objects of the heap is a vellum::offset_ptr<T>. Such data works at
-// any address, and so in versions opened beside the live one. libstdc++'s containers do not work:
-// they hold plain pointers or reject offset pointers. Stored types must keep their layout for as
-// long as they are to be read: add a new root rather than a member.
+// any address, and so in versions opened beside the live one. std:: containers hold plain pointers:
+// they are refused when the program is compiled, as pointers are, except as members of a user's own
+// type, which nothing can look at. Stored types must keep their layout for as long as they are to
+// be read: add a new root rather than a member. A heap notes the type of each root (a user's own
+// type by its size and alignment), and refuses to give it as another.
 //
 // The heap's own bookkeeping lies in the region too: a commit includes it, and rollback() undoes
 // it. After a rollback, pointers and iterators to objects made since the last commit are dead, and
@@ -78,6 +80,7 @@
 #include <vector>
 #include <vellum/error.hpp>
 #include <vellum/heap/algorithm.hpp>
+#include <vellum/heap/types.hpp>
 #include <vellum/region.hpp>
 
 namespace vellum {
@@ -108,7 +111,7 @@ using string =
 // Doubles when it is full.
 template <class T>
 using vector =
-    boost::container::vector<T, allocator<T>,
+    boost::container::vector<T, allocator<typename detail::Checked<T>::type>,
                              boost::container::vector_options_t<boost::container::growth_factor<
                                  boost::container::growth_factor_100>>>;
 
@@ -182,6 +185,7 @@ struct hash<string> {
 // boost::container::set; string keys are looked up by any text.
 template <class Key, class Compare = detail::Less<Key>>
 class set : public boost::container::set<Key, Compare, allocator<Key>> {
+  static_assert(sizeof(detail::Checked<Key>) != 0);
   using base = boost::container::set<Key, Compare, allocator<Key>>;
   using lookup = detail::Lookup<Key>;
 
@@ -194,13 +198,18 @@ class set : public boost::container::set<Key, Compare, allocator<Key>> {
   iterator erase(const_iterator first, const_iterator last) { return base::erase(first, last); }
   std::size_t erase(lookup key) {
     const auto found = this->find(key);
-    return found == this->end() ? 0 : (erase(found), 1);
+    if (found == this->end()) {
+      return 0;
+    }
+    erase(found);
+    return 1;
   }
 };
 
 // boost::container::map; string keys are looked up by any text.
 template <class Key, class T, class Compare = detail::Less<Key>>
 class map : public boost::container::map<Key, T, Compare, allocator<std::pair<const Key, T>>> {
+  static_assert(sizeof(detail::Checked<Key>) + sizeof(detail::Checked<T>) != 0);
   using base = boost::container::map<Key, T, Compare, allocator<std::pair<const Key, T>>>;
   using lookup = detail::Lookup<Key>;
 
@@ -243,7 +252,11 @@ class map : public boost::container::map<Key, T, Compare, allocator<std::pair<co
   iterator erase(const_iterator first, const_iterator last) { return base::erase(first, last); }
   std::size_t erase(lookup key) {
     const auto found = this->find(key);
-    return found == this->end() ? 0 : (erase(found), 1);
+    if (found == this->end()) {
+      return 0;
+    }
+    erase(found);
+    return 1;
   }
 };
 
@@ -252,6 +265,7 @@ class map : public boost::container::map<Key, T, Compare, allocator<std::pair<co
 // an element is added. Growing doubles the table and writes to every node once.
 template <class Key, class T, class Hash = vellum::hash<Key>, class KeyEqual = detail::Equal<Key>>
 class unordered_map {
+  static_assert(sizeof(detail::Checked<Key>) + sizeof(detail::Checked<T>) != 0);
   struct Node;
   using Link = offset_ptr<Node>;
   template <bool is_const>
@@ -310,6 +324,8 @@ class unordered_map {
   iterator end() { return iterator(); }
   const_iterator begin() const { return const_iterator::from(table_, 0); }
   const_iterator end() const { return const_iterator(); }
+  const_iterator cbegin() const { return begin(); }
+  const_iterator cend() const { return end(); }
 
   iterator find(lookup key) { return iterator(table_, find_link(table_, key)); }
   const_iterator find(lookup key) const { return const_iterator(table_, find_link(table_, key)); }
@@ -348,6 +364,37 @@ class unordered_map {
     return result;
   }
 
+  // As try_emplace(): the key comes first, and then what makes the value.
+  template <class K, class... Args>
+  std::pair<iterator, bool> emplace(K&& key, Args&&... args) {
+    return try_emplace(std::forward<K>(key), std::forward<Args>(args)...);
+  }
+  std::pair<iterator, bool> insert(const value_type& value) {
+    return try_emplace(value.first, value.second);
+  }
+  std::pair<iterator, bool> insert(value_type&& value) {
+    return try_emplace(value.first, std::move(value.second));
+  }
+  // Of any pairs of a key, or text where the key is a string, and a value.
+  template <class First, class Second>
+  std::pair<iterator, bool> insert(const std::pair<First, Second>& value) {
+    return try_emplace(value.first, value.second);
+  }
+  template <class InputIterator>
+  void insert(InputIterator first, InputIterator last) {
+    for (; first != last; ++first) {
+      try_emplace(first->first, first->second);
+    }
+  }
+
+  // Returns the element behind it.
+  iterator erase(const_iterator position) {
+    const_iterator next = position;
+    ++next;
+    erase(position->first);
+    return iterator(table_, next.node_);
+  }
+  iterator erase(iterator position) { return erase(const_iterator(position)); }
   // Returns the number of elements erased: 0 or 1.
   size_type erase(lookup key) {
     Link* const link = find_link(table_, key);
@@ -369,6 +416,15 @@ class unordered_map {
     }
     size_ = 0;
   }
+
+  // Whether both have the same keys with equal values, in whatever order.
+  friend bool operator==(const unordered_map& a, const unordered_map& b) {
+    return a.size() == b.size() && std::all_of(a.begin(), a.end(), [&](const value_type& value) {
+             const auto found = b.find(value.first);
+             return found != b.end() && found->second == value.second;
+           });
+  }
+  friend bool operator!=(const unordered_map& a, const unordered_map& b) { return !(a == b); }
 
   // Makes the table large enough for `count` elements.
   void reserve(size_type count) {
@@ -596,13 +652,69 @@ inline void take_in_growth(const Region& region) {
   }
 }
 
+template <>
+struct TypeText<string> {
+  static std::string text() { return "string"; }
+};
+template <class T>
+struct TypeText<offset_ptr<T>> {
+  static std::string text() { return "offset_ptr"; }
+};
+template <class T>
+struct TypeText<vector<T>> {
+  static std::string text() { return "vector<" + TypeText<T>::text() + ">"; }
+};
+template <class Key, class Compare>
+struct TypeText<set<Key, Compare>> {
+  static std::string text() { return "set<" + TypeText<Key>::text() + ">"; }
+};
+template <class Key, class T, class Compare>
+struct TypeText<map<Key, T, Compare>> {
+  static std::string text() {
+    return "map<" + TypeText<Key>::text() + ", " + TypeText<T>::text() + ">";
+  }
+};
+template <class Key, class T, class Hash, class KeyEqual>
+struct TypeText<unordered_map<Key, T, Hash, KeyEqual>> {
+  static std::string text() {
+    return "unordered_map<" + TypeText<Key>::text() + ", " + TypeText<T>::text() + ">";
+  }
+};
+
+template <class T>
+const std::string& type_text() {
+  static const std::string text = TypeText<T>::text();
+  return text;
+}
+
+// The object that says what a root is. Heaps of earlier programs have none.
+inline std::string type_note_of(const std::string& root) { return "\1type of " + root; }
+
+// What the heap has noted of a root, else "".
+inline std::string noted_type(SegmentManager* segment, const std::string& root) {
+  const auto [text, bytes] = segment->find<char>(type_note_of(root).c_str());
+  return text == nullptr ? std::string() : std::string(text, bytes);
+}
+
+// Boost would only assert that the sizes are the same.
 template <class T>
 T* find_root(SegmentManager* segment, const Region& region, const std::string& name) {
-  const auto [object, count] = segment->find<T>(name.c_str());
-  if (object != nullptr && count != 1) {
-    refuse_heap(Errc::invalid_argument, region, "'" + name + "' was made as another type");
+  require_root_type<T>();
+  const auto [object, bytes] = segment->find<char>(name.c_str());
+  if (object == nullptr) {
+    return nullptr;
   }
-  return object;
+  const std::string& wanted = type_text<T>();
+  std::string made = noted_type(segment, name);
+  if (made.empty() && bytes != sizeof(T)) {
+    made = "type of " + std::to_string(bytes) + " bytes";
+  }
+  if (!made.empty() && made != wanted) {
+    refuse_heap(
+        Errc::invalid_argument, region,
+        "'" + name + "' was made as another type: it is a " + made + ", and not a " + wanted);
+  }
+  return reinterpret_cast<T*>(object);
 }
 
 }  // namespace detail
@@ -618,7 +730,7 @@ class ConstHeap {
     detail::check_heap(region);
   }
 
-  // nullptr: there is no such root. REQUIRES: T is the type it was made with.
+  // nullptr: there is no such root. invalid_argument: it was made as another type.
   template <class T>
   [[nodiscard]] const T* find(const std::string& name) const& {
     return detail::find_root<T>(segment(), *region_, name);
@@ -721,12 +833,19 @@ class Heap : public ConstHeap {
     if (T* const found = find<T>(name)) {
       return found;
     }
-    return std::apply(
+    T* const made = std::apply(
         [&](auto&&... all) {
           return segment()->template construct<T>(name.c_str())(
               std::forward<decltype(all)>(all)...);
         },
         detail::constructor_arguments<T>(allocator(), std::forward<Args>(args)...));
+    try {
+      note_type(name, detail::type_text<T>());
+    } catch (...) {
+      segment()->template destroy<T>(name.c_str());
+      throw;
+    }
+    return made;
   }
 
   // The same as a reference: the root, made when it is missing.
@@ -742,6 +861,11 @@ class Heap : public ConstHeap {
   // False: there was no such root.
   template <class T>
   bool destroy(const std::string& name) {
+    const detail::HeapGuard guard(detail::HeapMutex::of_process());
+    if (find<T>(name) == nullptr) {
+      return false;
+    }
+    segment()->template destroy<char>(detail::type_note_of(name).c_str());
     return segment()->template destroy<T>(name.c_str());
   }
 
@@ -760,6 +884,12 @@ class Heap : public ConstHeap {
   }
 
  private:
+  void note_type(const std::string& name, const std::string& text) {
+    char* const note =
+        segment()->template construct<char>(detail::type_note_of(name).c_str())[text.size()](' ');
+    std::memcpy(note, text.data(), text.size());
+  }
+
   void make() {
     detail::HeapHeader& header = *detail::heap_header(*region_);
     const std::uint64_t bytes = region_->size_bytes() - sizeof header;

@@ -182,6 +182,16 @@ class Region {
   // the region during the call.
   void rollback();
 
+  // Brings the content and the sizes of a version of the store into this memory, and commits that:
+  // undo. What was stored since the last commit is forgotten, as by rollback(). `version` is a
+  // snapshot of this branch or another, or what Store::resolve() takes: "main~2", "latest". The
+  // versions in between stay, so that they can be checked out again: redo. It costs reading and
+  // writing the pages that differ, as the page maps tell. The region keeps its size where the
+  // version's is smaller; the rest is zero then. An empty message: "checkout of NAME". Errors: as
+  // commit(), grow() and reading a version; memory is then as the last commit left it. busy: a
+  // transaction is open. REQUIRES: no other thread uses the region during the call.
+  CommitReport checkout(const std::string& version, const std::string& message = std::string());
+
   // Begins a transaction. busy: one is open already, in any thread. read_only.
   [[nodiscard]] Transaction begin();
 

@@ -1,7 +1,7 @@
 // vellum/retention.hpp: which snapshots to keep, by their age.
 //
-// A plain function over a list of versions: it reads no store and removes nothing. `vellum forget`
-// removes the snapshots that it does not keep.
+// decide_retention() is a plain function over a list of versions: it reads no store and removes
+// nothing. forget() removes the snapshots that it does not keep, as `vellum forget` does.
 #ifndef VELLUM_RETENTION_HPP
 #define VELLUM_RETENTION_HPP
 
@@ -32,6 +32,18 @@ struct RetentionDecision {
 // Errc::invalid_argument: it would keep nothing.
 std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& versions,
                                                 const RetentionPolicy& policy);
+
+// Which snapshots forget() looks at.
+struct ForgetOptions {
+  std::string branch;    // those made on it; "": on any
+  std::string prefix;    // those whose names begin so
+  bool dry_run = false;  // remove nothing
+};
+
+// Removes the snapshots that no rule keeps, and returns all decisions, as above. Their space comes
+// back with the next collection. A snapshot that somebody else has removed meanwhile is no error.
+std::vector<RetentionDecision> forget(Store& store, const RetentionPolicy& policy,
+                                      const ForgetOptions& options = ForgetOptions());
 
 }  // namespace vellum
 

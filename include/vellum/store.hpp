@@ -91,6 +91,19 @@ struct RepairOptions {
   bool include_removed = false;
 };
 
+// Store::diff() with the bytes.
+struct DiffOptions {
+  // Ranges are made of whole units of so many bytes, from offset 0 on: the size of a record, say.
+  std::uint64_t granularity_bytes = 1;
+};
+// A range that differs, and what it is on both sides. Beyond the end of a side that is shorter,
+// zeros. The bytes live as long as the call that gives them.
+struct DiffRange {
+  ByteRange range;
+  const std::byte* a = nullptr;
+  const std::byte* b = nullptr;
+};
+
 // The plain file that was last a branch's image (RegionOptions::image).
 struct BranchImage {
   std::string path;
@@ -137,7 +150,15 @@ class Store {
   [[nodiscard]] Region open_version(const std::string& name,
                                     const RegionOptions& options = RegionOptions());
 
-  // Versions.
+  // Versions. Where a call takes the name of a version that is to be read, it takes these, too, as
+  // the command line does:
+  //   main~2             two snapshots before it on its line; main~ is main~1
+  //   main@{yesterday}   the newest snapshot of its line that was made then or before; a time is
+  //                      2026-11-24, 2026-11-24T10:30 (UTC), `yesterday`, `3 days ago`
+  //   @{3 days ago}      the same, of all snapshots
+  //   latest             the snapshot made last, unless a version has this name
+  // resolve() gives the name that is meant: not_found, invalid_argument.
+  std::string resolve(const std::string& version) const;
   std::vector<VersionInfo> versions() const;           // snapshots by order, then branches by name
   VersionInfo version(const std::string& name) const;  // Errc::not_found
   bool contains(const std::string& name) const;
@@ -210,6 +231,9 @@ class Store {
   // of the difference.
   DiffTotals diff(const std::string& a, const std::string& b,
                   const std::function<void(const ByteRange&)>& visit) const;
+  // The same with the bytes of both sides. A range of more than 1 MiB comes in parts.
+  DiffTotals diff(const std::string& a, const std::string& b, const DiffOptions& options,
+                  const std::function<void(const DiffRange&)>& visit) const;
   // Reads bytes of a version without mapping it. Past the region's end: Errc::invalid_argument.
   void read(const std::string& name, std::uint64_t offset_bytes, void* out,
             std::size_t length_bytes) const;

@@ -361,6 +361,13 @@ int vellum_wait(vellum_pending* pending, vellum_commit_report* report);
 /* Forgets everything stored since the last commit. No other thread may use the region meanwhile. */
 int vellum_rollback(vellum_region* region);
 
+/* Brings the content and the sizes of a version of the store into the region's memory, and commits
+ * that. What was stored since the last commit is forgotten, as by vellum_rollback(). `version` is a
+ * snapshot, or what vellum_resolve() takes ("main~2"); `message` and `report` may be NULL. After an
+ * error, memory is as the last commit left it. No other thread may use the region meanwhile. */
+int vellum_checkout(vellum_region* region, const char* version, const char* message,
+                    vellum_commit_report* report);
+
 /* Drops the region's own copies of pages that equal the last commit. With VELLUM_ENGINE_MAPPED
  * these pages are the image's again, in the page cache, and their memory is free; with other
  * engines nothing happens. Nothing in these spans may have been stored to since the last commit,
@@ -520,6 +527,16 @@ typedef int (*vellum_retention_fn)(const vellum_version_info* snapshot, const ch
 int vellum_decide_retention(const vellum_store* store, const vellum_retention_policy* policy,
                             vellum_retention_fn visit, void* context);
 
+/* Removes the snapshots that no rule keeps, then calls `visit`, which may be NULL, as
+ * vellum_decide_retention() does. */
+int vellum_forget(vellum_store* store, const vellum_retention_policy* policy,
+                  vellum_retention_fn visit, void* context);
+
+/* The name of the version that `version` means, such as "main~2", "main@{yesterday}" or "latest":
+ * every call that reads a version takes these, too. `name` gets it with its end, as far as it fits
+ * into `name_bytes` (256 are enough). VELLUM_ERR_NOT_FOUND, VELLUM_ERR_INVALID_ARGUMENT. */
+int vellum_resolve(const vellum_store* store, const char* version, char* name, size_t name_bytes);
+
 /* ---- Content ---- */
 
 typedef struct vellum_byte_range {
@@ -539,6 +556,20 @@ typedef int (*vellum_range_fn)(const vellum_byte_range* range, void* context);
  * the difference. `visit` and `totals` may be NULL. */
 int vellum_diff(const vellum_store* store, const char* a, const char* b, vellum_range_fn visit,
                 void* context, vellum_diff_totals* totals);
+
+/* A range that differs, and its bytes on both sides: zeros beyond the end of a side. They live as
+ * long as the call. */
+typedef struct vellum_diff_range {
+  vellum_byte_range range;
+  const void* a;
+  const void* b;
+} vellum_diff_range;
+typedef int (*vellum_diff_range_fn)(const vellum_diff_range* range, void* context);
+/* vellum_diff() with the bytes. Ranges are made of whole units of `granularity_bytes`, from offset 0
+ * on; one of more than 1 MiB comes in parts. `totals` may be NULL. */
+int vellum_diff_bytes(const vellum_store* store, const char* a, const char* b,
+                      uint64_t granularity_bytes, vellum_diff_range_fn visit, void* context,
+                      vellum_diff_totals* totals);
 
 /* Reads bytes of a version without mapping it. Past its end: VELLUM_ERR_INVALID_ARGUMENT. */
 int vellum_read(const vellum_store* store, const char* name, uint64_t offset_bytes, void* buffer,

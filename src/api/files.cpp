@@ -24,7 +24,7 @@ std::shared_ptr<store::PageSource> open_source(store::StoreCore& core, const std
 void Store::export_file(const std::string& name, const std::string& file,
                         const ProgressFn& progress) const {
   base::require_free(impl_->core->fs(), file);
-  const auto source = open_source(*impl_->core, name);
+  const auto source = open_source(*impl_->core, resolve(name));
   base::NewFile out(impl_->core->fs(), file);
   store::export_content(*source, out.file(), {}, progress);
   out.publish();
@@ -33,8 +33,8 @@ void Store::export_file(const std::string& name, const std::string& file,
 CommitReport Store::import_file(const std::string& branch, const std::string& file,
                                 const std::string& message, const ProgressFn& progress) {
   const auto in = impl_->core->fs().open(file, base::OpenMode::read_only);
-  store::FileContent content(*in);
-  return api::import_content(*this, branch, content, message, progress);
+  const auto content = store::content_of(*in);
+  return api::import_content(*this, branch, *content, message, progress);
 }
 
 CommitReport Store::import_stream(const std::string& branch, const ReadFn& read,
@@ -47,7 +47,7 @@ CommitReport Store::import_stream(const std::string& branch, const ReadFn& read,
 CommitReport Store::import_version(const std::string& branch, const Store& from,
                                    const std::string& name, const std::string& message,
                                    const ProgressFn& progress) {
-  store::VersionContent content(open_source(*from.impl_->core, name));
+  store::VersionContent content(open_source(*from.impl_->core, from.resolve(name)));
   return api::import_content(*this, branch, content, message, progress);
 }
 

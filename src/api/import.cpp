@@ -21,20 +21,26 @@ using Clock = std::chrono::steady_clock;
 class Importer {
  public:
   Importer(std::shared_ptr<store::StoreCore> core, const std::string& branch,
-           store::Content& content, const std::string& message, const ProgressFn& progress)
+           store::Content& content, const std::string& message, const ProgressFn& progress,
+           const std::string* snapshot)
       : core_(std::move(core)),
         branch_(branch),
         content_(content),
         message_(message),
-        progress_(progress) {}
+        progress_(progress),
+        snapshot_(snapshot) {}
 
   CommitReport run() {
     if (!has_branch(*core_, branch_)) {
+      bool made = false;
       try {
-        return into_new_branch();
+        CommitReport report = into_new_branch();
+        made = true;
+        if (snapshot_ != nullptr) name_new_branch();
+        return report;
       } catch (const Error& e) {
         // Somebody else may have made it meanwhile.
-        if (e.code() != Errc::already_exists || !has_branch(*core_, branch_)) throw;
+        if (made || e.code() != Errc::already_exists || !has_branch(*core_, branch_)) throw;
         if (!content_.restart()) throw;
       }
     }
@@ -43,10 +49,12 @@ class Importer {
 
  private:
   CommitReport into_branch() {
+    std::optional<store::NameLock> claim;
+    if (snapshot_ != nullptr) claim = store::claim_name(*core_, *snapshot_);
     const auto writer = store::BranchWriter::open(*core_, branch_);
     store::ImageFile::note_other_writer(*core_, branch_, writer->head().branch_id);
     region::SpaceKeeper space(core_, writer->head());
-    const CommitReport report = with_room(space, *writer, false);
+    const CommitReport report = with_room(space, *writer, {.snapshot = claim ? &*claim : nullptr});
     space.finish();
     return report;
   }
@@ -58,26 +66,40 @@ class Importer {
     empty.region_bytes = format::kPageBytes;
     store::BranchAside aside(*core_, empty, std::nullopt);
     region::SpaceKeeper space(core_, aside.writer().head());
-    const CommitReport report = with_room(space, aside.writer(), true);
+    const CommitReport report = with_room(space, aside.writer(), {.checkpoint = true});
     aside.publish(claim);
     space.finish();
     return report;
   }
 
-  CommitReport with_room(region::SpaceKeeper& space, store::BranchWriter& writer, bool checkpoint) {
+  // A branch that cannot be named is not left behind. REQUIRES: nobody knew of it before.
+  void name_new_branch() {
     try {
-      return import(space, writer, checkpoint);
+      const store::NameLock claim = store::claim_name(*core_, *snapshot_);
+      store::BranchWriter::open(*core_, branch_)->publish_snapshot(claim, message_);
+    } catch (...) {
+      try {
+        core_->remove_branch(branch_);
+      } catch (const Error&) {  // somebody has it open already, or the disk fails
+      }
+      throw;
+    }
+  }
+
+  CommitReport with_room(region::SpaceKeeper& space, store::BranchWriter& writer,
+                         const store::ImportOptions& options) {
+    try {
+      return import(space, writer, options);
     } catch (const Error& e) {
       if (e.code() != Errc::no_space || !space.make_room() || !content_.restart()) throw;
     }
-    return import(space, writer, checkpoint);
+    return import(space, writer, options);
   }
 
-  CommitReport import(region::SpaceKeeper& space, store::BranchWriter& writer, bool checkpoint) {
+  CommitReport import(region::SpaceKeeper& space, store::BranchWriter& writer,
+                      store::ImportOptions options) {
     const auto start = Clock::now();
-    store::ImportOptions options;
     options.message = message_;
-    options.checkpoint = checkpoint;
     const format::Version& head = writer.head();
     options.base_address =
         head.base_address != 0 ? head.base_address : region::far_address(head.branch_id);
@@ -105,13 +127,15 @@ class Importer {
   store::Content& content_;
   const std::string& message_;
   const ProgressFn& progress_;
+  const std::string* const snapshot_;  // null: none is wanted
 };
 
 }  // namespace
 
 CommitReport import_content(Store& store, const std::string& branch, store::Content& content,
-                            const std::string& message, const ProgressFn& progress) {
-  return Importer(StoreAccess::core_of(store), branch, content, message, progress).run();
+                            const std::string& message, const ProgressFn& progress,
+                            const std::string* snapshot) {
+  return Importer(StoreAccess::core_of(store), branch, content, message, progress, snapshot).run();
 }
 
 }  // namespace vellum::api

@@ -81,6 +81,21 @@ std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& 
   return out;
 }
 
+std::vector<RetentionDecision> forget(Store& store, const RetentionPolicy& policy,
+                                      const ForgetOptions& options) {
+  auto decisions =
+      decide_retention(api::snapshots_of(store.versions(), options.branch, options.prefix), policy);
+  for (const RetentionDecision& decision : decisions) {
+    if (!decision.kept_by.empty() || options.dry_run) continue;
+    try {
+      store.remove_snapshot(decision.version.name);
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;
+    }
+  }
+  return decisions;
+}
+
 }  // namespace vellum
 
 namespace vellum::api {

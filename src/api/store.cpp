@@ -8,6 +8,7 @@
 #include <vellum/store.hpp>
 
 #include "api/store_impl.hpp"
+#include "api/version_names.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
@@ -96,6 +97,21 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   info.region_bytes = last.region_bytes;
   info.file_bytes = last.file_bytes.value_or(last.region_bytes);
   return info;
+}
+
+// By the branch's writer: the journal's commits go into packs, and the branch stands on the snapshot
+// from then on. Beside a writer at work, the head is taken without it.
+void snapshot_of_branch(store::StoreCore& core, const std::string& branch,
+                        const store::NameLock& claim, const std::string& message) {
+  std::unique_ptr<store::BranchWriter> writer;
+  try {
+    writer = store::BranchWriter::open(core, branch);
+  } catch (const Error& error) {
+    if (error.code() != Errc::busy) throw;
+    return store::snapshot_of_live(core, branch, claim, message);
+  }
+  writer->checkpoint_journal();
+  writer->publish_snapshot(claim, message.empty() ? writer->head().message : message);
 }
 
 std::uint64_t checked_size(std::uint64_t size_bytes) {
@@ -206,7 +222,7 @@ Region Store::open_or_create_region(const std::string& branch, std::uint64_t siz
 }
 
 Region Store::open_version(const std::string& name, const RegionOptions& options) {
-  return region::RegionAccess::open_version(impl_->core, name, options);
+  return region::RegionAccess::open_version(impl_->core, resolve(name), options);
 }
 
 std::vector<VersionInfo> Store::versions() const {
@@ -233,16 +249,22 @@ std::vector<VersionInfo> Store::versions() const {
   return snapshots;
 }
 
+std::string Store::resolve(const std::string& version) const {
+  return api::resolve_version(*this, version);
+}
+
 VersionInfo Store::version(const std::string& name) const {
-  return info_of(store::resolve_version(*impl_->core, name), name);
+  const std::string meant = resolve(name);
+  return info_of(store::resolve_version(*impl_->core, meant), meant);
 }
 
 bool Store::contains(const std::string& name) const {
   return has_snapshot(*impl_->core, name) || has_branch(*impl_->core, name);
 }
 
-void Store::create_branch(const std::string& name, const std::string& from_version,
+void Store::create_branch(const std::string& name, const std::string& given,
                           const std::optional<Encoding>& encoding) {
+  const std::string from_version = resolve(given);
   const auto own = region::to_format(encoding);
   const auto claim = store::claim_name(*impl_->core, name);
   std::optional<Meanwhile> meanwhile;
@@ -261,30 +283,15 @@ void Store::create_branch(const std::string& name, const std::string& from_versi
                                 own.has_value() ? own : from.encoding);
 }
 
-void Store::create_snapshot(const std::string& name, const std::string& from_version,
+void Store::create_snapshot(const std::string& name, const std::string& given,
                             const std::string& message) {
+  const std::string from_version = resolve(given);
   const auto claim = store::claim_name(*impl_->core, name);
-  auto names = store::hold_names(*impl_->core);
-  auto from = store::resolve_version(*impl_->core, from_version);
-  if (!from.commits.empty()) {
-    // The journal's commits have to go into packs first, which the branch's writer does. Its result
-    // is the head, so nothing has to be held meanwhile.
-    names.reset();
-    std::unique_ptr<store::BranchWriter> writer;
-    try {
-      writer = store::BranchWriter::open(*impl_->core, from_version);
-    } catch (const Error& error) {
-      if (error.code() != Errc::busy) throw;
-      return store::snapshot_of_live(*impl_->core, from_version, claim, message);
-    }
-    writer->begin()->finish({from.commits.back().time_ns, from.commits.back().region_bytes,
-                             from.commits.back().base_address, from.commits.back().message,
-                             from.commits.back().file_bytes},
-                            true);
-    writer.reset();
-    names = store::hold_names(*impl_->core);
-    from = store::resolve_version(*impl_->core, from_version);
+  if (has_branch(*impl_->core, from_version) && !has_snapshot(*impl_->core, from_version)) {
+    return snapshot_of_branch(*impl_->core, from_version, claim, message);
   }
+  const auto names = store::hold_names(*impl_->core);
+  const auto from = store::resolve_version(*impl_->core, from_version);
   impl_->core->create_snapshot(claim, from.branch, from.version, message);
 }
 
@@ -304,8 +311,8 @@ std::optional<BranchImage> Store::branch_image(const std::string& branch) const 
 
 DiffTotals Store::diff(const std::string& a, const std::string& b,
                        const std::function<void(const ByteRange&)>& visit) const {
-  const auto va = store::resolve_kept(*impl_->core, a);
-  const auto vb = store::resolve_kept(*impl_->core, b);
+  const auto va = store::resolve_kept(*impl_->core, resolve(a));
+  const auto vb = store::resolve_kept(*impl_->core, resolve(b));
   return store::diff_versions(*impl_->core, va.version, vb.version, [&](const ByteRange& range) {
     if (visit) visit(range);
   });
@@ -313,8 +320,9 @@ DiffTotals Store::diff(const std::string& a, const std::string& b,
 
 void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
                  std::size_t length_bytes) const {
+  const std::string meant = resolve(name);
   const auto names = store::hold_names(*impl_->core);  // shorter than a pin of its own
-  auto resolved = store::resolve_version(*impl_->core, name);
+  auto resolved = store::resolve_version(*impl_->core, meant);
   const auto source = store::PageSource::open(*impl_->core, resolved.version,
                                               std::move(resolved.commits), resolved.label);
   if (offset_bytes > source->region_bytes() ||

@@ -44,6 +44,24 @@ int vellum_diff(const vellum_store* store, const char* a, const char* b, vellum_
   });
 }
 
+int vellum_diff_bytes(const vellum_store* store, const char* a, const char* b,
+                      uint64_t granularity_bytes, vellum_diff_range_fn visit, void* context,
+                      vellum_diff_totals* totals) {
+  return guarded([&] {
+    require(a, "a");
+    require(b, "b");
+    require(visit, "visit");
+    require_struct(totals);
+    const auto found =
+        store_of(store).diff(a, b, {granularity_bytes}, [&](const vellum::DiffRange& range) {
+          const vellum_diff_range given{
+              {range.range.offset_bytes, range.range.length_bytes}, range.a, range.b};
+          if (visit(&given, context) != 0) throw Stopped();
+        });
+    fill_struct(totals, to_c(found));
+  });
+}
+
 int vellum_export(const vellum_store* store, const char* name, const char* file,
                   vellum_progress_fn progress, void* context) {
   return guarded([&] {

@@ -325,6 +325,15 @@ int vellum_rollback(vellum_region* region) {
   return guarded([&] { region_of(region).rollback(); });
 }
 
+int vellum_checkout(vellum_region* region, const char* version, const char* message,
+                    vellum_commit_report* report) {
+  return guarded([&] {
+    require(version, "the version");
+    require_struct(report);
+    fill_struct(report, to_c(region_of(region).checkout(version, or_empty(message))));
+  });
+}
+
 int vellum_grow(vellum_region* region, uint64_t size_bytes) {
   return guarded([&] { region_of(region).grow(size_bytes); });
 }

@@ -21,6 +21,19 @@ std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
   return out;
 }
 
+vellum::RetentionPolicy rules_of(const vellum_retention_policy& p) {
+  return {p.keep_last, p.keep_daily, p.keep_weekly, p.keep_monthly, p.keep_yearly};
+}
+
+void visit_all(const std::vector<vellum::RetentionDecision>& decisions, vellum_retention_fn visit,
+               void* context) {
+  for (const auto& decision : decisions) {
+    const std::vector<const char*> rules = pointers_to(decision.kept_by);
+    const VersionForC version(decision.version);
+    if (visit(&version.info, rules.data(), rules.size(), context) != 0) break;
+  }
+}
+
 vellum_store_stat to_c(const vellum::StoreStat& stat) {
   vellum_store_stat values = VELLUM_STORE_STAT_INIT;
   values.stored_bytes = stat.stored_bytes;
@@ -176,15 +189,35 @@ int vellum_decide_retention(const vellum_store* store, const vellum_retention_po
     require(policy, "policy");
     require(visit, "visit");
     const vellum_retention_policy p = options_or_zero(policy);
-    const auto decisions = vellum::decide_retention(
-        vellum::api::snapshots_of(store_of(store).versions(), or_empty(p.branch),
-                                  or_empty(p.prefix)),
-        {p.keep_last, p.keep_daily, p.keep_weekly, p.keep_monthly, p.keep_yearly});
-    for (const auto& decision : decisions) {
-      const std::vector<const char*> rules = pointers_to(decision.kept_by);
-      const VersionForC version(decision.version);
-      if (visit(&version.info, rules.data(), rules.size(), context) != 0) break;
+    visit_all(
+        vellum::decide_retention(vellum::api::snapshots_of(store_of(store).versions(),
+                                                           or_empty(p.branch), or_empty(p.prefix)),
+                                 rules_of(p)),
+        visit, context);
+  });
+}
+
+int vellum_forget(vellum_store* store, const vellum_retention_policy* policy,
+                  vellum_retention_fn visit, void* context) {
+  return guarded([&] {
+    require(policy, "policy");
+    const vellum_retention_policy p = options_or_zero(policy);
+    const auto decisions =
+        vellum::forget(store_of(store), rules_of(p), {or_empty(p.branch), or_empty(p.prefix)});
+    if (visit != nullptr) visit_all(decisions, visit, context);
+  });
+}
+
+int vellum_resolve(const vellum_store* store, const char* version, char* name, size_t name_bytes) {
+  return guarded([&] {
+    require(version, "the version");
+    require(name, "name");
+    const std::string meant = store_of(store).resolve(version);
+    if (meant.size() >= name_bytes) {
+      fail(Errc::invalid_argument, "{} bytes have no room for the name '{}'", name_bytes, meant);
     }
+    meant.copy(name, meant.size());
+    name[meant.size()] = '\0';
   });
 }
 

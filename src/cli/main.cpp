@@ -109,13 +109,35 @@ void add_commands(CLI::App& app, Context& context) {
 
 std::string or_help(const std::string& hint) { return hint.empty() ? "; see vellum --help" : hint; }
 
+// What other programs call it; "": nothing that is known.
+std::string other_name(const std::string& command) {
+  static const std::map<std::string, const char*> kOthers{
+      {"check", "vellum verify checks a store"},
+      {"fsck", "vellum verify checks a store"},
+      {"prune", "vellum forget removes snapshots by rules, and vellum gc gives back their space"},
+      {"status", "vellum log lists what a store has, and vellum stat what it takes"},
+      {"list", "vellum log lists what a store has"},
+      {"snapshots", "vellum log lists what a store has"},
+      {"checkout",
+       "vellum restore gives a file the content of a version, and vellum export makes "
+       "a new one"},
+      {"commit", "vellum backup keeps a file's content, and vellum snapshot a branch's head"},
+      {"save", "vellum backup keeps a file's content, and vellum snapshot a branch's head"},
+      {"tag", "vellum snapshot keeps a branch's head under a name"},
+      {"delete", "vellum rm removes a snapshot or a branch"},
+      {"remove", "vellum rm removes a snapshot or a branch"}};
+  const auto found = kOthers.find(command);
+  return found == kOthers.end() ? std::string() : fmt::format(": {}", found->second);
+}
+
 // The parser's own message for an unknown command would be that a command is missing.
 void require_known_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   const Words words = words_of(app, arguments);
   if (words.command != nullptr || words.positionals.empty()) return;
   const std::string& command = arguments[words.positionals[0]];
-  fail(Errc::invalid_argument, "there is no command '{}'{}", command,
-       or_help(did_you_mean(command, command_names(app))));
+  std::string hint = other_name(command);
+  if (hint.empty()) hint = or_help(did_you_mean(command, command_names(app)));
+  fail(Errc::invalid_argument, "there is no command '{}'{}", command, hint);
 }
 
 void add_long_options(const CLI::App& app, std::vector<std::string>& names) {

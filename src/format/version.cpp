@@ -15,6 +15,9 @@ constexpr WholeFileKind kRefKind{kSnapshotMagic, kMaxSnapshotRefBytes, "not a sn
                                  "larger than any snapshot ref"};
 constexpr WholeFileKind kOrderKind{kSnapshotOrderMagic, kSnapshotOrderBytes,
                                    "not the order of snapshots", "larger than it can be"};
+constexpr WholeFileKind kNoteKind{kSnapshotNoteMagic, kSnapshotNoteBytes,
+                                  "not the note of a snapshot", "larger than any such note"};
+static_assert(kWholeFileHeaderBytes + kMaxNameBytes + 40 <= kSnapshotNoteBytes);
 static_assert(kSnapshotOrderBytes == kWholeFileHeaderBytes + 8 + 8 && kSnapshotOrderBytes <= 512);
 constexpr std::size_t kMinRunBytes = 7;  // pack, offset, entries: a byte each; and the tag
 constexpr std::size_t kMaxRunBytes = 34;
@@ -159,6 +162,30 @@ const char* decode_snapshot_order(std::span<const std::byte> bytes, const Uuid& 
   ByteReader in(body);
   order = in.u64();
   return in.ok() && in.left() == 0 && order <= kMaxSnapshotOrder ? nullptr : "malformed";
+}
+
+std::vector<std::byte> encode_snapshot_note(const SnapshotNote& note, const Uuid& store_id) {
+  std::vector<std::byte> body;
+  ByteWriter b(body);
+  b.varint(note.branch_id);
+  b.varint(note.epoch);
+  b.string(note.name);
+  body.resize(kSnapshotNoteBytes - kWholeFileHeaderBytes - 8);
+  return encode_whole_file(kNoteKind, body, store_id);
+}
+
+const char* decode_snapshot_note(std::span<const std::byte> bytes, const Uuid& store_id,
+                                 SnapshotNote& out) {
+  std::span<const std::byte> body;
+  if (const char* problem = open_whole_file(kNoteKind, bytes, store_id, body)) return problem;
+  ByteReader in(body);
+  SnapshotNote note;
+  note.branch_id = in.varint();
+  note.epoch = in.varint();
+  note.name = in.string(kMaxNameBytes);
+  if (!in.ok() || name_problem(note.name) != nullptr) return "malformed";
+  out = std::move(note);
+  return nullptr;
 }
 
 }  // namespace vellum::format

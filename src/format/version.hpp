@@ -41,4 +41,19 @@ std::vector<std::byte> encode_snapshot_order(std::uint64_t order, const Uuid& st
 const char* decode_snapshot_order(std::span<const std::byte> bytes, const Uuid& store_id,
                                   std::uint64_t& order);
 
+// branches/<name>/snapshot: which snapshot a branch's next journal epoch begins with. It is
+// overwritten in place before the ref is written, and counts only for the epoch that it names.
+struct SnapshotNote {
+  std::uint64_t branch_id = 0;
+  std::uint64_t epoch = 0;  // of the journal when the note was written: the epoch before the next
+  std::string name;
+  bool operator==(const SnapshotNote&) const = default;
+};
+inline constexpr std::size_t kSnapshotNoteBytes = 512;  // a sector
+
+std::vector<std::byte> encode_snapshot_note(const SnapshotNote& note, const Uuid& store_id);
+// nullptr, or a description of the error: a crash may have torn it.
+const char* decode_snapshot_note(std::span<const std::byte> bytes, const Uuid& store_id,
+                                 SnapshotNote& out);
+
 }  // namespace vellum::format

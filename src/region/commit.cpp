@@ -41,6 +41,20 @@ class EncodedBaseCopies final : public store::CommittedPages {
   region::RegionMemory& memory_;
 };
 
+// While it lives, the memory knows of a commit.
+class Committing {
+ public:
+  explicit Committing(region::RegionMemory& memory) noexcept : memory_(memory) {
+    memory_.begin_committing();
+  }
+  ~Committing() { memory_.end_committing(); }
+  Committing(const Committing&) = delete;
+  Committing& operator=(const Committing&) = delete;
+
+ private:
+  region::RegionMemory& memory_;
+};
+
 }  // namespace
 
 // One commit, from the search for written pages to its end.
@@ -58,6 +72,7 @@ struct Region::Impl::CommitInProgress {
   // Encoded in the call; null: captured, or nothing to do.
   std::unique_ptr<store::BranchWriter::Commit> writes;
   std::optional<region::Turns::Commit> turn;  // while it writes: the collector waits
+  std::unique_ptr<Committing> committing;     // from its beginning on
 
   bool is_snapshot() const noexcept { return snapshot.has_value(); }
 };
@@ -148,6 +163,7 @@ void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
   require_base_copies();
   writer->require_in_place();
   c.report.sequence = sequence;
+  c.committing = std::make_unique<Committing>(*memory);
   c.dirty = take_dirty(c.known);
   try {
     follow_stores_behind_the_file(c.dirty);
@@ -192,7 +208,8 @@ store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
       meta.message = c.message;
       meta.file_bytes = file_bytes();
       const EncodedBaseCopies committed(*memory);
-      cost = c.writes->finish(meta, c.is_snapshot(), &committed);
+      cost = c.is_snapshot() ? c.writes->finish_as(*c.snapshot, meta, &committed)
+                             : c.writes->finish(meta, false, &committed);
     }
     c.writes.reset();
     accept_commit();
@@ -221,12 +238,12 @@ void Region::Impl::end_commit(CommitInProgress& c) {
   } else if (commit_failed) {
     writer->begin();  // throws when a flush failed: the medium's content is then unknown
   }
-  if (c.is_snapshot()) publish_snapshot(c);
   report.total_time = time_since(c.start) - c.waiting_time;
   // The rest: base copies have followed while the pages were encoded.
   const auto stages = report.scan_time + report.encode_time + report.write_time + report.flush_time;
   report.publish_time = report.total_time - std::min(stages, report.total_time);
   counters->note_commit(report, memory->size_bytes(), writer->backlog_bytes());
+  c.committing.reset();
   c.turn.reset();
   if (space != nullptr && report.bytes_written != 0) space->note_written(report.bytes_written);
 }
@@ -239,18 +256,7 @@ bool Region::Impl::makes_room_after(const Error& error) {
   return error.code() == Errc::no_space && space != nullptr && space->make_room();
 }
 
-void Region::Impl::publish_snapshot(CommitInProgress& c) {
-  try {
-    return writer->publish_snapshot(*c.snapshot, c.message);
-  } catch (const Error& e) {
-    c.turn.reset();
-    if (!makes_room_after(e)) throw;
-  }
-  writer->publish_snapshot(*c.snapshot, c.message);
-}
-
-// A failed commit leaves everything as it was, so it is made again where gc finds room. A commit
-// that has happened, but whose name could not be written, is not.
+// A failed commit leaves everything as it was, so it is made again where gc finds room.
 CommitReport Region::Impl::commit(std::optional<store::NameLock> snapshot,
                                   const std::string& message,
                                   const std::vector<PageNumber>* known) {

@@ -192,12 +192,15 @@ void Region::close() {
 
 void Region::close_and_leave_memory() {
   require_valid(impl_);
-  if (engine() != Engine::mapped) {
+  const std::lock_guard turn(impl_->mutex);
+  require_valid(impl_);
+  if (impl_->shape.engine != Engine::mapped) {
     fail(Errc::unsupported, "region '{}': pages of engine {} are released with the region",
-         impl_->name, engine_name(engine()));
+         impl_->name, engine_name(impl_->shape.engine));
   }
+  if (impl_->background) impl_->background->wait_idle();
   impl_->memory->file_behind()->leave_mapped();
-  close();
+  impl_->close();
 }
 
 }  // namespace vellum

@@ -127,7 +127,6 @@ struct Region::Impl {
   bool makes_room_after(const Error& error);
   CommitReport commit_once(const std::optional<store::NameLock>& snapshot,
                            const std::string& message, const std::vector<PageNumber>* known);
-  void publish_snapshot(CommitInProgress& c);
   void remember(const RegionOptions& options, const format::WorkingSetOwner& of,
                 region::MemoryOptions& memory_options);
   void write_working_set() noexcept;

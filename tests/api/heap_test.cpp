@@ -78,6 +78,132 @@ TEST_F(HeapTest, RootSurvivesCommitAndReopening) {
   EXPECT_EQ((heap.find_or_construct<map<string, int>>("ages")), ages);
 }
 
+struct Pair {
+  int first;
+  int second;
+};
+struct Wide {
+  std::uint64_t words[4];
+};
+struct Virtual {
+  virtual ~Virtual() = default;
+};
+
+// What the heap refuses when a program is compiled.
+static_assert(!detail::is_root_type<int*>() && !detail::is_root_type<const char*>() &&
+              !detail::is_root_type<std::string>() && !detail::is_root_type<Virtual>() &&
+              !detail::is_root_type<std::vector<int>>() &&
+              !detail::is_root_type<std::unordered_map<int, int>>() &&
+              !detail::is_root_type<std::array<std::unique_ptr<int>, 2>>() &&
+              !detail::is_root_type<std::pair<int, std::string_view>>());
+static_assert(detail::is_root_type<int>() && detail::is_root_type<Pair>() &&
+              detail::is_root_type<offset_ptr<int>>() && detail::is_root_type<string>() &&
+              detail::is_root_type<std::array<Pair, 3>>() && detail::is_root_type<Index>());
+static_assert(std::is_base_of_v<Error, HeapFull>);
+
+TEST_F(HeapTest, ARootIsGivenAsNoOtherType) {
+  Region region = create();
+  Heap heap(region);
+  heap.root<vector<int>>("numbers").push_back(1);
+  heap.root<Pair>("pair").first = 2;
+  region.commit();
+  const auto refused = [&](auto use) {
+    try {
+      use();
+      ADD_FAILURE() << "no error";
+      return std::string();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Errc::invalid_argument) << e.what();
+      return std::string(e.what());
+    }
+  };
+  const std::string text = refused([&] { (void)heap.root<map<int, int>>("numbers"); });
+  EXPECT_NE(text.find("vector<int32>"), std::string::npos) << text;
+  EXPECT_NE(text.find("map<int32, int32>"), std::string::npos) << text;
+  refused([&] { (void)heap.find<vector<float>>("numbers"); });
+  refused([&] { (void)heap.root<Wide>("pair"); });
+  refused([&] { (void)heap.destroy<string>("numbers"); });
+  refused([&] { (void)std::as_const(heap).root<vector<std::uint32_t>>("numbers"); });
+  EXPECT_EQ(heap.root<vector<int>>("numbers").size(), 1U);
+  EXPECT_TRUE(heap.destroy<vector<int>>("numbers"));
+  EXPECT_TRUE(heap.root<map<int, int>>("numbers").empty());
+  EXPECT_TRUE(heap.check_sanity());
+}
+
+// Heaps of earlier programs have no note of a root's type: then the size alone decides.
+TEST_F(HeapTest, ARootWithoutANoteIsGivenBySize) {
+  Region region = create();
+  Heap heap(region);
+  heap.root<Pair>("pair").second = 4;
+  auto* const segment = detail::heap_segment(region);
+  ASSERT_TRUE(segment->destroy<char>(detail::type_note_of("pair").c_str()));
+  EXPECT_EQ(heap.root<Pair>("pair").second, 4);
+  EXPECT_EQ(code_of([&] { (void)heap.root<Wide>("pair"); }), Errc::invalid_argument);
+  EXPECT_TRUE(heap.destroy<Pair>("pair"));
+}
+
+// As in the guide "First program".
+struct Book {
+  using allocator_type = Allocator;
+  Book(std::string_view t, int y, const allocator_type& a) : title(t, a), authors(a), year(y) {}
+  Book(const Book& other, const allocator_type& a)
+      : title(other.title, a), authors(other.authors, a), year(other.year) {}
+  Book(Book&& other, const allocator_type& a)
+      : title(std::move(other.title), a), authors(std::move(other.authors), a), year(other.year) {}
+  string title;
+  vector<string> authors;
+  int year;
+};
+
+TEST_F(HeapTest, StructsWithStringsLieInContainers) {
+  Region region = create();
+  {
+    Heap heap(region);
+    auto& shelf = heap.root<vector<Book>>("shelf");
+    for (int i = 0; i < 100; ++i) {  // it grows, and moves them
+      shelf.emplace_back(kLong, i);
+      shelf.back().authors.emplace_back(kLong + std::to_string(i));
+    }
+    auto& by_name = heap.root<map<string, Book>>("by name");
+    by_name.try_emplace("u", kLong, 1922);
+    by_name.at("u").authors.emplace_back("Joyce");
+    auto& copies = heap.root<unordered_map<int, Book>>("copies");
+    copies.emplace(7, shelf[7]);
+    region.commit();
+  }
+  Region again = reopen(region);
+  const ConstHeap heap(again);
+  const auto& shelf = heap.root<vector<Book>>("shelf");
+  ASSERT_EQ(shelf.size(), 100U);
+  EXPECT_EQ(shelf[42].authors.at(0), (kLong + "42").c_str());
+  EXPECT_EQ((heap.root<map<string, Book>>("by name").at("u").authors.at(0)), "Joyce");
+  EXPECT_EQ((heap.root<unordered_map<int, Book>>("copies").at(7).year), 7);
+  EXPECT_TRUE(heap.check_sanity());
+}
+
+TEST_F(HeapTest, UnorderedMapsHaveWhatStdHas) {
+  Region region = create();
+  Heap heap(region);
+  auto& words = heap.root<unordered_map<string, int>>("words");
+  EXPECT_TRUE(words.emplace("one", 1).second);
+  EXPECT_FALSE(words.emplace("one", 2).second);
+  EXPECT_TRUE(words.insert(std::make_pair("two", 2)).second);
+  const std::vector<std::pair<std::string, int>> more = {{"three", 3}, {"four", 4}};
+  words.insert(more.begin(), more.end());
+  EXPECT_EQ(words.size(), 4U);
+  auto& same = heap.root<unordered_map<string, int>>("same");
+  for (auto at = words.cbegin(); at != words.cend(); ++at) same.insert(*at);
+  EXPECT_TRUE(words == same);
+  same["two"] = 5;
+  EXPECT_TRUE(words != same);
+  for (auto at = words.begin(); at != words.end();) {
+    at = at->second % 2 == 0 ? words.erase(at) : std::next(at);
+  }
+  EXPECT_EQ(words.size(), 2U);
+  EXPECT_TRUE(words.contains("one") && words.contains("three"));
+  EXPECT_EQ(words.erase("three"), 1U);
+}
+
 TEST_F(HeapTest, WhatWasNotCommittedIsNotThere) {
   Region region = create();
   {

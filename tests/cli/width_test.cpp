@@ -64,7 +64,7 @@ TEST_F(CliTest, APipeGetsAllColumns) {
   const std::string store = make_store_with({noise(1, 1)});
   const std::string head = lines_of(must({"log", store}).out)[0];
   for (const char* column :
-       {"version", "kind", "time", "commit", "region", "changed pages", "added", "message"})
+       {"version", "kind", "time", "commit", "size", "changed pages", "added", "message"})
     EXPECT_TRUE(contains(head, column)) << head;
 }
 

@@ -148,6 +148,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
         {"journal header", escaped(kJournalMagic)},
         {"snapshot ref", escaped(kSnapshotMagic)},
         {"snapshot order", escaped(kSnapshotOrderMagic)},
+        {"snapshot note", escaped(kSnapshotNoteMagic)},
         {"live set", escaped(kLiveSetMagic)},
         {"space note", escaped(kSpaceNoteMagic)},
         {"working set", escaped(kWorkingSetMagic)},

@@ -5,7 +5,6 @@
 #define VELLUM_HEAP_OPEN_HEAPS_HPP
 
 #include <algorithm>
-#include <boost/interprocess/exceptions.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,14 +17,9 @@
 namespace vellum {
 
 // A heap has no room and does not grow. what() names it.
-class HeapFull : public boost::interprocess::bad_alloc {
+class HeapFull : public Error {
  public:
-  explicit HeapFull(std::string message)
-      : message_(std::make_shared<const std::string>(std::move(message))) {}
-  const char* what() const noexcept override { return message_->c_str(); }
-
- private:
-  std::shared_ptr<const std::string> message_;  // shared, as copying must not throw
+  explicit HeapFull(const std::string& message) : Error(Errc::out_of_memory, message) {}
 };
 
 namespace detail {

@@ -1,8 +1,8 @@
 // base/files/file.cpp: posix_fs(), the real file system behind the seam.
 #include "base/files/file.hpp"
 #include "base/clock.hpp"
-#include "base/files/beneath.hpp"
 #include "base/fail.hpp"
+#include "base/files/beneath.hpp"
 #include "base/threads/fork_count.hpp"
 #include "base/threads/forked_locks.hpp"
 
@@ -10,12 +10,14 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vellum/error.hpp>
@@ -46,6 +48,11 @@ Errc errc_of(int error) noexcept {
     default:
       return Errc::io;
   }
+}
+
+// No file has a name that is too long: FILE-lock of a FILE whose own name is as long as it may be.
+bool is_absence(int error) noexcept {
+  return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
 }
 
 [[noreturn]] void fail(const std::string& path, const char* what, int error) {
@@ -137,6 +144,15 @@ class PosixFile final : public File {
     if (::fchown(fd_.get(), wanted.st_uid, wanted.st_gid) != 0 && errno != EPERM)
       fail(path_, "change the owner");
     check(::fchmod(fd_.get(), wanted.st_mode & 0777), path_, "change the permissions");
+    take_access_list_of(other);
+  }
+  void take_attributes_of(const File& other) override;
+  std::size_t read_some(std::span<std::byte> out, std::uint64_t offset_bytes) const override {
+    const ssize_t got = retry([&] {
+      return ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset_bytes));
+    });
+    if (got < 0) fail(path_, "read");
+    return static_cast<std::size_t>(got);
   }
   bool trusted_beside(const File& other) const override {
     struct stat theirs{};
@@ -174,6 +190,8 @@ class PosixFile final : public File {
   int descriptor() const noexcept override { return fd_.get(); }
 
  private:
+  void take_access_list_of(const File& other);
+
   struct stat stat() const {
     struct stat status{};
     check(::fstat(fd_.get(), &status), path_, "stat");
@@ -265,6 +283,56 @@ void PosixFile::pwrite(std::span<const std::byte> bytes, std::uint64_t offset_by
     if (put == 0) fail(path_, "write", ENOSPC);  // no progress and no reason: never loop on it
     bytes = bytes.subspan(static_cast<std::size_t>(put));
     offset_bytes += static_cast<std::uint64_t>(put);
+  }
+}
+
+namespace {
+
+constexpr const char* kAccessList = "system.posix_acl_access";
+
+// None: the file has no such attribute, or its file system has none at all.
+std::optional<std::vector<char>> attribute_of(const File& file, const char* name) {
+  for (;;) {
+    const ssize_t bytes = ::fgetxattr(file.descriptor(), name, nullptr, 0);
+    if (bytes < 0 && (errno == ENODATA || errno == EOPNOTSUPP)) return std::nullopt;
+    if (bytes < 0) fail(file.path(), name);
+    std::vector<char> value(static_cast<std::size_t>(bytes) + 1);
+    const ssize_t got = ::fgetxattr(file.descriptor(), name, value.data(), value.size());
+    if (got < 0 && errno != ERANGE && errno != ENODATA) fail(file.path(), name);
+    if (got < 0) continue;  // somebody has changed it meanwhile
+    value.resize(static_cast<std::size_t>(got));
+    return value;
+  }
+}
+
+}  // namespace
+
+// The mode alone would give the group what the list's mask gives. Without a list, this file must
+// not keep one that its directory gives to new files.
+void PosixFile::take_access_list_of(const File& other) {
+  if (const auto list = attribute_of(other, kAccessList)) {
+    check(::fsetxattr(fd_.get(), kAccessList, list->data(), list->size(), 0), path_,
+          "change the access list");
+  } else if (::fremovexattr(fd_.get(), kAccessList) != 0 && errno != ENODATA &&
+             errno != EOPNOTSUPP) {
+    fail(path_, "remove the access list");
+  }
+}
+
+// Those of the system's own need rights that few have: such a one stays behind.
+void PosixFile::take_attributes_of(const File& other) {
+  const ssize_t bytes = ::flistxattr(other.descriptor(), nullptr, 0);
+  if (bytes <= 0) return;
+  std::vector<char> names(static_cast<std::size_t>(bytes) + 1);
+  const ssize_t got = ::flistxattr(other.descriptor(), names.data(), names.size() - 1);
+  for (ssize_t at = 0; at < got;) {
+    const std::string name = names.data() + at;
+    at += static_cast<ssize_t>(name.size()) + 1;
+    if (name == kAccessList) continue;
+    const auto value = attribute_of(other, name.c_str());
+    if (!value) continue;
+    const int done = ::fsetxattr(fd_.get(), name.c_str(), value->data(), value->size(), 0);
+    if (done != 0 && name.starts_with("user.") && errno != EOPNOTSUPP) fail(path_, name.c_str());
   }
 }
 
@@ -389,8 +457,7 @@ class PosixFs : public Fs {
  public:
   std::unique_ptr<File> open(const std::string& path, OpenMode mode) override {
     const Place at = place(path);
-    Descriptor fd(
-        retry([&] { return ::openat(at.fd(), at.path(), open_flags(mode), kFileMode); }));
+    Descriptor fd(retry([&] { return ::openat(at.fd(), at.path(), open_flags(mode), kFileMode); }));
     if (fd.get() < 0) {
       if (means_not_a_regular_file(errno)) fail_not_regular(path);
       fail(path, "open");
@@ -450,7 +517,7 @@ class PosixFs : public Fs {
     try {
       const Place at = place(path);
       if (::fstatat(at.fd(), at.path(), &status, AT_SYMLINK_NOFOLLOW) == 0) return status.st_mode;
-      if (errno != ENOENT && errno != ENOTDIR) fail(path, "stat");
+      if (!is_absence(errno)) fail(path, "stat");
     } catch (const Error& e) {
       if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
     }

@@ -18,6 +18,7 @@
 // Threads: any number may use a File at once (positioned I/O only, no shared offset).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -97,9 +98,20 @@ class File {
   // Where the next hole begins at or after the offset (lseek(2), SEEK_HOLE); the end of the file
   // counts as one. UINT64_MAX where the file system does not say.
   virtual std::uint64_t next_hole(std::uint64_t) const { return UINT64_MAX; }
-  // Gives this file the permissions and, as far as permitted, the owner of another. Comes before
-  // anything of the other is copied here.
+  // Reads as much as comes at once: for files whose size says nothing, as in /proc. 0: the end.
+  virtual std::size_t read_some(std::span<std::byte> out, std::uint64_t offset_bytes) const {
+    const std::uint64_t size = size_bytes();
+    if (offset_bytes >= size) return 0;
+    out = out.first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), size - offset_bytes)));
+    pread(out, offset_bytes);
+    return out.size();
+  }
+  // Gives this file the permissions with the access list and, as far as permitted, the owner of
+  // another. Comes before anything of the other is copied here.
   virtual void take_access_of(const File&) {}
+  // Gives it the other extended attributes of another, as far as permitted.
+  virtual void take_attributes_of(const File&) {}
   // Whether it belongs to the owner of the other file, or to root.
   virtual bool trusted_beside(const File&) const { return true; }
   virtual FileIdentity identity() const { return {.size_bytes = size_bytes()}; }

@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "base/fail.hpp"
+#include "cli/files/file_family.hpp"
 #include "cli/files/take_file.hpp"
 #include "cli/terminal/exit_status.hpp"
 
@@ -25,6 +26,7 @@ int run_attach(Context& context, const TakeFileArguments& arguments) {
   require_takable(store, arguments);
   RegionOptions options;
   options.image.path = file_with_content(arguments.file);
+  require_alone(options.image.path);
   Region region = store.open_or_create_region(arguments.branch, 1, options);
   const CommitReport report = arguments.snapshot
                                   ? region.snapshot(*arguments.snapshot, arguments.message)

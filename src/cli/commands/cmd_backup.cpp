@@ -5,6 +5,7 @@
 #include "api/import.hpp"
 #include "base/fail.hpp"
 #include "cli/files/backup_source.hpp"
+#include "cli/files/file_family.hpp"
 #include "cli/files/take_file.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/exit_status.hpp"
@@ -46,7 +47,7 @@ int run_backup(Context& context, BackupArguments arguments) {
   require_good_name(arguments.name);
   require_good_name(arguments.branch);
   require_two_names(arguments.name, arguments.branch);
-  regular_file(arguments.file);  // before a store is made for it
+  require_alone(regular_file(arguments.file));  // before a store is made for it
   Store store = Store::open_or_create(arguments.store);
   require_takable(store, arguments);
   mend_image(arguments, store);
@@ -54,10 +55,9 @@ int run_backup(Context& context, BackupArguments arguments) {
   {
     const auto source = open_backup_source(arguments.file, arguments.stopped);
     ProgressMeter meter("backup", context.progress_wanted());
-    report =
-        api::import_content(store, arguments.branch, *source, arguments.message, meter.callback());
+    report = api::import_content(store, arguments.branch, *source, arguments.message,
+                                 meter.callback(), snapshot_of(arguments));
   }
-  keep_taken(store, arguments, report);
   report_taken(context, store, arguments, report);
   return kExitOk;
 }

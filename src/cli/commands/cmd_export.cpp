@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/files/file_family.hpp"
 #include "cli/files/take_file.hpp"
 #include "cli/names/version_names.hpp"
 #include "cli/terminal/command.hpp"
@@ -22,6 +23,7 @@ int run_export(Context& context, ExportArguments arguments) {
   const Store store = Store::open(arguments.store);
   arguments.version = resolve_version(store, arguments.version);
   {
+    make_alone(arguments.file, false);
     ProgressMeter meter("export", context.progress_wanted());
     store.export_file(arguments.version, arguments.file, meter.callback());
   }

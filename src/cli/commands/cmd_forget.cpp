@@ -77,14 +77,7 @@ void print_text(Context& context, const std::vector<RetentionDecision>& decision
 
 std::vector<RetentionDecision> forget_in_store(const ForgetArguments& arguments) {
   Store store = Store::open(arguments.store);
-  auto decisions = decide_retention(
-      api::snapshots_of(store.versions(), arguments.branch, arguments.prefix), arguments.policy);
-  for (const RetentionDecision& decision : decisions) {
-    if (decision.kept_by.empty() && !arguments.dry_run) {
-      store.remove_snapshot(decision.version.name);
-    }
-  }
-  return decisions;
+  return forget(store, arguments.policy, {arguments.branch, arguments.prefix, arguments.dry_run});
 }
 
 // All of them by one head.

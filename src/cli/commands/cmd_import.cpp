@@ -1,29 +1,36 @@
 // cli/commands/cmd_import.cpp: vellum import: makes a branch's content from a plain file, or a datastore
 // from one of Metall's.
+#include "api/import.hpp"
 #include "base/fail.hpp"
+#include "base/files/file.hpp"
+#include "cli/files/file_family.hpp"
 #include "cli/files/import_metall.hpp"
 #include "cli/files/take_file.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "store/stream/content.hpp"
 
 namespace vellum::cli {
 namespace {
 
 CommitReport import_file(Context& context, Store& store, const TakeFileArguments& arguments) {
   const std::string file = regular_file(arguments.file);
+  const auto in = base::posix_fs().open(file, base::OpenMode::read_only);
+  const auto content = store::content_of(*in);
   ProgressMeter meter("import", context.progress_wanted());
-  return store.import_file(arguments.branch, file, arguments.message, meter.callback());
+  return api::import_content(store, arguments.branch, *content, arguments.message, meter.callback(),
+                             snapshot_of(arguments));
 }
 
 int run_import(Context& context, const TakeFileArguments& arguments) {
   if (arguments.branch.empty() || arguments.file.empty()) {
     fail(Errc::invalid_argument, "import needs BRANCH and FILE, or --metall DIR");
   }
-  Store store = Store::open(arguments.store);
+  require_alone(regular_file(arguments.file));  // before a store is made for it
+  Store store = Store::open_or_create(arguments.store);
   require_takable(store, arguments);
-  CommitReport report = import_file(context, store, arguments);
-  keep_taken(store, arguments, report);
+  const CommitReport report = import_file(context, store, arguments);
   report_taken(context, store, arguments, report);
   return kExitOk;
 }
@@ -66,6 +73,7 @@ void add_import(CLI::App& app, Context& context) {
         return metall->empty() ? run_import(context, arguments)
                                : run_import_metall(context, arguments, *metall);
       });
+  command->get_option("STORE")->description("The store, which is made when it does not exist");
   CLI::Option* const from = command
                                 ->add_option("--metall", *metall,
                                              "Make the new datastore STORE from this Metall "

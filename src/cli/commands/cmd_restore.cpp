@@ -11,6 +11,7 @@
 #include "base/files/file.hpp"
 #include "base/files/inode_lock.hpp"
 #include "base/files/new_file.hpp"
+#include "cli/files/file_family.hpp"
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/take_file.hpp"
 #include "cli/names/version_names.hpp"
@@ -89,17 +90,22 @@ class DirectoryBeside {
   base::NewDirectory directory_;
 };
 
-void replace(const Store& store, const RestoreArguments& arguments, const std::string& path,
-             const ProgressFn& progress) {
+// Returns the files beside it that went with the old content.
+std::vector<std::string> replace(const Store& store, const RestoreArguments& arguments,
+                                 const std::string& path, const ProgressFn& progress) {
   const DirectoryBeside beside(path);
   store.export_file(arguments.version, beside.file(), progress);
   const Held held(path, arguments.force);
   if (held.file() != nullptr) {
     const auto made = base::posix_fs().open(beside.file(), base::OpenMode::read_write);
     made->take_access_of(*held.file());
+    made->take_attributes_of(*held.file());
     made->sync_data();
   }
+  // Before the file: the log of the old content must never lie beside the new one.
+  auto removed = make_alone(path, arguments.force);
   held.replace_by(beside.file(), path);
+  return removed;
 }
 
 // Keeps the file's content in the history of each branch whose image it is.
@@ -124,18 +130,22 @@ int run_restore(Context& context, RestoreArguments arguments) {
   const std::string path = whole_path(data_file(arguments.file));
   {
     const Held nobody_else(path, arguments.force);
+    if (!arguments.force) make_alone(path, false);
   }  // before anything is written
   keep_what_is_there(store, path);
+  std::vector<std::string> removed;
   {
     ProgressMeter meter("restore", context.progress_wanted());
-    replace(store, arguments, path, meter.callback());
+    removed = replace(store, arguments, path, meter.callback());
   }
   context.report(
       Json{{"store", store.path()},
            {"version", arguments.version},
            {"file", path},
-           {"size_bytes", bytes}},
-      fmt::format("restored {} from '{}' ({})", path, arguments.version, human_bytes(bytes)));
+           {"size_bytes", bytes},
+           {"removed", removed}},
+      fmt::format("restored {} from '{}' ({}){}", path, arguments.version, human_bytes(bytes),
+                  removed.empty() ? "" : fmt::format("; removed {}", fmt::join(removed, ", "))));
   return kExitOk;
 }
 
@@ -151,7 +161,8 @@ void add_restore(CLI::App& app, Context& context) {
   command->add_option("FILE", arguments->file, "The file, or the directory that holds data.mdb")
       ->required();
   command->add_flag("--force", arguments->force,
-                    "Restore even while programs have FILE open: they go on with the old file");
+                    "Restore even while programs have FILE open: they go on with the old file; "
+                    "and remove a log or journal of SQLite or DuckDB beside it");
 }
 
 }  // namespace vellum::cli

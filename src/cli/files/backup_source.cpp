@@ -9,6 +9,7 @@
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
 #include "base/files/inode_lock.hpp"
+#include "cli/files/file_family.hpp"
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/take_file.hpp"
 #include "lmdb/copy.hpp"
@@ -81,15 +82,17 @@ class Source : public store::Content {
 class PlainSource final : public Source {
  public:
   PlainSource(HeldFile file, bool stopped)
-      : file_(std::move(file)), watch_(*file_.file, stopped), content_(*file_.file) {}
+      : file_(std::move(file)),
+        watch_(*file_.file, stopped),
+        content_(store::content_of(*file_.file)) {}
   void check() const override { watch_.require_unchanged(); }
 
  private:
-  store::Content& from() const override { return content_; }
+  store::Content& from() const override { return *content_; }
 
   HeldFile file_;
   Watch watch_;
-  mutable store::FileContent content_;
+  std::unique_ptr<store::Content> content_;
 };
 
 constexpr char kWriteTheLock[] =
@@ -137,6 +140,7 @@ class CopySource final : public Source {
 std::unique_ptr<store::Content> open_backup_source(const std::string& given, bool stopped) {
   const std::string path = regular_file(given);
   require_no_journal(path);
+  require_alone(path);
   HeldFile file(path);
   if (stopped || !lmdb::is_data(*file.file))
     return std::make_unique<PlainSource>(std::move(file), stopped);

@@ -4,7 +4,6 @@
 #include <memory>
 #include <system_error>
 
-#include "api/snapshot_head.hpp"
 #include "base/fail.hpp"
 #include "cli/terminal/arguments.hpp"
 
@@ -118,12 +117,8 @@ std::vector<std::string> branches_with_image(const Store& store, const std::stri
   return out;
 }
 
-void keep_taken(Store& store, const TakeFileArguments& arguments, CommitReport& report) {
-  if (!arguments.snapshot) return;
-  const CommitReport kept =
-      api::snapshot_head(store, arguments.branch, *arguments.snapshot, arguments.message);
-  report.sequence = kept.sequence;
-  report.bytes_written += kept.bytes_written;
+const std::string* snapshot_of(const TakeFileArguments& arguments) noexcept {
+  return arguments.snapshot ? &*arguments.snapshot : nullptr;
 }
 
 void report_taken(Context& context, const Store& store, const TakeFileArguments& arguments,

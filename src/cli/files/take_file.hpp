@@ -48,8 +48,8 @@ void commit_as_found(Store& store, const std::string& branch, const RegionOption
 // The branches whose image is, or last was, this file.
 std::vector<std::string> branches_with_image(const Store& store, const std::string& path);
 
-// Keeps the branch's head as the requested snapshot, if any, and adds that to the report.
-void keep_taken(Store& store, const TakeFileArguments& arguments, CommitReport& report);
+// The requested snapshot's name; null: none.
+const std::string* snapshot_of(const TakeFileArguments& arguments) noexcept;
 
 void report_taken(Context& context, const Store& store, const TakeFileArguments& arguments,
                   const CommitReport& report);

@@ -2,7 +2,6 @@
 #include "cli/names/listing.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "cli/names/version_graph.hpp"
 #include "cli/terminal/table.hpp"
@@ -24,7 +23,7 @@ class VersionTable {
     std::vector<std::string> row;
     if (drawn_) row.push_back(drawing);
     row.insert(row.end(), {printable(v.name), kind_name(v), out_.time(shown_time(v)),
-                           fmt::format("{}", v.sequence), human_bytes(v.region_bytes),
+                           fmt::format("{}", v.sequence), human_bytes(v.file_bytes),
                            fmt::format("{}", v.pages_changed), human_bytes(v.bytes_added)});
     if (encodings_) row.push_back(v.encoding ? encoding_text(*v.encoding) : "");
     row.push_back(first_line(v.message));
@@ -43,7 +42,7 @@ class VersionTable {
                                    {"kind", left, 5},
                                    {"time", left, 3, shorten_time},
                                    {"commit", right, 1},
-                                   {"region", right, 2},
+                                   {"size", right, 2},
                                    {"changed pages", right, 6},
                                    {"added", right, 7}});
     if (encodings_) columns.push_back({"encoding", left, 5});
@@ -63,12 +62,6 @@ void print_table(Output& out, const std::vector<VersionInfo>& versions) {
 }
 
 }  // namespace
-
-void sort_newest_first(std::vector<VersionInfo>& versions) {
-  std::sort(versions.begin(), versions.end(), [](const VersionInfo& a, const VersionInfo& b) {
-    return std::tie(b.is_branch, b.order, a.name) < std::tie(a.is_branch, a.order, b.name);
-  });
-}
 
 std::chrono::system_clock::time_point shown_time(const VersionInfo& version) {
   return version.is_branch ? version.committed_at : version.created_at;

@@ -5,12 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/names/version_names.hpp"
 #include "cli/terminal/command.hpp"
 
 namespace vellum::cli {
-
-// Sorts branch heads by name, then snapshots from the newest to the oldest. The clock is not used.
-void sort_newest_first(std::vector<VersionInfo>& versions);
 
 // The time in a list: a snapshot's creation, or a branch's last commit.
 std::chrono::system_clock::time_point shown_time(const VersionInfo& version);

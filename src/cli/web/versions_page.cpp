@@ -18,7 +18,7 @@ void add_version(HtmlTable& table, const VersionInfo& v) {
   table.add({{link_to_version(v.name)},
              {kind_name(v)},
              {utc_time(shown_time(v))},
-             {human_bytes(v.region_bytes), true},
+             {human_bytes(v.file_bytes), true},
              {std::to_string(v.pages_changed), true},
              {human_bytes(v.bytes_added), true},
              {v.parent.empty() ? "" : link_to_diff(v.parent, v.name)},
@@ -32,7 +32,7 @@ Content versions_page(const Store& store, const Request&) {
   sort_newest_first(versions);
   if (versions.empty()) return {store.path(), "<p>There is no version yet.</p>\n"};
   const std::vector<GraphRow> rows = graph_of(versions);
-  HtmlTable table({"version", "kind", "time", "region", "changed pages", "added", "", "message"});
+  HtmlTable table({"version", "kind", "time", "size", "changed pages", "added", "", "message"});
   for (const GraphRow& row : rows) {
     if (row.version) add_version(table, *row.version);
   }

@@ -172,6 +172,7 @@ void Pager::run(std::uint64_t life) {
     balancing_.store(true, std::memory_order_relaxed);
     balance(regions_);
     balancing_.store(false, std::memory_order_relaxed);
+    rounds_.fetch_add(1, std::memory_order_relaxed);
     if (life_ == life) pause(lock, used_pages() > limit_pages_ / 2 ? kBusyPause : kIdlePause);
   }
 }

@@ -56,7 +56,10 @@ class Pager {
   // How many pages too many there would be with `pages` more, and with the first writes that are
   // likely to be counted next; 0: none.
   std::size_t lacking(std::size_t pages) const noexcept {
-    if (doubtful_.load(std::memory_order_relaxed)) return 0;
+    return doubtful_.load(std::memory_order_relaxed) ? 0 : over(pages);
+  }
+  // The same, whether or not the count is in doubt.
+  std::size_t over(std::size_t pages) const noexcept {
     const std::int64_t spare = spare_.load(std::memory_order_relaxed);
     const std::int64_t over =
         used_pages() + static_cast<std::int64_t>(pages) + spare - limit_pages_;
@@ -72,6 +75,8 @@ class Pager {
   }
 
   bool is_doubtful() const noexcept { return doubtful_.load(std::memory_order_relaxed); }
+  // How often the thread has looked at all regions and balanced them.
+  std::uint32_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
 
   // Of memory that stays until its region closes: half of the limit at most, of all regions together.
   // False: so much is not left, and nothing is counted.
@@ -101,6 +106,7 @@ class Pager {
   // Kept free for pages that nobody has told of: as many as the last counts have found.
   std::atomic<std::int64_t> spare_{0};
   std::atomic<bool> doubtful_{false};
+  std::atomic<std::uint32_t> rounds_{0};
   std::atomic<bool> balancing_{false};  // the thread is in balance(), and counts again within 2 ms
   int wake_ = -1;                       // eventfd(2): the fault handler may write to it
   std::mutex mutex_;                    // guards the members below

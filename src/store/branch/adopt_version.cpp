@@ -2,6 +2,7 @@
 
 #include "base/fail.hpp"
 #include "store/catalog/branch_lock.hpp"
+#include "store/catalog/snapshot_note.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
 
@@ -18,15 +19,22 @@ bool adopt_version(StoreCore& store, const std::string& branch, const SeenHead& 
   store.settle_name(branch);
   auto file = try_lock_branch(store, branch);
   if (file == nullptr) fail(Errc::busy, "branch '{}' of {} has a writer", branch, store.path());
-  const JournalState state = read_journal(*file, store.superblock().store_id);
+  JournalState state = read_journal(*file, store.superblock().store_id);
   store.check_journal(file->path(), branch, state.header);
+  std::unique_ptr<JournalWriter> journal;
+  if (const auto ahead = snapshot_ahead(store, branch, state)) {
+    journal = std::make_unique<JournalWriter>(std::move(file), state);
+    journal->start_epoch(*ahead);
+    state = read_journal(journal->file(), store.superblock().store_id);
+  }
   if (seen_head(state) != seen) return false;
   format::Version base = version;
   base.branch_id = state.base.branch_id;
   base.active_pack = state.base.active_pack;
   base.active_pack_end_bytes = state.base.active_pack_end_bytes;
   base.next_pack_number = state.base.next_pack_number;
-  JournalWriter(std::move(file), state).start_line(base);
+  if (journal == nullptr) journal = std::make_unique<JournalWriter>(std::move(file), state);
+  journal->start_line(base);
   return true;
 }
 

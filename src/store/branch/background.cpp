@@ -155,7 +155,6 @@ void BranchWriter::Impl::publish_background(std::vector<std::byte> commit) {
   epoch.erase(epoch.begin(),
               std::next(epoch.begin(), static_cast<std::ptrdiff_t>(background->pieces)));
   epoch_raw_bytes -= background->raw_bytes;
-  unsaved_parent = false;
   end_background();
 }
 

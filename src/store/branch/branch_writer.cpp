@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
+#include "store/catalog/snapshot_note.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/checkpoint/checkpoint.hpp"
 #include "store/checkpoint/newest_entries.hpp"
@@ -55,6 +56,7 @@ IoCost BranchWriter::Impl::io() const noexcept {
 // Otherwise the appended records are dropped, and nothing has happened. While a background writes
 // to the packs, nobody else has.
 void BranchWriter::Impl::give_up_checkpoint(const char* reason) noexcept {
+  if (!poison.empty()) return;
   if (background != nullptr) {
     if (journal->sync_failed() && poison.empty()) poison = reason;
     return;
@@ -157,8 +159,8 @@ void BranchWriter::Impl::write_checkpoint(Version& next,
 // Makes `target` the head: the journal's commits, the pieces of one more commit, and the entries
 // that this commit has written. REQUIRES: no background, and `target` follows from the head.
 void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageWrites> commit,
-                                    std::vector<MapEntry> written,
-                                    const CommittedPages* committed) {
+                                    std::vector<MapEntry> written, const CommittedPages* committed,
+                                    const NameLock* snapshot) {
   Version next = target;
   std::vector<const PageWrites*> pieces;
   append_pointers(epoch, pieces);
@@ -167,7 +169,11 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
   checkpointing = true;
   try {
     write_checkpoint(next, pieces, std::move(written), committed, dedup, threads);
-    journal->start_epoch(next);
+    if (snapshot != nullptr) {
+      start_epoch_at_snapshot(*snapshot, next);
+    } else {
+      journal->start_epoch(next);
+    }
     dedup.leave(true);
   } catch (const std::exception& e) {
     dedup.leave(false);
@@ -182,7 +188,43 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
   epoch.clear();
   epoch_raw_bytes = 0;
   background_failed = false;
-  unsaved_parent = false;
+}
+
+// Names `version` and begins an epoch that stands on it; on return it is what the branch stands on.
+// The ref makes both count (store/catalog/snapshot_note.hpp). After an error the name is free,
+// unless a sync failed. REQUIRES: what the version refers to is synced.
+void BranchWriter::Impl::start_epoch_at_snapshot(const NameLock& claim, Version& version) {
+  write_snapshot_note(store, name, {version.branch_id, journal->epoch(), claim.name()});
+  format::SnapshotRef ref;
+  ref.branch = name;
+  ref.created_ns = base::wall_clock_ns();
+  ref.version = version;
+  try {
+    store.create_snapshot(claim, ref);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists && has_snapshot(store, claim.name())) poison = e.what();
+    throw;
+  }
+  version = base_after_snapshot(std::move(version), claim.name());
+  try {
+    journal->start_epoch(version);
+  } catch (const std::exception& e) {
+    withdraw_snapshot(claim, e.what());
+    throw;
+  }
+}
+
+// If the epoch may have begun after all, the name stays: the next writer finds out.
+void BranchWriter::Impl::withdraw_snapshot(const NameLock& claim, const char* reason) noexcept {
+  if (journal->sync_failed()) {
+    poison = reason;
+    return;
+  }
+  try {
+    store.remove_snapshot(claim);
+  } catch (const std::exception& e) {
+    poison = e.what();
+  }
 }
 
 BranchWriter::BranchWriter() = default;
@@ -216,7 +258,7 @@ BranchWriter::~BranchWriter() {
   try {
     w.check_in_place();
     w.settle_background();
-    if (!w.epoch.empty() || w.unsaved_parent) w.checkpoint(w.head, {}, {});
+    if (!w.epoch.empty()) w.checkpoint(w.head, {}, {});
     w.journal->release_space();
   } catch (...) {
     // The journal has everything; the next writer checkpoints it.
@@ -246,16 +288,11 @@ void BranchWriter::publish_snapshot(const NameLock& claim, const std::string& me
   if (message.size() > format::kMaxMessageBytes) {
     fail(Errc::invalid_argument, "{}: a message of {} bytes is too long", w.label, message.size());
   }
-  format::SnapshotRef ref;
-  ref.branch = w.name;
-  ref.created_ns = base::wall_clock_ns();
-  ref.version = w.head;
-  ref.version.message = message;
-  w.store.create_snapshot(claim, ref);
-  w.head.parent = claim.name();
-  w.head.pages_changed = 0;
-  w.head.bytes_added = 0;
-  w.unsaved_parent = true;
+  Version version = w.head;
+  version.message = message;
+  w.start_epoch_at_snapshot(claim, version);
+  version.message = w.head.message;
+  w.head = std::move(version);
 }
 
 }  // namespace vellum::store

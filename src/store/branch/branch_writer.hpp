@@ -88,8 +88,15 @@ class BranchWriter {
     CommitCost finish(const CommitMeta& meta, bool checkpoint,
                       const CommittedPages* committed = nullptr);
 
+    // The same, with a checkpoint, and as the snapshot of a claimed name: after a crash both have
+    // happened, or neither has.
+    CommitCost finish_as(const NameLock& snapshot, const CommitMeta& meta,
+                         const CommittedPages* committed = nullptr);
+
    private:
     friend class BranchWriter;
+    CommitCost finish(const CommitMeta& meta, bool checkpoint, const CommittedPages* committed,
+                      const NameLock* snapshot);
     explicit Commit(BranchWriter& writer);
     struct Impl;
     std::unique_ptr<Impl> impl_;

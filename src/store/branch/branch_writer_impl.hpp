@@ -26,7 +26,6 @@ struct BranchWriter::Impl {
   format::Version head;               // its runs are those of the last checkpoint
   std::list<PageWrites> epoch;        // the writes of the journal's commits since, oldest first
   std::uint64_t epoch_raw_bytes = 0;  // see max_epoch_raw_bytes()
-  bool unsaved_parent = false;        // a published snapshot is not in the journal yet
   std::shared_ptr<PageSource> checkpointed;  // the last checkpoint's version; opened when needed
   KnownChains chains;                        // of `checkpointed`
   bool checkpointing = false;                // `chains` may be ahead of it
@@ -50,7 +49,10 @@ struct BranchWriter::Impl {
   void check_not_poisoned() const;
   void check_in_place() const;
   void checkpoint(const format::Version& next, std::span<const PageWrites> commit,
-                  std::vector<format::MapEntry> written, const CommittedPages* committed = nullptr);
+                  std::vector<format::MapEntry> written, const CommittedPages* committed = nullptr,
+                  const NameLock* snapshot = nullptr);
+  void start_epoch_at_snapshot(const NameLock& claim, format::Version& version);
+  void withdraw_snapshot(const NameLock& claim, const char* reason) noexcept;
   // Writes the pieces, oldest first, to the packs; see checkpoint_pieces(). `last` has the runs of
   // the last checkpoint.
   std::vector<format::MapEntry> write_pieces(const format::Version& last,

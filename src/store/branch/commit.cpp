@@ -304,6 +304,16 @@ void BranchWriter::Impl::append_commit(std::vector<std::byte> payload) {
 
 CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool checkpoint,
                                         const CommittedPages* committed) {
+  return finish(meta, checkpoint, committed, nullptr);
+}
+
+CommitCost BranchWriter::Commit::finish_as(const NameLock& snapshot, const CommitMeta& meta,
+                                           const CommittedPages* committed) {
+  return finish(meta, true, committed, &snapshot);
+}
+
+CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool checkpoint,
+                                        const CommittedPages* committed, const NameLock* snapshot) {
   Impl& c = *impl_;
   const std::lock_guard guard(c.mutex);
   BranchWriter::Impl& w = c.writer;
@@ -320,7 +330,7 @@ CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool checkpoint,
       w.settle_background();
       Version next = w.head;
       follow(next, meta);
-      w.checkpoint(next, c.pieces, std::move(c.written), committed);
+      w.checkpoint(next, c.pieces, std::move(c.written), committed, snapshot);
     }
   } catch (const std::exception& e) {
     c.note_failure(e);  // the records in packs are dropped: a second try would lack them

@@ -4,6 +4,7 @@
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
 #include "store/catalog/branch_lock.hpp"
+#include "store/catalog/snapshot_note.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/lock/version_pin.hpp"
 #include "store/page_map/overlay.hpp"
@@ -23,6 +24,11 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::st
       hold_names(store);  // pages may be read from this head long after it is history
   JournalState state = read_journal(*file, store.superblock().store_id);
   store.check_journal(file->path(), branch, state.header);
+  if (const auto ahead = snapshot_ahead(store, branch, state)) {
+    w.journal = std::make_unique<JournalWriter>(std::move(file), state);
+    w.journal->start_epoch(*ahead);
+    state = read_journal(w.journal->file(), store.superblock().store_id);
+  }
   w.encoding = encoding.value_or(state.header.encoding.value_or(store.superblock()));
   w.head = state.base;
   with_context(w.label, [&] {
@@ -46,7 +52,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::st
   w.source_at_open->keep(keep_version(store, std::move(names), state.base));
   // Writing begins only now that everything has been read and checked.
   w.packs = std::make_unique<PackWriter>(store, state.header.branch_id, state.base);
-  w.journal = std::make_unique<JournalWriter>(std::move(file), state);
+  if (w.journal == nullptr) w.journal = std::make_unique<JournalWriter>(std::move(file), state);
   return writer;
 }
 

@@ -94,6 +94,8 @@ class StoreCore : public PackStore {
   // already.
   void settle_name(const std::string& name);
   void remove_snapshot(const std::string& name);
+  // One that the holder of the claim has just made.
+  void remove_snapshot(const NameLock& claim);
   // Errc::busy when it has a writer.
   void remove_branch(const std::string& name);
   // The same, if the branch has this id and no commits: its maker takes it back.

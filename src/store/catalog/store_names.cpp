@@ -7,6 +7,7 @@
 #include "base/files/new_file.hpp"
 #include "store/catalog/aside_name.hpp"
 #include "store/catalog/branch_lock.hpp"
+#include "store/catalog/snapshot_note.hpp"
 #include "store/catalog/snapshot_order.hpp"
 #include "store/catalog/space_note.hpp"
 #include "store/catalog/store_core.hpp"
@@ -43,6 +44,10 @@ BranchHead StoreCore::read_branch(const std::string& name) const {
   const auto file = fs().open(journal_path(name), base::OpenMode::read_only);
   BranchHead head{name, read_journal(*file, superblock().store_id)};
   check_journal(file->path(), name, head.journal.header);
+  if (auto ahead = snapshot_ahead(*this, name, head.journal)) {
+    head.journal.base = std::move(*ahead);
+    head.journal.commits.clear();
+  }
   return head;
 }
 
@@ -237,6 +242,8 @@ void StoreCore::settle_name(const std::string& name) {
   remove_ref(name);
 }
 
+void StoreCore::remove_snapshot(const NameLock& claim) { remove_ref(claim.name()); }
+
 void StoreCore::remove_snapshot(const std::string& name) {
   if (!has_snapshot(*this, name)) fail(Errc::not_found, "no snapshot '{}' in {}", name, path());
   const NameLock lock = lock_name(*this, name);
@@ -278,6 +285,7 @@ void StoreCore::drop_branch(const std::string& name, const base::File& journal) 
   branch_ids_.forget(name);
   remove_working_set(*this, name);
   remove_image_files(*this, name);
+  remove_snapshot_note(*this, name);
   fs().remove_directory(directory);
   fs().sync_directory(branches_directory());
   remove_space_note(*this);

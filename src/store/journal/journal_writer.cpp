@@ -296,6 +296,8 @@ std::uint64_t JournalWriter::used_bytes() const noexcept {
   return impl_->tail_bytes - half_start(impl_->epoch, impl_->half_bytes);
 }
 
+std::uint64_t JournalWriter::epoch() const noexcept { return impl_->epoch; }
+
 std::uint32_t JournalWriter::half_bytes() const noexcept { return impl_->half_bytes; }
 
 void JournalWriter::release_space() noexcept {

@@ -41,6 +41,7 @@ class JournalWriter {
   // How much of its half the epoch has taken.
   std::uint64_t used_bytes() const noexcept;
   std::uint32_t half_bytes() const noexcept;
+  std::uint64_t epoch() const noexcept;
   // Clean close: gives back the space of everything but the header and the base frame. REQUIRES: no
   // commit frames.
   void release_space() noexcept;

@@ -87,6 +87,20 @@ void StreamContent::read(PageNumber, std::span<std::byte>) const {
   fail(Errc::invalid_argument, "a stream is read once");
 }
 
+std::unique_ptr<Content> content_of(const base::File& file) {
+  std::byte first{};
+  if (file.size_bytes() != 0 || file.read_some({&first, 1}, 0) == 0) {
+    return std::make_unique<FileContent>(file);
+  }
+  return std::make_unique<StreamContent>(
+      [&file, at = std::uint64_t{0}](void* to, std::size_t bytes) mutable {
+        const std::size_t got = file.read_some({static_cast<std::byte*>(to), bytes}, at);
+        at += got;
+        return got;
+      },
+      0);
+}
+
 VersionContent::VersionContent(std::shared_ptr<PageSource> source)
     : source_(std::move(source)),
       end_(std::min(source_->region_bytes() / kPageBytes,

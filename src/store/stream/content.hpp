@@ -90,6 +90,10 @@ class StreamContent final : public Content {
   bool ended_ = false;
 };
 
+// The content of a file: as a stream where the size says 0 and there is content nevertheless, as in
+// /proc. REQUIRES: as for FileContent.
+std::unique_ptr<Content> content_of(const base::File& file);
+
 // A version, of this store or another. A branch that uses all of its region stays so if the version
 // does, too.
 class VersionContent final : public Content {

@@ -222,11 +222,12 @@ void Import::finish() {
   meta.base_address = options_.base_address;
   meta.message = options_.message;
   meta.file_bytes = content_.file_bytes(head.file_bytes, meta.region_bytes);
-  if (report_.pages_changed == 0 && head.sequence != 0 && head.region_bytes == meta.region_bytes &&
-      head.file_bytes == meta.file_bytes) {
+  if (options_.snapshot == nullptr && report_.pages_changed == 0 && head.sequence != 0 &&
+      head.region_bytes == meta.region_bytes && head.file_bytes == meta.file_bytes) {
     return;
   }
-  report_.cost = commit().finish(meta, options_.checkpoint);
+  report_.cost = options_.snapshot != nullptr ? commit().finish_as(*options_.snapshot, meta)
+                                              : commit().finish(meta, options_.checkpoint);
   report_.committed = true;
 }
 

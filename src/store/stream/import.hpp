@@ -16,9 +16,11 @@
 namespace vellum::store {
 
 struct ImportOptions {
-  std::string message;
+  std::string message = {};
   std::uint64_t base_address = 0;
   bool checkpoint = false;  // as for BranchWriter::Commit::finish()
+  // The commit is this snapshot, too; it is then made even if nothing has changed.
+  const NameLock* snapshot = nullptr;
   StreamOptions stream = {};
 };
 

@@ -1,6 +1,7 @@
 // close() beside the calls of another thread: it waits for calls that have begun, and later ones
 // are refused.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <barrier>
@@ -161,6 +162,32 @@ TEST_P(CloseRace, WhatComesAfterIsRefused) {
 }
 
 VELLUM_BOTH_ENGINES(CloseRace);
+
+// The one call that only this engine has.
+TEST(CloseRaceMapped, LeavingTheMemoryBesideClose) {
+  TempDirectory directory;
+  Store store = Store::create(directory / "store");
+  RegionOptions mapped;
+  mapped.engine = Engine::mapped;
+  (void)store.create_region("main", kMiB, mapped);
+  for (int round = 0; round < 50; ++round) {
+    Region region = store.open_region("main", mapped);
+    void* const at = region.data();
+    const std::size_t bytes = region.capacity_bytes();
+    std::barrier start(2);
+    bool closed = false;
+    std::thread closer([&] {
+      start.arrive_and_wait();
+      closed = made(calls().back(), region);
+    });
+    start.arrive_and_wait();
+    const bool left = made({"leave", [](Region& r) { r.close_and_leave_memory(); }}, region);
+    closer.join();
+    EXPECT_NE(closed, left);
+    EXPECT_FALSE(region.valid());
+    if (left) ::munmap(at, bytes);
+  }
+}
 
 struct FileCall {
   const char* what;

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -223,6 +224,113 @@ TEST_F(Backup, WhatOnlyBeginsAsLmdbsDataIsCorrupted) {
   expect_failure(backup("one"), 11, "corrupted", data());
   must(backup("one", {"--stopped"}));
   EXPECT_TRUE(content_of("one") == bytes);
+}
+
+// SQLite's write-ahead log and rollback journal, and DuckDB's log: by their first bytes.
+const std::string kWal = std::string("\x37\x7f\x06\x82", 4) + std::string(60, 'w');
+const std::string kJournal =
+    std::string("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8) + std::string(60, 'j');
+
+TEST_F(Backup, ADatabaseIsNotTakenWithoutItsLog) {
+  write_file(data(), noise(4, 1));
+  must({"init", store()});
+  for (const auto& [end, content] :
+       {std::pair<std::string, std::string>{"-wal", kWal}, {"-journal", kJournal}}) {
+    write_file(data() + end, content);
+    for (const Arguments& arguments :
+         {backup("one"), Arguments{"import", store(), "main", data(), "--snapshot", "one"},
+          Arguments{"attach", store(), "main", data(), "--snapshot", "one"}}) {
+      const Result refused = run(arguments);
+      EXPECT_EQ(refused.status, 7) << arguments[0] << ": " << refused.err;
+      EXPECT_NE(refused.err.find("PRAGMA"), std::string::npos) << refused.err;
+    }
+    EXPECT_EQ(must({"log", store(), "--names"}).out, "");
+    // What is left of them after a clean end is no content.
+    write_file(data() + end, end == "-wal" ? "" : std::string(512, '\0'));
+  }
+  must(backup("one"));
+  std::string duck = noise(4, 2);
+  duck.replace(8, 4, "DUCK");
+  write_file(data(), duck);
+  write_file(data() + ".wal", "log");
+  EXPECT_EQ(run(backup("two")).status, 7);
+  fs::remove(data() + ".wal");
+  must(backup("two"));
+}
+
+TEST_F(Backup, RestoreLeavesNoLogOfTheOldContent) {
+  write_file(data(), noise(4, 1));
+  must(backup("one"));
+  write_file(data(), noise(4, 2));
+  write_file(data() + "-wal", kWal);
+  write_file(data() + "-shm", "index");
+  const Result refused = run({"restore", store(), "one", data()});
+  EXPECT_EQ(refused.status, 7);
+  EXPECT_NE(refused.err.find("--force"), std::string::npos) << refused.err;
+  EXPECT_EQ(read_file(data()), noise(4, 2));
+  const auto forced = must({"restore", store(), "one", data(), "--force", "--json"}).json();
+  EXPECT_EQ(forced.at("removed").size(), 2u);
+  EXPECT_EQ(read_file(data()), noise(4, 1));
+  EXPECT_FALSE(fs::exists(data() + "-wal") || fs::exists(data() + "-shm"));
+  // Nor does an export put a file beside one.
+  write_file(path("new-wal"), kWal);
+  EXPECT_EQ(run({"export", store(), "one", path("new")}).status, 7);
+}
+
+TEST_F(Backup, AFileWithoutASizeHasItsContent) {
+  must({"backup", store(), "/proc/self/status", "--name", "one"});
+  EXPECT_NE(must({"cat", store(), "one"}).out.find("VmPeak"), std::string::npos);
+  must({"import", path("other"), "main", "/proc/cpuinfo", "--snapshot", "one"});
+  EXPECT_FALSE(must({"cat", path("other"), "one"}).out.empty());
+}
+
+TEST_F(Backup, NamesAsLongAsTheyMayBe) {
+  for (const std::size_t length : {std::size_t{230}, std::size_t{250}, std::size_t{255}}) {
+    const std::string file = path(std::string(length, 'n'));
+    const std::string name = "v" + std::to_string(length);
+    write_file(file, "one");
+    must({"backup", store(), file, "--branch", "b" + name, "--name", name});
+    write_file(file, "two");
+    must({"restore", store(), name, file});
+    EXPECT_EQ(read_file(file), "one");
+    fs::remove(file);
+    must({"export", store(), name, file});
+    EXPECT_EQ(read_file(file), "one");
+    must({"import", store(), "i" + name, file});
+  }
+}
+
+// A version of posix_acl_xattr.h: version 2, then tag, permissions and id of each entry.
+std::string access_list() {
+  std::string out("\2\0\0\0", 4);
+  const auto add = [&](std::uint16_t tag, std::uint16_t permissions, std::uint32_t id) {
+    out.append(reinterpret_cast<const char*>(&tag), 2);
+    out.append(reinterpret_cast<const char*>(&permissions), 2);
+    out.append(reinterpret_cast<const char*>(&id), 4);
+  };
+  add(1, 6, UINT32_MAX);
+  add(2, 6, 65534);
+  add(4, 0, UINT32_MAX);
+  add(0x10, 6, UINT32_MAX);
+  add(0x20, 0, UINT32_MAX);
+  return out;
+}
+
+TEST_F(Backup, RestoreKeepsTheAccessListAndTheAttributes) {
+  write_file(data(), "one");
+  must(backup("one"));
+  const std::string list = access_list();
+  if (::setxattr(data().c_str(), "system.posix_acl_access", list.data(), list.size(), 0) != 0 ||
+      ::setxattr(data().c_str(), "user.note", "mine", 4, 0) != 0) {
+    GTEST_SKIP() << "the file system has no access lists or attributes";
+  }
+  must({"restore", store(), "one", data()});
+  char found[256];
+  ASSERT_EQ(::getxattr(data().c_str(), "system.posix_acl_access", found, sizeof found),
+            static_cast<ssize_t>(list.size()));
+  EXPECT_EQ(std::string(found, list.size()), list);
+  ASSERT_EQ(::getxattr(data().c_str(), "user.note", found, sizeof found), 4);
+  EXPECT_EQ(std::string(found, 4), "mine");
 }
 
 }  // namespace

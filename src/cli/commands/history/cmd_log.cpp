@@ -19,7 +19,17 @@ struct LogArguments {
   std::optional<std::string> line;
   bool names_only = false;
   bool graph = false;
+  std::optional<std::size_t> most;
+  std::string text;  // "": all
 };
+
+void keep_wanted(const LogArguments& arguments, std::vector<VersionInfo>& versions) {
+  std::erase_if(versions, [&](const VersionInfo& v) {
+    return v.name.find(arguments.text) == std::string::npos &&
+           v.message.find(arguments.text) == std::string::npos;
+  });
+  if (arguments.most && versions.size() > *arguments.most) versions.resize(*arguments.most);
+}
 
 std::vector<VersionInfo> versions_at_remote(const LogArguments& arguments) {
   std::vector<VersionInfo> versions = list_remote(arguments.store);
@@ -43,14 +53,17 @@ int run_log(Context& context, const LogArguments& arguments) {
   std::vector<VersionInfo> versions =
       is_remote ? versions_at_remote(arguments) : versions_in_store(arguments);
   sort_newest_first(versions);
+  const bool any = !versions.empty();
+  keep_wanted(arguments, versions);
   if (arguments.graph && !context.json) {
     print_graph(context, versions, arguments.names_only);
   } else {
     print_versions(context, arguments.store, versions, arguments.names_only);
   }
-  if (versions.empty() && !arguments.names_only && is_remote) {
+  if (any || arguments.names_only) return kExitOk;
+  if (is_remote) {
     context.explain(arguments.store + " has no version yet: vellum push sends the first");
-  } else if (versions.empty() && !arguments.names_only) {
+  } else {
     context.explain(fmt::format(
         "{} has no version yet: vellum import, backup or run, or a program with the library, "
         "makes the first",
@@ -70,6 +83,12 @@ void add_log(CLI::App& app, Context& context) {
   command->add_option("BRANCH", arguments->line,
                       "List only the line of this branch or snapshot: it and what came before");
   command->add_flag("--graph", arguments->graph, "Draw which version came from which");
+  command->add_option("-n,--number", arguments->most, "List only so many, the newest")
+      ->type_name("N");
+  command
+      ->add_option("--grep", arguments->text,
+                   "List only versions with this text in their name or message")
+      ->type_name("TEXT");
   command->add_flag("--names", arguments->names_only, "List only names, one on each line");
 }
 

@@ -37,9 +37,9 @@ void print_version(Output& out, const VersionInfo& v) {
     out.print("time     {} of the commit\n", out.full_time(v.committed_at));
   }
   out.print("parent   {}\n", v.parent.empty() ? "none" : printable(v.parent));
-  out.print("region   {} ({} bytes)\n", human_bytes(v.region_bytes), v.region_bytes);
+  out.print("size     {} ({} bytes)\n", human_bytes(v.file_bytes), v.file_bytes);
   if (v.file_bytes != v.region_bytes) {
-    out.print("file     {} ({} bytes)\n", human_bytes(v.file_bytes), v.file_bytes);
+    out.print("region   {} ({} bytes)\n", human_bytes(v.region_bytes), v.region_bytes);
   }
   out.print("changed  {} since the parent\n", counted(v.pages_changed, "page"));
   out.print("added    {} ({} bytes)\n", human_bytes(v.bytes_added), v.bytes_added);

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 #include "base/clock.hpp"
 #include "format/records/page_diff.hpp"
@@ -24,6 +25,9 @@ namespace vellum::region {
 namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+// The most that one fault makes room for at once, so that a thread that waits for memory gets it
+// soon.
+constexpr std::size_t kRoomPages = 64;
 
 std::size_t count_bits(std::uint64_t bits) noexcept {
   return static_cast<std::size_t>(__builtin_popcountll(bits));
@@ -51,6 +55,26 @@ std::size_t PagedMemory::make_room(std::size_t pages) noexcept {
   }
   if (freed < pages) pager_->doubt();
   return freed;
+}
+
+// In the fault handler: a thread that brings pages in beyond the limit waits until as many can leave.
+// While a commit is written, what it has found written must stay, so threads that write on would
+// otherwise take memory without end. The wait ends with the commit, or when the pager has looked at
+// all regions and found nothing that can leave: then the pages come in all the same. It is limited,
+// in case the commit needs a page itself, as after a failure. A fault thread does not wait: it
+// serves all others.
+void PagedMemory::await_room(std::size_t pages) noexcept {
+  constexpr int kMostNaps = 1000;
+  constexpr timespec kNap{0, 1'000'000};
+  const std::uint32_t rounds = pager_->rounds();
+  for (int naps = 0; naps < kMostNaps && !options_.fault_thread; ++naps) {
+    const std::size_t over = pager_->over(pages);
+    if (over == 0) return;
+    const std::size_t wanted = std::min(over, kRoomPages);
+    if (!pager_->is_doubtful() && make_room(wanted) >= std::min(over, pages)) return;
+    if (committing_.load() == 0 && pager_->rounds() - rounds >= 2) return;
+    nanosleep(&kNap, nullptr);
+  }
 }
 
 // Whether a chunk is there and has cooled down. Asking cools it.

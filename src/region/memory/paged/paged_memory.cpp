@@ -113,6 +113,7 @@ FaultResult PagedMemory::on_fault(const Fault& fault) noexcept {
   store::ReadFailure failure;
   const auto written = fault.is_write ? std::optional(page) : std::nullopt;
   const bool by_part = was_present ? is_absent(page) : !options_.shared && wants_part(index);
+  if (!was_present || by_part) await_room(by_part ? 2 : chunk_pages());
   // Waits when another thread is filling it.
   bool ok = by_part ? fill_part(page, fault.is_write, failure) : fill(index, failure, written);
   if (!was_present) note_memory();

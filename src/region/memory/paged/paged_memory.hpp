@@ -104,6 +104,8 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   // FaultTarget, Pageable.
   FaultResult on_fault(const Fault& fault) noexcept override;
   std::size_t make_room(std::size_t pages) noexcept override;
+  void begin_committing() noexcept override { committing_.fetch_add(1); }
+  void end_committing() noexcept override { committing_.fetch_sub(1); }
   void measure() noexcept override;
   std::int64_t untold_pages() const noexcept override;
   void tidy() noexcept override;
@@ -312,6 +314,7 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   std::size_t evict(std::size_t index, Changed what = Changed::spilled) noexcept;
   std::size_t evict_claimed(std::size_t index, Changed what) noexcept;
   std::size_t evict_first(std::size_t pages) noexcept;
+  void await_room(std::size_t pages) noexcept;
   bool is_due(std::size_t index) noexcept;
   bool worth_evicting(Frozen& frozen, bool newer, Changed what) noexcept;
   std::size_t let_go(Frozen& frozen, std::byte* room, Changed what, bool& gone) noexcept;
@@ -467,6 +470,7 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
     bool done_quiet = false;  // the last pass since the last commit is done
   };
   Pass pass_;
+  std::atomic<int> committing_{0};            // commits in progress
   std::atomic<bool> found_by_others_{false};  // the last scan was another tracker's
   std::atomic<std::uint32_t> scans_{0};
   std::atomic<std::uint32_t> commit_events_{0};  // scans, and ends of commits

@@ -1,17 +1,17 @@
-#include "cli/names/version_names.hpp"
+#include "api/version_names.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/fail.hpp"
 #include "base/parse_number.hpp"
-#include "cli/names/listing.hpp"
-#include "cli/terminal/output.hpp"
 
-namespace vellum::cli {
+namespace vellum::api {
 namespace {
 
 using std::chrono::system_clock;
@@ -95,9 +95,8 @@ std::string at_time(const Store& store, const std::string& name, std::string_vie
   const auto versions = name.empty() ? store.versions() : line_of(store, name);
   const VersionInfo* found = newest_until(versions, *moment);
   if (found == nullptr) {
-    fail(Errc::not_found, "no snapshot{} was made at {} or before",
-         name.empty() ? std::string() : fmt::format(" on the line of '{}'", name),
-         utc_time(*moment));
+    fail(Errc::not_found, "no snapshot{} was made at '{}' or before",
+         name.empty() ? std::string() : fmt::format(" on the line of '{}'", name), time);
   }
   return found->name;
 }
@@ -114,8 +113,8 @@ std::string parent_of(const Store& store, const std::string& name, std::uint32_t
   for (std::uint32_t step = 0; step < steps; ++step) {
     const std::string parent = store.version(at).parent;
     if (parent.empty()) {
-      fail(Errc::not_found, "'{}' has {} before it on its line, so there is no '{}~{}'", name,
-           counted(step, "snapshot"), name, steps);
+      fail(Errc::not_found, "'{}' has {} snapshot{} before it on its line, so there is no '{}~{}'",
+           name, step, step == 1 ? "" : "s", name, steps);
     }
     if (!store.contains(parent)) {
       fail(Errc::not_found, "'{}~{}' goes back to '{}', which has been removed", name, step + 1,
@@ -128,7 +127,14 @@ std::string parent_of(const Store& store, const std::string& name, std::uint32_t
 
 }  // namespace
 
+void sort_newest_first(std::vector<VersionInfo>& versions) {
+  std::sort(versions.begin(), versions.end(), [](const VersionInfo& a, const VersionInfo& b) {
+    return std::tie(b.is_branch, b.order, a.name) < std::tie(a.is_branch, a.order, b.name);
+  });
+}
+
 std::string resolve_version(const Store& store, const std::string& text) {
+  if (text.find_first_of("~{") == std::string::npos && text != "latest") return text;
   const std::size_t tilde = text.find('~');
   std::string name = text.substr(0, tilde);
   if (const std::size_t at = name.find("@{"); at != std::string::npos && name.back() == '}') {
@@ -170,4 +176,4 @@ std::vector<VersionInfo> line_of(std::vector<VersionInfo> versions, const Versio
   return line;
 }
 
-}  // namespace vellum::cli
+}  // namespace vellum::api

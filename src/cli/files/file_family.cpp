@@ -1,0 +1,106 @@
+#include "cli/files/file_family.hpp"
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <system_error>
+
+#include "base/fail.hpp"
+#include "base/files/file.hpp"
+#include "base/files/new_file.hpp"
+
+namespace vellum::cli {
+namespace {
+
+using Start = std::array<std::byte, 4>;
+
+// SQLite's write-ahead log: 0x377f0682 or 0x377f0683, big-endian.
+bool begins_wal(const Start& s) {
+  return s[0] == std::byte{0x37} && s[1] == std::byte{0x7f} && s[2] == std::byte{0x06} &&
+         (s[3] == std::byte{0x82} || s[3] == std::byte{0x83});
+}
+
+// SQLite's rollback journal. Where it is kept after use, its header is zeroed.
+bool begins_journal(const Start& s) {
+  return s == Start{std::byte{0xd9}, std::byte{0xd5}, std::byte{0x05}, std::byte{0xf9}};
+}
+
+bool is_anything(const Start&) { return true; }
+
+struct Member {
+  std::string_view end;  // of its name
+  bool (*holds_content)(const Start&);
+  std::uint64_t least_bytes;
+  const char* what;
+  const char* way_out;
+};
+
+constexpr Member kMembers[] = {
+    {"-wal", begins_wal, 33, "SQLite's write-ahead log holds transactions that are not in it yet",
+     "close the programs that use it, or let SQLite take the log in: sqlite3 {} 'PRAGMA "
+     "wal_checkpoint(TRUNCATE)'"},
+    {"-journal", begins_journal, 28,
+     "SQLite's rollback journal says that a transaction is in progress or was cut off",
+     "end the transaction, or after a crash open it once: sqlite3 {} 'PRAGMA integrity_check'"},
+    {".wal", is_anything, 1, "DuckDB's write-ahead log holds transactions that are not in it yet",
+     "close the programs that use it, or let DuckDB take the log in: CHECKPOINT, in {}"},
+};
+
+// Goes when the others go: it says where in the log each page is.
+constexpr std::string_view kIndexOfLog = "-shm";
+
+bool is_duckdb(const std::string& path) {
+  std::array<std::byte, 12> bytes;
+  return base::posix_fs().open(path, base::OpenMode::read_only)->try_pread(bytes, 0) == 0 &&
+         std::memcmp(bytes.data() + 8, "DUCK", 4) == 0;
+}
+
+bool holds_content(const std::string& path, const Member& member) {
+  namespace fs = std::filesystem;
+  const std::string file = path + std::string(member.end);
+  std::error_code problem;
+  if (!fs::is_regular_file(file, problem)) return false;
+  const auto opened = base::posix_fs().open(file, base::OpenMode::read_only);
+  Start start;
+  if (opened->size_bytes() < member.least_bytes || opened->try_pread(start, 0) != 0) return false;
+  if (member.holds_content != is_anything) return member.holds_content(start);
+  return fs::is_regular_file(path, problem) && is_duckdb(path);
+}
+
+[[noreturn]] void refuse(const std::string& path, const Member& member, const char* further) {
+  const std::string way_out = fmt::format(fmt::runtime(member.way_out), path);
+  fail(Errc::busy, "{}{}: {}; {}{}", path, member.end, member.what, way_out, further);
+}
+
+}  // namespace
+
+void require_alone(const std::string& path) {
+  for (const Member& member : kMembers) {
+    if (holds_content(path, member)) refuse(path, member, "");
+  }
+}
+
+std::vector<std::string> make_alone(const std::string& path, bool remove) {
+  std::vector<std::string> removed;
+  auto& files = base::posix_fs();
+  for (const Member& member : kMembers) {
+    if (!holds_content(path, member)) continue;
+    if (!remove) {
+      refuse(path, member,
+             ". With --force it is removed, with what it holds: it belongs to the "
+             "content that goes");
+    }
+    removed.push_back(path + std::string(member.end));
+  }
+  if (removed.empty()) return removed;
+  if (const std::string index = path + std::string(kIndexOfLog); files.exists(index)) {
+    removed.push_back(index);
+  }
+  for (const std::string& file : removed) files.unlink(file);
+  files.sync_directory(base::parent_of(path));
+  return removed;
+}
+
+}  // namespace vellum::cli
