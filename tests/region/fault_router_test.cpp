@@ -13,6 +13,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/threads/futex.hpp"
 #include "region/memory_fixture.hpp"
 #include "support/child.hpp"
 
@@ -356,6 +357,55 @@ const ChildProgram kEarlierMask("earlier mask", [](const auto&) {
 
 TEST(FaultRoutes, AnEarlierHandlerGetsTheMaskThatItAskedFor) {
   EXPECT_CHILD_EXIT(run_program("earlier mask", {}), 0);
+}
+
+// A page that never comes, as of a remote that does not answer.
+struct NeverThere : FaultTarget {
+  std::byte* const page = no_access_page();
+  std::atomic<std::uint32_t> is_there{0};
+
+  NeverThere() { add_route(page, page + kPageBytes, this); }
+  FaultResult on_fault(const Fault&) noexcept override {
+    kill(getpid(), SIGTERM);
+    while (is_there.load() == 0) base::futex_wait(is_there, 0);
+    mprotect(page, kPageBytes, PROT_READ | PROT_WRITE);
+    return FaultResult::retry;
+  }
+};
+
+const ChildProgram kWaitsForEver("waits for ever", [](const auto&) {
+  static NeverThere target;
+  *const_cast<volatile std::byte*>(target.page) = std::byte{1};
+});
+
+TEST(FaultRoutes, AWaitForAPageEndsWithTheProcess) {
+  EXPECT_CHILD_SIGNAL(run_program("waits for ever", {}), SIGTERM);
+}
+
+const ChildProgram kHandlesTheEnd("handles the end", [](const auto&) {
+  static NeverThere target;
+  static std::atomic<bool> handled{false};
+  signal(SIGTERM, [](int) { handled = true; });
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &term, nullptr);  // for the thread
+  std::thread bringer([] {
+    sigset_t pending;
+    do {
+      sigpending(&pending);
+    } while (sigismember(&pending, SIGTERM) != 1);
+    target.is_there = 1;
+    base::futex_wake(target.is_there, 1);
+  });
+  pthread_sigmask(SIG_UNBLOCK, &term, nullptr);
+  *const_cast<volatile std::byte*>(target.page) = std::byte{1};
+  bringer.join();
+  require(handled.load(), "the program's own handler runs when the page is there");
+});
+
+TEST(FaultRoutes, AProgramsOwnHandlerRunsBehindAWaitForAPage) {
+  EXPECT_CHILD_EXIT(run_program("handles the end", {}), 0);
 }
 
 VELLUM_BOTH_ENGINES(FaultRouter);

@@ -4,8 +4,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
+
+#include "base/threads/handler_wait.hpp"
 
 namespace vellum::base {
 namespace {
@@ -24,11 +27,14 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value,
                 std::optional<std::chrono::milliseconds> most, Waiters waiters) noexcept {
+  if (HandlerWait::is_in_handler())
+    most = std::min(most.value_or(HandlerWait::kStep), HandlerWait::kStep);
   if (!most) return futex(word, FUTEX_WAIT, value, nullptr, waiters);
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*most);
   const timespec time{static_cast<std::time_t>(seconds.count()),
                       static_cast<long>(std::chrono::nanoseconds(*most - seconds).count())};
   futex(word, FUTEX_WAIT, value, &time, waiters);
+  HandlerWait::end_if_asked();
 }
 
 void futex_wake(std::atomic<std::uint32_t>& word, int threads, Waiters waiters) noexcept {

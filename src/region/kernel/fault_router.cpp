@@ -18,6 +18,7 @@
 #include "base/fail.hpp"
 #include "base/keep_loaded.hpp"
 #include "base/memory/reserve.hpp"
+#include "base/threads/handler_wait.hpp"
 #include "region/kernel/guarded_copy.hpp"
 #include "region/kernel/handler_stack.hpp"
 
@@ -171,6 +172,7 @@ void handle(int signal_number, siginfo_t* info, void* context) noexcept {
   const int saved_errno = errno;
   auto result = FaultResult::not_ours;
   if (may_be_routed(*info) && in_any_route(info->si_addr)) {
+    const base::HandlerWait in_handler(static_cast<const ucontext_t*>(context)->uc_sigmask);
     result =
         route_with_room({static_cast<std::byte*>(info->si_addr),
                          fault_is_write(static_cast<const ucontext_t*>(context)), signal_number});
@@ -236,7 +238,8 @@ void install_handlers() {
   struct sigaction action{};
   action.sa_sigaction = on_signal;
   // On a stack of the library's own, the kernel takes the thread's alternate stack for unused: a
-  // signal with SA_ONSTACK would overwrite this handler's frame there. So no signal comes meanwhile.
+  // signal with SA_ONSTACK would overwrite this handler's frame there. So no signal comes meanwhile;
+  // long waits look for those that end the process (base/threads/handler_wait.hpp).
   sigfillset(&action.sa_mask);
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigaction(SIGBUS, &action, &g_old_bus);
