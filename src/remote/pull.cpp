@@ -15,7 +15,6 @@
 #include "remote/session/away_list.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/catalog/working_set_file.hpp"
-#include "store/lock/patience.hpp"
 #include "store/lock/version_pin.hpp"
 #include "store/reach/roots.hpp"
 
@@ -28,14 +27,10 @@ constexpr std::size_t kMostReadingThreads = 16;  // each holds a piece in memory
 
 constexpr int kMostPullTries = 1000;  // each lost to a gc at the remote
 
-store::VersionPin wait_for_gc(store::StoreCore& store) {
-  store::VersionPin pin;
-  const bool held = store::lock_with_patience(kGcWait, [&] {
-    pin = store::keep_gc_out(store);
-    return pin != nullptr;
-  });
-  if (!held) fail(Errc::busy, "{}: a gc is at work, and does not end", store.path());
-  return pin;
+// What comes may take the place of files: so no gc is at work meanwhile, and no commit refers to
+// records that no version needs yet.
+store::VersionPin hold_what_gc_holds(store::StoreCore& store) {
+  return store::keep_gc_for_us(store, kGcWait);
 }
 
 // The packs of this remote may stay there.
@@ -76,16 +71,16 @@ class Pull {
   bool run() {
     std::vector<const RemoteName*> to_do;
     for (const RemoteName* name : wanted_) {
+      if (name->is_branch) settle_cut_off(*name);
       PulledVersion pulled{name->ref.name, name->is_branch, false, false};
       const Action action = action_for(*name);
-      pulled.was_there = action == Action::nothing || action == Action::note;
+      pulled.was_there = action == Action::nothing;
       pulled.is_ahead = action == Action::leave;
       report_.versions.push_back(pulled);
       if (action == Action::get) to_do.push_back(name);
-      if (action == Action::note) note(*name);
     }
     if (to_do.empty()) return true;
-    const store::VersionPin no_gc = wait_for_gc(store_);
+    const store::VersionPin no_gc = hold_what_gc_holds(store_);
     if (is_lazy_ && !note_pieces(to_do)) return false;
     for (const RemoteName* name : to_do) {
       if (!is_lazy_) with_context("'" + name->ref.name + "'", [&] { fetch(*name); });
@@ -97,8 +92,23 @@ class Pull {
   PullReport report() { return std::move(report_); }
 
  private:
-  // note: a pull that was cut off has done all but that.
-  enum class Action { nothing, leave, get, note };
+  enum class Action { nothing, leave, get };
+
+  // A pull that was cut off may have changed the branch and not noted it. Then the branch has what
+  // that pull was of, whatever the remote has by now.
+  void settle_cut_off(const RemoteName& name) {
+    const std::string& wanted = name.ref.name;
+    const SeenBranch* seen = session_.find(wanted);
+    if (seen == nullptr || seen->pulling == WriteId{} || !store::has_branch(store_, wanted)) return;
+    SeenBranch now = *seen;
+    if (now.pulled_sequence == 0 && now.pulled_time_ns == 0 && now.pulling == name.write_id) {
+      now.pulled_sequence = name.ref.version.sequence;  // an older Vellum has noted less
+      now.pulled_time_ns = name.ref.version.time_ns;
+    }
+    const auto here = store::seen_head(store_.read_branch(wanted).journal);
+    if (here.sequence != now.pulled_sequence || here.time_ns != now.pulled_time_ns) return;
+    session_.note({seen_branch(wanted, now.pulling, here)});
+  }
 
   Action action_for(const RemoteName& name) const {
     const std::string& wanted = name.ref.name;
@@ -126,10 +136,6 @@ class Pull {
         seen == nullptr || here != store::SeenHead{seen->branch_id, seen->sequence, seen->time_ns};
     if (seen != nullptr && (name.write_id == seen->seen || name.write_id == seen->intended)) {
       return is_changed ? Action::leave : Action::nothing;
-    }
-    if (seen != nullptr && name.write_id == seen->pulling &&
-        here.sequence == name.ref.version.sequence && here.time_ns == name.ref.version.time_ns) {
-      return Action::note;
     }
     if (!is_changed) return Action::get;
     fail(Errc::io,
@@ -257,6 +263,8 @@ class Pull {
     if (const SeenBranch* seen = session_.find(wanted)) before = *seen;
     before.name = wanted;
     before.pulling = name.write_id;
+    before.pulled_sequence = name.ref.version.sequence;
+    before.pulled_time_ns = name.ref.version.time_ns;
     session_.note({before});
     if (!store::has_branch(store_, wanted)) {
       store_.create_branch_at(wanted, name.ref.version, name.ref.version.parent, name.encoding);
@@ -280,8 +288,18 @@ class Pull {
 
   void note(const RemoteName& name) {
     const auto now = store::seen_head(store_.read_branch(name.ref.name).journal);
-    session_.note(
-        {{name.ref.name, name.write_id, {}, {}, now.branch_id, now.sequence, now.time_ns}});
+    session_.note({seen_branch(name.ref.name, name.write_id, now)});
+  }
+
+  static SeenBranch seen_branch(const std::string& name, const WriteId& write_id,
+                                const store::SeenHead& head) {
+    SeenBranch out;
+    out.name = name;
+    out.seen = write_id;
+    out.branch_id = head.branch_id;
+    out.sequence = head.sequence;
+    out.time_ns = head.time_ns;
+    return out;
   }
 
   store::StoreCore& store_;
@@ -307,7 +325,7 @@ PullReport pull(Session& session, const PullOptions& options, const ProgressFn& 
     PullReport report = attempt.report();
     if (!options.packs) return report;
     if (is_lazy(session)) {
-      const store::VersionPin no_gc = wait_for_gc(session.store());
+      const store::VersionPin no_gc = hold_what_gc_holds(session.store());
       bring_packs(session, report, progress);
     }
     remove_hold(session);  // also the one that a bringing which was cut off has left

@@ -1,5 +1,6 @@
 #include "remote/objects/remote_file.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "format/wire/superblock.hpp"
@@ -12,6 +13,7 @@ namespace {
 constexpr format::WholeFileKind kRemoteFile{"VLMRMOT\n", kMaxRemoteFileBytes, "not a remote's file",
                                             "too large for a remote's file"};
 constexpr std::uint64_t kOneWriterFlag = 1;
+constexpr std::uint64_t kPullingFlag = 2;  // each branch says what a pull that has begun brings
 constexpr std::size_t kMinBranchBytes = 74;
 
 void read_write_id(format::ByteReader& in, WriteId& out) {
@@ -26,7 +28,9 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
   format::ByteWriter w(body);
   w.string(file.url);
   w.bytes(file.writer);
-  w.varint(file.one_writer ? kOneWriterFlag : 0);
+  const bool is_pulling = std::ranges::any_of(
+      file.branches, [](const SeenBranch& branch) { return branch.pulling != WriteId{}; });
+  w.varint((file.one_writer ? kOneWriterFlag : 0) | (is_pulling ? kPullingFlag : 0));
   file.replicated.write(w);
   w.varint(file.branches.size());
   for (const SeenBranch& branch : file.branches) {
@@ -37,6 +41,9 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
     w.u64(branch.branch_id);
     w.u64(branch.sequence);
     w.u64(static_cast<std::uint64_t>(branch.time_ns));
+    if (!is_pulling) continue;
+    w.u64(branch.pulled_sequence);
+    w.u64(static_cast<std::uint64_t>(branch.pulled_time_ns));
   }
   return encode_whole_file(kRemoteFile, body, store_id);
 }
@@ -50,10 +57,11 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::U
   out.url = in.string(kMaxUrlBytes);
   read_write_id(in, out.writer);
   const std::uint64_t flags = in.varint();
-  out.one_writer = flags == kOneWriterFlag;
+  out.one_writer = (flags & kOneWriterFlag) != 0;
   if (!out.replicated.read(in)) return "malformed";
   const std::uint64_t count = in.varint();
-  if (!in.ok() || flags > kOneWriterFlag || count > in.left() / kMinBranchBytes) return "malformed";
+  if (!in.ok() || flags > (kOneWriterFlag | kPullingFlag) || count > in.left() / kMinBranchBytes)
+    return "malformed";
   out.branches.resize(static_cast<std::size_t>(count));
   for (SeenBranch& branch : out.branches) {
     branch.name = in.string(format::kMaxNameBytes);
@@ -63,6 +71,10 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::U
     branch.branch_id = in.u64();
     branch.sequence = in.u64();
     branch.time_ns = static_cast<std::int64_t>(in.u64());
+    if ((flags & kPullingFlag) != 0) {
+      branch.pulled_sequence = in.u64();
+      branch.pulled_time_ns = static_cast<std::int64_t>(in.u64());
+    }
     if (!in.ok() || format::name_problem(branch.name) != nullptr) return "malformed";
   }
   return in.done() ? nullptr : "malformed";

@@ -23,6 +23,9 @@ struct SeenBranch {
   // The head of the local branch when `seen` was.
   std::uint64_t branch_id = 0, sequence = 0;
   std::int64_t time_ns = 0;
+  // The head that the local branch gets from the pull that `pulling` is of.
+  std::uint64_t pulled_sequence = 0;
+  std::int64_t pulled_time_ns = 0;
   bool operator==(const SeenBranch&) const = default;
 };
 

@@ -11,16 +11,20 @@ namespace {
 constexpr std::size_t kPiecesToLook = 4;  // from so many on, a listing is cheaper than uploads
 constexpr std::size_t kMostRemains = 1u << 20;
 
-// Parts of about kPieceBytes; a larger record is a part of its own.
+// Parts of about kPieceBytes; a larger record is a part of its own. The places in a part are apart.
 std::vector<std::span<const PieceRecord>> parts_of(const std::vector<PieceRecord>& records) {
   std::vector<std::span<const PieceRecord>> out;
   std::size_t first = 0;
   std::uint64_t bytes = 0;
+  TakenPlaces places;
   for (std::size_t i = 0; i < records.size(); ++i) {
-    if (i > first && bytes + records[i].size_bytes > kPieceBytes) {
+    const bool is_full = i > first && bytes + records[i].size_bytes > kPieceBytes;
+    if (is_full || !places.take(records[i])) {
       out.push_back(std::span(records).subspan(first, i - first));
       first = i;
       bytes = 0;
+      places = {};
+      places.take(records[i]);
     }
     bytes += records[i].size_bytes;
   }
