@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/real_path.hpp"
+#include "remote/session/away_list.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -23,10 +25,33 @@ std::string place_of_store(const store::StoreCore& store) {
   return out;
 }
 
+// A copy of the store (`cp -r`) has the same writer. Whether there is one, the place of the hold tells,
+// unless no lazy clone is there any more: then the store has moved.
+bool is_of_another(const store::StoreCore& store, const Hold& hold) {
+  const std::string own = place_of_store(store);
+  const std::size_t host = own.find(':') + 1;
+  if (hold.place == own) return false;
+  if (hold.place.compare(0, host, own, 0, host) != 0) return true;
+  const std::string path = hold.place.substr(host);
+  return has_away_list(store.fs(), path) ||
+         has_away_list(store.fs(), path + kUnfinishedCloneSuffix);
+}
+
+std::optional<Hold> hold_of_another(const Session& session) {
+  const std::string key = hold_key(session.file().writer);
+  const auto found = session.remote().objects().list(key, 1);
+  if (found.empty() || found.front().key != key) return std::nullopt;
+  auto hold = session.remote().hold(key);
+  if (!hold.has_value() || !is_of_another(session.store(), *hold)) return std::nullopt;
+  return hold;
+}
+
 }  // namespace
 
+// What a copy of the store needs stays in the hold that both have.
 void put_hold(const Session& session, const PieceList& pieces) {
   Hold hold;
+  if (auto other = hold_of_another(session)) hold.pieces = std::move(other->pieces);
   hold.writer = session.file().writer;
   hold.time_ns = base::wall_clock_ns();
   hold.place = place_of_store(session.store());
@@ -43,6 +68,7 @@ void restore_hold(const Session& session, const PieceList& pieces) {
 }
 
 void remove_hold(const Session& session) {
+  if (hold_of_another(session).has_value()) return;
   session.remote().objects().remove(hold_key(session.file().writer));
 }
 

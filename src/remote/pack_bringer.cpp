@@ -8,6 +8,7 @@
 #include "base/files/new_file.hpp"
 #include "remote/pieces/flush_ahead.hpp"
 #include "remote/pieces/make_in_order.hpp"
+#include "remote/pieces/merged_record.hpp"
 #include "remote/pieces/new_pack.hpp"
 #include "remote/pieces/translated_pack.hpp"
 #include "remote/pieces/version_records.hpp"
@@ -20,12 +21,6 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::size_t kMostBringingThreads = 16;  // each holds a piece in memory
-
-std::uint64_t slots_of(const std::vector<format::SlotRange>& ranges) {
-  std::uint64_t sum = 0;
-  for (const format::SlotRange& range : ranges) sum += range.count;
-  return sum;
-}
 
 // A pack that is put together in `tmp`, with its records at the places of their references.
 class NewPack {
@@ -40,7 +35,7 @@ class NewPack {
   NewPack(const NewPack&) = delete;
   NewPack& operator=(const NewPack&) = delete;
 
-  // Pieces may have the record in several forms: the one with most slots is kept.
+  // Pieces may have the record in several forms: all of their slots are kept.
   void add(const PieceRecord& record, std::span<const std::byte> bytes) {
     if (written_.contains(record.ref)) return;
     if (record.is_original()) {
@@ -50,11 +45,9 @@ class NewPack {
       flush_.wrote(*file_, record.ref.offset_bytes + bytes.size(), bytes.size());
       return;
     }
-    const auto at = anew_.find(record.ref);
-    if (at != anew_.end() && slots_of(at->second.record.dropped) <= slots_of(record.dropped)) {
-      return;
-    }
-    anew_[record.ref] = {record, {bytes.begin(), bytes.end()}};
+    OwnedRecord form{record, {bytes.begin(), bytes.end()}};
+    const auto [at, fresh] = anew_.try_emplace(record.ref, form);
+    if (!fresh) at->second = merged_record(store_, std::move(at->second), std::move(form));
   }
 
   // Durable but for its name.
@@ -143,6 +136,7 @@ class Bringer {
     for_records(piece.records, piece.bytes, static_cast<std::size_t>(name.contents_bytes),
                 [&](const PieceRecord& record, std::span<const std::byte> bytes, std::size_t) {
                   if (!wanted_.contains(record.ref.pack)) return;
+                  came_.insert(record.ref);
                   auto& pack = coming_[record.ref.pack];
                   if (pack == nullptr) pack = std::make_unique<NewPack>(store_, record.ref.pack);
                   pack->add(record, bytes);
@@ -156,17 +150,21 @@ class Bringer {
     }
   }
 
-  // Reads the page maps of all versions.
+  // Reads the page maps of all versions. Each of their pages has to be here.
   void require_all() {
     const store::VersionPin names = store::hold_names(store_);
     const store::Roots roots = store::read_roots(store_);
-    store::LiveSet live_set(store_);
+    store::LiveSet live_set(store_, true);
     store::reach_roots(store_, roots, live_set);
     for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
       if (!live_set.is_durable(id)) continue;
       const format::RecordRef& ref = live_set.record(id);
       PieceRecord here;
-      if (find_local_record(store_, ref, here) && !store_.packs().is_away(ref.pack)) continue;
+      if (find_local_record(store_, ref, here) && !store_.packs().is_away(ref.pack) &&
+          has_slots(here, live_set.durable_slots(id))) {
+        if (!came_.contains(ref)) read_record_bytes(store_, here);
+        continue;
+      }
       fail(Errc::corrupted,
            "pack {:016x} at byte {}: the remote's pieces lack a record of a version", ref.pack,
            ref.offset_bytes);
@@ -179,6 +177,7 @@ class Bringer {
   const ProgressFn& progress_;
   const std::size_t threads_;
   std::set<std::uint64_t> wanted_;
+  std::set<format::RecordRef> came_;  // checked as they came
   std::map<std::uint64_t, std::unique_ptr<NewPack>> coming_;
 };
 

@@ -17,7 +17,6 @@
 #include "store/branch/adopt_version.hpp"
 #include "store/catalog/snapshot_order.hpp"
 #include "store/catalog/working_set_file.hpp"
-#include "store/lock/patience.hpp"
 #include "store/lock/version_pin.hpp"
 #include "store/reach/roots.hpp"
 
@@ -30,14 +29,10 @@ constexpr std::size_t kMostReadingThreads = 16;  // each holds a piece in memory
 
 constexpr int kMostPullTries = 1000;  // each lost to a gc at the remote
 
-store::VersionPin wait_for_gc(store::StoreCore& store) {
-  store::VersionPin pin;
-  const bool held = store::lock_with_patience(kGcWait, [&] {
-    pin = store::keep_gc_out(store);
-    return pin != nullptr;
-  });
-  if (!held) fail(Errc::busy, "{}: a gc is at work, and does not end", store.path());
-  return pin;
+// What comes may take the place of files: so no gc is at work meanwhile, and no commit refers to
+// records that no version needs yet.
+store::VersionPin hold_what_gc_holds(store::StoreCore& store) {
+  return store::keep_gc_for_us(store, kGcWait);
 }
 
 // The packs of this remote may stay there.
@@ -88,6 +83,7 @@ class Pull {
   bool run() {
     std::vector<const RemoteName*> to_do;
     for (const RemoteName* name : wanted_) {
+      if (name->is_branch) settle_cut_off(*name);
       PulledVersion pulled{name->ref.name, name->is_branch, false, false, false};
       const Action action = action_or_refusal(*name);
       if (action == Action::refuse) continue;
@@ -103,7 +99,7 @@ class Pull {
       store::pass_snapshot_order(store_, order);
     }
     if (to_do.empty()) return true;
-    const store::VersionPin no_gc = wait_for_gc(store_);
+    const store::VersionPin no_gc = hold_what_gc_holds(store_);
     if (is_lazy_ && !note_pieces(to_do)) return false;
     for (const RemoteName* name : to_do) {
       if (!is_lazy_) with_context("'" + name->ref.name + "'", [&] { fetch(*name); });
@@ -118,13 +114,12 @@ class Pull {
     const Refusal& first = refusals_.front();
     if (report_.versions.empty()) throw first;
     fail(first.code(), "{}{} (the other versions have come)", first.what(),
-         refusals_.size() == 1 ? ""
-                               : fmt::format(" (and {} more like it)", refusals_.size() - 1));
+         refusals_.size() == 1 ? "" : fmt::format(" (and {} more like it)", refusals_.size() - 1));
   }
 
  private:
-  // leave_newer: the remote has lost commits that are here. note: a pull that was cut off has done
-  // all but that, or the store has just learned of the remote.
+  // leave_newer: the remote has lost commits that are here. note: the store has just learned of the
+  // remote, which has the same.
   enum class Action { nothing, leave, leave_newer, get, note, refuse };
 
   Action action_or_refusal(const RemoteName& name) {
@@ -136,6 +131,23 @@ class Pull {
     }
   }
 
+  // A pull that was cut off may have changed the branch and not noted it. Then the branch has what
+  // that pull was of, whatever the remote has by now.
+  void settle_cut_off(const RemoteName& name) {
+    const std::string& wanted = name.ref.name;
+    const SeenBranch* seen = session_.find(wanted);
+    if (seen == nullptr || seen->pulling == WriteId{} || !store::has_branch(store_, wanted)) return;
+    SeenBranch now = *seen;
+    if (now.pulled_sequence == 0 && now.pulled_time_ns == 0 && now.pulling == name.write_id) {
+      now.pulled_sequence = name.ref.version.sequence;  // an older Vellum has noted less
+      now.pulled_time_ns = name.ref.version.time_ns;
+      now.pulled_epoch = name.epoch;
+    }
+    const auto here = store::seen_head(store_.read_branch(wanted).journal);
+    if (here.sequence != now.pulled_sequence || here.time_ns != now.pulled_time_ns) return;
+    session_.note({seen_branch(wanted, now.pulling, here, now.pulled_epoch)});
+  }
+
   Action action_for(const RemoteName& name) const {
     const std::string& wanted = name.ref.name;
     if (store::has_snapshot(store_, wanted)) {
@@ -145,12 +157,12 @@ class Pull {
           return Action::nothing;
       }
       refuse(Errc::already_exists, "{} has another version '{}' than {}", store_.path(), wanted,
-           remote_.objects().url());
+             remote_.objects().url());
     }
     if (!store::has_branch(store_, wanted)) return Action::get;
     if (!name.is_branch) {
       refuse(Errc::already_exists, "{} has a branch '{}', and {} a snapshot", store_.path(), wanted,
-           remote_.objects().url());
+             remote_.objects().url());
     }
     return action_for_branch(name);
   }
@@ -177,19 +189,20 @@ class Pull {
       case Standing::beside:
         break;
     }
-    refuse(Errc::io,
-         "branch '{}': another store has taken it over at {}, and dropped commits that {} has: pull "
-         "with --take-over drops them here, too (`vellum snapshot` or `vellum branch` names them "
-         "before)",
-         name.ref.name, remote_.objects().url(), store_.path());
+    refuse(
+        Errc::io,
+        "branch '{}': another store has taken it over at {}, and dropped commits that {} has: pull "
+        "with --take-over drops them here, too (`vellum snapshot` or `vellum branch` names them "
+        "before)",
+        name.ref.name, remote_.objects().url(), store_.path());
   }
 
   [[noreturn]] void refuse_both_changed(const RemoteName& name) const {
     refuse(Errc::io,
-         "branch '{}' has changed both in {} and at {}: name one of the two otherwise (`vellum "
-         "branch`), and pull again, or push or pull with --take-over, which drops the other's "
-         "commits",
-         name.ref.name, store_.path(), remote_.objects().url());
+           "branch '{}' has changed both in {} and at {}: name one of the two otherwise (`vellum "
+           "branch`), and pull again, or push or pull with --take-over, which drops the other's "
+           "commits",
+           name.ref.name, store_.path(), remote_.objects().url());
   }
 
   PackFiller& filler() {
@@ -314,6 +327,9 @@ class Pull {
     if (takes_over_ && store::has_branch(store_, wanted)) {
       replaced = store::seen_head(store_.read_branch(wanted).journal);
     }
+    before.pulled_sequence = name.ref.version.sequence;
+    before.pulled_time_ns = name.ref.version.time_ns;
+    before.pulled_epoch = name.epoch;
     session_.note({before});
     if (!store::has_branch(store_, wanted)) {
       store_.create_branch_at(wanted, name.ref.version, name.ref.version.parent, name.encoding);
@@ -335,8 +351,19 @@ class Pull {
 
   void note(const RemoteName& name) {
     const auto now = store::seen_head(store_.read_branch(name.ref.name).journal);
-    session_.note({{name.ref.name, name.write_id, {}, {}, now.branch_id, now.sequence, now.time_ns,
-                    name.epoch}});
+    session_.note({seen_branch(name.ref.name, name.write_id, now, name.epoch)});
+  }
+
+  static SeenBranch seen_branch(const std::string& name, const WriteId& write_id,
+                                const store::SeenHead& head, std::uint64_t epoch) {
+    SeenBranch out;
+    out.name = name;
+    out.seen = write_id;
+    out.branch_id = head.branch_id;
+    out.sequence = head.sequence;
+    out.time_ns = head.time_ns;
+    out.epoch = epoch;
+    return out;
   }
 
   store::StoreCore& store_;
@@ -364,12 +391,13 @@ PullReport pull(Session& session, const PullOptions& options, const ProgressFn& 
     if (!options.packs) {
       const store::StoreCore& store = session.store();
       if (is_lazy(session)) {
-        restore_hold(session, read_away_list(store.fs(), store.path(), store.superblock().store_id).list);
+        restore_hold(session,
+                     read_away_list(store.fs(), store.path(), store.superblock().store_id).list);
       }
       return report;
     }
     if (is_lazy(session)) {
-      const store::VersionPin no_gc = wait_for_gc(session.store());
+      const store::VersionPin no_gc = hold_what_gc_holds(session.store());
       bring_packs(session, report, progress);
     }
     remove_hold(session);  // also the one that a bringing which was cut off has left

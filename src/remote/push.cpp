@@ -352,6 +352,7 @@ class Push {
       }
       VersionPieces pieces;
       pieces.list = known.list(plan.used);
+      known.require(pieces.list, needed);
       pieces.index = opening_index(
           known.spans(pieces.list),
           opening_records(session_.store(), wanted->entry.ref.version, needed, most_bytes));

@@ -9,6 +9,9 @@
 #include "base/threads/thread_pool.hpp"
 #include "remote/engine/probe.hpp"
 #include "remote/holds.hpp"
+#include "remote/lazy/open_remote.hpp"
+#include "remote/pieces/known_pieces.hpp"
+#include "remote/pieces/version_records.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -135,6 +138,7 @@ class Verifier {
       });
       if (progress_) progress_({first + count, pieces.size(), "pieces"});
     }
+    check_pages(head);
     std::sort(report_.damages.begin(), report_.damages.end(),
               [](const RemoteDamage& a, const RemoteDamage& b) { return a.object < b.object; });
     return report_;
@@ -178,8 +182,31 @@ class Verifier {
       const std::lock_guard lock(mutex_);
       report_.records += records.size();
       report_.bytes_read += bytes_read;
+      known_.add(name, records);
     } catch (const Error& e) {
       note(key, e, {users.begin(), users.end()});
+    }
+  }
+
+  // Of each version that nothing has hurt yet. What is read here is no copy on this machine.
+  void check_pages(const Head& head) {
+    std::set<std::string> hurt;
+    for (const RemoteDamage& damage : report_.damages) {
+      hurt.insert(damage.versions.begin(), damage.versions.end());
+    }
+    if (hurt.size() == head.names.size()) return;
+    RemoteOptions options;
+    options.cache_directory = "";
+    const auto store =
+        open_head(base::posix_fs(), read_superblock(remote_.objects()), head, options,
+                  std::shared_ptr<ObjectStore>(std::shared_ptr<void>(), &remote_.objects()));
+    for (const RemoteName& name : head.names) {
+      if (hurt.contains(name.ref.name) || name.list.own.size_bytes == 0) continue;
+      try {
+        known_.require(remote_.list(name.list), slots_of_version(*store, name.ref.version));
+      } catch (const Error& e) {
+        note(list_key(name.list.own.name), e, {name.ref.name});
+      }
     }
   }
 
@@ -218,6 +245,7 @@ class Verifier {
   std::map<std::string, std::uint64_t> sizes_;  // of the pieces that are there
   std::mutex mutex_;                            // guards what follows
   RemoteVerifyReport report_;
+  KnownPieces known_;
 };
 
 }  // namespace

@@ -20,8 +20,9 @@ struct RemoteVerifyReport {
   std::vector<RemoteDamage> damages;
 };
 
-// Reads the newest head, and every list and the contents of every piece that its versions need; with
-// `read_data` the pieces whole, and each of their records. Throws what keeps it from looking at all.
+// Reads the newest head, every list and the contents of every piece that its versions need, and their
+// page maps: each page of a version must be in the pieces of its own list. With `read_data`, reads
+// the pieces whole, and each of their records. Throws what keeps it from looking at all.
 RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const ProgressFn& progress);
 
 struct RemoteSpace {

@@ -9,6 +9,7 @@
 #include "base/fail.hpp"
 #include "remote/fetch/bytes_file.hpp"
 #include "remote/lazy/early_parts.hpp"
+#include "store/reach/slot_uses.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -146,17 +147,28 @@ AwayPiece& AwayPacks::piece_of(const PieceName& name, const std::vector<PackSpan
   return *piece;
 }
 
-// The roots came with a list that has been checked as a whole.
+// The roots came with a list that has been checked as a whole. Those of two stores that have written
+// a pack again may have the same place: they are kept apart.
 void AwayPacks::add_roots(const OpeningIndex& index, const std::string& path) {
   std::vector<PieceRecord> roots;
   std::vector<std::byte> bytes;
+  TakenPlaces places;
   for_records(index.roots, index.root_bytes, 0,
               [&](const PieceRecord& root, std::span<const std::byte> own, std::size_t) {
                 if (!known_roots_.insert(root.ref).second) return;
+                if (!places.take(root)) {
+                  add_roots_piece(std::exchange(roots, {}), std::exchange(bytes, {}), path);
+                  places = {};
+                  places.take(root);
+                }
                 roots.push_back(root);
                 bytes.insert(bytes.end(), own.begin(), own.end());
               });
-  if (roots.empty()) return;
+  if (!roots.empty()) add_roots_piece(roots, std::move(bytes), path);
+}
+
+void AwayPacks::add_roots_piece(std::span<const PieceRecord> roots, std::vector<std::byte> bytes,
+                                const std::string& path) {
   const std::vector<PackSpan> spans = spans_of(roots);
   auto piece = std::make_unique<AwayPiece>(parts_->fetcher, PieceName{}, path, spans);
   piece->fetched(std::make_unique<BytesFile>(path, std::move(bytes)),
@@ -231,19 +243,20 @@ std::vector<AwayPiece*> AwayPacks::candidates(const format::RecordRef& ref) cons
   return out;
 }
 
-// Of several forms, one with all slots, if there is one.
-store::RecordElsewhere AwayPacks::describe(std::uint64_t pack, std::uint64_t offset_bytes) const {
+std::vector<store::RecordElsewhere> AwayPacks::describe(std::uint64_t pack,
+                                                        std::uint64_t offset_bytes) const {
   const format::RecordRef ref{pack, offset_bytes, 0};
   const std::lock_guard lock(mutex_);
-  std::optional<store::RecordElsewhere> out;
+  std::vector<store::RecordElsewhere> out;
   for (const AwayPiece* piece : candidates(ref)) {
     const PieceRecord* const found = record_in(piece->name(), ref);
     if (found == nullptr) continue;
-    if (out.has_value() && out->dropped.size() <= found->dropped.size()) continue;
-    out = {found->type, found->ref, found->place, found->size_bytes, found->dropped};
-    if (out->dropped.empty()) break;
+    out.push_back({found->type, found->ref, found->place, found->size_bytes, found->dropped});
+    if (found->dropped.empty()) break;  // no other has more
   }
-  if (out.has_value()) return *out;
+  std::ranges::stable_sort(
+      out, {}, [](const store::RecordElsewhere& form) { return store::slots_in(form.dropped); });
+  if (!out.empty()) return out;
   fail(Errc::corrupted, "{}: no piece has the record at byte {} of pack {:016x}",
        parts_->objects->url(), offset_bytes, pack);
 }
@@ -296,10 +309,14 @@ bool AwayPacks::find_in(const AwayPiece& piece, const format::RecordRef& ref,
 
 // First in the pieces whose contents are known, then in those that have to come. Waits for the piece
 // here, since the reader that follows holds locks.
-store::RecordPlace AwayPacks::look_up(const Index& index,
-                                      const format::RecordRef& ref) const noexcept {
+// A form without the slots stays only if no other piece has the record.
+store::RecordPlace AwayPacks::look_up(const Index& index, const format::RecordRef& ref,
+                                      const format::SlotRange& slots) const noexcept {
   store::RecordPlace out{
       "no piece of the version has the record", &parts_->nowhere, ref, {}, nullptr, 0};
+  const auto has_slots = [&] {
+    return out.problem == nullptr && !format::any_dropped(out.dropped, slots.first, slots.count);
+  };
   for (const bool only_known : {true, false}) {
     index.for_pieces(ref, [&](AwayPiece& piece) {
       const PieceContents* const contents = piece.contents();  // another thread may bring it now
@@ -311,9 +328,9 @@ store::RecordPlace AwayPacks::look_up(const Index& index,
         out = {failure.reason, piece.in_pack(ref.pack, true), ref, {}, nullptr, failure.os_errno};
         return contents != nullptr;
       }
-      return find_in(piece, ref, out);
+      return find_in(piece, ref, out) && has_slots();
     });
-    if (out.problem == nullptr) break;
+    if (has_slots()) break;
   }
   return out;
 }
@@ -327,9 +344,10 @@ std::shared_ptr<const void> AwayPacks::fetch_early(std::span<const format::Recor
   return early;
 }
 
-store::RecordPlace AwayPacks::locate(const format::RecordRef& ref) const noexcept {
+store::RecordPlace AwayPacks::locate(const format::RecordRef& ref,
+                                     const format::SlotRange& slots) const noexcept {
   const Reading reading(readers_);
-  return look_up(*index_.load(), ref);
+  return look_up(*index_.load(), ref, slots);
 }
 
 }  // namespace vellum::remote

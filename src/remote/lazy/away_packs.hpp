@@ -32,9 +32,11 @@ class AwayPacks : public store::PacksElsewhere {
   ~AwayPacks() override;
 
   std::vector<std::uint64_t> list() const override;
-  store::RecordPlace locate(const format::RecordRef& ref) const noexcept override;
+  store::RecordPlace locate(const format::RecordRef& ref,
+                            const format::SlotRange& slots) const noexcept override;
   std::shared_ptr<const void> fetch_early(std::span<const format::RecordRef> refs) override;
-  store::RecordElsewhere describe(std::uint64_t pack, std::uint64_t offset_bytes) const override;
+  std::vector<store::RecordElsewhere> describe(std::uint64_t pack,
+                                               std::uint64_t offset_bytes) const override;
   std::vector<std::byte> fetch(const store::RecordElsewhere& record) const override;
 
  protected:
@@ -64,7 +66,10 @@ class AwayPacks : public store::PacksElsewhere {
   AwayPiece& piece_of(const PieceName& name, const std::vector<PackSpan>& spans);
   void add_roots(const OpeningIndex& index, const std::string& path);
   void rebuild_index();
-  store::RecordPlace look_up(const Index& index, const format::RecordRef& ref) const noexcept;
+  store::RecordPlace look_up(const Index& index, const format::RecordRef& ref,
+                             const format::SlotRange& slots) const noexcept;
+  void add_roots_piece(std::span<const PieceRecord> roots, std::vector<std::byte> bytes,
+                       const std::string& path);
   static bool find_in(const AwayPiece& piece, const format::RecordRef& ref,
                       store::RecordPlace& out) noexcept;
   const std::vector<PieceRecord>& contents_of(const PieceName& name) const;

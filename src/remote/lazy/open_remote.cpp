@@ -58,6 +58,17 @@ struct OpenRemote {
   std::shared_ptr<store::StoreCore> core;
 };
 
+std::shared_ptr<store::StoreCore> open_at(base::Fs& fs, const std::string& url,
+                                          const format::Superblock& superblock, Head head,
+                                          const LazyOptions& options,
+                                          std::shared_ptr<ObjectStore> objects) {
+  auto out = std::make_shared<OpenRemote>(fs, url, superblock, head);
+  auto packs = std::make_shared<HeadPacks>(fs, std::move(objects), superblock.store_id,
+                                           std::move(head), out->names, options);
+  out->core = store::StoreCore::open(out->names, url, std::move(packs));
+  return {out, out->core.get()};
+}
+
 }  // namespace
 
 std::shared_ptr<store::StoreCore> open_remote(base::Fs& fs, const std::string& given,
@@ -73,11 +84,14 @@ std::shared_ptr<store::StoreCore> open_remote(base::Fs& fs, const std::string& g
     superblock = read_superblock(*objects);  // once more: it may have been damaged on the way
   }
   Head head = Remote(*objects, superblock.store_id).newest_head(opening.listed, opening.head).head;
-  auto out = std::make_shared<OpenRemote>(fs, url, superblock, head);
-  auto packs = std::make_shared<HeadPacks>(fs, std::move(objects), superblock.store_id,
-                                           std::move(head), out->names, resolved);
-  out->core = store::StoreCore::open(out->names, url, std::move(packs));
-  return {out, out->core.get()};
+  return open_at(fs, url, superblock, std::move(head), resolved, std::move(objects));
+}
+
+std::shared_ptr<store::StoreCore> open_head(base::Fs& fs, const format::Superblock& superblock,
+                                            Head head, const RemoteOptions& options,
+                                            std::shared_ptr<ObjectStore> objects) {
+  const std::string url = objects->url();
+  return open_at(fs, url, superblock, std::move(head), resolve(options), std::move(objects));
 }
 
 std::shared_ptr<store::StoreCore> open_store(base::Fs& fs, const std::string& given,

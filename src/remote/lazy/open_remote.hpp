@@ -6,7 +6,9 @@
 #include <vellum/remote_options.hpp>
 
 #include "base/files/file.hpp"
+#include "format/wire/superblock.hpp"
 #include "remote/engine/object_store.hpp"
+#include "remote/objects/head.hpp"
 #include "store/catalog/store_core.hpp"
 
 namespace vellum::remote {
@@ -17,6 +19,11 @@ namespace vellum::remote {
 std::shared_ptr<store::StoreCore> open_remote(base::Fs& fs, const std::string& url,
                                               const RemoteOptions& options = {},
                                               std::shared_ptr<ObjectStore> objects = nullptr);
+
+// The same for a head that the caller has read.
+std::shared_ptr<store::StoreCore> open_head(base::Fs& fs, const format::Superblock& superblock,
+                                            Head head, const RemoteOptions& options,
+                                            std::shared_ptr<ObjectStore> objects);
 
 // The store in a directory. Of one that was cloned lazily, packs come from its remote when they are
 // read; opening it makes no request. Otherwise as StoreCore::open(), and `options` do not count.

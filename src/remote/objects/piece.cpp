@@ -1,5 +1,7 @@
 #include "remote/objects/piece.hpp"
 
+#include <iterator>
+
 #include "format/wire/checks.hpp"
 #include "format/wire/whole_file.hpp"
 #include "format/wire/wire.hpp"
@@ -137,6 +139,19 @@ const char* decode_contents(std::span<const std::byte> bytes, const format::Uuid
   if (!in.ok() || count == 0 || count > in.left() / kMinRecordBytes) return "malformed";
   out.resize(static_cast<std::size_t>(count));
   return read_refs(in, out) && read_sizes_and_forms(in, out) ? nullptr : "malformed";
+}
+
+bool TakenPlaces::take(const PieceRecord& record) {
+  const std::pair from(record.place.pack, record.place.offset_bytes);
+  const std::uint64_t end = from.second + record.size_bytes;
+  const auto next = ends_.lower_bound(from);
+  if (next != ends_.end() && next->first < std::pair(from.first, end)) return false;
+  if (next != ends_.begin()) {
+    const auto& [place, before_end] = *std::prev(next);
+    if (place.first == from.first && before_end > from.second) return false;
+  }
+  ends_.emplace(from, end);
+  return true;
 }
 
 std::uint64_t records_bytes(std::span<const PieceRecord> records) noexcept {

@@ -1,7 +1,9 @@
 // remote/objects/piece.hpp: a piece of packs: records, behind a table that says which.
 #pragma once
 
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "format/records/record.hpp"
@@ -33,6 +35,17 @@ std::vector<std::byte> encode_contents(std::span<const PieceRecord> records,
 // nullptr, or a description of the error. `bytes` is the start alone.
 const char* decode_contents(std::span<const std::byte> bytes, const format::Uuid& store_id,
                             std::vector<PieceRecord>& out);
+
+// The places that records say they have in one file of each pack. Those that come from the translated
+// packs of two stores may overlap, and then must not share a piece.
+class TakenPlaces {
+ public:
+  // False: it is taken, all of it or a part.
+  bool take(const PieceRecord& record);
+
+ private:
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> ends_;  // by pack and place
+};
 
 // The bytes of all records together.
 std::uint64_t records_bytes(std::span<const PieceRecord> records) noexcept;

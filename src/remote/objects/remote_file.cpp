@@ -1,5 +1,6 @@
 #include "remote/objects/remote_file.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "format/wire/superblock.hpp"
@@ -15,6 +16,7 @@ constexpr format::WholeFileKind kRemoteFile{"VLMRMO2\n", kMaxRemoteFileBytes, "n
 constexpr format::WholeFileKind kOldRemoteFile{
     "VLMRMOT\n", kMaxRemoteFileBytes, "not a remote's file", "too large for a remote's file"};
 constexpr std::uint64_t kOneWriterFlag = 1;
+constexpr std::uint64_t kPullingFlag = 2;  // each branch says what a pull that has begun brings
 constexpr std::size_t kMinBranchBytes = 74;
 
 }  // namespace
@@ -24,7 +26,9 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
   format::ByteWriter w(body);
   w.string(file.url);
   w.bytes(file.writer);
-  w.varint(file.one_writer ? kOneWriterFlag : 0);
+  const bool is_pulling = std::ranges::any_of(
+      file.branches, [](const SeenBranch& branch) { return branch.pulling != WriteId{}; });
+  w.varint((file.one_writer ? kOneWriterFlag : 0) | (is_pulling ? kPullingFlag : 0));
   file.replicated.write(w);
   w.varint(file.branches.size());
   for (const SeenBranch& branch : file.branches) {
@@ -36,6 +40,10 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
     w.u64(branch.sequence);
     w.u64(static_cast<std::uint64_t>(branch.time_ns));
     w.varint(branch.epoch);
+    if (!is_pulling) continue;
+    w.u64(branch.pulled_sequence);
+    w.u64(static_cast<std::uint64_t>(branch.pulled_time_ns));
+    w.varint(branch.pulled_epoch);
   }
   w.u64(file.head_number);
   w.bytes(file.head_hash);
@@ -53,10 +61,12 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::U
   out.url = in.string(kMaxUrlBytes);
   read_bytes(in, out.writer);
   const std::uint64_t flags = in.varint();
-  out.one_writer = flags == kOneWriterFlag;
+  out.one_writer = (flags & kOneWriterFlag) != 0;
   if (!out.replicated.read(in)) return "malformed";
   const std::uint64_t count = in.varint();
-  if (!in.ok() || flags > kOneWriterFlag || count > in.left() / kMinBranchBytes) return "malformed";
+  if (!in.ok() || flags > (is_old ? kOneWriterFlag : kOneWriterFlag | kPullingFlag) ||
+      count > in.left() / kMinBranchBytes)
+    return "malformed";
   out.branches.resize(static_cast<std::size_t>(count));
   for (SeenBranch& branch : out.branches) {
     branch.name = in.string(format::kMaxNameBytes);
@@ -67,6 +77,11 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::U
     branch.sequence = in.u64();
     branch.time_ns = static_cast<std::int64_t>(in.u64());
     if (!is_old) branch.epoch = in.varint();
+    if ((flags & kPullingFlag) != 0) {
+      branch.pulled_sequence = in.u64();
+      branch.pulled_time_ns = static_cast<std::int64_t>(in.u64());
+      branch.pulled_epoch = in.varint();
+    }
     if (!in.ok() || format::name_problem(branch.name) != nullptr) return "malformed";
   }
   if (!is_old) {

@@ -24,6 +24,10 @@ struct SeenBranch {
   std::uint64_t branch_id = 0, sequence = 0;
   std::int64_t time_ns = 0;
   std::uint64_t epoch = 0;  // of the remote's branch then; 0: an older Vellum has noted it
+  // The head that the local branch gets from the pull that `pulling` is of, and the remote's epoch.
+  std::uint64_t pulled_sequence = 0;
+  std::int64_t pulled_time_ns = 0;
+  std::uint64_t pulled_epoch = 0;
   bool operator==(const SeenBranch&) const = default;
 };
 

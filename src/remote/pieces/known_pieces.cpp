@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/bytes/mix64.hpp"
+#include "base/fail.hpp"
+#include "remote/pieces/merged_record.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -18,10 +20,24 @@ std::size_t KnownPieces::RefHash::operator()(const format::RecordRef& ref) const
   return static_cast<std::size_t>(base::mix64(ref.pack) ^ base::mix64(ref.offset_bytes + ref.tag));
 }
 
-// Slots that were given back are missing for good: another version may need them.
+// With all slots that are here. The version may not need all of them; to know that costs more.
 bool KnownPieces::Form::serves(const PieceRecord& needed) const {
-  if (dropped.empty()) return true;
-  return dropped == needed.dropped && place_tag == needed.place.tag;
+  return has_slots_of(dropped, needed.dropped);
+}
+
+void KnownPieces::require(const PieceList& list, const std::vector<PieceRecord>& needed) const {
+  std::set<PieceId> own;
+  for (const PieceName& name : list) own.insert(id_of(name));
+  for (const PieceRecord& record : needed) {
+    const auto forms = forms_.find(record.ref);
+    if (forms != forms_.end() && std::ranges::any_of(forms->second, [&](const Form& form) {
+          return own.contains(form.piece) && form.serves(record);
+        })) {
+      continue;
+    }
+    fail(Errc::corrupted, "pack {:016x} at byte {}: the pieces of the version lack {}",
+         record.ref.pack, record.ref.offset_bytes, forms == forms_.end() ? "a record" : "pages");
+  }
 }
 
 void KnownPieces::add(const PieceName& name, const std::vector<PieceRecord>& records) {
@@ -29,7 +45,7 @@ void KnownPieces::add(const PieceName& name, const std::vector<PieceRecord>& rec
   if (!fresh) return;
   pieces_.push_back({name, records.front().ref, spans_of(records), records_bytes(records)});
   for (const PieceRecord& r : records) {
-    forms_[r.ref].push_back({at->second, r.place.tag, r.dropped});
+    forms_[r.ref].push_back({at->second, r.dropped});
   }
 }
 

@@ -35,6 +35,9 @@ class KnownPieces {
   // Those of which the records are a small part are left out.
   std::vector<std::uint32_t> pieces_of(const PieceList& list,
                                        const std::vector<PieceRecord>& records) const;
+  // Checks that these pieces have the records, with all slots that the given forms have.
+  // Errc::corrupted names one that is missing. REQUIRES: the pieces are known.
+  void require(const PieceList& list, const std::vector<PieceRecord>& needed) const;
   PieceId id_of(const PieceName& name) const { return ids_.at(name); }
 
  private:
@@ -47,7 +50,6 @@ class KnownPieces {
   // A record's form in a piece.
   struct Form {
     PieceId piece;
-    std::uint32_t place_tag;
     std::vector<format::SlotRange> dropped;
     bool serves(const PieceRecord& needed) const;
   };

@@ -10,6 +10,7 @@
 #include "remote/pieces/new_pack.hpp"
 #include "remote/pieces/translated_pack.hpp"
 #include "remote/pieces/version_records.hpp"
+#include "store/branch/leave_pack.hpp"
 #include "store/lock/version_pin.hpp"
 #include "store/pack/pack_places.hpp"
 #include "store/reach/pack_use.hpp"
@@ -37,12 +38,12 @@ struct PackFiller::Filled {
   bool existed = false;
   std::string path;
   std::uint64_t limit_bytes = UINT64_MAX;  // what lies behind may be written by a branch's writer
-  bool has_index = false;
   FlushAhead flush;
-  std::unique_ptr<base::File> file;  // null while the pack is to be written anew
-  std::vector<PieceRecord> live;     // what versions of this store need of it
-  std::vector<PieceRecord> written;  // to the file
-  std::vector<OwnedRecord> anew;     // records that have no place in the file as it is
+  std::unique_ptr<base::File> file;          // null while the pack is to be written anew
+  std::vector<store::IndexedExtent> taken;   // by what the index names, and by itself
+  std::vector<PieceRecord> live;             // what versions of this store need of it
+  std::map<RecordRef, PieceRecord> written;  // to the file
+  std::map<RecordRef, OwnedRecord> anew;     // records that have no place in the file as it is
 };
 
 std::size_t PackFiller::RefHash::operator()(const RecordRef& ref) const noexcept {
@@ -69,15 +70,24 @@ void PackFiller::note_live(const store::LiveSet& live_set) {
 
 // Reads the whole page map, which has come with the records.
 void PackFiller::require_all(const format::Version& version) {
-  store::LiveSet live_set(store_);
+  store::LiveSet live_set(store_, true);
   live_set.reach(version);
   for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
     if (!live_set.is_reached(id)) continue;
+    const RecordRef& ref = live_set.record(id);
     PieceRecord here;
-    if (find_local_record(store_, live_set.record(id), here)) continue;
-    fail(Errc::corrupted,
-         "pack {:016x} at byte {}: the remote's pieces lack a record of the version",
-         live_set.record(id).pack, live_set.record(id).offset_bytes);
+    if (!find_local_record(store_, ref, here)) {
+      fail(Errc::corrupted,
+           "pack {:016x} at byte {}: the remote's pieces lack a record of the version", ref.pack,
+           ref.offset_bytes);
+    }
+    if (!has_slots(here, live_set.needed_slots(id))) {
+      fail(Errc::corrupted,
+           "pack {:016x} at byte {}: the remote's pieces lack pages of the version", ref.pack,
+           ref.offset_bytes);
+    }
+    // The header alone proves nothing: gc may have taken what is behind it.
+    if (!live_.contains(ref) && !come_.contains(ref)) read_record_bytes(store_, here);
   }
   note_live(live_set);
 }
@@ -85,7 +95,7 @@ void PackFiller::require_all(const format::Version& version) {
 bool PackFiller::has(const PieceRecord& record) const {
   PieceRecord here;
   if (!find_local_record(store_, record.ref, here)) return false;
-  if (!here.dropped.empty() && here.dropped != record.dropped) return false;
+  if (!has_slots_of(here.dropped, record.dropped)) return false;
   if (store_.packs().is_away(record.ref.pack)) return true;
   if (live_.contains(record.ref)) return true;
   try {  // what a pull that was cut off has left
@@ -131,24 +141,55 @@ PackFiller::Filled& PackFiller::filled(std::uint64_t pack) {
     PieceRecord here;
     if (find_local_record(store_, ref, here)) out->live.push_back(std::move(here));
   }
-  out->has_index = store::index_extent(store_, pack).to != 0;
+  out->taken = store::indexed_extents(store_, pack);
   if (store_.packs().translation(pack) == nullptr) {
     out->file = store_.fs().open(out->path, base::OpenMode::read_write);
   }
   return *out;
 }
 
+// Two pieces may have a record, in one form or in two.
 void PackFiller::add(const PieceRecord& record, std::span<const std::byte> bytes) {
   Filled& pack = filled(record.ref.pack);
+  come_.insert(record.ref);
+  if (pack.written.contains(record.ref)) return;
   if (pack.file != nullptr && record.is_original()) {
     write(pack, record, bytes);
+    pack.anew.erase(record.ref);
   } else {
-    pack.anew.push_back({record, {bytes.begin(), bytes.end()}});
+    add_form(pack, {record, {bytes.begin(), bytes.end()}});
   }
 }
 
+// Of a record that no version needs, gc may have left a part alone.
+std::optional<OwnedRecord> PackFiller::form_here(const RecordRef& ref) const {
+  OwnedRecord out;
+  if (!find_local_record(store_, ref, out.record)) return std::nullopt;
+  try {
+    out.bytes = read_record_bytes(store_, out.record);
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted || live_.contains(ref)) throw;
+    return std::nullopt;
+  }
+  return out;
+}
+
+// With the slots of the forms that have come before, and of the one that is here.
+void PackFiller::add_form(Filled& pack, OwnedRecord form) {
+  const RecordRef ref = form.record.ref;
+  const auto at = pack.anew.find(ref);
+  if (at != pack.anew.end()) {
+    at->second = merged_record(store_, std::move(at->second), std::move(form));
+    return;
+  }
+  if (auto here = pack.existed ? form_here(ref) : std::nullopt) {
+    form = merged_record(store_, std::move(*here), std::move(form));
+  }
+  pack.anew.emplace(ref, std::move(form));
+}
+
 // Whether the record can have been there, and nothing else is or may come there. A place that gc has
-// given back is free again for the record that it was.
+// given back is free again for the record that it was, also where the index never named that.
 bool PackFiller::is_free(const Filled& pack, const PieceRecord& record) const {
   const std::uint64_t from = record.ref.offset_bytes, to = from + record.size_bytes;
   if (to > pack.limit_bytes) return false;
@@ -157,48 +198,58 @@ bool PackFiller::is_free(const Filled& pack, const PieceRecord& record) const {
       })) {
     return false;
   }
-  if (!pack.has_index) return true;
-  try {
-    return store::record_lines(store_, pack.pack, std::span(&from, 1)).front().tag ==
-           record.ref.tag;
-  } catch (const Error& e) {
-    if (e.code() != Errc::corrupted) throw;
-    return false;
-  }
+  return std::ranges::none_of(pack.taken, [&](const store::IndexedExtent& other) {
+    const bool is_it = other.at.from == from && other.tag == record.ref.tag;
+    return !is_it && other.at.from < to && from < other.at.to;
+  });
 }
 
 void PackFiller::write(Filled& pack, const PieceRecord& record, std::span<const std::byte> bytes) {
   if (!is_free(pack, record)) fail_gone_apart(pack.path, record.ref.offset_bytes);
   pack.file->pwrite(bytes, record.ref.offset_bytes);
-  pack.written.push_back(record);
+  pack.written[record.ref] = record;
   pack.flush.wrote(*pack.file, record.ref.offset_bytes + bytes.size(), bytes.size());
 }
 
-// The old file's records and the new ones, as a translated pack that replaces the file.
-void PackFiller::write_anew(Filled& pack) {
+// What the file has, and what this has written to it, goes to the new file, too. Of records that no
+// version needs, gc may have left a part alone: they stay behind.
+void PackFiller::add_old(Filled& pack) {
   std::map<RecordRef, PieceRecord> kept;
-  if (pack.existed && store_.packs().translation(pack.pack) != nullptr) {
-    for (const auto& line : store_.packs().translation(pack.pack)->lines) {
+  const format::Translation* translation =
+      pack.existed ? store_.packs().translation(pack.pack) : nullptr;
+  if (translation != nullptr) {
+    for (const auto& line : translation->lines) {
       PieceRecord here;
       const RecordRef ref{pack.pack, line.old_offset_bytes, line.old_tag};
       if (find_local_record(store_, ref, here)) kept[ref] = std::move(here);
     }
   }
   for (const PieceRecord& record : pack.live) kept[record.ref] = record;
-  for (const PieceRecord& record : pack.written) kept[record.ref] = record;
-  for (const OwnedRecord& record : pack.anew) kept.erase(record.record.ref);
+  kept.insert(pack.written.begin(), pack.written.end());
+  // Written just now, perhaps, through another descriptor than that of the set of packs.
+  const auto file = store_.fs().open(pack.path, base::OpenMode::read_only);
   for (const auto& [ref, record] : kept) {
-    // Written just now, perhaps, through another descriptor than that of the set of packs.
-    const auto file = store_.fs().open(pack.path, base::OpenMode::read_only);
+    if (pack.anew.contains(ref)) continue;  // with the slots of both
     std::vector<std::byte> bytes(static_cast<std::size_t>(record.size_bytes));
-    file->pread(bytes, record.place.offset_bytes);
-    if (const char* problem = check_record(record, bytes, store_.checksum_seed())) {
+    const char* problem = file->try_pread(bytes, record.place.offset_bytes) != 0
+                              ? "the record cannot be read"
+                              : check_record(record, bytes, store_.checksum_seed());
+    if (problem == nullptr) {
+      pack.anew.emplace(ref, OwnedRecord{record, std::move(bytes)});
+    } else if (live_.contains(ref) || pack.written.contains(ref)) {
       fail(Errc::corrupted, "{} at byte {}: {}", pack.path, record.place.offset_bytes, problem);
     }
-    pack.anew.push_back({record, std::move(bytes)});
   }
+}
+
+// As a translated pack that replaces the file.
+void PackFiller::write_anew(Filled& pack) {
+  if (pack.limit_bytes != UINT64_MAX) store::leave_pack(store_, pack.pack);
+  add_old(pack);
+  std::vector<OwnedRecord> records;
+  for (auto& [ref, record] : pack.anew) records.push_back(std::move(record));
   pack.file.reset();
-  write_translated_pack(store_, pack.pack, pack.path, std::move(pack.anew));
+  write_translated_pack(store_, pack.pack, pack.path, std::move(records));
 }
 
 void PackFiller::finish_below(std::uint64_t pack) {

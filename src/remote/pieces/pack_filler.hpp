@@ -1,19 +1,23 @@
 // remote/pieces/pack_filler.hpp: records from a remote go into a store's packs.
 //
 // A record goes to the place of its reference in the pack's file. A pack that has, or gets, records
-// from a translated pack is written anew, as a translated pack. Where a branch's writer may write,
-// nothing is touched. docs/remote-format.md has the order of writes.
+// from a translated pack is written anew, as a translated pack: with all that it has, and what has
+// come. A record that it has in another form gets the slots of both. Where a branch's writer may
+// write, nothing is touched: before its active pack is written anew, the branch leaves it.
+// docs/remote-format.md has the order of writes.
 //
-// REQUIRES: gc is kept out while this lives.
+// REQUIRES: the caller holds what gc holds (store/lock/version_pin.hpp) while this lives: a commit
+// beside may have found a record that no version needs yet.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <unordered_set>
 #include <vector>
 
-#include "remote/objects/piece.hpp"
+#include "remote/pieces/merged_record.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/reach/live_set.hpp"
 #include "store/reach/roots.hpp"
@@ -27,7 +31,7 @@ class PackFiller {
   PackFiller(const PackFiller&) = delete;
   PackFiller& operator=(const PackFiller&) = delete;
 
-  // Whether the store has the record, whole, with the slots that this one has. Threads: any.
+  // Whether the store has the record, whole, with all slots that this one has. Threads: any.
   bool has(const PieceRecord& record) const;
   // Takes a record that has() denies. REQUIRES: its bytes are checked, and records ascend by pack as
   // far as finish_below() says. Errc::corrupted: the store has something else in its place.
@@ -36,7 +40,8 @@ class PackFiller {
   void finish_below(std::uint64_t pack);
   // Makes all of it durable.
   void finish();
-  // Checks that each record that the version needs is there. Errc::corrupted names one that is not.
+  // Checks that each page of the version is there: its record, whole, with the page's slot.
+  // Errc::corrupted names a record that is not.
   void require_all(const format::Version& version);
 
  private:
@@ -46,6 +51,9 @@ class PackFiller {
   bool is_free(const Filled& filled, const PieceRecord& record) const;
   void write(Filled& filled, const PieceRecord& record, std::span<const std::byte> bytes);
   void write_anew(Filled& filled);
+  void add_old(Filled& filled);
+  void add_form(Filled& filled, OwnedRecord form);
+  std::optional<OwnedRecord> form_here(const format::RecordRef& ref) const;
 
   store::StoreCore& store_;
   store::Roots roots_;
@@ -55,7 +63,8 @@ class PackFiller {
   std::unordered_set<format::RecordRef, RefHash> live_;  // that versions of this store need
   std::map<std::uint64_t, std::vector<format::RecordRef>> live_of_pack_;
   std::map<std::uint64_t, std::unique_ptr<Filled>> filled_;
-  std::set<std::string> directories_;  // that got a new pack
+  std::unordered_set<format::RecordRef, RefHash> come_;  // checked as they came
+  std::set<std::string> directories_;                    // that got a new pack
 };
 
 }  // namespace vellum::remote

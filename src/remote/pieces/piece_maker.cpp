@@ -8,16 +8,20 @@
 namespace vellum::remote {
 namespace {
 
-// Parts of about kPieceBytes; a larger record is a part of its own.
+// Parts of about kPieceBytes; a larger record is a part of its own. The places in a part are apart.
 std::vector<std::span<const PieceRecord>> parts_of(const std::vector<PieceRecord>& records) {
   std::vector<std::span<const PieceRecord>> out;
   std::size_t first = 0;
   std::uint64_t bytes = 0;
+  TakenPlaces places;
   for (std::size_t i = 0; i < records.size(); ++i) {
-    if (i > first && bytes + records[i].size_bytes > kPieceBytes) {
+    const bool is_full = i > first && bytes + records[i].size_bytes > kPieceBytes;
+    if (is_full || !places.take(records[i])) {
       out.push_back(std::span(records).subspan(first, i - first));
       first = i;
       bytes = 0;
+      places = {};
+      places.take(records[i]);
     }
     bytes += records[i].size_bytes;
   }
@@ -28,8 +32,7 @@ std::vector<std::span<const PieceRecord>> parts_of(const std::vector<PieceRecord
 }  // namespace
 
 PieceMaker::PieceMaker(store::StoreCore& store, const Remote& remote, const SeenObjects& there,
-                       std::uint32_t generation, base::ThreadPool& pool,
-                       const ProgressFn& progress)
+                       std::uint32_t generation, base::ThreadPool& pool, const ProgressFn& progress)
     : store_(store),
       remote_(remote),
       there_(there),

@@ -4,19 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "remote/objects/piece.hpp"
+#include "remote/pieces/merged_record.hpp"
 #include "store/catalog/store_core.hpp"
 
 namespace vellum::remote {
 
-struct OwnedRecord {
-  PieceRecord record;
-  std::vector<std::byte> bytes;  // checked
-};
-
 // Writes the records as a translated pack and puts it in the place of the file at `path`, durable.
 // Records of one reference must not come twice. Errc::busy: somebody has a version open that pins
-// the old file. REQUIRES: gc is kept out.
+// the old file. REQUIRES: the caller holds what gc holds, and no writer goes on writing the pack.
 void write_translated_pack(store::StoreCore& store, std::uint64_t pack, const std::string& path,
                            std::vector<OwnedRecord> records);
 

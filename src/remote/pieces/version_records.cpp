@@ -4,7 +4,10 @@
 #include <array>
 
 #include "base/fail.hpp"
+#include "format/wire/checks.hpp"
+#include "remote/pieces/merged_record.hpp"
 #include "store/reach/live_set.hpp"
+#include "store/reach/slot_uses.hpp"
 #include "store/record/pack_extents.hpp"
 #include "store/record/record_io.hpp"
 
@@ -29,13 +32,49 @@ PieceRecord piece_record(const store::RecordElsewhere& there) {
   return {there.type, there.ref, there.size_bytes, there.place, there.dropped};
 }
 
-// nullptr, or why there is no such record.
-const char* locate(store::StoreCore& store, const RecordRef& ref, PieceRecord& out) {
-  store.packs().open(ref.pack);
-  if (store.packs().is_away(ref.pack)) {
-    out = piece_record(store.packs().describe(ref.pack, ref.offset_bytes));
-    return out.ref == ref ? nullptr : "stale record";
+OwnedRecord fetch_form(store::StoreCore& store, const PieceRecord& form) {
+  OwnedRecord out{
+      form, store.packs().fetch({form.type, form.ref, form.place, form.size_bytes, form.dropped})};
+  if (const char* problem = check_record(form, out.bytes, store.checksum_seed())) {
+    fail(Errc::corrupted, "{}: {}", store::record_place(store, form.ref), problem);
   }
+  return out;
+}
+
+// All forms of a record that is elsewhere, put together.
+OwnedRecord merged_forms(store::StoreCore& store, const RecordRef& ref) {
+  OwnedRecord out;
+  for (const auto& there : store.packs().describe(ref.pack, ref.offset_bytes)) {
+    if (there.ref != ref) continue;
+    OwnedRecord form = fetch_form(store, piece_record(there));
+    out =
+        out.bytes.empty() ? std::move(form) : merged_record(store, std::move(out), std::move(form));
+  }
+  return out;
+}
+
+// The form with most slots of those that have the slots, and else of all put together.
+const char* locate_away(store::StoreCore& store, const RecordRef& ref,
+                        std::span<const format::SlotRange> slots, PieceRecord& out) {
+  bool is_there = false;
+  for (const auto& there : store.packs().describe(ref.pack, ref.offset_bytes)) {
+    if (there.ref != ref) continue;
+    if (!is_there) out = piece_record(there);
+    is_there = true;
+    if (!has_slots(piece_record(there), slots)) continue;
+    out = piece_record(there);
+    return nullptr;
+  }
+  if (!is_there) return "stale record";
+  out = merged_forms(store, ref).record;
+  return nullptr;
+}
+
+// nullptr, or why there is no such record.
+const char* locate(store::StoreCore& store, const RecordRef& ref,
+                   std::span<const format::SlotRange> slots, PieceRecord& out) {
+  store.packs().open(ref.pack);
+  if (store.packs().is_away(ref.pack)) return locate_away(store, ref, slots, out);
   const store::RecordPlace place = store.packs().locate(ref);
   if (place.problem != nullptr) return place.problem;
   out.ref = ref;
@@ -56,9 +95,12 @@ RecordRef reference_to(store::StoreCore& store, const RecordRef& place) {
   return {place.pack, line->old_offset_bytes, line->old_tag};
 }
 
-void add_record(store::StoreCore& store, const RecordRef& ref, std::vector<PieceRecord>& out) {
+void add_record(store::StoreCore& store, const RecordRef& ref,
+                std::span<const format::SlotRange> slots, std::vector<PieceRecord>& out) {
   PieceRecord& record = out.emplace_back();
-  if (const char* problem = locate(store, ref, record)) {
+  const char* problem = locate(store, ref, slots, record);
+  if (problem == nullptr && !has_slots(record, slots)) problem = "pages of it were given back";
+  if (problem != nullptr) {
     fail(Errc::corrupted, "{}: {}", store::record_place(store, ref), problem);
   }
 }
@@ -66,9 +108,10 @@ void add_record(store::StoreCore& store, const RecordRef& ref, std::vector<Piece
 // The copy of the version that stands behind the root. Where the pack is away, it may be missing.
 void add_copy(store::StoreCore& store, const RecordRef& root, std::vector<PieceRecord>& out) {
   if (store.packs().is_away(root.pack)) {
-    const auto there = store.packs().describe(root.pack, root.offset_bytes);
+    const auto there = store.packs().describe(root.pack, root.offset_bytes).front();
     try {
-      const auto copy = store.packs().describe(root.pack, root.offset_bytes + there.size_bytes);
+      const auto copy =
+          store.packs().describe(root.pack, root.offset_bytes + there.size_bytes).front();
       if (copy.type == format::RecordType::version) out.push_back(piece_record(copy));
     } catch (const Error& e) {
       if (e.code() != Errc::corrupted) throw;
@@ -78,7 +121,7 @@ void add_copy(store::StoreCore& store, const RecordRef& root, std::vector<PieceR
   const store::Extent copy = store::version_copy_extent(store, root.pack, root.offset_bytes);
   if (copy.to == 0) return;
   const auto header = store::read_record_header(store, root.pack, copy.from);
-  add_record(store, reference_to(store, {root.pack, copy.from, header.tag()}), out);
+  add_record(store, reference_to(store, {root.pack, copy.from, header.tag()}), {}, out);
 }
 
 }  // namespace
@@ -88,12 +131,13 @@ std::vector<PieceRecord> records_of_version(store::StoreCore& store,
   std::vector<PieceRecord> out;
   if (version.runs.empty()) return out;
   store.packs().learn(version);
-  store::LiveSet live_set(store);
+  store::LiveSet live_set(store, true);
   live_set.follow_elsewhere();
   live_set.reach(version);
   out.reserve(live_set.size() + 1);
   for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
-    if (live_set.is_reached(id)) add_record(store, live_set.record(id), out);
+    if (!live_set.is_reached(id)) continue;
+    add_record(store, live_set.record(id), live_set.needed_slots(id), out);
   }
   add_copy(store, version.runs.front().root, out);
   std::sort(out.begin(), out.end(),
@@ -101,14 +145,32 @@ std::vector<PieceRecord> records_of_version(store::StoreCore& store,
   return out;
 }
 
+std::vector<PieceRecord> slots_of_version(store::StoreCore& store, const format::Version& version) {
+  std::vector<PieceRecord> out;
+  store.packs().learn(version);
+  store::LiveSet live_set(store, true);
+  live_set.follow_elsewhere();
+  live_set.reach(version);
+  for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
+    if (!live_set.is_reached(id)) continue;
+    PieceRecord& record = out.emplace_back();
+    record.ref = live_set.record(id);
+    record.dropped =
+        store::slots_outside(live_set.needed_slots(id), format::kMaxSlotsPerPagesRecord);
+  }
+  return out;
+}
+
 std::vector<std::byte> read_record_bytes(store::StoreCore& store, const PieceRecord& record) {
   if (store.packs().is_away(record.ref.pack)) {
-    auto bytes = store.packs().fetch(
-        {record.type, record.ref, record.place, record.size_bytes, record.dropped});
-    if (const char* problem = check_record(record, bytes, store.checksum_seed())) {
-      fail(Errc::corrupted, "{}: {}", store::record_place(store, record.ref), problem);
+    const auto forms = store.packs().describe(record.ref.pack, record.ref.offset_bytes);
+    if (std::ranges::find(forms, record.place, &store::RecordElsewhere::place) != forms.end()) {
+      return fetch_form(store, record).bytes;
     }
-    return bytes;
+    OwnedRecord merged = merged_forms(store, record.ref);
+    if (merged.record == record) return std::move(merged.bytes);
+    fail(Errc::corrupted, "{}: the forms of the record have changed",
+         store::record_place(store, record.ref));
   }
   const store::RecordPlace place = store.packs().locate(record.ref);
   if (place.problem != nullptr || place.record != record.place) {
@@ -124,9 +186,15 @@ std::vector<std::byte> read_record_bytes(store::StoreCore& store, const PieceRec
   return bytes;
 }
 
+bool has_slots(const PieceRecord& record, std::span<const format::SlotRange> slots) {
+  return std::ranges::none_of(slots, [&](const format::SlotRange& range) {
+    return format::any_dropped(record.dropped, range.first, range.count);
+  });
+}
+
 bool find_local_record(store::StoreCore& store, const RecordRef& ref, PieceRecord& out) {
   try {
-    return locate(store, ref, out) == nullptr;
+    return locate(store, ref, {}, out) == nullptr;
   } catch (const Error& e) {
     if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
     return false;

@@ -121,17 +121,40 @@ class Verifier {
     return out;
   }
   // A record that no page shows may be gone; one that a page shows has been looked at before.
-  std::vector<format::SlotRange> dropped_of(const RecordRef& ref) const {
+  // One that is elsewhere may be there in several forms: what all lack is gone.
+  std::uint64_t pages_gone(const RecordRef& ref, std::uint32_t slot, std::uint64_t count,
+                           std::uint64_t& first) const {
+    std::vector<std::vector<format::SlotRange>> forms;
     if (store_.packs().is_away(ref.pack)) {
+      if (!read_data_) return 0;
       try {
-        return store_.packs().describe(ref.pack, ref.offset_bytes).dropped;
+        for (const auto& form : store_.packs().describe(ref.pack, ref.offset_bytes)) {
+          forms.push_back(form.dropped);
+        }
       } catch (const Error& e) {
         if (e.code() != Errc::corrupted) throw;
-        return {};
       }
+    } else {
+      const auto dropped = store_.packs().locate(ref).dropped;
+      forms.emplace_back(dropped.begin(), dropped.end());
     }
-    const auto dropped = store_.packs().locate(ref).dropped;
-    return {dropped.begin(), dropped.end()};
+    if (std::ranges::any_of(forms, &std::vector<format::SlotRange>::empty)) return 0;
+    std::uint64_t gone = 0;
+    for (std::uint32_t i = 0; !forms.empty() && i < count; ++i) {
+      if (!std::ranges::all_of(
+              forms, [&](const auto& f) { return format::any_dropped(f, slot + i, 1); })) {
+        continue;
+      }
+      if (gone++ == 0) first = i;
+    }
+    return gone;
+  }
+  // Whether a pack that is a file has given slots of records back.
+  bool lacks_slots() const {
+    return std::ranges::any_of(pack_bytes_, [&](const auto& pack) {
+      const format::Translation* table = store_.packs().translation(pack.first);
+      return table != nullptr && !table->dropped.empty();
+    });
   }
   // An outage is no damage: what is elsewhere may be whole.
   std::string reason_of(const Error& e, std::uint64_t pack) const {
@@ -446,7 +469,7 @@ void Verifier::check_records() {
 
 void Verifier::check_versions() {
   std::vector<std::vector<ShownProblem>> problems(versions_.size());
-  if (read_data_ || !bad_records_.empty()) {
+  if (read_data_ || !bad_records_.empty() || lacks_slots()) {
     problems = find_shown_problems(listed_versions(), runs_,
                                    [this](const ShownPart& part) { return check_part(part); });
   }
@@ -491,13 +514,9 @@ ShownProblem Verifier::check_part(const ShownPart& part) const {
   using Kind = ShownProblem::Kind;
   if (bad_records_.contains(e.record)) return {Kind::record, part.count, part.first, "", nullptr};
   const auto slot = e.slot + static_cast<std::uint32_t>(part.first - e.page);
-  const auto dropped = dropped_of(e.record);
-  std::uint64_t pages = 0, page = 0;
-  for (std::uint32_t i = 0; !dropped.empty() && i < part.count; ++i) {
-    if (!format::any_dropped(dropped, slot + i, 1)) continue;
-    if (pages++ == 0) page = part.first + i;
-  }
-  if (pages != 0) return {Kind::given_back, pages, page, "", nullptr};
+  std::uint64_t first = 0;
+  const std::uint64_t pages = pages_gone(e.record, slot, part.count, first);
+  if (pages != 0) return {Kind::given_back, pages, part.first + first, "", nullptr};
   if (e.kind != PageKind::delta) return {};
   // Below a delta comes the rest of its chain, or nothing, which is zero.
   const int below = part.below != nullptr ? part.below->depth : 0;
@@ -547,9 +566,7 @@ void Verifier::check_sealed_packs() {
     const auto bytes = pack_bytes_.find(pack);
     if (bytes == pack_bytes_.end() || newest.at(pack >> 32) == pack) continue;
     if (store_.packs().is_away(pack)) continue;
-    const bool has_branch = active_packs_.contains(pack >> 32);
-    for (const PackProblem& p :
-         check_pack_index(store_, pack, bytes->second, needed[pack], has_branch)) {
+    for (const PackProblem& p : check_pack_index(store_, pack, bytes->second, needed[pack])) {
       damages_.add(p.object, p.reason);
     }
   }

@@ -1,5 +1,6 @@
 #include "store/check/verify_pack.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "base/fail.hpp"
@@ -47,10 +48,18 @@ const char* check_line(const base::File& file, std::uint64_t pack, const format:
   return same ? nullptr : "the record is not the one that the pack's index names";
 }
 
+bool looks_like_trailer(std::span<const std::byte> bytes, std::uint64_t pack) {
+  const auto whole = format::encode_pack_trailer(pack, format::kPackHeaderBytes, 0);
+  constexpr std::size_t kMagicBytes = 8, kPackBytes = 8;
+  return std::ranges::equal(bytes.first(kMagicBytes), std::span(whole).first(kMagicBytes)) ||
+         std::ranges::equal(bytes.subspan(kMagicBytes, kPackBytes),
+                            std::span(whole).subspan(kMagicBytes, kPackBytes));
+}
+
 }  // namespace
 
 std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
-                                          const std::set<std::uint64_t>& needed, bool must_have) {
+                                          const std::set<std::uint64_t>& needed) {
   const std::string path = store.packs().path_of(pack);
   try {
     const auto file = store.fs().open(path, base::OpenMode::read_only);
@@ -60,9 +69,12 @@ std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, 
     if (sealed) {
       file->pread(trailer, bytes - trailer.size());
       sealed = format::decode_pack_trailer(trailer, pack, store.checksum_seed(), offset);
+      if (!sealed && looks_like_trailer(trailer, pack)) {
+        return {{path, "the pack's trailer is corrupted"}};
+      }
     }
-    if (!sealed && !must_have) return {};
-    if (!sealed) return {{path, "the pack's trailer is missing or corrupted"}};
+    // What was pulled has none, and neither has the last pack of a writer that was killed.
+    if (!sealed) return {};
     // The trailer has no tag, so the tag in the record's own header has to do.
     std::array<std::byte, format::kRecordHeaderBytes> head;
     file->pread(head, offset);

@@ -22,10 +22,9 @@ std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t p
                                                std::string& reason);
 
 // Checks trailer, index, and the headers of the records that the index names and `needed` has (by
-// place): gc may have given the others back. `must_have`: of a pack without a trailer, that is a
-// problem; records that were pulled from a remote have none behind them. REQUIRES: the pack is
-// sealed.
+// place): gc may have given the others back. A pack without a trailer is no problem: records that
+// were pulled from a remote have none behind them. REQUIRES: the pack is sealed.
 std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
-                                          const std::set<std::uint64_t>& needed, bool must_have);
+                                          const std::set<std::uint64_t>& needed);
 
 }  // namespace vellum::store

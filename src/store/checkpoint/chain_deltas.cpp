@@ -72,15 +72,16 @@ void ChainDeltas::copy(StoreCore& store, const PageSource& version,
   const RecordRef record = links_[links.front()].record;
   RecordCache::View view;
   ReadFailure failure;
-  if (!store.records().get(record, RecordType::deltas, view, failure)) {
-    failure.page = pages[links_[links.front()].page];
-    version.raise(failure);
-  }
   Deltas& out = deltas_[into];
-  const auto lines = view.deltas();
   for (const std::uint32_t l : links) {
     Link& link = links_[l];
     const PageNumber page = pages[link.page];
+    if ((view.empty() || !view.holds(link.slot)) &&
+        !store.records().get(record, RecordType::deltas, view, failure, {}, {link.slot, 1})) {
+      failure.page = page;
+      version.raise(failure);
+    }
+    const auto lines = view.deltas();
     const bool there = link.slot < lines.size() && lines[link.slot].page == page;
     if (!there || !view.holds(link.slot)) {
       view.release();

@@ -428,7 +428,7 @@ void Checkpointer::read_base(PageNumber page, const MapEntry& base, std::byte* o
   RecordCache::View view;
   ReadFailure failure;
   failure.page = page;
-  if (!store_.records().get(base.record, RecordType::pages, view, failure)) {
+  if (!store_.records().get(base.record, RecordType::pages, view, failure, {}, {base.slot, 1})) {
     failure.page = page;
     last_checkpointed_().raise(failure);
   }

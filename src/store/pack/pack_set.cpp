@@ -127,7 +127,8 @@ bool PackSet::is_away(std::uint64_t pack) const noexcept {
          find_elsewhere(pack) != nullptr;
 }
 
-RecordElsewhere PackSet::describe(std::uint64_t pack, std::uint64_t offset_bytes) const {
+std::vector<RecordElsewhere> PackSet::describe(std::uint64_t pack,
+                                               std::uint64_t offset_bytes) const {
   return elsewhere_->describe(pack, offset_bytes);
 }
 
@@ -160,12 +161,13 @@ const format::Translation* PackSet::translation(std::uint64_t pack) const noexce
   return p == nullptr ? nullptr : p->translation.get();
 }
 
-RecordPlace PackSet::locate(const format::RecordRef& ref) const noexcept {
+RecordPlace PackSet::locate(const format::RecordRef& ref,
+                            const format::SlotRange& slots) const noexcept {
   const OpenPack* p = table_.load(std::memory_order_acquire)->find(ref.pack);
   const auto nowhere = [&](const char* problem) {
     return RecordPlace{problem, p == nullptr ? nullptr : p->file.get(), ref, {}, nullptr, 0};
   };
-  if (p == nullptr && find_elsewhere(ref.pack) != nullptr) return elsewhere_->locate(ref);
+  if (p == nullptr && find_elsewhere(ref.pack) != nullptr) return elsewhere_->locate(ref, slots);
   if (p == nullptr) return nowhere("the pack is not one that this version names");
   if (p->translation == nullptr) return {nullptr, p->file.get(), ref, {}, p->copy.get(), 0};
   const format::TranslationLine* line = p->translation->find(ref.offset_bytes);

@@ -58,7 +58,7 @@ class PackSet {
   // Whether a pack, which was open()ed, is elsewhere.
   bool is_away(std::uint64_t pack) const noexcept;
   // What is known of a record of such a pack, and its bytes: as in PacksElsewhere.
-  RecordElsewhere describe(std::uint64_t pack, std::uint64_t offset_bytes) const;
+  std::vector<RecordElsewhere> describe(std::uint64_t pack, std::uint64_t offset_bytes) const;
   std::vector<std::byte> fetch(const RecordElsewhere& record) const;
   // Prepares for a version of which packs may be elsewhere. Before its records are read.
   void learn(const format::Version& version) const;
@@ -66,7 +66,9 @@ class PackSet {
   const base::File* find(std::uint64_t pack) const noexcept;
   // The translation table of an open pack that was rewritten, or nullptr.
   const format::Translation* translation(std::uint64_t pack) const noexcept;
-  RecordPlace locate(const format::RecordRef& ref) const noexcept;
+  // With these slots, if they are anywhere.
+  RecordPlace locate(const format::RecordRef& ref,
+                     const format::SlotRange& slots = {}) const noexcept;
   // Whether there may be packs elsewhere, and what prepares for their records, as in PacksElsewhere.
   bool reaches_elsewhere() const noexcept { return elsewhere_ != nullptr; }
   std::shared_ptr<const void> fetch_early(std::vector<format::RecordRef> refs) const;

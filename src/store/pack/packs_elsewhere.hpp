@@ -47,15 +47,19 @@ class PacksElsewhere {
   virtual std::vector<std::uint64_t> list() const = 0;
   // May wait for the record to come here, and for what is set as the longest wait. Allocates nothing
   // and takes no lock, because the fault handler uses it. REQUIRES: the caller holds no lock that
-  // another fault may need.
-  virtual RecordPlace locate(const format::RecordRef& ref) const noexcept = 0;
+  // another fault may need. A record may be there in several forms, each with slots of its own: what
+  // comes has `slots`, if any form has all of them.
+  virtual RecordPlace locate(const format::RecordRef& ref,
+                             const format::SlotRange& slots) const noexcept = 0;
   // Asks at once for all that these references lead to, as far as it is not here. What comes for
   // them alone stays until the result dies. What fails, or does not fit, is left to locate(). May
   // wait as long as that.
   virtual std::shared_ptr<const void> fetch_early(std::span<const format::RecordRef> refs) = 0;
   // What is known of the record to which references give this offset, without fetching it.
-  // Errc::corrupted: there is none; io: what would tell cannot be had now.
-  virtual RecordElsewhere describe(std::uint64_t pack, std::uint64_t offset_bytes) const = 0;
+  // Of each form that is there, the one with most slots first. Errc::corrupted: there is none; io:
+  // what would tell cannot be had now.
+  virtual std::vector<RecordElsewhere> describe(std::uint64_t pack,
+                                                std::uint64_t offset_bytes) const = 0;
   // The bytes of a record as it was described; who reads them checks them. Errors as above.
   virtual std::vector<std::byte> fetch(const RecordElsewhere& record) const = 0;
 };

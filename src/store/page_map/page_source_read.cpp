@@ -206,9 +206,18 @@ bool PageReader::for_bases(const Plan& plan, PageNumber first, std::size_t count
       DirectPages direct{{}, t.slot, alone_};
       if (out != nullptr) direct.out = {out + i * kPageBytes, n * kPageBytes};
       RecordCache::View view;
-      if (!s.records->get(t.record, RecordType::pages, view, failure, direct)) {
+      const format::SlotRange slots{t.slot, static_cast<std::uint32_t>(n)};
+      if (!s.records->get(t.record, RecordType::pages, view, failure, direct, slots)) {
         failure.page = first + i;
         return false;
+      }
+      // Several forms of the record may have them together, at a remote: one by one.
+      if (!view.empty() && n > 1 && !view.holds(t.slot, n)) {
+        n = 1;
+        if (!s.records->get(t.record, RecordType::pages, view, failure, {}, {t.slot, 1})) {
+          failure.page = first + i;
+          return false;
+        }
       }
       if (!view.empty()) {
         const std::byte* const content = pages_in(view, t, n, first + i, failure);
@@ -229,8 +238,8 @@ bool PageReader::fill_deltas(const Plan& plan, PageNumber first, std::byte* out,
   for (std::size_t l = plan.links_used; l-- > 0;) {
     const Link& link = plan.links[l];
     const PageNumber page = first + link.page;
-    if (held == nullptr || *held != link.record) {
-      if (!s.records->get(link.record, RecordType::deltas, view, failure)) {
+    if (held == nullptr || *held != link.record || !view.holds(link.slot)) {
+      if (!s.records->get(link.record, RecordType::deltas, view, failure, {}, {link.slot, 1})) {
         failure.page = page;
         return false;
       }

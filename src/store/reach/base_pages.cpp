@@ -34,7 +34,7 @@ void visit_record(const LoadedRecord& record, const RecordRef& ref, const std::s
 
 void find_elsewhere(PackStore& store, std::span<const RecordRef> records, const Visit& visit) {
   for (const RecordRef& ref : records) {
-    const RecordElsewhere there = store.packs().describe(ref.pack, ref.offset_bytes);
+    const RecordElsewhere there = store.packs().describe(ref.pack, ref.offset_bytes).front();
     if (there.type != RecordType::based_pages) continue;
     visit_record(fetch(store, there), ref, record_place(store, ref), visit);
   }

@@ -79,7 +79,7 @@ std::vector<Extent> extents_elsewhere(PackStore& store, std::uint64_t pack,
   std::vector<Extent> out;
   out.reserve(offsets.size());
   for (const std::uint64_t at : offsets) {
-    out.push_back({at, at + store.packs().describe(pack, at).size_bytes});
+    out.push_back({at, at + store.packs().describe(pack, at).front().size_bytes});
   }
   return out;
 }
@@ -163,6 +163,18 @@ std::vector<IndexLine> hash_records(PackStore& store, std::uint64_t pack) {
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
   }
+  return out;
+}
+
+std::vector<IndexedExtent> indexed_extents(PackStore& store, std::uint64_t pack) {
+  const base::File& file = open_pack(store, pack);
+  const std::uint64_t index = index_offset(store, file, pack);
+  std::vector<IndexedExtent> out;
+  if (index == 0) return out;
+  for (const IndexLine& line : read_index(store, pack, index)) {
+    out.push_back({extent_of(line), line.tag});
+  }
+  out.push_back({{index, file.size_bytes()}, 0});
   return out;
 }
 

@@ -41,6 +41,14 @@ std::vector<format::IndexLine> hash_records(PackStore& store, std::uint64_t pack
 // The extent of a record that has no hash.
 Extent extent_of(const format::IndexLine& line) noexcept;
 
+// Of each record that the pack's index names, and of the index itself with what follows it. Empty
+// where the pack has no index.
+struct IndexedExtent {
+  Extent at;
+  std::uint32_t tag = 0;
+};
+std::vector<IndexedExtent> indexed_extents(PackStore& store, std::uint64_t pack);
+
 // The bytes behind the records of a sealed pack: its translation, if it has one, index and trailer.
 // Empty if there are none.
 Extent index_extent(PackStore& store, std::uint64_t pack);

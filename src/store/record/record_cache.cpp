@@ -73,7 +73,8 @@ struct Wanted {
   const RecordRef& ref;
   RecordType type;
   std::uint64_t fingerprint;
-  DirectPages direct;  // empty: into a frame, whatever its size
+  DirectPages direct;            // empty: into a frame, whatever its size
+  format::SlotRange slots = {};  // that must not have been given back, if there is such a form
 
   // Whether pages of this record go there.
   bool takes(const RecordHeader& h) const noexcept {
@@ -114,7 +115,7 @@ struct RecordCache::Impl {
   Front& lock_front() noexcept;
   int read_front(const base::File& file, const RecordRef& ref, RecordType type,
                  Front& front) noexcept;
-  CacheFrame* find(const RecordRef& ref, RecordType type, std::uint64_t fingerprint) noexcept;
+  CacheFrame* find(const Wanted& wanted) noexcept;
   const char* load(const Wanted& wanted, CacheFrame*& out, RecordPlace& place,
                    int& os_errno) noexcept;
   const char* load_from(const base::File& file, const RecordPlace& place, const Wanted& wanted,
@@ -124,8 +125,8 @@ struct RecordCache::Impl {
   const char* load_into_frame(const Front& front, const RecordHeader& h, const base::File& file,
                               const RecordPlace& place, const Wanted& wanted, CacheFrame*& out,
                               int& os_errno) noexcept;
-  const char* load_plain(const RecordRef& ref, RecordType type, const DirectPages& direct,
-                         CacheFrame*& out, RecordPlace& place, int& os_errno) noexcept;
+  const char* load_plain(const Wanted& wanted, CacheFrame*& out, RecordPlace& place,
+                         int& os_errno) noexcept;
   const char* load_based(const Wanted& wanted, CacheFrame*& out, RecordPlace& place,
                          int& os_errno) noexcept;
   const char* read_based(Assembly& assembly, const Wanted& wanted, const RecordPlace& place,
@@ -357,22 +358,23 @@ FrameClass& RecordCache::Impl::class_for(const RecordHeader& h) noexcept {
   return found == grown.end() ? pages : *found;  // none: check_sizes() refuses the record
 }
 
-// The frame that holds the record, locked; nullptr if none does.
-CacheFrame* RecordCache::Impl::find(const RecordRef& ref, RecordType type,
-                                    std::uint64_t fingerprint) noexcept {
+// The frame that holds the record with the slots, locked; nullptr if none does.
+CacheFrame* RecordCache::Impl::find(const Wanted& wanted) noexcept {
   const auto among = [&](FrameClass& frames) noexcept -> CacheFrame* {
-    CacheFrame* const frame = frames.find(fingerprint);
+    CacheFrame* const frame = frames.find(wanted.fingerprint);
     if (frame == nullptr) return nullptr;
     frame->lock.lock();
-    if (frame->fingerprint.load(std::memory_order_relaxed) == fingerprint && frame->ref == ref) {
+    if (frame->fingerprint.load(std::memory_order_relaxed) == wanted.fingerprint &&
+        frame->ref == wanted.ref &&
+        !format::any_dropped(frame->dropped, wanted.slots.first, wanted.slots.count)) {
       frames.touch(*frame);
       return frame;
     }
     frame->lock.unlock();
     return nullptr;
   };
-  if (type == RecordType::map_block) return among(map);
-  if (type == RecordType::deltas) {
+  if (wanted.type == RecordType::map_block) return among(map);
+  if (wanted.type == RecordType::deltas) {
     CacheFrame* const frame = among(few_deltas);
     return frame != nullptr ? frame : among(deltas);
   }
@@ -386,7 +388,7 @@ CacheFrame* RecordCache::Impl::find(const RecordRef& ref, RecordType type,
 // Returns null and `out` locked, or what is wrong.
 const char* RecordCache::Impl::load(const Wanted& wanted, CacheFrame*& out, RecordPlace& place,
                                     int& os_errno) noexcept {
-  place = packs.locate(wanted.ref);
+  place = packs.locate(wanted.ref, wanted.slots);
   os_errno = place.os_errno;
   if (place.problem != nullptr) return place.problem;
   if (place.record.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
@@ -439,7 +441,8 @@ const char* RecordCache::Impl::load_into_frame(const Front& front, const RecordH
   const char* problem = nullptr;
   // Another thread may have loaded it meanwhile.
   if (frame.fingerprint.load(std::memory_order_relaxed) != wanted.fingerprint ||
-      !(frame.ref == wanted.ref)) {
+      !(frame.ref == wanted.ref) ||
+      format::any_dropped(frame.dropped, wanted.slots.first, wanted.slots.count)) {
     frame.fingerprint.store(0, std::memory_order_relaxed);
     frame.header = h;
     frame.parsed_count = 0;
@@ -461,15 +464,13 @@ const char* RecordCache::Impl::load_into_frame(const Front& front, const RecordH
 }
 
 // As get() does it, for a record that may have base pages but is not one.
-const char* RecordCache::Impl::load_plain(const RecordRef& ref, RecordType type,
-                                          const DirectPages& direct, CacheFrame*& out,
+const char* RecordCache::Impl::load_plain(const Wanted& wanted, CacheFrame*& out,
                                           RecordPlace& place, int& os_errno) noexcept {
-  const Wanted wanted{ref, type, fingerprint_of(ref), direct};
-  out = find(ref, type, wanted.fingerprint);
+  out = find(wanted);
   if (out == nullptr) return load(wanted, out, place, os_errno);
   const RecordType found = out->header.type;
-  if (type == RecordType::pages && format::holds_pages(found)) return nullptr;
-  return found == type ? nullptr : "the record is of another type";
+  if (wanted.type == RecordType::pages && format::holds_pages(found)) return nullptr;
+  return found == wanted.type ? nullptr : "the record is of another type";
 }
 
 // The record with its list of base pages; the rest of the payload stays in the assembly.
@@ -511,12 +512,14 @@ const char* RecordCache::Impl::gather(Assembly& assembly, const BasedRecord& rec
   const char* problem = nullptr;
   for (std::size_t i = 0; problem == nullptr && i < record.count; ++i, to += format::kPageBytes) {
     const format::BasePage& b = record.bases[i];
-    if (frame == nullptr || frame->ref.offset_bytes != b.offset_bytes) {
+    if (frame == nullptr || frame->ref.offset_bytes != b.offset_bytes ||
+        format::any_dropped(frame->dropped, b.slot, 1)) {
       if (frame != nullptr) frame->lock.unlock();
       frame = nullptr;
       RecordPlace at;
-      problem =
-          load_plain({pack, b.offset_bytes, b.tag}, RecordType::pages, {}, frame, at, os_errno);
+      const RecordRef ref{pack, b.offset_bytes, b.tag};
+      problem = load_plain({ref, RecordType::pages, fingerprint_of(ref), {}, {b.slot, 1}}, frame,
+                           at, os_errno);
       if (problem == nullptr && frame->header.type != RecordType::pages) problem = kIsBased;
       if (problem == kIsBased) problem = "a base page lies in a record that has base pages";
       if (problem != nullptr) {
@@ -578,7 +581,8 @@ const char* RecordCache::Impl::load_based(const Wanted& wanted, CacheFrame*& out
     // What has to come here is waited for without a lock.
     assembly->lock.unlock();
     for (std::size_t i = 0; i < record.count; ++i) {
-      packs.locate({wanted.ref.pack, record.bases[i].offset_bytes, record.bases[i].tag});
+      const format::BasePage& b = record.bases[i];
+      packs.locate({wanted.ref.pack, b.offset_bytes, b.tag}, {b.slot, 1});
     }
     assembly = &lock_one(assemblies);
     problem = read_based(*assembly, wanted, place, record, os_errno);
@@ -598,7 +602,7 @@ RecordCache::RecordCache(PackSet& packs, std::uint64_t seed, const format::Encod
 RecordCache::~RecordCache() { delete impl_; }
 
 bool RecordCache::get(const RecordRef& ref, RecordType type, View& view, ReadFailure& failure,
-                      const DirectPages& direct) noexcept {
+                      const DirectPages& direct, const format::SlotRange& slots) noexcept {
   view.release();
   const char* problem = "the record cannot be of this type";
   int os_errno = 0;
@@ -606,9 +610,10 @@ bool RecordCache::get(const RecordRef& ref, RecordType type, View& view, ReadFai
   place.record = ref;
   if (type == RecordType::pages || type == RecordType::deltas || type == RecordType::map_block) {
     CacheFrame* frame = nullptr;
-    problem = impl_->load_plain(ref, type, direct, frame, place, os_errno);
+    const Wanted wanted{ref, type, fingerprint_of(ref), direct, slots};
+    problem = impl_->load_plain(wanted, frame, place, os_errno);
     if (problem == kIsBased) {
-      problem = impl_->load_based({ref, type, fingerprint_of(ref), {}}, frame, place, os_errno);
+      problem = impl_->load_based({ref, type, wanted.fingerprint, {}}, frame, place, os_errno);
     }
     if (problem == nullptr) {
       view.frame_ = frame;
@@ -616,7 +621,7 @@ bool RecordCache::get(const RecordRef& ref, RecordType type, View& view, ReadFai
     }
     if (frame != nullptr) {
       frame->lock.unlock();  // locate() may wait
-      place = impl_->packs.locate(ref);
+      place = impl_->packs.locate(ref, slots);
     }
   }
   failure.reason = problem;

@@ -77,9 +77,11 @@ class RecordCache {
   // `failure` says why. REQUIRES: ref's pack has been opened in the PackSet (otherwise it fails
   // with a reason).
   //
-  // With `direct`, a record that no frame holds may be decoded to there, and the view stays empty.
+  // Where a record is in several forms, one that has `slots` is taken; if there is none, the view
+  // tells. With `direct`, a record that no frame holds may be decoded to there, and the view stays
+  // empty.
   bool get(const format::RecordRef& ref, format::RecordType type, View& view, ReadFailure& failure,
-           const DirectPages& direct = {}) noexcept;
+           const DirectPages& direct = {}, const format::SlotRange& slots = {}) noexcept;
 
  private:
   struct Impl;

@@ -56,9 +56,10 @@ LoadedRecord load_cached_record(PackStore& store, const format::RecordRef& ref,
 
 namespace {
 
-RecordPlace located(PackStore& store, const format::RecordRef& ref) {
+RecordPlace located(PackStore& store, const format::RecordRef& ref,
+                    const format::SlotRange& slots = {}) {
   store.packs().open(ref.pack);
-  RecordPlace place = store.packs().locate(ref);
+  RecordPlace place = store.packs().locate(ref, slots);
   if (place.problem != nullptr) {
     const std::string name = place.file != nullptr
                                  ? place.file->path()
@@ -75,8 +76,10 @@ std::shared_ptr<const LoadedRecord> keep(const format::RecordRef& ref, LoadedRec
   return out;
 }
 
+// Of a record that is elsewhere, another form may have been read last.
 std::shared_ptr<const LoadedRecord> load_base(PackStore& store, const format::RecordRef& ref,
                                               const RecordPlace& at, RecentPages* recent) {
+  if (store.packs().is_away(ref.pack)) recent = nullptr;
   if (recent != nullptr) {
     if (auto known = recent->find(ref)) return known;
   }
@@ -94,9 +97,9 @@ std::vector<std::byte> read_prefix(PackStore& store, std::uint64_t pack,
   std::uint64_t last_offset_bytes = 0;
   for (const format::BasePage& b : bases) {
     const format::RecordRef ref{pack, b.offset_bytes, b.tag};
-    if (ref.offset_bytes != last_offset_bytes) {
+    if (ref.offset_bytes != last_offset_bytes || format::any_dropped(place.dropped, b.slot, 1)) {
       last_offset_bytes = ref.offset_bytes;
-      place = located(store, ref);
+      place = located(store, ref, {b.slot, 1});
       record = load_base(store, ref, place, recent);
     }
     if (b.slot >= record->header.items || format::any_dropped(place.dropped, b.slot, 1)) {

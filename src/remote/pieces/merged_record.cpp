@@ -1,0 +1,131 @@
+#include "remote/pieces/merged_record.hpp"
+
+#include <algorithm>
+
+#include "base/fail.hpp"
+#include "format/records/delta.hpp"
+#include "store/encode/block_encoder.hpp"
+#include "store/reach/slot_uses.hpp"
+
+namespace vellum::remote {
+namespace {
+
+using format::DeltaBatch;
+using format::kPageBytes;
+using format::RecordHeader;
+using format::RecordType;
+using format::SlotRange;
+
+constexpr int kMergedLevel = 3;  // of zstd: the form is one among those that gc has compressed
+
+struct Unpacked {
+  RecordHeader header;
+  std::vector<std::byte> raw;
+};
+
+[[noreturn]] void fail_merge(const store::StoreCore& store, const PieceRecord& record,
+                             const char* reason) {
+  fail(Errc::corrupted, "{}: pack {:016x} at byte {}: {}", store.path(), record.ref.pack,
+       record.ref.offset_bytes, reason);
+}
+
+Unpacked unpack(const store::StoreCore& store, const OwnedRecord& form) {
+  Unpacked out;
+  if (const char* problem = format::decode_record_header(form.bytes, out.header)) {
+    fail_merge(store, form.record, problem);
+  }
+  out.raw.resize(out.header.raw_bytes);
+  const auto stored = format::record_payload(form.bytes, out.header);
+  if (!base::Decompressor(out.raw.size()).decompress(out.header.codec, stored, out.raw)) {
+    fail_merge(store, form.record, "the record does not decompress");
+  }
+  return out;
+}
+
+// The slots that `a` lacks come from `b`.
+std::vector<std::byte> merged_pages(Unpacked a, const Unpacked& b,
+                                    std::span<const SlotRange> missing) {
+  for (const SlotRange& range : missing) {
+    const auto from = b.raw.begin() + static_cast<std::ptrdiff_t>(range.first * kPageBytes);
+    std::copy_n(from, range.count * kPageBytes,
+                a.raw.begin() + static_cast<std::ptrdiff_t>(range.first * kPageBytes));
+  }
+  return std::move(a.raw);
+}
+
+bool merge_deltas(const Unpacked& a, const Unpacked& b, std::span<const SlotRange> missing,
+                  std::vector<std::byte>& raw) {
+  DeltaBatch of_a, of_b, out;
+  if (!format::decode_delta_batch(a.raw, of_a) || !format::decode_delta_batch(b.raw, of_b) ||
+      of_a.pages().size() != of_b.pages().size()) {
+    return false;
+  }
+  for (std::uint32_t i = 0; i < of_a.pages().size(); ++i) {
+    if (of_a.pages()[i].page != of_b.pages()[i].page) return false;
+    const DeltaBatch& from = format::any_dropped(missing, i, 1) ? of_b : of_a;
+    const auto& page = from.pages()[i];
+    out.add(page.page, from.spans_of(page), from.bytes_of(page));
+  }
+  raw = format::encode_delta_batch(out, 0, out.pages().size());
+  return true;
+}
+
+// The slots that are dropped in `a` alone, and those that are dropped in both.
+struct Slots {
+  std::vector<SlotRange> missing, dropped;
+};
+Slots compare(std::span<const SlotRange> a, std::span<const SlotRange> b, std::uint32_t items) {
+  const std::vector<SlotRange> of_a(a.begin(), a.end()), of_b(b.begin(), b.end());
+  const auto held_by_b = store::slots_outside(of_b, items);
+  const auto held_by_a = store::slots_outside(of_a, items);
+  return {store::slots_outside(store::slots_in_either(held_by_a, of_b), items),
+          store::slots_outside(store::slots_in_either(held_by_a, held_by_b), items)};
+}
+
+}  // namespace
+
+bool has_slots_of(std::span<const SlotRange> dropped, std::span<const SlotRange> than) {
+  return store::slots_in(store::slots_in_either(dropped, than)) == store::slots_in(than);
+}
+
+OwnedRecord merged_record(const store::StoreCore& store, OwnedRecord a, OwnedRecord b) {
+  if (has_slots_of(a.record.dropped, b.record.dropped)) return a;
+  if (has_slots_of(b.record.dropped, a.record.dropped)) return b;
+  Unpacked of_a = unpack(store, a);
+  const Unpacked of_b = unpack(store, b);
+  RecordHeader header = of_a.header;
+  const bool pages = header.type == RecordType::pages;
+  if (a.record.ref != b.record.ref || header.type != of_b.header.type ||
+      header.items != of_b.header.items || (!pages && header.type != RecordType::deltas) ||
+      (pages &&
+       (of_a.raw.size() != header.items * kPageBytes || of_b.raw.size() != of_a.raw.size()))) {
+    fail_merge(store, a.record, "two forms of the record are not of one record");
+  }
+  Slots slots = compare(a.record.dropped, b.record.dropped, header.items);
+  std::vector<std::byte> raw;
+  if (pages) {
+    raw = merged_pages(std::move(of_a), of_b, slots.missing);
+  } else if (!merge_deltas(of_a, of_b, slots.missing, raw)) {
+    fail_merge(store, a.record, "the deltas of two forms of the record are not of one record");
+  }
+  format::Encoding encoding;
+  encoding.codec_level = kMergedLevel;
+  encoding.sha256 = header.has_hash;
+  base::Compressor compressor;
+  const auto payload = pages ? store::BlockEncoder(encoding).encode(compressor, raw)
+                             : store::encode_deltas(compressor, encoding, std::move(raw));
+  header.codec = payload.codec;
+  header.raw_bytes = payload.raw_bytes;
+  header.pack = a.record.ref.pack;
+  header.offset_bytes = a.record.ref.offset_bytes;
+  OwnedRecord out;
+  format::append_record(out.bytes, header, payload.hash, payload.stored, store.checksum_seed());
+  out.record = {header.type,
+                a.record.ref,
+                out.bytes.size(),
+                {header.pack, header.offset_bytes, header.tag()},
+                std::move(slots.dropped)};
+  return out;
+}
+
+}  // namespace vellum::remote

@@ -1,0 +1,55 @@
+#include "store/branch/leave_pack.hpp"
+
+#include <algorithm>
+
+#include "base/fail.hpp"
+#include "store/catalog/branch_lock.hpp"
+#include "store/journal/journal_writer.hpp"
+#include "store/journal/read_journal.hpp"
+
+namespace vellum::store {
+namespace {
+
+bool is_written(const base::File& journal, const format::Uuid& store_id, std::uint64_t pack) {
+  return std::ranges::any_of(read_base_versions(journal, store_id),
+                             [&](const auto& base) { return base.active_pack == pack; });
+}
+
+// The journal keeps two base frames, and a power cut may lead back to the earlier one: both change.
+void leave(StoreCore& store, const std::string& branch, std::uint64_t pack) {
+  store.settle_name(branch);
+  auto file = try_lock_branch(store, branch);
+  if (file == nullptr) {
+    fail(Errc::busy,
+         "branch '{}' of {} has a writer, and its pack {:016x} has to be written again: close it",
+         branch, store.path(), pack);
+  }
+  const JournalState state = read_journal(*file, store.superblock().store_id);
+  store.check_journal(file->path(), branch, state.header);
+  format::Version base = state.base;
+  if (base.active_pack == pack) base.active_pack = base.active_pack_end_bytes = 0;
+  std::vector<std::vector<std::byte>> commits;
+  for (const format::CommitBody& commit : state.commits) {
+    commits.push_back(format::encode_commit(commit));
+  }
+  JournalWriter journal(std::move(file), state);
+  journal.start_epoch(base, commits);
+  journal.start_epoch(base, commits);
+}
+
+}  // namespace
+
+void leave_pack(StoreCore& store, std::uint64_t pack) {
+  for (const std::string& branch : store.branch_names()) {
+    try {
+      const auto file = store.fs().open(store.journal_path(branch), base::OpenMode::read_only);
+      if (!is_written(*file, store.superblock().store_id, pack)) continue;
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;  // removed just now
+      continue;
+    }
+    leave(store, branch, pack);
+  }
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,185 @@
+// Stores that exchange versions by a directory, on one simulated disk.
+#pragma once
+
+#include "remote/engine/directory_engine.hpp"
+#include "remote/lazy/open_remote.hpp"
+#include "remote/pull.hpp"
+#include "remote/push.hpp"
+#include "remote/session/away_list.hpp"
+#include "remote/session/open_engine.hpp"
+#include "remote/upkeep.hpp"
+#include "store/gc/gc.hpp"
+#include "store/snapshots_fixture.hpp"
+#include "support/disk/sim_fs_lib.hpp"
+
+namespace vellum::remote::meeting {
+
+using store::StoreCore;
+using Bytes = std::vector<std::byte>;
+using Contents = std::map<std::string, Bytes>;
+using Names = std::vector<std::string>;
+
+inline constexpr std::size_t kBlockPages = 16;
+inline constexpr std::size_t kBlockBytes = kBlockPages * format::kPageBytes;
+
+// Words, which a higher level compresses further.
+class Texts {
+ public:
+  explicit Texts(std::uint64_t seed) : random_(seed) {
+    for (int i = 0; i < 3000; ++i) {
+      std::string word;
+      for (std::size_t n = 2 + random_() % 8; n > 0; --n) {
+        word += static_cast<char>('a' + random_() % 26);
+      }
+      words_.push_back(word + " ");
+    }
+  }
+  Bytes of(std::size_t bytes) {
+    std::string out;
+    while (out.size() < bytes) out += words_[random_() % words_.size()];
+    Bytes text(bytes);
+    std::memcpy(text.data(), out.data(), bytes);
+    return text;
+  }
+  std::mt19937_64& random() { return random_; }
+
+ private:
+  std::mt19937_64 random_;
+  std::vector<std::string> words_;
+};
+
+inline Bytes operator+(Bytes a, const Bytes& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+inline Bytes part(const Bytes& bytes, std::size_t from, std::size_t to) {
+  return {bytes.begin() + static_cast<std::ptrdiff_t>(from),
+          bytes.begin() + static_cast<std::ptrdiff_t>(to)};
+}
+
+inline Bytes read_all(StoreCore& store, const std::string& name) {
+  const auto source = store::test::open_version(store, name);
+  Bytes out(source->region_bytes());
+  source->read(0, out.size() / format::kPageBytes, out.data());
+  return out;
+}
+
+inline const std::string kRemotePath = "/r";
+inline const std::string kRemoteUrl = "file:///r";
+
+inline std::shared_ptr<ObjectStore> objects_on(base::Fs& fs) {
+  return std::make_shared<DirectoryEngine>(fs, kRemotePath);
+}
+
+inline RemoteOptions without_cache() {
+  RemoteOptions out;
+  out.cache_directory = "";
+  return out;
+}
+
+// A store at a path. Each call is that of a process of its own.
+class Station {
+ public:
+  Station(base::Fs& fs, std::string path) : fs_(fs), path_(std::move(path)) {}
+
+  void create(const format::Superblock& options) {
+    add_remote_file(*StoreCore::create(fs_, path_, options), "origin", kRemoteUrl, false);
+  }
+  const std::string& path() const { return path_; }
+  bool is_there() const { return fs_.exists(path_ + "/vellum.store"); }
+  std::shared_ptr<StoreCore> open() const {
+    return open_store(fs_, path_, without_cache(), objects_on(fs_));
+  }
+
+  // One commit of all that differs; a snapshot of it, if it gets a name.
+  void import(const std::string& branch, const Bytes& bytes, const std::string& snapshot = "",
+              std::int64_t time_ns = 1) {
+    const auto store = open();
+    if (!store::has_branch(*store, branch)) store->create_branch(branch, bytes.size(), 0);
+    store::test::Model model(bytes.size() / format::kPageBytes);
+    model.bytes = read_all(*store, branch);
+    base::Compressor compressor;
+    for (format::PageNumber p = 0; p < model.pages(); ++p) model.touched.insert(p);
+    model.take(kBlockPages, compressor);
+    for (format::PageNumber p = 0; p < model.pages(); ++p) {
+      const auto* const now = bytes.data() + p * format::kPageBytes;
+      if (std::memcmp(model.page(p), now, format::kPageBytes) != 0) model.touched.insert(p);
+    }
+    model.bytes = bytes;
+    const auto writer = store::BranchWriter::open(*store, branch);
+    auto commit = writer->begin();
+    commit->add(model.take(kBlockPages, compressor));
+    commit->finish({time_ns, bytes.size(), 0, ""}, true);
+    if (!snapshot.empty()) writer->publish_snapshot(snapshot, "");
+  }
+  void branch(const std::string& name, const std::string& from) {
+    const auto store = open();
+    store->create_branch_at(name, store::resolve_version(*store, from).version, from, {});
+  }
+  void remove(const Names& snapshots) {
+    for (const std::string& name : snapshots) open()->remove_snapshot(name);
+  }
+  void gc(int level = 0) { store::collect_garbage(*open(), false, nullptr, level); }
+  void push(const Names& names) {
+    const auto store = open();
+    Session session(*store, "origin", objects_on(fs_));
+    remote::push(session, {names, false}, nullptr);
+  }
+  PullReport pull(const Names& names = {}, bool packs = false) {
+    const auto store = open();
+    Session session(*store, "origin", objects_on(fs_));
+    return remote::pull(session, {names, packs}, nullptr);
+  }
+  void clone(const Names& names = {}, bool lazy = false) {
+    remote::clone(fs_, kRemoteUrl, path_, {names, lazy}, nullptr, objects_on(fs_));
+  }
+  void expect(const Contents& contents) const {
+    const auto store = open();
+    for (const auto& [name, bytes] : contents) {
+      SCOPED_TRACE(name + " of " + path_);
+      EXPECT_TRUE(read_all(*store, name) == bytes);
+    }
+    store::test::expect_no_damage(*store);
+  }
+
+ private:
+  base::Fs& fs_;
+  const std::string path_;
+};
+
+// What a store in the network reads of the remote.
+inline std::shared_ptr<StoreCore> at_url(base::Fs& fs) {
+  return open_remote(fs, kRemoteUrl, without_cache(), objects_on(fs));
+}
+
+inline RemoteVerifyReport verify_there(base::Fs& fs) {
+  const auto objects = objects_on(fs);
+  const Remote remote(*objects, read_superblock(*objects).store_id);
+  return verify_remote(remote, true, nullptr);
+}
+
+inline void expect_whole_remote(base::Fs& fs) {
+  for (const RemoteDamage& damage : verify_there(fs).damages) {
+    ADD_FAILURE() << damage.object << ": " << damage.reason;
+  }
+}
+
+inline void forget_there(base::Fs& fs, const Names& names) {
+  const auto objects = objects_on(fs);
+  forget_names(Remote(*objects, read_superblock(*objects).store_id), names);
+}
+
+inline void gc_there(base::Fs& fs) {
+  const auto objects = objects_on(fs);
+  collect_remote(Remote(*objects, read_superblock(*objects).store_id), false, nullptr);
+}
+
+inline format::Superblock options(std::uint64_t pack_bytes = 64ULL << 20) {
+  format::Superblock out;
+  out.block_bytes = kBlockBytes;
+  out.journal_half_bytes = 64u << 10;
+  out.pack_bytes = pack_bytes;
+  return out;
+}
+
+}  // namespace vellum::remote::meeting
