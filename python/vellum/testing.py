@@ -85,6 +85,7 @@ class ArrayMachine(RuleBasedStateMachine):
         self.model: Model = {}
         self.committed: Model = {}
         self.snapshots: dict[str, Model] = {}
+        self.kept: list[tuple[str, vellum.Array]] = []
 
     def teardown(self) -> None:
         """Compares every snapshot a last time."""
@@ -141,9 +142,13 @@ class ArrayMachine(RuleBasedStateMachine):
         """Changes the length along the first axis."""
         name = data.draw(st.sampled_from([n for n in sorted(self.model) if self.model[n].ndim]))
         old = self.model[name]
+        try:
+            self.region.resize(name, rows)
+        except BufferError:
+            assert any(kept == name for kept, _ in self.kept), name
+            return
         self.model[name] = np.zeros((rows, *old.shape[1:]), old.dtype)
         self.model[name][: len(old)] = old[:rows]
-        self.region.resize(name, rows)
 
     @precondition(lambda self: self.model)
     @rule(data=st.data())
@@ -151,6 +156,24 @@ class ArrayMachine(RuleBasedStateMachine):
         """Removes an array."""
         name = data.draw(st.sampled_from(sorted(self.model)))
         del self.region[name], self.model[name]
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data())
+    def keep(self, data: Any) -> None:
+        """Keeps an array in use, whatever comes."""
+        name = data.draw(st.sampled_from(sorted(self.model)))
+        self.kept.append((name, self.region[name]))
+
+    @precondition(lambda self: self.kept)
+    @rule(data=st.data(), seed=st.integers(0, 99), drops=st.booleans())
+    def use(self, data: Any, seed: int, drops: bool) -> None:
+        """Stores into an array that was removed or rolled back, which changes no other array."""
+        at = data.draw(st.integers(0, len(self.kept) - 1))
+        name, array = self.kept.pop(at) if drops else self.kept[at]
+        try:
+            assert array.name == name
+        except ValueError:
+            array[...] = _random(seed, array.shape, array.dtype)
 
     @rule()
     def commit(self) -> None:
