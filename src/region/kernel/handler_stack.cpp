@@ -12,6 +12,7 @@
 
 #include "base/fail.hpp"
 #include "base/memory/reserve.hpp"
+#include "base/processor.h"
 
 namespace vellum::region {
 namespace {
@@ -37,7 +38,7 @@ std::size_t take_stack() noexcept {
 
 }  // namespace
 
-#if defined(__x86_64__)
+#if defined(VELLUM_X86_64)
 
 extern "C" void vellum_call_on_stack(void* top, void (*body)(void*), void* argument) noexcept;
 
@@ -59,6 +60,35 @@ __asm__(
     "  movq %rbp, %rsp\n"
     "  popq %rbp\n"
     ".cfi_def_cfa %rsp, 8\n"
+    "  ret\n"
+    ".cfi_endproc\n"
+    ".size vellum_call_on_stack, .-vellum_call_on_stack\n"
+    ".popsection\n");
+
+#elif defined(VELLUM_ARM64)
+
+extern "C" void vellum_call_on_stack(void* top, void (*body)(void*), void* argument) noexcept;
+
+__asm__(
+    ".pushsection .text\n"
+    ".hidden vellum_call_on_stack\n"
+    ".globl vellum_call_on_stack\n"
+    ".type vellum_call_on_stack, @function\n"
+    "vellum_call_on_stack:\n"
+    ".cfi_startproc\n"
+    "  stp x29, x30, [sp, #-16]!\n"
+    ".cfi_def_cfa_offset 16\n"
+    ".cfi_offset x29, -16\n"
+    ".cfi_offset x30, -8\n"
+    "  mov x29, sp\n"
+    ".cfi_def_cfa_register x29\n"
+    "  mov sp, x0\n"
+    "  mov x0, x2\n"
+    "  blr x1\n"
+    "  mov sp, x29\n"
+    ".cfi_def_cfa_register sp\n"
+    "  ldp x29, x30, [sp], #16\n"
+    ".cfi_def_cfa_offset 0\n"
     "  ret\n"
     ".cfi_endproc\n"
     ".size vellum_call_on_stack, .-vellum_call_on_stack\n"
