@@ -243,8 +243,7 @@ int main(int argc, char** argv) {
   try {
     run(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "rank %d: %s\n", my_rank(), error.what());
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    vellum::abort_job(MPI_COMM_WORLD, error.what());
   }
   MPI_Finalize();
   return 0;

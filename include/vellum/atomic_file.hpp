@@ -56,7 +56,7 @@ struct AtomicFileOptions {
   Tracker tracker = Tracker::pages;
   Medium medium = Medium::automatic;
   // Address space to reserve, so that resize() works in place. 0: the larger of 4 times the file
-  // and 64 GiB.
+  // and 64 GiB, or less where the process is limited (ulimit -v, -d, -f).
   std::uint64_t capacity_bytes = 0;
   // The address of the mapping: a multiple of 4 GiB, at least 0x200000000000 and below
   // 0x300000000000. 0: wherever there is room; a process's first file lies at 0x200000000000.

@@ -41,8 +41,12 @@ void vellum_mark(const void* address, size_t length_bytes);
 
 /* vellum-clang calls this when the card of `address` is clear: sets it. REQUIRES: `address` is in
  * the window, and tracked. It keeps every register, so that its callers need not save any (in LLVM:
- * calling convention preserve_all). */
-__attribute__((no_caller_saved_registers)) void vellum_mark_card(const void* address);
+ * calling convention preserve_all). The compiler's plugin is for x86-64; elsewhere this is a plain
+ * function. */
+#if defined(__x86_64__)
+__attribute__((no_caller_saved_registers))
+#endif
+void vellum_mark_card(const void* address);
 
 #ifdef __cplusplus
 }

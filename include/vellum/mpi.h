@@ -5,8 +5,7 @@
  *   options.region_bytes = 1 << 30;
  *   vellum_group *group = NULL;
  *   if (vellum_group_open(MPI_COMM_WORLD, "/shared/job/records", &options, &group) != VELLUM_OK) {
- *     fprintf(stderr, "%s\n", vellum_error_message());
- *     MPI_Abort(MPI_COMM_WORLD, 1);
+ *     vellum_abort_job(MPI_COMM_WORLD, vellum_error_message(), 1);
  *   }
  *   double *mine = vellum_group_data(group, rank);
  *   ...
@@ -106,6 +105,11 @@ int vellum_group_push_wait(vellum_pending_push* pending, vellum_group_push_repor
  * back. `options->version` NULL: the newest that is complete there. */
 int vellum_group_restore(MPI_Comm communicator, const char* records,
                          const vellum_group_options* options);
+
+/* Says the reason on standard error, with the rank, waits until the launcher has read it, and calls
+ * MPI_Abort() with the status. (MPICH's launcher drops what lies in its pipes when a rank aborts.)
+ * Not collective; does not return. */
+void vellum_abort_job(MPI_Comm communicator, const char* reason, int status);
 
 #ifdef __cplusplus
 }

@@ -209,6 +209,12 @@ class Group {
   std::shared_ptr<Impl> impl_;
 };
 
+// For the handler around a job's work: says the reason on standard error, with the rank, waits until
+// the launcher has read it, and calls MPI_Abort(). (MPICH's launcher drops what lies in its pipes when
+// a rank aborts, so that a user would not learn the reason.) Not collective.
+[[noreturn]] void abort_job(MPI_Comm communicator, const std::string& reason,
+                            int status = 1) noexcept;
+
 }  // namespace vellum
 
 #endif  // VELLUM_MPI_HPP

@@ -37,7 +37,8 @@ struct RegionOptions {
   // ---- Addresses
 
   // Address space to reserve, so that grow() can work in place. 0: for a writable region the larger
-  // of 4 times the region and 64 GiB, for a read-only one just the region. It costs nothing until
+  // of 4 times the region and 64 GiB, or less where the process is limited (ulimit -v, -d, -f;
+  // Region::capacity_bytes()), for a read-only one just the region. It costs nothing until
   // it is touched.
   std::uint64_t capacity_bytes = 0;
   // Pointers into the region stay valid from one opening to the next: the store remembers the

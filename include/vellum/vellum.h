@@ -196,7 +196,7 @@ typedef struct vellum_region_options {
   int engine;              /* VELLUM_ENGINE_... */
   int fixed_address;       /* 1: map at the first opening's address, or VELLUM_ERR_BUSY */
   uint64_t capacity_bytes; /* address space to reserve for vellum_grow(): by default the larger of
-                              4 times the region and 64 GiB */
+                              4 times the region and 64 GiB, or less under ulimit -v, -d, -f */
   uint64_t base_address;   /* with fixed_address: the address, a multiple of 2 MiB */
   int encode_threads;      /* that help to commit: by default one less than the processors, at most
                               7; -1: none */

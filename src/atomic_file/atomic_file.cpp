@@ -14,6 +14,8 @@
 #include "atomic_file/window.hpp"
 #include "base/fail.hpp"
 #include "base/files/real_path.hpp"
+#include "base/memory/page_size.hpp"
+#include "base/memory/room_to_grow.hpp"
 #include "base/threads/fork_count.hpp"
 #include "cards/marked_pages.hpp"
 #include "cards/missed_store.hpp"
@@ -27,7 +29,6 @@ using format::RedoSpan;
 namespace {
 
 constexpr std::uint64_t kMinJournalBytes = 64u << 10;
-constexpr std::uint64_t kLeastCapacityBytes = 64ULL << 30;
 
 AtomicFileOptions checked(AtomicFileOptions options, std::uint64_t size_bytes) {
   options.verify_cards |= cards::verify_by_environment();
@@ -36,8 +37,7 @@ AtomicFileOptions checked(AtomicFileOptions options, std::uint64_t size_bytes) {
   if (size_bytes > format::kMaxRedoFileBytes || options.capacity_bytes > format::kMaxRedoFileBytes)
     fail(Errc::invalid_argument, "an atomic file has at most 4 TiB");
   if (options.capacity_bytes == 0)
-    options.capacity_bytes =
-        std::min(format::kMaxRedoFileBytes, std::max(4 * size_bytes, kLeastCapacityBytes));
+    options.capacity_bytes = std::min(format::kMaxRedoFileBytes, base::room_to_grow(size_bytes));
   options.capacity_bytes = std::max(options.capacity_bytes, size_bytes);
   return options;
 }
@@ -99,6 +99,7 @@ struct AtomicFile::Impl {
 
 AtomicFile::Impl::Impl(const std::string& file_path, const AtomicFileOptions& wanted)
     : path(base::real_path(file_path)) {
+  base::require_pages_of_4_kib("an atomic file");
   file = fs.open(path, base::OpenMode::read_write);
   options = checked(wanted, file->size_bytes());
   journal.emplace(

@@ -4,12 +4,14 @@
 #include <sys/single_threaded.h>
 #include <vellum/cards.h>
 
+#include "base/processor.h"
 #include "cards/layout.h"
 
 _Static_assert((VELLUM_WINDOW_BEGIN >> VELLUM_CARD_SHIFT) + VELLUM_CARD_BIAS == 0x340000000000, "");
 
 /* With one thread, an instruction needs no lock: a signal handler that marks comes between two
  * instructions, never into one. A compiler turns C's operators into several, or locked ones. */
+#if defined(VELLUM_X86_64)
 static inline uint8_t unlocked_set(uint8_t* byte) {
   uint8_t was = 0;
   const uint8_t set = 1;
@@ -21,6 +23,14 @@ static inline uint64_t unlocked_increment(uint64_t* count) {
   __asm__ volatile("xaddq %0, %1" : "+r"(was), "+m"(*count) : : "memory", "cc");
   return was;
 }
+#else
+static inline uint8_t unlocked_set(uint8_t* byte) {
+  return __atomic_exchange_n(byte, 1, __ATOMIC_RELAXED);
+}
+static inline uint64_t unlocked_increment(uint64_t* count) {
+  return __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+}
+#endif
 
 /* Whether the page's byte was clear. Ordering: an exchange even where the byte is already set: it
  * is a full barrier. A taker that later clears the byte and then reads the cards finds the card

@@ -15,6 +15,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/processor.h"
 
 namespace vellum::cards {
 namespace {
@@ -40,7 +41,11 @@ void all_threads_pass_barrier() noexcept {
 // With one thread: one instruction, without a lock, so a signal handler's mark comes before or
 // after it.
 void unlocked_clear(std::uint64_t* eight, std::uint64_t set) noexcept {
+#if defined(VELLUM_X86_64)
   __asm__ volatile("andq %1, %0" : "+m"(*eight) : "r"(~set) : "memory", "cc");
+#else
+  __atomic_fetch_and(eight, ~set, __ATOMIC_RELAXED);
+#endif
 }
 
 // Returns the tables' pages to the kernel, which clears them.

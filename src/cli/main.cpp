@@ -2,6 +2,7 @@
 // exit statuses.
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <exception>
 #include <map>
 #include <sstream>
@@ -274,6 +275,7 @@ int run(Context& context, std::vector<std::string> arguments) {
 
 int main(int argc, char** argv) {
   vellum::cli::occupy_standard_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error (EFBIG)
   vellum::cli::Context context;
   return vellum::cli::run(context, std::vector<std::string>(argv + 1, argv + argc));
 }

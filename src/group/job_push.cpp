@@ -118,14 +118,18 @@ void Job::complete(const Push& push) {
   const Published published = decode_published(broadcast_from_0(ranks_, verdict));
   push.end->number = push.record.number;
   push.end->bytes_uploaded = published.bytes_uploaded;
-  pusher_.start([this, keep = published.keep] {
-    const Outcome ignored = attempt([&] {
-      for (const Partition& p : partitions_) {
-        options_.remote->forget_except(group_.id, p.number, keep);
-      }
+  // Without a thread, the next push forgets them: the version is published, and no rank may throw.
+  const Outcome begun = attempt([&] {
+    pusher_.start([this, keep = published.keep] {
+      const Outcome ignored = attempt([&] {
+        for (const Partition& p : partitions_) {
+          options_.remote->forget_except(group_.id, p.number, keep);
+        }
+      });
+      static_cast<void>(ignored);
     });
-    static_cast<void>(ignored);
   });
+  static_cast<void>(begun);
 }
 
 }  // namespace vellum::group

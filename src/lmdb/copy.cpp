@@ -11,6 +11,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/threads/start_thread.hpp"
 
 namespace vellum::lmdb {
 namespace {
@@ -98,7 +99,13 @@ void Copy::start() {
   if (::pipe2(ends, O_CLOEXEC) != 0) fail(Errc::io, "{}: no pipe: {}", path_, std::strerror(errno));
   ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);  // faster, where permitted
   from_copy_ = ends[0];
-  copier_ = std::thread([this, to = ends[1]] { write_copy(to); });
+  try {
+    copier_ =
+        base::start_thread("copies the environment", [this, to = ends[1]] { write_copy(to); });
+  } catch (const Error&) {
+    ::close(ends[1]);
+    throw;
+  }
 }
 
 // Runs in its own thread, as LMDB writes to a descriptor and does not return in between.

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/fail.hpp"
-#include "base/threads/signals_blocked.hpp"
+#include "base/threads/start_thread.hpp"
 
 namespace vellum::mount {
 namespace {
@@ -49,8 +49,7 @@ StopSignals::StopSignals(fuse_session* session, std::vector<std::string> written
     : session_(session), written_(std::move(written)), loop_(pthread_self()) {
   if (pipe2(told, O_CLOEXEC) != 0) fail(Errc::io, "pipe: {}", std::strerror(errno));
   fcntl(told[1], F_SETFL, O_NONBLOCK);
-  const base::SignalsBlocked blocked;
-  waiting_ = std::thread([this] { wait_and_stop(); });
+  waiting_ = base::start_thread("waits for signals", [this] { wait_and_stop(); });
   install(tell);
 }
 

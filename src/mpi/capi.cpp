@@ -174,3 +174,7 @@ int vellum_group_restore(MPI_Comm communicator, const char* records,
 }
 
 }  // extern "C"
+
+void vellum_abort_job(MPI_Comm communicator, const char* reason, int status) {
+  vellum::abort_job(communicator, reason == nullptr ? "" : reason, status);
+}

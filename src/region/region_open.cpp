@@ -5,11 +5,13 @@
 #include <vellum/region.hpp>
 
 #include "base/fail.hpp"
+#include "base/memory/page_size.hpp"
+#include "base/memory/room_to_grow.hpp"
 #include "base/round_up.hpp"
 #include "base/threads/processors.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/engine/engine.hpp"
-#include "region/kernel/kernel.hpp"
+#include "region/kernel/support.hpp"
 #include "region/region_impl.hpp"
 #include "region/shared/share_name.hpp"
 #include "store/catalog/kept_version.hpp"
@@ -46,16 +48,19 @@ void require_reservation(const RegionOptions& options, std::uint64_t needed_byte
 
 region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t size_bytes,
                                      std::uint64_t remembered, bool writable) {
+  base::require_pages_of_4_kib("a region");
   region::MemoryOptions memory;
   memory.size_bytes = size_bytes;
   memory.writable = writable;
   std::uint64_t capacity = options.capacity_bytes;
-  if (capacity == 0)
-    capacity = writable ? std::max(4 * size_bytes, std::uint64_t{64} << 30) : size_bytes;
-  capacity = std::min(std::max(capacity, size_bytes), format::kMaxRegionBytes);
+  if (capacity == 0) capacity = writable ? base::room_to_grow(size_bytes) : size_bytes;
+  const std::uint64_t unit = options.over_reservation ? kPageBytes : kTableBytes;
+  const auto whole = [&](std::uint64_t bytes) {
+    return round_up(std::max(std::min(bytes, format::kMaxRegionBytes), std::uint64_t{1}), unit);
+  };
   memory.over_reservation = options.over_reservation;
-  memory.capacity_bytes = round_up(std::max(capacity, std::uint64_t{1}),
-                                   options.over_reservation ? kPageBytes : kTableBytes);
+  memory.capacity_bytes = whole(std::max(capacity, size_bytes));
+  if (options.capacity_bytes == 0) memory.least_capacity_bytes = whole(size_bytes);
   memory.address_required = options.fixed_address;
   memory.memory_limit_bytes = options.memory_limit_bytes;
   memory.huge_pages = options.huge_pages;

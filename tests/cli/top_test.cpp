@@ -13,6 +13,7 @@
 #include "cli/run/run_lib.hpp"
 #include "format/wire/types.hpp"
 #include "region/statistics/layout.hpp"
+#include "support/engines.hpp"
 
 namespace vellum::cli_test {
 namespace {
@@ -64,12 +65,17 @@ TEST_F(Top, ARegionCountsItsFaultsAndCommits) {
 
 TEST_F(Top, DirtyPagesAreThoseOfNow) {
   for (const Engine engine : {Engine::uffd, Engine::sigsegv, Engine::mapped}) {
+    if (!test::engine_available(engine)) continue;
     const std::string name = engine_name(engine);
     RegionOptions options;
     options.engine = engine;
     Region region = store.create_region(name, 64 * kChunk, options);
     const auto dirty_pages = [&] { return regions().at(0).at("dirty_pages"); };
     auto* const bytes = static_cast<char*>(region.data());
+    if (test::finds_written_pages_again(engine)) {  // the kernel does not tell
+      EXPECT_TRUE(dirty_pages().is_null());
+      continue;
+    }
     std::memset(bytes, 7, 64 * kChunk);
     region.commit();
     EXPECT_EQ(dirty_pages(), 0) << name;

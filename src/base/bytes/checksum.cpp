@@ -1,8 +1,10 @@
 // base/bytes/checksum.cpp: XXH3, at the width of the CPU where the library can choose.
 #include "base/bytes/checksum.hpp"
 
+#include "base/processor.h"
+
 #define XXH_STATIC_LINKING_ONLY  // for a state that lives on the stack
-#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>) && !defined(VELLUM_STATIC_XXHASH)
+#if defined(VELLUM_X86_64) && __has_include(<xxh_x86dispatch.h>) && !defined(VELLUM_STATIC_XXHASH)
 #include <xxh_x86dispatch.h>
 #else
 #include <xxhash.h>

@@ -4,7 +4,9 @@
 #include <cassert>
 #include <cstring>
 
-#if defined(__SSE2__)
+#include "base/processor.h"
+
+#if defined(VELLUM_X86_64)
 #include <emmintrin.h>
 #endif
 
@@ -13,7 +15,7 @@ namespace {
 
 constexpr std::size_t kUnitWords = kWordPlanesUnitBytes / kWordBytes;
 
-#if defined(__SSE2__)
+#if defined(VELLUM_X86_64)
 
 // Interleaves the first 64 of 128 bytes with the last 64: the byte at index i moves to i's seven
 // bits rotated left by one. A byte's index is (word, byte in word) = 4 + 3 bits: four rounds give

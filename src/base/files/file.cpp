@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/beneath.hpp"
+#include "base/files/size_limit.hpp"
 #include "base/threads/fork_count.hpp"
 #include "base/threads/forked_locks.hpp"
 
@@ -32,6 +33,7 @@ Errc errc_of(int error) noexcept {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
       return Errc::no_space;
     case EROFS:
       return Errc::read_only;
@@ -60,6 +62,13 @@ bool is_absence(int error) noexcept {
 }
 
 [[noreturn]] void fail(const std::string& path, const char* what) { fail(path, what, errno); }
+
+[[noreturn]] void fail_beyond_limit(const std::string& path) {
+  fail(Errc::no_space,
+       "{}: the file would become larger than this process may make one: {} bytes "
+       "(ulimit -f)",
+       path, file_size_limit());
+}
 
 void check(int result, const std::string& path, const char* what) {
   if (result != 0) fail(path, what);
@@ -127,9 +136,11 @@ class PosixFile final : public File {
   }
   void truncate(std::uint64_t size_bytes) override {
     const auto size = static_cast<off_t>(size_bytes);
+    if (!may_have_size(size_bytes)) fail_beyond_limit(path_);
     check(retry([&] { return ::ftruncate(fd_.get(), size); }), path_, "truncate");
   }
   void allocate(std::uint64_t offset_bytes, std::uint64_t length_bytes) override {
+    if (!may_have_size(offset_bytes + length_bytes)) fail_beyond_limit(path_);
     check(fallocate(0, offset_bytes, length_bytes), path_, "allocate");
   }
   void punch(std::uint64_t offset_bytes, std::uint64_t length_bytes) override {
@@ -276,6 +287,7 @@ void PosixFile::pread(std::span<std::byte> out, std::uint64_t offset_bytes) cons
 
 void PosixFile::pwrite(std::span<const std::byte> bytes, std::uint64_t offset_bytes) {
   while (!bytes.empty()) {
+    if (!may_write_from(offset_bytes)) fail_beyond_limit(path_);
     const ssize_t put = retry([&] {
       return ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset_bytes));
     });

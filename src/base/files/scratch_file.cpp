@@ -9,6 +9,8 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/files/size_limit.hpp"
+#include "base/shortage.hpp"
 
 namespace vellum::base {
 namespace {
@@ -46,6 +48,7 @@ ScratchFile::ScratchFile(const std::string& directory) {
   if (error == ENOENT || error == ENOTDIR) code = Errc::not_found;
   if (error == EROFS) code = Errc::read_only;
   if (error == ENOSPC || error == EDQUOT) code = Errc::no_space;
+  if (is_shortage(error)) code = Errc::out_of_memory;
   fail(code, "{}: cannot make a file there: {}", directory, std::generic_category().message(error));
 }
 
@@ -66,6 +69,7 @@ int ScratchFile::read(std::span<std::byte> out, std::uint64_t offset_bytes) cons
 int ScratchFile::write(std::span<const std::byte> bytes, std::uint64_t offset_bytes) noexcept {
   const KeepErrno keep;
   while (!bytes.empty()) {
+    if (!may_write_from(offset_bytes)) return errno;
     const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset_bytes));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return n < 0 ? errno : ENOSPC;

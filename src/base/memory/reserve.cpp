@@ -18,7 +18,8 @@ Reservation::Reservation(std::size_t bytes) : size_(bytes) {
   void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) {
-    fail(Errc::out_of_memory, "cannot reserve {} bytes: {}", bytes,
+    fail(Errc::out_of_memory,
+         "cannot reserve {} bytes of address space (`ulimit -v` says how much there is): {}", bytes,
          std::generic_category().message(errno));
   }
   data_ = static_cast<std::byte*>(address);

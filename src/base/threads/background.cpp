@@ -3,7 +3,7 @@
 #include <cassert>
 #include <utility>
 
-#include "base/threads/signals_blocked.hpp"
+#include "base/threads/start_thread.hpp"
 
 namespace vellum::base {
 
@@ -21,8 +21,7 @@ void Background::start(std::function<void()> task) {
     const std::lock_guard lock(mutex_);
     assert(task_ == nullptr);
     if (!thread_.joinable()) {
-      const SignalsBlocked blocked;
-      thread_ = std::thread([this] { run(); });
+      thread_ = start_thread("works in the background", [this] { run(); });
     }
     task_ = std::move(task);
   }

@@ -18,8 +18,8 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // REQUIRES: idle; `task` throws nothing. Throws std::system_error when no thread can be created;
-  // the task has then not begun.
+  // REQUIRES: idle; `task` throws nothing. Throws Errc::out_of_memory when no thread can be
+  // started; the task has then not begun.
   void start(std::function<void()> task);
   void wait_idle();
   bool wait_idle_for(std::chrono::nanoseconds time);  // false: the task goes on

@@ -42,6 +42,7 @@ const std::array kSignals = {SIGCHLD, SIGUSR1, SIGTERM, SIGHUP, SIGINT};
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   signal(SIGINT, SIG_DFL);
   signal(SIGQUIT, SIG_DFL);
+  signal(SIGXFSZ, SIG_DFL);  // main() ignores it
   execvp(arguments[0], arguments.data());
   fmt::print(stderr, "vellum: {}: {}\n", arguments[0], std::strerror(errno));
   _exit(errno == ENOENT ? 127 : 126);

@@ -1,6 +1,8 @@
 #include "format/records/page_diff.hpp"
 
-#if defined(__x86_64__)
+#include "base/processor.h"
+
+#if defined(VELLUM_X86_64)
 #include <immintrin.h>
 #endif
 
@@ -45,7 +47,7 @@ VELLUM_RACY_READ void diff_generic(const std::byte* old_content, const std::byte
   }
 }
 
-#if defined(__x86_64__)
+#if defined(VELLUM_X86_64)
 
 constexpr std::size_t kGroup = 4;  // lines per branch: most groups are unchanged
 
@@ -125,7 +127,7 @@ DiffKernel best_kernel() noexcept { return DiffKernel::generic; }
 }  // namespace
 
 bool diff_kernel_supported(DiffKernel kernel) noexcept {
-#if defined(__x86_64__)
+#if defined(VELLUM_X86_64)
   __builtin_cpu_init();
   if (kernel == DiffKernel::avx512) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
@@ -137,7 +139,7 @@ bool diff_kernel_supported(DiffKernel kernel) noexcept {
 
 void diff_page_with(DiffKernel kernel, const std::byte* old_content, const std::byte* now,
                     PageDiff& out) noexcept {
-#if defined(__x86_64__)
+#if defined(VELLUM_X86_64)
   const bool from_zero = old_content == nullptr;
   if (kernel == DiffKernel::avx512) {
     return from_zero ? diff_avx512<true>(nullptr, now, out)

@@ -41,6 +41,9 @@ namespace {
 
 using Arguments = std::array<long, 6>;
 
+// Processors that came after openat(2), as arm64, lack the calls that it and its like replace: SYS_open
+// stands for all of them.
+
 template <typename T>
 T at(const Arguments& a, std::size_t i) noexcept {
   if constexpr (std::is_pointer_v<T>)
@@ -130,14 +133,18 @@ std::optional<long> transfer(long number, const Arguments& a) {
 
 std::optional<long> descriptor(long number, const Arguments& a) {
   switch (number) {
+#ifdef SYS_open
     case SYS_open:
       return open(at<const char*>(a, 0), at<int>(a, 1), at<mode_t>(a, 2));
+#endif
     case SYS_openat:
       return openat(at<int>(a, 0), at<const char*>(a, 1), at<int>(a, 2), at<mode_t>(a, 3));
     case SYS_openat2:
       return open_by_how(a);
+#ifdef SYS_open
     case SYS_creat:
       return call(creat, a);
+#endif
     case SYS_open_by_handle_at:
       return call(open_by_handle_at, a);
     case SYS_pidfd_getfd:
@@ -148,8 +155,10 @@ std::optional<long> descriptor(long number, const Arguments& a) {
       return call(close_range, a);
     case SYS_dup:
       return call(dup, a);
+#ifdef SYS_open
     case SYS_dup2:
       return call(dup2, a);
+#endif
     case SYS_dup3:
       return call(dup3, a);
     case SYS_fcntl:
@@ -185,10 +194,12 @@ std::optional<long> size_or_flush(long number, const Arguments& a) {
       return call(fallocate64, a);
     case SYS_fstat:
       return call(fstat, a);
+#ifdef SYS_open
     case SYS_stat:
       return call(stat, a);
     case SYS_lstat:
       return call(lstat, a);
+#endif
     case SYS_newfstatat:
       return call(fstatat, a);
     case SYS_statx:
@@ -226,12 +237,14 @@ std::optional<long> memory(long number, const Arguments& a) {
 
 std::optional<long> times(long number, const Arguments& a) {
   switch (number) {
+#ifdef SYS_open
     case SYS_utime:
       return call(utime, a);
     case SYS_utimes:
       return call(utimes, a);
     case SYS_futimesat:
       return call(futimesat, a);
+#endif
     case SYS_utimensat:  // without a path, it is for the descriptor
       return a[1] != 0 ? call(utimensat, a) : call(futimens, {a[0], a[2]});
     default:
@@ -241,18 +254,24 @@ std::optional<long> times(long number, const Arguments& a) {
 
 std::optional<long> name_or_program(long number, const Arguments& a) {
   switch (number) {
+#ifdef SYS_open
     case SYS_unlink:
       return call(unlink, a);
+#endif
     case SYS_unlinkat:
       return call(unlinkat, a);
+#ifdef SYS_open
     case SYS_rename:
       return call(rename, a);
+#endif
     case SYS_renameat:
       return call(renameat, a);
     case SYS_renameat2:
       return call(renameat2, a);
+#ifdef SYS_open
     case SYS_link:
       return call(link, a);
+#endif
     case SYS_linkat:
       return call(linkat, a);
     case SYS_execve:
@@ -268,25 +287,31 @@ std::optional<long> name_or_program(long number, const Arguments& a) {
 
 std::optional<long> inode(long number, const Arguments& a) {
   switch (number) {
+#ifdef SYS_open
     case SYS_access:
       return call(access, a);
+#endif
     // Has no flags, unlike SYS_faccessat2: the kernel ignores that argument.
     case SYS_faccessat:
       return faccessat(at<int>(a, 0), at<const char*>(a, 1), at<int>(a, 2), 0);
     case SYS_faccessat2:
       return call(faccessat, a);
+#ifdef SYS_open
     case SYS_chmod:
       return call(chmod, a);
+#endif
     case SYS_fchmodat:
       return fchmodat(at<int>(a, 0), at<const char*>(a, 1), at<mode_t>(a, 2), 0);
 #ifdef SYS_fchmodat2
     case SYS_fchmodat2:
       return call(fchmodat, a);
 #endif
+#ifdef SYS_open
     case SYS_chown:
       return call(chown, a);
     case SYS_lchown:
       return call(lchown, a);
+#endif
     case SYS_fchownat:
       return call(fchownat, a);
     case SYS_setxattr:
@@ -304,16 +329,22 @@ std::optional<long> inode(long number, const Arguments& a) {
 
 std::optional<long> other_name(long number, const Arguments& a) {
   switch (number) {
+#ifdef SYS_open
     case SYS_symlink:
       return call(symlink, a);
+#endif
     case SYS_symlinkat:
       return call(symlinkat, a);
+#ifdef SYS_open
     case SYS_mknod:
       return call(mknod, a);
+#endif
     case SYS_mknodat:
       return call(mknodat, a);
+#ifdef SYS_open
     case SYS_mkdir:
       return call(mkdir, a);
+#endif
     case SYS_mkdirat:
       return call(mkdirat, a);
     default:

@@ -12,6 +12,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/files/size_limit.hpp"
 #include "region/kernel/kernel.hpp"
 
 namespace vellum::region {
@@ -27,15 +28,24 @@ int open_for_adding(std::byte* alias, std::size_t bytes) noexcept {
 }
 
 [[noreturn]] void refuse(const char* what, std::size_t bytes, int error) {
-  fail(Errc::out_of_memory, "cannot reserve {} bytes for a region ({}): {}", bytes, what,
-       std::strerror(error));
+  if (error == EFBIG) {
+    fail(
+        Errc::out_of_memory,
+        "cannot reserve {} bytes for a region: this process may make no file so large (ulimit -f), "
+        "and pages lie in one in memory; capacity_bytes says how much a region reserves",
+        bytes);
+  }
+  fail(Errc::out_of_memory,
+       "cannot reserve {} bytes for a region ({}): {}; capacity_bytes says how much it reserves",
+       bytes, what, std::strerror(error));
 }
 
 }  // namespace
 
 Memfd::Memfd(std::size_t capacity_bytes) : descriptor(memfd_create("vellum", MFD_CLOEXEC)) {
   if (descriptor < 0) refuse("memfd_create", capacity_bytes, errno);
-  if (ftruncate(descriptor, static_cast<off_t>(capacity_bytes)) != 0) {
+  if (!base::may_have_size(capacity_bytes) ||
+      ftruncate(descriptor, static_cast<off_t>(capacity_bytes)) != 0) {
     const int error = errno;
     close(descriptor);
     refuse("ftruncate", capacity_bytes, error);

@@ -1,16 +1,19 @@
 #include "region/engine/engine.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+#include "base/round_up.hpp"
 #include "region/engine/file_memory.hpp"
 #include "region/engine/sigsegv_memory.hpp"
 #include "region/engine/uffd_memory.hpp"
-#include "region/kernel/kernel.hpp"
+#include "region/kernel/support.hpp"
+#include "region/memory/options.hpp"
 
 namespace vellum {
 
@@ -53,32 +56,51 @@ Engine choose_engine(Engine wanted, bool writable) {
   if (wanted == Engine::uffd) {
     fail(Errc::unsupported,
          "engine uffd needs userfaultfd with asynchronous write protection (Linux 6.7 or later), "
-         "permitted to this process");
+         "permitted to this process: {}",
+         why_no_uffd(kernel_support()));
   }
+  if (!writable) return Engine::sigsegv;  // costs a reader little
   static std::once_flag noticed;
   std::call_once(noticed, [] {
-    std::fputs(
-        "vellum: userfaultfd with asynchronous write protection is not available: using engine "
-        "sigsegv\n",
-        stderr);
+    std::fprintf(stderr, "vellum: using engine sigsegv: %s\n",
+                 why_no_uffd(kernel_support()).c_str());
   });
   return Engine::sigsegv;
 }
 
-std::unique_ptr<RegionMemory> make_region_memory(Engine engine, const MemoryOptions& options,
-                                                 std::shared_ptr<store::PageSource> source) {
-  // A started memory has threads and faults that reach it: its destructor ends them.
-  const auto started = [](auto memory) -> std::unique_ptr<RegionMemory> {
+namespace {
+
+// A started memory has threads and faults that reach it: its destructor ends them.
+template <typename Memory>
+std::unique_ptr<RegionMemory> make(MemoryOptions options,
+                                   const std::shared_ptr<store::PageSource>& source) {
+  for (;;) {
+    std::unique_ptr<Memory> memory;
+    try {
+      memory = std::make_unique<Memory>(options, source);
+    } catch (const Error& e) {
+      const std::uint64_t least = options.least_capacity_bytes;
+      if (e.code() != Errc::out_of_memory || least == 0 || options.capacity_bytes <= least) throw;
+      options.capacity_bytes =
+          std::max(least, base::round_up(options.capacity_bytes / 4, kTableBytes));
+      continue;
+    }
     memory->start();
     return memory;
-  };
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<RegionMemory> make_region_memory(Engine engine, const MemoryOptions& options,
+                                                 const std::shared_ptr<store::PageSource>& source) {
   switch (choose_engine(engine, options.writable)) {
     case Engine::mapped:
-      return started(std::make_unique<FileMemory>(options, std::move(source)));
+      return make<FileMemory>(options, source);
     case Engine::uffd:
-      return started(std::make_unique<UffdMemory>(options, std::move(source)));
+      return make<UffdMemory>(options, source);
     default:
-      return started(std::make_unique<SigsegvMemory>(options, std::move(source)));
+      return make<SigsegvMemory>(options, source);
   }
 }
 

@@ -14,8 +14,9 @@ namespace vellum::region {
 Engine choose_engine(Engine wanted, bool writable);
 
 // `source` gives the committed content; null: all zero. Throws what choose_engine() throws, and
-// Errc::busy (address taken), out_of_memory, io.
+// Errc::busy (address taken), out_of_memory, io. Where there is no room for the capacity, takes a
+// quarter, and so on, down to least_capacity_bytes.
 std::unique_ptr<RegionMemory> make_region_memory(Engine engine, const MemoryOptions& options,
-                                                 std::shared_ptr<store::PageSource> source);
+                                                 const std::shared_ptr<store::PageSource>& source);
 
 }  // namespace vellum::region

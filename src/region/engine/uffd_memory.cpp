@@ -15,6 +15,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/shortage.hpp"
 #include "region/kernel/kernel.hpp"
 #include "region/paging/bits.hpp"
 
@@ -35,7 +36,8 @@ UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::Page
   }
   if (error != 0) {
     close_descriptors();
-    fail(Errc::unsupported, "engine uffd is not available: {}", std::strerror(error));
+    fail(base::is_shortage(error) ? Errc::out_of_memory : Errc::unsupported,
+         "engine uffd is not available: {}", std::strerror(error));
   }
 }
 

@@ -18,7 +18,9 @@
 #include "base/fail.hpp"
 #include "base/keep_loaded.hpp"
 #include "base/memory/reserve.hpp"
+#include "base/processor.h"
 #include "base/threads/handler_wait.hpp"
+#include "region/kernel/fault_access.hpp"
 #include "region/kernel/guarded_copy.hpp"
 #include "region/kernel/handler_stack.hpp"
 
@@ -37,15 +39,6 @@ std::atomic<Route*> g_routes{nullptr};      // kMaxRoutes of them; all zero byte
 std::atomic<std::size_t> g_routes_used{0};  // high-water mark
 std::mutex g_mutex;                         // add and remove only
 struct sigaction g_old_bus, g_old_segv;
-
-#if defined(__x86_64__)
-bool fault_is_write(const ucontext_t* context) noexcept {
-  return (context->uc_mcontext.gregs[REG_ERR] & 2) != 0;  // page fault error code, bit 1
-}
-#else
-// Other machines: the first fault on a page reads it in, a second one must be a write.
-bool fault_is_write(const ucontext_t*) noexcept { return false; }
-#endif
 
 // A table that fork() wipes: a child's fault must not reach its copy of an engine, whose
 // descriptors lead into the parent's memory.
@@ -173,9 +166,8 @@ void handle(int signal_number, siginfo_t* info, void* context) noexcept {
   auto result = FaultResult::not_ours;
   if (may_be_routed(*info) && in_any_route(info->si_addr)) {
     const base::HandlerWait in_handler(static_cast<const ucontext_t*>(context)->uc_sigmask);
-    result =
-        route_with_room({static_cast<std::byte*>(info->si_addr),
-                         fault_is_write(static_cast<const ucontext_t*>(context)), signal_number});
+    result = route_with_room({static_cast<std::byte*>(info->si_addr),
+                              is_write_fault(info->si_addr, context), signal_number});
   }
   if (result == FaultResult::not_ours) {
     if (may_be_routed(*info) && leave_guarded_copy(context)) return void(errno = saved_errno);
@@ -192,7 +184,7 @@ void handle(int signal_number, siginfo_t* info, void* context) noexcept {
 // the handler passes on foreign faults.
 constexpr std::uint64_t kHandlerNumber = 0x726c646e684c4c56;
 
-#if defined(__x86_64__)
+#if defined(VELLUM_X86_64) || defined(VELLUM_ARM64)
 extern "C" {
 [[gnu::visibility("hidden")]] void vellum_handle_signal(int number, siginfo_t* info,
                                                         void* context) noexcept {
@@ -208,7 +200,11 @@ __asm__(
     ".globl vellum_on_signal\n"
     ".type vellum_on_signal, @function\n"
     "vellum_on_signal:\n"
+#if defined(VELLUM_X86_64)
     "  jmp vellum_handle_signal\n"
+#else
+    "  b vellum_handle_signal\n"
+#endif
     ".size vellum_on_signal, .-vellum_on_signal\n"
     ".popsection\n");
 

@@ -11,7 +11,7 @@
 
 #include "base/fail.hpp"
 #include "base/keep_loaded.hpp"
-#include "base/threads/signals_blocked.hpp"
+#include "base/threads/start_thread.hpp"
 #include "region/kernel/kernel.hpp"
 
 namespace vellum::region {
@@ -23,11 +23,10 @@ FaultThread::FaultThread(int uffd, FaultTarget& target)
   }
   base::keep_loaded();
   try {
-    const base::SignalsBlocked blocked;
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::exception& e) {
+    thread_ = base::start_thread("brings pages in", [this] { run(); });
+  } catch (const Error&) {
     close(stop_);
-    fail(Errc::out_of_memory, "no thread to bring pages in: {}", e.what());
+    throw;
   }
 }
 

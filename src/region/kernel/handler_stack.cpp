@@ -11,6 +11,7 @@
 
 #include "base/fail.hpp"
 #include "base/memory/reserve.hpp"
+#include "base/processor.h"
 
 namespace vellum::region {
 namespace {
@@ -41,7 +42,7 @@ void give_stack_back(std::size_t number) noexcept {
 
 }  // namespace
 
-#if defined(__x86_64__)
+#if defined(VELLUM_X86_64)
 
 extern "C" void vellum_call_on_stack(void* top, void (*body)(void*), void* argument) noexcept;
 
@@ -68,7 +69,7 @@ __asm__(
     ".size vellum_call_on_stack, .-vellum_call_on_stack\n"
     ".popsection\n");
 
-#elif defined(__aarch64__)
+#elif defined(VELLUM_ARM64)
 
 extern "C" void vellum_call_on_stack(void* top, void (*body)(void*), void* argument) noexcept;
 

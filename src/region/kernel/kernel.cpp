@@ -76,43 +76,6 @@ std::int64_t copy(int uffd, std::byte* to, const std::byte* from, std::size_t by
   return request.copy > 0 ? request.copy : -1;
 }
 
-bool try_uffd_engine() noexcept {
-  const int uffd = open_userfaultfd();
-  if (uffd < 0) return false;
-  const int memfd = memfd_create("vellum-probe", MFD_CLOEXEC);
-  const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-  bool works = false;
-  void* map = MAP_FAILED;
-  if (memfd >= 0 && pagemap >= 0 && ftruncate(memfd, 2 * kPage) == 0) {
-    map = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
-  }
-  if (map != MAP_FAILED) {
-    auto* base = static_cast<std::byte*>(map);
-    const std::byte one{1};
-    ScanRange ranges[4];
-    std::byte* resume = nullptr;
-    works = register_range(uffd, map, 2 * kPage, true) == 0 && pwrite(memfd, &one, 1, 0) == 1 &&
-            map_file_pages(uffd, base, kPage, true) == 0 &&
-            map_zero_pages(uffd, base + kPage, kPage) == 0 &&
-            scan_written(pagemap, base, base + 2 * kPage, ranges, resume) >= 0;
-    if (works) {
-      *static_cast<volatile std::byte*>(base) = std::byte{2};
-      works = scan_written(pagemap, base, base + 2 * kPage, ranges, resume) == 1 &&
-              ranges[0].begin == reinterpret_cast<std::uintptr_t>(base) &&
-              ranges[0].end == ranges[0].begin + kPage;
-    }
-    munmap(map, 2 * kPage);
-  }
-  if (pagemap >= 0) close(pagemap);
-  if (memfd >= 0) close(memfd);
-  close(uffd);
-  return works;
-}
-
-}  // namespace
-
-namespace {
-
 int new_userfaultfd(int flags) noexcept {
   return static_cast<int>(syscall(SYS_userfaultfd, kUffdFlags | flags));
 }
@@ -467,17 +430,6 @@ int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t page
     mask |= std::uint64_t{is_private_line(words[i])} << i;
   }
   return 0;
-}
-
-bool uffd_engine_works() noexcept {
-  static const bool works = try_uffd_engine();
-  return works;
-}
-
-bool uffd_engine_shares() noexcept {
-  const int fd = open_userfaultfd(true);
-  if (fd >= 0) close(fd);
-  return fd >= 0;
 }
 
 }  // namespace vellum::region

@@ -126,9 +126,4 @@ long scan_private(int pagemap_fd, std::byte* begin, std::byte* end, bool arm,
 std::optional<std::uint64_t> count_written(int pagemap_fd, std::uint64_t begin,
                                            std::uint64_t end) noexcept;
 
-// Whether this kernel has everything: probed once, by a trial on two pages.
-bool uffd_engine_works() noexcept;
-// Whether it can also map a file that others fill.
-bool uffd_engine_shares() noexcept;
-
 }  // namespace vellum::region

@@ -9,6 +9,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "region/kernel/support.hpp"
 
 namespace vellum::region {
 
@@ -37,11 +38,7 @@ PrivatePages::~PrivatePages() {
 }
 
 bool PrivatePages::try_way(Way way) noexcept {
-  if (way == Way::written) return tracker_->add(base_, bytes_);
-  std::byte* resume = nullptr;
-  ScanRange first;
-  return scan_private(tracker_->pagemap(), base_, base_ + kPageBytes, false, {&first, 1}, resume) >=
-         0;
+  return kernel_support().page_scan == 0 && (way == Way::scan || tracker_->add(base_, bytes_));
 }
 
 void PrivatePages::collect(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
@@ -75,17 +72,19 @@ void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector
 void PrivatePages::collect_by_pagemap(PageNumber first, PageNumber end,
                                       std::vector<PageNumber>& out) {
   constexpr std::size_t kLines = 64u << 10;
-  lines_.resize(kLines);
+  // Memory for as many as there are, and only for as long: thousands of small files may be mapped.
+  std::vector<std::uint64_t> lines(std::min<std::size_t>(kLines, end - first));
   const auto base = reinterpret_cast<std::uintptr_t>(base_) / kPageBytes;
   for (PageNumber page = first; page < end;) {
-    const std::size_t wanted = std::min<std::size_t>(kLines, end - page) * sizeof(std::uint64_t);
-    const ssize_t got = pread(tracker_->pagemap(), lines_.data(), wanted,
+    const std::size_t wanted =
+        std::min<std::size_t>(lines.size(), end - page) * sizeof(std::uint64_t);
+    const ssize_t got = pread(tracker_->pagemap(), lines.data(), wanted,
                               static_cast<off_t>((base + page) * sizeof(std::uint64_t)));
     if (got < 0 && errno == EINTR) continue;
     if (got < static_cast<ssize_t>(sizeof(std::uint64_t))) refuse("/proc/self/pagemap");
     const std::size_t n = static_cast<std::size_t>(got) / sizeof(std::uint64_t);
     for (std::size_t i = 0; i < n; ++i) {
-      if (is_private_line(lines_[i])) out.push_back(page + i);
+      if (is_private_line(lines[i])) out.push_back(page + i);
     }
     page += n;
   }

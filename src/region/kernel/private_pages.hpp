@@ -53,7 +53,6 @@ class PrivatePages {
   const std::size_t bytes_;
   Way way_ = Way::pagemap;
   std::vector<ScanRange> ranges_;
-  std::vector<std::uint64_t> lines_;
 };
 
 }  // namespace vellum::region

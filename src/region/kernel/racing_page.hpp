@@ -5,13 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/processor.h"
 #include "format/wire/types.hpp"
 
 namespace vellum::region {
 
 // Copies a page that other threads may be writing.
 inline void copy_racing_page(std::byte* to, const std::byte* from) noexcept {
-#if defined(__x86_64__)
+#if defined(VELLUM_X86_64)
   std::size_t n = format::kPageBytes;
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
 #else
@@ -23,7 +24,7 @@ inline void copy_racing_page(std::byte* to, const std::byte* from) noexcept {
 
 // Writes to a page the content that it holds. Undoes no other thread's store.
 inline void rewrite_racing_page(std::byte* page) noexcept {
-#if defined(__x86_64__)
+#if defined(VELLUM_X86_64)
   asm volatile("lock orq $0, (%0)" : : "r"(page) : "memory", "cc");
 #else
   __atomic_fetch_or(reinterpret_cast<std::uint64_t*>(page), 0, __ATOMIC_RELAXED);

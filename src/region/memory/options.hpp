@@ -19,7 +19,9 @@ namespace vellum::region {
 
 struct MemoryOptions {
   std::uint64_t capacity_bytes = 0;  // multiple of kPageBytes
-  std::uint64_t size_bytes = 0;      // multiple of kPageBytes
+  // Where there is no room for that, less will do, down to here. 0: it will not.
+  std::uint64_t least_capacity_bytes = 0;
+  std::uint64_t size_bytes = 0;  // multiple of kPageBytes
   bool writable = false;
   std::uint64_t wanted_address = 0;      // 0: anywhere
   bool address_required = false;         // otherwise only preferred

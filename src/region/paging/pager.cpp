@@ -13,7 +13,7 @@
 #include "base/fail.hpp"
 #include "base/memory/process_memory.hpp"
 #include "base/threads/per_process.hpp"
-#include "base/threads/signals_blocked.hpp"
+#include "base/threads/start_thread.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::region {
@@ -125,12 +125,7 @@ void Pager::shrunk(std::uint64_t bytes) noexcept {
 void Pager::start_if_needed() {
   // A page may be held twice.
   if (thread_.joinable() || 2 * region_bytes_ < limit_bytes() / 2) return;
-  const base::SignalsBlocked blocked;
-  try {
-    thread_ = std::thread([this, life = ++life_] { run(life); });
-  } catch (const std::system_error& e) {
-    fail(Errc::out_of_memory, "cannot start the thread that keeps the memory limit: {}", e.what());
-  }
+  thread_ = base::start_thread("keeps the memory limit", [this, life = ++life_] { run(life); });
 }
 
 void Pager::leave(Pageable& region, std::uint64_t bytes) noexcept {

@@ -17,6 +17,7 @@
 #include <vector>
 #include <vellum/version.hpp>
 
+#include "base/files/size_limit.hpp"
 #include "base/round_up.hpp"
 
 namespace vellum::region {
@@ -172,6 +173,7 @@ SharedFile::Found SharedFile::make_new() {
   const std::string header = header_of(layout_);
   const std::string path = fmt::format("/proc/self/fd/{}", file_);
   const bool made =
+      base::may_have_size(layout_.file_bytes()) &&
       ::fallocate(file_, 0, static_cast<off_t>(layout_.words_at()),
                   static_cast<off_t>(layout_.file_bytes() - layout_.words_at())) == 0 &&
       ::pwrite(file_, header.data(), header.size(), static_cast<off_t>(layout_.header_at())) ==

@@ -10,6 +10,7 @@
 #include <exception>
 
 #include "base/fail.hpp"
+#include "base/files/size_limit.hpp"
 #include "base/threads/per_process.hpp"
 
 namespace vellum::region::statistics {
@@ -60,7 +61,8 @@ std::shared_ptr<ProcessPage> ProcessPage::get() noexcept {
 ProcessPage::ProcessPage() : descriptor_(open_page_file()) {
   void* at = MAP_FAILED;
   // Sealed, so that no reader can take the memory away below a counter.
-  if (descriptor_ >= 0 && ftruncate(descriptor_, sizeof(Page)) == 0 &&
+  if (descriptor_ >= 0 && base::may_have_size(sizeof(Page)) &&
+      ftruncate(descriptor_, sizeof(Page)) == 0 &&
       fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
     at = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
   if (at == MAP_FAILED) {

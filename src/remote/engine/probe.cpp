@@ -6,6 +6,9 @@
 #include <mutex>
 #include <random>
 #include <thread>
+#include <vellum/error.hpp>
+
+#include "base/threads/start_thread.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -23,8 +26,15 @@ class Race {
   std::vector<std::vector<std::size_t>> run() {
     std::barrier start(static_cast<std::ptrdiff_t>(creators_));
     std::vector<std::thread> threads;
-    for (std::size_t c = 0; c < creators_; ++c) {
-      threads.emplace_back([&, c] { create_all(c, start); });
+    threads.reserve(creators_);
+    try {
+      while (threads.size() < creators_) {
+        threads.push_back(base::start_thread("races for names",
+                                             [&, c = threads.size()] { create_all(c, start); }));
+      }
+    } catch (const Error&) {  // the others do not wait for those that never come
+      failure_ = std::current_exception();
+      for (std::size_t c = threads.size(); c < creators_; ++c) start.arrive_and_drop();
     }
     for (std::thread& thread : threads) thread.join();
     if (failure_ != nullptr) std::rethrow_exception(failure_);

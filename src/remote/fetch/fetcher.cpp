@@ -8,7 +8,7 @@
 #include "base/files/mapped_file.hpp"
 #include "base/threads/fork_count.hpp"
 #include "base/threads/futex.hpp"
-#include "base/threads/signals_blocked.hpp"
+#include "base/threads/start_thread.hpp"
 #include "remote/fetch/bytes_file.hpp"
 
 namespace vellum::remote {
@@ -27,9 +27,14 @@ constexpr auto kFirstPause = 50ms, kLongestPause = 2000ms;
 
 Fetcher::Fetcher(const Remote& remote, PieceCache& cache, std::chrono::milliseconds longest_wait)
     : remote_(remote), cache_(cache), longest_wait_(longest_wait), owner_(base::fork_count()) {
-  const base::SignalsBlocked blocked;
   const std::size_t count = std::min(kMostThreads, remote.objects().connections());
-  for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this] { run(); });
+  threads_.reserve(count);
+  try {
+    while (threads_.size() < count)
+      threads_.push_back(base::start_thread("fetches pieces", [this] { run(); }));
+  } catch (const Error&) {  // the system grants no more threads: fewer do the work
+    if (threads_.empty()) throw;
+  }
 }
 
 void Fetcher::stop() noexcept {

@@ -11,6 +11,7 @@
 #include "base/bytes/hex.hpp"
 #include "base/files/beneath.hpp"
 #include "base/files/new_file.hpp"
+#include "base/threads/start_thread.hpp"
 #include "base/try_to.hpp"
 #include "format/wire/whole_file.hpp"
 #include "format/wire/wire.hpp"
@@ -96,8 +97,8 @@ bool decode_shared(std::span<const std::byte> bytes, const format::Uuid& clock, 
 
 // Three requests at once, and one more where the copy of the newest head is not that head.
 Opening ask_all(ObjectStore& objects) {
-  auto superblock = std::async(std::launch::async, [&] { return read_superblock_bytes(objects); });
-  auto copy = std::async(std::launch::async, [&] { return newest_copy(objects); });
+  auto superblock = base::beside([&] { return read_superblock_bytes(objects); });
+  auto copy = base::beside([&] { return newest_copy(objects); });
   Opening out;
   out.listed = newest_listed_at(objects);
   out.superblock = superblock.get();

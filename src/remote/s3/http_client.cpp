@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/fail.hpp"
-#include "base/threads/signals_blocked.hpp"
+#include "base/threads/start_thread.hpp"
 #include "remote/s3/libcurl.hpp"
 
 namespace vellum::remote {
@@ -322,8 +322,7 @@ HttpResponse HttpClient::perform(const HttpRequest& request) {
   Transfer transfer(request);
   std::unique_lock lock(impl_->mutex);
   if (!impl_->thread.joinable()) {
-    const base::SignalsBlocked blocked;
-    impl_->thread = std::thread([impl = impl_.get()] { impl->run(); });
+    impl_->thread = base::start_thread("talks to servers", [impl = impl_.get()] { impl->run(); });
   }
   impl_->waiting.push_back(&transfer);
   libcurl().multi_wakeup(impl_->multi);

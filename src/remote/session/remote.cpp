@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/fail.hpp"
+#include "base/threads/start_thread.hpp"
 #include "base/try_to.hpp"
 #include "format/wire/number.hpp"
 #include "format/wire/whole_file.hpp"
@@ -256,8 +257,9 @@ std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next) con
   require_sound("a new head of " + objects_.url(), decode_head(bytes, store_id_, again));
   if (!objects_.put_if_absent(head_key(next.number), bytes)) return std::nullopt;
   StoredHead out{std::move(next), base::sha256(bytes), base.table};
-  const auto copied = std::async(std::launch::async, [&] { put_newest_copy(bytes); });
+  const auto copied = base::beside([&] { put_newest_copy(bytes); });
   if (!is_published(out.head.number, out.hash)) return std::nullopt;
+  copied.wait();
   remember(cached_head_, bytes);
   return out;
 }
@@ -279,7 +281,7 @@ VersionPieces Remote::pieces_of(const ListName& name) const {
   std::future<std::shared_ptr<const BaseList>> coming;
   auto base = last_base(name.base);
   if (base == nullptr) {
-    coming = std::async(std::launch::async, [&] { return base_list(name.base); });
+    coming = base::beside([&] { return base_list(name.base); });
   }
   const auto bytes = list_bytes(name.own);
   if (base == nullptr) base = coming.get();

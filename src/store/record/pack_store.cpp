@@ -6,6 +6,7 @@
 #include "base/fail.hpp"
 #include "base/files/beneath.hpp"
 #include "base/memory/process_memory.hpp"
+#include "base/memory/room_to_grow.hpp"
 #include "base/threads/processors.hpp"
 #include "format/records/record.hpp"
 
@@ -17,11 +18,12 @@ namespace {
 // behind these.
 constexpr std::uint64_t kMostCacheBytes = 512u << 20, kUsualCacheBytes = 160u << 20,
                         kLeastCacheBytes = 4u << 20;
-// Less than usual where memory is scarce, more where regions may have much of it.
+// Less than usual where memory or address space is scarce, more where regions may have much of it.
 std::size_t record_cache_bytes() {
   const std::uint64_t usual = std::min(base::memory_of_process() / 16, kUsualCacheBytes);
   const std::uint64_t share = std::max(base::memory_for_regions() / 16, usual);
-  return static_cast<std::size_t>(std::clamp(share, kLeastCacheBytes, kMostCacheBytes));
+  const std::uint64_t room = std::min(share, base::space_left() / 8);
+  return static_cast<std::size_t>(std::clamp(room, kLeastCacheBytes, kMostCacheBytes));
 }
 
 }  // namespace

@@ -36,7 +36,11 @@ TEST_P(SparseRegion, ATebibyteWithAFewPages_NoTsan) {
       word_at(region, offset(i)) += 100;
       region.commit();
     }
-    EXPECT_LT((vellum::test::processor_time() - start) / kCommits, std::chrono::milliseconds(50));
+    // Without PAGEMAP_SCAN, engine mapped reads 8 bytes for each page of the region.
+    const bool by_pagemap = GetParam() == Engine::mapped && region::kernel_support().page_scan != 0;
+    if (!by_pagemap) {
+      EXPECT_LT((vellum::test::processor_time() - start) / kCommits, std::chrono::milliseconds(50));
+    }
   }
   EXPECT_LT(store.stat().stored_bytes, 4 * kMiB);
   Region region = store.open_region("main", options());

@@ -4,20 +4,18 @@
 #include <stdlib.h>
 #include <vellum/mpi.h>
 
-#define CHECK(call)                                                           \
-  do {                                                                        \
-    const int result = (call);                                                \
-    if (result != VELLUM_OK) {                                                \
-      fprintf(stderr, "%s: %d, %s\n", #call, result, vellum_error_message()); \
-      MPI_Abort(MPI_COMM_WORLD, 1);                                           \
-    }                                                                         \
+#define CHECK(call)                                                                         \
+  do {                                                                                      \
+    const int result = (call);                                                              \
+    if (result != VELLUM_OK) {                                                              \
+      char reason[2200];                                                                    \
+      snprintf(reason, sizeof reason, "%s: %d, %s", #call, result, vellum_error_message()); \
+      vellum_abort_job(MPI_COMM_WORLD, reason, 1);                                          \
+    }                                                                                       \
   } while (0)
-#define REQUIRE(holds)                         \
-  do {                                         \
-    if (!(holds)) {                            \
-      fprintf(stderr, "not so: %s\n", #holds); \
-      MPI_Abort(MPI_COMM_WORLD, 1);            \
-    }                                          \
+#define REQUIRE(holds)                                                    \
+  do {                                                                    \
+    if (!(holds)) vellum_abort_job(MPI_COMM_WORLD, "not so: " #holds, 1); \
   } while (0)
 
 /* Reads a partition of "two", in a directory of records or at the remote. */

@@ -14,6 +14,7 @@
 // The name in programs for plain Metall, too: the test is compiled as such a program.
 #define VELLUM_METALL_MANAGER
 #include <vellum/metall_mpi.hpp>
+#include <vellum/mpi.hpp>
 
 #include <metall/container/vector.hpp>
 #include <metall/utility/metall_mpi_adaptor.hpp>
@@ -220,15 +221,12 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   vellum::metall_options().store.journal_half_bytes = 64u << 10;  // a small disk has room for it
   vellum::metall_options().store.pack_bytes = 1u << 20;
-  int status = 0;
   try {
     if (argc < 4) throw std::runtime_error("metall_ranks WHAT ROOT PIDS [ARGUMENTS]");
     kPrograms.at(argv[1])({argv[2], argv[3], std::vector<std::string>(argv + 4, argv + argc)});
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    status = 1;
+    vellum::abort_job(MPI_COMM_WORLD, e.what());
   }
-  if (status != 0) MPI_Abort(MPI_COMM_WORLD, status);
   MPI_Finalize();
-  return status;
+  return 0;
 }

@@ -364,17 +364,14 @@ const std::map<std::string, std::function<void(const Arguments&)>> kPrograms = {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int status = 0;
   try {
     if (argc < 4) throw std::runtime_error("ranks WHAT RECORDS STORES [ARGUMENTS]");
     const vellum::test::Arguments arguments{argv[2], argv[3],
                                             std::vector<std::string>(argv + 4, argv + argc)};
     vellum::test::kPrograms.at(argv[1])(arguments);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    status = 1;
+    vellum::abort_job(MPI_COMM_WORLD, e.what());
   }
-  if (status != 0) MPI_Abort(MPI_COMM_WORLD, status);
   MPI_Finalize();
-  return status;
+  return 0;
 }
