@@ -203,6 +203,29 @@ TEST_F(Meeting, APullPassesOverWhatGcHasPunched) {
   b.expect(only({"v1", "v3"}));
 }
 
+// A record of a pack that has to be written again, which no version of the store needs yet, and which
+// need not come since gc has left it there.
+TEST_F(Meeting, ARecordThatIsThereStillStays) {
+  a.create(options());
+  v["v1"] = blocks();
+  v["v2"] = blocks(8) + part(v["v1"], 8 * kBlockBytes, 16 * kBlockBytes);
+  v["v3"] = part(v["v1"], 0, 4 * kBlockBytes) + part(v["v2"], 4 * kBlockBytes, 16 * kBlockBytes);
+  for (const char* name : {"v1", "v2", "v3"}) a.import("main", v[name], name);
+  a.push({"v1", "v2", "v3"});
+  b.clone();
+  Station c{fs, "/c"};
+  c.clone({"v1"});
+  c.gc(9);
+  c.branch("cc", "v1");
+  v["w"] = part(v["v1"], 0, 8 * kBlockBytes) + blocks(8);
+  c.import("cc", v["w"], "w");
+  forget_there(fs, {"v1"});
+  c.push({"w"});
+  b.remove({"v1", "v2", "v3"});  // and no gc
+  b.pull({"w", "v3"});
+  b.expect(only({"w", "v3"}));
+}
+
 // What gc gave back in an active pack has no line in the index that seals the pack later.
 TEST_F(Meeting, AStoreGetsItsOwnSnapshotBackIntoAPackThatWasSealedSince) {
   a.create(options(512u << 10));

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "remote_model/stations.hpp"
+#include "store/lock/version_pin.hpp"
 
 namespace vellum::remote::meeting {
 namespace {
@@ -26,6 +27,25 @@ struct Place {
   bool lazy = false;
   Contents snapshots, own, pulled;  // `own`, `pulled`: branches
 };
+
+// A version that another process has open.
+struct Reader {
+  std::shared_ptr<StoreCore> store;
+  std::shared_ptr<store::PageSource> source;
+  Bytes bytes;
+};
+
+void copy_directory(base::Fs& fs, const std::string& from, const std::string& to) {
+  fs.make_directory(to);
+  for (const auto& entry : fs.list(from)) {
+    const std::string old = from + "/" + entry.name, fresh = to + "/" + entry.name;
+    if (entry.is_directory) {
+      copy_directory(fs, old, fresh);
+    } else {
+      fs.open(fresh, base::OpenMode::create_new)->pwrite(base::read_whole(fs, old, 1u << 30), 0);
+    }
+  }
+}
 
 class StoresModel : public testing::TestWithParam<std::uint64_t> {
  protected:
@@ -80,7 +100,8 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
   void run(const std::function<void()>& step) {
     ++steps_;
     if (pick(4) == 0) {
-      fs_->cut_power_at(1 + pick(pick(3) == 0 ? 20 : 200));
+      readers_.clear();
+      fs_->cut_power_at(1 + pick(pick(2) == 0 ? 12 : 100));
       bool was_killed = false;
       try {
         step();
@@ -95,6 +116,45 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
       expect_all();
     }
     step();
+  }
+
+  // Beside readers a pull may be refused. It has changed nothing then, but for names that had come.
+  void run_beside_readers(const std::function<void()>& step) {
+    try {
+      return run(step);
+    } catch (const Error& e) {
+      if (e.code() != Errc::busy || readers_.empty()) throw;
+    }
+    ++refused_;
+    readers_.clear();
+    step();
+  }
+
+  void open_reader(const Place& place) {
+    if (place.snapshots.empty()) return;
+    const std::string name = pick_name(place.snapshots);
+    const auto store = at(place).open();
+    auto names = store::hold_names(*store);
+    auto source = store::test::open_version(*store, name);
+    source->keep(store::keep_version(*store, std::move(names),
+                                     store::resolve_version(*store, name).version));
+    readers_.push_back({store, source, place.snapshots.at(name)});
+  }
+
+  // The branches of the original are not written in two places: the copy has none of them.
+  void copy(const Place& place) {
+    if (place.lazy) return;
+    Place other = place;
+    other.path = "/c" + std::to_string(++names_);
+    copy_directory(*fs_, place.path, other.path);
+    for (const auto& [branch, bytes] : place.own) at(other).open()->remove_branch(branch);
+    other.own.clear();
+    add(std::move(other));
+  }
+
+  void add(Place place) {
+    if (places_.size() == kMostStations) places_.erase(places_.begin() + 1);
+    places_.push_back(std::move(place));
   }
 
   void import(Place& place) {
@@ -154,7 +214,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     }
     if (names.empty()) return;
     for (const std::string& name : names) hidden_.insert(name);
-    run([&] { at(place).pull(names); });
+    run_beside_readers([&] { at(place).pull(names); });
     hidden_.clear();
     for (const std::string& name : names) {
       if (there_.contains(name)) place.snapshots[name] = there_[name];
@@ -171,8 +231,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
       if (!at(place).is_there()) at(place).clone(names, place.lazy);
     });
     for (const std::string& name : names) place.snapshots[name] = there_[name];
-    if (places_.size() == kMostStations) places_.erase(places_.begin() + 1);
-    places_.push_back(std::move(place));
+    add(std::move(place));
   }
 
   void bring_packs(Place& place) {
@@ -183,7 +242,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
       if (there_.contains(name)) names.push_back(name);
     }
     if (names.empty()) return;
-    run([&] { at(place).pull(names, true); });
+    run_beside_readers([&] { at(place).pull(names, true); });
     place.lazy = false;
   }
 
@@ -200,7 +259,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
 
   void step() {
     Place& place = places_[pick(places_.size())];
-    const std::size_t kind = pick(20);
+    const std::size_t kind = pick(23);
     SCOPED_TRACE("seed " + std::to_string(seed_) + ", step " + std::to_string(steps_) + ", kind " +
                  std::to_string(kind) + " at " + place.path);
     if (kind < 6) return import(place);
@@ -212,10 +271,14 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     if (kind == 16) return clone();
     if (kind == 17) return bring_packs(place);
     if (kind == 18) return forget();
+    if (kind == 19) return open_reader(place);
+    if (kind == 20) return readers_.clear();
+    if (kind == 21) return copy(place);
     if (!there_.empty()) run([&] { gc_there(*fs_); });
   }
 
   void expect_all() {
+    for (const Reader& reader : readers_) store::test::expect_same(*reader.source, reader.bytes);
     for (const Place& place : places_) {
       Contents all = place.snapshots;
       all.insert(place.own.begin(), place.own.end());
@@ -238,9 +301,10 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
   Texts texts_;
   std::unique_ptr<sim::SimFs> fs_ = std::make_unique<sim::SimFs>();
   std::vector<Place> places_;
+  std::vector<Reader> readers_;
   Contents there_, branches_there_;
   std::set<std::string> hidden_, hidden_there_;  // that the step changes
-  std::uint64_t steps_ = 0, kills_ = 0;
+  std::uint64_t steps_ = 0, kills_ = 0, refused_ = 0;
   std::uint64_t names_ = 0;
   std::int64_t time_ = 0;
 };
@@ -257,8 +321,9 @@ TEST_P(StoresModel, LoseNothing) {
     if (steps_ % 5 == 0) expect_all();
   }
   expect_all();
-  std::printf("  %llu steps, %llu kills\n", static_cast<unsigned long long>(steps_),
-              static_cast<unsigned long long>(kills_));
+  std::printf("  %llu steps, %llu kills, %llu pulls refused beside readers\n",
+              static_cast<unsigned long long>(steps_), static_cast<unsigned long long>(kills_),
+              static_cast<unsigned long long>(refused_));
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, StoresModel, testing::Values(1, 2, 3, 4));

@@ -53,8 +53,28 @@ std::vector<std::byte> merged_pages(Unpacked a, const Unpacked& b,
   return std::move(a.raw);
 }
 
+// Slots that are not in `neither`, in which all are that one of the two lacks.
+bool same_pages(const Unpacked& a, const Unpacked& b, std::span<const SlotRange> neither) {
+  const std::vector<SlotRange> dropped(neither.begin(), neither.end());
+  return std::ranges::all_of(
+      store::slots_outside(dropped, a.header.items), [&](const SlotRange& range) {
+        const std::size_t from = range.first * kPageBytes, bytes = range.count * kPageBytes;
+        return std::ranges::equal(std::span(a.raw).subspan(from, bytes),
+                                  std::span(b.raw).subspan(from, bytes));
+      });
+}
+
+bool same_delta(const DeltaBatch& a, const DeltaBatch& b, std::size_t i) {
+  const auto same_span = [](const format::DeltaSpan& x, const format::DeltaSpan& y) {
+    return x.offset_bytes == y.offset_bytes && x.length_bytes == y.length_bytes;
+  };
+  const auto &p = a.pages()[i], &q = b.pages()[i];
+  return std::ranges::equal(a.spans_of(p), b.spans_of(q), same_span) &&
+         std::ranges::equal(a.bytes_of(p), b.bytes_of(q));
+}
+
 bool merge_deltas(const Unpacked& a, const Unpacked& b, std::span<const SlotRange> missing,
-                  std::vector<std::byte>& raw) {
+                  std::span<const SlotRange> neither, std::vector<std::byte>& raw) {
   DeltaBatch of_a, of_b, out;
   if (!format::decode_delta_batch(a.raw, of_a) || !format::decode_delta_batch(b.raw, of_b) ||
       of_a.pages().size() != of_b.pages().size()) {
@@ -62,6 +82,7 @@ bool merge_deltas(const Unpacked& a, const Unpacked& b, std::span<const SlotRang
   }
   for (std::uint32_t i = 0; i < of_a.pages().size(); ++i) {
     if (of_a.pages()[i].page != of_b.pages()[i].page) return false;
+    if (!format::any_dropped(neither, i, 1) && !same_delta(of_a, of_b, i)) return false;
     const DeltaBatch& from = format::any_dropped(missing, i, 1) ? of_b : of_a;
     const auto& page = from.pages()[i];
     out.add(page.page, from.spans_of(page), from.bytes_of(page));
@@ -82,6 +103,30 @@ Slots compare(std::span<const SlotRange> a, std::span<const SlotRange> b, std::u
           store::slots_outside(store::slots_in_either(held_by_a, held_by_b), items)};
 }
 
+OwnedRecord encoded(const store::StoreCore& store, const format::RecordRef& ref,
+                    RecordHeader header, std::vector<std::byte> raw,
+                    std::vector<SlotRange> dropped) {
+  format::Encoding encoding;
+  encoding.codec_level = kMergedLevel;
+  encoding.sha256 = header.has_hash;
+  base::Compressor compressor;
+  const auto payload = header.type == RecordType::pages
+                           ? store::BlockEncoder(encoding).encode(compressor, raw)
+                           : store::encode_deltas(compressor, encoding, std::move(raw));
+  header.codec = payload.codec;
+  header.raw_bytes = payload.raw_bytes;
+  header.pack = ref.pack;
+  header.offset_bytes = ref.offset_bytes;
+  OwnedRecord out;
+  format::append_record(out.bytes, header, payload.hash, payload.stored, store.checksum_seed());
+  out.record = {header.type,
+                ref,
+                out.bytes.size(),
+                {header.pack, header.offset_bytes, header.tag()},
+                std::move(dropped)};
+  return out;
+}
+
 }  // namespace
 
 bool has_slots_of(std::span<const SlotRange> dropped, std::span<const SlotRange> than) {
@@ -90,7 +135,6 @@ bool has_slots_of(std::span<const SlotRange> dropped, std::span<const SlotRange>
 
 OwnedRecord merged_record(const store::StoreCore& store, OwnedRecord a, OwnedRecord b) {
   if (has_slots_of(a.record.dropped, b.record.dropped)) return a;
-  if (has_slots_of(b.record.dropped, a.record.dropped)) return b;
   Unpacked of_a = unpack(store, a);
   const Unpacked of_b = unpack(store, b);
   RecordHeader header = of_a.header;
@@ -102,30 +146,15 @@ OwnedRecord merged_record(const store::StoreCore& store, OwnedRecord a, OwnedRec
     fail_merge(store, a.record, "two forms of the record are not of one record");
   }
   Slots slots = compare(a.record.dropped, b.record.dropped, header.items);
+  const auto either = store::slots_in_either(a.record.dropped, b.record.dropped);
   std::vector<std::byte> raw;
-  if (pages) {
-    raw = merged_pages(std::move(of_a), of_b, slots.missing);
-  } else if (!merge_deltas(of_a, of_b, slots.missing, raw)) {
-    fail_merge(store, a.record, "the deltas of two forms of the record are not of one record");
-  }
-  format::Encoding encoding;
-  encoding.codec_level = kMergedLevel;
-  encoding.sha256 = header.has_hash;
-  base::Compressor compressor;
-  const auto payload = pages ? store::BlockEncoder(encoding).encode(compressor, raw)
-                             : store::encode_deltas(compressor, encoding, std::move(raw));
-  header.codec = payload.codec;
-  header.raw_bytes = payload.raw_bytes;
-  header.pack = a.record.ref.pack;
-  header.offset_bytes = a.record.ref.offset_bytes;
-  OwnedRecord out;
-  format::append_record(out.bytes, header, payload.hash, payload.stored, store.checksum_seed());
-  out.record = {header.type,
-                a.record.ref,
-                out.bytes.size(),
-                {header.pack, header.offset_bytes, header.tag()},
-                std::move(slots.dropped)};
-  return out;
+  const bool are_of_one =
+      pages ? same_pages(of_a, of_b, either) : merge_deltas(of_a, of_b, slots.missing, either, raw);
+  if (!are_of_one)
+    fail_merge(store, a.record, "two forms of the record do not have the same content");
+  if (has_slots_of(b.record.dropped, a.record.dropped)) return b;
+  if (pages) raw = merged_pages(std::move(of_a), of_b, slots.missing);
+  return encoded(store, a.record.ref, header, std::move(raw), std::move(slots.dropped));
 }
 
 }  // namespace vellum::remote

@@ -22,7 +22,7 @@ bool has_slots_of(std::span<const format::SlotRange> dropped,
                   std::span<const format::SlotRange> than);
 
 // The form with the slots of both: one of the two, if that has all of them. The same forms always
-// make the same one. Errc::corrupted: they are not of one record.
+// make the same one. Errc::corrupted: what both have is not the same.
 OwnedRecord merged_record(const store::StoreCore& store, OwnedRecord a, OwnedRecord b);
 
 }  // namespace vellum::remote

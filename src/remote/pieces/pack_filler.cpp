@@ -98,8 +98,10 @@ bool PackFiller::has(const PieceRecord& record) const {
   if (!has_slots_of(here.dropped, record.dropped)) return false;
   if (store_.packs().is_away(record.ref.pack)) return true;
   if (live_.contains(record.ref)) return true;
-  try {  // what a pull that was cut off has left
+  try {  // what gc or a pull that was cut off has left
     read_record_bytes(store_, here);
+    const std::lock_guard guard(mutex_);
+    found_[record.ref.pack].insert(record.ref);
     return true;
   } catch (const Error& e) {
     if (e.code() != Errc::corrupted) throw;
@@ -224,6 +226,15 @@ void PackFiller::add_old(Filled& pack) {
       if (find_local_record(store_, ref, here)) kept[ref] = std::move(here);
     }
   }
+  std::set<RecordRef> found;
+  {
+    const std::lock_guard guard(mutex_);
+    found = std::move(found_[pack.pack]);
+  }
+  for (const RecordRef& ref : found) {
+    PieceRecord here;
+    if (find_local_record(store_, ref, here)) kept[ref] = std::move(here);
+  }
   for (const PieceRecord& record : pack.live) kept[record.ref] = record;
   kept.insert(pack.written.begin(), pack.written.end());
   // Written just now, perhaps, through another descriptor than that of the set of packs.
@@ -236,7 +247,7 @@ void PackFiller::add_old(Filled& pack) {
                               : check_record(record, bytes, store_.checksum_seed());
     if (problem == nullptr) {
       pack.anew.emplace(ref, OwnedRecord{record, std::move(bytes)});
-    } else if (live_.contains(ref) || pack.written.contains(ref)) {
+    } else if (live_.contains(ref) || found.contains(ref) || pack.written.contains(ref)) {
       fail(Errc::corrupted, "{} at byte {}: {}", pack.path, record.place.offset_bytes, problem);
     }
   }

@@ -12,6 +12,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <unordered_set>
@@ -63,6 +64,9 @@ class PackFiller {
   std::unordered_set<format::RecordRef, RefHash> live_;  // that versions of this store need
   std::map<std::uint64_t, std::vector<format::RecordRef>> live_of_pack_;
   std::map<std::uint64_t, std::unique_ptr<Filled>> filled_;
+  // Records that no version needs yet, and that need not come: by pack.
+  mutable std::map<std::uint64_t, std::set<format::RecordRef>> found_;
+  mutable std::mutex mutex_;                             // of found_
   std::unordered_set<format::RecordRef, RefHash> come_;  // checked as they came
   std::set<std::string> directories_;                    // that got a new pack
 };
