@@ -251,6 +251,7 @@ void BranchWriter::publish_snapshot(const NameLock& claim, const std::string& me
   ref.created_ns = base::wall_clock_ns();
   ref.version = w.head;
   ref.version.message = message;
+  ref.order = 0;  // the last one
   w.store.create_snapshot(claim, ref);
   w.head.parent = claim.name();
   w.head.pages_changed = 0;
