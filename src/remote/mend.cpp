@@ -9,6 +9,8 @@
 namespace vellum::remote {
 namespace {
 
+constexpr int kMostRounds = 3;
+
 // Those of the damaged versions that the store has.
 std::set<std::string> names_to_send(const store::StoreCore& store,
                                     const std::vector<RemoteDamage>& damages) {
@@ -51,12 +53,15 @@ MendReport mend_remote(store::StoreCore& store, const std::string& url, const Pr
   const Remote& remote = session.remote();
   const Remote uncached(*objects, store.superblock().store_id);
   MendReport report;
-  report.found = verify_remote(uncached, true, progress).damages;
-  const std::set<std::string> names = names_to_send(store, report.found);
-  if (report.found.empty()) return report;
-  if (!names.empty()) remove_damaged(remote, report.found);
-  send(session, names, progress, report);
-  report.left = verify_remote(uncached, false, progress).damages;
+  report.found = report.left = verify_remote(uncached, true, progress).damages;
+  // A piece of which only a damaged list tells is looked at when that is mended.
+  for (int i = 0; i < kMostRounds; ++i) {
+    const std::set<std::string> names = names_to_send(store, report.left);
+    if (names.empty()) break;
+    remove_damaged(remote, report.left);
+    send(session, names, progress, report);
+    report.left = verify_remote(uncached, true, progress).damages;
+  }
   return report;
 }
 

@@ -1,6 +1,8 @@
 #include "remote/push.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -30,9 +32,10 @@ constexpr std::size_t kMostRelated = 3;  // of each kind of relation
 constexpr std::uint64_t kMostOpeningBytes = 128u << 10, kOpeningShare = 32;
 // From so many bytes on, what a recorded working set needs has pieces of its own.
 constexpr std::uint64_t kLeastBytesInUse = 256u << 10;
+constexpr std::uint64_t kBytesToLook = 3 * kPieceBytes;
 constexpr std::size_t kMostThreads = 16;  // each holds a piece in memory
 
-// The head that a push has built on is no longer the newest.
+// The head that a push has built on is no longer the newest, or names what is lost.
 struct HeadPassed {};
 
 // A version of the store that is to be pushed; gc keeps it while this lives.
@@ -179,8 +182,8 @@ class Push {
     Head next = base.head;
     check_writer(base.head, next);
     if (base.head.number == 0) there_.forget();
-    // The remote belongs to the store whose versions come first. Its heads are refused to others.
-    there_.look(remote_, pool_, [&] { restore_superblock(remote_.objects(), session_.store()); });
+    relied_.clear();
+    if (!is_guess) look();
     std::vector<Wanted*> changed;
     for (Wanted& wanted : wanted_) {
       const bool is_there = settle_entry(base.head, wanted) && is_whole(wanted.entry.list);
@@ -202,6 +205,25 @@ class Push {
     return true;
   }
 
+  // What is there, so that nothing is built on what is lost. The remote belongs to the store whose versions
+  // come first. Its heads are refused to others.
+  void look() {
+    there_.look(remote_, pool_, [&] { restore_superblock(remote_.objects(), session_.store()); });
+  }
+
+  // Whether an object is there. Where a look comes only beside the uploads, it is believed, and noted.
+  bool has(const std::string& key, std::uint64_t size_bytes) const {
+    if (there_.is_known()) return there_.has(key, size_bytes);
+    relied_.emplace(key, size_bytes);
+    return true;
+  }
+  bool has(const PieceName& piece) const { return has(piece_key(piece.name), piece.size_bytes); }
+  bool has(const ListName& list) const {
+    return std::ranges::all_of(std::array{list.base, list.own}, [&](const ObjectName& object) {
+      return object.size_bytes == 0 || has(list_key(object.name), object.size_bytes);
+    });
+  }
+
   // Snapshots that are made from now on are newer than those of other stores.
   void pass_orders(const Head& head) const {
     if (const std::uint64_t order = last_order(head); order != 0) {
@@ -211,10 +233,10 @@ class Push {
 
   // Whether the remote has all that a name of it needs.
   bool is_whole(const ListName& name) const {
-    if (!there_.has(name)) return false;
+    if (!has(name)) return false;
     try {
       return std::ranges::all_of(remote_.list(name),
-                                 [&](const PieceName& piece) { return there_.has(piece); });
+                                 [&](const PieceName& piece) { return has(piece); });
     } catch (const Error& e) {
       require_damage(e);
     }
@@ -225,7 +247,7 @@ class Push {
   }
 
   bool is_readable(const ListName& name) const {
-    return there_.has(name) && (is_whole(name) || there_.has(name));
+    return has(name) && (is_whole(name) || has(name));
   }
 
   // Throws what is no damage of one object.
@@ -285,7 +307,7 @@ class Push {
     wanted.entry.epoch = is_known ? std::max(there->epoch, wanted.entry.epoch) : there->epoch + 1;
     wanted.entry.list = there->list;
     const bool unchanged =
-        is_known &&
+        is_known && seen != nullptr &&
         store::SeenHead{seen->branch_id, seen->sequence, seen->time_ns} == wanted.seen &&
         there->write_id == seen->seen;
     if (unchanged) wanted.entry.epoch = there->epoch;
@@ -314,6 +336,11 @@ class Push {
       questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
       questions.push_back([&] { require_newest(remote_.is_there(base)); });
     }
+    const bool looks = !there_.is_known();
+    if (looks) {
+      for (auto& part : there_.parts_of_look(remote_)) questions.push_back(std::move(part));
+      questions.push_back([&] { restore_superblock(remote_.objects(), session_.store()); });
+    }
     Uploads uploads(remote_, there_, pool_, [&] {
       for (const auto& question : std::exchange(questions, {})) question();
     });
@@ -321,6 +348,9 @@ class Push {
     const auto table = changed.empty() ? std::nullopt : remote_.make_table(base);
     if (table.has_value()) uploads.add(table->key, table->bytes);
     uploads.finish(questions);
+    if (looks) there_.finish_look();
+    for (const auto& [key, size_bytes] : relied_) require_newest(there_.has(key, size_bytes));
+    require_newest(!is_guess || !uploads.has_found_damage());
     if (table.has_value()) table->use(base);
     report_.objects_uploaded = uploads.objects();
     report_.bytes_uploaded = uploads.bytes();
@@ -344,6 +374,8 @@ class Push {
       const std::uint64_t most_bytes =
           std::min(kMostOpeningBytes, records_bytes(missing) / kOpeningShare);
       const UsedRecords used = used_by_last(*wanted, needed);
+      // Of many pieces, those that a push which was cut off has left are not sent again.
+      if (records_bytes(missing) >= kBytesToLook) look();
       for (const auto& records : apart(std::move(missing), used.records)) {
         for (const MadePiece& piece : maker.make(records, uploads)) {
           known.add(piece.name, piece.records);
@@ -387,7 +419,7 @@ class Push {
       if (!is_readable(name->list)) continue;
       const VersionPieces there = remote_.pieces_of(name->list);
       for (const PieceName& piece : there.list) {
-        if (!known.has(piece) && there_.has(piece)) pieces.push_back(piece);
+        if (!known.has(piece) && has(piece)) pieces.push_back(piece);
       }
       const auto& [base, own] = name->list;
       if (base.size_bytes != 0) {
@@ -478,6 +510,7 @@ class Push {
   const ProgressFn& progress_;
   SeenObjects own_;
   SeenObjects& there_;
+  mutable std::map<std::string, std::uint64_t> relied_;  // objects, with their sizes
   const bool own_branches_only_;
   base::ThreadPool pool_;
   std::vector<Wanted> wanted_;

@@ -90,6 +90,7 @@ bool Replicator::push_new() {
   std::string failure;
   try {
     failure = push_once();
+    failures_ = 0;
   } catch (const Error& e) {
     // A version was removed meanwhile; a server comes back.
     const bool may_pass = e.code() == Errc::io || e.code() == Errc::not_found ||
@@ -98,8 +99,8 @@ bool Replicator::push_new() {
     failure = e.what();
     seen_.reset();  // what is there may be other than it was
     there_.forget();
+    ++failures_;
   }
-  failures_ = failure.empty() ? 0 : failures_ + 1;
   {
     const std::lock_guard lock(mutex_);
     state_.failure = std::move(failure);

@@ -44,13 +44,13 @@ TEST_F(S3RemoteTest, AServerThatFailsEveryFifthTimeCostsTimeOnly) {
   expect_contents(*copy, contents);
 }
 
-// Side by side: listing, last head, piece and list; then the new head; then a listing and the copy of
+// Side by side: listings of heads, pieces and lists, superblock, last head, piece and list; then the new head; then a listing and the copy of
 // the head.
 TEST_F(S3RemoteTest, ASmallPushTakesThreeRequestsInSequence) {
   make(4);
   push_all(*store, over_s3());
   step("s4", 2);
-  constexpr int kSideBySide = 4;
+  constexpr int kSideBySide = 7;
   std::atomic<int> arrived{0};
   std::atomic<bool> came_together{true};
   const auto wait_for_all = [&](int count) {

@@ -465,6 +465,12 @@ mode_t kind_of(DIR* stream, const dirent& entry) noexcept {
   return status.st_mode & S_IFMT;
 }
 
+// Of a directory that was to be opened without following links.
+void fail_if_no_directory(const std::string& path, const std::string& part) {
+  if (errno != ENOTDIR && errno != ELOOP) return;
+  fail(Errc::corrupted, "{}: '{}' is no directory, and a link is not followed here", path, part);
+}
+
 class PosixFs : public Fs {
  public:
   std::unique_ptr<File> open(const std::string& path, OpenMode mode) override {
@@ -540,8 +546,9 @@ class PosixFs : public Fs {
     const Place at = place(path);
     const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follows(path) ? 0 : O_NOFOLLOW);
     Descriptor fd(retry([&] { return ::openat(at.fd(), at.path(), flags); }));
-    if (fd.get() < 0) fail(path, "open directory");
-    return fd;
+    if (fd.get() >= 0) return fd;
+    if (!follows(path)) fail_if_no_directory(path, path);
+    fail(path, "open directory");
   }
 };
 
@@ -602,10 +609,7 @@ class BeneathFs final : public PosixFs {
       return ::openat(directory, name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | flags);
     }));
     if (fd.get() >= 0) return fd;
-    if (errno == ENOTDIR || errno == ELOOP) {
-      fail(Errc::corrupted, "{}: '{}' is no directory, and a link is not followed here", path,
-           name);
-    }
+    fail_if_no_directory(path, name);
     fail(path, "open directory");
   }
 

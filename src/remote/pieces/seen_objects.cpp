@@ -5,9 +5,18 @@ namespace vellum::remote {
 void SeenObjects::look(const Remote& remote, base::ThreadPool& pool,
                        const std::function<void()>& task) {
   if (is_known()) return;
-  const std::function<void()> tasks[] = {task, [&] { add_listed(remote, kPiecePrefix); },
-                                         [&] { add_listed(remote, kListPrefix); }};
-  pool.parallel_for(std::size(tasks), [&](std::size_t i, std::size_t) { tasks[i](); });
+  auto tasks = parts_of_look(remote);
+  tasks.push_back(task);
+  pool.parallel_for(tasks.size(), [&](std::size_t i, std::size_t) { tasks[i](); });
+  finish_look();
+}
+
+std::vector<std::function<void()>> SeenObjects::parts_of_look(const Remote& remote) {
+  return {[this, &remote] { add_listed(remote, kPiecePrefix); },
+          [this, &remote] { add_listed(remote, kListPrefix); }};
+}
+
+void SeenObjects::finish_look() {
   const std::lock_guard lock(mutex_);
   is_known_ = true;
 }

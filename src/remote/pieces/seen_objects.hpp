@@ -17,6 +17,9 @@ class SeenObjects {
  public:
   // Lists what is there, unless that is known already, beside `task`. What is there is durable then.
   void look(const Remote& remote, base::ThreadPool& pool, const std::function<void()>& task);
+  // The parts of that, for a caller that has a pool at work. After the last one, finish_look().
+  std::vector<std::function<void()>> parts_of_look(const Remote& remote);
+  void finish_look();
   bool is_known() const;
   // What is there may be other than it was.
   void forget();

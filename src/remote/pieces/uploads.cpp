@@ -1,5 +1,6 @@
 #include "remote/pieces/uploads.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace vellum::remote {
@@ -31,11 +32,19 @@ void Uploads::put(const std::string& key, std::span<const std::byte> bytes) {
   const bool is_damaged = there_.has_damaged(key, bytes.size());
   if (is_damaged) remote_.objects().put(key, bytes);
   const bool is_new = is_damaged || remote_.objects().put_if_absent(key, bytes);
-  there_.add(key, bytes.size());
-  if (!is_new) return;
+  if (is_new) there_.add(key, bytes.size());
   const std::lock_guard lock(mutex_);
+  if (!is_new) {
+    found_.emplace(key, bytes.size());
+    return;
+  }
   ++objects_;
   bytes_ += bytes.size();
+}
+
+bool Uploads::has_found_damage() const {
+  return std::ranges::any_of(
+      found_, [&](const auto& object) { return there_.has_damaged(object.first, object.second); });
 }
 
 void Uploads::finish(const std::vector<std::function<void()>>& tasks) {

@@ -27,6 +27,10 @@ class Uploads {
   // Puts what is left, beside the other tasks.
   void finish(const std::vector<std::function<void()>>& tasks);
 
+  // Whether something else was in the place of an object, and a look has come too late to replace it.
+  // After finish().
+  bool has_found_damage() const;
+
   // Objects that were there already do not count.
   std::uint64_t objects() const noexcept { return objects_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
@@ -43,6 +47,7 @@ class Uploads {
   std::mutex mutex_;  // guards what follows
   std::map<std::string, std::vector<std::byte>> kept_;
   std::uint64_t kept_bytes_ = 0;
+  std::map<std::string, std::uint64_t> found_;  // objects that were there, with the sizes of ours
   std::uint64_t objects_ = 0, bytes_ = 0;
 };
 
