@@ -33,7 +33,9 @@
  *  - No call for such a file may be made from a signal handler; for other files nothing changes.
  *  - One process at a time may have a file mapped in this way (EBUSY). A child of fork() has a copy
  *    of its own, and its msync() is refused (ENOTSUP).
- *  - fsync(2) and fdatasync(2) of the file are msync(), too. madvise(2) drops nothing.
+ *  - In programs compiled by vellum-clang, all that makes a file durable is msync(), too: fsync(2),
+ *    fdatasync(2), aio_fsync(3), sync_file_range(2) that waits, sync(2) and syncfs(2), writes with
+ *    O_SYNC, O_DSYNC, RWF_SYNC or RWF_DSYNC. madvise(2) drops nothing. MAP_SYNC is refused.
  *  - In programs compiled by vellum-clang, read(2) and write(2) by descriptor, and their like, go
  *    through memory, and so are as coherent as the kernel's. In other programs, and through stdio,
  *    they go to the file, past the mapping.

@@ -406,9 +406,9 @@ void Files::closed(int fd) {
   entry_at(fd) = 0;
   const std::size_t number = (entry & kTarget) - 1U;
   --opens_[number]->descriptors;
-  if ((entry & kOpenedAnew) != 0) {
-    VELLUM_REAL(close)(came_[fd]);
-    came_.erase(fd);
+  if (const auto came = came_.find(fd); (entry & kOpenedAnew) != 0 && came != came_.end()) {
+    VELLUM_REAL(close)(came->second);
+    came_.erase(came);
   }
   close_unused(number);
 }
@@ -426,7 +426,13 @@ int Files::came_as(int fd) {
   if ((entry_of(fd) & kOpenedAnew) == 0) return -1;
   const std::lock_guard lock(mutex_);
   const auto came = came_.find(fd);
-  return came != came_.end() ? came->second : -1;
+  struct stat now, then;
+  // The program may have closed all high descriptors.
+  return came != came_.end() && VELLUM_REAL(fstat)(fd, &now) == 0 &&
+                 VELLUM_REAL(fstat)(came->second, &then) == 0 && now.st_ino == then.st_ino &&
+                 now.st_dev == then.st_dev
+             ? came->second
+             : -1;
 }
 
 bool Files::note_if_target(int fd) {

@@ -5,11 +5,29 @@
 #include <link.h>
 
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 
 namespace vellum::preload {
 namespace {
+
+// A sanitizer's library comes first, and calls dlsym(3) before its own functions work: strcmp(3) and
+// dl_iterate_phdr(3) are among them. So nothing here calls the C library on that way.
+bool begins_with(const char* text, const char* part) noexcept {
+  for (; *part != 0; ++text, ++part)
+    if (*text != *part) return false;
+  return true;
+}
+bool equal(const char* a, const char* b) noexcept {
+  for (; *a == *b; ++a, ++b)
+    if (*a == 0) return true;
+  return false;
+}
+const char* last_part(const char* path) noexcept {
+  const char* part = path;
+  for (; *path != 0; ++path)
+    if (*path == '/') part = path + 1;
+  return part;
+}
 
 struct Symbols {
   ElfW(Addr) base = 0;
@@ -23,18 +41,14 @@ const void* at(ElfW(Addr) base, ElfW(Addr) given) noexcept {
   return reinterpret_cast<const void*>(given < base ? base + given : given);
 }
 
-Symbols symbols_of(const dl_phdr_info& library) noexcept {
+Symbols symbols_of(ElfW(Addr) base, const ElfW(Dyn) * entry) noexcept {
   Symbols out;
-  out.base = library.dlpi_addr;
-  for (int i = 0; i < library.dlpi_phnum; ++i) {
-    if (library.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-    const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(out.base + library.dlpi_phdr[i].p_vaddr);
-    for (; entry->d_tag != DT_NULL; ++entry) {
-      const void* const value = at(out.base, entry->d_un.d_ptr);
-      if (entry->d_tag == DT_SYMTAB) out.table = static_cast<const ElfW(Sym)*>(value);
-      if (entry->d_tag == DT_STRTAB) out.names = static_cast<const char*>(value);
-      if (entry->d_tag == DT_GNU_HASH) out.hash = static_cast<const std::uint32_t*>(value);
-    }
+  out.base = base;
+  for (; entry->d_tag != DT_NULL; ++entry) {
+    const void* const value = at(base, entry->d_un.d_ptr);
+    if (entry->d_tag == DT_SYMTAB) out.table = static_cast<const ElfW(Sym)*>(value);
+    if (entry->d_tag == DT_STRTAB) out.names = static_cast<const char*>(value);
+    if (entry->d_tag == DT_GNU_HASH) out.hash = static_cast<const std::uint32_t*>(value);
   }
   return out;
 }
@@ -58,7 +72,7 @@ void* find(const Symbols& in, const char* name) noexcept {
     const ElfW(Sym)& symbol = in.table[i];
     const std::uint32_t here = chain[i - first];
     if ((here | 1) == (hash | 1) && symbol.st_shndx != SHN_UNDEF &&
-        std::strcmp(in.names + symbol.st_name, name) == 0)
+        equal(in.names + symbol.st_name, name))
       return reinterpret_cast<void*>(in.base + symbol.st_value);
     if ((here & 1) != 0) break;
   }
@@ -69,56 +83,35 @@ void* find(const Symbols& in, const char* name) noexcept {
 // they make system calls.
 bool is_c_library(const char* path) noexcept {
   if (path == nullptr) return false;
-  const char* const slash = std::strrchr(path, '/');
-  const char* const name = slash != nullptr ? slash + 1 : path;
+  const char* const name = last_part(path);
   for (const char* known : {"libc.so", "libc-", "libdl.so", "libdl-", "libpthread.so",
                             "libpthread-", "librt.so", "librt-", "libaio.so", "liburing.so"})
-    if (std::strncmp(name, known, std::strlen(known)) == 0) return true;
+    if (begins_with(name, known)) return true;
   return false;
 }
 
-bool holds(const dl_phdr_info& library, const void* address) noexcept {
-  const auto wanted = reinterpret_cast<ElfW(Addr)>(address);
-  for (int i = 0; i < library.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& part = library.dlpi_phdr[i];
-    const ElfW(Addr) begin = library.dlpi_addr + part.p_vaddr;
-    if (part.p_type == PT_LOAD && wanted >= begin && wanted < begin + part.p_memsz) return true;
-  }
-  return false;
-}
+// The libraries that the program was started with come first, and stay.
+const link_map* libraries() noexcept { return _r_debug.r_map; }
 
-const Symbols& own_symbols() noexcept {
-  static const Symbols own = [] {
-    Symbols found;
-    dl_iterate_phdr(
-        [](dl_phdr_info* library, std::size_t, void* out) {
-          if (!holds(*library, reinterpret_cast<const void*>(&own_symbols))) return 0;
-          *static_cast<Symbols*>(out) = symbols_of(*library);
-          return 1;
-        },
-        &found);
-    return found;
-  }();
-  return own;
+Symbols own_symbols() noexcept {
+  for (const link_map* library = libraries(); library != nullptr; library = library->l_next)
+    if (library->l_ld == _DYNAMIC) return symbols_of(library->l_addr, library->l_ld);
+  return {};
 }
 
 }  // namespace
 
-void* own_export(const char* name) noexcept { return find(own_symbols(), name); }
+void* own_export(const char* name) noexcept {
+  static const Symbols own = own_symbols();
+  return find(own, name);
+}
 
 void* c_library_export(const char* name) noexcept {
-  struct Wanted {
-    const char* name;
-    void* found;
-  } wanted{name, nullptr};
-  dl_iterate_phdr(
-      [](dl_phdr_info* library, std::size_t, void* given) {
-        auto& all = *static_cast<Wanted*>(given);
-        if (is_c_library(library->dlpi_name)) all.found = find(symbols_of(*library), all.name);
-        return all.found != nullptr ? 1 : 0;
-      },
-      &wanted);
-  return wanted.found;
+  for (const link_map* library = libraries(); library != nullptr; library = library->l_next) {
+    if (!is_c_library(library->l_name)) continue;
+    if (void* const found = find(symbols_of(library->l_addr, library->l_ld), name)) return found;
+  }
+  return nullptr;
 }
 
 bool is_of_c_library(const void* address) noexcept {
