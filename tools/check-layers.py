@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Holds the includes of src to src/layers.txt: no include goes up, and no modules form a cycle.
+"""Holds the includes of src to src/layers.txt: no include goes up, and no modules form a cycle. Nor do the files of
+the Python package by their imports.
 
 A module is a header with its sources, and with the headers and sources whose names begin with its name and
 an underscore. docs/architecture.md shows the same file. Exit status: 0, or 1 with a line for each violation.
 """
+import ast
 import collections
 import os
 import re
@@ -63,12 +65,36 @@ def modules_of(includes):
     return result
 
 
+def python_imports():
+    """{module: modules that it imports} of the Python package, also inside functions and for types only."""
+    package = os.path.join(ROOT, "python", "vellum")
+    found = {}
+    for folder, _, files in os.walk(package):
+        for name in (name for name in files if name.endswith(".py")):
+            path = os.path.join(folder, name)
+            inside = os.path.relpath(path, package)[: -len(".py")].split(os.sep)
+            with open(path, encoding="utf-8") as file:
+                tree = ast.parse(file.read())
+            found["/".join(inside)] = {
+                "/".join([*inside[: len(inside) - node.level], *filter(None, (node.module or "").split(".")), *last])
+                for node in ast.walk(tree)
+                if isinstance(node, ast.ImportFrom) and node.level
+                for last in ([], *([each.name] for each in node.names))
+            }
+    return {name: {each for each in others if each in found} - {name} for name, others in found.items()}
+
+
 def cycles(includes):
-    """Strongly connected modules (Tarjan), as sorted lists."""
+    """Strongly connected modules, as sorted lists."""
     module = modules_of(includes)
     edges = collections.defaultdict(set)
     for name, lines in includes.items():
         edges[module[name]] |= {module[i] for _, i in lines} - {module[name]}
+    return circles(edges)
+
+
+def circles(edges):
+    """Tarjan's strongly connected components of more than one node."""
     index, low, stack, found = {}, {}, [], []
 
     def visit(node):
@@ -96,6 +122,9 @@ def main():
     layers, includes = read_layers(), read_includes()
     problems = list(upward_includes(layers, includes))
     problems += ["modules that include each other: " + ", ".join(group) for group in cycles(includes)]
+    problems += [
+        f"python/vellum: files that import each other: {', '.join(group)}" for group in circles(python_imports())
+    ]
     with open(LAYERS, encoding="utf-8") as file:
         lines = [line for line in file if not line.startswith("#")]
     with open(os.path.join(ROOT, "docs", "architecture.md"), encoding="utf-8") as file:

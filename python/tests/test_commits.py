@@ -1,4 +1,5 @@
 import errno
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -216,8 +217,8 @@ def test_errors_are_the_exceptions_of_their_meaning(path, tmp_path):
         assert key.value.code == "not_found" and "'" in str(key.value)
     with pytest.raises(KeyError):
         vellum.open(path, branch="other")
-    with pytest.raises(BlockingIOError, match="main") as busy:
-        vellum.open(path)
+    with ThreadPoolExecutor(1) as other_thread, pytest.raises(BlockingIOError, match="main") as busy:
+        other_thread.submit(vellum.open, path).result()
     assert busy.value.errno == errno.EAGAIN and "this process" in str(busy.value)
     with pytest.raises(FileExistsError):
         r.snapshot("s")

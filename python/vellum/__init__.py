@@ -57,8 +57,8 @@ from .errors import (
     Unsupported,
 )
 from .group import Group
-from .reference import WriterReference, pickle_references
-from .region import Region, close_all, open
+from .reference import pickle_references
+from .region import Region, WriterReference, close_all, open
 from .replication import Replication
 from .store import Store, clone
 from .strings import Strings

@@ -139,13 +139,17 @@ class Mapping:
         base = self.extents.buffer(extent, lambda: extent_of(self, self.core, *extent))
         return np.ndarray.__new__(kind, shape, dtype, buffer=base)
 
+    def live(self) -> set[Extent]:
+        """The extents that arrays use."""
+        return self.extents.live()
+
     def has_views(self, extent: Extent) -> bool:
         """Whether an array of the extent lives."""
         return self.extents.has(extent[0])
 
     def names_in_use(self) -> list[str]:
         """The names of arrays that live."""
-        live = self.extents.live()
+        live = self.live()
         return sorted(n for n, entry in self.catalog.entries.items() if live.intersection(extents_of(entry)))
 
     # ---- Its end

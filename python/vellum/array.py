@@ -15,8 +15,10 @@ import numpy as np
 from . import _core, _mapping
 from ._arguments import text
 from .attributes import Attributes
-from .catalog import Entry
+from .catalog import Entry, dtype_from
+from .changed import nbytes_changed
 from .errors import InvalidArgument
+from .reference import VersionReference, goes_by_reference
 
 _NUMPY_1 = np.__version__.startswith("1.")
 # numpy 2 has moved it.
@@ -72,8 +74,6 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
 
         For an array of an old version: from the version before it. Compares the content, so it reads both.
         """
-        from .region import nbytes_changed
-
         mapping, name, _ = self._entry()
         return nbytes_changed(mapping, name, self)
 
@@ -138,11 +138,20 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
         self._open_to_kernel()
         super().tofile(fid, sep, format)
 
+    def _reference(self) -> tuple[Any, ...] | None:
+        """For pickle. None: it is of no version."""
+        place = self._place()
+        if place is None or place[0].version is None:
+            return None
+        mapping, name, offset = place
+        same = dtype_from(mapping.catalog.entries[name]["dtype"]) == self.dtype
+        strides = None if self.flags.c_contiguous else self.strides
+        version = VersionReference.of(mapping)
+        return _restore_array, (version, name, offset, self.shape, strides, None if same else self.dtype)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The values; for a worker process a reference, where the version is read-only."""
-        from .reference import goes_by_reference, reduce_array
-
-        reduced = reduce_array(self) if goes_by_reference() else None
+        reduced = self._reference() if goes_by_reference() else None
         return np.asarray(self).__reduce_ex__(protocol) if reduced is None else reduced
 
     def __reduce__(self) -> Any:
@@ -151,14 +160,35 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
 
     def __dask_tokenize__(self) -> Any:
         """A name for dask that costs no reading."""
-        from .reference import reduce_array
-
-        reduced = reduce_array(self)
+        reduced = self._reference()
         if reduced is not None:
             return reduced[1]
         from dask.base import normalize_token
 
         return normalize_token(np.asarray(self))
+
+
+def array_of(mapping: _mapping.Mapping, entry: Entry) -> Array:
+    """The array of an entry."""
+    array: Array = mapping.view(tuple(entry["extent"]), tuple(entry["shape"]), dtype_from(entry["dtype"]), Array)
+    return array
+
+
+def _restore_array(
+    version: VersionReference,
+    name: str,
+    offset: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    dtype: np.dtype[Any] | None,
+) -> Array:
+    mapping = version.open()
+    whole = array_of(mapping, mapping.catalog.entries[name])
+    flat = whole.reshape(-1).view(np.uint8) if whole.nbytes else np.empty(0, np.uint8)
+    array: Array = np.ndarray.__new__(
+        Array, shape, whole.dtype if dtype is None else dtype, buffer=flat, offset=offset, strides=strides
+    )
+    return array
 
 
 if sys.version_info < (3, 12):

@@ -37,15 +37,12 @@ import zlib
 from bisect import bisect_right, insort
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from .errors import AlreadyExists, Corrupted, InvalidArgument, NewerFormat, NotFound
-from .space import PAGE, Extent, Space
-
-if TYPE_CHECKING:
-    from ._mapping import Mapping
+from .space import PAGE, Extent, Memory, Space
 
 MAGIC = b"VLMarray"
 FORMAT = 1
@@ -209,10 +206,18 @@ def extents_of(entry: Entry) -> list[Extent]:
     return [tuple(entry[part]) for part in _PARTS if part in entry]
 
 
+class Described(Memory, Protocol):
+    """The region that a catalog is of."""
+
+    def require_open(self) -> None: ...  # noqa: D102
+    def read(self, offset: int, length: int) -> bytes: ...  # noqa: D102
+    def write(self, offset: int, content: bytes) -> None: ...  # noqa: D102
+
+
 class Catalog:
     """The entries of a region, and the space that they leave. One for each mapping."""
 
-    def __init__(self, mapping: Mapping) -> None:
+    def __init__(self, mapping: Described) -> None:
         self._mapping = weakref.ref(mapping)  # which holds this
         self.entries: dict[str, Entry] = {}
         self.space = Space(mapping)
@@ -222,7 +227,7 @@ class Catalog:
         self.load()
 
     @property
-    def mapping(self) -> Mapping:
+    def mapping(self) -> Described:
         """The region that the catalog is of."""
         mapping = self._mapping()
         assert mapping is not None

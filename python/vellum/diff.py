@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from . import _core, _mapping
 from .array import Array
 from .catalog import Entry, byte_count, dtype_from
-
-_PIECE_BYTES = 16 << 20
-_Ranges = np.ndarray[Any, np.dtype[np.int64]]
-
-
-def _no_ranges() -> _Ranges:
-    return np.empty((0, 2), dtype=np.int64)
+from .changed import Ranges, changed_ranges, no_ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +25,8 @@ class ArrayDiff:
 
     kind: str
     nbytes: int = 0
-    ranges: _Ranges = field(default_factory=_no_ranges)
-    rows: _Ranges = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    ranges: Ranges = field(default_factory=no_ranges)
+    rows: Ranges = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __repr__(self) -> str:
         return f"<{self.kind}: {self.nbytes} bytes in {len(self.ranges)} ranges, {len(self.rows)} rows>"
@@ -47,7 +40,7 @@ class Diff(Mapping[str, ArrayDiff]):
         before, after = _open(store, a), _open(store, b)
         words = np.frombuffer(store.diff(a, b), dtype=np.uint64).astype(np.int64).reshape(-1, 2)
         #: All changed ranges of the region: begin and end in bytes.
-        self.region_ranges: _Ranges = np.stack([words[:, 0], words[:, 0] + words[:, 1]], axis=1)
+        self.region_ranges: Ranges = np.stack([words[:, 0], words[:, 0] + words[:, 1]], axis=1)
         self._found = dict(self._compare(before, after))
 
     def _compare(self, before: _mapping.Mapping, after: _mapping.Mapping) -> Iterator[tuple[str, ArrayDiff]]:
@@ -90,7 +83,7 @@ class Diff(Mapping[str, ArrayDiff]):
         same = nbytes == 0 and old["attrs"] == new["attrs"] and tuple(old["shape"]) == shape
         return None if same else ArrayDiff("changed", nbytes, ranges, rows)
 
-    def _inside(self, extent: list[int]) -> _Ranges:
+    def _inside(self, extent: list[int]) -> Ranges:
         """The changed ranges of an extent, relative to its begin."""
         begin, end = extent[0], extent[0] + extent[1]
         first = np.searchsorted(self.region_ranges[:, 1], begin, side="right")
@@ -114,17 +107,7 @@ def _open(store: _core.Store, name: str) -> _mapping.Mapping:
     return _mapping.Mapping(store, store.open_version(name, _core.OpenOptions()), store.version(name))
 
 
-def changed_ranges(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> _Ranges:
-    """Where two arrays of bytes of one length differ: begin and end."""
-    found = []
-    for at in range(0, len(a), _PIECE_BYTES):
-        differs = a[at : at + _PIECE_BYTES] != b[at : at + _PIECE_BYTES]
-        edges = np.flatnonzero(np.diff(differs.view(np.int8), prepend=0, append=0))
-        found.append(edges.reshape(-1, 2) + at)
-    return np.concatenate(found) if found else _no_ranges()
-
-
-def _compare_content(before: _mapping.Mapping, old: Entry, after: _mapping.Mapping, new: Entry) -> _Ranges:
+def _compare_content(before: _mapping.Mapping, old: Entry, after: _mapping.Mapping, new: Entry) -> Ranges:
     """For an array that has moved. Rows that only one has are changed."""
     dtype = dtype_from(new["dtype"])
     sizes = [byte_count(tuple(entry["shape"]), dtype) for entry in (old, new)]
@@ -138,7 +121,7 @@ def _compare_content(before: _mapping.Mapping, old: Entry, after: _mapping.Mappi
     return np.concatenate([ranges, rest]) if longest > common else ranges
 
 
-def _rows(ranges: _Ranges, row_bytes: int) -> _Ranges:
+def _rows(ranges: Ranges, row_bytes: int) -> Ranges:
     """The rows that byte ranges touch, ascending."""
     if len(ranges) == 0:
         return np.empty(0, dtype=np.int64)

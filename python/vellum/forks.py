@@ -8,10 +8,10 @@ import threading
 import warnings
 
 from . import _core, _mapping
+from ._native import open_store
 from .errors import Error, NotFound
 from .restore import parts_of, used_bytes
 from .space import PAGE, Extent, round_up
-from .store import _native
 
 # Of arrays in use that no commit has: their bytes, from before a fork to its end.
 _copies: dict[_mapping.Mapping, dict[Extent, bytes]] = {}
@@ -37,7 +37,7 @@ def _uncommitted(mapping: _mapping.Mapping) -> dict[Extent, int]:
     if mapping.version is not None:
         return mapping.covered
     catalog = mapping.catalog
-    live = dict.fromkeys((e for e in mapping.extents.live() if not catalog.space.is_committed(e)), 0)
+    live = dict.fromkeys((e for e in mapping.live() if not catalog.space.is_committed(e)), 0)
     for name, part in parts_of(catalog.entries) if live else ():
         extent: Extent = tuple(catalog.entries[name][part])
         if extent in live:
@@ -76,7 +76,7 @@ def _open_in_place(mapping: _mapping.Mapping) -> None:
     options = _core.OpenOptions()
     options.reserved_address, options.capacity_bytes = parents.address, parents.capacity_bytes
     was_writer = mapping.version is None
-    store = _native(mapping.store.path, False)
+    store = open_store(mapping.store.path, False)
     core, info = store.open_version(mapping.name, options), store.version(mapping.name)
     if not was_writer and core.sequence != mapping.sequence:
         raise NotFound("the branch has gone on")

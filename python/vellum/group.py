@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, DTypeLike
 from . import strings
 from ._arguments import Path, number
 from ._mapping import Mapping
-from .array import Array
+from .array import Array, array_of
 from .attributes import Attributes, Dict
 from .catalog import Entry, byte_count, checked_name, describe_dtype, dtype_from
 from .errors import InvalidArgument, NotFound, ReadOnly
 from .progress import Callback
+from .reference import VersionReference, reference_to
 from .space import PAGE, Extent, round_up
 from .strings import Strings
 
@@ -62,7 +63,7 @@ class Group(MutableMapping[str, Any]):
         entry = self._used().catalog.find(full)
         kind = entry["kind"]
         if kind == "array":
-            return _array(self._used(), entry)
+            return array_of(self._used(), entry)
         if kind == "group":
             return Group(self._used(), full)
         return Dict(self._used(), full) if kind == "dict" else Strings(self._used(), full)
@@ -80,10 +81,8 @@ class Group(MutableMapping[str, Any]):
 
     def __reduce__(self) -> Any:
         """A dict of the values; for a worker process a reference, where the version is read-only."""
-        from .reference import reduce_item
-
-        reduced = reduce_item(self._used(), self._name)
-        return (dict, (dict(self),)) if reduced is None else reduced
+        reference = reference_to(self._used())
+        return (dict, (dict(self),)) if reference is None else (_restore_group, (reference, self._name))
 
     def visit(self) -> Iterator[tuple[str, Any]]:
         """Everything below, by name: arrays, strings and dicts, and those of groups inside."""
@@ -139,7 +138,7 @@ class Group(MutableMapping[str, Any]):
         with mapping.catalog.creating(full, entry):
             entry["extent"] = mapping.catalog.space.allocate(*space)
             mapping.catalog.add(full, entry)
-            array = _array(mapping, entry)
+            array = array_of(mapping, entry)
             if given is not None:
                 array[...] = given
         return array
@@ -195,7 +194,7 @@ class Group(MutableMapping[str, Any]):
         entry = mapping.catalog.find(full)
         if entry["kind"] != "array":
             raise InvalidArgument(f"{full!r} is no array, but of kind {entry['kind']}: remove it first")
-        array, given = _array(mapping, entry), _values(full, value, None)
+        array, given = array_of(mapping, entry), _values(full, value, None)
         if given.shape != array.shape or given.dtype != array.dtype:
             raise InvalidArgument(
                 f"{full!r} has shape {array.shape} and dtype {array.dtype}, not {given.shape} and "
@@ -255,7 +254,7 @@ class Group(MutableMapping[str, Any]):
             mapping.core.zero(extent[0] + least, most - least)
         entry["shape"] = new
         mapping.catalog.dirty = True
-        return _array(mapping, entry)
+        return array_of(mapping, entry)
 
     # ---- Import and export
     #
@@ -356,15 +355,14 @@ class Group(MutableMapping[str, Any]):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
+def _restore_group(version: VersionReference, name: str) -> Group:
+    return Group(version.open_kept(), name)
+
+
 def _listed(names: Iterable[str] | None) -> list[str] | None:
     if isinstance(names, str):
         raise InvalidArgument(f"names is a list: [{names!r}]")
     return None if names is None else list(names)
-
-
-def _array(mapping: Mapping, entry: Entry) -> Array:
-    array: Array = mapping.view(tuple(entry["extent"]), tuple(entry["shape"]), dtype_from(entry["dtype"]), Array)
-    return array
 
 
 def _values(name: str, data: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:

@@ -9,17 +9,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from . import _core, _mapping
-from .catalog import dtype_from
-from .errors import InvalidArgument, NotFound
-
-if TYPE_CHECKING:
-    from .array import Array
-    from .region import Region
+from ._native import open_store
+from .errors import NotFound
 
 # Versions that arrived with pickles stay open for those that follow, the latest so many.
 _MOST_KEPT = 8
@@ -64,9 +58,7 @@ class VersionReference:
 
     def open_anew(self, options: _core.OpenOptions) -> _mapping.Mapping:
         """The version, opened for the caller."""
-        from .store import _native
-
-        store = _native(self.path, False)
+        store = open_store(self.path, False)
         if store.id != self.store_id:
             raise NotFound(f"{self.path} is another store than the one that was pickled")
         core, info = store.open_version(self.name, options), store.version(self.name)
@@ -116,93 +108,7 @@ def goes_by_reference() -> bool:
     return False
 
 
-def reduce_item(mapping: _mapping.Mapping, name: str) -> tuple[Any, ...] | None:
-    """A reference to strings or a group. None: the values have to be pickled."""
+def reference_to(mapping: _mapping.Mapping) -> VersionReference | None:
+    """For what is being pickled. None: its values have to be."""
     mapping.require_open()
-    if mapping.version is None or not goes_by_reference():
-        return None
-    return _restore_item, (VersionReference.of(mapping), name)
-
-
-def _restore_item(version: VersionReference, name: str) -> Any:
-    from .group import Group
-
-    return Group(version.open_kept())[name]
-
-
-def reduce_array(array: Array) -> tuple[Any, ...] | None:
-    """A reference to an array of a version. None: its values have to be pickled."""
-    place = array._place()
-    if place is None or place[0].version is None:
-        return None
-    mapping, name, offset = place
-    same = dtype_from(mapping.catalog.entries[name]["dtype"]) == array.dtype
-    dtype = None if same else array.dtype
-    strides = None if array.flags.c_contiguous else array.strides
-    return _restore_array, (VersionReference.of(mapping), name, offset, array.shape, strides, dtype)
-
-
-def _restore_array(
-    version: VersionReference,
-    name: str,
-    offset: int,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    dtype: np.dtype[Any] | None,
-) -> Array:
-    from .array import Array
-    from .group import _array
-
-    mapping = version.open()
-    whole = _array(mapping, mapping.catalog.entries[name])
-    flat = whole.reshape(-1).view(np.uint8) if whole.nbytes else np.empty(0, np.uint8)
-    array: Array = np.ndarray.__new__(
-        Array, shape, whole.dtype if dtype is None else dtype, buffer=flat, offset=offset, strides=strides
-    )
-    return array
-
-
-def reduce_region(region: Region) -> tuple[Any, ...]:
-    """A reference to a version. A branch that is open to write does not pickle."""
-    mapping = region._used()
-    if mapping.version is None:
-        raise TypeError(
-            f"{mapping.title} is open to write, and has one writer at a time: pickle a version, or pass "
-            "vellum.WriterReference.of(region), whose open() in the other process makes that one the writer"
-        )
-    return _restore_region, (VersionReference.of(mapping),)
-
-
-def _restore_region(version: VersionReference) -> Region:
-    from .region import Region
-
-    return Region(version.open_anew(_core.OpenOptions()))
-
-
-@dataclass(frozen=True)
-class WriterReference:
-    """For handing a branch over to another process, which becomes its writer: `WriterReference.of(r).open()`.
-
-    `open()` is Busy while the other process, or anybody else, has the branch open.
-    """
-
-    path: str
-    store_id: str
-    branch: str
-
-    @staticmethod
-    def of(region: Region) -> WriterReference:
-        """That of an open branch."""
-        mapping = region._used()
-        if mapping.version is not None:
-            raise InvalidArgument(f"{mapping.title} is open to read: it pickles as it is")
-        return WriterReference(mapping.store.path, mapping.store.id, mapping.name)
-
-    def open(self) -> Region:
-        """Opens the branch to write."""
-        from .region import open as open_region
-        from .store import _native
-
-        if _native(self.path, False).id != self.store_id:
-            raise NotFound(f"{self.path} is another store than the one that was pickled")
-        return open_region(self.path, self.branch)
+    return VersionReference.of(mapping) if mapping.version is not None and goes_by_reference() else None

@@ -6,21 +6,22 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal
 
-import numpy as np
-
 from . import _core, _mapping
 from ._arguments import Path, number, text, version_name
+from ._native import open_store
 from .array import Array
-from .diff import Diff, changed_ranges
+from .diff import Diff
 from .errors import AlreadyExists, Busy, InvalidArgument, NotFound
-from .group import Group, _array
+from .group import Group
 from .progress import Callback
+from .reference import VersionReference
 from .replication import Replication
 from .restore import take_content
-from .store import Store, VersionInfo, _native, warn_of_name
+from .store import Store, VersionInfo, warn_of_name
 
 _FIRST_BYTES = 64 << 20
 # How far a branch can grow by itself: less, the more the branches take that are open already. A process has 128 TiB
@@ -97,7 +98,7 @@ class Region(Group):
             return
         del self._mapping
         mapping.handle = None
-        if mapping.version is None and mapping.extents.live():
+        if mapping.version is None and mapping.live():
             if self._transaction is not None and self._transaction.is_open:
                 self._transaction.rollback()
             mapping.rollback()
@@ -280,9 +281,14 @@ class Region(Group):
                 item.prefetch()
 
     def __reduce__(self) -> Any:
-        from .reference import reduce_region
-
-        return reduce_region(self)
+        """A reference to a version. A branch that is open to write does not pickle."""
+        mapping = self._used()
+        if mapping.version is None:
+            raise TypeError(
+                f"{mapping.title} is open to write, and has one writer at a time: pickle a version, or pass "
+                "vellum.WriterReference.of(region), whose open() in the other process makes that one the writer"
+            )
+        return _restore_region, (VersionReference.of(mapping),)
 
 
 def _committed(mapping: _mapping.Mapping, commit: Callable[[], _core.CommitReport]) -> _core.CommitReport:
@@ -340,7 +346,7 @@ def open(
     given = _given(is_read, engine, memory_limit_bytes, capacity_bytes, working_set, share, huge_pages)
     if is_read and (create or "capacity_bytes" in given):
         raise InvalidArgument("what is open to read neither is made nor grows: leave create and capacity_bytes out")
-    native = _native(path, create)
+    native = open_store(path, create)
     if is_read:
         return open_version(native, name, _options(given))
     found = _open_here(native, name)
@@ -430,59 +436,37 @@ def _again(mapping: _mapping.Mapping, given: dict[str, Any]) -> Region:
     return Region(mapping)
 
 
-def nbytes_changed(mapping: _mapping.Mapping, name: str, array: np.ndarray[Any, Any]) -> int:
-    """How many bytes of a view of an array differ from the version before."""
-    if mapping.version is None:
-        before = mapping.name
-    else:
-        before = mapping.version.parent
-        if before == "" or not mapping.store.contains(before):
-            return array.nbytes
-    old = open_version(mapping.store, before, _core.OpenOptions())
-    found = old._used().catalog.entries.get(name)
-    if found is None or found["kind"] != "array":
-        return array.nbytes
-    then = _array(old._used(), found)
-    entry = mapping.catalog.entries[name]
-    if then.dtype != array.dtype or then.nbytes == 0:
-        return array.nbytes
-    # The same place in the older array, as far as it reaches.
-    offset = array.__array_interface__["data"][0] - mapping.core.address - entry["extent"][0]
-    last = sum((length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True))
-    if array.nbytes == 0:
-        return 0
-    if any(stride < 0 for stride in array.strides) or offset + last + array.itemsize > then.nbytes:
-        return _changed_of_rows(array, then)
-    base = then.reshape(-1).view(np.uint8)
-    same_place = np.ndarray(array.shape, array.dtype, buffer=base, offset=offset, strides=array.strides)
-    return _count_changed(array, same_place)
+Store.opener = staticmethod(open)
 
 
-def _count_changed(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> int:
-    if a.flags.c_contiguous and b.flags.c_contiguous:
-        ranges = changed_ranges(_bytes_of(a), _bytes_of(b))
-        return int((ranges[:, 1] - ranges[:, 0]).sum())
-    if a.ndim == 0:
-        return _count_changed(np.array(a), np.array(b))
-    return sum(_count_changed(x, y) for x, y in _pieces(a, b))
+# ---- Other processes
 
 
-def _pieces(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Copies of a bounded size, so that views with strides compare as bytes."""
-    row_bytes = max(a.nbytes // max(len(a), 1), 1)
-    step = max((16 << 20) // row_bytes, 1)
-    for at in range(0, len(a), step):
-        yield np.ascontiguousarray(a[at : at + step]), np.ascontiguousarray(b[at : at + step])
+def _restore_region(version: VersionReference) -> Region:
+    return Region(version.open_anew(_core.OpenOptions()))
 
 
-def _bytes_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    flat: np.ndarray[Any, Any] = np.asarray(array).reshape(-1).view(np.uint8)
-    return flat
+@dataclass(frozen=True)
+class WriterReference:
+    """For handing a branch over to another process, which becomes its writer: `WriterReference.of(r).open()`.
 
+    `open()` is Busy while the other process, or anybody else, has the branch open.
+    """
 
-def _changed_of_rows(array: np.ndarray[Any, Any], then: np.ndarray[Any, Any]) -> int:
-    """For a whole array that was resized: rows that only one has are changed."""
-    if array.shape[1:] != then.shape[1:]:
-        return array.nbytes
-    common = min(len(array), len(then))
-    return _count_changed(array[:common], then[:common]) + array[common:].nbytes
+    path: str
+    store_id: str
+    branch: str
+
+    @staticmethod
+    def of(region: Region) -> WriterReference:
+        """That of an open branch."""
+        mapping = region._used()
+        if mapping.version is not None:
+            raise InvalidArgument(f"{mapping.title} is open to read: it pickles as it is")
+        return WriterReference(mapping.store.path, mapping.store.id, mapping.name)
+
+    def open(self) -> Region:
+        """Opens the branch to write."""
+        if open_store(self.path, False).id != self.store_id:
+            raise NotFound(f"{self.path} is another store than the one that was pickled")
+        return open(self.path, self.branch)

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import atexit
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from . import _core
 from ._arguments import text
 from .errors import Error, InvalidArgument, IOFailure
 
-if TYPE_CHECKING:
-    from .store import Store
-
 _STEP_SECONDS = 0.05  # between two looks at signals
 _LONGEST_SECONDS = 1e9
+
+
+class Replicated(Protocol):
+    """A `Store`."""
+
+    _native: _core.Store
+
+    @property
+    def path(self) -> str: ...  # noqa: D102
+    @property
+    def remotes(self) -> list[_core.RemoteInfo]: ...  # noqa: D102
 
 
 class Replication:
@@ -24,7 +32,7 @@ class Replication:
     which waits for a last push.
     """
 
-    def __init__(self, store: Store, url: str, interval: float, take_over: bool) -> None:
+    def __init__(self, store: Replicated, url: str, interval: float, take_over: bool) -> None:
         if not isinstance(interval, (int, float)) or not 0.001 <= interval <= _LONGEST_SECONDS:
             raise InvalidArgument(f"an interval of a replication takes from 0.001 s to 1e9 s, not {interval!r}")
         self.store, self.url = store, text(url, "URL")

@@ -24,7 +24,7 @@ def take_content(mapping: _mapping.Mapping, version: str) -> None:
     core = mapping.store.open_version(version, _core.OpenOptions())
     old = _mapping.Mapping(mapping.store, core, mapping.store.version(version))
     entries, document = copy.deepcopy(old.catalog.entries), old.catalog.document
-    held = mapping.extents.live() - _common(mapping.catalog.entries, entries)
+    held = mapping.live() - _common(mapping.catalog.entries, entries)
     diff = np.frombuffer(mapping.store.diff(mapping.name, version), dtype=np.uint64).reshape(-1, 2)
     mapping.grow_to(core.size_bytes)
     for offset, length in _without(diff.tolist(), sorted(held)):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from . import _core
 from .errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from ._mapping import Mapping
 
 PAGE = 4096
 
@@ -20,6 +18,18 @@ def round_up(value: int, to: int) -> int:
     return -(-value // to) * to
 
 
+class Memory(Protocol):
+    """The region that a space is of."""
+
+    core: _core.Region
+
+    @property
+    def title(self) -> str: ...  # noqa: D102
+    def live(self) -> set[Extent]: ...  # noqa: D102
+    def has_views(self, extent: Extent) -> bool: ...  # noqa: D102
+    def grow_to(self, size_bytes: int) -> None: ...  # noqa: D102
+
+
 class Space:
     """The free space of a region.
 
@@ -28,7 +38,7 @@ class Space:
     same memory, whatever was removed or rolled back between them.
     """
 
-    def __init__(self, mapping: Mapping) -> None:
+    def __init__(self, mapping: Memory) -> None:
         self._mapping = weakref.ref(mapping)
         self._free: list[Extent] = []  # by offset
         # Of no entry, until neither the last commit nor an array has it; True: it may have other bytes than zeros.
@@ -36,7 +46,7 @@ class Space:
         self._committed: frozenset[Extent] = frozenset()
         self._end = PAGE
 
-    def _owner(self) -> Mapping:
+    def _owner(self) -> Memory:
         mapping = self._mapping()
         assert mapping is not None
         return mapping
@@ -44,7 +54,7 @@ class Space:
     def take(self, used: list[Extent]) -> None:
         """Begins anew with the extents of the last commit. What arrays in use show beside them is not free."""
         self._committed = frozenset(used)
-        self._leaving = dict.fromkeys(self._owner().extents.live() - self._committed, True)
+        self._leaving = dict.fromkeys(self._owner().live() - self._committed, True)
         self._free, self._end = [], 0
         for offset, length in sorted([*used, *self._leaving]):
             if offset > self._end:

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from . import _core
 from ._arguments import Path, number, text, version_name, version_names, where
+from ._native import open_store
 from .diff import Diff
-from .errors import InvalidArgument, NotFound, StoreNotFound
 from .progress import Callback, shown
 from .replication import Replication
 
-if TYPE_CHECKING:
-    from .region import Region
-
 VersionInfo = _core.VersionInfo
-
-
-def _native(path: Path, create: bool) -> _core.Store:
-    place, is_url = where(path)
-    if is_url and create:
-        raise InvalidArgument(f"{place!r}: a remote is made by a push of a store: create goes with a directory")
-    try:
-        return _core.Store.open_or_create(place) if create else _core.Store.open(place)
-    except NotFound as error:
-        raise StoreNotFound(error.message) from None
 
 
 class Store:
@@ -36,7 +23,7 @@ class Store:
     """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
-        self._native = _native(path, create)
+        self._native = open_store(path, create)
 
     @classmethod
     def _of(cls, native: _core.Store) -> Store:
@@ -61,11 +48,12 @@ class Store:
     def __reduce__(self) -> tuple[type[Store], tuple[str]]:
         return Store, (self.path,)
 
-    def open(self, branch: str = "main", **options: object) -> Region:
-        """As `vellum.open`."""
-        from .region import open as open_region
+    # `vellum.open`, which region.py puts here: it is above this.
+    opener: Callable[..., Any]
 
-        return open_region(self.path, branch, **options)  # type: ignore[arg-type]
+    def open(self, branch: str = "main", **options: object) -> Any:
+        """As `vellum.open`: a `Region`."""
+        return Store.opener(self.path, branch, **options)
 
     # ---- Names
 

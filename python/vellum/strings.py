@@ -13,6 +13,7 @@ from .array import Array
 from .attributes import Attributes
 from .catalog import Entry
 from .errors import Corrupted, InvalidArgument, ReadOnly
+from .reference import VersionReference, reference_to
 from .space import PAGE, Extent, round_up
 
 _LEAST_ROOM = 1 << 20
@@ -127,10 +128,8 @@ class Strings(Sequence[Any]):
 
     def __reduce__(self) -> Any:
         """A list of the values; for a worker process a reference, where the version is read-only."""
-        from .reference import reduce_item
-
-        reduced = reduce_item(self._mapping, self._name)
-        return (list, (list(self),)) if reduced is None else reduced
+        reference = reference_to(self._mapping)
+        return (list, (list(self),)) if reference is None else (_restore_strings, (reference, self._name))
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
         """A copy, as an array of Python objects."""
@@ -215,6 +214,10 @@ class Strings(Sequence[Any]):
         self._mapping.view(new, (new[1],), np.dtype("u1"), Array)[: old[1]] = kept
         del kept
         catalog.move(self._name, part, new)
+
+
+def _restore_strings(version: VersionReference, name: str) -> Strings:
+    return Strings(version.open_kept(), name)
 
 
 def _space(length: int) -> tuple[int, int, int]:

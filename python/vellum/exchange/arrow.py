@@ -8,8 +8,7 @@ import numpy as np
 
 from ..array import Array
 from ..errors import InvalidArgument
-from ..group import Group
-from ..strings import Strings
+from .walk import Group, Strings
 
 
 def table_of(group: Group, names: Any) -> Any:
@@ -17,7 +16,7 @@ def table_of(group: Group, names: Any) -> Any:
     import pyarrow as pa
 
     if names is None:
-        names = [name for name in group if isinstance(group[name], (Array, Strings))]
+        names = [name for name in group if isinstance(group[name], Array) or _is_strings(group[name])]
     columns = {name: _column(name, group[name]) for name in names}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -25,8 +24,12 @@ def table_of(group: Group, names: Any) -> Any:
     return pa.table(columns)
 
 
+def _is_strings(item: Any) -> bool:
+    return hasattr(item, "offsets")
+
+
 def _column(name: str, item: Any) -> Any:
-    if isinstance(item, Strings):
+    if _is_strings(item):
         return strings_of(item)
     if isinstance(item, Array) and item.ndim == 1:
         return array_of(name, item)

@@ -20,16 +20,17 @@ from .._arguments import file_name, is_utf8
 from ..array import Array
 from ..attributes import Dict
 from ..errors import InvalidArgument
-from ..group import Group
 from ..progress import Callback
 from .walk import (
     PIECE_VALUES,
     Count,
+    Group,
     as_plain,
     batches_of,
     byte_count_of,
     counted,
     create_strings,
+    is_group,
     is_wanted,
     items_of,
     new_file,
@@ -55,7 +56,7 @@ def export(group: Group, target: Any, names: Any, progress: bool | Callback | No
             elif isinstance(item, Dict):
                 made = file.create_dataset(name, data=json.dumps(dict(item)))
                 made.attrs[_KIND] = "dict"
-            elif isinstance(item, Group):
+            elif is_group(item):
                 made = file.require_group(name)
             else:
                 made = _write_strings(file, name, item)

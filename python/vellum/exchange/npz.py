@@ -17,14 +17,15 @@ from .._arguments import Path, file_name
 from ..array import Array
 from ..attributes import Dict
 from ..errors import InvalidArgument
-from ..group import Group
 from ..progress import Callback
 from .walk import (
     PIECE_VALUES,
     Count,
+    Group,
     byte_count_of,
     counted,
     create_strings,
+    is_group,
     is_wanted,
     items_of,
     new_file,
@@ -58,7 +59,7 @@ def export(group: Group, target: Path, names: Any, compress: bool, progress: boo
                 _write_array(file, name, item, count)
             elif isinstance(item, Dict):
                 entries[name].update(kind="dict", items=dict(item))
-            elif isinstance(item, Group):
+            elif is_group(item):
                 entries[name]["kind"] = "group"
             else:
                 entries[name]["kind"] = item.kind
@@ -151,7 +152,7 @@ def _opened(file: zipfile.ZipFile, name: str) -> tuple[IO[bytes], tuple[tuple[in
 def _read_array(group: Group, file: zipfile.ZipFile, name: str, count: Count) -> Array:
     member, (shape, fortran, dtype) = _opened(file, name)
     with member:
-        array = group.create_array(name, shape, dtype)
+        array: Array = group.create_array(name, shape, dtype)
         # Fortran's order is C's of the axes in reverse.
         target: Any = np.asarray(array).T if fortran else np.asarray(array)
         for where in pieces(target.shape, dtype.itemsize):

@@ -15,15 +15,23 @@ import numpy as np
 from .._arguments import Path, file_name, is_utf8
 from ..array import Array
 from ..errors import AlreadyExists, InvalidArgument
-from ..group import Group
 from ..progress import Callback, shown
-from ..strings import Strings
 
 PIECE_BYTES = 8 << 20
 PIECE_VALUES = 4096
 
 Where = tuple[slice, ...]
 Count = Callable[[int], None]
+
+
+# Groups and strings are made of this, not the other way round.
+Group = Any
+Strings = Any
+
+
+def is_group(item: Any) -> bool:
+    """Whether it has items of its own, of all kinds."""
+    return hasattr(item, "visit")
 
 
 def items_of(group: Group, names: Iterable[str] | None) -> Iterator[tuple[str, Any]]:
@@ -33,7 +41,7 @@ def items_of(group: Group, names: Iterable[str] | None) -> Iterator[tuple[str, A
         if not is_utf8(name):
             raise InvalidArgument(f"{name!r} cannot be written as UTF-8, as names of an export are")
         yield name, item
-        if isinstance(item, Group):
+        if is_group(item):
             yield from ((f"{name}/{inner}", each) for inner, each in items_of(item, None))
 
 
@@ -63,7 +71,7 @@ def part_of(array: Any, where: Where) -> Any:
 
 def read_array(group: Group, name: str, source: Any, dtype: Any, chunks: Sequence[int] | None, count: Count) -> Array:
     """Makes an array of what another library has: `source` has a shape, and gives pieces by indexing."""
-    array = group.create_array(name, source.shape, dtype)
+    array: Array = group.create_array(name, source.shape, dtype)
     for where in pieces(source.shape, array.itemsize, chunks):
         part = part_of(array, where)
         part[...] = part_of(source, where)

@@ -15,15 +15,16 @@ from .._arguments import file_name
 from ..array import Array
 from ..attributes import Dict
 from ..errors import InvalidArgument
-from ..group import Group
 from ..progress import Callback
 from .walk import (
     PIECE_VALUES,
     Count,
+    Group,
     batches_of,
     byte_count_of,
     counted,
     create_strings,
+    is_group,
     is_wanted,
     items_of,
     new_file,
@@ -65,7 +66,7 @@ def _export(group: Group, made: Any, names: Any, progress: bool | Callback | Non
                 _write_array(made, name, item, count, options)
             elif isinstance(item, Dict):
                 made.create_group(name, attributes={**item.attrs, _DICT: dict(item)})
-            elif isinstance(item, Group):
+            elif is_group(item):
                 made.require_group(name).attrs.update(dict(item.attrs))
             else:
                 _write_strings(made, name, item)
