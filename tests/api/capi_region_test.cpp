@@ -269,5 +269,37 @@ TEST_F(CRegionTest, AFileThatGrowsHasRoom) {
   EXPECT_EQ(vellum_region_size(region_), 3 * kCRegionBytes + 4096);
 }
 
+TEST_F(CApiTest, UndoAndWhatItNeeds) {
+  for (const char* name : {"one", "two", "three"}) {
+    ++words()[0];
+    ASSERT_EQ(vellum_snapshot(region_, name, nullptr, nullptr), VELLUM_OK) << message();
+  }
+  char name[256];
+  ASSERT_EQ(vellum_resolve(store_, "main~2", name, sizeof name), VELLUM_OK) << message();
+  EXPECT_STREQ(name, "two");
+  EXPECT_EQ(vellum_resolve(store_, "main~2", name, 3), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(vellum_resolve(store_, "main~9", name, sizeof name), VELLUM_ERR_NOT_FOUND);
+  vellum_commit_report report = VELLUM_COMMIT_REPORT_INIT;
+  ASSERT_EQ(vellum_checkout(region_, "main~2", nullptr, &report), VELLUM_OK) << message();
+  EXPECT_EQ(words()[0], 2u);
+  EXPECT_EQ(report.pages_changed, 1u);
+  std::uint64_t sum = 0;
+  const auto add = [](const vellum_diff_range* range, void* context) {
+    EXPECT_EQ(range->range.length_bytes, 16u);
+    *static_cast<std::uint64_t*>(context) += *static_cast<const std::uint64_t*>(range->a) * 10 +
+                                             *static_cast<const std::uint64_t*>(range->b);
+    return 0;
+  };
+  ASSERT_EQ(vellum_diff_bytes(store_, "one", "latest", 16, add, &sum, nullptr), VELLUM_OK)
+      << message();
+  EXPECT_EQ(sum, 13u);
+  vellum_retention_policy policy = VELLUM_RETENTION_POLICY_INIT;
+  policy.keep_last = 1;
+  ASSERT_EQ(vellum_forget(store_, &policy, nullptr, nullptr), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_resolve(store_, "latest", name, sizeof name), VELLUM_OK);
+  EXPECT_STREQ(name, "three");
+  EXPECT_EQ(vellum_checkout(region_, "two", nullptr, nullptr), VELLUM_ERR_NOT_FOUND);
+}
+
 }  // namespace
 }  // namespace vellum::test

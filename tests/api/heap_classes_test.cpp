@@ -410,7 +410,7 @@ TEST_F(HeapClassesTest, FullHeapNamesItselfAndServesAgainWhatIsFreed) {
         << message;
   }
   EXPECT_GT(blocks.size() * 112, region.size_bytes() * 9 / 10);
-  EXPECT_THROW(blocks.push_back(bytes.allocate(1'000)), boost::interprocess::bad_alloc);
+  EXPECT_THROW(blocks.push_back(bytes.allocate(1'000)), HeapFull);
   EXPECT_TRUE(heap.check_sanity());
   bytes.deallocate(blocks.back(), 100);
   blocks.pop_back();

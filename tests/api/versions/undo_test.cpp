@@ -56,7 +56,9 @@ TEST_P(Undo, SizesFollow) {
   region.checkout("small");
   EXPECT_EQ(region.file_bytes(), kPage + 10);
   EXPECT_EQ(store.version("main").file_bytes, kPage + 10);
-  EXPECT_TRUE(all_zero(bytes_of(region) + kPage, region.size_bytes() - kPage));
+  if (region.engine() != Engine::mapped) {  // there, nothing may be touched behind the file
+    EXPECT_TRUE(all_zero(bytes_of(region) + 2 * kPage, region.size_bytes() - 2 * kPage));
+  }
   region.checkout("large");
   EXPECT_EQ(region.file_bytes(), 2 * kMiB);
   EXPECT_EQ(word_at(region, kMiB + kPage), 2u);

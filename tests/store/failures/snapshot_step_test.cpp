@@ -108,7 +108,7 @@ TEST(SnapshotStep, APowerCutAtAnyCallLeavesBothOrNeither) {
 
 TEST(SnapshotStep, AnErrorLeavesNoSnapshotAndTheHeadAsItWas) {
   TempDirectory directory;
-  FaultFs fs;
+  FaultFs fs{base::posix_fs()};
   auto store = StoreCore::create(fs, directory.path("s"), small_options());
   store->create_branch("main", kStepPages * kPageBytes, 0);
   auto writer = BranchWriter::open(*store, "main");
