@@ -13,10 +13,10 @@ build: ## optimised build in build/release
 demo: ## a guided tour; EDGES=FILE PERIOD=year|month use your own edge list, ARGS= goes through
 	EDGES="$(EDGES)" PERIOD="$(PERIOD)" tools/demo.sh $(ARGS)
 
-test: ## format check and all tests; STAGES="release asan" for stages of your choice (tools/test.sh lists them)
+test: ## format check and the tests that find most; STAGES="more asan" for others (tools/test.sh lists them)
 	tools/test.sh $(STAGES)
 
-check: ## every stage: also the sanitizers over all tests, fuzzing, clang, clang-tidy, the benchmarks' build
+check: ## every stage, in its long form: all tests, the sanitizers, fuzzing, clang, new machines
 	VELLUM_LONG=1 tools/test.sh all
 
 bench: ## NAME=x runs one benchmark and writes build/bench/x.json; EDGES=FILE for graph, KV=FILE for lmdb, ARGS= goes through

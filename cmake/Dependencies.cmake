@@ -7,7 +7,11 @@ if(VELLUM_STATIC_NEEDS)
   set(fmt_target fmt::fmt-header-only)  # Debian has no static one
 endif()
 find_package(Threads REQUIRED)
-find_package(PkgConfig REQUIRED)
+find_package(PkgConfig QUIET)
+vellum_require("pkg-config (pkgconf)" PKG_CONFIG_FOUND)
+if(NOT PKG_CONFIG_FOUND)
+  return()  # nothing else can be looked for
+endif()
 find_package(OpenSSL QUIET COMPONENTS Crypto)
 vellum_require("OpenSSL's libcrypto (libssl-dev)" OPENSSL_FOUND)
 find_package(fmt QUIET)
@@ -26,11 +30,12 @@ set(VELLUM_EXTERNAL_LIBS PkgConfig::VELLUM_ZSTD PkgConfig::VELLUM_LZ4 PkgConfig:
 find_path(VELLUM_CLI11_INCLUDE_DIR CLI/CLI.hpp)
 find_path(VELLUM_JSON_INCLUDE_DIR nlohmann/json.hpp)
 mark_as_advanced(VELLUM_CLI11_INCLUDE_DIR VELLUM_JSON_INCLUDE_DIR)
-vellum_part(CLI "command line" "CLI11 and nlohmann-json (libcli11-dev, nlohmann-json3-dev)"
-            VELLUM_CLI11_INCLUDE_DIR VELLUM_JSON_INCLUDE_DIR)
+set(json VELLUM_JSON_INCLUDE_DIR "nlohmann-json (nlohmann-json3-dev)")
+vellum_part(CLI "command line" VELLUM_CLI11_INCLUDE_DIR "CLI11 (libcli11-dev)" ${json})
+set(cli VELLUM_WITH_CLI "command line")
 
 pkg_check_modules(LMDB_PC QUIET IMPORTED_TARGET lmdb>=0.9.24)
-vellum_part(LMDB "backup of a live LMDB" "LMDB 0.9.24 (liblmdb-dev)" VELLUM_WITH_CLI LMDB_PC_FOUND)
+vellum_part(LMDB "backup of a live LMDB" ${cli} LMDB_PC_FOUND "LMDB 0.9.24 (liblmdb-dev)")
 
 # Its headers alone: the library itself is loaded when a program names a remote on S3 (src/remote/s3). One of
 # tools/build-libcurl.sh, or another that needs nothing but OpenSSL, is linked in instead.
@@ -42,19 +47,19 @@ if(VELLUM_LIBCURL)
 else()
   pkg_check_modules(CURL_PC QUIET libcurl>=7.85)
 endif()
-vellum_part(S3 "remotes on S3" "libcurl 7.85 (libcurl4-openssl-dev)" CURL_PC_FOUND)
+vellum_part(S3 "remotes on S3" CURL_PC_FOUND "libcurl 7.85 (libcurl4-openssl-dev)")
 
 pkg_check_modules(FUSE_PC QUIET IMPORTED_TARGET fuse3>=3.14)
-vellum_part(MOUNT "vellum mount" "FUSE 3.14 (libfuse3-dev)" VELLUM_WITH_CLI FUSE_PC_FOUND)
+vellum_part(MOUNT "vellum mount" ${cli} FUSE_PC_FOUND "FUSE 3.14 (libfuse3-dev)")
 
 pkg_check_modules(PNG_PC QUIET IMPORTED_TARGET libpng>=1.6)
-vellum_part(PNG "vellum heat --png" "libpng 1.6 (libpng-dev)" VELLUM_WITH_CLI PNG_PC_FOUND)
+vellum_part(PNG "vellum heat --png" ${cli} PNG_PC_FOUND "libpng 1.6 (libpng-dev)")
 
 pkg_check_modules(MHD_PC QUIET IMPORTED_TARGET libmicrohttpd>=0.9.71)
-vellum_part(WEB "vellum web" "libmicrohttpd 0.9.71 (libmicrohttpd-dev)" VELLUM_WITH_CLI MHD_PC_FOUND)
+vellum_part(WEB "vellum web" ${cli} MHD_PC_FOUND "libmicrohttpd 0.9.71 (libmicrohttpd-dev)")
 
 pkg_check_modules(PMEM_PC QUIET IMPORTED_TARGET libpmem>=1.11)
-vellum_part(PMEM "persistent memory" "libpmem 1.11 (libpmem-dev)" PMEM_PC_FOUND)
+vellum_part(PMEM "persistent memory" PMEM_PC_FOUND "libpmem 1.11 (libpmem-dev)")
 if(VELLUM_WITH_PMEM)
   list(APPEND VELLUM_EXTERNAL_LIBS PkgConfig::PMEM_PC)
 endif()
@@ -64,8 +69,8 @@ endif()
 find_path(METALL_INCLUDE_DIR metall/metall.hpp HINTS ${METALL_ROOT} ENV METALL_ROOT PATH_SUFFIXES include)
 find_path(VELLUM_BOOST_INCLUDE_DIR boost/interprocess/offset_ptr.hpp)
 mark_as_advanced(METALL_INCLUDE_DIR VELLUM_BOOST_INCLUDE_DIR)
-vellum_part(METALL "tests, example, benchmark of Metall" "Metall (METALL_ROOT) and Boost"
-            METALL_INCLUDE_DIR VELLUM_BOOST_INCLUDE_DIR)
+set(boost VELLUM_BOOST_INCLUDE_DIR "Boost (libboost-dev)")
+vellum_part(METALL "tests, example, benchmark of Metall" METALL_INCLUDE_DIR "Metall (METALL_ROOT)" ${boost})
 
 # MPI: a library for each implementation that is found. Debian has two, side by side, and their pkg-config files
 # tell them apart; for another one, FindMPI asks the compiler wrapper.
@@ -87,16 +92,21 @@ if(NOT VELLUM_MPI_FLAVOURS)
     set(VELLUM_MPI_other_LINK_LIBRARIES ${MPI_C_LIBRARIES})
   endif()
 endif()
-vellum_part(MPI "versions over the ranks of MPI" "MPI (libopenmpi-dev or libmpich-dev)" VELLUM_MPI_FLAVOURS)
+vellum_part(MPI "versions over the ranks of MPI" VELLUM_MPI_FLAVOURS "MPI (libopenmpi-dev or libmpich-dev)")
 
 # A project that includes this one wants the library.
-set(is_top_level ${PROJECT_IS_TOP_LEVEL})
-find_package(GTest QUIET)
-vellum_part(TESTS "tests" "GoogleTest and Boost (libgtest-dev, libgmock-dev, libboost-dev)"
-            is_top_level GTest_FOUND VELLUM_BOOST_INCLUDE_DIR)
-vellum_part(EXAMPLES "examples" "Boost (libboost-dev)" is_top_level VELLUM_BOOST_INCLUDE_DIR)
-vellum_part(BENCH "benchmarks" "Boost and nlohmann-json (libboost-dev, nlohmann-json3-dev)" is_top_level
-            VELLUM_BOOST_INCLUDE_DIR VELLUM_JSON_INCLUDE_DIR)
+if(PROJECT_IS_TOP_LEVEL)
+  find_package(GTest QUIET)
+  foreach(library gtest gmock)  # Debian's packages are two
+    set(has_${library} FALSE)
+    if(TARGET GTest::${library} AND TARGET GTest::gtest_main)
+      set(has_${library} TRUE)
+    endif()
+  endforeach()
+  vellum_part(TESTS "tests" has_gtest "GoogleTest (libgtest-dev)" has_gmock "GoogleMock (libgmock-dev)" ${boost})
+  vellum_part(EXAMPLES "examples" ${boost})
+  vellum_part(BENCH "benchmarks" ${boost} ${json})
+endif()
 
 # Not a part of this build: the presets `asan` and `tsan` are builds of their own.
 find_program(VELLUM_CLANG_19 clang-19)

@@ -84,7 +84,7 @@ set(CPACK_DEBIAN_LIBVELLUM-DEV_PACKAGE_SUGGESTS
 # Loaded at the first use of S3 (src/remote/engine/libcurl.hpp), so no list of linked libraries has it.
 set(libcurl "")
 if(VELLUM_WITH_S3)
-  set(libcurl libcurl4)
+  set(libcurl "libcurl4t64 | libcurl4")
   set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_SUGGESTS libcurl4)
 endif()
 vellum_describe(vellum utils "${libcurl}" "versioned durable memory (command line)"

@@ -2,37 +2,58 @@
 # what it needs is found; ON makes a missing need an error; OFF leaves the part out. A table at the end of
 # configuring says what is built, and what is missing for the rest.
 
-# vellum_part(<name> <text> <needs> [<variable>...]) defines the option VELLUM_<name> and sets
-# VELLUM_WITH_<name>. Every variable has to be true for the part to be built; `needs` is what the table names
-# where one is not.
-function(vellum_part name text needs)
+# vellum_part(<name> <text> [<variable> <what>]...) defines the option VELLUM_<name> and sets VELLUM_WITH_<name>.
+# Every variable has to be true for the part to be built; `what` is what the table says of one that is not. A
+# variable VELLUM_WITH_<other> stands for another part that this one takes.
+function(vellum_part name text)
   set(option VELLUM_${name})
   set(${option} AUTO CACHE STRING "${text}: AUTO, ON or OFF")
   set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
-  set(is_possible TRUE)
-  foreach(variable IN LISTS ARGN)
-    if(NOT ${variable})
-      set(is_possible FALSE)
-    endif()
-  endforeach()
+  vellum_find_reasons(reasons ${ARGN})
 
   if(${option} STREQUAL AUTO)
-    set(with ${is_possible})
-  elseif(${option} AND NOT is_possible)
-    message(FATAL_ERROR "${option} is ON, but this is not found: ${needs}")
+    set(with TRUE)
+    if(reasons)
+      set(with FALSE)
+    endif()
+  elseif(${option} AND reasons)
+    message(FATAL_ERROR "${option} is ON, but: ${reasons}")
   else()
     set(with ${${option}})
   endif()
 
   if(with)
     set(state yes)
-  elseif(is_possible)
+  elseif(NOT ${option} STREQUAL AUTO)
     set(state "no (${option}=${${option}})")
   else()
-    set(state "no, not found: ${needs}")
+    set(state "no, ${reasons}")
   endif()
   vellum_summarise("${text}" "${state}")
   set(VELLUM_WITH_${name} ${with} PARENT_SCOPE)
+endfunction()
+
+# vellum_find_reasons(<out> [<variable> <what>]...): why a part cannot be built; empty where it can.
+function(vellum_find_reasons out)
+  set(needed "")
+  set(missing "")
+  while(ARGN)
+    list(POP_FRONT ARGN variable what)
+    if(${variable})
+      continue()
+    elseif(variable MATCHES "^VELLUM_WITH_")
+      list(APPEND needed "needs the ${what}")
+    else()
+      list(APPEND missing "${what}")
+    endif()
+  endwhile()
+  list(JOIN missing ", " missing)
+  set(reasons ${needed})
+  if(missing)
+    list(APPEND reasons "not found: ${missing}")
+  endif()
+  list(JOIN reasons "; " reasons)
+  set(${out} "${reasons}" PARENT_SCOPE)
 endfunction()
 
 # vellum_require(<what> <variable>): without it there is no library. All that is missing is named at once, by
@@ -57,10 +78,11 @@ endfunction()
 function(vellum_print_summary)
   get_property(lines GLOBAL PROPERTY VELLUM_SUMMARY)
   message(STATUS "Vellum ${PROJECT_VERSION} builds:\n${lines}")
+  file(WRITE ${PROJECT_BINARY_DIR}/parts.txt "${lines}")  # tools/test.sh repeats what is not built
   get_property(lacking GLOBAL PROPERTY VELLUM_LACKING)
   if(lacking)
     list(JOIN lacking ", " lacking)
     message(FATAL_ERROR "Vellum is not built without: ${lacking}. "
-                        "tools/install-deps.sh --for build installs them on Debian 12.")
+                        "tools/install-deps.sh --for build installs them on Debian.")
   endif()
 endfunction()

@@ -250,7 +250,7 @@ class FullCopies {
     if (wish_ != Options::moderate) {
       return wish_ == Options::always;
     }
-    const auto space = std::filesystem::space(std::filesystem::path(path_).parent_path());
+    const auto space = std::filesystem::space(std::filesystem::absolute(path_).parent_path());
     return total_bytes_ + bytes <= kModerate && bytes * 4 <= space.available;
   }
 
@@ -498,6 +498,24 @@ class TemporaryDirectory {
   std::string path_;
 };
 
+// Removes a new store that is not complete in the end.
+class NewStore {
+ public:
+  explicit NewStore(std::string path) : path_(std::move(path)) {}
+  ~NewStore() {
+    std::error_code ignored;
+    if (!path_.empty()) {
+      std::filesystem::remove_all(path_, ignored);
+    }
+  }
+  NewStore(const NewStore&) = delete;
+  NewStore& operator=(const NewStore&) = delete;
+  void keep() { path_.clear(); }
+
+ private:
+  std::string path_;
+};
+
 int usage() {
   std::fprintf(
       stderr,
@@ -567,6 +585,7 @@ std::uint64_t run(const Options& options, const std::string& store_path) {
   const double read_s = seconds_since(start);
 
   auto store = vellum::Store::create(store_path);
+  NewStore made(store_path);
   auto region = store.create_region("graph", 64 << 20);
   FullCopies full_copies(options, store_path + ".full-copy");
   std::vector<Row> rows = ingest(store, region, edges, options, full_copies);
@@ -577,6 +596,7 @@ std::uint64_t run(const Options& options, const std::string& store_path) {
   totals.read_s = read_s;
   totals.wrong = wrong;
   region.close();
+  made.keep();
   totals.stored_bytes = store.stat().stored_bytes;
   if (options.json) {
     print_json(rows, totals);

@@ -76,9 +76,8 @@ def problem(source, link):
 
 
 def markdown_files():
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z", "--", "*.md"],
-                            check=True, capture_output=True).stdout.decode()
-    return [path for path in listed.split("\0") if path and os.path.exists(path)]
+    listed = subprocess.run(["tools/sources.sh", "*.md"], check=True, capture_output=True).stdout.decode()
+    return listed.split("\0")[:-1]
 
 
 def main():

@@ -4,8 +4,10 @@
 # README.md is compiled by pkg-config, by CMake and without the shared library, and runs. The command line,
 # `vellum run`, the manual pages, the completions and vellum-clang work there. Removed, the packages leave
 # nothing behind.
-#   tools/check-packages.sh [TREE]    TREE: a clean Debian 12, made by debootstrap if it is not there, and kept;
-#                                     what is installed goes to a copy. Needs root.
+#   tools/check-packages.sh [--packages DIR] [TREE]
+#     --packages DIR   these packages, instead of building them here (tools/packages.sh)
+#     TREE             a clean Debian 12, made by tools/debian-tree.sh if it is not there, and kept; what is
+#                      installed goes to a copy. Needs root.
 # Not part of `make test`: it builds the project once more, and downloads two compilers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,17 +15,20 @@ if ((EUID != 0)); then
   echo "check-packages: chroot(8) and debootstrap(8) take root" >&2
   exit 1
 fi
+packages=
+if [[ ${1-} == --packages ]]; then
+  packages=${2?--packages: name a directory}
+  shift 2
+fi
 clean_tree=${1-}
 tools/install-deps.sh --for packages debootstrap lintian
-tools/packages.sh
-packages=$PWD/build/package/packages
+if [[ -z $packages ]]; then
+  tools/packages.sh
+  packages=$PWD/build/package/packages
+fi
 work=$(mktemp -d)
 tree=$work/copy
-remove_work() {
-  if mountpoint -q "$tree/proc"; then umount "$tree/proc"; fi
-  rm -rf --one-file-system "$work"
-}
-trap remove_work EXIT
+trap 'rm -rf --one-file-system "$work"' EXIT
 
 echo "=== lintian"
 lintian --fail-on error --tag-display-limit 0 "$packages"/*.deb | tee "$work/lintian"
@@ -38,13 +43,9 @@ printf 'Source: vellum\n\nPackage: libvellum1\nArchitecture: any\n' >"$work/debi
   -I"$OLDPWD/packaging/debian/libvellum1.symbols" -O"$work/symbols")
 echo "symbols: $(grep -c '@VELLUM_' "$work/symbols")"
 
-echo "=== a clean Debian 12"
 clean_tree=${clean_tree:-$work/clean}
-[[ -e $clean_tree/etc/debian_version ]] ||
-  debootstrap --variant=minbase bookworm "$clean_tree" >"$work/debootstrap.log" || {
-  tail -n 20 "$work/debootstrap.log" >&2
-  exit 1
-}
+[[ -e $clean_tree/etc/debian_version ]] || tools/debian-tree.sh bookworm "$clean_tree"
+echo "=== a clean Debian $(cat "$clean_tree/etc/debian_version")"
 cp -a "$clean_tree" "$tree"
 mkdir -p "$tree/root/packages"
 cp "$packages"/*.deb "$tree/root/packages/"
@@ -138,8 +139,7 @@ ldconfig -p | grep vellum >>left || true
 if [ -s left ]; then fail "left behind: $(cat left)"; fi
 echo "$(wc -l <files) files and folders, none left"
 END_CHECK
-mount -t proc proc "$tree/proc" || true # for lack of it, some packages complain
-chroot "$tree" /bin/sh /root/check.sh || {
+tools/debian-tree.sh --enter "$tree" /bin/sh /root/check.sh || {
   tail -n 20 "$tree/root/log" >&2
   exit 1
 }

@@ -2,7 +2,7 @@
 # Builds Vellum and lets a graph grow with time in persistent memory, a snapshot a period.
 #   EDGES=FILE          lines "source target unix_time"; empty: an R-MAT graph is made up
 #   PERIOD=year|month   (year)
-#   arguments           go to the program: see build/release/examples/temporal_graph --help
+#   arguments           go to the program: see build/demo/examples/temporal_graph --help
 set -euo pipefail
 edges=${EDGES-}
 if [[ -n $edges && $edges != - ]]; then
@@ -12,11 +12,11 @@ cd "$(dirname "$0")/.."
 
 tools/install-deps.sh --for demo zstd
 mkdir -p build
-cmake --preset release >build/demo-configure.log || { cat build/demo-configure.log >&2; exit 1; }
-cmake --build --preset release --target example_temporal_graph
+cmake --preset demo >build/demo-configure.log || { cat build/demo-configure.log >&2; exit 1; }
+cmake --build --preset demo --target example_temporal_graph
 
 arguments=(--period "${PERIOD:-year}" "$@")
 if [[ -n $edges ]]; then
   arguments=("$edges" "${arguments[@]}")
 fi
-exec build/release/examples/temporal_graph "${arguments[@]}"
+exec build/demo/examples/temporal_graph "${arguments[@]}"

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Prints which tests of a JUnit report failed, and for each the lines that say why.
+"""Prints which tests of a JUnit report failed, and for each the lines that say why; or why tests were skipped.
 
-tools/failed-tests.py REPORT
+tools/failed-tests.py [--skipped] REPORT
+
+With --skipped, a line for each test that was not run, with the reason that it gives.
 
 The reports of ctest and pytest are understood. It is what remains of a run whose log was cut: the name, then
 what a test, a sanitizer or the C++ runtime said.
@@ -32,11 +34,32 @@ def reasons(case):
     return [line[:MOST_CHARACTERS] for line in lines[first:][:MOST_LINES]]
 
 
+def reason_to_skip(case):
+    """GoogleTest says it in the output, pytest in the message; None where the test was run."""
+    skipped = case.find("skipped")
+    if skipped is None and case.get("status") not in ("notrun", "disabled"):
+        return None
+    said = re.search(r": Skipped\n(.+)", case.findtext("system-out") or "")
+    message = said.group(1) if said else "" if skipped is None else skipped.get("message") or ""
+    return message.strip()[:MOST_CHARACTERS] or "no reason given"
+
+
+def print_skipped(report):
+    for case in report.iter("testcase"):
+        reason = reason_to_skip(case)
+        if reason:
+            print(reason)
+
+
 def main():
+    path = sys.argv[-1]
     try:
-        report = ElementTree.parse(sys.argv[1])
+        report = ElementTree.parse(path)
     except (OSError, ElementTree.ParseError) as error:
-        sys.exit(f"failed-tests.py: {sys.argv[1]}: {error}")
+        sys.exit(f"failed-tests.py: {path}: {error}")
+    if sys.argv[1] == "--skipped":
+        print_skipped(report)
+        return
     for case in report.iter("testcase"):
         if failures_of(case):
             print(f"failed: {case.get('name')} ({float(case.get('time') or 0):.0f} s)")

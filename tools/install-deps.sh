@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what this machine lacks to build and test Vellum, from the packages of Debian 12.
+# Installs what this machine lacks to build and test Vellum, from the packages of Debian 12 or 13.
 # Running it again changes nothing. It looks for things, never for packages: another package, or one's own
 # build, that brings the same will do. Where nothing is missing, it needs neither a network nor Debian.
 # Programs given as arguments are wanted too; each is the package of its name.
@@ -8,67 +8,69 @@ set -euo pipefail
 
 # PACKAGE GROUP,... THING..., where a thing is program:NAME, module:NAME (of pkg-config), header:NAME (which
 # the compiler finds), library:FILE (which ld.so finds), llvm:VERSION, sanitizers:VERSION (of clang),
-# python:MODULE, or python-header:FILE. The groups: what `make build` and `make demo` build, tests, benchmarks,
-# lint, the sanitizers, vellum-clang, MPI, the documentation, packages, the Python package. Without --for all but
-# the last three are wanted.
+# python:MODULE, or python-header:FILE. PACKAGE|PACKAGE is the first of these that the system offers, and
+# THING|THING any of these things. A package with `?` is left out with a word where it cannot be had: what needs
+# it is not built, or skipped.
+# The groups: what `make build` and `make demo` build; tests; benchmarks; lint and clang-tidy; the sanitizers;
+# vellum-clang; MPI; tests of power cuts and of allocators; the documentation, packages, the Python package.
+# Without --for all but the last three are wanted.
 table='
-build-essential      build,demo,test       program:c++ program:cc program:make header:stdio.h
-cmake                build,demo,test       program:cmake program:ctest
-ninja-build          build,demo,test       program:ninja
-pkgconf              build,demo,test       program:pkg-config
-ccache               test                  program:ccache
-mold                 test                  program:mold
-git                  lint                  program:git
-python3              test,lint,docs,python program:python3
-clang-19             sanitizers,clang      program:clang-19 program:clang++-19
-clang-tidy-19        lint                  program:clang-tidy-19
-clang-format-19      lint                  program:clang-format-19
-clang-tools-19       lint                  program:clang-scan-deps-19
-libclang-rt-19-dev   sanitizers            sanitizers:19
-llvm-19              sanitizers            program:llvm-config-19 program:llvm-symbolizer-19 program:llvm-cov-19
-llvm-19-dev          clang                 llvm:19
-clang-16             clang                 program:clang-16
-llvm-16-dev          clang                 llvm:16
-libzstd-dev          build,demo,test       module:libzstd
-liblz4-dev           build,demo,test       module:liblz4
-libxxhash-dev        build,demo,test       module:libxxhash
-libssl-dev           build,demo,test       module:libcrypto
-libfmt-dev           build,demo,test       module:fmt
-libpmem-dev          build,test            module:libpmem
-liblmdb-dev          build,test            module:lmdb
-libcurl4-openssl-dev build,test            module:libcurl
-libcli11-dev         build,test            header:CLI/CLI.hpp
-nlohmann-json3-dev   build,test,bench      header:nlohmann/json.hpp
-libboost-dev         demo,test,bench       header:boost/version.hpp
-libgtest-dev         test                  module:gtest
-libgmock-dev         test                  module:gmock
-libbenchmark-dev     bench                 module:benchmark
-libopenmpi-dev       mpi                   module:ompi-c
-openmpi-bin          mpi                   program:mpirun.openmpi
-libmpich-dev         mpi                   module:mpich
-mpich                mpi                   program:mpirun.mpich
-lmdb-utils           test                  program:mdb_stat
-libfuse3-dev         build,test            module:fuse3
-fuse3                test                  program:fusermount3
-libsqlite3-dev       test                  module:sqlite3
-libpng-dev           build,test            module:libpng
-libmicrohttpd-dev    build,test            module:libmicrohttpd
-e2fsprogs            test                  program:mkfs.ext4
-xfsprogs             test                  program:mkfs.xfs
-btrfs-progs          test                  program:mkfs.btrfs
-openssl              test                  program:openssl
-libjemalloc2         test                  library:libjemalloc.so.2
-libtcmalloc-minimal4 test                  library:libtcmalloc_minimal.so.4
-libgoogle-perftools4 test                  library:libtcmalloc.so.4
-libmimalloc2.0       test                  library:libmimalloc.so.2
-python3-venv         docs,python           python:ensurepip
-python3-dev          python                python-header:Python.h
-mandoc               docs                  program:mandoc
-dpkg-dev             packages              program:dpkg-shlibdeps program:dpkg-gensymbols
-file                 packages              program:file
+g++                      build,demo,test       program:c++ program:cc header:stdio.h
+make                     build,demo,test       program:make
+cmake                    build,demo,test       program:cmake program:ctest
+ninja-build              build,demo,test       program:ninja
+pkgconf                  build,demo,test       program:pkg-config
+ccache?                  more                  program:ccache
+mold?                    more                  program:mold
+python3                  test,lint,docs,python program:python3
+clang-19                 sanitizers,clang      program:clang-19 program:clang++-19
+clang-tidy-19            tidy                  program:clang-tidy-19
+clang-format-19?         lint                  program:clang-format-19
+clang-tools-19           tidy                  program:clang-scan-deps-19
+libclang-rt-19-dev       sanitizers            sanitizers:19
+llvm-19                  sanitizers            program:llvm-config-19 program:llvm-symbolizer-19 program:llvm-cov-19
+llvm-19-dev?             clang                 llvm:19
+clang-16?                clang                 program:clang-16
+llvm-16-dev?             clang                 llvm:16
+libzstd-dev              build,demo,test       module:libzstd
+liblz4-dev               build,demo,test       module:liblz4
+libxxhash-dev            build,demo,test       module:libxxhash
+libssl-dev               build,demo,test       module:libcrypto
+libfmt-dev               build,demo,test       module:fmt
+libpmem-dev?             build,test            module:libpmem
+liblmdb-dev?             build,test            module:lmdb
+libcurl4-openssl-dev?    build,test            module:libcurl
+libcli11-dev?            build,test            header:CLI/CLI.hpp
+nlohmann-json3-dev       build,test,bench      header:nlohmann/json.hpp
+libboost-dev             demo,test,bench       header:boost/version.hpp
+libgtest-dev             test                  module:gtest
+libgmock-dev             test                  module:gmock
+libopenmpi-dev?          mpi                   module:ompi-c
+openmpi-bin?             mpi                   program:mpirun.openmpi
+libmpich-dev?            mpi                   module:mpich
+mpich?                   mpi                   program:mpirun.mpich
+lmdb-utils?              test                  program:mdb_stat
+libfuse3-dev?            build,test            module:fuse3
+fuse3?                   test                  program:fusermount3
+libsqlite3-dev?          power                 module:sqlite3
+libpng-dev?              build,test            module:libpng
+libmicrohttpd-dev?       build,test            module:libmicrohttpd
+e2fsprogs?               power                 program:mkfs.ext4
+xfsprogs?                power                 program:mkfs.xfs
+btrfs-progs?             power                 program:mkfs.btrfs
+openssl                  test                  program:openssl
+libjemalloc2?            allocators            library:libjemalloc.so.2
+libtcmalloc-minimal4|libtcmalloc-minimal4t64? allocators library:libtcmalloc_minimal.so.4
+libgoogle-perftools4|libgoogle-perftools4t64? allocators library:libtcmalloc.so.4
+libmimalloc2.0|libmimalloc3? allocators       library:libmimalloc.so.2|library:libmimalloc.so.3
+python3-venv             docs,python           python:ensurepip
+python3-dev              python                python-header:Python.h
+mandoc                   docs                  program:mandoc
+dpkg-dev                 packages,python       program:dpkg-shlibdeps program:dpkg-gensymbols
+file                     packages              program:file
 '
 sbin=${VELLUM_SBIN-/usr/sbin:/sbin} # where mkfs.* are, on the PATH of root only
-wanted=build,demo,test,bench,lint,sanitizers,clang,mpi
+wanted=build,demo,test,more,bench,lint,tidy,sanitizers,clang,mpi,power,allocators
 if [[ ${1-} == --list ]]; then
   printf '%s' "${table#?}"
   exit 0
@@ -125,42 +127,109 @@ has() {
   esac
 }
 
-missing=() lacking=()
-while read -r package groups things; do
+# Whether one of THING|THING is there.
+has_any() {
+  local one
+  for one in ${1//|/ }; do
+    has "$one" && return
+  done
+  return 1
+}
+
+# `PACKAGE|PACKAGE` or, for those that may be left out, `PACKAGE|PACKAGE?`
+required=() optional=() lacking=()
+while read -r packages groups things; do
   is_wanted "${groups:-none}" || continue
   for thing in $things; do
-    has "$thing" && continue
-    [[ " ${missing[*]} " == *" $package "* ]] || missing+=("$package")
+    has_any "$thing" && continue
     lacking+=("$thing")
+    case " ${required[*]} ${optional[*]} " in
+      *" ${packages%\?} "*) ;;
+      *) if [[ $packages == *\? ]]; then optional+=("${packages%\?}"); else required+=("$packages"); fi ;;
+    esac
   done
 done <<<"$table"
-if ((${#missing[@]} == 0)); then
+if ((${#lacking[@]} == 0)); then
   exit 0
 fi
+missing="${required[*]} ${optional[*]}"
 
 if ! command -v apt-get >/dev/null; then
-  echo "install-deps: not a Debian system; install by hand: ${lacking[*]} (Debian: ${missing[*]})" >&2
-  exit 1
+  echo "install-deps: not a Debian system; install by hand: ${lacking[*]} (Debian: $missing)" >&2
+  ((${#required[@]} == 0)) # without the others a part is not built, or a test skipped
+  exit
 fi
 
 as_root=()
 if ((EUID != 0)); then
   if ! command -v sudo >/dev/null; then
-    echo "install-deps: lacking: ${lacking[*]} (packages: ${missing[*]})" >&2
+    echo "install-deps: lacking: ${lacking[*]} (packages: $missing)" >&2
     echo "install-deps: installing them takes root; run as root or install sudo" >&2
-    exit 1
+    ((${#required[@]} == 0))
+    exit
   fi
   as_root=(sudo)
 fi
 
-install_missing() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -q --no-install-recommends "${missing[@]}"
+is_offered() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep 'Candidate: [^(]' >/dev/null; }
+
+# Sets `chosen` to the first of PACKAGE|PACKAGE that the system offers; fails where it offers none.
+choose() {
+  for chosen in ${1//|/ }; do
+    is_offered "$chosen" && return
+  done
+  return 1
 }
 
-echo "install-deps: installing ${missing[*]}"
-# The package lists may be absent or too old to download from: one refresh cures both.
-install_missing || { "${as_root[@]}" apt-get update -q && install_missing; } || {
-  echo "install-deps: could not install ${missing[*]}; lacking: ${lacking[*]}" >&2
-  exit 1
+# Fills `wanted_packages`, and `left_out` with what the system does not offer. What is required stays wanted, so
+# that apt-get says why it cannot be had.
+choose_all() {
+  wanted_packages=() left_out=()
+  local packages
+  for packages in "${required[@]}"; do
+    choose "$packages" || chosen=${packages%%|*}
+    wanted_packages+=("$chosen")
+  done
+  for packages in "${optional[@]}"; do
+    if choose "$packages"; then wanted_packages+=("$chosen"); else left_out+=("$packages"); fi
+  done
 }
+
+install() {
+  (($# == 0)) || "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends "$@"
+}
+
+# Package by package, so that one that does not install keeps none of the others away.
+install_each() {
+  local packages failed=0
+  for packages in "${required[@]}"; do
+    choose "$packages" || chosen=${packages%%|*}
+    install "$chosen" || failed=1
+  done
+  for packages in "${optional[@]}"; do
+    choose "$packages" || continue
+    install "$chosen" || left_out+=("$packages")
+  done
+  return "$failed"
+}
+
+# The package lists may be absent or too old to download from: one refresh cures both.
+refresh() { "${as_root[@]}" apt-get update -q; }
+
+choose_all
+if ((${#left_out[@]} > 0)) || ! is_offered "${wanted_packages[0]}"; then
+  refresh || true
+  choose_all
+fi
+((${#wanted_packages[@]} == 0)) || echo "install-deps: installing ${wanted_packages[*]}"
+if ! install "${wanted_packages[@]}"; then
+  refresh || true
+  install "${wanted_packages[@]}" || install_each || {
+    echo "install-deps: could not install ${required[*]}; lacking: ${lacking[*]}" >&2
+    exit 1
+  }
+fi
+if ((${#left_out[@]} > 0)); then
+  echo "install-deps: left out, as this system does not offer them: ${left_out[*]}"
+fi

@@ -28,6 +28,16 @@ while [[ ${1-} == --also ]]; do
   shift 2
 done
 
+say() { echo "python: $*"; }
+
+# Shows the steps of a long build, and all of its output if it fails.
+shown() {
+  local log=$work/build.log
+  if "$@" 2>&1 | tee "$log" | sed -unE 's/^ *(\[[0-9]+\/[0-9]+\] .*)/\1/p'; then return; fi
+  cat "$log" >&2
+  return 1
+}
+
 # The folder of an interpreter: cp311, or cp313t for a free-threaded one.
 tag_of() {
   "$1" -c 'import sys; print("cp%d%d%s" % (*sys.version_info[:2], sys.abiflags))'
@@ -37,6 +47,7 @@ tag_of() {
 make_environment() {
   local python=$1 venv=$2 requirements=test
   case $(tag_of "$python") in *t) requirements=free-threaded ;; esac
+  say "an environment with what the tests need: $venv"
   rm -rf "$venv"
   "$python" -m venv "$venv"
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r "python/requirements-$requirements.txt" || exit 77
@@ -46,6 +57,7 @@ make_environment() {
 }
 
 install_wheel() {
+  say "the tests, with $1"
   "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps "$work"/wheels/*.whl
 }
 
@@ -81,17 +93,21 @@ export CMAKE_BUILD_PARALLEL_LEVEL=${VELLUM_JOBS:-$(nproc)}
 if [[ -n $linked ]]; then
   [[ -e build/release/build.ninja ]] || cmake --preset release
   cmake --build --preset release --target vellum
-  "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w "$work/wheels" \
+  say "the wheel, linked to build/release's library"
+  shown "$venv/bin/pip" wheel --verbose --disable-pip-version-check --no-build-isolation --no-deps -w "$work/wheels" \
     --config-settings "build-dir=$work/linked" --config-settings "cmake.define.VELLUM_LIBRARY=$PWD/build/release/lib/libvellum.a" .
 else
   # At the same place each time, for ccache.
   source=build/python/source
   rm -rf "$work/dist" "$source" "$work/whole"
+  say "the source distribution"
   "$venv/bin/python" -m build --no-isolation --sdist --outdir "$work/dist" .
+  say "a libcurl to link in"
   tools/build-libcurl.sh
   mkdir "$source"
   tar -xf "$work"/dist/vellum-*.tar.gz -C "$source" --strip-components 1
-  "$venv/bin/pip" wheel --disable-pip-version-check --no-build-isolation --no-deps -w "$work/dist" \
+  say "the wheel, with all of the library's sources"
+  shown "$venv/bin/pip" wheel --verbose --disable-pip-version-check --no-build-isolation --no-deps -w "$work/dist" \
     --config-settings "build-dir=$PWD/$work/whole" --config-settings "cmake.define.VELLUM_LIBCURL=$PWD/build/libcurl" "./$source"
   "$venv/bin/auditwheel" show "$work"/dist/*.whl
   PATH=$PWD/$venv/bin:$PATH "$venv/bin/auditwheel" repair --wheel-dir "$work/wheels" "$work"/dist/*.whl

@@ -2,7 +2,9 @@
 # Checks, builds and tests. Without arguments it runs the stages that a person waits for, lint and release;
 # with arguments it runs those that are named, or `all` of them:
 #   lint     clang-format over all sources, layers, links between documents, versions in packaging/
-#   release  gcc, optimised: builds all but the benchmarks and runs all tests
+#   release  gcc, optimised: builds all but the benchmarks and runs the tests that find most
+#   more     the other tests of that build, of the label `more` (tests/CMakeLists.txt): MPI, clang's plugins, power
+#            cuts on real file systems, further engines, seeds and allocators
 #   asan     clang, address and undefined behaviour sanitizers: the tests of the layers that hold memory
 #   tsan     clang, thread sanitizer: the tests of the layers that have threads
 #   fuzz     clang, libFuzzer: every target for a short while (tools/fuzz.sh)
@@ -11,6 +13,9 @@
 #   tidy     clang-tidy over src and include
 #   python   the Python package over the release build's library: lint, types, tests (tools/python.sh --linked)
 #   s3       the release build's tests that want a real S3 server, beside each that is here (tools/with-s3.sh)
+#   fresh    README.md's commands on a new Debian 12 and 13 that have nothing (tools/fresh.sh): the demo; with
+#            VELLUM_LONG all of them. Needs root
+# Before its first stage it installs what the stages need and what this machine lacks.
 # A sanitizer slows tests down and is in the way of a few. Tests whose name contains NoSanitizer, and those
 # labelled `slow` or `install`, run under release only; NoTsan and NoAsan in a name leave out one sanitizer.
 # While a stage's tests run, the build of the next stage goes on beside them at the lowest priority, as tests
@@ -21,7 +26,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all_stages=(lint release asan tsan fuzz bench clang tidy python s3)
+all_stages=(lint release more asan tsan fuzz bench clang tidy python s3 fresh)
 default_stages=(lint release)
 # A sanitizer builds and runs these: the layers that hold memory, and those that have threads. The rest of the
 # tests use these same layers; VELLUM_LONG=1, which `make check` sets, runs them under sanitizers, too, and
@@ -50,6 +55,7 @@ ahead=       # the process that builds for it
 passed=0
 failed=0
 skipped=0
+reasons=()  # why, a line for each test that is skipped
 summary=()
 failures=()  # of each stage with tests that failed: their names and what they said
 
@@ -65,7 +71,7 @@ build() {
 # The targets that a stage builds before its tests run; tools/fuzz.sh builds its own.
 build_of() {
   case $1 in
-    release) build release ;;
+    release | more) build release ;;
     clang) build clang all benchmarks ;;
     asan) build asan "${asan_tests[@]/#/test_}" ;;
     tsan) build tsan "${tsan_tests[@]/#/test_}" ;;
@@ -107,6 +113,9 @@ note_failures() {
   [[ -z $text ]] || failures+=("$text")
 }
 
+# note_skipped <JUnit file>
+note_skipped() { mapfile -t -O "${#reasons[@]}" reasons < <(tools/failed-tests.py --skipped "$1"); }
+
 # The value of one attribute of the <testsuite> element of a JUnit file.
 junit_count() {
   grep -om1 "$2=\"[0-9]*\"" "$1" | tr -dc 0-9
@@ -134,10 +143,36 @@ run_tests() {
   passed=$((passed + total - bad - skip))
   failed=$((failed + bad))
   skipped=$((skipped + skip))
+  note_skipped "$report"
   note_failures "$report"
   if ((status != 0 && bad == 0)); then
     failed=$((failed + 1))
   fi
+  return "$status"
+}
+
+# skip_stage WHY: a stage, or a part of it, that this machine cannot run, is one test that is skipped.
+skip_stage() {
+  echo "test.sh: skipped: $1"
+  skipped=$((skipped + 1))
+  reasons+=("$1")
+}
+
+# Each step on a new machine is a test.
+stage_fresh() {
+  local log=build/fresh.log status good bad
+  mkdir -p build
+  tools/fresh.sh ${VELLUM_LONG:+--long} 2>&1 | tee "$log"
+  status=${PIPESTATUS[0]}
+  if ((status == 77)); then
+    skip_stage "fresh: $(sed -n 's/^debian-tree: //p' "$log")"
+    return 0
+  fi
+  good=$(grep -cE '^fresh: .* ok ' "$log")
+  bad=$(grep -cE '^fresh: .* FAILED ' "$log")
+  if ((status != 0 && bad == 0)); then bad=1; fi
+  passed=$((passed + good))
+  failed=$((failed + bad))
   return "$status"
 }
 
@@ -149,8 +184,7 @@ stage_python() {
   tools/python.sh --linked --junit-xml="$report"
   local status=$?
   if ((status == 77)); then
-    echo "test.sh: python: skipped, its requirements cannot be installed here"
-    skipped=$((skipped + 1))
+    skip_stage "python: its requirements cannot be installed here"
     return 0
   fi
   if [[ ! -s $report ]]; then
@@ -163,6 +197,7 @@ stage_python() {
   passed=$((passed + $(junit_count "$report" tests) - bad - skip))
   failed=$((failed + bad))
   skipped=$((skipped + skip))
+  note_skipped "$report"
   note_failures "$report"
   return "$status"
 }
@@ -174,8 +209,7 @@ stage_s3() {
     tools/with-s3.sh "$server" true
     status=$?
     if ((status == 77)); then
-      echo "test.sh: s3: $server is skipped"
-      skipped=$((skipped + 1))
+      skip_stage "s3: no $server here"
       continue
     fi
     around=(tools/with-s3.sh "$server")
@@ -211,7 +245,8 @@ run_stage() {
   counted build_of "$1" || return 1
   case $1 in
     lint) counted stage_lint ;;
-    release) run_tests release ;;
+    release) run_tests release -LE '^more$' ;;
+    more) run_tests release -L '^more$' ;;
     clang) run_tests clang -L '^(base|format)$' ;;
     asan) sanitized asan "NoSanitizer|NoAsan|$without_of_all" "${asan_tests[@]}" ;;
     tsan) sanitized tsan "NoSanitizer|NoTsan|$without_of_all|$tsan_without_of_all" "${tsan_tests[@]}" ;;
@@ -219,6 +254,21 @@ run_stage() {
     tidy) counted tools/tidy.sh ;;
     python) stage_python ;;
     s3) stage_s3 ;;
+    fresh) stage_fresh ;;
+  esac
+}
+
+# The groups of tools/install-deps.sh that a stage needs; tools/python.sh asks for its own.
+needs_of() {
+  case $1 in
+    lint) echo lint ;;
+    release | s3) echo build,test ;;
+    more) echo build,test,more,mpi,clang,power,allocators ;;
+    asan | tsan | fuzz) echo build,test,sanitizers ;;
+    bench) echo build,test,bench ;;
+    clang) echo build,test,bench,sanitizers ;;
+    tidy) echo build,test,bench,tidy ;;
+    python | fresh) echo build ;;
   esac
 }
 
@@ -235,7 +285,9 @@ for stage in "${stages[@]}"; do
   fi
 done
 
-if ! tools/install-deps.sh; then
+needs=
+for stage in "${stages[@]}"; do needs+=,$(needs_of "$stage"); done
+if ! tools/install-deps.sh --for "${needs#,}"; then
   echo "0 passed, 1 failed"
   exit 1
 fi
@@ -259,8 +311,13 @@ wait_for_build_ahead
 
 printf '\n=== summary ===\n'
 printf '%s\n' "${summary[@]}" "${failures[@]}"
+if [[ " ${stages[*]} " =~ \ (release|more)\  ]]; then
+  sed -nE 's/ {2,}no, / is not built: /p' build/release/parts.txt
+fi
 if ((skipped > 0)); then
-  echo "$skipped skipped (this machine cannot run them; see the log above)"
+  printf '%s\n' "${reasons[@]}" | sort | uniq -c | sort -rn |
+    awk -v all="$skipped" '{ n = $1; sub(/^ *[0-9]+ /, ""); list = list sep n " " $0; sep = ", " }
+                           END { print all " skipped: " list }'
 fi
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tools/install-deps.sh on a machine made of stubs: every thing of its table is there, or all but one. It must
 # ask for nothing where nothing is lacking, and otherwise for the one package that brings what is lacking, by
-# whatever packages the rest may have come. apt-get is a recorder.
+# whatever packages the rest may have come. Of several packages it takes the first that the system offers, and
+# leaves out with a word what may be left out. apt-get is a recorder.
 set -euo pipefail
 
 script=$(cd "$(dirname "$0")/../.." && pwd)/tools/install-deps.sh
@@ -12,7 +13,11 @@ mkdir "$work/bin"
 stub() { printf '#!/bin/bash\n%s\n' "$2" >"$work/bin/$1" && chmod +x "$work/bin/$1"; }
 
 for tool in bash env grep printf cat; do ln -s "$(command -v "$tool")" "$work/bin/$tool"; done
-stub apt-get "echo \"\$*\" >>'$work/asked'"
+stub apt-get "[[ \$1 == update ]] && exit
+echo \"\$*\" >>'$work/asked'
+! printf '%s\n' \"\$@\" | grep -xFf '$work/broken' >/dev/null"
+stub apt-cache "grep -qxF \"\$2\" '$work/not-offered' || echo '  Candidate: 1.0'"
+: >"$work/broken" >"$work/not-offered"
 stub sudo 'exec "$@"'
 stub dpkg-query 'exit 1' # no package of these names is installed
 stub pkg-config "grep -qxF \"module:\$2\" '$work/things'"
@@ -58,11 +63,15 @@ fail() {
 }
 
 things=() programs=()
-declare -A package_of groups_of
-while read -r package groups list; do
+declare -A package_of others_of may_be_left_out groups_of
+while read -r packages groups list; do
   for thing in $list; do
+    thing=${thing%%|*}
     things+=("$thing")
-    package_of[$thing]=$package
+    [[ $packages == *\? ]] && may_be_left_out[$thing]=1
+    package_of[$thing]=${packages%\?}
+    package_of[$thing]=${package_of[$thing]%%|*}
+    others_of[$thing]=${packages#"${package_of[$thing]}"}
     groups_of[$thing]=$groups
     [[ $thing == program:* ]] && programs+=("$thing")
   done
@@ -73,7 +82,7 @@ make_machine "${things[@]}"
 run >/dev/null || fail "fails where nothing is lacking"
 [[ ! -e $work/asked ]] || fail "asks where nothing is lacking: $(cat "$work/asked")"
 
-all=build,demo,test,bench,lint,sanitizers,clang,mpi,docs,packages,python
+all=build,demo,test,more,bench,lint,tidy,sanitizers,clang,mpi,power,allocators,docs,packages,python
 for lacking in "${things[@]}"; do
   # Without these nothing else can be looked for.
   case $lacking in program:c++ | program:pkg-config | program:llvm-config-19) continue ;; esac
@@ -88,6 +97,54 @@ for lacking in "${things[@]}"; do
   [[ $lacking == program:python3 ]] && wanted+=" python3-venv python3-dev" # nor has a Python its modules
   [[ $(cat "$work/asked") == "$wanted" ]] || fail "for $lacking it asks: $(cat "$work/asked")"
 done
+
+# Debian 13 has other packages, and some not at all. asked_without THING PACKAGE...: what is asked for where THING
+# is lacking and the system does not offer these packages.
+asked_without() {
+  local lacking=$1 thing rest=() status=0
+  shift
+  for thing in "${things[@]}"; do [[ $thing == "$lacking" ]] || rest+=("$thing"); done
+  make_machine "${rest[@]}"
+  printf '%s\n' "$@" >"$work/not-offered"
+  run --for "$all" >"$work/said" 2>&1 || status=$?
+  : >"$work/not-offered"
+  cat "$work/asked" 2>/dev/null || true
+  return "$status"
+}
+others=0 left_out=0
+for thing in "${things[@]}"; do
+  case $thing in program:c++ | program:pkg-config | program:llvm-config-19) continue ;; esac
+  package=${package_of[$thing]}
+  if [[ ${others_of[$thing]} == *\|* ]]; then
+    others=$((others + 1))
+    next=${others_of[$thing]#|}
+    next=${next%%[|?]*}
+    [[ $(asked_without "$thing" "$package") == *" $next" ]] || fail "without $package it does not ask for $next"
+    package+="|$next"
+  fi
+  # shellcheck disable=SC2086 # a list of packages
+  if [[ -n ${may_be_left_out[$thing]-} ]]; then
+    left_out=$((left_out + 1))
+    [[ -z $(asked_without "$thing" ${package//|/ }) ]] || fail "asks for $package, which is not offered"
+    grep -qF "left out, as this system does not offer them: $package" "$work/said" || fail "leaves $package out without a word"
+  elif [[ $thing == program:cmake ]]; then
+    asked_without "$thing" "$package" >"$work/asked-for"
+    grep -qF " $package" "$work/asked-for" || fail "leaves $package out, which is required"
+  fi
+done
+((others > 2 && left_out > 15)) || fail "only $others things have other packages, $left_out may be left out"
+
+# What does not install keeps nothing else away, and ends in an error only where nothing goes without it.
+make_machine program:c++ program:pkg-config
+echo xfsprogs >"$work/broken"
+run --for build,test,power >"$work/said" 2>&1 || fail "one package that may be left out stops all: $(cat "$work/said")"
+for package in cmake libsqlite3-dev btrfs-progs; do
+  grep -qx "install .* $package" "$work/asked" || fail "does not install $package beside one that fails"
+done
+grep -qF 'left out, as this system does not offer them: xfsprogs' "$work/said" || fail "does not name xfsprogs"
+echo cmake >"$work/broken"
+if run --for build >"$work/said" 2>&1; then fail "ends well without cmake"; fi
+: >"$work/broken"
 
 make_machine "${things[@]}"
 run zstd >/dev/null
@@ -108,7 +165,7 @@ for group in ${all//,/ }; do
   run --for "$group" >/dev/null || fail "fails where $last is lacking"
   [[ $(cat "$work/asked") == *" ${package_of[$last]}"* ]] || fail "for $group it does not miss $last"
 done
-for package in clang llvm gtest benchmark mandoc; do
+for package in clang llvm gtest mandoc; do
   if "$script" --list | awk '$2 ~ /demo/' | grep "$package"; then fail "the demo wants $package"; fi
 done
 if run --for nothing 2>"$work/refused"; then fail "takes a group that there is not"; fi

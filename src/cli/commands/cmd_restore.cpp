@@ -62,7 +62,7 @@ class Held {
     } else {
       files.rename_new(from, path);
     }
-    files.sync_directory(fs::path(path).parent_path().string());
+    files.sync_directory(base::parent_of(path));
   }
 
  private:

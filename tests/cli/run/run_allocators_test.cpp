@@ -1,7 +1,9 @@
 // vellum run: programs with other allocators than the C library's. An allocator calls mmap(2),
 // madvise(2), open(2) with its own locks held: the library must not allocate there, and must not
 // wait for somebody who does.
+#include <algorithm>
 #include <filesystem>
+#include <string>
 
 #include "cli/run/run_lib.hpp"
 
@@ -39,10 +41,12 @@ TEST_P(RunAllocatorNoSanitizer, AProgramOnItWorks) {
 
 INSTANTIATE_TEST_SUITE_P(Allocators, RunAllocatorNoSanitizer,
                          testing::Values("libjemalloc.so.2", "libtcmalloc_minimal.so.4",
-                                         "libtcmalloc.so.4", "libmimalloc.so.2"),
+                                         "libtcmalloc.so.4", "libmimalloc.so.2",
+                                         "libmimalloc.so.3"),
                          [](const auto& info) {
-                           const std::string name = info.param;
-                           return name.substr(0, name.find('.'));
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '.', '_');
+                           return name;
                          });
 
 // programs/malloc_guard.c does at each allocation what others do now and then.

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Makes a minimal Debian in a directory, as one gets it on a new machine: apt, and the packages that are named.
+# It takes the mirror, the proxy and the certificates that this machine uses.
+#   tools/debian-tree.sh SUITE DIRECTORY [PACKAGE...]    SUITE: bookworm (Debian 12), trixie (13)
+#   tools/debian-tree.sh --enter DIRECTORY COMMAND...    runs a command in it
+# Exit status 77: it cannot be had here (not root, no debootstrap, no mirror, no namespaces). What a command in it
+# mounts and starts ends with it: it has namespaces of its own.
+set -euo pipefail
+
+cannot() {
+  echo "debian-tree: $*" >&2
+  exit 77
+}
+((EUID == 0)) || cannot "chroot(8) and debootstrap(8) take root"
+
+enter() {
+  local tree=$1
+  shift
+  # shellcheck disable=SC2016 # for the inner shell
+  unshare --mount --pid --fork --kill-child -- sh -eu -c '
+    tree=$1
+    shift
+    mount --make-rprivate /
+    mount -t proc proc "$tree/proc"
+    mount --rbind /sys "$tree/sys"
+    mount --rbind /dev "$tree/dev"
+    mount -t tmpfs tmpfs "$tree/dev/shm"
+    exec chroot "$tree" "$@"' sh "$tree" "$@"
+}
+
+if [[ ${1-} == --enter ]]; then
+  shift
+  enter "$@"
+  exit
+fi
+
+suite=${1:?SUITE} tree=${2:?DIRECTORY}
+shift 2
+command -v debootstrap >/dev/null || cannot "there is no debootstrap"
+unshare --mount --pid --fork true 2>/dev/null || cannot "there may be no namespaces here"
+mirror=${VELLUM_DEBIAN_MIRROR-}
+if [[ -z $mirror ]]; then
+  mirror=$(apt-get indextargets --format '$(ORIGIN) $(SITE)' 'Created-By: Packages' 2>/dev/null |
+    awk '$1 == "Debian" && !found { print $2; found = 1 }') || true
+fi
+mirror=${mirror:-http://deb.debian.org/debian}
+packages=$(IFS=,; echo "$*")
+debootstrap --variant=minbase ${packages:+"--include=$packages"} "$suite" "$tree" "$mirror" >"$tree.log" 2>&1 || {
+  tail -n 5 "$tree.log" >&2
+  cannot "debootstrap failed: $suite from $mirror"
+}
+rm -f "$tree.log"
+rm -f "$tree"/var/cache/apt/archives/*.deb # so that what is there is what was downloaded later
+apt-config dump | grep -E '^Acquire::((http|https|ftp)::|Check-|Retries)' >"$tree/etc/apt/apt.conf.d/90machine" || true
+for scheme in http https; do
+  name=${scheme}_proxy
+  if [[ -n ${!name-} ]]; then echo "Acquire::$scheme::Proxy \"${!name}\";" >>"$tree/etc/apt/apt.conf.d/90machine"; fi
+done
+for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
+  if [[ -e $file && -d $tree${file%/*} ]]; then cp -L "$file" "$tree$file"; fi
+done
