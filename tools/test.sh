@@ -3,7 +3,7 @@
 # with arguments it runs those that are named, or `all` of them:
 #   lint     clang-format over all sources, layers, links between documents, versions in packaging/
 #   release  gcc, optimised: builds all but the benchmarks and runs the tests that find most
-#   more     the other tests of that build, of the label `more` (tests/CMakeLists.txt): MPI, clang's plugins, power
+#   more     the other tests of that build, of a label <folder>_more (tests/CMakeLists.txt): MPI, clang's plugins, power
 #            cuts on real file systems, further engines, seeds and allocators
 #   asan     clang, address and undefined behaviour sanitizers: the tests of the layers that hold memory
 #   tsan     clang, thread sanitizer: the tests of the layers that have threads
@@ -17,7 +17,7 @@
 #            VELLUM_LONG all of them. Needs root
 # Before its first stage it installs what the stages need and what this machine lacks.
 # A sanitizer slows tests down and is in the way of a few. Tests whose name contains NoSanitizer, and those
-# labelled `slow` or `install`, run under release only; NoTsan and NoAsan in a name leave out one sanitizer.
+# labelled `install`, run under release only; NoTsan and NoAsan in a name leave out one sanitizer.
 # While a stage's tests run, the build of the next stage goes on beside them at the lowest priority, as tests
 # wait for the disk. VELLUM_NEXT_STAGE names the stage that the caller runs after the last one of this call.
 # Each stage says how long it took and names its slowest tests. The summary comes last: how each stage ended,
@@ -235,9 +235,10 @@ sanitized() {
   for folder in "$@"; do
     if [[ $folder != api ]]; then others+="|$folder"; fi
   done
-  run_tests "$preset" -L "^($others)\$" -LE '^(install|slow)$' -E "$without"
+  local more=${VELLUM_LONG:+(_more)?}
+  run_tests "$preset" -L "^($others)$more\$" -E "$without"
   local status=$?
-  run_tests "$preset" -L '^api$' -E "$without${without_of_api:+|$without_of_api}" && return "$status"
+  run_tests "$preset" -L "^api$more\$" -E "$without${without_of_api:+|$without_of_api}" && return "$status"
 }
 
 run_stage() {
@@ -245,8 +246,8 @@ run_stage() {
   counted build_of "$1" || return 1
   case $1 in
     lint) counted stage_lint ;;
-    release) run_tests release -LE '^more$' ;;
-    more) run_tests release -L '^more$' ;;
+    release) run_tests release -LE '_more$' ;;
+    more) run_tests release -L '_more$' ;;
     clang) run_tests clang -L '^(base|format)$' ;;
     asan) sanitized asan "NoSanitizer|NoAsan|$without_of_all" "${asan_tests[@]}" ;;
     tsan) sanitized tsan "NoSanitizer|NoTsan|$without_of_all|$tsan_without_of_all" "${tsan_tests[@]}" ;;
