@@ -54,7 +54,10 @@ TEST_F(Top, ARegionCountsItsFaultsAndCommits) {
   ASSERT_EQ(now.size(), 1U);
   EXPECT_EQ(now[0].at("commits"), 2);
   EXPECT_EQ(now[0].at("pages_changed"), 4);
-  EXPECT_GE(now[0].at("faults").at("write"), 3);
+  // Engine sigsegv lets many pages of zeros in at once: the next store finds its page there.
+  const auto faults = now[0].at("faults");
+  EXPECT_GE(faults.at("write"), 1);
+  EXPECT_GE(faults.at("write").get<int>() + faults.at("present").get<int>(), 3);
   EXPECT_GE(now[0].at("chunks_in"), 3);
   EXPECT_GT(now[0].at("bytes_written"), 0);
   EXPECT_GT(now[0].at("backlog_bytes"), 0);
