@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/bytes/mix64.hpp"
 #include "base/fail.hpp"
@@ -58,6 +59,21 @@ PackFiller::PackFiller(store::StoreCore& store) : store_(store) {
   note_live(live_set);
 }
 
+// Between the reading of a name and the pin of its version nobody may be, as when gc looks: what
+// follows from what is found then, is found, too. Pieces may be on their way meanwhile.
+void PackFiller::look_alone() {
+  if (std::exchange(has_looked_alone_, true)) return;
+  const store::VersionPin names = store::hold_names_alone(store_);
+  const store::Roots roots = store::read_roots(store_);
+  store::LiveSet live_set(store_);
+  store::reach_roots(store_, roots, live_set);
+  for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
+    if (!live_set.is_reached(id)) continue;
+    const RecordRef& ref = live_set.record(id);
+    needed_[ref.pack].insert(ref);
+  }
+}
+
 PackFiller::~PackFiller() = default;
 
 void PackFiller::note_live(const store::LiveSet& live_set) {
@@ -75,19 +91,21 @@ void PackFiller::require_all(const format::Version& version) {
   for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
     if (!live_set.is_reached(id)) continue;
     const RecordRef& ref = live_set.record(id);
+    const auto slots = live_set.needed_slots(id);
     PieceRecord here;
-    if (!find_local_record(store_, ref, here)) {
+    if (!find_local_record(store_, ref, here, slots)) {
       fail(Errc::corrupted,
            "pack {:016x} at byte {}: the remote's pieces lack a record of the version", ref.pack,
            ref.offset_bytes);
     }
-    if (!has_slots(here, live_set.needed_slots(id))) {
+    if (!has_slots(here, slots)) {
       fail(Errc::corrupted,
            "pack {:016x} at byte {}: the remote's pieces lack pages of the version", ref.pack,
            ref.offset_bytes);
     }
     // The header alone proves nothing: gc may have taken what is behind it.
-    if (!live_.contains(ref) && !come_.contains(ref)) read_record_bytes(store_, here);
+    const bool is_known = live_.contains(ref) || come_.contains(ref);
+    if (!is_known && !store_.packs().is_away(ref.pack)) read_record_bytes(store_, here);
   }
   note_live(live_set);
 }
@@ -226,17 +244,17 @@ void PackFiller::add_old(Filled& pack) {
       if (find_local_record(store_, ref, here)) kept[ref] = std::move(here);
     }
   }
-  std::set<RecordRef> found;
+  std::set<RecordRef> needed = needed_[pack.pack];
+  for (const PieceRecord& record : pack.live) needed.insert(record.ref);
   {
     const std::lock_guard guard(mutex_);
-    found = std::move(found_[pack.pack]);
+    needed.merge(found_[pack.pack]);
   }
-  for (const RecordRef& ref : found) {
+  for (const RecordRef& ref : needed) {
     PieceRecord here;
     if (find_local_record(store_, ref, here)) kept[ref] = std::move(here);
   }
-  for (const PieceRecord& record : pack.live) kept[record.ref] = record;
-  kept.insert(pack.written.begin(), pack.written.end());
+  for (const auto& [ref, record] : pack.written) kept[ref] = record;
   // Written just now, perhaps, through another descriptor than that of the set of packs.
   const auto file = store_.fs().open(pack.path, base::OpenMode::read_only);
   for (const auto& [ref, record] : kept) {
@@ -247,7 +265,7 @@ void PackFiller::add_old(Filled& pack) {
                               : check_record(record, bytes, store_.checksum_seed());
     if (problem == nullptr) {
       pack.anew.emplace(ref, OwnedRecord{record, std::move(bytes)});
-    } else if (live_.contains(ref) || found.contains(ref) || pack.written.contains(ref)) {
+    } else if (needed.contains(ref) || pack.written.contains(ref)) {
       fail(Errc::corrupted, "{} at byte {}: {}", pack.path, record.place.offset_bytes, problem);
     }
   }
@@ -255,6 +273,7 @@ void PackFiller::add_old(Filled& pack) {
 
 // As a translated pack that replaces the file.
 void PackFiller::write_anew(Filled& pack) {
+  look_alone();
   if (pack.limit_bytes != UINT64_MAX) store::leave_pack(store_, pack.pack);
   add_old(pack);
   std::vector<OwnedRecord> records;

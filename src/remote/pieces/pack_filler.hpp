@@ -47,6 +47,7 @@ class PackFiller {
 
  private:
   struct Filled;
+  void look_alone();
   void note_live(const store::LiveSet& live_set);
   Filled& filled(std::uint64_t pack);
   bool is_free(const Filled& filled, const PieceRecord& record) const;
@@ -58,6 +59,8 @@ class PackFiller {
 
   store::StoreCore& store_;
   store::Roots roots_;
+  bool has_looked_alone_ = false;
+  std::map<std::uint64_t, std::set<format::RecordRef>> needed_;  // as look_alone() has found
   struct RefHash {
     std::size_t operator()(const format::RecordRef& ref) const noexcept;
   };

@@ -192,9 +192,10 @@ bool has_slots(const PieceRecord& record, std::span<const format::SlotRange> slo
   });
 }
 
-bool find_local_record(store::StoreCore& store, const RecordRef& ref, PieceRecord& out) {
+bool find_local_record(store::StoreCore& store, const RecordRef& ref, PieceRecord& out,
+                       std::span<const format::SlotRange> slots) {
   try {
-    return locate(store, ref, {}, out) == nullptr;
+    return locate(store, ref, slots, out) == nullptr;
   } catch (const Error& e) {
     if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
     return false;

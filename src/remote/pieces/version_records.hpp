@@ -28,6 +28,8 @@ bool has_slots(const PieceRecord& record, std::span<const format::SlotRange> slo
 
 // Where the record that a reference leads to is now, with its size and type from its header. False:
 // there is none. Opens the pack.
-bool find_local_record(store::StoreCore& store, const format::RecordRef& ref, PieceRecord& out);
+// With these slots, if they are anywhere.
+bool find_local_record(store::StoreCore& store, const format::RecordRef& ref, PieceRecord& out,
+                       std::span<const format::SlotRange> slots = {});
 
 }  // namespace vellum::remote
