@@ -118,8 +118,7 @@ class Pull {
     const Refusal& first = refusals_.front();
     if (report_.versions.empty()) throw first;
     fail(first.code(), "{}{} (the other versions have come)", first.what(),
-         refusals_.size() == 1 ? ""
-                               : fmt::format(" (and {} more like it)", refusals_.size() - 1));
+         refusals_.size() == 1 ? "" : fmt::format(" (and {} more like it)", refusals_.size() - 1));
   }
 
  private:
@@ -145,12 +144,12 @@ class Pull {
           return Action::nothing;
       }
       refuse(Errc::already_exists, "{} has another version '{}' than {}", store_.path(), wanted,
-           remote_.objects().url());
+             remote_.objects().url());
     }
     if (!store::has_branch(store_, wanted)) return Action::get;
     if (!name.is_branch) {
       refuse(Errc::already_exists, "{} has a branch '{}', and {} a snapshot", store_.path(), wanted,
-           remote_.objects().url());
+             remote_.objects().url());
     }
     return action_for_branch(name);
   }
@@ -163,9 +162,7 @@ class Pull {
     if (seen != nullptr && (name.write_id == seen->seen || name.write_id == seen->intended)) {
       return is_changed ? Action::leave : Action::nothing;
     }
-    if (here.sequence == name.ref.version.sequence && here.time_ns == name.ref.version.time_ns) {
-      return Action::note;
-    }
+    if (is_same_head(name, seen)) return Action::note;
     if (takes_over_) return Action::get;
     if (is_past_push(name, session_.file().writer, seen, here)) return Action::leave_newer;
     if (is_changed) refuse_both_changed(name);
@@ -177,19 +174,32 @@ class Pull {
       case Standing::beside:
         break;
     }
-    refuse(Errc::io,
-         "branch '{}': another store has taken it over at {}, and dropped commits that {} has: pull "
-         "with --take-over drops them here, too (`vellum snapshot` or `vellum branch` names them "
-         "before)",
-         name.ref.name, remote_.objects().url(), store_.path());
+    refuse(
+        Errc::io,
+        "branch '{}': another store has taken it over at {}, and dropped commits that {} has: pull "
+        "with --take-over drops them here, too (`vellum snapshot` or `vellum branch` names them "
+        "before)",
+        name.ref.name, remote_.objects().url(), store_.path());
+  }
+
+  // Whether the branch has the remote's version already: a pull that was cut off has given it that, or the
+  // store has pushed it.
+  bool is_same_head(const RemoteName& name, const SeenBranch* seen) const {
+    const store::JournalState journal = store_.read_branch(name.ref.name).journal;
+    const store::SeenHead here = store::seen_head(journal);
+    const format::Version& there = name.ref.version;
+    if (here.sequence != there.sequence || here.time_ns != there.time_ns) return false;
+    return (seen != nullptr && name.write_id == seen->pulling) ||
+           name.writer == session_.file().writer ||
+           (journal.commits.empty() && journal.base.runs == there.runs);
   }
 
   [[noreturn]] void refuse_both_changed(const RemoteName& name) const {
     refuse(Errc::io,
-         "branch '{}' has changed both in {} and at {}: name one of the two otherwise (`vellum "
-         "branch`), and pull again, or push or pull with --take-over, which drops the other's "
-         "commits",
-         name.ref.name, store_.path(), remote_.objects().url());
+           "branch '{}' has changed both in {} and at {}: name one of the two otherwise (`vellum "
+           "branch`), and pull again, or push or pull with --take-over, which drops the other's "
+           "commits",
+           name.ref.name, store_.path(), remote_.objects().url());
   }
 
   PackFiller& filler() {
@@ -335,7 +345,13 @@ class Pull {
 
   void note(const RemoteName& name) {
     const auto now = store::seen_head(store_.read_branch(name.ref.name).journal);
-    session_.note({{name.ref.name, name.write_id, {}, {}, now.branch_id, now.sequence, now.time_ns,
+    session_.note({{name.ref.name,
+                    name.write_id,
+                    {},
+                    {},
+                    now.branch_id,
+                    now.sequence,
+                    now.time_ns,
                     name.epoch}});
   }
 
@@ -364,7 +380,8 @@ PullReport pull(Session& session, const PullOptions& options, const ProgressFn& 
     if (!options.packs) {
       const store::StoreCore& store = session.store();
       if (is_lazy(session)) {
-        restore_hold(session, read_away_list(store.fs(), store.path(), store.superblock().store_id).list);
+        restore_hold(session,
+                     read_away_list(store.fs(), store.path(), store.superblock().store_id).list);
       }
       return report;
     }
