@@ -39,8 +39,9 @@ struct PushOptions {
 struct PushedVersion {
   std::string name;
   bool is_branch = false;
-  bool was_there = false;   // the remote has this version already
-  std::uint64_t epoch = 0;  // of a branch: one more each time that a store drops what another has pushed
+  bool was_there = false;  // the remote has this version already
+  std::uint64_t epoch =
+      0;  // of a branch: one more each time that a store drops what another has pushed
 };
 struct PushReport {
   std::vector<PushedVersion> versions;
@@ -70,7 +71,7 @@ struct PulledVersion {
   bool is_branch = false;
   bool was_there = false;  // nothing was to be done
   bool is_ahead = false;   // a branch with commits that the remote lacks, which stays as it is
-  bool is_older = false;   // is_ahead, since the remote has lost some: it is an older copy of itself
+  bool is_older = false;  // is_ahead, since the remote has lost some: it is an older copy of itself
 };
 struct PullReport {
   std::vector<PulledVersion> versions;

@@ -870,10 +870,11 @@ int vellum_replicate(vellum_store* store, const char* url, const vellum_replicat
 typedef struct vellum_pull_options { /* also of a clone */
   size_t struct_size;
   const char* const* versions; /* ends with NULL; NULL: all of the remote's */
-  int lazy;  /* of a clone: packs stay at the remote, and pages come when they are read */
-  int packs; /* of a pull into such a store: all of its packs come, too */
+  int lazy;      /* of a clone: packs stay at the remote, and pages come when they are read */
+  int packs;     /* of a pull into such a store: all of its packs come, too */
+  int take_over; /* of a pull: also branches that lose commits by it */
 } vellum_pull_options;
-#define VELLUM_PULL_OPTIONS_INIT {sizeof(vellum_pull_options), 0, 0, 0}
+#define VELLUM_PULL_OPTIONS_INIT {sizeof(vellum_pull_options), 0, 0, 0, 0}
 
 typedef struct vellum_pull_report {
   size_t struct_size;

@@ -120,7 +120,8 @@ int vellum_pull(vellum_store* store, const char* remote, const vellum_pull_optio
     require(remote, "remote");
     require_struct(report);
     const vellum_pull_options given = options_or_zero(options);
-    tell(store_of(store).pull(remote, {names_of(given.versions), given.packs != 0},
+    tell(store_of(store).pull(remote,
+                              {names_of(given.versions), given.packs != 0, given.take_over != 0},
                               progress_of(progress, context)),
          report, visit, context);
   });

@@ -175,9 +175,7 @@ class Pull {
     if (seen != nullptr && (name.write_id == seen->seen || name.write_id == seen->intended)) {
       return is_changed ? Action::leave : Action::nothing;
     }
-    if (here.sequence == name.ref.version.sequence && here.time_ns == name.ref.version.time_ns) {
-      return Action::note;
-    }
+    if (is_same_head(name, seen)) return Action::note;
     if (takes_over_) return Action::get;
     if (is_past_push(name, session_.file().writer, seen, here)) return Action::leave_newer;
     if (is_changed) refuse_both_changed(name);
@@ -195,6 +193,18 @@ class Pull {
         "with --take-over drops them here, too (`vellum snapshot` or `vellum branch` names them "
         "before)",
         name.ref.name, remote_.objects().url(), store_.path());
+  }
+
+  // Whether the branch has the remote's version already: a pull that was cut off has given it that, or the
+  // store has pushed it.
+  bool is_same_head(const RemoteName& name, const SeenBranch* seen) const {
+    const store::JournalState journal = store_.read_branch(name.ref.name).journal;
+    const store::SeenHead here = store::seen_head(journal);
+    const format::Version& there = name.ref.version;
+    if (here.sequence != there.sequence || here.time_ns != there.time_ns) return false;
+    return (seen != nullptr && name.write_id == seen->pulling) ||
+           name.writer == session_.file().writer ||
+           (journal.commits.empty() && journal.base.runs == there.runs);
   }
 
   [[noreturn]] void refuse_both_changed(const RemoteName& name) const {

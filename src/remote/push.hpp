@@ -11,8 +11,9 @@ namespace vellum::remote {
 
 // What a long process keeps over several pushes, and asks of each.
 struct PushRules {
-  SeenObjects* there = nullptr;    // null: the push lists what is there itself
-  bool own_branches_only = false;  // a branch that another store writes is refused without take_over
+  SeenObjects* there = nullptr;  // null: the push lists what is there itself
+  bool own_branches_only =
+      false;  // a branch that another store writes is refused without take_over
 };
 
 // Pushes all of the names by one head, or none. What it reports as pushed is durable at the remote.

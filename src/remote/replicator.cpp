@@ -16,9 +16,9 @@ namespace vellum::remote {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kEndWait{1000};  // for the last push
+constexpr std::chrono::milliseconds kEndWait{1000};                           // for the last push
 constexpr std::chrono::milliseconds kFirstPause{500}, kLongestPause{30'000};  // after failures
-constexpr std::chrono::milliseconds kStep{100};  // between two looks at whether to end
+constexpr std::chrono::milliseconds kStep{100};    // between two looks at whether to end
 constexpr std::chrono::seconds kBetweenLooks{60};  // at a remote to which nothing was pushed
 
 }  // namespace
@@ -47,7 +47,8 @@ ReplicateState Replicator::run(const ReplicateFn& told) {
 Clock::time_point Replicator::next_look(Clock::time_point start) {
   const auto usual = start + options_.interval / 2;
   if (failures_ == 0) return usual;
-  const auto longest = std::min<Clock::duration>(kLongestPause, kFirstPause * (1 << std::min(failures_, 16)));
+  const auto longest =
+      std::min<Clock::duration>(kLongestPause, kFirstPause * (1 << std::min(failures_, 16)));
   std::uniform_int_distribution<Clock::rep> random(longest.count() / 2, longest.count());
   return std::max(usual, Clock::now() + Clock::duration(random(random_)));
 }
@@ -197,7 +198,8 @@ Replicator::NewVersions Replicator::find_new() const {
 void Replicator::push_names(Session& session, const std::vector<std::string>& names) {
   try {
     const PushReport report = push(session, {names, options_.take_over}, nullptr, {&there_, true});
-    const bool is_new = std::ranges::any_of(report.versions, [](const auto& v) { return !v.was_there; });
+    const bool is_new =
+        std::ranges::any_of(report.versions, [](const auto& v) { return !v.was_there; });
     const std::lock_guard lock(mutex_);
     state_.pushes += is_new ? 1 : 0;
     state_.bytes_uploaded += report.bytes_uploaded;

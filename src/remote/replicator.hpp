@@ -56,7 +56,8 @@ class Replicator {
   std::string remote_;
   std::shared_ptr<ObjectStore> objects_;
   std::map<std::string, std::string> refused_;  // names that mean something else at the remote
-  std::optional<std::chrono::steady_clock::time_point> seen_;  // when the remote was looked at; unset: look
+  std::optional<std::chrono::steady_clock::time_point>
+      seen_;  // when the remote was looked at; unset: look
   SeenObjects there_;
   std::set<std::string> lost_;  // names that the remote may not have as it should
   int failures_ = 0;            // in a row

@@ -48,7 +48,8 @@ std::set<std::string> needed_keys(const Remote& remote, const Head& head) {
     for (const ObjectName& object : {list.base, list.own}) {
       if (object.size_bytes != 0) out.insert(list_key(object.name));
     }
-    for (const PieceName& piece : list_that_is_there(remote, list)) out.insert(piece_key(piece.name));
+    for (const PieceName& piece : list_that_is_there(remote, list))
+      out.insert(piece_key(piece.name));
   }
   for (const Hold& hold : read_holds(remote)) {
     for (const ContentName& piece : hold.pieces) out.insert(piece_key(piece));

@@ -6,6 +6,8 @@
 
 #include "format/samples.hpp"
 #include "format/wire/checks.hpp"
+#include "format/wire/whole_file.hpp"
+#include "format/wire/wire.hpp"
 #include "remote/objects/name_table.hpp"
 #include "remote/objects/object_key.hpp"
 #include "remote/remote_samples.hpp"
@@ -99,6 +101,32 @@ TEST(RemoteObjects, RoundTrips) {
   ASSERT_EQ(decode_remote_file(encode_remote_file(sample_file(), store_id()), store_id(), file),
             nullptr);
   EXPECT_EQ(file, sample_file());
+}
+
+TEST(RemoteObjects, TheFileOfAnOlderVellumIsRead) {
+  const RemoteFile sample = sample_file();
+  std::vector<std::byte> body;
+  format::ByteWriter w(body);
+  w.string(sample.url);
+  w.bytes(sample.writer);
+  w.varint(1);
+  sample.replicated.write(w);
+  w.varint(sample.branches.size());
+  RemoteFile expected = sample;
+  expected.head_number = 0;
+  expected.head_hash = {};
+  for (SeenBranch& branch : expected.branches) {
+    branch.epoch = 0;
+    w.string(branch.name);
+    for (const WriteId* id : {&branch.seen, &branch.intended, &branch.pulling}) w.bytes(*id);
+    w.u64(branch.branch_id);
+    w.u64(branch.sequence);
+    w.u64(static_cast<std::uint64_t>(branch.time_ns));
+  }
+  const auto bytes = format::encode_whole_file({"VLMRMOT\n", 1u << 20, "", ""}, body, store_id());
+  RemoteFile out;
+  ASSERT_EQ(decode_remote_file(bytes, store_id(), out), nullptr);
+  EXPECT_EQ(out, expected);
 }
 
 // A reader takes no more memory than 256 times what it has read, so these are not compressed.

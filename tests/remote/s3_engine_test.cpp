@@ -157,8 +157,8 @@ TEST(S3EngineTest, ManyCallsRunAtOnceOverFewConnections) {
 
 S3Server::Answer error_answer(int status, const std::string& code, const std::string& message,
                               const std::string& headers = "") {
-  return {status,
-          "<Error><Code>" + code + "</Code><Message>" + message + "</Message></Error>", headers};
+  return {status, "<Error><Code>" + code + "</Code><Message>" + message + "</Message></Error>",
+          headers};
 }
 
 TEST(S3EngineTest, ARefusalSaysWhichRightIsMissing) {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "base/files/file.hpp"
-
 namespace vellum::base {
+
+class Fs;
 
 // The same file system, where no link in a path below the directory `root` is followed: whoever may
 // write there cannot lead anybody out of it. Errc::corrupted names such a link; invalid_argument: a

@@ -465,10 +465,20 @@ mode_t kind_of(DIR* stream, const dirent& entry) noexcept {
   return status.st_mode & S_IFMT;
 }
 
-// Of a directory that was to be opened without following links.
-void fail_if_no_directory(const std::string& path, const std::string& part) {
-  if (errno != ENOTDIR && errno != ELOOP) return;
-  fail(Errc::corrupted, "{}: '{}' is no directory, and a link is not followed here", path, part);
+struct NoDirectory : Error {
+  using Error::Error;
+};
+
+// Of a directory that was to be opened without following links, and was not.
+[[noreturn]] void fail_to_open(int directory, const std::string& name, const std::string& path) {
+  const int error = errno;
+  struct stat status{};
+  if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISLNK(status.st_mode)) {
+    fail(Errc::corrupted, "{}: '{}' is a link, and links are not followed here", path, name);
+  }
+  if (error == ENOTDIR) throw NoDirectory(Errc::io, path + ": '" + name + "' is no directory");
+  fail(path, "open directory", error);
 }
 
 class PosixFs : public Fs {
@@ -536,6 +546,7 @@ class PosixFs : public Fs {
       const Place at = place(path);
       if (::fstatat(at.fd(), at.path(), &status, AT_SYMLINK_NOFOLLOW) == 0) return status.st_mode;
       if (!is_absence(errno)) fail(path, "stat");
+    } catch (const NoDirectory&) {
     } catch (const Error& e) {
       if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
     }
@@ -547,7 +558,7 @@ class PosixFs : public Fs {
     const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follows(path) ? 0 : O_NOFOLLOW);
     Descriptor fd(retry([&] { return ::openat(at.fd(), at.path(), flags); }));
     if (fd.get() >= 0) return fd;
-    if (!follows(path)) fail_if_no_directory(path, path);
+    if (!follows(path)) fail_to_open(at.fd(), at.name, path);
     fail(path, "open directory");
   }
 };
@@ -609,8 +620,7 @@ class BeneathFs final : public PosixFs {
       return ::openat(directory, name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | flags);
     }));
     if (fd.get() >= 0) return fd;
-    fail_if_no_directory(path, name);
-    fail(path, "open directory");
+    fail_to_open(directory, name, path);
   }
 
   const std::string root_;

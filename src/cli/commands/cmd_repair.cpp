@@ -69,11 +69,13 @@ std::string default_destination(const std::string& store) {
 
 int run_repair_of_remote(Context& context, const RepairArguments& arguments) {
   if (arguments.from.empty()) {
-    fail(Errc::invalid_argument, "a remote is repaired from a store that has its versions: --from STORE");
+    fail(Errc::invalid_argument,
+         "a remote is repaired from a store that has its versions: --from STORE");
   }
   if (!arguments.destination.empty() || arguments.options.include_removed ||
       arguments.options.dry_run) {
-    fail(Errc::invalid_argument, "--to, --removed and --dry-run are for a store, and not for a remote");
+    fail(Errc::invalid_argument,
+         "--to, --removed and --dry-run are for a store, and not for a remote");
   }
   return mend_remote(context, arguments.store, arguments.from);
 }
@@ -112,8 +114,9 @@ void add_repair(CLI::App& app, Context& context) {
       [&context, arguments] { return run_repair(context, *arguments); });
   command->add_option("--to", arguments->destination,
                       "The new store, which must not exist (default: STORE.repaired)");
-  command->add_option("--from", arguments->from,
-                      "Of a remote, given by its URL: a store that has what it has lost")
+  command
+      ->add_option("--from", arguments->from,
+                   "Of a remote, given by its URL: a store that has what it has lost")
       ->type_name("STORE");
   command->add_flag("--removed", arguments->options.include_removed,
                     "Also offer what was removed, as far as gc has not freed it yet");

@@ -45,7 +45,8 @@ std::string pull_sentence(const PullReport& report) {
   for (const PulledVersion& name : report.versions) {
     if (!name.is_older) continue;
     text += fmt::format(
-        "; '{}' stays as it is: the remote has an older commit than it had, as after a restore. push "
+        "; '{}' stays as it is: the remote has an older commit than it had, as after a restore. "
+        "push "
         "sends what it lacks, pull --take-over drops it here",
         printable(name.name));
   }
@@ -56,8 +57,8 @@ int run_pull(Context& context, const PullArguments& arguments) {
   const auto store = remote::open_store(base::posix_fs(), arguments.store);
   remote::Session session(*store, arguments.remote);
   ProgressMeter meter("pull", context.progress_wanted());
-  const auto report = remote::pull(
-      session, {arguments.names, arguments.packs, arguments.take_over}, meter.callback());
+  const auto report = remote::pull(session, {arguments.names, arguments.packs, arguments.take_over},
+                                   meter.callback());
   Json object{{"store", store->path()}, {"remote", arguments.remote}};
   object.update(pull_json(report));
   context.report(object, pull_sentence(report));

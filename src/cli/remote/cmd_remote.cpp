@@ -59,9 +59,8 @@ int run_list(Context& context, const RemoteArguments& arguments) {
 int run_set_url(Context& context, const RemoteArguments& arguments) {
   const auto store = open_core(arguments.store);
   remote::set_remote_url(*store, arguments.name, arguments.url);
-  context.report(
-      Json{{"store", store->path()}, {"name", arguments.name}, {"url", arguments.url}},
-      fmt::format("remote '{}' is at {}", arguments.name, arguments.url));
+  context.report(Json{{"store", store->path()}, {"name", arguments.name}, {"url", arguments.url}},
+                 fmt::format("remote '{}' is at {}", arguments.name, arguments.url));
   return kExitOk;
 }
 

@@ -59,10 +59,10 @@ class Teller {
 
 int run_replicate(Context& context, const ReplicateArguments& arguments) {
   const auto store = remote::open_store(base::posix_fs(), arguments.store);
-  EndRequest end;
   Teller teller(context);
   const std::chrono::milliseconds interval(static_cast<std::int64_t>(arguments.interval_ms));
   remote::Replicator replicator(*store, arguments.url, {interval, arguments.take_over});
+  EndRequest end;  // a probe before is ended by the signal itself
   const ReplicateState state = replicator.run([&](const ReplicateState& now) {
     teller.tell(now);
     return !end.has_come();

@@ -240,9 +240,9 @@ void HttpClient::Impl::end(Transfer& transfer, CURLcode code) {
     idle.push_back(transfer.easy);
   }
   if (code != CURLE_OK) {
-    transfer.response.failure =
-        transfer.response.stopped ? "no answer when the command was to end"
-        : transfer.error[0] != '\0' ? transfer.error : libcurl().easy_strerror(code);
+    transfer.response.failure = transfer.response.stopped ? "no answer when the command was to end"
+                                : transfer.error[0] != '\0' ? transfer.error
+                                                            : libcurl().easy_strerror(code);
     transfer.response.untrusted =
         code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
   }

@@ -255,8 +255,8 @@ class S3Engine final : public ObjectStore {
                         call.body, call.limit_bytes};
     if (!call.query.empty()) request.url += "?" + canonical_query(call.query);
     to_sign.headers.emplace_back("host", authority_);
-    request.headers.emplace_back(
-        "authorization", sign(to_sign, {options_.region, "s3", time}, credentials));
+    request.headers.emplace_back("authorization",
+                                 sign(to_sign, {options_.region, "s3", time}, credentials));
     return http_.perform(request);
   }
 
@@ -368,7 +368,8 @@ class S3Engine final : public ObjectStore {
     if (!error.code.empty()) reason += " (" + error.code + ")";
     if (!error.message.empty()) reason += ": " + error.message;
     if (response.status == 403 && (error.code == "AccessDenied" || error.code.empty())) {
-      reason += fmt::format(" (does the policy grant {}?)", permission_of(reply.method, key.empty()));
+      reason +=
+          fmt::format(" (does the policy grant {}?)", permission_of(reply.method, key.empty()));
     }
     const std::string text = name(key) + ": " + reason;
     const Errc code = code_of(response.status, error);

@@ -115,10 +115,9 @@ WriteId writer_of(store::StoreCore& store) {
   if (store.fs().exists(writer_path(store))) return read_writer(store);
   make_remotes_directory(store);
   try {
-    base::publish_file(store.fs(), store.tmp_directory(), remotes_directory(store), kWriterName,
-                       encode_whole_file(kWriterFile, first_writer(store),
-                                         store.superblock().store_id),
-                       false);
+    base::publish_file(
+        store.fs(), store.tmp_directory(), remotes_directory(store), kWriterName,
+        encode_whole_file(kWriterFile, first_writer(store), store.superblock().store_id), false);
   } catch (const Error& e) {
     if (e.code() != Errc::already_exists) throw;
   }
