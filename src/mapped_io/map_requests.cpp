@@ -104,4 +104,14 @@ int give_advice(const void* address, int advice, int (*pass)(void*, std::size_t,
   return 0;
 }
 
+ssize_t advise_pieces(const iovec* pieces, std::size_t count, int advice,
+                      int (*one)(void*, std::size_t, int)) noexcept {
+  ssize_t total = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (one(pieces[i].iov_base, pieces[i].iov_len, advice) != 0) return total > 0 ? total : -1;
+    total += static_cast<ssize_t>(pieces[i].iov_len);
+  }
+  return total;
+}
+
 }  // namespace vellum::mapped_io

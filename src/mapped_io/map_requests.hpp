@@ -5,6 +5,9 @@
 // All return 0, or the errno value that the kernel gives.
 #pragma once
 
+#include <sys/types.h>
+#include <sys/uio.h>
+
 #include <cstddef>
 
 namespace vellum::mapped_io {
@@ -33,5 +36,10 @@ Advice advice_for_file(int advice) noexcept;
 // Runs `pass()` where the kernel may have the advice, and gives its result; else 0, or -1 and errno.
 int give_advice(const void* address, int advice, int (*pass)(void*, std::size_t, int),
                 std::size_t length_bytes) noexcept;
+
+// process_madvise(2) of this process, by `one()`: returns the bytes that were advised, or -1 and errno.
+// (The kernel takes what drops pages for no other process.)
+ssize_t advise_pieces(const iovec* pieces, std::size_t count, int advice,
+                      int (*one)(void*, std::size_t, int)) noexcept;
 
 }  // namespace vellum::mapped_io

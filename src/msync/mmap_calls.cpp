@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <vellum/msync.h>
 
@@ -109,6 +111,21 @@ int grown(int fd, off_t offset, off_t bytes) {
 VELLUM_WRAP(int, madvise)(void* at, size_t bytes, int advice) {
   return files().contains(at) ? vellum::mapped_io::give_advice(at, advice, madvise, bytes)
                               : madvise(at, bytes, advice);
+}
+// Asked with no pieces, the kernel says whether this process may be advised so.
+VELLUM_WRAP(ssize_t, process_madvise)
+(int process, const iovec* pieces, size_t count, int advice, unsigned flags) {
+  const auto real = [&](const iovec* of, size_t n) {
+    return static_cast<ssize_t>(syscall(SYS_process_madvise, process, of, n, advice, flags));
+  };
+  using vellum::mapped_io::Advice;
+  bool any = false;
+  for (size_t i = 0; any_atomic_files() && pieces != nullptr && i < count; ++i)
+    any = any || files().contains(pieces[i].iov_base);
+  if (!any || vellum::mapped_io::advice_for_file(advice) == Advice::pass)
+    return real(pieces, count);
+  if (real(nullptr, 0) < 0) return -1;
+  return vellum::mapped_io::advise_pieces(pieces, count, advice, vellum_wrap_madvise);
 }
 VELLUM_WRAP(int, posix_madvise)(void* at, size_t bytes, int advice) {
   return advice == POSIX_MADV_DONTNEED && files().contains(at) ? 0

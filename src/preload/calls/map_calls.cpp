@@ -32,16 +32,6 @@ bool changes_view(int advice) {
   return mapped_io::advice_for_file(advice) != mapped_io::Advice::pass;
 }
 
-// process_madvise(2) of this process: the kernel takes what drops pages for no other.
-ssize_t advise_pieces(const iovec* pieces, size_t count, int advice) {
-  ssize_t total = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (madvise(pieces[i].iov_base, pieces[i].iov_len, advice) != 0) return total > 0 ? total : -1;
-    total += static_cast<ssize_t>(pieces[i].iov_len);
-  }
-  return total;
-}
-
 bool any_is_live(const iovec* pieces, size_t count) {
   for (size_t i = 0; pieces != nullptr && i < count; ++i)
     if (read_views().contains(pieces[i].iov_base) || mapped_at(pieces[i].iov_base) != nullptr)
@@ -149,7 +139,8 @@ VELLUM_PRELOAD ssize_t process_madvise(int process, const iovec* pieces, size_t 
   if (vellum::mapped_io::advice_for_file(advice) == Advice::pass ||
       !vellum::preload::any_is_live(pieces, count))
     return real(pieces, count);
-  return real(nullptr, 0) < 0 ? -1 : vellum::preload::advise_pieces(pieces, count, advice);
+  return real(nullptr, 0) < 0 ? -1
+                              : vellum::mapped_io::advise_pieces(pieces, count, advice, madvise);
 }
 VELLUM_PRELOAD int posix_madvise(void* at, size_t bytes, int advice) noexcept {
   if (advice != POSIX_MADV_DONTNEED || mapped_at(at) == nullptr)

@@ -67,12 +67,12 @@ static void advice(int fd) {
     REQUIRE(pread(fd, &found, 1, kPage + 100) == 1 && found == 'a' + (int)i);
   }
   REQUIRE(madvise(at + 1, kPage, MADV_DONTNEED) == -1 && errno == EINVAL);
-#ifdef SYS_process_madvise
+#if __GLIBC_PREREQ(2, 36)
   /* Linux 6.13 takes it for the own process; before that, it is refused. */
   const int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
   const struct iovec piece = {at, kBytes};
   memset(at, 'z', kBytes);
-  syscall(SYS_process_madvise, self, &piece, 1L, MADV_DONTNEED, 0);
+  process_madvise(self, &piece, 1, MADV_DONTNEED, 0);
   for (int page = 0; page < 16; ++page) REQUIRE(at[page * kPage] == 'z');
 #endif
 }
