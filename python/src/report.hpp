@@ -16,8 +16,7 @@ class Report {
   Report(nb::module_& module, const char* name, const char* meaning)
       : class_(module, name, meaning) {
     class_.def("__repr__", &repr);
-    class_.def("__reduce__", &reduce,
-               nb::sig("def __reduce__(self) -> tuple[object, ...]"));
+    class_.def("__reduce__", &reduce, nb::sig("def __reduce__(self) -> tuple[object, ...]"));
   }
 
   // A member, or a function of the struct.

@@ -145,7 +145,7 @@ def test_flipped_bytes_never_crash(path):
             continue
         for name, entry in mapping.catalog.entries.items():
             if entry["kind"] == "array":
-                vellum.group._array(mapping, entry).tobytes()
+                vellum.array.array_of(mapping, entry).tobytes()
             assert isinstance(name, str)
 
 

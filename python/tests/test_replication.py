@@ -60,7 +60,7 @@ def test_stop_gives_the_last_state(numbers, directory):
     replication = store.replicate(directory)
     assert store.remotes[0].name == "replica", "a remote that was not known"
     state = replication.stop()
-    assert state.versions == 2 and state.failure == "" and "2 versions" in repr(state)
+    assert state.versions == 2 and state.failure == "" and "versions=2" in repr(state)
     assert not replication.running and "ended" in repr(replication)
     assert replication.stop().versions == 2, "stopping twice"
 

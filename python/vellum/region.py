@@ -27,6 +27,7 @@ _FIRST_BYTES = 64 << 20
 # How far a branch can grow by itself: less, the more the branches take that are open already. A process has 128 TiB
 # of addresses, and a region takes its capacity twice.
 _CAPACITIES = ((12 << 40, 1 << 40), (24 << 40, 256 << 30), (36 << 40, 32 << 30))
+_ENGINES = ("automatic", "uffd", "sigsegv", "mapped")
 _LEAST_CAPACITY_BYTES = 4 << 30
 
 
@@ -377,8 +378,10 @@ def _capacity_of(native: _core.Store, branch: str) -> int:
 
 def _given(is_read: bool, engine: str, memory_limit_bytes: int, capacity_bytes: int, *flags: bool) -> dict[str, Any]:
     """The options that differ from what they are by themselves."""
+    if text(engine, "name of an engine") not in _ENGINES:
+        raise InvalidArgument(f"there is no engine {engine!r}: there are {', '.join(_ENGINES)}")
     values = {
-        "engine": text(engine, "name of an engine"),
+        "engine": engine,
         "memory_limit_bytes": number(memory_limit_bytes, "number of bytes"),
         "capacity_bytes": number(capacity_bytes, "number of bytes"),
     }
