@@ -86,6 +86,16 @@ const VersionInfo* newest_until(const std::vector<VersionInfo>& versions, Moment
   return newest;
 }
 
+std::string utc_text(Moment moment) {
+  using namespace std::chrono;
+  const auto day = floor<days>(moment);
+  const year_month_day date(day);
+  const hh_mm_ss time(floor<seconds>(moment - day));
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     time.hours().count(), time.minutes().count(), time.seconds().count());
+}
+
 std::string at_time(const Store& store, const std::string& name, std::string_view time) {
   const auto moment = parse_moment(time, system_clock::now());
   if (!moment) {
@@ -95,8 +105,9 @@ std::string at_time(const Store& store, const std::string& name, std::string_vie
   const auto versions = name.empty() ? store.versions() : line_of(store, name);
   const VersionInfo* found = newest_until(versions, *moment);
   if (found == nullptr) {
-    fail(Errc::not_found, "no snapshot{} was made at '{}' or before",
-         name.empty() ? std::string() : fmt::format(" on the line of '{}'", name), time);
+    fail(Errc::not_found, "no snapshot{} was made at {} or before",
+         name.empty() ? std::string() : fmt::format(" on the line of '{}'", name),
+         utc_text(*moment));
   }
   return found->name;
 }

@@ -117,7 +117,7 @@ TEST_F(Commands, AFileOfAnySizeComesBackAsLong) {
   expect_failure({"cat", store, "v2", "--offset", "1002"}, 2, "invalid_argument", "1001");
   must({"export", store, "v2", path("out")});
   EXPECT_EQ(read_file(path("out")), shorter);
-  EXPECT_TRUE(contains(must({"show", store, "v2"}).out, "file     1001 B (1001 bytes)"));
+  EXPECT_TRUE(contains(must({"show", store, "v2"}).out, "size     1001 B (1001 bytes)"));
   EXPECT_EQ(must({"diff", store, "v1", "v2", "--json"}).json().at("b_region_bytes"),
             4 * kPageOfFiles);
 }
@@ -298,7 +298,7 @@ TEST_F(Commands, ShowTellsOneVersion) {
   const Result text = must({"show", store, "year+2009_a.b"});
   EXPECT_TRUE(contains(text.out, "version  year+2009_a.b\nkind     snapshot\nbranch   main\n"))
       << text.out;
-  EXPECT_TRUE(contains(text.out, "region   12.0 KiB (12288 bytes)\n")) << text.out;
+  EXPECT_TRUE(contains(text.out, "size     12.0 KiB (12288 bytes)\n")) << text.out;
   EXPECT_TRUE(contains(text.out, "\n    line one\n    line two\n")) << text.out;
   const auto object = must({"--json", "show", store, "main"}).json();
   EXPECT_EQ(object.at("kind"), "branch");

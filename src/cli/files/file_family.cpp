@@ -63,10 +63,11 @@ bool holds_content(const std::string& path, const Member& member) {
   std::error_code problem;
   if (!fs::is_regular_file(file, problem)) return false;
   const auto opened = base::posix_fs().open(file, base::OpenMode::read_only);
+  if (opened->size_bytes() < member.least_bytes) return false;
+  if (member.holds_content == is_anything)
+    return fs::is_regular_file(path, problem) && is_duckdb(path);
   Start start;
-  if (opened->size_bytes() < member.least_bytes || opened->try_pread(start, 0) != 0) return false;
-  if (member.holds_content != is_anything) return member.holds_content(start);
-  return fs::is_regular_file(path, problem) && is_duckdb(path);
+  return opened->try_pread(start, 0) == 0 && member.holds_content(start);
 }
 
 [[noreturn]] void refuse(const std::string& path, const Member& member, const char* further) {
