@@ -9,7 +9,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/files/size_limit.hpp"
+#include "base/size_limit.hpp"
 #include "base/shortage.hpp"
 
 namespace vellum::base {

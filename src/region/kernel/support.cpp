@@ -12,7 +12,7 @@
 #include <mutex>
 #include <optional>
 
-#include "base/files/size_limit.hpp"
+#include "base/size_limit.hpp"
 #include "base/shortage.hpp"
 #include "region/kernel/kernel.hpp"
 

@@ -17,7 +17,7 @@
 #include <vector>
 #include <vellum/version.hpp>
 
-#include "base/files/size_limit.hpp"
+#include "base/size_limit.hpp"
 #include "base/round_up.hpp"
 
 namespace vellum::region {
