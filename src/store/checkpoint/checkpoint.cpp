@@ -67,7 +67,7 @@ struct Rebuilt {
 };
 
 // Rebuilds in a row, for a thread each.
-struct Shares {
+struct Rounds {
   std::span<const Rebuild> all;
   std::size_t each;
   std::size_t count() const noexcept { return (all.size() + each - 1) / each; }
@@ -295,13 +295,13 @@ void Checkpointer::compose_chains() {
     (r.against_base && !in_memory(r.from.page) ? all : others).push_back(r);
   }
   rebuilds_ = std::move(others);
-  const Shares rounds{all, kChainsAtOnce};
+  const Rounds rounds{all, kChainsAtOnce};
   for (std::size_t round = 0; round < rounds.count(); ++round) {
     std::vector<PageNumber> pages;
     pages.reserve(rounds[round].size());
     for (const Rebuild& r : rounds[round]) pages.push_back(r.from.page);
     const ChainDeltas chains(store_, last_checkpointed_(), pages, threads_);
-    const Shares shares{rounds[round], 256};
+    const Rounds shares{rounds[round], 256};
     std::vector<DeltaBatch> composed(shares.count());
     threads_.run(composed.size(), [&](std::size_t i, base::Compressor&) {
       compose(shares[i], chains, i * shares.each, composed[i]);
@@ -487,9 +487,9 @@ void Checkpointer::place_rebuilds() {
                   [](const Rebuild& r) { return !r.from.starts_full(); })) {
     last_checkpointed_();  // opened once, before the threads need it
   }
-  const Shares rounds{rebuilds_, kRebuildsAtOnce};
+  const Rounds rounds{rebuilds_, kRebuildsAtOnce};
   for (std::size_t round = 0; round < rounds.count(); ++round) {
-    const Shares shares{rounds[round], 64};
+    const Rounds shares{rounds[round], 64};
     std::vector<Rebuilt> rebuilt(shares.count());
     threads_.run(rebuilt.size(),
                  [&](std::size_t i, base::Compressor&) { rebuild(shares[i], rebuilt[i]); });
