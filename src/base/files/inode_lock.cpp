@@ -63,7 +63,7 @@ class Table {
     const std::lock_guard lock(mutex_);
     const auto here = held_.find(byte);
     if (opened_in_ != fork_count() || here == held_.end()) return;  // the parent's
-    if (here->second != kExclusive && --here->second > 0) return;
+    if (here->second > 1) return void(--here->second);
     held_.erase(here);
     if (file_ != nullptr) file_->unpin_byte(byte);
   }

@@ -38,6 +38,7 @@ struct Symbols {
 
 // The dynamic linker has made the addresses of most libraries absolute, but not the vDSO's.
 const void* at(ElfW(Addr) base, ElfW(Addr) given) noexcept {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): as the dynamic linker has it
   return reinterpret_cast<const void*>(given < base ? base + given : given);
 }
 
@@ -73,6 +74,7 @@ void* find(const Symbols& in, const char* name) noexcept {
     const std::uint32_t here = chain[i - first];
     if ((here | 1) == (hash | 1) && symbol.st_shndx != SHN_UNDEF &&
         equal(in.names + symbol.st_name, name))
+      // NOLINTNEXTLINE(performance-no-int-to-ptr)
       return reinterpret_cast<void*>(in.base + symbol.st_value);
     if ((here & 1) != 0) break;
   }
