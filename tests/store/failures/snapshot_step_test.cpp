@@ -84,7 +84,9 @@ class CutSnapshot {
   void expect_head(StoreCore& store, bool made) {
     EXPECT_TRUE(content(store, "main") == (made ? after_ : before_).bytes);
     EXPECT_EQ(resolve_version(store, "main").version.parent, made ? "b" : "a");
-    if (made) EXPECT_TRUE(content(store, "b") == after_.bytes);
+    if (made) {
+      EXPECT_TRUE(content(store, "b") == after_.bytes);
+    }
   }
 
   std::mt19937_64 random_;
