@@ -130,11 +130,11 @@ class RegionMemory {
   // all base copies are as of that commit; nobody takes or notes meanwhile.
   virtual void replace_source(std::shared_ptr<store::PageSource> source,
                               const std::vector<PageNumber>& taken) = 0;
-  // The commit is durable and base copies hold it; what memory does afterwards may begin.
   // Between these, a commit finds, encodes and writes pages, and threads that bring others in wait
   // for room.
   virtual void begin_committing() noexcept {}
   virtual void end_committing() noexcept {}
+  // The commit is durable and base copies hold it; what memory does afterwards may begin.
   virtual void note_commit_end() noexcept = 0;
   // The commit failed: the taken pages are as they were before it. Adds to `present` those that
   // have come in since: their base copies hold what the commit recorded and need to be put back.
