@@ -271,9 +271,10 @@ TEST(S3EngineTest, AStoppedEngineWaitsForNobody) {
   options.http.stall_timeout = std::chrono::hours(1);
   const auto objects = make_s3_engine(options);
   std::promise<void> asked, over;
+  std::future<void> end = over.get_future();
   server.answer = [&](const S3Request&) {
     asked.set_value();
-    over.get_future().wait();
+    end.wait();
     return error_answer(500, "TooLate", "");
   };
   auto got = std::async(std::launch::async, [&] { objects->get("a", 1); });
@@ -282,6 +283,7 @@ TEST(S3EngineTest, AStoppedEngineWaitsForNobody) {
   EXPECT_ERRC(got.get(), Errc::io);
   over.set_value();
   EXPECT_ERRC(objects->get("a", 1), Errc::io);
+  EXPECT_EQ(server.requests(), 1u);
 }
 
 // Nobody listens at the port, and nobody else gets it.

@@ -297,11 +297,11 @@ bool HttpClient::Impl::run_once() {
     ends_all = stopped;
   }
   begin_waiting();
+  if (ends_all) end_all();  // before anything is sent
   int running = 0;
   libcurl().multi_perform(multi, &running);
   end_finished();
   end_stalled();
-  if (ends_all) end_all();
   // A request that came meanwhile has woken it up in advance.
   libcurl().multi_poll(multi, nullptr, 0, active.empty() ? 10'000 : 100, nullptr);
   return true;
