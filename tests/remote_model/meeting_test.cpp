@@ -187,7 +187,7 @@ TEST_F(Meeting, APullPassesOverWhatGcHasPunched) {
   v["v1"] = blocks();
   v["v2"] = blocks(8) + part(v["v1"], 8 * kBlockBytes, 16 * kBlockBytes);
   v["v3"] = v["v2"];
-  for (std::size_t i : {0, 2, 4, 6}) {
+  for (const std::size_t i : {0u, 2u, 4u, 6u}) {
     const Bytes fresh = blocks(1);
     std::copy(fresh.begin(), fresh.end(),
               v["v3"].begin() + static_cast<std::ptrdiff_t>(i * kBlockBytes));

@@ -254,8 +254,9 @@ std::vector<store::RecordElsewhere> AwayPacks::describe(std::uint64_t pack,
     out.push_back({found->type, found->ref, found->place, found->size_bytes, found->dropped});
     if (found->dropped.empty()) break;  // no other has more
   }
-  std::ranges::stable_sort(
-      out, {}, [](const store::RecordElsewhere& form) { return store::slots_in(form.dropped); });
+  std::ranges::sort(out, {}, [](const store::RecordElsewhere& form) {
+    return std::pair(store::slots_in(form.dropped), form.place);
+  });
   if (!out.empty()) return out;
   fail(Errc::corrupted, "{}: no piece has the record at byte {} of pack {:016x}",
        parts_->objects->url(), offset_bytes, pack);
