@@ -30,12 +30,12 @@ set(VELLUM_EXTERNAL_LIBS PkgConfig::VELLUM_ZSTD PkgConfig::VELLUM_LZ4 PkgConfig:
 find_path(VELLUM_CLI11_INCLUDE_DIR CLI/CLI.hpp)
 find_path(VELLUM_JSON_INCLUDE_DIR nlohmann/json.hpp)
 mark_as_advanced(VELLUM_CLI11_INCLUDE_DIR VELLUM_JSON_INCLUDE_DIR)
-set(json VELLUM_JSON_INCLUDE_DIR "nlohmann-json (nlohmann-json3-dev)")
-vellum_part(CLI "command line" VELLUM_CLI11_INCLUDE_DIR "CLI11 (libcli11-dev)" ${json})
-set(cli VELLUM_WITH_CLI "command line")
+set(need_json VELLUM_JSON_INCLUDE_DIR "nlohmann-json (nlohmann-json3-dev)")
+vellum_part(CLI "command line" VELLUM_CLI11_INCLUDE_DIR "CLI11 (libcli11-dev)" ${need_json})
+set(need_cli VELLUM_WITH_CLI "command line")
 
 pkg_check_modules(LMDB_PC QUIET IMPORTED_TARGET lmdb>=0.9.24)
-vellum_part(LMDB "backup of a live LMDB" ${cli} LMDB_PC_FOUND "LMDB 0.9.24 (liblmdb-dev)")
+vellum_part(LMDB "backup of a live LMDB" ${need_cli} LMDB_PC_FOUND "LMDB 0.9.24 (liblmdb-dev)")
 
 # Its headers alone: the library itself is loaded when a program names a remote on S3 (src/remote/s3). One of
 # tools/build-libcurl.sh, or another that needs nothing but OpenSSL, is linked in instead.
@@ -50,13 +50,13 @@ endif()
 vellum_part(S3 "remotes on S3" CURL_PC_FOUND "libcurl 7.85 (libcurl4-openssl-dev)")
 
 pkg_check_modules(FUSE_PC QUIET IMPORTED_TARGET fuse3>=3.14)
-vellum_part(MOUNT "vellum mount" ${cli} FUSE_PC_FOUND "FUSE 3.14 (libfuse3-dev)")
+vellum_part(MOUNT "vellum mount" ${need_cli} FUSE_PC_FOUND "FUSE 3.14 (libfuse3-dev)")
 
 pkg_check_modules(PNG_PC QUIET IMPORTED_TARGET libpng>=1.6)
-vellum_part(PNG "vellum heat --png" ${cli} PNG_PC_FOUND "libpng 1.6 (libpng-dev)")
+vellum_part(PNG "vellum heat --png" ${need_cli} PNG_PC_FOUND "libpng 1.6 (libpng-dev)")
 
 pkg_check_modules(MHD_PC QUIET IMPORTED_TARGET libmicrohttpd>=0.9.71)
-vellum_part(WEB "vellum web" ${cli} MHD_PC_FOUND "libmicrohttpd 0.9.71 (libmicrohttpd-dev)")
+vellum_part(WEB "vellum web" ${need_cli} MHD_PC_FOUND "libmicrohttpd 0.9.71 (libmicrohttpd-dev)")
 
 pkg_check_modules(PMEM_PC QUIET IMPORTED_TARGET libpmem>=1.11)
 vellum_part(PMEM "persistent memory" PMEM_PC_FOUND "libpmem 1.11 (libpmem-dev)")
@@ -69,8 +69,8 @@ endif()
 find_path(METALL_INCLUDE_DIR metall/metall.hpp HINTS ${METALL_ROOT} ENV METALL_ROOT PATH_SUFFIXES include)
 find_path(VELLUM_BOOST_INCLUDE_DIR boost/interprocess/offset_ptr.hpp)
 mark_as_advanced(METALL_INCLUDE_DIR VELLUM_BOOST_INCLUDE_DIR)
-set(boost VELLUM_BOOST_INCLUDE_DIR "Boost (libboost-dev)")
-vellum_part(METALL "tests, example, benchmark of Metall" METALL_INCLUDE_DIR "Metall (METALL_ROOT)" ${boost})
+set(need_boost VELLUM_BOOST_INCLUDE_DIR "Boost (libboost-dev)")
+vellum_part(METALL "tests, example, benchmark of Metall" METALL_INCLUDE_DIR "Metall (METALL_ROOT)" ${need_boost})
 
 # MPI: a library for each implementation that is found. Debian has two, side by side, and their pkg-config files
 # tell them apart; for another one, FindMPI asks the compiler wrapper.
@@ -103,9 +103,9 @@ if(PROJECT_IS_TOP_LEVEL)
       set(has_${library} TRUE)
     endif()
   endforeach()
-  vellum_part(TESTS "tests" has_gtest "GoogleTest (libgtest-dev)" has_gmock "GoogleMock (libgmock-dev)" ${boost})
-  vellum_part(EXAMPLES "examples" ${boost})
-  vellum_part(BENCH "benchmarks" ${boost} ${json})
+  vellum_part(TESTS "tests" has_gtest "GoogleTest (libgtest-dev)" has_gmock "GoogleMock (libgmock-dev)" ${need_boost})
+  vellum_part(EXAMPLES "examples" ${need_boost})
+  vellum_part(BENCH "benchmarks" ${need_boost} ${need_json})
 endif()
 
 # Not a part of this build: the presets `asan` and `tsan` are builds of their own.
