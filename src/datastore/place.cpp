@@ -38,7 +38,7 @@ void read_link(Place& place) {
   place.store =
       (store.is_absolute() ? store : fs::path(place.directory) / store).lexically_normal().string();
   place.version = lines[2];
-  place.owner_directory = fs::path(place.store).parent_path().string();
+  place.owner_directory = base::parent_of(place.store);
   place.linked = true;
 }
 

@@ -5,6 +5,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/files/new_file.hpp"
 #include "privateer/settings.hpp"
 
 using vellum::Errc;
@@ -122,7 +123,7 @@ void* Privateer::Impl::create(void* addr, const std::string& version, std::uint6
   const std::uint64_t whole = privateer::whole_blocks(size_bytes, its_block_bytes);
   const auto options = mapping(addr, whole, its_block_bytes, stash);
   if (!store) {
-    privateer::make_directory(std::filesystem::path(at.store).parent_path());
+    privateer::make_directory(vellum::base::parent_of(at.store));
     store = privateer::open_or_create_blocks(at.store);
   }
   if (!overwrite && privateer::is_taken(*store, at)) {

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
+#include "base/files/new_file.hpp"
 #include "privateer/settings.hpp"
 
 namespace vellum::privateer {
@@ -50,17 +51,17 @@ bool is_directory(const std::string& path) {
 }
 
 bool make_directory(const std::string& directory) {
-  const std::string parent = std::filesystem::path(directory).parent_path();
+  const std::string parent = base::parent_of(directory);
   const bool missing = !is_directory(directory);
   if (missing) {
-    if (!parent.empty() && !is_directory(parent)) make_directory(parent);
+    if (!is_directory(parent)) make_directory(parent);
     try {
       base::posix_fs().make_directory(directory);
     } catch (const Error& error) {
       if (error.code() != Errc::already_exists || !is_directory(directory)) throw;
     }
   }
-  base::posix_fs().sync_directory(parent.empty() ? "." : parent);
+  base::posix_fs().sync_directory(parent);
   return missing;
 }
 
@@ -150,7 +151,7 @@ void update_link(const Store& store, const Place& place, std::uint64_t block_byt
 
 void keep_copies(Store& store, const Place& place) {
   if (!place.in_base || !store.contains(place.name)) return;
-  const std::string base = std::filesystem::path(place.directory).parent_path();
+  const std::string base = vellum::base::parent_of(place.directory);
   for (const auto& entry : std::filesystem::directory_iterator(base)) {
     if (!entry.is_directory() || entry.path() == place.directory) continue;
     std::optional<Link> link;

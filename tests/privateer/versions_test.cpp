@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "privateer/fixture.hpp"
+#include "support/working_directory.hpp"
 
 namespace vellum::test {
 namespace {
@@ -48,6 +49,16 @@ TEST_F(PrivateerVersions, AreReplacedOnlyWhenAskedFor) {
   words(privateer.create(nullptr, "v1", kBlock, true))[0] = 3;             // also a snapshot
   EXPECT_EQ(words(privateer.create(nullptr, "v1", kBlock, true))[0], 0u);  // also what it has open
   EXPECT_EQ(first_word("v0"), 2u);
+}
+
+TEST_F(PrivateerVersions, OfTheWorkingDirectoryKeepTheirCopies) {
+  const WorkingDirectory inside(base());
+  Privateer privateer(Privateer::CREATE, ".");
+  words(privateer.create(nullptr, "v0", kBlock, false))[0] = 1;
+  ASSERT_TRUE(privateer.snapshot("v1"));
+  copy_files("v1", "copy");
+  words(privateer.create(nullptr, "v1", kBlock, true))[0] = 2;
+  EXPECT_EQ(first_word("copy"), 1u);
 }
 
 TEST_F(PrivateerVersions, GoWithTheirDirectory) {
