@@ -9,8 +9,8 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/files/size_limit.hpp"
 #include "base/shortage.hpp"
+#include "base/size_limit.hpp"
 
 namespace vellum::base {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "base/files/size_limit.hpp"
+#include "base/size_limit.hpp"
 
 namespace vellum::base {
 namespace {

@@ -12,7 +12,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/files/size_limit.hpp"
+#include "base/size_limit.hpp"
 #include "region/kernel/kernel.hpp"
 
 namespace vellum::region {

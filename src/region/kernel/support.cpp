@@ -12,8 +12,8 @@
 #include <mutex>
 #include <optional>
 
-#include "base/files/size_limit.hpp"
 #include "base/shortage.hpp"
+#include "base/size_limit.hpp"
 #include "region/kernel/kernel.hpp"
 
 namespace vellum::region {

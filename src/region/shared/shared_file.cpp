@@ -17,8 +17,8 @@
 #include <vector>
 #include <vellum/version.hpp>
 
-#include "base/files/size_limit.hpp"
 #include "base/round_up.hpp"
+#include "base/size_limit.hpp"
 
 namespace vellum::region {
 namespace {

@@ -10,7 +10,7 @@
 #include <exception>
 
 #include "base/fail.hpp"
-#include "base/files/size_limit.hpp"
+#include "base/size_limit.hpp"
 #include "base/threads/per_process.hpp"
 
 namespace vellum::region::statistics {

@@ -1,4 +1,4 @@
-// base/files/size_limit.hpp: how large this process may make a file (RLIMIT_FSIZE, `ulimit -f`).
+// base/size_limit.hpp: how large this process may make a file (RLIMIT_FSIZE, `ulimit -f`).
 //
 // The kernel kills a process that writes beyond it (SIGXFSZ). That signal belongs to the program, so
 // the library asks first, and fails as on a full disk (EFBIG).
