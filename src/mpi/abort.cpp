@@ -25,7 +25,7 @@ bool is_read(int fd) noexcept {
 }  // namespace
 
 void abort_job(MPI_Comm communicator, const std::string& reason, int status) noexcept {
-  constexpr auto kLongest = std::chrono::seconds(5), kStep = std::chrono::milliseconds(1);
+  constexpr std::chrono::milliseconds kLongest{5000}, kStep{1};
   int rank = 0;
   MPI_Comm_rank(communicator, &rank);
   std::fflush(stdout);
