@@ -34,7 +34,7 @@ declare -A filters=(
 if $short; then
   filters=(
     [test_base]='MemoryLimit*:Reservation*'
-    [test_region]='Dirty*:Pinned*:Sparse*:FileMapping*:FaultAccess*:KernelSupport*:MemfdBacking*'
+    [test_region]='Dirty.*:Pinned*:Sparse*:FileMapping*:FaultAccess*:KernelSupport*:MemfdBacking*'
     [test_api]='Limits*:PageSize*:SparseRegion*:SpaceBack.WhatReaders*:*Errors.AddressSpace*:SystemCall*'
     [test_cli]='Output*:Top*:Limits*:RunManyFiles*'
   )
