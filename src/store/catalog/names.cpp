@@ -68,7 +68,7 @@ std::string ref_path(const PackStore& store, const std::string& snapshot) {
 }
 
 void remove_image_files(const PackStore& store, const std::string& branch) {
-  for (const char* name : {kImageStateName, kTouchedName, kImageName}) {
+  for (const char* name : {kImageStateName, kTouchedName, kImageName, kSnapshotNoteName}) {
     const std::string file = branch_directory(store, branch) + "/" + name;
     if (store.fs().exists(file)) store.fs().unlink(file);
   }

@@ -6,10 +6,8 @@
 namespace vellum::store {
 namespace {
 
-constexpr const char* kNoteName = "snapshot";
-
 std::string note_path(const PackStore& store, const std::string& branch) {
-  return branch_directory(store, branch) + "/" + kNoteName;
+  return branch_directory(store, branch) + "/" + kSnapshotNoteName;
 }
 
 // None as well where a crash has torn it: nothing followed it then.
@@ -46,7 +44,7 @@ void write_snapshot_note(PackStore& store, const std::string& branch,
   const std::string path = note_path(store, branch);
   if (!store.fs().exists(path)) {
     base::publish_file(store.fs(), store.tmp_directory(), branch_directory(store, branch),
-                       kNoteName, bytes, true);
+                       kSnapshotNoteName, bytes, true);
     return;
   }
   const auto file = store.fs().open(path, base::OpenMode::read_write);
@@ -74,11 +72,6 @@ format::Version base_after_snapshot(format::Version version, const std::string& 
   version.pages_changed = 0;
   version.bytes_added = 0;
   return version;
-}
-
-void remove_snapshot_note(const PackStore& store, const std::string& branch) {
-  const std::string file = note_path(store, branch);
-  if (store.fs().exists(file)) store.fs().unlink(file);
 }
 
 }  // namespace vellum::store

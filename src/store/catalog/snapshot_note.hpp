@@ -27,6 +27,4 @@ std::optional<format::Version> snapshot_ahead(const PackStore& store, const std:
 // The version that a branch stands on once it is the snapshot `name`.
 format::Version base_after_snapshot(format::Version version, const std::string& name);
 
-void remove_snapshot_note(const PackStore& store, const std::string& branch);
-
 }  // namespace vellum::store

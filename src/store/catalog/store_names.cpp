@@ -285,7 +285,6 @@ void StoreCore::drop_branch(const std::string& name, const base::File& journal) 
   branch_ids_.forget(name);
   remove_working_set(*this, name);
   remove_image_files(*this, name);
-  remove_snapshot_note(*this, name);
   fs().remove_directory(directory);
   fs().sync_directory(branches_directory());
   remove_space_note(*this);
