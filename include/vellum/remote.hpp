@@ -55,7 +55,8 @@ struct PullOptions {
   // Of a store that was cloned lazily: also brings all of its packs here. The remote is not needed
   // afterwards.
   bool packs = false;
-  // Also gives the remote's version to a branch that has commits which this drops: of this store's own, or
+  // Also gives the remote's version to a branch that has commits which this drops: of this store's
+  // own, or
   // newer ones that the remote has lost, or that another store has dropped there.
   bool take_over = false;
 };

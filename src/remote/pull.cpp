@@ -195,7 +195,8 @@ class Pull {
         name.ref.name, remote_.objects().url(), store_.path());
   }
 
-  // Whether the branch has the remote's version already: a pull that was cut off has given it that, or the
+  // Whether the branch has the remote's version already: a pull that was cut off has given it that,
+  // or the
   // store has pushed it.
   bool is_same_head(const RemoteName& name, const SeenBranch* seen) const {
     const store::JournalState journal = store_.read_branch(name.ref.name).journal;

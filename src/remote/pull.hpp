@@ -16,7 +16,8 @@ namespace vellum::remote {
 // begins; a pull that was cut off goes on where it was. Errc::not_found: the remote has no such
 // name; already_exists: the store has another snapshot of the name; busy: the branch has a writer,
 // or a gc is at work; io: branch and remote have both changed, or the branch would lose commits. A
-// name that is refused so does not keep the others from coming. In a lazy clone the packs stay at the
+// name that is refused so does not keep the others from coming. In a lazy clone the packs stay at
+// the
 // remote, unless `options` asks for them.
 PullReport pull(Session& session, const PullOptions& options, const ProgressFn& progress);
 

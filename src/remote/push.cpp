@@ -205,13 +205,15 @@ class Push {
     return true;
   }
 
-  // What is there, so that nothing is built on what is lost. The remote belongs to the store whose versions
+  // What is there, so that nothing is built on what is lost. The remote belongs to the store whose
+  // versions
   // come first. Its heads are refused to others.
   void look() {
     there_.look(remote_, pool_, [&] { restore_superblock(remote_.objects(), session_.store()); });
   }
 
-  // Whether an object is there. Where a look comes only beside the uploads, it is believed, and noted.
+  // Whether an object is there. Where a look comes only beside the uploads, it is believed, and
+  // noted.
   bool has(const std::string& key, std::uint64_t size_bytes) const {
     if (there_.is_known()) return there_.has(key, size_bytes);
     relied_.emplace(key, size_bytes);

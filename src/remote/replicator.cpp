@@ -43,7 +43,8 @@ ReplicateState Replicator::run(const ReplicateFn& told) {
   return state();
 }
 
-// Twice in each interval; after failures later and later, and at random, so that many do not come back at once.
+// Twice in each interval; after failures later and later, and at random, so that many do not come
+// back at once.
 Clock::time_point Replicator::next_look(Clock::time_point start) {
   const auto usual = start + options_.interval / 2;
   if (failures_ == 0) return usual;
@@ -53,7 +54,8 @@ Clock::time_point Replicator::next_look(Clock::time_point start) {
   return std::max(usual, Clock::now() + Clock::duration(random(random_)));
 }
 
-// Pushes what is new, and asks `told` meanwhile, if it is not null. False: it wants an end, and so do calls of the remote
+// Pushes what is new, and asks `told` meanwhile, if it is not null. False: it wants an end, and so
+// do calls of the remote
 // that take longer than a moment then.
 bool Replicator::push_beside(const ReplicateFn& told) {
   auto pushing = [this] {
@@ -136,7 +138,8 @@ bool Replicator::is_look_due() const {
   return !seen_.has_value() || Clock::now() - *seen_ >= kBetweenLooks;
 }
 
-// What the remote has lost, or has otherwise than this store has left it, is to be pushed with what is new.
+// What the remote has lost, or has otherwise than this store has left it, is to be pushed with what
+// is new.
 void Replicator::look(Session& session) {
   const Head head = session.newest_head().head;
   if (session.has_lost()) there_.forget();

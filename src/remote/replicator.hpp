@@ -24,7 +24,8 @@ class Replicator {
   Replicator(store::StoreCore& store, const std::string& url, const ReplicateOptions& options,
              std::shared_ptr<ObjectStore> objects = nullptr);
 
-  // Until `told` returns false; see Store::replicate(). An idle one looks at the remote now and then, and
+  // Until `told` returns false; see Store::replicate(). An idle one looks at the remote now and
+  // then, and
   // sends what is lost there.
   ReplicateState run(const ReplicateFn& told);
   // Pushes what is new, once. False: it failed in a way that may pass (state().failure).

@@ -153,7 +153,8 @@ TEST(RemoteCrash, APushReliesOnNothingThatAKilledOneHasNotSynced) {
       [&](base::Fs& disk) { expect_before_or_after(disk, made, true); });
 }
 
-// The head of a killed push has its name, and not for sure: the next push, which finds all there, says that it is.
+// The head of a killed push has its name, and not for sure: the next push, which finds all there,
+// says that it is.
 TEST(RemoteCrash, APushThatFindsAllThereMakesItDurable) {
   sim::SimFs fs;
   const Made made = make_before_push(fs);

@@ -1,4 +1,5 @@
-// What an operator does with a remote for months: restores, retention, drills, lost and damaged buckets.
+// What an operator does with a remote for months: restores, retention, drills, lost and damaged
+// buckets.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -44,7 +44,8 @@ TEST_F(S3RemoteTest, AServerThatFailsEveryFifthTimeCostsTimeOnly) {
   expect_contents(*copy, contents);
 }
 
-// Side by side: listings of heads, pieces and lists, superblock, last head, piece and list; then the new head; then a listing and the copy of
+// Side by side: listings of heads, pieces and lists, superblock, last head, piece and list; then
+// the new head; then a listing and the copy of
 // the head.
 TEST_F(S3RemoteTest, ASmallPushTakesThreeRequestsInSequence) {
   make(4);

@@ -56,7 +56,8 @@ class S3Server {
     std::string body;
     std::string headers;  // each with its end of line
   };
-  // What the server says in place of what it would say; it may wait. Set it while no request is under way.
+  // What the server says in place of what it would say; it may wait. Set it while no request is
+  // under way.
   std::function<std::optional<Answer>(const S3Request&)> answer;
   // Asked for each request. Set it while no request is under way.
   std::function<Fault(const S3Request&)> fault;

@@ -9,7 +9,8 @@
 //   read_only    the file system cannot be written
 //   no_space     the disk or the quota is full
 //   corrupted    the object is larger or smaller than the caller accepts
-//   io           the rest, after the engine's own attempts; as a RefusedRequest where attempts are in vain
+//   io           the rest, after the engine's own attempts; as a RefusedRequest where attempts are
+// in vain
 //
 // Integrity: the engine guarantees nothing about what get() returns. The objects of a remote carry
 // their own checksums, and the caller checks them.
@@ -65,7 +66,8 @@ class ObjectStore {
   virtual void put(const std::string& key, std::span<const std::byte> bytes) = 0;
   // The objects whose keys begin so, ascending by key; at most `most` of them.
   virtual std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) = 0;
-  // An object that was found, and not put by the caller, is durable on return: its maker may have been
+  // An object that was found, and not put by the caller, is durable on return: its maker may have
+  // been
   // killed before it was. Servers say nothing that is not.
   virtual void make_durable(const std::string&) {}
   // An object that is not there is removed already.

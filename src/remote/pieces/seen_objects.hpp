@@ -1,4 +1,5 @@
-// remote/pieces/seen_objects.hpp: which lists and pieces a remote has, as a listing showed. A head may name
+// remote/pieces/seen_objects.hpp: which lists and pieces a remote has, as a listing showed. A head
+// may name
 // objects that were lost since: nothing is built on these.
 //
 // Threads: all calls from any thread.
@@ -15,7 +16,8 @@ namespace vellum::remote {
 
 class SeenObjects {
  public:
-  // Lists what is there, unless that is known already, beside `task`. What is there is durable then.
+  // Lists what is there, unless that is known already, beside `task`. What is there is durable
+  // then.
   void look(const Remote& remote, base::ThreadPool& pool, const std::function<void()>& task);
   // The parts of that, for a caller that has a pool at work. After the last one, finish_look().
   std::vector<std::function<void()>> parts_of_look(const Remote& remote);

@@ -27,7 +27,8 @@ class Uploads {
   // Puts what is left, beside the other tasks.
   void finish(const std::vector<std::function<void()>>& tasks);
 
-  // Whether something else was in the place of an object, and a look has come too late to replace it.
+  // Whether something else was in the place of an object, and a look has come too late to replace
+  // it.
   // After finish().
   bool has_found_damage() const;
 

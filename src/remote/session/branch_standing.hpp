@@ -1,5 +1,7 @@
-// remote/session/branch_standing.hpp: how a branch of a remote stands to what this store has of it. Heads do not say
-// which version followed from which, but all pushes of one epoch of a branch follow from each other: only a
+// remote/session/branch_standing.hpp: how a branch of a remote stands to what this store has of it.
+// Heads do not say
+// which version followed from which, but all pushes of one epoch of a branch follow from each
+// other: only a
 // store that drops what another has pushed begins a new epoch.
 #pragma once
 
@@ -9,8 +11,10 @@
 
 namespace vellum::remote {
 
-// Whether the remote's branch is a push of this store (`me`), no later than the last one of which it
-// knows; where it knows of none (`seen` is null), no later than the local head `here`. So it is where the remote was restored
+// Whether the remote's branch is a push of this store (`me`), no later than the last one of which
+// it
+// knows; where it knows of none (`seen` is null), no later than the local head `here`. So it is
+// where the remote was restored
 // from an older copy, or is known under another name.
 bool is_past_push(const RemoteName& there, const WriteId& me, const SeenBranch* seen,
                   const store::SeenHead& here);

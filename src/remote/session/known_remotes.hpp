@@ -35,7 +35,8 @@ void write_remote_file(store::StoreCore& store, const std::string& name, const R
 
 // Errc::invalid_argument: it is malformed, or too long.
 void require_url(const std::string& url);
-// A remote of another store is refused before anything is written there: Errc::invalid_argument. There may be none
+// A remote of another store is refused before anything is written there: Errc::invalid_argument.
+// There may be none
 // yet.
 void require_same_store(ObjectStore& objects, const store::StoreCore& store);
 
@@ -47,11 +48,13 @@ void add_remote_file(store::StoreCore& store, const std::string& name, const std
 // invalid_argument: the remote has the versions of another store. True: one creator won each time.
 bool add_remote(store::StoreCore& store, const std::string& name, const std::string& url,
                 bool one_writer);
-// The name under which the store knows the remote at `url`; makes it known if it is not, as add_remote()
+// The name under which the store knows the remote at `url`; makes it known if it is not, as
+// add_remote()
 // does.
 std::string know_remote(store::StoreCore& store, const std::string& url);
 
-// Puts the store's superblock where the remote has none. Errc::invalid_argument: it has that of another
+// Puts the store's superblock where the remote has none. Errc::invalid_argument: it has that of
+// another
 // store.
 void restore_superblock(ObjectStore& objects, const store::StoreCore& store);
 

@@ -12,8 +12,10 @@
 
 namespace vellum::remote {
 
-// The remote is at another URL now: its bucket was moved, or is reached otherwise. What the store knows of it
-// stays. Errc::not_found: there is no such remote; invalid_argument: the URL is malformed, or another store's
+// The remote is at another URL now: its bucket was moved, or is reached otherwise. What the store
+// knows of it
+// stays. Errc::not_found: there is no such remote; invalid_argument: the URL is malformed, or
+// another store's
 // versions are there.
 void set_remote_url(store::StoreCore& store, const std::string& name, const std::string& url);
 
@@ -31,7 +33,8 @@ class Session {
   const RemoteFile& file() const noexcept { return file_; }
   // What this store has seen of a branch; null: nothing.
   const SeenBranch* find(const std::string& branch) const noexcept;
-  // The newest head. Where the remote has lost what this store has published there, no snapshot counts as
+  // The newest head. Where the remote has lost what this store has published there, no snapshot
+  // counts as
   // replicated any more; durable on return.
   StoredHead newest_head();
   // Whether newest_head() has found that.

@@ -12,7 +12,8 @@ namespace vellum::store {
 // given only once, even if the snapshot is never made.
 std::uint64_t claim_snapshot_order(PackStore& store);
 
-// Numbers of later snapshots are larger than this one, which a snapshot of another copy of the store has.
+// Numbers of later snapshots are larger than this one, which a snapshot of another copy of the
+// store has.
 // Durable on return.
 void pass_snapshot_order(PackStore& store, std::uint64_t order);
 
