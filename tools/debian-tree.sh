@@ -25,7 +25,9 @@ enter() {
     mount --rbind /sys "$tree/sys"
     mount --rbind /dev "$tree/dev"
     mount -t tmpfs tmpfs "$tree/dev/shm"
-    exec chroot "$tree" "$@"' sh "$tree" "$@"
+    exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+      ${http_proxy:+"http_proxy=$http_proxy"} ${https_proxy:+"https_proxy=$https_proxy"} \
+      chroot "$tree" "$@"' sh "$tree" "$@"
 }
 
 if [[ ${1-} == --enter ]]; then

@@ -171,7 +171,18 @@ if ((EUID != 0)); then
   as_root=(sudo)
 fi
 
-is_offered() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep 'Candidate: [^(]' >/dev/null; }
+# Asks apt once for all of them.
+declare -A offered
+look_up() {
+  local all name
+  read -ra all <<<"$(tr '|\n' '  ' <<<"${required[*]} ${optional[*]}")"
+  offered=()
+  while read -r name; do offered[$name]=1; done < <(
+    LC_ALL=C apt-cache policy "${all[@]}" 2>/dev/null |
+      sed -nE '/^[^ ]+:$/ { s/:$//; h }; /^ +Candidate: [^(]/ { g; p }'
+  )
+}
+is_offered() { [[ -n ${offered[$1]-} ]]; }
 
 # Sets `chosen` to the first of PACKAGE|PACKAGE that the system offers; fails where it offers none.
 choose() {
@@ -184,6 +195,7 @@ choose() {
 # Fills `wanted_packages`, and `left_out` with what the system does not offer. What is required stays wanted, so
 # that apt-get says why it cannot be had.
 choose_all() {
+  look_up
   wanted_packages=() left_out=()
   local packages
   for packages in "${required[@]}"; do

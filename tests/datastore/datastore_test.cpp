@@ -8,6 +8,7 @@
 #include "support/child.hpp"
 #include "support/shared.hpp"
 #include "support/store_fixture.hpp"
+#include "support/working_directory.hpp"
 
 namespace vellum::test {
 namespace {
@@ -232,6 +233,24 @@ TEST_P(Datastores, CopyAndRemove) {
   EXPECT_FALSE(fs::exists(path("snap")));
   expect_holds(path("copy"), 1);
   EXPECT_ERRC(Datastore::remove(path()), Errc::not_found);
+}
+
+// The parent of a path without a slash is no empty path: "" + "/versions" is somebody else's.
+TEST_P(Datastores, OfTheWorkingDirectoryAreMadeAndRemovedThere) {
+  const WorkingDirectory inside(path());
+  {
+    Datastore datastore = create(".");
+    set(datastore, ".", 1);
+    datastore.snapshot("snap");
+    datastore.snapshot("./@one");
+    datastore.commit();
+  }
+  expect_holds("snap", 1);
+  Datastore::remove(".");
+  Store::open("store").remove_snapshot("one");
+  fs::create_directories("versions/one");
+  Datastore::remove("snap");
+  EXPECT_TRUE(fs::is_empty(path()));
 }
 
 TEST_P(Datastores, LeaveAloneWhatIsNotTheirs) {

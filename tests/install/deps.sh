@@ -12,11 +12,13 @@ mkdir "$work/bin"
 
 stub() { printf '#!/bin/bash\n%s\n' "$2" >"$work/bin/$1" && chmod +x "$work/bin/$1"; }
 
-for tool in bash env grep printf cat; do ln -s "$(command -v "$tool")" "$work/bin/$tool"; done
+for tool in bash env grep printf cat sed tr; do ln -s "$(command -v "$tool")" "$work/bin/$tool"; done
 stub apt-get "[[ \$1 == update ]] && exit
 echo \"\$*\" >>'$work/asked'
 ! printf '%s\n' \"\$@\" | grep -xFf '$work/broken' >/dev/null"
-stub apt-cache "grep -qxF \"\$2\" '$work/not-offered' || echo '  Candidate: 1.0'"
+stub apt-cache "for name in \"\${@:2}\"; do
+  grep -qxF \"\$name\" '$work/not-offered' || printf '%s:\\n  Candidate: 1.0\\n' \"\$name\"
+done"
 : >"$work/broken" >"$work/not-offered"
 stub sudo 'exec "$@"'
 stub dpkg-query 'exit 1' # no package of these names is installed
