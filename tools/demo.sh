@@ -3,6 +3,7 @@
 #   EDGES=FILE          lines "source target unix_time"; empty: an R-MAT graph is made up
 #   PERIOD=year|month   (year)
 #   arguments           go to the program: see build/demo/examples/temporal_graph --help
+# The store is kept in build/demo.store until the next demo, unless --store names another place.
 set -euo pipefail
 edges=${EDGES-}
 if [[ -n $edges && $edges != - ]]; then
@@ -19,4 +20,14 @@ arguments=(--period "${PERIOD:-year}" "$@")
 if [[ -n $edges ]]; then
   arguments=("$edges" "${arguments[@]}")
 fi
-exec build/demo/examples/temporal_graph "${arguments[@]}"
+kept=
+if [[ " $* " != *" --store "* ]]; then
+  kept=build/demo.store # of the last demo
+  rm -rf "$kept"
+  arguments+=(--store "$kept")
+fi
+build/demo/examples/temporal_graph "${arguments[@]}"
+if [[ -n $kept && " $* " != *" --json "* ]]; then
+  printf '\nThe store is kept. To look at it: make build, and then\n'
+  printf '  build/release/bin/vellum %s\n' "log $kept graph --graph" "heat $kept graph" "web $kept"
+fi

@@ -14,7 +14,7 @@ fail() {
 
 for store in mine ./beside ../"$(basename "$work")"/around "$work/whole"; do
   "$program" --scale 6 --edge-factor 4 --store "$store" >log 2>&1 || fail "--store $store: $(tail -n 1 log)"
-  grep -qF 'every snapshot was opened and answered as counted' log || fail "--store $store: $(tail -n 1 log)"
+  grep -qF 'Each was opened beside the live graph and answered as counted' log || fail "--store $store: $(tail -n 1 log)"
   [[ -d $store/packs ]] || fail "--store $store keeps no store"
 done
 
