@@ -122,7 +122,7 @@ TEST_F(BadInput, WhatIsNoStoreExitsWith5) {
   for (const std::string& at : {path("dir"), f}) {
     expect_failure({"log", at}, 5, code, at);
     expect_failure({"stat", at}, 5, code, at);
-    expect_failure({"import", at, "main", f}, 5, code, at);
+    expect_failure({"attach", at, "main", f}, 5, code, at);
   }
   file("dir/vellum.store", "something else altogether, long enough to be a superblock, is it not");
   expect_failure({"log", path("dir")}, 5, code, path("dir"));

@@ -280,23 +280,33 @@ int flock(int fd, int operation) noexcept {
   return call_kernel(SYS_flock, fd, operation);
 }
 
+// Descriptors of directories on the way to a file are no step of their own.
+int openat(int directory, const char* path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
+  va_end(list);
+  if ((flags & O_PATH) != 0) return call_kernel(SYS_openat, directory, path, flags, mode);
+  const unsigned creates = (flags & O_CREAT) != 0 ? kWrites : 0u;
+  const KillPoint point("open", creates != 0 && names_pack(path));
+  if (fails("open", creates | kWaits | kFile)) return -1;
+  const int fd = call_kernel(SYS_openat, directory, path, flags, mode);
+  note_opened(fd, path);
+  return fd;
+}
+
 int open(const char* path, int flags, ...) {
   va_list list;
   va_start(list, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
   va_end(list);
-  const unsigned creates = (flags & O_CREAT) != 0 ? kWrites : 0u;
-  const KillPoint point("open", creates != 0 && names_pack(path));
-  if (fails("open", creates | kWaits | kFile)) return -1;
-  const int fd = call_kernel(SYS_openat, AT_FDCWD, path, flags, mode);
-  note_opened(fd, path);
-  return fd;
+  return openat(AT_FDCWD, path, flags, mode);
 }
 
-int rename(const char* from, const char* to) noexcept {
+int renameat(int from_fd, const char* from, int to_fd, const char* to) noexcept {
   const KillPoint point("rename", names_pack(to));
   if (fails("rename", kWrites | kFile)) return -1;
-  return call_kernel(SYS_rename, from, to);
+  return call_kernel(SYS_renameat2, from_fd, from, to_fd, to, 0);
 }
 
 int renameat2(int from_fd, const char* from, int to_fd, const char* to, unsigned flags) noexcept {
@@ -305,22 +315,23 @@ int renameat2(int from_fd, const char* from, int to_fd, const char* to, unsigned
   return call_kernel(SYS_renameat2, from_fd, from, to_fd, to, flags);
 }
 
-int unlink(const char* path) noexcept {
-  const KillPoint point("unlink", names_pack(path));
-  if (fails("unlink", kFile)) return -1;
-  return call_kernel(SYS_unlink, path);
+int linkat(int from_fd, const char* from, int to_fd, const char* to, int flags) noexcept {
+  const KillPoint point("link", names_pack(to));
+  if (fails("link", kWrites | kFile)) return -1;
+  return call_kernel(SYS_linkat, from_fd, from, to_fd, to, flags);
 }
 
-int mkdir(const char* path, mode_t mode) noexcept {
+int unlinkat(int directory, const char* path, int flags) noexcept {
+  const char* const call = (flags & AT_REMOVEDIR) != 0 ? "rmdir" : "unlink";
+  const KillPoint point(call, names_pack(path));
+  if (fails(call, kFile)) return -1;
+  return call_kernel(SYS_unlinkat, directory, path, flags);
+}
+
+int mkdirat(int directory, const char* path, mode_t mode) noexcept {
   const KillPoint point("mkdir", false);
   if (fails("mkdir", kWrites | kFile)) return -1;
-  return call_kernel(SYS_mkdir, path, mode);
-}
-
-int rmdir(const char* path) noexcept {
-  const KillPoint point("rmdir", false);
-  if (fails("rmdir", kFile)) return -1;
-  return call_kernel(SYS_rmdir, path);
+  return call_kernel(SYS_mkdirat, directory, path, mode);
 }
 
 #if !VELLUM_TEST_ASAN && !VELLUM_TEST_TSAN

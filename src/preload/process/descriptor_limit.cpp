@@ -15,8 +15,8 @@ namespace vellum::preload {
 namespace {
 
 // The descriptors of the program, the image, the journal, the image's touched ranges and the pack
-// being written, and one for short use.
-constexpr std::size_t kMostOfAFile = 6;
+// being written, and for short use one and two of directories on the way to it.
+constexpr std::size_t kMostOfAFile = 8;
 
 // Based on the limit at the start of the program.
 int least_own() noexcept {

@@ -116,11 +116,12 @@ NameSet functions_of_c() {
                  "\\b(vellum_[a-z0-9_]+)\\(");
 }
 
-// What stands under "Commands:" or "Subcommands:" of a help text, without its other names.
+// The names at the start of lines in a help's lists of commands, which come after its options.
 NameSet commands_in(const std::string& help) {
   NameSet names;
-  std::istringstream lines(help.substr(help.find("ommands:\n") + 9));
-  for (std::string line; std::getline(lines, line) && line.starts_with("  ");) {
+  std::istringstream lines(help.substr(help.find("\n\n", help.find("Options:"))));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  ") || line.starts_with("   ")) continue;
     line = line.substr(2, line.find("  ", 2) - 2);
     names.insert(line.substr(0, line.find(',')));
   }

@@ -197,10 +197,10 @@ TEST_F(EachArgument, EmptyMissingOrOfAnotherKind) {
       // Not there; a directory, where it is a file or a store; a file, where it is a store.
       for (const std::string& wrong : {path("nowhere"), path("directory"), path("file")}) {
         if (words[i] == "F" && wrong == path("file")) continue;
-        if (words[i] == "S" && wrong == path("file") && words[0] == "backup") continue;
         Arguments arguments = meant(words);
         arguments[i] = wrong;
-        if (words[i] == "S" && words[0] == "backup") continue;  // becomes a store
+        const bool makes_a_store = words[0] == "backup" || words[0] == "import";
+        if (words[i] == "S" && makes_a_store) continue;
         if (words[i] == "F" && words[0] == "restore" && wrong == path("nowhere")) continue;  // made
         const Result other = run(arguments);
         EXPECT_GE(other.status, 2) << usage.words << " with " << wrong;

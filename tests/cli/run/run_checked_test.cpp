@@ -84,7 +84,7 @@ TEST_F(RunCheckedNoSanitizer, AFileThatCannotBeOpenedStaysAsItIs) {
   for (const std::string content : {"", "some"}) {
     write_file(path("data"), content);
     write_file(path("after"), "");
-    const std::string tries = "ulimit -d 200000; true >> " + path("data") + "; ";
+    const std::string tries = "ulimit -d 60000; true >> " + path("data") + "; ";
     const Result result =
         run({"run", "--store", path("store" + content), "--file", path("data"), "--", "sh", "-c",
              tries + "cp " + path("data") + " " + path("after") + "; true"});

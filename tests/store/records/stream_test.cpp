@@ -115,7 +115,8 @@ class Streams : public ::testing::Test {
   ImportReport import(const base::File& file, std::size_t threads) {
     const auto writer = BranchWriter::open(*store_, "main");
     FileContent content(file);
-    return import_content(*writer, content, {"", 0, false, small_pieces(threads)}, nullptr);
+    return import_content(*writer, content, {"", 0, false, nullptr, small_pieces(threads)},
+                          nullptr);
   }
   void expect_content(const Bytes& bytes, std::size_t threads) {
     const auto source = open_version(*store_, "main");
@@ -206,7 +207,7 @@ TEST_F(Streams, ThreadsStoreTheSame) {
     {
       const auto writer = BranchWriter::open(*store_, branch, alone);
       FileContent content(source.file());
-      import_content(*writer, content, {"", 0, false, small_pieces(threads)}, nullptr);
+      import_content(*writer, content, {"", 0, false, nullptr, small_pieces(threads)}, nullptr);
     }
     const auto version = open_version(*store_, branch);
     std::vector<std::uint64_t> offsets;
@@ -264,10 +265,10 @@ TEST_F(Streams, ManyDeltasGoToThePackBeforeTheCommit) {
   {
     const auto writer = BranchWriter::open(*store_, "main");
     FileContent content(source.file());
-    const auto report =
-        import_content(*writer, content, {"", 0, false, small_pieces(2)}, [&](const Progress& p) {
-          if (p.done < p.total) at_the_end = packs_bytes();
-        });
+    const auto report = import_content(*writer, content, {"", 0, false, nullptr, small_pieces(2)},
+                                       [&](const Progress& p) {
+                                         if (p.done < p.total) at_the_end = packs_bytes();
+                                       });
     EXPECT_EQ(report.pages_changed, kPages);
   }
   EXPECT_GT(at_the_end, before + (std::uint64_t{6} << 20));
@@ -351,7 +352,7 @@ TEST_F(Streams, ASourceThatBecomesShorterLeavesTheBranchAsItWas) {
       FileContent content(source.file());
       const std::string text = error_text(Errc::busy, [&] {
         import_content(
-            *writer, content, {"", 0, false, small_pieces(threads)},
+            *writer, content, {"", 0, false, nullptr, small_pieces(threads)},
             [&](const Progress&) { source.file().truncate((in_a_hole ? 90 : 30) * kPageBytes); });
       });
       EXPECT_TRUE(contains(text, path) && contains(text, "shorter")) << text;
@@ -374,7 +375,7 @@ class StreamFaults : public ::testing::Test {
 
   void import(const std::string& branch) {
     FileContent content(source_.file());
-    const ImportOptions options{"", 0, true, small_pieces(0)};
+    const ImportOptions options{"", 0, true, nullptr, small_pieces(0)};
     if (has_branch(*store_, branch)) {
       import_content(*BranchWriter::open(*store_, branch), content, options, nullptr);
       return;
