@@ -52,7 +52,7 @@ class Limits : public StoreTest {
 };
 
 TEST_P(Limits, ADefaultRegionOpensUnderALimitOfAddressSpace_NoSanitizer) {
-  for (const rlim_t kib : {2'000'000, 1'000'000}) {
+  for (const rlim_t kib : {rlim_t{2'000'000}, rlim_t{1'000'000}}) {
     EXPECT_CHILD_EXIT(run_child([&] {
                         limit(RLIMIT_AS, kib << 10);
                         use("v" + std::to_string(kib));
@@ -144,7 +144,7 @@ TEST_P(Limits, ALimitOfFileSizesIsAnErrorAndNoSignal_NoSanitizer) {
 }
 
 TEST_P(Limits, FewDescriptorsAreEnoughOrAnError_NoSanitizer) {
-  for (const rlim_t descriptors : {8, 12, 16, 24, 40}) {
+  for (const rlim_t descriptors : {rlim_t{8}, rlim_t{12}, rlim_t{16}, rlim_t{24}, rlim_t{40}}) {
     EXPECT_CHILD_EXIT(run_child([&] {
                         limit(RLIMIT_NOFILE, descriptors);
                         try {

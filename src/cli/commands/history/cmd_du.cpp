@@ -8,7 +8,6 @@
 #include "cli/names/version_names.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/screen.hpp"
 #include "cli/terminal/table.hpp"
 #include "remote/session/away_list.hpp"
 
@@ -82,8 +81,8 @@ void print_costs(Output& out, const Store& store, const StoreStat& stat,
     return;
   }
   const Shares shares = shares_of(stat);
-  out.print("\n{} in packs:{}{} needed by one version, {} by several, {} by none\n",
-            human_bytes(stat.pack_bytes), screen_columns() ? "\n" : " ", human_bytes(shares.by_one),
+  out.print("\n{} in packs: {} needed by one version, {} by several, {} by none\n",
+            human_bytes(stat.pack_bytes), human_bytes(shares.by_one),
             human_bytes(shares.by_several), human_bytes(shares.by_none));
 }
 
