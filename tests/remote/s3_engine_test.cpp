@@ -266,12 +266,12 @@ TEST(S3EngineTest, BucketsWithDotsGoByPath) {
 }
 
 TEST(S3EngineTest, AStoppedEngineWaitsForNobody) {
+  std::promise<void> asked, over;  // longer than the server, whose thread waits for one
+  std::future<void> end = over.get_future();
   S3Server server;
   S3Options options = server.options();
   options.http.stall_timeout = std::chrono::hours(1);
   const auto objects = make_s3_engine(options);
-  std::promise<void> asked, over;
-  std::future<void> end = over.get_future();
   server.answer = [&](const S3Request&) {
     asked.set_value();
     end.wait();
