@@ -319,7 +319,7 @@ const ChildProgram kSignalsWait("signals wait", [](const auto&) {
   require(calls == 1 && nested == 0, "the signal came after the page, once");
 });
 
-TEST(FaultRoutes, ASignalOnTheSameAlternateStackWaitsForThePage) {
+TEST(FaultRoutes, ASignalOnTheSameAlternateStackWaitsForThePage_NoTsan) {
   EXPECT_CHILD_EXIT(run_program("signals wait", {}), 0);
 }
 
@@ -336,7 +336,7 @@ const ChildProgram kHandlerTouches("handler touches", [](const auto&) {
   require(DeepTarget::inside == 0, "the page is there");
 });
 
-TEST(FaultRoutes, AHandlerOnASmallAlternateStackTouchesAPage_NoAsan) {
+TEST(FaultRoutes, AHandlerOnASmallAlternateStackTouchesAPage_NoSanitizer) {
   EXPECT_CHILD_EXIT(run_program("handler touches", {}), 0);
 }
 
