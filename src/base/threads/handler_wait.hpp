@@ -3,10 +3,14 @@
 // A fault handler runs with all signals blocked (region/kernel/fault_router.cpp), and may wait for a remote for
 // minutes. So a wait looks now and then whether SIGHUP, SIGINT, SIGQUIT or SIGTERM is pending that would end the
 // process, and lets it. One that the program handles stays pending until the page is there.
+//
+// A thread is known by the stack that it stands on, and not by a thread_local variable: in a handler that would
+// need the model initial-exec, with which a library is not loaded by dlopen(3) where its variables are too large.
 #pragma once
 
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 
 namespace vellum::base {
 
@@ -14,23 +18,21 @@ class HandlerWait {
  public:
   // How long a wait may go on before the next look.
   static constexpr std::chrono::milliseconds kStep{500};
+  static constexpr std::size_t kMaxStacks = 256;
 
-  // While it lives, this thread is in a handler; `interrupted`: the signals that were blocked before.
-  explicit HandlerWait(const sigset_t& interrupted) noexcept : before_(blocked_before) {
-    blocked_before = &interrupted;
-  }
-  ~HandlerWait() { blocked_before = before_; }
+  // The stacks of handlers, at most kMaxStacks side by side. Called once.
+  static void know_stacks(const std::byte* begin, std::size_t bytes_each,
+                          std::size_t count) noexcept;
+
+  // While it lives, this thread is in a handler; `interrupted`: the signals that were blocked before. Without
+  // effect on another stack than those.
+  explicit HandlerWait(const sigset_t& interrupted) noexcept;
+  ~HandlerWait();
   HandlerWait(const HandlerWait&) = delete;
   HandlerWait& operator=(const HandlerWait&) = delete;
 
-  static bool is_in_handler() noexcept { return blocked_before != nullptr; }
+  static bool is_in_handler() noexcept;
   static void end_if_asked() noexcept;
-
- private:
-  // A handler may be this variable's first use in a thread: the model without a call for its address.
-  [[gnu::tls_model("initial-exec")]] static thread_local const sigset_t* blocked_before;
-
-  const sigset_t* const before_;
 };
 
 }  // namespace vellum::base

@@ -145,16 +145,18 @@ void deliver_sigbus(const siginfo_t& fault, void* context) noexcept {
 
 struct Routed {
   Fault fault;
+  const sigset_t* blocked_before;
   FaultResult result = FaultResult::not_ours;
 };
 
 // What the thread stands on may be a goroutine's 2 KiB, the 16 KiB of a small thread, or an alternate
 // stack of 8 KiB, of which the kernel's frame takes half.
-FaultResult route_with_room(const Fault& fault) noexcept {
-  Routed routed{fault};
+FaultResult route_with_room(const Fault& fault, const sigset_t& blocked_before) noexcept {
+  Routed routed{fault, &blocked_before};
   call_on_handler_stack(
       [](void* given) {
         auto& all = *static_cast<Routed*>(given);
+        const base::HandlerWait in_handler(*all.blocked_before);
         all.result = route_fault(all.fault);
       },
       &routed);
@@ -165,9 +167,9 @@ void handle(int signal_number, siginfo_t* info, void* context) noexcept {
   const int saved_errno = errno;
   auto result = FaultResult::not_ours;
   if (may_be_routed(*info) && in_any_route(info->si_addr)) {
-    const base::HandlerWait in_handler(static_cast<const ucontext_t*>(context)->uc_sigmask);
     result = route_with_room({static_cast<std::byte*>(info->si_addr),
-                              is_write_fault(info->si_addr, context), signal_number});
+                              is_write_fault(info->si_addr, context), signal_number},
+                             static_cast<const ucontext_t*>(context)->uc_sigmask);
   }
   if (result == FaultResult::not_ours) {
     if (may_be_routed(*info) && leave_guarded_copy(context)) return void(errno = saved_errno);

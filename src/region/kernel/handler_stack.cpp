@@ -12,12 +12,13 @@
 #include "base/fail.hpp"
 #include "base/memory/reserve.hpp"
 #include "base/processor.h"
+#include "base/threads/handler_wait.hpp"
 
 namespace vellum::region {
 namespace {
 
 constexpr std::size_t kStackBytes = 64 << 10;
-constexpr std::size_t kStacks = 256, kStacksOfWord = 64;
+constexpr std::size_t kStacks = base::HandlerWait::kMaxStacks, kStacksOfWord = 64;
 constexpr std::size_t kTakenBytes = 4096;
 
 std::byte* g_stacks = nullptr;  // kStacks of them, behind a page with g_taken_stacks
@@ -115,6 +116,7 @@ void make_handler_stacks() {
     fail(Errc::unsupported, "this kernel cannot wipe memory on fork (MADV_WIPEONFORK)");
   g_taken_stacks = reinterpret_cast<std::atomic<std::uint64_t>*>(room.data());
   g_stacks = room.data() + kTakenBytes;
+  base::HandlerWait::know_stacks(g_stacks, kStackBytes, kStacks);
 }
 
 void call_on_handler_stack(void (*body)(void*), void* argument) noexcept {
