@@ -15,7 +15,6 @@
 #include "remote/session/away_list.hpp"
 #include "remote/session/branch_standing.hpp"
 #include "store/branch/adopt_version.hpp"
-#include "store/catalog/snapshot_order.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/lock/version_pin.hpp"
 #include "store/reach/roots.hpp"
@@ -94,10 +93,7 @@ class Pull {
       if (action == Action::get) to_do.push_back(name);
       if (action == Action::note) note(*name);
     }
-    // Snapshots that are made from now on are newer than all of these.
-    if (const std::uint64_t order = last_order(head_); order != 0) {
-      store::pass_snapshot_order(store_, order);
-    }
+    pass_orders(store_, head_);
     if (to_do.empty()) return true;
     const store::VersionPin no_gc = hold_what_gc_holds(store_);
     if (is_lazy_ && !note_pieces(to_do)) return false;
@@ -196,8 +192,7 @@ class Pull {
   }
 
   // Whether the branch has the remote's version already: a pull that was cut off has given it that,
-  // or the
-  // store has pushed it.
+  // or the store has pushed it.
   bool is_same_head(const RemoteName& name, const SeenBranch* seen) const {
     const store::JournalState journal = store_.read_branch(name.ref.name).journal;
     const store::SeenHead here = store::seen_head(journal);

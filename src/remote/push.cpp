@@ -20,7 +20,6 @@
 #include "store/branch/live_snapshot.hpp"
 #include "store/catalog/aside_name.hpp"
 #include "store/catalog/kept_version.hpp"
-#include "store/catalog/snapshot_order.hpp"
 #include "store/catalog/working_set_file.hpp"
 
 namespace vellum::remote {
@@ -201,13 +200,12 @@ class Push {
     if (!published.has_value()) return false;
     session_.published(*published);
     note(changed, false);
-    pass_orders(base.head);
+    pass_orders(session_.store(), base.head);
     return true;
   }
 
   // What is there, so that nothing is built on what is lost. The remote belongs to the store whose
-  // versions
-  // come first. Its heads are refused to others.
+  // versions come first. Its heads are refused to others.
   void look() {
     there_.look(remote_, pool_, [&] { restore_superblock(remote_.objects(), session_.store()); });
   }
@@ -226,13 +224,6 @@ class Push {
     });
   }
 
-  // Snapshots that are made from now on are newer than those of other stores.
-  void pass_orders(const Head& head) const {
-    if (const std::uint64_t order = last_order(head); order != 0) {
-      store::pass_snapshot_order(session_.store(), order);
-    }
-  }
-
   // Whether the remote has all that a name of it needs.
   bool is_whole(const ListName& name) const {
     if (!has(name)) return false;
@@ -248,13 +239,14 @@ class Push {
     return false;
   }
 
+  // Whether its list is. (Looking for the pieces finds out that a list which is there is damaged.)
   bool is_readable(const ListName& name) const {
     return has(name) && (is_whole(name) || has(name));
   }
 
-  // Throws what is no damage of one object.
+  // Passes on what is no damage of one object. REQUIRES: called where `e` was caught.
   static void require_damage(const Error& e) {
-    if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw e;
+    if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
   }
 
   void check_writer(const Head& head, Head& next) const {

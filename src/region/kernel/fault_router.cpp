@@ -55,22 +55,22 @@ bool lies_in(const Route& route, std::uintptr_t at) noexcept {
          at < route.end.load(std::memory_order_acquire);
 }
 
-bool in_any_route(const void* address) noexcept {
+constexpr std::size_t kNoRoute = SIZE_MAX;
+
+// The first route from this one on that has the address.
+std::size_t next_route(const void* address, std::size_t i) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const Route* const routes = g_routes.load(std::memory_order_acquire);
   const std::size_t used = g_routes_used.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < used; ++i)
-    if (lies_in(routes[i], at)) return true;
-  return false;
+  for (; i < used; ++i)
+    if (lies_in(routes[i], at)) return i;
+  return kNoRoute;
 }
 
-FaultResult route_fault(const Fault& fault) noexcept {
-  const auto at = reinterpret_cast<std::uintptr_t>(fault.address);
+FaultResult route_fault(const Fault& fault, std::size_t first) noexcept {
   Route* const routes = g_routes.load(std::memory_order_acquire);
-  const std::size_t used = g_routes_used.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < used; ++i) {
+  for (std::size_t i = first; i != kNoRoute; i = next_route(fault.address, i + 1)) {
     Route& route = routes[i];
-    if (!lies_in(route, at)) continue;
     // Counting in before looking at the target pairs with remove_route, which clears it before it
     // looks at the count.
     route.inside.fetch_add(1);
@@ -145,19 +145,21 @@ void deliver_sigbus(const siginfo_t& fault, void* context) noexcept {
 
 struct Routed {
   Fault fault;
+  std::size_t first_route;
   const sigset_t* blocked_before;
   FaultResult result = FaultResult::not_ours;
 };
 
 // What the thread stands on may be a goroutine's 2 KiB, the 16 KiB of a small thread, or an alternate
 // stack of 8 KiB, of which the kernel's frame takes half.
-FaultResult route_with_room(const Fault& fault, const sigset_t& blocked_before) noexcept {
-  Routed routed{fault, &blocked_before};
+FaultResult route_with_room(const Fault& fault, std::size_t first_route,
+                            const sigset_t& blocked_before) noexcept {
+  Routed routed{fault, first_route, &blocked_before};
   call_on_handler_stack(
       [](void* given) {
         auto& all = *static_cast<Routed*>(given);
         const base::HandlerWait in_handler(*all.blocked_before);
-        all.result = route_fault(all.fault);
+        all.result = route_fault(all.fault, all.first_route);
       },
       &routed);
   return routed.result;
@@ -166,10 +168,11 @@ FaultResult route_with_room(const Fault& fault, const sigset_t& blocked_before) 
 void handle(int signal_number, siginfo_t* info, void* context) noexcept {
   const int saved_errno = errno;
   auto result = FaultResult::not_ours;
-  if (may_be_routed(*info) && in_any_route(info->si_addr)) {
+  const std::size_t first_route = may_be_routed(*info) ? next_route(info->si_addr, 0) : kNoRoute;
+  if (first_route != kNoRoute) {
     result = route_with_room({static_cast<std::byte*>(info->si_addr),
                               is_write_fault(info->si_addr, context), signal_number},
-                             static_cast<const ucontext_t*>(context)->uc_sigmask);
+                             first_route, static_cast<const ucontext_t*>(context)->uc_sigmask);
   }
   if (result == FaultResult::not_ours) {
     if (may_be_routed(*info) && leave_guarded_copy(context)) return void(errno = saved_errno);

@@ -8,13 +8,29 @@
 
 #include "base/processor.h"
 
+#if defined(VELLUM_X86_64) || defined(VELLUM_ARM64)
+
+extern "C" {
+// Returns how many bytes are left.
+std::size_t vellum_copy_bytes(void* to, const void* from, std::size_t length_bytes) noexcept;
+extern const char vellum_copy_end[] __attribute__((visibility("hidden")));
+}
+
+namespace vellum::region {
+
+std::size_t copy_guarded(void* to, const void* from, std::size_t length_bytes) noexcept {
+  return length_bytes - vellum_copy_bytes(to, from, length_bytes);
+}
+
+}  // namespace vellum::region
+
+#endif
+
 #if defined(VELLUM_X86_64)
 
 // rcx always holds the count of bytes that are left, so the instruction may end anywhere.
 extern "C" {
-std::size_t vellum_copy_bytes(void* to, const void* from, std::size_t length_bytes) noexcept;
 extern const char vellum_copy_fault[] __attribute__((visibility("hidden")));
-extern const char vellum_copy_end[] __attribute__((visibility("hidden")));
 }
 
 __asm__(
@@ -36,10 +52,6 @@ __asm__(
 
 namespace vellum::region {
 
-std::size_t copy_guarded(void* to, const void* from, std::size_t length_bytes) noexcept {
-  return length_bytes - vellum_copy_bytes(to, from, length_bytes);
-}
-
 bool leave_guarded_copy(void* context) noexcept {
   auto& at = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
   if (at != reinterpret_cast<greg_t>(vellum_copy_fault)) return false;
@@ -54,10 +66,8 @@ bool leave_guarded_copy(void* context) noexcept {
 // x2 always holds the count of bytes that are left. A fault among words goes on by bytes, which stop
 // at the byte that faults.
 extern "C" {
-std::size_t vellum_copy_bytes(void* to, const void* from, std::size_t length_bytes) noexcept;
 extern const char vellum_copy_words[] __attribute__((visibility("hidden")));
 extern const char vellum_copy_single[] __attribute__((visibility("hidden")));
-extern const char vellum_copy_end[] __attribute__((visibility("hidden")));
 }
 
 __asm__(
@@ -92,10 +102,6 @@ __asm__(
     ".popsection\n");
 
 namespace vellum::region {
-
-std::size_t copy_guarded(void* to, const void* from, std::size_t length_bytes) noexcept {
-  return length_bytes - vellum_copy_bytes(to, from, length_bytes);
-}
 
 bool leave_guarded_copy(void* context) noexcept {
   auto& at = static_cast<ucontext_t*>(context)->uc_mcontext.pc;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/catalog/snapshot_order.hpp"
+
 namespace vellum::remote {
 
 bool is_past_push(const RemoteName& there, const WriteId& me, const SeenBranch* seen,
@@ -23,10 +25,10 @@ Standing standing_of(const RemoteName& there, const SeenBranch& seen, const stor
   return there.epoch < seen.epoch ? Standing::older : Standing::beside;
 }
 
-std::uint64_t last_order(const Head& head) noexcept {
-  std::uint64_t order = 0;
-  for (const RemoteName& name : head.names) order = std::max(order, name.ref.order);
-  return order;
+void pass_orders(store::StoreCore& store, const Head& head) {
+  std::uint64_t last = 0;
+  for (const RemoteName& name : head.names) last = std::max(last, name.ref.order);
+  if (last != 0) store::pass_snapshot_order(store, last);
 }
 
 }  // namespace vellum::remote

@@ -35,6 +35,15 @@ void require_url(const std::string& url) {
   if (url.size() > kMaxUrlBytes) fail(Errc::invalid_argument, "the URL is too long");
 }
 
+namespace {
+
+[[noreturn]] void refuse_other_store(const ObjectStore& objects, const store::StoreCore& store) {
+  fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
+       objects.url(), store.path());
+}
+
+}  // namespace
+
 void require_same_store(ObjectStore& objects, const store::StoreCore& store) {
   try {
     if (read_superblock(objects).store_id == store.superblock().store_id) return;
@@ -42,8 +51,7 @@ void require_same_store(ObjectStore& objects, const store::StoreCore& store) {
     if (e.code() != Errc::not_found) throw;
     return;
   }
-  fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
-       objects.url(), store.path());
+  refuse_other_store(objects, store);
 }
 
 std::string remotes_directory(const store::StoreCore& store) {
@@ -182,8 +190,7 @@ void restore_superblock(ObjectStore& objects, const store::StoreCore& store) {
     if (e.code() != Errc::not_found) throw;
     if (objects.put_if_absent(kSuperblockKey, ours) || is_ours()) return;
   }
-  fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
-       objects.url(), store.path());
+  refuse_other_store(objects, store);
 }
 
 void remove_remote_file(store::StoreCore& store, const std::string& name) {
