@@ -56,8 +56,7 @@ struct PullOptions {
   // afterwards.
   bool packs = false;
   // Also gives the remote's version to a branch that has commits which this drops: of this store's
-  // own, or
-  // newer ones that the remote has lost, or that another store has dropped there.
+  // own, or newer ones that the remote has lost, or that another store has dropped there.
   bool take_over = false;
 };
 // Store::clone().

@@ -14,9 +14,8 @@ struct MendReport {
 };
 
 // Looks at every byte of the remote at `url`, removes objects that are damaged, and sends again
-// what versions need that
-// the store has, too. Errc::invalid_argument: the remote has the versions of another store.
-// `objects` stands in for what the URL names, if it is not null.
+// what versions need that the store has, too. Errc::invalid_argument: the remote has the versions
+// of another store. `objects` stands in for what the URL names, if it is not null.
 MendReport mend_remote(store::StoreCore& store, const std::string& url, const ProgressFn& progress,
                        std::shared_ptr<ObjectStore> objects = nullptr);
 

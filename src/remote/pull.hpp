@@ -17,14 +17,13 @@ namespace vellum::remote {
 // name; already_exists: the store has another snapshot of the name; busy: the branch has a writer,
 // or a gc is at work; io: branch and remote have both changed, or the branch would lose commits. A
 // name that is refused so does not keep the others from coming. In a lazy clone the packs stay at
-// the
-// remote, unless `options` asks for them.
+// the remote, unless `options` asks for them.
 PullReport pull(Session& session, const PullOptions& options, const ProgressFn& progress);
 
 // Makes the store `directory` from the remote at `url`, which it knows as `origin`. What a clone
 // that was cut off has left in `directory`.vellum-clone is used; lazy or not, it is what this call
-// asks for in the end. Errc::already_exists: there is
-// something of that name. `objects` stands in for what the URL names, if it is not null.
+// asks for in the end. Errc::already_exists: there is something of that name. `objects` stands in
+// for what the URL names, if it is not null.
 PullReport clone(base::Fs& fs, const std::string& url, const std::string& directory,
                  const CloneOptions& options, const ProgressFn& progress,
                  std::shared_ptr<ObjectStore> objects = nullptr);

@@ -55,8 +55,7 @@ Clock::time_point Replicator::next_look(Clock::time_point start) {
 }
 
 // Pushes what is new, and asks `told` meanwhile, if it is not null. False: it wants an end, and so
-// do calls of the remote
-// that take longer than a moment then.
+// do calls of the remote that take longer than a moment then.
 bool Replicator::push_beside(const ReplicateFn& told) {
   auto pushing = [this] {
     const base::SignalsBlocked blocked;  // they are the program's, as its threads want them

@@ -25,8 +25,7 @@ class Replicator {
              std::shared_ptr<ObjectStore> objects = nullptr);
 
   // Until `told` returns false; see Store::replicate(). An idle one looks at the remote now and
-  // then, and
-  // sends what is lost there.
+  // then, and sends what is lost there.
   ReplicateState run(const ReplicateFn& told);
   // Pushes what is new, once. False: it failed in a way that may pass (state().failure).
   bool push_new();

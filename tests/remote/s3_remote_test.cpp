@@ -45,8 +45,7 @@ TEST_F(S3RemoteTest, AServerThatFailsEveryFifthTimeCostsTimeOnly) {
 }
 
 // Side by side: listings of heads, pieces and lists, superblock, last head, piece and list; then
-// the new head; then a listing and the copy of
-// the head.
+// the new head; then a listing and the copy of the head.
 TEST_F(S3RemoteTest, ASmallPushTakesThreeRequestsInSequence) {
   make(4);
   push_all(*store, over_s3());

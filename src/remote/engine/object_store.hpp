@@ -67,8 +67,7 @@ class ObjectStore {
   // The objects whose keys begin so, ascending by key; at most `most` of them.
   virtual std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) = 0;
   // An object that was found, and not put by the caller, is durable on return: its maker may have
-  // been
-  // killed before it was. Servers say nothing that is not.
+  // been killed before it was. Servers say nothing that is not.
   virtual void make_durable(const std::string&) {}
   // An object that is not there is removed already.
   virtual void remove(const std::string& key) = 0;

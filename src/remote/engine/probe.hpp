@@ -28,8 +28,7 @@ struct ProbeResult {
 };
 
 // In each round, creators race for one key, which is removed then, if that is allowed. Where the
-// first
-// race shows that it is not, there is no other round.
+// first race shows that it is not, there is no other round.
 ProbeResult probe_conditional_writes(ObjectStore& objects, const ProbeOptions& options = {});
 
 }  // namespace vellum::remote

@@ -1,6 +1,5 @@
 // remote/pieces/seen_objects.hpp: which lists and pieces a remote has, as a listing showed. A head
-// may name
-// objects that were lost since: nothing is built on these.
+// may name objects that were lost since: nothing is built on these.
 //
 // Threads: all calls from any thread.
 #pragma once

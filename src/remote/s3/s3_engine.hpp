@@ -33,8 +33,7 @@ struct S3Options {
   int attempts = INT32_MAX;                        // of a request
   std::chrono::milliseconds longest_wait{60'000};  // no attempt begins later, nor waits longer
   // The pause before attempt n + 1 is random, up to this times 2^n, and to `longest_pause`; and no
-  // shorter than
-  // the server asks for.
+  // shorter than the server asks for.
   std::chrono::milliseconds first_pause{50}, longest_pause{5'000};
 };
 

@@ -1,8 +1,6 @@
 // remote/session/branch_standing.hpp: how a branch of a remote stands to what this store has of it.
-// Heads do not say
-// which version followed from which, but all pushes of one epoch of a branch follow from each
-// other: only a
-// store that drops what another has pushed begins a new epoch.
+// Heads do not say which version followed from which, but all pushes of one epoch of a branch
+// follow from each other: only a store that drops what another has pushed begins a new epoch.
 #pragma once
 
 #include "remote/objects/head.hpp"
@@ -12,10 +10,8 @@
 namespace vellum::remote {
 
 // Whether the remote's branch is a push of this store (`me`), no later than the last one of which
-// it
-// knows; where it knows of none (`seen` is null), no later than the local head `here`. So it is
-// where the remote was restored
-// from an older copy, or is known under another name.
+// it knows; where it knows of none (`seen` is null), no later than the local head `here`. So it is
+// where the remote was restored from an older copy, or is known under another name.
 bool is_past_push(const RemoteName& there, const WriteId& me, const SeenBranch* seen,
                   const store::SeenHead& here);
 
@@ -27,7 +23,7 @@ enum class Standing {
 };
 Standing standing_of(const RemoteName& there, const SeenBranch& seen, const store::SeenHead& here);
 
-// The largest order of the snapshots that a head names; 0: it names none.
-std::uint64_t last_order(const Head& head) noexcept;
+// Snapshots that the store makes from now on are newer than all that the head names.
+void pass_orders(store::StoreCore& store, const Head& head);
 
 }  // namespace vellum::remote

@@ -36,8 +36,7 @@ void write_remote_file(store::StoreCore& store, const std::string& name, const R
 // Errc::invalid_argument: it is malformed, or too long.
 void require_url(const std::string& url);
 // A remote of another store is refused before anything is written there: Errc::invalid_argument.
-// There may be none
-// yet.
+// There may be none yet.
 void require_same_store(ObjectStore& objects, const store::StoreCore& store);
 
 // Notes a new remote. Errc::already_exists: one has the name; invalid_argument: it is malformed.
@@ -49,13 +48,11 @@ void add_remote_file(store::StoreCore& store, const std::string& name, const std
 bool add_remote(store::StoreCore& store, const std::string& name, const std::string& url,
                 bool one_writer);
 // The name under which the store knows the remote at `url`; makes it known if it is not, as
-// add_remote()
-// does.
+// add_remote() does.
 std::string know_remote(store::StoreCore& store, const std::string& url);
 
 // Puts the store's superblock where the remote has none. Errc::invalid_argument: it has that of
-// another
-// store.
+// another store.
 void restore_superblock(ObjectStore& objects, const store::StoreCore& store);
 
 // Errc::not_found names the remote. The objects stay. REQUIRES: no pack of the store is there alone;

@@ -13,10 +13,8 @@
 namespace vellum::remote {
 
 // The remote is at another URL now: its bucket was moved, or is reached otherwise. What the store
-// knows of it
-// stays. Errc::not_found: there is no such remote; invalid_argument: the URL is malformed, or
-// another store's
-// versions are there.
+// knows of it stays. Errc::not_found: there is no such remote; invalid_argument: the URL is
+// malformed, or another store's versions are there.
 void set_remote_url(store::StoreCore& store, const std::string& name, const std::string& url);
 
 // One at a time for each store, in all processes.
@@ -34,8 +32,7 @@ class Session {
   // What this store has seen of a branch; null: nothing.
   const SeenBranch* find(const std::string& branch) const noexcept;
   // The newest head. Where the remote has lost what this store has published there, no snapshot
-  // counts as
-  // replicated any more; durable on return.
+  // counts as replicated any more; durable on return.
   StoredHead newest_head();
   // Whether newest_head() has found that.
   bool has_lost() const noexcept { return has_lost_; }
