@@ -7,7 +7,7 @@
 // was held at most. Nothing is in the page cache when a process starts.
 //
 // The limit is the cgroup's, --limit-mib: for all that a process has. The region takes a part of it
-// (region/paging/pager.hpp), so it is more than four times its own limit; the plain mapping takes
+// (memory/paging/pager.hpp), so it is more than four times its own limit; the plain mapping takes
 // all.
 //
 // How a plain mapping does depends on how much the kernel reads around a fault, which is a setting
@@ -373,7 +373,7 @@ void add(bench::Table& table, bench::Report& report, const char* name, const Sid
 
 void run(const bench::Options& options) {
   const std::uint64_t limit = options.number("limit-mib", kLimitMib) << 20;
-  // The memory that a region allows itself by default in such a group (region/paging/pager.hpp).
+  // The memory that a region allows itself by default in such a group (memory/paging/pager.hpp).
   const double own =
       static_cast<double>(limit / 4 * 3 - std::min<std::uint64_t>(limit / 4, 64u << 20));
   fmt::print(

@@ -1,8 +1,8 @@
 # libvellum.so: the same objects as in the static library. It exports the names of the public headers, which
-# src/libvellum.map lists (tools/exports.sh), and nothing else. The number of its interface is no version: it
+# src/interfaces/libvellum.map lists (tools/exports.sh), and nothing else. The number of its interface is no version: it
 # changes when a program has to be compiled anew.
 set(VELLUM_ABI 1)
-set(exports ${PROJECT_SOURCE_DIR}/src/libvellum.map)
+set(exports ${PROJECT_SOURCE_DIR}/src/interfaces/libvellum.map)
 
 add_library(vellum_shared SHARED)
 foreach(layer IN LISTS present_layers)

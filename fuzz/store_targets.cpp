@@ -14,7 +14,7 @@
 #include "store/gc/gc.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
-#include "store/reach/live_set_file.hpp"
+#include "store/gc/reach/live_set_file.hpp"
 #include "store_script.hpp"
 
 namespace vellum::fuzz {

@@ -63,7 +63,7 @@ unpack_packages
 cmake -B "$directory" -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake \
   "-DVELLUM_AARCH64_ROOT=$directory/root" -DVELLUM_WERROR=ON -DVELLUM_PCH=tests \
   -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1" >"$directory/configure.txt"
-cmake --build "$directory" --target vellum vellum_cli test_base test_format test_store test_region test_golden
+cmake --build "$directory" --target vellum vellum_cli test_base test_format test_store test_memory test_golden
 
 passed=0 failed=0
 # The emulator answers itself for memory that the kernel should describe: left out is what asks the kernel.
@@ -71,6 +71,6 @@ run test_base '*'
 run test_format '*'
 run test_store '*'
 run test_golden '*'
-run test_region '*sigsegv*'
+run test_memory '*sigsegv*'
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The exports of libvellum.so: the functions of the public headers, and the type of their exception.
-#   tools/exports.sh BUILD            compares: the static library's public names, src/libvellum.map, and the
+#   tools/exports.sh BUILD            compares: the static library's public names, src/interfaces/libvellum.map, and the
 #                                     names that BUILD's libvellum.so exports
-#   tools/exports.sh --update BUILD   writes src/libvellum.map and packaging/debian/libvellum1.symbols anew
+#   tools/exports.sh --update BUILD   writes src/interfaces/libvellum.map and packaging/debian/libvellum1.symbols anew
 # A name that goes, or changes, breaks programs: this needs a new VELLUM_ABI (cmake/SharedLibrary.cmake).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +12,7 @@ if [[ ${1-} == --update ]]; then
   shift
 fi
 build=$1
-map=src/libvellum.map
+map=src/interfaces/libvellum.map
 symbols=packaging/debian/libvellum1.symbols
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -26,16 +26,16 @@ trap 'rm -rf "$scratch"' EXIT
 # What a kernel, its limits and its user decide. Of the program's tests, those that run the library.
 declare -A filters=(
   [test_base]='*'
+  [test_memory]='*'
   [test_region]='*'
-  [test_api]='*'
   [test_store]='*'
   [test_cli]='Output*:Top*:Limits*:Run*:Space*:Web*'
 )
 if $short; then
   filters=(
     [test_base]='MemoryLimit*:Reservation*'
-    [test_region]='Dirty.*:Pinned*:Sparse*:FileMapping*:FaultAccess*:KernelSupport*:MemfdBacking*'
-    [test_api]='Limits*:PageSize*:SparseRegion*:SpaceBack.WhatReaders*:*Errors.AddressSpace*:SystemCall*'
+    [test_memory]='Dirty.*:Pinned*:Sparse*:FileMapping*:FaultAccess*:KernelSupport*:MemfdBacking*'
+    [test_region]='Limits*:PageSize*:SparseRegion*:SpaceBack.WhatReaders*:*Errors.AddressSpace*:SystemCall*'
     [test_cli]='Output*:Top*:Limits*:RunManyFiles*'
   )
 fi
@@ -93,7 +93,7 @@ if ((EUID != 0)); then
 else
   # Where a user cannot come to the build, as under /root, the programs are copied.
   user=(setpriv --reuid=65534 --regid=65534 --clear-groups env "HOME=$scratch")
-  if "${user[@]}" test -x "$bin/test_region"; then
+  if "${user[@]}" test -x "$bin/test_memory"; then
     run user "${user[@]}"
   else
     skip user "a user cannot reach $bin"

@@ -51,7 +51,7 @@ mutation 'no sync after a commit frame' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::append_commit/,/^}/s/  j\.sync();//'
 mutation 'no sync after a base frame' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::start_epoch/,/^}/s/  j\.sync();//'
-mutation 'no sync of the pack before the base frame' src/store/record/pack_writer.cpp \
+mutation 'no sync of the pack before the base frame' src/store/packs/record/pack_writer.cpp \
   '/^void PackWriter::sync()/,/^}/s/  impl_->sync_file();//'
 mutation 'base frame before the sync of the pack' src/store/branch/branch_writer.cpp \
   's/^    packs->sync();$//' \
@@ -60,21 +60,21 @@ mutation 'a background checkpoint is published without its base pages' src/store
   's/ && packs->bases_whole())/)/'
 mutation 'a background checkpoint is published while gc is at work' src/store/branch/background.cpp \
   's/^  if (background->gc_kept_out != nullptr && packs/  if (packs/'
-mutation 'records stand on pages that gc has taken' src/store/record/pack_writer.cpp \
+mutation 'records stand on pages that gc has taken' src/store/packs/record/pack_writer.cpp \
   's/^    if (is_whole(ref)) continue;/    continue;/'
-mutation 'base pages of the pack before are stood on' src/store/record/pack_writer.cpp \
+mutation 'base pages of the pack before are stood on' src/store/packs/record/pack_writer.cpp \
   's/ && look\.pack() == active\.pack && / \&\& /'
-mutation 'gc forgets base pages' src/store/reach/live_set.cpp \
+mutation 'gc forgets base pages' src/store/gc/reach/live_set.cpp \
   's/^  note_bases();$//'
 mutation 'base pages are not sent to a remote' src/remote/pieces/version_records.cpp \
   's/^  live_set\.follow_elsewhere();$//'
 mutation 'base pages may lie behind their record' src/format/records/based_pages.cpp \
   's/ || b\.offset_bytes >= offset_bytes) return 0;/) return 0;/'
-mutation 'a base page that gc gave back is read' src/store/record/record_cache.cpp \
+mutation 'a base page that gc gave back is read' src/store/packs/record/record_cache.cpp \
   's/ || format::any_dropped(frame->dropped, b\.slot, 1)) {/) {/'
-mutation 'a thread beside another leaves out pages that the memfd has' src/region/copies/memfd_backing.cpp \
+mutation 'a thread beside another leaves out pages that the memfd has' src/memory/copies/memfd_backing.cpp \
   's/^  const int error = write_file(first + added .*$/  const int error = added == 0 ? write_file(first, bytes) : 0;/'
-mutation 'grown blocks share too few frames' src/store/record/record_cache.cpp \
+mutation 'grown blocks share too few frames' src/store/packs/record/record_cache.cpp \
   's/^    make(grown\[i\], kMostGrown + 1 - i, .*$/    make(grown[i], 0, {largest, 0, 0});/'
 mutation 'a background checkpoint forgets the commits since' src/store/branch/background.cpp \
   's/^  if (background != nullptr) background->commits\.back() = std::move(payload);$//'
@@ -84,34 +84,34 @@ mutation 'a failed sync in the background does not poison' src/store/branch/back
   's/^  if (packs->sync_failed()) {$/  if (false) {/'
 mutation 'a commit that is given up takes the background along' src/store/branch/branch_writer.cpp \
   's/^  if (background != nullptr) {$/  if (false) {/'
-mutation 'a composed chain lacks the newest changes' src/store/checkpoint/checkpoint.cpp \
+mutation 'a composed chain lacks the newest changes' src/store/branch/checkpoint/checkpoint.cpp \
   '/^void Checkpointer::compose(/,/^}/s/^    apply_items(.*$//'
-mutation 'a record has frames in one set only' src/store/record/record_frames.hpp \
+mutation 'a record has frames in one set only' src/store/packs/record/record_frames.hpp \
   's/fingerprint \/ sets % sets/fingerprint % sets/'
 mutation 'deltas of a page are applied newest first' src/store/page_map/page_source_read.cpp \
   's/for (std::size_t l = plan\.links_used; l-- > 0;) {/for (std::size_t l = 0; l < plan.links_used; ++l) {/'
 mutation 'a base frame with commits may miscount them' src/format/journal.cpp \
   's/ \&\& h\.sequence - base\.sequence == count;/;/'
-mutation 'a rebased delta lacks the newest changes' src/store/checkpoint/checkpoint.cpp \
+mutation 'a rebased delta lacks the newest changes' src/store/branch/checkpoint/checkpoint.cpp \
   's/^    changed\.touch(pieces_.*$//'
-mutation 'a page is stored whole though few of its bytes differ' src/store/checkpoint/checkpoint.cpp \
+mutation 'a page is stored whole though few of its bytes differ' src/store/branch/checkpoint/checkpoint.cpp \
   '/^bool Checkpointer::add_known_difference/,/^}/s/  return false;$/  return true;/' \
   '/^bool Checkpointer::add_known_difference/,/^}/s/  out\.pop_back();$//'
-mutation 'a chain of which a part is known is taken for known' src/store/checkpoint/changed_spans.cpp \
+mutation 'a chain of which a part is known is taken for known' src/store/branch/checkpoint/changed_spans.cpp \
   's/^  return deltas == 0;$/  return true;/'
-mutation 'the base of an older chain is taken for the base' src/store/checkpoint/changed_spans.cpp \
+mutation 'the base of an older chain is taken for the base' src/store/branch/checkpoint/changed_spans.cpp \
   's/    if (--deltas == 0 \&\& !batch->bases\.empty()) {/    --deltas;\n    if (!batch->bases.empty()) {/'
-mutation 'memory for spans is not bounded' src/store/checkpoint/changed_spans.cpp \
+mutation 'memory for spans is not bounded' src/store/branch/checkpoint/changed_spans.cpp \
   's/  while (bytes_ > max_bytes_ || /  while (/'
-mutation 'a failed checkpoint is believed' src/store/checkpoint/changed_spans.cpp \
+mutation 'a failed checkpoint is believed' src/store/branch/checkpoint/changed_spans.cpp \
   '/^void ChangedSpans::clear/,/^}/s/^  .*$//'
-mutation 'a delta against a base is not remembered' src/store/checkpoint/checkpoint.cpp \
+mutation 'a delta against a base is not remembered' src/store/branch/checkpoint/checkpoint.cpp \
   's/^    chains_\.changed\.add(std::move(rebased_).*$//'
-mutation 'a page that changes too much is taken for its base' src/store/checkpoint/checkpoint.cpp \
+mutation 'a page that changes too much is taken for its base' src/store/branch/checkpoint/checkpoint.cpp \
   's/^  if (how == Rebased::whole) return false;$//'
-mutation 'no sync of the directory of a new pack' src/store/record/pack_writer.cpp \
+mutation 'no sync of the directory of a new pack' src/store/packs/record/pack_writer.cpp \
   's/store\.fs()\.sync_directory(store\.packs_directory());//'
-mutation 'no sync of a sealed pack' src/store/record/pack_writer.cpp \
+mutation 'no sync of a sealed pack' src/store/packs/record/pack_writer.cpp \
   '/^void PackWriter::Impl::seal/,/^}/s/  sync_file();//'
 mutation 'no sync of a published file' src/base/files/publish_file.cpp \
   's/  file\.sync_data();//'
@@ -121,7 +121,7 @@ mutation 'no sync of the directory of a new branch' src/store/catalog/store_name
   '/::publish_journal/,/^}/s/  fs()\.sync_directory(branches_directory());//'
 mutation 'no sync after a removed snapshot' src/store/catalog/store_names.cpp \
   '/::remove_ref/,/^}/s/  fs()\.sync_directory(snapshots_directory());//'
-mutation 'a name is not locked while it is made' src/store/lock/name_lock.cpp \
+mutation 'a name is not locked while it is made' src/store/catalog/lock/name_lock.cpp \
   's/return whole ? file->try_lock_exclusive() : file->try_lock_byte(byte);/return true;/'
 mutation 'a name is looked for before it is locked only' src/store/catalog/store_names.cpp \
   '/^  NameLock lock = lock_name/,/^}/s/  store\.require_free_name(name);//'
@@ -133,7 +133,7 @@ mutation 'the lock of a branch is not compared with its name' src/store/catalog/
   's/if (!file->replaced()) return/return/'
 mutation 'a child of fork() keeps the locks' src/base/threads/forked_locks.cpp \
   's/::syscall(SYS_dup3, own, fd, O_CLOEXEC);//'
-mutation 'readers do not wait for the turn of gc' src/store/lock/version_pin.cpp \
+mutation 'readers do not wait for the turn of gc' src/store/catalog/lock/version_pin.cpp \
   's/!file->byte_locked(kTurnByte) && //'
 mutation 'files in the making are not locked' src/base/files/publish_file.cpp \
   's/return file\.try_lock_byte(kMakingByte) && !file\.replaced();/return true;/'
@@ -153,19 +153,19 @@ mutation 'an import names its branch and forgets its packs' src/store/catalog/st
   '/::name_branch_aside/,/^}/s/publish_journal(claim\.name(), head, encoding, 0)/publish_branch(claim.name(), head, "", encoding)/'
 mutation 'commits do not look where the store is' src/store/branch/branch_writer.cpp \
   's/if (!journal->file()\.replaced()) return;/return;/'
-mutation 'names are looked for in whatever store is there' src/store/record/pack_store.cpp \
+mutation 'names are looked for in whatever store is there' src/store/packs/record/pack_store.cpp \
   's/if (impl_->superblock_file->replaced()) {/if (false) {/'
 mutation 'an archive belongs to a path' src/format/tiers.hpp \
   's/return home == other\.home \&\& inode == other\.inode \&\& same_birth;/return home == other.home || same_birth;/'
-mutation 'ref published before its checkpoint is durable' src/store/record/pack_writer.cpp \
+mutation 'ref published before its checkpoint is durable' src/store/packs/record/pack_writer.cpp \
   's/^  bool sync_failed = false;$/  bool sync_failed = false; bool late = false;/' \
   '/^void PackWriter::sync()/,/^}/s/  impl_->sync_file();/  impl_->late = true;/' \
   's/^  if (active\.pack == 0 .. (is_full()/  if (late) { late = false; sync_file(); }\n&/'
 mutation 'overwrites the active half' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::start_epoch/,/^}/s/half_start(j\.epoch + 1, j\.half_bytes)/half_start(j.epoch, j.half_bytes)/'
-mutation 'dedup: packs of a branch that is gone count whole' src/store/reach/roots.cpp \
+mutation 'dedup: packs of a branch that is gone count whole' src/store/gc/reach/roots.cpp \
   's/^  if (at == writer_ends_\.end() || pack > at->second\.active_pack) return 0;/  if (at == writer_ends_.end()) return UINT64_MAX;\n  if (pack > at->second.active_pack) return 0;/'
-mutation 'dedup: no gap behind what a crash has left' src/store/record/pack_writer.cpp \
+mutation 'dedup: no gap behind what a crash has left' src/store/packs/record/pack_writer.cpp \
   's/leave_out = true;/leave_out = false;/'
 mutation 'frame checksum not verified' src/format/journal.cpp \
   's/if (in\.u64() != frame_checksum(bytes, h\.payload_bytes, seed)) return false;/static_cast<void>(in.u64()); static_cast<void>(seed); static_cast<void>(\&frame_checksum);/'
@@ -193,11 +193,11 @@ mutation 'a damaged record at a remote hides the others' src/group/versions/remo
   's/^    if (outcome\.code == Errc::corrupted .*continue;$//'
 mutation 'a partition at a remote is taken unchecked' src/group/versions/group_version.cpp \
   's/^    checked_copy(core, pin, partition);$/    static_cast<void>(partition);/'
-mutation 'older records leave the remote before the new one is there' src/group_remote/object_versions.cpp \
+mutation 'older records leave the remote before the new one is there' src/group/remote/object_versions.cpp \
   's/^  records\.claim(group);$/  records.claim(group);\n  for (const std::uint64_t number : records.numbers()) { if (number < record.number) records.remove(number); }/'
-mutation 'a remote forgets versions with names' src/group_remote/object_versions.cpp \
+mutation 'a remote forgets versions with names' src/group/remote/object_versions.cpp \
   's/^    if (!known\.is_named \&\& number < record\.number) {$/    if (number < record.number) {/'
-mutation 'a remote forgets the pins of its newest version' src/group_remote/object_versions.cpp \
+mutation 'a remote forgets the pins of its newest version' src/group/remote/object_versions.cpp \
   's/^      keep\.insert(known\.pin);$/      if (known.is_named) keep.insert(known.pin);/'
 mutation 'a pack that a root alone names does not come with a version' src/remote/pull.cpp \
   's/^    make_named_packs(store_, name\.ref\.version);$//'
@@ -221,7 +221,7 @@ mutation 'a list takes more pieces than its base has' src/remote/objects/list_on
   's/ || taken > left - passed / /'
 mutation 'a list takes pieces of its base with other spans' src/remote/objects/list_on_base.cpp \
   's/if (!std::ranges::equal(spans_\[at->second\], spans)) return/if (spans.empty()) return/'
-mutation 'a restore takes an epoch that pins have' src/group_remote/restore.cpp \
+mutation 'a restore takes an epoch that pins have' src/group/remote/restore.cpp \
   's/^    record\.epoch = largest_epoch + 1;$/    record.epoch = record_.epoch + 1;/'
 mutation 'record checksum not verified' src/format/records/record.cpp \
   's/record_checksum(record, seed) != h\.checksum) {/(false \&\& record_checksum(record, seed) != h.checksum)) {/'
@@ -257,7 +257,7 @@ mutation 'what a run hides still shows' src/store/page_map/shown_stack.cpp \
   's/      tell_chain(s, false);//'
 mutation 'what a run has hidden stays so without it' src/store/page_map/shown_stack.cpp \
   's/    if (!delta) tell_chain(s, true);//'
-mutation 'a run beneath is put on for each version' src/store/reach/version_walk.cpp \
+mutation 'a run beneath is put on for each version' src/store/gc/reach/version_walk.cpp \
   's/stack.size() > common; stack.pop_back()/!stack.empty(); stack.pop_back()/'
 mutation 'current epoch not renewed at opening' src/store/journal/journal_writer.cpp \
   's/^  j\.renew_current_epoch();//'
@@ -273,19 +273,19 @@ mutation 'a marker right behind its frame' src/store/journal/journal_writer.cpp 
   's/return std::min(round_up(end, kBlockBytes), half_end() - kSectorBytes);/return end;/'
 mutation 'a journal that was cut is taken' src/store/journal/read_journal.cpp \
   's/  if (size >= whole) return;/  return;/'
-mutation 'atomic: later records do not show damage' src/atomic_file/redo_journal.cpp \
+mutation 'atomic: later records do not show damage' src/interfaces/atomic_file/redo_journal.cpp \
   's/  if (recovering_) look_for_later(log, replay);//'
-mutation 'atomic: no marker of the record before' src/atomic_file/redo_journal.cpp \
+mutation 'atomic: no marker of the record before' src/interfaces/atomic_file/redo_journal.cpp \
   's/  write_marker(tail_ + record\.size());//'
-mutation 'atomic: a corrupted header leads to an older epoch' src/atomic_file/redo_journal.cpp \
+mutation 'atomic: a corrupted header leads to an older epoch' src/interfaces/atomic_file/redo_journal.cpp \
   's/  journal\.take_header_of_records();//'
-mutation 'spill: page numbers of 32 bits' src/region/copies/spill_file.cpp \
+mutation 'spill: page numbers of 32 bits' src/memory/copies/spill_file.cpp \
   's/length - kCovered}, page)/length - kCovered}, static_cast<std::uint32_t>(page))/'
-mutation 'packs: descriptors without a bound' src/store/pack/pack_set.cpp \
+mutation 'packs: descriptors without a bound' src/store/packs/pack_set.cpp \
   's/  if (descriptors_ < std::min(most_descriptors_, base::descriptor_share())) {/  if (true) {/'
 mutation 'verify: want of descriptors is damage' src/base/fail.hpp \
   's/e\.code() == Errc::out_of_memory || //'
-mutation 'tail of a crashed checkpoint left in the pack' src/store/record/pack_writer.cpp \
+mutation 'tail of a crashed checkpoint left in the pack' src/store/packs/record/pack_writer.cpp \
   's/^  if (size > version\.active_pack_end_bytes) active\.file->truncate.*$//'
 mutation 'a failed flush of a checkpoint does not poison' src/store/branch/branch_writer.cpp \
   's/^    if (poison\.empty()) poison = reason;$//'
@@ -293,15 +293,15 @@ mutation 'a failed flush of a checkpoint does not poison' src/store/branch/branc
 # branch for writing, so no pack appears. Of two base frames the later ends: what lies between the two belongs
 # to the later frame, which is a version itself; the earlier end matters only when a writer takes that frame
 # back after gc has looked.
-mutation 'gc: pins of open versions ignored' src/store/reach/roots.cpp \
+mutation 'gc: pins of open versions ignored' src/store/gc/reach/roots.cpp \
   's/: pinned_roots(store, out\.packs))/: std::vector<RootPlace>())/'
-mutation 'gc: the base frame before the last is no version' src/store/reach/roots.cpp \
+mutation 'gc: the base frame before the last is no version' src/store/gc/reach/roots.cpp \
   's/^      out\.versions\.push_back({i == 0 ? name/      if (i == 0) &/'
 mutation 'gc: names not synced before anything is freed' src/store/gc/gc.cpp \
   's/^      settle_removals();$//'
-mutation 'gc: active pack punched past its settled end' src/store/reach/pack_use.cpp \
+mutation 'gc: active pack punched past its settled end' src/store/gc/reach/pack_use.cpp \
   's/std::min(roots\.settled_bytes(pack)\.value_or(use\.file_bytes), use\.file_bytes)/use.file_bytes/'
-mutation 'gc: a pack that no frame names yet counts as garbage' src/store/reach/roots.cpp \
+mutation 'gc: a pack that no frame names yet counts as garbage' src/store/gc/reach/roots.cpp \
   's/^  if (next != next_pack_\.end() \&\& pack >= next->second) return 0;$//'
 mutation 'gc: names read without holding them alone' src/store/gc/gc.cpp \
   's/hold_names_alone(store_, pace_\.patience)/hold_names(store_)/'
@@ -323,50 +323,50 @@ mutation 'a commit is built upon one that could not be undone' src/region/commit
   's/^  if (!base_copies_lost) return;$/  if (!base_copies_lost || true) return;/'
 mutation 'a failed undo is forgotten' src/region/commit.cpp \
   's/^    base_copies_lost = true;$//'
-mutation 'scattered writes bring in whole chunks' src/region/memory/paged/paged_zeros.cpp \
+mutation 'scattered writes bring in whole chunks' src/memory/paged/paged_zeros.cpp \
   's/const bool alone = pages > 1 .*/const bool alone = false;/'
-mutation 'a chunk is not known to be complete' src/region/memory/paged/paged_zeros.cpp \
+mutation 'a chunk is not known to be complete' src/memory/paged/paged_zeros.cpp \
   '/^int PagedMemory::complete/,/^}/s/  chunks_\[index\]\.only\.store(0);//'
-mutation 'the only page of a chunk counts as untouched' src/region/memory/paged/paged_zeros.cpp \
+mutation 'the only page of a chunk counts as untouched' src/memory/paged/paged_zeros.cpp \
   's/return only != 0 \&\& page % chunk_pages() != only - 1/return only != 0/'
-mutation 'an eviction puts untouched pages back unseen' src/region/memory/paged/paged_fill.cpp \
+mutation 'an eviction puts untouched pages back unseen' src/memory/paged/paged_fill.cpp \
   '/^int PagedMemory::show(/,/^}/s/  chunks_\[chunk_of(first)\]\.only\.store(0);//'
-mutation 'a rollback maps untouched pages unseen' src/region/engine/uffd_memory.cpp \
+mutation 'a rollback maps untouched pages unseen' src/memory/engine/uffd_memory.cpp \
   's/} else if (!untouched) {/} else {/'
-mutation 'making present leaves untouched pages out' src/region/memory/paged/paged_prefetch.cpp \
+mutation 'making present leaves untouched pages out' src/memory/paged/paged_prefetch.cpp \
   's/ \&\& chunk\.only\.load() == 0//'
-mutation 'a program does not wait for a branch that is taken for a moment' src/preload/live/live_file.cpp \
+mutation 'a program does not wait for a branch that is taken for a moment' src/run/live/live_file.cpp \
   's/region_(open_when_free(/region_(open(/'
 mutation 'lines that a failed commit took are not compared again' src/region/commit.cpp \
   's/const bool marks_say_all = cards \&\& pending.empty();/const bool marks_say_all = cards != nullptr;/'
-mutation 'a private copy goes whatever it holds' src/region/engine/uffd_copies.cpp \
+mutation 'a private copy goes whatever it holds' src/memory/engine/uffd_copies.cpp \
   's/    if (equals_base_copy(first + i)) equal |= /    equal |= /'
-mutation 'a write to a page that is closed for the moment is no fault of ours' src/region/engine/uffd_copies.cpp \
+mutation 'a write to a page that is closed for the moment is no fault of ours' src/memory/engine/uffd_copies.cpp \
   's/      return FaultResult::retry;/      return FaultResult::not_ours;/'
-mutation 'copies of held chunks go' src/region/memory/paged/paged_reclaim.cpp \
+mutation 'copies of held chunks go' src/memory/paged/paged_reclaim.cpp \
   's/ || chunks_\.is_held(index)) return/) return/' \
   's/    if (!chunks_\.is_held(index + claimed - 1)) continue;.*/    continue;/'
-mutation 'zeros that are read do not count' src/region/memory/paged/paged_use.cpp \
+mutation 'zeros that are read do not count' src/memory/paged/paged_use.cpp \
   's/return traits_\.zeros_take_memory ? backing_\.file_pages() - backing_\.base_copy_pages() : 0;/return 0;/'
-mutation 'a removed pack stays open' src/store/pack/pack_set.cpp \
+mutation 'a removed pack stays open' src/store/packs/pack_set.cpp \
   's/^        let_go(\*entry);$//'
-mutation 'a pack is closed while it is read' src/store/pack/pack_file.cpp \
+mutation 'a pack is closed while it is read' src/store/packs/pack_file.cpp \
   's/^  if (users_\.load() != 0) return false;$//'
-mutation 'heat: the last version that needs a record counts' src/store/reach/pack_heat.cpp \
+mutation 'heat: the last version that needs a record counts' src/store/gc/reach/pack_heat.cpp \
   's/use\.rank = std::min(use\.rank, ranks_\.since(use\.since));/use.rank = ranks_.since(use.since);/'
-mutation 'heat: versions before a record shows count' src/store/reach/pack_heat.cpp \
+mutation 'heat: versions before a record shows count' src/store/gc/reach/pack_heat.cpp \
   's/if (shows \&\& use\.shown == 0) use\.since = ranks_\.visited();//'
 mutation 'space does not come back without a command' src/region/space_keeper.cpp \
   's/^    if (outlook\.is_due()) collect(kShortPatience, at_steps);$//'
 mutation 'a full disk is an error before anything is collected' src/region/commit.cpp \
   's/ && space->make_room()/ \&\& false/'
-mutation 'gc: who cannot pin a version does not hold the names' src/store/lock/version_pin.cpp \
+mutation 'gc: who cannot pin a version does not hold the names' src/store/catalog/lock/version_pin.cpp \
   's/^    return names;$/    return nullptr;/'
-mutation 'gc: the copy behind the root is freed' src/store/reach/pack_use.cpp \
+mutation 'gc: the copy behind the root is freed' src/store/gc/reach/pack_use.cpp \
   's/^    if (copy\.to != 0) out\[newest\.pack\]\.copies\.push_back(copy);$//'
-mutation 'gc: index of a sealed pack is freed' src/store/reach/pack_use.cpp \
+mutation 'gc: index of a sealed pack is freed' src/store/gc/reach/pack_use.cpp \
   's/^      needed\.push_back(index);$//'
-mutation 'gc: holes rounded outwards' src/store/reach/pack_use.cpp \
+mutation 'gc: holes rounded outwards' src/store/gc/reach/pack_use.cpp \
   's/if (up(at) < down(to)) holes\.push_back({up(at), down(to)});/if (down(at) < up(to)) holes.push_back({down(at), up(to)});/'
 mutation 'decompressed size not compared' src/base/bytes/codec.cpp \
   's/return got >= 0 \&\& static_cast<std::size_t>(got) == raw\.size();/return got >= 0;/'
@@ -378,33 +378,33 @@ mutation 'bytes after the last whole unit of words lost' src/base/bytes/word_pla
   's/^  if (whole < in\.size()) std::memcpy.*$//'
 mutation 'blocks too large to be joined not refused' src/base/bytes/codec.cpp \
   's/^  if (raw\.size() > impl_->planes\.size()) return false;$//'
-mutation 'a program gets the environment as it was given' src/preload/run/exec_environment.cpp \
+mutation 'a program gets the environment as it was given' src/run/run/exec_environment.cpp \
   's/^  if (kept_count == 0) return out;$/  return out;/'
-mutation 'a shell gets the environment as it was cleared' src/preload/run/exec_environment.cpp \
+mutation 'a shell gets the environment as it was cleared' src/run/run/exec_environment.cpp \
   's/== nullptr) putenv(kept\[i\]);/== nullptr) continue;/' \
   's/^  if (kept_count == 0 || names_library(theirs)) return;$/  return;/'
-mutation 'static programs are not told of' src/preload/calls/exec_calls.cpp \
+mutation 'static programs are not told of' src/run/calls/exec_calls.cpp \
   's/^  if (!note_program(path, kind)) return;$/  return;/'
-mutation 'an opened file is not noted' src/preload/run/run_record.cpp \
+mutation 'an opened file is not noted' src/run/run/run_record.cpp \
   '/^void note_opened/,/^}/s/++record->targets\[target\].opened/record->targets[target].opened += 0/'
-mutation 'a file that changed while it was live is not noted' src/preload/live/live_file.cpp \
+mutation 'a file that changed while it was live is not noted' src/run/live/live_file.cpp \
   's/^  note_changed(target_);$//'
 mutation 'a file that changed around the run is taken for mended' src/cli/run/run_files.cpp \
   's/ && !image->in_use && !image->changed)) return;/ \&\& !image->in_use)) return;/'
 mutation 'the kernel does not empty the number of a process' src/base/threads/fork_count.cpp \
   's/kNumberBytes, MADV_WIPEONFORK/kNumberBytes, MADV_NORMAL/'
-mutation 'a call by its number goes past the library' src/preload/calls/numbered_calls.cpp \
+mutation 'a call by its number goes past the library' src/run/calls/numbered_calls.cpp \
   's/^    if (const auto result = family(number, a)) return result;$/    if (false) return family(number, a);/'
-mutation 'process 1 is known by its number alone' src/preload/process/proc.cpp \
+mutation 'process 1 is known by its number alone' src/run/process/proc.cpp \
   's/^  return process | space.st_ino << 32;$/  return process;/'
 
 mutation 'a frame that failed and cannot be wiped does not poison' src/store/journal/journal_writer.cpp \
   's/if (!wipe_header(at) \&\& frame_may_stand(frame\.size(), at)) sync_failed = true;/if (!wipe_header(at)) frame_may_stand(frame.size(), at);/'
-mutation 'image: touched ranges forgotten before the flush' src/store/image/image_file.cpp \
+mutation 'image: touched ranges forgotten before the flush' src/store/stream/image_file.cpp \
   '/::sync_now_and_then/,/^}/s/^  sync();$/  intent_.forget();\n  sync();/'
-mutation 'image: a failed touch ignored' src/store/image/image_file.cpp \
+mutation 'image: a failed touch ignored' src/store/stream/image_file.cpp \
   's/with_context(path(), \[&\] { intent_\.touch(pages); });/try { intent_.touch(pages); } catch (const Error\&) {}/'
-mutation 'atomic: the size of a new journal not synced' src/atomic_file/file_journal.cpp \
+mutation 'atomic: the size of a new journal not synced' src/interfaces/atomic_file/file_journal.cpp \
   's/^    made->sync_data();.*$//'
 mutation 'the order of a snapshot not synced' src/store/catalog/snapshot_order.cpp \
   's/^  file->sync_data();$//'
@@ -418,38 +418,38 @@ mutation 'files in the making are swept while they are held' src/base/files/new_
   's/if (!file->try_lock_exclusive() || file->replaced()) return;//'
 mutation 'a new file without its lock' src/base/files/new_file.cpp \
   's/return file\.try_lock_exclusive() \&\& !file\.replaced();/return !file.replaced();/'
-mutation 'a name that is made anew gets what the branch had' src/preload/live/live_file.cpp \
+mutation 'a name that is made anew gets what the branch had' src/run/live/live_file.cpp \
   's/  options\.image\.is_content = true;//'
-mutation 'a file that was removed stays live' src/preload/files/files_names.cpp \
+mutation 'a file that was removed stays live' src/run/files/files_names.cpp \
   '/^int Files::remove_name/,/^}/s/  let_go_at(name);//'
-mutation 'what is renamed onto a name is not looked at' src/preload/files/files_names.cpp \
+mutation 'what is renamed onto a name is not looked at' src/run/files/files_names.cpp \
   '/^int Files::rename/,/^}/s/    come_to(now);//'
-mutation 'mappings of a file without a name are of nothing' src/preload/live/left_file.cpp \
+mutation 'mappings of a file without a name are of nothing' src/run/live/left_file.cpp \
   's/  show_file(mappings);//'
-mutation 'room for growth shows in the file' src/store/image/image_file.cpp \
+mutation 'room for growth shows in the file' src/store/stream/image_file.cpp \
   's/  if (file_bytes - file_bytes_ > kLittleBytes) return set_size(file_bytes);/  return set_size(std::max(file_bytes, region_bytes_));/'
-mutation 'a flush is no commit where a file looks like LMDB'"'"'s' src/preload/live/live_file.cpp \
+mutation 'a flush is no commit where a file looks like LMDB'"'"'s' src/run/live/live_file.cpp \
   's/ && lmdb_lock_\.is_open(path_)//'
-mutation 'a child of fork stores to its own copy' src/preload/files/own_descriptors.cpp \
+mutation 'a child of fork stores to its own copy' src/run/files/own_descriptors.cpp \
   's/open->live->protect_inherited();/open->live->inherited();/'
-mutation 'a killed process leaves its unfinished journal' src/atomic_file/journal_file.cpp \
+mutation 'a killed process leaves its unfinished journal' src/interfaces/atomic_file/journal_file.cpp \
   's/^      remove_left(fs, path);$/      continue;/'
 
-mutation 'dedup: the record that was appended last is not found' src/store/checkpoint/dedup.cpp \
+mutation 'dedup: the record that was appended last is not found' src/store/branch/checkpoint/dedup.cpp \
   's/return record\.offset_bytes <= appended_\.offset_bytes;/return record.offset_bytes < appended_.offset_bytes;/'
 # The other two bounds of dedup, `<` before a published end, are the same with `<=`: Dedup::is_reached() says
 # why.
-mutation 'a version that is open is not pinned' src/store/lock/version_pin.cpp \
+mutation 'a version that is open is not pinned' src/store/catalog/lock/version_pin.cpp \
   's/^    return packs\.pin(root\.pack, root\.offset_bytes);$/    return nullptr;/'
-mutation 'gc does not wait for large commits' src/store/lock/version_pin.cpp \
+mutation 'gc does not wait for large commits' src/store/catalog/lock/version_pin.cpp \
   's/return file->try_lock_exclusive(); })) {/return true; })) {/'
 mutation 'a pack leaves the archive before its name at home is durable' src/store/gc/pack_mover.cpp \
   '/^bool move_home/,/^}/{s/^  fs\.sync_directory(store\.packs_directory());$//;s/^  fs\.sync_directory(base::parent_of(old));$/&\n  fs.sync_directory(store.packs_directory());/}'
 mutation 'a pack leaves home before its name in the archive is durable' src/store/gc/pack_mover.cpp \
   '/^bool move_to_archive/,/^}/{s/^  fs\.sync_directory(archive);$//;s/^  return true;$/  fs.sync_directory(archive);\n&/}'
-mutation 'a pack follows directly on one that was given up and stayed' src/store/record/pack_writer.cpp \
+mutation 'a pack follows directly on one that was given up and stayed' src/store/packs/record/pack_writer.cpp \
   's/std::max(w\.next_number, (pack \& UINT32_MAX) + 2)/std::max(w.next_number, (pack \& UINT32_MAX) + 1)/'
-mutation 'image: closed without a flush' src/store/image/image_file.cpp \
+mutation 'image: closed without a flush' src/store/stream/image_file.cpp \
   '/^void ImageFile::close/,/^}/s/^  sync();$//'
 mutation 'a branch that has a writer is removed' src/store/catalog/store_names.cpp \
   '/^void StoreCore::remove_branch/,/^}/s/^  if (journal == nullptr) fail(.*$//'
@@ -465,76 +465,76 @@ mutation 'the last page of a range is not committed' src/region/region_pages.cpp
   's/(offset + length - 1) \/ kPageBytes - first + 1};/(offset + length - 1) \/ kPageBytes - first};/'
 mutation 'rollback leaves what was grown' src/region/region_pages.cpp \
   's/^  if (memory->size_bytes() > committed_bytes) memory->resize(committed_bytes);$//'
-mutation 'atomic: the journal is emptied before the file is durable' src/atomic_file/redo_journal.cpp \
+mutation 'atomic: the journal is emptied before the file is durable' src/interfaces/atomic_file/redo_journal.cpp \
   '/^void RedoJournal::bring/,/^}/s/^  barrier(image);$//'
-mutation 'atomic: a commit without its barrier' src/atomic_file/redo_journal.cpp \
+mutation 'atomic: a commit without its barrier' src/interfaces/atomic_file/redo_journal.cpp \
   '/^void RedoJournal::append/,/^}/s/^  barrier(\*medium_);$//'
-mutation 'atomic: a header is written over the one that counts' src/atomic_file/redo_journal.cpp \
+mutation 'atomic: a header is written over the one that counts' src/interfaces/atomic_file/redo_journal.cpp \
   's/return epoch % 2 \* format::kRedoHeaderCopyBytes;/return (epoch + 1) \/ 2 % 2 * format::kRedoHeaderCopyBytes;/'
-mutation 'atomic: a poisoned journal takes commits' src/atomic_file/redo_journal.cpp \
+mutation 'atomic: a poisoned journal takes commits' src/interfaces/atomic_file/redo_journal.cpp \
   '/^void RedoJournal::append/,/^}/s/^  if (!poison_\.empty()) fail.*$//'
-mutation 'atomic: a file is cut before that is recorded' src/atomic_file/atomic_file.cpp \
+mutation 'atomic: a file is cut before that is recorded' src/interfaces/atomic_file/atomic_file.cpp \
   's/^  append_record(size_bytes);$/  image->resize(size_bytes);\n&/'
-mutation 'atomic: a failed commit forgets its marks' src/atomic_file/atomic_file.cpp \
+mutation 'atomic: a failed commit forgets its marks' src/interfaces/atomic_file/atomic_file.cpp \
   '/::commit()/,/^}/s/^    put_back();$//'
-mutation 'atomic: a journal that is in use is taken' src/atomic_file/journal_file.cpp \
+mutation 'atomic: a journal that is in use is taken' src/interfaces/atomic_file/journal_file.cpp \
   '/^std::unique_ptr<base::File> open_journal/,/^}/s/if (!file->try_lock_exclusive())/if (false)/'
-mutation 'atomic: the journal goes before the file has it' src/atomic_file/file_journal.cpp \
+mutation 'atomic: the journal goes before the file has it' src/interfaces/atomic_file/file_journal.cpp \
   '/::recover/,/^}/s/^  Replay replay;$/&\n  if (!options.corrupted) fs.unlink(journal_path(path));/;s/^    remove_journal(fs, path);$/    if (fs.exists(journal_path(path))) remove_journal(fs, path);/'
-mutation 'atomic: a corrupted journal that is kept is written' src/atomic_file/redo_journal.cpp \
+mutation 'atomic: a corrupted journal that is kept is written' src/interfaces/atomic_file/redo_journal.cpp \
   's/^  if (!damage_\.empty()) return replay;$//'
-mutation 'atomic: a full journal has no room for the last marker' src/atomic_file/redo_journal.cpp \
+mutation 'atomic: a full journal has no room for the last marker' src/interfaces/atomic_file/redo_journal.cpp \
   's/return end_with_marker(tail_ + record_bytes) <=/return tail_ + record_bytes <=/' \
   's/make_room(end_with_marker(tail_ + record\.size()))/make_room(tail_ + record.size())/' \
   's/^  assert(medium_->byte_addressable() || end_with.*$/  if (end_with_marker(end) > medium_->size_bytes()) return;/'
-mutation 'atomic: leftovers that are in use go' src/atomic_file/journal_file.cpp \
+mutation 'atomic: leftovers that are in use go' src/interfaces/atomic_file/journal_file.cpp \
   's/begins_as_journal(\*left) \&\& left->try_lock_exclusive()/begins_as_journal(*left)/'
-mutation 'atomic: leftovers of others go' src/atomic_file/journal_file.cpp \
+mutation 'atomic: leftovers of others go' src/interfaces/atomic_file/journal_file.cpp \
   's/begins_as_journal(\*left) \&\& left->try_lock_exclusive()/left->try_lock_exclusive()/' \
   's/^bool begins_as_journal/[[maybe_unused]] &/'
-mutation 'atomic: leftovers of earlier builds stay' src/atomic_file/journal_file.cpp \
+mutation 'atomic: leftovers of earlier builds stay' src/interfaces/atomic_file/journal_file.cpp \
   's/^  remove_random_names(fs, file_path);$/  static_cast<void>(\&remove_random_names);/'
-mutation 'a failed flush forgets where the file was written' src/preload/live/live_file.cpp \
+mutation 'a failed flush forgets where the file was written' src/run/live/live_file.cpp \
   '/::commit_written/,/^}/s/^    anywhere_ = true;$//'
-mutation 'a failed flush is no error' src/preload/live/live_file.cpp \
+mutation 'a failed flush is no error' src/run/live/live_file.cpp \
   '/^int LiveFile::commit_with/,/^}/s/^  return error;$/  (void)error;\n  return 0;/'
-mutation 'a file that could not be committed is let go' src/preload/files/files.cpp \
+mutation 'a file that could not be committed is let go' src/run/files/files.cpp \
   's/\&LiveFile::commit) != 0)$/\&LiveFile::commit) == INT_MIN)/'
-mutation 'what a shorter file loses is not committed' src/preload/live/live_file.cpp \
+mutation 'what a shorter file loses is not committed' src/run/live/live_file.cpp \
   '/^int LiveFile::set_size/,/^}/s/^    anywhere_ = true;$//'
-mutation 'a hole is not committed' src/preload/live/live_file.cpp \
+mutation 'a hole is not committed' src/run/live/live_file.cpp \
   '/^int LiveFile::clear/,/^}/s/^    note_written(offset_bytes, count);$//'
-mutation 'a flush is kept, and not what was written before it' src/preload/files/files.cpp \
+mutation 'a flush is kept, and not what was written before it' src/run/files/files.cpp \
   's/^    written = written_beside(file);$//'
-mutation 'a close is kept, and not what was written before it' src/preload/files/files.cpp \
+mutation 'a close is kept, and not what was written before it' src/run/files/files.cpp \
   's/commit_among(written_beside(\*open\.live), /commit_among({}, /'
-mutation 'a new name is kept, and not what was written before it' src/preload/files/files_names.cpp \
+mutation 'a new name is kept, and not what was written before it' src/run/files/files_names.cpp \
   '/^int Files::rename/,/^}/s/^  commit_written();$//'
-mutation 'a name goes, and what was written before it is not kept' src/preload/files/files_names.cpp \
+mutation 'a name goes, and what was written before it is not kept' src/run/files/files_names.cpp \
   's/^  if (path != nullptr) commit_before_name(path);$//'
-mutation 'files are committed in the order of their opening' src/preload/files/files.cpp \
+mutation 'files are committed in the order of their opening' src/run/files/files.cpp \
   's/std::sort(found\.begin(), found\.end(),/std::sort(found.begin(), found.begin(),/'
-mutation 'a write beside a mapping has no place in the order' src/preload/live/live_file.cpp \
+mutation 'a write beside a mapping has no place in the order' src/run/live/live_file.cpp \
   's/if (mapped_writable_) return take_position();/if (mapped_writable_) return;/'
-mutation 'what was mapped before is not looked for' src/preload/files/files.cpp \
+mutation 'what was mapped before is not looked for' src/run/files/files.cpp \
   's/^  if (const int error = refuse_unseen(open, fd)) return error;$//'
-mutation 'a write is as long as the last that failed' src/preload/live/live_file.cpp \
+mutation 'a write is as long as the last that failed' src/run/live/live_file.cpp \
   's/^    set_size(std::max(size_before, copied == 0 ? 0 : offset_bytes + copied));$/    (void)size_before;/'
-mutation 'datastore: the stamp stays while files are written' src/datastore/datastore.cpp \
+mutation 'datastore: the stamp stays while files are written' src/interfaces/metall/datastore.cpp \
   '/^Datastore Datastore::open(/,/^}/s/^    datastore::remove_stamp(impl->place);$//'
-mutation 'datastore: a failed commit counts as the last' src/datastore/datastore.cpp \
+mutation 'datastore: a failed commit counts as the last' src/interfaces/metall/datastore.cpp \
   '/  void pack()/,/^  }/s/^    committed = false;$//'
-mutation 'datastore: files are put back before the lock is taken' src/datastore/datastore.cpp \
+mutation 'datastore: files are put back before the lock is taken' src/interfaces/metall/datastore.cpp \
   '/^Datastore Datastore::open(/,/^}/{s/^    impl->reserve(capacity);$/&\n    datastore::put_files_back(*impl->store, impl->place, options);/}'
-mutation 'datastore: made over another' src/datastore/datastore.cpp \
+mutation 'datastore: made over another' src/interfaces/metall/datastore.cpp \
   's/if (version\.is_branch \&\& version\.sequence == 0) return/if (version.is_branch) return/'
-mutation 'datastore: makes zero beyond its segment' src/datastore/datastore.cpp \
+mutation 'datastore: makes zero beyond its segment' src/interfaces/metall/datastore.cpp \
   's/length > size_bytes() - offset/length > impl.region.size_bytes() - offset/'
-mutation 'datastore: the store goes with the first version' src/datastore/datastore.cpp \
+mutation 'datastore: the store goes with the first version' src/interfaces/metall/datastore.cpp \
   's/^    if (!store\.versions()\.empty()) return;$//'
-mutation 'datastore: files of another boot are believed' src/datastore/stamp.cpp \
+mutation 'datastore: files of another boot are believed' src/interfaces/metall/stamp.cpp \
   's/(!base::boot_id()\.empty() \&\& text == stamp_text(version, Lasting::this_boot))/text.starts_with(stamp_text(version, Lasting::for_ever))/'
-mutation 'datastore: a shorter file leaves its end in the area' src/datastore/files.cpp \
+mutation 'datastore: a shorter file leaves its end in the area' src/interfaces/metall/files.cpp \
   's/^  if (size < entry\.length_bytes) base::make_zero.*$//'
 
 # Applies mutation $1 to the file $2; prints the programs that change nothing, and fails then.
@@ -609,22 +609,22 @@ order_of() {
   fi
   local crash='test_crash Crash.*-*GeneratedSequences' generated='test_crash Crash.GeneratedSequences'
   local rest='test_crash *-Crash.*:*FullDisk*:*FaultMemory*' store='test_store *-*Process*'
-  local api='test_api *NameRace*:*HalfState*:*CloseRace*:*SpaceBack*:*FullDisk.Collects*'
+  local region='test_region *NameRace*:*HalfState*:*CloseRace*:*SpaceBack*:*FullDisk.Collects*'
   case $1 in
     src/base/*) printf '%s\n' 'test_base *' "$crash" "$store" "$rest" "$generated" 'test_format *' ;;
-    src/store/pack/pack_set.cpp) printf '%s\n' 'test_store Pack*' 'test_api *ManyPacks*' "$store" ;;
-    src/store/pack/pack_file.cpp | src/store/reach/pack_heat.cpp) printf '%s\n' 'test_store Pack*:Scale*' "$store" ;;
-    src/base/fail.hpp) printf '%s\n' 'test_api NoDescriptors*' "$store" ;;
-    src/datastore/*) printf '%s\n' 'test_datastore *' ;;
-    src/group/versions/* | src/group_remote/* | src/group/job_push.cpp) printf '%s\n' 'test_group_remote *' 'test_group *' ;;
-    src/group/*) printf '%s\n' 'test_group *' 'test_group_remote *' 'test_mpi GroupTest*' ;;
-    src/atomic_file/*) printf '%s\n' 'test_atomic_file *' ;;
+    src/store/packs/pack_set.cpp) printf '%s\n' 'test_store Pack*' 'test_region *ManyPacks*' "$store" ;;
+    src/store/packs/pack_file.cpp | src/store/gc/reach/pack_heat.cpp) printf '%s\n' 'test_store Pack*:Scale*' "$store" ;;
+    src/base/fail.hpp) printf '%s\n' 'test_region NoDescriptors*' "$store" ;;
+    src/interfaces/metall/*) printf '%s\n' 'test_interfaces_metall *' ;;
+    src/group/versions/* | src/group/remote/* | src/group/job_push.cpp) printf '%s\n' 'test_group_remote *' 'test_group *' ;;
+    src/group/*) printf '%s\n' 'test_group *' 'test_group_remote *' 'test_group_mpi GroupTest*' ;;
+    src/interfaces/atomic_file/*) printf '%s\n' 'test_interfaces_atomic_file *' ;;
     src/remote/*) printf '%s\n' 'test_remote *' ;;
-    src/mapped_io/*) printf '%s\n' 'test_mapped_io *' ;;
-    src/region/* | src/api/*) printf '%s\n' "$api" 'test_region *' 'test_soak *' "$crash" "$store" "$rest" "$generated" ;;
-    src/preload/* | src/cli/*) printf '%s\n' 'test_cli Run*-*Lmdb*' ;;
+    src/interfaces/mapped_io/*) printf '%s\n' 'test_interfaces_mapped_io *' ;;
+    src/memory/* | src/region/*) printf '%s\n' "$region" 'test_memory *' 'test_soak *' "$crash" "$store" "$rest" "$generated" ;;
+    src/run/* | src/cli/*) printf '%s\n' 'test_run *-*Lmdb*' ;;
     src/format/*) printf '%s\n' 'test_format *' "$crash" "$store" "$rest" "$generated" 'test_base *' ;;
-    *) printf '%s\n' "$crash" 'test_store Journal*:Gc*-*Process*' "$generated" "$store" "$rest" "$api" 'test_format *' 'test_base *' ;;
+    *) printf '%s\n' "$crash" 'test_store Journal*:Gc*-*Process*' "$generated" "$store" "$rest" "$region" 'test_format *' 'test_base *' ;;
   esac
 }
 

@@ -31,22 +31,22 @@ default_stages=(lint release)
 # A sanitizer builds and runs these: the layers that hold memory, and those that have threads. The rest of the
 # tests use these same layers; VELLUM_LONG=1, which `make check` sets, runs them under sanitizers, too, and
 # has the tests of corruption flip every bit. The compiler's plugin loads into a plain compiler only.
-asan_tests=(base format store region atomic_file api corruption group group_remote remote)
-tsan_tests=(base store region atomic_file api remote)
-# Tests of api come in one form for each engine. The parts that engines do not share are tested in region,
+asan_tests=(base format store memory region interfaces_c interfaces_atomic_file corruption group group_remote remote)
+tsan_tests=(base store memory region interfaces_c interfaces_atomic_file remote)
+# Tests of region come in one form for each engine. The parts that engines do not share are tested in memory,
 # with all of them. Simulated power cuts and most seeds of the model say more about the store than about its
 # memory, as do permissions and descriptors that run out. Large sizes (UnpacksTo, AThousandVersions, AHuge,
 # RoomOfOneSize) make no access that small ones do not. A fault at each call in turn, each bit flipped, a full
 # disk, commits that fail, a race of processes, and a file that one thread reads say nothing about threads.
-without_of_api='/sigsegv|/mapped'
+without_of_region='/sigsegv|/mapped'
 without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|RemoteCrash|EveryVersionReadsBack/[12][0-9]|ReadOnly\.Use|FewDescriptors|UnpacksTo|AThousandVersions|AHugeFailed|RoomOfOneSize'
 tsan_without_of_all='FailingCalls|AnyCallThat|EachCallMayFail|EveryFailed|FlippedBits|RandomHistories|FullDisk|AnyByteOf|ItsTableHas|^FailedCommit|AFailedCommitLeavesThem|TwoProcesses|^Mapped\.The|ManyFaultsAt|MappedSize|^ImageContent|ModelWithCommits'
 if [[ -n ${VELLUM_LONG-} ]]; then
-  without_of_api=
+  without_of_region=
   without_of_all='nothing' tsan_without_of_all='nothing'
   export VELLUM_KILLS=${VELLUM_KILLS-300} VELLUM_MODEL_STEPS=${VELLUM_MODEL_STEPS-400}
-  asan_tests+=(cards datastore crash privateer soak cli)
-  tsan_tests+=(cards datastore soak)
+  asan_tests+=(interfaces_metall crash interfaces_privateer soak cli run)
+  tsan_tests+=(interfaces_metall soak)
 fi
 jobs=${VELLUM_JOBS:-$(nproc)}
 next_stage=  # the one after the stage at work
@@ -76,7 +76,7 @@ build_of() {
     asan) build asan "${asan_tests[@]/#/test_}" ;;
     tsan) build tsan "${tsan_tests[@]/#/test_}" ;;
     bench) build release benchmarks ;;
-    s3) build release test_cli test_mount vellum_cli test_group_remote test_mpi ;;
+    s3) build release test_cli test_run test_mount vellum_cli test_group_remote test_group_mpi ;;
   esac
 }
 
@@ -233,12 +233,12 @@ sanitized() {
   shift 2
   local folder others=nothing
   for folder in "$@"; do
-    if [[ $folder != api ]]; then others+="|$folder"; fi
+    if [[ $folder != region && $folder != interfaces_c ]]; then others+="|$folder"; fi
   done
   local more=${VELLUM_LONG:+(_more)?}
   run_tests "$preset" -L "^($others)$more\$" -E "$without"
   local status=$?
-  run_tests "$preset" -L "^api$more\$" -E "$without${without_of_api:+|$without_of_api}" && return "$status"
+  run_tests "$preset" -L "^(region|interfaces_c)$more\$" -E "$without${without_of_region:+|$without_of_region}" && return "$status"
 }
 
 run_stage() {

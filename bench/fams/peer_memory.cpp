@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "arena.hpp"
-#include "cards/tracked_range.hpp"
+#include "memory/cards/tracked_range.hpp"
 #include "mapping.hpp"
 #include "structures.hpp"
 #include "tells.hpp"

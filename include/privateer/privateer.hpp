@@ -1,4 +1,4 @@
-// privateer/privateer.hpp: the interface of LLNL's Privateer over a Vellum store.
+// interfaces/privateer/privateer.hpp: the interface of LLNL's Privateer over a Vellum store.
 // Programs written for it build and run unchanged. docs/guides/privateer.md lists the differences.
 //
 //   Privateer privateer(Privateer::CREATE, "/data/base");
@@ -100,7 +100,7 @@ class Privateer {
   static std::size_t version_block_size(std::string version_path);
 
  private:
-  struct Impl;  // src/privateer/privateer.cpp
+  struct Impl;  // src/interfaces/privateer/privateer.cpp
   std::unique_ptr<Impl> impl_;
 };
 

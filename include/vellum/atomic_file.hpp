@@ -145,7 +145,7 @@ class AtomicFile {
   void close_but_leave_mapped();
 
  private:
-  struct Impl;  // src/atomic_file/atomic_file.cpp
+  struct Impl;  // src/interfaces/atomic_file/atomic_file.cpp
   explicit AtomicFile(std::shared_ptr<Impl> impl) noexcept;
   std::shared_ptr<Impl> impl_;
 };

@@ -118,7 +118,7 @@ class Datastore {
                    const DatastoreOptions& options = DatastoreOptions());
 
  private:
-  struct Impl;  // src/datastore/datastore.cpp
+  struct Impl;  // src/interfaces/metall/datastore.cpp
   explicit Datastore(std::unique_ptr<Impl> impl) noexcept;
   Impl& opened() const;
   std::unique_ptr<Impl> impl_;

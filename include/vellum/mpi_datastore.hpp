@@ -88,7 +88,7 @@ class DatastoreGroup {
   static void remove(MPI_Comm communicator, const std::string& path);
 
  private:
-  struct Impl;  // src/mpi/datastore_group.cpp
+  struct Impl;  // src/group/mpi/datastore_group.cpp
   explicit DatastoreGroup(std::unique_ptr<Impl> impl) noexcept;
   Impl& opened() const;
   std::unique_ptr<Impl> impl_;

@@ -317,7 +317,7 @@ class Store {
                              const ProgressFn& progress = nullptr);
 
  private:
-  friend struct StoreAccess;  // src/api/store_impl.hpp
+  friend struct StoreAccess;  // src/region/api/store_impl.hpp
   struct Impl;
   explicit Store(std::shared_ptr<Impl> impl) noexcept;
   std::shared_ptr<Impl> impl_;

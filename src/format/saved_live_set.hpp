@@ -1,5 +1,5 @@
 // format/saved_live_set.hpp: the file gc.census: the records that versions need, as one gc found
-// them. It is a hint for the next gc (store/reach/live_set_file.hpp says why gc can rely on it).
+// them. It is a hint for the next gc (store/gc/reach/live_set_file.hpp says why gc can rely on it).
 #pragma once
 
 #include <compare>

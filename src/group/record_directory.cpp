@@ -9,7 +9,7 @@
 #include "base/parse_number.hpp"
 #include "format/wire/superblock.hpp"
 #include "format/wire/whole_file.hpp"
-#include "store/pack/header_error.hpp"
+#include "store/packs/header_error.hpp"
 
 namespace vellum::group {
 namespace {

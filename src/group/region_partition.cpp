@@ -4,7 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "api/store_impl.hpp"
+#include "region/api/store_impl.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
 #include "base/files/real_path.hpp"

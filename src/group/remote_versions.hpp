@@ -1,5 +1,5 @@
 // group/remote_versions.hpp: the second strength of a group's versions: durable in object stores, as a
-// job sees it. src/group_remote has it.
+// job sees it. src/group/remote has it.
 #pragma once
 
 #include <cstdint>

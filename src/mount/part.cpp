@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "datastore/files.hpp"
+#include "interfaces/metall/files.hpp"
 
 namespace vellum::mount {
 namespace {

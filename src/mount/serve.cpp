@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "api/store_impl.hpp"
+#include "region/api/store_impl.hpp"
 #include "base/fail.hpp"
 #include "base/try_to.hpp"
 #include "mount/operations.hpp"

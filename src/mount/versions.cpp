@@ -5,7 +5,7 @@
 
 #include "base/fail.hpp"
 #include "store/catalog/aside_name.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::mount {
 namespace {

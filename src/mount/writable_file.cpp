@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "api/store_impl.hpp"
+#include "region/api/store_impl.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "format/wire/types.hpp"

@@ -1,6 +1,6 @@
 // mount/write_operations.cpp: see write_operations.hpp.
 //
-// Only what programs call to make a file durable commits (mapped_io/durable.hpp): a commit at close(2) would break the transactions of programs
+// Only what programs call to make a file durable commits (interfaces/mapped_io/durable.hpp): a commit at close(2) would break the transactions of programs
 // that close one of several descriptors, as every child of fork(2) does that ends. So flush is left
 // out, and the kernel does not ask for it again.
 #include "mount/write_operations.hpp"
@@ -13,7 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "mapped_io/durable.hpp"
+#include "interfaces/mapped_io/durable.hpp"
 #include "mount/reply.hpp"
 
 namespace vellum::mount {

@@ -5,8 +5,8 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "cards/marked_pages.hpp"
-#include "cards/missed_store.hpp"
+#include "memory/cards/marked_pages.hpp"
+#include "memory/cards/missed_store.hpp"
 #include "format/records/page_diff.hpp"
 
 namespace vellum::region {

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "cards/tracked_range.hpp"
-#include "region/memory/memory.hpp"
+#include "memory/cards/tracked_range.hpp"
+#include "memory/memory.hpp"
 
 namespace vellum::region {
 

@@ -8,9 +8,9 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "region/commit_report.hpp"
-#include "region/kernel/fault_router.hpp"
+#include "memory/kernel/fault_router.hpp"
 #include "region/region_impl.hpp"
-#include "store/checkpoint/committed_pages.hpp"
+#include "store/branch/checkpoint/committed_pages.hpp"
 
 namespace vellum {
 

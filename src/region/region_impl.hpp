@@ -18,9 +18,9 @@
 #include "format/working_set.hpp"
 #include "region/card_tracker.hpp"
 #include "region/encode/encoder.hpp"
-#include "region/memory/memory.hpp"
+#include "memory/memory.hpp"
 #include "region/space_keeper.hpp"
-#include "region/statistics/counters.hpp"
+#include "memory/statistics/counters.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/catalog/store_core.hpp"
 

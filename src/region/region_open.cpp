@@ -10,14 +10,14 @@
 #include "base/round_up.hpp"
 #include "base/threads/processors.hpp"
 #include "region/encode/encoding.hpp"
-#include "region/engine/engine.hpp"
-#include "region/kernel/support.hpp"
+#include "memory/engine/engine.hpp"
+#include "memory/kernel/support.hpp"
 #include "region/region_impl.hpp"
-#include "region/shared/share_name.hpp"
+#include "memory/shared/share_name.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/catalog/working_set_file.hpp"
-#include "store/image/image_file.hpp"
+#include "store/stream/image_file.hpp"
 
 namespace vellum {
 namespace {

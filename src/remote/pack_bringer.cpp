@@ -13,9 +13,9 @@
 #include "remote/pieces/translated_pack.hpp"
 #include "remote/pieces/version_records.hpp"
 #include "remote/session/away_list.hpp"
-#include "store/lock/version_pin.hpp"
-#include "store/reach/pack_use.hpp"
-#include "store/reach/roots.hpp"
+#include "store/catalog/lock/version_pin.hpp"
+#include "store/gc/reach/pack_use.hpp"
+#include "store/gc/reach/roots.hpp"
 
 namespace vellum::remote {
 namespace {

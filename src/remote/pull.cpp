@@ -16,8 +16,8 @@
 #include "remote/session/branch_standing.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/catalog/working_set_file.hpp"
-#include "store/lock/version_pin.hpp"
-#include "store/reach/roots.hpp"
+#include "store/catalog/lock/version_pin.hpp"
+#include "store/gc/reach/roots.hpp"
 
 namespace vellum::remote {
 namespace {

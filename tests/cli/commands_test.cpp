@@ -3,7 +3,7 @@
 
 #include <vellum/store.hpp>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

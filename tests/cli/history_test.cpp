@@ -1,5 +1,5 @@
 // vellum heat and vellum blame: which parts changed when, and in which version last.
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

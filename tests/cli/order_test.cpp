@@ -2,7 +2,7 @@
 // clock, nor on their commits.
 #include <stdlib.h>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 #include "support/sanitizers.hpp"
 
 namespace vellum::cli_test {

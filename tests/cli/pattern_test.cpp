@@ -1,5 +1,5 @@
 // The library's own patterns match as those of fnmatch(3) do, in ASCII.
-#include "preload/run/pattern.hpp"
+#include "run/run/pattern.hpp"
 
 #include <fnmatch.h>
 

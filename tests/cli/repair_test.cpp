@@ -1,7 +1,7 @@
 // vellum repair: the report, the new store, the exit status.
 #include <filesystem>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

@@ -1,5 +1,5 @@
 // vellum show --stat, diff --stat, du and heat --png: what changed, and what it costs.
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::cli_test {

@@ -1,7 +1,7 @@
 // The store and the form of times that hold where a command line says nothing.
 #include <cstdlib>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

@@ -1,7 +1,7 @@
 // vellum tier: archives and caches, and what happens when they go.
 #include <vellum/store.hpp>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

@@ -10,9 +10,9 @@
 
 #include <vellum/store.hpp>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 #include "format/wire/types.hpp"
-#include "region/statistics/layout.hpp"
+#include "memory/statistics/layout.hpp"
 #include "support/engines.hpp"
 
 namespace vellum::cli_test {

@@ -1,5 +1,5 @@
 // The program of the guide "Undo and redo".
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 #include <unistd.h>
 

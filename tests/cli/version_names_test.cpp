@@ -1,7 +1,7 @@
 // Versions that are named in relation to others: main~2, latest, @{yesterday}.
 #include <stdlib.h>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <set>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::cli_test {

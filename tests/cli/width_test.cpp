@@ -1,7 +1,7 @@
 // Tables and drawings are no wider than the terminal; files and pipes take all columns.
 #include <algorithm>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "corruption/flip_lib.hpp"
-#include "store/upkeep/recompress_support.hpp"
+#include "store/gc/recompress_support.hpp"
 
 namespace vellum::corruption {
 namespace {

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "api/import.hpp"
-#include "api/store_impl.hpp"
+#include "region/api/import.hpp"
+#include "region/api/store_impl.hpp"
 #include "store/gc/gc.hpp"
-#include "store/tier/tier_policy.hpp"
+#include "store/gc/tier/tier_policy.hpp"
 
 namespace vellum::crash {
 

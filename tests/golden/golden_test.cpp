@@ -22,7 +22,7 @@
 #include "format/wire/number.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/journal/journal_state.hpp"
-#include "store/pack/pack_scanner.hpp"
+#include "store/packs/pack_scanner.hpp"
 
 namespace vellum::golden {
 namespace {

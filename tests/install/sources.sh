@@ -13,7 +13,7 @@ fail() {
 list() { "$1/tools/sources.sh" '*.cpp' '*.h' '*.sh' '*.md' .ci/run | tr '\0' '\n' | LC_ALL=C sort; }
 
 list "$root" >"$work/expected"
-for file in src/api/store.cpp tests/install/sources.sh README.md .ci/run; do
+for file in src/region/api/store.cpp tests/install/sources.sh README.md .ci/run; do
   grep -qx "$file" "$work/expected" || fail "a checkout misses $file"
 done
 compare() {

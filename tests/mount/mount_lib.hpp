@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 

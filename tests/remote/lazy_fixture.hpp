@@ -7,7 +7,7 @@
 #include <thread>
 #include <vellum/store.hpp>
 
-#include "api/store_impl.hpp"
+#include "region/api/store_impl.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/remote_fixture.hpp"
 #include "support/paging.hpp"

@@ -8,7 +8,7 @@
 #include "remote/upkeep.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/snapshots_fixture.hpp"
-#include "store/upkeep/recompress_support.hpp"
+#include "store/gc/recompress_support.hpp"
 
 namespace vellum::remote::test {
 

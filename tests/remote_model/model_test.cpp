@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "remote_model/stations.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::remote::meeting {
 namespace {

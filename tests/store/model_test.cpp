@@ -1,10 +1,10 @@
 // Random histories against plain memory: whatever is done, every version reads back bit for bit.
 #include "store/check/stat.hpp"
 #include "store/check/verify.hpp"
-#include "store/checkpoint/checkpoint.hpp"
+#include "store/branch/checkpoint/checkpoint.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/run_builder.hpp"
-#include "support.hpp"
+#include "store/support.hpp"
 
 namespace vellum::store::test {
 namespace {

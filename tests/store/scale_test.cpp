@@ -7,12 +7,12 @@
 #include <set>
 
 #include "store/check/stat.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/page_map/shown_pages.hpp"
-#include "store/reach/live_set.hpp"
-#include "store/reach/pack_heat.hpp"
-#include "store/reach/pack_use.hpp"
-#include "store/reach/roots.hpp"
+#include "store/gc/reach/live_set.hpp"
+#include "store/gc/reach/pack_heat.hpp"
+#include "store/gc/reach/pack_use.hpp"
+#include "store/gc/reach/roots.hpp"
 #include "store/snapshots_fixture.hpp"
 
 namespace vellum::store::test {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "store/check/verify.hpp"
-#include "store/failures/fault_fs.hpp"
+#include "store/branch/fault_fs.hpp"
 #include "store/gc/gc.hpp"
 #include "store/support.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "store/catalog/store_core.hpp"
-#include "store/pack/pack_scanner.hpp"
+#include "store/packs/pack_scanner.hpp"
 
 namespace vellum::test {
 

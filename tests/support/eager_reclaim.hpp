@@ -4,7 +4,7 @@
 #include <chrono>
 #include <limits>
 
-#include "region/memory/paged/reclaim_policy.hpp"
+#include "memory/paged/reclaim_policy.hpp"
 
 namespace vellum::test {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vellum/region.hpp>
 
-#include "region/kernel/kernel.hpp"
-#include "region/kernel/support.hpp"
+#include "memory/kernel/kernel.hpp"
+#include "memory/kernel/support.hpp"
 
 namespace vellum::test {
 
@@ -16,7 +16,7 @@ inline bool engine_available(Engine engine) {
 }
 
 // Whether a page that was written once is found with every commit: engine mapped where the kernel
-// tracks no writes for it (region/kernel/private_pages.hpp).
+// tracks no writes for it (memory/kernel/private_pages.hpp).
 inline bool finds_written_pages_again(Engine engine) {
   return engine == Engine::mapped && (region::kernel_support().write_protection != 0 ||
                                       region::kernel_support().page_scan != 0);

@@ -1,6 +1,6 @@
 // base/threads/handler_wait.hpp: waits of a fault handler end when the user ends the process.
 //
-// A fault handler runs with all signals blocked (region/kernel/fault_router.cpp), and may wait for a remote for
+// A fault handler runs with all signals blocked (memory/kernel/fault_router.cpp), and may wait for a remote for
 // minutes. So a wait looks now and then whether SIGHUP, SIGINT, SIGQUIT or SIGTERM is pending that would end the
 // process, and lets it. One that the program handles stays pending until the page is there.
 //

@@ -2,7 +2,7 @@
 // it open.
 #include <memory>
 
-#include "api/import.hpp"
+#include "region/api/import.hpp"
 #include "base/fail.hpp"
 #include "cli/files/backup_source.hpp"
 #include "cli/files/file_family.hpp"

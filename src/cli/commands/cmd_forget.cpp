@@ -3,7 +3,7 @@
 
 #include <vellum/retention.hpp>
 
-#include "api/snapshots_of.hpp"
+#include "region/api/snapshots_of.hpp"
 #include "base/fail.hpp"
 #include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"

@@ -1,6 +1,6 @@
 // cli/commands/cmd_import.cpp: vellum import: makes a branch's content from a plain file, or a datastore
 // from one of Metall's.
-#include "api/import.hpp"
+#include "region/api/import.hpp"
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
 #include "cli/files/file_family.hpp"

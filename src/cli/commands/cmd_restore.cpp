@@ -17,7 +17,7 @@
 #include "cli/names/version_names.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
-#include "lmdb/lock_file.hpp"
+#include "interfaces/lmdb/lock_file.hpp"
 
 namespace vellum::cli {
 namespace {

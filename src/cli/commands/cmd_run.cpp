@@ -20,7 +20,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
-#include "preload/run/config.hpp"
+#include "run/run/config.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -12,9 +12,9 @@
 #include "cli/files/file_family.hpp"
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/take_file.hpp"
-#include "lmdb/copy.hpp"
-#include "lmdb/data_file.hpp"
-#include "lmdb/lock_file.hpp"
+#include "interfaces/lmdb/copy.hpp"
+#include "interfaces/lmdb/data_file.hpp"
+#include "interfaces/lmdb/lock_file.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <vellum/error.hpp>
 
-#include "atomic_file/journal_file.hpp"
+#include "interfaces/atomic_file/journal_file.hpp"
 #include "base/fail.hpp"
 
 namespace vellum::cli {

@@ -1,7 +1,7 @@
 // cli/names/version_names.hpp: versions as a command line names them: as the library does.
 #pragma once
 
-#include "api/version_names.hpp"
+#include "region/api/version_names.hpp"
 
 namespace vellum::cli {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "api/when_free.hpp"
+#include "region/api/when_free.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "cli/files/take_file.hpp"

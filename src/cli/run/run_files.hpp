@@ -14,7 +14,7 @@
 
 #include "cli/run/run_reports.hpp"
 #include "cli/terminal/command.hpp"
-#include "preload/run/config.hpp"
+#include "run/run/config.hpp"
 
 namespace vellum::cli {
 

@@ -24,7 +24,7 @@
 #include "base/fail.hpp"
 #include "cli/run/left_processes.hpp"
 #include "cli/terminal/output.hpp"
-#include "preload/run/program_kind.hpp"
+#include "run/run/program_kind.hpp"
 
 namespace vellum::cli {
 namespace {

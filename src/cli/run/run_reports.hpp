@@ -1,11 +1,11 @@
-// cli/run/run_reports.hpp: the memory to which the processes of a run report (preload/run/run_record.hpp).
+// cli/run/run_reports.hpp: the memory to which the processes of a run report (run/run/run_record.hpp).
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "preload/run/program_kind.hpp"
-#include "preload/run/run_record.hpp"
+#include "run/run/program_kind.hpp"
+#include "run/run/run_record.hpp"
 
 namespace vellum::cli {
 

@@ -5,7 +5,7 @@
 #include "base/fail.hpp"
 #include "cli/files/take_file.hpp"
 #include "cli/terminal/arguments.hpp"
-#include "preload/run/run_record.hpp"
+#include "run/run/run_record.hpp"
 
 namespace vellum::cli {
 namespace {

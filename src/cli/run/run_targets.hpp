@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "preload/run/config.hpp"
+#include "run/run/config.hpp"
 
 namespace vellum::cli {
 

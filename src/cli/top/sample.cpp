@@ -17,7 +17,7 @@
 #include "base/files/real_path.hpp"
 #include "base/parse_number.hpp"
 #include "format/wire/types.hpp"
-#include "region/kernel/kernel.hpp"
+#include "memory/kernel/kernel.hpp"
 
 namespace vellum::cli {
 namespace {

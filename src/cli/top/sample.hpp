@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "region/statistics/layout.hpp"
+#include "memory/statistics/layout.hpp"
 
 namespace vellum::cli {
 

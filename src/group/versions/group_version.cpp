@@ -1,6 +1,6 @@
 #include "group/versions/group_version.hpp"
 
-#include "api/store_impl.hpp"
+#include "region/api/store_impl.hpp"
 #include "base/bytes/hex.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"

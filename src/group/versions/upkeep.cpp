@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "api/store_impl.hpp"
+#include "region/api/store_impl.hpp"
 #include "base/fail.hpp"
 #include "group/outcome.hpp"
 #include "group/pins.hpp"

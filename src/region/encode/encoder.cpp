@@ -5,7 +5,7 @@
 
 #include "base/threads/interruption.hpp"
 #include "region/encode/encoder_slice.hpp"
-#include "store/encode/fresh_page.hpp"
+#include "store/packs/encode/fresh_page.hpp"
 
 namespace vellum::region {
 namespace {

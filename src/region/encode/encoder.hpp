@@ -23,9 +23,9 @@
 
 #include "base/bytes/codec.hpp"
 #include "base/threads/thread_pool.hpp"
-#include "cards/tracked_range.hpp"
+#include "memory/cards/tracked_range.hpp"
 #include "format/records/delta.hpp"
-#include "region/memory/memory.hpp"
+#include "memory/memory.hpp"
 #include "store/branch/branch_writer.hpp"
 
 namespace vellum::region {

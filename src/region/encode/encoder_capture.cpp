@@ -10,8 +10,8 @@
 #include "format/records/page_diff.hpp"
 #include "region/encode/encoder.hpp"
 #include "region/encode/encoder_slice.hpp"
-#include "region/kernel/racing_page.hpp"
-#include "store/encode/fresh_page.hpp"
+#include "memory/kernel/racing_page.hpp"
+#include "store/packs/encode/fresh_page.hpp"
 
 namespace vellum::region {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/bytes/codec.hpp"
 #include "format/records/delta.hpp"
 #include "region/encode/encoder.hpp"
-#include "region/memory/memory.hpp"
-#include "store/encode/block_encoder.hpp"
+#include "memory/memory.hpp"
+#include "store/packs/encode/block_encoder.hpp"
 
 namespace vellum::region {
 

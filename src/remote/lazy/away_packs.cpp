@@ -9,7 +9,7 @@
 #include "base/fail.hpp"
 #include "remote/fetch/bytes_file.hpp"
 #include "remote/lazy/early_parts.hpp"
-#include "store/reach/slot_uses.hpp"
+#include "store/gc/reach/slot_uses.hpp"
 
 namespace vellum::remote {
 namespace {

@@ -16,7 +16,7 @@
 #include "remote/fetch/piece_cache.hpp"
 #include "remote/session/local_cache.hpp"
 #include "remote/session/remote.hpp"
-#include "store/pack/packs_elsewhere.hpp"
+#include "store/packs/packs_elsewhere.hpp"
 
 namespace vellum::remote {
 

@@ -4,8 +4,8 @@
 
 #include "base/fail.hpp"
 #include "format/records/delta.hpp"
-#include "store/encode/block_encoder.hpp"
-#include "store/reach/slot_uses.hpp"
+#include "store/packs/encode/block_encoder.hpp"
+#include "store/gc/reach/slot_uses.hpp"
 
 namespace vellum::remote {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/files/new_file.hpp"
 #include "remote/pieces/new_pack.hpp"
 #include "store/page_map/run_reader.hpp"
-#include "store/reach/roots.hpp"
+#include "store/gc/reach/roots.hpp"
 
 namespace vellum::remote {
 namespace {

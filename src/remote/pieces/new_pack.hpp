@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "store/catalog/store_core.hpp"
-#include "store/reach/roots.hpp"
+#include "store/gc/reach/roots.hpp"
 
 namespace vellum::remote {
 

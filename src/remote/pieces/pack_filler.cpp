@@ -12,10 +12,10 @@
 #include "remote/pieces/translated_pack.hpp"
 #include "remote/pieces/version_records.hpp"
 #include "store/branch/leave_pack.hpp"
-#include "store/lock/version_pin.hpp"
-#include "store/pack/pack_places.hpp"
-#include "store/reach/pack_use.hpp"
-#include "store/record/pack_extents.hpp"
+#include "store/catalog/lock/version_pin.hpp"
+#include "store/packs/pack_places.hpp"
+#include "store/gc/reach/pack_use.hpp"
+#include "store/packs/record/pack_extents.hpp"
 
 namespace vellum::remote {
 

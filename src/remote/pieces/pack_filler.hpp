@@ -6,7 +6,7 @@
 // write, nothing is touched: before its active pack is written anew, the branch leaves it.
 // docs/remote-format.md has the order of writes.
 //
-// REQUIRES: the caller holds what gc holds (store/lock/version_pin.hpp) while this lives: a commit
+// REQUIRES: the caller holds what gc holds (store/catalog/lock/version_pin.hpp) while this lives: a commit
 // beside may have found a record that no version needs yet.
 #pragma once
 
@@ -20,8 +20,8 @@
 
 #include "remote/pieces/merged_record.hpp"
 #include "store/catalog/store_core.hpp"
-#include "store/reach/live_set.hpp"
-#include "store/reach/roots.hpp"
+#include "store/gc/reach/live_set.hpp"
+#include "store/gc/reach/roots.hpp"
 
 namespace vellum::remote {
 

@@ -5,9 +5,9 @@
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
 #include "format/records/translation.hpp"
-#include "store/encode/payload.hpp"
+#include "store/packs/encode/payload.hpp"
 #include "store/gc/pack_rewriter.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::remote {
 namespace {

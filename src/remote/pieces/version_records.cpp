@@ -6,10 +6,10 @@
 #include "base/fail.hpp"
 #include "format/wire/checks.hpp"
 #include "remote/pieces/merged_record.hpp"
-#include "store/reach/live_set.hpp"
-#include "store/reach/slot_uses.hpp"
-#include "store/record/pack_extents.hpp"
-#include "store/record/record_io.hpp"
+#include "store/gc/reach/live_set.hpp"
+#include "store/gc/reach/slot_uses.hpp"
+#include "store/packs/record/pack_extents.hpp"
+#include "store/packs/record/record_io.hpp"
 
 namespace vellum::remote {
 namespace {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "format/version.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::store {
 

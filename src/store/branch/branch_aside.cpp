@@ -2,7 +2,7 @@
 
 #include "store/catalog/aside_name.hpp"
 #include "store/catalog/branch_lock.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::store {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "store/branch/branch_writer.hpp"
-#include "store/lock/name_lock.hpp"
+#include "store/catalog/lock/name_lock.hpp"
 
 namespace vellum::store {
 

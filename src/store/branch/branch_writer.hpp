@@ -25,9 +25,9 @@
 #include "format/wire/superblock.hpp"
 #include "format/wire/types.hpp"
 #include "store/catalog/store_core.hpp"
-#include "store/checkpoint/committed_pages.hpp"
-#include "store/checkpoint/dedup.hpp"
-#include "store/lock/name_lock.hpp"
+#include "store/branch/checkpoint/committed_pages.hpp"
+#include "store/branch/checkpoint/dedup.hpp"
+#include "store/catalog/lock/name_lock.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/page_map/page_writes.hpp"
 

@@ -7,10 +7,10 @@
 #include "store/branch/background_checkpoint.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/catalog/store_core.hpp"
-#include "store/checkpoint/checkpoint.hpp"
+#include "store/branch/checkpoint/checkpoint.hpp"
 #include "store/journal/journal_writer.hpp"
-#include "store/pack/io_cost.hpp"
-#include "store/record/pack_writer.hpp"
+#include "store/packs/io_cost.hpp"
+#include "store/packs/record/pack_writer.hpp"
 
 namespace vellum::store {
 

@@ -4,8 +4,8 @@
 
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
-#include "store/checkpoint/checkpoint.hpp"
-#include "store/pack/io_cost.hpp"
+#include "store/branch/checkpoint/checkpoint.hpp"
+#include "store/packs/io_cost.hpp"
 #include "store/page_map/overlay.hpp"
 
 namespace vellum::store {

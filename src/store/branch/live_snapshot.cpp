@@ -6,7 +6,7 @@
 #include "store/branch/branch_writer.hpp"
 #include "store/branch/page_copy.hpp"
 #include "store/catalog/kept_version.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
 

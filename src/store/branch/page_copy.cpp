@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/memory/zeros.hpp"
-#include "store/encode/block_encoder.hpp"
+#include "store/packs/encode/block_encoder.hpp"
 
 namespace vellum::store {
 

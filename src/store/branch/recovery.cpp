@@ -6,7 +6,7 @@
 #include "store/catalog/branch_lock.hpp"
 #include "store/catalog/snapshot_note.hpp"
 #include "store/journal/read_journal.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/page_map/overlay.hpp"
 
 namespace vellum::store {

@@ -4,8 +4,8 @@
 
 #include "format/journal.hpp"
 #include "store/catalog/names.hpp"
-#include "store/pack/header_error.hpp"
-#include "store/record/pack_store.hpp"
+#include "store/packs/header_error.hpp"
+#include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "store/record/pack_store.hpp"
+#include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "store/catalog/store_core.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::store {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "format/version.hpp"
-#include "store/record/pack_store.hpp"
+#include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 
@@ -20,7 +20,7 @@ std::string branch_directory(const PackStore& store, const std::string& branch);
 std::string ref_path(const PackStore& store, const std::string& snapshot);
 inline constexpr const char* kRefSuffix = ".ref";
 
-// Files of a branch's image (store/image/image_file.hpp), in the branch's directory.
+// Files of a branch's image (store/stream/image_file.hpp), in the branch's directory.
 inline constexpr const char* kImageName = "image";
 inline constexpr const char* kImageStateName = "image.state";
 inline constexpr const char* kTouchedName = "image.touched";

@@ -11,7 +11,7 @@
 
 #include "format/version.hpp"
 #include "store/journal/journal_state.hpp"
-#include "store/record/pack_store.hpp"
+#include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 

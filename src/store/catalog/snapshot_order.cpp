@@ -7,7 +7,7 @@
 
 #include "base/fail.hpp"
 #include "store/catalog/names.hpp"
-#include "store/lock/patience.hpp"
+#include "store/catalog/lock/patience.hpp"
 
 namespace vellum::store {
 namespace {

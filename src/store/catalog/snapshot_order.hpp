@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "store/record/pack_store.hpp"
+#include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 

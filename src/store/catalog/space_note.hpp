@@ -6,7 +6,7 @@
 #pragma once
 
 #include "format/space_note.hpp"
-#include "store/record/pack_store.hpp"
+#include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 

@@ -6,7 +6,7 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
-#include "store/pack/header_error.hpp"
+#include "store/packs/header_error.hpp"
 
 namespace vellum::store {
 

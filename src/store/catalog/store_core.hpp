@@ -2,7 +2,7 @@
 // The public C++ interface (vellum/store.hpp) is built on it.
 //
 // Threads: all calls from any thread. Processes: a caller that makes or removes a name has it
-// locked (store/lock/name_lock.hpp), and one rename or unlink makes the change count. Readers take
+// locked (store/catalog/lock/name_lock.hpp), and one rename or unlink makes the change count. Readers take
 // no lock.
 #pragma once
 
@@ -17,9 +17,9 @@
 #include "store/catalog/branch_ids.hpp"
 #include "store/catalog/names.hpp"
 #include "store/journal/journal_state.hpp"
-#include "store/lock/name_lock.hpp"
+#include "store/catalog/lock/name_lock.hpp"
 #include "store/page_map/resolved_version.hpp"
-#include "store/record/pack_store.hpp"
+#include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 

@@ -14,7 +14,7 @@
 #include "store/catalog/working_set_file.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::store {
 

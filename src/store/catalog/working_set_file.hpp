@@ -15,7 +15,7 @@
 
 #include "format/working_set.hpp"
 #include "store/page_map/resolved_version.hpp"
-#include "store/record/pack_store.hpp"
+#include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 

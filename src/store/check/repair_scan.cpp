@@ -5,8 +5,8 @@
 #include "format/records/record.hpp"
 #include "format/version.hpp"
 #include "store/catalog/store_core.hpp"
-#include "store/pack/pack_scanner.hpp"
-#include "store/record/record_io.hpp"
+#include "store/packs/pack_scanner.hpp"
+#include "store/packs/record/record_io.hpp"
 
 namespace vellum::store {
 

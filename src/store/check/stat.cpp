@@ -7,15 +7,15 @@
 #include "base/fail.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/working_set_file.hpp"
-#include "store/image/image_file.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/stream/image_file.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/page_map/overlay.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/page_map/shown_stack.hpp"
-#include "store/reach/live_set_file.hpp"
-#include "store/reach/pack_use.hpp"
-#include "store/reach/version_walk.hpp"
-#include "store/tier/tiers.hpp"
+#include "store/gc/reach/live_set_file.hpp"
+#include "store/gc/reach/pack_use.hpp"
+#include "store/gc/reach/version_walk.hpp"
+#include "store/gc/tier/tiers.hpp"
 
 namespace vellum::store {
 

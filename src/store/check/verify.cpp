@@ -11,10 +11,10 @@
 #include "format/wire/types.hpp"
 #include "store/check/verify_pack.hpp"
 #include "store/check/verify_shown.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/page_map/overlay.hpp"
 #include "store/page_map/page_source.hpp"
-#include "store/record/record_io.hpp"
+#include "store/packs/record/record_io.hpp"
 
 namespace vellum::store {
 

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "base/fail.hpp"
-#include "store/pack/header_error.hpp"
-#include "store/record/record_io.hpp"
+#include "store/packs/header_error.hpp"
+#include "store/packs/record/record_io.hpp"
 
 namespace vellum::store {
 

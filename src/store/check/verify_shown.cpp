@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "store/page_map/shown_stack.hpp"
-#include "store/reach/version_walk.hpp"
+#include "store/gc/reach/version_walk.hpp"
 
 namespace vellum::store {
 

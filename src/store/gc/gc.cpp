@@ -9,9 +9,9 @@
 #include "store/catalog/working_set_file.hpp"
 #include "store/gc/leftovers.hpp"
 #include "store/gc/pack_mover.hpp"
-#include "store/lock/version_pin.hpp"
-#include "store/reach/live_set_file.hpp"
-#include "store/reach/pack_use.hpp"
+#include "store/catalog/lock/version_pin.hpp"
+#include "store/gc/reach/live_set_file.hpp"
+#include "store/gc/reach/pack_use.hpp"
 
 namespace vellum::store {
 

@@ -13,7 +13,7 @@
 
 #include "store/catalog/store_core.hpp"
 #include "store/gc/recompress.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::store {
 

@@ -7,7 +7,7 @@
 #include "base/bytes/checksum.hpp"
 #include "base/fail.hpp"
 #include "base/memory/zeros.hpp"
-#include "store/pack/pack_places.hpp"
+#include "store/packs/pack_places.hpp"
 
 namespace vellum::store {
 

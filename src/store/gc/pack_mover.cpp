@@ -7,7 +7,7 @@
 #include "base/files/new_file.hpp"
 #include "store/gc/leftovers.hpp"
 #include "store/gc/pack_rewriter.hpp"
-#include "store/lock/version_pin.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::store {
 

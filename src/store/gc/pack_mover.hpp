@@ -2,7 +2,7 @@
 //
 // A move makes a durable, compared copy, gives it the name, then removes the old file. So the pack
 // is whole in one of the two places at every moment, and in both for a while. The one at home
-// counts. A process that pins a byte of a pack holds the names (store/lock/version_pin.hpp). A
+// counts. A process that pins a byte of a pack holds the names (store/catalog/lock/version_pin.hpp). A
 // pack changes its file only while the names are held alone and no byte of the pack is pinned, as
 // when it is written again.
 //

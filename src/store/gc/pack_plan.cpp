@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
-#include "store/record/record_io.hpp"
+#include "store/packs/record/record_io.hpp"
 
 namespace vellum::store {
 

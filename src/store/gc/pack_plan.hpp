@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "format/records/translation.hpp"
-#include "store/reach/pack_use.hpp"
+#include "store/gc/reach/pack_use.hpp"
 
 namespace vellum::store {
 

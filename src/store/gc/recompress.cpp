@@ -4,7 +4,7 @@
 
 #include "base/round_up.hpp"
 #include "base/threads/processors.hpp"
-#include "store/encode/payload.hpp"
+#include "store/packs/encode/payload.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/gc/record_encoder.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <vellum/report.hpp>
 
-#include "store/reach/pack_use.hpp"
+#include "store/gc/reach/pack_use.hpp"
 
 namespace vellum::store {
 

@@ -5,8 +5,8 @@
 
 #include "base/fail.hpp"
 #include "format/records/delta.hpp"
-#include "store/encode/block_encoder.hpp"
-#include "store/encode/payload.hpp"
+#include "store/packs/encode/block_encoder.hpp"
+#include "store/packs/encode/payload.hpp"
 
 namespace vellum::store {
 

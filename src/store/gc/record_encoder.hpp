@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/bytes/codec.hpp"
-#include "store/encode/payload.hpp"
+#include "store/packs/encode/payload.hpp"
 #include "store/gc/pack_plan.hpp"
-#include "store/record/record_io.hpp"
+#include "store/packs/record/record_io.hpp"
 
 namespace vellum::store {
 

@@ -9,7 +9,7 @@
 #include "base/round_up.hpp"
 #include "format/version.hpp"
 #include "format/wire/superblock.hpp"
-#include "store/pack/io_cost.hpp"
+#include "store/packs/io_cost.hpp"
 
 namespace vellum::store {
 

@@ -8,7 +8,7 @@
 
 #include "base/files/file.hpp"
 #include "store/journal/journal_state.hpp"
-#include "store/pack/io_cost.hpp"
+#include "store/packs/io_cost.hpp"
 
 namespace vellum::store {
 

@@ -6,7 +6,7 @@
 #include "base/fail.hpp"
 #include "format/version.hpp"
 #include "format/wire/superblock.hpp"
-#include "store/pack/header_error.hpp"
+#include "store/packs/header_error.hpp"
 
 namespace vellum::store {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "store/page_map/run_builder.hpp"
-#include "store/record/pack_store.hpp"
+#include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 

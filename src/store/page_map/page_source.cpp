@@ -5,7 +5,7 @@
 
 #include "base/fail.hpp"
 #include "store/page_map/page_source_state.hpp"
-#include "store/record/pack_store.hpp"
+#include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 

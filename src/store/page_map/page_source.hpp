@@ -14,7 +14,7 @@
 #include "format/journal.hpp"
 #include "format/wire/types.hpp"
 #include "format/working_set.hpp"
-#include "store/record/record_cache.hpp"
+#include "store/packs/record/record_cache.hpp"
 
 namespace vellum::store {
 
@@ -32,7 +32,7 @@ class PageSource {
                                           std::vector<format::CommitBody> commits,
                                           std::string label);
   ~PageSource();
-  // Holds `version_pin`, which keeps gc from the version (store/lock/version_pin.hpp), while the
+  // Holds `version_pin`, which keeps gc from the version (store/catalog/lock/version_pin.hpp), while the
   // source lives.
   void keep(std::shared_ptr<const void> version_pin) noexcept;
 

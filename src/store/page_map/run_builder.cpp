@@ -4,7 +4,7 @@
 
 #include "base/fail.hpp"
 #include "format/records/page_map.hpp"
-#include "store/encode/payload.hpp"
+#include "store/packs/encode/payload.hpp"
 
 namespace vellum::store {
 

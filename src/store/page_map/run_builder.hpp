@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "format/wire/types.hpp"
-#include "store/encode/encoding_threads.hpp"
+#include "store/packs/encode/encoding_threads.hpp"
 #include "store/page_map/page_source.hpp"
-#include "store/record/pack_writer.hpp"
+#include "store/packs/record/pack_writer.hpp"
 
 namespace vellum::store {
 

@@ -1,8 +1,8 @@
 #include "store/page_map/run_reader.hpp"
 
 #include "base/fail.hpp"
-#include "store/record/pack_store.hpp"
-#include "store/record/record_io.hpp"
+#include "store/packs/record/pack_store.hpp"
+#include "store/packs/record/record_io.hpp"
 
 namespace vellum::store {
 

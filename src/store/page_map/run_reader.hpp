@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "store/record/pack_store.hpp"
+#include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 

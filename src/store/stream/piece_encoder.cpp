@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/memory/zeros.hpp"
-#include "store/encode/fresh_page.hpp"
-#include "store/encode/next_block.hpp"
+#include "store/packs/encode/fresh_page.hpp"
+#include "store/packs/encode/next_block.hpp"
 
 namespace vellum::store {
 

@@ -9,8 +9,8 @@
 
 #include "base/bytes/codec.hpp"
 #include "format/wire/superblock.hpp"
-#include "store/checkpoint/dedup.hpp"
-#include "store/encode/block_encoder.hpp"
+#include "store/branch/checkpoint/dedup.hpp"
+#include "store/packs/encode/block_encoder.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/page_map/page_writes.hpp"
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <sstream>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

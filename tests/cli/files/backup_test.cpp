@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "base/files/inode_lock.hpp"
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 #include "support/descriptor.hpp"
 
 namespace vellum::cli_test {

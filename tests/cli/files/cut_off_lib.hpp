@@ -1,7 +1,7 @@
 // Ends the program `vellum` by a signal at the nth of its calls that change files.
 #pragma once
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <vellum/datastore.hpp>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 #include "support/s3_url.hpp"
 
 namespace vellum::cli_test {

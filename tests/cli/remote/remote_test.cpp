@@ -1,7 +1,7 @@
 // vellum remote, push, pull and clone, and the other commands at a remote.
 #include <vellum/store.hpp>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

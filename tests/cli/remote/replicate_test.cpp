@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "cli/run/run_lib.hpp"
+#include "run/run_lib.hpp"
 #include "support/s3_url.hpp"
 
 namespace vellum::cli_test {

@@ -2,7 +2,7 @@
 #include "cli/commands/group/cmd_group.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
-#include "group_remote/restore.hpp"
+#include "group/remote/restore.hpp"
 
 namespace vellum::cli {
 

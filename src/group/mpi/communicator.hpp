@@ -1,0 +1,29 @@
+// group/mpi/communicator.hpp: the ranks of a communicator of MPI.
+#pragma once
+
+#include <mpi.h>
+
+#include "group/ranks.hpp"
+
+namespace vellum::mpi {
+
+// A communicator of the group's own, so that its messages meet nobody else's. Two collective calls
+// make a version, while what a rank has to say fits into a block.
+class Communicator final : public group::Ranks {
+ public:
+  explicit Communicator(MPI_Comm given);  // collective
+  ~Communicator() override;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::vector<group::Bytes> gather(std::span<const std::byte> mine) override;
+  group::Bytes broadcast(group::Bytes bytes, int from) override;
+
+ private:
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+};
+
+}  // namespace vellum::mpi

@@ -1,0 +1,39 @@
+// group/mpi/datastore_partition.hpp: partitions that are datastores of memory managers
+// (vellum/datastore.hpp).
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "group/partition_memory.hpp"
+
+namespace vellum::mpi {
+
+// What a memory manager does; paths as Datastore has them.
+struct DatastoreCalls {
+  std::function<void(const std::string& path)> create;  // and commits; it stays open
+  std::function<void(const std::string& path)> open;
+  std::function<CommitReport(const std::string& path)> snapshot;
+  std::function<void()> close;
+};
+
+// A partition for each rank: ROOT/subdir-N.
+class DatastorePartitions final : public group::PartitionOpener {
+ public:
+  // With `may_create`, datastores of a group without a version are made.
+  DatastorePartitions(std::string root, DatastoreCalls calls, bool may_create)
+      : root_(std::move(root)), calls_(std::move(calls)), may_create_(may_create) {}
+
+  std::shared_ptr<store::StoreCore> open_store(std::uint32_t partition, bool may_create) override;
+  void create_branch(store::StoreCore& store, std::uint32_t partition) override;
+  std::unique_ptr<group::PartitionMemory> open_branch(
+      const std::shared_ptr<store::StoreCore>& store, std::uint32_t partition) override;
+
+ private:
+  const std::string root_;
+  const DatastoreCalls calls_;
+  const bool may_create_;
+  bool is_open_ = false;
+};
+
+}  // namespace vellum::mpi

@@ -1,0 +1,119 @@
+// interfaces/atomic_file/redo_journal.hpp: the journal of an atomic file on its medium, and its effect on the
+// file (format/redo.hpp gives the bytes).
+//
+// Protocol, and why one barrier per commit is enough:
+// - append() writes the record behind the last one, then issues a barrier. A crash before the
+//   barrier returns leaves a record with a right checksum, which is then a complete commit in
+//   progress, or with a wrong one: the journal ends before it.
+// - checkpoint() writes the records to the file, barrier (of the file), then the header of the next
+//   epoch into the other header copy, barrier (of the journal). A crash before that leaves the old
+//   header, all records, and a file with some of them: they are written again. After it, old
+//   records are of another epoch and no longer count. Only then may the next append() overwrite
+//   them.
+// - Cutting a file first appends a record without lines, so no earlier record brings back the
+//   content behind the cut: a record with a smaller size than the one before cuts.
+// - The loss of a durable record that is corrupted later must be noticed. A later record of the
+//   epoch shows it. For the last records a commit marker does, in another block of the medium (not
+//   in persistent memory, where it would cost as much as a small commit): a record without lines
+//   that carries the number of the one before it. The barrier that makes a record durable also does
+//   so for the marker of the one before it; a power cut can lose the marker of the last.
+// - Nothing else writes the file, and the program's stores never reach it by themselves: its
+//   mapping is private.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "interfaces/atomic_file/apply_pieces.hpp"
+#include "interfaces/atomic_file/medium.hpp"
+#include "format/redo.hpp"
+
+namespace vellum::atomic_file {
+
+struct Replay {
+  std::uint64_t commits = 0;
+  std::uint64_t bytes = 0;  // stored by them
+  std::uint64_t log_bytes = 0;
+  // Durable commits behind the damage of a journal that was opened nevertheless, as far as the
+  // journal tells.
+  std::uint64_t commits_lost = 0;
+};
+
+// How to treat a journal that was cut, or that lacks a durable record or header.
+enum class Damage {
+  refuse,  // throw Errc::corrupted, do nothing
+  keep,    // records before the damage count; the journal is never written
+};
+
+class RedoJournal {
+ public:
+  // Makes a new journal of an empty medium. Durable on return.
+  static RedoJournal create(std::unique_ptr<MediumFile> medium, const format::RedoHeader& header,
+                            std::uint64_t log_bytes);
+  // Reads the header. Errc::corrupted, with the medium's path: there is none, or the medium has
+  // become shorter.
+  static RedoJournal open(std::unique_ptr<MediumFile> medium, Damage damage = Damage::refuse);
+
+  const format::RedoHeader& header() const noexcept { return header_; }
+  bool has_header() const noexcept { return header_.epoch != 0; }
+  // With Damage::keep, after checkpoint(): the damage and its place; empty when there is none.
+  // REQUIRES: only destruction follows.
+  const std::string& damage() const noexcept { return damage_; }
+
+  // Applies the records to the file, durably, and empties the journal. Cheap when there are none.
+  // Errc::corrupted, with nothing done: a durable record is missing. With Damage::keep the records
+  // before it are applied, and the journal stays as it is. After open() the journal may hold
+  // records; append() must then not be called before this.
+  Replay checkpoint(MediumFile& image);
+
+  // Whether a record of this size has room, or would have in an empty journal that may grow to
+  // `limit_bytes`.
+  bool fits(std::uint64_t record_bytes, std::uint64_t limit_bytes) const noexcept;
+  // Makes a commit durable. REQUIRES: it fits, or the journal is empty, which then grows. Throws
+  // no_space or io: the record is not there, and another may be appended. Errc::poisoned: a barrier
+  // failed, and only destruction is left.
+  void append(std::span<const std::byte> record);
+  // Forbids further appends: memory and journal do not agree.
+  void poison(const std::string& why) { poison_ = why; }
+  // Whether there is a record, after open().
+  bool has_records() const;
+  std::uint64_t next_sequence() const noexcept { return next_sequence_; }
+  bool empty() const noexcept { return next_sequence_ == 1; }
+
+ private:
+  explicit RedoJournal(std::unique_ptr<MediumFile> medium) : medium_(std::move(medium)) {}
+  void make_room(std::uint64_t end);
+  // The least end of the medium for a record that ends at `end`: its marker needs room.
+  std::uint64_t end_with_marker(std::uint64_t end) const noexcept;
+  void write_marker(std::uint64_t end) noexcept;
+  struct Found {
+    Replay replay;
+    std::vector<Piece> pieces;
+    std::uint64_t smallest_bytes = UINT64_MAX, file_bytes = UINT64_MAX;  // of the file
+  };
+  Found find_records(std::span<const std::byte> log) const;
+  void bring(Found& found, MediumFile& image, bool after_crash);
+  void note_damage(const std::string& what);
+  void look_for_later(std::span<const std::byte> log, Replay& replay);
+  void take_header_of_records();
+  void barrier(MediumFile& medium);
+  // Bytes that a failed append() left behind the tail are no commit; after a crash the end is
+  // unknown.
+  std::uint64_t log_end() const { return recovering_ ? medium_->size_bytes() : tail_; }
+  std::vector<std::byte> read_log() const;
+  void write_header(const format::RedoHeader& header);
+
+  std::unique_ptr<MediumFile> medium_;
+  format::RedoHeader header_;
+  std::uint64_t tail_ = format::kRedoLogBegin;
+  std::uint64_t next_sequence_ = 1;
+  bool recovering_ = false;  // from open() to the first checkpoint()
+  Damage on_damage_ = Damage::refuse;
+  std::string damage_;
+  std::string poison_;  // why
+};
+
+}  // namespace vellum::atomic_file

@@ -1,0 +1,27 @@
+// interfaces/lmdb/lock_file.hpp: the lock file of an LMDB environment: where it is, and keeping others out.
+#pragma once
+
+#include <string>
+
+namespace vellum::lmdb {
+
+// The lock file of the LMDB environment whose data is this file; empty: there is none. LMDB leaves
+// it in place when the environment is closed everywhere.
+std::string lock_file_of(const std::string& path);
+
+// Keeps others from opening the environment while the object lives: they wait.
+class Lock {
+ public:
+  explicit Lock(const std::string& lock_file);
+  ~Lock();
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  // False: another process has the environment open.
+  bool held() const noexcept { return held_; }
+
+ private:
+  int fd_ = -1;
+  bool held_ = false;
+};
+
+}  // namespace vellum::lmdb

@@ -1,0 +1,39 @@
+// interfaces/metall/place.hpp: the places of a datastore's parts (vellum/datastore.hpp lists them).
+#pragma once
+
+#include <string>
+
+namespace vellum::datastore {
+
+inline constexpr char kMainBranch[] = "main";
+
+struct Place {
+  std::string directory;        // of the datastore itself: files, and the store or a link
+  std::string store;            // the store's path, whether it exists or not
+  std::string version;          // in the store
+  std::string owner_directory;  // of the datastore that has the store
+  bool linked = false;
+
+  std::string files() const { return directory + "/files"; }
+  std::string link() const { return directory + "/link"; }
+};
+
+// The place for a path as users write it: a directory, or DIR@NAME. Throws Errc::corrupted for an
+// invalid link.
+Place place_of(const std::string& path);
+
+// Whether any part of a datastore exists.
+bool is_there(const Place& place);
+
+// Makes the directory of a path, with no datastore in it.
+void make_directory(const Place& place);
+
+// The name for a snapshot at `path` in `store_path`, other than `begun`, which will be there soon.
+// For DIR@NAME, which must be of that store (Errc::invalid_argument), NAME.
+std::string snapshot_name(const Place& place, const std::string& store_path,
+                          const std::string& begun);
+
+// Durable on return.
+void write_link(const Place& place, const std::string& store_path, const std::string& version);
+
+}  // namespace vellum::datastore

@@ -1,0 +1,108 @@
+#include "memory/engine/engine.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <vellum/error.hpp>
+
+#include "base/fail.hpp"
+#include "base/round_up.hpp"
+#include "memory/engine/file_memory.hpp"
+#include "memory/engine/sigsegv_memory.hpp"
+#include "memory/engine/uffd_memory.hpp"
+#include "memory/kernel/support.hpp"
+#include "memory/options.hpp"
+
+namespace vellum {
+
+const char* engine_name(Engine engine) noexcept {
+  switch (engine) {
+    case Engine::automatic:
+      return "automatic";
+    case Engine::uffd:
+      return "uffd";
+    case Engine::sigsegv:
+      return "sigsegv";
+    case Engine::mapped:
+      return "mapped";
+  }
+  return "unknown";
+}
+
+namespace region {
+namespace {
+
+Engine from_environment() {
+  const char* value = std::getenv("VELLUM_ENGINE");
+  if (value == nullptr || *value == '\0' || std::string(value) == "automatic")
+    return Engine::automatic;
+  if (std::string(value) == "uffd") return Engine::uffd;
+  if (std::string(value) == "sigsegv") return Engine::sigsegv;
+  if (std::string(value) == "mapped") return Engine::mapped;
+  fail(Errc::invalid_argument,
+       "VELLUM_ENGINE is '{}': it must be automatic, uffd, sigsegv or mapped", value);
+}
+
+}  // namespace
+
+Engine choose_engine(Engine wanted, bool writable) {
+  if (wanted == Engine::automatic) wanted = from_environment();
+  // Old versions have no image.
+  if (wanted == Engine::mapped && !writable) wanted = Engine::automatic;
+  if (wanted == Engine::sigsegv || wanted == Engine::mapped) return wanted;
+  if (uffd_engine_works()) return Engine::uffd;
+  if (wanted == Engine::uffd) {
+    fail(Errc::unsupported,
+         "engine uffd needs userfaultfd with asynchronous write protection (Linux 6.7 or later), "
+         "permitted to this process: {}",
+         why_no_uffd(kernel_support()));
+  }
+  if (!writable) return Engine::sigsegv;  // costs a reader little
+  static std::once_flag noticed;
+  std::call_once(noticed, [] {
+    std::fprintf(stderr, "vellum: using engine sigsegv: %s\n",
+                 why_no_uffd(kernel_support()).c_str());
+  });
+  return Engine::sigsegv;
+}
+
+namespace {
+
+// A started memory has threads and faults that reach it: its destructor ends them.
+template <typename Memory>
+std::unique_ptr<RegionMemory> make(MemoryOptions options,
+                                   const std::shared_ptr<store::PageSource>& source) {
+  for (;;) {
+    std::unique_ptr<Memory> memory;
+    try {
+      memory = std::make_unique<Memory>(options, source);
+    } catch (const Error& e) {
+      const std::uint64_t least = options.least_capacity_bytes;
+      if (e.code() != Errc::out_of_memory || least == 0 || options.capacity_bytes <= least) throw;
+      options.capacity_bytes =
+          std::max(least, base::round_up(options.capacity_bytes / 4, kTableBytes));
+      continue;
+    }
+    memory->start();
+    return memory;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<RegionMemory> make_region_memory(Engine engine, const MemoryOptions& options,
+                                                 const std::shared_ptr<store::PageSource>& source) {
+  switch (choose_engine(engine, options.writable)) {
+    case Engine::mapped:
+      return make<FileMemory>(options, source);
+    case Engine::uffd:
+      return make<UffdMemory>(options, source);
+    default:
+      return make<SigsegvMemory>(options, source);
+  }
+}
+
+}  // namespace region
+}  // namespace vellum

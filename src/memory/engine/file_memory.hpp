@@ -1,0 +1,116 @@
+// memory/engine/file_memory.hpp: engine mapped: a private mapping of the branch's image.
+//
+// The image is a plain file, as in Privateer 1.0 (Youssef et al., CLUSTER 2021). The kernel brings
+// pages in from its page cache; processes that map the same file share them. A written page becomes
+// this region's own. Only rollback() and drop_copies() drop it: a drop beside a thread that writes
+// would lose stores. The image follows a commit once the commit is durable.
+//
+// Base copies are the image's pages, seen through a second private mapping. The encoder patches
+// them there, invisible to the file; once the commit is durable they are written to the file and
+// forgotten (file_memory_commit.cpp). A *foreign* page is one whose image is not the last commit:
+// another program wrote it, or a failing disk did not take it. It counts as written until a commit
+// has brought it to the image, and its base copy comes from the store.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "memory/engine/image_backing.hpp"
+#include "memory/kernel/fault_router.hpp"
+#include "memory/kernel/private_pages.hpp"
+#include "memory/memory.hpp"
+
+namespace vellum::region {
+
+class FileMemory final : public RegionMemory, public FileBehind, public FaultTarget {
+ public:
+  // REQUIRES: options.image and options.open_committed are there, and the region is writable.
+  FileMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+             PrivatePages::Way best = PrivatePages::Way::written);
+  ~FileMemory() override;
+  // Opens the range, and reports pages that the file cannot give. Once, before the first use.
+  void start();
+
+  // RegionMemory.
+  Engine engine() const noexcept override { return Engine::mapped; }
+  bool serves_system_calls() const noexcept override { return true; }
+  bool needs_handlers() const noexcept override { return false; }  // the kernel brings pages in
+  FileBehind* file_behind() noexcept override { return this; }
+  MemoryUse use() noexcept override;
+  bool make_present(PageNumber first, std::size_t count,
+                    store::ReadFailure& failure) noexcept override;
+  bool make_present(std::span<const format::PageRange> ranges,
+                    store::ReadFailure& failure) noexcept override;
+  void advise(PageNumber first, std::size_t count, Advice advice) override;
+  void collect_dirty(std::vector<PageNumber>& out,
+                     const std::vector<PageNumber>* known = nullptr) override;
+  void discard(const std::vector<PageNumber>& pages) override;
+  const std::byte* base_copy_of(PageNumber page) const noexcept override;
+  void resize(std::uint64_t size_bytes) override;
+
+  // The kernel has the pages. It brings them in for system calls, too, chooses their size, and
+  // takes them back when memory is short; so each counts as present, nothing is held in place or
+  // spilled, and no page has to come back from a source.
+  void make_huge(PageNumber, std::size_t) override {}
+  void pin(PageNumber, std::size_t) override {}
+  void unpin(PageNumber, std::size_t) noexcept override {}
+  void hold(PageNumber, std::size_t) noexcept override {}
+  void release(PageNumber, std::size_t) noexcept override {}
+  bool is_present(PageNumber) const noexcept override { return true; }
+  std::size_t untouched_zeros(PageNumber, std::size_t) const noexcept override { return 0; }
+  bool holds_nothing(PageNumber) const noexcept override { return false; }
+  void stay_within_limit() noexcept override {}
+  bool has_spilled() const noexcept override { return false; }
+  bool take_spilled(PageNumber, std::byte*, SpillFile::Entry&) override { return false; }
+  void give_back(const std::vector<PageNumber>&, std::vector<PageNumber>&) override {}
+  void note_newer(PageNumber) noexcept override {}
+  void note_commit_end() noexcept override {}
+  bool wants_source() const noexcept override { return false; }
+  void replace_source(std::shared_ptr<store::PageSource> source,
+                      const std::vector<PageNumber>&) override;
+  std::vector<format::PageRange> working_set() override { return {}; }
+
+  // FileBehind.
+  std::uint64_t backed_bytes() const noexcept override;
+  void set_length(std::optional<std::uint64_t> bytes) noexcept override { file_bytes_ = bytes; }
+  void extend(std::uint64_t bytes) override { options_.image->extend(bytes); }
+  void drop_growth(std::uint64_t keep_bytes) override { options_.image->drop_growth(keep_bytes); }
+  void drop_copies(const std::vector<PageNumber>& pages) override;
+  void prepare_commit(std::span<const PageNumber> dirty) override;
+  void finish_commit(std::span<const PageNumber> dirty) noexcept override;
+  void abandon_commit(std::span<const PageNumber> dirty) noexcept override;
+  void note_closed(const format::Version& head) noexcept override;
+  void leave_mapped() noexcept override { range_.leave_mapped(); }
+
+  // FaultTarget. Only for pages that the file cannot give: an I/O error, or another program has cut
+  // the file.
+  FaultResult on_fault(const Fault& fault) noexcept override;
+
+ private:
+  FileMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+             PrivatePages::Way best, const std::shared_ptr<ImageBacking>& base_copies);
+
+  int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept;
+  void grow(std::uint64_t old_size, std::uint64_t new_size);
+  bool is_foreign(PageNumber page) const noexcept;
+
+  // file_memory_commit.cpp
+  void stage_foreign(std::span<const PageNumber> pages);
+  void forget_base_copies(std::span<const PageNumber> pages) noexcept;
+  void write_image(std::span<const PageNumber> pages);
+  void write_backwards(std::span<const PageNumber> pages);
+
+  ImageBacking& backing_;  // base_copies_
+  PrivatePages written_;
+  PrivatePages patched_;             // of the alias: the base copies that the encoder has changed
+  std::vector<PageNumber> foreign_;  // ascending
+  std::vector<PageNumber> staged_;   // foreign pages of the commit at hand
+  std::optional<std::uint64_t> file_bytes_;  // size of the image after the commit at hand
+  bool complained_ = false;
+};
+
+}  // namespace vellum::region

@@ -1,0 +1,251 @@
+// Engine uffd: missing pages raise SIGBUS in the thread that touches them, or wait for the fault
+// thread (MemoryOptions::fault_thread); writes are noticed by asynchronous write protection and found
+// by PAGEMAP_SCAN. A write causes no signal, no handler
+// call and no change of mappings.
+#include "memory/engine/uffd_memory.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vellum/error.hpp>
+
+#include "base/fail.hpp"
+#include "base/shortage.hpp"
+#include "memory/kernel/kernel.hpp"
+#include "memory/paging/bits.hpp"
+
+namespace vellum::region {
+
+UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
+    : PagedMemory(options, std::move(source),
+                  {.fault_signal = SIGBUS, .zeros_take_memory = false, .writes_unmapped = true}),
+      ranges_(kScanRanges) {
+  const bool shared = options.shared != nullptr;
+  uffd_ = options.fault_thread ? open_fault_userfaultfd(serves_kernel_, shared)
+                               : open_userfaultfd(shared);
+  pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  int error = uffd_ < 0 || pagemap_ < 0 ? errno : 0;
+  if (error == 0) {
+    error = shared ? register_shared_range(uffd_, data(), options.capacity_bytes)
+                   : register_range(uffd_, data(), options.capacity_bytes, options.writable);
+  }
+  if (error != 0) {
+    close_descriptors();
+    fail(base::is_shortage(error) ? Errc::out_of_memory : Errc::unsupported,
+         "engine uffd is not available: {}", std::strerror(error));
+  }
+}
+
+UffdMemory::~UffdMemory() {
+  stop_service();
+  fault_thread_.reset();
+  close_descriptors();
+}
+
+void UffdMemory::close_descriptors() noexcept {
+  if (uffd_ >= 0) close(uffd_);
+  if (pagemap_ >= 0) close(pagemap_);
+}
+
+void UffdMemory::begin_service() {
+  if (options_.fault_thread) {
+    fault_thread_ = std::make_unique<FaultThread>(uffd_, *this);
+  } else {
+    add_route(range_.data(), range_.end(), this);
+  }
+  const int error = protect_beyond(0, size_bytes());
+  if (error != 0) fail(Errc::out_of_memory, "cannot map the region: {}", std::strerror(error));
+}
+
+int UffdMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept {
+  const int access = options_.writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  const auto [from, to] = std::minmax(old_size, new_size);
+  if (from == to) return 0;
+  return mprotect(data() + from, to - from, new_size > old_size ? access : PROT_NONE) == 0 ? 0
+                                                                                           : errno;
+}
+
+int UffdMemory::map_zero(PageNumber first, std::size_t count) noexcept {
+  return map_zero_pages(uffd_, address_of(first), count * kPageBytes);
+}
+
+int UffdMemory::place_zeros(PageNumber first, std::size_t count) noexcept {
+  return copy_zero_pages(uffd_, address_of(first), count * kPageBytes);
+}
+
+int UffdMemory::map_present(PageNumber first, std::size_t count) noexcept {
+  return map_file_pages(uffd_, address_of(first), count * kPageBytes, options_.writable);
+}
+
+// Arms the holes; the kernel keeps that when it maps the memfd's pages there. Otherwise the next
+// commit would compare all of them with their base copies, and so touch them.
+int UffdMemory::prepare_unmapped(PageNumber first, std::size_t count) noexcept {
+  return options_.writable ? arm(uffd_, address_of(first), count * kPageBytes) : 0;
+}
+
+bool UffdMemory::kernel_has_mapped(PageNumber first, std::size_t count) noexcept {
+  return any_mapped(pagemap_, address_of(first), count);
+}
+
+int UffdMemory::resolve_present(PageNumber page, bool is_write) noexcept {
+  // The page came in a moment ago through another thread, or is the second one of its chunk, or its
+  // table entry holds only the marker that a scan left on a hole. The kernel refuses its zero page
+  // over such a marker, but takes a copied one.
+  const std::size_t index = chunk_of(page);
+  if (options_.shared && !is_of_zeros(index)) return show_shared_again(index);
+  if (!chunks_.claim(index, Chunk::kPresent)) return 0;
+  // The chunk may have left meanwhile, and come in again by another part: the access faults again.
+  const int error = is_absent(page) ? 0 : map_there(page, is_write);
+  chunks_.settle(index, 1, Chunk::kPresent);
+  return error;
+}
+
+int UffdMemory::map_there(PageNumber page, bool is_write) noexcept {
+  if (backing_.has_base_copy(page)) return map_present(page, 1);
+  const std::size_t index = chunk_of(page);
+  return chunks_[index].only.load() != 0 ? complete(index, is_write) : place_zeros(page, 1);
+}
+
+void UffdMemory::find_dirty(std::vector<PageNumber>& out) {
+  const std::size_t tables = (size_bytes() + kTableBytes - 1) / kTableBytes;
+  for (std::size_t table = chunks_.next_touched(0, tables); table < tables;) {
+    const std::size_t end = chunks_.next_untouched(table, tables);
+    scan_tables(table, end, out);
+    table = chunks_.next_touched(end, tables);
+  }
+}
+
+void UffdMemory::scan_tables(std::size_t first_table, std::size_t end_table,
+                             std::vector<PageNumber>& out) {
+  std::byte* at = data() + first_table * kTableBytes;
+  std::byte* const end = data() + std::min<std::uint64_t>(end_table * kTableBytes, size_bytes());
+  while (at < end) {
+    std::byte* resume = end;
+    const long found = scan_written(pagemap_, at, end, ranges_, resume);
+    if (found < 0) fail(Errc::io, "PAGEMAP_SCAN failed: {}", std::strerror(errno));
+    for (long i = 0; i < found; ++i) {
+      const ScanRange& range = ranges_[static_cast<std::size_t>(i)];
+      const auto base = reinterpret_cast<std::uintptr_t>(data());
+      append_written((range.begin - base) / kPageBytes, (range.end - base) / kPageBytes, out);
+    }
+    at = resume;
+  }
+}
+
+void UffdMemory::append_written(PageNumber first, PageNumber end,
+                                std::vector<PageNumber>& out) const {
+  for (PageNumber page = first; page < end;) {
+    const PageNumber chunk_end = std::min<PageNumber>((chunk_of(page) + 1) * chunk_pages(), end);
+    // The scan reports holes, too. A chunk that is missing even now had no page mapped when the
+    // scan passed.
+    if (!chunks_.is_missing(chunk_of(page))) {
+      // A chunk that is being filled may already have been written; whether it has base copies is
+      // known only afterwards.
+      chunks_.wait_while_claimed(chunk_of(page));
+      for (; page < chunk_end; ++page) {
+        if (!is_untouched(page) && !is_absent(page)) out.push_back(page);
+      }
+    }
+    page = chunk_end;
+  }
+}
+
+void UffdMemory::put_back(const std::vector<PageNumber>& pages) {
+  for (std::size_t i = 0; i < pages.size();) {
+    std::size_t n = 1;
+    const bool base_copies = backing_.has_base_copy(pages[i]);
+    const bool untouched = is_untouched(pages[i]);
+    while (i + n < pages.size() && pages[i + n] == pages[i] + n &&
+           backing_.has_base_copy(pages[i + n]) == base_copies &&
+           is_untouched(pages[i + n]) == untouched)
+      ++n;
+    if (drop_pages(address_of(pages[i]), n * kPageBytes) != 0) lose("the kernel keeps them");
+    // Maps the pages again at once: a system call could not fault them in.
+    if (base_copies) {
+      map_present(pages[i], n);
+    } else if (!untouched) {
+      map_zero(pages[i], n);
+    }
+    i += n;
+  }
+}
+
+int UffdMemory::place_private(PageNumber first, std::size_t count,
+                              const std::byte* content) noexcept {
+  return copy_pages(uffd_, address_of(first), count * kPageBytes, content);
+}
+
+int UffdMemory::find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept {
+  mask = 0;
+  if (!options_.writable) return 0;
+  return find_private(pagemap_, address_of(first), count, false, mask);
+}
+
+std::int64_t UffdMemory::count_own(PageNumber first, std::size_t count) noexcept {
+  std::byte* const begin = address_of(first);
+  return count_private(pagemap_, begin, begin + count * kPageBytes);
+}
+
+int UffdMemory::unmap_shared(PageNumber first, std::size_t count) noexcept {
+  return drop_pages(address_of(first), count * kPageBytes);
+}
+
+int UffdMemory::place_unshared(PageNumber first, std::size_t count,
+                               const std::byte* content) noexcept {
+  return place_private(first, count, content);
+}
+
+int UffdMemory::remove_unshared(PageNumber first, std::size_t count) noexcept {
+  return unmap_shared(first, count);
+}
+
+// Punching the memfd takes clean pages out of every mapping; threads that touch one then wait.
+// Private pages and zero pages remain. Moving them away in one step leaves holes, and nobody writes
+// them in the new place. The base copies are kept for comparing, and for putting everything back.
+int UffdMemory::freeze(Frozen& f) noexcept {
+  if (!options_.writable) return 0;
+  std::byte* const at = address_of(f.first);
+  if (f.base_copies != 0) {
+    const int error = for_each_bit_range(f.base_copies, [&](std::size_t from, std::size_t n) {
+      return backing_.read(f.first + from, {f.old + from * kPageBytes, n * kPageBytes});
+    });
+    if (error != 0) return error;
+    backing_.punch(f.first, f.count);
+  }
+  const std::uint64_t all = bits_below(f.count);
+  std::uint64_t own = 0;
+  int error = find_private(pagemap_, at, f.count, true, own);
+  // With base copies everywhere, nothing but private pages can be left.
+  if (error == 0 && (own & ~f.absent) == 0 && (f.base_copies | f.absent) == all) return 0;
+  if (error == 0) error = move_away(at, f.count * kPageBytes, f.place);
+  if (error != 0) {
+    if (show(f.first, all & ~f.absent, f.old, f.base_copies, nullptr, 0) != 0)
+      lose("no memory to put pages back");
+    return error;
+  }
+  f.pages = f.place;
+  // Looks again: a page of zeros may have been written in between.
+  error = find_private(pagemap_, f.place, f.count, true, f.own);
+  f.own &= ~f.absent;  // which may look like pages that the kernel has swapped out
+  if (error != 0) lose("the kernel does not say which pages were written");
+  return 0;
+}
+
+int UffdMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
+  if (!options_.writable) return 0;
+  const std::uint64_t there = bits_below(f.count) & ~f.absent;
+  return show(f.first, there, f.old, f.base_copies, f.pages, keep);
+}
+
+int UffdMemory::forget(const Frozen& f) noexcept {
+  backing_.forget_base_copies(f.first, f.count);
+  if (!options_.writable) backing_.punch(f.first, f.count);
+  return 0;
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,78 @@
+// memory/engine/uffd_memory.hpp: engine uffd (userfaultfd).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "memory/kernel/fault_thread.hpp"
+#include "memory/kernel/kernel.hpp"
+#include "memory/paged/paged_memory.hpp"
+
+namespace vellum::region {
+
+class UffdMemory final : public PagedMemory {
+ public:
+  UffdMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source);
+  ~UffdMemory() override;
+
+  Engine engine() const noexcept override { return Engine::uffd; }
+  bool serves_system_calls() const noexcept override { return serves_kernel_; }
+  // A present page needs nothing more: the kernel resolves write protection in a system call by
+  // itself.
+  void pin(PageNumber, std::size_t) override {}
+  void unpin(PageNumber, std::size_t) noexcept override {}
+
+ protected:
+  void begin_service() override;
+  int map_zero(PageNumber first, std::size_t count) noexcept override;
+  int place_zeros(PageNumber first, std::size_t count) noexcept override;
+  int map_present(PageNumber first, std::size_t count) noexcept override;
+  int prepare_unmapped(PageNumber first, std::size_t count) noexcept override;
+  bool kernel_has_mapped(PageNumber first, std::size_t count) noexcept override;
+  int resolve_present(PageNumber page, bool is_write) noexcept override;
+  int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept override;
+  void find_dirty(std::vector<PageNumber>& out) override;
+  void put_back(const std::vector<PageNumber>& pages) override;
+  int place_private(PageNumber first, std::size_t count,
+                    const std::byte* content) noexcept override;
+  // The kernel counts a placed page as written by itself.
+  void note_placed(PageNumber, std::uint64_t) noexcept override {}
+  int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
+  bool is_unwritten(PageNumber first, std::size_t count) noexcept override;
+  bool may_return_copies() noexcept override;
+  std::size_t drop_equal(PageNumber first, std::size_t count) noexcept override;
+  FaultResult on_other_fault(PageNumber page, const Fault& fault) noexcept override;
+  int unmap_shared(PageNumber first, std::size_t count) noexcept override;
+  int place_unshared(PageNumber first, std::size_t count,
+                     const std::byte* content) noexcept override;
+  int remove_unshared(PageNumber first, std::size_t count) noexcept override;
+  int freeze(Frozen& frozen) noexcept override;
+  int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;
+  int forget(const Frozen& frozen) noexcept override;
+  std::int64_t count_own(PageNumber first, std::size_t count) noexcept override;
+
+ private:
+  static constexpr std::size_t kScanRanges = 8192;
+  void close_descriptors() noexcept;
+  int map_there(PageNumber page, bool is_write) noexcept;
+  void scan_tables(std::size_t first_table, std::size_t end_table, std::vector<PageNumber>& out);
+  void append_written(PageNumber first, PageNumber end, std::vector<PageNumber>& out) const;
+
+  // uffd_copies.cpp
+  std::uint64_t find_equal(PageNumber first, std::size_t count) noexcept;
+  void show_dropped(PageNumber first, std::uint64_t pages) noexcept;
+
+  void open_again(PageNumber first, std::size_t count) noexcept;
+
+  std::atomic<bool> stay_closed_{
+      false};  // opening pages again has failed once: none close any more
+  std::atomic<std::uint32_t> windows_{0};      // how often pages were closed for writing
+  std::unique_ptr<FaultThread> fault_thread_;  // null: faults are signals
+  bool serves_kernel_ = false;
+  int uffd_ = -1;
+  int pagemap_ = -1;
+  std::vector<ScanRange> ranges_;
+};
+
+}  // namespace vellum::region

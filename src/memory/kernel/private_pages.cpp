@@ -1,0 +1,93 @@
+#include "memory/kernel/private_pages.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vellum/error.hpp>
+
+#include "base/fail.hpp"
+#include "memory/kernel/support.hpp"
+
+namespace vellum::region {
+
+using format::kPageBytes;
+using format::PageNumber;
+
+namespace {
+
+[[noreturn]] void refuse(const char* what) {
+  fail(Errc::io, "cannot find the written pages: {}: {}", what, std::strerror(errno));
+}
+
+}  // namespace
+
+PrivatePages::PrivatePages(std::byte* base, std::size_t bytes, Way best)
+    : tracker_(WriteTracker::of_process()), base_(base), bytes_(bytes) {
+  for (const Way way : {Way::written, Way::scan}) {
+    if (way < best || !try_way(way)) continue;
+    way_ = way;
+    return;
+  }
+}
+
+PrivatePages::~PrivatePages() {
+  if (way_ == Way::written) tracker_->remove(base_, bytes_);
+}
+
+bool PrivatePages::try_way(Way way) noexcept {
+  return kernel_support().page_scan == 0 && (way == Way::scan || tracker_->add(base_, bytes_));
+}
+
+void PrivatePages::collect(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
+  if (way_ == Way::pagemap) {
+    collect_by_pagemap(first, end, out);
+  } else {
+    collect_by_scan(first, end, out);
+  }
+}
+
+void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
+  std::byte* const stop = base_ + end * kPageBytes;
+  // As many ranges as there can be at most: each of thousands of small files has few.
+  const std::size_t wanted = std::min<std::size_t>(kMostRanges, end - first);
+  if (ranges_.size() < wanted) ranges_.resize(wanted);
+  for (std::byte* at = base_ + first * kPageBytes; at < stop;) {
+    std::byte* resume = stop;
+    const long found =
+        scan_private(tracker_->pagemap(), at, stop, way_ == Way::written, ranges_, resume);
+    if (found < 0) refuse("PAGEMAP_SCAN");
+    const auto base = reinterpret_cast<std::uintptr_t>(base_);
+    for (long i = 0; i < found; ++i) {
+      const ScanRange& range = ranges_[static_cast<std::size_t>(i)];
+      for (auto page = range.begin; page < range.end; page += kPageBytes)
+        out.push_back((page - base) / kPageBytes);
+    }
+    at = resume;
+  }
+}
+
+void PrivatePages::collect_by_pagemap(PageNumber first, PageNumber end,
+                                      std::vector<PageNumber>& out) {
+  constexpr std::size_t kLines = 64u << 10;
+  // Memory for as many as there are, and only for as long: thousands of small files may be mapped.
+  std::vector<std::uint64_t> lines(std::min<std::size_t>(kLines, end - first));
+  const auto base = reinterpret_cast<std::uintptr_t>(base_) / kPageBytes;
+  for (PageNumber page = first; page < end;) {
+    const std::size_t wanted =
+        std::min<std::size_t>(lines.size(), end - page) * sizeof(std::uint64_t);
+    const ssize_t got = pread(tracker_->pagemap(), lines.data(), wanted,
+                              static_cast<off_t>((base + page) * sizeof(std::uint64_t)));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < static_cast<ssize_t>(sizeof(std::uint64_t))) refuse("/proc/self/pagemap");
+    const std::size_t n = static_cast<std::size_t>(got) / sizeof(std::uint64_t);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (is_private_line(lines[i])) out.push_back(page + i);
+    }
+    page += n;
+  }
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,58 @@
+// memory/kernel/private_pages.hpp: the written pages of a private file mapping.
+//
+// A written page is the mapping's own (anonymous); all others are the file's. There are three ways
+// to find written pages, and the best one that the kernel offers is used:
+//
+//  - written: asynchronous write protection (userfaultfd) arms the pages that collect() has seen,
+//    and the kernel disarms a page at its next write. Linux 6.7, where userfaultfd is permitted.
+//    It costs a fault for each page that is read for the first time, because the kernel then does
+//    not map the surrounding pages.
+//  - scan: reports every page that was ever written, each time. Linux 6.7.
+//  - pagemap: the same from /proc/self/pagemap, 8 bytes per page of the whole range.
+//
+// A written page that has gone to swap is found like any other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "format/wire/types.hpp"
+#include "memory/kernel/kernel.hpp"
+#include "memory/kernel/write_tracker.hpp"
+
+namespace vellum::region {
+
+class PrivatePages {
+ public:
+  enum class Way { written, scan, pagemap };
+
+  // `base` is a private file mapping of `bytes`. Takes the best way that is no better than `best`.
+  PrivatePages(std::byte* base, std::size_t bytes, Way best = Way::written);
+  ~PrivatePages();
+  PrivatePages(const PrivatePages&) = delete;
+  PrivatePages& operator=(const PrivatePages&) = delete;
+
+  Way way() const noexcept { return way_; }
+  // Appends, ascending, the pages of [first, end) that have been written: since the last call, or
+  // ever. No write is lost: a concurrent write is found now or next time. Throws Errc::io.
+  void collect(format::PageNumber first, format::PageNumber end,
+               std::vector<format::PageNumber>& out);
+
+ private:
+  bool try_way(Way way) noexcept;
+  void collect_by_scan(format::PageNumber first, format::PageNumber end,
+                       std::vector<format::PageNumber>& out);
+  void collect_by_pagemap(format::PageNumber first, format::PageNumber end,
+                          std::vector<format::PageNumber>& out);
+
+  static constexpr std::size_t kMostRanges = 8192;
+  const std::shared_ptr<WriteTracker> tracker_;
+  std::byte* const base_;
+  const std::size_t bytes_;
+  Way way_ = Way::pagemap;
+  std::vector<ScanRange> ranges_;
+};
+
+}  // namespace vellum::region

@@ -1,0 +1,32 @@
+// memory/kernel/write_tracker.hpp: the two descriptors that find writes in private file mappings.
+// One of each serves all mappings of a process, since thousands of files may be mapped.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace vellum::region {
+
+class WriteTracker {
+ public:
+  // The process's own tracker, which lives as long as anyone uses it. Throws Errc::io when there is
+  // no /proc/self/pagemap.
+  static std::shared_ptr<WriteTracker> of_process();
+  WriteTracker();
+  ~WriteTracker();
+  WriteTracker(const WriteTracker&) = delete;
+  WriteTracker& operator=(const WriteTracker&) = delete;
+
+  int pagemap() const noexcept { return pagemap_; }
+  // Asynchronous write protection of a private file mapping. False: this kernel lacks it or does
+  // not permit it.
+  bool add(std::byte* begin, std::size_t bytes) noexcept;
+  // REQUIRES: the mapping is still there.
+  void remove(std::byte* begin, std::size_t bytes) noexcept;
+
+ private:
+  int pagemap_ = -1;
+  int uffd_ = -1;  // -1: not offered
+};
+
+}  // namespace vellum::region

@@ -1,0 +1,136 @@
+// memory/paging/chunk_table.hpp: which chunks of a region are in memory, and who works on them.
+//
+// A chunk is missing, claimed by one thread while others wait, or present. A claimed chunk is being
+// filled or evicted, or its spilled pages are being read. A thread that has claimed a chunk touches
+// no region memory.
+//
+// Any context, any number of threads.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vellum/region.hpp>
+
+#include "base/memory/reserve.hpp"
+#include "memory/paging/sizes.hpp"
+
+namespace vellum::region {
+
+struct Chunk {
+  enum State : std::uint32_t { kMissing = 0, kClaimed = 1, kPresent = 2 };
+  std::atomic<std::uint32_t> state;
+  std::atomic<std::uint32_t> evicted_at;  // number of its last eviction; 0: never
+  std::atomic<std::uint16_t> holds;
+  std::atomic<std::uint8_t> heat;        // how many more times eviction passes it by
+  std::atomic<std::uint8_t> newer;       // its base copies are newer than the source
+  std::atomic<Advice> advice;            // normal, sequential or random
+  std::atomic<std::uint8_t> prefetched;  // brought in by prefetch, not known to be touched since
+  // 1 + the only page that is mapped, counted from the chunk's first; the others are zeros that
+  // nobody has touched. 0: every page is mapped, or has a base copy.
+  std::atomic<std::uint8_t> only;
+  // The scan, modulo 256, that last found a page of it written.
+  std::atomic<std::uint8_t> scanned_at;
+};
+
+class ChunkTable {
+ public:
+  // All chunks are missing. Throws Errc::out_of_memory.
+  ChunkTable(std::uint64_t capacity_bytes, std::size_t chunk_bytes)
+      : chunks_((capacity_bytes / chunk_bytes + 1) * sizeof(Chunk)),
+        touched_((capacity_bytes / kTableBytes / 64 + 1) * sizeof(std::uint64_t)),
+        written_(touched_.size()) {}
+
+  Chunk& operator[](std::size_t index) const noexcept {
+    return reinterpret_cast<Chunk*>(chunks_.data())[index];
+  }
+  bool is_missing(std::size_t index) const noexcept {
+    return (*this)[index].state.load(std::memory_order_acquire) == Chunk::kMissing;
+  }
+  bool is_present(std::size_t index) const noexcept {
+    return (*this)[index].state.load(std::memory_order_acquire) == Chunk::kPresent;
+  }
+
+  // Claims a chunk in state `from`. False: it is in another state.
+  bool claim(std::size_t index, std::uint32_t from) noexcept {
+    return (*this)[index].state.compare_exchange_strong(from, Chunk::kClaimed);
+  }
+  // Ends the claims of `count` chunks.
+  void settle(std::size_t index, std::size_t count, std::uint32_t state) noexcept {
+    for (std::size_t i = index; i < index + count; ++i) {
+      (*this)[i].state.store(state);
+      (*this)[i].state.notify_all();
+    }
+  }
+  void wait_while_claimed(std::size_t index) const noexcept {
+    (*this)[index].state.wait(Chunk::kClaimed, std::memory_order_acquire);
+  }
+
+  // A held chunk is not evicted. Waits for an eviction in progress, which claims the chunk before
+  // it looks at the holds.
+  void hold(std::size_t index) noexcept {
+    (*this)[index].holds.fetch_add(1);
+    wait_while_claimed(index);
+  }
+  void release(std::size_t index) noexcept { (*this)[index].holds.fetch_sub(1); }
+  bool is_held(std::size_t index) const noexcept { return (*this)[index].holds.load() != 0; }
+
+  // Page tables of the processor with a chunk that has ever been present: scans pass over all
+  // others.
+  void touch(PageNumber first, std::size_t count) noexcept {
+    for (std::size_t table = first / kTablePages; table <= (first + count - 1) / kTablePages;
+         ++table) {
+      touched_word(table).fetch_or(1ULL << (table % 64), std::memory_order_release);
+    }
+  }
+  bool is_touched(std::size_t table) const noexcept {
+    return (touched_word(table).load(std::memory_order_acquire) >> (table % 64) & 1) != 0;
+  }
+  // The first table in [table, end) that is touched, or not touched; `end`: none.
+  std::size_t next_touched(std::size_t table, std::size_t end) const noexcept {
+    return next_set(touched_, table, end);
+  }
+  std::size_t next_untouched(std::size_t table, std::size_t end) const noexcept {
+    while (table < end && is_touched(table)) ++table;
+    return table;
+  }
+
+  // Tables in which commits have found written pages.
+  void note_written(std::size_t table) noexcept {
+    word_of(written_, table).fetch_or(1ULL << (table % 64));
+  }
+  void forget_written(std::size_t table) noexcept {
+    word_of(written_, table).fetch_and(~(1ULL << (table % 64)));
+  }
+  std::size_t next_written(std::size_t table, std::size_t end) const noexcept {
+    return next_set(written_, table, end);
+  }
+
+ private:
+  static std::atomic<std::uint64_t>& word_of(const base::Reservation& bits,
+                                             std::size_t table) noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(bits.data())[table / 64];
+  }
+  std::atomic<std::uint64_t>& touched_word(std::size_t table) const noexcept {
+    return word_of(touched_, table);
+  }
+  static std::size_t next_set(const base::Reservation& bits, std::size_t table,
+                              std::size_t end) noexcept {
+    while (table < end) {
+      const std::uint64_t word =
+          word_of(bits, table).load(std::memory_order_acquire) >> (table % 64);
+      if (word != 0) {
+        return std::min(table + static_cast<std::size_t>(__builtin_ctzll(word)), end);
+      }
+      table = (table / 64 + 1) * 64;
+    }
+    return end;
+  }
+
+  base::Reservation chunks_;   // one Chunk each
+  base::Reservation touched_;  // one bit per table
+  base::Reservation written_;  // one bit per table
+};
+
+}  // namespace vellum::region

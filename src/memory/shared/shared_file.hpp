@@ -1,0 +1,75 @@
+// memory/shared/shared_file.hpp: a file in memory that the readers of one version share.
+//
+// It lies in a tmpfs, belongs to one user and is open to nobody else (mode 0600). The first reader
+// makes it, complete before it has its name; every reader holds a shared lock on it, and the last
+// one removes it. What killed readers leave behind is removed by the next process that opens one.
+//
+//   content   the version's chunks, each at its place
+//   words     8 bytes a chunk: whether it is full, and its checksum (shared_chunks.hpp)
+//   header    4096 bytes: a line that says all this, the library's version too, and zeros
+//
+// The header is the last page, so that the content can be mapped from offset 0. Whoever finds
+// another header, size, owner or kind of file uses nothing of it.
+//
+// The locks are those of fcntl(2), F_OFD_SETLK: they die with their process. They lie on bytes of
+// the file by number: chunk i has byte i, and the readers' byte and the loader's follow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/threads/forked_locks.hpp"
+
+namespace vellum::region {
+
+struct SharedLayout {
+  std::string version;  // share_name()
+  std::uint64_t content_bytes = 0;
+  std::size_t chunk_bytes = 0;
+
+  std::string name() const;
+  std::size_t chunks() const noexcept { return (content_bytes + chunk_bytes - 1) / chunk_bytes; }
+  std::uint64_t words_at() const noexcept { return chunks() * chunk_bytes; }
+  std::uint64_t header_at() const noexcept;
+  std::uint64_t file_bytes() const noexcept;
+};
+
+class SharedFile {
+ public:
+  // Null: there is no tmpfs to use, or the name is taken by something else. In the directory
+  // VELLUM_SHARE_DIRECTORY; without it, in /dev/shm or else in XDG_RUNTIME_DIR.
+  static std::unique_ptr<SharedFile> open(const SharedLayout& layout);
+  ~SharedFile();
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+
+  int descriptor() const noexcept { return file_; }
+  const SharedLayout& layout() const noexcept { return layout_; }
+
+  // Locks bytes exclusively, or releases them. False: another reader holds one of them. Readers in
+  // this process that open the file by themselves count as others. Async-signal-safe.
+  bool try_lock(std::uint64_t first, std::uint64_t count) noexcept;
+  void unlock(std::uint64_t first, std::uint64_t count) noexcept;
+  // The number of the byte whose holder loads the version for all.
+  std::uint64_t loader_byte() const noexcept { return layout_.chunks() + 1; }
+
+ private:
+  SharedFile(const SharedLayout& layout, int directory);
+  enum class Found { usable, gone, refused };
+  bool open_or_make();
+  Found open_existing();
+  Found make_new();
+  Found check() const;
+  std::uint64_t readers_byte() const noexcept { return layout_.chunks(); }
+  void close_file() noexcept;
+
+  const SharedLayout layout_;
+  const std::string name_;
+  const int directory_;
+  int file_ = -1;
+  base::ForkedLocks forked_;
+};
+
+}  // namespace vellum::region

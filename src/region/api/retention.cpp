@@ -1,0 +1,111 @@
+// Retention by age (vellum/retention.hpp).
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <set>
+#include <tuple>
+#include <vellum/retention.hpp>
+
+#include "region/api/snapshots_of.hpp"
+#include "base/fail.hpp"
+
+namespace vellum {
+namespace {
+
+using std::chrono::days;
+using std::chrono::floor;
+using std::chrono::year_month_day;
+
+using Time = std::chrono::system_clock::time_point;
+
+// Numbers that are equal for times in the same day, week, month or year, and only then.
+std::int64_t daily(Time time) { return floor<days>(time).time_since_epoch().count(); }
+std::int64_t weekly(Time time) {
+  const std::int64_t since_monday = daily(time) + 3;  // 1970-01-01 was a Thursday
+  return since_monday >= 0 ? since_monday / 7 : (since_monday - 6) / 7;
+}
+std::int64_t yearly(Time time) {
+  return static_cast<int>(year_month_day(floor<days>(time)).year());
+}
+std::int64_t monthly(Time time) {
+  return yearly(time) * 12 + static_cast<unsigned>(year_month_day(floor<days>(time)).month());
+}
+
+struct Rule {
+  const char* name;
+  std::uint32_t count;
+  std::int64_t (*period)(Time time);  // null: each snapshot is its own
+};
+
+// The range is one branch's snapshots, newest first. A clock that was set back makes days come
+// again: the newest snapshot of such a day counts.
+void apply(const Rule& rule, std::vector<RetentionDecision>::iterator first,
+           std::vector<RetentionDecision>::iterator last) {
+  std::uint32_t left = rule.count;
+  std::set<std::int64_t> seen;
+  for (auto at = first; at != last && left > 0; ++at) {
+    if (rule.period != nullptr && !seen.insert(rule.period(at->version.created_at)).second)
+      continue;
+    at->kept_by.emplace_back(rule.name);
+    --left;
+  }
+}
+
+}  // namespace
+
+std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& versions,
+                                                const RetentionPolicy& policy) {
+  const Rule rules[] = {{"last", policy.keep_last, nullptr},
+                        {"daily", policy.keep_daily, daily},
+                        {"weekly", policy.keep_weekly, weekly},
+                        {"monthly", policy.keep_monthly, monthly},
+                        {"yearly", policy.keep_yearly, yearly}};
+  if (std::all_of(std::begin(rules), std::end(rules), [](const Rule& r) { return r.count == 0; })) {
+    fail(Errc::invalid_argument, "no rule says which snapshots to keep");
+  }
+  std::vector<RetentionDecision> out;
+  for (const VersionInfo& v : versions) {
+    if (!v.is_branch) out.push_back({v, {}});
+  }
+  std::sort(out.begin(), out.end(), [](const RetentionDecision& a, const RetentionDecision& b) {
+    const VersionInfo &x = a.version, &y = b.version;
+    return std::tie(x.branch, y.order, x.name) < std::tie(y.branch, x.order, y.name);
+  });
+  for (auto first = out.begin(); first != out.end();) {
+    const auto last = std::find_if(first, out.end(), [&](const RetentionDecision& d) {
+      return d.version.branch != first->version.branch;
+    });
+    for (const Rule& rule : rules) apply(rule, first, last);
+    first = last;
+  }
+  return out;
+}
+
+std::vector<RetentionDecision> forget(Store& store, const RetentionPolicy& policy,
+                                      const ForgetOptions& options) {
+  auto decisions =
+      decide_retention(api::snapshots_of(store.versions(), options.branch, options.prefix), policy);
+  for (const RetentionDecision& decision : decisions) {
+    if (!decision.kept_by.empty() || options.dry_run) continue;
+    try {
+      store.remove_snapshot(decision.version.name);
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;
+    }
+  }
+  return decisions;
+}
+
+}  // namespace vellum
+
+namespace vellum::api {
+
+std::vector<VersionInfo> snapshots_of(std::vector<VersionInfo> versions, const std::string& branch,
+                                      const std::string& prefix) {
+  std::erase_if(versions, [&](const VersionInfo& v) {
+    return v.is_branch || (!branch.empty() && v.branch != branch) || !v.name.starts_with(prefix);
+  });
+  return versions;
+}
+
+}  // namespace vellum::api

@@ -1,0 +1,390 @@
+// The C++ interface of a store (vellum/store.hpp), over store/catalog/store_core.hpp.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <vellum/store.hpp>
+
+#include "region/api/store_impl.hpp"
+#include "region/api/version_names.hpp"
+#include "base/clock.hpp"
+#include "base/fail.hpp"
+#include "base/round_up.hpp"
+#include "format/wire/types.hpp"
+#include "region/encode/encoding.hpp"
+#include "region/region_impl.hpp"
+#include "remote/engine/url.hpp"
+#include "remote/lazy/open_remote.hpp"
+#include "remote/session/away_list.hpp"
+#include "store/branch/live_snapshot.hpp"
+#include "store/catalog/aside_name.hpp"
+#include "store/catalog/kept_version.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/check/repair.hpp"
+#include "store/check/stat.hpp"
+#include "store/check/verify.hpp"
+#include "store/gc/gc.hpp"
+#include "store/stream/image_file.hpp"
+#include "store/catalog/lock/version_pin.hpp"
+#include "store/page_map/diff.hpp"
+#include "store/page_map/page_source.hpp"
+
+namespace vellum {
+namespace {
+
+using format::kPageBytes;
+constexpr std::size_t kCopyPages = 256;  // read() moves 1 MiB at a time
+
+format::Superblock superblock_of(const StoreOptions& options) {
+  format::Superblock sb;
+  static_cast<format::Encoding&>(sb) = region::to_format(options.encoding);
+  region::require_range("pack_bytes", options.pack_bytes, 1ULL << 20, 1ULL << 40);
+  region::require_range("journal_half_bytes", options.journal_half_bytes, 64u << 10, 64u << 20);
+  if (options.journal_half_bytes % kPageBytes != 0) {
+    fail(Errc::invalid_argument, "journal_half_bytes must be a multiple of 4096");
+  }
+  sb.pack_bytes = options.pack_bytes;
+  sb.journal_half_bytes = options.journal_half_bytes;
+  return sb;
+}
+
+// A snapshot that lives as long as this.
+class Meanwhile {
+ public:
+  Meanwhile(Store& store, const std::string& branch)
+      : store_(store), name_(fmt::format("meanwhile-{}-{}", getpid(), base::wall_clock_ns())) {
+    store_.create_snapshot(name_, branch);
+  }
+  ~Meanwhile() {
+    try {
+      store_.remove_snapshot(name_);
+    } catch (const std::exception&) {
+      return;  // a version too many, under a name that says so
+    }
+  }
+  Meanwhile(const Meanwhile&) = delete;
+  Meanwhile& operator=(const Meanwhile&) = delete;
+
+  const std::string& name() const noexcept { return name_; }
+
+ private:
+  Store& store_;
+  const std::string name_;
+};
+
+VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& name) {
+  VersionInfo info;
+  info.name = name;
+  info.is_branch = resolved.is_branch;
+  info.branch = resolved.branch;
+  info.sequence = resolved.version.sequence + resolved.commits.size();
+  info.committed_at = base::time_point_of(resolved.version.time_ns);
+  info.created_at = base::time_point_of(resolved.created_ns);
+  info.order = resolved.order;
+  info.message = resolved.version.message;
+  info.parent = resolved.version.parent;
+  info.region_bytes = resolved.version.region_bytes;
+  info.pages_changed = resolved.version.pages_changed;
+  info.file_bytes = resolved.version.file_bytes.value_or(info.region_bytes);
+  info.bytes_added = resolved.version.bytes_added;
+  if (resolved.encoding.has_value()) info.encoding = region::from_format(*resolved.encoding);
+  if (resolved.commits.empty()) return info;
+  const auto& last = resolved.commits.back();
+  info.committed_at = base::time_point_of(last.time_ns);
+  info.message = last.message;
+  info.region_bytes = last.region_bytes;
+  info.file_bytes = last.file_bytes.value_or(last.region_bytes);
+  return info;
+}
+
+// By the branch's writer: the journal's commits go into packs, and the branch stands on the snapshot
+// from then on. Beside a writer at work, the head is taken without it.
+void snapshot_of_branch(store::StoreCore& core, const std::string& branch,
+                        const store::NameLock& claim, const std::string& message) {
+  std::unique_ptr<store::BranchWriter> writer;
+  try {
+    writer = store::BranchWriter::open(core, branch);
+  } catch (const Error& error) {
+    if (error.code() != Errc::busy) throw;
+    return store::snapshot_of_live(core, branch, claim, message);
+  }
+  writer->checkpoint_journal();
+  writer->publish_snapshot(claim, message.empty() ? writer->head().message : message);
+}
+
+std::uint64_t checked_size(std::uint64_t size_bytes) {
+  if (size_bytes > format::kMaxRegionBytes) {
+    fail(Errc::invalid_argument, "a region of {} bytes is too large: at most {} (64 TiB)",
+         size_bytes, format::kMaxRegionBytes);
+  }
+  if (size_bytes == 0) fail(Errc::invalid_argument, "a region needs at least one byte");
+  return base::round_up(size_bytes, kPageBytes);
+}
+
+}  // namespace
+
+Store::Store(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+
+Store Store::create(const std::string& path, const StoreOptions& options) {
+  if (remote::is_remote_url(path)) {
+    fail(Errc::unsupported, "{}: a remote is made by pushing to it", path);
+  }
+  return StoreAccess::handle_of(
+      store::StoreCore::create(base::posix_fs(), path, superblock_of(options)));
+}
+
+Store Store::open(const std::string& path) {
+  if (remote::is_remote_url(path)) return open(path, RemoteOptions());
+  return StoreAccess::handle_of(remote::open_store(base::posix_fs(), path));
+}
+
+Store Store::open(const std::string& url, const RemoteOptions& options) {
+  if (!remote::is_remote_url(url)) {
+    return StoreAccess::handle_of(remote::open_store(base::posix_fs(), url, options));
+  }
+  return StoreAccess::handle_of(remote::open_remote(base::posix_fs(), url, options));
+}
+
+Store Store::open_or_create(const std::string& path, const StoreOptions& options) {
+  try {
+    return open(path);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found && e.code() != Errc::not_a_store) throw;
+  }
+  // create() takes an empty directory and refuses anything else that is no store.
+  try {
+    return create(path, options);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists || !base::posix_fs().exists(path + "/vellum.store")) throw;
+  }
+  return open(path);  // somebody else has made it meanwhile
+}
+
+const std::string& Store::path() const noexcept { return impl_->core->path(); }
+
+std::string Store::id() const {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::byte b : impl_->core->superblock().store_id) {
+    text += kDigits[static_cast<unsigned>(b) >> 4];
+    text += kDigits[static_cast<unsigned>(b) & 15];
+  }
+  return text;
+}
+
+StoreOptions Store::options() const {
+  const auto& sb = impl_->core->superblock();
+  StoreOptions options;
+  options.encoding = region::from_format(sb);
+  options.pack_bytes = sb.pack_bytes;
+  options.journal_half_bytes = sb.journal_half_bytes;
+  return options;
+}
+
+Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
+                            const RegionOptions& options) {
+  const std::uint64_t remembered = options.over_reservation ? 0 : options.base_address;
+  const std::uint64_t id = impl_->core->create_branch(branch, checked_size(size_bytes), remembered,
+                                                      region::to_format(options.encoding));
+  try {
+    return open_region(branch, options);
+  } catch (...) {
+    // The name must not stay with a region that nobody received; it may be somebody else's by now.
+    try {
+      impl_->core->remove_new_branch(branch, id);
+    } catch (const Error&) {
+    }
+    throw;
+  }
+}
+
+Region Store::open_region(const std::string& branch, const RegionOptions& options) {
+  return region::RegionAccess::open_branch(impl_->core, branch, options);
+}
+
+Region Store::open_or_create_region(const std::string& branch, std::uint64_t size_bytes,
+                                    const RegionOptions& options) {
+  const std::uint64_t size = checked_size(size_bytes);
+  try {
+    if (!has_branch(*impl_->core, branch)) return create_region(branch, size, options);
+  } catch (const Error& e) {
+    // Somebody else may have made it meanwhile.
+    if (e.code() != Errc::already_exists || !has_branch(*impl_->core, branch)) throw;
+  }
+  RegionOptions roomy = options;
+  if (roomy.capacity_bytes != 0) roomy.capacity_bytes = std::max(roomy.capacity_bytes, size);
+  if (roomy.capacity_bytes == 0 && size > (std::uint64_t{64} << 30)) roomy.capacity_bytes = size;
+  Region region = open_region(branch, roomy);
+  if (region.size_bytes() < size) region.grow(size);
+  return region;
+}
+
+Region Store::open_version(const std::string& name, const RegionOptions& options) {
+  return region::RegionAccess::open_version(impl_->core, resolve(name), options);
+}
+
+std::vector<VersionInfo> Store::versions() const {
+  std::vector<VersionInfo> snapshots, branches;
+  // A version removed meanwhile is left out. A snapshot made a branch meanwhile is found as one.
+  const auto add = [this](const auto& resolve, const std::string& name,
+                          std::vector<VersionInfo>& to) {
+    try {
+      to.push_back(info_of(resolve(*impl_->core, name), name));
+    } catch (const Error& error) {
+      if (error.code() != Errc::not_found) throw;
+    }
+  };
+  for (const auto& name : snapshot_names(*impl_->core)) {
+    add(store::resolve_snapshot, name, snapshots);
+  }
+  for (const auto& name : impl_->core->branch_names()) {
+    if (!store::is_aside_name(name)) add(store::resolve_version, name, branches);
+  }
+  std::sort(snapshots.begin(), snapshots.end(), [](const VersionInfo& a, const VersionInfo& b) {
+    return std::tie(a.order, a.name) < std::tie(b.order, b.name);
+  });
+  snapshots.insert(snapshots.end(), branches.begin(), branches.end());
+  return snapshots;
+}
+
+std::string Store::resolve(const std::string& version) const {
+  return api::resolve_version(*this, version);
+}
+
+VersionInfo Store::version(const std::string& name) const {
+  const std::string meant = resolve(name);
+  return info_of(store::resolve_version(*impl_->core, meant), meant);
+}
+
+bool Store::contains(const std::string& name) const {
+  return has_snapshot(*impl_->core, name) || has_branch(*impl_->core, name);
+}
+
+void Store::create_branch(const std::string& name, const std::string& given,
+                          const std::optional<Encoding>& encoding) {
+  const std::string from_version = resolve(given);
+  const auto own = region::to_format(encoding);
+  const auto claim = store::claim_name(*impl_->core, name);
+  std::optional<Meanwhile> meanwhile;
+  auto names = store::hold_names(*impl_->core);
+  auto from = store::resolve_version(*impl_->core, from_version);
+  if (!from.commits.empty()) {
+    // A branch begins in packs. A snapshot brings the journal's commits there, and keeps them until
+    // the branch does.
+    names.reset();
+    meanwhile.emplace(*this, from_version);
+    names = store::hold_names(*impl_->core);
+    from.version = store::resolve_version(*impl_->core, meanwhile->name()).version;
+  }
+  impl_->core->create_branch_at(claim, from.version,
+                                from.is_branch ? from.version.parent : from_version,
+                                own.has_value() ? own : from.encoding);
+}
+
+void Store::create_snapshot(const std::string& name, const std::string& given,
+                            const std::string& message) {
+  const std::string from_version = resolve(given);
+  const auto claim = store::claim_name(*impl_->core, name);
+  if (has_branch(*impl_->core, from_version) && !has_snapshot(*impl_->core, from_version)) {
+    return snapshot_of_branch(*impl_->core, from_version, claim, message);
+  }
+  const auto names = store::hold_names(*impl_->core);
+  const auto from = store::resolve_version(*impl_->core, from_version);
+  impl_->core->create_snapshot(claim, from.branch, from.version, message);
+}
+
+void Store::convert_to_branch(const std::string& name) { impl_->core->convert_to_branch(name); }
+
+void Store::remove_snapshot(const std::string& name) { impl_->core->remove_snapshot(name); }
+void Store::remove_branch(const std::string& name) { impl_->core->remove_branch(name); }
+
+std::optional<BranchImage> Store::branch_image(const std::string& branch) const {
+  const auto resolved = store::resolve_version(*impl_->core, branch);
+  if (!resolved.is_branch) return std::nullopt;
+  auto state = store::ImageFile::last_state(*impl_->core, branch, resolved.version.branch_id);
+  if (!state || state->path.empty()) return std::nullopt;
+  const bool changed = !state->in_use && store::ImageFile::changed_since(*impl_->core, *state);
+  return BranchImage{std::move(state->path), state->in_use, changed};
+}
+
+DiffTotals Store::diff(const std::string& a, const std::string& b,
+                       const std::function<void(const ByteRange&)>& visit) const {
+  const auto va = store::resolve_kept(*impl_->core, resolve(a));
+  const auto vb = store::resolve_kept(*impl_->core, resolve(b));
+  return store::diff_versions(*impl_->core, va.version, vb.version, [&](const ByteRange& range) {
+    if (visit) visit(range);
+  });
+}
+
+void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
+                 std::size_t length_bytes) const {
+  const std::string meant = resolve(name);
+  const auto names = store::hold_names(*impl_->core);  // shorter than a pin of its own
+  auto resolved = store::resolve_version(*impl_->core, meant);
+  const auto source = store::PageSource::open(*impl_->core, resolved.version,
+                                              std::move(resolved.commits), resolved.label);
+  if (offset_bytes > source->region_bytes() ||
+      length_bytes > source->region_bytes() - offset_bytes) {
+    fail(Errc::invalid_argument, "{} has {} bytes: cannot read {} at {}", source->label(),
+         source->region_bytes(), length_bytes, offset_bytes);
+  }
+  std::vector<std::byte> pages(kCopyPages * kPageBytes);
+  auto* to = static_cast<std::byte*>(out);
+  while (length_bytes > 0) {
+    const std::uint64_t first = offset_bytes / kPageBytes;
+    const std::size_t skip = offset_bytes % kPageBytes;
+    const std::size_t n = std::min(length_bytes, pages.size() - skip);
+    source->read(first, format::pages_in(skip + n), pages.data());
+    std::memcpy(to, pages.data() + skip, n);
+    to += n;
+    offset_bytes += n;
+    length_bytes -= n;
+  }
+}
+
+GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& progress) {
+  return store::collect_garbage(*impl_->core, options.dry_run, progress, options.recompress_level);
+}
+
+namespace {
+
+// Of a store that is a directory.
+void require_directory(store::StoreCore& core, const char* what, const char* command) {
+  if (core.packs().are_files()) return;
+  fail(Errc::unsupported, "{}: {} reads the packs of a directory; for a remote there is `{} URL`",
+       core.path(), what, command);
+}
+
+}  // namespace
+
+StoreStat Store::stat() const {
+  require_directory(*impl_->core, "Store::stat()", "vellum stat");
+  return store::stat_store(*impl_->core);
+}
+
+VerifyReport Store::verify(const VerifyOptions& options, const ProgressFn& progress) const {
+  require_directory(*impl_->core, "Store::verify()", "vellum verify");
+  return store::verify_store(*impl_->core, options.read_data, progress);
+}
+
+RepairReport Store::repair(const std::string& path, const std::string& destination,
+                           const RepairOptions& options, const ProgressFn& progress) {
+  if (!options.dry_run && destination.empty()) {
+    fail(Errc::invalid_argument, "{}: repair needs a name for the new store", path);
+  }
+  if (remote::has_away_list(base::posix_fs(), path)) {
+    fail(Errc::unsupported,
+         "{}: packs of the store lie at its remote, where nothing is repaired: `vellum pull "
+         "--packs` "
+         "brings them here, and a clone of the remote has what is pushed",
+         path);
+  }
+  return store::repair_store(
+      base::posix_fs(), path,
+      options.dry_run ? std::nullopt : std::optional<std::string>(destination), progress,
+      options.include_removed ? store::Removed::saved_too : store::Removed::left_out);
+}
+
+}  // namespace vellum

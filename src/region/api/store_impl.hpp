@@ -1,0 +1,27 @@
+// region/api/store_impl.hpp: the object behind a Store handle. Internal to the C++ interface of a store.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vellum/store.hpp>
+
+#include "store/catalog/store_core.hpp"
+
+namespace vellum {
+
+struct Store::Impl {
+  std::shared_ptr<store::StoreCore> core;
+};
+
+// Makes handles for whoever has opened the store itself: the interface, and tests on other file
+// systems.
+struct StoreAccess {
+  static Store handle_of(std::shared_ptr<store::StoreCore> core) {
+    return Store(std::make_shared<Store::Impl>(Store::Impl{std::move(core)}));
+  }
+  static const std::shared_ptr<store::StoreCore>& core_of(const Store& store) {
+    return store.impl_->core;
+  }
+};
+
+}  // namespace vellum

@@ -1,0 +1,27 @@
+// region/api/when_free.hpp: waits for a branch that another process has for a moment.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <initializer_list>
+#include <thread>
+#include <vellum/error.hpp>
+
+namespace vellum::api {
+
+// What `open` returns. Calls it again while its error is one of `taken`, at most until `end`.
+template <typename Open>
+auto when_free(std::chrono::steady_clock::time_point end, std::initializer_list<Errc> taken,
+               const Open& open) {
+  for (;;) {
+    try {
+      return open();
+    } catch (const Error& error) {
+      const bool is_taken = std::find(taken.begin(), taken.end(), error.code()) != taken.end();
+      if (!is_taken || std::chrono::steady_clock::now() >= end) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+}  // namespace vellum::api

@@ -1,0 +1,139 @@
+// run/live/live_file.hpp: a file that the program has open to write.
+//
+// It is a region of the store whose image is the file. Reads, writes and mappings use the region's
+// memory; a commit updates the file.
+//
+// Errors are errno values, with a line on standard error: the callers have no other channel.
+//
+// Threads: any thread reads, writes and commits, concurrently, as with any file. A change of size
+// excludes the others.
+#pragma once
+
+#include <sys/types.h>
+#include <vellum/store.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "interfaces/lmdb/meta.hpp"
+#include "interfaces/mapped_io/mappings.hpp"
+#include "run/live/live_ranges.hpp"
+#include "run/live/lmdb_lock.hpp"
+#include "run/run/config.hpp"
+#include "memory/kernel/fault_router.hpp"
+
+namespace vellum::preload {
+
+class LiveFile : private region::FaultTarget {
+ public:
+  // Throws vellum::Error.
+  LiveFile(const Config& config, const Target& target);
+  // In a child of fork() the region is left as it is: it is the parent's.
+  ~LiveFile() override;
+  LiveFile(const LiveFile&) = delete;
+  LiveFile& operator=(const LiveFile&) = delete;
+
+  std::byte* data() const noexcept { return data_; }
+  std::uint64_t capacity_bytes() const noexcept { return capacity_bytes_; }
+  std::uint64_t size_bytes() const;
+  bool inherited() const noexcept;                       // in a child of fork()
+  bool has_left() const noexcept { return left_ >= 0; }  // leave()
+  bool has_its_name() const;                             // whether its path still names the file
+  // The position, among those of all live files, of the first write(2), ftruncate(2) or the like
+  // since the last commit; 0: there was none. Stores to mappings do not count.
+  std::uint64_t written_since() const noexcept { return written_since_; }
+  // How many files have one.
+  static std::size_t written_count() noexcept { return written_count_; }
+
+  // Return byte counts, which are short where the program's memory ends; or -1 and errno.
+  ssize_t read_at(void* to, std::size_t length_bytes, std::uint64_t offset_bytes) const;
+  // `append`: writes at the current end, and sets `offset_bytes` to it.
+  ssize_t write_at(const void* from, std::size_t length_bytes, std::uint64_t& offset_bytes,
+                   bool append);
+  // Return 0 or errno, here and below.
+  int resize(std::uint64_t size_bytes);
+  // Zeroes the range, up to the end of the file.
+  int clear(std::uint64_t offset_bytes, std::uint64_t length_bytes);
+  int commit();
+  // Implements fsync(2): commit(), or nothing while a transaction of LMDB is incomplete.
+  int flush();
+  // Starts a commit and does not wait for it.
+  int commit_soon();
+  // Call before the program gets writable memory of the file.
+  void note_mapped_writable();
+  // Call after the program itself has changed the file's times.
+  void note_own_change();
+
+  // The file has lost its name: commits, releases the branch, and leaves the file to the kernel.
+  // `mappings` then show the file itself, at the same addresses. Later reads and writes through
+  // this object use `fd`, which this object closes. On error returns errno, and nothing has
+  // changed. Stores to mappings during the call may be lost; stores during msync(2) are not.
+  int leave(int fd, const mapped_io::Mappings& mappings);
+  // In a child of fork(2): makes a store to inherited memory print a message and raise SIGSEGV.
+  void protect_inherited() noexcept;
+
+ private:
+  int refuse_inherited() const;
+  int refuse_size();
+  void tell_of_other_writers();
+  std::int64_t modified_ns() const;
+  int commit_rest();
+  void release_views() const;
+  void show_file(const mapped_io::Mappings& mappings) const;
+  ssize_t write_left(const void* from, std::size_t length_bytes, std::uint64_t& offset_bytes,
+                     bool append) const;
+  region::FaultResult on_fault(const region::Fault& fault) noexcept override;
+  int set_size(std::uint64_t size_bytes);
+  void drop_tail();
+  int commit_with(const lmdb::MetaPages& meta);
+  void commit_or_keep();
+  void take_position() noexcept;
+  void set_written_since(std::uint64_t position) noexcept;
+  void note_written(std::uint64_t offset_bytes, std::size_t length_bytes);
+  CommitReport commit_written();
+  void drop_copies(const std::vector<ByteRange>& committed);
+
+  const std::string path_, branch_;
+  const std::string inherited_message_;  // prepared, as a fault handler must not allocate
+  const std::uint64_t snapshot_every_;
+  const std::size_t target_;  // its number in Config::targets
+  const std::uint32_t born_;
+  // Held to change the size; shared by readers of the size and by writers. After commit_mutex_.
+  mutable std::shared_mutex size_mutex_;
+  std::mutex commit_mutex_;
+  const std::shared_ptr<Store> store_;
+  Region region_;
+  std::byte* data_ = nullptr;
+  std::uint64_t capacity_bytes_ = 0;
+  std::uint64_t device_ = 0, inode_ = 0;
+  std::atomic<int> left_{-1};       // a descriptor; set once, under size_mutex_
+  LmdbLock lmdb_lock_;              // under commit_mutex_
+  std::uint64_t last_kept_ = 0;     // sequence of the last automatic snapshot
+  lmdb::MetaPages committed_meta_;  // under commit_mutex_
+  std::mutex modified_mutex_;       // held from a change of the file's size until it is noted
+  std::int64_t modified_ns_ = 0;    // time of the library's last change; 0: one may be under way
+  bool told_of_other_writers_ = false;
+  std::atomic<bool> told_of_size_{false};
+  // The ranges written since the last commit. They are complete until the program first gets
+  // writable memory of the file, unless `anywhere_` is set.
+  std::atomic<bool> mapped_writable_{false};
+  std::mutex written_mutex_;
+  std::vector<ByteRange> written_;
+  bool anywhere_ = false;
+  std::atomic<std::uint64_t> written_since_{0};
+  static std::atomic<std::uint64_t> last_position_;
+  static std::atomic<std::size_t> written_count_;
+};
+
+// The address ranges of all live files.
+LiveRanges& live_ranges() noexcept;
+
+// Runs `body` and reports an exception in one line. Returns 0 or errno.
+int reported(const std::string& path, const std::function<void()>& body) noexcept;
+
+}  // namespace vellum::preload

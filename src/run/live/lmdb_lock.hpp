@@ -1,0 +1,22 @@
+// run/live/lmdb_lock.hpp: tells whether LMDB itself writes a file: LMDB has the reader table beside
+// it open; other programs that write such a file do not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace vellum::preload {
+
+class LmdbLock {
+ public:
+  // Whether the environment of this data file is open. Searches again only after it was closed.
+  bool is_open(const std::string& path);
+
+ private:
+  bool is_lock(int fd) const;
+
+  int fd_ = -1;
+  std::uint64_t device_ = 0, inode_ = 0;
+};
+
+}  // namespace vellum::preload

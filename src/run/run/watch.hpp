@@ -1,0 +1,45 @@
+// run/run/watch.hpp: the files that `vellum run` was given, without any allocation.
+//
+// An allocator calls open(2), mmap(2) and madvise(2) while it holds its own locks, and before its
+// first allocation is done (jemalloc): an allocation by this library would deadlock there. So this
+// class decides whether a call concerns a watched file, and Files allocates its own memory only for
+// a call that does.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace vellum::preload {
+
+class Watch {
+ public:
+  // The process's own. The first call makes it, before the program can change its environment, and
+  // copies the environment's variables.
+  static const Watch& instance() noexcept;
+  // Whether there is anything to do at all.
+  bool active() const noexcept { return paths_ != nullptr; }
+  // Whether the program reads copies of an old version.
+  bool has_copies() const noexcept { return copies_ != nullptr; }
+
+  // Tests the last part of a path.
+  bool may_name(const char* path) const noexcept;
+  // The same, also for files that databases keep beside a watched one.
+  bool may_name_beside(const char* path) const noexcept;
+  // Tests a whole path, as the kernel resolves it.
+  bool watches(const char* path) const noexcept;
+  // Tests the path of an open file.
+  bool watches(int fd) const noexcept;
+
+  // A variable's value at the start; null if it was not set, or is not one of config.hpp's.
+  const char* variable(std::string_view name) const noexcept;
+
+ private:
+  Watch() noexcept;
+
+  static constexpr std::size_t kVariables = 6;
+  const char* values_[kVariables] = {};
+  // The same lines with a zero for each newline, and an empty line at the end.
+  const char *paths_ = nullptr, *copies_ = nullptr;
+};
+
+}  // namespace vellum::preload

@@ -1,0 +1,57 @@
+// store/packs/encode/based_block.hpp: what a block of pages would take on base pages.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes/codec.hpp"
+#include "store/packs/encode/payload.hpp"
+#include "store/packs/encode/similar_pages.hpp"
+
+namespace vellum::store {
+
+// A compressed block of pages in the caller's memory.
+struct BlockView {
+  base::Codec codec = base::Codec::none;
+  std::uint32_t raw_bytes = 0;
+  std::span<const std::byte> stored;
+  std::span<const std::byte> hash;      // as in EncodedPayload
+  std::span<const std::byte> raw = {};  // its content; empty: not at hand
+
+  std::uint32_t pages() const noexcept { return raw_bytes / std::uint32_t{format::kPageBytes}; }
+};
+
+// Serves one block after the other, and keeps its memory.
+class BasedBlock {
+ public:
+  // A block has base pages where they save this share of it. One that saves little is better stored
+  // without: it renews what later blocks can use (docs/decisions/encoding.md).
+  static constexpr std::size_t kSavedPercent = 30;
+
+  // Looks for base pages among `known`, and compresses the block on them. False: the block is
+  // damaged. Threads: several may look at the same `known` at once. REQUIRES: the block stays until
+  // the next look, and has at most `max_block_bytes`, which are the same each time.
+  bool look(const BlockView& block, const SimilarPages& known, base::Compressor& compressor,
+            std::size_t max_block_bytes);
+
+  std::span<const std::byte> raw() const noexcept { return raw_; }
+  const SimilarPages::Sketch& sketch() const noexcept { return sketch_; }
+  // The payload of a record of based pages, the base pages in it, and the pack that has them. Empty:
+  // they would save too little.
+  std::span<const std::byte> payload() const noexcept { return payload_; }
+  std::uint64_t pack() const noexcept { return on_.pack; }
+  std::span<const format::BasePage> pages() const noexcept { return on_.pages; }
+
+ private:
+  void encode(base::Compressor& compressor, std::size_t most_bytes);
+
+  std::vector<std::byte> unpacked_;
+  std::span<const std::byte> raw_;
+  SimilarPages::Sketch sketch_;
+  SimilarPages::Bases on_;
+  std::vector<std::byte> payload_;
+  std::optional<base::Decompressor> decompressor_;  // made when needed
+};
+
+}  // namespace vellum::store

@@ -1,0 +1,60 @@
+#include "store/packs/encode/block_encoder.hpp"
+#include "store/packs/encode/payload.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace vellum::store {
+namespace {
+
+// Reading a grown block should cost at most about this many stored bytes.
+constexpr std::size_t kWantedStoredBytes = 32u << 10;
+constexpr std::size_t kMostAgreed = 3;  // at most 2^3 - 1 of 8 blocks are not sampled
+constexpr double kAlike = 1.0 / 4;      // of the share that a block is stored in
+
+}  // namespace
+
+BlockEncoder::BlockEncoder(const format::Encoding& encoding) noexcept
+    : encoding_(encoding),
+      least_pages_(encoding.block_bytes / format::kPageBytes),
+      most_pages_(encoding.grow_blocks ? format::max_block_bytes(encoding) / format::kPageBytes
+                                       : least_pages_),
+      pages_(least_pages_),
+      form_{encoding.codec, 0} {}
+
+EncodedPayload BlockEncoder::encode(base::Compressor& compressor, std::span<const std::byte> raw) {
+  const base::Compressor::Choice form = form_of(compressor, raw);
+  EncodedPayload out;
+  if (!shrink(compressor, form.codec, form.stride_words, encoding_.codec_level, raw, out)) {
+    out.stored.assign(raw.begin(), raw.end());
+  }
+  out.hash = payload_hash(encoding_, raw);
+  note(raw.size(), out.stored.size());
+  return out;
+}
+
+base::Compressor::Choice BlockEncoder::form_of(base::Compressor& compressor,
+                                               std::span<const std::byte> raw) {
+  if (!encoding_.filters) return form_;
+  if (unsampled_ > 0) {
+    --unsampled_;
+    return form_;
+  }
+  const base::Compressor::Choice sampled = compressor.choose(encoding_.codec, raw);
+  agreed_ = sampled == form_ ? std::min(agreed_ + 1, kMostAgreed) : 0;
+  unsampled_ = (std::size_t{1} << agreed_) - 1;
+  return form_ = sampled;
+}
+
+void BlockEncoder::note(std::size_t raw_bytes, std::size_t stored_bytes) noexcept {
+  const std::size_t ratio = raw_bytes / std::max<std::size_t>(stored_bytes, 1);
+  const std::size_t pages = kWantedStoredBytes * ratio / format::kPageBytes;
+  pages_ = std::clamp(std::bit_floor(pages), least_pages_, most_pages_);
+
+  const double share = static_cast<double>(stored_bytes) / static_cast<double>(raw_bytes);
+  if (std::abs(share - share_) > kAlike * share_) unsampled_ = 0;
+  share_ = share;
+}
+
+}  // namespace vellum::store

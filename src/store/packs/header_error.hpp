@@ -1,0 +1,30 @@
+// store/packs/header_error.hpp: errors for files whose headers do not decode.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/fail.hpp"
+#include "format/wire/limits.hpp"
+#include "format/wire/number.hpp"
+
+namespace vellum::store {
+
+// "<file>: format 1.3 ...".
+[[noreturn]] inline void fail_newer(const std::string& file, std::span<const std::byte> header) {
+  fail(Errc::newer_format, "{}: format {}, written by a newer Vellum; this one reads up to {}",
+       file, format::number_text(format::number_of(header)),
+       format::number_text(format::kFormatVersion));
+}
+
+// Fails for a file that does not decode, in its header or as a whole: a newer Vellum wrote it, or
+// it is corrupted as `problem` says.
+[[noreturn]] inline void fail_header(const std::string& file, std::span<const std::byte> header,
+                                     std::uint64_t seed, const char* problem) {
+  if (format::is_newer(header, seed)) fail_newer(file, header);
+  fail(Errc::corrupted, "{}: {}", file, problem);
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,42 @@
+#include "store/packs/pack_scanner.hpp"
+
+#include <algorithm>
+
+namespace vellum::store {
+
+using format::RecordHeader;
+
+// Records follow one another. After a place without a record, every place where one could start is
+// tried.
+bool PackScanner::next(RecordHeader& header) {
+  while (at_ + format::kRecordHeaderBytes <= end_) {
+    const std::uint64_t here = at_;
+    if (!load(here, format::kRecordHeaderBytes)) return false;
+    if (format::decode_record_header(bytes_at(here, format::kRecordHeaderBytes), header) ==
+            nullptr &&
+        header.pack == pack_ && header.offset_bytes == here && whole(header)) {
+      at_ = here + format::record_extent_bytes(header);
+      return true;
+    }
+    at_ = here + format::kRecordAlignBytes;
+  }
+  return false;
+}
+
+bool PackScanner::load(std::uint64_t at, std::uint64_t n) {
+  if (at >= buffer_start_ && at + n <= buffer_start_ + buffer_.size()) return true;
+  if (n > end_ - at) return false;
+  buffer_.resize(static_cast<std::size_t>(
+      std::min<std::uint64_t>(std::max<std::uint64_t>(n, kBufferBytes), end_ - at)));
+  buffer_start_ = at;
+  return file_.try_pread(buffer_, at) == 0;
+}
+
+bool PackScanner::whole(const RecordHeader& h) {
+  const std::uint64_t extent = format::record_extent_bytes(h);
+  if (extent > end_ - h.offset_bytes || !load(h.offset_bytes, extent)) return false;
+  const auto bytes = bytes_at(h.offset_bytes, static_cast<std::size_t>(extent));
+  return format::verify_record(bytes, h, {pack_, h.offset_bytes, h.tag()}, seed_) == nullptr;
+}
+
+}  // namespace vellum::store

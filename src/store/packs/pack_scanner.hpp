@@ -1,0 +1,37 @@
+// store/packs/pack_scanner.hpp: a search for records in a pack without index, past holes and damage.
+#pragma once
+
+#include <vector>
+
+#include "base/files/file.hpp"
+#include "format/records/record.hpp"
+
+namespace vellum::store {
+
+class PackScanner {
+ public:
+  // Searches the file from `start`, which is aligned like a record, up to `end`.
+  PackScanner(const base::File& file, std::uint64_t pack, std::uint64_t seed, std::uint64_t start,
+              std::uint64_t end)
+      : file_(file), pack_(pack), seed_(seed), end_(end), at_(start) {}
+
+  // Finds the next record that passes all checks. False: the end, or a place that cannot be read.
+  bool next(format::RecordHeader& header);
+
+ private:
+  static constexpr std::size_t kBufferBytes = 1u << 20;
+
+  std::span<const std::byte> bytes_at(std::uint64_t at, std::size_t n) const {
+    return std::span(buffer_).subspan(static_cast<std::size_t>(at - buffer_start_), n);
+  }
+  bool load(std::uint64_t at, std::uint64_t n);
+  bool whole(const format::RecordHeader& h);
+
+  const base::File& file_;
+  std::uint64_t pack_, seed_, end_;
+  std::uint64_t at_;
+  std::uint64_t buffer_start_ = 0;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace vellum::store

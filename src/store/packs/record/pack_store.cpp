@@ -1,0 +1,96 @@
+#include "store/packs/record/pack_store.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/fail.hpp"
+#include "base/files/beneath.hpp"
+#include "base/memory/process_memory.hpp"
+#include "base/memory/room_to_grow.hpp"
+#include "base/threads/processors.hpp"
+#include "format/records/record.hpp"
+
+namespace vellum::store {
+
+namespace {
+
+// Address space, which takes memory only when used. docs/decisions/encoding.md has the measurements
+// behind these.
+constexpr std::uint64_t kMostCacheBytes = 512u << 20, kUsualCacheBytes = 160u << 20,
+                        kLeastCacheBytes = 4u << 20;
+// Less than usual where memory or address space is scarce, more where regions may have much of it.
+std::size_t record_cache_bytes() {
+  const std::uint64_t usual = std::min(base::memory_of_process() / 16, kUsualCacheBytes);
+  const std::uint64_t share = std::max(base::memory_for_regions() / 16, usual);
+  const std::uint64_t room = std::min(share, base::space_left() / 8);
+  return static_cast<std::size_t>(std::clamp(room, kLeastCacheBytes, kMostCacheBytes));
+}
+
+}  // namespace
+
+struct PackStore::Impl {
+  const std::shared_ptr<base::Fs> beneath;  // a link in the store leads nowhere
+  base::Fs& fs;
+  std::string path;
+  const std::unique_ptr<base::File> superblock_file;  // stays open, so its inode is not reused
+  format::Superblock superblock;
+  std::uint64_t seed;
+  PackSet packs;
+  RecordCache records;
+  RunCache runs;
+  std::atomic<int> gcs_waiting{0};
+  std::once_flag pool_once;
+  std::unique_ptr<base::ThreadPool> pool;
+
+  Impl(base::Fs& f, const std::string& p, std::unique_ptr<base::File> file,
+       const format::Superblock& sb, std::shared_ptr<PacksElsewhere> elsewhere)
+      : beneath(base::beneath(f, p)),
+        fs(*beneath),
+        path(p),
+        superblock_file(std::move(file)),
+        superblock(sb),
+        seed(format::checksum_seed(sb.store_id)),
+        packs(fs, p, sb, std::move(elsewhere)),
+        records(packs, seed, sb, record_cache_bytes()) {}
+};
+
+PackStore::PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
+                     const format::Superblock& superblock,
+                     std::shared_ptr<PacksElsewhere> elsewhere)
+    : impl_(std::make_unique<Impl>(fs, path, std::move(file), superblock, std::move(elsewhere))) {}
+PackStore::~PackStore() = default;
+
+base::Fs& PackStore::fs() const noexcept { return impl_->fs; }
+const std::string& PackStore::path() const noexcept { return impl_->path; }
+const format::Superblock& PackStore::superblock() const noexcept { return impl_->superblock; }
+std::uint64_t PackStore::checksum_seed() const noexcept { return impl_->seed; }
+std::string PackStore::packs_directory() const { return impl_->path + "/packs"; }
+std::string PackStore::snapshots_directory() const { return impl_->path + "/snapshots"; }
+std::string PackStore::branches_directory() const { return impl_->path + "/branches"; }
+std::string PackStore::tmp_directory() const { return impl_->path + "/tmp"; }
+std::string PackStore::journal_path(const std::string& branch) const {
+  return branches_directory() + "/" + branch + "/" + kJournalName;
+}
+std::string PackStore::superblock_path() const { return impl_->path + "/" + kSuperblockName; }
+std::shared_ptr<base::File> PackStore::open_superblock(base::OpenMode mode) const {
+  if (impl_->superblock_file->replaced()) {
+    fail(Errc::io,
+         "{}: the store that was opened there has been moved, or another one is in its place: open "
+         "it again",
+         impl_->path);
+  }
+  return impl_->fs.open(superblock_path(), mode);
+}
+PackSet& PackStore::packs() noexcept { return impl_->packs; }
+RecordCache& PackStore::records() noexcept { return impl_->records; }
+RunCache& PackStore::runs() noexcept { return impl_->runs; }
+std::atomic<int>& PackStore::gcs_waiting() noexcept { return impl_->gcs_waiting; }
+
+base::ThreadPool& PackStore::pool() noexcept {
+  std::call_once(impl_->pool_once, [this] {
+    impl_->pool = std::make_unique<base::ThreadPool>(base::processors() - 1);
+  });
+  return *impl_->pool;
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,56 @@
+// store/packs/record/pack_store.hpp: an open store without its names: directory, packs and caches.
+// Records are read and written on it. StoreCore (store/catalog/store_core.hpp) has the names.
+//
+// Threads: all calls from any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/files/file.hpp"
+#include "base/threads/thread_pool.hpp"
+#include "format/wire/superblock.hpp"
+#include "store/packs/pack_set.hpp"
+#include "store/packs/record/record_cache.hpp"
+#include "store/packs/record/run_cache.hpp"
+
+namespace vellum::store {
+
+inline constexpr const char* kSuperblockName = "vellum.store";
+inline constexpr const char* kJournalName = "journal";
+
+class PackStore {
+ public:
+  // REQUIRES: `path` is a store's directory, `file` its superblock with the content `superblock`.
+  // `elsewhere`: see PackSet.
+  PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
+            const format::Superblock& superblock, std::shared_ptr<PacksElsewhere> elsewhere);
+  ~PackStore();
+
+  base::Fs& fs() const noexcept;
+  const std::string& path() const noexcept;
+  const format::Superblock& superblock() const noexcept;
+  std::uint64_t checksum_seed() const noexcept;
+  std::string packs_directory() const;
+  std::string snapshots_directory() const;
+  std::string branches_directory() const;
+  std::string tmp_directory() const;
+  std::string journal_path(const std::string& branch) const;
+  std::string superblock_path() const;
+  // Opens the superblock for its locks. Errc::io when the store that was opened is no longer at its
+  // path: it was moved, or another store is in its place.
+  std::shared_ptr<base::File> open_superblock(base::OpenMode mode) const;
+  PackSet& packs() noexcept;
+  RecordCache& records() noexcept;
+  RunCache& runs() noexcept;
+  base::ThreadPool& pool() noexcept;  // for encoding; made at first use
+  // How many gcs of this handle wait for their turn (store/catalog/lock/version_pin.hpp).
+  std::atomic<int>& gcs_waiting() noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vellum::store

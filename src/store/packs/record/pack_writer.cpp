@@ -1,0 +1,419 @@
+#include "store/packs/record/pack_writer.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/clock.hpp"
+#include "base/fail.hpp"
+#include "store/packs/encode/encoding_threads.hpp"
+#include "store/packs/encode/payload.hpp"
+#include "store/packs/io_cost.hpp"
+#include "store/packs/pack_scanner.hpp"
+#include "store/packs/record/pack_store.hpp"
+
+namespace vellum::store {
+
+using format::IndexLine;
+using format::RecordHeader;
+using format::RecordRef;
+using format::RecordType;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+constexpr std::size_t kBufferBytes = 1u << 20;
+// Pages between two checkpoints that are compared with others: what does not move costs no more.
+constexpr std::size_t kMostCompared = SimilarPages::kMostPages;
+// Blocks that are looked at together cannot stand on each other.
+constexpr std::size_t kLooksPerThread = 2;
+constexpr std::size_t kMostLooks = 32;
+}  // namespace
+
+struct PackWriter::Impl {
+  PackStore& store;
+  std::uint64_t branch_id;
+
+  // The pack being written. `lines` are its records from `lines_from` on.
+  struct Active {
+    std::shared_ptr<base::File> file;
+    std::uint64_t pack = 0;  // 0: none
+    std::uint64_t end = 0;   // where the next record goes, buffered ones included
+    std::uint64_t lines_from = format::kPackHeaderBytes;
+    std::vector<IndexLine> lines;
+  };
+  Active active;
+  std::vector<std::byte> buffer;     // the last bytes before active.end
+  std::vector<std::uint64_t> fresh;  // packs created since note_committed()
+  bool name_unsynced = false;        // a fresh pack's name is not durable yet
+  std::uint64_t next_number;
+
+  // The state as of note_committed(). If the active pack has not changed since, its lines are not
+  // copied: they are the first `committed_lines` of the active ones.
+  Active committed;
+  std::size_t committed_lines = 0;
+
+  std::uint64_t appended = 0;
+  bool dirty = false;
+  bool sync_failed = false;
+  IoCost io;
+  base::Compressor compressor;
+
+  // Of the active pack.
+  SimilarPages similar;
+  std::size_t compared = 0;       // pages since note_committed()
+  std::vector<RecordRef> bases;   // records of base pages of those since note_committed()
+  std::vector<std::size_t> due;   // of the blocks at hand: those to look at
+  std::vector<BasedBlock> looks;  // at these
+
+  Impl(PackStore& s, std::uint64_t id, const format::Version& version);
+  void open_active(const format::Version& version);
+  void write_out();
+  void sync_file();
+  void seal();
+  void roll();
+  RecordRef append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
+                   std::span<const std::byte> stored, std::uint32_t items,
+                   std::span<const std::byte> hash, bool may_roll);
+  RecordRef put(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
+                std::span<const std::byte> stored, std::uint32_t items,
+                std::span<const std::byte> hash = {});
+  std::vector<IndexLine> all_lines();
+  bool is_full() const noexcept { return active.end >= store.superblock().pack_bytes; }
+  bool is_whole(const RecordRef& ref) const;
+  bool is_worth_a_look(const BlockView& block) noexcept;
+  void look_at(std::span<const BlockView> blocks, EncodingThreads& threads);
+  RecordRef append_plain(const BlockView& block);
+  RecordRef append_looked_at(const BlockView& block, const BasedBlock& look,
+                             const std::function<bool()>& may_base);
+  bool stand_on(std::span<const format::BasePage> pages);
+  void note_committed_position() noexcept;
+};
+
+PackWriter::Impl::Impl(PackStore& s, std::uint64_t id, const format::Version& version)
+    : store(s), branch_id(id), next_number(version.next_pack_number) {
+  if (version.active_pack != 0) open_active(version);
+  committed = active;
+}
+
+void PackWriter::Impl::open_active(const format::Version& version) {
+  const std::string path = store.packs().places().home_path(version.active_pack);
+  // Only packs of this branch may be written, whatever the journal says.
+  if (version.active_pack >> 32 != branch_id) {
+    fail(Errc::corrupted, "{}: the active pack belongs to another branch", path);
+  }
+  store.packs().open(version.active_pack);  // checks the header
+  active.file = store.fs().open(path, base::OpenMode::read_write);
+  std::array<std::byte, format::kPackHeaderBytes> bytes;
+  active.file->pread(bytes, 0);
+  format::PackHeader header;
+  if (!format::decode_pack_header(bytes, header) || header.translation_offset_bytes != 0) {
+    fail(Errc::corrupted, "{}: the active pack was written again, and takes no more records", path);
+  }
+  const std::uint64_t size = active.file->size_bytes();
+  if (size < version.active_pack_end_bytes) {
+    fail(Errc::corrupted, "{}: truncated: {} bytes, the branch counts on {}", path, size,
+         version.active_pack_end_bytes);
+  }
+  // The tail of a crashed checkpoint goes, lest a trailer in it is one day taken for this pack's.
+  if (size > version.active_pack_end_bytes) active.file->truncate(version.active_pack_end_bytes);
+  active.pack = version.active_pack;
+  active.end = active.lines_from = version.active_pack_end_bytes;
+}
+
+void PackWriter::Impl::write_out() {
+  if (buffer.empty()) return;
+  const auto start = Clock::now();
+  active.file->pwrite(buffer, active.end - buffer.size());
+  if (buffer.size() >= kBufferBytes) {
+    active.file->begin_flush(active.end - buffer.size(), buffer.size());
+  }
+  io.write_ns += base::elapsed_ns(start);
+  io.bytes_written += buffer.size();
+  buffer.clear();
+}
+
+void PackWriter::Impl::sync_file() {
+  const auto start = Clock::now();
+  try {
+    active.file->sync_data();
+    ++io.flushes;
+    if (name_unsynced) {
+      store.fs().sync_directory(store.packs_directory());
+      ++io.flushes;
+    }
+    name_unsynced = false;
+  } catch (...) {
+    sync_failed = true;
+    throw;
+  }
+  io.flush_ns += base::elapsed_ns(start);
+}
+
+// An earlier writer wrote the records before `lines_from`; their headers describe them. Where gc
+// gave some back, there is a hole with remains of them around it.
+std::vector<IndexLine> PackWriter::Impl::all_lines() {
+  std::vector<IndexLine> out;
+  std::array<std::byte, format::kRecordHeaderBytes> bytes;
+  for (std::uint64_t at = format::kPackHeaderBytes; at < active.lines_from;) {
+    RecordHeader h;
+    active.file->pread(bytes, at);
+    if (format::decode_record_header(bytes, h) != nullptr || h.pack != active.pack ||
+        h.offset_bytes != at) {
+      PackScanner scanner(*active.file, active.pack, store.checksum_seed(), at, active.lines_from);
+      if (!scanner.next(h)) break;
+    }
+    out.push_back({h.type, h.offset_bytes, h.stored_bytes, h.raw_bytes, h.items, h.tag()});
+    at = h.offset_bytes + format::record_extent_bytes(h);
+  }
+  out.insert(out.end(), active.lines.begin(), active.lines.end());
+  return out;
+}
+
+// Ends the active pack with index and trailer.
+void PackWriter::Impl::seal() {
+  const std::vector<IndexLine> lines = all_lines();
+  const std::uint64_t at = active.end;
+  auto raw = format::encode_index(lines);
+  if (raw.size() <= format::kMaxRecordRawBytes) {
+    const auto items = static_cast<std::uint32_t>(lines.size());
+    const auto payload =
+        encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel, std::move(raw));
+    put(RecordType::index, payload.codec, payload.raw_bytes, payload.stored, items);
+    const auto trailer = format::encode_pack_trailer(active.pack, at, store.checksum_seed());
+    buffer.insert(buffer.end(), trailer.begin(), trailer.end());
+    active.end += trailer.size();
+    appended += trailer.size();
+  }
+  write_out();
+  // A longer tail of an abandoned append must not hide the trailer.
+  active.file->truncate(active.end);
+  sync_file();
+}
+
+void PackWriter::Impl::roll() {
+  if (active.pack != 0) seal();
+  Active next;
+  for (bool leave_out = false; next.file == nullptr; ++next_number) {
+    if (next_number > UINT32_MAX) {
+      fail(Errc::no_space, "{}: all pack numbers are used up", store.path());
+    }
+    next.pack = branch_id << 32 | next_number;
+    // A crash after a roll left this file, and nothing refers to it. No pack follows it directly,
+    // because that would say that it was flushed (Roots::reached_bytes).
+    if (store.fs().exists(store.packs().places().home_path(next.pack))) {
+      leave_out = true;
+    } else if (leave_out) {
+      leave_out = false;
+    } else {
+      next.file =
+          store.fs().open(store.packs().places().home_path(next.pack), base::OpenMode::create_new);
+    }
+  }
+  fresh.push_back(next.pack);
+  name_unsynced = true;
+  buffer = format::encode_pack_header({store.superblock().store_id, next.pack, branch_id});
+  next.end = buffer.size();
+  appended += buffer.size();
+  if (active.pack == committed.pack) committed.lines = std::move(active.lines);
+  similar.clear();
+  active = std::move(next);
+}
+
+RecordRef PackWriter::Impl::put(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
+                                std::span<const std::byte> stored, std::uint32_t items,
+                                std::span<const std::byte> hash) {
+  RecordHeader h;
+  h.type = type;
+  h.codec = codec;
+  h.pack = active.pack;
+  h.offset_bytes = active.end;
+  h.raw_bytes = raw_bytes;
+  h.stored_bytes = static_cast<std::uint32_t>(stored.size());
+  h.items = items;
+  const std::size_t before = buffer.size();
+  format::append_record(buffer, h, hash, stored, store.checksum_seed());
+  active.end += buffer.size() - before;
+  appended += buffer.size() - before;
+  dirty = true;
+  if (type != RecordType::index) {
+    active.lines.push_back({type, h.offset_bytes, h.stored_bytes, raw_bytes, items, h.tag()});
+  }
+  return {h.pack, h.offset_bytes, h.tag()};
+}
+
+void PackWriter::Impl::note_committed_position() noexcept {
+  committed.file = active.file;
+  committed.pack = active.pack;
+  committed.end = active.end;
+  committed.lines_from = active.lines_from;
+  committed.lines.clear();
+  committed_lines = active.lines.size();
+  dirty = false;
+  compared = 0;
+  bases.clear();
+}
+
+// Whether the pack still has the record. gc may have given it back since it was appended.
+bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
+  if (ref.offset_bytes >= active.end - buffer.size()) return true;
+  try {
+    std::array<std::byte, format::kRecordHeaderBytes> head;
+    active.file->pread(head, ref.offset_bytes);
+    RecordHeader h;
+    if (format::decode_record_header(head, h) != nullptr) return false;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(format::record_extent_bytes(h)));
+    active.file->pread(bytes, ref.offset_bytes);
+    return format::verify_record(bytes, h, ref, store.checksum_seed()) == nullptr;
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
+    return false;
+  }
+}
+
+// Notes the records of these base pages. False: the pack lacks one.
+bool PackWriter::Impl::stand_on(std::span<const format::BasePage> pages) {
+  const std::size_t before = bases.size();
+  for (const format::BasePage& page : pages) {
+    const RecordRef ref{active.pack, page.offset_bytes, page.tag};
+    if (std::ranges::find(bases, ref) != bases.end()) continue;
+    bases.push_back(ref);
+    if (is_whole(ref)) continue;
+    bases.resize(before);
+    return false;
+  }
+  return true;
+}
+
+bool PackWriter::Impl::is_worth_a_look(const BlockView& block) noexcept {
+  compared += block.pages();
+  return compared <= kMostCompared && similar.is_next_due();
+}
+
+// Looks at the blocks whose numbers are in `due`.
+void PackWriter::Impl::look_at(std::span<const BlockView> blocks, EncodingThreads& threads) {
+  if (looks.size() < due.size()) looks.resize(due.size());
+  const std::size_t max_block_bytes = format::max_block_bytes(store.superblock());
+  threads.run(due.size(), [&](std::size_t i, base::Compressor& own) {
+    if (!looks[i].look(blocks[due[i]], similar, own, max_block_bytes)) {
+      fail(Errc::corrupted, "{}: a block that is to be stored does not decompress", store.path());
+    }
+  });
+}
+
+RecordRef PackWriter::Impl::append_plain(const BlockView& block) {
+  return append(RecordType::pages, block.codec, block.raw_bytes, block.stored, block.pages(),
+                block.hash, true);
+}
+
+// The pack may have become full since the look: then the base pages lie in another one.
+RecordRef PackWriter::Impl::append_looked_at(const BlockView& block, const BasedBlock& look,
+                                             const std::function<bool()>& may_base) {
+  if (!look.payload().empty() && look.pack() == active.pack && !is_full() && may_base() &&
+      stand_on(look.pages())) {
+    similar.note_use();
+    return append(RecordType::based_pages, base::Codec::zstd, block.raw_bytes, look.payload(),
+                  block.pages(), block.hash, false);
+  }
+  const RecordRef ref = append_plain(block);
+  similar.note(ref, look.raw(), look.sketch());
+  return ref;
+}
+
+PackWriter::PackWriter(PackStore& store, std::uint64_t branch_id, const format::Version& version)
+    : impl_(std::make_unique<Impl>(store, branch_id, version)) {}
+
+PackWriter::~PackWriter() = default;
+
+RecordRef PackWriter::Impl::append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
+                                   std::span<const std::byte> stored, std::uint32_t items,
+                                   std::span<const std::byte> hash, bool may_roll) {
+  if (active.pack == 0 || (is_full() && may_roll)) roll();
+  const RecordRef ref = put(type, codec, raw_bytes, stored, items, hash);
+  if (buffer.size() >= kBufferBytes) write_out();
+  return ref;
+}
+
+RecordRef PackWriter::append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
+                             std::span<const std::byte> stored, std::uint32_t items,
+                             std::span<const std::byte> hash, bool may_roll) {
+  return impl_->append(type, codec, raw_bytes, stored, items, hash, may_roll);
+}
+
+std::vector<RecordRef> PackWriter::append_pages(std::span<const BlockView> blocks,
+                                                const std::function<bool()>& may_base,
+                                                EncodingThreads& threads) {
+  Impl& w = *impl_;
+  const std::size_t at_once = std::min(kLooksPerThread * threads.count(), kMostLooks);
+  std::vector<RecordRef> out;
+  out.reserve(blocks.size());
+  while (!blocks.empty()) {
+    const auto some = blocks.first(std::min(blocks.size(), at_once));
+    blocks = blocks.subspan(some.size());
+    w.due.clear();
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (may_base && w.is_worth_a_look(some[i])) w.due.push_back(i);
+    }
+    w.look_at(some, threads);
+    for (std::size_t i = 0, look = 0; i < some.size(); ++i) {
+      const bool has_look = look < w.due.size() && w.due[look] == i;
+      out.push_back(has_look ? w.append_looked_at(some[i], w.looks[look++], may_base)
+                             : w.append_plain(some[i]));
+    }
+  }
+  return out;
+}
+
+bool PackWriter::has_bases() const noexcept { return !impl_->bases.empty(); }
+
+bool PackWriter::bases_whole() const {
+  return std::ranges::all_of(impl_->bases, [&](const RecordRef& r) { return impl_->is_whole(r); });
+}
+
+// A commit's buffers go with the commit: thousands of branches may be open, most of them idle.
+void PackWriter::sync() {
+  impl_->write_out();
+  impl_->buffer = {};
+  impl_->looks = std::vector<BasedBlock>();
+  impl_->sync_file();
+}
+
+void PackWriter::abandon() noexcept {
+  Impl& w = *impl_;
+  if (!w.dirty && w.fresh.empty()) return;
+  w.buffer.clear();
+  if (w.active.pack != w.committed.pack) w.active = std::move(w.committed);
+  w.active.end = w.committed.end;
+  w.active.lines.resize(w.committed_lines);
+  try {
+    if (w.active.file != nullptr) w.active.file->truncate(w.active.end);
+  } catch (...) {
+    // It costs only space: the next append overwrites it.
+  }
+  for (const std::uint64_t pack : w.fresh) {
+    try {
+      w.store.fs().unlink(w.store.packs().places().home_path(pack));
+    } catch (...) {
+      // Nothing refers to it, and it costs only space. No pack may follow it directly; see roll().
+      w.next_number = std::max(w.next_number, (pack & UINT32_MAX) + 2);
+    }
+  }
+  w.fresh.clear();
+  w.name_unsynced = false;
+  w.similar.clear();
+  w.note_committed_position();
+}
+
+void PackWriter::note_committed() noexcept {
+  impl_->fresh.clear();
+  impl_->note_committed_position();
+}
+
+std::uint64_t PackWriter::active_pack() const noexcept { return impl_->active.pack; }
+std::uint64_t PackWriter::end_bytes() const noexcept { return impl_->active.end; }
+std::uint64_t PackWriter::next_pack_number() const noexcept { return impl_->next_number; }
+std::uint64_t PackWriter::bytes_appended() const noexcept { return impl_->appended; }
+bool PackWriter::dirty() const noexcept { return impl_->dirty; }
+base::Compressor& PackWriter::compressor() noexcept { return impl_->compressor; }
+const IoCost& PackWriter::io() const noexcept { return impl_->io; }
+bool PackWriter::sync_failed() const noexcept { return impl_->sync_failed; }
+
+}  // namespace vellum::store

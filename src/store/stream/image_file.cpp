@@ -1,0 +1,227 @@
+// An image in use. Opening one is in image_open.cpp.
+#include "store/stream/image_file.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/fail.hpp"
+#include "base/round_up.hpp"
+#include "format/wire/types.hpp"
+#include "store/catalog/names.hpp"
+
+namespace vellum::store {
+
+using format::kPageBytes;
+using format::PageNumber;
+
+namespace {
+
+constexpr std::size_t kPagesWritten = 256;
+// The image is synced and the touched ranges are forgotten after this many written bytes, which
+// bounds the comparison after a crash.
+constexpr std::uint64_t kSyncEveryBytes = 256ULL << 20;
+
+// Waits until the kernel's clock for file times has moved past `time_ns`, so that a later change of
+// the file shows in its times (4 ms at most; longer only where the times are not this kernel's).
+void wait_until_past(std::int64_t time_ns) {
+  using namespace std::chrono_literals;
+  for (int tries = 0; tries < 50; ++tries) {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (base::nanoseconds_of(now) > time_ns) return;
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+}  // namespace
+
+ImageFile::ImageFile(PackStore& store, std::string branch, std::unique_ptr<base::File> file,
+                     WriteIntent intent)
+    : store_(store),
+      branch_(std::move(branch)),
+      file_(std::move(file)),
+      intent_(std::move(intent)),
+      file_bytes_(file_->size_bytes()) {
+  region_bytes_ = base::round_up(file_bytes_, kPageBytes);
+  committed_bytes_ = file_bytes_;
+}
+
+int ImageFile::descriptor() const {
+  const int fd = file_->descriptor();
+  if (fd < 0) fail(Errc::unsupported, "{}: this file cannot be mapped", path());
+  return fd;
+}
+
+void ImageFile::publish(format::ImageState state) {
+  const auto identity = file_->identity();
+  state.device = identity.device;
+  state.inode = identity.inode;
+  state.size_bytes = identity.size_bytes;
+  state.modified_ns = identity.modified_ns;
+  state.changed_ns = identity.changed_ns;
+  state.born_ns = identity.born_ns;
+  const std::string directory = store_.branches_directory() + "/" + branch_;
+  base::publish_file(store_.fs(), store_.tmp_directory(), directory, kImageStateName,
+                     format::encode_image_state(state, store_.superblock().store_id), true);
+  state_ = std::move(state);
+}
+
+void ImageFile::read(PageNumber first, std::span<std::byte> out) const {
+  const std::uint64_t at = first * kPageBytes;
+  const std::size_t n =
+      at < file_bytes_ ? std::min<std::uint64_t>(out.size(), file_bytes_ - at) : 0;
+  if (n > 0) file_->pread(out.first(n), at);
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(n), out.end(), std::byte{0});
+}
+
+void ImageFile::set_size(std::uint64_t bytes) {
+  if (bytes == file_bytes_) return;
+  file_->truncate(bytes);
+  file_bytes_ = bytes;
+}
+
+void ImageFile::resize(std::uint64_t region_bytes) {
+  if (region_bytes == region_bytes_) return;
+  if (exact_) {
+    set_size(std::min(file_bytes_, region_bytes));
+    region_bytes_ = region_bytes;
+    return;
+  }
+  // A file that ended within its last page gets that end back, too.
+  const bool back =
+      region_bytes < region_bytes_ && base::round_up(committed_bytes_, kPageBytes) == region_bytes;
+  const std::uint64_t bytes = back ? committed_bytes_ : region_bytes;
+  file_->truncate(bytes);
+  file_bytes_ = bytes;
+  region_bytes_ = region_bytes;
+}
+
+// The size is exact to the byte: every process sees the file's real size, and spare room is the
+// region's alone. A small extension writes a byte, which takes the kernel 6 us. Cutting or
+// lengthening a mapped file takes it 35 us, since it looks for mappings behind the end.
+void ImageFile::extend(std::uint64_t file_bytes) {
+  exact_ = true;
+  if (file_bytes <= file_bytes_) return;
+  constexpr std::uint64_t kLittleBytes = 64u << 10;
+  if (file_bytes - file_bytes_ > kLittleBytes) return set_size(file_bytes);
+  const std::byte zero{0};
+  file_->pwrite({&zero, 1}, file_bytes - 1);
+  file_bytes_ = file_bytes;
+}
+
+void ImageFile::drop_growth(std::uint64_t keep_bytes) {
+  if (exact_) {
+    set_size(std::min(file_bytes_, std::max(committed_bytes_, keep_bytes)));
+  } else if (keep_bytes == 0) {
+    resize(base::round_up(committed_bytes_, kPageBytes));
+  }
+}
+
+void ImageFile::announce(std::span<const PageNumber> pages) {
+  with_context(path(), [&] { intent_.touch(pages); });
+}
+
+// Past the file's end, the last page is written only if it holds something there: another program's
+// file keeps its size.
+void ImageFile::write_range(PageNumber first, std::span<const std::byte> content) {
+  const std::uint64_t at = first * kPageBytes;
+  if (at + content.size() > file_bytes_) {
+    const std::size_t inside = file_bytes_ > at ? file_bytes_ - at : 0;
+    const auto tail = content.subspan(inside);
+    const bool zero =
+        std::all_of(tail.begin(), tail.end(), [](std::byte b) { return b == std::byte{0}; });
+    if (zero && base::round_up(file_bytes_, kPageBytes) >= at + content.size())
+      content = content.first(inside);
+  }
+  if (content.empty()) return;
+  file_->pwrite(content, at);
+  file_bytes_ = std::max(file_bytes_, at + content.size());
+  unsynced_bytes_ += content.size();
+}
+
+// `content`: whole pages. Pages that the file already has are left out.
+void ImageFile::write_changed(PageNumber first, std::span<const std::byte> content) {
+  std::vector<std::byte> held(content.size());
+  read(first, held);
+  const std::size_t pages = content.size() / kPageBytes;
+  const auto same = [&](std::size_t i) {
+    return std::memcmp(content.data() + i * kPageBytes, held.data() + i * kPageBytes, kPageBytes) ==
+           0;
+  };
+  for (std::size_t i = 0; i < pages;) {
+    std::size_t n = 0;
+    while (i + n < pages && !same(i + n)) ++n;
+    if (n > 0) write_range(first + i, content.subspan(i * kPageBytes, n * kPageBytes));
+    i += n + 1;
+  }
+}
+
+void ImageFile::write(PageNumber first, std::span<const std::byte> content) {
+  write_range(first, content);
+}
+
+void ImageFile::write(std::span<const PageNumber> pages,
+                      const std::function<const std::byte*(PageNumber)>& content) {
+  std::vector<std::byte> range;
+  for (std::size_t i = 0; i < pages.size();) {
+    std::size_t n = 1;
+    while (n < kPagesWritten && i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
+    range.resize(n * kPageBytes);
+    for (std::size_t k = 0; k < n; ++k) {
+      std::memcpy(range.data() + k * kPageBytes, content(pages[i + k]), kPageBytes);
+    }
+    write_changed(pages[i], range);
+    i += n;
+  }
+}
+
+// Cutting the file drops the pages behind its end from mappings; the commit says they are empty.
+void ImageFile::note_commit(const std::optional<std::uint64_t>& file_bytes) {
+  if (file_bytes.has_value()) {
+    exact_ = true;
+    set_size(*file_bytes);
+  }
+  committed_bytes_ = file_bytes_;
+  sync_now_and_then();
+}
+
+// A failed flush is not tried again: the kernel may have dropped the bytes that it could not write,
+// and a second flush would succeed.
+void ImageFile::sync() {
+  if (sync_failed_) fail(Errc::io, "{}: an earlier flush failed", path());
+  sync_failed_ = true;
+  file_->sync_data();
+  sync_failed_ = false;
+}
+
+void ImageFile::sync_now_and_then() {
+  if (unsynced_bytes_ < kSyncEveryBytes || state_.adopting || sync_failed_) return;
+  sync();
+  unsynced_bytes_ = 0;
+  intent_.forget();
+}
+
+void ImageFile::note_adoption_committed() {
+  if (!state_.adopting) return;
+  auto state = state_;
+  state.adopting = false;
+  publish(std::move(state));
+}
+
+void ImageFile::close(const format::Version& head) {
+  if (head.file_bytes.has_value())
+    set_size(*head.file_bytes);  // a commit's attempt may have failed
+  sync();
+  wait_until_past(file_->identity().changed_ns);
+  auto state = state_;
+  state.in_use = state.all_touched = state.adopting = false;
+  state.sequence = head.sequence;
+  state.time_ns = head.time_ns;
+  publish(std::move(state));
+}
+
+}  // namespace vellum::store

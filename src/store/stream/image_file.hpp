@@ -1,0 +1,125 @@
+// store/stream/image_file.hpp: a branch's image for engine `mapped`.
+//
+// An image is a plain file with the head's content. The store stays the truth: a commit is durable
+// in journal and packs before a byte of it goes to the image, and after a crash the image is
+// brought back to the head. Two files lie beside the journal: image.state describes the image when
+// it was last known whole, and image.touched has the ranges that may differ since
+// (store/stream/write_intent.hpp).
+//
+// A file that another program has written since it was closed is *adopted*: where it differs from
+// the head, its content is content of the region that is not committed yet.
+//
+// Threads: one call at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/files/file.hpp"
+#include "base/files/inode_lock.hpp"
+#include "format/image_state.hpp"
+#include "store/stream/write_intent.hpp"
+#include "store/page_map/page_source.hpp"
+#include "store/packs/record/pack_store.hpp"
+
+namespace vellum::store {
+
+class ImageFile {
+ public:
+  // Makes the image if there is none; repairs it after a crash. `path` empty: the image's last
+  // path, or else `image` in the branch's directory. With `is_content`
+  // (ImageOptions::is_content) an empty or shorter file is adopted unless both file and
+  // branch have changed; after a crash, another file is adopted.
+  // REQUIRES: the branch's lock is held while the image is open; `pages` is `head`'s content.
+  // Errors name the file; besides those of the file system:
+  // - busy: the file is in use elsewhere; corrupted: it is no regular file,
+  // - already_exists: it is not known as the branch's and differs from it, or both have changed,
+  // - invalid_argument: another program has made it shorter, and the branch's versions do not know
+  //   the file's size.
+  static std::unique_ptr<ImageFile> open(PackStore& store, const std::string& branch,
+                                         const format::Version& head, const PageSource& pages,
+                                         const std::string& path, bool is_content = false);
+  // For a writer of the branch that does not use its image: the next open() must not trust the
+  // noted state. REQUIRES: the branch's lock.
+  static void note_other_writer(PackStore& store, const std::string& branch,
+                                std::uint64_t branch_id);
+  // The noted state of the image; nullopt: there was none, or it is not credible.
+  static std::optional<format::ImageState> last_state(PackStore& store, const std::string& branch,
+                                                      std::uint64_t branch_id);
+  // Whether the noted file, which is not in use, has been written or replaced since. False if there
+  // is none.
+  static bool changed_since(PackStore& store, const format::ImageState& state);
+
+  const std::string& path() const noexcept { return file_->path(); }
+  // For mmap(2). Errc::unsupported: this file has none.
+  int descriptor() const;
+  // The size of a region over the image: more than the head's if another program has appended.
+  std::uint64_t region_bytes() const noexcept { return region_bytes_; }
+  // The file's size now.
+  std::uint64_t file_bytes() const noexcept { return file_bytes_; }
+  // The file's size when it was opened, or at the last commit since.
+  std::uint64_t committed_bytes() const noexcept { return committed_bytes_; }
+  // The size that another program gave the file, if that size is to be committed.
+  std::optional<std::uint64_t> adopted_file_bytes() const noexcept { return adopted_file_bytes_; }
+  // The pages that open() found to differ from the head, ascending.
+  std::vector<format::PageNumber> take_adopted() noexcept { return std::move(adopted_); }
+
+  // Whether another program's content is still to be committed.
+  bool adopting() const noexcept { return state_.adopting; }
+
+  // Grows the region, or takes growth back. A file with a size of its own keeps it, but is cut
+  // where the region ends before it.
+  void resize(std::uint64_t region_bytes);
+  // Makes the file at least this long at once. (note_commit() makes it shorter.)
+  void extend(std::uint64_t file_bytes);
+  // Takes back uncommitted growth by resize() and extend(); by extend() only beyond `keep_bytes`.
+  void drop_growth(std::uint64_t keep_bytes = 0);
+  // Called before a commit becomes durable: notes durably that these pages (ascending) are going to
+  // be written.
+  void announce(std::span<const format::PageNumber> pages);
+  // Called after it, for announced pages. The first writes adjacent pages; the second writes the
+  // pages whose content differs in the image. If either throws, any of its pages may be missing.
+  void write(format::PageNumber first, std::span<const std::byte> content);
+  void write(std::span<const format::PageNumber> pages,
+             const std::function<const std::byte*(format::PageNumber)>& content);
+  // Notes that all of the commit has been written. Cuts or lengthens the file to `file_bytes`, for
+  // versions that know their file's size.
+  void note_commit(const std::optional<std::uint64_t>& file_bytes = std::nullopt);
+  // Notes that all of another program's content has been committed.
+  void note_adoption_committed();
+  // Syncs, and notes that the image holds `head`. Without close(), the image counts as in use.
+  void close(const format::Version& head);
+
+ private:
+  class Opening;
+  ImageFile(PackStore& store, std::string branch, std::unique_ptr<base::File> file,
+            WriteIntent intent);
+  void publish(format::ImageState state);
+  void read(format::PageNumber first, std::span<std::byte> out) const;  // zero past the end
+  void write_changed(format::PageNumber first, std::span<const std::byte> content);
+  void write_range(format::PageNumber first, std::span<const std::byte> content);
+  void sync();
+  void sync_now_and_then();
+  void set_size(std::uint64_t bytes);
+
+  PackStore& store_;
+  std::string branch_;
+  std::unique_ptr<base::InodeLock> lock_;  // of file_
+  std::unique_ptr<base::File> file_;
+  WriteIntent intent_;
+  format::ImageState state_;  // as published last
+  std::uint64_t region_bytes_ = 0;
+  std::uint64_t file_bytes_ = 0;       // may end within the last page
+  std::uint64_t committed_bytes_ = 0;  // file_bytes_ at the last commit
+  std::uint64_t unsynced_bytes_ = 0;
+  bool exact_ = false;  // versions know the file's size; it may need fewer pages than the region
+  std::optional<std::uint64_t> adopted_file_bytes_;
+  bool sync_failed_ = false;  // the medium's content is unknown: the touched ranges stay
+  std::vector<format::PageNumber> adopted_;
+};
+
+}  // namespace vellum::store

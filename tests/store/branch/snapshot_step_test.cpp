@@ -1,0 +1,175 @@
+// A commit and the name of its snapshot are one step: a power cut or an error leaves both or neither,
+// and the branch stands on its last snapshot afterwards.
+#include "store/check/verify.hpp"
+#include "store/branch/fault_fs.hpp"
+#include "store/support.hpp"
+#include "support/disk/crash_images_lib.hpp"
+
+namespace vellum::store::test {
+namespace {
+
+constexpr std::size_t kStepPages = 48;
+
+void commit_as(StoreCore& store, BranchWriter& writer, Model& model, const std::string& name) {
+  base::Compressor compressor;
+  const NameLock claim = claim_name(store, name);
+  auto c = writer.begin();
+  c->add(model.take(4, compressor));
+  c->finish_as(claim, meta_for(model));
+}
+
+std::vector<std::byte> content(StoreCore& store, const std::string& name) {
+  std::vector<std::byte> out(kStepPages * kPageBytes);
+  open_version(store, name)->read(0, kStepPages, out.data());
+  return out;
+}
+
+// What is there after a cut at one moment of the snapshot "b".
+class CutSnapshot {
+ public:
+  explicit CutSnapshot(std::uint64_t seed) : random_(seed) {
+    fs_ = std::make_unique<sim::SimFs>();
+    fs_->start_log();
+    auto store = StoreCore::create(*fs_, "/s", small_options());
+    store->create_branch("main", kStepPages * kPageBytes, 0);
+    auto writer = BranchWriter::open(*store, "main");
+    for (PageNumber p = 0; p < kStepPages; ++p) before_.fill(p, random_);
+    commit_as(*store, *writer, before_, "a");
+    before_.store64(3, 0, 77);
+    commit(*writer, before_, false);
+    after_ = before_;
+    after_.fill(5, random_);
+    after_.store64(7, 8, random_());
+  }
+
+  // False: the snapshot was made before that many calls.
+  bool cut_at(std::uint64_t calls) {
+    bool done = false;
+    try {
+      auto store = StoreCore::open(*fs_, "/s");
+      auto writer = BranchWriter::open(*store, "main");
+      fs_->cut_power_at(calls);
+      Model model = after_;
+      commit_as(*store, *writer, model, "b");
+      done = true;
+    } catch (const sim::PowerCut&) {
+    }
+    fs_ = sim::next_boot(*fs_, random_);
+    return !done;
+  }
+
+  void check() {
+    auto store = StoreCore::open(*fs_, "/s");
+    const bool made = has_snapshot(*store, "b");
+    expect_head(*store, made);  // before a writer has mended anything
+    {
+      auto writer = BranchWriter::open(*store, "main");
+      EXPECT_EQ(writer->head().parent, made ? "b" : "a");
+      EXPECT_EQ(writer->head().sequence, made ? 3u : 2u);
+      base::Compressor compressor;
+      Model next = made ? after_ : before_;
+      (void)next.take(4, compressor);  // what is there is no change
+      next.store64(11, 0, 6);
+      commit_as(*store, *writer, next, "c");
+      EXPECT_TRUE(content(*store, "c") == next.bytes);
+    }
+    EXPECT_EQ(read_snapshot(*store, "c").version.parent, made ? "b" : "a");
+    EXPECT_EQ(read_snapshot(*store, "c").version.pages_changed, made ? 1u : 2u);
+    for (const Damage& d : verify_store(*store, true, {}).damages) {
+      ADD_FAILURE() << d.object << ": " << d.reason;
+    }
+  }
+
+ private:
+  void expect_head(StoreCore& store, bool made) {
+    EXPECT_TRUE(content(store, "main") == (made ? after_ : before_).bytes);
+    EXPECT_EQ(resolve_version(store, "main").version.parent, made ? "b" : "a");
+    if (made) {
+      EXPECT_TRUE(content(store, "b") == after_.bytes);
+    }
+  }
+
+  std::mt19937_64 random_;
+  std::unique_ptr<sim::SimFs> fs_;
+  Model before_{kStepPages}, after_{kStepPages};
+};
+
+TEST(SnapshotStep, APowerCutAtAnyCallLeavesBothOrNeither) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    std::uint64_t calls = 1;
+    for (bool cut = true; cut; ++calls) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", call " + std::to_string(calls));
+      CutSnapshot snapshot(seed);
+      cut = snapshot.cut_at(calls);
+      snapshot.check();
+      if (::testing::Test::HasFailure()) return;
+    }
+    EXPECT_GT(calls, 8u);
+  }
+}
+
+TEST(SnapshotStep, AnErrorLeavesNoSnapshotAndTheHeadAsItWas) {
+  TempDirectory directory;
+  FaultFs fs{base::posix_fs()};
+  auto store = StoreCore::create(fs, directory.path("s"), small_options());
+  store->create_branch("main", kStepPages * kPageBytes, 0);
+  auto writer = BranchWriter::open(*store, "main");
+  Model model(kStepPages);
+  std::mt19937_64 random(3);
+  for (PageNumber p = 0; p < kStepPages; ++p) model.fill(p, random);
+  commit_as(*store, *writer, model, "a");
+  for (const Call call : {Call::create, Call::write, Call::rename}) {
+    bool failed = true;
+    for (std::uint64_t nth = 1; failed; ++nth) {
+      Model attempt = model;
+      attempt.store64(nth % kStepPages, 8, random());
+      fs.fail_nth(call, nth, Errc::no_space);
+      const std::string name = "s" + std::to_string(static_cast<int>(call)) + std::to_string(nth);
+      try {
+        commit_as(*store, *writer, attempt, name);
+        failed = false;
+        model = attempt;
+      } catch (const Error& e) {
+        EXPECT_STREQ(errc_name(e.code()), "no_space") << e.what();
+      }
+      fs.heal();
+      EXPECT_EQ(has_snapshot(*store, name), !failed) << name;
+      EXPECT_TRUE(content(*store, "main") == model.bytes) << name;
+    }
+  }
+  commit_as(*store, *writer, model, "last");
+  EXPECT_EQ(writer->head().parent, "last");
+}
+
+// The journal is as it was before its epoch began, and another head takes its place.
+TEST(SnapshotStep, AKilledWritersSnapshotIsNotWrittenOver) {
+  TempDirectory directory;
+  const std::string path = directory.path("s");
+  Model model(kStepPages);
+  std::mt19937_64 random(4);
+  std::vector<std::byte> journal;
+  {
+    auto store = StoreCore::create(base::posix_fs(), path, small_options());
+    store->create_branch("main", kStepPages * kPageBytes, 0);
+    auto writer = BranchWriter::open(*store, "main");
+    for (PageNumber p = 0; p < kStepPages; ++p) model.fill(p, random);
+    commit(*writer, model, true);
+    journal = base::read_whole(base::posix_fs(), path + "/branches/main/journal", 1u << 20);
+    model.fill(5, random);
+    commit_as(*store, *writer, model, "kept");
+  }
+  base::posix_fs()
+      .open(path + "/branches/main/journal", base::OpenMode::read_write)
+      ->pwrite(journal, 0);
+  auto store = StoreCore::open(base::posix_fs(), path);
+  auto writer = BranchWriter::open(*store, "main");
+  EXPECT_EQ(writer->head().parent, "kept");
+  Model next = model;
+  next.fill(6, random);
+  commit(*writer, next, true);
+  EXPECT_TRUE(content(*store, "kept") == model.bytes);
+  EXPECT_TRUE(content(*store, "main") == next.bytes);
+}
+
+}  // namespace
+}  // namespace vellum::store::test
