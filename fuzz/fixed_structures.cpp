@@ -1,7 +1,7 @@
 // Structures that end in a checksum of all before it.
 #include "decoder_targets.hpp"
+#include "format/gc_census.hpp"
 #include "format/group.hpp"
-#include "format/saved_live_set.hpp"
 #include "format/version.hpp"
 #include "format/working_set.hpp"
 #include "seal.hpp"
@@ -59,8 +59,8 @@ void check_snapshot_ref(View bytes) {
 
 void check_saved_live_set(View bytes) {
   const format::Uuid id = uuid_at(bytes, kStoreIdAt);
-  format::SavedLiveSet live_set, again;
-  if (format::decode_saved_live_set(bytes, id, live_set) != nullptr) return;
+  format::GcCensus live_set, again;
+  if (format::decode_gc_census(bytes, id, live_set) != nullptr) return;
   for (const auto& part : live_set.parts) {
     for (const auto root : part.roots) {
       require(root < live_set.records.size(), "a root is a record of the live_set");
@@ -70,8 +70,8 @@ void check_saved_live_set(View bytes) {
               "a range lies among the records of the live_set");
     }
   }
-  const Bytes encoded = format::encode_saved_live_set(live_set, id);
-  require(format::decode_saved_live_set(encoded, id, again) == nullptr && live_set == again,
+  const Bytes encoded = format::encode_gc_census(live_set, id);
+  require(format::decode_gc_census(encoded, id, again) == nullptr && live_set == again,
           "a live set decodes to itself");
 }
 

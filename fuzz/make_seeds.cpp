@@ -44,9 +44,8 @@ void write_fixed_structures() {
   write("journal_header", "sample", header);
   write("snapshot_ref", "sample",
         format::encode_snapshot_ref(samples::snapshot_ref(), samples::store_id()));
-  write("saved_live_set", "sample",
-        format::encode_saved_live_set(samples::saved_live_set(), samples::store_id()));
-  write("saved_live_set", "empty", format::encode_saved_live_set({}, samples::store_id()));
+  write("gc_census", "sample", format::encode_gc_census(samples::gc_census(), samples::store_id()));
+  write("gc_census", "empty", format::encode_gc_census({}, samples::store_id()));
   write("working_set", "sample",
         format::encode_working_set(samples::working_set(), samples::store_id()));
   write("working_set", "empty", format::encode_working_set({}, samples::store_id()));

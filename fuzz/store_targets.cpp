@@ -7,14 +7,14 @@
 #include "format/wire/whole_file.hpp"
 #include "seal.hpp"
 #include "store/branch/branch_writer.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/check/stat.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
+#include "store/gc/reach/census_file.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
-#include "store/gc/reach/live_set_file.hpp"
 #include "store_script.hpp"
 
 namespace vellum::fuzz {
@@ -89,7 +89,7 @@ void read_pages(const store::PageSource& source) {
   answers([&] { source.read(pages == 0 ? 0 : pages - 1, 2, many.data()); });
 }
 
-std::vector<std::string> version_names(const store::StoreCore& store) {
+std::vector<std::string> version_names(const store::StoreDirectory& store) {
   std::vector<std::string> names;
   answers([&] { names = store.branch_names(); });
   answers([&] {
@@ -98,7 +98,7 @@ std::vector<std::string> version_names(const store::StoreCore& store) {
   return names;
 }
 
-void read_store(store::StoreCore& store, bool pristine) {
+void read_store(store::StoreDirectory& store, bool pristine) {
   std::vector<store::ResolvedVersion> versions;
   for (const auto& name : version_names(store)) {
     require(format::name_problem(name) == nullptr, "a listed name is a good name");
@@ -129,7 +129,7 @@ void read_store(store::StoreCore& store, bool pristine) {
   }
 }
 
-void write_branch(store::StoreCore& store, const std::string& name) {
+void write_branch(store::StoreDirectory& store, const std::string& name) {
   const auto writer = store::BranchWriter::open(store, name);
   for (int round = 0; round < 3; ++round) {
     const std::uint64_t pages = writer->head().region_bytes / kPageBytes;
@@ -146,7 +146,7 @@ void write_branch(store::StoreCore& store, const std::string& name) {
   }
 }
 
-void write_store(store::StoreCore& store) {
+void write_store(store::StoreDirectory& store) {
   for (const auto& name : version_names(store)) {
     store::write_working_set(store, name, {{1, 2, 3}, {{4, 5}}});
     if (!has_branch(store, name)) {
@@ -171,15 +171,15 @@ void with_hostile_store(View input, Use use) {
   make_outside(fs, plain);
   write_image(image, fs, kRoot);
   script.apply_to_files(fs, kRoot);
-  std::shared_ptr<store::StoreCore> store;
+  std::shared_ptr<store::StoreDirectory> store;
   const Outside before(fs);
-  if (answers([&] { store = store::StoreCore::open(fs, kRoot); })) use(*store);
+  if (answers([&] { store = store::StoreDirectory::open(fs, kRoot); })) use(*store);
   require(store != nullptr || !input.empty(), "the sample opens");
   require(Outside(fs) == before, "nothing outside the store changes");
 }
 
 void fuzz_store(View input) {
-  with_hostile_store(input, [&](store::StoreCore& store) {
+  with_hostile_store(input, [&](store::StoreDirectory& store) {
     auto& fs = dynamic_cast<test::MemoryFs&>(store.fs());
     const std::uint64_t changes = fs.changes();
     read_store(store, input.empty());
@@ -190,7 +190,7 @@ void fuzz_store(View input) {
 // gc relies on a forged live set file of an earlier gc. The input is a list of places in that file
 // and of bytes to put there or, behind an odd first byte, all of its body.
 void fuzz_store_gc(View input) {
-  with_hostile_store({}, [&](store::StoreCore& store) {
+  with_hostile_store({}, [&](store::StoreDirectory& store) {
     auto& fs = dynamic_cast<test::MemoryFs&>(store.fs());
     const auto gc = [&](bool dry_run) {
       return answers([&] { store::collect_garbage(store, dry_run, nullptr); });

@@ -75,7 +75,7 @@ mutation 'a base page that gc gave back is read' src/store/packs/record/record_c
 mutation 'a thread beside another leaves out pages that the memfd has' src/memory/copies/memfd_backing.cpp \
   's/^  const int error = write_file(first + added .*$/  const int error = added == 0 ? write_file(first, bytes) : 0;/'
 mutation 'grown blocks share too few frames' src/store/packs/record/record_cache.cpp \
-  's/^    make(grown\[i\], kMostGrown + 1 - i, .*$/    make(grown[i], 0, {largest, 0, 0});/'
+  's/^    make(grown\[i\], kMaxGrown + 1 - i, .*$/    make(grown[i], 0, {largest, 0, 0});/'
 mutation 'a background checkpoint forgets the commits since' src/store/branch/background.cpp \
   's/^  if (background != nullptr) background->commits\.back() = std::move(payload);$//'
 mutation 'a background checkpoint takes a newer commit for its own' src/store/branch/background.cpp \
@@ -141,16 +141,16 @@ mutation 'the branch aside goes before the snapshot is named' src/store/branch/l
   's/^  version_\.sequence = from\.version\.sequence.*/&\n  aside_.reset();/'
 mutation 'a map block that its root does not describe is used' src/store/page_map/run_reader.cpp \
   's/^  if (format::is_described(view\.entries(), run\.root\.blocks\[block\])) return true;/  return true;/'
-mutation 'the branch aside is not locked until then' src/store/branch/branch_aside.cpp \
+mutation 'the branch aside is not locked until then' src/store/branch/staging_branch.cpp \
   's/^  while (writer_ == nullptr) make(version, encoding);/&\n  writer_.reset();/'
 mutation 'an import does not look whether the file became shorter' src/store/stream/import.cpp \
   's/^  content_\.check();//'
 mutation 'an import keeps what the content leaves out' src/store/stream/import.cpp \
   's/^  submit_zeros(at_, piece\.first);//'
 mutation 'deltas of a stream wait for the end of its commit' src/store/branch/commit.cpp \
-  's/if (c\.early && c\.held_bytes > kMostHeldBytes) c\.write_held();//'
+  's/if (c\.early && c\.held_bytes > kMaxHeldBytes) c\.write_held();//'
 mutation 'an import names its branch and forgets its packs' src/store/catalog/store_names.cpp \
-  '/::name_branch_aside/,/^}/s/publish_journal(claim\.name(), head, encoding, 0)/publish_branch(claim.name(), head, "", encoding)/'
+  '/::publish_staging_branch/,/^}/s/publish_journal(claim\.name(), head, encoding, 0)/publish_branch(claim.name(), head, "", encoding)/'
 mutation 'commits do not look where the store is' src/store/branch/branch_writer.cpp \
   's/if (!journal->file()\.replaced()) return;/return;/'
 mutation 'names are looked for in whatever store is there' src/store/packs/record/pack_store.cpp \
@@ -204,11 +204,11 @@ mutation 'a pack that a root alone names does not come with a version' src/remot
 mutation 'a pack that a root alone names is not there in a lazy clone' src/remote/pull.cpp \
   's/^    for (const RemoteName\* name : to_do) make_named_packs(store_, name->ref\.version);$//'
 mutation 'a working set at a remote has no pieces of its own' src/remote/push.cpp \
-  's/^    if (rest\.empty() || records_bytes(in_use) < kLeastBytesInUse) return/    return/'
-mutation 'ranges come one after another' src/remote/lazy/away_packs.cpp \
+  's/^    if (rest\.empty() || records_bytes(in_use) < kMinBytesInUse) return/    return/'
+mutation 'ranges come one after another' src/remote/lazy/lazy_packs.cpp \
   's/^  early->fetch(refs,$/  if (refs.empty()) early->fetch(refs,/'
 mutation 'opening a remote fetches no working set' src/remote/lazy/head_packs.cpp \
-  's/^    if (bytes > kMostUsedFetched) break;$/    break;/'
+  's/^    if (bytes > kMaxUsedFetched) break;$/    break;/'
 mutation 'a pull replaces a working set that was recorded here' src/remote/pull.cpp \
   's/^    if (!store::read_working_set(store_, wanted, owner)\.empty()) return;$//'
 mutation 'a list may name pieces of a working set twice' src/remote/objects/piece_list.cpp \
@@ -307,17 +307,17 @@ mutation 'gc: names read without holding them alone' src/store/gc/gc.cpp \
   's/hold_names_alone(store_, pace_\.patience)/hold_names(store_)/'
 mutation 'gc: a pack is emptied in large steps' src/store/gc/gc.cpp \
   's/kPunchStepBytes = 1u << 20/kPunchStepBytes = 1u << 30/'
-mutation 'the collector works while a commit writes' src/region/turns.cpp \
+mutation 'the collector works while a commit writes' src/region/gc_pacing.cpp \
   's/return turns_\.commits_ == 0;/return true;/'
-mutation 'a commit does not wait for a collector that is behind' src/region/turns.cpp \
+mutation 'a commit does not wait for a collector that is behind' src/region/gc_pacing.cpp \
   's/lag_bytes() <= kFreeLagBytes;/true;/'
-mutation 'a step does not say how much was freed' src/region/turns.cpp \
+mutation 'a step does not say how much was freed' src/region/gc_pacing.cpp \
   's/^  turns_\.freed_bytes_ = freed_bytes;$/  (void)freed_bytes;/'
-mutation 'a commit is told permanently that the collector is behind' src/region/turns.cpp \
+mutation 'a commit is told permanently that the collector is behind' src/region/gc_pacing.cpp \
   's/^  written_bytes_ = freed_bytes_;$//'
-mutation 'a collector that has ended is waited for' src/region/turns.cpp \
+mutation 'a collector that has ended is waited for' src/region/gc_pacing.cpp \
   '/::~Collection()/,/^}/s/turns_\.collecting_ = turns_\.stepping_ = false;/turns_.stepping_ = false;/'
-mutation 'a collection begins with what the last one lacked' src/region/turns.cpp \
+mutation 'a collection begins with what the last one lacked' src/region/gc_pacing.cpp \
   's/^  turns_\.written_bytes_ = turns_\.freed_bytes_ = 0;$//'
 mutation 'a commit is built upon one that could not be undone' src/region/commit.cpp \
   's/^  if (!base_copies_lost) return;$/  if (!base_copies_lost || true) return;/'
@@ -356,7 +356,7 @@ mutation 'heat: the last version that needs a record counts' src/store/gc/reach/
   's/use\.rank = std::min(use\.rank, ranks_\.since(use\.since));/use.rank = ranks_.since(use.since);/'
 mutation 'heat: versions before a record shows count' src/store/gc/reach/pack_heat.cpp \
   's/if (shows \&\& use\.shown == 0) use\.since = ranks_\.visited();//'
-mutation 'space does not come back without a command' src/region/space_keeper.cpp \
+mutation 'space does not come back without a command' src/region/background_gc.cpp \
   's/^    if (outlook\.is_due()) collect(kShortPatience, at_steps);$//'
 mutation 'a full disk is an error before anything is collected' src/region/commit.cpp \
   's/ && space->make_room()/ \&\& false/'
@@ -452,7 +452,7 @@ mutation 'a pack follows directly on one that was given up and stayed' src/store
 mutation 'image: closed without a flush' src/store/stream/image_file.cpp \
   '/^void ImageFile::close/,/^}/s/^  sync();$//'
 mutation 'a branch that has a writer is removed' src/store/catalog/store_names.cpp \
-  '/^void StoreCore::remove_branch/,/^}/s/^  if (journal == nullptr) fail(.*$//'
+  '/^void StoreDirectory::remove_branch/,/^}/s/^  if (journal == nullptr) fail(.*$//'
 # Not here: a failed commit that forgets what was dirty. Undoing it makes the pages private again, which the
 # trackers see; only what fails before anything is encoded needs Region::Impl::pending.
 mutation 'a failed commit leaves its base_copies' src/region/commit.cpp \

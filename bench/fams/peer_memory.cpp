@@ -12,8 +12,8 @@
 #include <optional>
 
 #include "arena.hpp"
-#include "memory/cards/tracked_range.hpp"
 #include "mapping.hpp"
+#include "memory/cards/tracked_range.hpp"
 #include "structures.hpp"
 #include "tells.hpp"
 

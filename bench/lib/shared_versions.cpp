@@ -25,13 +25,13 @@ namespace bench {
 namespace {
 
 constexpr std::size_t kReadBytes = 64u << 10;
-constexpr std::size_t kMostReaders = 64;
+constexpr std::size_t kMaxReaders = 64;
 
 // What the readers of one round tell, in memory that all of them have.
 struct Board {
   std::atomic<std::size_t> ready{0}, done{0}, measured{0}, failed{0};
-  std::uint64_t total[kMostReaders] = {};
-  double pss_bytes[kMostReaders] = {}, processor_s[kMostReaders] = {};
+  std::uint64_t total[kMaxReaders] = {};
+  double pss_bytes[kMaxReaders] = {}, processor_s[kMaxReaders] = {};
 };
 
 struct Round {
@@ -158,7 +158,7 @@ void run_shared_pattern(const Options& options, Update update, std::size_t perce
                         Report& report) {
   const std::size_t bytes = options.number("mib", 256) << 20;
   const std::size_t snapshots = options.number("snapshots", 40);
-  const std::size_t readers = std::min<std::size_t>(options.number("readers", 8), kMostReaders);
+  const std::size_t readers = std::min<std::size_t>(options.number("readers", 8), kMaxReaders);
   const std::string path = options.scratch() + "/shared", copy = path + "-copy";
   const std::string version = std::to_string(snapshots);
   make_history(path, {update, bytes, bytes / kPageBytes * percent / 100, snapshots});

@@ -8,13 +8,13 @@
 #include <cstdint>
 
 #include "base/bytes/codec.hpp"
+#include "format/gc_census.hpp"
 #include "format/group.hpp"
 #include "format/journal.hpp"
 #include "format/records/delta.hpp"
 #include "format/records/page_map.hpp"
 #include "format/records/record.hpp"
 #include "format/records/translation.hpp"
-#include "format/saved_live_set.hpp"
 #include "format/space_note.hpp"
 #include "format/tiers.hpp"
 #include "format/version.hpp"

@@ -112,7 +112,7 @@ class Job {
  private:
   struct Partition {
     std::uint32_t number = 0;
-    std::shared_ptr<store::StoreCore> store;
+    std::shared_ptr<store::StoreDirectory> store;
     std::unique_ptr<PartitionMemory> memory;
   };
   // What all ranks know of a version.

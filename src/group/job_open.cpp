@@ -13,7 +13,7 @@ namespace {
 
 // A job that was killed before the first record may have left the first pin. Later ones were made
 // for records that were there.
-void remove_first_pin(store::StoreCore& store, const format::Uuid& group_id,
+void remove_first_pin(store::StoreDirectory& store, const format::Uuid& group_id,
                       std::uint32_t partition) {
   constexpr GroupPin kFirst{1, 0};
   for (const GroupPin& pin : pins_in(store, group_id, partition)) {

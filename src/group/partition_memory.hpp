@@ -7,7 +7,7 @@
 #include <string>
 #include <vellum/region.hpp>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::group {
 
@@ -29,13 +29,13 @@ class PartitionOpener {
  public:
   virtual ~PartitionOpener() = default;
   // Errc::not_found when there is no store and none may be made.
-  virtual std::shared_ptr<store::StoreCore> open_store(std::uint32_t partition,
-                                                       bool may_create) = 0;
+  virtual std::shared_ptr<store::StoreDirectory> open_store(std::uint32_t partition,
+                                                            bool may_create) = 0;
   // Makes a branch that is not there.
-  virtual void create_branch(store::StoreCore& store, std::uint32_t partition) = 0;
+  virtual void create_branch(store::StoreDirectory& store, std::uint32_t partition) = 0;
   // Takes the branch's lock: Errc::busy when it has a writer.
   virtual std::unique_ptr<PartitionMemory> open_branch(
-      const std::shared_ptr<store::StoreCore>& store, std::uint32_t partition) = 0;
+      const std::shared_ptr<store::StoreDirectory>& store, std::uint32_t partition) = 0;
 };
 
 }  // namespace vellum::group

@@ -31,7 +31,7 @@ format::VersionDigest digest_of(const format::SnapshotRef& ref, const format::Uu
   return digest;
 }
 
-[[noreturn]] void refuse_other_version(const store::StoreCore& store, const std::string& pin) {
+[[noreturn]] void refuse_other_version(const store::StoreDirectory& store, const std::string& pin) {
   fail(Errc::corrupted, "snapshot '{}' of {} is not the version that the record names", pin,
        store.path());
 }
@@ -63,7 +63,7 @@ std::optional<GroupPin> parse_pin(const format::Uuid& group_id, std::uint32_t pa
   return pin_name(group_id, partition, pin) == name ? std::optional(pin) : std::nullopt;
 }
 
-void require_no_other_group(const store::StoreCore& store, const std::string& branch,
+void require_no_other_group(const store::StoreDirectory& store, const std::string& branch,
                             const format::Uuid& group_id) {
   const std::string ours = group_prefix(group_id);
   for (const std::string& name : store::snapshot_names(store)) {
@@ -75,7 +75,7 @@ void require_no_other_group(const store::StoreCore& store, const std::string& br
   }
 }
 
-format::GroupPartition describe_pin(const store::StoreCore& store, const std::string& pin) {
+format::GroupPartition describe_pin(const store::StoreDirectory& store, const std::string& pin) {
   const format::SnapshotRef ref = store::read_snapshot(store, pin);
   format::GroupPartition partition;
   partition.store_id = store.superblock().store_id;
@@ -86,7 +86,7 @@ format::GroupPartition describe_pin(const store::StoreCore& store, const std::st
   return partition;
 }
 
-format::SnapshotRef checked_copy(const store::StoreCore& store, const std::string& pin,
+format::SnapshotRef checked_copy(const store::StoreDirectory& store, const std::string& pin,
                                  const format::GroupPartition& partition) {
   const format::Uuid& store_id = store.superblock().store_id;
   if (store_id != partition.store_id) {
@@ -102,14 +102,14 @@ format::SnapshotRef checked_copy(const store::StoreCore& store, const std::strin
   return ref;
 }
 
-format::SnapshotRef checked_pin(const store::StoreCore& store, const std::string& pin,
+format::SnapshotRef checked_pin(const store::StoreDirectory& store, const std::string& pin,
                                 const format::GroupPartition& partition) {
   format::SnapshotRef ref = checked_copy(store, pin, partition);
   if (ref.order != partition.order) refuse_other_version(store, pin);
   return ref;
 }
 
-format::GroupPartition describe_restored(const store::StoreCore& store, const std::string& pin,
+format::GroupPartition describe_restored(const store::StoreDirectory& store, const std::string& pin,
                                          const format::GroupPartition& partition) {
   checked_copy(store, pin, partition);
   format::GroupPartition restored = describe_pin(store, pin);
@@ -118,7 +118,7 @@ format::GroupPartition describe_restored(const store::StoreCore& store, const st
   return restored;
 }
 
-void settle_branch(store::StoreCore& store, const std::string& branch,
+void settle_branch(store::StoreDirectory& store, const std::string& branch,
                    const format::SnapshotRef& pin,
                    const std::optional<format::Encoding>& encoding) {
   std::optional<format::Encoding> own = encoding;
@@ -131,7 +131,7 @@ void settle_branch(store::StoreCore& store, const std::string& branch,
   store.create_branch_at(branch, pin.version, pin.version.parent, own);
 }
 
-std::vector<GroupPin> pins_in(const store::StoreCore& store, const format::Uuid& group_id,
+std::vector<GroupPin> pins_in(const store::StoreDirectory& store, const format::Uuid& group_id,
                               std::uint32_t partition) {
   std::vector<GroupPin> pins;
   for (const std::string& name : store::snapshot_names(store)) {
@@ -140,13 +140,13 @@ std::vector<GroupPin> pins_in(const store::StoreCore& store, const format::Uuid&
   return pins;
 }
 
-void remove_pin(store::StoreCore& store, const std::string& pin) {
+void remove_pin(store::StoreDirectory& store, const std::string& pin) {
   const auto note = store::read_space_note(store);
   store.remove_snapshot(pin);
   if (note != format::SpaceNote()) store::write_space_note(store, note);
 }
 
-std::size_t remove_pins_except(store::StoreCore& store, const format::Uuid& group_id,
+std::size_t remove_pins_except(store::StoreDirectory& store, const format::Uuid& group_id,
                                std::uint32_t partition, const std::set<GroupPin>& keep) {
   std::size_t removed = 0;
   for (const GroupPin& pin : pins_in(store, group_id, partition)) {

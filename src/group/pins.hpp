@@ -14,7 +14,7 @@
 
 #include "format/group.hpp"
 #include "format/version.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::group {
 
@@ -26,42 +26,42 @@ std::optional<GroupPin> parse_pin(const format::Uuid& group_id, std::uint32_t pa
                                   const std::string& name);
 
 // Throws Errc::already_exists when the branch has pins of another group.
-void require_no_other_group(const store::StoreCore& store, const std::string& branch,
+void require_no_other_group(const store::StoreDirectory& store, const std::string& branch,
                             const format::Uuid& group_id);
 
 // What a record says of a pin. Path, branch and host are the caller's. Errc::not_found, corrupted.
-format::GroupPartition describe_pin(const store::StoreCore& store, const std::string& pin);
+format::GroupPartition describe_pin(const store::StoreDirectory& store, const std::string& pin);
 
 // The ref of a partition's pin, if it is what the record says. Errc::not_found: store and snapshot
 // are there, but not this one; corrupted: it is another one. Each names store and snapshot.
-format::SnapshotRef checked_pin(const store::StoreCore& store, const std::string& pin,
+format::SnapshotRef checked_pin(const store::StoreDirectory& store, const std::string& pin,
                                 const format::GroupPartition& partition);
 
 // As checked_pin(), of a pin that has been at a remote: there, and in each store, it has an order of
 // its own.
-format::SnapshotRef checked_copy(const store::StoreCore& store, const std::string& pin,
+format::SnapshotRef checked_copy(const store::StoreDirectory& store, const std::string& pin,
                                  const format::GroupPartition& partition);
 
 // What a record says of a pin that came from a remote. Errors are those of checked_copy(). Path and
 // host are the caller's.
-format::GroupPartition describe_restored(const store::StoreCore& store, const std::string& pin,
+format::GroupPartition describe_restored(const store::StoreDirectory& store, const std::string& pin,
                                          const format::GroupPartition& partition);
 
 // Makes the branch stand on the pin: nothing is done where it does, otherwise the branch is made
 // anew, and its later commits are gone. It may be cut off anywhere, and done again. Errc::busy: the
 // branch has a writer.
-void settle_branch(store::StoreCore& store, const std::string& branch,
+void settle_branch(store::StoreDirectory& store, const std::string& branch,
                    const format::SnapshotRef& pin, const std::optional<format::Encoding>& encoding);
 
 // The pins of a partition that are in the store.
-std::vector<GroupPin> pins_in(const store::StoreCore& store, const format::Uuid& group_id,
+std::vector<GroupPin> pins_in(const store::StoreDirectory& store, const format::Uuid& group_id,
                               std::uint32_t partition);
 // Removes a pin. Names that are removed make gc look at all of a store anew (remove_space_note()). A
 // pin lives for one version only, and what it kept is as little as that version changed: so the next
 // gc comes when packs have grown, as if nothing had been removed.
-void remove_pin(store::StoreCore& store, const std::string& pin);
+void remove_pin(store::StoreDirectory& store, const std::string& pin);
 // Removes the partition's pins except `keep`. Returns their number.
-std::size_t remove_pins_except(store::StoreCore& store, const format::Uuid& group_id,
+std::size_t remove_pins_except(store::StoreDirectory& store, const format::Uuid& group_id,
                                std::uint32_t partition, const std::set<GroupPin>& keep);
 
 }  // namespace vellum::group

@@ -4,11 +4,11 @@
 #include <cstring>
 #include <filesystem>
 
-#include "region/api/store_impl.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
 #include "base/files/real_path.hpp"
 #include "base/round_up.hpp"
+#include "region/api/store_impl.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/region_impl.hpp"
 
@@ -87,14 +87,14 @@ RegionPartitions::RegionPartitions(RegionPartitionOptions options) : options_(st
   }
 }
 
-std::shared_ptr<store::StoreCore> RegionPartitions::open_store(std::uint32_t partition,
-                                                               bool may_create) {
+std::shared_ptr<store::StoreDirectory> RegionPartitions::open_store(std::uint32_t partition,
+                                                                    bool may_create) {
   const std::string path = path_of_partition(options_.store, partition);
   return StoreAccess::core_of(may_create ? Store::open_or_create(path, options_.new_store)
                                          : Store::open(path));
 }
 
-void RegionPartitions::create_branch(store::StoreCore& store, std::uint32_t) {
+void RegionPartitions::create_branch(store::StoreDirectory& store, std::uint32_t) {
   if (options_.region_bytes == 0 || options_.region_bytes > format::kMaxRegionBytes) {
     fail(Errc::invalid_argument, "a region cannot have {} bytes: at least 1, at most {}",
          options_.region_bytes, format::kMaxRegionBytes);
@@ -105,7 +105,7 @@ void RegionPartitions::create_branch(store::StoreCore& store, std::uint32_t) {
 }
 
 std::unique_ptr<PartitionMemory> RegionPartitions::open_branch(
-    const std::shared_ptr<store::StoreCore>& store, std::uint32_t) {
+    const std::shared_ptr<store::StoreDirectory>& store, std::uint32_t) {
   return std::make_unique<RegionPartition>(
       StoreAccess::handle_of(store),
       region::RegionAccess::open_branch(store, options_.branch, options_.region));

@@ -28,9 +28,10 @@ class RegionPartitions final : public PartitionOpener {
  public:
   // Errc::invalid_argument: options that a group's regions cannot have.
   explicit RegionPartitions(RegionPartitionOptions options);
-  std::shared_ptr<store::StoreCore> open_store(std::uint32_t partition, bool may_create) override;
-  void create_branch(store::StoreCore& store, std::uint32_t partition) override;
-  std::unique_ptr<PartitionMemory> open_branch(const std::shared_ptr<store::StoreCore>& store,
+  std::shared_ptr<store::StoreDirectory> open_store(std::uint32_t partition,
+                                                    bool may_create) override;
+  void create_branch(store::StoreDirectory& store, std::uint32_t partition) override;
+  std::unique_ptr<PartitionMemory> open_branch(const std::shared_ptr<store::StoreDirectory>& store,
                                                std::uint32_t partition) override;
 
  private:

@@ -22,7 +22,7 @@ RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::
       range_(options, options.shared ? options.shared->descriptor() : base_copies_->file()) {
   assert(options.capacity_bytes % kPageBytes == 0 && options.size_bytes % kPageBytes == 0);
   assert(std::has_single_bit(options.chunk_bytes) && options.chunk_bytes >= kPageBytes &&
-         options.chunk_bytes <= kMostChunkPages * kPageBytes);
+         options.chunk_bytes <= kMaxChunkPages * kPageBytes);
 }
 
 void RegionMemory::make_private(PageNumber page) noexcept { rewrite_racing_page(address_of(page)); }

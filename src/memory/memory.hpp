@@ -25,9 +25,9 @@
 #include <vellum/region.hpp>
 
 #include "format/working_set.hpp"
+#include "memory/address_range.hpp"
 #include "memory/copies/backing.hpp"
 #include "memory/copies/spill_file.hpp"
-#include "memory/address_range.hpp"
 #include "memory/file_behind.hpp"
 #include "memory/options.hpp"
 #include "memory/paging/live_source.hpp"

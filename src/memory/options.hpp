@@ -12,8 +12,8 @@
 #include "memory/paging/sizes.hpp"
 #include "memory/shared/shared_chunks.hpp"
 #include "memory/statistics/counters.hpp"
-#include "store/stream/image_file.hpp"
 #include "store/page_map/page_source.hpp"
+#include "store/stream/image_file.hpp"
 
 namespace vellum::region {
 
@@ -27,8 +27,7 @@ struct MemoryOptions {
   bool address_required = false;         // otherwise only preferred
   bool over_reservation = false;         // maps over the caller's reservation and leaves one behind
   std::uint64_t memory_limit_bytes = 0;  // 0: shares the limit of the process
-  std::size_t chunk_bytes =
-      kDefaultChunkBytes;  // a power of two, kPageBytes..kMostChunkPages pages
+  std::size_t chunk_bytes = kDefaultChunkBytes;  // a power of two, kPageBytes..kMaxChunkPages pages
 
   Counters* counters = nullptr;  // outlive the memory; null: nothing is counted
 

@@ -13,13 +13,13 @@
 #include <string>
 #include <utility>
 
-#include "region/api/store_impl.hpp"
 #include "base/fail.hpp"
 #include "base/try_to.hpp"
 #include "mount/operations.hpp"
 #include "mount/stop_signals.hpp"
 #include "mount/tree.hpp"
 #include "mount/writable_file.hpp"
+#include "region/api/store_impl.hpp"
 
 namespace vellum::mount {
 namespace {
@@ -59,8 +59,8 @@ void answer(fuse_session* session) {
   const std::unique_ptr<fuse_loop_config, void (*)(fuse_loop_config*)> config(
       fuse_loop_cfg_create(), fuse_loop_cfg_destroy);
   // Threads that read beside each other, each by its own descriptor.
-  constexpr unsigned kMostThreads = 16;
-  fuse_loop_cfg_set_max_threads(config.get(), kMostThreads);
+  constexpr unsigned kMaxThreads = 16;
+  fuse_loop_cfg_set_max_threads(config.get(), kMaxThreads);
   fuse_loop_cfg_set_clone_fd(config.get(), 1);
   const int result = fuse_session_loop_mt(session, config.get());
   if (result < 0) fail(Errc::io, "FUSE: error {}", -result);  // above 0: a signal

@@ -40,7 +40,7 @@ std::string key_of(const Node& node) {
 
 }  // namespace
 
-Tree::Tree(std::shared_ptr<store::StoreCore> store, const WritableFiles& writable)
+Tree::Tree(std::shared_ptr<store::StoreDirectory> store, const WritableFiles& writable)
     : versions_(std::move(store)) {
   for (const auto& file : writable) writable_.emplace(file->branch(), file);
   hold(Node{}, "/");

@@ -50,7 +50,7 @@ class Tree {
 
   using WritableFiles = std::vector<std::shared_ptr<WritableFile>>;
 
-  Tree(std::shared_ptr<store::StoreCore> store, const WritableFiles& writable);
+  Tree(std::shared_ptr<store::StoreDirectory> store, const WritableFiles& writable);
 
   // nullptr: the number is not known. The kernel asks for numbers that it holds only.
   std::shared_ptr<const Node> node(std::uint64_t number) const;

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
-#include "store/catalog/aside_name.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/staging_name.hpp"
 
 namespace vellum::mount {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::mount {
@@ -32,7 +32,7 @@ struct FoundVersion {
 
 class Versions {
  public:
-  explicit Versions(std::shared_ptr<store::StoreCore> store) : store_(std::move(store)) {}
+  explicit Versions(std::shared_ptr<store::StoreDirectory> store) : store_(std::move(store)) {}
 
   std::vector<std::string> names() const;  // of snapshots and branches, sorted
   std::vector<std::string> branches() const;
@@ -47,7 +47,7 @@ class Versions {
  private:
   store::ResolvedVersion resolve(const FoundVersion& version) const;
 
-  std::shared_ptr<store::StoreCore> store_;
+  std::shared_ptr<store::StoreDirectory> store_;
 };
 
 }  // namespace vellum::mount

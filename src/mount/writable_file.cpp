@@ -5,12 +5,12 @@
 #include <cstring>
 #include <utility>
 
-#include "region/api/store_impl.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "format/wire/types.hpp"
 #include "mount/part.hpp"
 #include "mount/versions.hpp"
+#include "region/api/store_impl.hpp"
 
 namespace vellum::mount {
 namespace {
@@ -99,9 +99,9 @@ void WritableFile::resize(std::uint64_t bytes) {
 
 // With room, so that a file that is appended to a little at a time need not grow the region often.
 void WritableFile::set_size(std::uint64_t bytes) {
-  constexpr std::uint64_t kLeastRoomBytes = 1u << 20, kMostRoomBytes = 16u << 20;
+  constexpr std::uint64_t kMinRoomBytes = 1u << 20, kMaxRoomBytes = 16u << 20;
   if (bytes == region_.file_bytes()) return;
-  region_.resize_file(bytes, std::clamp(bytes / 8, kLeastRoomBytes, kMostRoomBytes));
+  region_.resize_file(bytes, std::clamp(bytes / 8, kMinRoomBytes, kMaxRoomBytes));
   note_change();
 }
 

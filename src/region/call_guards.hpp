@@ -25,9 +25,9 @@ inline void require_writable(const RegionAccess::Impl& impl) {
 }
 
 // The turn of a call that changes the region: it comes after everything that was begun before.
-class Turn {
+class WriterCall {
  public:
-  explicit Turn(const std::shared_ptr<RegionAccess::Impl>& impl) {
+  explicit WriterCall(const std::shared_ptr<RegionAccess::Impl>& impl) {
     require_valid(impl);
     require_writable(*impl);
     lock_ = std::unique_lock(impl->mutex);
@@ -40,9 +40,9 @@ class Turn {
 };
 
 // For calls that take no turn: the memory stays until the call is done.
-class Inside {
+class ReaderCall {
  public:
-  explicit Inside(const std::shared_ptr<RegionAccess::Impl>& impl) {
+  explicit ReaderCall(const std::shared_ptr<RegionAccess::Impl>& impl) {
     require_valid(impl);
     lock_ = std::shared_lock(impl->inside);
     require_valid(impl);

@@ -5,9 +5,9 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "format/records/page_diff.hpp"
 #include "memory/cards/marked_pages.hpp"
 #include "memory/cards/missed_store.hpp"
-#include "format/records/page_diff.hpp"
 
 namespace vellum::region {
 namespace {

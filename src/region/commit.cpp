@@ -7,8 +7,8 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "region/commit_report.hpp"
 #include "memory/kernel/fault_router.hpp"
+#include "region/commit_report.hpp"
 #include "region/region_impl.hpp"
 #include "store/branch/checkpoint/committed_pages.hpp"
 
@@ -71,8 +71,8 @@ struct Region::Impl::CommitInProgress {
   bool anything = false;
   // Encoded in the call; null: captured, or nothing to do.
   std::unique_ptr<store::BranchWriter::Commit> writes;
-  std::optional<region::Turns::Commit> turn;  // while it writes: the collector waits
-  std::unique_ptr<Committing> committing;     // from its beginning on
+  std::optional<region::GcPacing::Commit> turn;  // while it writes: the collector waits
+  std::unique_ptr<Committing> committing;        // from its beginning on
 
   bool is_snapshot() const noexcept { return snapshot.has_value(); }
 };
@@ -249,7 +249,7 @@ void Region::Impl::end_commit(CommitInProgress& c) {
 }
 
 void Region::Impl::take_turn(CommitInProgress& c) {
-  if (space != nullptr) c.turn.emplace(space->turns());
+  if (space != nullptr) c.turn.emplace(space->pacing());
 }
 
 bool Region::Impl::makes_room_after(const Error& error) {

@@ -11,7 +11,7 @@
 namespace vellum {
 
 using format::PageNumber;
-using region::Inside;
+using region::ReaderCall;
 
 struct Pin::Impl {
   std::shared_ptr<region::RegionAccess::Impl> region;
@@ -40,7 +40,7 @@ Pin& Pin::operator=(Pin&&) noexcept = default;
 void Pin::release() noexcept { impl_.reset(); }
 
 Pin Region::pin(ByteRange range) const {
-  const Inside inside(impl_);
+  const ReaderCall call(impl_);
   auto pin = std::make_shared<Pin::Impl>();
   const auto [first, count] = impl_->find_pages(range);
   if (count != 0) {

@@ -8,16 +8,16 @@
 #include "base/fail.hpp"
 #include "region/call_guards.hpp"
 #include "region/region_impl.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum {
 
 using format::PageNumber;
-using region::Inside;
 using region::kPageBytes;
+using region::ReaderCall;
 using region::require_valid;
 using region::require_writable;
-using region::Turn;
+using region::WriterCall;
 
 Region::Region() noexcept = default;
 Region::Region(const Region& other) noexcept = default;
@@ -38,7 +38,7 @@ std::uint64_t Region::capacity_bytes() const noexcept {
 bool Region::writable() const noexcept { return valid() && impl_->shape.writable; }
 void* Region::values(ByteRange first, std::uint64_t count, std::size_t alignment,
                      bool to_write) const {
-  const Inside inside(impl_);
+  const ReaderCall call(impl_);
   const std::uint64_t size = impl_->memory->size_bytes();
   const auto [offset, value_bytes] = first;
   if (to_write && !impl_->shape.writable) {
@@ -72,53 +72,53 @@ std::uint64_t Region::sequence() const {
 }
 
 CommitReport Region::commit(const std::string& message) {
-  const Turn turn(impl_);
+  const WriterCall call(impl_);
   impl_->require_no_transaction("commit()");
   return impl_->commit({}, message);
 }
 
 CommitReport Region::commit_ranges(const std::vector<ByteRange>& written,
                                    const std::string& message) {
-  const Turn turn(impl_);
+  const WriterCall call(impl_);
   impl_->require_no_transaction("commit_ranges()");
   const auto pages = impl_->pages_of(written);
   return impl_->commit({}, message, &pages);
 }
 
 void Region::drop_copies(const std::vector<ByteRange>& ranges) {
-  const Turn turn(impl_);
+  const WriterCall call(impl_);
   const auto pages = impl_->pages_of(ranges);
   if (auto* const file = impl_->memory->file_behind()) file->drop_copies(pages);
 }
 
 CommitReport Region::snapshot(const std::string& name, const std::string& message) {
-  const Turn turn(impl_);
+  const WriterCall call(impl_);
   impl_->require_no_transaction("snapshot()");
   return impl_->commit(store::claim_name(*impl_->core, name), message);
 }
 
 std::future<CommitReport> Region::commit_async(const std::string& message) {
-  const Turn turn(impl_);
+  const WriterCall call(impl_);
   impl_->require_no_transaction("commit_async()");
   return impl_->commit_async({}, message);
 }
 
 std::future<CommitReport> Region::snapshot_async(const std::string& name,
                                                  const std::string& message) {
-  const Turn turn(impl_);
+  const WriterCall call(impl_);
   impl_->require_no_transaction("snapshot_async()");
   return impl_->commit_async(store::claim_name(*impl_->core, name), message);
 }
 
 void Region::rollback() {
-  const Turn turn(impl_);
+  const WriterCall call(impl_);
   if (impl_->transaction == Impl::TransactionState::open)
     impl_->require_no_transaction("rollback()");
   impl_->roll_transaction_back();
 }
 
 void Region::grow(std::uint64_t size_bytes) {
-  const Turn turn(impl_);
+  const WriterCall call(impl_);
   impl_->grow(size_bytes);
 }
 
@@ -128,13 +128,13 @@ std::uint64_t Region::file_bytes() const noexcept {
 }
 
 void Region::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
-  const Turn turn(impl_);
+  const WriterCall call(impl_);
   impl_->resize_file(bytes, room_bytes);
 }
 
 // An address below the region becomes an offset beyond any.
 ByteRange Region::range_of(const void* address, std::size_t length_bytes) const {
-  const Inside inside(impl_);
+  const ReaderCall call(impl_);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const ByteRange range{at - reinterpret_cast<std::uintptr_t>(impl_->memory->data()), length_bytes};
   impl_->find_pages(range);
@@ -142,7 +142,7 @@ ByteRange Region::range_of(const void* address, std::size_t length_bytes) const 
 }
 
 void Region::prefetch(ByteRange range) const {
-  const Inside inside(impl_);
+  const ReaderCall call(impl_);
   const auto [first, count] = impl_->find_backed_pages(range);
   impl_->make_present(first, count);
   impl_->memory->make_huge(first, count);
@@ -150,7 +150,7 @@ void Region::prefetch(ByteRange range) const {
 
 // Nothing is brought in unless all ranges lie in the region.
 void Region::prefetch(const std::vector<ByteRange>& ranges) const {
-  const Inside inside(impl_);
+  const ReaderCall call(impl_);
   std::vector<format::PageRange> pages;
   pages.reserve(ranges.size());
   for (const ByteRange& range : ranges) {
@@ -162,7 +162,7 @@ void Region::prefetch(const std::vector<ByteRange>& ranges) const {
 }
 
 void Region::zero(ByteRange range) {
-  const Inside inside(impl_);
+  const ReaderCall call(impl_);
   require_writable(*impl_);
   impl_->find_pages(range);
   std::byte* const memory = impl_->memory->data();
@@ -172,13 +172,13 @@ void Region::zero(ByteRange range) {
 }
 
 void Region::advise(ByteRange range, Advice advice) const {
-  const Inside inside(impl_);
+  const ReaderCall call(impl_);
   const auto [first, count] = impl_->find_pages(range);
   if (count != 0) impl_->memory->advise(first, count, advice);
 }
 
 MemoryUse Region::memory_use() const {
-  const Inside inside(impl_);
+  const ReaderCall call(impl_);
   return impl_->memory->use();
 }
 

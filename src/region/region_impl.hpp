@@ -16,13 +16,13 @@
 
 #include "base/threads/background.hpp"
 #include "format/working_set.hpp"
+#include "memory/memory.hpp"
+#include "memory/statistics/counters.hpp"
+#include "region/background_gc.hpp"
 #include "region/card_tracker.hpp"
 #include "region/encode/encoder.hpp"
-#include "memory/memory.hpp"
-#include "region/space_keeper.hpp"
-#include "memory/statistics/counters.hpp"
 #include "store/branch/branch_writer.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum {
 
@@ -35,9 +35,9 @@ struct Region::Impl {
   Impl& operator=(const Impl&) = delete;
 
   // See region::RegionAccess.
-  static std::shared_ptr<Impl> open_branch(std::shared_ptr<store::StoreCore> core,
+  static std::shared_ptr<Impl> open_branch(std::shared_ptr<store::StoreDirectory> core,
                                            const std::string& branch, const RegionOptions& options);
-  static std::shared_ptr<Impl> open_version(std::shared_ptr<store::StoreCore> core,
+  static std::shared_ptr<Impl> open_version(std::shared_ptr<store::StoreDirectory> core,
                                             const std::string& name, const RegionOptions& options);
 
   // commit(), or with a claimed name snapshot(). REQUIRES for these and the next two: `mutex` is
@@ -92,7 +92,7 @@ struct Region::Impl {
     bool writable = false;
     bool serves_system_calls = false;
   } shape;
-  std::shared_ptr<store::StoreCore> core;
+  std::shared_ptr<store::StoreDirectory> core;
   std::string name;
   std::mutex mutex;                             // commits, rollback, grow take turns
   std::unique_ptr<store::BranchWriter> writer;  // null when read-only
@@ -119,7 +119,7 @@ struct Region::Impl {
   // Runs commits that were begun asynchronously; while it is busy, all of the above belongs to it.
   // Made with the region; null when read-only.
   std::unique_ptr<base::Background> background;
-  std::unique_ptr<region::SpaceKeeper> space;  // null: read-only, or not wanted
+  std::unique_ptr<region::BackgroundGc> space;  // null: read-only, or not wanted
 
  private:
   struct CommitInProgress;
@@ -150,12 +150,12 @@ struct region::RegionAccess {
   using Impl = Region::Impl;
 
   // A branch, for writing: takes the branch's lock.
-  static Region open_branch(std::shared_ptr<store::StoreCore> core, const std::string& branch,
+  static Region open_branch(std::shared_ptr<store::StoreDirectory> core, const std::string& branch,
                             const RegionOptions& options) {
     return Region(Impl::open_branch(std::move(core), branch, options));
   }
   // A version, read-only.
-  static Region open_version(std::shared_ptr<store::StoreCore> core, const std::string& name,
+  static Region open_version(std::shared_ptr<store::StoreDirectory> core, const std::string& name,
                              const RegionOptions& options) {
     return Region(Impl::open_version(std::move(core), name, options));
   }

@@ -9,13 +9,13 @@
 #include "base/memory/room_to_grow.hpp"
 #include "base/round_up.hpp"
 #include "base/threads/processors.hpp"
-#include "region/encode/encoding.hpp"
 #include "memory/engine/engine.hpp"
 #include "memory/kernel/support.hpp"
-#include "region/region_impl.hpp"
 #include "memory/shared/share_name.hpp"
+#include "region/encode/encoding.hpp"
+#include "region/region_impl.hpp"
 #include "store/catalog/kept_version.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/stream/image_file.hpp"
 
@@ -69,7 +69,7 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
       options.fault_thread && region::choose_engine(options.engine, writable) == Engine::uffd;
   if (options.fault_bytes != 0) memory.chunk_bytes = options.fault_bytes;
   if (!std::has_single_bit(memory.chunk_bytes) || memory.chunk_bytes < kPageBytes ||
-      memory.chunk_bytes > region::kMostChunkPages * kPageBytes) {
+      memory.chunk_bytes > region::kMaxChunkPages * kPageBytes) {
     fail(Errc::invalid_argument, "fault_bytes must be a power of two from 4096 to 262144, not {}",
          options.fault_bytes);
   }
@@ -124,7 +124,7 @@ void take_back_growth(const Impl& impl, const std::string& path, std::uint64_t b
 
 }  // namespace
 
-std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::StoreCore> core,
+std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::StoreDirectory> core,
                                                         const std::string& branch,
                                                         const RegionOptions& options) {
   auto impl = std::make_shared<Impl>();
@@ -178,13 +178,13 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
                                                     encode_threads(options));
   impl->background = std::make_unique<base::Background>();
   impl->note_shape();
-  if (options.background_gc) impl->space = std::make_unique<region::SpaceKeeper>(impl->core, head);
+  if (options.background_gc) impl->space = std::make_unique<region::BackgroundGc>(impl->core, head);
   return impl;
 }
 
-std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::StoreCore> core,
-                                                         const std::string& name,
-                                                         const RegionOptions& options) {
+std::shared_ptr<Region::Impl> Region::Impl::open_version(
+    std::shared_ptr<store::StoreDirectory> core, const std::string& name,
+    const RegionOptions& options) {
   auto impl = std::make_shared<Impl>();
   impl->core = std::move(core);
   impl->name = name;

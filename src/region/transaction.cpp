@@ -10,7 +10,7 @@
 
 namespace vellum {
 
-using region::Turn;
+using region::WriterCall;
 
 CommitReport Region::Impl::commit_transaction(const std::string& message) {
   const CommitReport report = commit({}, message);
@@ -48,7 +48,7 @@ void Region::Impl::require_no_transaction(const char* call) const {
 }
 
 Transaction Region::begin() {
-  const Turn turn(impl_);
+  const WriterCall call(impl_);
   impl_->require_no_transaction("begin()");
   impl_->transaction = Impl::TransactionState::open;
   return Transaction(impl_);
@@ -64,7 +64,7 @@ std::shared_ptr<Region::Impl> Transaction::opened() const {
 
 CommitReport Transaction::commit(const std::string& message) {
   const auto impl = opened();
-  const Turn turn(impl);
+  const WriterCall call(impl);
   const CommitReport report = impl->commit_transaction(message);
   region_.reset();
   return report;
@@ -72,7 +72,7 @@ CommitReport Transaction::commit(const std::string& message) {
 
 void Transaction::rollback() {
   const auto impl = opened();
-  const Turn turn(impl);
+  const WriterCall call(impl);
   impl->roll_transaction_back();
   region_.reset();
 }
@@ -81,7 +81,7 @@ void Transaction::end() noexcept {
   if (region_ == nullptr) return;
   const auto impl = std::exchange(region_, nullptr);
   try {
-    const Turn turn(impl);
+    const WriterCall call(impl);
     impl->abandon_transaction();
   } catch (const std::exception&) {  // the region is closed, or the parent's
   }

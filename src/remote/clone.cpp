@@ -3,7 +3,7 @@
 #include "base/files/new_file.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/pull.hpp"
-#include "remote/session/away_list.hpp"
+#include "remote/session/missing_pieces.hpp"
 #include "remote/session/open_engine.hpp"
 
 namespace vellum::remote {
@@ -20,11 +20,11 @@ void sync_remains(base::Fs& fs, const std::string& path) {
 }
 
 // What a clone that was cut off has left, or a new store.
-std::shared_ptr<store::StoreCore> open_unfinished(base::Fs& fs, const std::string& path,
-                                                  const format::Superblock& superblock,
-                                                  std::shared_ptr<ObjectStore> objects) {
+std::shared_ptr<store::StoreDirectory> open_unfinished(base::Fs& fs, const std::string& path,
+                                                       const format::Superblock& superblock,
+                                                       std::shared_ptr<ObjectStore> objects) {
   if (!fs.exists(path + "/" + store::kSuperblockName)) {
-    return store::StoreCore::create_copy(fs, path, superblock);
+    return store::StoreDirectory::create_copy(fs, path, superblock);
   }
   sync_remains(*base::beneath(fs, path), path);
   auto store = open_store(fs, path, {}, std::move(objects));

@@ -9,12 +9,12 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/real_path.hpp"
-#include "remote/session/away_list.hpp"
+#include "remote/session/missing_pieces.hpp"
 
 namespace vellum::remote {
 namespace {
 
-std::string place_of_store(const store::StoreCore& store) {
+std::string place_of_store(const store::StoreDirectory& store) {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
   std::string out = std::string(host.data()) + ":" + base::real_path(store.path());
@@ -27,7 +27,7 @@ std::string place_of_store(const store::StoreCore& store) {
 
 // A copy of the store (`cp -r`) has the same writer. Whether there is one, the place of the hold tells,
 // unless no lazy clone is there any more: then the store has moved.
-bool is_of_another(const store::StoreCore& store, const Hold& hold) {
+bool is_of_another(const store::StoreDirectory& store, const Hold& hold) {
   const std::string own = place_of_store(store);
   const std::size_t host = own.find(':') + 1;
   if (hold.place == own) return false;

@@ -9,10 +9,10 @@
 namespace vellum::remote {
 namespace {
 
-constexpr int kMostRounds = 3;
+constexpr int kMaxRounds = 3;
 
 // Those of the damaged versions that the store has.
-std::set<std::string> names_to_send(const store::StoreCore& store,
+std::set<std::string> names_to_send(const store::StoreDirectory& store,
                                     const std::vector<RemoteDamage>& damages) {
   std::set<std::string> out;
   for (const RemoteDamage& damage : damages) {
@@ -45,8 +45,8 @@ void send(Session& session, const std::set<std::string>& names, const ProgressFn
 
 }  // namespace
 
-MendReport mend_remote(store::StoreCore& store, const std::string& url, const ProgressFn& progress,
-                       std::shared_ptr<ObjectStore> objects) {
+MendReport mend_remote(store::StoreDirectory& store, const std::string& url,
+                       const ProgressFn& progress, std::shared_ptr<ObjectStore> objects) {
   if (objects == nullptr) objects = open_object_store(store.fs(), url);
   Session session(store, know_remote(store, url), objects);
   restore_superblock(*objects, store);
@@ -55,7 +55,7 @@ MendReport mend_remote(store::StoreCore& store, const std::string& url, const Pr
   MendReport report;
   report.found = report.left = verify_remote(uncached, true, progress).damages;
   // A piece of which only a damaged list tells is looked at when that is mended.
-  for (int i = 0; i < kMostRounds; ++i) {
+  for (int i = 0; i < kMaxRounds; ++i) {
     const std::set<std::string> names = names_to_send(store, report.left);
     if (names.empty()) break;
     remove_damaged(remote, report.left);

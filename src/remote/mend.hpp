@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "remote/upkeep.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::remote {
 
@@ -16,7 +16,7 @@ struct MendReport {
 // Looks at every byte of the remote at `url`, removes objects that are damaged, and sends again
 // what versions need that the store has, too. Errc::invalid_argument: the remote has the versions
 // of another store. `objects` stands in for what the URL names, if it is not null.
-MendReport mend_remote(store::StoreCore& store, const std::string& url, const ProgressFn& progress,
-                       std::shared_ptr<ObjectStore> objects = nullptr);
+MendReport mend_remote(store::StoreDirectory& store, const std::string& url,
+                       const ProgressFn& progress, std::shared_ptr<ObjectStore> objects = nullptr);
 
 }  // namespace vellum::remote

@@ -7,16 +7,16 @@
 
 #include "base/fail.hpp"
 #include "remote/holds.hpp"
-#include "remote/pack_bringer.hpp"
+#include "remote/materialize_clone.hpp"
 #include "remote/pieces/make_in_order.hpp"
 #include "remote/pieces/named_packs.hpp"
 #include "remote/pieces/new_pack.hpp"
 #include "remote/pieces/pack_filler.hpp"
-#include "remote/session/away_list.hpp"
 #include "remote/session/branch_standing.hpp"
+#include "remote/session/missing_pieces.hpp"
 #include "store/branch/adopt_version.hpp"
-#include "store/catalog/working_set_file.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/working_set_file.hpp"
 #include "store/gc/reach/roots.hpp"
 
 namespace vellum::remote {
@@ -24,13 +24,13 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto kGcWait = 30s;
-constexpr std::size_t kMostReadingThreads = 16;  // each holds a piece in memory
+constexpr std::size_t kMaxReadingThreads = 16;  // each holds a piece in memory
 
-constexpr int kMostPullTries = 1000;  // each lost to a gc at the remote
+constexpr int kMaxPullTries = 1000;  // each lost to a gc at the remote
 
 // What comes may take the place of files: so no gc is at work meanwhile, and no commit refers to
 // records that no version needs yet.
-store::VersionPin hold_what_gc_holds(store::StoreCore& store) {
+store::VersionPin hold_what_gc_holds(store::StoreDirectory& store) {
   return store::keep_gc_for_us(store, kGcWait);
 }
 
@@ -59,7 +59,7 @@ class Pull {
         progress_(progress),
         takes_over_(options.take_over),
         is_lazy_(is_lazy(session)),
-        threads_(std::min(kMostReadingThreads, remote_.objects().connections())) {
+        threads_(std::min(kMaxReadingThreads, remote_.objects().connections())) {
     head_ = session.newest_head().head;
     for (const std::string& name : options.versions) {
       const RemoteName* found = head_.find(name);
@@ -372,7 +372,7 @@ class Pull {
     return out;
   }
 
-  store::StoreCore& store_;
+  store::StoreDirectory& store_;
   Session& session_;
   const Remote& remote_;
   const ProgressFn& progress_;
@@ -390,12 +390,12 @@ class Pull {
 }  // namespace
 
 PullReport pull(Session& session, const PullOptions& options, const ProgressFn& progress) {
-  for (int i = 0; i < kMostPullTries; ++i) {
+  for (int i = 0; i < kMaxPullTries; ++i) {
     Pull attempt(session, options, progress);
     if (!attempt.run()) continue;
     PullReport report = attempt.report();
     if (!options.packs) {
-      const store::StoreCore& store = session.store();
+      const store::StoreDirectory& store = session.store();
       if (is_lazy(session)) {
         restore_hold(session,
                      read_away_list(store.fs(), store.path(), store.superblock().store_id).list);
@@ -404,13 +404,13 @@ PullReport pull(Session& session, const PullOptions& options, const ProgressFn& 
     }
     if (is_lazy(session)) {
       const store::VersionPin no_gc = hold_what_gc_holds(session.store());
-      bring_packs(session, report, progress);
+      materialize_packs(session, report, progress);
     }
     remove_hold(session);  // also the one that a bringing which was cut off has left
     return report;
   }
   fail(Errc::busy, "{}: gc has begun there {} times meanwhile", session.remote().objects().url(),
-       kMostPullTries);
+       kMaxPullTries);
 }
 
 }  // namespace vellum::remote

@@ -18,21 +18,21 @@
 #include "remote/session/branch_standing.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/branch/live_snapshot.hpp"
-#include "store/catalog/aside_name.hpp"
 #include "store/catalog/kept_version.hpp"
+#include "store/catalog/staging_name.hpp"
 #include "store/catalog/working_set_file.hpp"
 
 namespace vellum::remote {
 namespace {
 
-constexpr int kMostTries = 1000;         // each lost to another pusher
-constexpr std::size_t kMostRelated = 3;  // of each kind of relation
+constexpr int kMaxTries = 1000;         // each lost to another pusher
+constexpr std::size_t kMaxRelated = 3;  // of each kind of relation
 // What a list may hold besides roots: a small part of what the push sends.
-constexpr std::uint64_t kMostOpeningBytes = 128u << 10, kOpeningShare = 32;
+constexpr std::uint64_t kMaxOpeningBytes = 128u << 10, kOpeningShare = 32;
 // From so many bytes on, what a recorded working set needs has pieces of its own.
-constexpr std::uint64_t kLeastBytesInUse = 256u << 10;
+constexpr std::uint64_t kMinBytesInUse = 256u << 10;
 constexpr std::uint64_t kBytesToLook = 3 * kPieceBytes;
-constexpr std::size_t kMostThreads = 16;  // each holds a piece in memory
+constexpr std::size_t kMaxThreads = 16;  // each holds a piece in memory
 
 // The head that a push has built on is no longer the newest, or names what is lost.
 struct HeadPassed {};
@@ -52,7 +52,8 @@ struct Wanted {
   }
 };
 
-std::set<std::string> names_to_push(const store::StoreCore& store, const PushOptions& options) {
+std::set<std::string> names_to_push(const store::StoreDirectory& store,
+                                    const PushOptions& options) {
   std::set<std::string> names(options.versions.begin(), options.versions.end());
   if (!names.empty()) return names;
   for (const std::string& name : store::snapshot_names(store)) names.insert(name);
@@ -63,7 +64,7 @@ std::set<std::string> names_to_push(const store::StoreCore& store, const PushOpt
   return names;
 }
 
-Wanted find_wanted(store::StoreCore& store, const std::string& name) {
+Wanted find_wanted(store::StoreDirectory& store, const std::string& name) {
   Wanted out;
   out.name = name;
   if (!store::has_snapshot(store, name) && store::has_branch(store, name)) {
@@ -116,7 +117,7 @@ std::set<const RemoteName*> related_names(const Head& head, const RemoteName& wa
   }
   const auto take = [&](auto& candidates) {
     std::sort(candidates.begin(), candidates.end());
-    for (std::size_t i = 0; i < std::min(candidates.size(), kMostRelated); ++i) {
+    for (std::size_t i = 0; i < std::min(candidates.size(), kMaxRelated); ++i) {
       out.insert(std::get<1>(candidates[i]));
     }
   };
@@ -135,7 +136,7 @@ class Push {
         progress_(progress),
         there_(rules.there != nullptr ? *rules.there : own_),
         own_branches_only_(rules.own_branches_only),
-        pool_(std::min(kMostThreads, remote_.objects().connections()) - 1) {
+        pool_(std::min(kMaxThreads, remote_.objects().connections()) - 1) {
     for (const std::string& name : names_to_push(session.store(), options)) {
       wanted_.push_back(find_wanted(session.store(), name));
     }
@@ -152,13 +153,13 @@ class Push {
     if (const auto guess = remote_.cached_head(); guess.has_value() && try_guess(*guess)) {
       return report_;
     }
-    for (int i = 0; i < kMostTries; ++i) {
+    for (int i = 0; i < kMaxTries; ++i) {
       const StoredHead newest = session_.newest_head();
       if (session_.has_lost()) there_.forget();
       if (try_from(newest, false)) return report_;
     }
     fail(Errc::busy, "{}: others have pushed {} times meanwhile", remote_.objects().url(),
-         kMostTries);
+         kMaxTries);
   }
 
  private:
@@ -366,7 +367,7 @@ class Push {
       std::vector<PieceRecord> missing;
       for (const std::size_t i : plan.missing) missing.push_back(needed[i]);
       const std::uint64_t most_bytes =
-          std::min(kMostOpeningBytes, records_bytes(missing) / kOpeningShare);
+          std::min(kMaxOpeningBytes, records_bytes(missing) / kOpeningShare);
       const UsedRecords used = used_by_last(*wanted, needed);
       // Of many pieces, those that a push which was cut off has left are not sent again.
       if (records_bytes(missing) >= kBytesToLook) look();
@@ -402,7 +403,7 @@ class Push {
     for (const PieceRecord& record : records) {
       (refs.contains(record.ref) ? in_use : rest).push_back(record);
     }
-    if (rest.empty() || records_bytes(in_use) < kLeastBytesInUse) return {std::move(records)};
+    if (rest.empty() || records_bytes(in_use) < kMinBytesInUse) return {std::move(records)};
     return {std::move(in_use), std::move(rest)};
   }
 

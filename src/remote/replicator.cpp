@@ -10,7 +10,7 @@
 #include "remote/push.hpp"
 #include "remote/session/open_engine.hpp"
 #include "store/branch/adopt_version.hpp"
-#include "store/catalog/aside_name.hpp"
+#include "store/catalog/staging_name.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kBetweenLooks{60};  // at a remote to which nothi
 
 }  // namespace
 
-Replicator::Replicator(store::StoreCore& store, const std::string& url,
+Replicator::Replicator(store::StoreDirectory& store, const std::string& url,
                        const ReplicateOptions& options, std::shared_ptr<ObjectStore> objects)
     : store_(store), options_(options), objects_(std::move(objects)) {
   if (options_.interval <= std::chrono::milliseconds(0)) {

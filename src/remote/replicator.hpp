@@ -21,7 +21,7 @@ namespace vellum::remote {
 class Replicator {
  public:
   // Makes the remote known if it is not. `objects` stands in for what the URL names, if not null.
-  Replicator(store::StoreCore& store, const std::string& url, const ReplicateOptions& options,
+  Replicator(store::StoreDirectory& store, const std::string& url, const ReplicateOptions& options,
              std::shared_ptr<ObjectStore> objects = nullptr);
 
   // Until `told` returns false; see Store::replicate(). An idle one looks at the remote now and
@@ -51,7 +51,7 @@ class Replicator {
   bool wait(const ReplicateFn& told, std::chrono::steady_clock::time_point until);
   void update_behind();
 
-  store::StoreCore& store_;
+  store::StoreDirectory& store_;
   const ReplicateOptions options_;
   std::string remote_;
   std::shared_ptr<ObjectStore> objects_;

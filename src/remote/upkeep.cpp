@@ -17,8 +17,8 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::size_t kEverything = SIZE_MAX;
-constexpr std::size_t kMostVerifying = 16;  // each may hold a piece in memory
-constexpr int kMostChanges = 1000;
+constexpr std::size_t kMaxVerifying = 16;  // each may hold a piece in memory
+constexpr int kMaxChanges = 1000;
 
 std::size_t threads_beside(const Remote& remote, std::size_t most) {
   return std::min(most, remote.objects().connections()) - 1;
@@ -85,7 +85,7 @@ StoredHead head_that_exists(const Remote& remote) {
 // where another was faster every time.
 template <typename Change>
 Head publish_change(const Remote& remote, const Change& change) {
-  for (int i = 0; i < kMostChanges; ++i) {
+  for (int i = 0; i < kMaxChanges; ++i) {
     StoredHead base = head_that_exists(remote);
     Head next = base.head;
     change(next);
@@ -96,7 +96,7 @@ Head publish_change(const Remote& remote, const Change& change) {
     if (auto published = remote.publish(base, std::move(next))) return std::move(published->head);
   }
   fail(Errc::busy, "{}: others have pushed {} times meanwhile", remote.objects().url(),
-       kMostChanges);
+       kMaxChanges);
 }
 
 class Verifier {
@@ -105,7 +105,7 @@ class Verifier {
       : remote_(remote),
         read_data_(read_data),
         progress_(progress),
-        pool_(threads_beside(remote, read_data ? kMostVerifying : kEverything)) {}
+        pool_(threads_beside(remote, read_data ? kMaxVerifying : kEverything)) {}
 
   RemoteVerifyReport run() {
     const Head head = remote_.newest_head().head;

@@ -1,8 +1,8 @@
 // vellum group: versions of many stores.
 #include <vellum/store.hpp>
 
-#include "run/run_lib.hpp"
 #include "group/remote/object_versions.hpp"
+#include "run/run_lib.hpp"
 #include "support/one_process_group.hpp"
 
 namespace vellum::cli_test {

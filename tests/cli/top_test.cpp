@@ -10,9 +10,9 @@
 
 #include <vellum/store.hpp>
 
-#include "run/run_lib.hpp"
 #include "format/wire/types.hpp"
 #include "memory/statistics/layout.hpp"
+#include "run/run_lib.hpp"
 #include "support/engines.hpp"
 
 namespace vellum::cli_test {

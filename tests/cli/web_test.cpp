@@ -9,8 +9,8 @@
 #include <cstring>
 #include <set>
 
-#include "run/run_lib.hpp"
 #include "format/wire/types.hpp"
+#include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {

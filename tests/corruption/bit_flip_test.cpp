@@ -110,7 +110,7 @@ TEST(BitFlip, LargeStoreAtRandom) {
 // This does the same with packs that were written again: headers, tables, records.
 TEST(BitFlip, TranslatedPacks) {
   Sample sample = make_sample(long_run() ? 1400 : 400, 4);
-  const auto store = store::StoreCore::open(*sample.fs, kStorePath);
+  const auto store = store::StoreDirectory::open(*sample.fs, kStorePath);
   store->remove_snapshot("snap-1");
   sample.contents.erase("snap-1");
   ASSERT_GT(store::test::translate_all(*store, 15), 0u);

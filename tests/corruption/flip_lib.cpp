@@ -30,7 +30,7 @@ bool same(const store::ResolvedVersion& a, const store::ResolvedVersion& b) {
          a.commits == b.commits && a.created_ns == b.created_ns && a.branch == b.branch;
 }
 
-std::set<std::string> all_names(const store::StoreCore& store) {
+std::set<std::string> all_names(const store::StoreDirectory& store) {
   std::set<std::string> out;
   for (const auto& n : store.branch_names()) out.insert(n);
   for (const auto& n : snapshot_names(store)) out.insert(n);
@@ -46,7 +46,7 @@ void FlipLab::trace_all() {
   TracingFs fs(*sample_.fs);
   Trace opening_store;
   fs.start(opening_store);
-  const auto first = store::StoreCore::open(fs, kStorePath);
+  const auto first = store::StoreDirectory::open(fs, kStorePath);
   names_ = all_names(*first);
   fs.stop();
   for (const auto& name : names_) {
@@ -54,7 +54,7 @@ void FlipLab::trace_all() {
     v.name = name;
     const std::size_t pages = sample_.contents.at(name).size() / kPageBytes;
     for (std::size_t page = 0; page <= pages; page += kChunkPages) {
-      const auto store = store::StoreCore::open(fs, kStorePath);
+      const auto store = store::StoreDirectory::open(fs, kStorePath);
       fs.start(v.resolving);
       v.resolved = store::resolve_version(*store, name);
       fs.start(v.opening);
@@ -88,7 +88,7 @@ std::uint64_t FlipLab::total_bytes() const {
 
 // Reads after resolving depend on the result and on other bytes. A version that resolves to the
 // same is read again only where a later step reads the byte.
-FlipLab::Outcome FlipLab::check_version(store::StoreCore& store, const Version& v,
+FlipLab::Outcome FlipLab::check_version(store::StoreDirectory& store, const Version& v,
                                         const std::string& path, std::uint64_t at,
                                         std::string& text) {
   const bool resolving = was_read(v.resolving, path, at);
@@ -120,7 +120,7 @@ FlipLab::Outcome FlipLab::check_version(store::StoreCore& store, const Version& 
   return Outcome::exact;
 }
 
-FlipLab::Outcome FlipLab::check_with(store::StoreCore& store, const std::string& path,
+FlipLab::Outcome FlipLab::check_with(store::StoreDirectory& store, const std::string& path,
                                      std::uint64_t at, std::string& text) {
   bool error = false;
   for (const auto& v : versions_) {
@@ -144,7 +144,7 @@ FlipLab::Outcome FlipLab::check(const std::string& path, std::uint64_t at, std::
   }
   warm_ = nullptr;
   try {
-    auto store = store::StoreCore::open(*sample_.fs, kStorePath);
+    auto store = store::StoreDirectory::open(*sample_.fs, kStorePath);
     if (all_names(*store) != names_) {
       text = "other names than before";
       return Outcome::wrong;
@@ -194,7 +194,7 @@ void FlipLab::flip(const std::string& path, std::uint64_t at, unsigned bit, bool
     ++counts.verified;
     bool found = false;
     try {
-      const auto store = store::StoreCore::open(*sample_.fs, kStorePath);
+      const auto store = store::StoreDirectory::open(*sample_.fs, kStorePath);
       for (const auto& d : store::verify_store(*store, true, nullptr).damages) {
         found |= d.object.find(path) != std::string::npos;
       }

@@ -44,9 +44,9 @@ class FlipLab {
   };
   enum class Outcome { exact, error, wrong };
   Outcome check(const std::string& path, std::uint64_t at, std::string& text);
-  Outcome check_with(store::StoreCore& store, const std::string& path, std::uint64_t at,
+  Outcome check_with(store::StoreDirectory& store, const std::string& path, std::uint64_t at,
                      std::string& text);
-  Outcome check_version(store::StoreCore& store, const Version& v, const std::string& path,
+  Outcome check_version(store::StoreDirectory& store, const Version& v, const std::string& path,
                         std::uint64_t at, std::string& text);
   void trace_all();
 
@@ -54,7 +54,8 @@ class FlipLab {
   Trace everything_;
   std::vector<Version> versions_;
   std::set<std::string> names_;
-  std::shared_ptr<store::StoreCore> warm_;  // opened while something was corrupted; see check()
+  std::shared_ptr<store::StoreDirectory>
+      warm_;  // opened while something was corrupted; see check()
 };
 
 }  // namespace vellum::corruption

@@ -57,8 +57,8 @@ class HostileFiles : public ::testing::Test {
     EXPECT_TRUE(names.empty()) << *names.begin() << " was made outside the store";
   }
 
-  std::shared_ptr<store::StoreCore> open() {
-    return store::StoreCore::open(base::posix_fs(), store_.string());
+  std::shared_ptr<store::StoreDirectory> open() {
+    return store::StoreDirectory::open(base::posix_fs(), store_.string());
   }
 
   // Uses everything there is; errors are expected. Returns them.

@@ -40,7 +40,7 @@ class Repair : public ::testing::Test {
     const auto before = contents_of_store();
     auto report = store::repair_store(fs_, kStorePath, kNewPath, nullptr, removed);
     EXPECT_EQ(contents_of_store(), before) << "the corrupted store was changed";
-    fresh_ = store::StoreCore::open(fs_, kNewPath);
+    fresh_ = store::StoreDirectory::open(fs_, kNewPath);
     const auto verified = store::verify_store(*fresh_, true, nullptr);
     for (const auto& d : verified.damages) ADD_FAILURE() << d.object << ": " << d.reason;
     for (const auto& s : report.saved) EXPECT_NO_THROW(read_version(*fresh_, s.name)) << s.name;
@@ -74,11 +74,11 @@ class Repair : public ::testing::Test {
 
   Sample sample_;
   test::MemoryFs& fs_;
-  std::shared_ptr<store::StoreCore> fresh_;
+  std::shared_ptr<store::StoreDirectory> fresh_;
 };
 
 TEST_F(Repair, AWholeStoreIsCopiedExactly) {
-  const auto old = store::StoreCore::open(fs_, kStorePath);
+  const auto old = store::StoreDirectory::open(fs_, kStorePath);
   const auto report = run();
   EXPECT_TRUE(report.lost.empty());
   EXPECT_EQ(report.saved.size(), sample_.contents.size());
@@ -113,7 +113,7 @@ TEST_F(Repair, ADryRunWritesNothing) {
 
 TEST_F(Repair, ACorruptedRecordCostsOnlyWhatUsesIt) {
   // The root of the newest run: the first snapshot was there before it.
-  const auto old = store::StoreCore::open(fs_, kStorePath);
+  const auto old = store::StoreDirectory::open(fs_, kStorePath);
   const auto root = read_snapshot(*old, "snap-5").version.runs.front().root;
   const auto pack = old->packs().path_of(root.pack);
   ASSERT_TRUE(fs_.flip(pack, root.offset_bytes + format::kRecordHeaderBytes, std::byte{4}));
@@ -148,7 +148,7 @@ TEST_F(Repair, EveryPackMissingInTurn) {
 }
 
 TEST_F(Repair, ACorruptedJournalFallsBackToTheNewestCopyInThePacks) {
-  const auto old = store::StoreCore::open(fs_, kStorePath);
+  const auto old = store::StoreDirectory::open(fs_, kStorePath);
   const auto head = old->read_branch("main").journal;
   for (std::uint64_t at = format::kJournalHeaderBytes;
        fs_.flip(journal("main"), at, std::byte{0xff});)
@@ -167,7 +167,7 @@ TEST_F(Repair, ACorruptedJournalFallsBackToTheNewestCopyInThePacks) {
 
 // Content before the damage is saved, and the report says what was dropped.
 TEST_F(Repair, OfAJournalWhoseLastCommitIsCorruptedTheOthersAreSaved) {
-  const auto old = store::StoreCore::open(fs_, kStorePath);
+  const auto old = store::StoreDirectory::open(fs_, kStorePath);
   const auto state = old->read_branch("open").journal;
   ASSERT_GE(state.commits.size(), 2u);
   ASSERT_TRUE(fs_.flip(journal("open"), state.tail_bytes - 16, std::byte{1}));
@@ -184,7 +184,7 @@ TEST_F(Repair, OfAJournalWhoseLastCommitIsCorruptedTheOthersAreSaved) {
 
 // The journal does not tell how many commits were cut off.
 TEST_F(Repair, OfAJournalThatWasCutTheFirstCommitsAreSaved) {
-  const auto old = store::StoreCore::open(fs_, kStorePath);
+  const auto old = store::StoreDirectory::open(fs_, kStorePath);
   const auto state = old->read_branch("open").journal;
   const std::string path = journal("open");
   auto bytes = fs_.read_file(path);
@@ -210,7 +210,7 @@ TEST_F(Repair, AJournalThatIsNoneAtAllFallsBackByName) {
 }
 
 TEST_F(Repair, LostRefsAreFoundInThePacks) {
-  const auto old = store::StoreCore::open(fs_, kStorePath);
+  const auto old = store::StoreDirectory::open(fs_, kStorePath);
   const auto lost = read_snapshot(*old, "snap-3").version;
   fs_.erase(ref("snap-3"));
   ASSERT_TRUE(fs_.flip(ref("snap-2"), 40, std::byte{1}));
@@ -228,7 +228,7 @@ TEST_F(Repair, LostRefsAreFoundInThePacks) {
 // A version without a name was removed, as far as anyone can tell; one whose ref does not read was
 // not.
 TEST_F(Repair, WhatWasRemovedStaysAwayUnlessItIsAskedFor) {
-  store::StoreCore::open(fs_, kStorePath)->remove_snapshot("snap-3");
+  store::StoreDirectory::open(fs_, kStorePath)->remove_snapshot("snap-3");
   auto report = run();
   EXPECT_TRUE(report.lost.empty());
   EXPECT_EQ(report.saved.size(), sample_.contents.size() - 1);

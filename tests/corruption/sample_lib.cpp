@@ -28,7 +28,7 @@ void scribble(Model& model, std::mt19937_64& random, int pages, int stores) {
   }
 }
 
-void make_main(store::StoreCore& store, Sample& sample, std::size_t pages,
+void make_main(store::StoreDirectory& store, Sample& sample, std::size_t pages,
                std::mt19937_64& random) {
   store.create_branch("main", pages * kPageBytes, 0x700000000000);
   const auto writer = BranchWriter::open(store, "main");
@@ -47,7 +47,7 @@ void make_main(store::StoreCore& store, Sample& sample, std::size_t pages,
 }
 
 // Its writer is never closed: the caller copies the files while it lives.
-std::unique_ptr<BranchWriter> make_open(store::StoreCore& store, Sample& sample,
+std::unique_ptr<BranchWriter> make_open(store::StoreDirectory& store, Sample& sample,
                                         std::mt19937_64& random) {
   store.create_branch_at("open", read_snapshot(store, "snap-2").version, "snap-2");
   auto writer = BranchWriter::open(store, "open");
@@ -74,7 +74,7 @@ Sample make_sample(std::size_t pages, std::uint64_t seed) {
   options.block_bytes = 16u << 10;
   options.journal_half_bytes = format::kMinJournalHalfBytes;
   options.pack_bytes = std::max<std::uint64_t>(format::kMinPackBytes, pages * kPageBytes / 8);
-  const auto store = store::StoreCore::create(fs, kStorePath, options);
+  const auto store = store::StoreDirectory::create(fs, kStorePath, options);
   make_main(*store, sample, pages, random);
   store->create_branch_at("idle", read_snapshot(*store, "snap-4").version, "snap-4");
   sample.contents["idle"] = sample.contents["snap-4"];
@@ -83,7 +83,7 @@ Sample make_sample(std::size_t pages, std::uint64_t seed) {
   return sample;
 }
 
-Bytes read_version(store::StoreCore& store, const std::string& name) {
+Bytes read_version(store::StoreDirectory& store, const std::string& name) {
   const auto source = store::test::open_version(store, name);
   Bytes out(static_cast<std::size_t>(source->region_bytes()));
   source->read(0, out.size() / kPageBytes, out.data());

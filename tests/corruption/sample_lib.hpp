@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/disk/memory_fs.hpp"
 
 namespace vellum::corruption {
@@ -27,6 +27,6 @@ struct Sample {
 Sample make_sample(std::size_t pages, std::uint64_t seed);
 
 // Reads all of a version. Throws what the store throws.
-Bytes read_version(store::StoreCore& store, const std::string& name);
+Bytes read_version(store::StoreDirectory& store, const std::string& name);
 
 }  // namespace vellum::corruption

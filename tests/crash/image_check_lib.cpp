@@ -13,22 +13,22 @@
 namespace vellum::crash {
 
 using store::BranchWriter;
-using store::StoreCore;
+using store::StoreDirectory;
 
 namespace {
 
 [[noreturn]] void complain(const std::string& what) { throw std::runtime_error(what); }
 
-std::shared_ptr<StoreCore> open_if_store(SimFs& fs) {
+std::shared_ptr<StoreDirectory> open_if_store(SimFs& fs) {
   try {
-    return StoreCore::open(fs, kStorePath);
+    return StoreDirectory::open(fs, kStorePath);
   } catch (const Error& e) {
     if (e.code() == Errc::not_found || e.code() == Errc::not_a_store) return nullptr;
     throw;
   }
 }
 
-void expect_no_damage(StoreCore& core) {
+void expect_no_damage(StoreDirectory& core) {
   const auto report = store::verify_store(core, true, nullptr);
   if (report.damages.empty()) return;
   const auto& first = report.damages.front();
@@ -49,9 +49,9 @@ class NextCommit {
       : fs_(fs), choice_(choice), state_(state) {}
 
   // `core`: the store, when the image has one.
-  void run(std::shared_ptr<StoreCore> core, const StoreState& names,
+  void run(std::shared_ptr<StoreDirectory> core, const StoreState& names,
            const format::Superblock& options) {
-    if (core == nullptr) core = StoreCore::create(fs_, kStorePath, options);
+    if (core == nullptr) core = StoreDirectory::create(fs_, kStorePath, options);
     state_.exists = true;
     make_missing_branches(*core, names);
     if (state_.branches.empty()) make_branch(*core, "fresh");
@@ -65,17 +65,17 @@ class NextCommit {
   }
 
  private:
-  void make_branch(StoreCore& core, const std::string& name) {
+  void make_branch(StoreDirectory& core, const std::string& name) {
     core.create_branch(name, 2 * format::kPageBytes, 0);
     state_.branches[name] = state_of(0, std::vector<std::byte>(2 * format::kPageBytes));
   }
-  void make_missing_branches(StoreCore& core, const StoreState& names) {
+  void make_missing_branches(StoreDirectory& core, const StoreState& names) {
     for (const auto& [name, version] : names.branches) {
       if (state_.branches.count(name) == 0) make_branch(core, name);
     }
   }
 
-  void commit(StoreCore& core) {
+  void commit(StoreDirectory& core) {
     auto at = state_.branches.begin();
     std::advance(at, static_cast<std::ptrdiff_t>((choice_ >> 8) % state_.branches.size()));
     auto& [name, version] = *at;

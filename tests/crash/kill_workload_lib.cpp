@@ -6,7 +6,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "region/space_keeper.hpp"
+#include "region/background_gc.hpp"
 #include "store/branch/background_checkpoint.hpp"
 
 namespace vellum::crash {
@@ -370,7 +370,7 @@ KillWorkload make_background_workload(std::uint64_t seed) {
 void run_kill_workload(const KillWorkload& workload, const std::string& path, Engine engine,
                        KillBoard& board) {
   // Space comes back all the time, within commits: so that a call has the same number in each run.
-  region::SpaceKeeper::set_policy({64u << 10, 16u << 10, 16u << 10, true});
+  region::BackgroundGc::set_policy({64u << 10, 16u << 10, 16u << 10, true});
   if (workload.in_background) store::BackgroundCheckpoint::set_policy({0, false});
   Runner runner(path, engine, board);
   for (std::size_t i = 0; i < workload.steps.size(); ++i) {

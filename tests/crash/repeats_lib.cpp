@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kPagesPerContent = 1000;
 constexpr std::uint64_t kMovedWords = 125;
-constexpr std::size_t kMostBranches = 3, kMostSnapshots = 3;  // every image is read in full
+constexpr std::size_t kMaxBranches = 3, kMaxSnapshots = 3;  // every image is read in full
 
 class Repeats {
  public:
@@ -56,11 +56,11 @@ class Repeats {
 
   void change_names(const std::string& name) {
     const auto& [exists, branches, snapshots] = session_.state();
-    if (snapshots.size() < kMostSnapshots && below(2) == 0) {
+    if (snapshots.size() < kMaxSnapshots && below(2) == 0) {
       return session_.snapshot(name, fresh("s"));
     }
     if (snapshots.empty()) return;
-    if (branches.size() < kMostBranches && below(2) == 0) {
+    if (branches.size() < kMaxBranches && below(2) == 0) {
       return session_.create_branch_at(fresh("b"), any(snapshots));
     }
     if (branches.size() > 2 && below(2) == 0) return session_.remove_branch(name);
@@ -142,7 +142,7 @@ void repeat_after_failure(Session& session, bool without) {
   }
 }
 
-void repeat_a_version(Pages& pages, store::StoreCore& store, const StoreState& state,
+void repeat_a_version(Pages& pages, store::StoreDirectory& store, const StoreState& state,
                       std::uint64_t choice) {
   if (pages.count() < kRepeatedPages) return;
   std::vector<std::string> names;

@@ -20,7 +20,7 @@ void repeat_after_failure(Session& session, bool without);
 
 // Where the region is large enough for a commit to look for its pages: they become those of one of
 // the store's versions. For what comes after a crash.
-void repeat_a_version(Pages& pages, store::StoreCore& store, const StoreState& state,
+void repeat_a_version(Pages& pages, store::StoreDirectory& store, const StoreState& state,
                       std::uint64_t choice);
 
 // All pages of the region get numbered content, `content` decides which.

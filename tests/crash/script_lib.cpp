@@ -208,7 +208,7 @@ void run_script(Session& session, std::uint64_t seed, std::size_t steps) {
 
 SimSession session_on_new_store(std::uint64_t seed) {
   SimFs fs;
-  store::StoreCore::create(fs, kStorePath, options_for(seed));
+  store::StoreDirectory::create(fs, kStorePath, options_for(seed));
   StoreState empty;
   empty.exists = true;
   return SimSession(fs.disk(), empty);

@@ -13,12 +13,12 @@ namespace vellum::crash {
 
 using format::kPageBytes;
 using store::BranchWriter;
-using store::StoreCore;
+using store::StoreDirectory;
 
 Session::Session(base::Fs& fs, std::string path, StoreState state, Note note)
     : fs_(fs), path_(std::move(path)), note_(std::move(note)) {
   states_.push_back(std::move(state));
-  if (states_.back().exists) core_ = StoreCore::open(fs_, path_);
+  if (states_.back().exists) core_ = StoreDirectory::open(fs_, path_);
 }
 
 void Session::allow(std::size_t low) {
@@ -38,7 +38,7 @@ void Session::step(std::vector<StoreState> next, const std::function<void()>& bo
 void Session::create_store(const format::Superblock& options) {
   StoreState next = state();
   next.exists = true;
-  step({next}, [&] { core_ = StoreCore::create(fs_, path_, options); });
+  step({next}, [&] { core_ = StoreDirectory::create(fs_, path_, options); });
 }
 
 void Session::create_branch(const std::string& name, std::size_t pages) {
@@ -117,9 +117,9 @@ void Session::open_writer(const std::string& branch) {
   w.writer = BranchWriter::open(*core_, branch);
   w.pages = Pages(read_pages(*w.writer->source_at_open()));
   if (keeps_space_) {
-    region::SpaceKeeper::set_policy({4096, 4096, 4096, true});
-    w.space = std::make_unique<region::SpaceKeeper>(core_, w.writer->head());
-    region::SpaceKeeper::set_policy({});
+    region::BackgroundGc::set_policy({4096, 4096, 4096, true});
+    w.space = std::make_unique<region::BackgroundGc>(core_, w.writer->head());
+    region::BackgroundGc::set_policy({});
   }
   writers_.emplace(branch, std::move(w));
 }
@@ -179,7 +179,7 @@ void Session::snapshot(const std::string& branch, const std::string& name) {
 // Freed space stays undecided until something syncs it, which nobody has to do. Here a sync of all
 // packs comes later: else every crash of the rest would be one with some holes missing.
 void Session::collect_garbage(bool by_another, int recompress_level) {
-  const auto core = by_another ? StoreCore::open(fs_, path_) : core_;
+  const auto core = by_another ? StoreDirectory::open(fs_, path_) : core_;
   store::collect_garbage(*core, false, nullptr, recompress_level);
   for (const std::uint64_t pack : core->packs().list()) {
     fs_.open(core->packs().path_of(pack), base::OpenMode::read_write)->sync_data();
@@ -187,13 +187,13 @@ void Session::collect_garbage(bool by_another, int recompress_level) {
 }
 
 void Session::add_tiers() {
-  const auto core = StoreCore::open(fs_, path_);
+  const auto core = StoreDirectory::open(fs_, path_);
   store::add_tier(*core, format::TierKind::archive, path_ + "-archive", 0);
   store::add_tier(*core, format::TierKind::cache, path_ + "-cache", 0);
 }
 
 void Session::move_packs(bool to_archive) {
-  const auto core = StoreCore::open(fs_, path_);
+  const auto core = StoreDirectory::open(fs_, path_);
   store::move_packs(*core, {to_archive, {}, 0}, nullptr);
   store::apply_tiers(*core, false, nullptr);
 }
@@ -214,7 +214,7 @@ void Session::reopen() {
   writers_.clear();
   core_.reset();
   accept_failure();
-  if (state().exists) core_ = StoreCore::open(fs_, path_);
+  if (state().exists) core_ = StoreDirectory::open(fs_, path_);
 }
 
 SimSession::SimSession(Disk disk, StoreState state)

@@ -9,7 +9,7 @@
 
 #include "crash/pages_lib.hpp"
 #include "crash/state_lib.hpp"
-#include "region/space_keeper.hpp"
+#include "region/background_gc.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "support/disk/sim_fs_lib.hpp"
 
@@ -64,14 +64,14 @@ class Session {
   // was it.
   const StoreState& before_failure() const { return states_[low_]; }
   const std::string& failed_commit() const { return failed_commit_; }
-  store::StoreCore& core() { return *core_; }
+  store::StoreDirectory& core() { return *core_; }
   // Over all commits: pages that were not stored, since the store had them.
   std::uint64_t pages_found() const { return pages_found_; }
 
  private:
   struct Writer {
     std::unique_ptr<store::BranchWriter> writer;
-    std::unique_ptr<region::SpaceKeeper> space;  // may be null
+    std::unique_ptr<region::BackgroundGc> space;  // may be null
     Pages pages;
   };
   void step(std::vector<StoreState> next, const std::function<void()>& body);
@@ -87,7 +87,7 @@ class Session {
   bool keeps_space_ = false;
   std::string failed_commit_;
   std::uint64_t pages_found_ = 0;
-  std::shared_ptr<store::StoreCore> core_;
+  std::shared_ptr<store::StoreDirectory> core_;
   std::map<std::string, Writer> writers_;
 };
 

@@ -10,7 +10,7 @@
 namespace vellum::crash {
 
 namespace {
-constexpr std::size_t kMostViolations = 5;
+constexpr std::size_t kMaxViolations = 5;
 constexpr std::size_t kRecoveredBranches = 2;
 }  // namespace
 
@@ -31,7 +31,7 @@ const Finding& Simulator::find(const Disk& image, const StoreState& names) {
 }
 
 void Simulator::report(const Disk& image, const std::string& what) {
-  if (totals_.violations.size() >= kMostViolations) return;
+  if (totals_.violations.size() >= kMaxViolations) return;
   std::string text = fmt::format("{}: {}\n", label_, what);
   for (const auto& line : image.describe()) text += "    " + line + "\n";
   totals_.violations.push_back(std::move(text));
@@ -55,7 +55,7 @@ void Simulator::crash_everywhere(SimSession& session, const Effort& effort, std:
   const auto& states = session.session.states();
   CrashImages images(session.fs, effort, seed);
   images.for_each([&](const Disk& image, std::size_t low, std::size_t high) {
-    if (totals_.violations.size() >= kMostViolations) return;
+    if (totals_.violations.size() >= kMaxViolations) return;
     ++totals_.images_built;
     judge(image, states, low, high, find(image, states[high]), in_recovery);
   });

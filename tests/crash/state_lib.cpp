@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes/checksum.hpp"
-#include "store/catalog/aside_name.hpp"
+#include "store/catalog/staging_name.hpp"
 #include "vellum/error.hpp"
 
 namespace vellum::crash {
@@ -26,7 +26,8 @@ VersionState state_of(std::uint64_t sequence, const std::vector<std::byte>& byte
   return {sequence, bytes.size(), base::checksum64(bytes)};
 }
 
-std::shared_ptr<store::PageSource> open_version(store::StoreCore& store, const std::string& name) {
+std::shared_ptr<store::PageSource> open_version(store::StoreDirectory& store,
+                                                const std::string& name) {
   store::ResolvedVersion v = store::resolve_version(store, name);
   return store::PageSource::open(store, v.version, std::move(v.commits), v.label);
 }
@@ -37,7 +38,7 @@ std::vector<std::byte> read_pages(const store::PageSource& source) {
   return bytes;
 }
 
-StoreState read_state(store::StoreCore& store) {
+StoreState read_state(store::StoreDirectory& store) {
   StoreState out;
   out.exists = true;
   const auto add = [&](const std::string& name, std::map<std::string, VersionState>& to) {
@@ -55,7 +56,7 @@ StoreState read_state(store::StoreCore& store) {
 
 StoreState read_state(base::Fs& fs, const std::string& path) {
   try {
-    return read_state(*store::StoreCore::open(fs, path));
+    return read_state(*store::StoreDirectory::open(fs, path));
   } catch (const Error& e) {
     if (e.code() == Errc::not_found || e.code() == Errc::not_a_store) return {};
     throw;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::crash {
@@ -25,10 +25,11 @@ struct StoreState {
 };
 
 VersionState state_of(std::uint64_t sequence, const std::vector<std::byte>& bytes);
-std::shared_ptr<store::PageSource> open_version(store::StoreCore& store, const std::string& name);
+std::shared_ptr<store::PageSource> open_version(store::StoreDirectory& store,
+                                                const std::string& name);
 std::vector<std::byte> read_pages(const store::PageSource& source);
 // Reads every byte of every version. Throws what opening or reading throws.
 StoreState read_state(base::Fs& fs, const std::string& path);
-StoreState read_state(store::StoreCore& store);
+StoreState read_state(store::StoreDirectory& store);
 
 }  // namespace vellum::crash

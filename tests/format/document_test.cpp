@@ -211,7 +211,7 @@ std::map<std::string, Bytes> expected_examples() {
       {"group_record", encode_group_record(samples::group_record(), samples::store_id())},
       {"commit", encode_commit(samples::commit_body())},
       {"snapshot_order", encode_snapshot_order(300, samples::store_id())},
-      {"live_set", encode_saved_live_set(samples::saved_live_set(), samples::store_id())},
+      {"live_set", encode_gc_census(samples::gc_census(), samples::store_id())},
       {"space_note", encode_space_note(samples::space_note(), samples::store_id())},
       {"working_set", encode_working_set(samples::working_set(), samples::store_id())},
   };

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "format/gc_census.hpp"
 #include "format/group.hpp"
 #include "format/journal.hpp"
 #include "format/records/delta.hpp"
@@ -17,7 +18,6 @@
 #include "format/records/page_map.hpp"
 #include "format/records/record.hpp"
 #include "format/records/translation.hpp"
-#include "format/saved_live_set.hpp"
 #include "format/space_note.hpp"
 #include "format/tiers.hpp"
 #include "format/version.hpp"
@@ -59,9 +59,9 @@ inline Superblock superblock() {
   return sb;
 }
 
-inline SavedLiveSet saved_live_set() {
+inline GcCensus gc_census() {
   constexpr std::uint64_t kPack1 = (3ULL << 32) | 1, kPack2 = (3ULL << 32) | 2;
-  SavedLiveSet c;
+  GcCensus c;
   c.records = {{kPack1, 64, 0x11111111},
                {kPack1, 640, 0x22222222},
                {kPack1, 8192, 0x33333333},

@@ -1,4 +1,4 @@
-#include "format/saved_live_set.hpp"
+#include "format/gc_census.hpp"
 #include "format/wire/whole_file.hpp"
 
 #include <gtest/gtest.h>
@@ -13,36 +13,36 @@ namespace {
 using samples::Bytes;
 using samples::sealed;
 
-const char* problem(const Bytes& bytes, SavedLiveSet& out) {
-  return decode_saved_live_set(bytes, samples::store_id(), out);
+const char* problem(const Bytes& bytes, GcCensus& out) {
+  return decode_gc_census(bytes, samples::store_id(), out);
 }
 
-Bytes encoded(const SavedLiveSet& live_set = samples::saved_live_set()) {
-  return encode_saved_live_set(live_set, samples::store_id());
+Bytes encoded(const GcCensus& live_set = samples::gc_census()) {
+  return encode_gc_census(live_set, samples::store_id());
 }
 
-TEST(SavedLiveSet, ComesBack) {
-  SavedLiveSet back;
+TEST(GcCensus, ComesBack) {
+  GcCensus back;
   ASSERT_EQ(problem(encoded(), back), nullptr);
-  EXPECT_EQ(back, samples::saved_live_set());
+  EXPECT_EQ(back, samples::gc_census());
   ASSERT_EQ(problem(encoded({}), back), nullptr);
-  EXPECT_EQ(back, SavedLiveSet{});
+  EXPECT_EQ(back, GcCensus{});
 }
 
-TEST(SavedLiveSet, SealedTruncationsAreRefused) {
+TEST(GcCensus, SealedTruncationsAreRefused) {
   const Bytes bytes = encoded();
-  SavedLiveSet back;
+  GcCensus back;
   for (std::size_t n = 8 + kWholeFileHeaderBytes; n + 1 < bytes.size(); ++n) {
     const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n));
     EXPECT_NE(problem(sealed(cut), back), nullptr) << n;
   }
-  EXPECT_EQ(back, SavedLiveSet{});
+  EXPECT_EQ(back, GcCensus{});
 }
 
 // A right checksum over numbers that lead out of the tables.
-TEST(SavedLiveSet, WhatCannotBeIsRefused) {
+TEST(GcCensus, WhatCannotBeIsRefused) {
   const auto refused = [](auto change) {
-    SavedLiveSet live_set = samples::saved_live_set(), back;
+    GcCensus live_set = samples::gc_census(), back;
     change(live_set);
     return problem(encoded(live_set), back) != nullptr;
   };
@@ -66,7 +66,7 @@ TEST(SavedLiveSet, WhatCannotBeIsRefused) {
   EXPECT_TRUE(refused([](auto& c) { c.lines[2] = UINT32_MAX; }));
 }
 
-TEST(SavedLiveSet, ChangedBytesUnderARightChecksumStayInside) {
+TEST(GcCensus, ChangedBytesUnderARightChecksumStayInside) {
   const Bytes good = encoded();
   std::mt19937_64 random(5);
   for (int i = 0; i < 20000; ++i) {
@@ -74,7 +74,7 @@ TEST(SavedLiveSet, ChangedBytesUnderARightChecksumStayInside) {
     for (std::uint64_t n = 1 + random() % 3; n != 0; --n) {
       bytes[random() % bytes.size()] = static_cast<std::byte>(random() % 3 == 0 ? 0xff : random());
     }
-    SavedLiveSet back;
+    GcCensus back;
     if (problem(sealed(bytes), back) != nullptr) continue;
     for (const auto& part : back.parts) {
       for (const auto root : part.roots) ASSERT_LT(root, back.records.size());

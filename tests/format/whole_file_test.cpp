@@ -30,10 +30,10 @@ struct Kind<SpaceNote> {
   static constexpr auto decode = decode_space_note;
 };
 template <>
-struct Kind<SavedLiveSet> {
-  static SavedLiveSet sample() { return samples::saved_live_set(); }
-  static constexpr auto encode = encode_saved_live_set;
-  static constexpr auto decode = decode_saved_live_set;
+struct Kind<GcCensus> {
+  static GcCensus sample() { return samples::gc_census(); }
+  static constexpr auto encode = encode_gc_census;
+  static constexpr auto decode = decode_gc_census;
 };
 template <>
 struct Kind<Tiers> {
@@ -68,7 +68,7 @@ class WholeFile : public testing::Test {
   Content back_{};
 };
 
-using Contents = testing::Types<WorkingSet, SpaceNote, SavedLiveSet, Tiers, ImageState>;
+using Contents = testing::Types<WorkingSet, SpaceNote, GcCensus, Tiers, ImageState>;
 TYPED_TEST_SUITE(WholeFile, Contents);
 
 TYPED_TEST(WholeFile, ComesBack) {

@@ -20,7 +20,7 @@
 #include "base/temp_directory.hpp"
 #include "format/layout.hpp"
 #include "format/wire/number.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/journal/journal_state.hpp"
 #include "store/packs/pack_scanner.hpp"
 
@@ -94,7 +94,7 @@ void count_frames(const fs::path& path, const store::JournalState& journal, std:
 }
 
 void count_store(const fs::path& path, Tally& tally) {
-  const auto core = store::StoreCore::open(base::posix_fs(), path);
+  const auto core = store::StoreDirectory::open(base::posix_fs(), path);
   for (const auto& name : core->branch_names()) {
     const auto head = core->read_branch(name).journal;
     count_frames(path / "branches" / name / "journal", head,

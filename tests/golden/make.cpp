@@ -16,7 +16,7 @@
 
 #include "golden/golden_lib.hpp"
 #include "store/branch/background_checkpoint.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::golden {
 namespace {
@@ -36,7 +36,7 @@ void make_store(const std::string& path) {
   format::Superblock options;
   options.pack_bytes = 32 << 10;
   options.journal_half_bytes = 64 << 10;
-  store::StoreCore::create(base::posix_fs(), path, options);
+  store::StoreDirectory::create(base::posix_fs(), path, options);
 }
 
 RegionOptions region_options(const Encoding& encoding = {}) {

@@ -130,7 +130,7 @@ class GroupCuts {
     for (const auto& [name, state] : named_) EXPECT_TRUE(seen.contains(name)) << name;
     for (std::uint32_t p = 0; p < kPartitions; ++p) {
       for (const Damage& d :
-           store::verify_store(*StoreCore::open(*fs_, store_path(p)), true, {}).damages) {
+           store::verify_store(*StoreDirectory::open(*fs_, store_path(p)), true, {}).damages) {
         ADD_FAILURE() << d.object << ": " << d.reason;
       }
     }

@@ -16,7 +16,7 @@
 namespace vellum::group::test {
 
 using store::BranchWriter;
-using store::StoreCore;
+using store::StoreDirectory;
 using store::test::Model;
 
 inline constexpr std::size_t kPages = 16;
@@ -24,7 +24,7 @@ inline constexpr std::uint32_t kPartitions = 3;
 
 inline std::string store_path(std::uint32_t partition) { return "/s" + std::to_string(partition); }
 
-inline Bytes read_all(StoreCore& store, const std::string& name) {
+inline Bytes read_all(StoreDirectory& store, const std::string& name) {
   Bytes out(kPages * format::kPageBytes);
   store::test::open_version(store, name)->read(0, kPages, out.data());
   return out;
@@ -33,7 +33,7 @@ inline Bytes read_all(StoreCore& store, const std::string& name) {
 // A partition without a region: a model of its memory, and the branch's writer.
 class WriterPartition final : public PartitionMemory {
  public:
-  WriterPartition(StoreCore& store, const std::string& branch)
+  WriterPartition(StoreDirectory& store, const std::string& branch)
       : writer_(BranchWriter::open(store, branch)), model_(kPages) {
     const Bytes found = read_all(store, branch);
     for (std::size_t at = 0; at < found.size(); at += 8) {
@@ -67,19 +67,19 @@ class WriterPartition final : public PartitionMemory {
 class WriterPartitions final : public PartitionOpener {
  public:
   explicit WriterPartitions(base::Fs& fs) : fs_(fs) {}
-  std::shared_ptr<StoreCore> open_store(std::uint32_t partition, bool may_create) override {
+  std::shared_ptr<StoreDirectory> open_store(std::uint32_t partition, bool may_create) override {
     if (!may_create || fs_.exists(store_path(partition) + "/vellum.store")) {
-      return StoreCore::open(fs_, store_path(partition));
+      return StoreDirectory::open(fs_, store_path(partition));
     }
     format::Superblock options = store::test::small_options();
     options.journal_half_bytes = 16u << 10;
     options.pack_bytes = 24u << 10;
-    return StoreCore::create(fs_, store_path(partition), options);
+    return StoreDirectory::create(fs_, store_path(partition), options);
   }
-  void create_branch(StoreCore& store, std::uint32_t) override {
+  void create_branch(StoreDirectory& store, std::uint32_t) override {
     store.create_branch("main", kPages * format::kPageBytes, 0);
   }
-  std::unique_ptr<PartitionMemory> open_branch(const std::shared_ptr<StoreCore>& store,
+  std::unique_ptr<PartitionMemory> open_branch(const std::shared_ptr<StoreDirectory>& store,
                                                std::uint32_t) override {
     return std::make_unique<WriterPartition>(*store, "main");
   }
@@ -95,7 +95,7 @@ inline State state_of(base::Fs& fs, const format::GroupRecord& record, const for
                       const std::string& stores = "/s{}") {
   State state;
   for (std::uint32_t p = 0; p < kPartitions; ++p) {
-    const auto core = StoreCore::open(fs, path_of_partition(stores, p));
+    const auto core = StoreDirectory::open(fs, path_of_partition(stores, p));
     const std::string pin = pin_name(group_id, p, record.pin);
     checked_pin(*core, pin, record.partitions[p]);
     state.push_back(read_all(*core, pin));

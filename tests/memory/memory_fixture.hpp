@@ -12,7 +12,7 @@
 
 #include "base/temp_directory.hpp"
 #include "memory/engine/engine.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/engines.hpp"
 
 namespace vellum::region::test {
@@ -27,13 +27,13 @@ inline constexpr std::size_t kChunkBytes = kDefaultChunkBytes,
 inline std::shared_ptr<store::ImageFile> make_image(std::uint64_t size_bytes) {
   struct Held {  // what the image stands on
     vellum::test::TempDirectory directory{vellum::test::memory_directory()};
-    std::shared_ptr<store::StoreCore> core;
+    std::shared_ptr<store::StoreDirectory> core;
     std::unique_ptr<store::ImageFile> image;
   };
   auto held = std::make_shared<Held>();
   format::Superblock small;
   small.journal_half_bytes = 64u << 10;
-  held->core = store::StoreCore::create(base::posix_fs(), held->directory / "store", small);
+  held->core = store::StoreDirectory::create(base::posix_fs(), held->directory / "store", small);
   held->core->create_branch("main", size_bytes, 0);
   const auto head = store::resolve_version(*held->core, "main");
   const auto pages = store::PageSource::open(*held->core, head.version, {}, "main");

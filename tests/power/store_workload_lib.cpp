@@ -55,7 +55,7 @@ class StoreWorkload : public Workload {
   }
 
   static void expect_no_damage(const std::string& directory) {
-    const auto core = store::StoreCore::open(base::posix_fs(), path(directory));
+    const auto core = store::StoreDirectory::open(base::posix_fs(), path(directory));
     const auto report = store::verify_store(*core, true, nullptr);
     if (report.damages.empty()) return;
     const auto& first = report.damages.front();

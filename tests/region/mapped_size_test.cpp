@@ -173,7 +173,7 @@ TEST_F(MappedSize, ACutThatFailsIsMadeUpFor) {
   store::test::FaultFs fs{base::posix_fs()};
   Store store = Store::create(path());
   store.create_region("main", kMiB, options()).commit();
-  const auto core = store::StoreCore::open(fs, path());
+  const auto core = store::StoreDirectory::open(fs, path());
   for (const std::uint64_t size : {5000U, 20U}) {
     Region region = region::RegionAccess::open_branch(core, "main", options());
     region.resize_file(size);

@@ -230,7 +230,7 @@ TEST_F(Mapped, AFullDiskUnderTheImage) {
   FullImageFs fs;
   Store store = Store::create(path());
   store.create_region("main", 8 * kMiB, options()).close();
-  const auto core = store::StoreCore::open(fs, path());
+  const auto core = store::StoreDirectory::open(fs, path());
   Region region = region::RegionAccess::open_branch(core, "main", options());
   std::memset(region.data(), 5, 6 * kMiB);
   region.commit();
@@ -274,7 +274,7 @@ TEST_F(Mapped, ManyFaultsAtTheFileSystem) {
       SCOPED_TRACE(static_cast<int>(call) * 100 + static_cast<int>(nth));
       Bytes committed, attempted;
       try {
-        const auto core = store::StoreCore::open(fs, path());
+        const auto core = store::StoreDirectory::open(fs, path());
         Region region = region::RegionAccess::open_branch(core, "main", options());
         committed = attempted = content_of(region);
         fs.fail_nth(call, nth, Errc::io);

@@ -12,7 +12,7 @@ using store::test::open_version;
 
 constexpr std::size_t kMovedPages = 320;
 
-std::size_t based_records(StoreCore& store) {
+std::size_t based_records(StoreDirectory& store) {
   return vellum::test::count_records(store, format::RecordType::based_pages);
 }
 
@@ -20,7 +20,8 @@ std::size_t based_records(StoreCore& store) {
 class BasedPagesAtARemote : public LazyTest {
  protected:
   BasedPagesAtARemote() {
-    store = StoreCore::create(base::posix_fs(), dir.path("moved"), store::test::small_options());
+    store =
+        StoreDirectory::create(base::posix_fs(), dir.path("moved"), store::test::small_options());
     add_remote_file(*store, "origin", url(), false);
     store->create_branch("main", kMovedPages * format::kPageBytes, 0);
     const auto writer = BranchWriter::open(*store, "main");
@@ -49,7 +50,7 @@ TEST_F(BasedPagesAtARemote, OneVersionIsPushedWithTheBasePagesOfOthers) {
   EXPECT_GT(based_records(*copy), 0u);
   expect_contents(*copy, {{"m3", contents["m3"]}});
   store::collect_garbage(*copy, false, nullptr);
-  expect_contents(*StoreCore::open(base::posix_fs(), dir.path("c")), {{"m3", contents["m3"]}});
+  expect_contents(*StoreDirectory::open(base::posix_fs(), dir.path("c")), {{"m3", contents["m3"]}});
 }
 
 TEST_F(BasedPagesAtARemote, ACloneHasAllVersions) {

@@ -30,7 +30,7 @@ struct Made {
 
 Made make_before_push(base::Fs& fs) {
   Made out;
-  const auto store = StoreCore::create(fs, kStore, remote_options());
+  const auto store = StoreDirectory::create(fs, kStore, remote_options());
   add_remote_file(*store, "origin", kUrl, false);
   Line line(*store, "main", 11);
   line.begin();
@@ -55,7 +55,7 @@ Made make_before_push(base::Fs& fs) {
 // What a clone of the remote has, which must be whole.
 Contents cloned(base::Fs& fs, const Contents& like) {
   clone(fs, kUrl, "/clone", {}, nullptr, remote_of(fs));
-  const auto store = StoreCore::open(fs, "/clone");
+  const auto store = StoreDirectory::open(fs, "/clone");
   Contents out;
   for (const auto& [name, bytes] : like) {
     if (!store::has_snapshot(*store, name) && !store::has_branch(*store, name)) continue;
@@ -83,7 +83,7 @@ TEST(RemoteCrash, APowerCutAtAnyChangeOfAPushLosesNothing) {
   const Made made = make_before_push(fs);
   fs.start_log();
   fs.allow_states(0, 1);
-  push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+  push_all(*StoreDirectory::open(fs, kStore), remote_of(fs));
   fs.allow_states(1, 1);
   fs.stop_log();
   std::uint64_t images = 0;
@@ -97,7 +97,7 @@ TEST(RemoteCrash, APowerCutAtAnyChangeOfAPushLosesNothing) {
         if (++images % 8 != 0) return;
         // The store is whole, and pushes what is missing.
         sim::SimFs disk(image);
-        const auto store = StoreCore::open(disk, kStore);
+        const auto store = StoreDirectory::open(disk, kStore);
         expect_contents(*store, made.after);
         push_all(*store, remote_of(disk));
         EXPECT_EQ(cloned(disk, made.after), made.after);
@@ -136,7 +136,7 @@ TEST(RemoteCrash, APushReliesOnNothingThatAKilledOneHasNotSynced) {
   sim::SimFs fs;
   const Made made = make_before_push(fs);
   sim::SimFs other(fs.disk());
-  push_all(*StoreCore::open(other, kStore), remote_of(other));
+  push_all(*StoreDirectory::open(other, kStore), remote_of(other));
   cut_power_after(
       fs,
       [&] {
@@ -148,7 +148,7 @@ TEST(RemoteCrash, APushReliesOnNothingThatAKilledOneHasNotSynced) {
             left.put_if_absent(object.key, there->get(object.key, object.size_bytes));
           }
         }
-        push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+        push_all(*StoreDirectory::open(fs, kStore), remote_of(fs));
       },
       [&](base::Fs& disk) { expect_before_or_after(disk, made, true); });
 }
@@ -163,10 +163,10 @@ TEST(RemoteCrash, APushThatFindsAllThereMakesItDurable) {
       [&] {
         {
           UnsyncedNames unsynced(fs);
-          push_all(*StoreCore::open(fs, kStore),
+          push_all(*StoreDirectory::open(fs, kStore),
                    std::make_unique<DirectoryEngine>(unsynced, kRemote));
         }
-        EXPECT_EQ(push_all(*StoreCore::open(fs, kStore), remote_of(fs)).objects_uploaded, 0u);
+        EXPECT_EQ(push_all(*StoreDirectory::open(fs, kStore), remote_of(fs)).objects_uploaded, 0u);
       },
       [&](base::Fs& disk) { expect_before_or_after(disk, made, true); });
 }
@@ -197,7 +197,7 @@ TEST(RemoteCrash, ACloneIsDurableAlsoWhereAKilledOneHasBegunIt) {
         },
         [&](base::Fs& disk) {
           ASSERT_TRUE(disk.exists("/clone/vellum.store"));
-          expect_contents(*StoreCore::open(disk, "/clone"), made.before);
+          expect_contents(*StoreDirectory::open(disk, "/clone"), made.before);
         });
   }
 }
@@ -226,11 +226,12 @@ TEST(RemoteCrash, AKillAtAnyCallOfAPushLosesNothing) {
   sim::SimFs fs;
   const Made made = make_before_push(fs);
   const std::uint64_t calls = kill_at_each_call(
-      fs.disk(), [](base::Fs& disk) { push_all(*StoreCore::open(disk, kStore), remote_of(disk)); },
+      fs.disk(),
+      [](base::Fs& disk) { push_all(*StoreDirectory::open(disk, kStore), remote_of(disk)); },
       [&](sim::SimFs& left, bool was_killed) {
         sim::SimFs other(left.disk());
         expect_before_or_after(other, made, !was_killed);
-        push_all(*StoreCore::open(left, kStore), remote_of(left));
+        push_all(*StoreDirectory::open(left, kStore), remote_of(left));
         EXPECT_EQ(cloned(left, made.after), made.after);
         EXPECT_TRUE(has_list_on_base(left, "s2"));
       });
@@ -240,14 +241,14 @@ TEST(RemoteCrash, AKillAtAnyCallOfAPushLosesNothing) {
 TEST(RemoteCrash, AKillAtAnyCallOfACloneLeavesOneThatGoesOn) {
   sim::SimFs fs;
   const Made made = make_before_push(fs);
-  push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+  push_all(*StoreDirectory::open(fs, kStore), remote_of(fs));
   const std::uint64_t calls = kill_at_each_call(
       fs.disk(), [](base::Fs& disk) { clone(disk, kUrl, "/clone", {}, nullptr, remote_of(disk)); },
       [&](sim::SimFs& left, bool was_killed) {
         if (was_killed && !left.exists("/clone")) {
           EXPECT_EQ(cloned(left, made.after), made.after);
         } else {
-          expect_contents(*StoreCore::open(left, "/clone"), made.after);
+          expect_contents(*StoreDirectory::open(left, "/clone"), made.after);
         }
       });
   EXPECT_GT(calls, 50u);
@@ -256,7 +257,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfACloneLeavesOneThatGoesOn) {
 // A snapshot and a branch whose recorded working sets have pieces of their own.
 Contents make_with_sets(base::Fs& fs, const Ranges& used) {
   constexpr format::PageNumber kPages = 256;
-  const auto store = StoreCore::create(fs, kStore, remote_options());
+  const auto store = StoreDirectory::create(fs, kStore, remote_options());
   add_remote_file(*store, "origin", kUrl, false);
   store->create_branch("main", kPages * format::kPageBytes, 0);
   Model model(kPages);
@@ -287,7 +288,7 @@ TEST(RemoteCrash, AKillAtAnyCallThatSendsOrBringsAWorkingSetLosesNothing) {
   sim::SimFs fs;
   const Contents made = make_with_sets(fs, used);
   const auto send = [](base::Fs& disk) {
-    push_all(*StoreCore::open(disk, kStore), remote_of(disk));
+    push_all(*StoreDirectory::open(disk, kStore), remote_of(disk));
   };
   const auto bring = [](base::Fs& disk) {
     clone(disk, kUrl, "/clone", {}, nullptr, remote_of(disk));
@@ -302,7 +303,7 @@ TEST(RemoteCrash, AKillAtAnyCallThatSendsOrBringsAWorkingSetLosesNothing) {
         send(left);
         expect_pieces_of_sets(left);
         if (!left.exists("/clone")) bring(left);
-        const auto copy = StoreCore::open(left, "/clone");
+        const auto copy = StoreDirectory::open(left, "/clone");
         expect_contents(*copy, made);
         for (const auto& [name, bytes] : made) {
           const Ranges there = recorded_set(*copy, name);
@@ -314,7 +315,7 @@ TEST(RemoteCrash, AKillAtAnyCallThatSendsOrBringsAWorkingSetLosesNothing) {
 }
 
 // A lazy clone's packs are read without copies of pieces.
-std::shared_ptr<StoreCore> open_lazy(base::Fs& fs, const std::string& path) {
+std::shared_ptr<StoreDirectory> open_lazy(base::Fs& fs, const std::string& path) {
   RemoteOptions options;
   options.cache_directory = "";
   return open_store(fs, path, options, remote_of(fs));
@@ -323,7 +324,7 @@ std::shared_ptr<StoreCore> open_lazy(base::Fs& fs, const std::string& path) {
 TEST(RemoteCrash, AKillAtAnyCallOfALazyCloneLeavesOneThatGoesOn) {
   sim::SimFs fs;
   const Made made = make_before_push(fs);
-  push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+  push_all(*StoreDirectory::open(fs, kStore), remote_of(fs));
   const auto clone_in = [](base::Fs& disk, bool lazy) {
     clone(disk, kUrl, "/clone", {{}, lazy}, nullptr, remote_of(disk));
   };
@@ -343,7 +344,7 @@ TEST(RemoteCrash, AKillAtAnyCallThatBringsPacksLosesNothing) {
   sim::SimFs fs;
   const Made made = make_before_push(fs);
   clone(fs, kUrl, "/copy", {{}, true}, nullptr, remote_of(fs));
-  push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+  push_all(*StoreDirectory::open(fs, kStore), remote_of(fs));
   const auto bring = [](base::Fs& disk) {
     const auto store = open_lazy(disk, "/copy");
     Session session(*store, "origin", remote_of(disk));
@@ -358,7 +359,7 @@ TEST(RemoteCrash, AKillAtAnyCallThatBringsPacksLosesNothing) {
           bring(left);
         }
         EXPECT_FALSE(left.exists("/r/holds") && !left.list("/r/holds").empty());
-        expect_contents(*StoreCore::open(left, "/copy"), made.after);
+        expect_contents(*StoreDirectory::open(left, "/copy"), made.after);
       });
   EXPECT_GT(calls, 50u);
 }
@@ -367,12 +368,12 @@ TEST(RemoteCrash, AKillAtAnyCallOfAPullLosesNothing) {
   sim::SimFs fs;
   const Made made = make_before_push(fs);
   clone(fs, kUrl, "/copy", {}, nullptr, remote_of(fs));
-  push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+  push_all(*StoreDirectory::open(fs, kStore), remote_of(fs));
   const std::uint64_t calls = kill_at_each_call(
       fs.disk(),
-      [](base::Fs& disk) { pull_names(*StoreCore::open(disk, "/copy"), {}, remote_of(disk)); },
+      [](base::Fs& disk) { pull_names(*StoreDirectory::open(disk, "/copy"), {}, remote_of(disk)); },
       [&](sim::SimFs& left, bool) {
-        const auto store = StoreCore::open(left, "/copy");
+        const auto store = StoreDirectory::open(left, "/copy");
         expect_contents(*store, {{"s0", made.before.at("s0")}, {"s1", made.before.at("s1")}});
         pull_names(*store, {}, remote_of(left));
         expect_contents(*store, made.after);
@@ -383,7 +384,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfAPullLosesNothing) {
 TEST(RemoteCrash, AKillAtAnyCallOfARemoteGcLosesNothing) {
   sim::SimFs fs;
   Made made = make_before_push(fs);
-  push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+  push_all(*StoreDirectory::open(fs, kStore), remote_of(fs));
   const auto work = [](base::Fs& disk) {
     const auto objects = remote_of(disk);
     const Remote remote(*objects, read_superblock(*objects).store_id);
@@ -410,7 +411,7 @@ TEST(RemoteCrash, AServerThatFailsAtAnyRequestCostsNothing) {
   for (const bool after : {false, true}) {
     for (std::uint64_t nth = 1;; ++nth) {
       sim::SimFs fs(start.disk());
-      const auto store = StoreCore::open(fs, kStore);
+      const auto store = StoreDirectory::open(fs, kStore);
       bool failed = false;
       try {
         push_all(*store, std::make_unique<FailingObjects>(remote_of(fs), nth, after));

@@ -9,7 +9,7 @@
 #include "remote/failing_objects.hpp"
 #include "remote/holds.hpp"
 #include "remote/lazy_fixture.hpp"
-#include "remote/session/away_list.hpp"
+#include "remote/session/missing_pieces.hpp"
 #include "store/check/stat.hpp"
 #include "support/child.hpp"
 #include "support/disk/crash_images_lib.hpp"
@@ -41,7 +41,7 @@ class ObjectsWithVisitor final : public ObjectsInFront {
 
 class LazyCloneTest : public LazyTest {
  protected:
-  PullReport bring_all(StoreCore& core) const {
+  PullReport bring_all(StoreDirectory& core) const {
     Session session(core, "origin", interfered());
     return pull(session, {{}, true}, nullptr);
   }
@@ -161,7 +161,7 @@ TEST_F(LazyCloneTest, APullCompletesPacksThatAreHere) {
   pull_names(*core, {}, interfered());
   expect_contents(*core, contents);
   bring_all(*core);
-  expect_contents(*StoreCore::open(base::posix_fs(), dir.path("c")), contents);
+  expect_contents(*StoreDirectory::open(base::posix_fs(), dir.path("c")), contents);
 }
 
 TEST_F(LazyCloneTest, WithAllPacksItNeedsTheRemoteNoLonger) {
@@ -180,13 +180,13 @@ TEST_F(LazyCloneTest, WithAllPacksItNeedsTheRemoteNoLonger) {
   std::filesystem::remove_all(dir.path("r"));
   std::filesystem::remove_all(dir.path("cache"));
   expect_contents(*core, contents);
-  expect_contents(*StoreCore::open(base::posix_fs(), dir.path("c")), contents);
+  expect_contents(*StoreDirectory::open(base::posix_fs(), dir.path("c")), contents);
   remove_remote(*core, "origin");
 }
 
 TEST_F(LazyCloneTest, RewrittenPacksAndPiecesOfManyPushesComeHere) {
   line.begin();
-  std::shared_ptr<StoreCore> core;
+  std::shared_ptr<StoreDirectory> core;
   for (int i = 0; i < 12; ++i) {
     step("s" + std::to_string(i), 3);
     push_all(*store);
@@ -203,7 +203,7 @@ TEST_F(LazyCloneTest, RewrittenPacksAndPiecesOfManyPushesComeHere) {
   expect_contents(*core, contents);
   bring_all(*core);
   std::filesystem::remove_all(dir.path("r"));
-  expect_contents(*StoreCore::open(base::posix_fs(), dir.path("c")), contents);
+  expect_contents(*StoreDirectory::open(base::posix_fs(), dir.path("c")), contents);
 }
 
 TEST_F(LazyCloneTest, GcHereAndItsVersionsThatAreOpenDoNotDisturbEachOther) {

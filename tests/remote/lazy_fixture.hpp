@@ -124,18 +124,18 @@ class LazyTest : public RemoteTest {
     out.longest_wait = std::chrono::seconds(20);
     return out;
   }
-  std::shared_ptr<StoreCore> open_lazily(const RemoteOptions& options) const {
+  std::shared_ptr<StoreDirectory> open_lazily(const RemoteOptions& options) const {
     return open_remote(base::posix_fs(), url(), options,
                        std::make_unique<InterferedObjects>(objects(), interference));
   }
   std::shared_ptr<ObjectStore> interfered() const {
     return std::make_shared<InterferedObjects>(objects(), interference);
   }
-  std::shared_ptr<StoreCore> open_clone(const std::string& name) const {
+  std::shared_ptr<StoreDirectory> open_clone(const std::string& name) const {
     return remote::open_store(base::posix_fs(), dir.path(name), options(), interfered());
   }
-  std::shared_ptr<StoreCore> clone_lazily(const std::string& name,
-                                          std::vector<std::string> versions = {}) const {
+  std::shared_ptr<StoreDirectory> clone_lazily(const std::string& name,
+                                               std::vector<std::string> versions = {}) const {
     clone(base::posix_fs(), url(), dir.path(name), {std::move(versions), true}, nullptr,
           interfered());
     return open_clone(name);

@@ -292,7 +292,7 @@ TEST_F(ListOnBaseTest, VersionsOfOnePushStandOnEachOther) {
     push(session, {}, nullptr);
   }
   clone(base::posix_fs(), "file://" + dir.path("r2"), dir.path("c2"), {}, nullptr);
-  expect_contents(*StoreCore::open(base::posix_fs(), dir.path("c2")), contents);
+  expect_contents(*StoreDirectory::open(base::posix_fs(), dir.path("c2")), contents);
 }
 
 TEST_F(ListOnBaseTest, ABaseStaysAsLongAsAListStandsOnIt) {

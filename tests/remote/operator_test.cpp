@@ -11,7 +11,7 @@
 #include "remote/mend.hpp"
 #include "remote/remote_fixture.hpp"
 #include "remote/replicator.hpp"
-#include "remote/session/away_list.hpp"
+#include "remote/session/missing_pieces.hpp"
 
 namespace vellum::remote::test {
 namespace {
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 class OperatorTest : public RemoteTest {
  protected:
-  static PullReport pull_taking_over(StoreCore& store) {
+  static PullReport pull_taking_over(StoreDirectory& store) {
     Session session(store, "origin");
     return pull(session, {{}, false, true}, nullptr);
   }
@@ -40,10 +40,10 @@ class OperatorTest : public RemoteTest {
     const auto there = objects();
     return Remote(*there, store->superblock().store_id).newest_head().head;
   }
-  static bool replicate(StoreCore& from, const std::string& url, bool take_over = false) {
+  static bool replicate(StoreDirectory& from, const std::string& url, bool take_over = false) {
     return Replicator(from, url, {1000ms, take_over}).push_new();
   }
-  static std::uint64_t order_of(StoreCore& store, const std::string& name) {
+  static std::uint64_t order_of(StoreDirectory& store, const std::string& name) {
     return store::read_snapshot(store, name).order;
   }
 };
@@ -207,7 +207,7 @@ TEST_F(OperatorTest, ARemoteMayMove) {
   fs::rename(dir.path("r"), dir.path("moved"));
   set_remote_url(*store, "origin", "file://" + dir.path("moved"));
   EXPECT_TRUE(push_all(*store).versions[0].was_there);
-  const auto other = StoreCore::create(base::posix_fs(), dir.path("o"), remote_options());
+  const auto other = StoreDirectory::create(base::posix_fs(), dir.path("o"), remote_options());
   add_remote_file(*other, "origin", "file://" + dir.path("elsewhere"), false);
   EXPECT_ERRC(set_remote_url(*other, "origin", "file://" + dir.path("moved")),
               Errc::invalid_argument);
@@ -312,8 +312,8 @@ TEST_F(OperatorTest, AHoldGoesOnlyAfterThePacksHaveCome) {
     } catch (const Error&) {
       has_failed = true;
     }
-    const bool is_away = has_away_list(base::posix_fs(), name);
-    EXPECT_TRUE(!is_away || !keys(kHoldPrefix).empty()) << nth;
+    const bool is_remote = has_away_list(base::posix_fs(), name);
+    EXPECT_TRUE(!is_remote || !keys(kHoldPrefix).empty()) << nth;
     if (!has_failed || HasFailure()) break;
     ASSERT_LT(nth, 200u);
     for (const std::string& key : keys(kHoldPrefix)) objects()->remove(key);

@@ -32,7 +32,7 @@ TEST_F(PushTest, ACloneHasAllVersionsBitForBit) {
   there.step("t0");
   contents["t0"] = contents["main"] = there.bytes();
   store::collect_garbage(*copy, false, nullptr);
-  expect_contents(*StoreCore::open(base::posix_fs(), dir.path("c")), contents);
+  expect_contents(*StoreDirectory::open(base::posix_fs(), dir.path("c")), contents);
 }
 
 TEST_F(PushTest, AnEmptyBranchGoesToo) {
@@ -168,7 +168,7 @@ TEST_F(PushTest, NamesThatMeanSomethingElseAreRefused) {
   EXPECT_ERRC(pull_names(*store, {"s0"}), Errc::already_exists);
   EXPECT_ERRC(push_names(*store, {"nothing"}), Errc::not_found);
   EXPECT_ERRC(pull_names(*store, {"nothing"}), Errc::not_found);
-  const auto other = StoreCore::create(base::posix_fs(), dir.path("o"), remote_options());
+  const auto other = StoreDirectory::create(base::posix_fs(), dir.path("o"), remote_options());
   other->create_branch("main", 4096, 0);
   add_remote_file(*other, "origin", url(), false);
   EXPECT_ERRC(push_names(*other, {"main"}), Errc::invalid_argument);
@@ -205,7 +205,7 @@ TEST_F(PushTest, CopiesOfAStoreThatWentApartAreNeverMixed) {
   make(1);
   push_all(*store);
   store::test::copy_directory(dir.path("s"), dir.path("twin"));
-  const auto twin = StoreCore::open(base::posix_fs(), dir.path("twin"));
+  const auto twin = StoreDirectory::open(base::posix_fs(), dir.path("twin"));
   Line other(*twin, "main", 99);
   other.go_on(line);
   other.step("t1");
@@ -277,7 +277,7 @@ TEST_F(PushTest, ACloneOfManyPushesBetweenRewritesIsWhole) {
   push_all(*store);
   const auto copy = clone_to("copy");
   expect_contents(*copy, contents);
-  const auto early = StoreCore::open(base::posix_fs(), dir.path("early"));
+  const auto early = StoreDirectory::open(base::posix_fs(), dir.path("early"));
   pull_names(*early);
   expect_contents(*early, contents);
 }

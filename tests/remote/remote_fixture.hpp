@@ -7,13 +7,13 @@
 #include "remote/session/open_engine.hpp"
 #include "remote/upkeep.hpp"
 #include "store/catalog/working_set_file.hpp"
-#include "store/snapshots_fixture.hpp"
 #include "store/gc/recompress_support.hpp"
+#include "store/snapshots_fixture.hpp"
 
 namespace vellum::remote::test {
 
 using store::BranchWriter;
-using store::StoreCore;
+using store::StoreDirectory;
 using store::test::commit;
 using store::test::Model;
 
@@ -30,7 +30,7 @@ inline format::Superblock remote_options() {
 // A line of a store that grows.
 class Line {
  public:
-  Line(StoreCore& store, std::string branch, std::uint64_t seed)
+  Line(StoreDirectory& store, std::string branch, std::uint64_t seed)
       : store_(store), branch_(std::move(branch)), random_(seed), model_(kRemotePages) {}
 
   // Makes the branch, with every page filled.
@@ -62,20 +62,20 @@ class Line {
   const std::vector<std::byte>& bytes() const { return model_.bytes; }
 
  private:
-  StoreCore& store_;
+  StoreDirectory& store_;
   const std::string branch_;
   std::mt19937_64 random_;
   Model model_;
 };
 
-inline void expect_contents(StoreCore& store, const Contents& contents) {
+inline void expect_contents(StoreDirectory& store, const Contents& contents) {
   for (const auto& [name, bytes] : contents) {
     store::test::expect_same(*store::test::open_version(store, name), bytes);
   }
   store::test::expect_no_damage(store);
 }
 
-inline void expect_same_snapshots(StoreCore& a, StoreCore& b) {
+inline void expect_same_snapshots(StoreDirectory& a, StoreDirectory& b) {
   ASSERT_EQ(store::snapshot_names(a), store::snapshot_names(b));
   for (const std::string& name : store::snapshot_names(a)) {
     EXPECT_EQ(store::read_snapshot(a, name), store::read_snapshot(b, name)) << name;
@@ -85,29 +85,29 @@ inline void expect_same_snapshots(StoreCore& a, StoreCore& b) {
 using Ranges = std::vector<format::PageRange>;
 
 // The working set of a name.
-inline void record_set(StoreCore& store, const std::string& name, const Ranges& ranges) {
+inline void record_set(StoreDirectory& store, const std::string& name, const Ranges& ranges) {
   const auto owner = store::working_set_owner(store::resolve_version(store, name));
   store::write_working_set(store, name, {owner, ranges});
 }
-inline Ranges recorded_set(StoreCore& store, const std::string& name) {
+inline Ranges recorded_set(StoreDirectory& store, const std::string& name) {
   const auto owner = store::working_set_owner(store::resolve_version(store, name));
   return store::read_working_set(store, name, owner);
 }
 
-inline PushReport push_names(StoreCore& store, std::vector<std::string> names,
+inline PushReport push_names(StoreDirectory& store, std::vector<std::string> names,
                              std::shared_ptr<ObjectStore> objects = nullptr,
                              bool take_over = false) {
   Session session(store, "origin", std::move(objects));
   return push(session, {std::move(names), take_over}, nullptr);
 }
 
-inline PushReport push_all(StoreCore& store, std::shared_ptr<ObjectStore> objects = nullptr) {
+inline PushReport push_all(StoreDirectory& store, std::shared_ptr<ObjectStore> objects = nullptr) {
   std::vector<std::string> names = store::snapshot_names(store);
   for (const std::string& branch : store.branch_names()) names.push_back(branch);
   return push_names(store, std::move(names), std::move(objects));
 }
 
-inline PullReport pull_names(StoreCore& store, std::vector<std::string> names = {},
+inline PullReport pull_names(StoreDirectory& store, std::vector<std::string> names = {},
                              std::shared_ptr<ObjectStore> objects = nullptr) {
   Session session(store, "origin", std::move(objects));
   return pull(session, {std::move(names)}, nullptr);
@@ -131,10 +131,10 @@ class RemoteTest : public testing::Test {
     contents["main"] = line.bytes();
     if (!snapshot.empty()) contents[snapshot] = line.bytes();
   }
-  std::shared_ptr<StoreCore> clone_to(const std::string& name,
-                                      std::vector<std::string> names = {}) {
+  std::shared_ptr<StoreDirectory> clone_to(const std::string& name,
+                                           std::vector<std::string> names = {}) {
     clone(base::posix_fs(), url(), dir.path(name), {std::move(names)}, nullptr);
-    return StoreCore::open(base::posix_fs(), dir.path(name));
+    return StoreDirectory::open(base::posix_fs(), dir.path(name));
   }
   // Pushes many versions one by one, and calls `read` with the name of each. The runs of some name
   // packs of which these versions need no record.
@@ -164,8 +164,8 @@ class RemoteTest : public testing::Test {
   }
 
   store::test::TempDirectory dir;
-  std::shared_ptr<StoreCore> store =
-      StoreCore::create(base::posix_fs(), dir.path("s"), remote_options());
+  std::shared_ptr<StoreDirectory> store =
+      StoreDirectory::create(base::posix_fs(), dir.path("s"), remote_options());
   Line line{*store, "main", 5};
   Contents contents;
 };

@@ -136,7 +136,7 @@ TEST(ReplicatorKill, AtAnyCallLosesNothing) {
   sim::SimFs start;
   Contents contents;
   {
-    const auto store = StoreCore::create(start, "/s", remote_options());
+    const auto store = StoreDirectory::create(start, "/s", remote_options());
     add_remote_file(*store, "replica", "file:///r", false);
     Line line(*store, "main", 11);
     line.begin();
@@ -149,14 +149,14 @@ TEST(ReplicatorKill, AtAnyCallLosesNothing) {
     contents["main"] = line.bytes();
   }
   const auto replicate = [](base::Fs& fs) {
-    const auto store = StoreCore::open(fs, "/s");
+    const auto store = StoreDirectory::open(fs, "/s");
     Replicator replicator(*store, "file:///r", {1000ms, false},
                           std::make_shared<DirectoryEngine>(fs, "/r"));
     if (!replicator.push_new()) throw Error(Errc::io, replicator.state().failure);
   };
   const auto cloned = [&](base::Fs& fs) {
     clone(fs, "file:///r", "/clone", {}, nullptr, std::make_shared<DirectoryEngine>(fs, "/r"));
-    return StoreCore::open(fs, "/clone");
+    return StoreDirectory::open(fs, "/clone");
   };
   for (std::uint64_t nth = 1;; ++nth) {
     sim::SimFs fs(start.disk());

@@ -10,7 +10,7 @@ namespace {
 class S3LazyTest : public LazyTest {
  protected:
   std::unique_ptr<ObjectStore> over_s3() const { return make_s3_engine(server.options()); }
-  std::shared_ptr<StoreCore> open_over_s3() const {
+  std::shared_ptr<StoreDirectory> open_over_s3() const {
     return open_remote(base::posix_fs(), "s3://bucket/pre/fix", options(), over_s3());
   }
   S3Server server;

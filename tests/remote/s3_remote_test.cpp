@@ -15,9 +15,9 @@ namespace {
 class S3RemoteTest : public RemoteTest {
  protected:
   std::unique_ptr<ObjectStore> over_s3() const { return make_s3_engine(server.options()); }
-  std::shared_ptr<StoreCore> clone_over_s3(const std::string& name) {
+  std::shared_ptr<StoreDirectory> clone_over_s3(const std::string& name) {
     clone(base::posix_fs(), "s3://bucket/pre/fix", dir.path(name), {}, nullptr, over_s3());
-    return StoreCore::open(base::posix_fs(), dir.path(name));
+    return StoreDirectory::open(base::posix_fs(), dir.path(name));
   }
   S3Server server;
 };
@@ -136,7 +136,7 @@ TEST_F(S3RemoteTest, PushersThatRaceAndAGcLoseNothing) {
   make(1);
   push_all(*store, over_s3());
   constexpr int kPushers = 3, kPushes = 6;
-  std::vector<std::shared_ptr<StoreCore>> stores;
+  std::vector<std::shared_ptr<StoreDirectory>> stores;
   for (int i = 0; i < kPushers; ++i) stores.push_back(clone_over_s3("c" + std::to_string(i)));
   std::vector<Contents> pushed(kPushers);
   std::vector<std::thread> threads;
@@ -169,7 +169,7 @@ TEST_F(S3RemoteTest, PushersThatRaceAndAGcLoseNothing) {
 TEST_F(S3RemoteTest, TwoStoresThatPushOneBranchAtOnceDoNotBothWin) {
   make(1);
   push_all(*store, over_s3());
-  const std::vector<std::shared_ptr<StoreCore>> stores{clone_over_s3("a"), clone_over_s3("b")};
+  const std::vector<std::shared_ptr<StoreDirectory>> stores{clone_over_s3("a"), clone_over_s3("b")};
   std::vector<std::vector<std::byte>> bytes(2);
   for (std::size_t i = 0; i < 2; ++i) {
     Line other(*stores[i], "main", 1000 + i);

@@ -116,7 +116,7 @@ TEST_F(RemoteWorkingSetTest, ASmallOneHasNoPieceOfItsOwn) {
 
 TEST_F(RemoteWorkingSetTest, WhatLiesPastTheEndOrIsTooMuchStaysHere) {
   Ranges many = {{large.pages() - 1, 50}, {large.pages() + 7, 1}};
-  for (std::size_t i = 0; i < kMostRangesInUse; ++i) many.push_back({i * 7 % large.pages(), 5});
+  for (std::size_t i = 0; i < kMaxRangesInUse; ++i) many.push_back({i * 7 % large.pages(), 5});
   record_set(*store, "large", many);
   push_names(*store, {"large"});
   const Ranges there = pieces_there("large").in_use.ranges;
@@ -124,7 +124,7 @@ TEST_F(RemoteWorkingSetTest, WhatLiesPastTheEndOrIsTooMuchStaysHere) {
   EXPECT_EQ(there[0], (format::PageRange{large.pages() - 1, 1}));
   std::uint64_t pages = 0;
   for (const format::PageRange& range : there) pages += range.count;
-  EXPECT_EQ(pages, kMostPagesInUse);
+  EXPECT_EQ(pages, kMaxPagesInUse);
 }
 
 TEST_F(RemoteWorkingSetTest, ClonesHaveIt) {
@@ -132,7 +132,7 @@ TEST_F(RemoteWorkingSetTest, ClonesHaveIt) {
   push_names(*store, {"large"});
   EXPECT_EQ(recorded_set(*clone_to("c"), "large"), used);
   clone(base::posix_fs(), url(), dir.path("lazy"), {{}, true}, nullptr);
-  const auto lazy = StoreCore::open(base::posix_fs(), dir.path("lazy"));
+  const auto lazy = StoreDirectory::open(base::posix_fs(), dir.path("lazy"));
   EXPECT_EQ(recorded_set(*lazy, "large"), used);
 }
 
@@ -189,7 +189,7 @@ TEST(ListOfPieces, AWorkingSetThatIsNotOfItsPiecesIsRefused) {
   EXPECT_EQ(problem({{{1, 2}}, {1, 1}}), "malformed");
   EXPECT_EQ(problem({{{1, 2}}, {0, 1, 1}}), "malformed");
   EXPECT_EQ(problem({{{format::kMaxRegionBytes / format::kPageBytes - 1, 2}}, {0}}), "malformed");
-  EXPECT_EQ(problem({Ranges(kMostRangesInUse + 1, {0, 1}), {0}}), "malformed");
+  EXPECT_EQ(problem({Ranges(kMaxRangesInUse + 1, {0, 1}), {0}}), "malformed");
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ class MergedRecord : public testing::Test {
   }
 
   sim::SimFs fs;
-  std::shared_ptr<StoreCore> store = StoreCore::create(fs, "/s", options());
+  std::shared_ptr<StoreDirectory> store = StoreDirectory::create(fs, "/s", options());
   const format::RecordRef ref{(3ULL << 32) + 1, 64, 17};
   Texts texts{4};
 

@@ -14,8 +14,8 @@ namespace vellum::remote::meeting {
 namespace {
 
 constexpr std::size_t kModelBlocks = 6;
-constexpr std::size_t kMostNames = 7;     // of snapshots in a store
-constexpr std::size_t kMostStations = 4;  // the origin included
+constexpr std::size_t kMaxNames = 7;     // of snapshots in a store
+constexpr std::size_t kMaxStations = 4;  // the origin included
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -30,7 +30,7 @@ struct Place {
 
 // A version that another process has open.
 struct Reader {
-  std::shared_ptr<StoreCore> store;
+  std::shared_ptr<StoreDirectory> store;
   std::shared_ptr<store::PageSource> source;
   Bytes bytes;
 };
@@ -153,7 +153,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
   }
 
   void add(Place place) {
-    if (places_.size() == kMostStations) places_.erase(places_.begin() + 1);
+    if (places_.size() == kMaxStations) places_.erase(places_.begin() + 1);
     places_.push_back(std::move(place));
   }
 
@@ -169,7 +169,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
                                         : texts_.of(kModelBlocks * kBlockBytes);
     const Bytes bytes = make_content(place, start);
     const std::string snapshot =
-        place.snapshots.size() < kMostNames && pick(4) != 0 ? "s" + std::to_string(++names_) : "";
+        place.snapshots.size() < kMaxNames && pick(4) != 0 ? "s" + std::to_string(++names_) : "";
     hidden_.insert(branch);
     run([&] {
       Station station = at(place);
@@ -234,7 +234,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     add(std::move(place));
   }
 
-  void bring_packs(Place& place) {
+  void materialize_packs(Place& place) {
     if (!place.lazy) return;
     // Names of the remote that it has already.
     Names names;
@@ -269,7 +269,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     if (kind < 14) return push(place);
     if (kind < 16) return pull(place);
     if (kind == 16) return clone();
-    if (kind == 17) return bring_packs(place);
+    if (kind == 17) return materialize_packs(place);
     if (kind == 18) return forget();
     if (kind == 19) return open_reader(place);
     if (kind == 20) return readers_.clear();

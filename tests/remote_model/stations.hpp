@@ -5,7 +5,7 @@
 #include "remote/lazy/open_remote.hpp"
 #include "remote/pull.hpp"
 #include "remote/push.hpp"
-#include "remote/session/away_list.hpp"
+#include "remote/session/missing_pieces.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/upkeep.hpp"
 #include "store/gc/gc.hpp"
@@ -14,7 +14,7 @@
 
 namespace vellum::remote::meeting {
 
-using store::StoreCore;
+using store::StoreDirectory;
 using Bytes = std::vector<std::byte>;
 using Contents = std::map<std::string, Bytes>;
 using Names = std::vector<std::string>;
@@ -57,7 +57,7 @@ inline Bytes part(const Bytes& bytes, std::size_t from, std::size_t to) {
           bytes.begin() + static_cast<std::ptrdiff_t>(to)};
 }
 
-inline Bytes read_all(StoreCore& store, const std::string& name) {
+inline Bytes read_all(StoreDirectory& store, const std::string& name) {
   const auto source = store::test::open_version(store, name);
   Bytes out(source->region_bytes());
   source->read(0, out.size() / format::kPageBytes, out.data());
@@ -83,11 +83,11 @@ class Station {
   Station(base::Fs& fs, std::string path) : fs_(fs), path_(std::move(path)) {}
 
   void create(const format::Superblock& options) {
-    add_remote_file(*StoreCore::create(fs_, path_, options), "origin", kRemoteUrl, false);
+    add_remote_file(*StoreDirectory::create(fs_, path_, options), "origin", kRemoteUrl, false);
   }
   const std::string& path() const { return path_; }
   bool is_there() const { return fs_.exists(path_ + "/vellum.store"); }
-  std::shared_ptr<StoreCore> open() const {
+  std::shared_ptr<StoreDirectory> open() const {
     return open_store(fs_, path_, without_cache(), objects_on(fs_));
   }
 
@@ -148,7 +148,7 @@ class Station {
 };
 
 // What a store in the network reads of the remote.
-inline std::shared_ptr<StoreCore> at_url(base::Fs& fs) {
+inline std::shared_ptr<StoreDirectory> at_url(base::Fs& fs) {
   return open_remote(fs, kRemoteUrl, without_cache(), objects_on(fs));
 }
 

@@ -92,9 +92,9 @@ std::string Resources::to_string() const {
 
 void Trend::add(const Resources& sample) {
   if (seen_++ % step_ != 0) return;
-  if (kept_.size() == kMost) {
-    for (std::size_t i = 0; i < kMost / 2; ++i) kept_[i] = kept_[2 * i];
-    kept_.resize(kMost / 2);
+  if (kept_.size() == kMax) {
+    for (std::size_t i = 0; i < kMax / 2; ++i) kept_[i] = kept_[2 * i];
+    kept_.resize(kMax / 2);
     step_ *= 2;
     if ((seen_ - 1) % step_ != 0) return;
   }

@@ -32,7 +32,7 @@ struct Tolerance {
 // memory the longer it runs: of a long run it keeps every second sample, every fourth, and so on.
 class Trend {
  public:
-  Trend() { kept_.reserve(kMost); }
+  Trend() { kept_.reserve(kMax); }
   void add(const Resources& sample);
   // The median of each. REQUIRES: four samples.
   Resources median(std::size_t quarter) const;
@@ -42,7 +42,7 @@ class Trend {
   std::string to_string() const;
 
  private:
-  static constexpr std::size_t kMost = 2048;
+  static constexpr std::size_t kMax = 2048;
   std::vector<Resources> kept_;
   std::uint64_t seen_ = 0, step_ = 1;
 };

@@ -1,7 +1,7 @@
 // Random histories against plain memory: whatever is done, every version reads back bit for bit.
+#include "store/branch/checkpoint/checkpoint.hpp"
 #include "store/check/stat.hpp"
 #include "store/check/verify.hpp"
-#include "store/branch/checkpoint/checkpoint.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/run_builder.hpp"
 #include "store/support.hpp"
@@ -18,7 +18,7 @@ class History {
  public:
   History(std::uint64_t seed, format::Superblock options)
       : random_(seed), block_pages_(options.block_bytes / kPageBytes) {
-    store_ = StoreCore::create(base::posix_fs(), directory_.path("s"), options);
+    store_ = StoreDirectory::create(base::posix_fs(), directory_.path("s"), options);
     store_->create_branch("b0", 96 * kPageBytes, 0);
     branches_["b0"].model = Model(96);
   }
@@ -129,7 +129,7 @@ class History {
     store_.reset();
     std::filesystem::remove_all(directory_.path("s"));
     std::filesystem::rename(directory_.path("copy"), directory_.path("s"));
-    store_ = StoreCore::open(base::posix_fs(), directory_.path("s"));
+    store_ = StoreDirectory::open(base::posix_fs(), directory_.path("s"));
   }
   void check_diff() {
     if (snapshots_.size() < 2) return;
@@ -162,7 +162,7 @@ class History {
   std::mt19937_64 random_;
   std::size_t block_pages_;
   TempDirectory directory_;
-  std::shared_ptr<StoreCore> store_;
+  std::shared_ptr<StoreDirectory> store_;
   std::map<std::string, Branch> branches_;
   std::map<std::string, std::vector<std::byte>> snapshots_;
 };
@@ -191,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, ModelTest, ::testing::Range(1, 25));
 
 TEST(ManySnapshots, RunsAndDepthStayBounded) {
   TempDirectory directory;
-  auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
+  auto store = StoreDirectory::create(base::posix_fs(), directory.path("s"), small_options());
   store->create_branch("main", 512 * kPageBytes, 0);
   std::mt19937_64 random(3);
   Model model(512);

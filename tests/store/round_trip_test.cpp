@@ -8,11 +8,11 @@ namespace {
 class RoundTrip : public ::testing::Test {
  protected:
   TempDirectory directory_;
-  std::shared_ptr<StoreCore> store_ =
-      StoreCore::create(base::posix_fs(), directory_.path("s"), small_options());
+  std::shared_ptr<StoreDirectory> store_ =
+      StoreDirectory::create(base::posix_fs(), directory_.path("s"), small_options());
   std::mt19937_64 random_{7};
 
-  void reopen() { store_ = StoreCore::open(base::posix_fs(), directory_.path("s")); }
+  void reopen() { store_ = StoreDirectory::open(base::posix_fs(), directory_.path("s")); }
 };
 
 TEST_F(RoundTrip, EmptyBranchReadsZero) {
@@ -78,11 +78,11 @@ TEST_F(RoundTrip, TheFileSizeGoesWithEveryVersion) {
   EXPECT_EQ(size_of("main"), 4097U);
   expect_same(*open_version(*store_, "main"), model.bytes);
   copy_directory(directory_.path("s"), directory_.path("crashed"));
-  EXPECT_EQ(
-      BranchWriter::open(*StoreCore::open(base::posix_fs(), directory_.path("crashed")), "main")
-          ->head()
-          .file_bytes,
-      4097U)
+  EXPECT_EQ(BranchWriter::open(*StoreDirectory::open(base::posix_fs(), directory_.path("crashed")),
+                               "main")
+                ->head()
+                .file_bytes,
+            4097U)
       << "after a crash";
   writer.reset();
   EXPECT_TRUE(resolve_version(*store_, "main").commits.empty());
@@ -106,7 +106,7 @@ TEST_F(RoundTrip, TheFileSizeGoesWithEveryVersion) {
   store_->create_branch_at("side", read_snapshot(*store_, "empty").version, "empty");
   EXPECT_EQ(size_of("side"), 0U);
   repair_store(base::posix_fs(), directory_.path("s"), directory_.path("saved"), nullptr);
-  store_ = StoreCore::open(base::posix_fs(), directory_.path("saved"));
+  store_ = StoreDirectory::open(base::posix_fs(), directory_.path("saved"));
   EXPECT_EQ(size_of("empty"), 0U);
   EXPECT_EQ(size_of("full"), 64 * kPageBytes);
   EXPECT_EQ(size_of("main"), Size());

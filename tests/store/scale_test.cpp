@@ -6,13 +6,13 @@
 #include <mutex>
 #include <set>
 
-#include "store/check/stat.hpp"
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/page_map/shown_pages.hpp"
+#include "store/check/stat.hpp"
 #include "store/gc/reach/live_set.hpp"
 #include "store/gc/reach/pack_heat.hpp"
 #include "store/gc/reach/pack_use.hpp"
 #include "store/gc/reach/roots.hpp"
+#include "store/page_map/shown_pages.hpp"
 #include "store/snapshots_fixture.hpp"
 
 namespace vellum::store::test {
@@ -109,7 +109,8 @@ void visit_needs(LiveSet& live_set, const format::Version& version, const Need& 
 }
 
 // By looking at each version alone.
-std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> shares_one_by_one(StoreCore& store) {
+std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> shares_one_by_one(
+    StoreDirectory& store) {
   const VersionPin names = hold_names(store);
   const Roots roots = read_roots(store);
   LiveSet live_set(store);
@@ -160,7 +161,7 @@ TEST_F(ScaleTest, StatSaysWhatEachVersionAloneSays) {
 
 // By looking at each version alone: pack, rank, records, rank of versions that name it.
 using Heat = std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, std::uint32_t>;
-std::set<Heat> heats_one_by_one(StoreCore& store, const Roots& roots) {
+std::set<Heat> heats_one_by_one(StoreDirectory& store, const Roots& roots) {
   std::vector<const Root*> order;
   for (const Root& root : roots.versions) {
     if (!root.may_be_stale && !root.name.empty()) order.push_back(&root);
@@ -200,7 +201,7 @@ TEST_F(ScaleTest, HeatIsWhatEachVersionAloneSays) {
   for (int i = 0; i < 60; i += 7) remove(fmt::format("s{:03}", i));
   for (int i = 6; i < 60; i += 3) store->remove_branch(fmt::format("bs{:03}", i));
   store->remove_branch("main");
-  const auto fresh = StoreCore::open(fs, store->path());
+  const auto fresh = StoreDirectory::open(fs, store->path());
   const VersionPin names = hold_names(*fresh);
   const Roots roots = read_roots(*fresh);
   std::set<Heat> found;
@@ -217,7 +218,7 @@ TEST_F(ScaleTest, HeatIsWhatEachVersionAloneSays) {
 TEST_F(ScaleTest, HeatCostsWhatDiffersBetweenVersions) {
   make_store(90);
   ScaleCountingFs counting(base::posix_fs());
-  const auto counted = StoreCore::open(counting, store->path());
+  const auto counted = StoreDirectory::open(counting, store->path());
   const VersionPin names = hold_names(*counted);
   const Roots roots = read_roots(*counted);
   std::uint64_t steps = 0;
@@ -233,7 +234,7 @@ TEST_F(ScaleTest, HeatCostsWhatDiffersBetweenVersions) {
 TEST_F(ScaleTest, VerifyReadsEachRecordOnce) {
   make_store(60);
   ScaleCountingFs counting(base::posix_fs());
-  const auto counted = StoreCore::open(counting, store->path());
+  const auto counted = StoreDirectory::open(counting, store->path());
   EXPECT_TRUE(verify_store(*counted, true, nullptr).damages.empty());
   for (const auto& [place, times] : counting.reads) {
     if (!place.first.ends_with(".pack") || place.second == 0) continue;  // the header of a pack
@@ -244,7 +245,7 @@ TEST_F(ScaleTest, VerifyReadsEachRecordOnce) {
 TEST_F(ScaleTest, ASnapshotIsResolvedInThreeCalls) {
   make_store(30);
   ScaleCountingFs counting(base::posix_fs());
-  const auto counted = StoreCore::open(counting, store->path());
+  const auto counted = StoreDirectory::open(counting, store->path());
   const auto names = snapshot_names(*counted);
   const std::uint64_t before = counting.calls, listed = counting.lists;
   for (const auto& name : names) resolve_snapshot(*counted, name);
@@ -255,7 +256,7 @@ TEST_F(ScaleTest, ASnapshotIsResolvedInThreeCalls) {
 TEST_F(ScaleTest, BranchesAreResolvedWithoutListingAllOfThem) {
   make_store(30);
   ScaleCountingFs counting(base::posix_fs());
-  const auto counted = StoreCore::open(counting, store->path());
+  const auto counted = StoreDirectory::open(counting, store->path());
   const auto names = counted->branch_names();
   ASSERT_GE(names.size(), 10u);
   const std::uint64_t listed = counting.lists, read = counting.bytes_read;
@@ -265,7 +266,7 @@ TEST_F(ScaleTest, BranchesAreResolvedWithoutListingAllOfThem) {
 }
 
 TEST_F(ScaleTest, AnIdleBranchTakesLittleOfTheDisk) {
-  store = StoreCore::create(fs, dir.path("idle"), format::Superblock{});
+  store = StoreDirectory::create(fs, dir.path("idle"), format::Superblock{});
   store->create_branch("main", 100 * kPageBytes, 0);
   const auto journal =
       base::posix_fs().open(store->journal_path("main"), base::OpenMode::read_only);
@@ -292,7 +293,7 @@ TEST_F(ScaleTest, AnIdleBranchTakesLittleOfTheDisk) {
 
 // Blocks that are there already: the sync of a commit then writes no metadata of the file system.
 TEST_F(ScaleTest, MostCommitsOverwriteWhatIsThere) {
-  store = StoreCore::create(fs, dir.path("steps"), format::Superblock{});
+  store = StoreDirectory::create(fs, dir.path("steps"), format::Superblock{});
   store->create_branch("main", 100 * kPageBytes, 0);
   const auto writer = BranchWriter::open(*store, "main");
   const auto journal =
@@ -328,7 +329,7 @@ TEST_F(ScaleTest, WhatACrashLeftIsClearedWithoutHolesToo) {
   for (const bool holes : {true, false}) {
     NoHoles without(base::posix_fs());
     base::Fs& below = holes ? base::posix_fs() : without;
-    const auto core = StoreCore::create(below, dir.path(holes ? "h" : "n"), small_options());
+    const auto core = StoreDirectory::create(below, dir.path(holes ? "h" : "n"), small_options());
     core->create_branch("main", 10 * kPageBytes, 0);
     const std::vector<std::byte> rest(20'000, std::byte{7});
     constexpr std::uint64_t kAt = 30'000, kOtherAt = format::kJournalHeaderBytes + (64u << 10);
@@ -351,7 +352,7 @@ TEST_F(ScaleTest, WhatACrashLeftIsClearedWithoutHolesToo) {
 TEST(Scale, MakingABranchCostsTheSameBesideMany) {
   TempDirectory dir;
   ScaleCountingFs fs{base::posix_fs()};
-  const auto store = StoreCore::create(fs, dir.path("store"), small_options());
+  const auto store = StoreDirectory::create(fs, dir.path("store"), small_options());
   std::vector<std::uint64_t> calls;
   std::set<std::uint64_t> ids;
   for (int i = 0; i < 100; ++i) {
@@ -367,7 +368,7 @@ TEST(Scale, MakingABranchCostsTheSameBesideMany) {
   EXPECT_TRUE(ids.insert(store->create_branch("b5", kPageBytes, 0)).second);
   // A branch that does not read keeps no other from being made.
   std::filesystem::resize_file(dir.path("store") + "/branches/b7/journal", 10);
-  StoreCore::open(fs, dir.path("store"))->create_branch("new", kPageBytes, 0);
+  StoreDirectory::open(fs, dir.path("store"))->create_branch("new", kPageBytes, 0);
 }
 
 }  // namespace

@@ -1,21 +1,21 @@
 // A store of snapshots to remove and to collect, with the expected content of each version.
 #pragma once
 
-#include "store/check/verify.hpp"
 #include "store/branch/fault_fs.hpp"
+#include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
 #include "store/support.hpp"
 
 namespace vellum::store::test {
 
-inline void expect_no_damage(StoreCore& store) {
+inline void expect_no_damage(StoreDirectory& store) {
   for (const auto& damage : verify_store(store, true, nullptr).damages) {
     ADD_FAILURE() << damage.object << ": " << damage.reason;
   }
 }
 
 // The disk space of all packs.
-inline std::uint64_t pack_allocated(StoreCore& store) {
+inline std::uint64_t pack_allocated(StoreDirectory& store) {
   std::uint64_t bytes = 0;
   for (const std::uint64_t pack : store.packs().list()) {
     const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
@@ -30,7 +30,7 @@ class SnapshotsTest : public testing::Test {
   std::unique_ptr<BranchWriter> create(const format::Superblock& options, std::size_t pages,
                                        const std::string& name) {
     contents.clear();
-    store = StoreCore::create(fs, dir.path(name), options);
+    store = StoreDirectory::create(fs, dir.path(name), options);
     store->create_branch("main", pages * kPageBytes, 0);
     return BranchWriter::open(*store, "main");
   }
@@ -43,18 +43,18 @@ class SnapshotsTest : public testing::Test {
     contents.erase(name);
   }
   void expect_all() {
-    const auto fresh = StoreCore::open(fs, store->path());
+    const auto fresh = StoreDirectory::open(fs, store->path());
     for (const auto& [name, bytes] : contents) expect_same(*open_version(*fresh, name), bytes);
     expect_no_damage(*fresh);
   }
   // What a fresh process would do.
   GcReport gc(int level = 0) {
-    return collect_garbage(*StoreCore::open(fs, store->path()), false, nullptr, level);
+    return collect_garbage(*StoreDirectory::open(fs, store->path()), false, nullptr, level);
   }
 
   TempDirectory dir;
   FaultFs fs{base::posix_fs()};
-  std::shared_ptr<StoreCore> store;
+  std::shared_ptr<StoreDirectory> store;
   std::map<std::string, std::vector<std::byte>> contents;  // of the versions by name
 };
 

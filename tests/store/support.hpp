@@ -18,7 +18,7 @@
 #include "base/files/file.hpp"
 #include "store/branch/background_checkpoint.hpp"
 #include "store/branch/branch_writer.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/page_map/page_source.hpp"
 #include "vellum/error.hpp"
@@ -188,7 +188,7 @@ inline CommitCost commit(BranchWriter& writer, Model& model, bool checkpoint,
   return c->finish(meta_for(model), checkpoint);
 }
 
-inline std::shared_ptr<PageSource> open_version(StoreCore& store, const std::string& name) {
+inline std::shared_ptr<PageSource> open_version(StoreDirectory& store, const std::string& name) {
   ResolvedVersion v = resolve_version(store, name);
   return PageSource::open(store, v.version, v.commits, v.label + " of " + store.path());
 }

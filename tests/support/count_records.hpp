@@ -3,12 +3,12 @@
 
 #include <cstddef>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/packs/pack_scanner.hpp"
 
 namespace vellum::test {
 
-inline std::size_t count_records(store::StoreCore& store, format::RecordType type) {
+inline std::size_t count_records(store::StoreDirectory& store, format::RecordType type) {
   std::size_t n = 0;
   for (const std::uint64_t pack : store.packs().list()) {
     const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);

@@ -19,8 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { kMostSteps = 256 };
-static struct sock_filter steps[kMostSteps];
+enum { kMaxSteps = 256 };
+static struct sock_filter steps[kMaxSteps];
 static unsigned short count;
 
 static void add(struct sock_filter step) { steps[count++] = step; }

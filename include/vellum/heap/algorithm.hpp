@@ -179,7 +179,7 @@ class HeapAlgorithm
  private:
   static constexpr size_type kBlockBytes = 32;  // a block's overhead beside its payload, at most
   // Of a smaller region, spans that are hardly used would take a large part.
-  static constexpr std::uint64_t kLeastBytesForSpans = 1 << 20;
+  static constexpr std::uint64_t kMinBytesForSpans = 1 << 20;
 
   HeapHeader& header() { return *(reinterpret_cast<HeapHeader*>(this) - 1); }
   const HeapHeader& header() const { return *(reinterpret_cast<const HeapHeader*>(this) - 1); }
@@ -228,7 +228,7 @@ class HeapAlgorithm
 
   bool make_span(SizeClass size_class, bool may_grow) {
     const HeapGuard guard(HeapMutex::of_process());
-    if (sizeof(HeapHeader) + header().segment_bytes < kLeastBytesForSpans || !make_classes()) {
+    if (sizeof(HeapHeader) + header().segment_bytes < kMinBytesForSpans || !make_classes()) {
       return false;
     }
     void* memory = classes()->reuse_empty();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kBegin = ".vellum-new.";
 constexpr std::string_view kDirectoryEnd = ".d";  // of a directory, after its lock's name
-constexpr std::size_t kMostOfName = 100;          // a file's name has 255 bytes at most
+constexpr std::size_t kMaxOfName = 100;           // a file's name has 255 bytes at most
 
 void remove_tree(Fs& fs, const std::string& path) {
   for (const auto& entry : fs.list(path)) {
@@ -54,7 +54,7 @@ std::unique_ptr<File> create(Fs& fs, const std::string& unfinished, const std::s
 std::string unfinished_name(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-  return parent_of(path) + "/" + std::string(kBegin) + name.substr(0, kMostOfName) + "." +
+  return parent_of(path) + "/" + std::string(kBegin) + name.substr(0, kMaxOfName) + "." +
          unique_suffix();
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/fail.hpp"
 #include "cli/files/file_family.hpp"
-#include "cli/files/take_file.hpp"
+#include "cli/files/ingest_file.hpp"
 #include "cli/terminal/exit_status.hpp"
 
 namespace vellum::cli {
@@ -21,7 +21,7 @@ std::string file_with_content(const std::string& file) {
   return path;
 }
 
-int run_attach(Context& context, const TakeFileArguments& arguments) {
+int run_attach(Context& context, const IngestFileArguments& arguments) {
   Store store = Store::open(arguments.store);
   require_takable(store, arguments);
   RegionOptions options;
@@ -43,7 +43,7 @@ void add_attach(CLI::App& app, Context& context) {
       app, context, "attach",
       "Record what a plain file holds now, and keep the file as the branch's image",
       "The file, which is not changed",
-      [&context](const TakeFileArguments& arguments) { return run_attach(context, arguments); });
+      [&context](const IngestFileArguments& arguments) { return run_attach(context, arguments); });
 }
 
 }  // namespace vellum::cli

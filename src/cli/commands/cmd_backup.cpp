@@ -2,19 +2,19 @@
 // it open.
 #include <memory>
 
-#include "region/api/import.hpp"
 #include "base/fail.hpp"
 #include "cli/files/backup_source.hpp"
 #include "cli/files/file_family.hpp"
-#include "cli/files/take_file.hpp"
+#include "cli/files/ingest_file.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "region/api/import.hpp"
 
 namespace vellum::cli {
 namespace {
 
-struct BackupArguments : TakeFileArguments {
+struct BackupArguments : IngestFileArguments {
   std::string name;
   bool stopped = false;
 };

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "cli/files/file_family.hpp"
-#include "cli/files/take_file.hpp"
+#include "cli/files/ingest_file.hpp"
 #include "cli/names/version_names.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"

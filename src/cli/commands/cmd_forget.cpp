@@ -3,12 +3,12 @@
 
 #include <vellum/retention.hpp>
 
-#include "region/api/snapshots_of.hpp"
 #include "base/fail.hpp"
-#include "cli/remote/at_remote.hpp"
+#include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/table.hpp"
+#include "region/api/snapshots_of.hpp"
 #include "remote/engine/url.hpp"
 
 namespace vellum::cli {

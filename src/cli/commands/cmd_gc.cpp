@@ -3,7 +3,7 @@
 
 #include "base/fail.hpp"
 #include "base/parse_number.hpp"
-#include "cli/remote/at_remote.hpp"
+#include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
@@ -19,11 +19,11 @@ struct GcArguments {
 };
 
 int parse_level(const std::string& text) {
-  constexpr int kMost = 19;
+  constexpr int kMax = 19;
   const int level = base::parse_number<int>(text).value_or(0);
-  if (level < 1 || level > kMost) {
+  if (level < 1 || level > kMax) {
     fail(Errc::invalid_argument, "--recompress: '{}' is not a level: give 1 to {}", printable(text),
-         kMost);
+         kMax);
   }
   return level;
 }

@@ -1,20 +1,20 @@
 // cli/commands/cmd_import.cpp: vellum import: makes a branch's content from a plain file, or a datastore
 // from one of Metall's.
-#include "region/api/import.hpp"
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
 #include "cli/files/file_family.hpp"
 #include "cli/files/import_metall.hpp"
-#include "cli/files/take_file.hpp"
+#include "cli/files/ingest_file.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "region/api/import.hpp"
 #include "store/stream/content.hpp"
 
 namespace vellum::cli {
 namespace {
 
-CommitReport import_file(Context& context, Store& store, const TakeFileArguments& arguments) {
+CommitReport import_file(Context& context, Store& store, const IngestFileArguments& arguments) {
   const std::string file = regular_file(arguments.file);
   const auto in = base::posix_fs().open(file, base::OpenMode::read_only);
   const auto content = store::content_of(*in);
@@ -23,7 +23,7 @@ CommitReport import_file(Context& context, Store& store, const TakeFileArguments
                              snapshot_of(arguments));
 }
 
-int run_import(Context& context, const TakeFileArguments& arguments) {
+int run_import(Context& context, const IngestFileArguments& arguments) {
   if (arguments.branch.empty() || arguments.file.empty()) {
     fail(Errc::invalid_argument, "import needs BRANCH and FILE, or --metall DIR");
   }
@@ -35,7 +35,7 @@ int run_import(Context& context, const TakeFileArguments& arguments) {
   return kExitOk;
 }
 
-int run_import_metall(Context& context, const TakeFileArguments& arguments,
+int run_import_metall(Context& context, const IngestFileArguments& arguments,
                       const std::string& from) {
   require_good_message(arguments.message);
   if (arguments.snapshot) require_good_name(*arguments.snapshot);
@@ -69,7 +69,7 @@ void add_import(CLI::App& app, Context& context) {
   auto metall = std::make_shared<std::string>();
   CLI::App* const command = add_take_file_command(
       app, context, "import", "Give a branch the content of a plain file", "The file to read",
-      [&context, metall](const TakeFileArguments& arguments) {
+      [&context, metall](const IngestFileArguments& arguments) {
         return metall->empty() ? run_import(context, arguments)
                                : run_import_metall(context, arguments, *metall);
       });

@@ -4,7 +4,7 @@
 
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
-#include "cli/remote/at_remote.hpp"
+#include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"

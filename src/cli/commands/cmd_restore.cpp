@@ -13,7 +13,7 @@
 #include "base/files/new_file.hpp"
 #include "cli/files/file_family.hpp"
 #include "cli/files/file_in_use.hpp"
-#include "cli/files/take_file.hpp"
+#include "cli/files/ingest_file.hpp"
 #include "cli/names/version_names.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"

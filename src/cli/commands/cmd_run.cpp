@@ -93,7 +93,7 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
 int status_of(const RunArguments& arguments, int program_status, const RunOutcome& outcome) {
   if (program_status != 0) return program_status;
   if (!outcome.mended) return kExitOther;
-  return arguments.strict && !outcome.problems.empty() ? kExitAround : kExitOk;
+  return arguments.strict && !outcome.problems.empty() ? kExitBypassed : kExitOk;
 }
 
 int run_old_version(Context& context, const RunArguments& arguments,

@@ -3,7 +3,7 @@
 
 #include "cli/history/space.hpp"
 #include "cli/names/listing.hpp"
-#include "cli/remote/at_remote.hpp"
+#include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/table.hpp"

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/fail.hpp"
-#include "cli/remote/at_remote.hpp"
+#include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"

@@ -6,8 +6,8 @@
 #include <csignal>
 #include <vellum/error.hpp>
 
-#include "interfaces/atomic_file/journal_file.hpp"
 #include "base/fail.hpp"
+#include "interfaces/atomic_file/journal_file.hpp"
 
 namespace vellum::cli {
 bool is_open_elsewhere(const base::File& file, Use use) {

@@ -12,7 +12,7 @@
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
 #include "base/memory/zeros.hpp"
-#include "cli/files/take_file.hpp"
+#include "cli/files/ingest_file.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::cli {
@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 using format::kPageBytes;
 constexpr std::size_t kCopyBytes = 1u << 20;
-constexpr std::uint64_t kLeastCapacityBytes = 1ULL
-                                              << 40;  // address space; an opening may ask for more
+constexpr std::uint64_t kMinCapacityBytes = 1ULL
+                                            << 40;  // address space; an opening may ask for more
 
 // The segment's files, in order. All have the same size.
 std::vector<fs::path> blocks_of(const std::string& from, std::uint64_t& block_bytes) {
@@ -81,7 +81,7 @@ MetallImport import_metall(const std::string& from, const std::string& to,
   MetallImport result;
   result.segment_bytes = blocks.size() * block_bytes;
   Datastore datastore =
-      Datastore::create(to, std::max(kLeastCapacityBytes, 2 * result.segment_bytes));
+      Datastore::create(to, std::max(kMinCapacityBytes, 2 * result.segment_bytes));
   datastore.extend(result.segment_bytes);
   auto* const segment = static_cast<std::byte*>(datastore.segment());
   for (std::size_t i = 0; i < blocks.size(); ++i) {

@@ -12,13 +12,13 @@ namespace {
 
 using format::kPageBytes;
 
-constexpr std::uint64_t kMostParts = 32;
-constexpr std::size_t kLeastBarColumns = 8, kMostBarColumns = 40;
+constexpr std::uint64_t kMaxParts = 32;
+constexpr std::size_t kMinBarColumns = 8, kMaxBarColumns = 40;
 constexpr std::size_t kBesideBar = 35;  // length, pages, changed bytes and gaps
 
 std::uint64_t part_bytes_for(std::uint64_t region_bytes) {
   std::uint64_t bytes = kPageBytes;
-  while ((region_bytes - 1) / bytes >= kMostParts) bytes *= 2;
+  while ((region_bytes - 1) / bytes >= kMaxParts) bytes *= 2;
   return bytes;
 }
 
@@ -58,10 +58,10 @@ class Parts {
 // What the terminal leaves beside offsets up to `last_offset` and the other columns.
 std::size_t bar_columns(std::uint64_t last_offset) {
   const auto screen = screen_columns();
-  if (!screen) return kMostBarColumns;
+  if (!screen) return kMaxBarColumns;
   const std::size_t beside =
       kBesideBar + std::max<std::size_t>(6, fmt::formatted_size("{}", last_offset));
-  return std::clamp(*screen - std::min(*screen, beside), kLeastBarColumns, kMostBarColumns);
+  return std::clamp(*screen - std::min(*screen, beside), kMinBarColumns, kMaxBarColumns);
 }
 
 // The part that changed most has the longest bar; one that changed at all has a mark.

@@ -13,7 +13,7 @@
 namespace vellum::cli {
 namespace {
 
-constexpr std::array<double, kShades - 1> kAtMost{0, 0.01, 0.1, 0.4, 0.8};  // of a column
+constexpr std::array<double, kShades - 1> kMax{0, 0.01, 0.1, 0.4, 0.8};  // of a column
 constexpr std::array<const char*, kShades> kBlocks{" ", "·", "░", "▒", "▓", "█"};
 constexpr std::array<const char*, kShades> kAscii{" ", ".", ":", "+", "#", "@"};
 constexpr std::array<std::uint32_t, kShades> kColors{0xf4f4f4, 0xfee8c8, 0xfdbb84,
@@ -38,7 +38,7 @@ void add_svg_cell(std::string& svg, const HeatMap& map, const HeatRow& row, std:
 unsigned shade_of(std::uint64_t bytes_changed, std::uint64_t bytes) noexcept {
   const double share = static_cast<double>(bytes_changed) / static_cast<double>(bytes);
   unsigned shade = 0;
-  while (shade < kAtMost.size() && share > kAtMost[shade]) ++shade;
+  while (shade < kMax.size() && share > kMax[shade]) ++shade;
   return shade;
 }
 

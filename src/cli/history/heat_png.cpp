@@ -11,7 +11,7 @@
 namespace vellum::cli {
 namespace {
 
-constexpr std::uint64_t kMostPixels = 16u << 20;
+constexpr std::uint64_t kMaxPixels = 16u << 20;
 
 struct CellSize {
   std::uint32_t width, height;
@@ -19,7 +19,7 @@ struct CellSize {
 
 CellSize cell_for(std::uint64_t columns, std::uint64_t rows) {
   for (const CellSize cell : {CellSize{8, 14}, CellSize{4, 7}, CellSize{2, 4}, CellSize{1, 1}}) {
-    if (columns * cell.width * rows * cell.height <= kMostPixels) return cell;
+    if (columns * cell.width * rows * cell.height <= kMaxPixels) return cell;
   }
   fail(Errc::invalid_argument, "{} versions of {} columns are too many for a picture: take fewer",
        rows, columns);

@@ -18,7 +18,7 @@ struct PushArguments {
   bool all = false, take_over = false;
 };
 
-Json push_json(const store::StoreCore& store, const PushArguments& arguments,
+Json push_json(const store::StoreDirectory& store, const PushArguments& arguments,
                const PushReport& report) {
   Json names = Json::array();
   for (const PushedVersion& name : report.versions) {

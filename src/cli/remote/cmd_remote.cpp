@@ -5,8 +5,8 @@
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/table.hpp"
 #include "remote/lazy/open_remote.hpp"
-#include "remote/session/away_list.hpp"
 #include "remote/session/known_remotes.hpp"
+#include "remote/session/missing_pieces.hpp"
 #include "remote/session/session.hpp"
 
 namespace vellum::cli {
@@ -17,7 +17,7 @@ struct RemoteArguments {
   bool one_writer = false;
 };
 
-std::shared_ptr<store::StoreCore> open_core(const std::string& path) {
+std::shared_ptr<store::StoreDirectory> open_core(const std::string& path) {
   return remote::open_store(base::posix_fs(), path);
 }
 

@@ -6,19 +6,19 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "region/api/when_free.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "cli/files/take_file.hpp"
+#include "cli/files/ingest_file.hpp"
 #include "cli/run/run_targets.hpp"
 #include "cli/terminal/progress.hpp"
+#include "region/api/when_free.hpp"
 
 namespace vellum::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kMostWaiting(2);  // for branches that another process has
+constexpr std::chrono::seconds kMaxWaiting(2);  // for branches that another process has
 
 bool has_content(const std::string& path) {
   std::error_code problem;
@@ -63,7 +63,7 @@ auto RunFiles::when_free(const Open& open) const {
 RunFiles::RunFiles(Context& context, Store& store, std::vector<preload::Target> targets)
     : store_(store),
       config_{store.path(), std::move(targets), 0},
-      wait_until_(Clock::now() + kMostWaiting) {
+      wait_until_(Clock::now() + kMaxWaiting) {
   for (std::size_t i = 0; i < config_.targets.size(); ++i) {
     if (config_.targets[i].branch.empty())
       before_[i] = matching(i);
@@ -124,14 +124,14 @@ std::vector<std::string> RunFiles::branches() const {
 
 // Finds files at low cost only: below the directory that the pattern begins with.
 RunFiles::Found RunFiles::matching(std::size_t target) const {
-  constexpr std::size_t kMostLookedAt = 100'000;
+  constexpr std::size_t kMaxLookedAt = 100'000;
   Found out;
   std::size_t looked_at = 0;
   std::error_code problem;
   const std::string directory = directory_of_pattern(config_.targets[target].path);
   fs::recursive_directory_iterator entry(directory, fs::directory_options::skip_permission_denied,
                                          problem);
-  for (; !problem && entry != fs::recursive_directory_iterator() && looked_at < kMostLookedAt;
+  for (; !problem && entry != fs::recursive_directory_iterator() && looked_at < kMaxLookedAt;
        entry.increment(problem), ++looked_at) {
     const std::string path = entry->path().string();
     if (path == store_.path()) entry.disable_recursion_pending();
@@ -146,7 +146,7 @@ RunFiles::Found RunFiles::matching(std::size_t target) const {
 
 RunOutcome RunFiles::finish(const RunReports& reports) {
   RunOutcome outcome;
-  wait_until_ = Clock::now() + kMostWaiting;
+  wait_until_ = Clock::now() + kMaxWaiting;
   for (std::size_t i = 0; i < config_.targets.size(); ++i) {
     const std::uint64_t files_before = outcome.files;
     std::vector<std::string> changed;

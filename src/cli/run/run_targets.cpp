@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "base/fail.hpp"
-#include "cli/files/take_file.hpp"
+#include "cli/files/ingest_file.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "run/run/run_record.hpp"
 
@@ -39,8 +39,8 @@ std::string whole_pattern(const std::string& pattern) {
 // A link to a missing file stands for that file: the program will make it there.
 fs::path behind_links(const std::string& file) {
   fs::path path(file);
-  constexpr int kMostLinks = 40;  // the kernel's limit
-  for (int i = 0; i < kMostLinks; ++i) {
+  constexpr int kMaxLinks = 40;  // the kernel's limit
+  for (int i = 0; i < kMaxLinks; ++i) {
     std::error_code problem;
     if (!fs::is_symlink(fs::symlink_status(path, problem))) return path;
     path = path.parent_path() / fs::read_symlink(path);
@@ -88,9 +88,9 @@ void require_own_branch(const std::vector<preload::Target>& targets) {
 
 std::vector<preload::Target> targets_of(const std::vector<std::string>& files,
                                         const std::optional<std::string>& branch) {
-  if (files.size() > preload::RunRecord::kMostTargets)
+  if (files.size() > preload::RunRecord::kMaxTargets)
     fail(Errc::invalid_argument, "--file may be given at most {} times",
-         preload::RunRecord::kMostTargets);
+         preload::RunRecord::kMaxTargets);
   std::vector<preload::Target> out;
   for (const std::string& file : files) {
     require_sayable(file);

@@ -26,7 +26,7 @@ std::optional<T> read_at(std::ifstream& in, std::uint64_t offset) {
 
 // The names of dynamic symbols; the same section has the names of needed libraries.
 std::string dynamic_strings(const std::string& program) {
-  constexpr std::uint64_t kMostBytes = 256u << 20;
+  constexpr std::uint64_t kMaxBytes = 256u << 20;
   std::ifstream in(program, std::ios::binary);
   const auto header = read_at<Elf64_Ehdr>(in, 0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -37,7 +37,7 @@ std::string dynamic_strings(const std::string& program) {
     if (!section || section->sh_type != SHT_DYNSYM || section->sh_link >= header->e_shnum) continue;
     const auto strings =
         read_at<Elf64_Shdr>(in, header->e_shoff + section->sh_link * sizeof(Elf64_Shdr));
-    if (!strings || strings->sh_size > kMostBytes) return {};
+    if (!strings || strings->sh_size > kMaxBytes) return {};
     std::string out(strings->sh_size, '\0');
     in.seekg(static_cast<std::streamoff>(strings->sh_offset));
     in.read(out.data(), static_cast<std::streamsize>(out.size()));

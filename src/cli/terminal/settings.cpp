@@ -17,7 +17,7 @@
 namespace vellum::cli {
 namespace {
 
-constexpr std::uint64_t kMostConfigBytes = 64u << 10;
+constexpr std::uint64_t kMaxConfigBytes = 64u << 10;
 
 // An empty variable counts as none: the XDG specification says so of its own.
 std::string variable(const char* name) {
@@ -35,7 +35,7 @@ std::string config_path() {
 
 std::vector<CLI::ConfigItem> items_of(const std::string& path) {
   const std::vector<std::byte> bytes =
-      base::read_whole(base::posix_fs(), base::real_path(path), kMostConfigBytes);
+      base::read_whole(base::posix_fs(), base::real_path(path), kMaxConfigBytes);
   std::istringstream text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   try {
     return CLI::ConfigTOML().from_config(text);

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostBytes = 255;  // of a misspelled word
+constexpr std::size_t kMaxBytes = 255;  // of a misspelled word
 
 std::vector<std::string> names_of(const std::string& store) {
   std::vector<std::string> names;
@@ -52,11 +52,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
-  if (word.empty() || word.size() > kMostBytes) return "";
+  if (word.empty() || word.size() > kMaxBytes) return "";
   std::size_t least = std::max<std::size_t>(1, std::min<std::size_t>(3, word.size() / 3)) + 1;
   const std::string* nearest = nullptr;
   for (const std::string& candidate : candidates) {
-    if (candidate == word || candidate.size() > kMostBytes) continue;
+    if (candidate == word || candidate.size() > kMaxBytes) continue;
     const std::size_t distance = edit_distance(word, candidate);
     if (distance >= least || distance >= std::max(word.size(), candidate.size())) continue;
     least = distance;

@@ -12,7 +12,7 @@
 namespace vellum::cli {
 namespace {
 
-constexpr std::size_t kMostRanges = 500;
+constexpr std::size_t kMaxRanges = 500;
 
 struct Compared {
   std::string a, b;
@@ -23,7 +23,7 @@ struct Compared {
 Compared compare_versions(const Store& store, const std::string& a, const std::string& b) {
   Compared result{a, b, {}, {}};
   result.stat = change_stat(store, a, b, [&](const ByteRange& range) {
-    if (result.first_ranges.size() < kMostRanges) result.first_ranges.push_back(range);
+    if (result.first_ranges.size() < kMaxRanges) result.first_ranges.push_back(range);
   });
   return result;
 }

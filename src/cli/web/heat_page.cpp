@@ -11,7 +11,7 @@ namespace vellum::cli {
 namespace {
 
 constexpr std::size_t kColumns = 128;
-constexpr std::size_t kMostVersions = 400;  // a page of more would take minutes
+constexpr std::size_t kMaxVersions = 400;  // a page of more would take minutes
 
 }  // namespace
 
@@ -19,9 +19,9 @@ Content heat_page(const Store& store, const Request& request) {
   const std::string stretch = request.parameter("versions");
   std::vector<VersionInfo> versions = versions_of(store, stretch);
   std::string note;
-  if (versions.size() > kMostVersions) {
-    versions.erase(versions.begin(), versions.end() - kMostVersions);
-    note = fmt::format("<p>The last {} versions.</p>\n", kMostVersions);
+  if (versions.size() > kMaxVersions) {
+    versions.erase(versions.begin(), versions.end() - kMaxVersions);
+    note = fmt::format("<p>The last {} versions.</p>\n", kMaxVersions);
   }
   const HeatMap map = heat_of(store, versions, kColumns, nullptr);
   const std::string form = fmt::format(

@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 
-#include "interfaces/atomic_file/mapped_files.hpp"
 #include "base/error_number.hpp"
+#include "interfaces/atomic_file/mapped_files.hpp"
 #include "interfaces/mapped_io/durable.hpp"
 
 namespace vellum::msync {

@@ -12,13 +12,13 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "interfaces/atomic_file/mapped_files.hpp"
 #include "base/error_number.hpp"
 #include "base/files/real_path.hpp"
-#include "interfaces/mapped_io/call_arguments.hpp"
-#include "interfaces/mapped_io/map_requests.hpp"
 #include "compiler/runtime/mapped_calls.hpp"
 #include "compiler/runtime/marked.hpp"
+#include "interfaces/atomic_file/mapped_files.hpp"
+#include "interfaces/mapped_io/call_arguments.hpp"
+#include "interfaces/mapped_io/map_requests.hpp"
 
 using vellum::Tracker;
 using vellum::atomic_file::MappedFiles;

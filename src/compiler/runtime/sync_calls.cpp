@@ -4,11 +4,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "interfaces/atomic_file/mapped_files.hpp"
 #include "base/error_number.hpp"
-#include "interfaces/mapped_io/durable.hpp"
 #include "compiler/runtime/mapped_calls.hpp"
 #include "compiler/runtime/marked.hpp"
+#include "interfaces/atomic_file/mapped_files.hpp"
+#include "interfaces/mapped_io/durable.hpp"
 
 using vellum::atomic_file::MappedFiles;
 using vellum::base::as_result;

@@ -3,17 +3,17 @@
 #include <utility>
 #include <vellum/mpi_datastore.hpp>
 
-#include "region/api/store_impl.hpp"
 #include "base/fail.hpp"
 #include "base/files/real_path.hpp"
 #include "format/wire/superblock.hpp"
 #include "format/wire/wire.hpp"
 #include "group/job.hpp"
-#include "group/region_partition.hpp"
 #include "group/mpi/communicator.hpp"
 #include "group/mpi/datastore_partition.hpp"
 #include "group/mpi/datastore_root.hpp"
 #include "group/mpi/group_report.hpp"
+#include "group/region_partition.hpp"
+#include "region/api/store_impl.hpp"
 
 namespace vellum {
 

@@ -33,7 +33,7 @@ class DatastorePartition final : public group::PartitionMemory {
 };
 
 // Whoever reads a version has its files in a directory, which outlives the version.
-void remove_files_of_lost_versions(const std::string& path, const store::StoreCore& store) {
+void remove_files_of_lost_versions(const std::string& path, const store::StoreDirectory& store) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path + "/versions", error)) {
     const std::string name = entry.path().filename().string();
@@ -45,23 +45,23 @@ void remove_files_of_lost_versions(const std::string& path, const store::StoreCo
 
 }  // namespace
 
-std::shared_ptr<store::StoreCore> DatastorePartitions::open_store(std::uint32_t partition,
-                                                                  bool may_create) {
+std::shared_ptr<store::StoreDirectory> DatastorePartitions::open_store(std::uint32_t partition,
+                                                                       bool may_create) {
   const std::string path = datastore_path(root_, partition);
   if (may_create && may_create_) {
     fs::remove_all(path);  // of a creation that was cut off: the group has no version
     calls_.create(path);
     is_open_ = true;
   }
-  return store::StoreCore::open(base::posix_fs(), path + "/store");
+  return store::StoreDirectory::open(base::posix_fs(), path + "/store");
 }
 
-void DatastorePartitions::create_branch(store::StoreCore& store, std::uint32_t) {
+void DatastorePartitions::create_branch(store::StoreDirectory& store, std::uint32_t) {
   fail(Errc::not_found, "{}: the store has no datastore", store.path());
 }
 
 std::unique_ptr<group::PartitionMemory> DatastorePartitions::open_branch(
-    const std::shared_ptr<store::StoreCore>& store, std::uint32_t partition) {
+    const std::shared_ptr<store::StoreDirectory>& store, std::uint32_t partition) {
   const std::string path = datastore_path(root_, partition);
   if (!is_open_) {
     remove_files_of_lost_versions(path, *store);

@@ -24,10 +24,11 @@ class DatastorePartitions final : public group::PartitionOpener {
   DatastorePartitions(std::string root, DatastoreCalls calls, bool may_create)
       : root_(std::move(root)), calls_(std::move(calls)), may_create_(may_create) {}
 
-  std::shared_ptr<store::StoreCore> open_store(std::uint32_t partition, bool may_create) override;
-  void create_branch(store::StoreCore& store, std::uint32_t partition) override;
+  std::shared_ptr<store::StoreDirectory> open_store(std::uint32_t partition,
+                                                    bool may_create) override;
+  void create_branch(store::StoreDirectory& store, std::uint32_t partition) override;
   std::unique_ptr<group::PartitionMemory> open_branch(
-      const std::shared_ptr<store::StoreCore>& store, std::uint32_t partition) override;
+      const std::shared_ptr<store::StoreDirectory>& store, std::uint32_t partition) override;
 
  private:
   const std::string root_;

@@ -4,12 +4,12 @@
 
 #include "base/fail.hpp"
 #include "group/job.hpp"
-#include "group/region_partition.hpp"
-#include "group/versions/group_version.hpp"
-#include "group/remote/object_versions.hpp"
-#include "group/remote/restore.hpp"
 #include "group/mpi/communicator.hpp"
 #include "group/mpi/group_report.hpp"
+#include "group/region_partition.hpp"
+#include "group/remote/object_versions.hpp"
+#include "group/remote/restore.hpp"
+#include "group/versions/group_version.hpp"
 #include "region/encode/encoding.hpp"
 
 namespace vellum {

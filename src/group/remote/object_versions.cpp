@@ -15,7 +15,7 @@ ObjectVersions::ObjectVersions(base::Fs& fs, std::string url) : fs_(fs), url_(st
   remote::parse_remote_url(url_of_records(url_));
 }
 
-void know_remote(store::StoreCore& store, const std::string& url) {
+void know_remote(store::StoreDirectory& store, const std::string& url) {
   for (const std::string& name : remote::remote_names(store)) {
     if (name != kGroupRemoteName) continue;
     if (remote::read_remote_file(store, name).url == url) return;
@@ -26,7 +26,7 @@ void know_remote(store::StoreCore& store, const std::string& url) {
 
 std::uint64_t ObjectVersions::push(const std::string& path, std::uint32_t partition,
                                    const std::string& pin) {
-  const auto store = store::StoreCore::open(fs_, path);
+  const auto store = store::StoreDirectory::open(fs_, path);
   know_remote(*store, url_of_partition(url_, partition));
   remote::Session session(*store, kGroupRemoteName);
   return remote::push(session, {{pin}, false}, {}).bytes_uploaded;

@@ -12,7 +12,7 @@
 #include "base/files/file.hpp"
 #include "group/remote_versions.hpp"
 #include "remote/engine/object_store.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::group {
 
@@ -43,7 +43,7 @@ class ObjectVersions final : public RemoteVersions {
 };
 
 // Makes the partition's remote known to its store.
-void know_remote(store::StoreCore& store, const std::string& url);
+void know_remote(store::StoreDirectory& store, const std::string& url);
 // The pins of a partition that its remote has, also those of no version. None if there is no remote.
 std::set<format::GroupPin> pins_at(base::Fs& fs, const std::string& url,
                                    const format::Uuid& group_id, std::uint32_t partition);

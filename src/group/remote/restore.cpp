@@ -9,9 +9,9 @@
 #include "group/pins.hpp"
 #include "group/record_directory.hpp"
 #include "group/region_partition.hpp"
+#include "group/remote/object_versions.hpp"
 #include "group/share.hpp"
 #include "group/versions/remote_records.hpp"
-#include "group/remote/object_versions.hpp"
 #include "remote/pull.hpp"
 #include "remote/session/open_engine.hpp"
 #include "store/catalog/names.hpp"
@@ -98,7 +98,7 @@ class Restore {
     if (!fs_.exists(path + "/" + store::kSuperblockName)) {
       clone(number, path, pin, fetched);
     }
-    const auto store = store::StoreCore::open(fs_, path);
+    const auto store = store::StoreDirectory::open(fs_, path);
     if (store->superblock().store_id != wanted.store_id) {
       fail(Errc::not_found, "{}: not the store that the record names, but another one", path);
     }
@@ -123,7 +123,7 @@ class Restore {
     fetched.bytes_read += report.bytes_read;
   }
 
-  void pull(std::uint32_t number, store::StoreCore& store, const std::string& pin,
+  void pull(std::uint32_t number, store::StoreDirectory& store, const std::string& pin,
             Fetched& fetched) {
     know_remote(store, url_of_partition(options_.url, number));
     remote::Session session(store, kGroupRemoteName);

@@ -1,6 +1,5 @@
 #include "group/versions/group_version.hpp"
 
-#include "region/api/store_impl.hpp"
 #include "base/bytes/hex.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
@@ -8,6 +7,7 @@
 #include "group/region_partition.hpp"
 #include "group/versions/records.hpp"
 #include "group/versions/remote_records.hpp"
+#include "region/api/store_impl.hpp"
 #include "remote/engine/url.hpp"
 
 namespace vellum {
@@ -39,7 +39,7 @@ std::string place_of_partition(const std::string& records, const std::string& st
 
 void require_pin(const Store& store, bool is_remote, const std::string& pin,
                  const format::GroupPartition& partition) {
-  const store::StoreCore& core = *StoreAccess::core_of(store);
+  const store::StoreDirectory& core = *StoreAccess::core_of(store);
   if (is_remote) {
     checked_copy(core, pin, partition);
   } else {

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kGroupKey = "group/vellum.group";
 constexpr std::string_view kVersionPrefix = "versions/";
 constexpr std::size_t kKeyDigits = 16;
-constexpr std::size_t kMostRecords = 1u << 20;
+constexpr std::size_t kMaxRecords = 1u << 20;
 constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
 
 std::string key_of(std::uint64_t number) {
@@ -54,8 +54,7 @@ void RemoteRecords::claim(const format::GroupFile& group) const {
 
 std::vector<std::uint64_t> RemoteRecords::numbers() const {
   std::vector<std::uint64_t> numbers;
-  for (const remote::ObjectInfo& object :
-       objects_.list(std::string(kVersionPrefix), kMostRecords)) {
+  for (const remote::ObjectInfo& object : objects_.list(std::string(kVersionPrefix), kMaxRecords)) {
     if (const std::uint64_t number = number_in(object.key)) numbers.push_back(number);
   }
   return numbers;

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <map>
 
-#include "region/api/store_impl.hpp"
 #include "base/fail.hpp"
 #include "group/outcome.hpp"
 #include "group/pins.hpp"
 #include "group/record_directory.hpp"
 #include "group/versions/group_version.hpp"
 #include "group/versions/records.hpp"
+#include "region/api/store_impl.hpp"
 #include "remote/engine/url.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/upkeep.hpp"
@@ -162,7 +162,7 @@ GcPlan plan_gc(const RecordDirectory& directory) {
   return plan;
 }
 
-std::size_t count_pins_except(const store::StoreCore& store, const format::Uuid& group_id,
+std::size_t count_pins_except(const store::StoreDirectory& store, const format::Uuid& group_id,
                               std::uint32_t partition, const std::set<GroupPin>& keep) {
   const auto pins = pins_in(store, group_id, partition);
   return static_cast<std::size_t>(std::count_if(

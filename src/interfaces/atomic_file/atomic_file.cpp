@@ -8,15 +8,15 @@
 #include <optional>
 #include <vector>
 
-#include "interfaces/atomic_file/file_journal.hpp"
-#include "interfaces/atomic_file/journal_file.hpp"
-#include "interfaces/atomic_file/page_watch.hpp"
-#include "interfaces/atomic_file/window.hpp"
 #include "base/fail.hpp"
 #include "base/files/real_path.hpp"
 #include "base/memory/page_size.hpp"
 #include "base/memory/room_to_grow.hpp"
 #include "base/threads/fork_count.hpp"
+#include "interfaces/atomic_file/file_journal.hpp"
+#include "interfaces/atomic_file/journal_file.hpp"
+#include "interfaces/atomic_file/page_watch.hpp"
+#include "interfaces/atomic_file/window.hpp"
 #include "memory/cards/marked_pages.hpp"
 #include "memory/cards/missed_store.hpp"
 

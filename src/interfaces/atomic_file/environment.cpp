@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "interfaces/atomic_file/mapped_files.hpp"
 #include "base/fail.hpp"
+#include "interfaces/atomic_file/mapped_files.hpp"
 
 namespace vellum::atomic_file {
 

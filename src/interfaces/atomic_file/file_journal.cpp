@@ -5,8 +5,8 @@
 #include <random>
 #include <vellum/error.hpp>
 
-#include "interfaces/atomic_file/journal_file.hpp"
 #include "base/fail.hpp"
+#include "interfaces/atomic_file/journal_file.hpp"
 
 namespace vellum::atomic_file {
 namespace {

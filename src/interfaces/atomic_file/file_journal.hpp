@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "base/files/file.hpp"
 #include "interfaces/atomic_file/medium.hpp"
 #include "interfaces/atomic_file/redo_journal.hpp"
-#include "base/files/file.hpp"
 
 namespace vellum::atomic_file {
 

@@ -13,12 +13,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "interfaces/atomic_file/journal_file.hpp"
 #include "base/error_number.hpp"
 #include "base/fail.hpp"
 #include "base/files/real_path.hpp"
 #include "base/threads/fork_count.hpp"
 #include "format/wire/types.hpp"
+#include "interfaces/atomic_file/journal_file.hpp"
 #include "interfaces/mapped_io/descriptor_io.hpp"
 #include "interfaces/mapped_io/map_requests.hpp"
 

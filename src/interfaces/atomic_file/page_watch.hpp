@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "interfaces/atomic_file/medium.hpp"
 #include "base/memory/reserve.hpp"
-#include "memory/cards/tracked_range.hpp"
 #include "format/redo.hpp"
+#include "interfaces/atomic_file/medium.hpp"
+#include "memory/cards/tracked_range.hpp"
 #include "memory/kernel/private_pages.hpp"
 
 namespace vellum::atomic_file {

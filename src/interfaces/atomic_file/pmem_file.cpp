@@ -9,8 +9,8 @@
 #include <string>
 #include <vellum/error.hpp>
 
-#include "interfaces/atomic_file/medium.hpp"
 #include "base/fail.hpp"
+#include "interfaces/atomic_file/medium.hpp"
 
 namespace vellum::atomic_file {
 namespace {

@@ -1,8 +1,8 @@
 // Recovery of an atomic file without opening it.
 #include <vellum/atomic_file.hpp>
 
-#include "interfaces/atomic_file/file_journal.hpp"
 #include "base/files/real_path.hpp"
+#include "interfaces/atomic_file/file_journal.hpp"
 
 namespace vellum {
 

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vellum/error.hpp>
 
-#include "interfaces/atomic_file/apply_pieces.hpp"
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
 #include "format/wire/number.hpp"
+#include "interfaces/atomic_file/apply_pieces.hpp"
 
 namespace vellum::atomic_file {
 

@@ -27,9 +27,9 @@
 #include <string>
 #include <vector>
 
+#include "format/redo.hpp"
 #include "interfaces/atomic_file/apply_pieces.hpp"
 #include "interfaces/atomic_file/medium.hpp"
-#include "format/redo.hpp"
 
 namespace vellum::atomic_file {
 

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "interfaces/atomic_file/mapped_files.hpp"
 #include "base/error_number.hpp"
+#include "interfaces/atomic_file/mapped_files.hpp"
 #include "interfaces/mapped_io/map_requests.hpp"
 
 using vellum::atomic_file::MappedFiles;

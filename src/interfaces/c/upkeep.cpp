@@ -5,9 +5,9 @@
 #include <vector>
 #include <vellum/retention.hpp>
 
-#include "region/api/snapshots_of.hpp"
 #include "base/fail.hpp"
 #include "interfaces/c/boundary.hpp"
+#include "region/api/snapshots_of.hpp"
 
 using vellum::Errc;
 using vellum::Store;

@@ -15,7 +15,7 @@ namespace {
 // so does the holder of this lock.
 std::mutex offset_mutex;
 
-constexpr std::size_t kMostPieces = IOV_MAX;
+constexpr std::size_t kMaxPieces = IOV_MAX;
 
 ssize_t bad(int error) {
   errno = error;
@@ -30,7 +30,7 @@ bool take_piece(const iovec* pieces, std::size_t i, iovec& out) {
 int check(const iovec* pieces, std::size_t count, off_t at, int flags) {
   if ((flags & ~kKnownFlags) != 0) return EOPNOTSUPP;
   if (at < 0 && at != kOwnOffset) return EINVAL;
-  if (count > kMostPieces) return EINVAL;
+  if (count > kMaxPieces) return EINVAL;
   std::size_t total = 0;
   for (std::size_t i = 0; i < count; ++i) {
     iovec piece;

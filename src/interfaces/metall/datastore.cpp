@@ -11,12 +11,12 @@
 
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
+#include "format/wire/magic.hpp"
 #include "interfaces/metall/address_range.hpp"
 #include "interfaces/metall/files.hpp"
 #include "interfaces/metall/place.hpp"
 #include "interfaces/metall/stamp.hpp"
 #include "interfaces/metall/version_files.hpp"
-#include "format/wire/magic.hpp"
 
 namespace vellum {
 namespace {
@@ -29,7 +29,7 @@ using datastore::kAreaBytes;
 using datastore::Place;
 using format::kPageBytes;
 
-constexpr std::uint64_t kLeastStepBytes = 64u << 20;
+constexpr std::uint64_t kMinStepBytes = 64u << 20;
 
 RegionOptions placed(const RegionOptions& options, const AddressRange& range,
                      std::uint64_t capacity_bytes) {
@@ -151,7 +151,7 @@ Datastore Datastore::create(const std::string& path, std::uint64_t capacity_byte
     datastore::make_directory(impl->place);
     impl->store = Store::open_or_create(impl->place.store, options.store);
     impl->reserve(capacity_bytes);
-    const std::uint64_t first = std::min(round_up(capacity_bytes, kPageBytes), kLeastStepBytes);
+    const std::uint64_t first = std::min(round_up(capacity_bytes, kPageBytes), kMinStepBytes);
     impl->region = impl->store->create_region(impl->place.version, first + kAreaBytes,
                                               impl->placed_at(capacity_bytes));
     return Datastore(std::move(impl));
@@ -214,7 +214,7 @@ void Datastore::extend(std::uint64_t size_bytes) {
     fail(Errc::invalid_argument, "{}: {} bytes are more than its capacity of {}",
          impl.place.directory, size_bytes, most);
   }
-  const std::uint64_t step = std::max(kLeastStepBytes, now / 4);
+  const std::uint64_t step = std::max(kMinStepBytes, now / 4);
   const std::uint64_t next = std::min(most, round_up(std::max(size_bytes, now + step), kPageBytes));
   std::byte* const old_area = impl.area();
   impl.region.grow(next + kAreaBytes);

@@ -3,8 +3,8 @@
 
 #include <cstdio>
 #include <exception>
-#include <limits>
 #include <interfaces/privateer/privateer.hpp>
+#include <limits>
 #include <vellum/error.hpp>
 
 namespace {

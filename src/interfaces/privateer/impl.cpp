@@ -17,7 +17,7 @@ namespace privateer = vellum::privateer;
 namespace {
 
 // Above this, room for growth to four times the size would leave little address space for others.
-constexpr std::uint64_t kMostWithRoom = 1ULL << 40;
+constexpr std::uint64_t kMaxWithRoom = 1ULL << 40;
 
 std::string absolute(const std::string& path) { return std::filesystem::absolute(path); }
 
@@ -27,7 +27,7 @@ RegionOptions mapping(void* addr, std::uint64_t size_bytes, std::uint64_t block_
   RegionOptions options;
   options.memory_limit_bytes = privateer::memory_limit_bytes(block_bytes);
   options.spill_directory = stash;
-  if (size_bytes > kMostWithRoom) options.capacity_bytes = size_bytes;
+  if (size_bytes > kMaxWithRoom) options.capacity_bytes = size_bytes;
   if (addr == nullptr) return options;
   options.over_reservation = true;
   options.base_address = reinterpret_cast<std::uintptr_t>(addr);

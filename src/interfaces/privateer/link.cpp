@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kFileName = "_vellum";
 constexpr const char* kFirstLine = "Privateer version 1";
-constexpr std::uint64_t kMostBytes = 64u << 10;  // paths are at most 4096
+constexpr std::uint64_t kMaxBytes = 64u << 10;  // paths are at most 4096
 
 template <class Number>
 bool parse(const std::string& text, Number& out) {
@@ -39,7 +39,7 @@ std::optional<Link> read_link(const std::string& directory) {
   const std::string path = directory + "/" + kFileName;
   std::vector<std::byte> bytes;
   try {
-    bytes = base::read_whole(base::posix_fs(), path, kMostBytes);
+    bytes = base::read_whole(base::posix_fs(), path, kMaxBytes);
   } catch (const Error& error) {
     if (error.code() == Errc::not_found) return std::nullopt;
     throw;

@@ -23,7 +23,7 @@ constexpr const char* kNumBlocks = "PRIVATEER_NUM_BLOCKS";
 constexpr const char* kMaxMemBlocks = "PRIVATEER_MAX_MEM_BLOCKS";
 constexpr const char* kStashSeparator = "<stash>";
 // With less, there is no room for the 64 KiB chunks that come in along with a commit's pages.
-constexpr std::uint64_t kLeastMemoryBytes = 16u << 20;
+constexpr std::uint64_t kMinMemoryBytes = 16u << 20;
 
 [[noreturn]] void refuse(const char* variable, const std::string& why) {
   fail(Errc::invalid_argument, "{}={}: {}", variable, std::getenv(variable), why);
@@ -88,7 +88,7 @@ std::uint64_t memory_limit_bytes(std::uint64_t block_bytes) {
   const std::uint64_t blocks = number_in(kMaxMemBlocks);
   if (blocks == 0) return 0;
   if (blocks > kMaxRegionBytes / block_bytes) return kMaxRegionBytes;
-  return std::max(blocks * block_bytes, kLeastMemoryBytes);
+  return std::max(blocks * block_bytes, kMinMemoryBytes);
 }
 
 }  // namespace vellum::privateer

@@ -24,7 +24,7 @@ struct Scratch {
   std::byte* places = nullptr;
   std::size_t places_used = 0, pages_moved = 0;
 
-  static constexpr std::size_t kPlaces = 16, kMostMoved = 16;
+  static constexpr std::size_t kPlaces = 16, kMaxMoved = 16;
   std::byte* free_place(std::size_t chunk_bytes) const noexcept {
     return places + places_used * chunk_bytes;
   }
@@ -33,7 +33,7 @@ struct Scratch {
   bool note_moved(std::size_t pages) noexcept {
     ++places_used;
     pages_moved += pages;
-    return places_used == kPlaces || pages_moved >= kMostMoved;
+    return places_used == kPlaces || pages_moved >= kMaxMoved;
   }
   // Returns how many places were used.
   std::size_t note_dropped() noexcept {

@@ -39,13 +39,13 @@ bool UffdMemory::may_return_copies() noexcept {
 }
 
 std::size_t UffdMemory::drop_equal(PageNumber first, std::size_t count) noexcept {
-  std::uint64_t equal[kTablePages / kMostChunkPages];
+  std::uint64_t equal[kTablePages / kMaxChunkPages];
   windows_.fetch_add(1);  // before the pages close: pairs with on_other_fault()
   std::size_t dropped = 0;
   // A call that fails may have closed a part.
   const bool closed = mprotect(address_of(first), count * kPageBytes, PROT_READ) == 0;
-  for (std::size_t at = 0, i = 0; closed && at < count; at += kMostChunkPages, ++i) {
-    const std::size_t n = std::min(kMostChunkPages, count - at);
+  for (std::size_t at = 0, i = 0; closed && at < count; at += kMaxChunkPages, ++i) {
+    const std::size_t n = std::min(kMaxChunkPages, count - at);
     equal[i] = find_equal(first + at, n);
     const int error = for_each_bit_range(equal[i], [&](std::size_t from, std::size_t pages) {
       return drop_pages(address_of(first + at + from), pages * kPageBytes);
@@ -54,7 +54,7 @@ std::size_t UffdMemory::drop_equal(PageNumber first, std::size_t count) noexcept
     dropped += static_cast<std::size_t>(__builtin_popcountll(equal[i]));
   }
   open_again(first, count);
-  for (std::size_t at = 0, i = 0; closed && at < count; at += kMostChunkPages, ++i) {
+  for (std::size_t at = 0, i = 0; closed && at < count; at += kMaxChunkPages, ++i) {
     show_dropped(first + at, equal[i]);
   }
   return dropped;
@@ -85,7 +85,7 @@ std::uint64_t UffdMemory::find_equal(PageNumber first, std::size_t count) noexce
 // Maps what shows now. Otherwise a read would fault, in the kernel or, where there is no base copy,
 // in the handler.
 void UffdMemory::show_dropped(PageNumber first, std::uint64_t pages) noexcept {
-  const std::uint64_t base_copies = backing_.base_copies_in(first, kMostChunkPages) & pages;
+  const std::uint64_t base_copies = backing_.base_copies_in(first, kMaxChunkPages) & pages;
   for_each_bit_range(base_copies,
                      [&](std::size_t at, std::size_t n) { return map_present(first + at, n); });
   for_each_bit_range(pages & ~base_copies,

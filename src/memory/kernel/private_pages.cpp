@@ -52,7 +52,7 @@ void PrivatePages::collect(PageNumber first, PageNumber end, std::vector<PageNum
 void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
   std::byte* const stop = base_ + end * kPageBytes;
   // As many ranges as there can be at most: each of thousands of small files has few.
-  const std::size_t wanted = std::min<std::size_t>(kMostRanges, end - first);
+  const std::size_t wanted = std::min<std::size_t>(kMaxRanges, end - first);
   if (ranges_.size() < wanted) ranges_.resize(wanted);
   for (std::byte* at = base_ + first * kPageBytes; at < stop;) {
     std::byte* resume = stop;

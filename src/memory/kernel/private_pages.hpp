@@ -47,7 +47,7 @@ class PrivatePages {
   void collect_by_pagemap(format::PageNumber first, format::PageNumber end,
                           std::vector<format::PageNumber>& out);
 
-  static constexpr std::size_t kMostRanges = 8192;
+  static constexpr std::size_t kMaxRanges = 8192;
   const std::shared_ptr<WriteTracker> tracker_;
   std::byte* const base_;
   const std::size_t bytes_;

@@ -6,7 +6,7 @@
 namespace vellum::region {
 namespace {
 
-constexpr std::size_t kMostWanted = 256;  // ranges
+constexpr std::size_t kMaxWanted = 256;  // ranges
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void PagedMemory::want_chunks(PageNumber first, std::size_t count) {
   {
     const std::lock_guard lock(wanted_mutex_);
     wanted_.push_back({begin, std::min(end, begin + most)});
-    if (wanted_.size() > kMostWanted) wanted_.pop_front();
+    if (wanted_.size() > kMaxWanted) wanted_.pop_front();
     join_read_ahead();
   }
   if (HelperThread* const ahead = read_ahead_.load()) ahead->wake();

@@ -64,10 +64,10 @@ std::size_t PagedMemory::make_room(std::size_t pages) noexcept {
 // in case the commit needs a page itself, as after a failure. A fault thread does not wait: it
 // serves all others.
 void PagedMemory::await_room(std::size_t pages) noexcept {
-  constexpr int kMostNaps = 1000;
+  constexpr int kMaxNaps = 1000;
   constexpr timespec kNap{0, 1'000'000};
   const std::uint32_t rounds = pager_->rounds();
-  for (int naps = 0; naps < kMostNaps && !options_.fault_thread; ++naps) {
+  for (int naps = 0; naps < kMaxNaps && !options_.fault_thread; ++naps) {
     const std::size_t over = pager_->over(pages);
     if (over == 0) return;
     const std::size_t wanted = std::min(over, kRoomPages);

@@ -26,7 +26,7 @@ std::uint64_t filled_pages(const std::byte* content, std::size_t pages) noexcept
 }
 
 // A chunk takes at most four times the memory of its filled pages.
-constexpr std::size_t kMostTimesFilled = 4;
+constexpr std::size_t kMaxTimesFilled = 4;
 
 }  // namespace
 
@@ -107,7 +107,7 @@ int PagedMemory::show_committed(PageNumber first, std::size_t pages, const std::
   const bool may_leave_out = mapping != Mapping::by_touch && !options_.huge_pages;
   const std::uint64_t filled = may_leave_out ? filled_pages(content, pages) : bits_below(pages);
   const auto count = static_cast<std::size_t>(__builtin_popcountll(filled));
-  if (count * kMostTimesFilled <= pages) {
+  if (count * kMaxTimesFilled <= pages) {
     const int error = show(first, bits_below(pages), content, filled, nullptr, 0);
     if (options_.writable) add_private(static_cast<std::int64_t>(pages - count));
     return error;
@@ -127,7 +127,7 @@ bool PagedMemory::read_source(PageNumber first, std::size_t pages, std::byte* ou
                               store::ReadFailure& failure) noexcept {
   const LiveSource::Use source(source_);
   zero = source.get() == nullptr || source->zeros_from(first, pages) == pages;
-  const bool alone = pages * kMostTimesFilled <= chunk_pages();
+  const bool alone = pages * kMaxTimesFilled <= chunk_pages();
   if (!zero) return source->try_read(first, pages, out, failure, alone);
   std::memset(out, 0, pages * kPageBytes);
   return true;

@@ -107,7 +107,7 @@ FaultResult PagedMemory::on_fault(const Fault& fault) noexcept {
   const bool was_present = chunks_[index].state.load() == Chunk::kPresent;
   using enum statistics::FaultKind;
   counters_.count_fault(was_present ? present : fault.is_write ? write : read, index);
-  if (!was_present) load_widely(index);
+  if (!was_present) start_bulk_load(index);
   if (!was_present) read_ahead_of(index, fault.is_write);
   if (!was_present && working_set_) prefetch_beside(index);
   store::ReadFailure failure;

@@ -15,7 +15,7 @@
 //  - paged_advice.cpp: the program's advice;
 //  - paged_read_ahead.cpp: chunks that are likely to be touched soon come in early;
 //  - paged_prefetch.cpp: the working set, which comes in at the opening;
-//  - paged_wide_load.cpp: all of a version that is read at many places comes in;
+//  - paged_bulk_load.cpp: all of a version that is read at many places comes in;
 //  - paged_ranges.cpp: a program brings in several ranges, or a large one;
 //  - paged_shared.cpp: pages of a version that other processes read, too;
 //  - paged_huge.cpp: huge pages of a version.
@@ -42,6 +42,7 @@
 #include "memory/copies/scratch.hpp"
 #include "memory/kernel/fault_router.hpp"
 #include "memory/memory.hpp"
+#include "memory/paging/bulk_load.hpp"
 #include "memory/paging/chunk_table.hpp"
 #include "memory/paging/gate.hpp"
 #include "memory/paging/helper_thread.hpp"
@@ -50,7 +51,6 @@
 #include "memory/paging/pager.hpp"
 #include "memory/paging/parts_measured.hpp"
 #include "memory/paging/read_streams.hpp"
-#include "memory/paging/wide_load.hpp"
 #include "memory/paging/working_set.hpp"
 
 namespace vellum::region {
@@ -375,9 +375,9 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   bool map_all(std::size_t index, store::ReadFailure& failure) noexcept;
   bool is_unused(std::size_t index) noexcept;
 
-  // paged_wide_load.cpp
+  // paged_bulk_load.cpp
   void make_wide_load();
-  void load_widely(std::size_t index) noexcept;
+  void start_bulk_load(std::size_t index) noexcept;
   bool has_room_for_unit() noexcept;
   void load_unit(std::size_t unit) noexcept;
   bool load_next_unit() noexcept;
@@ -389,7 +389,7 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   static Ranges units_of(std::span<const format::PageRange> ranges);
   std::size_t missing_pages(std::span<const format::PageRange> ranges) const noexcept;
   Ranges missing_in(std::span<const format::PageRange> units) const;
-  bool may_be_away() const noexcept;
+  bool may_be_remote() const noexcept;
   std::shared_ptr<const void> fetch_early(std::span<const format::PageRange> units) const;
   bool make_ranges_present(std::span<const format::PageRange> ranges, store::ReadFailure& failure);
   bool make_units_present(std::span<const format::PageRange> units, store::ReadFailure& failure);
@@ -454,7 +454,7 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   std::mutex wanted_mutex_;  // guards wanted_, and joining
   std::deque<ReadStreams::Window> wanted_;
   std::unique_ptr<WorkingSet> working_set_;    // null: not wanted
-  std::unique_ptr<WideLoad> wide_load_;        // null: none is made
+  std::unique_ptr<BulkLoad> wide_load_;        // null: none is made
   std::unique_ptr<base::ThreadPool> loaders_;  // the read-ahead thread's own
 
   // One pass of the thread that reclaims over the region; the thread's own.

@@ -14,7 +14,7 @@ namespace {
 using format::PageRange;
 
 constexpr std::size_t kWorthThreads = 2 * kTablePages;
-constexpr std::size_t kMostPagesEarly = (256u << 20) / kPageBytes;
+constexpr std::size_t kMaxPagesEarly = (256u << 20) / kPageBytes;
 
 }  // namespace
 
@@ -64,14 +64,14 @@ PagedMemory::Ranges PagedMemory::missing_in(std::span<const PageRange> units) co
   return out;
 }
 
-bool PagedMemory::may_be_away() const noexcept {
+bool PagedMemory::may_be_remote() const noexcept {
   const LiveSource::Use source(source_);
-  return source.get() != nullptr && source->may_be_away();
+  return source.get() != nullptr && source->may_be_remote();
 }
 
 std::shared_ptr<const void> PagedMemory::fetch_early(std::span<const PageRange> units) const {
   const LiveSource::Use source(source_);
-  if (source.get() == nullptr || !source->may_be_away()) return nullptr;
+  if (source.get() == nullptr || !source->may_be_remote()) return nullptr;
   return source->fetch_early(missing_in(units));
 }
 
@@ -98,7 +98,7 @@ bool PagedMemory::make_units_present(std::span<const PageRange> units,
 
 bool PagedMemory::make_present(std::span<const PageRange> ranges, store::ReadFailure& failure) {
   const std::size_t missing = missing_pages(ranges);
-  const bool ok = is_worth_threads(missing) || (missing != 0 && may_be_away())
+  const bool ok = is_worth_threads(missing) || (missing != 0 && may_be_remote())
                       ? make_ranges_present(ranges, failure)
                       : std::ranges::all_of(ranges, [&](const PageRange& range) {
                           return make_chunks_present(range.first, range.count, failure);
@@ -113,7 +113,7 @@ bool PagedMemory::make_ranges_present(std::span<const PageRange> ranges,
   bool ok = true;
   for (std::span<const PageRange> rest(units); ok && !rest.empty();) {
     std::size_t count = 0;
-    for (std::size_t pages = 0; count < rest.size() && pages < kMostPagesEarly; ++count) {
+    for (std::size_t pages = 0; count < rest.size() && pages < kMaxPagesEarly; ++count) {
       pages += std::max<std::size_t>(rest[count].count, chunk_pages());
     }
     const auto early = fetch_early(rest.first(count));

@@ -11,7 +11,7 @@
 namespace vellum::region {
 namespace {
 
-constexpr std::size_t kMostAheadBytes = 2u << 20;
+constexpr std::size_t kMaxAheadBytes = 2u << 20;
 constexpr std::size_t kAnnouncedBytes = 512u << 10;
 constexpr std::size_t kLimitShare = 16;  // of the memory limit, for what is read ahead
 
@@ -29,12 +29,12 @@ void PagedMemory::start_read_ahead() {
 // REQUIRES: wanted_mutex_ is held; stop_service() does not run meanwhile.
 void PagedMemory::join_read_ahead() noexcept {
   if (read_ahead_.load() != nullptr) return;
-  HelperThread& ahead = HelperThread::that_reads_ahead();
+  HelperThread& ahead = HelperThread::read_ahead_thread();
   if (ahead.join(help_ahead_)) read_ahead_.store(&ahead);
 }
 
 std::size_t PagedMemory::most_ahead() const noexcept {
-  return std::min(kMostAheadBytes, pager_->limit_bytes() / kLimitShare) / chunk_bytes();
+  return std::min(kMaxAheadBytes, pager_->limit_bytes() / kLimitShare) / chunk_bytes();
 }
 
 // Zeros come in by 2 MiB anyway, and count as memory.

@@ -33,7 +33,7 @@ constexpr auto kPause = 4ms;  // and then this pause
 constexpr std::int64_t kShareOfNew = 64;
 // With so many, a pass makes no pauses.
 constexpr std::int64_t kUrgentShare = 4;
-constexpr std::size_t kMostPages = 128;  // given back at once: writers wait as long
+constexpr std::size_t kMaxPages = 128;  // given back at once: writers wait as long
 
 ReclaimPolicy& policy() noexcept {
   static ReclaimPolicy policy;
@@ -168,7 +168,7 @@ void PagedMemory::reclaim_next_table() noexcept {
   const std::size_t table_chunks = kTablePages / chunk_pages();
   const std::size_t begin = pass.table * table_chunks;
   const std::size_t end = std::min(begin + table_chunks, chunks_of(size_bytes()));
-  const std::size_t most = std::max<std::size_t>(kMostPages / chunk_pages(), 1);
+  const std::size_t most = std::max<std::size_t>(kMaxPages / chunk_pages(), 1);
   for (std::size_t index = begin; index < end;) {
     std::size_t count = 0;
     while (count < most && index + count < end && rests(index + count)) ++count;

@@ -12,7 +12,7 @@ namespace vellum::region {
 
 using std::chrono::milliseconds;
 
-HelperThread& HelperThread::that_reads_ahead() {
+HelperThread& HelperThread::read_ahead_thread() {
   static base::PerProcess<HelperThread> threads;
   return threads.get([] { return HelperThread(); });
 }

@@ -48,7 +48,7 @@ class HelperThread {
   HelperThread& operator=(const HelperThread&) = delete;
 
   // Like Pager::of_process(): a child of fork() gets others, and none is ever destroyed.
-  static HelperThread& that_reads_ahead();
+  static HelperThread& read_ahead_thread();
   static HelperThread& that_reclaims();
 
   // The thread asks the region soon. False: there is no memory, or no thread, for it, and the region

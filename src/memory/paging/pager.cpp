@@ -22,9 +22,9 @@ namespace {
 using format::kPageBytes;
 using namespace std::chrono_literals;
 
-constexpr auto kBusyPause = 2ms;        // when more than half is used
-constexpr auto kIdlePause = 20ms;       // otherwise
-constexpr std::int64_t kMostSpare = 8;  // an eighth of the limit
+constexpr auto kBusyPause = 2ms;       // when more than half is used
+constexpr auto kIdlePause = 20ms;      // otherwise
+constexpr std::int64_t kMaxSpare = 8;  // an eighth of the limit
 constexpr std::size_t kStepPages = 1024;
 constexpr int kRounds = 16;
 
@@ -181,7 +181,7 @@ void Pager::count(std::vector<Pageable*>& regions) {
 void Pager::keep_spare(std::int64_t found) noexcept {
   const std::int64_t last = spare_.load(std::memory_order_relaxed);
   const std::int64_t wanted = std::max(found, last - (last + 31) / 32);
-  spare_.store(std::clamp<std::int64_t>(wanted, 0, limit_pages_ / kMostSpare),
+  spare_.store(std::clamp<std::int64_t>(wanted, 0, limit_pages_ / kMaxSpare),
                std::memory_order_relaxed);
 }
 

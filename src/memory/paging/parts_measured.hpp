@@ -16,7 +16,7 @@ class PartsMeasured {
     (completed ? completed_ : left_).fetch_add(1, std::memory_order_relaxed);
     const std::uint32_t whole = completed_.load(std::memory_order_relaxed);
     const std::uint32_t part = left_.load(std::memory_order_relaxed);
-    if (whole + part < kMostChunks) return;
+    if (whole + part < kMaxChunks) return;
     completed_.store(whole / 2, std::memory_order_relaxed);
     left_.store(part / 2, std::memory_order_relaxed);
   }
@@ -29,7 +29,7 @@ class PartsMeasured {
   }
 
   static constexpr std::uint32_t kProbe = 16;
-  static constexpr std::uint32_t kMostChunks = 256;  // older ones count half
+  static constexpr std::uint32_t kMaxChunks = 256;  // older ones count half
 
  private:
   std::atomic<std::uint32_t> completed_{0}, left_{0}, probes_{0};

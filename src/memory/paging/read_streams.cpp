@@ -28,7 +28,7 @@ ReadStreams::State ReadStreams::unpack(std::uint64_t word) noexcept {
 }
 
 std::uint64_t ReadStreams::pack(const State& state) noexcept {
-  static_assert(kMostFaults <= low_bits(kFaultsBits));
+  static_assert(kMaxFaults <= low_bits(kFaultsBits));
   return std::uint64_t{state.last} | std::uint64_t{state.window} << kLastBits |
          std::uint64_t{state.faults} << kFaultsAt | std::uint64_t{state.announced} << kAnnouncedAt |
          std::uint64_t{state.downwards} << kDownwardsAt | std::uint64_t{state.writes} << kWritesAt;
@@ -61,7 +61,7 @@ ReadStreams::Window ReadStreams::note_fault(const FaultIn& fault, std::size_t mo
     if (ahead < 0 || ahead > window + 1) continue;
     if (ahead != 0) {
       state.last = index;
-      state.faults = std::min(state.faults + 1, kMostFaults);
+      state.faults = std::min(state.faults + 1, kMaxFaults);
       state.announced = fault.announced && !state.downwards;
       state.writes = fault.writes;
       widen(state, ahead > window, most);

@@ -55,7 +55,7 @@ class ReadStreams {
  private:
   static constexpr std::size_t kStreams = 4;
   static constexpr std::size_t kFirstWindow = 4;
-  static constexpr unsigned kEstablished = 3, kMostFaults = 16;
+  static constexpr unsigned kEstablished = 3, kMaxFaults = 16;
   // One word, so that it changes as a whole.
   struct State {
     std::size_t last = 0;    // chunk of the last fault

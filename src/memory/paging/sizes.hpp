@@ -13,7 +13,7 @@ using format::PageNumber;
 // A chunk comes in and leaves as a whole. It has at most as many pages as a word has bits: one bit
 // holds what is known of a page.
 inline constexpr std::size_t kDefaultChunkBytes = 64u << 10;
-inline constexpr std::size_t kMostChunkPages = 64;
+inline constexpr std::size_t kMaxChunkPages = 64;
 
 // The range of one page table of the processor: the unit of scans for writes.
 inline constexpr std::size_t kTableBytes = 2u << 20;

@@ -30,7 +30,7 @@ class Identity {
 
 }  // namespace
 
-std::string share_name(const store::StoreCore& store, const store::ResolvedVersion& version) {
+std::string share_name(const store::StoreDirectory& store, const store::ResolvedVersion& version) {
   struct stat status{};
   if (::stat(store.path().c_str(), &status) != 0) return {};
   const std::uint64_t place[] = {status.st_dev, status.st_ino};

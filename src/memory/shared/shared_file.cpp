@@ -28,8 +28,8 @@ constexpr std::size_t kWordBytes = 8;
 constexpr int kLayout = 1;
 constexpr std::string_view kHeaderStart = "vellum shared memory: ";
 constexpr std::string_view kPrefix = "vellum-";
-constexpr std::size_t kMostChunks = 2u << 20;  // their words take 16 MiB at once
-constexpr int kTries = 200;                    // while others open, make and remove the file
+constexpr std::size_t kMaxChunks = 2u << 20;  // their words take 16 MiB at once
+constexpr int kTries = 200;                   // while others open, make and remove the file
 constexpr useconds_t kPauseUs = 1000;
 
 // The bare system call: `vellum run` replaces fcntl(2), and this one runs in the fault handler.
@@ -137,7 +137,7 @@ SharedFile::SharedFile(const SharedLayout& layout, int directory)
     : layout_(layout), name_(layout.name()), directory_(directory) {}
 
 std::unique_ptr<SharedFile> SharedFile::open(const SharedLayout& layout) {
-  const bool possible = !layout.version.empty() && layout.chunks() <= kMostChunks;
+  const bool possible = !layout.version.empty() && layout.chunks() <= kMaxChunks;
   const int directory = possible ? open_share_directory() : -1;
   if (directory < 0) return nullptr;
   std::unique_ptr<SharedFile> file(new SharedFile(layout, directory));

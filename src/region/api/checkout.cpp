@@ -6,8 +6,8 @@
 #include <vector>
 #include <vellum/store.hpp>
 
-#include "region/api/store_impl.hpp"
 #include "base/fail.hpp"
+#include "region/api/store_impl.hpp"
 #include "region/call_guards.hpp"
 #include "region/region_impl.hpp"
 #include "store/catalog/kept_version.hpp"
@@ -19,7 +19,7 @@ namespace {
 using format::kPageBytes;
 using format::PageNumber;
 
-constexpr std::size_t kMostPages = 256;  // read at once
+constexpr std::size_t kMaxPages = 256;  // read at once
 
 class Checkout {
  public:
@@ -30,7 +30,7 @@ class Checkout {
         wanted_(store::resolve_kept(*region.core, name)),
         before_(open(head_)),
         after_(open(wanted_)),
-        buffer_(kMostPages * kPageBytes) {}
+        buffer_(kMaxPages * kPageBytes) {}
 
   void run() {
     const auto pages = pages_that_may_differ(*before_, head_.version, *after_, wanted_.version);
@@ -51,7 +51,7 @@ class Checkout {
   // Takes pages side by side from pages[at] on; returns how many.
   std::size_t take(const std::vector<PageNumber>& pages, std::size_t at) {
     std::size_t count = 1;
-    while (count < kMostPages && at + count < pages.size() &&
+    while (count < kMaxPages && at + count < pages.size() &&
            pages[at + count] == pages[at] + count) {
       ++count;
     }
@@ -84,7 +84,7 @@ class Checkout {
 }  // namespace
 
 CommitReport Region::checkout(const std::string& version, const std::string& message) {
-  const region::Turn turn(impl_);
+  const region::WriterCall call(impl_);
   impl_->require_no_transaction("checkout()");
   impl_->writer->require_in_place();
   const std::string name = StoreAccess::handle_of(impl_->core).resolve(version);

@@ -3,8 +3,8 @@
 #include <vector>
 #include <vellum/store.hpp>
 
-#include "region/api/store_impl.hpp"
 #include "base/fail.hpp"
+#include "region/api/store_impl.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
@@ -13,9 +13,9 @@ namespace vellum {
 namespace {
 
 using format::kPageBytes;
-constexpr std::uint64_t kMostBytes = 1 << 20;  // given at once
+constexpr std::uint64_t kMaxBytes = 1 << 20;  // given at once
 
-std::shared_ptr<store::PageSource> open_source(store::StoreCore& core,
+std::shared_ptr<store::PageSource> open_source(store::StoreDirectory& core,
                                                const store::ResolvedVersion& version) {
   return store::PageSource::open(core, version.version, version.commits, version.label);
 }
@@ -44,7 +44,7 @@ class Widener {
   }
   void flush() {
     // Parts end where units do, unless one unit alone is larger than a part.
-    const std::uint64_t most = std::max(kMostBytes / unit_ * unit_, unit_);
+    const std::uint64_t most = std::max(kMaxBytes / unit_ * unit_, unit_);
     while (from_ < to_) {
       const std::uint64_t bytes = std::min(most, to_ - from_);
       visit_({{from_, bytes}, read(a_, bytes, bytes_a_), read(b_, bytes, bytes_b_)});
@@ -76,9 +76,9 @@ class Widener {
 
 DiffTotals Store::diff(const std::string& a, const std::string& b, const DiffOptions& options,
                        const std::function<void(const DiffRange&)>& visit) const {
-  if (options.granularity_bytes == 0 || options.granularity_bytes > kMostBytes) {
+  if (options.granularity_bytes == 0 || options.granularity_bytes > kMaxBytes) {
     fail(Errc::invalid_argument, "granularity_bytes {} is not in [1, {}]",
-         options.granularity_bytes, kMostBytes);
+         options.granularity_bytes, kMaxBytes);
   }
   const auto va = store::resolve_kept(*impl_->core, resolve(a));
   const auto vb = store::resolve_kept(*impl_->core, resolve(b));

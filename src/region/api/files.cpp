@@ -1,9 +1,9 @@
 // Versions as plain files, and plain files as versions: parts of the C++ interface of a store.
 #include <vellum/store.hpp>
 
+#include "base/files/new_file.hpp"
 #include "region/api/import.hpp"
 #include "region/api/store_impl.hpp"
-#include "base/files/new_file.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/stream/content.hpp"
 #include "store/stream/export.hpp"
@@ -11,7 +11,8 @@
 namespace vellum {
 namespace {
 
-std::shared_ptr<store::PageSource> open_source(store::StoreCore& core, const std::string& name) {
+std::shared_ptr<store::PageSource> open_source(store::StoreDirectory& core,
+                                               const std::string& name) {
   auto kept = store::resolve_kept(core, name);
   auto source = store::PageSource::open(core, kept.version.version, std::move(kept.version.commits),
                                         kept.version.label);

@@ -3,13 +3,13 @@
 #include <chrono>
 #include <optional>
 
-#include "region/api/store_impl.hpp"
 #include "base/clock.hpp"
 #include "base/round_up.hpp"
-#include "region/commit_report.hpp"
 #include "memory/address_range.hpp"
-#include "region/space_keeper.hpp"
-#include "store/branch/branch_aside.hpp"
+#include "region/api/store_impl.hpp"
+#include "region/background_gc.hpp"
+#include "region/commit_report.hpp"
+#include "store/branch/staging_branch.hpp"
 #include "store/stream/image_file.hpp"
 #include "store/stream/import.hpp"
 
@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 class Importer {
  public:
-  Importer(std::shared_ptr<store::StoreCore> core, const std::string& branch,
+  Importer(std::shared_ptr<store::StoreDirectory> core, const std::string& branch,
            store::Content& content, const std::string& message, const ProgressFn& progress,
            const std::string* snapshot)
       : core_(std::move(core)),
@@ -53,7 +53,7 @@ class Importer {
     if (snapshot_ != nullptr) claim = store::claim_name(*core_, *snapshot_);
     const auto writer = store::BranchWriter::open(*core_, branch_);
     store::ImageFile::note_other_writer(*core_, branch_, writer->head().branch_id);
-    region::SpaceKeeper space(core_, writer->head());
+    region::BackgroundGc space(core_, writer->head());
     const CommitReport report = with_room(space, *writer, {.snapshot = claim ? &*claim : nullptr});
     space.finish();
     return report;
@@ -64,8 +64,8 @@ class Importer {
     format::Version empty;
     empty.time_ns = base::wall_clock_ns();
     empty.region_bytes = format::kPageBytes;
-    store::BranchAside aside(*core_, empty, std::nullopt);
-    region::SpaceKeeper space(core_, aside.writer().head());
+    store::StagingBranch aside(*core_, empty, std::nullopt);
+    region::BackgroundGc space(core_, aside.writer().head());
     const CommitReport report = with_room(space, aside.writer(), {.checkpoint = true});
     aside.publish(claim);
     space.finish();
@@ -86,7 +86,7 @@ class Importer {
     }
   }
 
-  CommitReport with_room(region::SpaceKeeper& space, store::BranchWriter& writer,
+  CommitReport with_room(region::BackgroundGc& space, store::BranchWriter& writer,
                          const store::ImportOptions& options) {
     try {
       return import(space, writer, options);
@@ -96,7 +96,7 @@ class Importer {
     return import(space, writer, options);
   }
 
-  CommitReport import(region::SpaceKeeper& space, store::BranchWriter& writer,
+  CommitReport import(region::BackgroundGc& space, store::BranchWriter& writer,
                       store::ImportOptions options) {
     const auto start = Clock::now();
     options.message = message_;
@@ -105,7 +105,7 @@ class Importer {
         head.base_address != 0 ? head.base_address : region::far_address(head.branch_id);
     store::ImportReport imported;
     {
-      const region::Turns::Commit turn(space.turns());
+      const region::GcPacing::Commit turn(space.pacing());
       imported = store::import_content(writer, content_, options, progress_);
     }
     space.note_written(imported.cost.bytes_written);
@@ -122,7 +122,7 @@ class Importer {
     return report;
   }
 
-  const std::shared_ptr<store::StoreCore> core_;
+  const std::shared_ptr<store::StoreDirectory> core_;
   const std::string& branch_;
   store::Content& content_;
   const std::string& message_;

@@ -5,8 +5,8 @@
 #include "remote/pull.hpp"
 #include "remote/push.hpp"
 #include "remote/replicator.hpp"
-#include "remote/session/away_list.hpp"
 #include "remote/session/known_remotes.hpp"
+#include "remote/session/missing_pieces.hpp"
 
 namespace vellum {
 

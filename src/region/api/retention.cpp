@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vellum/retention.hpp>
 
-#include "region/api/snapshots_of.hpp"
 #include "base/fail.hpp"
+#include "region/api/snapshots_of.hpp"
 
 namespace vellum {
 namespace {

@@ -1,4 +1,4 @@
-// The C++ interface of a store (vellum/store.hpp), over store/catalog/store_core.hpp.
+// The C++ interface of a store (vellum/store.hpp), over store/catalog/store_directory.hpp.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -7,29 +7,29 @@
 #include <tuple>
 #include <vellum/store.hpp>
 
-#include "region/api/store_impl.hpp"
-#include "region/api/version_names.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
 #include "format/wire/types.hpp"
+#include "region/api/store_impl.hpp"
+#include "region/api/version_names.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/region_impl.hpp"
 #include "remote/engine/url.hpp"
 #include "remote/lazy/open_remote.hpp"
-#include "remote/session/away_list.hpp"
+#include "remote/session/missing_pieces.hpp"
 #include "store/branch/live_snapshot.hpp"
-#include "store/catalog/aside_name.hpp"
 #include "store/catalog/kept_version.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/staging_name.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/check/repair.hpp"
 #include "store/check/stat.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
-#include "store/stream/image_file.hpp"
-#include "store/catalog/lock/version_pin.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
+#include "store/stream/image_file.hpp"
 
 namespace vellum {
 namespace {
@@ -101,7 +101,7 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
 
 // By the branch's writer: the journal's commits go into packs, and the branch stands on the snapshot
 // from then on. Beside a writer at work, the head is taken without it.
-void snapshot_of_branch(store::StoreCore& core, const std::string& branch,
+void snapshot_of_branch(store::StoreDirectory& core, const std::string& branch,
                         const store::NameLock& claim, const std::string& message) {
   std::unique_ptr<store::BranchWriter> writer;
   try {
@@ -132,7 +132,7 @@ Store Store::create(const std::string& path, const StoreOptions& options) {
     fail(Errc::unsupported, "{}: a remote is made by pushing to it", path);
   }
   return StoreAccess::handle_of(
-      store::StoreCore::create(base::posix_fs(), path, superblock_of(options)));
+      store::StoreDirectory::create(base::posix_fs(), path, superblock_of(options)));
 }
 
 Store Store::open(const std::string& path) {
@@ -351,7 +351,7 @@ GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& prog
 namespace {
 
 // Of a store that is a directory.
-void require_directory(store::StoreCore& core, const char* what, const char* command) {
+void require_directory(store::StoreDirectory& core, const char* what, const char* command) {
   if (core.packs().are_files()) return;
   fail(Errc::unsupported, "{}: {} reads the packs of a directory; for a remote there is `{} URL`",
        core.path(), what, command);

@@ -5,21 +5,21 @@
 #include <utility>
 #include <vellum/store.hpp>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum {
 
 struct Store::Impl {
-  std::shared_ptr<store::StoreCore> core;
+  std::shared_ptr<store::StoreDirectory> core;
 };
 
 // Makes handles for whoever has opened the store itself: the interface, and tests on other file
 // systems.
 struct StoreAccess {
-  static Store handle_of(std::shared_ptr<store::StoreCore> core) {
+  static Store handle_of(std::shared_ptr<store::StoreDirectory> core) {
     return Store(std::make_shared<Store::Impl>(Store::Impl{std::move(core)}));
   }
-  static const std::shared_ptr<store::StoreCore>& core_of(const Store& store) {
+  static const std::shared_ptr<store::StoreDirectory>& core_of(const Store& store) {
     return store.impl_->core;
   }
 };

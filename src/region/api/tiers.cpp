@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <vellum/store.hpp>
 
-#include "region/api/store_impl.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "region/api/store_impl.hpp"
 #include "store/gc/tier/tier_policy.hpp"
 
 namespace vellum {

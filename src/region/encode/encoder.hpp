@@ -23,8 +23,8 @@
 
 #include "base/bytes/codec.hpp"
 #include "base/threads/thread_pool.hpp"
-#include "memory/cards/tracked_range.hpp"
 #include "format/records/delta.hpp"
+#include "memory/cards/tracked_range.hpp"
 #include "memory/memory.hpp"
 #include "store/branch/branch_writer.hpp"
 

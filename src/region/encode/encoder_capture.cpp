@@ -8,9 +8,9 @@
 #include "base/fail.hpp"
 #include "base/memory/zeros.hpp"
 #include "format/records/page_diff.hpp"
+#include "memory/kernel/racing_page.hpp"
 #include "region/encode/encoder.hpp"
 #include "region/encode/encoder_slice.hpp"
-#include "memory/kernel/racing_page.hpp"
 #include "store/packs/encode/fresh_page.hpp"
 
 namespace vellum::region {
@@ -20,7 +20,7 @@ using format::PageNumber;
 
 constexpr std::size_t kPrefetchAhead = 4;
 
-constexpr std::size_t kMostLinesToPrefetch = 4;
+constexpr std::size_t kMaxLinesToPrefetch = 4;
 
 // The marks of pages, which are asked for in ascending order.
 class Lines {
@@ -48,7 +48,7 @@ class Lines {
 void Encoder::prefetch(PageNumber page, std::uint64_t lines) const noexcept {
   if (!memory_.is_present(page)) return;
   const bool has_base_copy = backing_.has_base_copy(page);
-  if (static_cast<std::size_t>(std::popcount(lines)) > kMostLinesToPrefetch) lines = 1;
+  if (static_cast<std::size_t>(std::popcount(lines)) > kMaxLinesToPrefetch) lines = 1;
   for (; lines != 0; lines &= lines - 1) {
     const std::size_t at = static_cast<std::size_t>(std::countr_zero(lines)) * format::kLineBytes;
     __builtin_prefetch(pages_ + page * kPageBytes + at);

@@ -10,8 +10,8 @@
 
 #include "base/bytes/codec.hpp"
 #include "format/records/delta.hpp"
-#include "region/encode/encoder.hpp"
 #include "memory/memory.hpp"
+#include "region/encode/encoder.hpp"
 #include "store/packs/encode/block_encoder.hpp"
 
 namespace vellum::region {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kVariable = "VELLUM_REMOTE_WAIT_S";
 constexpr std::chrono::milliseconds kDefaultWait{60'000};
-constexpr double kMostSeconds = 24.0 * 3600 * 365;
+constexpr double kMaxSeconds = 24.0 * 3600 * 365;
 
 // Digits, perhaps with a point among them.
 std::optional<double> seconds_in(std::string_view text) {
@@ -37,12 +37,12 @@ std::chrono::milliseconds longest_wait(const std::optional<std::chrono::millisec
       fail(Errc::invalid_argument, "{}='{}': not a number of seconds", kVariable, text);
     }
     out = std::chrono::milliseconds(
-        static_cast<std::int64_t>(std::min(*seconds, kMostSeconds) * 1000));
+        static_cast<std::int64_t>(std::min(*seconds, kMaxSeconds) * 1000));
   }
   if (out.count() < 1) {
     fail(Errc::invalid_argument, "the longest wait for a remote must be a millisecond at least");
   }
-  return std::min(out, std::chrono::milliseconds(static_cast<std::int64_t>(kMostSeconds * 1000)));
+  return std::min(out, std::chrono::milliseconds(static_cast<std::int64_t>(kMaxSeconds * 1000)));
 }
 
 }  // namespace vellum::remote

@@ -16,18 +16,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostThreads = 16;  // each holds a piece in memory while it fetches
-constexpr std::size_t kMostAhead = 4;     // pieces of 4 MiB
-constexpr std::size_t kMostOpen = 256;
-constexpr std::size_t kMostInMemory = 16;  // where no cache keeps them
-constexpr std::size_t kMostReasons = 256;
+constexpr std::size_t kMaxThreads = 16;  // each holds a piece in memory while it fetches
+constexpr std::size_t kMaxAhead = 4;     // pieces of 4 MiB
+constexpr std::size_t kMaxOpen = 256;
+constexpr std::size_t kMaxInMemory = 16;  // where no cache keeps them
+constexpr std::size_t kMaxReasons = 256;
 constexpr auto kFirstPause = 50ms, kLongestPause = 2000ms;
 
 }  // namespace
 
 Fetcher::Fetcher(const Remote& remote, PieceCache& cache, std::chrono::milliseconds longest_wait)
     : remote_(remote), cache_(cache), longest_wait_(longest_wait), owner_(base::fork_count()) {
-  const std::size_t count = std::min(kMostThreads, remote.objects().connections());
+  const std::size_t count = std::min(kMaxThreads, remote.objects().connections());
   threads_.reserve(count);
   try {
     while (threads_.size() < count)
@@ -51,7 +51,7 @@ void Fetcher::stop() noexcept {
 
 bool Fetcher::is_of_this_process() const noexcept { return base::fork_count() == owner_; }
 
-void Fetcher::want(AwayPiece& piece) noexcept {
+void Fetcher::want(RemotePiece& piece) noexcept {
   piece.next_in_line = line_.load();
   while (!line_.compare_exchange_weak(piece.next_in_line, &piece)) {
   }
@@ -59,16 +59,16 @@ void Fetcher::want(AwayPiece& piece) noexcept {
   base::futex_wake(work_, 1);
 }
 
-void Fetcher::used_ahead(AwayPiece& piece) noexcept {
+void Fetcher::used_ahead(RemotePiece& piece) noexcept {
   used_ahead_.store(&piece);
   work_.fetch_add(1);
   base::futex_wake(work_, 1);
 }
 
-void Fetcher::fetch_ahead(std::span<AwayPiece* const> pieces) {
+void Fetcher::fetch_ahead(std::span<RemotePiece* const> pieces) {
   {
     const std::lock_guard lock(mutex_);
-    for (AwayPiece* piece : pieces) {
+    for (RemotePiece* piece : pieces) {
       if (piece->ask()) ahead_.push_back(piece);
     }
   }
@@ -76,13 +76,13 @@ void Fetcher::fetch_ahead(std::span<AwayPiece* const> pieces) {
   base::futex_wake(work_, INT32_MAX);
 }
 
-void Fetcher::fetch_early(std::span<AwayPiece* const> pieces) {
+void Fetcher::fetch_early(std::span<RemotePiece* const> pieces) {
   if (!is_of_this_process()) return;
-  if (!cache_.keeps()) pieces = pieces.first(std::min(pieces.size(), kMostInMemory));
+  if (!cache_.keeps()) pieces = pieces.first(std::min(pieces.size(), kMaxInMemory));
   {
     const std::lock_guard lock(mutex_);
-    std::deque<AwayPiece*> early;
-    for (AwayPiece* piece : pieces) {
+    std::deque<RemotePiece*> early;
+    for (RemotePiece* piece : pieces) {
       piece->note_wanted_soon();
       if (piece->ask()) early.push_back(piece);
     }
@@ -95,7 +95,7 @@ void Fetcher::fetch_early(std::span<AwayPiece* const> pieces) {
 void Fetcher::run() {
   for (;;) {
     const std::uint32_t seen = work_.load();
-    if (AwayPiece* const piece = take()) {
+    if (RemotePiece* const piece = take()) {
       serve(*piece);
       continue;
     }
@@ -108,34 +108,35 @@ void Fetcher::run() {
 }
 
 // Null: there is nothing to do.
-AwayPiece* Fetcher::take() {
+RemotePiece* Fetcher::take() {
   const std::lock_guard lock(mutex_);
   if (stopping_) return nullptr;
   const auto first_fresh = waiting_.size();
-  for (AwayPiece* piece = line_.exchange(nullptr); piece != nullptr; piece = piece->next_in_line) {
+  for (RemotePiece* piece = line_.exchange(nullptr); piece != nullptr;
+       piece = piece->next_in_line) {
     waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(first_fresh), piece);
   }
-  if (AwayPiece* const used = used_ahead_.exchange(nullptr)) note_order(*used, true);
+  if (RemotePiece* const used = used_ahead_.exchange(nullptr)) note_order(*used, true);
   if (!waiting_.empty()) {
-    AwayPiece* const piece = waiting_.front();
+    RemotePiece* const piece = waiting_.front();
     waiting_.pop_front();
     note_order(*piece, false);
     return piece;
   }
   if (ahead_.empty()) return nullptr;
   auto at = std::find_if(ahead_.begin(), ahead_.end(),
-                         [](const AwayPiece* piece) { return piece->is_waited_for(); });
+                         [](const RemotePiece* piece) { return piece->is_waited_for(); });
   if (at == ahead_.end()) at = ahead_.begin();
-  AwayPiece* const piece = *at;
+  RemotePiece* const piece = *at;
   ahead_.erase(at);
   return piece;
 }
 
 // The window doubles each time that the piece is the one that was expected. REQUIRES: mutex_.
-void Fetcher::note_order(AwayPiece& piece, bool was_ahead) {
+void Fetcher::note_order(RemotePiece& piece, bool was_ahead) {
   const bool is_expected = was_ahead || &piece == expected_;
-  window_ = is_expected ? std::clamp<std::size_t>(2 * window_, 1, kMostAhead) : 0;
-  AwayPiece* next = piece.following.load();
+  window_ = is_expected ? std::clamp<std::size_t>(2 * window_, 1, kMaxAhead) : 0;
+  RemotePiece* next = piece.following.load();
   expected_ = next;
   bool has_more = false;
   for (std::size_t i = 0; i < window_ && next != nullptr; ++i, next = next->following.load()) {
@@ -148,7 +149,7 @@ void Fetcher::note_order(AwayPiece& piece, bool was_ahead) {
   base::futex_wake(work_, INT32_MAX);
 }
 
-void Fetcher::serve(AwayPiece& piece) {
+void Fetcher::serve(RemotePiece& piece) {
   const auto until = std::chrono::steady_clock::now() + longest_wait_;
   piece.let_go_of_file();
   {
@@ -179,7 +180,7 @@ bool Fetcher::pause(std::chrono::milliseconds time) {
   return !stopped_.wait_for(lock, time, [&] { return stopping_; });
 }
 
-bool Fetcher::open_copy(AwayPiece& piece) {
+bool Fetcher::open_copy(RemotePiece& piece) {
   const PieceName& name = piece.name();
   auto file = cache_.open(name);
   if (file == nullptr) return false;
@@ -203,9 +204,9 @@ bool Fetcher::open_copy(AwayPiece& piece) {
 }
 
 // Another process may bring it while this one waits for its turn.
-void Fetcher::fetch(AwayPiece& piece) {
+void Fetcher::fetch(RemotePiece& piece) {
   const PieceName& name = piece.name();
-  const PieceCache::Turn turn = cache_.take_turn(name);
+  const PieceCache::FetchLock lock = cache_.acquire_fetch_lock(name);
   if (open_copy(piece)) return;
   Piece got = remote_.piece(name);
   auto contents = std::make_unique<PieceContents>(got.records, name.contents_bytes);
@@ -215,7 +216,7 @@ void Fetcher::fetch(AwayPiece& piece) {
   give(piece, std::move(file), std::move(contents), true, in_memory);
 }
 
-void Fetcher::give(AwayPiece& piece, std::unique_ptr<base::File> file,
+void Fetcher::give(RemotePiece& piece, std::unique_ptr<base::File> file,
                    std::unique_ptr<const PieceContents> contents, bool is_proven, bool in_memory) {
   {
     const std::lock_guard lock(mutex_);
@@ -240,11 +241,11 @@ void Fetcher::make_room() {
         });
     if (oldest->piece->retire()) held_.erase(oldest);
   };
-  close_one_of(true, kMostInMemory);
-  close_one_of(false, std::min(kMostOpen, base::descriptor_share()));
+  close_one_of(true, kMaxInMemory);
+  close_one_of(false, std::min(kMaxOpen, base::descriptor_share()));
 }
 
-AwayPiece::Failure Fetcher::failure_of(const AwayPiece& piece, const Error& error) {
+RemotePiece::Failure Fetcher::failure_of(const RemotePiece& piece, const Error& error) {
   if (error.code() == Errc::not_found) return {"the object is missing at the remote", 0};
   const int os_errno = error.code() == Errc::corrupted       ? 0
                        : error.code() == Errc::out_of_memory ? ENOMEM
@@ -253,7 +254,7 @@ AwayPiece::Failure Fetcher::failure_of(const AwayPiece& piece, const Error& erro
   const std::string place = piece.path() + ": ";
   if (text.starts_with(place)) text.erase(0, place.size());
   const std::lock_guard lock(mutex_);
-  if (reasons_.size() >= kMostReasons) return {"the object cannot be read", os_errno};
+  if (reasons_.size() >= kMaxReasons) return {"the object cannot be read", os_errno};
   return {reasons_.insert(text).first->c_str(), os_errno};
 }
 

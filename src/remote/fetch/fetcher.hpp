@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "remote/fetch/away_piece.hpp"
 #include "remote/fetch/piece_cache.hpp"
+#include "remote/fetch/remote_piece.hpp"
 #include "remote/session/remote.hpp"
 
 namespace vellum::remote {
@@ -31,47 +31,47 @@ class Fetcher final : public PieceSource {
   void stop() noexcept;
   bool is_of_this_process() const noexcept override;
 
-  void want(AwayPiece& piece) noexcept override;
-  void used_ahead(AwayPiece& piece) noexcept override;
+  void want(RemotePiece& piece) noexcept override;
+  void used_ahead(RemotePiece& piece) noexcept override;
   std::chrono::milliseconds longest_wait() const noexcept override { return longest_wait_; }
 
   // Fetches pieces that nobody waits for yet.
-  void fetch_ahead(std::span<AwayPiece* const> pieces);
+  void fetch_ahead(std::span<RemotePiece* const> pieces);
   // Fetches pieces that somebody waits for soon. They are no steps of reading in order. Without a
   // cache, so many as memory has room for.
-  void fetch_early(std::span<AwayPiece* const> pieces);
+  void fetch_early(std::span<RemotePiece* const> pieces);
 
  private:
   struct Held {
-    AwayPiece* piece;
+    RemotePiece* piece;
     bool in_memory;
   };
   void run();
-  AwayPiece* take();
-  void note_order(AwayPiece& piece, bool was_ahead);
-  void serve(AwayPiece& piece);
-  bool open_copy(AwayPiece& piece);
-  void fetch(AwayPiece& piece);
-  void give(AwayPiece& piece, std::unique_ptr<base::File> file,
+  RemotePiece* take();
+  void note_order(RemotePiece& piece, bool was_ahead);
+  void serve(RemotePiece& piece);
+  bool open_copy(RemotePiece& piece);
+  void fetch(RemotePiece& piece);
+  void give(RemotePiece& piece, std::unique_ptr<base::File> file,
             std::unique_ptr<const PieceContents> contents, bool is_proven, bool in_memory);
   void make_room();
   bool pause(std::chrono::milliseconds time);
-  AwayPiece::Failure failure_of(const AwayPiece& piece, const Error& error);
+  RemotePiece::Failure failure_of(const RemotePiece& piece, const Error& error);
 
   const Remote& remote_;
   PieceCache& cache_;
   const std::chrono::milliseconds longest_wait_;
   const std::uint32_t owner_;  // the process (base::fork_count()): a fork has none of the threads
-  std::atomic<AwayPiece*> line_{nullptr};  // wanted, the last one first
-  std::atomic<AwayPiece*> used_ahead_{nullptr};
+  std::atomic<RemotePiece*> line_{nullptr};  // wanted, the last one first
+  std::atomic<RemotePiece*> used_ahead_{nullptr};
   std::atomic<std::uint32_t> work_{0};  // changes when there is something to do
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable stopped_;
   bool stopping_ = false;
-  std::deque<AwayPiece*> waiting_, ahead_;
-  AwayPiece* expected_ = nullptr;  // the piece that comes next where they are read in order
-  std::size_t window_ = 0;         // how many pieces are fetched ahead
+  std::deque<RemotePiece*> waiting_, ahead_;
+  RemotePiece* expected_ = nullptr;  // the piece that comes next where they are read in order
+  std::size_t window_ = 0;           // how many pieces are fetched ahead
   std::vector<Held> held_;
   std::set<std::string> reasons_;  // texts of failures, which pieces refer to
   std::vector<std::thread> threads_;

@@ -106,9 +106,9 @@ void PieceCache::trim() {
   });
 }
 
-PieceCache::Turn PieceCache::take_turn(const PieceName& piece) {
+PieceCache::FetchLock PieceCache::acquire_fetch_lock(const PieceName& piece) {
   if (directory_.empty() || !make_directories()) return {fs_, nullptr};
-  return remote::take_turn(fs_, turns_ + "/" + name_of(piece), kLongestTurn);
+  return remote::acquire_fetch_lock(fs_, turns_ + "/" + name_of(piece), kLongestTurn);
 }
 
 }  // namespace vellum::remote

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/files/file.hpp"
-#include "remote/fetch/turns.hpp"
+#include "remote/fetch/fetch_lock.hpp"
 #include "remote/objects/piece_list.hpp"
 
 namespace vellum::remote {
@@ -31,10 +31,10 @@ class PieceCache {
   // Removes a copy that is damaged.
   void drop(const PieceName& piece);
 
-  using Turn = remote::Turn;
+  using FetchLock = remote::FetchLock;
   // The right to fetch the piece. Waits while another process has it, at most as long as one can be
   // expected to fetch.
-  Turn take_turn(const PieceName& piece);
+  FetchLock acquire_fetch_lock(const PieceName& piece);
 
  private:
   std::string path_of(const PieceName& piece) const;

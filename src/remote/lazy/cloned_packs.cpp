@@ -2,14 +2,14 @@
 
 #include "base/fail.hpp"
 #include "base/files/beneath.hpp"
-#include "remote/session/away_list.hpp"
 #include "remote/session/known_remotes.hpp"
+#include "remote/session/missing_pieces.hpp"
 
 namespace vellum::remote {
 
 ClonedPacks::ClonedPacks(base::Fs& fs, std::string store_path, std::shared_ptr<ObjectStore> objects,
                          const format::Uuid& store_id, const LazyOptions& options)
-    : AwayPacks(fs, objects, store_id, options,
+    : LazyPacks(fs, objects, store_id, options,
                 store_path + "/" + kRemotesDirectoryName + "/" + kRemoteCacheName,
                 store_path + "/tmp"),
       beneath_(base::beneath(fs, store_path)),

@@ -1,13 +1,13 @@
 // remote/lazy/cloned_packs.hpp: the packs that a lazy clone lacks. The file in the store that lists
-// their pieces (remote/session/away_list.hpp) is read again when it has changed.
+// their pieces (remote/session/missing_pieces.hpp) is read again when it has changed.
 #pragma once
 
 #include "remote/fetch/bytes_file.hpp"
-#include "remote/lazy/away_packs.hpp"
+#include "remote/lazy/lazy_packs.hpp"
 
 namespace vellum::remote {
 
-class ClonedPacks final : public AwayPacks {
+class ClonedPacks final : public LazyPacks {
  public:
   // Makes no request.
   ClonedPacks(base::Fs& fs, std::string store_path, std::shared_ptr<ObjectStore> objects,

@@ -10,10 +10,10 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::size_t kFewPieces = 4;
-constexpr std::size_t kMostThreadsOfParts = 32;
+constexpr std::size_t kMaxThreadsOfParts = 32;
 // One more request is as dear as so many bytes.
 constexpr std::uint64_t kRequestBytes = 128u << 10;
-constexpr std::uint64_t kMostPartsBytes = 64u << 20;
+constexpr std::uint64_t kMaxPartsBytes = 64u << 20;
 
 // Joins what lies close together.
 void join_close(std::vector<ByteRange>& ranges) {
@@ -36,14 +36,14 @@ void join_close(std::vector<ByteRange>& ranges) {
 }  // namespace
 
 EarlyParts::~EarlyParts() {
-  for (AwayPiece* const piece : with_parts_) piece->drop_parts();
+  for (RemotePiece* const piece : with_parts_) piece->drop_parts();
 }
 
 // By as many threads as the remote serves at once. An outage ends it, since each request waits for as
 // long as it may.
 void EarlyParts::for_each(std::size_t count, const std::function<void(std::size_t)>& work) {
   if (count == 0) return;
-  const std::size_t threads = std::min({count, kMostThreadsOfParts, objects_.connections()});
+  const std::size_t threads = std::min({count, kMaxThreadsOfParts, objects_.connections()});
   base::ThreadPool pool(threads - 1);
   pool.parallel_for(count, [&](std::size_t i, std::size_t) {
     if (is_out_.load()) return;
@@ -67,7 +67,7 @@ void EarlyParts::require_time_left() {
   if (is_out_.load() && waited >= fetcher_.longest_wait()) std::rethrow_exception(outage_);
 }
 
-void EarlyParts::learn(std::span<AwayPiece* const> pieces) {
+void EarlyParts::learn(std::span<RemotePiece* const> pieces) {
   for_each(pieces.size(), [&](std::size_t i) {
     const PieceName& name = pieces[i]->name();
     const std::vector<PieceRecord> records = lists_.contents(name);
@@ -77,14 +77,14 @@ void EarlyParts::learn(std::span<AwayPiece* const> pieces) {
 }
 
 // False: the whole piece is to come.
-bool EarlyParts::plan(AwayPiece& piece, std::vector<ByteRange>& records) {
+bool EarlyParts::plan(RemotePiece& piece, std::vector<ByteRange>& records) {
   join_close(records);
   std::uint64_t bytes = 0, cost = 0;
   for (const ByteRange& range : records) {
     bytes += range.length_bytes;
     cost += range.length_bytes + kRequestBytes;
   }
-  if (cost > piece.name().size_bytes / 2 || bytes_ + bytes > kMostPartsBytes) return false;
+  if (cost > piece.name().size_bytes / 2 || bytes_ + bytes > kMaxPartsBytes) return false;
   bytes_ += bytes;
   for (const ByteRange& range : records) {
     parts_.push_back({&piece, range.offset_bytes, range.length_bytes, {}});
@@ -102,9 +102,9 @@ void EarlyParts::fetch_parts() {
 
 // REQUIRES: parts of one piece stand side by side and ascend.
 void EarlyParts::hand_out() {
-  std::vector<AwayPiece*> whole;
+  std::vector<RemotePiece*> whole;
   for (std::size_t i = 0; i < parts_.size();) {
-    AwayPiece* const piece = parts_[i].piece;
+    RemotePiece* const piece = parts_[i].piece;
     auto found = std::make_unique<PieceParts>();
     bool is_complete = true;
     for (; i < parts_.size() && parts_[i].piece == piece; ++i) {
@@ -126,10 +126,10 @@ namespace {
 // Calls use(piece, record) for the piece that has the record; where that is not known, for the one that
 // is looked into first, with null.
 void find_piece(const EarlyParts::ForPieces& for_pieces, const format::RecordRef& ref,
-                const std::function<void(AwayPiece&, const PieceContents::Record*)>& use) {
-  AwayPiece* likely = nullptr;
+                const std::function<void(RemotePiece&, const PieceContents::Record*)>& use) {
+  RemotePiece* likely = nullptr;
   const PieceContents::Record* record = nullptr;
-  for_pieces(ref, [&](AwayPiece& piece) {
+  for_pieces(ref, [&](RemotePiece& piece) {
     const PieceContents* const contents = piece.contents();
     record = contents == nullptr ? nullptr : contents->find(ref);
     if (record != nullptr || (contents == nullptr && likely == nullptr)) likely = &piece;
@@ -141,28 +141,28 @@ void find_piece(const EarlyParts::ForPieces& for_pieces, const format::RecordRef
 }  // namespace
 
 void EarlyParts::fetch(std::span<const format::RecordRef> refs, const ForPieces& for_pieces) {
-  std::vector<AwayPiece*> pieces;  // in the order in which they are needed
-  std::set<const AwayPiece*> known;
+  std::vector<RemotePiece*> pieces;  // in the order in which they are needed
+  std::set<const RemotePiece*> known;
   for (const format::RecordRef& ref : refs) {
-    find_piece(for_pieces, ref, [&](AwayPiece& piece, const PieceContents::Record*) {
+    find_piece(for_pieces, ref, [&](RemotePiece& piece, const PieceContents::Record*) {
       if (known.insert(&piece).second) pieces.push_back(&piece);
     });
   }
-  std::vector<AwayPiece*> small, large;
-  for (AwayPiece* const piece : pieces) {
+  std::vector<RemotePiece*> small, large;
+  for (RemotePiece* const piece : pieces) {
     (piece->name().size_bytes / 2 <= kRequestBytes ? small : large).push_back(piece);
   }
   if (large.size() <= kFewPieces) return fetcher_.fetch_early(pieces);
   fetcher_.fetch_early(small);
   learn(large);
-  std::map<AwayPiece*, std::vector<ByteRange>> records;
+  std::map<RemotePiece*, std::vector<ByteRange>> records;
   for (const format::RecordRef& ref : refs) {
-    find_piece(for_pieces, ref, [&](AwayPiece& piece, const PieceContents::Record* record) {
+    find_piece(for_pieces, ref, [&](RemotePiece& piece, const PieceContents::Record* record) {
       if (record != nullptr) records[&piece].push_back({record->at_bytes, record->size_bytes});
     });
   }
-  std::vector<AwayPiece*> whole;
-  for (AwayPiece* const piece : large) {
+  std::vector<RemotePiece*> whole;
+  for (RemotePiece* const piece : large) {
     if (piece->contents() == nullptr || !plan(*piece, records[piece])) whole.push_back(piece);
   }
   fetcher_.fetch_early(whole);

@@ -31,18 +31,18 @@ class EarlyParts {
 
   // Calls the visitor for each piece that may have the record, until it returns true.
   using ForPieces = std::function<void(const format::RecordRef& ref,
-                                       const std::function<bool(AwayPiece&)>& visit)>;
+                                       const std::function<bool(RemotePiece&)>& visit)>;
   // Once. Errc::io: the remote has not answered for the longest wait.
   void fetch(std::span<const format::RecordRef> refs, const ForPieces& for_pieces);
 
  private:
   struct Part {
-    AwayPiece* piece;
+    RemotePiece* piece;
     std::uint64_t at_bytes, length_bytes;
     std::vector<std::byte> bytes;  // empty: it could not be had
   };
-  void learn(std::span<AwayPiece* const> pieces);
-  bool plan(AwayPiece& piece, std::vector<ByteRange>& records);
+  void learn(std::span<RemotePiece* const> pieces);
+  bool plan(RemotePiece& piece, std::vector<ByteRange>& records);
   void fetch_parts();
   void hand_out();
   void for_each(std::size_t count, const std::function<void(std::size_t)>& work);
@@ -57,7 +57,7 @@ class EarlyParts {
   std::exception_ptr outage_;        // set by who sets is_out_
   std::vector<Part> parts_;
   std::uint64_t bytes_ = 0;  // of the parts
-  std::vector<AwayPiece*> with_parts_;
+  std::vector<RemotePiece*> with_parts_;
 };
 
 }  // namespace vellum::remote

@@ -4,12 +4,12 @@
 
 #include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
-#include "remote/fetch/turns.hpp"
+#include "remote/fetch/fetch_lock.hpp"
 
 namespace vellum::remote {
 namespace {
 
-constexpr std::uint64_t kMostChangesFetched = 32u << 20, kMostUsedFetched = 64u << 20;
+constexpr std::uint64_t kMaxChangesFetched = 32u << 20, kMaxUsedFetched = 64u << 20;
 constexpr auto kLongestListTurn = std::chrono::seconds(2);
 
 std::string in_cache(const LazyOptions& options, const char* directory) {
@@ -21,7 +21,7 @@ std::string in_cache(const LazyOptions& options, const char* directory) {
 HeadPacks::HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
                      const format::Uuid& store_id, Head head, RemoteFiles& names,
                      const LazyOptions& options)
-    : AwayPacks(fs, objects, store_id, options, in_cache(options, "/lists"),
+    : LazyPacks(fs, objects, store_id, options, in_cache(options, "/lists"),
                 in_cache(options, "/tmp")),
       fs_(fs),
       turns_(in_cache(options, "/openings")),
@@ -52,7 +52,7 @@ void HeadPacks::learn(const format::Version& version) {
 VersionPieces HeadPacks::list_of(const RemoteName& name) {
   if (turns_.empty()) return remote().pieces_of(name.list);
   const std::string path = turns_ + "/" + base::hex(name.list.own.name.hash) + ".turn";
-  const Turn turn = take_turn(fs_, path, kLongestListTurn);
+  const FetchLock lock = acquire_fetch_lock(fs_, path, kLongestListTurn);
   return remote().pieces_of(name.list);
 }
 
@@ -63,24 +63,25 @@ void HeadPacks::note_working_set(const format::Version& version, const PagesInUs
 }
 
 // What comes first is used first.
-void HeadPacks::fetch_used(const PagesInUse& in_use, std::span<AwayPiece* const> pieces) {
-  std::vector<AwayPiece*> wanted;
+void HeadPacks::fetch_used(const PagesInUse& in_use, std::span<RemotePiece* const> pieces) {
+  std::vector<RemotePiece*> wanted;
   std::uint64_t bytes = 0;
   for (const std::uint32_t number : in_use.pieces) {
     bytes += pieces[number]->name().size_bytes;
-    if (bytes > kMostUsedFetched) break;
+    if (bytes > kMaxUsedFetched) break;
     wanted.push_back(pieces[number]);
   }
   fetch_ahead(wanted);
 }
 
 // What the version itself has changed stands before the root of its newest run.
-void HeadPacks::fetch_changes(const format::Version& version, std::span<AwayPiece* const> pieces) {
+void HeadPacks::fetch_changes(const format::Version& version,
+                              std::span<RemotePiece* const> pieces) {
   const format::RecordRef& root = version.runs.front().root;
-  const std::uint64_t most = std::min(version.bytes_added, kMostChangesFetched);
-  std::vector<AwayPiece*> wanted;
+  const std::uint64_t most = std::min(version.bytes_added, kMaxChangesFetched);
+  std::vector<RemotePiece*> wanted;
   std::uint64_t bytes = 0;
-  for_pieces(root, [&](AwayPiece& piece) {
+  for_pieces(root, [&](RemotePiece& piece) {
     const auto at = std::find(pieces.begin(), pieces.end(), &piece);
     for (auto i = at == pieces.end() ? 0 : at - pieces.begin() + 1; i > 0; --i) {
       wanted.push_back(pieces[static_cast<std::size_t>(i - 1)]);

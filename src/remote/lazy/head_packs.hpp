@@ -3,12 +3,12 @@
 #pragma once
 
 #include "remote/fetch/bytes_file.hpp"
-#include "remote/lazy/away_packs.hpp"
+#include "remote/lazy/lazy_packs.hpp"
 #include "remote/lazy/remote_files.hpp"
 
 namespace vellum::remote {
 
-class HeadPacks final : public AwayPacks {
+class HeadPacks final : public LazyPacks {
  public:
   // `names` are the head's, and get the working sets that come with lists; they outlive this.
   HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects, const format::Uuid& store_id,
@@ -22,8 +22,8 @@ class HeadPacks final : public AwayPacks {
  private:
   VersionPieces list_of(const RemoteName& name);
   void note_working_set(const format::Version& version, const PagesInUse& in_use);
-  void fetch_used(const PagesInUse& in_use, std::span<AwayPiece* const> pieces);
-  void fetch_changes(const format::Version& version, std::span<AwayPiece* const> pieces);
+  void fetch_used(const PagesInUse& in_use, std::span<RemotePiece* const> pieces);
+  void fetch_changes(const format::Version& version, std::span<RemotePiece* const> pieces);
 
   base::Fs& fs_;
   const std::string turns_;

@@ -12,8 +12,8 @@
 #include "remote/lazy/head_packs.hpp"
 #include "remote/lazy/remote_files.hpp"
 #include "remote/lazy/shared_opening.hpp"
-#include "remote/session/away_list.hpp"
 #include "remote/session/known_remotes.hpp"
+#include "remote/session/missing_pieces.hpp"
 #include "remote/session/open_engine.hpp"
 
 namespace vellum::remote {
@@ -55,25 +55,25 @@ struct OpenRemote {
              const Head& head)
       : names(fs, url, superblock, head) {}
   RemoteFiles names;
-  std::shared_ptr<store::StoreCore> core;
+  std::shared_ptr<store::StoreDirectory> core;
 };
 
-std::shared_ptr<store::StoreCore> open_at(base::Fs& fs, const std::string& url,
-                                          const format::Superblock& superblock, Head head,
-                                          const LazyOptions& options,
-                                          std::shared_ptr<ObjectStore> objects) {
+std::shared_ptr<store::StoreDirectory> open_at(base::Fs& fs, const std::string& url,
+                                               const format::Superblock& superblock, Head head,
+                                               const LazyOptions& options,
+                                               std::shared_ptr<ObjectStore> objects) {
   auto out = std::make_shared<OpenRemote>(fs, url, superblock, head);
   auto packs = std::make_shared<HeadPacks>(fs, std::move(objects), superblock.store_id,
                                            std::move(head), out->names, options);
-  out->core = store::StoreCore::open(out->names, url, std::move(packs));
+  out->core = store::StoreDirectory::open(out->names, url, std::move(packs));
   return {out, out->core.get()};
 }
 
 }  // namespace
 
-std::shared_ptr<store::StoreCore> open_remote(base::Fs& fs, const std::string& given,
-                                              const RemoteOptions& options,
-                                              std::shared_ptr<ObjectStore> objects) {
+std::shared_ptr<store::StoreDirectory> open_remote(base::Fs& fs, const std::string& given,
+                                                   const RemoteOptions& options,
+                                                   std::shared_ptr<ObjectStore> objects) {
   const std::string url = base::without_end_slashes(given);
   const LazyOptions resolved = resolve(options);
   if (objects == nullptr) objects = open_object_store(fs, url, resolved.longest_wait);
@@ -87,18 +87,18 @@ std::shared_ptr<store::StoreCore> open_remote(base::Fs& fs, const std::string& g
   return open_at(fs, url, superblock, std::move(head), resolved, std::move(objects));
 }
 
-std::shared_ptr<store::StoreCore> open_head(base::Fs& fs, const format::Superblock& superblock,
-                                            Head head, const RemoteOptions& options,
-                                            std::shared_ptr<ObjectStore> objects) {
+std::shared_ptr<store::StoreDirectory> open_head(base::Fs& fs, const format::Superblock& superblock,
+                                                 Head head, const RemoteOptions& options,
+                                                 std::shared_ptr<ObjectStore> objects) {
   const std::string url = objects->url();
   return open_at(fs, url, superblock, std::move(head), resolve(options), std::move(objects));
 }
 
-std::shared_ptr<store::StoreCore> open_store(base::Fs& fs, const std::string& given,
-                                             const RemoteOptions& options,
-                                             std::shared_ptr<ObjectStore> objects) {
+std::shared_ptr<store::StoreDirectory> open_store(base::Fs& fs, const std::string& given,
+                                                  const RemoteOptions& options,
+                                                  std::shared_ptr<ObjectStore> objects) {
   const std::string path = base::without_end_slashes(given);
-  auto core = store::StoreCore::open(fs, path);
+  auto core = store::StoreDirectory::open(fs, path);
   if (!has_away_list(core->fs(), path)) return core;
   const LazyOptions resolved = resolve(options);
   if (objects == nullptr) {
@@ -107,7 +107,7 @@ std::shared_ptr<store::StoreCore> open_store(base::Fs& fs, const std::string& gi
   }
   auto packs = std::make_shared<ClonedPacks>(fs, path, std::move(objects),
                                              core->superblock().store_id, resolved);
-  return store::StoreCore::open(fs, path, std::move(packs));
+  return store::StoreDirectory::open(fs, path, std::move(packs));
 }
 
 }  // namespace vellum::remote

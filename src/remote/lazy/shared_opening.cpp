@@ -15,7 +15,7 @@
 #include "base/try_to.hpp"
 #include "format/wire/whole_file.hpp"
 #include "format/wire/wire.hpp"
-#include "remote/fetch/turns.hpp"
+#include "remote/fetch/fetch_lock.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -146,7 +146,8 @@ Opening ask_for_opening(base::Fs& any_fs, ObjectStore& objects,
                          });
   if (!is_shared) return ask_all(objects);
   const std::string name = opening_name(objects.url());
-  const Turn turn = take_turn(fs, openings + "/" + name + ".turn", kLongestOpeningTurn);
+  const FetchLock lock =
+      acquire_fetch_lock(fs, openings + "/" + name + ".turn", kLongestOpeningTurn);
   Shared shared;
   bool is_known = false;
   base::try_to([&] {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr format::WholeFileKind kTable{"VLMNAME\n", kMaxNameTableBytes, "not a table of names",
                                        "too large for a table of names"};
-constexpr std::size_t kLeastNames = 16;  // that a head has itself before it gets a table
+constexpr std::size_t kMinNames = 16;  // that a head has itself before it gets a table
 
 bool by_name(const RemoteName& a, const RemoteName& b) { return a.ref.name < b.ref.name; }
 
@@ -62,7 +62,7 @@ void set_names(Head& head, const std::vector<RemoteName>& names,
 
 bool wants_new_table(const Head& head, const std::vector<RemoteName>& table) noexcept {
   const std::size_t own = head.names.size() + head.gone.size();
-  return own >= kLeastNames && own * own > 2 * table.size();
+  return own >= kMinNames && own * own > 2 * table.size();
 }
 
 }  // namespace vellum::remote

@@ -8,7 +8,7 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::size_t kMinRangeBytes = 2;
-constexpr std::uint64_t kMost = format::kMaxSnapshotOrder;
+constexpr std::uint64_t kMax = format::kMaxSnapshotOrder;
 
 }  // namespace
 
@@ -49,9 +49,9 @@ bool OrderSet::read(format::ByteReader& in) {
   std::uint64_t end = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t gap = in.varint(), more = in.varint();
-    if (!in.ok() || end >= kMost || gap >= kMost - end) return false;
+    if (!in.ok() || end >= kMax || gap >= kMax - end) return false;
     const std::uint64_t first = end + gap + 1;
-    if (more > kMost - first) return false;
+    if (more > kMax - first) return false;
     ranges_.push_back({first, first + more});
     end = first + more + 1;
   }

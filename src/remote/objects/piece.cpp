@@ -17,10 +17,10 @@ using format::RecordType;
 constexpr format::WholeFileKind kPiece{"VLMPIEC\n", kMaxContentsBytes, "not a piece of packs",
                                        "too large for the contents of a piece"};
 constexpr std::size_t kMinRecordBytes = 9;  // of a line of the contents
-constexpr std::uint32_t kMostSlots = format::kMaxSlotsPerPagesRecord;
-constexpr std::uint64_t kMostRecordLines = (format::kRecordHeaderBytes + format::kHashBytes +
-                                            2 * std::uint64_t{format::kMaxRecordRawBytes}) /
-                                           kRecordAlignBytes;
+constexpr std::uint32_t kMaxSlots = format::kMaxSlotsPerPagesRecord;
+constexpr std::uint64_t kMaxRecordLines = (format::kRecordHeaderBytes + format::kHashBytes +
+                                           2 * std::uint64_t{format::kMaxRecordRawBytes}) /
+                                          kRecordAlignBytes;
 
 // Indexes, translations and hints stay where they are.
 bool type_ok(RecordType type) {
@@ -42,10 +42,10 @@ bool read_ranges(ByteReader& in, std::uint64_t count, std::vector<format::SlotRa
   std::uint64_t end = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t gap = in.varint(), slots = in.varint();
-    if (!in.ok() || gap > kMostSlots || slots >= kMostSlots || (i > 0 && gap == 0)) return false;
+    if (!in.ok() || gap > kMaxSlots || slots >= kMaxSlots || (i > 0 && gap == 0)) return false;
     const std::uint64_t first = end + gap;
     end = first + slots + 1;
-    if (end > kMostSlots) return false;
+    if (end > kMaxSlots) return false;
     out.push_back({static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(slots + 1)});
   }
   return true;
@@ -78,7 +78,7 @@ bool read_refs(ByteReader& in, std::vector<PieceRecord>& out) {
 bool read_sizes_and_forms(ByteReader& in, std::vector<PieceRecord>& out) {
   for (PieceRecord& r : out) {
     const std::uint64_t lines = in.varint();
-    if (lines < format::kRecordHeaderBytes / kRecordAlignBytes || lines > kMostRecordLines)
+    if (lines < format::kRecordHeaderBytes / kRecordAlignBytes || lines > kMaxRecordLines)
       return false;
     r.size_bytes = lines * kRecordAlignBytes;
     r.place = r.ref;

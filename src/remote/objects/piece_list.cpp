@@ -36,15 +36,15 @@ void write_spans(format::ByteWriter& w, const std::vector<PackSpan>& spans) {
 }
 
 bool read_spans(format::ByteReader& in, std::vector<PackSpan>& out) {
-  constexpr std::uint64_t kMostLines = format::kMaxPackOffsetBytes / format::kRecordAlignBytes;
+  constexpr std::uint64_t kMaxLines = format::kMaxPackOffsetBytes / format::kRecordAlignBytes;
   const std::uint64_t count = in.varint();
   if (!in.ok() || count == 0 || count > in.left() / kMinSpanBytes) return false;
   out.resize(static_cast<std::size_t>(count));
   std::uint64_t pack = 0;
   for (PackSpan& span : out) {
     const std::uint64_t more = in.varint(), first = in.varint(), lines = in.varint();
-    if (!in.ok() || more == 0 || more > UINT64_MAX - pack || first > kMostLines ||
-        lines > kMostLines - first) {
+    if (!in.ok() || more == 0 || more > UINT64_MAX - pack || first > kMaxLines ||
+        lines > kMaxLines - first) {
       return false;
     }
     span.pack = pack += more;
@@ -109,7 +109,7 @@ bool read_pages_in_use(format::ByteReader& in, const format::Uuid& store_id, std
   const auto bytes = in.bytes(in.varint());
   if (!in.ok() || format::decode_working_set(bytes, store_id, set) != nullptr) return false;
   if (set.owner != format::WorkingSetOwner{} || set.ranges.empty() ||
-      set.ranges.size() > kMostRangesInUse) {
+      set.ranges.size() > kMaxRangesInUse) {
     return false;
   }
   out.ranges = std::move(set.ranges);

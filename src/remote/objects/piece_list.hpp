@@ -44,8 +44,8 @@ struct PagesInUse {
   std::vector<std::uint32_t> pieces;      // of the list, in that order: those made of such pages
   bool operator==(const PagesInUse&) const = default;
 };
-inline constexpr std::size_t kMostRangesInUse = 1u << 14;
-inline constexpr std::uint64_t kMostPagesInUse = 1u << 16;
+inline constexpr std::size_t kMaxRangesInUse = 1u << 14;
+inline constexpr std::uint64_t kMaxPagesInUse = 1u << 16;
 
 // The spans of records that ascend. REQUIRES: there are some.
 std::vector<PackSpan> spans_of(std::span<const PieceRecord> records);

@@ -14,7 +14,7 @@ using format::ByteWriter;
 constexpr int kLevel = 9;
 constexpr std::uint64_t kMaxNamesBytes = 64u << 20;  // before they are compressed
 // More is written as it is, so that nobody's few bytes take much memory.
-constexpr std::uint64_t kMostTimesPacked = 256;
+constexpr std::uint64_t kMaxTimesPacked = 256;
 constexpr std::uint8_t kSnapshotKind = 1, kBranchKind = 2;
 constexpr std::uint8_t kHasBase = 4;       // beside the kind
 constexpr std::size_t kMinNameBytes = 58;  // of an encoded name: bounds what is allocated
@@ -106,7 +106,7 @@ bool unpack(ByteReader& in, std::vector<std::byte>& raw) {
   const std::uint64_t raw_bytes = in.varint(), stored_bytes = in.varint();
   if (!in.ok() || raw_bytes > kMaxNamesBytes) return false;
   const auto stored = in.bytes(stored_bytes);
-  if (!in.ok() || raw_bytes > stored_bytes * kMostTimesPacked) return false;
+  if (!in.ok() || raw_bytes > stored_bytes * kMaxTimesPacked) return false;
   if (codec == static_cast<std::uint8_t>(base::Codec::none)) {
     raw.assign(stored.begin(), stored.end());
     return raw.size() == raw_bytes;
@@ -126,7 +126,7 @@ void write_names(ByteWriter& w, std::span<const RemoteName> names) {
   std::vector<std::byte> packed(raw.size());
   base::Compressor compressor;
   packed.resize(compressor.compress(base::Codec::zstd, kLevel, raw, packed));
-  const bool is_packed = !packed.empty() && raw.size() <= packed.size() * kMostTimesPacked;
+  const bool is_packed = !packed.empty() && raw.size() <= packed.size() * kMaxTimesPacked;
   w.u8(static_cast<std::uint8_t>(is_packed ? base::Codec::zstd : base::Codec::none));
   w.varint(raw.size());
   w.varint(is_packed ? packed.size() : raw.size());

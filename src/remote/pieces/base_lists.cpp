@@ -5,8 +5,8 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::size_t kMostBases = 8;
-constexpr std::size_t kLeastTimesSmaller = 2;  // what one more request of a reader is worth
+constexpr std::size_t kMaxBases = 8;
+constexpr std::size_t kMinTimesSmaller = 2;  // what one more request of a reader is worth
 
 // Each push sends the pieces that its list has beside the base; a push of every n-th sends a whole
 // list. Both cost the same where n is the root of twice the pieces.
@@ -20,13 +20,13 @@ bool is_far(const BaseList& base, const VersionPieces& pieces) {
 void BaseLists::add(const ObjectName& name, std::shared_ptr<const BaseList> list) {
   std::erase_if(bases_, [&](const Base& base) { return base.name == name; });
   bases_.push_back({name, std::move(list)});
-  if (bases_.size() > kMostBases) bases_.erase(bases_.begin());
+  if (bases_.size() > kMaxBases) bases_.erase(bases_.begin());
 }
 
 BaseLists::Encoded BaseLists::encode(const VersionPieces& pieces,
                                      const format::Uuid& store_id) const {
   Encoded best{{}, encode_piece_list(pieces, store_id)};
-  std::size_t most_bytes = best.bytes.size() / kLeastTimesSmaller;
+  std::size_t most_bytes = best.bytes.size() / kMinTimesSmaller;
   for (const Base& base : bases_) {
     if (is_far(*base.list, pieces)) continue;
     auto bytes = encode_list_on_base(pieces, *base.list, store_id);

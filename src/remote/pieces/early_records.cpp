@@ -15,7 +15,7 @@ constexpr format::PageNumber kFirstPages = 16;  // those that one page-in brings
 // The map blocks, pages and deltas that pages of a version need.
 class PageRecords {
  public:
-  PageRecords(store::StoreCore& store, const format::Version& version)
+  PageRecords(store::StoreDirectory& store, const format::Version& version)
       : source_(store::PageSource::open(store, version, {}, store.path())) {
     for (const format::RunRef& ref : version.runs) runs_.push_back(store::load_run(store, ref));
   }
@@ -43,7 +43,8 @@ class PageRecords {
   std::vector<std::shared_ptr<const store::LoadedRun>> runs_;
 };
 
-std::set<format::RecordRef> first_refs(store::StoreCore& store, const format::Version& version) {
+std::set<format::RecordRef> first_refs(store::StoreDirectory& store,
+                                       const format::Version& version) {
   std::set<format::RecordRef> out;
   PageRecords(store, version).each({0, kFirstPages}, [&](const auto& ref) { out.insert(ref); });
   return out;
@@ -51,8 +52,8 @@ std::set<format::RecordRef> first_refs(store::StoreCore& store, const format::Ve
 
 // Within the version, and no more than a remote keeps.
 std::vector<format::PageRange> cut(std::vector<format::PageRange> ranges, std::uint64_t pages) {
-  std::uint64_t left = kMostPagesInUse;
-  ranges.resize(std::min(ranges.size(), kMostRangesInUse));
+  std::uint64_t left = kMaxPagesInUse;
+  ranges.resize(std::min(ranges.size(), kMaxRangesInUse));
   for (format::PageRange& range : ranges) {
     range.count = range.first < pages ? std::min({range.count, pages - range.first, left}) : 0;
     left -= range.count;
@@ -63,7 +64,8 @@ std::vector<format::PageRange> cut(std::vector<format::PageRange> ranges, std::u
 
 }  // namespace
 
-std::vector<PieceRecord> opening_records(store::StoreCore& store, const format::Version& version,
+std::vector<PieceRecord> opening_records(store::StoreDirectory& store,
+                                         const format::Version& version,
                                          const std::vector<PieceRecord>& needed,
                                          std::uint64_t most_bytes) {
   std::vector<PieceRecord> roots, all;
@@ -76,12 +78,12 @@ std::vector<PieceRecord> opening_records(store::StoreCore& store, const format::
     if (is_root || first.contains(record.ref)) all.push_back(record);
     if (is_root || !first.contains(record.ref)) continue;
     more_bytes += record.size_bytes;
-    are_here = are_here && !store.packs().is_away(record.ref.pack);
+    are_here = are_here && !store.packs().is_remote(record.ref.pack);
   }
   return are_here && more_bytes <= most_bytes ? all : roots;
 }
 
-UsedRecords used_records(store::StoreCore& store, const format::Version& version,
+UsedRecords used_records(store::StoreDirectory& store, const format::Version& version,
                          std::vector<format::PageRange> recorded,
                          const std::vector<PieceRecord>& needed) {
   UsedRecords out;

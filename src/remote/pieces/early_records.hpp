@@ -7,14 +7,15 @@
 #include "format/version.hpp"
 #include "format/working_set.hpp"
 #include "remote/objects/piece.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::remote {
 
 // The roots of the version's runs; and, if they are here and take no more than `most_bytes`, the
 // map blocks and records that its first pages need. Out of `needed`, its records, in the same order.
 // Errc::corrupted. REQUIRES: gc keeps the version.
-std::vector<PieceRecord> opening_records(store::StoreCore& store, const format::Version& version,
+std::vector<PieceRecord> opening_records(store::StoreDirectory& store,
+                                         const format::Version& version,
                                          const std::vector<PieceRecord>& needed,
                                          std::uint64_t most_bytes);
 
@@ -27,7 +28,7 @@ struct UsedRecords {
 
 // Of the start of the set `recorded`, as far as a remote keeps one. `needed`: the version's records,
 // ascending. Errc::corrupted. REQUIRES: gc keeps the version.
-UsedRecords used_records(store::StoreCore& store, const format::Version& version,
+UsedRecords used_records(store::StoreDirectory& store, const format::Version& version,
                          std::vector<format::PageRange> recorded,
                          const std::vector<PieceRecord>& needed);
 

@@ -10,9 +10,9 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kSmallPieceBytes = 1u << 20;
-constexpr std::size_t kMostSmallPieces = 32;
-constexpr int kMostRounds = 4;
-constexpr std::uint64_t kLeastShare = 4;  // a piece is of use where a fourth of it is needed
+constexpr std::size_t kMaxSmallPieces = 32;
+constexpr int kMaxRounds = 4;
+constexpr std::uint64_t kMinShare = 4;  // a piece is of use where a fourth of it is needed
 
 }  // namespace
 
@@ -57,14 +57,14 @@ std::vector<KnownPieces::PieceId> KnownPieces::pieces_to_merge(
   for (const auto& use : used_bytes) {
     if (pieces_[use.first].records_bytes < kSmallPieceBytes) small.push_back(use.first);
   }
-  if (small.size() <= kMostSmallPieces) return {};
+  if (small.size() <= kMaxSmallPieces) return {};
   std::ranges::sort(small, {},
                     [&](PieceId id) { return std::pair(pieces_[id].records_bytes, id); });
   std::uint64_t together = 0;
   std::size_t count = 0;
   for (; count < small.size(); ++count) {
     const std::uint64_t bytes = pieces_[small[count]].records_bytes;
-    if (count >= kMostSmallPieces / 2 && bytes > together) break;
+    if (count >= kMaxSmallPieces / 2 && bytes > together) break;
     together += bytes;
   }
   small.resize(count);
@@ -98,11 +98,11 @@ KnownPieces::Choice KnownPieces::choose(const std::vector<PieceRecord>& needed,
 KnownPieces::Plan KnownPieces::plan(const std::vector<PieceRecord>& needed) const {
   std::set<PieceId> passed;  // of which the version needs too little
   Choice choice;
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     choice = choose(needed, passed);
     const std::size_t before = passed.size();
     for (const auto& [id, bytes] : choice.used_bytes) {
-      if (bytes < pieces_[id].records_bytes / kLeastShare) passed.insert(id);
+      if (bytes < pieces_[id].records_bytes / kMinShare) passed.insert(id);
     }
     if (passed.size() == before) break;
   }
@@ -146,7 +146,7 @@ std::vector<std::uint32_t> KnownPieces::pieces_of(const PieceList& list,
     }
   }
   std::erase_if(out, [&](std::uint32_t number) {
-    return bytes[number] < pieces_[id_of(list[number])].records_bytes / kLeastShare;
+    return bytes[number] < pieces_[id_of(list[number])].records_bytes / kMinShare;
   });
   return out;
 }

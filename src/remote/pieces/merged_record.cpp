@@ -4,8 +4,8 @@
 
 #include "base/fail.hpp"
 #include "format/records/delta.hpp"
-#include "store/packs/encode/block_encoder.hpp"
 #include "store/gc/reach/slot_uses.hpp"
+#include "store/packs/encode/block_encoder.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -23,13 +23,13 @@ struct Unpacked {
   std::vector<std::byte> raw;
 };
 
-[[noreturn]] void fail_merge(const store::StoreCore& store, const PieceRecord& record,
+[[noreturn]] void fail_merge(const store::StoreDirectory& store, const PieceRecord& record,
                              const char* reason) {
   fail(Errc::corrupted, "{}: pack {:016x} at byte {}: {}", store.path(), record.ref.pack,
        record.ref.offset_bytes, reason);
 }
 
-Unpacked unpack(const store::StoreCore& store, const OwnedRecord& form) {
+Unpacked unpack(const store::StoreDirectory& store, const OwnedRecord& form) {
   Unpacked out;
   if (const char* problem = format::decode_record_header(form.bytes, out.header)) {
     fail_merge(store, form.record, problem);
@@ -103,7 +103,7 @@ Slots compare(std::span<const SlotRange> a, std::span<const SlotRange> b, std::u
           store::slots_outside(store::slots_in_either(held_by_a, held_by_b), items)};
 }
 
-OwnedRecord encoded(const store::StoreCore& store, const format::RecordRef& ref,
+OwnedRecord encoded(const store::StoreDirectory& store, const format::RecordRef& ref,
                     RecordHeader header, std::vector<std::byte> raw,
                     std::vector<SlotRange> dropped) {
   format::Encoding encoding;
@@ -133,7 +133,7 @@ bool has_slots_of(std::span<const SlotRange> dropped, std::span<const SlotRange>
   return store::slots_in(store::slots_in_either(dropped, than)) == store::slots_in(than);
 }
 
-OwnedRecord merged_record(const store::StoreCore& store, OwnedRecord a, OwnedRecord b) {
+OwnedRecord merged_record(const store::StoreDirectory& store, OwnedRecord a, OwnedRecord b) {
   if (has_slots_of(a.record.dropped, b.record.dropped)) return a;
   Unpacked of_a = unpack(store, a);
   const Unpacked of_b = unpack(store, b);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "remote/objects/piece.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::remote {
 
@@ -23,6 +23,6 @@ bool has_slots_of(std::span<const format::SlotRange> dropped,
 
 // The form with the slots of both: one of the two, if that has all of them. The same forms always
 // make the same one. Errc::corrupted: what both have is not the same.
-OwnedRecord merged_record(const store::StoreCore& store, OwnedRecord a, OwnedRecord b);
+OwnedRecord merged_record(const store::StoreDirectory& store, OwnedRecord a, OwnedRecord b);
 
 }  // namespace vellum::remote

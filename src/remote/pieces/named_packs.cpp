@@ -4,17 +4,18 @@
 
 #include "base/files/new_file.hpp"
 #include "remote/pieces/new_pack.hpp"
-#include "store/page_map/run_reader.hpp"
 #include "store/gc/reach/roots.hpp"
+#include "store/page_map/run_reader.hpp"
 
 namespace vellum::remote {
 namespace {
 
-std::set<std::uint64_t> missing_packs(store::StoreCore& store, const format::Version& version) {
+std::set<std::uint64_t> missing_packs(store::StoreDirectory& store,
+                                      const format::Version& version) {
   std::set<std::uint64_t> out;
   for (const format::RunRef& ref : version.runs) {
     for (const std::uint64_t pack : store::read_run_root(store, ref).packs) {
-      if (store.packs().is_away(pack) || store.fs().exists(store.packs().path_of(pack))) continue;
+      if (store.packs().is_remote(pack) || store.fs().exists(store.packs().path_of(pack))) continue;
       out.insert(pack);
     }
   }
@@ -23,7 +24,7 @@ std::set<std::uint64_t> missing_packs(store::StoreCore& store, const format::Ver
 
 }  // namespace
 
-void make_named_packs(store::StoreCore& store, const format::Version& version) {
+void make_named_packs(store::StoreDirectory& store, const format::Version& version) {
   const auto missing = missing_packs(store, version);
   if (missing.empty()) return;
   const store::Roots roots = store::read_roots(store);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "format/version.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::remote {
 
@@ -11,6 +11,6 @@ namespace vellum::remote {
 // pack that is named. Such a pack comes to be here, durable, as a file with a header alone, which is
 // what gc leaves of it, too. REQUIRES: the roots of the version's runs can be read, and gc is kept out.
 // Errc::corrupted: a branch of this store has yet to write a pack of this id.
-void make_named_packs(store::StoreCore& store, const format::Version& version);
+void make_named_packs(store::StoreDirectory& store, const format::Version& version);
 
 }  // namespace vellum::remote

@@ -5,11 +5,11 @@
 
 namespace vellum::remote {
 
-std::vector<std::byte> new_pack_header(const store::StoreCore& store, std::uint64_t pack) {
+std::vector<std::byte> new_pack_header(const store::StoreDirectory& store, std::uint64_t pack) {
   return format::encode_pack_header({store.superblock().store_id, pack, pack >> 32, 0, 0});
 }
 
-void require_not_ours(const store::StoreCore& store, const store::Roots& roots,
+void require_not_ours(const store::StoreDirectory& store, const store::Roots& roots,
                       std::uint64_t pack) {
   if (roots.settled_bytes(pack) != 0) return;
   fail(Errc::corrupted,

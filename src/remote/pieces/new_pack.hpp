@@ -4,15 +4,16 @@
 #include <cstddef>
 #include <vector>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/gc/reach/roots.hpp"
 
 namespace vellum::remote {
 
 // How its file begins, while its records are at the places of their references.
-std::vector<std::byte> new_pack_header(const store::StoreCore& store, std::uint64_t pack);
+std::vector<std::byte> new_pack_header(const store::StoreDirectory& store, std::uint64_t pack);
 
 // Errc::corrupted: a branch of this store has yet to write a pack of this id. REQUIRES: there is no file of it.
-void require_not_ours(const store::StoreCore& store, const store::Roots& roots, std::uint64_t pack);
+void require_not_ours(const store::StoreDirectory& store, const store::Roots& roots,
+                      std::uint64_t pack);
 
 }  // namespace vellum::remote

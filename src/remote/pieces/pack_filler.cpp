@@ -13,8 +13,8 @@
 #include "remote/pieces/version_records.hpp"
 #include "store/branch/leave_pack.hpp"
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/packs/pack_places.hpp"
 #include "store/gc/reach/pack_use.hpp"
+#include "store/packs/pack_places.hpp"
 #include "store/packs/record/pack_extents.hpp"
 
 namespace vellum::remote {
@@ -51,7 +51,7 @@ std::size_t PackFiller::RefHash::operator()(const RecordRef& ref) const noexcept
   return static_cast<std::size_t>(base::mix64(ref.pack) ^ base::mix64(ref.offset_bytes + ref.tag));
 }
 
-PackFiller::PackFiller(store::StoreCore& store) : store_(store) {
+PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) {
   const store::VersionPin names = store::hold_names(store);
   roots_ = store::read_roots(store);
   store::LiveSet live_set(store);
@@ -105,7 +105,7 @@ void PackFiller::require_all(const format::Version& version) {
     }
     // The header alone proves nothing: gc may have taken what is behind it.
     const bool is_known = live_.contains(ref) || come_.contains(ref);
-    if (!is_known && !store_.packs().is_away(ref.pack)) read_record_bytes(store_, here);
+    if (!is_known && !store_.packs().is_remote(ref.pack)) read_record_bytes(store_, here);
   }
   note_live(live_set);
 }
@@ -114,7 +114,7 @@ bool PackFiller::has(const PieceRecord& record) const {
   PieceRecord here;
   if (!find_local_record(store_, record.ref, here)) return false;
   if (!has_slots_of(here.dropped, record.dropped)) return false;
-  if (store_.packs().is_away(record.ref.pack)) return true;
+  if (store_.packs().is_remote(record.ref.pack)) return true;
   if (live_.contains(record.ref)) return true;
   try {  // what gc or a pull that was cut off has left
     read_record_bytes(store_, here);
@@ -136,7 +136,7 @@ PackFiller::Filled& PackFiller::filled(std::uint64_t pack) {
   out->limit_bytes = roots_.settled_bytes(pack).value_or(UINT64_MAX);
   if (out->limit_bytes == 0) fail_gone_apart(out->path, 0);
   out->existed = store_.fs().exists(out->path);
-  if (!out->existed && store_.packs().is_away(pack)) {
+  if (!out->existed && store_.packs().is_remote(pack)) {
     fail(Errc::unsupported,
          "{}: the pack lies at the remote that the store was cloned from, and lacks a record: "
          "`vellum pull --packs` brings it here",

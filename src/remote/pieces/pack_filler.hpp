@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "remote/pieces/merged_record.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/gc/reach/live_set.hpp"
 #include "store/gc/reach/roots.hpp"
 
@@ -27,7 +27,7 @@ namespace vellum::remote {
 
 class PackFiller {
  public:
-  explicit PackFiller(store::StoreCore& store);
+  explicit PackFiller(store::StoreDirectory& store);
   ~PackFiller();
   PackFiller(const PackFiller&) = delete;
   PackFiller& operator=(const PackFiller&) = delete;
@@ -57,7 +57,7 @@ class PackFiller {
   void add_form(Filled& filled, OwnedRecord form);
   std::optional<OwnedRecord> form_here(const format::RecordRef& ref) const;
 
-  store::StoreCore& store_;
+  store::StoreDirectory& store_;
   store::Roots roots_;
   bool has_looked_alone_ = false;
   std::map<std::uint64_t, std::set<format::RecordRef>> needed_;  // as look_alone() has found

@@ -31,7 +31,7 @@ std::vector<std::span<const PieceRecord>> parts_of(const std::vector<PieceRecord
 
 }  // namespace
 
-PieceMaker::PieceMaker(store::StoreCore& store, const Remote& remote, const SeenObjects& there,
+PieceMaker::PieceMaker(store::StoreDirectory& store, const Remote& remote, const SeenObjects& there,
                        std::uint32_t generation, base::ThreadPool& pool, const ProgressFn& progress)
     : store_(store),
       remote_(remote),

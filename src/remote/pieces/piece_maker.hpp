@@ -5,7 +5,7 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "remote/pieces/uploads.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "vellum/report.hpp"
 
 namespace vellum::remote {
@@ -19,7 +19,7 @@ struct MadePiece {
 
 class PieceMaker {
  public:
-  PieceMaker(store::StoreCore& store, const Remote& remote, const SeenObjects& there,
+  PieceMaker(store::StoreDirectory& store, const Remote& remote, const SeenObjects& there,
              std::uint32_t generation, base::ThreadPool& pool, const ProgressFn& progress);
 
   // Adds the records, which ascend, to the uploads, in pieces. The same records always make the same
@@ -29,7 +29,7 @@ class PieceMaker {
  private:
   MadePiece make_one(std::span<const PieceRecord> records, Uploads& uploads);
 
-  store::StoreCore& store_;
+  store::StoreDirectory& store_;
   const Remote& remote_;
   const SeenObjects& there_;
   const std::uint32_t generation_;

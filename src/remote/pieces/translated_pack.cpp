@@ -5,9 +5,9 @@
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
 #include "format/records/translation.hpp"
-#include "store/packs/encode/payload.hpp"
-#include "store/gc/pack_rewriter.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/gc/pack_rewriter.hpp"
+#include "store/packs/encode/payload.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -17,7 +17,7 @@ using format::RecordType;
 
 class Writer {
  public:
-  Writer(const store::StoreCore& store, std::uint64_t pack, base::File& file)
+  Writer(const store::StoreDirectory& store, std::uint64_t pack, base::File& file)
       : store_(store), pack_(pack), file_(file) {}
 
   void put(const OwnedRecord& owned) {
@@ -80,7 +80,7 @@ class Writer {
     append(header, {}, payload.stored);
   }
 
-  const store::StoreCore& store_;
+  const store::StoreDirectory& store_;
   const std::uint64_t pack_;
   base::File& file_;
   std::uint64_t end_ = format::kPackHeaderBytes;
@@ -90,7 +90,7 @@ class Writer {
 };
 
 // As recompression does: a process that pins a byte of a pack holds the names meanwhile.
-void put_in_place(store::StoreCore& store, const std::string& from, const std::string& path) {
+void put_in_place(store::StoreDirectory& store, const std::string& from, const std::string& path) {
   {
     const store::VersionPin names = store::hold_names_alone(store);
     if (store.fs().exists(path) &&
@@ -105,8 +105,8 @@ void put_in_place(store::StoreCore& store, const std::string& from, const std::s
 
 }  // namespace
 
-void write_translated_pack(store::StoreCore& store, std::uint64_t pack, const std::string& path,
-                           std::vector<OwnedRecord> records) {
+void write_translated_pack(store::StoreDirectory& store, std::uint64_t pack,
+                           const std::string& path, std::vector<OwnedRecord> records) {
   std::sort(records.begin(), records.end(),
             [](const OwnedRecord& a, const OwnedRecord& b) { return a.record.ref < b.record.ref; });
   const std::string directory = base::parent_of(path);

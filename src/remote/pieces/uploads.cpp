@@ -6,7 +6,7 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::uint64_t kMostKeptBytes = 8u << 20;
+constexpr std::uint64_t kMaxKeptBytes = 8u << 20;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ Uploads::Uploads(const Remote& remote, SeenObjects& there, base::ThreadPool& poo
 
 bool Uploads::keep(const std::string& key, std::vector<std::byte>& bytes) {
   const std::lock_guard lock(mutex_);
-  if (kept_bytes_ + bytes.size() > kMostKeptBytes) return false;
+  if (kept_bytes_ + bytes.size() > kMaxKeptBytes) return false;
   kept_bytes_ += bytes.size();
   kept_.emplace(key, std::move(bytes));
   return true;

@@ -28,11 +28,11 @@ const char* read_header(const base::File& file, PieceRecord& record) {
   return nullptr;
 }
 
-PieceRecord piece_record(const store::RecordElsewhere& there) {
+PieceRecord piece_record(const store::RecordAtRemote& there) {
   return {there.type, there.ref, there.size_bytes, there.place, there.dropped};
 }
 
-OwnedRecord fetch_form(store::StoreCore& store, const PieceRecord& form) {
+OwnedRecord fetch_form(store::StoreDirectory& store, const PieceRecord& form) {
   OwnedRecord out{
       form, store.packs().fetch({form.type, form.ref, form.place, form.size_bytes, form.dropped})};
   if (const char* problem = check_record(form, out.bytes, store.checksum_seed())) {
@@ -42,7 +42,7 @@ OwnedRecord fetch_form(store::StoreCore& store, const PieceRecord& form) {
 }
 
 // All forms of a record that is elsewhere, put together.
-OwnedRecord merged_forms(store::StoreCore& store, const RecordRef& ref) {
+OwnedRecord merged_forms(store::StoreDirectory& store, const RecordRef& ref) {
   OwnedRecord out;
   for (const auto& there : store.packs().describe(ref.pack, ref.offset_bytes)) {
     if (there.ref != ref) continue;
@@ -54,7 +54,7 @@ OwnedRecord merged_forms(store::StoreCore& store, const RecordRef& ref) {
 }
 
 // The form with most slots of those that have the slots, and else of all put together.
-const char* locate_away(store::StoreCore& store, const RecordRef& ref,
+const char* locate_away(store::StoreDirectory& store, const RecordRef& ref,
                         std::span<const format::SlotRange> slots, PieceRecord& out) {
   bool is_there = false;
   for (const auto& there : store.packs().describe(ref.pack, ref.offset_bytes)) {
@@ -71,10 +71,10 @@ const char* locate_away(store::StoreCore& store, const RecordRef& ref,
 }
 
 // nullptr, or why there is no such record.
-const char* locate(store::StoreCore& store, const RecordRef& ref,
+const char* locate(store::StoreDirectory& store, const RecordRef& ref,
                    std::span<const format::SlotRange> slots, PieceRecord& out) {
   store.packs().open(ref.pack);
-  if (store.packs().is_away(ref.pack)) return locate_away(store, ref, slots, out);
+  if (store.packs().is_remote(ref.pack)) return locate_away(store, ref, slots, out);
   const store::RecordPlace place = store.packs().locate(ref);
   if (place.problem != nullptr) return place.problem;
   out.ref = ref;
@@ -84,7 +84,7 @@ const char* locate(store::StoreCore& store, const RecordRef& ref,
 }
 
 // The reference that leads to the record at a place; nothing refers to a version's copy.
-RecordRef reference_to(store::StoreCore& store, const RecordRef& place) {
+RecordRef reference_to(store::StoreDirectory& store, const RecordRef& place) {
   const format::Translation* translation = store.packs().translation(place.pack);
   if (translation == nullptr) return place;
   const format::TranslationLine* line = translation->find_new(place.offset_bytes);
@@ -95,7 +95,7 @@ RecordRef reference_to(store::StoreCore& store, const RecordRef& place) {
   return {place.pack, line->old_offset_bytes, line->old_tag};
 }
 
-void add_record(store::StoreCore& store, const RecordRef& ref,
+void add_record(store::StoreDirectory& store, const RecordRef& ref,
                 std::span<const format::SlotRange> slots, std::vector<PieceRecord>& out) {
   PieceRecord& record = out.emplace_back();
   const char* problem = locate(store, ref, slots, record);
@@ -106,8 +106,8 @@ void add_record(store::StoreCore& store, const RecordRef& ref,
 }
 
 // The copy of the version that stands behind the root. Where the pack is away, it may be missing.
-void add_copy(store::StoreCore& store, const RecordRef& root, std::vector<PieceRecord>& out) {
-  if (store.packs().is_away(root.pack)) {
+void add_copy(store::StoreDirectory& store, const RecordRef& root, std::vector<PieceRecord>& out) {
+  if (store.packs().is_remote(root.pack)) {
     const auto there = store.packs().describe(root.pack, root.offset_bytes).front();
     try {
       const auto copy =
@@ -126,7 +126,7 @@ void add_copy(store::StoreCore& store, const RecordRef& root, std::vector<PieceR
 
 }  // namespace
 
-std::vector<PieceRecord> records_of_version(store::StoreCore& store,
+std::vector<PieceRecord> records_of_version(store::StoreDirectory& store,
                                             const format::Version& version) {
   std::vector<PieceRecord> out;
   if (version.runs.empty()) return out;
@@ -145,7 +145,8 @@ std::vector<PieceRecord> records_of_version(store::StoreCore& store,
   return out;
 }
 
-std::vector<PieceRecord> slots_of_version(store::StoreCore& store, const format::Version& version) {
+std::vector<PieceRecord> slots_of_version(store::StoreDirectory& store,
+                                          const format::Version& version) {
   std::vector<PieceRecord> out;
   store.packs().learn(version);
   store::LiveSet live_set(store, true);
@@ -161,10 +162,10 @@ std::vector<PieceRecord> slots_of_version(store::StoreCore& store, const format:
   return out;
 }
 
-std::vector<std::byte> read_record_bytes(store::StoreCore& store, const PieceRecord& record) {
-  if (store.packs().is_away(record.ref.pack)) {
+std::vector<std::byte> read_record_bytes(store::StoreDirectory& store, const PieceRecord& record) {
+  if (store.packs().is_remote(record.ref.pack)) {
     const auto forms = store.packs().describe(record.ref.pack, record.ref.offset_bytes);
-    if (std::ranges::find(forms, record.place, &store::RecordElsewhere::place) != forms.end()) {
+    if (std::ranges::find(forms, record.place, &store::RecordAtRemote::place) != forms.end()) {
       return fetch_form(store, record).bytes;
     }
     OwnedRecord merged = merged_forms(store, record.ref);
@@ -192,7 +193,7 @@ bool has_slots(const PieceRecord& record, std::span<const format::SlotRange> slo
   });
 }
 
-bool find_local_record(store::StoreCore& store, const RecordRef& ref, PieceRecord& out,
+bool find_local_record(store::StoreDirectory& store, const RecordRef& ref, PieceRecord& out,
                        std::span<const format::SlotRange> slots) {
   try {
     return locate(store, ref, slots, out) == nullptr;

@@ -5,7 +5,7 @@
 
 #include "format/version.hpp"
 #include "remote/objects/piece.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::remote {
 
@@ -13,15 +13,16 @@ namespace vellum::remote {
 // version that stands behind its newest root; ascending by pack and offset. Reads the page map and
 // the headers of records. Errc::corrupted names the place of what is missing. REQUIRES: gc keeps the
 // version.
-std::vector<PieceRecord> records_of_version(store::StoreCore& store,
+std::vector<PieceRecord> records_of_version(store::StoreDirectory& store,
                                             const format::Version& version);
 
 // The same records but for the copy, whatever form they have: each as if it lacked all slots that the
 // version does not need. Their sizes and places are not known.
-std::vector<PieceRecord> slots_of_version(store::StoreCore& store, const format::Version& version);
+std::vector<PieceRecord> slots_of_version(store::StoreDirectory& store,
+                                          const format::Version& version);
 
 // The bytes of a record, checked. Errc::corrupted names the place.
-std::vector<std::byte> read_record_bytes(store::StoreCore& store, const PieceRecord& record);
+std::vector<std::byte> read_record_bytes(store::StoreDirectory& store, const PieceRecord& record);
 
 // Whether the form has all of these slots.
 bool has_slots(const PieceRecord& record, std::span<const format::SlotRange> slots);
@@ -29,7 +30,7 @@ bool has_slots(const PieceRecord& record, std::span<const format::SlotRange> slo
 // Where the record that a reference leads to is now, with its size and type from its header. False:
 // there is none. Opens the pack.
 // With these slots, if they are anywhere.
-bool find_local_record(store::StoreCore& store, const format::RecordRef& ref, PieceRecord& out,
+bool find_local_record(store::StoreDirectory& store, const format::RecordRef& ref, PieceRecord& out,
                        std::span<const format::SlotRange> slots = {});
 
 }  // namespace vellum::remote

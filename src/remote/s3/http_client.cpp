@@ -93,7 +93,7 @@ void reserve_body(Transfer& transfer, const std::string& length) {
 }
 
 std::size_t take_header(char* data, std::size_t size, std::size_t count, void* context) {
-  constexpr std::size_t kMostHeaders = 100, kMostHeaderBytes = 8192;
+  constexpr std::size_t kMaxHeaders = 100, kMaxHeaderBytes = 8192;
   auto& transfer = *static_cast<Transfer*>(context);
   auto& headers = transfer.response.headers;
   const std::size_t bytes = size * count;
@@ -101,7 +101,7 @@ std::size_t take_header(char* data, std::size_t size, std::size_t count, void* c
     const std::string line(data, bytes);
     if (line.starts_with("HTTP/")) headers.clear();  // that of "100 Continue" came before
     const auto colon = line.find(':');
-    if (colon == std::string::npos || bytes > kMostHeaderBytes || headers.size() >= kMostHeaders) {
+    if (colon == std::string::npos || bytes > kMaxHeaderBytes || headers.size() >= kMaxHeaders) {
       return bytes;
     }
     std::string name = line.substr(0, colon);

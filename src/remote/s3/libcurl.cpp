@@ -5,12 +5,12 @@
 namespace vellum::remote {
 namespace {
 
-constexpr unsigned kLeastVersion = 0x075500;  // 7.85: CURLOPT_PROTOCOLS_STR
+constexpr unsigned kMinVersion = 0x075500;  // 7.85: CURLOPT_PROTOCOLS_STR
 
 LibCurl start() {
   const LibCurl out = find_libcurl();
   const auto* const version = out.version_info(CURLVERSION_NOW);
-  if (version->version_num < kLeastVersion) {
+  if (version->version_num < kMinVersion) {
     fail(Errc::unsupported, "remotes on S3 need libcurl 7.85, and the system's is {}",
          version->version);
   }

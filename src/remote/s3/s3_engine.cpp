@@ -22,9 +22,9 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::uint64_t kMostReplyBytes = 16u << 20;  // of a listing or an error
-constexpr std::size_t kMostListed = 1000;             // by one request
-constexpr std::size_t kMostListings = 1u << 20;       // for one listing
+constexpr std::uint64_t kMaxReplyBytes = 16u << 20;  // of a listing or an error
+constexpr std::size_t kMaxListed = 1000;             // by one request
+constexpr std::size_t kMaxListings = 1u << 20;       // for one listing
 
 std::string amz_time(std::chrono::system_clock::time_point now) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -49,7 +49,7 @@ struct Call {
   NameValues query;
   NameValues headers;
   std::span<const std::byte> body;
-  std::uint64_t limit_bytes = kMostReplyBytes;
+  std::uint64_t limit_bytes = kMaxReplyBytes;
 };
 
 struct Reply {
@@ -112,7 +112,7 @@ class S3Engine final : public ObjectStore {
 
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) override {
     require_good_key(key);
-    Reply reply = perform({"GET", key, {}, {}, {}, std::max(limit_bytes, kMostReplyBytes)});
+    Reply reply = perform({"GET", key, {}, {}, {}, std::max(limit_bytes, kMaxReplyBytes)});
     auto& body = reply.response.body;
     if (reply.response.too_large || (reply.response.status == 200 && body.size() > limit_bytes)) {
       fail(Errc::corrupted, "{}: more than the {} bytes that are expected", name(key), limit_bytes);
@@ -130,7 +130,7 @@ class S3Engine final : public ObjectStore {
                            {},
                            {{"range", fmt::format("bytes={}-{}", range.offset_bytes, last)}},
                            {},
-                           std::max(range.length_bytes, kMostReplyBytes)});
+                           std::max(range.length_bytes, kMaxReplyBytes)});
     if (reply.response.status == 416 ||
         (reply.response.status == 206 && reply.response.body.size() != range.length_bytes)) {
       fail(Errc::corrupted, "{}: does not have the bytes {} to {} that are expected", name(key),
@@ -162,7 +162,7 @@ class S3Engine final : public ObjectStore {
       for (const ObjectInfo& object : listing.objects) add(object, prefix, out);
       token = listing.next;
       if (token.empty()) break;
-      const bool goes_on = tokens.insert(token).second && tokens.size() < kMostListings &&
+      const bool goes_on = tokens.insert(token).second && tokens.size() < kMaxListings &&
                            (listing.objects.empty() || listing.objects.back().key > last);
       if (!goes_on) {
         fail(Errc::io, "{}: the server's listing repeats itself, and has no end", options_.url);
@@ -208,7 +208,7 @@ class S3Engine final : public ObjectStore {
   S3Listing list_some(const std::string& prefix, const std::string& token, std::size_t most) {
     Call call{"GET", "", {{"list-type", "2"}, {"encoding-type", "url"}}, {}, {}};
     call.query.emplace_back("prefix", in_bucket(prefix));
-    call.query.emplace_back("max-keys", std::to_string(std::min(most, kMostListed)));
+    call.query.emplace_back("max-keys", std::to_string(std::min(most, kMaxListed)));
     if (!token.empty()) call.query.emplace_back("continuation-token", token);
     const Reply reply = perform(call);
     require_status(reply, "", {200});

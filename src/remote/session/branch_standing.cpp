@@ -25,7 +25,7 @@ Standing standing_of(const RemoteName& there, const SeenBranch& seen, const stor
   return there.epoch < seen.epoch ? Standing::older : Standing::beside;
 }
 
-void pass_orders(store::StoreCore& store, const Head& head) {
+void pass_orders(store::StoreDirectory& store, const Head& head) {
   std::uint64_t last = 0;
   for (const RemoteName& name : head.names) last = std::max(last, name.ref.order);
   if (last != 0) store::pass_snapshot_order(store, last);

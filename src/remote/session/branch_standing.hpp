@@ -24,6 +24,6 @@ enum class Standing {
 Standing standing_of(const RemoteName& there, const SeenBranch& seen, const store::SeenHead& here);
 
 // Snapshots that the store makes from now on are newer than all that the head names.
-void pass_orders(store::StoreCore& store, const Head& head);
+void pass_orders(store::StoreDirectory& store, const Head& head);
 
 }  // namespace vellum::remote

@@ -19,7 +19,7 @@ constexpr const char* kWriterName = "writer";
 constexpr format::WholeFileKind kWriterFile{"VLMWRTR\n", 64, "not the id of a writer",
                                             "too large for the id of a writer"};
 
-std::string path_of(const store::StoreCore& store, const std::string& name) {
+std::string path_of(const store::StoreDirectory& store, const std::string& name) {
   return remotes_directory(store) + "/" + name + kSuffix;
 }
 
@@ -37,14 +37,15 @@ void require_url(const std::string& url) {
 
 namespace {
 
-[[noreturn]] void refuse_other_store(const ObjectStore& objects, const store::StoreCore& store) {
+[[noreturn]] void refuse_other_store(const ObjectStore& objects,
+                                     const store::StoreDirectory& store) {
   fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
        objects.url(), store.path());
 }
 
 }  // namespace
 
-void require_same_store(ObjectStore& objects, const store::StoreCore& store) {
+void require_same_store(ObjectStore& objects, const store::StoreDirectory& store) {
   try {
     if (read_superblock(objects).store_id == store.superblock().store_id) return;
   } catch (const Error& e) {
@@ -54,23 +55,23 @@ void require_same_store(ObjectStore& objects, const store::StoreCore& store) {
   refuse_other_store(objects, store);
 }
 
-std::string remotes_directory(const store::StoreCore& store) {
+std::string remotes_directory(const store::StoreDirectory& store) {
   return store.path() + "/" + kRemotesDirectoryName;
 }
 
-void make_remotes_directory(store::StoreCore& store) {
+void make_remotes_directory(store::StoreDirectory& store) {
   base::ensure_directory(store.fs(), remotes_directory(store));
   store.fs().sync_directory(store.path());
 }
 
-void write_remote_file(store::StoreCore& store, const std::string& name, const RemoteFile& file,
-                       bool replace) {
+void write_remote_file(store::StoreDirectory& store, const std::string& name,
+                       const RemoteFile& file, bool replace) {
   make_remotes_directory(store);
   base::publish_file(store.fs(), store.tmp_directory(), remotes_directory(store), name + kSuffix,
                      encode_remote_file(file, store.superblock().store_id), replace);
 }
 
-std::vector<std::string> remote_names(const store::StoreCore& store) {
+std::vector<std::string> remote_names(const store::StoreDirectory& store) {
   std::vector<std::string> out;
   if (!store.fs().exists(remotes_directory(store))) return out;
   for (const auto& entry : store.fs().list(remotes_directory(store))) {
@@ -80,7 +81,7 @@ std::vector<std::string> remote_names(const store::StoreCore& store) {
   return out;
 }
 
-RemoteFile read_remote_file(const store::StoreCore& store, const std::string& name) {
+RemoteFile read_remote_file(const store::StoreDirectory& store, const std::string& name) {
   require_remote_name(name);
   const std::string path = path_of(store, name);
   if (!store.fs().exists(path)) {
@@ -96,11 +97,11 @@ RemoteFile read_remote_file(const store::StoreCore& store, const std::string& na
 
 namespace {
 
-std::string writer_path(const store::StoreCore& store) {
+std::string writer_path(const store::StoreDirectory& store) {
   return remotes_directory(store) + "/" + kWriterName;
 }
 
-WriteId read_writer(const store::StoreCore& store) {
+WriteId read_writer(const store::StoreDirectory& store) {
   const auto bytes = base::read_whole(store.fs(), writer_path(store), kWriterFile.max_bytes);
   std::span<const std::byte> body;
   const char* problem = open_whole_file(kWriterFile, bytes, store.superblock().store_id, body);
@@ -112,14 +113,14 @@ WriteId read_writer(const store::StoreCore& store) {
 }
 
 // An older Vellum gave each remote an id of its own.
-WriteId first_writer(const store::StoreCore& store) {
+WriteId first_writer(const store::StoreDirectory& store) {
   const auto names = remote_names(store);
   return names.empty() ? random_write_id() : read_remote_file(store, names.front()).writer;
 }
 
 // The store as it names itself to all remotes, for as long as it lives: so it knows its own pushes
 // again, under whatever name or URL.
-WriteId writer_of(store::StoreCore& store) {
+WriteId writer_of(store::StoreDirectory& store) {
   if (store.fs().exists(writer_path(store))) return read_writer(store);
   make_remotes_directory(store);
   try {
@@ -134,7 +135,7 @@ WriteId writer_of(store::StoreCore& store) {
 
 }  // namespace
 
-void add_remote_file(store::StoreCore& store, const std::string& name, const std::string& url,
+void add_remote_file(store::StoreDirectory& store, const std::string& name, const std::string& url,
                      bool one_writer) {
   require_remote_name(name);
   require_url(url);
@@ -150,7 +151,7 @@ void add_remote_file(store::StoreCore& store, const std::string& name, const std
   }
 }
 
-bool add_remote(store::StoreCore& store, const std::string& name, const std::string& url,
+bool add_remote(store::StoreDirectory& store, const std::string& name, const std::string& url,
                 bool one_writer) {
   const auto objects = open_object_store(store.fs(), url);
   require_same_store(*objects, store);
@@ -165,7 +166,7 @@ bool add_remote(store::StoreCore& store, const std::string& name, const std::str
   return probe.one_creator_wins();
 }
 
-std::string know_remote(store::StoreCore& store, const std::string& url) {
+std::string know_remote(store::StoreDirectory& store, const std::string& url) {
   const auto names = remote_names(store);
   const RemoteUrl place = parse_remote_url(url);
   for (const std::string& name : names) {
@@ -179,7 +180,7 @@ std::string know_remote(store::StoreCore& store, const std::string& url) {
   return name;
 }
 
-void restore_superblock(ObjectStore& objects, const store::StoreCore& store) {
+void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store) {
   const auto ours = format::encode_superblock(store.superblock());
   const auto is_ours = [&] {
     return read_superblock(objects).store_id == store.superblock().store_id;
@@ -193,7 +194,7 @@ void restore_superblock(ObjectStore& objects, const store::StoreCore& store) {
   refuse_other_store(objects, store);
 }
 
-void remove_remote_file(store::StoreCore& store, const std::string& name) {
+void remove_remote_file(store::StoreDirectory& store, const std::string& name) {
   read_remote_file(store, name);
   writer_of(store);
   store.fs().unlink(path_of(store, name));

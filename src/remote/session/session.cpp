@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kLockName = "lock";
 
-std::unique_ptr<base::File> lock_remotes(store::StoreCore& store) {
+std::unique_ptr<base::File> lock_remotes(store::StoreDirectory& store) {
   const std::string path = remotes_directory(store) + "/" + kLockName;
   base::ensure_directory(store.fs(), remotes_directory(store));
   try {
@@ -28,7 +28,7 @@ std::unique_ptr<base::File> lock_remotes(store::StoreCore& store) {
 
 }  // namespace
 
-Session::Session(store::StoreCore& store, const std::string& name,
+Session::Session(store::StoreDirectory& store, const std::string& name,
                  std::shared_ptr<ObjectStore> objects)
     : store_(store), name_(name), file_(read_remote_file(store, name)) {
   lock_ = lock_remotes(store);
@@ -39,7 +39,7 @@ Session::Session(store::StoreCore& store, const std::string& name,
   remote_ = std::make_unique<Remote>(*objects_, store.superblock().store_id, cache_.get(), name);
 }
 
-void set_remote_url(store::StoreCore& store, const std::string& name, const std::string& url) {
+void set_remote_url(store::StoreDirectory& store, const std::string& name, const std::string& url) {
   require_url(url);
   require_same_store(*open_object_store(store.fs(), url), store);
   const Session session(store, name);

@@ -8,24 +8,24 @@
 #include "remote/session/known_remotes.hpp"
 #include "remote/session/local_cache.hpp"
 #include "remote/session/remote.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::remote {
 
 // The remote is at another URL now: its bucket was moved, or is reached otherwise. What the store
 // knows of it stays. Errc::not_found: there is no such remote; invalid_argument: the URL is
 // malformed, or another store's versions are there.
-void set_remote_url(store::StoreCore& store, const std::string& name, const std::string& url);
+void set_remote_url(store::StoreDirectory& store, const std::string& name, const std::string& url);
 
 // One at a time for each store, in all processes.
 class Session {
  public:
   // Errc::busy: another push or pull is at work; not_found: there is no such remote. `objects`
   // stands in for what the remote's URL names, if it is not null.
-  Session(store::StoreCore& store, const std::string& name,
+  Session(store::StoreDirectory& store, const std::string& name,
           std::shared_ptr<ObjectStore> objects = nullptr);
 
-  store::StoreCore& store() const noexcept { return store_; }
+  store::StoreDirectory& store() const noexcept { return store_; }
   const std::string& name() const noexcept { return name_; }
   const Remote& remote() const noexcept { return *remote_; }
   const RemoteFile& file() const noexcept { return file_; }
@@ -44,7 +44,7 @@ class Session {
   void note_replicated(const std::vector<std::uint64_t>& orders);
 
  private:
-  store::StoreCore& store_;
+  store::StoreDirectory& store_;
   const std::string name_;
   std::unique_ptr<base::File> lock_;
   RemoteFile file_;

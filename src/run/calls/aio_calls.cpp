@@ -21,7 +21,8 @@ namespace vellum::preload {
 namespace {
 
 bool is_live(const aiocb* job) {
-  return !Inside::is() && job != nullptr && Files::instance().live(job->aio_fildes) != nullptr;
+  return !ReentrancyGuard::is() && job != nullptr &&
+         Files::instance().live(job->aio_fildes) != nullptr;
 }
 
 void* call_notified(void* given) {

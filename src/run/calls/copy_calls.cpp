@@ -12,10 +12,10 @@
 #include <cstdarg>
 #include <vector>
 
+#include "memory/kernel/guarded_copy.hpp"
 #include "run/files/files.hpp"
 #include "run/files/live_io.hpp"
 #include "run/process/real.hpp"
-#include "memory/kernel/guarded_copy.hpp"
 
 namespace vellum::preload {
 namespace {

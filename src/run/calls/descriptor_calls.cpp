@@ -17,8 +17,9 @@ namespace {
 // Also serves programs that close descriptors unseen: daemons close all that they do not need.
 int close_file(int fd) {
   Files& files = Files::instance();
-  if (!files.active() || (!Inside::is() && files.shares_memory())) return VELLUM_REAL(close)(fd);
-  if (Inside::is()) {
+  if (!files.active() || (!ReentrancyGuard::is() && files.shares_memory()))
+    return VELLUM_REAL(close)(fd);
+  if (ReentrancyGuard::is()) {
     if (files.librarys(fd)) files.note_librarys(fd, false);
   } else if (files.librarys(fd)) {
     errno = EBADF;
@@ -30,13 +31,13 @@ int close_file(int fd) {
 }
 
 int duplicated(int from, int to) {
-  if (to >= 0 && to != from && !Inside::is()) Files::instance().duplicated(from, to);
+  if (to >= 0 && to != from && !ReentrancyGuard::is()) Files::instance().duplicated(from, to);
   return to;
 }
 
 // The kernel closes the file that was open under the new number.
 int prepare_target(int from, int to) {
-  if (from == to || Inside::is()) return 0;
+  if (from == to || ReentrancyGuard::is()) return 0;
   Files& files = Files::instance();
   if (files.librarys(to)) {
     errno = EBUSY;
@@ -47,7 +48,7 @@ int prepare_target(int from, int to) {
 }
 
 void set_flags(int fd, void* flags) {
-  if (Inside::is() || (reinterpret_cast<long>(flags) & O_APPEND) == 0) return;
+  if (ReentrancyGuard::is() || (reinterpret_cast<long>(flags) & O_APPEND) == 0) return;
   Files::instance().note_append(fd);
 }
 
@@ -143,6 +144,6 @@ VELLUM_PRELOAD int __fcntl(int fd, int command, ...) {
 
 // A lock belongs to the open file: where the descriptor was opened anew, to the one that came.
 VELLUM_PRELOAD int flock(int fd, int operation) noexcept {
-  const int came = vellum::preload::Inside::is() ? -1 : Files::instance().came_as(fd);
+  const int came = vellum::preload::ReentrancyGuard::is() ? -1 : Files::instance().came_as(fd);
   return VELLUM_REAL(flock)(came >= 0 ? came : fd, operation);
 }

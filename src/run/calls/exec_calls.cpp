@@ -35,13 +35,13 @@ void commit_all() noexcept {
 }
 
 // The limit for the arguments of execl(3) and its like.
-constexpr std::size_t kMostWords = 8192;
+constexpr std::size_t kMaxWords = 8192;
 
 struct Words {
-  char* words[kMostWords];
+  char* words[kMaxWords];
   bool take(const char* first, va_list& arguments) {
     words[0] = const_cast<char*>(first);
-    for (std::size_t i = 0; i + 1 < kMostWords; ++i) {
+    for (std::size_t i = 0; i + 1 < kMaxWords; ++i) {
       if (words[i] == nullptr) return true;
       words[i + 1] = va_arg(arguments, char*);
     }

@@ -19,11 +19,12 @@ namespace vellum::preload {
 namespace {
 
 std::shared_ptr<LiveFile> mapped_at(const void* address) {
-  return Inside::is() ? nullptr : Files::instance().mapped_at(address);
+  return ReentrancyGuard::is() ? nullptr : Files::instance().mapped_at(address);
 }
 
 void* map(int fd, size_t bytes, int protection, int flags, off_t offset) {
-  if (Inside::is() || (flags & MAP_ANONYMOUS) != 0 || !Files::instance().known(fd)) return nullptr;
+  if (ReentrancyGuard::is() || (flags & MAP_ANONYMOUS) != 0 || !Files::instance().known(fd))
+    return nullptr;
   return Files::instance().map(fd, bytes, protection, flags, offset);
 }
 
@@ -55,7 +56,7 @@ VELLUM_PRELOAD void* mmap(void* at, size_t bytes, int protection, int flags, int
     return errno = ENOTSUP, MAP_FAILED;
   if (mapped != nullptr) return mapped;
   if ((flags & MAP_FIXED) != 0) read_views().forget(at, bytes);
-  if (fd >= 0 && (flags & MAP_ANONYMOUS) == 0 && !vellum::preload::Inside::is())
+  if (fd >= 0 && (flags & MAP_ANONYMOUS) == 0 && !vellum::preload::ReentrancyGuard::is())
     Files::instance().note_used(fd);
   return VELLUM_REAL(mmap)(at, bytes, protection, flags, fd, offset);
 }

@@ -370,7 +370,7 @@ thread_local bool converting = false;
 
 std::optional<long> as_function(long number, const Arguments& a) {
   // Allocators make their first calls by number, so that nothing intercepts them.
-  if (converting || Inside::is() || !environment_is_kept()) return std::nullopt;
+  if (converting || ReentrancyGuard::is() || !environment_is_kept()) return std::nullopt;
   struct Converting {
     Converting() noexcept { converting = true; }
     ~Converting() { converting = false; }
@@ -398,7 +398,7 @@ VELLUM_PRELOAD long syscall(long number, ...) noexcept {
   va_end(arguments);
   if (const auto result = vellum::preload::as_function(number, a)) return *result;
   const long result = VELLUM_REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-  if (number != SYS_userfaultfd || !vellum::preload::Inside::is()) return result;
+  if (number != SYS_userfaultfd || !vellum::preload::ReentrancyGuard::is()) return result;
   const int own = vellum::preload::moved_away(static_cast<int>(result));
   vellum::preload::Files::instance().note_librarys(own, true);
   return own;

@@ -39,7 +39,7 @@ int open_version(int directory, const char* path, const SeenPath& seen, int flag
 
 // A truncation at once would destroy the last commit: it waits for the next commit.
 int open_file(int directory, const char* path, int flags, mode_t mode) {
-  if (Inside::is()) {
+  if (ReentrancyGuard::is()) {
     const int fd = moved_away(VELLUM_REAL(openat)(directory, path, flags, mode));
     if (fd >= 0) Files::instance().note_librarys(fd, true);
     return fd;
@@ -58,7 +58,7 @@ int open_file(int directory, const char* path, int flags, mode_t mode) {
 // For descriptors that come without a path: by a handle, or from another process.
 int come(int fd) {
   Files& files = Files::instance();
-  if (fd < 0 || Inside::is() || !files.active() || files.shares_memory()) return fd;
+  if (fd < 0 || ReentrancyGuard::is() || !files.active() || files.shares_memory()) return fd;
   files.adopt_descriptor(fd);
   return fd;
 }
@@ -78,7 +78,7 @@ void come_with(msghdr* message) {
 
 // The path that shm_open(3) uses for a name. False: the name is invalid, or nothing is watched.
 bool path_of_shared(const char* name, char (&path)[PATH_MAX]) {
-  if (Inside::is() || !Files::instance().active() || name == nullptr) return false;
+  if (ReentrancyGuard::is() || !Files::instance().active() || name == nullptr) return false;
   while (*name == '/') ++name;
   if (*name == 0 || std::strchr(name, '/') != nullptr || std::strlen(name) > NAME_MAX) return false;
   std::snprintf(path, sizeof path, "/dev/shm/%s", name);
@@ -89,7 +89,7 @@ bool path_of_shared(const char* name, char (&path)[PATH_MAX]) {
 int made(int fd, const char* path) {
   Files& files = Files::instance();
   if (fd < 0 || !files.active()) return fd;
-  if (!Inside::is()) return files.opened(fd, path, O_RDWR, false);
+  if (!ReentrancyGuard::is()) return files.opened(fd, path, O_RDWR, false);
   files.note_librarys(fd, true);
   return fd;
 }
@@ -183,7 +183,7 @@ VELLUM_MAKE(64)
 VELLUM_PRELOAD int open_by_handle_at(int mount, file_handle* handle, int flags) {
   using vellum::preload::Files;
   const bool cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY &&
-                   !vellum::preload::Inside::is() && Files::instance().active();
+                   !vellum::preload::ReentrancyGuard::is() && Files::instance().active();
   const int wanted = cut ? flags & ~O_TRUNC : flags;
   const int fd = vellum::preload::come(VELLUM_REAL(open_by_handle_at)(mount, handle, wanted));
   if (fd < 0 || !cut || ftruncate(fd, 0) == 0) return fd;

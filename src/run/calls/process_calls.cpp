@@ -50,7 +50,7 @@ struct Thread {
 
 void* run_inside(void* given) {
   const Thread thread = *std::unique_ptr<Thread>(static_cast<Thread*>(given));
-  const vellum::preload::Inside inside;
+  const vellum::preload::ReentrancyGuard inside;
   return thread.run(thread.argument);
 }
 
@@ -58,7 +58,7 @@ void* run_inside(void* given) {
 
 VELLUM_PRELOAD int pthread_create(pthread_t* id, const pthread_attr_t* attributes,
                                   void* (*run)(void*), void* argument) noexcept {
-  if (!vellum::preload::Inside::is())
+  if (!vellum::preload::ReentrancyGuard::is())
     return VELLUM_REAL(pthread_create)(id, attributes, run, argument);
   auto* const thread = new (std::nothrow) Thread{run, argument};
   if (thread == nullptr) return EAGAIN;

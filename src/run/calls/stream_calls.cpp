@@ -58,7 +58,7 @@ int flags_of(const char* mode) {
 
 FILE* open_stream(const char* path, const char* mode, FILE* (*real)(const char*, const char*)) {
   Files& files = Files::instance();
-  if (Inside::is() || !files.active() || path == nullptr || mode == nullptr ||
+  if (ReentrancyGuard::is() || !files.active() || path == nullptr || mode == nullptr ||
       std::strchr("rwa", *mode) == nullptr)
     return real(path, mode);
   const int fd = open(path, flags_of(mode), 0666);
@@ -71,7 +71,7 @@ FILE* open_stream(const char* path, const char* mode, FILE* (*real)(const char*,
 // getmntent(3) reads any file in the format of a mount table.
 FILE* open_mount_table(const char* path, const char* mode) {
   const Files& files = Files::instance();
-  return !Inside::is() && files.active() && path != nullptr && mode != nullptr &&
+  return !ReentrancyGuard::is() && files.active() && path != nullptr && mode != nullptr &&
                  files.may_name_target(path)
              ? fopen(path, mode)
              : VELLUM_REAL(setmntent)(path, mode);
@@ -85,7 +85,7 @@ FILE* reopen_stream(const char* path, const char* mode, FILE* stream,
   const SeenPath seen(AT_FDCWD, path);
   if (seen.is_beside() || (seen.is_version() && reads_only))
     return real(seen.c_str(), mode, stream);
-  if (Inside::is() || !files.active() || path == nullptr || reads_only ||
+  if (ReentrancyGuard::is() || !files.active() || path == nullptr || reads_only ||
       !(seen.is_version() || files.may_name_target(path) || files.names_target(AT_FDCWD, path)))
     return real(path, mode, stream);
   std::fprintf(stderr, "vellum run: %s: %s\n", path,
@@ -116,7 +116,7 @@ VELLUM_PRELOAD FILE* fopen64(const char* path, const char* mode) {
   return vellum::preload::open_stream(path, mode, VELLUM_REAL(fopen64));
 }
 VELLUM_PRELOAD FILE* fdopen(int fd, const char* mode) noexcept {
-  return !vellum::preload::Inside::is() && Files::instance().known(fd)
+  return !vellum::preload::ReentrancyGuard::is() && Files::instance().known(fd)
              ? vellum::preload::stream_of(fd, mode)
              : VELLUM_REAL(fdopen)(fd, mode);
 }
@@ -142,7 +142,7 @@ VELLUM_PRELOAD FILE* freopen64(const char* path, const char* mode, FILE* stream)
 }
 
 VELLUM_PRELOAD int vdprintf(int fd, const char* format, va_list arguments) {
-  return !vellum::preload::Inside::is() && Files::instance().known(fd)
+  return !vellum::preload::ReentrancyGuard::is() && Files::instance().known(fd)
              ? vellum::preload::print(fd, format, arguments)
              : VELLUM_REAL(vdprintf)(fd, format, arguments);
 }

@@ -40,7 +40,7 @@ void find_real() noexcept {
 }
 
 void* instead_of(void* found, const char* name) noexcept {
-  if (found == nullptr || Inside::is()) return found;
+  if (found == nullptr || ReentrancyGuard::is()) return found;
   void* const own = own_export(name);
   return own != nullptr && own != found && is_of_c_library(found) ? own : found;
 }

@@ -19,7 +19,7 @@ std::shared_ptr<LiveFile> live(int fd) { return Files::instance().live(fd); }
 
 std::shared_ptr<LiveFile> live(const char* path) {
   struct stat status;
-  if (Inside::is() || !Files::instance().active() || VELLUM_REAL(stat)(path, &status) != 0)
+  if (ReentrancyGuard::is() || !Files::instance().active() || VELLUM_REAL(stat)(path, &status) != 0)
     return nullptr;
   return Files::instance().live(status);
 }
@@ -28,7 +28,7 @@ int flush(LiveFile& file) { return Files::instance().commit_in_order(file, &Live
 
 void commit_live() {
   Files& files = Files::instance();
-  if (!Inside::is() && files.active() && !files.shares_memory()) files.commit_all();
+  if (!ReentrancyGuard::is() && files.active() && !files.shares_memory()) files.commit_all();
 }
 
 int truncate_live(LiveFile& file, off_t bytes) {
@@ -40,7 +40,7 @@ int truncate_live(LiveFile& file, off_t bytes) {
 bool is_watched(const char* path) {
   struct stat status;
   const Files& files = Files::instance();
-  return !Inside::is() && files.active() && path != nullptr &&
+  return !ReentrancyGuard::is() && files.active() && path != nullptr &&
          VELLUM_REAL(stat)(path, &status) == 0 && S_ISREG(status.st_mode) &&
          files.names_target(AT_FDCWD, path);
 }
@@ -81,7 +81,7 @@ int allocate(LiveFile& file, int fd, int mode, off_t offset, off_t bytes) {
 // On disk, a file becomes shorter only with the next commit.
 template <typename Status>
 int with_size(int result, Status* status) {
-  if (result != 0 || Inside::is() || !S_ISREG(status->st_mode)) return result;
+  if (result != 0 || ReentrancyGuard::is() || !S_ISREG(status->st_mode)) return result;
   struct stat key{};
   key.st_dev = status->st_dev;
   key.st_ino = status->st_ino;
@@ -171,7 +171,7 @@ VELLUM_PRELOAD int statx(int directory, const char* path, int flags, unsigned ma
                          struct statx* status) noexcept {
   const SeenPath seen(directory, path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
   const int result = VELLUM_REAL(statx)(directory, seen.c_str(), flags, mask, status);
-  if (result != 0 || vellum::preload::Inside::is()) return result;
+  if (result != 0 || vellum::preload::ReentrancyGuard::is()) return result;
   struct stat key{};
   key.st_dev = makedev(status->stx_dev_major, status->stx_dev_minor);
   key.st_ino = status->stx_ino;

@@ -16,7 +16,7 @@ namespace {
 std::shared_ptr<LiveFile> live_at(int directory, const char* path, int flags) {
   struct stat status;
   Files& files = Files::instance();
-  if (Inside::is() || !files.active()) return nullptr;
+  if (ReentrancyGuard::is() || !files.active()) return nullptr;
   if (path == nullptr) return files.live(directory);
   if (VELLUM_REAL(fstatat)(directory, path, &status, flags) != 0) return nullptr;
   return files.live(status);

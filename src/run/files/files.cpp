@@ -96,7 +96,7 @@ Files::Files() : active_(Watch::instance().active()), process_(process_identity(
 // program's allocator has registered for fork(2), so that its locks come after these.
 void Files::load() {
   static const bool loaded = [this] {
-    const Inside inside;
+    const ReentrancyGuard inside;
     loaded_ = Config::from(Watch::instance());
     note_used_before();
     base::fork_count();
@@ -144,7 +144,7 @@ std::size_t Files::add(const struct stat& status, std::string path, std::string 
 
 // REQUIRES: mutex_, and no descriptor has its number.
 void Files::forget(std::size_t number) {
-  const Inside inside;
+  const ReentrancyGuard inside;
   Open& open = *opens_[number];
   free_.push_back(number);
   numbers_.erase(open.file);
@@ -263,7 +263,7 @@ int Files::make_live(Open& open, int fd, bool quiet) {
     open.live = open_live(config_, open.target);
     note_live(*open.live);
   };
-  const Inside inside;
+  const ReentrancyGuard inside;
   int error =
       quiet ? base::error_of(body, [](const char*) {}) : cause_of(reported(open.target.path, body));
   if (error == 0) error = keep_views(open);
@@ -486,7 +486,7 @@ void Files::shield_standard(int fd) const {
 }
 
 void Files::explain_failure(int fd) const {
-  if (known(fd) && !writes(fd) && errno == EBADF && !Inside::is()) {
+  if (known(fd) && !writes(fd) && errno == EBADF && !ReentrancyGuard::is()) {
     std::fprintf(stderr,
                  "vellum run: %s: this process may only read it: one process at a time writes\n",
                  path_of(fd).c_str());
@@ -509,7 +509,7 @@ void Files::close_all() noexcept {
   for (const auto& open : opens_) {
     if (open == nullptr || open->live == nullptr || open->live->inherited()) continue;
     open->live->commit();
-    const Inside inside;
+    const ReentrancyGuard inside;
     if (open->mappings.empty()) open->live.reset();
   }
 }

@@ -16,7 +16,7 @@
 namespace vellum::preload {
 namespace {
 
-constexpr int kMostLinks = 40;  // the kernel's limit
+constexpr int kMaxLinks = 40;  // the kernel's limit
 
 std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 std::string_view directory_in(std::string_view path) {
@@ -68,7 +68,7 @@ std::string behind_link(const std::string& path) {
 
 SeenPath::SeenPath(int directory, const char* path, bool follows) : given_(path) {
   const Watch& watch = Watch::instance();
-  if (!watch.has_copies() || path == nullptr || *path == '\0' || Inside::is()) return;
+  if (!watch.has_copies() || path == nullptr || *path == '\0' || ReentrancyGuard::is()) return;
   const int before = errno;
   if (!(watch.may_name_beside(path) && find(directory, path)) && follows)
     find_behind_link(directory, path);
@@ -97,14 +97,14 @@ bool SeenPath::find(int directory, const char* path) {
 void SeenPath::find_behind_link(int directory, const char* path) {
   if (!has_kind(directory, path, S_IFLNK) || !leads_to_watched(directory, path)) return;
   std::string at = path_at(directory, path);
-  for (int i = 0; i < kMostLinks; ++i) {
+  for (int i = 0; i < kMaxLinks; ++i) {
     at = behind_link(at);
     if (at.empty() || find(AT_FDCWD, at.c_str())) return;
   }
 }
 
 bool version_lies_below(int directory, const char* path) {
-  if (!Watch::instance().has_copies() || path == nullptr || Inside::is() ||
+  if (!Watch::instance().has_copies() || path == nullptr || ReentrancyGuard::is() ||
       !has_kind(directory, path, S_IFDIR))
     return false;
   const std::string above = path_at(directory, path) + '/';

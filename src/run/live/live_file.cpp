@@ -16,18 +16,18 @@
 #include <tuple>
 #include <vellum/error.hpp>
 
-#include "region/api/when_free.hpp"
 #include "base/clock.hpp"
 #include "base/error_number.hpp"
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
 #include "base/threads/fork_count.hpp"
 #include "format/wire/types.hpp"
+#include "memory/kernel/guarded_copy.hpp"
+#include "region/api/when_free.hpp"
 #include "run/live/one_store.hpp"
 #include "run/live/read_views.hpp"
 #include "run/process/real.hpp"
 #include "run/run/run_record.hpp"
-#include "memory/kernel/guarded_copy.hpp"
 
 namespace vellum::preload {
 namespace {
@@ -38,16 +38,16 @@ using format::kPageBytes;
 // program may map far more than the file has, and the file grows into that. So the first files get
 // much, and each further one gets a sixteenth of the rest, down to the minimum. 10,000 files take
 // 68 TiB if they are small.
-constexpr std::uint64_t kMostCapacityBytes = 1ULL << 40, kLeastCapacityBytes = 1ULL << 30;
+constexpr std::uint64_t kMaxCapacityBytes = 1ULL << 40, kMinCapacityBytes = 1ULL << 30;
 constexpr std::uint64_t kSharedBytes = 24ULL << 40;
 std::atomic<std::uint64_t> reserved_bytes{0};  // by all live files
 
 std::uint64_t capacity_for(std::uint64_t file_bytes) noexcept {
   const std::uint64_t reserved = reserved_bytes;
   const std::uint64_t left = reserved < kSharedBytes ? kSharedBytes - reserved : 0;
-  const std::uint64_t share = std::clamp(left / 16, kLeastCapacityBytes, kMostCapacityBytes);
+  const std::uint64_t share = std::clamp(left / 16, kMinCapacityBytes, kMaxCapacityBytes);
   return std::max(std::bit_ceil(share / 2 + 1),
-                  std::min(4 * file_bytes, file_bytes + kMostCapacityBytes));
+                  std::min(4 * file_bytes, file_bytes + kMaxCapacityBytes));
 }
 
 // RLIMIT_DATA limits writable memory, whether or not it is touched.
@@ -62,9 +62,9 @@ bool is_free(std::uint64_t bytes) noexcept {
 // Where address space is limited (ulimit -v or -d, valgrind), a file gets less, and leaves the
 // program at least as much as it takes.
 std::uint64_t free_capacity_for(std::uint64_t file_bytes) noexcept {
-  constexpr std::uint64_t kLeastBytes = 64u << 20;
+  constexpr std::uint64_t kMinBytes = 64u << 20;
   std::uint64_t capacity = capacity_for(file_bytes);
-  while (capacity / 4 >= std::max(kLeastBytes, 2 * file_bytes) && !is_free(4 * capacity))
+  while (capacity / 4 >= std::max(kMinBytes, 2 * file_bytes) && !is_free(4 * capacity))
     capacity /= 4;
   return base::round_up(capacity, kPageBytes);
 }
@@ -76,7 +76,7 @@ std::uint64_t bytes_of_file(const std::string& path) {
 }
 
 // Bounds of the growth step of memory for a file that is appended to. The file has its own size.
-constexpr std::uint64_t kLeastRoomBytes = 1u << 20, kMostRoomBytes = 16u << 20;
+constexpr std::uint64_t kMinRoomBytes = 1u << 20, kMaxRoomBytes = 16u << 20;
 
 Region open(Store& store, const Config& config, const Target& target) {
   RegionOptions options;
@@ -102,8 +102,8 @@ Region open(Store& store, const Config& config, const Target& target) {
 
 // Another run has the branch for a moment when it begins and when it ends.
 Region open_when_free(Store& store, const Config& config, const Target& target) {
-  constexpr auto kMostWaiting = std::chrono::seconds(1);
-  return api::when_free(std::chrono::steady_clock::now() + kMostWaiting,
+  constexpr auto kMaxWaiting = std::chrono::seconds(1);
+  return api::when_free(std::chrono::steady_clock::now() + kMaxWaiting,
                         {Errc::busy, Errc::already_exists},
                         [&] { return open(store, config, target); });
 }
@@ -115,12 +115,12 @@ std::string inherited_message(const std::string& path) {
 
 }  // namespace
 
-thread_local int Inside::depth = 0;
+thread_local int ReentrancyGuard::depth = 0;
 std::atomic<std::uint64_t> LiveFile::last_position_{0};
 std::atomic<std::size_t> LiveFile::written_count_{0};
 
 int reported(const std::string& path, const std::function<void()>& body) noexcept {
-  const Inside inside;
+  const ReentrancyGuard inside;
   return base::error_of(body, [&](const char* what) {
     std::fprintf(stderr, "vellum run: %s: %s\n", path.c_str(), what);
   });
@@ -273,13 +273,13 @@ void LiveFile::set_written_since(std::uint64_t position) noexcept {
 
 // Call after the write: otherwise a commit in between could take the note without the bytes.
 void LiveFile::note_written(std::uint64_t offset_bytes, std::size_t length_bytes) {
-  constexpr std::size_t kMostRanges = 64u << 10;
+  constexpr std::size_t kMaxRanges = 64u << 10;
   if (mapped_writable_) return take_position();
   const std::lock_guard lock(written_mutex_);
   if (!written_.empty() &&
       written_.back().offset_bytes + written_.back().length_bytes == offset_bytes) {
     written_.back().length_bytes += length_bytes;
-  } else if (written_.size() < kMostRanges) {
+  } else if (written_.size() < kMaxRanges) {
     written_.push_back({offset_bytes, length_bytes});
   } else {
     anywhere_ = true;
@@ -338,7 +338,7 @@ int LiveFile::set_size(std::uint64_t size_bytes) {
     anywhere_ = true;
   }
   const std::uint64_t room =
-      std::clamp<std::uint64_t>(size_bytes / 8, kLeastRoomBytes, kMostRoomBytes);
+      std::clamp<std::uint64_t>(size_bytes / 8, kMinRoomBytes, kMaxRoomBytes);
   const std::lock_guard lock(modified_mutex_);
   const std::uint64_t before = region_.file_bytes();
   const int error = reported(path_, [&] { region_.resize_file(size_bytes, room); });

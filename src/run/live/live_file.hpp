@@ -22,10 +22,10 @@
 
 #include "interfaces/lmdb/meta.hpp"
 #include "interfaces/mapped_io/mappings.hpp"
+#include "memory/kernel/fault_router.hpp"
 #include "run/live/live_ranges.hpp"
 #include "run/live/lmdb_lock.hpp"
 #include "run/run/config.hpp"
-#include "memory/kernel/fault_router.hpp"
 
 namespace vellum::preload {
 

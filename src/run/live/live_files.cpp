@@ -42,7 +42,7 @@ void forget(const std::string& branch, const LiveFile* file) {
 // Whoever lets go last closes the region: a call on a live file, outside of this library's own calls.
 std::shared_ptr<LiveFile> make(const Config& config, const Target& target) {
   return {new LiveFile(config, target), [branch = target.branch](LiveFile* file) {
-            const Inside inside;
+            const ReentrancyGuard inside;
             delete file;
             forget(branch, file);
           }};

@@ -17,7 +17,7 @@ namespace vellum::preload {
 
 class LiveRanges {
  public:
-  static constexpr std::size_t kMost = 1U << 16;
+  static constexpr std::size_t kMax = 1U << 16;
 
   bool contains(const void* address) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -29,7 +29,7 @@ class LiveRanges {
   bool add(const void* begin, std::size_t length_bytes) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(begin);
     const std::lock_guard lock(lock_);
-    if (count_ == kMost) return false;
+    if (count_ == kMax) return false;
     const auto place = std::upper_bound(ranges_.begin(), end(), at, before);
     std::move_backward(place, end(), end() + 1);
     *place = {at, at + length_bytes};
@@ -54,13 +54,13 @@ class LiveRanges {
     std::uintptr_t begin, end;
   };
   static bool before(std::uintptr_t at, const Range& range) noexcept { return at < range.begin; }
-  std::array<Range, kMost>::iterator end() noexcept {
+  std::array<Range, kMax>::iterator end() noexcept {
     return ranges_.begin() + static_cast<std::ptrdiff_t>(count_);
   }
 
   base::HandlerLock lock_;
   std::size_t count_ = 0;
-  std::array<Range, kMost> ranges_{};  // ascending
+  std::array<Range, kMax> ranges_{};  // ascending
 };
 
 }  // namespace vellum::preload

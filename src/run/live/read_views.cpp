@@ -7,8 +7,8 @@
 
 #include "base/round_up.hpp"
 #include "format/wire/types.hpp"
-#include "run/process/real.hpp"
 #include "memory/kernel/guarded_copy.hpp"
+#include "run/process/real.hpp"
 
 namespace vellum::preload {
 namespace {
@@ -43,7 +43,7 @@ ReadViews& read_views() noexcept {
 bool ReadViews::add(const std::byte* data, int fd, std::byte* begin, std::byte* end,
                     std::uint64_t offset_bytes) noexcept {
   const std::lock_guard lock(lock_);
-  if (count_ == kMost || !map_again(begin, end, MAP_PRIVATE, fd, offset_bytes)) return false;
+  if (count_ == kMax || !map_again(begin, end, MAP_PRIVATE, fd, offset_bytes)) return false;
   views_[count_++] = {data, begin, end, offset_bytes};
   return true;
 }
@@ -90,9 +90,9 @@ void ReadViews::forget(const void* address, std::size_t length_bytes) noexcept {
     const auto to = reinterpret_cast<std::uintptr_t>(view.end);
     if (end <= from || to <= begin) continue;
     remove(i);
-    if (from < begin && count_ < kMost)
+    if (from < begin && count_ < kMax)
       views_[count_++] = {view.data, view.begin, view.begin + (begin - from), view.offset_bytes};
-    if (end < to && count_ < kMost)
+    if (end < to && count_ < kMax)
       views_[count_++] = {view.data, view.begin + (end - from), view.end,
                           view.offset_bytes + (end - from)};
   }

@@ -21,7 +21,7 @@ namespace vellum::preload {
 
 class ReadViews {
  public:
-  static constexpr std::size_t kMost = 4096;
+  static constexpr std::size_t kMax = 4096;
 
   // `data`: the live file's memory. `fd`: the file, open to read. False: nothing has changed.
   bool add(const std::byte* data, int fd, std::byte* begin, std::byte* end,
@@ -50,7 +50,7 @@ class ReadViews {
 
   base::HandlerLock lock_;
   std::atomic<std::size_t> count_{0};
-  std::array<View, kMost> views_{};
+  std::array<View, kMax> views_{};
 };
 
 // The views of all live files.

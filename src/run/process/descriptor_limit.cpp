@@ -16,7 +16,7 @@ namespace {
 
 // The descriptors of the program, the image, the journal, the image's touched ranges and the pack
 // being written, and for short use one and two of directories on the way to it.
-constexpr std::size_t kMostOfAFile = 8;
+constexpr std::size_t kMaxOfAFile = 8;
 
 // Based on the limit at the start of the program.
 int least_own() noexcept {
@@ -56,7 +56,7 @@ int moved_away(int fd) noexcept {
 int cause_of(int error) noexcept {
   if (error != ENOMEM) return error;
   const int some = VELLUM_REAL(open)("/dev/null", O_RDONLY | O_CLOEXEC);
-  std::array<int, kMostOfAFile> more;
+  std::array<int, kMaxOfAFile> more;
   for (int& fd : more) fd = duplicate(some);
   const bool none_left = more.back() < 0;
   for (const int fd : more)
@@ -66,7 +66,7 @@ int cause_of(int error) noexcept {
 }
 
 std::string limit_behind(int error) {
-  const Inside inside;
+  const ReentrancyGuard inside;
   rlimit limit;
   if (error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
     return "this process may have " + std::to_string(limit.rlim_max) +

@@ -41,7 +41,7 @@ bool any_descriptor(bool (*is)(int fd) noexcept) noexcept {
 }
 
 std::vector<int> descriptors_of_process() {
-  const Inside inside;
+  const ReentrancyGuard inside;
   std::vector<int> out;
   DIR* const all = opendir("/proc/self/fd");
   if (all == nullptr) return out;
@@ -63,7 +63,7 @@ bool writes_a_file(int fd) {
 }
 
 void for_mappings(const std::function<void(const KernelMapping& mapping)>& visit) {
-  const Inside inside;
+  const ReentrancyGuard inside;
   const auto close_stream = [](std::FILE* stream) { std::fclose(stream); };
   const std::unique_ptr<std::FILE, decltype(close_stream)> maps(
       VELLUM_REAL(fopen)("/proc/self/maps", "re"), close_stream);

@@ -2,7 +2,7 @@
 //
 // The dynamic linker finds this library's open(2), write(2) and so on first, for the program and
 // for everything else in the process, Vellum included (ld.so(8), LD_PRELOAD). Calls that Vellum
-// itself makes are meant for the kernel: Inside tells them apart.
+// itself makes are meant for the kernel: ReentrancyGuard tells them apart.
 #pragma once
 
 #include <dlfcn.h>
@@ -44,12 +44,12 @@ Function* real() noexcept {
 // Declares a function that replaces one of the C library's.
 #define VELLUM_PRELOAD extern "C" __attribute__((visibility("default")))
 
-class Inside {
+class ReentrancyGuard {
  public:
-  Inside() noexcept { ++depth; }
-  ~Inside() { --depth; }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
+  ReentrancyGuard() noexcept { ++depth; }
+  ~ReentrancyGuard() { --depth; }
+  ReentrancyGuard(const ReentrancyGuard&) = delete;
+  ReentrancyGuard& operator=(const ReentrancyGuard&) = delete;
   static bool is() noexcept { return depth != 0; }
 
  private:

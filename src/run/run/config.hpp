@@ -19,8 +19,7 @@ inline constexpr const char* kNoGcVariable = "VELLUM_RUN_NO_GC";  // 1: backgrou
 class Watch;
 
 struct Target {
-  std::string
-      path;  // as the kernel resolves it, or a pattern of such paths (run/run/pattern.hpp)
+  std::string path;  // as the kernel resolves it, or a pattern of such paths (run/run/pattern.hpp)
   std::string branch;  // in the store; empty for a pattern: see branch_of_path()
   // If not empty, the program reads this file instead, and the files beside it are private, too.
   std::string copy;

@@ -17,14 +17,14 @@ namespace vellum::preload {
 namespace {
 
 constexpr std::string_view kOurs = "VELLUM_RUN_", kPreload = "LD_PRELOAD=";
-constexpr std::size_t kMostKept = 16;
+constexpr std::size_t kMaxKept = 16;
 // With the usual stack size, the kernel takes 2 MiB of arguments and environment. An array of this
 // many words takes a quarter of a MiB of the caller's stack.
-constexpr std::size_t kMostWords = 32768;
+constexpr std::size_t kMaxWords = 32768;
 
 // "NAME=value" lines in memory of the library's own: a program may overwrite the environment that
 // it was given.
-std::array<char*, kMostKept> kept;
+std::array<char*, kMaxKept> kept;
 std::size_t kept_count = 0;
 char* own_preload = nullptr;  // "LD_PRELOAD=" and this library's path
 
@@ -78,7 +78,7 @@ void keep_environment() noexcept {
   if (at == MAP_FAILED) return;
   char* room = static_cast<char*>(at);
   own_preload = put(room, kPreload, library);
-  for (char** line = environ; *line != nullptr && kept_count < kMostKept; ++line)
+  for (char** line = environ; *line != nullptr && kept_count < kMaxKept; ++line)
     if (is_ours(*line)) kept[kept_count++] = put(room, *line);
 }
 
@@ -97,7 +97,7 @@ MissingVariables missing_from(char* const* environment) noexcept {
   }
   if (missing == 0) return out;
   out.words = count(environment) + missing + 1;
-  if (out.words <= kMostWords) return out;
+  if (out.words <= kMaxWords) return out;
   std::fputs("vellum run: an environment is too large: a program starts without the library\n",
              stderr);
   return {};

@@ -15,8 +15,8 @@
 namespace vellum::preload {
 namespace {
 
-constexpr int kMostInterpreters = 5;      // the kernel's limit
-constexpr unsigned kMostParts = 128;      // of a program's header; a real one has about ten
+constexpr int kMaxInterpreters = 5;       // the kernel's limit
+constexpr unsigned kMaxParts = 128;       // of a program's header; a real one has about ten
 constexpr std::size_t kNoteBytes = 4096;  // the build ID is in the first of these bytes
 
 bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t at) noexcept {
@@ -47,7 +47,7 @@ ProgramKind kind_of_elf(int fd, const Elf64_Ehdr& header) noexcept {
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
     return ProgramKind::other_machine;
   bool dynamic = false, go = false;
-  for (unsigned i = 0; i < std::min<unsigned>(header.e_phnum, kMostParts); ++i) {
+  for (unsigned i = 0; i < std::min<unsigned>(header.e_phnum, kMaxParts); ++i) {
     Elf64_Phdr part;
     if (!read_at(fd, &part, sizeof part, header.e_phoff + i * sizeof part))
       return ProgramKind::unknown;
@@ -99,7 +99,7 @@ ProgramKind kind_of_program(int fd, char (&path)[PATH_MAX]) noexcept {
 }
 
 ProgramKind kind_of_program(char (&path)[PATH_MAX]) noexcept {
-  for (int i = 0; i < kMostInterpreters; ++i) {
+  for (int i = 0; i < kMaxInterpreters; ++i) {
     const int fd = VELLUM_REAL(open)(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) return ProgramKind::unknown;
     const auto kind = kind_of_file(fd, path);

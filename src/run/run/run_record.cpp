@@ -48,11 +48,11 @@ void attach_record() noexcept {
 }
 
 void note_opened(std::size_t target) noexcept {
-  if (record != nullptr && target < RunRecord::kMostTargets) ++record->targets[target].opened;
+  if (record != nullptr && target < RunRecord::kMaxTargets) ++record->targets[target].opened;
 }
 
 void note_changed(std::size_t target) noexcept {
-  if (record != nullptr && target < RunRecord::kMostTargets) ++record->targets[target].changed;
+  if (record != nullptr && target < RunRecord::kMaxTargets) ++record->targets[target].changed;
 }
 
 // A full table counts as if the program had been reported.

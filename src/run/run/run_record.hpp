@@ -20,7 +20,7 @@ enum class ProgramKind : std::uint32_t;
 inline constexpr const char* kRecordVariable = "VELLUM_RUN_RECORD";
 
 struct RunRecord {
-  static constexpr std::size_t kMostTargets = 4096, kMostPrograms = 64;
+  static constexpr std::size_t kMaxTargets = 4096, kMaxPrograms = 64;
 
   struct Target {                        // in the order of Config::targets
     std::atomic<std::uint32_t> opened;   // times, by all processes
@@ -35,8 +35,8 @@ struct RunRecord {
 
   std::uint64_t nonce;
   std::atomic<std::uint32_t> unreachable;  // processes that were started but cannot report
-  Target targets[kMostTargets];
-  Program programs[kMostPrograms];
+  Target targets[kMaxTargets];
+  Program programs[kMaxPrograms];
 };
 
 // For a process of the run. None of these does anything if there is no record.

@@ -14,7 +14,7 @@ SeenHead seen_head(const JournalState& journal) {
   return {journal.header.branch_id, journal.head_sequence(), time};
 }
 
-bool adopt_version(StoreCore& store, const std::string& branch, const SeenHead& seen,
+bool adopt_version(StoreDirectory& store, const std::string& branch, const SeenHead& seen,
                    const format::Version& version) {
   store.settle_name(branch);
   auto file = try_lock_branch(store, branch);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::store {
 
@@ -19,7 +19,7 @@ SeenHead seen_head(const JournalState& journal);
 // Makes `version` the head of the branch, by a new epoch of its journal. False: the branch's head is
 // no longer the one that was seen. Errc::busy: it has a writer. REQUIRES: what the version needs is
 // in packs, durable, and kept from gc.
-bool adopt_version(StoreCore& store, const std::string& branch, const SeenHead& seen,
+bool adopt_version(StoreDirectory& store, const std::string& branch, const SeenHead& seen,
                    const format::Version& version);
 
 }  // namespace vellum::store

@@ -24,16 +24,16 @@
 #include "format/records/delta.hpp"
 #include "format/wire/superblock.hpp"
 #include "format/wire/types.hpp"
-#include "store/catalog/store_core.hpp"
 #include "store/branch/checkpoint/committed_pages.hpp"
 #include "store/branch/checkpoint/dedup.hpp"
 #include "store/catalog/lock/name_lock.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/page_map/page_writes.hpp"
 
 namespace vellum::store {
 
-class StoreCore;
+class StoreDirectory;
 
 struct CommitMeta {
   std::int64_t time_ns = 0;
@@ -57,7 +57,7 @@ class BranchWriter {
   // read_only. Stores pages in `encoding`, or else in the branch's, or else in the store's.
   // Errc::invalid_argument: its blocks would be larger than the store's readers accept.
   static std::unique_ptr<BranchWriter> open(
-      StoreCore& store, const std::string& branch,
+      StoreDirectory& store, const std::string& branch,
       const std::optional<format::Encoding>& encoding = std::nullopt);
   // Checkpoints the journal's commits and releases its space, unless poisoned. Swallows errors: the
   // journal still has everything.

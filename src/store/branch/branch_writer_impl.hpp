@@ -6,8 +6,8 @@
 #include "base/threads/background.hpp"
 #include "store/branch/background_checkpoint.hpp"
 #include "store/branch/branch_writer.hpp"
-#include "store/catalog/store_core.hpp"
 #include "store/branch/checkpoint/checkpoint.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/packs/io_cost.hpp"
 #include "store/packs/record/pack_writer.hpp"
@@ -15,7 +15,7 @@
 namespace vellum::store {
 
 struct BranchWriter::Impl {
-  StoreCore& store;
+  StoreDirectory& store;
   std::string name;
   std::string label;          // "branch 'x' of /path"
   format::Encoding encoding;  // set when the journal has been read
@@ -39,7 +39,7 @@ struct BranchWriter::Impl {
   IoCost pack_io;                                    // of `packs`, when `background` began
   IoCost beside;                                     // what the background took of it
 
-  Impl(StoreCore& s, std::string n)
+  Impl(StoreDirectory& s, std::string n)
       : store(s),
         name(std::move(n)),
         label(fmt::format("branch '{}' of {}", name, s.path())),

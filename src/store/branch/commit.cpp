@@ -59,7 +59,7 @@ namespace {
 constexpr std::size_t kLargeCommitPages = 256;
 
 // Deltas of a commit that writes them early: the most in memory.
-constexpr std::size_t kMostHeldBytes = std::size_t{8} << 20;
+constexpr std::size_t kMaxHeldBytes = std::size_t{8} << 20;
 
 std::size_t held_bytes_of(const PageWrites& piece) {
   return piece.deltas.encoded_bound_bytes() + piece.zeros.size() * sizeof(PageNumber);
@@ -209,7 +209,7 @@ void BranchWriter::Commit::add(PageWrites&& piece) {
   try {
     c.writer.settle_background();
     c.write_blocks();
-    if (c.early && c.held_bytes > kMostHeldBytes) c.write_held();
+    if (c.early && c.held_bytes > kMaxHeldBytes) c.write_held();
   } catch (const std::exception& e) {
     c.note_failure(e);
     c.writer.give_up_checkpoint(e.what());

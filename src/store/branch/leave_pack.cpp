@@ -16,7 +16,7 @@ bool is_written(const base::File& journal, const format::Uuid& store_id, std::ui
 }
 
 // The journal keeps two base frames, and a power cut may lead back to the earlier one: both change.
-void leave(StoreCore& store, const std::string& branch, std::uint64_t pack) {
+void leave(StoreDirectory& store, const std::string& branch, std::uint64_t pack) {
   store.settle_name(branch);
   auto file = try_lock_branch(store, branch);
   if (file == nullptr) {
@@ -39,7 +39,7 @@ void leave(StoreCore& store, const std::string& branch, std::uint64_t pack) {
 
 }  // namespace
 
-void leave_pack(StoreCore& store, std::uint64_t pack) {
+void leave_pack(StoreDirectory& store, std::uint64_t pack) {
   for (const std::string& branch : store.branch_names()) {
     try {
       const auto file = store.fs().open(store.journal_path(branch), base::OpenMode::read_only);

@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "store/branch/branch_aside.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/branch/page_copy.hpp"
+#include "store/branch/staging_branch.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/page_map/diff.hpp"
@@ -14,7 +14,7 @@ namespace vellum::store {
 namespace {
 
 // Writes the journal's commits as one commit that goes to packs.
-format::Version checkpoint_aside(StoreCore& store, BranchAside& aside,
+format::Version checkpoint_aside(StoreDirectory& store, StagingBranch& aside,
                                  const ResolvedVersion& from) {
   const auto now = PageSource::open(store, from.version, from.commits, from.label);
   ResolvedVersion checkpointed = from;
@@ -33,7 +33,7 @@ format::Version checkpoint_aside(StoreCore& store, BranchAside& aside,
 
 }  // namespace
 
-HeadInPacks::HeadInPacks(StoreCore& store, const std::string& branch)
+HeadInPacks::HeadInPacks(StoreDirectory& store, const std::string& branch)
     : kept_(resolve_kept(store, branch)), version_(kept_.version.version) {
   const ResolvedVersion& from = kept_.version;
   if (from.commits.empty()) return;
@@ -42,7 +42,7 @@ HeadInPacks::HeadInPacks(StoreCore& store, const std::string& branch)
   version_.sequence = from.version.sequence + from.commits.size();
 }
 
-void snapshot_of_live(StoreCore& store, const std::string& branch, const NameLock& claim,
+void snapshot_of_live(StoreDirectory& store, const std::string& branch, const NameLock& claim,
                       const std::string& message) {
   const HeadInPacks head(store, branch);
   store.create_snapshot(claim, branch, head.version(), message);

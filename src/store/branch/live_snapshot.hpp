@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "store/branch/branch_aside.hpp"
+#include "store/branch/staging_branch.hpp"
 #include "store/catalog/kept_version.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::store {
 
@@ -16,7 +16,7 @@ namespace vellum::store {
 // what the version needs while this lives. Errors: those of reading and writing.
 class HeadInPacks {
  public:
-  HeadInPacks(StoreCore& store, const std::string& branch);
+  HeadInPacks(StoreDirectory& store, const std::string& branch);
 
   const format::Version& version() const noexcept { return version_; }
   // As the journal had it.
@@ -24,13 +24,13 @@ class HeadInPacks {
 
  private:
   const KeptVersion kept_;
-  std::optional<BranchAside> aside_;
+  std::optional<StagingBranch> aside_;
   format::Version version_;
 };
 
 // Publishes the head of `branch` as a snapshot of the claimed name. If `message` is empty, that of
 // the commit stays.
-void snapshot_of_live(StoreCore& store, const std::string& branch, const NameLock& claim,
+void snapshot_of_live(StoreDirectory& store, const std::string& branch, const NameLock& claim,
                       const std::string& message);
 
 }  // namespace vellum::store

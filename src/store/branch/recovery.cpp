@@ -4,14 +4,14 @@
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
 #include "store/catalog/branch_lock.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/snapshot_note.hpp"
 #include "store/journal/read_journal.hpp"
-#include "store/catalog/lock/version_pin.hpp"
 #include "store/page_map/overlay.hpp"
 
 namespace vellum::store {
 
-std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::string& branch,
+std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const std::string& branch,
                                                  const std::optional<format::Encoding>& encoding) {
   std::unique_ptr<BranchWriter> writer(new BranchWriter());
   if (encoding.has_value()) store.check_encoding(*encoding);

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "store/catalog/store_core.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::store {
 
@@ -13,6 +13,6 @@ struct KeptVersion {
   ResolvedVersion version;
   VersionPin version_pin;
 };
-KeptVersion resolve_kept(StoreCore& store, const std::string& name);
+KeptVersion resolve_kept(StoreDirectory& store, const std::string& name);
 
 }  // namespace vellum::store

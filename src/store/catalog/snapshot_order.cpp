@@ -6,8 +6,8 @@
 #include <array>
 
 #include "base/fail.hpp"
-#include "store/catalog/names.hpp"
 #include "store/catalog/lock/patience.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::store {
 namespace {

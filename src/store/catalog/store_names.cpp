@@ -5,16 +5,16 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
-#include "store/catalog/aside_name.hpp"
 #include "store/catalog/branch_lock.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/snapshot_note.hpp"
 #include "store/catalog/snapshot_order.hpp"
 #include "store/catalog/space_note.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/staging_name.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
-#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::store {
 
@@ -29,7 +29,7 @@ std::uint32_t random_u32() {
 
 }  // namespace
 
-std::vector<std::string> StoreCore::branch_names() const {
+std::vector<std::string> StoreDirectory::branch_names() const {
   std::vector<std::string> names;
   for (const auto& entry : fs().list(branches_directory())) {
     if (!entry.is_directory || format::name_problem(entry.name) != nullptr) continue;
@@ -39,7 +39,7 @@ std::vector<std::string> StoreCore::branch_names() const {
   return names;
 }
 
-BranchHead StoreCore::read_branch(const std::string& name) const {
+BranchHead StoreDirectory::read_branch(const std::string& name) const {
   if (!has_branch(*this, name)) fail(Errc::not_found, "no branch '{}' in {}", name, path());
   const auto file = fs().open(journal_path(name), base::OpenMode::read_only);
   BranchHead head{name, read_journal(*file, superblock().store_id)};
@@ -51,7 +51,7 @@ BranchHead StoreCore::read_branch(const std::string& name) const {
   return head;
 }
 
-void StoreCore::require_free_name(const std::string& name) const {
+void StoreDirectory::require_free_name(const std::string& name) const {
   if (const char* problem = format::name_problem(name)) {
     fail(Errc::invalid_argument, "'{}': {}", name, problem);
   }
@@ -63,15 +63,15 @@ void StoreCore::require_free_name(const std::string& name) const {
   }
 }
 
-void StoreCore::check_encoding(const format::Encoding& encoding) const {
+void StoreDirectory::check_encoding(const format::Encoding& encoding) const {
   const std::uint32_t most = format::max_block_bytes(superblock());
   if (encoding.block_bytes <= most) return;
   fail(Errc::invalid_argument, "{}: blocks of {} bytes are too large: the store takes at most {}",
        path(), encoding.block_bytes, most);
 }
 
-void StoreCore::check_journal(const std::string& file, const std::string& branch,
-                              const format::JournalHeader& header) const {
+void StoreDirectory::check_journal(const std::string& file, const std::string& branch,
+                                   const format::JournalHeader& header) const {
   if (header.branch != branch) {
     fail(Errc::corrupted, "{}: the journal belongs to branch '{}'", file, header.branch);
   }
@@ -81,9 +81,9 @@ void StoreCore::check_journal(const std::string& file, const std::string& branch
   }
 }
 
-std::uint64_t StoreCore::create_branch(const std::string& name, std::uint64_t region_bytes,
-                                       std::uint64_t base_address,
-                                       const std::optional<format::Encoding>& encoding) {
+std::uint64_t StoreDirectory::create_branch(const std::string& name, std::uint64_t region_bytes,
+                                            std::uint64_t base_address,
+                                            const std::optional<format::Encoding>& encoding) {
   if (region_bytes % format::kPageBytes != 0 || region_bytes > format::kMaxRegionBytes) {
     fail(Errc::invalid_argument, "branch '{}': a region cannot have {} bytes", name, region_bytes);
   }
@@ -95,36 +95,37 @@ std::uint64_t StoreCore::create_branch(const std::string& name, std::uint64_t re
   return publish_branch(name, version, "", encoding);
 }
 
-void StoreCore::create_branch_at(const std::string& name, const format::Version& version,
-                                 const std::string& parent_snapshot,
-                                 const std::optional<format::Encoding>& encoding,
-                                 std::uint32_t journal_half_bytes) {
+void StoreDirectory::create_branch_at(const std::string& name, const format::Version& version,
+                                      const std::string& parent_snapshot,
+                                      const std::optional<format::Encoding>& encoding,
+                                      std::uint32_t journal_half_bytes) {
   const NameLock claim = claim_name(*this, name);
   publish_branch(name, version, parent_snapshot, encoding, journal_half_bytes);
 }
 
-void StoreCore::create_branch_at(const NameLock& claim, const format::Version& version,
-                                 const std::string& parent_snapshot,
-                                 const std::optional<format::Encoding>& encoding) {
+void StoreDirectory::create_branch_at(const NameLock& claim, const format::Version& version,
+                                      const std::string& parent_snapshot,
+                                      const std::optional<format::Encoding>& encoding) {
   publish_branch(claim.name(), version, parent_snapshot, encoding);
 }
 
 // The branch gets one commit, which goes to packs: the journal stays empty.
-void StoreCore::create_branch_aside(const std::string& name, const format::Version& version,
-                                    const std::string& parent_snapshot,
-                                    const std::optional<format::Encoding>& encoding) {
+void StoreDirectory::create_staging_branch(const std::string& name, const format::Version& version,
+                                           const std::string& parent_snapshot,
+                                           const std::optional<format::Encoding>& encoding) {
   publish_branch(name, version, parent_snapshot, encoding, format::kMinJournalHalfBytes);
 }
 
-void StoreCore::name_branch_aside(const NameLock& claim, const format::Version& head,
-                                  const std::optional<format::Encoding>& encoding) {
+void StoreDirectory::publish_staging_branch(const NameLock& claim, const format::Version& head,
+                                            const std::optional<format::Encoding>& encoding) {
   publish_journal(claim.name(), head, encoding, 0);
 }
 
-std::uint64_t StoreCore::publish_branch(const std::string& name, const format::Version& version,
-                                        const std::string& parent_snapshot,
-                                        const std::optional<format::Encoding>& encoding,
-                                        std::uint32_t journal_half_bytes) {
+std::uint64_t StoreDirectory::publish_branch(const std::string& name,
+                                             const format::Version& version,
+                                             const std::string& parent_snapshot,
+                                             const std::optional<format::Encoding>& encoding,
+                                             std::uint32_t journal_half_bytes) {
   if (encoding.has_value()) check_encoding(*encoding);
   format::Version base = version;
   const auto taken = branch_ids_.taken(*this, packs().list_with_away());
@@ -141,9 +142,9 @@ std::uint64_t StoreCore::publish_branch(const std::string& name, const format::V
   return base.branch_id;
 }
 
-void StoreCore::publish_journal(const std::string& name, const format::Version& base,
-                                const std::optional<format::Encoding>& encoding,
-                                std::uint32_t journal_half_bytes) {
+void StoreDirectory::publish_journal(const std::string& name, const format::Version& base,
+                                     const std::optional<format::Encoding>& encoding,
+                                     std::uint32_t journal_half_bytes) {
   format::JournalHeader header;
   header.store_id = superblock().store_id;
   header.branch_id = base.branch_id;
@@ -165,11 +166,11 @@ void StoreCore::publish_journal(const std::string& name, const format::Version& 
   }
 }
 
-void StoreCore::create_snapshot(const std::string& name, const SnapshotRef& like) {
+void StoreDirectory::create_snapshot(const std::string& name, const SnapshotRef& like) {
   create_snapshot(claim_name(*this, name), like);
 }
 
-void StoreCore::create_snapshot(const NameLock& claim, const SnapshotRef& like) {
+void StoreDirectory::create_snapshot(const NameLock& claim, const SnapshotRef& like) {
   const std::string& name = claim.name();
   SnapshotRef ref = like;
   ref.name = name;
@@ -188,13 +189,13 @@ void StoreCore::create_snapshot(const NameLock& claim, const SnapshotRef& like) 
   }
 }
 
-void StoreCore::create_snapshot(const std::string& name, const std::string& branch,
-                                const format::Version& version, const std::string& message) {
+void StoreDirectory::create_snapshot(const std::string& name, const std::string& branch,
+                                     const format::Version& version, const std::string& message) {
   create_snapshot(claim_name(*this, name), branch, version, message);
 }
 
-void StoreCore::create_snapshot(const NameLock& claim, const std::string& branch,
-                                const format::Version& version, const std::string& message) {
+void StoreDirectory::create_snapshot(const NameLock& claim, const std::string& branch,
+                                     const format::Version& version, const std::string& message) {
   SnapshotRef ref;
   ref.branch = branch;
   ref.created_ns = base::wall_clock_ns();
@@ -217,7 +218,7 @@ bool is_untouched(const BranchHead& branch, const SnapshotRef& ref) {
 }  // namespace
 
 // Names are held, since gc must not see a moment at which neither name exists.
-void StoreCore::convert_to_branch(const std::string& name) {
+void StoreDirectory::convert_to_branch(const std::string& name) {
   if (!has_snapshot(*this, name) && !has_branch(*this, name)) {
     fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, path());
   }
@@ -230,7 +231,7 @@ void StoreCore::convert_to_branch(const std::string& name) {
   remove_ref(name);
 }
 
-void StoreCore::settle_name(const std::string& name) {
+void StoreDirectory::settle_name(const std::string& name) {
   if (!has_snapshot(*this, name)) return;
   const NameLock lock = lock_name(*this, name);
   if (!has_snapshot(*this, name) || !has_branch(*this, name)) return;
@@ -242,23 +243,23 @@ void StoreCore::settle_name(const std::string& name) {
   remove_ref(name);
 }
 
-void StoreCore::remove_snapshot(const NameLock& claim) { remove_ref(claim.name()); }
+void StoreDirectory::remove_snapshot(const NameLock& claim) { remove_ref(claim.name()); }
 
-void StoreCore::remove_snapshot(const std::string& name) {
+void StoreDirectory::remove_snapshot(const std::string& name) {
   if (!has_snapshot(*this, name)) fail(Errc::not_found, "no snapshot '{}' in {}", name, path());
   const NameLock lock = lock_name(*this, name);
   if (!has_snapshot(*this, name)) fail(Errc::not_found, "no snapshot '{}' in {}", name, path());
   remove_ref(name);
 }
 
-void StoreCore::remove_ref(const std::string& name) {
+void StoreDirectory::remove_ref(const std::string& name) {
   fs().unlink(ref_path(*this, name));
   fs().sync_directory(snapshots_directory());
   remove_working_set(*this, name);
   remove_space_note(*this);
 }
 
-void StoreCore::remove_branch(const std::string& name) {
+void StoreDirectory::remove_branch(const std::string& name) {
   if (!has_branch(*this, name)) fail(Errc::not_found, "no branch '{}' in {}", name, path());
   const NameLock lock = lock_name(*this, name);
   const auto journal = try_lock_branch(*this, name);
@@ -266,7 +267,7 @@ void StoreCore::remove_branch(const std::string& name) {
   drop_branch(name, *journal);
 }
 
-void StoreCore::remove_new_branch(const std::string& name, std::uint64_t branch_id) {
+void StoreDirectory::remove_new_branch(const std::string& name, std::uint64_t branch_id) {
   if (!has_branch(*this, name)) return;
   const NameLock lock = lock_name(*this, name);
   const auto journal = try_lock_branch(*this, name);
@@ -278,7 +279,7 @@ void StoreCore::remove_new_branch(const std::string& name, std::uint64_t branch_
 }
 
 // Without its journal the branch is gone; removing the empty directory only tidies up.
-void StoreCore::drop_branch(const std::string& name, const base::File& journal) {
+void StoreDirectory::drop_branch(const std::string& name, const base::File& journal) {
   const std::string directory = branch_directory(*this, name);
   fs().unlink(journal.path());
   fs().sync_directory(directory);
@@ -290,7 +291,7 @@ void StoreCore::drop_branch(const std::string& name, const base::File& journal) 
   remove_space_note(*this);
 }
 
-ResolvedVersion resolve_snapshot(const StoreCore& store, const std::string& name) {
+ResolvedVersion resolve_snapshot(const StoreDirectory& store, const std::string& name) {
   SnapshotRef ref = read_snapshot(store, name);
   ResolvedVersion out;
   out.label = "snapshot '" + name + "'";
@@ -301,7 +302,7 @@ ResolvedVersion resolve_snapshot(const StoreCore& store, const std::string& name
   return out;
 }
 
-ResolvedVersion resolve_version(const StoreCore& store, const std::string& name) {
+ResolvedVersion resolve_version(const StoreDirectory& store, const std::string& name) {
   if (has_snapshot(store, name)) return resolve_snapshot(store, name);
   if (!has_branch(store, name)) {
     fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, store.path());
@@ -318,7 +319,7 @@ ResolvedVersion resolve_version(const StoreCore& store, const std::string& name)
   return out;
 }
 
-NameLock claim_name(StoreCore& store, const std::string& name) {
+NameLock claim_name(StoreDirectory& store, const std::string& name) {
   if (is_aside_name(name)) {
     fail(Errc::invalid_argument, "'{}': the name is reserved for unfinished snapshots", name);
   }

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "format/working_set.hpp"
-#include "store/page_map/resolved_version.hpp"
 #include "store/packs/record/pack_store.hpp"
+#include "store/page_map/resolved_version.hpp"
 
 namespace vellum::store {
 

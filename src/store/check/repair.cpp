@@ -10,9 +10,9 @@
 #include "base/files/new_file.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/branch/page_copy.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/snapshot_order.hpp"
 #include "store/check/repair_find.hpp"
-#include "store/catalog/lock/version_pin.hpp"
 #include "store/page_map/diff.hpp"
 
 namespace vellum::store {
@@ -24,7 +24,7 @@ namespace {
 
 class Copier {
  public:
-  Copier(StoreCore& from, StoreCore& to, const std::vector<Whole>& whole,
+  Copier(StoreDirectory& from, StoreDirectory& to, const std::vector<Whole>& whole,
          const ProgressFn& progress)
       : from_(from), to_(to), progress_(progress) {
     for (const Whole& w : whole) taken_.insert(w.name);
@@ -119,8 +119,8 @@ class Copier {
     return out;
   }
 
-  StoreCore& from_;
-  StoreCore& to_;
+  StoreDirectory& from_;
+  StoreDirectory& to_;
   const ProgressFn& progress_;
   const Whole* previous_ = nullptr;  // the content of the current branch
   std::set<std::string> taken_;      // names that versions will have
@@ -152,12 +152,13 @@ void copy_all(const std::vector<Whole>& whole, Copier& copier) {
 }
 
 // Returns the number of pages written. The destination appears only when all of it is there.
-std::uint64_t copy_into_new_store(base::Fs& fs, StoreCore& from, const std::string& destination,
-                                  const std::vector<Whole>& whole, const ProgressFn& progress) {
+std::uint64_t copy_into_new_store(base::Fs& fs, StoreDirectory& from,
+                                  const std::string& destination, const std::vector<Whole>& whole,
+                                  const ProgressFn& progress) {
   base::NewDirectory directory(fs, destination);
   std::uint64_t pages_written = 0;
   {
-    const auto to = StoreCore::create(fs, directory.unfinished_path(), from.superblock());
+    const auto to = StoreDirectory::create(fs, directory.unfinished_path(), from.superblock());
     Copier copier(from, *to, whole, progress);
     copy_all(whole, copier);
     forget_snapshot_order(*to);
@@ -172,7 +173,7 @@ std::uint64_t copy_into_new_store(base::Fs& fs, StoreCore& from, const std::stri
 RepairReport repair_store(base::Fs& fs, const std::string& path,
                           const std::optional<std::string>& destination, const ProgressFn& progress,
                           Removed removed) {
-  const auto store = StoreCore::open(fs, path);
+  const auto store = StoreDirectory::open(fs, path);
   const VersionPin names = hold_names(*store);
   if (destination && (*destination + "/").starts_with(store->path() + "/")) {
     fail(Errc::invalid_argument, "{}: lies inside the corrupted store", *destination);

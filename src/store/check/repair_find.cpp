@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/fail.hpp"
-#include "store/catalog/aside_name.hpp"
+#include "store/catalog/staging_name.hpp"
 #include "store/check/repair_scan.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/page_map/page_source.hpp"
@@ -24,7 +24,7 @@ namespace {
 
 class Finder {
  public:
-  Finder(StoreCore& store, Removed removed, const ProgressFn& progress)
+  Finder(StoreDirectory& store, Removed removed, const ProgressFn& progress)
       : store_(store), removed_(removed), progress_(progress) {}
 
   Findings run() {
@@ -75,7 +75,7 @@ class Finder {
     });
   }
 
-  StoreCore& store_;
+  StoreDirectory& store_;
   const Removed removed_;
   const ProgressFn& progress_;
   Findings found_;
@@ -292,7 +292,7 @@ void Finder::add_lost_lines() {
 
 }  // namespace
 
-Findings find_whole_versions(StoreCore& store, Removed removed, const ProgressFn& progress) {
+Findings find_whole_versions(StoreDirectory& store, Removed removed, const ProgressFn& progress) {
   return Finder(store, removed, progress).run();
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 #include <vellum/report.hpp>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::store {
 
@@ -30,6 +30,6 @@ struct Findings {
   std::vector<LostVersion> lost;
 };
 
-Findings find_whole_versions(StoreCore& store, Removed removed, const ProgressFn& progress);
+Findings find_whole_versions(StoreDirectory& store, Removed removed, const ProgressFn& progress);
 
 }  // namespace vellum::store

@@ -4,7 +4,7 @@
 
 #include "format/records/record.hpp"
 #include "format/version.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/packs/pack_scanner.hpp"
 #include "store/packs/record/record_io.hpp"
 
@@ -13,7 +13,7 @@ namespace vellum::store {
 using format::RecordHeader;
 using format::Version;
 
-std::vector<Version> scan_version_records(StoreCore& store) {
+std::vector<Version> scan_version_records(StoreDirectory& store) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, Version> found;
   for (const std::uint64_t pack : store.packs().places().list_found()) {
     try {

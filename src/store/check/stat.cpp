@@ -5,17 +5,17 @@
 #include <functional>
 
 #include "base/fail.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/working_set_file.hpp"
-#include "store/stream/image_file.hpp"
-#include "store/catalog/lock/version_pin.hpp"
-#include "store/page_map/overlay.hpp"
-#include "store/page_map/page_source.hpp"
-#include "store/page_map/shown_stack.hpp"
-#include "store/gc/reach/live_set_file.hpp"
+#include "store/gc/reach/census_file.hpp"
 #include "store/gc/reach/pack_use.hpp"
 #include "store/gc/reach/version_walk.hpp"
 #include "store/gc/tier/tiers.hpp"
+#include "store/page_map/overlay.hpp"
+#include "store/page_map/page_source.hpp"
+#include "store/page_map/shown_stack.hpp"
+#include "store/stream/image_file.hpp"
 
 namespace vellum::store {
 
@@ -110,7 +110,7 @@ class Shares {
 
 class Stat {
  public:
-  explicit Stat(StoreCore& store) : store_(store), live_set_(store) {}
+  explicit Stat(StoreDirectory& store) : store_(store), live_set_(store) {}
 
   StoreStat run() {
     const VersionPin names = hold_names(store_);
@@ -239,7 +239,7 @@ class Stat {
     }
   }
 
-  StoreCore& store_;
+  StoreDirectory& store_;
   LiveSet live_set_;
   StoreStat out_;
   std::vector<const format::Version*> versions_;  // of out_.versions
@@ -248,7 +248,7 @@ class Stat {
 
 }  // namespace
 
-StoreStat stat_store(StoreCore& store) {
+StoreStat stat_store(StoreDirectory& store) {
   return with_context(store.path(), [&] { return Stat(store).run(); });
 }
 

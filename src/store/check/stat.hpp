@@ -3,10 +3,10 @@
 
 #include <vellum/report.hpp>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::store {
 
-StoreStat stat_store(StoreCore& store);
+StoreStat stat_store(StoreDirectory& store);
 
 }  // namespace vellum::store

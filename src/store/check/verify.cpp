@@ -9,12 +9,12 @@
 
 #include "base/fail.hpp"
 #include "format/wire/types.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/check/verify_pack.hpp"
 #include "store/check/verify_shown.hpp"
-#include "store/catalog/lock/version_pin.hpp"
+#include "store/packs/record/record_io.hpp"
 #include "store/page_map/overlay.hpp"
 #include "store/page_map/page_source.hpp"
-#include "store/packs/record/record_io.hpp"
 
 namespace vellum::store {
 
@@ -60,7 +60,7 @@ class Damages {
 
 class Verifier {
  public:
-  Verifier(StoreCore& store, bool read_data, const ProgressFn& progress)
+  Verifier(StoreDirectory& store, bool read_data, const ProgressFn& progress)
       : store_(store), read_data_(read_data), progress_(progress) {}
 
   VerifyReport run() {
@@ -115,7 +115,7 @@ class Verifier {
   // Where the record lies in its pack's file, and what it lacks. One that is elsewhere is looked at
   // only if its data are to be read.
   RecordPlace place_in_file(const RecordRef& ref) const {
-    if (!store_.packs().is_away(ref.pack)) return store_.packs().locate(ref);
+    if (!store_.packs().is_remote(ref.pack)) return store_.packs().locate(ref);
     RecordPlace out;
     out.record = ref;
     return out;
@@ -125,7 +125,7 @@ class Verifier {
   std::uint64_t pages_gone(const RecordRef& ref, std::uint32_t slot, std::uint64_t count,
                            std::uint64_t& first) const {
     std::vector<std::vector<format::SlotRange>> forms;
-    if (store_.packs().is_away(ref.pack)) {
+    if (store_.packs().is_remote(ref.pack)) {
       if (!read_data_) return 0;
       try {
         for (const auto& form : store_.packs().describe(ref.pack, ref.offset_bytes)) {
@@ -158,7 +158,7 @@ class Verifier {
   }
   // An outage is no damage: what is elsewhere may be whole.
   std::string reason_of(const Error& e, std::uint64_t pack) const {
-    if (e.code() == Errc::io && store_.packs().is_away(pack)) throw e;
+    if (e.code() == Errc::io && store_.packs().is_remote(pack)) throw e;
     return damage_reason(e);
   }
   // A version may name a pack that does not open. The place is then the one in the reference.
@@ -178,7 +178,7 @@ class Verifier {
     report_.bytes_read += format::record_extent_bytes(h);
   }
 
-  StoreCore& store_;
+  StoreDirectory& store_;
   bool read_data_;
   const ProgressFn& progress_;
   VerifyReport report_;
@@ -549,7 +549,7 @@ void Verifier::check_sealed_packs() {
   std::set<std::uint64_t> named;
   std::map<std::uint64_t, std::set<std::uint64_t>> needed;  // places of records
   const auto need = [&](const RecordRef& ref) {
-    if (store_.packs().is_away(ref.pack)) return;
+    if (store_.packs().is_remote(ref.pack)) return;
     needed[ref.pack].insert(store_.packs().locate(ref).record.offset_bytes);
   };
   for (const auto& [root, run] : runs_) {
@@ -565,7 +565,7 @@ void Verifier::check_sealed_packs() {
   for (const std::uint64_t pack : named) {
     const auto bytes = pack_bytes_.find(pack);
     if (bytes == pack_bytes_.end() || newest.at(pack >> 32) == pack) continue;
-    if (store_.packs().is_away(pack)) continue;
+    if (store_.packs().is_remote(pack)) continue;
     for (const PackProblem& p : check_pack_index(store_, pack, bytes->second, needed[pack])) {
       damages_.add(p.object, p.reason);
     }
@@ -574,7 +574,7 @@ void Verifier::check_sealed_packs() {
 
 }  // namespace
 
-VerifyReport verify_store(StoreCore& store, bool read_data, const ProgressFn& progress) {
+VerifyReport verify_store(StoreDirectory& store, bool read_data, const ProgressFn& progress) {
   const VersionPin names = hold_names(store);  // data freed meanwhile would look like damage
   try {
     store.packs().refresh();

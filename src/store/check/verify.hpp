@@ -5,7 +5,7 @@
 #include <vector>
 #include <vellum/report.hpp>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::store {
 
@@ -14,6 +14,6 @@ namespace vellum::store {
 // version needs, verifies its checksum, decompresses it, and checks that every chain is whole down
 // to its base or to zero; checks sealed packs against their index. Reports each corrupted object
 // once, with the versions it hurts.
-VerifyReport verify_store(StoreCore& store, bool read_data, const ProgressFn& progress);
+VerifyReport verify_store(StoreDirectory& store, bool read_data, const ProgressFn& progress);
 
 }  // namespace vellum::store

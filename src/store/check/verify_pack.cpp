@@ -11,7 +11,7 @@ namespace vellum::store {
 
 using format::RecordHeader;
 
-std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t pack,
+std::optional<std::uint64_t> check_pack_header(StoreDirectory& store, std::uint64_t pack,
                                                std::string& reason) {
   try {
     const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
@@ -58,7 +58,8 @@ bool looks_like_trailer(std::span<const std::byte> bytes, std::uint64_t pack) {
 
 }  // namespace
 
-std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
+std::vector<PackProblem> check_pack_index(StoreDirectory& store, std::uint64_t pack,
+                                          std::uint64_t bytes,
                                           const std::set<std::uint64_t>& needed) {
   const std::string path = store.packs().path_of(pack);
   try {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::store {
 
@@ -18,13 +18,14 @@ struct PackProblem {
 
 // Checks header and translation, reading the file afresh whatever is open. Returns the pack's size,
 // or nullopt and a reason.
-std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t pack,
+std::optional<std::uint64_t> check_pack_header(StoreDirectory& store, std::uint64_t pack,
                                                std::string& reason);
 
 // Checks trailer, index, and the headers of the records that the index names and `needed` has (by
 // place): gc may have given the others back. A pack without a trailer is no problem: records that
 // were pulled from a remote have none behind them. REQUIRES: the pack is sealed.
-std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
+std::vector<PackProblem> check_pack_index(StoreDirectory& store, std::uint64_t pack,
+                                          std::uint64_t bytes,
                                           const std::set<std::uint64_t>& needed);
 
 }  // namespace vellum::store

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "store/page_map/shown_stack.hpp"
 #include "store/gc/reach/version_walk.hpp"
+#include "store/page_map/shown_stack.hpp"
 
 namespace vellum::store {
 

@@ -5,12 +5,12 @@
 
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/space_note.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/gc/leftovers.hpp"
 #include "store/gc/pack_mover.hpp"
-#include "store/catalog/lock/version_pin.hpp"
-#include "store/gc/reach/live_set_file.hpp"
+#include "store/gc/reach/census_file.hpp"
 #include "store/gc/reach/pack_use.hpp"
 
 namespace vellum::store {
@@ -22,7 +22,7 @@ constexpr std::uint64_t kPunchStepHoles = 64;
 
 class Collector {
  public:
-  Collector(StoreCore& store, bool dry_run, const ProgressFn& progress, int level,
+  Collector(StoreDirectory& store, bool dry_run, const ProgressFn& progress, int level,
             const GcPace& pace)
       : store_(store), dry_run_(dry_run), progress_(progress), level_(level), pace_(pace) {}
 
@@ -85,7 +85,7 @@ class Collector {
     return look(roots, {});
   }
 
-  Findings look(const Roots& roots, format::SavedLiveSet earlier, bool* loaded = nullptr) {
+  Findings look(const Roots& roots, format::GcCensus earlier, bool* loaded = nullptr) {
     Findings found;
     found.live_set = std::make_unique<LiveSet>(store_, level_ != 0);
     found.live_set->load_earlier(std::move(earlier), store_.packs().list_with_away());
@@ -202,7 +202,7 @@ class Collector {
     step_bytes_ = step_holes_ = 0;
   }
 
-  StoreCore& store_;
+  StoreDirectory& store_;
   bool dry_run_;
   const ProgressFn& progress_;
   int level_;
@@ -215,7 +215,7 @@ class Collector {
 
 }  // namespace
 
-GcReport collect_garbage(StoreCore& store, bool dry_run, const ProgressFn& progress,
+GcReport collect_garbage(StoreDirectory& store, bool dry_run, const ProgressFn& progress,
                          int recompress_level, const GcPace& pace) {
   if (recompress_level < 0 || recompress_level > kMaxRecompressLevel) {
     fail(Errc::invalid_argument, "recompression level {}: give 1 to {}", recompress_level,

@@ -11,9 +11,9 @@
 #include <string>
 #include <vellum/report.hpp>
 
-#include "store/catalog/store_core.hpp"
-#include "store/gc/recompress.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/store_directory.hpp"
+#include "store/gc/recompress.hpp"
 
 namespace vellum::store {
 
@@ -33,7 +33,7 @@ struct GcPace {
 // runs, or the names are held elsewhere for long), corrupted (a ref, journal or page map cannot be
 // read) and io (an archive is missing). Any other error comes after part of the work: the store is
 // whole, and the next call goes on.
-GcReport collect_garbage(StoreCore& store, bool dry_run, const ProgressFn& progress,
+GcReport collect_garbage(StoreDirectory& store, bool dry_run, const ProgressFn& progress,
                          int recompress_level = 0, const GcPace& pace = {});
 
 }  // namespace vellum::store

@@ -1,7 +1,7 @@
 #include "store/gc/leftovers.hpp"
 
-#include "store/catalog/aside_name.hpp"
 #include "store/catalog/branch_lock.hpp"
+#include "store/catalog/staging_name.hpp"
 
 namespace vellum::store {
 
@@ -21,7 +21,7 @@ void unless_gone(const Body& body) {
   }
 }
 
-void remove_unpublished_in(StoreCore& store, const std::string& directory,
+void remove_unpublished_in(StoreDirectory& store, const std::string& directory,
                            const std::string& prefix) {
   for (const auto& entry : store.fs().list(directory)) {
     if (!entry.is_regular_file || !entry.name.starts_with(prefix)) continue;
@@ -29,7 +29,7 @@ void remove_unpublished_in(StoreCore& store, const std::string& directory,
   }
 }
 
-void remove_branches_aside(StoreCore& store) {
+void remove_branches_aside(StoreDirectory& store) {
   for (const std::string& name : store.branch_names()) {
     if (!is_aside_name(name)) continue;
     unless_gone([&] {
@@ -40,7 +40,7 @@ void remove_branches_aside(StoreCore& store) {
 
 // The maker or remover of a branch has its name locked, except for a branch aside: its maker begins
 // again.
-void remove_directory_without_journal(StoreCore& store, const std::string& name) {
+void remove_directory_without_journal(StoreDirectory& store, const std::string& name) {
   const std::string directory = store.branches_directory() + "/" + name;
   const auto lock = try_lock_name(store, name);
   if (!lock || store.fs().exists(store.journal_path(name))) return;
@@ -50,7 +50,7 @@ void remove_directory_without_journal(StoreCore& store, const std::string& name)
   });
 }
 
-void remove_directories_without_journal(StoreCore& store) {
+void remove_directories_without_journal(StoreDirectory& store) {
   for (const auto& entry : store.fs().list(store.branches_directory())) {
     if (!entry.is_directory || format::name_problem(entry.name) != nullptr) continue;
     if (store.fs().exists(store.journal_path(entry.name))) continue;
@@ -58,7 +58,7 @@ void remove_directories_without_journal(StoreCore& store) {
   }
 }
 
-void remove_named_spills(StoreCore& store) {
+void remove_named_spills(StoreDirectory& store) {
   for (const auto& entry : store.fs().list(store.path())) {
     if (!entry.is_regular_file || !entry.name.starts_with(kSpillFilePrefix)) continue;
     unless_gone([&] { store.fs().unlink(store.path() + "/" + entry.name); });
@@ -67,11 +67,11 @@ void remove_named_spills(StoreCore& store) {
 
 }  // namespace
 
-void remove_unfinished(StoreCore& store) {
+void remove_unfinished(StoreDirectory& store) {
   remove_unpublished_in(store, store.tmp_directory(), "");
 }
 
-void remove_what_kills_left(StoreCore& store) {
+void remove_what_kills_left(StoreDirectory& store) {
   remove_branches_aside(store);
   remove_directories_without_journal(store);
   remove_named_spills(store);

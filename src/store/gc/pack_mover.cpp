@@ -5,9 +5,9 @@
 #include <set>
 
 #include "base/files/new_file.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/gc/leftovers.hpp"
 #include "store/gc/pack_rewriter.hpp"
-#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::store {
 
@@ -16,13 +16,13 @@ using format::TierKind;
 namespace {
 
 // The store object itself may have the pack open.
-void refresh_if_open(StoreCore& store, std::uint64_t pack) {
+void refresh_if_open(StoreDirectory& store, std::uint64_t pack) {
   if (store.packs().find(pack) != nullptr) store.packs().refresh(pack);
 }
 
 }  // namespace
 
-bool move_to_archive(StoreCore& store, std::uint64_t pack, const std::string& archive,
+bool move_to_archive(StoreDirectory& store, std::uint64_t pack, const std::string& archive,
                      const CopyProgress& progress) {
   base::Fs& fs = store.fs();
   const std::string home = store.packs().places().home_path(pack);
@@ -46,7 +46,7 @@ bool move_to_archive(StoreCore& store, std::uint64_t pack, const std::string& ar
   return true;
 }
 
-bool move_home(StoreCore& store, std::uint64_t pack, const CopyProgress& progress) {
+bool move_home(StoreDirectory& store, std::uint64_t pack, const CopyProgress& progress) {
   base::Fs& fs = store.fs();
   const std::string home = store.packs().places().home_path(pack);
   const std::string copy = store.tmp_directory() + "/" + copy_file_name(pack);
@@ -69,7 +69,7 @@ bool move_home(StoreCore& store, std::uint64_t pack, const CopyProgress& progres
   return true;
 }
 
-bool is_copy_current(StoreCore& store, std::uint64_t pack, const std::string& cache) {
+bool is_copy_current(StoreDirectory& store, std::uint64_t pack, const std::string& cache) {
   try {
     const auto file = store.packs().places().open(pack);
     const auto copy =
@@ -84,14 +84,14 @@ bool is_copy_current(StoreCore& store, std::uint64_t pack, const std::string& ca
   }
 }
 
-void copy_to_cache(StoreCore& store, std::uint64_t pack, const std::string& cache,
+void copy_to_cache(StoreDirectory& store, std::uint64_t pack, const std::string& cache,
                    const CopyProgress& progress) {
   const std::string copy = cache + "/" + copy_file_name(pack);
   copy_pack_file(store.fs(), *store.packs().places().open(pack), copy, progress);
   store.fs().rename(copy, cache + "/" + pack_file_name(pack));
 }
 
-std::uint64_t remove_stale_copies(StoreCore& store) {
+std::uint64_t remove_stale_copies(StoreDirectory& store) {
   std::uint64_t removed = 0;
   const PackPlaces& places = store.packs().places();
   for (const std::string& cache : places.owned_caches()) {
@@ -108,7 +108,7 @@ std::uint64_t remove_stale_copies(StoreCore& store) {
   return removed;
 }
 
-void remove_leftovers(StoreCore& store) {
+void remove_leftovers(StoreDirectory& store) {
   base::Fs& fs = store.fs();
   const PackPlaces& places = store.packs().places();
   const auto tiers = places.reload();

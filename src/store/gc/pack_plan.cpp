@@ -18,7 +18,7 @@ constexpr std::uint64_t kTranslationLineBytes = 12, kIndexLineBytes = 9, kSlotRa
 
 class Planner {
  public:
-  Planner(StoreCore& store, std::uint64_t pack, const PackNeeds& needs, LiveSet& live_set)
+  Planner(StoreDirectory& store, std::uint64_t pack, const PackNeeds& needs, LiveSet& live_set)
       : store_(store), needs_(needs), live_set_(live_set) {
     plan_.pack = pack;
   }
@@ -118,7 +118,7 @@ class Planner {
     PlannedRecord record;
     LiveSet::RecordId id;
   };
-  StoreCore& store_;
+  StoreDirectory& store_;
   const PackNeeds& needs_;
   LiveSet& live_set_;
   const Translation* translation_ = nullptr;
@@ -143,7 +143,7 @@ std::uint64_t PackPlan::estimated_bytes(double ratio) const {
   return sum;
 }
 
-std::optional<PackPlan> plan_pack(StoreCore& store, std::uint64_t pack, const PackNeeds& needs,
+std::optional<PackPlan> plan_pack(StoreDirectory& store, std::uint64_t pack, const PackNeeds& needs,
                                   LiveSet& live_set, int level) {
   return Planner(store, pack, needs, live_set).run(level);
 }

@@ -40,7 +40,7 @@ struct PackPlan {
 // nullopt: nothing in the pack is needed, it has too many records, or all of it is needed and was
 // tried with that level. Throws Errc::corrupted. REQUIRES: the live set was made for slots; no
 // writer will write the pack any more; the requirements of pack_extents.hpp.
-std::optional<PackPlan> plan_pack(StoreCore& store, std::uint64_t pack, const PackNeeds& needs,
+std::optional<PackPlan> plan_pack(StoreDirectory& store, std::uint64_t pack, const PackNeeds& needs,
                                   LiveSet& live_set, int level);
 
 }  // namespace vellum::store

@@ -5,9 +5,9 @@
 
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
-#include "store/packs/encode/payload.hpp"
-#include "store/gc/record_encoder.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/gc/record_encoder.hpp"
+#include "store/packs/encode/payload.hpp"
 
 namespace vellum::store {
 
@@ -21,9 +21,9 @@ constexpr std::string_view kRewriteSuffix = ".rewrite";
 constexpr std::size_t kRewriteBufferBytes = 1u << 20;
 // Bytes encoded at once: enough for all workers, few enough to report progress often and to fit
 // into memory.
-constexpr std::uint64_t kBatchBytes = 4u << 20, kMostBatchBytes = 512u << 20;
+constexpr std::uint64_t kBatchBytes = 4u << 20, kMaxBatchBytes = 512u << 20;
 
-std::string working_directory(const StoreCore& store, const std::string& target) {
+std::string working_directory(const StoreDirectory& store, const std::string& target) {
   const std::string directory = base::parent_of(target);
   return directory == store.packs_directory() ? store.tmp_directory() : directory;
 }
@@ -41,7 +41,7 @@ bool is_rewritten_file_name(const std::string& name) {
 }
 
 struct PackRewriter::Impl {
-  StoreCore& store;
+  StoreDirectory& store;
   base::ThreadPool& pool;
   const PackPlan& plan;
   std::string target;                // where the pack lies now and later
@@ -53,7 +53,7 @@ struct PackRewriter::Impl {
   format::Translation translation;
   std::vector<IndexLine> index;
 
-  Impl(StoreCore& s, base::ThreadPool& p, const PackPlan& pl)
+  Impl(StoreDirectory& s, base::ThreadPool& p, const PackPlan& pl)
       : store(s),
         pool(p),
         plan(pl),
@@ -135,7 +135,7 @@ void PackRewriter::Impl::write_records(const std::function<void(std::uint64_t)>&
   for (std::size_t first = 0; first < plan.records.size();) {
     std::size_t count = 0;
     for (std::uint64_t bytes = 0; first + count < plan.records.size();) {
-      if (bytes >= (count < encoders.size() ? kMostBatchBytes : kBatchBytes)) break;
+      if (bytes >= (count < encoders.size() ? kMaxBatchBytes : kBatchBytes)) break;
       bytes += plan.records[first + count++].raw_bytes;
     }
     encoded.resize(count);
@@ -236,7 +236,7 @@ void PackRewriter::Impl::compare_index(const base::File& written) const {
   if (!good) fail(Errc::corrupted, "{}: the index does not read back", path);
 }
 
-PackRewriter::PackRewriter(StoreCore& store, base::ThreadPool& pool, const PackPlan& plan)
+PackRewriter::PackRewriter(StoreDirectory& store, base::ThreadPool& pool, const PackPlan& plan)
     : impl_(std::make_unique<Impl>(store, pool, plan)) {}
 
 PackRewriter::~PackRewriter() {

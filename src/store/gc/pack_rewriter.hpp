@@ -20,7 +20,7 @@ bool is_rewritten_file_name(const std::string& name);
 
 class PackRewriter {
  public:
-  PackRewriter(StoreCore& store, base::ThreadPool& pool, const PackPlan& plan);
+  PackRewriter(StoreDirectory& store, base::ThreadPool& pool, const PackPlan& plan);
   // Removes the new file unless it was published.
   ~PackRewriter();
   PackRewriter(const PackRewriter&) = delete;

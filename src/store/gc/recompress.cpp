@@ -4,9 +4,9 @@
 
 #include "base/round_up.hpp"
 #include "base/threads/processors.hpp"
-#include "store/packs/encode/payload.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/gc/record_encoder.hpp"
+#include "store/packs/encode/payload.hpp"
 
 namespace vellum::store {
 
@@ -28,7 +28,7 @@ bool worth(std::uint64_t before, std::uint64_t after, std::uint64_t share) {
 
 class Recompression {
  public:
-  Recompression(StoreCore& store, const Roots& roots, LiveSet& live_set, const Needs& needs,
+  Recompression(StoreDirectory& store, const Roots& roots, LiveSet& live_set, const Needs& needs,
                 int level, bool dry_run, const ProgressFn& progress)
       : store_(store),
         roots_(roots),
@@ -132,7 +132,7 @@ class Recompression {
     return sum_before == 0 ? 1 : sum_after / sum_before;
   }
 
-  StoreCore& store_;
+  StoreDirectory& store_;
   const Roots& roots_;
   LiveSet& live_set_;
   const Needs& needs_;
@@ -146,7 +146,7 @@ class Recompression {
 
 }  // namespace
 
-RecompressReport recompress_packs(StoreCore& store, const Roots& roots, LiveSet& live_set,
+RecompressReport recompress_packs(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
                                   const Needs& needs, int level, bool dry_run,
                                   const ProgressFn& progress) {
   return Recompression(store, roots, live_set, needs, level, dry_run, progress).run();

@@ -16,7 +16,7 @@ inline constexpr int kMaxRecompressLevel = 19;
 // Errc::corrupted, naming the place, and Errc::busy if the names are held elsewhere for long; packs
 // done by then stay done. REQUIRES: the live set was made for slots; the lock of gc or, with
 // `dry_run`, that names are held.
-RecompressReport recompress_packs(StoreCore& store, const Roots& roots, LiveSet& live_set,
+RecompressReport recompress_packs(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
                                   const Needs& needs, int level, bool dry_run,
                                   const ProgressFn& progress);
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/bytes/codec.hpp"
-#include "store/packs/encode/payload.hpp"
 #include "store/gc/pack_plan.hpp"
+#include "store/packs/encode/payload.hpp"
 #include "store/packs/record/record_io.hpp"
 
 namespace vellum::store {

@@ -95,7 +95,7 @@ struct PackSet::Table {
 };
 
 PackSet::PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock,
-                 std::shared_ptr<PacksElsewhere> elsewhere)
+                 std::shared_ptr<RemotePacks> elsewhere)
     : fs_(fs),
       places_(fs, std::move(store_path), superblock.store_id),
       elsewhere_(std::move(elsewhere)),
@@ -122,17 +122,17 @@ const base::File* PackSet::find_elsewhere(std::uint64_t pack) const noexcept {
   return elsewhere_ == nullptr ? nullptr : elsewhere_->find(pack);
 }
 
-bool PackSet::is_away(std::uint64_t pack) const noexcept {
+bool PackSet::is_remote(std::uint64_t pack) const noexcept {
   return table_.load(std::memory_order_acquire)->find(pack) == nullptr &&
          find_elsewhere(pack) != nullptr;
 }
 
-std::vector<RecordElsewhere> PackSet::describe(std::uint64_t pack,
-                                               std::uint64_t offset_bytes) const {
+std::vector<RecordAtRemote> PackSet::describe(std::uint64_t pack,
+                                              std::uint64_t offset_bytes) const {
   return elsewhere_->describe(pack, offset_bytes);
 }
 
-std::vector<std::byte> PackSet::fetch(const RecordElsewhere& record) const {
+std::vector<std::byte> PackSet::fetch(const RecordAtRemote& record) const {
   return elsewhere_->fetch(record);
 }
 
@@ -147,12 +147,12 @@ std::vector<std::uint64_t> PackSet::list_with_away() const {
 std::vector<std::uint64_t> PackSet::list_away() const {
   std::vector<std::uint64_t> out =
       elsewhere_ == nullptr ? std::vector<std::uint64_t>() : elsewhere_->list();
-  std::erase_if(out, [&](std::uint64_t pack) { return !is_away(pack); });
+  std::erase_if(out, [&](std::uint64_t pack) { return !is_remote(pack); });
   return out;
 }
 
 std::shared_ptr<const void> PackSet::fetch_early(std::vector<format::RecordRef> refs) const {
-  std::erase_if(refs, [&](const format::RecordRef& ref) { return !is_away(ref.pack); });
+  std::erase_if(refs, [&](const format::RecordRef& ref) { return !is_remote(ref.pack); });
   return refs.empty() ? nullptr : elsewhere_->fetch_early(refs);
 }
 

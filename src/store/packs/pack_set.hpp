@@ -32,8 +32,8 @@
 #include "format/wire/types.hpp"
 #include "store/packs/pack_file.hpp"
 #include "store/packs/pack_places.hpp"
-#include "store/packs/packs_elsewhere.hpp"
 #include "store/packs/record_place.hpp"
+#include "store/packs/remote_packs.hpp"
 
 namespace vellum::store {
 
@@ -46,7 +46,7 @@ class PackSet {
  public:
   // `elsewhere`, if it is not null, has the packs that are no files of the store.
   PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock,
-          std::shared_ptr<PacksElsewhere> elsewhere = nullptr);
+          std::shared_ptr<RemotePacks> elsewhere = nullptr);
   ~PackSet();
 
   // Opens a pack unless it is open already, and checks its header. Throws Errc::corrupted when the
@@ -56,10 +56,10 @@ class PackSet {
   // Whether the store has packs that are files, and takes new ones.
   bool are_files() const noexcept { return elsewhere_ == nullptr || elsewhere_->is_beside_files(); }
   // Whether a pack, which was open()ed, is elsewhere.
-  bool is_away(std::uint64_t pack) const noexcept;
-  // What is known of a record of such a pack, and its bytes: as in PacksElsewhere.
-  std::vector<RecordElsewhere> describe(std::uint64_t pack, std::uint64_t offset_bytes) const;
-  std::vector<std::byte> fetch(const RecordElsewhere& record) const;
+  bool is_remote(std::uint64_t pack) const noexcept;
+  // What is known of a record of such a pack, and its bytes: as in RemotePacks.
+  std::vector<RecordAtRemote> describe(std::uint64_t pack, std::uint64_t offset_bytes) const;
+  std::vector<std::byte> fetch(const RecordAtRemote& record) const;
   // Prepares for a version of which packs may be elsewhere. Before its records are read.
   void learn(const format::Version& version) const;
   // An open pack, or what stands for one elsewhere, or nullptr.
@@ -69,8 +69,8 @@ class PackSet {
   // With these slots, if they are anywhere.
   RecordPlace locate(const format::RecordRef& ref,
                      const format::SlotRange& slots = {}) const noexcept;
-  // Whether there may be packs elsewhere, and what prepares for their records, as in PacksElsewhere.
-  bool reaches_elsewhere() const noexcept { return elsewhere_ != nullptr; }
+  // Whether there may be packs elsewhere, and what prepares for their records, as in RemotePacks.
+  bool reaches_remote() const noexcept { return elsewhere_ != nullptr; }
   std::shared_ptr<const void> fetch_early(std::vector<format::RecordRef> refs) const;
   // Pins a byte of a pack for all processes (base::File::pin_byte) until the last copy of the
   // result dies, which may be after the set. The pin is on the file that has the pack's name now.
@@ -114,7 +114,7 @@ class PackSet {
 
   base::Fs& fs_;
   PackPlaces places_;
-  const std::shared_ptr<PacksElsewhere> elsewhere_;
+  const std::shared_ptr<RemotePacks> elsewhere_;
   const format::Uuid store_id_;
   const std::uint64_t pack_bytes_;      // a pack that has passed this is sealed
   const std::size_t most_descriptors_;  // for packs and their copies

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "store/page_map/run_builder.hpp"
 #include "store/packs/record/pack_store.hpp"
+#include "store/page_map/run_builder.hpp"
 
 namespace vellum::store {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
-#include "store/page_map/page_source_state.hpp"
 #include "store/packs/record/pack_store.hpp"
+#include "store/page_map/page_source_state.hpp"
 
 namespace vellum::store {
 

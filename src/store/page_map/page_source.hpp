@@ -51,7 +51,7 @@ class PageSource {
 
   // Whether pages may lie at a remote. If so, fetch_early() asks at once for all that these pages
   // need. REQUIRES: the result lives while they are read.
-  bool may_be_away() const noexcept;
+  bool may_be_remote() const noexcept;
   std::shared_ptr<const void> fetch_early(std::span<const format::PageRange> ranges) const;
 
   // Whether the pages have this content, as far as that shows without copying them. False says

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "base/fail.hpp"
-#include "store/page_map/page_source_state.hpp"
 #include "store/packs/record/pack_store.hpp"
+#include "store/page_map/page_source_state.hpp"
 
 namespace vellum::store {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/memory/zeros.hpp"
-#include "store/page_map/page_source_state.hpp"
 #include "store/packs/record/pack_store.hpp"
+#include "store/page_map/page_source_state.hpp"
 
 namespace vellum::store {
 
@@ -359,7 +359,7 @@ std::vector<RecordRef> records_of(const PageSourceState& s,
 
 }  // namespace
 
-bool PageSource::may_be_away() const noexcept { return impl_->store->packs().reaches_elsewhere(); }
+bool PageSource::may_be_remote() const noexcept { return impl_->store->packs().reaches_remote(); }
 
 std::shared_ptr<const void> PageSource::fetch_early(
     std::span<const format::PageRange> ranges) const {

@@ -11,8 +11,8 @@
 
 #include "format/wire/types.hpp"
 #include "store/packs/encode/encoding_threads.hpp"
-#include "store/page_map/page_source.hpp"
 #include "store/packs/record/pack_writer.hpp"
+#include "store/page_map/page_source.hpp"
 
 namespace vellum::store {
 

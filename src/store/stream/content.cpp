@@ -16,7 +16,7 @@ using format::PageNumber;
 namespace {
 
 // A hole that is smaller costs more to leave out than to read.
-constexpr std::uint64_t kLeastHoleBytes = 64u << 10;
+constexpr std::uint64_t kMinHoleBytes = 64u << 10;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ std::uint64_t FileContent::end_of_data(std::uint64_t data, std::uint64_t end) co
     if (hole >= end) return end;
     at = file_.next_data(hole);
     if (at == hole) return end;  // the file system does not say
-    if (at >= end || at - hole >= kLeastHoleBytes) return hole;
+    if (at >= end || at - hole >= kMinHoleBytes) return hole;
   }
   return end;
 }

@@ -22,9 +22,9 @@
 #include "base/files/file.hpp"
 #include "base/files/inode_lock.hpp"
 #include "format/image_state.hpp"
-#include "store/stream/write_intent.hpp"
-#include "store/page_map/page_source.hpp"
 #include "store/packs/record/pack_store.hpp"
+#include "store/page_map/page_source.hpp"
+#include "store/stream/write_intent.hpp"
 
 namespace vellum::store {
 

@@ -9,10 +9,10 @@
 namespace vellum::store {
 
 struct StreamOptions {
-  static constexpr std::size_t kMostThreads = 8;  // memory grows with them, and one of them writes
+  static constexpr std::size_t kMaxThreads = 8;  // memory grows with them, and one of them writes
 
   std::size_t threads =
-      std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
+      std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
   std::size_t piece_bytes = std::size_t{4} << 20;  // a multiple of a page
 
   // 0: the caller does everything, as for a stream of one piece.

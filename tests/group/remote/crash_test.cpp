@@ -4,9 +4,9 @@
 //
 // Stores, records and the remote are on one simulated disk. After a power cut, what has not been synced
 // is lost at random, in each of them.
-#include "group/writer_partitions.hpp"
 #include "group/remote/object_versions.hpp"
 #include "group/remote/restore.hpp"
+#include "group/writer_partitions.hpp"
 #include "support/disk/crash_images_lib.hpp"
 
 namespace vellum::group::test {

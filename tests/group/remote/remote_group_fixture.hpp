@@ -12,9 +12,9 @@
 #include <vellum/group.hpp>
 
 #include "base/temp_directory.hpp"
-#include "group/versions/remote_records.hpp"
 #include "group/remote/object_versions.hpp"
 #include "group/remote/restore.hpp"
+#include "group/versions/remote_records.hpp"
 #include "remote/session/open_engine.hpp"
 #include "store/support.hpp"
 #include "support/one_process_group.hpp"

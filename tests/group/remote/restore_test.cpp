@@ -115,7 +115,7 @@ TEST_F(GroupRestore, AVersionOnItsWayKeepsItsPins) {
   group.job().close();
   const auto id = RecordDirectory::open(base::posix_fs(), records()).group().id;
   for (std::uint32_t p = 0; p < 3; ++p) {
-    const auto core = store::StoreCore::open(base::posix_fs(), store(p));
+    const auto core = store::StoreDirectory::open(base::posix_fs(), store(p));
     EXPECT_EQ(pins_in(*core, id, p).size(), 1u);
   }
   lose_all();

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "interfaces/atomic_file/file_journal.hpp"
 #include "base/files/file.hpp"
 #include "base/temp_directory.hpp"
+#include "interfaces/atomic_file/file_journal.hpp"
 #include "support/disk/forwarding_fs.hpp"
 
 namespace vellum::test {

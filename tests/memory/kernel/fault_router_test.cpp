@@ -178,20 +178,20 @@ TEST_P(FaultRouter, ServesManyRegionsAndForgetsClosedOnes) {
 }
 
 TEST(FaultRoutes, RefusesMoreThanItsTableHas) {
-  constexpr std::size_t kMost = 16384;
+  constexpr std::size_t kMax = 16384;
   struct Nobody : FaultTarget {
     FaultResult on_fault(const Fault&) noexcept override { return FaultResult::not_ours; }
   };
-  std::vector<Nobody> targets(kMost + 1);
+  std::vector<Nobody> targets(kMax + 1);
   std::size_t added = 0;
   EXPECT_THROW(
       {
         for (; added < targets.size(); ++added) add_route(nullptr, nullptr, &targets[added]);
       },
       Error);
-  EXPECT_EQ(kMost, added);
+  EXPECT_EQ(kMax, added);
   remove_route(&targets[7]);
-  add_route(nullptr, nullptr, &targets[kMost]);
+  add_route(nullptr, nullptr, &targets[kMax]);
   for (Nobody& target : targets) remove_route(&target);
 }
 

@@ -20,13 +20,13 @@ TEST(PartsMeasured, PayUntilMostChunksAreNeededWholly) {
 
 TEST(PartsMeasured, OldChunksAreForgotten) {
   PartsMeasured parts;
-  for (std::uint32_t i = 0; i < 100 * PartsMeasured::kMostChunks; ++i) parts.note(true);
+  for (std::uint32_t i = 0; i < 100 * PartsMeasured::kMaxChunks; ++i) parts.note(true);
   EXPECT_TRUE(parts.next());  // the first probe
   EXPECT_FALSE(parts.next());
   std::uint32_t notes = 0;
   while (!parts.next() || !parts.next()) {
     parts.note(false);
-    ASSERT_LT(++notes, 2 * PartsMeasured::kMostChunks);
+    ASSERT_LT(++notes, 2 * PartsMeasured::kMaxChunks);
   }
 }
 

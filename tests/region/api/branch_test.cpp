@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/store_fixture.hpp"
 
 namespace vellum::test {
@@ -114,7 +114,7 @@ TEST_P(Branches, ASnapshotOfAHeadFromOutside) {
   }
   EXPECT_EQ(store.version("s").message, "commit 10");
   EXPECT_EQ(store.version("t").message, "of a snapshot");
-  const auto core = store::StoreCore::open(base::posix_fs(), path());
+  const auto core = store::StoreDirectory::open(base::posix_fs(), path());
   for (const char* name : {"s", "t"}) {
     EXPECT_GE(store::resolve_version(*core, name).created_ns, before_ns);
   }

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "region/api/store_impl.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/child.hpp"
 #include "support/disk/hook_fs.hpp"
 #include "support/store_fixture.hpp"
@@ -50,7 +50,7 @@ class HalfState : public StoreTest {
     EXPECT_CHILD_SIGNAL(run_child([&] {
                           HookFs fs(base::posix_fs());
                           fs.hooks.before_unlink = [](const std::string&) { raise(SIGKILL); };
-                          store::StoreCore::open(fs, path())->convert_to_branch(name);
+                          store::StoreDirectory::open(fs, path())->convert_to_branch(name);
                         }),
                         SIGKILL);
   }

@@ -1,8 +1,8 @@
 // An import that is to be a snapshot: where the name cannot be written, the branch is as it was.
+#include "base/fail.hpp"
 #include "region/api/import.hpp"
 #include "region/api/store_impl.hpp"
-#include "base/fail.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/disk/hook_fs.hpp"
 #include "support/store_fixture.hpp"
 
@@ -13,7 +13,7 @@ class ImportAsSnapshot : public testing::Test {
  protected:
   ImportAsSnapshot() : fs_(base::posix_fs()) {
     (void)Store::create(directory_ / "store");
-    store_.emplace(StoreAccess::handle_of(store::StoreCore::open(fs_, directory_ / "store")));
+    store_.emplace(StoreAccess::handle_of(store::StoreDirectory::open(fs_, directory_ / "store")));
   }
   void import(const std::string& branch, const std::string& text, const std::string& snapshot) {
     std::size_t at = 0;

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/child.hpp"
 #include "support/store_fixture.hpp"
 
@@ -49,7 +49,7 @@ class ManyPacks : public EngineTest {
     superblock.pack_bytes = format::kMinPackBytes;
     superblock.block_bytes = format::kMinBlockBytes;
     superblock.grow_blocks = false;
-    store::StoreCore::create(base::posix_fs(), path_, superblock);
+    store::StoreDirectory::create(base::posix_fs(), path_, superblock);
     Store store = Store::open(path_);
     Region region = store.create_region("main", kManyPacksPages * kPage, options());
     fill(region, 1);

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "region/api/store_impl.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/child.hpp"
 #include "support/disk/hook_fs.hpp"
 #include "support/gate.hpp"
@@ -76,7 +76,7 @@ class NameRace : public testing::Test {
   }
   std::string path() const { return directory_ / "store"; }
   static Store store_over(base::Fs& fs, const std::string& path) {
-    return StoreAccess::handle_of(store::StoreCore::open(fs, path));
+    return StoreAccess::handle_of(store::StoreDirectory::open(fs, path));
   }
   // Throws nothing but what a maker that comes second gets.
   static bool made(const Maker& maker, base::Fs& fs, const std::string& path,
@@ -117,7 +117,7 @@ class NameRace : public testing::Test {
     return ok;
   }
   void expect_one_name(const std::string& what, bool first, bool second) const {
-    const auto core = store::StoreCore::open(base::posix_fs(), path());
+    const auto core = store::StoreDirectory::open(base::posix_fs(), path());
     EXPECT_TRUE(first || second) << what;
     EXPECT_NE(has_branch(*core, kName), has_snapshot(*core, kName)) << what;
     EXPECT_TRUE(Store::open(path()).verify({.read_data = true}).damages.empty()) << what;
@@ -172,7 +172,7 @@ TEST_F(NameRace, BesideMakeWritable) {
     EXPECT_FALSE(make_meanwhile(b, gate)) << what;
     thread.join();
     EXPECT_TRUE(first) << what;
-    EXPECT_TRUE(has_branch(*store::StoreCore::open(base::posix_fs(), path()), kName)) << what;
+    EXPECT_TRUE(has_branch(*store::StoreDirectory::open(base::posix_fs(), path()), kName)) << what;
     expect_one_name(what, true, false);
   }
 }
@@ -193,7 +193,7 @@ TEST_F(NameRace, BesideARemoval) {
     });
     const bool made = make_meanwhile(b, gate);
     thread.join();
-    const auto core = store::StoreCore::open(base::posix_fs(), path());
+    const auto core = store::StoreDirectory::open(base::posix_fs(), path());
     EXPECT_EQ(made, has_branch(*core, kName) || has_snapshot(*core, kName)) << b.what;
     if (made) expect_one_name(b.what, made, false);
   }

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "region/space_keeper.hpp"
+#include "region/background_gc.hpp"
 #include "support/disk/small_disk.hpp"
 #include "support/store_fixture.hpp"
 
@@ -18,7 +18,7 @@ constexpr std::uint64_t kRegionBytes = 8 * kMiB, kRewrittenBytes = 256 * kKiB;
 // A 32nd of the default; so the bound is a 32nd of 64 MiB.
 constexpr std::uint64_t kSlackBytes = kMiB, kBoundBytes = 2 * kMiB;
 
-region::SpaceKeeper::Policy small_policy(bool in_call) {
+region::BackgroundGc::Policy small_policy(bool in_call) {
   return {kSlackBytes, 128 * kKiB, 512 * kKiB, in_call};
 }
 
@@ -29,8 +29,8 @@ void randomise(const Region& region, std::uint64_t from, std::uint64_t length, s
 
 class SpaceBack : public StoreTest {
  protected:
-  SpaceBack() { region::SpaceKeeper::set_policy(small_policy(true)); }
-  ~SpaceBack() override { region::SpaceKeeper::set_policy({}); }
+  SpaceBack() { region::BackgroundGc::set_policy(small_policy(true)); }
+  ~SpaceBack() override { region::BackgroundGc::set_policy({}); }
 
   static StoreOptions plain() {
     StoreOptions options;
@@ -188,7 +188,7 @@ TEST_P(SpaceBack, WhatReadersHaveOpenStays) {
 
 // By default, a thread does it. How far it has come at a commit is chance.
 TEST_P(SpaceBack, ByAThreadBesideCommitsAndReaders) {
-  region::SpaceKeeper::set_policy(small_policy(false));
+  region::BackgroundGc::set_policy(small_policy(false));
   auto [store, region] = begin();
   std::uint64_t n = 0;
   const auto go_on = [&, &s = store, &r = region] {
@@ -212,7 +212,7 @@ TEST_P(SpaceBack, ByAThreadBesideCommitsAndReaders) {
 
 // The child has no such thread, and everything that the child does with its copy ends.
 TEST_P(SpaceBack, AForkBesideTheThread) {
-  region::SpaceKeeper::set_policy(small_policy(false));
+  region::BackgroundGc::set_policy(small_policy(false));
   auto [store, region] = begin();
   for (std::uint64_t n = 0; n < 40; ++n) {
     rewrite(region, n);

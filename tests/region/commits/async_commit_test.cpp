@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "region/region_impl.hpp"
-#include "store/catalog/store_core.hpp"
 #include "store/branch/fault_fs.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/child.hpp"
 #include "support/sanitizers.hpp"
 #include "support/store_fixture.hpp"
@@ -171,8 +171,8 @@ TEST_P(AsyncCommit, AFailureComesThroughTheFutureAndUndoesIt) {
     tiny.pack_bytes = 1u << 20;
     store_.emplace(create(tiny));
     store_->create_region("main", kPages * kPage, options()).close();
-    Region region(
-        region::RegionAccess::open_branch(store::StoreCore::open(fs_, path()), "main", options()));
+    Region region(region::RegionAccess::open_branch(store::StoreDirectory::open(fs_, path()),
+                                                    "main", options()));
     fill(region, 1, 300);
     region.commit();
     const auto good = content_of(region);

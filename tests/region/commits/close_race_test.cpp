@@ -11,7 +11,7 @@
 #include <vellum/atomic_file.hpp>
 
 #include "region/api/store_impl.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/disk/hook_fs.hpp"
 #include "support/gate.hpp"
 #include "support/store_fixture.hpp"
@@ -92,7 +92,7 @@ class CloseRace : public StoreTest {
 // A commit is in the middle of its write. Then close() comes.
 TEST_P(CloseRace, ACommitThatHasBegunEndsFirst) {
   HookFs fs(base::posix_fs());
-  Store store = StoreAccess::handle_of(store::StoreCore::open(fs, path()));
+  Store store = StoreAccess::handle_of(store::StoreDirectory::open(fs, path()));
   Region region = store.open_region("main", options());
   Gate gate;
   std::atomic<bool> armed{true};

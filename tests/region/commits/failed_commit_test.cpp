@@ -7,8 +7,8 @@
 #include "base/threads/interruption.hpp"
 #include "region/encode/encoder.hpp"
 #include "region/region_impl.hpp"
-#include "store/catalog/store_core.hpp"
 #include "store/branch/fault_fs.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/store_fixture.hpp"
 
 namespace vellum::test {
@@ -29,7 +29,7 @@ class FailedCommit : public StoreTest {
   }
 
   Region open() {
-    const auto core = store::StoreCore::open(fs_, path());
+    const auto core = store::StoreDirectory::open(fs_, path());
     RegionOptions one_thread = options();
     one_thread.encode_threads = 0;
     return region::RegionAccess::open_branch(core, "main", one_thread);

@@ -16,8 +16,8 @@
 #include <fstream>
 #include <string>
 
-#include "interfaces/atomic_file/mapped_files.hpp"
 #include "base/temp_directory.hpp"
+#include "interfaces/atomic_file/mapped_files.hpp"
 #include "support/sanitizers.hpp"
 
 namespace vellum::test {

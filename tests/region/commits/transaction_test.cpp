@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "region/region_impl.hpp"
-#include "store/catalog/store_core.hpp"
 #include "store/branch/fault_fs.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/child.hpp"
 #include "support/store_fixture.hpp"
 
@@ -244,7 +244,8 @@ class FailedTransactions : public Transactions {
     RegionOptions quiet = options();
     quiet.encode_threads = 0;
     quiet.background_gc = false;
-    return region::RegionAccess::open_branch(store::StoreCore::open(fs_, path()), "main", quiet);
+    return region::RegionAccess::open_branch(store::StoreDirectory::open(fs_, path()), "main",
+                                             quiet);
   }
   void fill_disk() { fs_.fail_nth(store::test::Call::write, 1, Errc::no_space, true); }
 

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "region/region_impl.hpp"
-#include "store/catalog/store_core.hpp"
 #include "store/branch/fault_fs.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/store_fixture.hpp"
 
 namespace vellum::test {
@@ -93,7 +93,7 @@ TEST_P(CardTrackerNoTsan, OfAPageThatHasABaseCopyTheMarkedLinesAreTaken) {
 TEST_P(CardTrackerNoTsan, MarksOfAFailedCommitAreInTheNext) {
   create().create_region("main", kMiB, with(Tracker::cards)).close();
   store::test::FaultFs fs(base::posix_fs());
-  Region region = region::RegionAccess::open_branch(store::StoreCore::open(fs, path()), "main",
+  Region region = region::RegionAccess::open_branch(store::StoreDirectory::open(fs, path()), "main",
                                                     with(Tracker::cards));
   store_word(region, 5 * kPage, 1);
   region.commit();

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "region/region_impl.hpp"
-#include "store/catalog/store_core.hpp"
 #include "store/branch/fault_fs.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "support/paging.hpp"
 #include "support/store_fixture.hpp"
 
@@ -100,8 +100,8 @@ TEST_P(PagingParts, AFailedCommitLeavesThemAsTheyWere) {
   store::test::FaultFs fs{base::posix_fs()};
   for (const std::uint64_t nth : {1U, 2U, 3U, 4U}) {
     SCOPED_TRACE(nth);
-    Region region =
-        region::RegionAccess::open_branch(store::StoreCore::open(fs, path()), "main", limited());
+    Region region = region::RegionAccess::open_branch(store::StoreDirectory::open(fs, path()),
+                                                      "main", limited());
     rewrite(region, 5);
     expect_written(region, 5);
     fs.fail_nth(store::test::Call::write, nth, Errc::no_space, true);

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { kNames = 7, kDescriptors = 5, kMostBytes = 20000 };
+enum { kNames = 7, kDescriptors = 5, kMaxBytes = 20000 };
 
 static const char* const names[kNames] = {"a.db",     "b.db",      "c.tmp",    "d.tmp",
                                           "sub/e.db", "sub2/e.db", "sub/f.tmp"};
@@ -28,7 +28,7 @@ static int any_descriptor(void) { return descriptors[chosen(kDescriptors)]; }
 
 /* FNV-1a. */
 static uint64_t hash_of(int fd, off_t size) {
-  static unsigned char bytes[kMostBytes];
+  static unsigned char bytes[kMaxBytes];
   const ssize_t got = pread(fd, bytes, sizeof bytes, 0);
   uint64_t hash = 1469598103934665603u ^ (uint64_t)size;
   for (ssize_t i = 0; i < got; ++i) hash = (hash ^ bytes[i]) * 1099511628211u;

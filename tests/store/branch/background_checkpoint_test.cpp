@@ -2,8 +2,8 @@
 // goes wrong in the background is lost or takes a commit with it.
 #include "store/branch/background_checkpoint.hpp"
 
-#include "store/check/verify.hpp"
 #include "store/branch/fault_fs.hpp"
+#include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/support.hpp"
@@ -19,7 +19,7 @@ class Background : public ::testing::Test {
  protected:
   Background() {
     policy_.emplace(true);
-    store_ = StoreCore::create(fs_, directory_.path("s"), small_options());
+    store_ = StoreDirectory::create(fs_, directory_.path("s"), small_options());
     store_->create_branch("main", kBackgroundPages * kPageBytes, 0);
     open();
     for (PageNumber p = 0; p < kBackgroundPages; ++p) model_.fill(p, random_);
@@ -63,7 +63,7 @@ class Background : public ::testing::Test {
   // What a new writer finds after a crash, and leaves.
   void expect_after_crash() {
     copy_directory(directory_.path("s"), directory_.path("crashed"));
-    auto crashed = StoreCore::open(base::posix_fs(), directory_.path("crashed"));
+    auto crashed = StoreDirectory::open(base::posix_fs(), directory_.path("crashed"));
     expect_same(*open_version(*crashed, "main"), model_.bytes);
     {
       auto writer = BranchWriter::open(*crashed, "main");
@@ -75,7 +75,7 @@ class Background : public ::testing::Test {
     }
     expect_whole(*crashed);
   }
-  static void expect_whole(StoreCore& store) {
+  static void expect_whole(StoreDirectory& store) {
     for (const Damage& d : verify_store(store, true, {}).damages) {
       ADD_FAILURE() << d.object << ": " << d.reason;
     }
@@ -84,7 +84,7 @@ class Background : public ::testing::Test {
   std::optional<BackgroundCheckpoints> policy_;
   TempDirectory directory_;
   mutable FaultFs fs_{base::posix_fs()};
-  std::shared_ptr<StoreCore> store_;
+  std::shared_ptr<StoreDirectory> store_;
   std::unique_ptr<BranchWriter> writer_;
   Model model_{kBackgroundPages};
   std::mt19937_64 random_{5};
@@ -191,7 +191,7 @@ TEST_F(Background, GcBesideItTakesNothing) {
   for (int i = 0; i < 120; ++i) {
     commit_some();
     if (i % 5 != 0) continue;
-    auto other = StoreCore::open(base::posix_fs(), directory_.path("s"));
+    auto other = StoreDirectory::open(base::posix_fs(), directory_.path("s"));
     collect_garbage(*other, false, nullptr);
     expect_head();
   }
@@ -294,7 +294,7 @@ TEST_F(Background, ADamagedBaseIsToldByTheCommitThatNeedsIt) {
   }
   store_.reset();
   writer_.reset();
-  store_ = StoreCore::open(fs_, directory_.path("s"));
+  store_ = StoreDirectory::open(fs_, directory_.path("s"));
   try {
     open();
     for (int i = 0; i < 200; ++i) commit_some();

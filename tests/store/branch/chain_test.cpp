@@ -1,7 +1,7 @@
 // Pages that stand on long chains of deltas.
-#include "store/check/verify.hpp"
 #include "store/branch/checkpoint/checkpoint.hpp"
 #include "store/branch/fault_fs.hpp"
+#include "store/check/verify.hpp"
 #include "store/support.hpp"
 
 namespace vellum::store::test {
@@ -23,8 +23,8 @@ class Chains : public ::testing::Test {
 
   TempDirectory directory;
   FaultFs fs{base::posix_fs()};
-  const std::shared_ptr<StoreCore> store =
-      StoreCore::create(fs, directory.path("s"), small_options());
+  const std::shared_ptr<StoreDirectory> store =
+      StoreDirectory::create(fs, directory.path("s"), small_options());
   std::unique_ptr<BranchWriter> writer;
   Model model{kChainPages};
 };
@@ -278,7 +278,7 @@ TEST(ChangedSpansOf, TheOldestAreForgotten) {
 
 // The comparison with the base goes on as long as it finds something, and begins again.
 TEST(DearDeltasOf, PagesThatChangeBackAndOthers) {
-  DearDeltas dear;
+  RebaseSampler dear;
   const auto compared = [&](bool cheap) {
     int n = 0;
     for (PageNumber page = 0; page < 4096; ++page) {

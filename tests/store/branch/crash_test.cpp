@@ -16,7 +16,7 @@ class PowerCuts {
     format::Superblock options = small_options();
     options.journal_half_bytes = 16u << 10;
     options.pack_bytes = 24u << 10;
-    auto store = StoreCore::create(*fs_, "/s", options);
+    auto store = StoreDirectory::create(*fs_, "/s", options);
     store->create_branch("main", kPages * kPageBytes, 0);
   }
 
@@ -40,7 +40,7 @@ class PowerCuts {
 
   void recover() {
     try {
-      auto store = StoreCore::open(*fs_, "/s");
+      auto store = StoreDirectory::open(*fs_, "/s");
       BranchWriter::open(*store, "main");
     } catch (const sim::PowerCut&) {
     }
@@ -49,7 +49,7 @@ class PowerCuts {
   // Works until the power goes.
   void live() {
     try {
-      auto store = StoreCore::open(*fs_, "/s");
+      auto store = StoreDirectory::open(*fs_, "/s");
       auto writer = BranchWriter::open(*store, "main");
       for (;;) {
         attempt_ = model_;
@@ -90,7 +90,7 @@ class PowerCuts {
   }
 
   void look() {
-    auto store = StoreCore::open(*fs_, "/s");
+    auto store = StoreDirectory::open(*fs_, "/s");
     const Bytes now = read_all(*store, "main");
     ASSERT_TRUE(now == model_.bytes || now == attempt_.bytes);
     if (now == attempt_.bytes) model_ = attempt_;
@@ -105,7 +105,7 @@ class PowerCuts {
     }
   }
 
-  static Bytes read_all(StoreCore& store, const std::string& name) {
+  static Bytes read_all(StoreDirectory& store, const std::string& name) {
     Bytes out(kPages * kPageBytes);
     open_version(store, name)->read(0, kPages, out.data());
     return out;

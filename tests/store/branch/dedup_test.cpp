@@ -6,8 +6,8 @@
 
 #include "store/branch/branch_writer.hpp"
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/snapshots_fixture.hpp"
 #include "store/gc/recompress_support.hpp"
+#include "store/snapshots_fixture.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -17,9 +17,10 @@ constexpr std::size_t kDedupPages = 512;
 class DedupRules : public ::testing::Test {
  protected:
   DedupRules() {
-    StoreCore::create(base::posix_fs(), path_, small_options());
+    StoreDirectory::create(base::posix_fs(), path_, small_options());
     for (const char* name : {"a", "b"}) {
-      StoreCore::open(base::posix_fs(), path_)->create_branch(name, kDedupPages * kPageBytes, 0);
+      StoreDirectory::open(base::posix_fs(), path_)
+          ->create_branch(name, kDedupPages * kPageBytes, 0);
     }
   }
 
@@ -70,7 +71,9 @@ class DedupRules : public ::testing::Test {
     options.pack_bytes = contents * kDedupPages * kPageBytes;
     return options;
   }
-  std::shared_ptr<StoreCore> open() const { return StoreCore::open(base::posix_fs(), path_); }
+  std::shared_ptr<StoreDirectory> open() const {
+    return StoreDirectory::open(base::posix_fs(), path_);
+  }
 
   TempDirectory directory_;
   std::string path_ = directory_.path("s");
@@ -90,7 +93,7 @@ TEST_F(DedupRules, WhatAnotherBranchHasPublishedIsFound) {
 TEST_F(DedupRules, WhatAnotherBranchHasNotPublishedIsNot) {
   {
     FaultFs fs(base::posix_fs());
-    const auto store = StoreCore::open(fs, path_);
+    const auto store = StoreDirectory::open(fs, path_);
     auto writer = BranchWriter::open(*store, "b");
     write(*writer, content(1));  // the pack is there, with a hash or more
     fs.fail_nth(Call::sync, 1, Errc::io);
@@ -112,7 +115,7 @@ TEST_F(DedupRules, WhatACheckpointThatWasCutOffHasLeftIsNot) {
   std::uint64_t left = 0;
   {
     FaultFs fs(base::posix_fs());
-    const auto store = StoreCore::create(fs, path, packs_of(1));  // a pack a checkpoint
+    const auto store = StoreDirectory::create(fs, path, packs_of(1));  // a pack a checkpoint
     for (const char* name : {"a", "b"}) store->create_branch(name, kDedupPages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store, "b");
     write(*writer, content(1));
@@ -120,7 +123,7 @@ TEST_F(DedupRules, WhatACheckpointThatWasCutOffHasLeftIsNot) {
     EXPECT_THROW(write(*writer, content(2)), Error);
     left = store->packs().list().back();
   }
-  const auto reopen = [&] { return StoreCore::open(base::posix_fs(), path); };
+  const auto reopen = [&] { return StoreDirectory::open(base::posix_fs(), path); };
   {
     const auto store = reopen();
     auto writer = BranchWriter::open(*store, "b");
@@ -145,7 +148,7 @@ TEST_F(DedupRules, WhatACheckpointThatWasCutOffHasLeftIsNot) {
 TEST_F(DedupRules, WhatABranchThatIsGoneHasNotPublishedIsNot) {
   {
     FaultFs fs(base::posix_fs());
-    const auto store = StoreCore::open(fs, path_);
+    const auto store = StoreDirectory::open(fs, path_);
     auto writer = BranchWriter::open(*store, "b");
     write(*writer, content(1));
     writer->publish_snapshot("kept", "");
@@ -167,21 +170,22 @@ TEST_F(DedupRules, WhatABranchThatIsGoneHasNotPublishedIsNot) {
 // both: it is whole, and nobody else will ever see it.
 TEST_F(DedupRules, WhatIsOnlyInAFileThatHasNoNameIsNot) {
   const std::string path = directory_.path("packs");
-  const auto store = StoreCore::create(base::posix_fs(), path, packs_of(1));  // a pack a checkpoint
+  const auto store =
+      StoreDirectory::create(base::posix_fs(), path, packs_of(1));  // a pack a checkpoint
   for (const char* name : {"a", "b"}) store->create_branch(name, kDedupPages * kPageBytes, 0);
   {
     auto other = BranchWriter::open(*store, "b");
     for (const std::uint64_t seed : {1u, 2u}) write(*other, content(seed));
     other->publish_snapshot("kept", "");
   }
-  const auto own = StoreCore::open(base::posix_fs(), path);
+  const auto own = StoreDirectory::open(base::posix_fs(), path);
   auto writer = BranchWriter::open(*own, "a");
   EXPECT_GT(found(*writer, content(2)), kDedupPages - 100);
   write(*BranchWriter::open(*store, "b"), content(3));  // seals the pack before
-  ASSERT_GT(translate_all(*StoreCore::open(base::posix_fs(), path), 1), 0u);
+  ASSERT_GT(translate_all(*StoreDirectory::open(base::posix_fs(), path), 1), 0u);
   store->remove_snapshot("kept");
   store->remove_branch("b");
-  collect_garbage(*StoreCore::open(base::posix_fs(), path), false, nullptr);
+  collect_garbage(*StoreDirectory::open(base::posix_fs(), path), false, nullptr);
   EXPECT_EQ(found(*writer, content(2)), 0u);
 }
 
@@ -253,10 +257,11 @@ TEST_F(DedupRules, ALargeCommitKeepsGcOutUntilItIsOver) {
 // names them.
 TEST_F(DedupRules, GcFreesASealedPackWhoseHashesAreGone) {
   const std::string path = directory_.path("small-packs");
-  const auto store = StoreCore::create(base::posix_fs(), path, packs_of(14));
+  const auto store = StoreDirectory::create(base::posix_fs(), path, packs_of(14));
   store->create_branch("a", kDedupPages * kPageBytes, 0);
   const auto gc = [&] {
-    return collect_garbage(*StoreCore::open(base::posix_fs(), path), false, nullptr).freed_bytes;
+    return collect_garbage(*StoreDirectory::open(base::posix_fs(), path), false, nullptr)
+        .freed_bytes;
   };
   {
     auto writer = BranchWriter::open(*store, "a");
@@ -268,8 +273,8 @@ TEST_F(DedupRules, GcFreesASealedPackWhoseHashesAreGone) {
   }
   gc();
   EXPECT_LT(pack_allocated(*store), 5 * kDedupPages * kPageBytes / 2);
-  expect_same(*open_version(*StoreCore::open(base::posix_fs(), path), "kept"), content(11));
-  expect_same(*open_version(*StoreCore::open(base::posix_fs(), path), "a"), content(15));
+  expect_same(*open_version(*StoreDirectory::open(base::posix_fs(), path), "kept"), content(11));
+  expect_same(*open_version(*StoreDirectory::open(base::posix_fs(), path), "a"), content(15));
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "format/records/record.hpp"
-#include "store/check/verify.hpp"
 #include "store/branch/fault_fs.hpp"
+#include "store/check/verify.hpp"
 #include "store/support.hpp"
 
 namespace vellum::store::test {
@@ -15,7 +15,7 @@ namespace {
 class Faults : public ::testing::Test {
  protected:
   Faults() {
-    store_ = StoreCore::create(fs_, directory_.path("s"), small_options());
+    store_ = StoreDirectory::create(fs_, directory_.path("s"), small_options());
     store_->create_branch("main", 256 * kPageBytes, 0);
     writer_ = BranchWriter::open(*store_, "main");
     for (PageNumber p = 0; p < 256; ++p) model_.fill(p, random_);
@@ -26,7 +26,7 @@ class Faults : public ::testing::Test {
   void take_store_of_small_packs() {
     format::Superblock tiny = small_options();
     tiny.pack_bytes = 4096;
-    store_ = StoreCore::create(fs_, directory_.path("t"), tiny);
+    store_ = StoreDirectory::create(fs_, directory_.path("t"), tiny);
     store_->create_branch("main", 256 * kPageBytes, 0);
     writer_ = BranchWriter::open(*store_, "main");
   }
@@ -46,10 +46,10 @@ class Faults : public ::testing::Test {
   }
   // The state that another process, and the next writer, would see.
   void expect_last_commit() {
-    auto other = StoreCore::open(base::posix_fs(), directory_.path("s"));
+    auto other = StoreDirectory::open(base::posix_fs(), directory_.path("s"));
     expect_same(*open_version(*other, "main"), model_.bytes);
     copy_directory(directory_.path("s"), directory_.path("crashed"));
-    auto crashed = StoreCore::open(base::posix_fs(), directory_.path("crashed"));
+    auto crashed = StoreDirectory::open(base::posix_fs(), directory_.path("crashed"));
     auto writer = BranchWriter::open(*crashed, "main");
     expect_same(*writer->source_at_open(), model_.bytes);
     Model next = model_;
@@ -64,7 +64,7 @@ class Faults : public ::testing::Test {
 
   TempDirectory directory_;
   FaultFs fs_{base::posix_fs()};
-  std::shared_ptr<StoreCore> store_;
+  std::shared_ptr<StoreDirectory> store_;
   std::unique_ptr<BranchWriter> writer_;
   Model model_{256}, attempt_{256};
   std::mt19937_64 random_{11};
@@ -159,7 +159,7 @@ TEST_F(Faults, NothingFollowsDirectlyOnAPackThatWasGivenUp) {
   take_store_of_small_packs();
   Model model(256);
   const auto packs = [&] {
-    return StoreCore::open(base::posix_fs(), directory_.path("t"))->packs().list();
+    return StoreDirectory::open(base::posix_fs(), directory_.path("t"))->packs().list();
   };
   int left = 0;
   for (std::uint64_t nth = 1; nth <= 6; ++nth) {
@@ -205,11 +205,12 @@ TEST_F(Faults, AStoreIsReadFromTheFileThatItKeeps) {
    private:
     bool exchanged_ = false;
   };
-  const auto other = StoreCore::create(base::posix_fs(), directory_.path("t"), small_options());
+  const auto other =
+      StoreDirectory::create(base::posix_fs(), directory_.path("t"), small_options());
   ASSERT_NE(other->superblock().store_id, store_->superblock().store_id);
   Exchanging fs(base::posix_fs());
   fs.other = other->superblock_path();
-  const auto opened = StoreCore::open(fs, directory_.path("s"));
+  const auto opened = StoreDirectory::open(fs, directory_.path("s"));
   EXPECT_EQ(opened->superblock().store_id, store_->superblock().store_id);
 }
 
@@ -259,10 +260,10 @@ TEST_F(Faults, CreatingAStoreOrBranchThatFailsLeavesNone) {
   for (const Call call : {Call::create, Call::write, Call::sync, Call::rename, Call::mkdir}) {
     const std::string path = directory_.path("n" + std::to_string(static_cast<int>(call)));
     fs_.fail_nth(call, 1, Errc::io);
-    error_text(Errc::io, [&] { StoreCore::create(fs_, path, small_options()); });
+    error_text(Errc::io, [&] { StoreDirectory::create(fs_, path, small_options()); });
     fs_.heal();
     if (std::filesystem::exists(path)) {
-      error_text(Errc::not_a_store, [&] { StoreCore::open(fs_, path); });
+      error_text(Errc::not_a_store, [&] { StoreDirectory::open(fs_, path); });
     }
     fs_.fail_nth(call, 1, Errc::io);
     error_text(Errc::io, [&] { store_->create_branch("new", 4096, 0); });
@@ -301,7 +302,7 @@ TEST_F(Faults, AReadOnlyStoreIsRead) {
   std::filesystem::permissions(root, std::filesystem::perms(0555));
   // Root may write anywhere, so writing calls themselves are what must not happen.
   FaultFs counting(base::posix_fs());
-  auto store = StoreCore::open(counting, root);
+  auto store = StoreDirectory::open(counting, root);
   expect_same(*open_version(*store, "main"), model_.bytes);
   open_version(*store, "s");
   EXPECT_TRUE(verify_store(*store, true, {}).damages.empty());

@@ -1,7 +1,7 @@
 // A commit and the name of its snapshot are one step: a power cut or an error leaves both or neither,
 // and the branch stands on its last snapshot afterwards.
-#include "store/check/verify.hpp"
 #include "store/branch/fault_fs.hpp"
+#include "store/check/verify.hpp"
 #include "store/support.hpp"
 #include "support/disk/crash_images_lib.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kStepPages = 48;
 
-void commit_as(StoreCore& store, BranchWriter& writer, Model& model, const std::string& name) {
+void commit_as(StoreDirectory& store, BranchWriter& writer, Model& model, const std::string& name) {
   base::Compressor compressor;
   const NameLock claim = claim_name(store, name);
   auto c = writer.begin();
@@ -18,7 +18,7 @@ void commit_as(StoreCore& store, BranchWriter& writer, Model& model, const std::
   c->finish_as(claim, meta_for(model));
 }
 
-std::vector<std::byte> content(StoreCore& store, const std::string& name) {
+std::vector<std::byte> content(StoreDirectory& store, const std::string& name) {
   std::vector<std::byte> out(kStepPages * kPageBytes);
   open_version(store, name)->read(0, kStepPages, out.data());
   return out;
@@ -30,7 +30,7 @@ class CutSnapshot {
   explicit CutSnapshot(std::uint64_t seed) : random_(seed) {
     fs_ = std::make_unique<sim::SimFs>();
     fs_->start_log();
-    auto store = StoreCore::create(*fs_, "/s", small_options());
+    auto store = StoreDirectory::create(*fs_, "/s", small_options());
     store->create_branch("main", kStepPages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store, "main");
     for (PageNumber p = 0; p < kStepPages; ++p) before_.fill(p, random_);
@@ -46,7 +46,7 @@ class CutSnapshot {
   bool cut_at(std::uint64_t calls) {
     bool done = false;
     try {
-      auto store = StoreCore::open(*fs_, "/s");
+      auto store = StoreDirectory::open(*fs_, "/s");
       auto writer = BranchWriter::open(*store, "main");
       fs_->cut_power_at(calls);
       Model model = after_;
@@ -59,7 +59,7 @@ class CutSnapshot {
   }
 
   void check() {
-    auto store = StoreCore::open(*fs_, "/s");
+    auto store = StoreDirectory::open(*fs_, "/s");
     const bool made = has_snapshot(*store, "b");
     expect_head(*store, made);  // before a writer has mended anything
     {
@@ -81,7 +81,7 @@ class CutSnapshot {
   }
 
  private:
-  void expect_head(StoreCore& store, bool made) {
+  void expect_head(StoreDirectory& store, bool made) {
     EXPECT_TRUE(content(store, "main") == (made ? after_ : before_).bytes);
     EXPECT_EQ(resolve_version(store, "main").version.parent, made ? "b" : "a");
     if (made) {
@@ -111,7 +111,7 @@ TEST(SnapshotStep, APowerCutAtAnyCallLeavesBothOrNeither) {
 TEST(SnapshotStep, AnErrorLeavesNoSnapshotAndTheHeadAsItWas) {
   TempDirectory directory;
   FaultFs fs{base::posix_fs()};
-  auto store = StoreCore::create(fs, directory.path("s"), small_options());
+  auto store = StoreDirectory::create(fs, directory.path("s"), small_options());
   store->create_branch("main", kStepPages * kPageBytes, 0);
   auto writer = BranchWriter::open(*store, "main");
   Model model(kStepPages);
@@ -149,7 +149,7 @@ TEST(SnapshotStep, AKilledWritersSnapshotIsNotWrittenOver) {
   std::mt19937_64 random(4);
   std::vector<std::byte> journal;
   {
-    auto store = StoreCore::create(base::posix_fs(), path, small_options());
+    auto store = StoreDirectory::create(base::posix_fs(), path, small_options());
     store->create_branch("main", kStepPages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store, "main");
     for (PageNumber p = 0; p < kStepPages; ++p) model.fill(p, random);
@@ -161,7 +161,7 @@ TEST(SnapshotStep, AKilledWritersSnapshotIsNotWrittenOver) {
   base::posix_fs()
       .open(path + "/branches/main/journal", base::OpenMode::read_write)
       ->pwrite(journal, 0);
-  auto store = StoreCore::open(base::posix_fs(), path);
+  auto store = StoreDirectory::open(base::posix_fs(), path);
   auto writer = BranchWriter::open(*store, "main");
   EXPECT_EQ(writer->head().parent, "kept");
   Model next = model;

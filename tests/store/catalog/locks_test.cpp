@@ -39,29 +39,29 @@ class Locks : public SnapshotsTest {
 
 struct Holder {
   const char* what;
-  std::function<std::shared_ptr<const void>(StoreCore&)> hold;
-  std::function<void(StoreCore&)> need;  // throws while somebody holds it
+  std::function<std::shared_ptr<const void>(StoreDirectory&)> hold;
+  std::function<void(StoreDirectory&)> need;  // throws while somebody holds it
 };
 
 const std::vector<Holder>& holders() {
   static const std::vector<Holder> all = {
-      {"a branch", [](StoreCore& s) { return std::shared_ptr(BranchWriter::open(s, "main")); },
-       [](StoreCore& s) { BranchWriter::open(s, "main"); }},
-      {"gc", [](StoreCore& s) { return keep_gc_for_us(s); },
-       [](StoreCore& s) { keep_gc_for_us(s); }},
-      {"no gc", [](StoreCore& s) { return keep_gc_out(s); },
-       [](StoreCore& s) { keep_gc_for_us(s); }},
-      {"names", [](StoreCore& s) { return hold_names(s); },
-       [](StoreCore& s) { hold_names_alone(s); }},
-      {"names alone", [](StoreCore& s) { return hold_names_alone(s); },
-       [](StoreCore& s) { hold_names_alone(s); }},
-      {"a name", [](StoreCore& s) { return std::make_shared<NameLock>(lock_name(s, "x")); },
-       [](StoreCore& s) {
+      {"a branch", [](StoreDirectory& s) { return std::shared_ptr(BranchWriter::open(s, "main")); },
+       [](StoreDirectory& s) { BranchWriter::open(s, "main"); }},
+      {"gc", [](StoreDirectory& s) { return keep_gc_for_us(s); },
+       [](StoreDirectory& s) { keep_gc_for_us(s); }},
+      {"no gc", [](StoreDirectory& s) { return keep_gc_out(s); },
+       [](StoreDirectory& s) { keep_gc_for_us(s); }},
+      {"names", [](StoreDirectory& s) { return hold_names(s); },
+       [](StoreDirectory& s) { hold_names_alone(s); }},
+      {"names alone", [](StoreDirectory& s) { return hold_names_alone(s); },
+       [](StoreDirectory& s) { hold_names_alone(s); }},
+      {"a name", [](StoreDirectory& s) { return std::make_shared<NameLock>(lock_name(s, "x")); },
+       [](StoreDirectory& s) {
          if (!try_lock_name(s, "x")) throw Error(Errc::busy, "the name is locked");
        }},
       {"a version that is open",
-       [](StoreCore& s) { return std::make_shared<KeptVersion>(resolve_kept(s, "s1")); },
-       [](StoreCore& s) {
+       [](StoreDirectory& s) { return std::make_shared<KeptVersion>(resolve_kept(s, "s1")); },
+       [](StoreDirectory& s) {
          if (!pinned_roots(s, s.packs().list()).empty()) throw Error(Errc::busy, "it is pinned");
        }},
   };
@@ -75,7 +75,7 @@ TEST_F(Locks, OfAKilledProcessAreFreeWhenItsChildLives) {
     make(std::string("store ") + holder.what);
     Gate forked, child_ends;
     Child child = start_child([&] {
-      const auto core = StoreCore::open(base::posix_fs(), path());
+      const auto core = StoreDirectory::open(base::posix_fs(), path());
       const auto held = holder.hold(*core);
       vellum::test::require(held != nullptr, "it is held");
       if (fork() == 0) {
@@ -87,7 +87,7 @@ TEST_F(Locks, OfAKilledProcessAreFreeWhenItsChildLives) {
       for (;;) pause();
     });
     forked.wait_for_arrival();
-    const auto core = StoreCore::open(base::posix_fs(), path());
+    const auto core = StoreDirectory::open(base::posix_fs(), path());
     child.kill(SIGKILL);
     EXPECT_CHILD_SIGNAL(child.wait(), SIGKILL);
     EXPECT_NO_THROW(holder.need(*core));
@@ -100,7 +100,7 @@ TEST_F(Locks, OfALivingProcessStayWhenItsChildEnds) {
   make();
   const auto writer = BranchWriter::open(*store, "main");
   EXPECT_CHILD_EXIT(vellum::test::run_child([] {}), 0);
-  error_text(Errc::busy, [&] { BranchWriter::open(*StoreCore::open(fs, path()), "main"); });
+  error_text(Errc::busy, [&] { BranchWriter::open(*StoreDirectory::open(fs, path()), "main"); });
   Model model(32);
   model.bytes = contents.at("main");
   model.store64(1, 0, 7);
@@ -140,7 +140,7 @@ TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
     if (!told) announced.arrive();
     told = true;
   };
-  const auto collector = StoreCore::open(hooked, path());
+  const auto collector = StoreDirectory::open(hooked, path());
   std::thread gc([&] {
     const VersionPin alone = hold_names_alone(*collector, std::chrono::minutes(5));
     note("gc ");
@@ -174,7 +174,7 @@ TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
     Gate& gate_;
   };
   AskingFs asking(base::posix_fs(), refused);
-  const auto reader = StoreCore::open(asking, path());
+  const auto reader = StoreDirectory::open(asking, path());
   std::thread second([&] {
     const VersionPin names = hold_names(*reader);
     note("reader ");
@@ -194,7 +194,7 @@ class Exchanged : public Locks, public testing::WithParamInterface<bool> {};
 TEST_P(Exchanged, AStoreIsNoticed) {
   make();
   const std::string here = path(), away = dir.path("away");
-  const auto open = StoreCore::open(base::posix_fs(), here);
+  const auto open = StoreDirectory::open(base::posix_fs(), here);
   auto writer = BranchWriter::open(*open, "main");
   Model model(32);
   model.bytes = contents.at("main");
@@ -243,8 +243,8 @@ TEST_P(Exchanged, AStoreIsNoticed) {
     }
   }
   if (GetParam()) {
-    EXPECT_EQ(snapshot_names(*StoreCore::open(fs, here)), std::vector<std::string>{"s1"});
-    EXPECT_EQ(StoreCore::open(fs, here)->branch_names(), std::vector<std::string>{"main"});
+    EXPECT_EQ(snapshot_names(*StoreDirectory::open(fs, here)), std::vector<std::string>{"s1"});
+    EXPECT_EQ(StoreDirectory::open(fs, here)->branch_names(), std::vector<std::string>{"main"});
   }
   put_back();
   commit(*writer, model, true);

@@ -16,8 +16,8 @@ using vellum::test::Child;
 using vellum::test::require;
 using vellum::test::start_child;
 
-std::shared_ptr<StoreCore> open_store(const std::string& path) {
-  return StoreCore::open(base::posix_fs(), path);
+std::shared_ptr<StoreDirectory> open_store(const std::string& path) {
+  return StoreDirectory::open(base::posix_fs(), path);
 }
 
 // Every version writes its number into every eighth page, so a mix of two shows.
@@ -55,7 +55,8 @@ TEST(Processes, AReaderSeesWholeVersionsWhileAWriterCommits) {
   format::Superblock options = small_options();
   options.journal_half_bytes = 16u << 10;
   options.pack_bytes = 16u << 10;
-  StoreCore::create(base::posix_fs(), path, options)->create_branch("main", 64 * kPageBytes, 0);
+  StoreDirectory::create(base::posix_fs(), path, options)
+      ->create_branch("main", 64 * kPageBytes, 0);
   const vellum::test::Shared<std::atomic<int>> looks;
   Child child = start_child([&] {
     auto store = open_store(path);
@@ -84,7 +85,7 @@ TEST(Processes, AReaderSeesWholeVersionsWhileAWriterCommits) {
 TEST(Processes, OneWriterABranchAndADeadOnesLockFreesItself) {
   TempDirectory directory;
   const std::string path = directory.path("s");
-  StoreCore::create(base::posix_fs(), path, small_options())
+  StoreDirectory::create(base::posix_fs(), path, small_options())
       ->create_branch("main", 64 * kPageBytes, 0);
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
@@ -119,7 +120,8 @@ TEST(Processes, KilledAtAnyMomentTheLastReturnedCommitIsThere) {
   format::Superblock options = small_options();
   options.journal_half_bytes = 16u << 10;
   options.pack_bytes = 16u << 10;
-  StoreCore::create(base::posix_fs(), path, options)->create_branch("main", 64 * kPageBytes, 0);
+  StoreDirectory::create(base::posix_fs(), path, options)
+      ->create_branch("main", 64 * kPageBytes, 0);
   std::mt19937_64 random(5);
   std::uint64_t returned = 0;
   // A slow machine, or a sanitizer, may get nowhere in one round.

@@ -14,13 +14,13 @@ namespace {
 
 TEST(SnapshotOrder, ThoseWhoAskAtOnceGetDifferentOnes) {
   vellum::test::MemoryFs fs;
-  StoreCore::create(fs, "/s", small_options());
+  StoreDirectory::create(fs, "/s", small_options());
   constexpr std::size_t kThreads = 4, kClaims = 50;
   std::vector<std::vector<std::uint64_t>> claimed(kThreads);
   std::vector<std::thread> threads;
   for (auto& mine : claimed) {
     threads.emplace_back([&fs, &mine] {
-      const auto store = StoreCore::open(fs, "/s");
+      const auto store = StoreDirectory::open(fs, "/s");
       while (mine.size() < kClaims) mine.push_back(claim_snapshot_order(*store));
     });
   }
@@ -38,13 +38,13 @@ TEST(SnapshotOrder, APowerCutTakesNoneBack) {
   std::mt19937_64 random(1);
   auto fs = std::make_unique<sim::SimFs>();
   fs->start_log();
-  StoreCore::create(*fs, "/s", small_options());
+  StoreDirectory::create(*fs, "/s", small_options());
   std::uint64_t last = 0;
   for (int cut = 0; cut < 200; ++cut) {
     fs->cut_power_at(1 + random() % 12);
     try {
       for (;;) {
-        const std::uint64_t order = claim_snapshot_order(*StoreCore::open(*fs, "/s"));
+        const std::uint64_t order = claim_snapshot_order(*StoreDirectory::open(*fs, "/s"));
         ASSERT_GT(order, last);
         last = order;
       }
@@ -56,7 +56,7 @@ TEST(SnapshotOrder, APowerCutTakesNoneBack) {
 
 TEST(SnapshotOrder, EndsBeforeItWouldBeginAgain) {
   vellum::test::MemoryFs fs;
-  const auto store = StoreCore::create(fs, "/s", small_options());
+  const auto store = StoreDirectory::create(fs, "/s", small_options());
   const auto& id = store->superblock().store_id;
   fs.write_file("/s/snapshots.order",
                 format::encode_snapshot_order(format::kMaxSnapshotOrder - 1, id));

@@ -10,7 +10,7 @@ constexpr std::size_t kPages = 64;
 class Arguments : public testing::Test {
  protected:
   Arguments() {
-    store_ = StoreCore::create(base::posix_fs(), directory_.path("s"), small_options());
+    store_ = StoreDirectory::create(base::posix_fs(), directory_.path("s"), small_options());
     store_->create_branch("main", kPages * kPageBytes, 0);
     writer_ = BranchWriter::open(*store_, "main");
     for (PageNumber p = 0; p < kPages / 2; ++p) model_.fill(p, random_);
@@ -36,7 +36,7 @@ class Arguments : public testing::Test {
   }
 
   TempDirectory directory_;
-  std::shared_ptr<StoreCore> store_;
+  std::shared_ptr<StoreDirectory> store_;
   std::unique_ptr<BranchWriter> writer_;
   Model model_{kPages};
   std::mt19937_64 random_{2};
@@ -85,14 +85,14 @@ TEST_F(Arguments, BranchesSnapshotsAndOptions) {
   format::Superblock options = small_options();
   options.block_bytes = 5000;
   error_text(Errc::invalid_argument,
-             [&] { StoreCore::create(base::posix_fs(), directory_.path("t"), options); });
+             [&] { StoreDirectory::create(base::posix_fs(), directory_.path("t"), options); });
   EXPECT_FALSE(std::filesystem::exists(directory_.path("t")));
 }
 
 // The statistics of a head count what its journal says, too.
 TEST(Stat, OfAHeadWithCommitsInItsJournal) {
   TempDirectory directory;
-  const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
+  const auto store = StoreDirectory::create(base::posix_fs(), directory.path("s"), small_options());
   store->create_branch("main", kPages * kPageBytes, 0);
   auto writer = BranchWriter::open(*store, "main");
   std::mt19937_64 random(2);

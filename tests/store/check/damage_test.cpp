@@ -28,7 +28,7 @@ class DamageTest : public ::testing::Test {
   DamageTest() {
     format::Superblock options = small_options();
     options.pack_bytes = 24u << 10;
-    auto store = StoreCore::create(base::posix_fs(), path(), options);
+    auto store = StoreDirectory::create(base::posix_fs(), path(), options);
     store->create_branch("main", 64 * kPageBytes, 0);
     Model model(64);
     auto writer = BranchWriter::open(*store, "main");
@@ -62,9 +62,9 @@ class DamageTest : public ::testing::Test {
   // Returns the number of versions with errors.
   int look(const std::string& file) {
     int errors = 0;
-    std::shared_ptr<StoreCore> store;
+    std::shared_ptr<StoreDirectory> store;
     try {
-      store = StoreCore::open(base::posix_fs(), path());
+      store = StoreDirectory::open(base::posix_fs(), path());
     } catch (const Error& e) {
       EXPECT_TRUE(contains(e.what(), file)) << e.what();
       return 1;
@@ -101,7 +101,7 @@ class DamageTest : public ::testing::Test {
 
 TEST_F(DamageTest, UntouchedIsWhole) {
   EXPECT_EQ(look("nothing"), 0);
-  auto store = StoreCore::open(base::posix_fs(), path());
+  auto store = StoreDirectory::open(base::posix_fs(), path());
   const auto report = verify_store(*store, true, {});
   EXPECT_TRUE(report.damages.empty());
   EXPECT_GE(report.packs, 2u);
@@ -119,7 +119,7 @@ TEST_F(DamageTest, FlippedBitsInPacksNeverGiveWrongBytes) {
       ++flips;
       const int errors = look(file);
       with_errors += errors > 0;
-      auto store = StoreCore::open(base::posix_fs(), path());
+      auto store = StoreDirectory::open(base::posix_fs(), path());
       const auto report = verify_store(*store, true, {});
       if (errors > 0) {
         EXPECT_FALSE(report.damages.empty()) << file << " at " << at;
@@ -144,12 +144,12 @@ TEST_F(DamageTest, TruncatedAndMissingPacks) {
          {good.size() / 2, good.size() / 4, std::size_t{64}, std::size_t{10}, std::size_t{0}}) {
       write_file(file, std::vector<char>(good.begin(), good.begin() + static_cast<long>(keep)));
       EXPECT_GT(look(file), 0) << file << " " << keep;
-      auto store = StoreCore::open(base::posix_fs(), path());
+      auto store = StoreDirectory::open(base::posix_fs(), path());
       EXPECT_FALSE(verify_store(*store, false, {}).damages.empty()) << file << " " << keep;
     }
     std::filesystem::remove(file);
     EXPECT_GT(look(file), 0);
-    auto store = StoreCore::open(base::posix_fs(), path());
+    auto store = StoreDirectory::open(base::posix_fs(), path());
     const auto report = verify_store(*store, false, {});
     ASSERT_FALSE(report.damages.empty());
     EXPECT_EQ(report.damages[0].object, file);
@@ -171,14 +171,14 @@ TEST_F(DamageTest, FlippedBitsInRefsAndSuperblock) {
       if (contains(file, "snapshots")) {
         EXPECT_EQ(look(file), 1) << at;
       } else {
-        EXPECT_THROW(StoreCore::open(base::posix_fs(), path()), Error) << at;
+        EXPECT_THROW(StoreDirectory::open(base::posix_fs(), path()), Error) << at;
       }
     }
     write_file(file, good);
   }
   // A ref under another name is not that snapshot.
   std::filesystem::copy_file(path() + "/snapshots/s2.ref", path() + "/snapshots/other.ref");
-  auto store = StoreCore::open(base::posix_fs(), path());
+  auto store = StoreDirectory::open(base::posix_fs(), path());
   const auto text = error_text(Errc::corrupted, [&] { read_snapshot(*store, "other"); });
   EXPECT_TRUE(contains(text, "other.ref")) << text;
 }
@@ -207,7 +207,7 @@ TEST_F(DamageTest, FlippedBitsInTheJournal) {
   auto bad = good;
   bad[frames[frames.size() - 2] + 45] ^= 1;
   write_file(file, bad);
-  auto store = StoreCore::open(base::posix_fs(), path());
+  auto store = StoreDirectory::open(base::posix_fs(), path());
   const auto text = error_text(Errc::corrupted, [&] { store->read_branch("main"); });
   EXPECT_TRUE(contains(text, file)) << text;
   EXPECT_THROW(BranchWriter::open(*store, "main"), Error);
@@ -220,7 +220,7 @@ TEST_F(DamageTest, FlippedBitsInTheJournal) {
 TEST_F(DamageTest, TheMessageNamesVersionPageFileAndOffset) {
   // The first record of the first pack holds pages: all of the oldest snapshot need it.
   const std::string file = std::filesystem::directory_iterator(path() + "/packs")->path().string();
-  auto store = StoreCore::open(base::posix_fs(), path());
+  auto store = StoreDirectory::open(base::posix_fs(), path());
   auto source = open_version(*store, "s0");
   const auto chain = source->chain(0);
   ASSERT_FALSE(chain.empty());
@@ -250,7 +250,7 @@ TEST_F(DamageTest, StrangeDirectoriesAreNoVersions) {
   write_file(path() + "/packs/readme", {'x'});
   fs::create_directory(path() + "/snapshots/dir.ref");
   fs::create_symlink("/etc/passwd", path() + "/snapshots/pw.ref");
-  auto store = StoreCore::open(base::posix_fs(), path());
+  auto store = StoreDirectory::open(base::posix_fs(), path());
   EXPECT_EQ(store->branch_names(), std::vector<std::string>{"main"});
   error_text(Errc::not_found, [&] { resolve_version(*store, "link"); });
   error_text(Errc::not_found, [&] { resolve_version(*store, "empty"); });
@@ -262,11 +262,11 @@ TEST_F(DamageTest, StrangeDirectoriesAreNoVersions) {
 
   fs::rename(path() + "/packs", path() + "-packs");
   fs::create_directory_symlink(path() + "-packs", path() + "/packs");
-  error_text(Errc::corrupted, [&] { StoreCore::open(base::posix_fs(), path()); });
-  error_text(Errc::not_found, [&] { StoreCore::open(base::posix_fs(), path() + "/none"); });
-  error_text(Errc::not_a_store, [&] { StoreCore::open(base::posix_fs(), "/tmp"); });
+  error_text(Errc::corrupted, [&] { StoreDirectory::open(base::posix_fs(), path()); });
+  error_text(Errc::not_found, [&] { StoreDirectory::open(base::posix_fs(), path() + "/none"); });
+  error_text(Errc::not_a_store, [&] { StoreDirectory::open(base::posix_fs(), "/tmp"); });
   error_text(Errc::already_exists,
-             [&] { StoreCore::create(base::posix_fs(), path(), small_options()); });
+             [&] { StoreDirectory::create(base::posix_fs(), path(), small_options()); });
 }
 
 }  // namespace

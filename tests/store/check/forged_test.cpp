@@ -6,11 +6,11 @@
 #include "format/version.hpp"
 #include "format/wire/superblock.hpp"
 #include "store/catalog/kept_version.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
-#include "store/catalog/lock/version_pin.hpp"
 #include "store/support.hpp"
 #include "support/disk/memory_fs.hpp"
 
@@ -30,7 +30,7 @@ using Bytes = std::vector<std::byte>;
 // A pack, record by record.
 class Pack {
  public:
-  Pack(const StoreCore& store, std::uint64_t number)
+  Pack(const StoreDirectory& store, std::uint64_t number)
       : seed_(store.checksum_seed()), id_(kBranchId << 32 | number) {
     bytes_ = format::encode_pack_header({store.superblock().store_id, id_, kBranchId});
   }
@@ -80,7 +80,7 @@ Bytes deltas_of(std::size_t count, std::byte value) {
 class Forged : public testing::Test {
  protected:
   Forged() {
-    store_ = StoreCore::create(fs_, "/s", small_options());
+    store_ = StoreDirectory::create(fs_, "/s", small_options());
     pack_ = std::make_unique<Pack>(*store_, 1);
   }
 
@@ -121,7 +121,7 @@ class Forged : public testing::Test {
   }
 
   // Another process, which knows nothing yet.
-  std::shared_ptr<StoreCore> open() { return StoreCore::open(fs_, "/s"); }
+  std::shared_ptr<StoreDirectory> open() { return StoreDirectory::open(fs_, "/s"); }
   Bytes read() {
     const auto store = open();
     Bytes out(kForgedPages * kPageBytes);
@@ -140,15 +140,15 @@ class Forged : public testing::Test {
   }
   // Every other use of the version gives an answer or an Error.
   void use_otherwise() {
-    const auto attempt = [&](const std::function<void(StoreCore&)>& body) {
+    const auto attempt = [&](const std::function<void(StoreDirectory&)>& body) {
       try {
         body(*open());
       } catch (const Error& e) {
         EXPECT_EQ(errc_name(e.code()), std::string("corrupted")) << e.what();
       }
     };
-    attempt([](StoreCore& s) { collect_garbage(s, false, nullptr); });
-    attempt([](StoreCore& s) {
+    attempt([](StoreDirectory& s) { collect_garbage(s, false, nullptr); });
+    attempt([](StoreDirectory& s) {
       s.create_branch_at("trial", read_snapshot(s, "forged").version, "forged");
       auto writer = BranchWriter::open(s, "trial");
       for (int i = 0; i < 2 * kMaxDeltasInARow; ++i) {
@@ -194,7 +194,7 @@ class Forged : public testing::Test {
   }
 
   vellum::test::MemoryFs fs_;
-  std::shared_ptr<StoreCore> store_;
+  std::shared_ptr<StoreDirectory> store_;
   std::unique_ptr<Pack> pack_;
 };
 
@@ -309,7 +309,7 @@ TEST_F(Forged, PagesThatDoNotDecompress) {
     publish({base(0, pack_->add(RecordType::pages, 4 * kPageBytes, garbage, 4, codec))});
     expect_page_refused("the record does not decompress");
     fs_.erase("/s");
-    store_ = StoreCore::create(fs_, "/s", small_options());
+    store_ = StoreDirectory::create(fs_, "/s", small_options());
   }
 }
 
@@ -392,7 +392,7 @@ TEST_F(Forged, AMapBlockThatItsRootDescribesWrongly) {
     error_text(Errc::corrupted, [&] { source->depths(0, depths); });
     EXPECT_EQ(source->zeros_from(4, 9), 0u) << "takes pages of a damaged run for zero";
     fs_.erase("/s");
-    store_ = StoreCore::create(fs_, "/s", small_options());
+    store_ = StoreDirectory::create(fs_, "/s", small_options());
   };
   expect_refused_as(2, 9, 1);
   expect_refused_as(4, 5, 1);
@@ -425,7 +425,7 @@ TEST_F(Forged, AnOpenVersionWithoutItsCopy) {
 // A branch whose journal holds one commit, made by hand.
 class ForgedCommit : public testing::Test {
  protected:
-  ForgedCommit() { store_ = StoreCore::create(fs_, "/s", small_options()); }
+  ForgedCommit() { store_ = StoreDirectory::create(fs_, "/s", small_options()); }
 
   void make(const std::vector<format::CommitPart>& parts) {
     if (has_branch(*store_, "main")) store_->remove_branch("main");
@@ -449,7 +449,7 @@ class ForgedCommit : public testing::Test {
     const Bytes bytes = whole_journal(journal.header, journal.base);
     fs_.erase(path);
     fs_.write_file(path, bytes);
-    const auto store = StoreCore::open(fs_, "/s");
+    const auto store = StoreDirectory::open(fs_, "/s");
     return error_text(Errc::corrupted, [&] { BranchWriter::open(*store, "main"); });
   }
   static format::CommitPart compressed(format::PartType type, std::vector<PageNumber> pages,
@@ -461,7 +461,7 @@ class ForgedCommit : public testing::Test {
   }
   void expect_refused(const char* reason) {
     for (const bool write : {false, true}) {
-      const auto store = StoreCore::open(fs_, "/s");
+      const auto store = StoreDirectory::open(fs_, "/s");
       const auto text = error_text(Errc::corrupted, [&] {
         if (write) BranchWriter::open(*store, "main");
         open_version(*store, "main");
@@ -476,7 +476,7 @@ class ForgedCommit : public testing::Test {
   }
 
   vellum::test::MemoryFs fs_;
-  std::shared_ptr<StoreCore> store_;
+  std::shared_ptr<StoreDirectory> store_;
 };
 
 // A journal may not lead its writer into another branch's pack, nor past the end of its own.
@@ -563,7 +563,7 @@ TEST_F(ForgedCommit, ABranchWithBlocksThatReadersHaveNoRoomFor) {
     journal.header.encoding->block_bytes = block_bytes;
     fs_.erase(path);
     fs_.write_file(path, whole_journal(journal.header, journal.base));
-    const auto store = StoreCore::open(fs_, "/s");
+    const auto store = StoreDirectory::open(fs_, "/s");
     const bool fits = block_bytes == 1u << 20;
     EXPECT_EQ(verify_store(*store, false, nullptr).damages.empty(), fits);
     if (fits) {

@@ -96,7 +96,8 @@ TEST_F(Newer, AFlippedNumberIsDamage) {
 TEST_F(Newer, TheSuperblockSaysBothNumbers) {
   const std::string file = path() + "/vellum.store";
   make_newer(file, kWhole);
-  const std::string text = error_text(Errc::newer_format, [&] { StoreCore::open(fs, path()); });
+  const std::string text =
+      error_text(Errc::newer_format, [&] { StoreDirectory::open(fs, path()); });
   EXPECT_TRUE(contains(text, file + ": format 1.7")) << text;
 }
 

@@ -28,47 +28,47 @@ class BesideRemoval : public SnapshotsTest {
   std::string path() const { return store->path(); }
   // As soon as the directory is listed, an entry of it goes: between the list and the look.
   void remove_when_listed(HookFs& hooked, const std::string& directory,
-                          const std::function<void(StoreCore&)>& remove) {
+                          const std::function<void(StoreDirectory&)>& remove) {
     hooked.hooks.after_list = [this, directory, remove,
                                done = false](const std::string& p) mutable {
       if (done || !p.ends_with(directory)) return;
       done = true;
-      remove(*StoreCore::open(base::posix_fs(), path()));
+      remove(*StoreDirectory::open(base::posix_fs(), path()));
     };
   }
 };
 
 struct Look {
   const char* what;
-  std::function<void(StoreCore&)> look;
+  std::function<void(StoreDirectory&)> look;
 };
 struct Removal {
   const char* what;
   const char* directory;
-  std::function<void(StoreCore&)> remove;
+  std::function<void(StoreDirectory&)> remove;
 };
 
 TEST_F(BesideRemoval, WhoeverLooksFindsNoDamage) {
   const std::vector<Look> looks = {
       {"verify",
-       [](StoreCore& s) {
+       [](StoreDirectory& s) {
          for (const auto& damage : verify_store(s, true, nullptr).damages) {
            ADD_FAILURE() << damage.object << ": " << damage.reason;
          }
        }},
-      {"stat", [](StoreCore& s) { stat_store(s); }},
-      {"gc", [](StoreCore& s) { collect_garbage(s, false, nullptr); }},
-      {"gc that only looks", [](StoreCore& s) { collect_garbage(s, true, nullptr); }},
+      {"stat", [](StoreDirectory& s) { stat_store(s); }},
+      {"gc", [](StoreDirectory& s) { collect_garbage(s, false, nullptr); }},
+      {"gc that only looks", [](StoreDirectory& s) { collect_garbage(s, true, nullptr); }},
       {"repair that only looks",
-       [](StoreCore& s) {
+       [](StoreDirectory& s) {
          for (const auto& lost : repair_store(s.fs(), s.path(), std::nullopt, nullptr).lost) {
            ADD_FAILURE() << lost.name << ": " << lost.reason;
          }
        }},
   };
   const std::vector<Removal> removals = {
-      {"snapshot", "/snapshots", [](StoreCore& s) { s.remove_snapshot("s2"); }},
-      {"branch", "/branches", [](StoreCore& s) { s.remove_branch("other"); }},
+      {"snapshot", "/snapshots", [](StoreDirectory& s) { s.remove_snapshot("s2"); }},
+      {"branch", "/branches", [](StoreDirectory& s) { s.remove_branch("other"); }},
   };
   int number = 0;
   for (const Look& look : looks) {
@@ -76,10 +76,10 @@ TEST_F(BesideRemoval, WhoeverLooksFindsNoDamage) {
       SCOPED_TRACE(std::string(look.what) + ", " + removal.what);
       make("store" + std::to_string(number++));
       HookFs hooked(base::posix_fs());
-      const auto core = StoreCore::open(hooked, path());
+      const auto core = StoreDirectory::open(hooked, path());
       remove_when_listed(hooked, removal.directory, removal.remove);
       EXPECT_NO_THROW(look.look(*core));
-      expect_no_damage(*StoreCore::open(fs, path()));
+      expect_no_damage(*StoreDirectory::open(fs, path()));
     }
   }
 }
@@ -88,7 +88,7 @@ TEST_F(BesideRemoval, WhoeverLooksFindsNoDamage) {
 TEST_F(BesideRemoval, OfABranchThatIsMadeAnewMeanwhile) {
   make("store");
   std::unique_ptr<BranchWriter> newer;
-  const auto second = StoreCore::open(base::posix_fs(), path());
+  const auto second = StoreDirectory::open(base::posix_fs(), path());
   const auto exchange = [&](const std::string& file) {
     if (newer != nullptr || !file.ends_with("/other/journal")) return;
     // The test does this by hand: a process that removes a branch holds the lock of its name.
@@ -99,7 +99,7 @@ TEST_F(BesideRemoval, OfABranchThatIsMadeAnewMeanwhile) {
     newer = BranchWriter::open(*second, "other");
   };
   HookFs hooked(base::posix_fs());
-  const auto core = StoreCore::open(hooked, path());
+  const auto core = StoreDirectory::open(hooked, path());
   hooked.hooks.before_lock = exchange;
   error_text(Errc::busy, [&] { core->remove_branch("other"); });
   ASSERT_NE(newer, nullptr);

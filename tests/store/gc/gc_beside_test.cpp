@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "store/catalog/kept_version.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
-#include "store/catalog/lock/version_pin.hpp"
 #include "store/support.hpp"
 #include "support/child.hpp"
 #include "support/disk/forwarding_fs.hpp"
@@ -91,7 +91,7 @@ std::uint64_t number_of(const PageSource& source) {
 std::string name_of(std::uint64_t n) { return "n" + std::to_string(n); }
 
 // Commits, names some of them, and removes old names.
-void write(StoreCore& store, std::uint64_t commits) {
+void write(StoreDirectory& store, std::uint64_t commits) {
   auto writer = BranchWriter::open(store, "main");
   for (std::uint64_t i = 0; i < commits; ++i) {
     const std::uint64_t n = writer->head().sequence + 1;
@@ -108,7 +108,7 @@ void write(StoreCore& store, std::uint64_t commits) {
 }
 
 // Opens a version, waits a while, and reads it. A name that is gone is no error.
-void read_some(StoreCore& store, std::mt19937_64& random) {
+void read_some(StoreDirectory& store, std::mt19937_64& random) {
   const auto names = snapshot_names(store);
   const bool head = names.empty() || random() % 2 == 0;
   const std::string name = head ? "main" : names[random() % names.size()];
@@ -125,7 +125,7 @@ void read_some(StoreCore& store, std::mt19937_64& random) {
 }
 
 // Makes a branch of a snapshot that may go any moment, as Store::create_branch does.
-void branch_off(StoreCore& store, std::mt19937_64& random) {
+void branch_off(StoreDirectory& store, std::mt19937_64& random) {
   const auto names = snapshot_names(store);
   if (names.empty()) return;
   const std::string name = names[random() % names.size()];
@@ -153,9 +153,10 @@ class GcBeside : public testing::Test {
   GcBeside() {
     format::Superblock options = small_options();
     options.pack_bytes = 256u << 10;
-    StoreCore::create(fs, path, options)->create_branch("main", kGcBesidePages * kPageBytes, 0);
+    StoreDirectory::create(fs, path, options)
+        ->create_branch("main", kGcBesidePages * kPageBytes, 0);
   }
-  std::shared_ptr<StoreCore> open() { return StoreCore::open(fs, path); }
+  std::shared_ptr<StoreDirectory> open() { return StoreDirectory::open(fs, path); }
   void expect_sound() {
     const auto store = open();
     for (const auto& damage : verify_store(*store, true, nullptr).damages) {
@@ -335,9 +336,9 @@ TEST(GcBesideCommits, AtAnyCallOfTheGc) {
   InterruptedFs interrupted(memory);
   format::Superblock options = small_options();
   options.pack_bytes = 256u << 10;
-  const auto store = StoreCore::create(memory, "/s", options);
+  const auto store = StoreDirectory::create(memory, "/s", options);
   store->create_branch("main", kGcBesidePages * kPageBytes, 0);
-  const auto collected = StoreCore::open(interrupted, "/s");
+  const auto collected = StoreDirectory::open(interrupted, "/s");
   auto writer = BranchWriter::open(*store, "main");
   std::uint64_t n = 0, freed = 0, calls = 0;
   for (std::uint64_t call = 1;; call += 1 + call / 16) {
@@ -346,7 +347,7 @@ TEST(GcBesideCommits, AtAnyCallOfTheGc) {
       for (int i = 0; i < 2; ++i) commit_number(*writer, ++n, true);
     });
     freed += collect_garbage(*collected, false, nullptr).freed_bytes;
-    ASSERT_EQ(number_of(*open_version(*StoreCore::open(memory, "/s"), "main")), n)
+    ASSERT_EQ(number_of(*open_version(*StoreDirectory::open(memory, "/s"), "main")), n)
         << "call " << call;
     if (!interrupted.was_interrupted() || call > 5000) break;
     ++calls;

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "store/catalog/kept_version.hpp"
-#include "store/catalog/space_note.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/space_note.hpp"
 #include "store/gc/reach/live_set.hpp"
 #include "store/packs/record/record_io.hpp"
 #include "store/snapshots_fixture.hpp"
@@ -198,7 +198,7 @@ TEST_F(GcTest, CopiesOfWhatIsKeptStay) {
   make(packs_of(64 << 20), 120, 3);
   for (int i = 0; i < 120; i += 2) remove("s" + std::to_string(i));
   ASSERT_GT(gc().freed_bytes, 400u << 10);
-  const auto fresh = StoreCore::open(fs, store->path());
+  const auto fresh = StoreDirectory::open(fs, store->path());
   for (const auto& name : snapshot_names(*fresh)) {
     const auto version = read_snapshot(*fresh, name).version;
     const format::RecordRef& root = version.runs.front().root;
@@ -213,7 +213,7 @@ TEST_F(GcTest, CopiesOfWhatIsKeptStay) {
 
 // One page of a pack is needed, and its index, of more than a block, with it.
 TEST_F(GcTest, TheIndexOfASealedPackStays) {
-  store = StoreCore::create(fs, dir.path("s"), packs_of(8 << 20));
+  store = StoreDirectory::create(fs, dir.path("s"), packs_of(8 << 20));
   const std::size_t pages = 2500;
   store->create_branch("main", pages * kPageBytes, 0);
   auto writer = BranchWriter::open(*store, "main");
@@ -235,7 +235,7 @@ TEST_F(GcTest, TheIndexOfASealedPackStays) {
 
 TEST_F(GcTest, LeavesWhatIsOpenAlone) {
   make(packs_of(1 << 20), 6, 100);
-  auto reader_store = StoreCore::open(fs, store->path());
+  auto reader_store = StoreDirectory::open(fs, store->path());
   auto kept = resolve_kept(*reader_store, "s2");
   const auto source = PageSource::open(*reader_store, kept.version.version, {}, kept.version.label);
   const auto bytes = contents.at("s2");
@@ -265,7 +265,7 @@ TEST_F(GcTest, LeavesWhatIsOpenAlone) {
   kept.version_pin.reset();
   head.version_pin.reset();
   EXPECT_GT(gc().freed_bytes, 500u << 10);
-  EXPECT_THROW(expect_same(*PageSource::open(*StoreCore::open(fs, store->path()),
+  EXPECT_THROW(expect_same(*PageSource::open(*StoreDirectory::open(fs, store->path()),
                                              kept.version.version, {}, "s2"),
                            bytes),
                Error);
@@ -303,7 +303,7 @@ TEST_F(GcTest, LeavesWhatIsAppendedMeanwhileAlone) {
     contents["main"] = model.bytes;
     appended = true;
   };
-  const auto report = collect_garbage(*StoreCore::open(hooked, store->path()), false, nullptr);
+  const auto report = collect_garbage(*StoreDirectory::open(hooked, store->path()), false, nullptr);
   EXPECT_TRUE(appended);
   EXPECT_GT(report.freed_bytes, 0u);
   expect_all();

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "store/branch/live_snapshot.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/child.hpp"
 #include "support/disk/hook_fs.hpp"
@@ -54,23 +54,23 @@ class Leftovers : public SnapshotsTest {
   }
 };
 
-void snapshot_live(StoreCore& s) { snapshot_of_live(s, "main", claim_name(s, "live"), ""); }
+void snapshot_live(StoreDirectory& s) { snapshot_of_live(s, "main", claim_name(s, "live"), ""); }
 
 // Where the process dies: before a call whose path has this in it.
 struct Death {
   const char* what;
   Hooks::Hook Hooks::* hook;
   const char* at;
-  std::function<void(StoreCore&)> work;
-  std::function<void(StoreCore&)> expect_done;
+  std::function<void(StoreDirectory&)> work;
+  std::function<void(StoreDirectory&)> expect_done;
 };
 
 const std::vector<Death>& deaths() {
-  const auto new_branch = [](StoreCore& s) { s.create_branch("b", 32 * kPageBytes, 0); };
-  const auto snapshot = [](StoreCore& s) { s.create_snapshot("t", read_snapshot(s, "s1")); };
-  const auto branch_is_there = [](StoreCore& s) { EXPECT_TRUE(has_branch(s, "b")); };
-  const auto ref_is_there = [](StoreCore& s) { EXPECT_TRUE(has_snapshot(s, "t")); };
-  const auto live_is_there = [](StoreCore& s) {
+  const auto new_branch = [](StoreDirectory& s) { s.create_branch("b", 32 * kPageBytes, 0); };
+  const auto snapshot = [](StoreDirectory& s) { s.create_snapshot("t", read_snapshot(s, "s1")); };
+  const auto branch_is_there = [](StoreDirectory& s) { EXPECT_TRUE(has_branch(s, "b")); };
+  const auto ref_is_there = [](StoreDirectory& s) { EXPECT_TRUE(has_snapshot(s, "t")); };
+  const auto live_is_there = [](StoreDirectory& s) {
     EXPECT_TRUE(has_snapshot(s, "live"));
     EXPECT_EQ(s.branch_names(), std::vector<std::string>{"main"});
   };
@@ -84,12 +84,12 @@ const std::vector<Death>& deaths() {
       {"a ref, empty", &Hooks::before_write, "/tmp/t.ref", snapshot, ref_is_there},
       {"a ref, written", &Hooks::before_rename, ".ref", snapshot, ref_is_there},
       {"a branch that is removed", &Hooks::before_unlink, "image",
-       [](StoreCore& s) {
+       [](StoreDirectory& s) {
          s.create_branch("b", 32 * kPageBytes, 0);
          std::ofstream(s.branches_directory() + "/b/image") << "content";
          s.remove_branch("b");
        },
-       [](StoreCore& s) { EXPECT_FALSE(stdfs::exists(s.branches_directory() + "/b")); }},
+       [](StoreDirectory& s) { EXPECT_FALSE(stdfs::exists(s.branches_directory() + "/b")); }},
       {"a live snapshot, its branch aside made", &Hooks::before_lock, "/vellum-snapshot-",
        snapshot_live, live_is_there},
       {"a live snapshot, written aside", &Hooks::before_create, "/tmp/live", snapshot_live,
@@ -112,7 +112,7 @@ TEST_F(Leftovers, OfKillsGoWithGc) {
                             hooked.hooks.*death.hook = [&](const std::string& p) {
                               if (contains(p, death.at)) raise(SIGKILL);
                             };
-                            death.work(*StoreCore::open(hooked, path()));
+                            death.work(*StoreDirectory::open(hooked, path()));
                           }),
                           SIGKILL);
     }
@@ -129,7 +129,7 @@ TEST_F(Leftovers, WhatIsInTheMakingStays) {
     SCOPED_TRACE(moment.what);
     const auto writer = make("store" + std::to_string(number++));
     HookFs hooked(base::posix_fs());
-    const auto core = StoreCore::open(hooked, path());
+    const auto core = StoreDirectory::open(hooked, path());
     bool ran = false;
     hooked.hooks.*moment.hook = [&](const std::string& p) {
       if (ran || !contains(p, moment.at)) return;

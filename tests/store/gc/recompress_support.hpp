@@ -23,7 +23,7 @@ inline void fill_text(Model& model, PageNumber page, std::mt19937_64& random) {
   model.touched.insert(page);
 }
 
-inline format::PackHeader pack_header(StoreCore& store, std::uint64_t pack) {
+inline format::PackHeader pack_header(StoreDirectory& store, std::uint64_t pack) {
   std::array<std::byte, format::kPackHeaderBytes> bytes;
   store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only)->pread(bytes, 0);
   format::PackHeader header;
@@ -31,24 +31,24 @@ inline format::PackHeader pack_header(StoreCore& store, std::uint64_t pack) {
   return header;
 }
 
-inline bool is_translated(StoreCore& store, std::uint64_t pack) {
+inline bool is_translated(StoreDirectory& store, std::uint64_t pack) {
   return pack_header(store, pack).translation_offset_bytes != 0;
 }
 
-inline std::uint64_t translated_packs(StoreCore& store) {
+inline std::uint64_t translated_packs(StoreDirectory& store) {
   std::uint64_t n = 0;
   for (const std::uint64_t pack : store.packs().list()) n += is_translated(store, pack) ? 1 : 0;
   return n;
 }
 
-inline format::Translation translation_of(StoreCore& store, std::uint64_t pack) {
+inline format::Translation translation_of(StoreDirectory& store, std::uint64_t pack) {
   const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
   return *read_translation(*file, pack_header(store, pack));
 }
 
 // Writes again every pack that nobody writes any more, whether that saves anything or not; returns
 // how many there were. REQUIRES: no gc is at work.
-inline std::uint64_t translate_all(StoreCore& store, int level) {
+inline std::uint64_t translate_all(StoreDirectory& store, int level) {
   const Roots roots = read_roots(store);
   LiveSet live_set(store, true);
   reach_roots(store, roots, live_set);
@@ -67,7 +67,7 @@ inline std::uint64_t translate_all(StoreCore& store, int level) {
 }
 
 // Appends a record to a file, which ends at a multiple of 8.
-inline format::RecordRef append_to_file(StoreCore& store, base::File& file, std::uint64_t pack,
+inline format::RecordRef append_to_file(StoreDirectory& store, base::File& file, std::uint64_t pack,
                                         format::RecordType type, std::span<const std::byte> raw,
                                         std::size_t items) {
   format::RecordHeader h;
@@ -83,7 +83,7 @@ inline format::RecordRef append_to_file(StoreCore& store, base::File& file, std:
 }
 
 // Gives a translated pack another table, whose record, header, index and trailer are in order.
-inline void replace_translation(StoreCore& store, std::uint64_t pack,
+inline void replace_translation(StoreDirectory& store, std::uint64_t pack,
                                 const std::vector<std::byte>& raw, std::size_t items) {
   const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_write);
   std::array<std::byte, format::kPackTrailerBytes> trailer;
@@ -110,7 +110,7 @@ inline void replace_translation(StoreCore& store, std::uint64_t pack,
 
 // Makes the table of a translated pack say that all slots of some records were given back, and no others.
 template <typename Which>
-void pretend_given_back(StoreCore& store, std::uint64_t pack, const Which& which) {
+void pretend_given_back(StoreDirectory& store, std::uint64_t pack, const Which& which) {
   format::Translation t = translation_of(store, pack);
   t.dropped.clear();
   for (auto& line : t.lines) {

@@ -4,14 +4,14 @@
 #include <array>
 
 #include "store/catalog/kept_version.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/check/repair.hpp"
 #include "store/check/stat.hpp"
 #include "store/gc/pack_rewriter.hpp"
-#include "store/catalog/lock/version_pin.hpp"
+#include "store/gc/recompress_support.hpp"
 #include "store/packs/record/pack_writer.hpp"
 #include "store/packs/record/record_io.hpp"
 #include "store/snapshots_fixture.hpp"
-#include "store/gc/recompress_support.hpp"
 #include "support/disk/crash_images_lib.hpp"
 
 namespace vellum::store::test {
@@ -71,7 +71,7 @@ TEST_F(RecompressTest, EveryVersionStaysBitForBit) {
   // A lower level finds nothing either.
   EXPECT_EQ(recompress(kLevel - 3).packs, 0u);
   // stat and gc see the same store.
-  const StoreStat stat = stat_store(*StoreCore::open(fs, store->path()));
+  const StoreStat stat = stat_store(*StoreDirectory::open(fs, store->path()));
   EXPECT_GE(stat.pack_bytes, stat.pack_needed_bytes);
   EXPECT_LT(stat.pack_freeable_bytes, 8u << 10);
   gc();
@@ -135,7 +135,7 @@ TEST_F(RecompressTest, ADryRunSaysItAndChangesNothing) {
   gc();
   fs.reset_counts();
   const RecompressReport look =
-      collect_garbage(*StoreCore::open(fs, store->path()), true, nullptr, kLevel).recompressed;
+      collect_garbage(*StoreDirectory::open(fs, store->path()), true, nullptr, kLevel).recompressed;
   for (const Call call :
        {Call::create, Call::write, Call::rename, Call::unlink, Call::punch, Call::truncate}) {
     EXPECT_EQ(fs.seen(call), 0u) << static_cast<int>(call);
@@ -173,7 +173,7 @@ TEST_F(RecompressTest, AnActivePackIsLeftAlone) {
 // A reader that had the old files open goes on reading them, and opens other versions through them.
 TEST_F(RecompressTest, AReaderFromBefore) {
   make(10, 40);
-  const auto early = StoreCore::open(fs, store->path());
+  const auto early = StoreDirectory::open(fs, store->path());
   auto kept = resolve_kept(*early, "s1");
   const auto source = PageSource::open(*early, kept.version.version, {}, kept.version.label);
   std::vector<std::byte> half(kRecompressPages / 2 * kPageBytes);
@@ -199,7 +199,7 @@ TEST_F(RecompressTest, AReaderFromBefore) {
 // A store object that knows the old file of a pack opens a version whose pin belongs there.
 TEST_F(RecompressTest, APinIsSetOnTheNewFile) {
   make(10, 40);
-  const auto early = StoreCore::open(fs, store->path());
+  const auto early = StoreDirectory::open(fs, store->path());
   for (const auto& [name, bytes] : contents) expect_same(*open_version(*early, name), bytes);
   ASSERT_GT(recompress().packs, 2u);
   const auto kept = resolve_kept(*early, "s3");
@@ -211,7 +211,7 @@ TEST_F(RecompressTest, APinIsSetOnTheNewFile) {
   EXPECT_EQ(report.open_versions, 1u);
   EXPECT_GE(report.recompressed.packs_in_use, 1u);
   // Afresh, so that nothing comes from a cache or an old file.
-  const auto late = StoreCore::open(fs, store->path());
+  const auto late = StoreDirectory::open(fs, store->path());
   expect_same(*PageSource::open(*late, kept.version.version, {}, "s3"), bytes);
   expect_same(*source, bytes);
   expect_all();
@@ -221,7 +221,7 @@ TEST_F(RecompressTest, APinIsSetOnTheNewFile) {
 // looked at: only the process that is about to rename can see them.
 TEST_F(RecompressTest, AVersionOpenedMeanwhile) {
   make(10, 40);
-  const auto early = StoreCore::open(fs, store->path());
+  const auto early = StoreDirectory::open(fs, store->path());
   std::map<std::string, KeptVersion> kept;
   const auto open_or_close = [&](const Progress& progress) {
     if (std::string(progress.unit) != "bytes") return;
@@ -229,7 +229,7 @@ TEST_F(RecompressTest, AVersionOpenedMeanwhile) {
     for (const auto& [name, bytes] : contents) kept[name] = resolve_kept(*early, name);
   };
   const auto report =
-      collect_garbage(*StoreCore::open(fs, store->path()), false, open_or_close, kLevel)
+      collect_garbage(*StoreDirectory::open(fs, store->path()), false, open_or_close, kLevel)
           .recompressed;
   EXPECT_GT(report.packs_in_use, 2u);
   EXPECT_TRUE(in_tmp().empty());
@@ -243,7 +243,7 @@ TEST_F(RecompressTest, TablesStayWhenHolesArePunched) {
   format::Superblock options = small_options();
   options.block_bytes = 4096;
   options.pack_bytes = 1536u << 10;
-  store = StoreCore::create(fs, dir.path("s"), options);
+  store = StoreDirectory::create(fs, dir.path("s"), options);
   store->create_branch("main", kRecompressPages * kPageBytes, 0);
   auto writer = BranchWriter::open(*store, "main");
   Model model(kRecompressPages);
@@ -288,14 +288,14 @@ TEST_F(RecompressTest, TheStoreThatHasEverythingOpenCollects) {
 
 TEST_F(RecompressTest, NamesThatAreHeldStopIt) {
   make(6, 60);
-  const auto other = StoreCore::open(fs, store->path());
+  const auto other = StoreDirectory::open(fs, store->path());
   VersionPin names;
   const auto hold = [&](const Progress& progress) {
     if (std::string(progress.unit) == "bytes" && names == nullptr) names = hold_names(*other);
   };
   // Seen once the first pack has been dealt with, at the latest before the second gets its name.
   const std::string text = error_text(Errc::busy, [&] {
-    collect_garbage(*StoreCore::open(fs, store->path()), false, hold, kLevel);
+    collect_garbage(*StoreDirectory::open(fs, store->path()), false, hold, kLevel);
   });
   EXPECT_TRUE(contains(text, "someone")) << text;
   EXPECT_TRUE(in_tmp().empty());
@@ -363,7 +363,7 @@ TEST_F(RecompressTest, ProgressMayEndIt) {
   const auto stop = [&](const Progress& progress) {
     if (std::string(progress.unit) == "bytes" && ++calls == 2) throw std::runtime_error("enough");
   };
-  EXPECT_THROW(collect_garbage(*StoreCore::open(fs, store->path()), false, stop, kLevel),
+  EXPECT_THROW(collect_garbage(*StoreDirectory::open(fs, store->path()), false, stop, kLevel),
                std::runtime_error);
   EXPECT_TRUE(in_tmp().empty());
   expect_all();
@@ -400,7 +400,7 @@ class TranslationOnDisk : public RecompressTest {
   // Versions that need the pack give errors that name it; verify names it, too, for a table that
   // does not parse without reading data.
   void expect_refused(const std::string& what, bool parses = false) {
-    const auto fresh = StoreCore::open(fs, store->path());
+    const auto fresh = StoreDirectory::open(fs, store->path());
     const std::string text = error_text(Errc::corrupted, [&] {
       std::vector<std::byte> out(kRecompressPages * kPageBytes);
       open_version(*fresh, "s0")->read(0, kRecompressPages, out.data());
@@ -408,7 +408,8 @@ class TranslationOnDisk : public RecompressTest {
     EXPECT_TRUE(contains(text, path)) << what << ": " << text;
     for (const bool read_data : {false, true}) {
       if (parses && !read_data) continue;
-      const auto report = verify_store(*StoreCore::open(fs, store->path()), read_data, nullptr);
+      const auto report =
+          verify_store(*StoreDirectory::open(fs, store->path()), read_data, nullptr);
       ASSERT_FALSE(report.damages.empty()) << what;
       EXPECT_TRUE(contains(report.damages[0].object, path)) << what;
       EXPECT_FALSE(report.damages[0].versions.empty()) << what;
@@ -477,7 +478,7 @@ TEST_F(TranslationOnDisk, LinesThatLeadAstray) {
 
 TEST_F(TranslationOnDisk, SlotsThatWereGivenBackAreNeverRead) {
   pretend_given_back(*store, pack, [](const auto&) { return true; });
-  const auto fresh = StoreCore::open(fs, store->path());
+  const auto fresh = StoreDirectory::open(fs, store->path());
   const std::string text = error_text(Errc::corrupted, [&] {
     std::vector<std::byte> out(kRecompressPages * kPageBytes);
     open_version(*fresh, "s0")->read(0, kRecompressPages, out.data());
@@ -514,7 +515,7 @@ TEST_F(RecompressTest, RepairSavesTranslatedPacks) {
   ASSERT_GT(recompress().packs, 2u);
   const auto report = repair_store(fs, store->path(), dir.path("saved"), nullptr);
   EXPECT_TRUE(report.lost.empty());
-  const auto saved = StoreCore::open(fs, dir.path("saved"));
+  const auto saved = StoreDirectory::open(fs, dir.path("saved"));
   for (const auto& [name, bytes] : contents) expect_same(*open_version(*saved, name), bytes);
   // What it found besides are whole states, too.
   for (const auto& name : snapshot_names(*saved)) {
@@ -558,7 +559,7 @@ TEST_F(RecompressTest, RepairOffersNoVersionWithPagesMissing) {
   fs.open(store->packs().path_of(active), base::OpenMode::read_write)
       ->pwrite(wrong, record.offset_bytes + 90);
   const auto report = repair_store(fs, store->path(), dir.path("saved"), nullptr);
-  const auto saved = StoreCore::open(fs, dir.path("saved"));
+  const auto saved = StoreDirectory::open(fs, dir.path("saved"));
   for (const auto& version : report.saved) {
     std::vector<std::byte> bytes(kRecompressPages * kPageBytes);
     open_version(*saved, version.name)->read(0, kRecompressPages, bytes.data());
@@ -576,7 +577,7 @@ Contents make_store_to_recompress(base::Fs& fs, std::mt19937_64& random) {
   Contents contents;
   format::Superblock options = small_options();
   options.pack_bytes = 16u << 10;
-  auto store = StoreCore::create(fs, "/s", options);
+  auto store = StoreDirectory::create(fs, "/s", options);
   store->create_branch("main", 64 * kPageBytes, 0);
   auto writer = BranchWriter::open(*store, "main");
   Model model(64);
@@ -596,15 +597,15 @@ Contents make_store_to_recompress(base::Fs& fs, std::mt19937_64& random) {
   return contents;
 }
 
-void expect_contents_after_recompression(StoreCore& store, const Contents& contents) {
+void expect_contents_after_recompression(StoreDirectory& store, const Contents& contents) {
   for (const auto& [name, bytes] : contents) expect_same(*open_version(store, name), bytes);
   expect_no_damage(store);
 }
 
 // The same again, by the next program.
 void recompress_again(sim::SimFs& disk, const Contents& contents) {
-  collect_garbage(*StoreCore::open(disk, "/s"), false, nullptr, kLevel);
-  expect_contents_after_recompression(*StoreCore::open(disk, "/s"), contents);
+  collect_garbage(*StoreDirectory::open(disk, "/s"), false, nullptr, kLevel);
+  expect_contents_after_recompression(*StoreDirectory::open(disk, "/s"), contents);
   for (const auto& entry : disk.list("/s/tmp")) {
     EXPECT_FALSE(is_rewritten_file_name(entry.name)) << entry.name;
   }
@@ -617,13 +618,13 @@ TEST(RecompressCrash, EveryPowerCutLeavesAWholeStore) {
   fs.start_log();
   const Contents contents = make_store_to_recompress(fs, random);
   fs.allow_states(kAtWork, kAtWork);
-  collect_garbage(*StoreCore::open(fs, "/s"), false, nullptr, kLevel);
+  collect_garbage(*StoreDirectory::open(fs, "/s"), false, nullptr, kLevel);
   fs.stop_log();
   std::uint64_t images = 0, translated = 0;
   sim::each_image_once(fs, kAtWork, {4, 6, 4, 4}, [&](const sim::Disk& image) {
     if (testing::Test::HasFailure()) return;
     sim::SimFs disk(image);
-    const auto store = StoreCore::open(disk, "/s");
+    const auto store = StoreDirectory::open(disk, "/s");
     translated += translated_packs(*store);
     expect_contents_after_recompression(*store, contents);
     if (images++ % 4 == 0) recompress_again(disk, contents);

@@ -5,11 +5,11 @@
 #include <set>
 
 #include "store/gc/gc.hpp"
+#include "store/gc/reach/live_set.hpp"
+#include "store/gc/recompress_support.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/packs/pack_scanner.hpp"
-#include "store/gc/reach/live_set.hpp"
 #include "store/snapshots_fixture.hpp"
-#include "store/gc/recompress_support.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -24,7 +24,7 @@ struct Based {
   std::vector<format::BasePage> bases;
 };
 
-std::vector<Based> based_records(StoreCore& store) {
+std::vector<Based> based_records(StoreDirectory& store) {
   std::vector<Based> out;
   for (const std::uint64_t pack : store.packs().list()) {
     const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
@@ -186,7 +186,7 @@ TEST_F(BasedPages, RecompressionKeepsThem) {
   make_in_small_packs();
   for (const char* name : {"m0", "m2", "m3"}) remove(name);
   for (const int level : {9, 12}) {
-    const auto fresh = StoreCore::open(fs, store->path());
+    const auto fresh = StoreDirectory::open(fs, store->path());
     EXPECT_GT(translate_all(*fresh, level), 0u);
     expect_all();
     EXPECT_FALSE(based_records(*fresh).empty());
@@ -288,7 +288,7 @@ TEST_F(BasedPagesBeside, ACheckpointWaitsWhileGcIsAtWork) {
   commit_moved(std::vector<std::byte>(model.bytes));
   const std::uint64_t before = epoch();
   {
-    const auto other = StoreCore::open(fs, store->path());
+    const auto other = StoreDirectory::open(fs, store->path());
     const VersionPin gc_at_work = keep_gc_for_us(*other);
     commit_word(1);
     EXPECT_EQ(epoch(), before);
@@ -310,7 +310,7 @@ TEST_F(BasedPages, DamageInABaseRecordIsNamed) {
   file->pwrite(byte, page.offset_bytes + format::kRecordHeaderBytes + 20);
 
   const std::string place = path + " at byte " + std::to_string(page.offset_bytes);
-  const auto fresh = StoreCore::open(fs, store->path());
+  const auto fresh = StoreDirectory::open(fs, store->path());
   bool named = false;
   for (const auto& damage : verify_store(*fresh, true, nullptr).damages) {
     named |= damage.object != place && contains(damage.reason, place);
@@ -365,7 +365,7 @@ TEST_F(BasedPages, HostileListsAreRefused) {
 // table of a pack that was written again says what is gone; here it says so of all base pages.
 TEST_F(BasedPages, BasePagesThatWereGivenBackAreNeverRead) {
   make_in_small_packs();
-  const auto fresh = StoreCore::open(fs, store->path());
+  const auto fresh = StoreDirectory::open(fs, store->path());
   ASSERT_GT(translate_all(*fresh, 9), 0u);
   std::set<std::pair<std::uint64_t, std::uint64_t>> given_back;  // pack and offset of a base record
   for (const Based& based : based_records(*fresh)) {
@@ -379,7 +379,7 @@ TEST_F(BasedPages, BasePagesThatWereGivenBackAreNeverRead) {
       return given_back.contains({pack, line.old_offset_bytes});
     });
   }
-  const auto again = StoreCore::open(fs, store->path());
+  const auto again = StoreDirectory::open(fs, store->path());
   const auto version = open_version(*again, "m1");
   std::size_t refused = 0;
   std::vector<std::byte> page(kPageBytes);

@@ -4,8 +4,8 @@
 #include "base/bytes/sha256.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
-#include "store/packs/pack_scanner.hpp"
 #include "store/gc/recompress_support.hpp"
+#include "store/packs/pack_scanner.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -20,10 +20,12 @@ class Hashes : public ::testing::Test {
     format::Superblock options = small_options();
     options.sha256 = sha256;
     options.pack_bytes = 64u << 10;
-    StoreCore::create(base::posix_fs(), path_, options)
+    StoreDirectory::create(base::posix_fs(), path_, options)
         ->create_branch("main", kHashPages * kPageBytes, 0);
   }
-  std::shared_ptr<StoreCore> open() const { return StoreCore::open(base::posix_fs(), path_); }
+  std::shared_ptr<StoreDirectory> open() const {
+    return StoreDirectory::open(base::posix_fs(), path_);
+  }
 
   // Whole pages straight into packs, then commits that the journal holds until they are
   // checkpointed: by their own writer, and by one that has only the journal's frames.
@@ -38,7 +40,7 @@ class Hashes : public ::testing::Test {
     }
     fill_text(model_, 3, random_);
     commit(*writer, model_, false);
-    const auto frames = StoreCore::open(base::posix_fs(), path_)->read_branch("main");
+    const auto frames = StoreDirectory::open(base::posix_fs(), path_)->read_branch("main");
     ASSERT_FALSE(frames.journal.commits.empty());
     copy_directory(path_, directory_.path("killed"));
     path_ = directory_.path("killed");

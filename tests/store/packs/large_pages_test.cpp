@@ -28,7 +28,7 @@ const std::vector<PageNumber> kNumbers{0,
 
 class LargePages : public ::testing::Test {
  protected:
-  LargePages() : store_(StoreCore::create(fs_, "/s", small_options())) {
+  LargePages() : store_(StoreDirectory::create(fs_, "/s", small_options())) {
     store_->create_branch("main", format::kMaxRegionBytes, 0);
     writer_ = BranchWriter::open(*store_, "main");
   }
@@ -92,7 +92,7 @@ class LargePages : public ::testing::Test {
   }
 
   MemoryFs fs_;
-  std::shared_ptr<StoreCore> store_;
+  std::shared_ptr<StoreDirectory> store_;
   std::unique_ptr<BranchWriter> writer_;
   std::map<PageNumber, Page> content_;
 };
@@ -109,7 +109,7 @@ TEST_F(LargePages, AreReadFromTheJournalAndFromPacks) {
   write_whole(4, true);
   expect_content("main");
   writer_.reset();
-  store_ = StoreCore::open(fs_, "/s");
+  store_ = StoreDirectory::open(fs_, "/s");
   expect_content("main");
   expect_whole();
 }

@@ -96,7 +96,7 @@ TEST_F(PacksGone, DoNotStayOpen) {
   OpenFilesFs counting(base::posix_fs());
   format::Superblock options = small_options();
   options.pack_bytes = format::kMinPackBytes;
-  store = StoreCore::create(counting, dir.path("s"), options);
+  store = StoreDirectory::create(counting, dir.path("s"), options);
   constexpr std::size_t kPages = 8;
   store->create_branch("main", kPages * kPageBytes, 0);
   {

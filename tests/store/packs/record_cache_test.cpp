@@ -57,7 +57,8 @@ TEST_P(DeltasInUse, AreReadOnceByAScan) {
   TempDirectory directory;
   Model model(pages);
   {
-    const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
+    const auto store =
+        StoreDirectory::create(base::posix_fs(), directory.path("s"), small_options());
     store->create_branch("main", pages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store, "main");
     std::mt19937_64 random(6);
@@ -71,7 +72,7 @@ TEST_P(DeltasInUse, AreReadOnceByAScan) {
     }
   }
   CountingFs fs(base::posix_fs());
-  const auto store = StoreCore::open(fs, directory.path("s"));
+  const auto store = StoreDirectory::open(fs, directory.path("s"));
   const auto source = open_version(*store, "main");
   fs.loads.clear();
   expect_same(*source, model.bytes);
@@ -90,7 +91,8 @@ TEST(RecordCache, KeepsGrownBlocksThatAScanNeedsAgain) {
   TempDirectory directory;
   Model model(kPages);
   {
-    const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
+    const auto store =
+        StoreDirectory::create(base::posix_fs(), directory.path("s"), small_options());
     store->create_branch("main", kPages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store, "main");
     for (std::size_t c = 0; c < kCommits; ++c) {
@@ -101,7 +103,7 @@ TEST(RecordCache, KeepsGrownBlocksThatAScanNeedsAgain) {
     }
   }
   CountingFs fs(base::posix_fs());
-  const auto store = StoreCore::open(fs, directory.path("s"));
+  const auto store = StoreDirectory::open(fs, directory.path("s"));
   const auto source = open_version(*store, "main");
   RecordCache::View view;
   ReadFailure failure;
@@ -120,14 +122,15 @@ TEST(RecordCache, DecodesAWholeBlockToWhereItIsWanted) {
   TempDirectory directory;
   Model model(kPages);
   {
-    const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
+    const auto store =
+        StoreDirectory::create(base::posix_fs(), directory.path("s"), small_options());
     store->create_branch("main", kPages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store, "main");
     std::mt19937_64 random(6);
     for (PageNumber p = 0; p < kPages; ++p) model.fill(p, random);
     commit(*writer, model, true);
   }
-  const auto store = StoreCore::open(base::posix_fs(), directory.path("s"));
+  const auto store = StoreDirectory::open(base::posix_fs(), directory.path("s"));
   const auto source = open_version(*store, "main");
   const format::MapEntry base = source->chain(0).back();
   ASSERT_EQ(base.kind, format::PageKind::base);
@@ -137,7 +140,7 @@ TEST(RecordCache, DecodesAWholeBlockToWhereItIsWanted) {
   const std::size_t pages = block.header().items;
   ASSERT_GE(pages, 4U);
 
-  const auto fresh = StoreCore::open(base::posix_fs(), directory.path("s"));
+  const auto fresh = StoreDirectory::open(base::posix_fs(), directory.path("s"));
   const auto keeps_packs_open = open_version(*fresh, "main");
   RecordCache::View view;  // releases its frame before `fresh` goes
   std::vector<std::byte> out(pages * kPageBytes);

@@ -19,7 +19,7 @@ struct Mixed {
   std::mt19937_64 random{5};
 
   Mixed() {
-    auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
+    auto store = StoreDirectory::create(base::posix_fs(), directory.path("s"), small_options());
     store->create_branch("main", 512 * kPageBytes, 0);
     auto writer = BranchWriter::open(*store, "main");
     for (PageNumber p = 0; p < 400; ++p) model.fill(p, random);
@@ -35,8 +35,8 @@ struct Mixed {
     commit(*writer, model, false);
     copy_directory(directory.path("s"), directory.path("t"));
   }
-  std::shared_ptr<StoreCore> open() {
-    return StoreCore::open(base::posix_fs(), directory.path("t"));
+  std::shared_ptr<StoreDirectory> open() {
+    return StoreDirectory::open(base::posix_fs(), directory.path("t"));
   }
 };
 

@@ -141,7 +141,7 @@ TEST(RunsToMerge, KeepsTheNumberOfRunsSmallAndTheWorkToo) {
 
 TEST(WriteRun, LargeRunsAreCutIntoBlocksBetweenChains) {
   TempDirectory directory;
-  auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
+  auto store = StoreDirectory::create(base::posix_fs(), directory.path("s"), small_options());
   format::Version version;
   version.branch_id = 7;
   PackWriter packs(*store, 7, version);

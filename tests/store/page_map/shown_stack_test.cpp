@@ -7,9 +7,9 @@
 #include <map>
 #include <random>
 
+#include "store/gc/reach/version_walk.hpp"
 #include "store/page_map/run_builder.hpp"
 #include "store/page_map/shown_pages.hpp"
-#include "store/gc/reach/version_walk.hpp"
 
 namespace vellum::store::test {
 namespace {

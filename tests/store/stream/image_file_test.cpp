@@ -16,7 +16,7 @@ struct Session {
   std::unique_ptr<BranchWriter> writer;
   std::unique_ptr<ImageFile> image;
 
-  explicit Session(StoreCore& store, const std::string& path = "") {
+  explicit Session(StoreDirectory& store, const std::string& path = "") {
     writer = BranchWriter::open(store, "main");
     image = ImageFile::open(store, "main", writer->head(), *writer->source_at_open(), path);
   }
@@ -52,7 +52,7 @@ Bytes content_of(base::Fs& fs, const std::string& path) {
   return out;
 }
 
-Bytes head_of(StoreCore& store) {
+Bytes head_of(StoreDirectory& store) {
   const auto source = open_version(store, "main");
   Bytes out(source->region_bytes());
   source->read(0, out.size() / kPageBytes, out.data());
@@ -79,7 +79,8 @@ class ImagePowerCuts {
     format::Superblock options = small_options();
     options.journal_half_bytes = 16u << 10;
     options.pack_bytes = 64u << 10;
-    StoreCore::create(*fs_, "/s", options)->create_branch("main", kImageFilePages * kPageBytes, 0);
+    StoreDirectory::create(*fs_, "/s", options)
+        ->create_branch("main", kImageFilePages * kPageBytes, 0);
   }
 
   void run(int cuts) {
@@ -100,7 +101,7 @@ class ImagePowerCuts {
  private:
   void live() {
     try {
-      auto store = StoreCore::open(*fs_, "/s");
+      auto store = StoreDirectory::open(*fs_, "/s");
       auto session = std::make_unique<Session>(*store);
       Model attempt = with_content(head_of(*store));
       for (;;) {
@@ -152,7 +153,7 @@ class ImagePowerCuts {
     return size;
   }
 
-  void expect_whole(StoreCore& store) {
+  void expect_whole(StoreDirectory& store) {
     auto head = head_of(store);
     const auto size = open_version(store, "main")->file_bytes().value_or(head.size());
     ASSERT_TRUE(std::all_of(head.begin() + static_cast<std::ptrdiff_t>(size), head.end(),
@@ -162,7 +163,7 @@ class ImagePowerCuts {
   }
 
   void look() {
-    auto store = StoreCore::open(*fs_, "/s");
+    auto store = StoreDirectory::open(*fs_, "/s");
     Session session(*store);
     EXPECT_TRUE(session.image->take_adopted().empty());
     expect_whole(*store);
@@ -189,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, ImageCrash, ::testing::Range(1, 7));
 class ImageTest : public ::testing::Test {
  protected:
   ImageTest() {
-    store_ = StoreCore::create(fs_, directory_.path("s"), small_options());
+    store_ = StoreDirectory::create(fs_, directory_.path("s"), small_options());
     store_->create_branch("main", kImageFilePages * kPageBytes, 0);
   }
 
@@ -216,7 +217,7 @@ class ImageTest : public ::testing::Test {
 
   TempDirectory directory_;
   FaultFs fs_{base::posix_fs()};
-  std::shared_ptr<StoreCore> store_;
+  std::shared_ptr<StoreDirectory> store_;
   std::mt19937_64 random_{7};
   Model model_{kImageFilePages};
 };

@@ -4,9 +4,9 @@
 
 #include <atomic>
 
-#include "store/branch/branch_aside.hpp"
-#include "store/check/verify.hpp"
 #include "store/branch/fault_fs.hpp"
+#include "store/branch/staging_branch.hpp"
+#include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
 #include "store/stream/export.hpp"
 #include "store/stream/ordered_work.hpp"
@@ -108,7 +108,8 @@ Bytes random_bytes(std::mt19937_64& random, std::size_t count) {
 
 class Streams : public ::testing::Test {
  protected:
-  Streams() : store_(StoreCore::create(base::posix_fs(), directory_.path("s"), small_options())) {
+  Streams()
+      : store_(StoreDirectory::create(base::posix_fs(), directory_.path("s"), small_options())) {
     store_->create_branch("main", kPageBytes, 0);
   }
 
@@ -143,7 +144,7 @@ class Streams : public ::testing::Test {
   }
 
   TempDirectory directory_;
-  std::shared_ptr<StoreCore> store_;
+  std::shared_ptr<StoreDirectory> store_;
   std::mt19937_64 random_{5};
 };
 
@@ -231,7 +232,7 @@ TEST_F(Streams, MemoryDoesNotGrowWithTheFile) {
     EXPECT_LE(report.peak_bytes, 2 * slots * options.piece_bytes + slots * kPageBytes) << threads;
   }
   const StreamOptions usual;
-  EXPECT_LE(2 * StreamOptions::slots_for(StreamOptions::kMostThreads) * usual.piece_bytes,
+  EXPECT_LE(2 * StreamOptions::slots_for(StreamOptions::kMaxThreads) * usual.piece_bytes,
             std::uint64_t{96} << 20);
 }
 
@@ -368,7 +369,7 @@ class StreamFaults : public ::testing::Test {
   StreamFaults() : source_(directory_.path("in"), 60 * kPageBytes) {
     format::Superblock tiny = small_options();
     tiny.pack_bytes = 4096;
-    store_ = StoreCore::create(fs_, "/s", tiny);
+    store_ = StoreDirectory::create(fs_, "/s", tiny);
     source_.write(0, random_bytes(random_, 60 * kPageBytes));
     import("main");
   }
@@ -383,12 +384,12 @@ class StreamFaults : public ::testing::Test {
     const NameLock claim = claim_name(*store_, branch);
     format::Version empty;
     empty.region_bytes = kPageBytes;
-    BranchAside aside(*store_, empty, std::nullopt);
+    StagingBranch aside(*store_, empty, std::nullopt);
     import_content(aside.writer(), content, options, nullptr);
     aside.publish(claim);
   }
   Bytes content_of(const std::string& branch) {
-    const auto store = StoreCore::open(memory_, "/s");
+    const auto store = StoreDirectory::open(memory_, "/s");
     const auto source = open_version(*store, branch);
     Bytes out(source->region_bytes());
     source->read(0, out.size() / kPageBytes, out.data());
@@ -434,7 +435,7 @@ class StreamFaults : public ::testing::Test {
   SourceFile source_;
   vellum::test::MemoryFs memory_;
   FaultFs fs_{memory_};
-  std::shared_ptr<StoreCore> store_;
+  std::shared_ptr<StoreDirectory> store_;
 };
 
 TEST_F(StreamFaults, EachCallMayFail) {

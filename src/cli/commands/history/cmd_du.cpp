@@ -9,7 +9,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/table.hpp"
-#include "remote/session/away_list.hpp"
+#include "remote/session/missing_pieces.hpp"
 
 namespace vellum::cli {
 namespace {

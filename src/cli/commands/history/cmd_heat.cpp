@@ -19,9 +19,9 @@
 namespace vellum::cli {
 namespace {
 
-constexpr std::uint32_t kMostColumns = 4096;
+constexpr std::uint32_t kMaxColumns = 4096;
 constexpr std::size_t kUsualColumns = 64;  // of a drawing that goes to a file or a pipe
-constexpr std::size_t kLeastColumns = 16;
+constexpr std::size_t kMinColumns = 16;
 constexpr std::size_t kBesideDrawing = 38;  // time, size, edges and gaps
 
 struct HeatArguments {
@@ -38,7 +38,7 @@ std::size_t usual_columns(const std::vector<VersionInfo>& versions) {
   if (!screen) return kUsualColumns;
   std::size_t names = 0;
   for (const VersionInfo& v : versions) names = std::max(names, text_columns(printable(v.name)));
-  return std::max(kLeastColumns, *screen - std::min(*screen, names + kBesideDrawing));
+  return std::max(kMinColumns, *screen - std::min(*screen, names + kBesideDrawing));
 }
 
 Json json_of(const Store& store, const HeatMap& map) {
@@ -70,8 +70,8 @@ int write_png(Context& context, const Store& store, const HeatMap& map, const st
 }
 
 int run_heat(Context& context, const HeatArguments& arguments) {
-  if (arguments.columns && (*arguments.columns == 0 || *arguments.columns > kMostColumns))
-    fail(Errc::invalid_argument, "--columns takes 1 to {}", kMostColumns);
+  if (arguments.columns && (*arguments.columns == 0 || *arguments.columns > kMaxColumns))
+    fail(Errc::invalid_argument, "--columns takes 1 to {}", kMaxColumns);
   if (arguments.svg && context.json)
     fail(Errc::invalid_argument, "--svg and --json exclude each other");
   if (arguments.svg && arguments.png)

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/packs/record/record_cache.hpp"
 
 namespace vellum::store {
@@ -30,7 +30,7 @@ MapEntry take_base(std::vector<MapEntry>& chain, PageNumber page) {
   return base;
 }
 
-ChainDeltas::ChainDeltas(StoreCore& store, const PageSource& version,
+ChainDeltas::ChainDeltas(StoreDirectory& store, const PageSource& version,
                          std::span<const PageNumber> pages, EncodingThreads& threads) {
   first_link_.reserve(pages.size() + 1);
   bases_.reserve(pages.size());
@@ -66,7 +66,7 @@ ChainDeltas::ChainDeltas(StoreCore& store, const PageSource& version,
   });
 }
 
-void ChainDeltas::copy(StoreCore& store, const PageSource& version,
+void ChainDeltas::copy(StoreDirectory& store, const PageSource& version,
                        std::span<const std::uint32_t> links, std::span<const PageNumber> pages,
                        std::uint32_t into) {
   const RecordRef record = links_[links.front()].record;

@@ -17,7 +17,7 @@
 
 namespace vellum::store {
 
-class StoreCore;
+class StoreDirectory;
 
 // Takes the entry under the deltas off a page's chain: a base, or zero where the chain has none.
 format::MapEntry take_base(std::vector<format::MapEntry>& chain, format::PageNumber page);
@@ -26,7 +26,7 @@ class ChainDeltas {
  public:
   // Of `pages`, in `version`. Takes about 64 bytes and the delta for each link of a chain. Throws
   // Errc::corrupted.
-  ChainDeltas(StoreCore& store, const PageSource& version,
+  ChainDeltas(StoreDirectory& store, const PageSource& version,
               std::span<const format::PageNumber> pages, EncodingThreads& threads);
 
   // The entry under the deltas of pages[index]: a base or zero.
@@ -49,7 +49,7 @@ class ChainDeltas {
     std::vector<std::byte> bytes;
   };
   // Copies the deltas that `links` name; they are of one record.
-  void copy(StoreCore& store, const PageSource& version, std::span<const std::uint32_t> links,
+  void copy(StoreDirectory& store, const PageSource& version, std::span<const std::uint32_t> links,
             std::span<const format::PageNumber> pages, std::uint32_t into);
 
   std::vector<Link> links_;              // of each page, oldest first

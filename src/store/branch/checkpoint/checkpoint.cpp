@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 
-#include "store/catalog/store_core.hpp"
 #include "store/branch/checkpoint/chain_deltas.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/packs/encode/block_encoder.hpp"
 #include "store/packs/encode/payload.hpp"
 #include "store/page_map/overlay.hpp"
@@ -91,8 +91,9 @@ std::function<bool()> may_base(const format::Encoding& encoding, Dedup& dedup) {
 
 class Checkpointer {
  public:
-  Checkpointer(StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
-               std::span<const PageWrites* const> pieces, std::vector<MapEntry> written,
+  Checkpointer(StoreDirectory& store, PackWriter& packs, const format::Encoding& encoding,
+               Dedup& dedup, std::span<const PageWrites* const> pieces,
+               std::vector<MapEntry> written,
                const std::function<const PageSource&()>& last_checkpointed,
                const CommittedPages* committed, KnownChains& chains, EncodingThreads& threads)
       : store_(store),
@@ -159,7 +160,7 @@ class Checkpointer {
   }
   void add_entry(PageNumber page, PageKind kind) { entries_.push_back({page, 1, 0, kind, 0, {}}); }
 
-  StoreCore& store_;
+  StoreDirectory& store_;
   PackWriter& packs_;
   const format::Encoding& encoding_;
   Dedup& dedup_;
@@ -660,7 +661,7 @@ std::size_t deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept
   return count;
 }
 
-std::vector<MapEntry> checkpoint_pieces(StoreCore& store, PackWriter& packs,
+std::vector<MapEntry> checkpoint_pieces(StoreDirectory& store, PackWriter& packs,
                                         const format::Encoding& encoding, Dedup& dedup,
                                         std::span<const PageWrites* const> pieces,
                                         std::vector<MapEntry> written,

@@ -19,19 +19,19 @@
 #include "store/branch/checkpoint/dedup.hpp"
 #include "store/branch/checkpoint/depth_table.hpp"
 #include "store/packs/encode/encoding_threads.hpp"
-#include "store/page_map/page_source.hpp"
 #include "store/packs/record/pack_writer.hpp"
+#include "store/page_map/page_source.hpp"
 
 namespace vellum::store {
 
-class StoreCore;
+class StoreDirectory;
 
 inline constexpr std::uint8_t kMaxDeltaDepth = 16;
 
 // Pages whose delta against their base costs too much by the bytes that were stored to. Some of these
 // may have changed back, which only a comparison with the base tells. It is made as long as it finds
 // such pages; then for one page of some, which tells whether that has changed.
-class DearDeltas {
+class RebaseSampler {
  public:
   bool worth_comparing(format::PageNumber page) const noexcept {
     return compared_ < kSample || cheap_ * kWorthOneOf >= compared_ || page % kStillOneOf == 0;
@@ -54,7 +54,7 @@ class DearDeltas {
 struct KnownChains {
   DepthTable depths;
   ChangedSpans changed;
-  DearDeltas dear;  // a guess, which clear() keeps
+  RebaseSampler dear;  // a guess, which clear() keeps
   void clear() noexcept {
     depths.clear();
     changed.clear();
@@ -82,7 +82,7 @@ std::size_t deltas_that_fit(const format::DeltaBatch& batch, std::size_t first) 
 // version under the deltas; it is called when needed. `committed` is null or has pages as of the
 // newest piece.
 std::vector<format::MapEntry> checkpoint_pieces(
-    StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
+    StoreDirectory& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
     std::span<const PageWrites* const> pieces, std::vector<format::MapEntry> written,
     const std::function<const PageSource&()>& last_checkpointed, const CommittedPages* committed,
     KnownChains& chains, EncodingThreads& threads);

@@ -6,7 +6,7 @@
 
 #include "base/bytes/checksum.hpp"
 #include "base/try_to.hpp"
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/gc/reach/roots.hpp"
 #include "store/packs/record/pack_extents.hpp"
 #include "store/packs/record/record_io.hpp"
@@ -20,11 +20,11 @@ using format::RecordType;
 
 namespace {
 
-constexpr std::size_t kMostKnown = 1u << 19;  // about 30 MiB, for 32 GiB of pages
+constexpr std::size_t kMaxKnown = 1u << 19;  // about 30 MiB, for 32 GiB of pages
 // Reading the hashes of earlier writers takes milliseconds, which only this many pages justify.
 constexpr std::size_t kPagesWorthLoading = 256;
 // A page that takes less than this in its block is not worth an entry of its own in the page map.
-constexpr std::size_t kLeastStoredBytes = 256;
+constexpr std::size_t kMinStoredBytes = 256;
 
 // Whether the index notes the page; also returns its hash.
 bool noted_hash(const std::byte* page, std::uint32_t& hash) noexcept {
@@ -73,14 +73,14 @@ class Dedup::Stretch {
 
  private:
   const Dedup& dedup_;
-  StoreCore& store_;
+  StoreDirectory& store_;
   bool opened_ = false, whole_ = false;
   RecordRef record_;
   std::shared_ptr<const LoadedRecord> loaded_;
   std::span<const format::SlotRange> dropped_;  // owned by the pack
 };
 
-Dedup::Dedup(StoreCore& store) : store_(store), gc_kept_out_(store) {}
+Dedup::Dedup(StoreDirectory& store) : store_(store), gc_kept_out_(store) {}
 
 bool Dedup::enter(const format::Version& head) {
   head_ = head;
@@ -155,7 +155,7 @@ void Dedup::load() const {
           continue;
         }
         const std::lock_guard guard(mutex_);
-        if (known_.size() + hashes.size() > kMostKnown) return;
+        if (known_.size() + hashes.size() > kMaxKnown) return;
         for (const auto& h : hashes) {
           if (is_reached(h.record)) known_.try_emplace(h.hash, Place{h.record, h.slot});
         }
@@ -218,7 +218,7 @@ std::vector<NotedPage> Dedup::worth_noting(std::span<const std::byte> raw,
                                            std::size_t stored_bytes) {
   std::vector<NotedPage> out;
   const std::size_t pages = raw.size() / kPageBytes;
-  if (stored_bytes < pages * kLeastStoredBytes) return out;
+  if (stored_bytes < pages * kMinStoredBytes) return out;
   for (std::size_t slot = 0; slot < pages; ++slot) {
     std::uint32_t hash = 0;
     if (noted_hash(raw.data() + slot * kPageBytes, hash)) {
@@ -237,7 +237,7 @@ void Dedup::note(const RecordRef& record, std::span<const NotedPage> pages) {
   const std::lock_guard guard(mutex_);
   for (const NotedPage& p : pages) {
     noted_.push_back({record, p.slot, p.hash});
-    if (known_.size() < kMostKnown) known_[p.hash] = {record, p.slot};
+    if (known_.size() < kMaxKnown) known_[p.hash] = {record, p.slot};
   }
 }
 

@@ -28,12 +28,12 @@
 
 namespace vellum::store {
 
-class StoreCore;
+class StoreDirectory;
 
 // Threads: any number may call find() at once. One thread calls the rest, also during find().
 class Dedup {
  public:
-  explicit Dedup(StoreCore& store);
+  explicit Dedup(StoreDirectory& store);
 
   // Begins a commit on `head`, the head of the writer's own branch. False: gc is at work or cannot
   // be kept out here; the commit then looks nothing up.
@@ -71,7 +71,7 @@ class Dedup {
   bool is_reached(const format::RecordRef& record) const;
   bool look_up(std::uint32_t hash, Place& out) const;
 
-  StoreCore& store_;
+  StoreDirectory& store_;
   format::Version head_;  // when the commit began
   GcKeptOut gc_kept_out_;
   bool active_ = false;

@@ -88,9 +88,9 @@ VersionPin keep_version(PackStore& store, VersionPin names, const format::Versio
     bool is_in_part = false;
     for (const format::RunRef& run : version.runs) {
       packs.open(run.root.pack);
-      is_in_part |= packs.is_away(run.root.pack) != packs.is_away(root.pack);
+      is_in_part |= packs.is_remote(run.root.pack) != packs.is_remote(root.pack);
     }
-    if (is_in_part && packs.is_away(root.pack)) return names;
+    if (is_in_part && packs.is_remote(root.pack)) return names;
     return packs.pin(root.pack, root.offset_bytes);
   } catch (const Error&) {
     return names;

@@ -15,7 +15,7 @@ namespace {
 
 using Visit = std::function<void(const RecordRef&, std::span<const format::BasePage>)>;
 
-LoadedRecord fetch(PackStore& store, const RecordElsewhere& there) {
+LoadedRecord fetch(PackStore& store, const RecordAtRemote& there) {
   LoadedRecord out;
   out.bytes = store.packs().fetch(there);
   const char* problem = format::decode_record_header(out.bytes, out.header);
@@ -34,7 +34,7 @@ void visit_record(const LoadedRecord& record, const RecordRef& ref, const std::s
 
 void find_elsewhere(PackStore& store, std::span<const RecordRef> records, const Visit& visit) {
   for (const RecordRef& ref : records) {
-    const RecordElsewhere there = store.packs().describe(ref.pack, ref.offset_bytes).front();
+    const RecordAtRemote there = store.packs().describe(ref.pack, ref.offset_bytes).front();
     if (there.type != RecordType::based_pages) continue;
     visit_record(fetch(store, there), ref, record_place(store, ref), visit);
   }
@@ -96,7 +96,7 @@ void find_base_pages(PackStore& store, std::span<const RecordRef> records,
       if (e.code() != Errc::corrupted) throw;
       continue;  // nobody frees a part of it, and the base pages would lie there, too
     }
-    if (store.packs().is_away(pack)) {
+    if (store.packs().is_remote(pack)) {
       if (options.fetch) find_elsewhere(store, own, visit);
       continue;
     }

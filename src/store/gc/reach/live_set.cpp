@@ -4,8 +4,8 @@
 
 #include "base/bytes/mix64.hpp"
 #include "base/fail.hpp"
-#include "store/page_map/run_reader.hpp"
 #include "store/gc/reach/base_pages.hpp"
+#include "store/page_map/run_reader.hpp"
 
 namespace vellum::store {
 
@@ -19,7 +19,7 @@ std::size_t LiveSet::RefHash::operator()(const RecordRef& r) const noexcept {
 
 namespace {
 
-using Range = format::SavedLiveSet::Range;
+using Range = format::GcCensus::Range;
 
 // Sorts `ids`.
 std::vector<Range> ranges_of(std::vector<std::uint32_t>& ids) {
@@ -235,7 +235,7 @@ void LiveSet::set_lines(RecordId id, std::uint32_t lines) {
   lines_[id] = lines;
 }
 
-void LiveSet::load_earlier(format::SavedLiveSet earlier, std::span<const std::uint64_t> packs) {
+void LiveSet::load_earlier(format::GcCensus earlier, std::span<const std::uint64_t> packs) {
   records_ = std::move(earlier.records);
   sorted_records_ = records_.size();
   lines_ = std::move(earlier.lines);
@@ -247,7 +247,7 @@ void LiveSet::load_earlier(format::SavedLiveSet earlier, std::span<const std::ui
   }
 }
 
-format::SavedLiveSet LiveSet::save() const {
+format::GcCensus LiveSet::save() const {
   std::vector<bool> used(records_.size());
   for (const auto& [roots, part] : parts_)
     for_each(part.records, [&](RecordId id) { used[id] = true; });
@@ -257,7 +257,7 @@ format::SavedLiveSet LiveSet::save() const {
   }
   std::sort(order.begin(), order.end(),
             [&](RecordId a, RecordId b) { return records_[a] < records_[b]; });
-  format::SavedLiveSet out;
+  format::GcCensus out;
   std::vector<RecordId> number(records_.size());
   for (const RecordId id : order) {
     number[id] = static_cast<RecordId>(out.records.size());

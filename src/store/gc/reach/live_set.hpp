@@ -6,7 +6,7 @@
 // version of the line can bring it back.
 //
 // The live set reads a run once, however many versions share it. It does not read a run at all
-// where an earlier live set has the result (store/gc/reach/live_set_file.hpp).
+// where an earlier live set has the result (store/gc/reach/census_file.hpp).
 #pragma once
 
 #include <functional>
@@ -16,10 +16,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/saved_live_set.hpp"
-#include "store/catalog/store_core.hpp"
-#include "store/page_map/shown_pages.hpp"
+#include "format/gc_census.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/gc/reach/slot_uses.hpp"
+#include "store/page_map/shown_pages.hpp"
 
 namespace vellum::store {
 
@@ -28,16 +28,16 @@ class LiveSet {
   using RecordId = std::uint32_t;
 
   // `slots`: reach() also notes which slots of records are needed, at the cost of a step per page.
-  explicit LiveSet(StoreCore& store, bool slots = false) : store_(store), note_slots_(slots) {}
+  explicit LiveSet(StoreDirectory& store, bool slots = false) : store_(store), note_slots_(slots) {}
 
   // Lets reach() use an earlier live set, except for slots. `packs`: the packs that exist,
   // ascending; parts that name another are ignored. REQUIRES: nothing was reached or loaded.
-  void load_earlier(format::SavedLiveSet earlier, std::span<const std::uint64_t> packs);
+  void load_earlier(format::GcCensus earlier, std::span<const std::uint64_t> packs);
   // The size of a record in its pack, 0 if it is not known; see record_extents().
   std::uint32_t lines(RecordId id) const { return id < lines_.size() ? lines_[id] : 0; }
   void set_lines(RecordId id, std::uint32_t lines);
   // The findings of reach(), for the next live set: the same for the same versions and packs.
-  format::SavedLiveSet save() const;
+  format::GcCensus save() const;
   // Whether reach() used the earlier live set, and whether save() differs from that live set.
   bool has_earlier() const noexcept { return earlier_used_ != 0; }
   bool has_changed() const noexcept { return has_changed_ || earlier_used_ != earlier_.size(); }
@@ -88,7 +88,7 @@ class LiveSet {
   // A part has the records that the runs with these roots show and nothing newer hides.
   using Roots = std::vector<RecordId>;
   struct Part {
-    std::vector<format::SavedLiveSet::Range> records;
+    std::vector<format::GcCensus::Range> records;
     std::vector<std::uint64_t> packs;
   };
   void read(std::span<const format::RunRef> runs, Part& part);
@@ -117,7 +117,7 @@ class LiveSet {
   struct RefHash {
     std::size_t operator()(const format::RecordRef& r) const noexcept;
   };
-  StoreCore& store_;
+  StoreDirectory& store_;
   const bool note_slots_;
   bool stale_ = false;
   SlotUses slots_, durable_slots_;

@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include "base/fail.hpp"
-#include "store/page_map/shown_stack.hpp"
 #include "store/gc/reach/live_set.hpp"
 #include "store/gc/reach/version_walk.hpp"
+#include "store/page_map/shown_stack.hpp"
 
 namespace vellum::store {
 
@@ -42,7 +42,7 @@ class RanksSince {
 // looked at a record and version.
 class Thermometer {
  public:
-  Thermometer(StoreCore& store, const Roots& roots)
+  Thermometer(StoreDirectory& store, const Roots& roots)
       : store_(store),
         roots_(roots),
         live_set_(store),
@@ -157,7 +157,7 @@ class Thermometer {
     return out;
   }
 
-  StoreCore& store_;
+  StoreDirectory& store_;
   const Roots& roots_;
   LiveSet live_set_;
   ShownStack stack_;
@@ -173,7 +173,8 @@ class Thermometer {
 
 }  // namespace
 
-std::vector<PackHeat> heat_of_packs(StoreCore& store, const Roots& roots, std::uint64_t* steps) {
+std::vector<PackHeat> heat_of_packs(StoreDirectory& store, const Roots& roots,
+                                    std::uint64_t* steps) {
   Thermometer thermometer(store, roots);
   auto heats = thermometer.run();
   if (steps != nullptr) *steps = thermometer.steps();

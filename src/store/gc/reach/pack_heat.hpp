@@ -23,7 +23,7 @@ struct PackHeat {
 // The heat of every pack in `roots`, hottest first. It costs what differs from version to version
 // (store/page_map/shown_stack.hpp); `steps` receives how much that was. REQUIRES: names are held,
 // or the lock of gc.
-std::vector<PackHeat> heat_of_packs(StoreCore& store, const Roots& roots,
+std::vector<PackHeat> heat_of_packs(StoreDirectory& store, const Roots& roots,
                                     std::uint64_t* steps = nullptr);
 
 }  // namespace vellum::store

@@ -8,7 +8,7 @@
 
 namespace vellum::store {
 
-void reach_roots(StoreCore& store, const Roots& roots, LiveSet& live_set,
+void reach_roots(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
                  const BetweenSteps& between) {
   const auto reach = [&](const Root& root) {
     if (between) between();
@@ -32,10 +32,10 @@ void reach_roots(StoreCore& store, const Roots& roots, LiveSet& live_set,
 namespace {
 
 // Records behind a base frame that a power cut has brought back may be gone since.
-bool is_there(StoreCore& store, const format::RecordRef& ref) {
+bool is_there(StoreDirectory& store, const format::RecordRef& ref) {
   try {
     store.packs().open(ref.pack);
-    if (store.packs().is_away(ref.pack)) return true;
+    if (store.packs().is_remote(ref.pack)) return true;
     const RecordPlace place = store.packs().locate(ref);
     if (place.problem != nullptr) return false;
     return read_record_header(store, ref.pack, place.record.offset_bytes).tag() == place.record.tag;
@@ -45,7 +45,7 @@ bool is_there(StoreCore& store, const format::RecordRef& ref) {
   }
 }
 
-Needs needed_records(StoreCore& store, const LiveSet& live_set) {
+Needs needed_records(StoreDirectory& store, const LiveSet& live_set) {
   Needs out;
   for (LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
     if (!live_set.is_reached(id)) continue;
@@ -60,7 +60,7 @@ Needs needed_records(StoreCore& store, const LiveSet& live_set) {
   return out;
 }
 
-std::vector<Extent> extents_of(StoreCore& store, std::uint64_t pack,
+std::vector<Extent> extents_of(StoreDirectory& store, std::uint64_t pack,
                                const std::vector<PackNeeds::Record>& records, LiveSet& live_set) {
   std::vector<std::uint64_t> offsets;
   std::vector<std::uint32_t> lines;
@@ -93,8 +93,8 @@ std::vector<Extent> holes_between(const std::vector<Extent>& needed, std::uint64
   return holes;
 }
 
-PackUse use_of(StoreCore& store, std::uint64_t pack, std::vector<Extent> needed, const Roots& roots,
-               bool named) {
+PackUse use_of(StoreDirectory& store, std::uint64_t pack, std::vector<Extent> needed,
+               const Roots& roots, bool named) {
   PackUse use;
   use.pack = pack;
   const auto file = store.packs().places().open(pack);
@@ -134,7 +134,7 @@ PackUse use_of(StoreCore& store, std::uint64_t pack, std::vector<Extent> needed,
 
 }  // namespace
 
-Needs needs_of_packs(StoreCore& store, const Roots& roots, const LiveSet& live_set) {
+Needs needs_of_packs(StoreDirectory& store, const Roots& roots, const LiveSet& live_set) {
   Needs out = needed_records(store, live_set);
   for (const Root& root : roots.versions) {
     if (root.version.runs.empty()) continue;
@@ -149,7 +149,7 @@ Needs needs_of_packs(StoreCore& store, const Roots& roots, const LiveSet& live_s
   return out;
 }
 
-std::vector<std::uint64_t> record_bytes(StoreCore& store, LiveSet& live_set) {
+std::vector<std::uint64_t> record_bytes(StoreDirectory& store, LiveSet& live_set) {
   std::vector<std::uint64_t> out(live_set.size());
   for (const auto& [pack, needs] : needed_records(store, live_set)) {
     const auto extents = extents_of(store, pack, needs.records, live_set);
@@ -160,7 +160,7 @@ std::vector<std::uint64_t> record_bytes(StoreCore& store, LiveSet& live_set) {
   return out;
 }
 
-std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, LiveSet& live_set,
+std::vector<PackUse> use_of_packs(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
                                   const Needs& needs, const BetweenSteps& between) {
   std::vector<PackUse> out;
   for (const std::uint64_t pack : roots.packs) {

@@ -34,17 +34,17 @@ struct PackNeeds {
 };
 // By pack; only packs with needed parts. REQUIRES: reach_roots().
 using Needs = std::map<std::uint64_t, PackNeeds>;
-Needs needs_of_packs(StoreCore& store, const Roots& roots, const LiveSet& live_set);
+Needs needs_of_packs(StoreDirectory& store, const Roots& roots, const LiveSet& live_set);
 
 // The size of each record that the live set has reached; 0 for the others.
-std::vector<std::uint64_t> record_bytes(StoreCore& store, LiveSet& live_set);
+std::vector<std::uint64_t> record_bytes(StoreDirectory& store, LiveSet& live_set);
 // Called between two versions or packs; may throw to end the work.
 using BetweenSteps = std::function<void()>;
 // Reaches the records that the versions need.
-void reach_roots(StoreCore& store, const Roots& roots, LiveSet& live_set,
+void reach_roots(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
                  const BetweenSteps& between = nullptr);
 // The use of every pack in `roots`, by pack. The live set learns the sizes of records.
-std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, LiveSet& live_set,
+std::vector<PackUse> use_of_packs(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
                                   const Needs& needs, const BetweenSteps& between = nullptr);
 
 }  // namespace vellum::store

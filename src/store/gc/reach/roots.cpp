@@ -6,8 +6,8 @@
 
 #include "base/fail.hpp"
 #include "format/version.hpp"
-#include "store/journal/read_journal.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/journal/read_journal.hpp"
 #include "store/packs/record/pack_extents.hpp"
 #include "store/packs/record/record_io.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 // Reads the copy that the checkpoint left there. It must be the one: a guess would free data in
 // use.
-Version version_behind_root(StoreCore& store, const RootPlace& place) {
+Version version_behind_root(StoreDirectory& store, const RootPlace& place) {
   const Extent copy = version_copy_extent(store, place.pack, place.offset_bytes);
   Version out;
   if (copy.to != 0) {
@@ -62,7 +62,7 @@ void Roots::note_reached(const Version& head) {
 // 2. Branches: a snapshot that a writer names meanwhile follows from the head that was read.
 // 3. Snapshots: those that a branch named before it was removed are found then.
 // Everything else that could move a version from one name to another holds the names.
-Roots read_roots(StoreCore& store) {
+Roots read_roots(StoreDirectory& store) {
   Roots out;
   store.packs().refresh();
   out.packs = store.packs().list();

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/catalog/store_core.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::store {
 
@@ -38,7 +38,7 @@ struct Roots {
   void note_reached(const format::Version& head);
 
  private:
-  friend Roots read_roots(StoreCore& store);
+  friend Roots read_roots(StoreDirectory& store);
   std::map<std::uint64_t, std::uint64_t> next_pack_;    // by branch id: the first that it may write
   std::map<std::uint64_t, std::uint64_t> active_ends_;  // by pack
   struct WriterEnd {
@@ -51,6 +51,6 @@ struct Roots {
 
 // Throws the errors of reading any ref or journal: with one missing, the result would be wrong.
 // REQUIRES: names are held (store/catalog/lock/version_pin.hpp).
-Roots read_roots(StoreCore& store);
+Roots read_roots(StoreDirectory& store);
 
 }  // namespace vellum::store

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/fail.hpp"
-#include "store/gc/pack_mover.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/gc/pack_mover.hpp"
 #include "store/gc/reach/pack_heat.hpp"
 
 namespace vellum::store {
@@ -16,7 +16,7 @@ namespace {
 
 class Work {
  public:
-  Work(StoreCore& store, bool dry_run, const ProgressFn& progress)
+  Work(StoreDirectory& store, bool dry_run, const ProgressFn& progress)
       : store_(store), places_(store.packs().places()), dry_run_(dry_run), progress_(progress) {
     if (!dry_run) {
       lock_ = keep_gc_for_us(store);
@@ -152,7 +152,7 @@ class Work {
     if (progress_) progress_({done_bytes_, total_bytes_, "bytes"});
   }
 
-  StoreCore& store_;
+  StoreDirectory& store_;
   const PackPlaces& places_;
   bool dry_run_;
   const ProgressFn& progress_;
@@ -165,13 +165,13 @@ class Work {
 
 }  // namespace
 
-TierReport move_packs(StoreCore& store, const TierMove& choice, const ProgressFn& progress) {
+TierReport move_packs(StoreDirectory& store, const TierMove& choice, const ProgressFn& progress) {
   Work work(store, choice.dry_run, progress);
   work.move(choice);
   return work.report();
 }
 
-TierReport apply_tiers(StoreCore& store, bool dry_run, const ProgressFn& progress) {
+TierReport apply_tiers(StoreDirectory& store, bool dry_run, const ProgressFn& progress) {
   Work work(store, dry_run, progress);
   const auto state = store.packs().places().state();
   if (state->tiers.home_limit_bytes != 0) {

@@ -11,10 +11,10 @@ namespace vellum::store {
 // Moves packs to the first archive that is present, coldest first, or home, hottest first. Only
 // packs that no writer will write any more move, and packs with an open version's pin stay.
 // Errc::not_found: there is no archive; no_space: it is full; packs moved by then stay moved.
-TierReport move_packs(StoreCore& store, const TierMove& move, const ProgressFn& progress);
+TierReport move_packs(StoreDirectory& store, const TierMove& move, const ProgressFn& progress);
 
 // Applies the limits of home and caches (store/gc/tier/tiers.hpp). The coldest packs go to the
 // archive; each cache that is present gets copies of the hottest packs and loses all others.
-TierReport apply_tiers(StoreCore& store, bool dry_run, const ProgressFn& progress);
+TierReport apply_tiers(StoreDirectory& store, bool dry_run, const ProgressFn& progress);
 
 }  // namespace vellum::store

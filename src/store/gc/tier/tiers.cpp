@@ -6,8 +6,8 @@
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
 #include "base/files/real_path.hpp"
-#include "store/gc/pack_mover.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/gc/pack_mover.hpp"
 #include "store/packs/header_error.hpp"
 
 namespace vellum::store {
@@ -27,7 +27,7 @@ format::Uuid random_id() {
 }
 
 // The tiers in the file now. REQUIRES: the lock of gc, to change them.
-Tiers read_tiers(StoreCore& store) {
+Tiers read_tiers(StoreDirectory& store) {
   const auto state = store.packs().places().reload();
   if (!state->problem.empty()) {
     fail(state->code, "{}. If the file is removed, the directories can be added again",
@@ -36,7 +36,7 @@ Tiers read_tiers(StoreCore& store) {
   return state->tiers;
 }
 
-void publish(StoreCore& store, const Tiers& tiers) {
+void publish(StoreDirectory& store, const Tiers& tiers) {
   base::publish_file(store.fs(), store.tmp_directory(), store.path(), kTiersName,
                      format::encode_tiers(tiers, store.superblock().store_id), true);
   store.packs().places().reload();
@@ -53,7 +53,7 @@ bool is_free(base::Fs& fs, const std::string& path) {
 // Returns the directory's tier id, made this store's own, or a new one. Makes the directory if it
 // is missing. `before`: the tier under this path until now, or null. A cache without one gets the
 // old id: machines that share the store may each have a cache under the same path.
-TierId identify_directory(StoreCore& store, TierKind kind, const std::string& path,
+TierId identify_directory(StoreDirectory& store, TierKind kind, const std::string& path,
                           const TierDirectory* before) {
   base::Fs& fs = store.fs();
   const auto& id = store.superblock().store_id;
@@ -87,14 +87,14 @@ TierId identify_directory(StoreCore& store, TierKind kind, const std::string& pa
   return tier;
 }
 
-TierDirectory& find_tier(StoreCore& store, Tiers& tiers, const std::string& path) {
+TierDirectory& find_tier(StoreDirectory& store, Tiers& tiers, const std::string& path) {
   const auto at = std::find_if(tiers.directories.begin(), tiers.directories.end(),
                                [&](const TierDirectory& d) { return d.path == path; });
   if (at != tiers.directories.end()) return *at;
   fail(Errc::not_found, "{}: is not a tier of {}", path, store.path());
 }
 
-void require_path(StoreCore& store, const std::string& path) {
+void require_path(StoreDirectory& store, const std::string& path) {
   if (const char* problem = format::tier_path_problem(path)) {
     fail(Errc::invalid_argument, "{}: {}", path, problem);
   }
@@ -106,7 +106,7 @@ void require_path(StoreCore& store, const std::string& path) {
 
 }  // namespace
 
-TierUse use_of_directory(StoreCore& store, const std::string& directory) {
+TierUse use_of_directory(StoreDirectory& store, const std::string& directory) {
   TierUse use;
   for (const std::uint64_t pack : store.packs().places().list_in(directory)) {
     try {
@@ -122,7 +122,7 @@ TierUse use_of_directory(StoreCore& store, const std::string& directory) {
   return use;
 }
 
-std::vector<Tier> list_tiers(StoreCore& store) {
+std::vector<Tier> list_tiers(StoreDirectory& store) {
   const Tiers tiers = read_tiers(store);
   const auto state = store.packs().places().state();
   const TierUse home = use_of_directory(store, store.packs_directory());
@@ -140,7 +140,8 @@ std::vector<Tier> list_tiers(StoreCore& store) {
   return out;
 }
 
-void add_tier(StoreCore& store, TierKind kind, const std::string& path, std::uint64_t limit_bytes) {
+void add_tier(StoreDirectory& store, TierKind kind, const std::string& path,
+              std::uint64_t limit_bytes) {
   require_path(store, path);
   const VersionPin lock = keep_gc_for_us(store);
   Tiers tiers = read_tiers(store);
@@ -175,7 +176,7 @@ void add_tier(StoreCore& store, TierKind kind, const std::string& path, std::uin
   publish(store, tiers);
 }
 
-void remove_tier(StoreCore& store, const std::string& path) {
+void remove_tier(StoreDirectory& store, const std::string& path) {
   const VersionPin lock = keep_gc_for_us(store);
   Tiers tiers = read_tiers(store);
   TierDirectory& tier = find_tier(store, tiers, path);
@@ -208,14 +209,14 @@ void remove_tier(StoreCore& store, const std::string& path) {
   }
 }
 
-void limit_home(StoreCore& store, std::uint64_t bytes) {
+void limit_home(StoreDirectory& store, std::uint64_t bytes) {
   const VersionPin lock = keep_gc_for_us(store);
   Tiers tiers = read_tiers(store);
   tiers.home_limit_bytes = bytes;
   publish(store, tiers);
 }
 
-void limit_cache(StoreCore& store, const std::string& path, std::uint64_t bytes) {
+void limit_cache(StoreDirectory& store, const std::string& path, std::uint64_t bytes) {
   const VersionPin lock = keep_gc_for_us(store);
   Tiers tiers = read_tiers(store);
   TierDirectory& tier = find_tier(store, tiers, path);

@@ -10,8 +10,8 @@ namespace {
 
 // Reading a grown block should cost at most about this many stored bytes.
 constexpr std::size_t kWantedStoredBytes = 32u << 10;
-constexpr std::size_t kMostAgreed = 3;  // at most 2^3 - 1 of 8 blocks are not sampled
-constexpr double kAlike = 1.0 / 4;      // of the share that a block is stored in
+constexpr std::size_t kMaxAgreed = 3;  // at most 2^3 - 1 of 8 blocks are not sampled
+constexpr double kAlike = 1.0 / 4;     // of the share that a block is stored in
 
 }  // namespace
 
@@ -42,7 +42,7 @@ base::Compressor::Choice BlockEncoder::form_of(base::Compressor& compressor,
     return form_;
   }
   const base::Compressor::Choice sampled = compressor.choose(encoding_.codec, raw);
-  agreed_ = sampled == form_ ? std::min(agreed_ + 1, kMostAgreed) : 0;
+  agreed_ = sampled == form_ ? std::min(agreed_ + 1, kMaxAgreed) : 0;
   unsampled_ = (std::size_t{1} << agreed_) - 1;
   return form_ = sampled;
 }

@@ -9,7 +9,7 @@ namespace vellum::store {
 namespace {
 
 // The first level that finds repetitions of four bytes, of which deltas have many.
-constexpr int kLeastDeltasZstdLevel = 4;
+constexpr int kMinDeltasZstdLevel = 4;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, i
 EncodedPayload encode_deltas(base::Compressor& compressor, const format::Encoding& encoding,
                              std::vector<std::byte> raw) {
   auto hash = payload_hash(encoding, raw);
-  const int level = std::max(int{encoding.codec_level}, kLeastDeltasZstdLevel);
+  const int level = std::max(int{encoding.codec_level}, kMinDeltasZstdLevel);
   auto out = encode_payload(compressor, encoding.codec, level, std::move(raw));
   out.hash = std::move(hash);
   return out;

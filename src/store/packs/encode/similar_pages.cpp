@@ -18,17 +18,17 @@ namespace {
 constexpr std::size_t kStretchBytes = 32;
 constexpr unsigned kPlaceBits = 7;  // one place of 128 begins a stretch
 // What the writers of the process keep together: thousands of branches may be open.
-constexpr std::size_t kMostPagesOfAll = 16 * SimilarPages::kMostPages;
+constexpr std::size_t kMaxPagesOfAll = 16 * SimilarPages::kMaxPages;
 std::atomic<std::size_t> pages_of_all = 0;
 
 bool take_page() noexcept {
-  if (pages_of_all.fetch_add(1, std::memory_order_relaxed) < kMostPagesOfAll) return true;
+  if (pages_of_all.fetch_add(1, std::memory_order_relaxed) < kMaxPagesOfAll) return true;
   pages_of_all.fetch_sub(1, std::memory_order_relaxed);
   return false;
 }
 
 // A page that shares this many features with another resembles it.
-constexpr std::size_t kLeastShared = 2;
+constexpr std::size_t kMinShared = 2;
 
 std::uint32_t hash_of(const std::byte* stretch) noexcept {
   std::uint64_t words[kStretchBytes / 8];
@@ -71,13 +71,13 @@ SimilarPages::Sketch::Sketch(std::span<const std::byte> raw) : pages_(raw.size()
 }
 
 bool SimilarPages::is_kept(std::uint64_t number) const noexcept {
-  return number < next_ && next_ - number <= kMostPages;
+  return number < next_ && next_ - number <= kMaxPages;
 }
 
 void SimilarPages::note(const format::RecordRef& record, std::span<const std::byte> raw,
                         const Sketch& sketch) {
   for (std::size_t slot = 0; slot < sketch.pages_.size(); ++slot) {
-    const auto at = static_cast<std::size_t>(next_ % kMostPages);
+    const auto at = static_cast<std::size_t>(next_ % kMaxPages);
     if (at >= pages_.size()) {
       if (!take_page()) return;
       pages_.resize(at + 1);
@@ -91,8 +91,8 @@ void SimilarPages::note(const format::RecordRef& record, std::span<const std::by
     ++next_;
   }
   unused_pages_ += sketch.pages_.size();
-  if (unused_pages_ > kMostPages) often_ = false;
-  if (newest_.size() > 2 * kFeatures * kMostPages) {
+  if (unused_pages_ > kMaxPages) often_ = false;
+  if (newest_.size() > 2 * kFeatures * kMaxPages) {
     std::erase_if(newest_, [this](const auto& known) { return !is_kept(known.second); });
   }
 }
@@ -125,7 +125,7 @@ bool SimilarPages::vote(const Sketch& sketch, Votes& out) const {
       most = std::max(most, static_cast<std::size_t>(same));
       ++out[at->second];
     }
-    if (most >= kLeastShared) ++alike;
+    if (most >= kMinShared) ++alike;
   }
   return alike * 2 >= sketch.pages_.size();
 }
@@ -142,7 +142,7 @@ std::vector<std::size_t> SimilarPages::best_of(const Votes& votes) const {
   std::vector<std::size_t> places;
   places.reserve(keep);
   for (const auto& [count, page] : best)
-    places.push_back(static_cast<std::size_t>(page % kMostPages));
+    places.push_back(static_cast<std::size_t>(page % kMaxPages));
   std::sort(places.begin(), places.end(), [this](std::size_t a, std::size_t b) {
     return std::tie(pages_[a].record, pages_[a].slot) < std::tie(pages_[b].record, pages_[b].slot);
   });

@@ -23,7 +23,7 @@ namespace vellum::store {
 class SimilarPages {
  public:
   static constexpr std::size_t kFeatures = 16;
-  static constexpr std::size_t kMostPages = 4096;  // 16 MiB of content
+  static constexpr std::size_t kMaxPages = 4096;  // 16 MiB of content
   static constexpr std::size_t kSeldomOneIn = 4;
 
   // The features of the pages of a block.
@@ -69,7 +69,7 @@ class SimilarPages {
   bool vote(const Sketch& sketch, Votes& out) const;
   std::vector<std::size_t> best_of(const Votes& votes) const;
 
-  // Pages are numbered as they come. Page n is at n % kMostPages.
+  // Pages are numbered as they come. Page n is at n % kMaxPages.
   std::vector<Page> pages_;
   std::vector<std::byte> contents_;
   std::uint64_t next_ = 0;

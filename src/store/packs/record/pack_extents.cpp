@@ -90,7 +90,7 @@ std::vector<Extent> record_extents(PackStore& store, std::uint64_t pack,
                                    std::span<const std::uint64_t> offsets,
                                    std::span<std::uint32_t> known) {
   store.packs().open(pack);
-  if (store.packs().is_away(pack)) {
+  if (store.packs().is_remote(pack)) {
     std::fill(known.begin(), known.end(), 0);
     return extents_elsewhere(store, pack, offsets);
   }
@@ -197,7 +197,7 @@ Extent index_extent(PackStore& store, std::uint64_t pack) {
 Extent version_copy_extent(PackStore& store, std::uint64_t pack, std::uint64_t root_offset_bytes) {
   try {
     store.packs().open(pack);
-    if (store.packs().is_away(pack)) return {};
+    if (store.packs().is_remote(pack)) return {};
     const std::uint64_t place = place_of(store, pack, root_offset_bytes);
     const RecordHeader root = read_record_header(store, pack, place);
     if (root.type != RecordType::run_root) return {};

@@ -16,14 +16,14 @@ namespace {
 
 // Address space, which takes memory only when used. docs/decisions/encoding.md has the measurements
 // behind these.
-constexpr std::uint64_t kMostCacheBytes = 512u << 20, kUsualCacheBytes = 160u << 20,
-                        kLeastCacheBytes = 4u << 20;
+constexpr std::uint64_t kMaxCacheBytes = 512u << 20, kUsualCacheBytes = 160u << 20,
+                        kMinCacheBytes = 4u << 20;
 // Less than usual where memory or address space is scarce, more where regions may have much of it.
 std::size_t record_cache_bytes() {
   const std::uint64_t usual = std::min(base::memory_of_process() / 16, kUsualCacheBytes);
   const std::uint64_t share = std::max(base::memory_for_regions() / 16, usual);
   const std::uint64_t room = std::min(share, base::space_left() / 8);
-  return static_cast<std::size_t>(std::clamp(room, kLeastCacheBytes, kMostCacheBytes));
+  return static_cast<std::size_t>(std::clamp(room, kMinCacheBytes, kMaxCacheBytes));
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ struct PackStore::Impl {
   std::unique_ptr<base::ThreadPool> pool;
 
   Impl(base::Fs& f, const std::string& p, std::unique_ptr<base::File> file,
-       const format::Superblock& sb, std::shared_ptr<PacksElsewhere> elsewhere)
+       const format::Superblock& sb, std::shared_ptr<RemotePacks> elsewhere)
       : beneath(base::beneath(f, p)),
         fs(*beneath),
         path(p),
@@ -55,8 +55,7 @@ struct PackStore::Impl {
 };
 
 PackStore::PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
-                     const format::Superblock& superblock,
-                     std::shared_ptr<PacksElsewhere> elsewhere)
+                     const format::Superblock& superblock, std::shared_ptr<RemotePacks> elsewhere)
     : impl_(std::make_unique<Impl>(fs, path, std::move(file), superblock, std::move(elsewhere))) {}
 PackStore::~PackStore() = default;
 

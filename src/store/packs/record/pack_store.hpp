@@ -1,5 +1,5 @@
 // store/packs/record/pack_store.hpp: an open store without its names: directory, packs and caches.
-// Records are read and written on it. StoreCore (store/catalog/store_core.hpp) has the names.
+// Records are read and written on it. StoreDirectory (store/catalog/store_directory.hpp) has the names.
 //
 // Threads: all calls from any thread.
 #pragma once
@@ -25,7 +25,7 @@ class PackStore {
   // REQUIRES: `path` is a store's directory, `file` its superblock with the content `superblock`.
   // `elsewhere`: see PackSet.
   PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
-            const format::Superblock& superblock, std::shared_ptr<PacksElsewhere> elsewhere);
+            const format::Superblock& superblock, std::shared_ptr<RemotePacks> elsewhere);
   ~PackStore();
 
   base::Fs& fs() const noexcept;

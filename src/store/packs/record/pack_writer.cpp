@@ -22,10 +22,10 @@ using Clock = std::chrono::steady_clock;
 namespace {
 constexpr std::size_t kBufferBytes = 1u << 20;
 // Pages between two checkpoints that are compared with others: what does not move costs no more.
-constexpr std::size_t kMostCompared = SimilarPages::kMostPages;
+constexpr std::size_t kMaxCompared = SimilarPages::kMaxPages;
 // Blocks that are looked at together cannot stand on each other.
 constexpr std::size_t kLooksPerThread = 2;
-constexpr std::size_t kMostLooks = 32;
+constexpr std::size_t kMaxLooks = 32;
 }  // namespace
 
 struct PackWriter::Impl {
@@ -285,7 +285,7 @@ bool PackWriter::Impl::stand_on(std::span<const format::BasePage> pages) {
 
 bool PackWriter::Impl::is_worth_a_look(const BlockView& block) noexcept {
   compared += block.pages();
-  return compared <= kMostCompared && similar.is_next_due();
+  return compared <= kMaxCompared && similar.is_next_due();
 }
 
 // Looks at the blocks whose numbers are in `due`.
@@ -342,7 +342,7 @@ std::vector<RecordRef> PackWriter::append_pages(std::span<const BlockView> block
                                                 const std::function<bool()>& may_base,
                                                 EncodingThreads& threads) {
   Impl& w = *impl_;
-  const std::size_t at_once = std::min(kLooksPerThread * threads.count(), kMostLooks);
+  const std::size_t at_once = std::min(kLooksPerThread * threads.count(), kMaxLooks);
   std::vector<RecordRef> out;
   out.reserve(blocks.size());
   while (!blocks.empty()) {

@@ -27,13 +27,13 @@ namespace {
 
 constexpr std::size_t kMapRawBytes = format::kMaxMapBlockRawBytes;
 // Least size of a frame for pages: even where blocks are small, some that have grown a little fit.
-constexpr std::size_t kLeastPagesRawBytes = 128u << 10;
+constexpr std::size_t kMinPagesRawBytes = 128u << 10;
 // Limits of a frame for few deltas: those that a snapshot of some hundred pages leaves.
 constexpr std::size_t kFewDeltas = 1024;
 constexpr std::size_t kFewDeltasRawBytes = 16u << 10;
 constexpr std::size_t kDecoders = 8;
 // Classes of frames for blocks that have grown: of twice the size of a frame for pages, and so on.
-constexpr std::size_t kMostGrown = 3;
+constexpr std::size_t kMaxGrown = 3;
 constexpr std::uint64_t kMaxOffsetBytes = 1ULL << 62;
 
 // Work memory for decoding one record.
@@ -101,7 +101,7 @@ struct RecordCache::Impl {
   std::size_t large_capacity;   // of the largest frame: any block of pages fits
   std::size_t stored_capacity;  // of a decoder
   FrameClass pages, deltas, few_deltas, map;
-  std::array<FrameClass, kMostGrown> grown;  // from small to large; those behind have no frames
+  std::array<FrameClass, kMaxGrown> grown;  // from small to large; those behind have no frames
   std::array<Decoder, kDecoders> decoders;
   std::array<Front, kDecoders> fronts;
   std::array<Assembly, kDecoders> assemblies;
@@ -153,7 +153,7 @@ struct RecordCache::Impl {
 RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding,
                         std::size_t budget_bytes)
     : packs(p), seed(s) {
-  raw_capacity = std::max<std::size_t>(encoding.block_bytes, kLeastPagesRawBytes);
+  raw_capacity = std::max<std::size_t>(encoding.block_bytes, kMinPagesRawBytes);
   large_capacity = max_data_raw_bytes(encoding, RecordType::pages);
   const std::size_t raw_limit = std::max(large_capacity, kMapRawBytes);
   stored_capacity =
@@ -178,9 +178,9 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
   make(map, 5, {0, format::kMaxEntriesPerMapBlock, sizeof(format::MapEntry)});
   // Their frames are only address space until a grown block comes.
   std::size_t largest = raw_capacity;
-  for (std::size_t i = 0; i < kMostGrown && largest < large_capacity; ++i) {
-    largest = i + 1 == kMostGrown ? large_capacity : std::min(2 * largest, large_capacity);
-    make(grown[i], kMostGrown + 1 - i, {largest, 0, 0});
+  for (std::size_t i = 0; i < kMaxGrown && largest < large_capacity; ++i) {
+    largest = i + 1 == kMaxGrown ? large_capacity : std::min(2 * largest, large_capacity);
+    make(grown[i], kMaxGrown + 1 - i, {largest, 0, 0});
   }
 
   std::vector<FrameClass*> classes{&pages, &deltas, &few_deltas, &map};
@@ -577,7 +577,7 @@ const char* RecordCache::Impl::load_based(const Wanted& wanted, CacheFrame*& out
   BasedRecord record;
   Assembly* assembly = &lock_one(assemblies);
   const char* problem = read_based(*assembly, wanted, place, record, os_errno);
-  if (problem == nullptr && packs.is_away(wanted.ref.pack)) {
+  if (problem == nullptr && packs.is_remote(wanted.ref.pack)) {
     // What has to come here is waited for without a lock.
     assembly->lock.unlock();
     for (std::size_t i = 0; i < record.count; ++i) {

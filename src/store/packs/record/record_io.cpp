@@ -79,7 +79,7 @@ std::shared_ptr<const LoadedRecord> keep(const format::RecordRef& ref, LoadedRec
 // Of a record that is elsewhere, another form may have been read last.
 std::shared_ptr<const LoadedRecord> load_base(PackStore& store, const format::RecordRef& ref,
                                               const RecordPlace& at, RecentPages* recent) {
-  if (store.packs().is_away(ref.pack)) recent = nullptr;
+  if (store.packs().is_remote(ref.pack)) recent = nullptr;
   if (recent != nullptr) {
     if (auto known = recent->find(ref)) return known;
   }
@@ -139,7 +139,7 @@ void RecentPages::note(const format::RecordRef& ref, std::shared_ptr<const Loade
   const std::lock_guard guard(mutex_);
   raw_bytes_ += record->raw.size();
   records_.push_back({ref, std::move(record)});
-  while (raw_bytes_ > kMostBytes) {
+  while (raw_bytes_ > kMaxBytes) {
     raw_bytes_ -= records_.front().record->raw.size();
     records_.pop_front();
   }

@@ -13,8 +13,8 @@
 
 #include "format/records/based_pages.hpp"
 #include "format/records/record.hpp"
-#include "store/packs/record_file.hpp"
 #include "store/packs/record/pack_store.hpp"
+#include "store/packs/record_file.hpp"
 
 namespace vellum::store {
 
@@ -46,7 +46,7 @@ class RecentPages {
   void note(const format::RecordRef& ref, std::shared_ptr<const LoadedRecord> record);
 
  private:
-  static constexpr std::size_t kMostBytes = 32u << 20;
+  static constexpr std::size_t kMaxBytes = 32u << 20;
   struct Known {
     format::RecordRef ref;
     std::shared_ptr<const LoadedRecord> record;

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "store/catalog/kept_version.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/check/repair.hpp"
 #include "store/check/stat.hpp"
 #include "store/gc/pack_mover.hpp"
-#include "store/catalog/lock/version_pin.hpp"
 #include "store/gc/tier/tiers_fixture.hpp"
 
 namespace vellum::store::test {
@@ -16,7 +16,9 @@ namespace stdfs = std::filesystem;
 
 class ArchiveTest : public TiersTest {
  protected:
-  std::shared_ptr<StoreCore> fresh_at(const std::string& path) { return StoreCore::open(fs, path); }
+  std::shared_ptr<StoreDirectory> fresh_at(const std::string& path) {
+    return StoreDirectory::open(fs, path);
+  }
 };
 
 TEST_F(ArchiveTest, EverythingWorksOverTwoDirectories) {
@@ -206,7 +208,7 @@ TEST_F(ArchiveTest, OneThatMovesIsFoundUnderItsNewPath) {
   expect_all();
   EXPECT_TRUE(contains(error_text(Errc::busy, [&] { remove_tier(*fresh(), elsewhere); }), "holds"));
   // Nor does another store take it.
-  const auto other = StoreCore::create(fs, dir.path("other"), small_options());
+  const auto other = StoreDirectory::create(fs, dir.path("other"), small_options());
   error_text(Errc::already_exists, [&] { add_tier(*other, TierKind::archive, elsewhere, 0); });
   error_text(Errc::already_exists, [&] { add_tier(*fresh(), TierKind::cache, elsewhere, 0); });
   error_text(Errc::invalid_argument, [&] { add_tier(*fresh(), TierKind::cache, "relative", 0); });
@@ -225,7 +227,7 @@ TEST_F(ArchiveTest, ACopyOfTheStoreLeavesItAlone) {
   const std::string copy = dir.path("copy");
   copy_directory(store->path(), copy);
   const auto files = files_of(archive, cache);
-  const auto other = [&] { return StoreCore::open(fs, copy); };
+  const auto other = [&] { return StoreDirectory::open(fs, copy); };
   for (const auto& [name, bytes] : contents) expect_same(*open_version(*other(), name), bytes);
   expect_no_damage(*other());
   for (int i = 0; i < 5; ++i) other()->remove_snapshot("s" + std::to_string(i));
@@ -254,7 +256,7 @@ TEST_F(ArchiveTest, ACopyOfTheStoreLeavesItAlone) {
   // A store that has moved takes its archive along by adding it again.
   const std::string moved = dir.path("moved");
   stdfs::rename(store->path(), moved);
-  store = StoreCore::open(fs, moved);
+  store = StoreDirectory::open(fs, moved);
   error_text(Errc::read_only, [&] { gc(); });
   add_archive();
   gc();
@@ -372,7 +374,7 @@ TEST_F(ArchiveTest, RepairLooksThereToo) {
   move(true);
   const auto report = repair_store(fs, store->path(), dir.path("saved"), nullptr);
   EXPECT_TRUE(report.lost.empty());
-  const auto saved = StoreCore::open(fs, dir.path("saved"));
+  const auto saved = StoreDirectory::open(fs, dir.path("saved"));
   for (const auto& [name, bytes] : contents) expect_same(*open_version(*saved, name), bytes);
   stdfs::rename(archive, dir.path("away"));
   EXPECT_FALSE(repair_store(fs, store->path(), std::nullopt, nullptr).lost.empty());

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "store/branch/checkpoint/dedup.hpp"
-#include "store/gc/pack_mover.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/gc/pack_mover.hpp"
 #include "store/gc/tier/tiers_fixture.hpp"
 
 namespace vellum::store::test {
@@ -54,7 +54,7 @@ class CacheTierTest : public TiersTest {
   // Reads everything; of the records that were brought in for pages and page maps, those from home
   // and those from the cache.
   void read_all(std::uint64_t& from_home, std::uint64_t& from_cache) {
-    const auto reader = StoreCore::open(counted, store->path());
+    const auto reader = StoreDirectory::open(counted, store->path());
     counted.reset();
     for (const auto& [name, bytes] : contents) expect_same(*open_version(*reader, name), bytes);
     from_home = counted.reads_in(home()) + counted.reads_in(archive);
@@ -251,7 +251,7 @@ TEST_F(CacheTierTest, ComesAndGoesBesideReaders) {
   for (int i = 0; i < 2; ++i) {
     readers.emplace_back([&] {
       while (!stop) {
-        const auto reader = StoreCore::open(base::posix_fs(), store->path());
+        const auto reader = StoreDirectory::open(base::posix_fs(), store->path());
         for (const auto& [name, bytes] : contents) {
           expect_same(*open_version(*reader, name), bytes);
         }

@@ -8,8 +8,8 @@
 #include <atomic>
 
 #include "store/catalog/kept_version.hpp"
-#include "store/gc/pack_mover.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/gc/pack_mover.hpp"
 #include "store/gc/tier/tiers_fixture.hpp"
 #include "support/child.hpp"
 #include "support/disk/crash_images_lib.hpp"
@@ -31,7 +31,7 @@ Contents make_store(base::Fs& fs, const std::string& path, std::mt19937_64& rand
   Contents contents;
   format::Superblock options = small_options();
   options.pack_bytes = 16u << 10;
-  auto store = StoreCore::create(fs, path, options);
+  auto store = StoreDirectory::create(fs, path, options);
   store->create_branch("main", kTierCrashPages * kPageBytes, 0);
   auto writer = BranchWriter::open(*store, "main");
   Model model(kTierCrashPages);
@@ -46,14 +46,14 @@ Contents make_store(base::Fs& fs, const std::string& path, std::mt19937_64& rand
   return contents;
 }
 
-void expect_contents(StoreCore& store, const Contents& contents) {
+void expect_contents(StoreDirectory& store, const Contents& contents) {
   for (const auto& [name, bytes] : contents) expect_same(*open_version(store, name), bytes);
   expect_no_damage(store);
 }
 
 // Everything that moves packs about, in an order that crosses each way more than once.
 void work(base::Fs& fs) {
-  const auto store = [&] { return StoreCore::open(fs, "/s"); };
+  const auto store = [&] { return StoreDirectory::open(fs, "/s"); };
   add_tier(*store(), TierKind::archive, "/archive", 0);
   add_tier(*store(), TierKind::cache, "/cache", 0);
   limit_home(*store(), 40u << 10);
@@ -102,9 +102,11 @@ class ImagesOfTiers {
   void count(sim::SimFs& disk) {
     const std::size_t there = count_packs(disk, "/archive"), home = count_packs(disk, "/s/packs");
     archived_ += there != 0 ? 1 : 0;
-    in_both_ += there + home > StoreCore::open(disk, "/s")->packs().list().size() ? 1 : 0;
+    in_both_ += there + home > StoreDirectory::open(disk, "/s")->packs().list().size() ? 1 : 0;
   }
-  void expect_all(sim::SimFs& disk) { expect_contents(*StoreCore::open(disk, "/s"), contents_); }
+  void expect_all(sim::SimFs& disk) {
+    expect_contents(*StoreDirectory::open(disk, "/s"), contents_);
+  }
   // For good.
   void lose_cache(sim::SimFs& disk) {
     if (!disk.exists("/cache")) return;
@@ -112,7 +114,7 @@ class ImagesOfTiers {
     expect_all(disk);
   }
   void work_again(sim::SimFs& disk) {
-    collect_garbage(*StoreCore::open(disk, "/s"), false, nullptr, 9);
+    collect_garbage(*StoreDirectory::open(disk, "/s"), false, nullptr, 9);
     expect_all(disk);
     work(disk);
     expect_all(disk);
@@ -128,7 +130,7 @@ TEST(TierCrash, APowerCutAtAnyChangeLosesNothing) {
   sim::SimFs fs;
   fs.start_log();
   Contents contents = make_store(fs, "/s", random);
-  StoreCore::open(fs, "/s")->remove_snapshot("s0");
+  StoreDirectory::open(fs, "/s")->remove_snapshot("s0");
   contents.erase("s0");
   fs.allow_states(kAtWork, kAtWork);
   work(fs);
@@ -185,7 +187,7 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
   const std::string path = dir.path("s"), archive = dir.path("archive"), cache = dir.path("cache");
   std::mt19937_64 random(5);
   const Contents contents = make_store(fs, path, random);
-  const auto open = [&] { return StoreCore::open(fs, path); };
+  const auto open = [&] { return StoreDirectory::open(fs, path); };
   add_tier(*open(), TierKind::archive, archive, 0);
   add_tier(*open(), TierKind::cache, cache, 0);
   const vellum::test::Shared<std::atomic<bool>> stop;

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "store/snapshots_fixture.hpp"
-#include "store/gc/tier/tier_policy.hpp"
 #include "store/gc/recompress_support.hpp"
+#include "store/gc/tier/tier_policy.hpp"
+#include "store/snapshots_fixture.hpp"
 
 namespace vellum::store::test {
 
@@ -31,7 +31,7 @@ class TiersTest : public SnapshotsTest {
       name_head(*writer, model, "s" + std::to_string(i));
     }
   }
-  std::shared_ptr<StoreCore> fresh() { return StoreCore::open(fs, store->path()); }
+  std::shared_ptr<StoreDirectory> fresh() { return StoreDirectory::open(fs, store->path()); }
   void add_archive() { add_tier(*fresh(), TierKind::archive, archive, 0); }
   void add_cache(std::uint64_t limit_bytes = 0) {
     add_tier(*fresh(), TierKind::cache, cache, limit_bytes);

@@ -1,0 +1,140 @@
+#include "cli/files/ingest_file.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "base/fail.hpp"
+#include "cli/terminal/arguments.hpp"
+
+namespace vellum::cli {
+
+CLI::App* add_take_file_command(CLI::App& app, Context& context, const std::string& name,
+                                const std::string& description, const std::string& of_file,
+                                std::function<int(const IngestFileArguments&)> run) {
+  auto arguments = std::make_shared<IngestFileArguments>();
+  CLI::App* command = add_command(app, context, name, description, arguments->store,
+                                  [arguments, run = std::move(run)] {
+                                    store_first(arguments->store, arguments->file);
+                                    return run(*arguments);
+                                  });
+  command
+      ->add_option("BRANCH", arguments->branch, "The branch, which is made when it does not exist")
+      ->required();
+  command->add_option("FILE", arguments->file, of_file)->required();
+  command->add_option("-m,--message", arguments->message, "The message that log and show print")
+      ->type_name("MSG");
+  command->add_option("--snapshot", arguments->snapshot, "Keep the result under this name")
+      ->type_name("NAME");
+  return command;
+}
+
+void require_takable(const Store& store, const IngestFileArguments& arguments) {
+  require_good_message(arguments.message);
+  if (!arguments.snapshot) return;
+  const std::string& name = *arguments.snapshot;
+  require_good_name(name);
+  require_two_names(name, arguments.branch);
+  if (store.contains(name)) {
+    fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done", name,
+         store.path());
+  }
+}
+
+void require_two_names(const std::string& snapshot, const std::string& branch) {
+  if (snapshot != branch) return;
+  fail(Errc::invalid_argument, "snapshot and branch are both called '{}': give them two names",
+       branch);
+}
+
+void store_first(std::string& store, std::string& file) {
+  const auto is_store = [](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(std::filesystem::path(path) / "vellum.store", ignored);
+  };
+  if (!file.empty() && !is_store(store) && is_store(file)) store.swap(file);
+}
+
+std::string regular_file(const std::string& file) {
+  std::error_code problem;
+  const std::filesystem::file_status status = std::filesystem::status(file, problem);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    fail(Errc::not_found, "{}: no such file", file);
+  }
+  if (problem) fail(Errc::io, "{}: {}", file, problem.message());
+  if (!std::filesystem::is_regular_file(status)) {
+    fail(Errc::invalid_argument, "{}: not a regular file", file);
+  }
+  return std::filesystem::canonical(file).string();
+}
+
+std::string whole_path(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code problem;
+  if (fs::exists(fs::status(file, problem))) return regular_file(file);
+  const fs::path path(file);
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (!path.has_filename() || !fs::is_directory(parent))
+    fail(Errc::not_found, "{}: its directory does not exist", file);
+  return (fs::canonical(parent) / path.filename()).string();
+}
+
+std::string data_file(const std::string& file) {
+  const auto inside = std::filesystem::path(file) / "data.mdb";
+  std::error_code problem;
+  return std::filesystem::is_regular_file(inside, problem) ? inside.string() : file;
+}
+
+RegionOptions image_at(const std::string& path) {
+  RegionOptions options;
+  options.image.path = path;
+  return options;
+}
+
+RegionOptions image_as_it_is(const std::string& path) {
+  RegionOptions options = image_at(path);
+  options.image.is_content = true;
+  return options;
+}
+
+void commit_as_found(Store& store, const std::string& branch, const RegionOptions& image) {
+  Region region = store.open_region(branch, image);
+  region.commit("as the file was found");
+  region.close();
+}
+
+std::vector<std::string> branches_with_image(const Store& store, const std::string& path) {
+  std::vector<std::string> out;
+  for (const VersionInfo& version : store.versions()) {
+    if (!version.is_branch) continue;
+    try {
+      const auto image = store.branch_image(version.name);
+      if (image && image->path == path) out.push_back(version.name);
+    } catch (const Error& error) {
+      if (error.code() != Errc::not_found) throw;  // removed meanwhile
+    }
+  }
+  return out;
+}
+
+const std::string* snapshot_of(const IngestFileArguments& arguments) noexcept {
+  return arguments.snapshot ? &*arguments.snapshot : nullptr;
+}
+
+void report_taken(Context& context, const Store& store, const IngestFileArguments& arguments,
+                  const CommitReport& report) {
+  context.report(
+      Json{{"store", store.path()},
+           {"branch", arguments.branch},
+           {"file", arguments.file},
+           {"sequence", report.sequence},
+           {"pages_changed", report.pages_changed},
+           {"bytes_written", report.bytes_written},
+           {"snapshot", arguments.snapshot ? Json(*arguments.snapshot) : Json(nullptr)}},
+      fmt::format("branch '{}' is at commit {}: {} changed, {} written{}", arguments.branch,
+                  report.sequence, counted(report.pages_changed, "page"),
+                  human_bytes(report.bytes_written),
+                  arguments.snapshot ? fmt::format("; snapshot '{}'", *arguments.snapshot) : ""));
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,57 @@
+// cli/files/ingest_file.hpp: shared by commands that set a branch's content from a plain file.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "cli/terminal/command.hpp"
+
+namespace vellum::cli {
+
+struct IngestFileArguments {
+  std::string store;
+  std::string branch;
+  std::string file;
+  std::string message;
+  std::optional<std::string> snapshot;
+};
+
+// Adds the command `name` with these arguments.
+CLI::App* add_take_file_command(CLI::App& app, Context& context, const std::string& name,
+                                const std::string& description, const std::string& of_file,
+                                std::function<int(const IngestFileArguments&)> run);
+
+// Throws unless the message and the snapshot's name are valid: a snapshot that cannot be made must
+// not leave the commit behind.
+void require_takable(const Store& store, const IngestFileArguments& arguments);
+
+// Snapshots and branches share one name space.
+void require_two_names(const std::string& snapshot, const std::string& branch);
+
+// The order is STORE ... FILE. Swaps the two if only FILE is a store.
+void store_first(std::string& store, std::string& file);
+
+// Resolves links, as the library follows none. Throws unless it is a regular file.
+std::string regular_file(const std::string& file);
+// The same for a file that need not exist yet.
+std::string whole_path(const std::string& file);
+// For a directory that holds data.mdb, returns that file, as LMDB does.
+std::string data_file(const std::string& file);
+
+RegionOptions image_at(const std::string& path);
+// The same for a file that a program may have made anew, even where no library sees it.
+RegionOptions image_as_it_is(const std::string& path);
+// Opens the branch with its image: repairs what a crash has left in the file, and commits what
+// another program has written there.
+void commit_as_found(Store& store, const std::string& branch, const RegionOptions& image);
+// The branches whose image is, or last was, this file.
+std::vector<std::string> branches_with_image(const Store& store, const std::string& path);
+
+// The requested snapshot's name; null: none.
+const std::string* snapshot_of(const IngestFileArguments& arguments) noexcept;
+
+void report_taken(Context& context, const Store& store, const IngestFileArguments& arguments,
+                  const CommitReport& report);
+
+}  // namespace vellum::cli

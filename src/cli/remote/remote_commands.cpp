@@ -1,0 +1,178 @@
+#include "cli/remote/remote_commands.hpp"
+
+#include "base/clock.hpp"
+#include "base/fail.hpp"
+#include "cli/remote/remote_place.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/progress.hpp"
+#include "remote/holds.hpp"
+#include "remote/lazy/open_remote.hpp"
+#include "remote/mend.hpp"
+#include "remote/session/open_engine.hpp"
+#include "remote/upkeep.hpp"
+
+namespace vellum::cli {
+namespace {
+
+Json damage_json(const remote::RemoteDamage& damage) {
+  return Json{{"object", damage.object}, {"reason", damage.reason}, {"versions", damage.versions}};
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable(name);
+  return text;
+}
+
+void print_report(Context& context, const remote::RemoteVerifyReport& report) {
+  if (context.quiet) return;
+  for (const remote::RemoteDamage& damage : report.damages) {
+    context.out.print("corrupted  {}: {}\n", printable(damage.object), printable(damage.reason));
+    context.out.print("  affects  {}\n", listed(damage.versions));
+  }
+  context.out.print("looked at {}, {}, {}; read {}\n", counted(report.versions, "version"),
+                    counted(report.pieces, "piece"), counted(report.records, "record"),
+                    human_bytes(report.bytes_read));
+}
+
+}  // namespace
+
+std::vector<VersionInfo> list_remote(const std::string& url) {
+  const auto objects = remote::open_object_store(base::posix_fs(), url);
+  return versions_of(remote::newest_head_of(*objects).head);
+}
+
+int stat_remote(Context& context, const std::string& url) {
+  const RemotePlace place(url);
+  const remote::Head head = place.remote().newest_head().head;
+  const remote::RemoteSpace space = remote::space_of_remote(place.remote());
+  std::uint64_t branches = 0;
+  for (const remote::RemoteName& name : head.names) branches += name.is_branch ? 1 : 0;
+  const std::uint64_t snapshots = head.names.size() - branches;
+  Json holds = Json::array();
+  std::string held;
+  for (const remote::Hold& hold : space.holds) {
+    holds.push_back(Json{{"hold", remote::hold_name(hold.writer)},
+                         {"place", hold.place},
+                         {"pulled", utc_time(base::time_point_of(hold.time_ns))},
+                         {"pieces", hold.pieces.size()}});
+    held += fmt::format("hold {}: a lazy clone at {} needs {}\n", remote::hold_name(hold.writer),
+                        printable(hold.place), counted(hold.pieces.size(), "piece"));
+  }
+  context.report(Json{{"url", url},
+                      {"snapshots", snapshots},
+                      {"branches", branches},
+                      {"objects", space.objects},
+                      {"object_bytes", space.object_bytes},
+                      {"needed_objects", space.needed_objects},
+                      {"needed_bytes", space.needed_bytes},
+                      {"heads", space.heads},
+                      {"generation", space.generation},
+                      {"holds", std::move(holds)}},
+                 fmt::format("{} and {} in {} of {}; {} of it is needed by no version",
+                             counted(snapshots, "snapshot"),
+                             branches == 1 ? "1 branch" : fmt::format("{} branches", branches),
+                             human_bytes(space.object_bytes), counted(space.objects, "object"),
+                             human_bytes(space.object_bytes - space.needed_bytes)));
+  if (!context.json && !context.quiet) context.out.write(held);
+  return kExitOk;
+}
+
+int verify_remote(Context& context, const std::string& url, bool read_data) {
+  const RemotePlace place(url);
+  ProgressMeter meter("verify", context.progress_wanted());
+  const auto report = remote::verify_remote(place.remote(), read_data, meter.callback());
+  Json damages = Json::array();
+  std::set<std::string> hurt;
+  for (const remote::RemoteDamage& damage : report.damages) {
+    damages.push_back(damage_json(damage));
+    hurt.insert(damage.versions.begin(), damage.versions.end());
+  }
+  const Json object{{"url", url},
+                    {"ok", report.damages.empty()},
+                    {"read_data", read_data},
+                    {"versions", report.versions},
+                    {"pieces", report.pieces},
+                    {"records", report.records},
+                    {"bytes_read", report.bytes_read},
+                    {"damages", std::move(damages)}};
+  if (!context.json) {
+    print_report(context, report);
+  } else if (report.damages.empty()) {
+    context.out.print_json(object);
+  } else {
+    context.begin_object(object);
+  }
+  if (!report.damages.empty()) {
+    fail(Errc::corrupted, "{}: {}, {} affected", url,
+         counted(report.damages.size(), "corrupted object"), counted(hurt.size(), "version"));
+  }
+  return kExitOk;
+}
+
+int gc_remote(Context& context, const std::string& url, bool dry_run) {
+  const RemotePlace place(url);
+  ProgressMeter meter("gc", context.progress_wanted());
+  const auto report = remote::collect_remote(place.remote(), dry_run, meter.callback());
+  context.report(
+      Json{{"url", url},
+           {"dry_run", dry_run},
+           {"objects_removed", report.objects_removed},
+           {"bytes_removed", report.bytes_removed},
+           {"heads_removed", report.heads_removed},
+           {"objects_left", report.objects_left},
+           {"bytes_left", report.bytes_left}},
+      fmt::format("{} {} of {}; {} of {} are left", dry_run ? "would remove" : "removed",
+                  counted(report.objects_removed, "object"), human_bytes(report.bytes_removed),
+                  counted(report.objects_left, "object"), human_bytes(report.bytes_left)));
+  return kExitOk;
+}
+
+int mend_remote(Context& context, const std::string& url, const std::string& from) {
+  const auto store = remote::open_store(base::posix_fs(), from);
+  ProgressMeter meter("repair", context.progress_wanted());
+  const auto report = remote::mend_remote(*store, url, meter.callback());
+  Json left = Json::array();
+  for (const remote::RemoteDamage& damage : report.left) left.push_back(damage_json(damage));
+  const std::string sentence =
+      fmt::format("{}; sent {} ({}) from {}", counted(report.found.size(), "corrupted object"),
+                  counted(report.objects_uploaded, "object"), human_bytes(report.bytes_uploaded),
+                  store->path());
+  context.report(Json{{"url", url},
+                      {"from", store->path()},
+                      {"damages", report.found.size()},
+                      {"objects_uploaded", report.objects_uploaded},
+                      {"bytes_uploaded", report.bytes_uploaded},
+                      {"left", std::move(left)}},
+                 sentence);
+  if (report.left.empty()) return kExitOk;
+  const remote::RemoteDamage& first = report.left.front();
+  fail(Errc::corrupted, "{}: {} left, first {}, which {} needs and {} does not have", url,
+       counted(report.left.size(), "corrupted object"), first.object, listed(first.versions),
+       store->path());
+}
+
+int forget_hold_at_remote(Context& context, const std::string& url, const std::string& hold) {
+  const RemotePlace place(url);
+  remote::forget_hold(place.remote(), hold);
+  context.report(Json{{"url", url}, {"hold", hold}},
+                 fmt::format("removed hold {}: gc removes what it alone needed", hold));
+  return kExitOk;
+}
+
+void remove_at_remote(const std::string& url, const std::set<std::string>& names, bool branches) {
+  if (names.empty()) return;
+  const RemotePlace place(url);
+  const remote::Head head = place.remote().newest_head().head;
+  for (const std::string& name : names) {
+    const remote::RemoteName* found = head.find(name);
+    if (found != nullptr && found->is_branch != branches) {
+      fail(Errc::invalid_argument,
+           "'{}' is a {} at {}: rm --branch removes branches, rm without it snapshots", name,
+           found->is_branch ? "branch" : "snapshot", url);
+    }
+  }
+  remote::forget_names(place.remote(), {names.begin(), names.end()});
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,166 @@
+#include "format/gc_census.hpp"
+
+#include <cassert>
+
+#include "format/wire/checks.hpp"
+#include "format/wire/magic.hpp"
+#include "format/wire/whole_file.hpp"
+#include "format/wire/wire.hpp"
+
+namespace vellum::format {
+namespace {
+
+using Part = GcCensus::Part;
+using Range = GcCensus::Range;
+
+constexpr WholeFileKind kLiveSetFile{kLiveSetMagic, kMaxSavedLiveSetBytes, "no live_set",
+                                     "larger than any live_set"};
+constexpr std::size_t kMinSavedRecordBytes = 7;  // distances of pack and offset, tag, lines
+constexpr std::uint64_t kMaxLines = UINT32_MAX / kRecordAlignBytes;
+constexpr std::size_t kMinSavedPartBytes = 7;  // three counts, a root, a range, a pack
+
+void write_records(ByteWriter& w, const GcCensus& live_set) {
+  const auto& records = live_set.records;
+  assert(live_set.lines.size() == records.size());
+  w.varint(records.size());
+  std::uint64_t pack = 0;
+  for (const auto& r : records) {
+    w.varint(r.pack - pack);
+    pack = r.pack;
+  }
+  RecordRef before;
+  for (const auto& r : records) {
+    const std::uint64_t from = r.pack == before.pack ? before.offset_bytes : 0;
+    w.varint((r.offset_bytes - from) / kRecordAlignBytes);
+    before = r;
+  }
+  for (const auto& r : records) w.u32(r.tag);
+  for (const std::uint32_t lines : live_set.lines) w.varint(lines);
+}
+
+void write_part(ByteWriter& w, const Part& part) {
+  w.varint(part.roots.size());
+  for (const std::uint32_t root : part.roots) w.varint(root);
+  w.varint(part.records.size());
+  std::uint32_t end = 0;
+  for (const Range& r : part.records) {
+    w.varint(r.first - end);
+    w.varint(r.count - 1);
+    end = r.first + r.count;
+  }
+  w.varint(part.packs.size());
+  std::uint64_t pack = 0;
+  for (const std::uint64_t p : part.packs) {
+    w.varint(p - pack);
+    pack = p;
+  }
+}
+
+bool read_records(ByteReader& in, std::vector<RecordRef>& out, std::vector<std::uint32_t>& lines) {
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n > in.left() / kMinSavedRecordBytes) return false;
+  out.resize(static_cast<std::size_t>(n));
+  std::uint64_t pack = 0;
+  for (auto& r : out) {
+    const std::uint64_t gap = in.varint();
+    if (gap > UINT64_MAX - pack) return false;
+    r.pack = pack += gap;
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const bool same = i != 0 && out[i - 1].pack == out[i].pack;
+    const std::uint64_t lines = in.varint();
+    if (lines > kMaxPackOffsetBytes / kRecordAlignBytes) return false;
+    out[i].offset_bytes = (same ? out[i - 1].offset_bytes : 0) + lines * kRecordAlignBytes;
+    if (!record_offset_ok(out[i].offset_bytes)) return false;
+  }
+  for (auto& r : out) r.tag = in.u32();
+  for (std::size_t i = 1; i < out.size(); ++i) {
+    if (out[i] <= out[i - 1]) return false;
+  }
+  lines.resize(out.size());
+  for (auto& l : lines) {
+    const std::uint64_t said = in.varint();
+    if (said > kMaxLines) return false;
+    l = static_cast<std::uint32_t>(said);
+  }
+  return in.ok();
+}
+
+bool read_roots(ByteReader& in, std::uint64_t records, std::vector<std::uint32_t>& out) {
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n == 0 || n > kMaxRunsPerVersion || n > in.left()) return false;
+  out.resize(static_cast<std::size_t>(n));
+  for (auto& root : out) {
+    const std::uint64_t number = in.varint();
+    if (number >= records) return false;
+    root = static_cast<std::uint32_t>(number);
+  }
+  return in.ok();
+}
+
+bool read_ranges(ByteReader& in, std::uint64_t records, std::vector<Range>& out) {
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n == 0 || n > in.left() / 2) return false;
+  out.resize(static_cast<std::size_t>(n));
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::uint64_t gap = in.varint(), more = in.varint();
+    if (!in.ok() || (i != 0 && gap == 0)) return false;
+    if (gap >= records - end || more >= records - end - gap) return false;
+    out[i] = {static_cast<std::uint32_t>(end + gap), static_cast<std::uint32_t>(more + 1)};
+    end += gap + more + 1;
+  }
+  return true;
+}
+
+bool read_part_packs(ByteReader& in, std::vector<std::uint64_t>& out) {
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n == 0 || n > in.left()) return false;
+  out.resize(static_cast<std::size_t>(n));
+  std::uint64_t pack = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::uint64_t gap = in.varint();
+    if (!in.ok() || gap > UINT64_MAX - pack || (i != 0 && gap == 0)) return false;
+    out[i] = pack += gap;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_gc_census(const GcCensus& live_set, const Uuid& store_id) {
+  std::vector<std::byte> body;
+  ByteWriter b(body);
+  write_records(b, live_set);
+  b.varint(live_set.parts.size());
+  for (const Part& part : live_set.parts) {
+    write_part(b, part);
+    if (body.size() > kMaxSavedLiveSetBytes) return {};
+  }
+  if (kWholeFileHeaderBytes + body.size() + 8 > kMaxSavedLiveSetBytes) return {};
+  return encode_whole_file(kLiveSetFile, body, store_id);
+}
+
+const char* decode_gc_census(std::span<const std::byte> bytes, const Uuid& store_id,
+                             GcCensus& out) {
+  std::span<const std::byte> body;
+  if (const char* problem = open_whole_file(kLiveSetFile, bytes, store_id, body)) return problem;
+  ByteReader in(body);
+  GcCensus live_set;
+  if (!read_records(in, live_set.records, live_set.lines)) return "malformed records";
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n > in.left() / kMinSavedPartBytes) return "malformed";
+  live_set.parts.resize(static_cast<std::size_t>(n));
+  for (Part& part : live_set.parts) {
+    if (!read_roots(in, live_set.records.size(), part.roots) ||
+        !read_ranges(in, live_set.records.size(), part.records) ||
+        !read_part_packs(in, part.packs)) {
+      return "malformed part";
+    }
+  }
+  if (!in.done()) return "malformed";
+  out = std::move(live_set);
+  return nullptr;
+}
+
+}  // namespace vellum::format

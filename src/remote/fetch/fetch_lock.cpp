@@ -1,0 +1,48 @@
+#include "remote/fetch/fetch_lock.hpp"
+
+#include <thread>
+
+#include "base/try_to.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr auto kTurnPause = std::chrono::milliseconds(2);
+
+std::unique_ptr<base::File> open_turn(base::Fs& fs, const std::string& path) {
+  for (;;) {
+    try {
+      return fs.open(path, base::OpenMode::create_new);
+    } catch (const Error& e) {
+      if (e.code() != Errc::already_exists) throw;
+    }
+    try {
+      return fs.open(path, base::OpenMode::read_write);
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;  // that turn has ended just now
+    }
+  }
+}
+
+// The lock's file goes with the turn, so a lock on a file without a name is of a turn that has ended.
+std::unique_ptr<base::File> wait_for_turn(base::Fs& fs, const std::string& path,
+                                          std::chrono::milliseconds longest) {
+  const auto until = std::chrono::steady_clock::now() + longest;
+  while (std::chrono::steady_clock::now() < until) {
+    auto file = open_turn(fs, path);
+    if (file->try_lock_exclusive() && !file->replaced()) return file;
+    std::this_thread::sleep_for(kTurnPause);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+FetchLock acquire_fetch_lock(base::Fs& fs, const std::string& path,
+                             std::chrono::milliseconds longest) {
+  std::unique_ptr<base::File> file;
+  base::try_to([&] { file = wait_for_turn(fs, path, longest); });
+  return {fs, std::move(file)};
+}
+
+}  // namespace vellum::remote

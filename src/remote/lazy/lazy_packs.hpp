@@ -1,0 +1,92 @@
+// remote/lazy/lazy_packs.hpp: packs that lie at a remote, read piece by piece.
+//
+// What it learns stays until it dies: the names of pieces and, of pieces that were here once, which
+// records they have.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "remote/engine/object_store.hpp"
+#include "remote/fetch/fetcher.hpp"
+#include "remote/fetch/piece_cache.hpp"
+#include "remote/session/local_cache.hpp"
+#include "remote/session/remote.hpp"
+#include "store/packs/remote_packs.hpp"
+
+namespace vellum::remote {
+
+struct LazyOptions {
+  std::string cache_directory;  // empty: none
+  std::uint64_t cache_bytes = 0;
+  std::chrono::milliseconds longest_wait{0};
+};
+
+// Which pieces there are, a subclass finds out.
+class LazyPacks : public store::RemotePacks {
+ public:
+  ~LazyPacks() override;
+
+  std::vector<std::uint64_t> list() const override;
+  store::RecordPlace locate(const format::RecordRef& ref,
+                            const format::SlotRange& slots) const noexcept override;
+  std::shared_ptr<const void> fetch_early(std::span<const format::RecordRef> refs) override;
+  std::vector<store::RecordAtRemote> describe(std::uint64_t pack,
+                                              std::uint64_t offset_bytes) const override;
+  std::vector<std::byte> fetch(const store::RecordAtRemote& record) const override;
+
+ protected:
+  // Lists and contents of pieces are kept in `lists_directory`; empty: nowhere.
+  LazyPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects, const format::Uuid& store_id,
+            const LazyOptions& options, const std::string& lists_directory,
+            const std::string& tmp_directory);
+
+  // Reads what is no piece.
+  const Remote& remote() const noexcept;
+  // Adds what is not known yet. `roots_path` is where its roots come from, for messages. The pieces
+  // of `found`, in its order. REQUIRES: mutex_.
+  std::vector<RemotePiece*> add(const VersionPieces& found, const std::string& roots_path);
+  void fetch_ahead(std::span<RemotePiece* const> pieces);
+  // Calls visit(piece) for each piece that may have the record, until it returns true.
+  void for_pieces(const format::RecordRef& ref,
+                  const std::function<bool(RemotePiece&)>& visit) const;
+  // Whether some piece has records of the pack. Neither allocates nor locks.
+  bool has_pack(std::uint64_t pack) const noexcept;
+
+  mutable std::mutex mutex_;  // guards what follows, but for the atomics
+
+ private:
+  struct Span;
+  struct Index;
+  struct Parts;
+  static void link(const VersionPieces& found, std::span<RemotePiece* const> pieces);
+  RemotePiece& piece_of(const PieceName& name, const std::vector<PackSpan>& spans);
+  void add_roots(const OpeningIndex& index, const std::string& path);
+  void rebuild_index();
+  store::RecordPlace look_up(const Index& index, const format::RecordRef& ref,
+                             const format::SlotRange& slots) const noexcept;
+  void add_roots_piece(std::span<const PieceRecord> roots, std::vector<std::byte> bytes,
+                       const std::string& path);
+  static bool find_in(const RemotePiece& piece, const format::RecordRef& ref,
+                      store::RecordPlace& out) noexcept;
+  const std::vector<PieceRecord>& contents_of(const PieceName& name) const;
+  const PieceRecord* record_in(const PieceName& name, const format::RecordRef& at) const;
+  std::vector<RemotePiece*> candidates(const format::RecordRef& ref) const;
+
+  std::unique_ptr<Parts> parts_;
+  std::map<PieceName, std::unique_ptr<RemotePiece>> pieces_;
+  std::vector<std::unique_ptr<RemotePiece>> roots_;
+  std::set<format::RecordRef> known_roots_;
+  std::vector<Span> spans_;
+  std::vector<std::unique_ptr<const Index>>
+      indices_;  // the last one; others while readers may use them
+  std::atomic<const Index*> index_{nullptr};
+  mutable std::atomic<std::uint32_t> readers_{0};                   // of an index
+  mutable std::map<PieceName, std::vector<PieceRecord>> contents_;  // for describe()
+};
+
+}  // namespace vellum::remote

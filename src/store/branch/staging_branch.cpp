@@ -1,0 +1,47 @@
+#include "store/branch/staging_branch.hpp"
+
+#include "store/catalog/branch_lock.hpp"
+#include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/staging_name.hpp"
+
+namespace vellum::store {
+
+StagingBranch::StagingBranch(StoreDirectory& store, const format::Version& version,
+                             const std::optional<format::Encoding>& encoding)
+    : store_(store), encoding_(encoding) {
+  while (writer_ == nullptr) make(version, encoding);
+}
+
+StagingBranch::~StagingBranch() { drop(); }
+
+// gc may find the branch before it is locked and remove it; the caller then tries again.
+void StagingBranch::make(const format::Version& version,
+                         const std::optional<format::Encoding>& encoding) {
+  name_ = random_aside_name();
+  try {
+    store_.create_staging_branch(name_, version, version.parent, encoding);
+    writer_ = BranchWriter::open(store_, name_);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found && e.code() != Errc::busy) throw;
+  }
+}
+
+// Names are held, since gc must not see a moment at which neither name exists. For a moment, or
+// after a crash until the next gc, both do, and mean the same.
+void StagingBranch::publish(const NameLock& claim) {
+  const VersionPin names = hold_names(store_);
+  store_.publish_staging_branch(claim, writer_->head(), encoding_);
+  drop();
+}
+
+void StagingBranch::drop() noexcept {
+  if (name_.empty()) return;
+  writer_.reset();
+  try {
+    if (const auto journal = try_lock_branch(store_, name_)) store_.drop_branch(name_, *journal);
+  } catch (const std::exception&) {  // as after a crash: gc removes it
+  }
+  name_.clear();
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,100 @@
+#include "store/catalog/store_directory.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "base/clock.hpp"
+#include "base/fail.hpp"
+#include "base/files/new_file.hpp"
+#include "store/packs/header_error.hpp"
+
+namespace vellum::store {
+
+namespace {
+
+constexpr std::uint64_t kMaxSuperblockBytes = 64u << 10;
+constexpr const char* kDirectories[] = {"branches", "snapshots", "packs", "tmp"};
+
+format::Uuid random_uuid() {
+  std::random_device device;
+  format::Uuid id;
+  for (auto& b : id) b = static_cast<std::byte>(device());
+  return id;
+}
+
+// Whether this is what a crash leaves of a store in the making: empty directories, and superblocks
+// in tmp that never got their name.
+bool is_unfinished_store(base::Fs& fs, const std::string& path) {
+  for (const auto& entry : fs.list(path)) {
+    const bool ours = std::find(std::begin(kDirectories), std::end(kDirectories), entry.name) !=
+                      std::end(kDirectories);
+    if (!ours || !entry.is_directory) return false;
+    for (const auto& inner : fs.list(path + "/" + entry.name)) {
+      if (entry.name != "tmp" || !inner.name.starts_with(kSuperblockName)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::shared_ptr<StoreDirectory> StoreDirectory::create(base::Fs& fs, const std::string& given_path,
+                                                       format::Superblock options) {
+  options.store_id = random_uuid();
+  options.created_ns = base::wall_clock_ns();
+  return create_copy(fs, given_path, options);
+}
+
+std::shared_ptr<StoreDirectory> StoreDirectory::create_copy(base::Fs& fs,
+                                                            const std::string& given_path,
+                                                            const format::Superblock& superblock) {
+  const std::string path = base::without_end_slashes(given_path);
+  const auto bytes = format::encode_superblock(superblock);
+  format::Superblock checked;
+  if (format::decode_superblock(bytes, checked) != format::SuperblockStatus::ok) {
+    fail(Errc::invalid_argument, "{}: a store option is outside its range", path);
+  }
+  if (!base::ensure_directory(fs, path) && !is_unfinished_store(fs, path)) {
+    fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
+  }
+  for (const char* name : kDirectories) base::ensure_directory(fs, path + "/" + name);
+  fs.sync_directory(path);
+  fs.sync_directory(base::parent_of(path));
+  // This comes last: before it the directory is no store.
+  base::publish_file(fs, path + "/tmp", path, kSuperblockName, bytes, false);
+  return open(fs, path);
+}
+
+std::shared_ptr<StoreDirectory> StoreDirectory::open(base::Fs& fs, const std::string& given_path,
+                                                     std::shared_ptr<RemotePacks> elsewhere) {
+  const std::string path = base::without_end_slashes(given_path);
+  if (!fs.exists(path)) fail(Errc::not_found, "{}: no such directory", path);
+  const std::string file = path + "/" + kSuperblockName;
+  if (!fs.exists(file)) fail(Errc::not_a_store, "{}: not a Vellum store", path);
+  auto opened = fs.open(file, base::OpenMode::read_only);
+  std::vector<std::byte> bytes(std::min(opened->size_bytes(), kMaxSuperblockBytes));
+  opened->pread(bytes, 0);
+  format::Superblock superblock;
+  switch (format::decode_superblock(bytes, superblock)) {
+    case format::SuperblockStatus::ok:
+      break;
+    case format::SuperblockStatus::not_a_store:
+      fail(Errc::not_a_store, "{}: not a Vellum store: {} is something else", path, file);
+    case format::SuperblockStatus::newer_format:
+      fail_newer(file, bytes);
+    case format::SuperblockStatus::corrupted:
+      fail(Errc::corrupted, "{}: the superblock is corrupted", file);
+  }
+  // A link in place of a directory would lead out of the store.
+  const auto entries = fs.list(path);
+  for (const char* name : kDirectories) {
+    const auto at = std::find_if(entries.begin(), entries.end(),
+                                 [&](const base::DirEntry& e) { return e.name == name; });
+    if (at == entries.end()) fail(Errc::corrupted, "{}/{}: missing", path, name);
+    if (!at->is_directory) fail(Errc::corrupted, "{}/{}: not a directory", path, name);
+  }
+  return std::shared_ptr<StoreDirectory>(
+      new StoreDirectory(fs, path, std::move(opened), superblock, std::move(elsewhere)));
+}
+
+}  // namespace vellum::store
