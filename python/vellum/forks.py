@@ -1,4 +1,4 @@
-"""What a child of fork(2) has of its parent's regions: the same addresses, opened anew."""
+"""The parent's regions in a child of fork(2): reopened at the same addresses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import Error, NotFound
 from .restore import parts_of, used_bytes
 from .space import PAGE, Extent, round_up
 
-# Of arrays in use that no commit has: their bytes, from before a fork to its end.
+# Bytes of uncommitted arrays in use, from before a fork to its end.
 _copies: dict[_mapping.Mapping, dict[Extent, bytes]] = {}
 
 

@@ -52,7 +52,7 @@ class Space:
         return mapping
 
     def take(self, used: list[Extent]) -> None:
-        """Begins anew with the extents of the last commit. What arrays in use show beside them is not free."""
+        """Starts from the extents of the last commit. Memory that arrays in use still show is not free either."""
         self._committed = frozenset(used)
         self._leaving = dict.fromkeys(self._owner().live() - self._committed, True)
         self._free, self._end = [], 0
