@@ -32,7 +32,7 @@ def _after_fork_in_parent() -> None:
 def _uncommitted(mapping: _mapping.Mapping) -> dict[Extent, int]:
     """The extents that arrays use and no commit has, with the bytes that are values.
 
-    Arrays without a name have none: they lie in no version.
+    Arrays without a name have none: they are in no version.
     """
     if mapping.version is not None:
         return mapping.covered
@@ -55,7 +55,7 @@ def _after_fork_in_child() -> None:
     mappings = _mapping.everyone()
     for mapping in mappings:
         mapping.extents.lock = threading.RLock()  # another thread of the parent may have had it
-    # All places are taken first: what opens next could lie in one of them.
+    # All addresses are reserved first: the next opening could otherwise occupy one of them.
     for step in (_keep_place, _open_in_place):
         for mapping in list(mappings):
             try:
@@ -96,7 +96,7 @@ def _open_in_place(mapping: _mapping.Mapping) -> None:
 
 
 def _cover(mapping: _mapping.Mapping, copies: dict[Extent, bytes]) -> None:
-    """Puts what no commit has into its place, in memory of the child's own."""
+    """Copies uncommitted bytes to their addresses, in memory of the child's own."""
     mapping.covered = {extent: len(content) for extent, content in copies.items()}
     core, pages = mapping.core, set[int]()
     for (offset, length), content in copies.items():

@@ -92,7 +92,7 @@ def used_bytes(mapping: _mapping.Mapping, name: str, part: str) -> int:
 
 
 def _copy(source: _mapping.Mapping, begin: int, target: _mapping.Mapping, offset: int, length: int) -> None:
-    """Copies bytes of a region; what lies behind the source's end is zero."""
+    """Copies bytes of a region; bytes past the source's end are zero."""
     kept = max(0, min(length, source.core.size_bytes - begin))
     if kept:
         out = memoryview(_mapping.extent_of(None, target.core, offset, kept))
