@@ -264,7 +264,7 @@ class Region(Group):
         packs: bool = False,
         progress: bool | Callback | None = None,
     ) -> _core.PullReport:
-        """As `Store.pull`. Snapshots arrive while this region is open; its branch is `Busy` if the remote's is newer."""
+        """As `Store.pull`. Snapshots arrive while it is open; its branch is `Busy` where the remote's is newer."""
         return self.store.pull(remote, versions, packs=packs, progress=progress)
 
     def replicate(self, url: str, *, interval: float = 1.0, take_over: bool = False) -> Replication:
