@@ -14,7 +14,7 @@ void fuzz_pack_header(View input);
 void fuzz_pack_trailer(View input);
 void fuzz_journal_header(View input);
 void fuzz_snapshot_ref(View input);
-void fuzz_saved_live_set(View input);
+void fuzz_gc_census(View input);
 void fuzz_working_set(View input);
 void fuzz_group_file(View input);
 void fuzz_group_record(View input);

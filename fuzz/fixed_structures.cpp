@@ -57,7 +57,7 @@ void check_snapshot_ref(View bytes) {
           "a snapshot ref decodes to itself");
 }
 
-void check_saved_live_set(View bytes) {
+void check_gc_census(View bytes) {
   const format::Uuid id = uuid_at(bytes, kStoreIdAt);
   format::GcCensus live_set, again;
   if (format::decode_gc_census(bytes, id, live_set) != nullptr) return;
@@ -162,11 +162,11 @@ void fuzz_snapshot_ref(View input) {
   check_snapshot_ref(sealed);
 }
 
-void fuzz_saved_live_set(View input) {
-  check_saved_live_set(input);
+void fuzz_gc_census(View input) {
+  check_gc_census(input);
   Bytes sealed(input.begin(), input.end());
   seal_file(sealed);
-  check_saved_live_set(sealed);
+  check_gc_census(sealed);
 }
 
 void fuzz_working_set(View input) {

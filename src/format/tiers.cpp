@@ -63,6 +63,7 @@ std::vector<std::byte> encode_tiers(const Tiers& tiers, const Uuid& store_id) {
   b.varint(tiers.home_limit_bytes);
   b.varint(tiers.directories.size());
   for (const TierDirectory& d : tiers.directories) {
+    assert(kind_ok(static_cast<std::uint8_t>(d.kind)));
     b.u8(static_cast<std::uint8_t>(d.kind));
     b.bytes(d.id);
     b.varint(d.limit_bytes);
@@ -101,6 +102,7 @@ std::vector<std::byte> encode_tier_id(const TierId& tier, const Uuid& store_id) 
   w.u64(static_cast<std::uint64_t>(tier.owner.born_ns));
   w.string(tier.owner.home);
   append_checksum(out, checksum_seed(store_id));
+  assert(out.size() >= kTierIdHeaderBytes && out.size() <= kMaxTierIdBytes);
   return out;
 }
 

@@ -149,7 +149,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
         {"snapshot ref", escaped(kSnapshotMagic)},
         {"snapshot order", escaped(kSnapshotOrderMagic)},
         {"snapshot note", escaped(kSnapshotNoteMagic)},
-        {"live set", escaped(kLiveSetMagic)},
+        {"live set", escaped(kGcCensusMagic)},
         {"space note", escaped(kSpaceNoteMagic)},
         {"working set", escaped(kWorkingSetMagic)},
         {"tiers", escaped(kTiersMagic)},

@@ -14,7 +14,7 @@ format::GcCensus read_live_set_file(StoreDirectory& store) {
   format::GcCensus out;
   try {
     const auto bytes =
-        base::read_whole(store.fs(), live_set_path(store), format::kMaxSavedLiveSetBytes);
+        base::read_whole(store.fs(), live_set_path(store), format::kMaxGcCensusBytes);
     format::decode_gc_census(bytes, store.superblock().store_id, out);
   } catch (const Error&) {
     // The caller reads the maps instead.
@@ -27,7 +27,7 @@ namespace {
 bool is_there(StoreDirectory& store, const std::vector<std::byte>& bytes) {
   const std::string path = live_set_path(store);
   try {
-    return base::read_whole(store.fs(), path, format::kMaxSavedLiveSetBytes) == bytes;
+    return base::read_whole(store.fs(), path, format::kMaxGcCensusBytes) == bytes;
   } catch (const Error&) {
     return false;
   }
