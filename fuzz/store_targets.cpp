@@ -196,7 +196,7 @@ void fuzz_store_gc(View input) {
       return answers([&] { store::collect_garbage(store, dry_run, nullptr); });
     };
     require(gc(false), "the sample can be collected");
-    const std::string path = store::live_set_path(store);
+    const std::string path = store::census_path(store);
     Bytes bytes = fs.read_file(path);
     Input in(input);
     if (in.u8() % 2 == 1) {

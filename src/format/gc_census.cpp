@@ -12,9 +12,9 @@ namespace {
 
 constexpr WholeFileKind kCensusFile{kGcCensusMagic, kMaxGcCensusBytes, "not a census",
                                     "larger than any census"};
-constexpr std::size_t kMinRecordBytes = 7;  // distances of pack and offset, tag, size
+constexpr std::size_t kMinCensusRecordBytes = 7;  // distances of pack and offset, tag, size
 constexpr std::uint64_t kMaxSizeLines = UINT32_MAX / kRecordAlignBytes;
-constexpr std::size_t kMinPartBytes = 7;  // three counts, a root, a range, a pack
+constexpr std::size_t kMinCensusPartBytes = 7;  // three counts, a root, a range, a pack
 
 void write_records(ByteWriter& w, const GcCensus& census) {
   const auto& records = census.records;
@@ -57,7 +57,7 @@ void write_part(ByteWriter& w, const CensusPart& part) {
 bool read_records(ByteReader& in, std::vector<RecordRef>& out,
                   std::vector<std::uint32_t>& size_lines) {
   const std::uint64_t n = in.varint();
-  if (!in.ok() || n > in.left() / kMinRecordBytes) return false;
+  if (!in.ok() || n > in.left() / kMinCensusRecordBytes) return false;
   out.resize(static_cast<std::size_t>(n));
   std::uint64_t pack = 0;
   for (auto& r : out) {
@@ -138,7 +138,7 @@ std::vector<std::byte> encode_gc_census(const GcCensus& census, const Uuid& stor
     write_part(b, part);
     if (body.size() > kMaxGcCensusBytes) return {};
   }
-  assert(body.size() >= census.records.size() * kMinRecordBytes);
+  assert(body.size() >= census.records.size() * kMinCensusRecordBytes);
   if (kWholeFileHeaderBytes + body.size() + 8 > kMaxGcCensusBytes) return {};
   return encode_whole_file(kCensusFile, body, store_id);
 }
@@ -151,7 +151,7 @@ const char* decode_gc_census(std::span<const std::byte> bytes, const Uuid& store
   GcCensus census;
   if (!read_records(in, census.records, census.size_lines)) return "malformed records";
   const std::uint64_t n = in.varint();
-  if (!in.ok() || n > in.left() / kMinPartBytes) return "malformed";
+  if (!in.ok() || n > in.left() / kMinCensusPartBytes) return "malformed";
   census.parts.resize(static_cast<std::size_t>(n));
   for (CensusPart& part : census.parts) {
     if (!read_roots(in, census.records.size(), part.roots) ||

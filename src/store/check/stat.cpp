@@ -116,7 +116,7 @@ class Stat {
     const VersionPin names = hold_names(store_);
     const Roots roots = read_roots(store_);
     add_file(store_.superblock_path());
-    add_file_if_there(live_set_path(store_));
+    add_file_if_there(census_path(store_));
     out_.stored_bytes += allocated_bytes_of_working_sets(store_);
     add_snapshots(roots);
     for (const auto& name : store_.branch_names()) add_branch(name);

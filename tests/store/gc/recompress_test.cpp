@@ -491,7 +491,7 @@ TEST_F(TranslationOnDisk, SlotsThatWereGivenBackAreNeverRead) {
     EXPECT_FALSE(report.damages[0].versions.empty());
   }
   const std::string refused = error_text(Errc::corrupted, [&] { recompress(kLevel + 1); });
-  EXPECT_TRUE(contains(refused, "needs what was given back")) << refused;
+  EXPECT_TRUE(contains(refused, "needs slots that were freed")) << refused;
 }
 
 TEST_F(TranslationOnDisk, NothingIsAppended) {

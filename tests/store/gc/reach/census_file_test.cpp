@@ -127,7 +127,7 @@ class LiveSetFileTest : public SnapshotsTest {
         return model.store64(page, random() % 512 * 8, random());
     }
   }
-  std::string file() const { return live_set_path(*store); }
+  std::string file() const { return census_path(*store); }
   std::vector<std::byte> file_bytes() { return base::read_whole(fs, file(), UINT64_MAX); }
   void put(const std::vector<std::byte>& bytes) {
     if (fs.exists(file())) fs.unlink(file());
@@ -160,7 +160,7 @@ class LiveSetFileTest : public SnapshotsTest {
   }
   // Hole by hole.
   void expect_same_use() {
-    const auto with = use(read_live_set_file(*store)), without = use({});
+    const auto with = use(read_census_file(*store)), without = use({});
     ASSERT_EQ(with.size(), without.size());
     for (std::size_t i = 0; i < with.size(); ++i) {
       EXPECT_EQ(with[i].pack, without[i].pack);
@@ -500,7 +500,7 @@ TEST_F(LiveSetFileTest, PacksThatAreNamedStay) {
     name_head(*writer, model, "s2");
   }
   gc();
-  const auto packs = use(read_live_set_file(*store));
+  const auto packs = use(read_census_file(*store));
   EXPECT_TRUE(std::any_of(packs.begin(), packs.end(), [](const PackUse& u) {
     return !u.removable && u.needed_bytes < 4096 && u.allocated_bytes < u.file_bytes;
   }));
