@@ -63,7 +63,6 @@ std::vector<std::byte> encode_tiers(const Tiers& tiers, const Uuid& store_id) {
   b.varint(tiers.home_limit_bytes);
   b.varint(tiers.directories.size());
   for (const TierDirectory& d : tiers.directories) {
-    assert(kind_ok(static_cast<std::uint8_t>(d.kind)));
     b.u8(static_cast<std::uint8_t>(d.kind));
     b.bytes(d.id);
     b.varint(d.limit_bytes);

@@ -63,7 +63,7 @@ TEST(GcCensus, WhatCannotBeIsRefused) {
   EXPECT_TRUE(refused([](auto& c) { std::swap(c.records[0], c.records[1]); }));
   EXPECT_TRUE(refused([](auto& c) { c.records[0].offset_bytes = 0; }));
   EXPECT_TRUE(refused([](auto& c) { c.records[4].offset_bytes = kMaxPackOffsetBytes; }));
-  EXPECT_TRUE(refused([](auto& c) { c.lines[2] = UINT32_MAX; }));
+  EXPECT_TRUE(refused([](auto& c) { c.size_lines[2] = UINT32_MAX; }));
 }
 
 TEST(GcCensus, ChangedBytesUnderARightChecksumStayInside) {

@@ -67,7 +67,7 @@ inline GcCensus gc_census() {
                {kPack1, 8192, 0x33333333},
                {kPack2, 128, 0x44444444},
                {kPack2, 2048, 0x55555555}};
-  c.lines = {72, 30, 200, 0, 9};
+  c.size_lines = {72, 30, 200, 0, 9};
   c.parts = {{{2, 1}, {{0, 3}}, {kPack1}}, {{4}, {{0, 1}, {3, 2}}, {kPack1, kPack2}}};
   return c;
 }

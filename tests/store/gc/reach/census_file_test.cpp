@@ -522,7 +522,7 @@ TEST_F(LiveSetFileTest, AForgedFileThatLeadsNowhereIsNotAnError) {
   forge([&](auto& c) {
     // Records where there are none, claimed by all parts.
     c.records.push_back({c.records.back().pack, format::kMaxPackOffsetBytes - 64, 1});
-    c.lines.push_back(0);
+    c.size_lines.push_back(0);
     const auto last = static_cast<std::uint32_t>(c.records.size() - 1);
     for (auto& part : c.parts) {
       if (part.records.back().first + part.records.back().count == last) {
