@@ -91,7 +91,7 @@ LockedFile open_locked(base::Fs& fs, const std::string& path) {
   for (LockedFile out;;) {
     out.lock.reset();
     out.created = open_or_create(fs, path, out.file) || out.created;
-    out.lock = base::InodeLock::try_take(*out.file, base::InodeLock::Kind::exclusive);
+    out.lock = base::InodeLock::try_take(*out.file, base::InodeLock::Mode::exclusive);
     if (out.lock == nullptr) fail(Errc::busy, "{}: in use as an image", path);
     if (!out.file->replaced()) return out;
   }

@@ -474,7 +474,7 @@ TEST_F(ImageTest, WhatIsNoFileOrInUseIsRefused) {
   EXPECT_TRUE(contains(directory, directory_.path("d"))) << directory;
   write_file(model_.bytes);
   const auto held = fs_.open(file(), base::OpenMode::read_only);
-  const auto lock = base::InodeLock::try_take(*held, base::InodeLock::Kind::shared);
+  const auto lock = base::InodeLock::try_take(*held, base::InodeLock::Mode::shared);
   ASSERT_NE(nullptr, lock);
   const auto busy = error_text(Errc::busy, [&] { const Session session(*store_, file()); });
   EXPECT_TRUE(contains(busy, file())) << busy;
