@@ -39,7 +39,7 @@ TEST(GcCensus, SealedTruncationsAreRefused) {
   EXPECT_EQ(back, GcCensus{});
 }
 
-// A right checksum over numbers that lead out of the tables.
+// A right checksum over numbers that point out of the tables.
 TEST(GcCensus, WhatCannotBeIsRefused) {
   const auto refused = [](auto change) {
     GcCensus live_set = samples::gc_census(), back;
@@ -55,7 +55,7 @@ TEST(GcCensus, WhatCannotBeIsRefused) {
   EXPECT_TRUE(refused([](auto& c) { c.parts[0].records[0].first = 5; }));
   EXPECT_TRUE(refused([](auto& c) { c.parts[0].records[0].first = UINT32_MAX; }));
   EXPECT_TRUE(refused([](auto& c) { c.parts[0].records.clear(); }));
-  EXPECT_TRUE(refused([](auto& c) { c.parts[1].records[1].first = 1; }));  // not apart
+  EXPECT_TRUE(refused([](auto& c) { c.parts[1].records[1].first = 1; }));  // adjacent
   EXPECT_TRUE(refused([](auto& c) { c.parts[1].records[1].first = 0; }));
   EXPECT_TRUE(refused([](auto& c) { c.parts[1].packs[1] = c.parts[1].packs[0]; }));
   EXPECT_TRUE(refused([](auto& c) { c.parts[1].packs.clear(); }));

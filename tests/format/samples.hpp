@@ -1,5 +1,4 @@
-// tests/format/samples.hpp: one valid value of every structure, and small tools to take bytes
-// apart.
+// tests/format/samples.hpp: one valid value of every structure, and helpers for bytes.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +37,7 @@ inline Uuid store_id() {
 
 inline std::uint64_t seed() { return checksum_seed(store_id()); }
 
-// A whole file, changed as a forger would: its length and its checksum are right again.
+// A whole file after a forger's change: its length and its checksum are right again.
 inline Bytes sealed(Bytes bytes) {
   const auto length = static_cast<std::uint32_t>(bytes.size());
   std::memcpy(bytes.data() + 12, &length, sizeof length);
