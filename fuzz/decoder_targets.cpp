@@ -1,4 +1,4 @@
-// The list of the decoders' targets. Each stands in the file of its subject.
+// The list of the decoders' targets. Each is in the file of its subject.
 #include "decoder_targets.hpp"
 
 namespace vellum::fuzz {

@@ -189,7 +189,7 @@ TEST_P(Hostile, RandomBytesStayInside) {
 
 INSTANTIATE_TEST_SUITE_P(Codec, Hostile, testing::ValuesIn(kAllCodecs));
 
-// 22-bit numbers in 8-byte words: no byte sequence repeats, but three of eight planes have the data.
+// 22-bit numbers in 8-byte words: no byte sequence repeats, but three planes have all data.
 Bytes small_numbers(std::size_t bytes) {
   Bytes out(bytes);
   std::mt19937_64 random(1);

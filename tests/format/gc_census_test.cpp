@@ -17,8 +17,8 @@ const char* problem(const Bytes& bytes, GcCensus& out) {
   return decode_gc_census(bytes, samples::store_id(), out);
 }
 
-Bytes encoded(const GcCensus& live_set = samples::gc_census()) {
-  return encode_gc_census(live_set, samples::store_id());
+Bytes encoded(const GcCensus& census = samples::gc_census()) {
+  return encode_gc_census(census, samples::store_id());
 }
 
 TEST(GcCensus, ComesBack) {
@@ -42,9 +42,9 @@ TEST(GcCensus, SealedTruncationsAreRefused) {
 // A right checksum over numbers that point out of the tables.
 TEST(GcCensus, WhatCannotBeIsRefused) {
   const auto refused = [](auto change) {
-    GcCensus live_set = samples::gc_census(), back;
-    change(live_set);
-    return problem(encoded(live_set), back) != nullptr;
+    GcCensus census = samples::gc_census(), back;
+    change(census);
+    return problem(encoded(census), back) != nullptr;
   };
   EXPECT_FALSE(refused([](auto&) {}));
   EXPECT_TRUE(refused([](auto& c) { c.parts[0].roots[1] = 5; }));

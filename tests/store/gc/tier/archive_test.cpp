@@ -290,7 +290,7 @@ TEST_F(ArchiveTest, ACopyUnderTheSamePathLeavesItAloneToo) {
   expect_all();
   gc();
   expect_all();
-  // Or the original is removed permanently: the copy becomes the owner of the archive, and the original
+  // Or the original is removed permanently: the copy becomes the owner of the archive. The original
   // could then only read.
   stdfs::rename(here, original);
   stdfs::rename(copy, here);
@@ -311,7 +311,7 @@ TEST_F(ArchiveTest, InBothPlacesTheOneAtHomeCounts) {
   add_archive();
   move(true);
   const auto packs = packs_in(archive);
-  // One is complete in both directories; of another the archive has an old state; a third is garbage.
+  // One is complete in both directories; of another the archive has an old state; one is garbage.
   stdfs::copy(file_in(archive, packs[0]), file_in(home(), packs[0]));
   stdfs::copy(file_in(archive, packs[1]), file_in(home(), packs[1]));
   stdfs::resize_file(file_in(archive, packs[1]), 100);
