@@ -25,7 +25,7 @@ void write(const char* target, const char* name, const Bytes& bytes) {
             static_cast<std::streamsize>(bytes.size()));
 }
 
-// The one byte (and more) in front of the bytes that some targets read as parameters.
+// The one or more bytes before the input that some targets read as parameters.
 Bytes after(std::initializer_list<unsigned> front, const Bytes& bytes) {
   Bytes out;
   for (const unsigned b : front) out.push_back(static_cast<std::byte>(b));
@@ -138,7 +138,7 @@ void write_bodies() {
         after({0x10, 0x80, 4, 1, 2, 3, 4, 0x11, 0, 5, 9, 8, 7, 6, 5, 0xff, 0xf, 1, 3}, {}));
 }
 
-// The header that the target's records are of, and its first record.
+// The header for the target's records, and its first record.
 void write_redo() {
   const format::RedoHeader header{1, 2, 3, 4};
   write("redo", "header", format::encode_redo_header(header));

@@ -47,7 +47,7 @@ class Held {
     }
     if (!files.exists(path)) return;
     file_ = files.open(path, base::OpenMode::read_only);
-    in_use_ = base::InodeLock::try_take(*file_, base::InodeLock::Kind::exclusive);
+    in_use_ = base::InodeLock::try_take(*file_, base::InodeLock::Mode::exclusive);
     if (in_use_ == nullptr) fail(Errc::busy, "{}: a program under vellum run has it open", path);
     if (!force && is_open_elsewhere(*file_, Use::any)) refuse(path, "a program has it open");
   }

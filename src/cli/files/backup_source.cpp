@@ -23,7 +23,7 @@ namespace {
 struct HeldFile {
   explicit HeldFile(const std::string& path)
       : file(base::posix_fs().open(path, base::OpenMode::read_only)),
-        lock(base::InodeLock::try_take(*file, base::InodeLock::Kind::shared)) {
+        lock(base::InodeLock::try_take(*file, base::InodeLock::Mode::shared)) {
     if (lock != nullptr) return;
     fail(Errc::busy,
          "{}: a program under vellum run has it open; vellum snapshot keeps what it holds", path);

@@ -141,7 +141,7 @@ TEST_F(Backup, AFileOfAProgramUnderVellumRunIsRefused) {
   write_file(data(), "first");
   must(backup("one"));
   const auto file = base::posix_fs().open(data(), base::OpenMode::read_only);
-  const auto lock = base::InodeLock::try_take(*file, base::InodeLock::Kind::exclusive);
+  const auto lock = base::InodeLock::try_take(*file, base::InodeLock::Mode::exclusive);
   ASSERT_NE(nullptr, lock);
   expect_failure(backup("two"), 7, "busy", data());
   expect_failure(backup("two", {"--stopped"}), 7, "busy", data());
