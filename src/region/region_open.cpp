@@ -46,35 +46,41 @@ void require_reservation(const RegionOptions& options, std::uint64_t needed_byte
   }
 }
 
+// The options of the memory. The list names every field of RegionOptions: a field that is added does
+// not compile until this function has been looked at. The callers and their other functions handle
+// those that it does not use.
 region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t size_bytes,
                                      std::uint64_t remembered, bool writable) {
   base::require_pages_of_4_kib("a region");
+  const auto& [engine, image, encoding, capacity_bytes, fixed_address, base_address,
+               over_reservation, memory_limit_bytes, spill_directory, fault_bytes, working_set,
+               give_back_copies, fault_thread, huge_pages, share, encode_threads, tracker,
+               verify_cards, background_gc] = options;
   region::MemoryOptions memory;
   memory.size_bytes = size_bytes;
   memory.writable = writable;
-  std::uint64_t capacity = options.capacity_bytes;
+  std::uint64_t capacity = capacity_bytes;
   if (capacity == 0) capacity = writable ? base::room_to_grow(size_bytes) : size_bytes;
-  const std::uint64_t unit = options.over_reservation ? kPageBytes : kTableBytes;
+  const std::uint64_t unit = over_reservation ? kPageBytes : kTableBytes;
   const auto whole = [&](std::uint64_t bytes) {
     return round_up(std::max(std::min(bytes, format::kMaxRegionBytes), std::uint64_t{1}), unit);
   };
-  memory.over_reservation = options.over_reservation;
+  memory.over_reservation = over_reservation;
   memory.capacity_bytes = whole(std::max(capacity, size_bytes));
-  if (options.capacity_bytes == 0) memory.least_capacity_bytes = whole(size_bytes);
-  memory.address_required = options.fixed_address;
-  memory.memory_limit_bytes = options.memory_limit_bytes;
-  memory.huge_pages = options.huge_pages;
-  memory.gives_back_copies = options.give_back_copies;
-  memory.fault_thread =
-      options.fault_thread && region::choose_engine(options.engine, writable) == Engine::uffd;
-  if (options.fault_bytes != 0) memory.chunk_bytes = options.fault_bytes;
+  if (capacity_bytes == 0) memory.least_capacity_bytes = whole(size_bytes);
+  memory.address_required = fixed_address;
+  memory.memory_limit_bytes = memory_limit_bytes;
+  memory.huge_pages = huge_pages;
+  memory.gives_back_copies = give_back_copies;
+  memory.fault_thread = fault_thread && region::choose_engine(engine, writable) == Engine::uffd;
+  if (fault_bytes != 0) memory.chunk_bytes = fault_bytes;
   if (!std::has_single_bit(memory.chunk_bytes) || memory.chunk_bytes < kPageBytes ||
       memory.chunk_bytes > region::kMaxChunkPages * kPageBytes) {
     fail(Errc::invalid_argument, "fault_bytes must be a power of two from 4096 to 262144, not {}",
-         options.fault_bytes);
+         fault_bytes);
   }
-  memory.wanted_address = options.base_address != 0 ? options.base_address : remembered;
-  if (options.over_reservation) {
+  memory.wanted_address = base_address != 0 ? base_address : remembered;
+  if (over_reservation) {
     require_reservation(options, memory.capacity_bytes);
   } else if (memory.wanted_address % kTableBytes != 0) {
     fail(Errc::invalid_argument, "base_address must be a multiple of 2 MiB");
