@@ -5,6 +5,7 @@
 #include <utility>
 #include <vellum/region.hpp>
 
+#include "base/threads/fork_count.hpp"
 #include "region/call_guards.hpp"
 #include "region/region_impl.hpp"
 
@@ -24,8 +25,10 @@ struct Pin::Impl {
     count = pages;
     region->memory->hold(first, count);
   }
+  // A child of fork(2) has no part in the region. It may have inherited the lock from a thread that
+  // it does not have.
   ~Impl() {
-    if (count == 0) return;
+    if (count == 0 || region->owner != base::fork_count()) return;
     const std::shared_lock inside(region->inside);
     if (region->closed) return;
     if (pinned) region->memory->unpin(first, count);

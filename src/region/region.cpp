@@ -6,6 +6,7 @@
 #include <vellum/region.hpp>
 
 #include "base/fail.hpp"
+#include "base/threads/fork_count.hpp"
 #include "region/call_guards.hpp"
 #include "region/region_impl.hpp"
 #include "store/catalog/store_directory.hpp"
@@ -29,7 +30,10 @@ bool Region::valid() const noexcept { return impl_ != nullptr && !impl_->closed;
 void* Region::data() const noexcept { return valid() ? impl_->shape.data : nullptr; }
 std::uint64_t Region::size_bytes() const noexcept {
   if (!valid()) return 0;
-  const std::shared_lock inside(impl_->inside);
+  std::shared_lock inside(impl_->inside, std::defer_lock);
+  // A child of fork(2) may have inherited the lock from a thread that it does not have. Its copy of
+  // the region does not change.
+  if (impl_->owner == base::fork_count()) inside.lock();
   return impl_->closed ? 0 : impl_->memory->size_bytes();
 }
 std::uint64_t Region::capacity_bytes() const noexcept {

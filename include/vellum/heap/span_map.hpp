@@ -18,7 +18,7 @@ namespace vellum::detail {
 class SpanMap {
  public:
   bool contains(const char* heap, SpanNumber span) const {
-    const Place place = place_of(span);
+    const BitPlace place = place_of(span);
     const Word* const words = words_of(heap, place.part);
     return words != nullptr &&
            (words[place.word].load(std::memory_order_relaxed) >> place.bit & 1) != 0;
@@ -26,12 +26,12 @@ class SpanMap {
 
   // The bytes of the part that is missing before `span` can be added; 0: none is.
   std::size_t missing_bytes(const char* heap, SpanNumber span) const {
-    const Place place = place_of(span);
+    const BitPlace place = place_of(span);
     return words_of(heap, place.part) != nullptr ? 0 : words_in(place.part) * sizeof(Word);
   }
   // REQUIRES: `memory` has missing_bytes(), and is for ever the map's.
   void add_part(const char* heap, SpanNumber span, void* memory) {
-    const Place place = place_of(span);
+    const BitPlace place = place_of(span);
     Word* const words = static_cast<Word*>(memory);
     for (std::size_t i = 0; i < words_in(place.part); ++i) {
       ::new (static_cast<void*>(words + i)) Word(0);
@@ -62,12 +62,12 @@ class SpanMap {
   static constexpr std::uint32_t kFirstWords = 64;  // of 4,096 spans
   static constexpr std::uint32_t kParts = 20;       // 64 TiB with the first
 
-  struct Place {
+  struct BitPlace {
     std::uint32_t part;  // 0: first_
     std::size_t word;
     std::uint32_t bit;
   };
-  static Place place_of(SpanNumber span) {
+  static BitPlace place_of(SpanNumber span) {
     const std::uint32_t word = span / 64;
     if (word < kFirstWords) {
       return {0, word, span % 64};
@@ -87,7 +87,7 @@ class SpanMap {
     return place == 0 ? nullptr : reinterpret_cast<const Word*>(heap + place);
   }
   Word& word_of(char* heap, SpanNumber span) {
-    const Place place = place_of(span);
+    const BitPlace place = place_of(span);
     return const_cast<Word*>(words_of(heap, place.part))[place.word];
   }
   static std::uint64_t bit_of(SpanNumber span) { return std::uint64_t{1} << (span % 64); }

@@ -311,6 +311,13 @@ AtomicFile AtomicFile::open_or_create(const std::string& path, std::uint64_t siz
   return open(path, options);
 }
 
+RecoveryReport AtomicFile::recover(const std::string& path, const RecoveryOptions& options) {
+  base::Fs& fs = base::posix_fs();
+  const std::string real = base::real_path(path);
+  const auto file = fs.open(real, base::OpenMode::read_write);
+  return atomic_file::FileJournal::recover(fs, real, *file, options);
+}
+
 bool AtomicFile::valid() const noexcept { return impl_ != nullptr && !impl_->closed; }
 
 namespace {
@@ -379,11 +386,9 @@ void AtomicFile::close() {
 }
 
 void AtomicFile::close_but_leave_mapped() {
-  {
-    const auto turn = take_turn(impl_);
-    impl_->window->leave_mapped();
-  }
-  close();
+  const auto turn = take_turn(impl_);
+  impl_->window->leave_mapped();
+  impl_->close();
 }
 
 }  // namespace vellum
