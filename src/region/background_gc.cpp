@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdio>
 
 #include "base/bytes/mix64.hpp"
@@ -59,7 +60,9 @@ BackgroundGc::BackgroundGc(std::shared_ptr<store::StoreDirectory> core, const fo
       looked_at_bytes_(position_bytes_),
       step_bytes_(policy_.step_bytes),
       ahead_bytes_(policy_.ahead_bytes),
-      deadline_(Clock::time_point::max()) {}
+      deadline_(Clock::time_point::max()) {
+  assert(core_ != nullptr && policy_.step_bytes != 0);
+}
 
 BackgroundGc::~BackgroundGc() {
   stop_ = true;
@@ -67,6 +70,7 @@ BackgroundGc::~BackgroundGc() {
 }
 
 void BackgroundGc::note_written(std::uint64_t bytes) noexcept {
+  assert(!stop_);
   position_bytes_ += bytes;
   if (!wait_idle(0ms)) {
     if (!pacing_.keep_in_step(bytes, ahead_bytes_) || !wait_idle(kLongestWait)) return;
@@ -80,6 +84,7 @@ void BackgroundGc::start() noexcept {
   if (thread_.joinable()) thread_.join();
   {
     const std::lock_guard lock(mutex_);
+    assert(!busy_);
     busy_ = true;
   }
   try {

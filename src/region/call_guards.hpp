@@ -1,6 +1,7 @@
 // region/call_guards.hpp: what each call of a region's handle begins with.
 #pragma once
 
+#include <cassert>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -33,6 +34,7 @@ class WriterCall {
     lock_ = std::unique_lock(impl->mutex);
     require_valid(impl);  // another thread may have closed it before this turn
     impl->background->wait_idle();
+    assert(impl->writer != nullptr && impl->memory != nullptr);
   }
 
  private:
@@ -46,6 +48,7 @@ class ReaderCall {
     require_valid(impl);
     lock_ = std::shared_lock(impl->inside);
     require_valid(impl);
+    assert(impl->memory != nullptr);
   }
 
  private:

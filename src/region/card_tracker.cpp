@@ -1,6 +1,7 @@
 #include "region/card_tracker.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 #include <vellum/error.hpp>
 
@@ -45,6 +46,7 @@ std::unique_ptr<CardTracker> CardTracker::make(const RegionOptions& options, Mem
     fail(Errc::invalid_argument,
          "a region with tracker cards reserves its addresses itself: over_reservation does not "
          "work with it");
+  assert(memory.capacity_bytes != 0 && !memory.over_reservation);
   auto range = reserve(memory, branch_id);
   memory.over_reservation = true;
   memory.wanted_address = reinterpret_cast<std::uintptr_t>(range->data());
@@ -88,6 +90,7 @@ void CardTracker::check_marks(RegionMemory& memory, const std::vector<PageNumber
 }
 
 void CardTracker::collect(RegionMemory& memory, std::vector<PageNumber>& out) {
+  assert(out.empty());
   marked_.clear();
   range_->take(marked_);
   try {

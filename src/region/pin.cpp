@@ -1,4 +1,5 @@
 // Pins: pages that stay in memory.
+#include <cassert>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -20,6 +21,7 @@ struct Pin::Impl {
   std::size_t count = 0;
   bool pinned = false;
   void hold(std::shared_ptr<region::RegionAccess::Impl> of, PageNumber from, std::size_t pages) {
+    assert(region == nullptr && pages != 0);
     region = std::move(of);
     first = from;
     count = pages;

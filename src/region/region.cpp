@@ -1,5 +1,6 @@
 // The handle of a region (vellum/region.hpp).
 #include <algorithm>
+#include <cassert>
 #include <mutex>
 #include <shared_mutex>
 #include <utility>
@@ -203,6 +204,7 @@ void Region::close_and_leave_memory() {
          impl_->name, engine_name(impl_->shape.engine));
   }
   if (impl_->background) impl_->background->wait_idle();
+  assert(impl_->memory->file_behind() != nullptr);
   impl_->memory->file_behind()->leave_mapped();
   impl_->close();
 }

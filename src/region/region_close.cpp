@@ -1,4 +1,5 @@
 // The end of a region: what it writes last, and what a fork leaves alone.
+#include <cassert>
 #include <exception>
 #include <mutex>
 #include <vellum/region.hpp>
@@ -42,6 +43,8 @@ void Region::Impl::finish() noexcept {
 }
 
 void Region::Impl::close() {
+  assert(!closed);
+  assert(background == nullptr || background->idle());
   const std::lock_guard alone(inside);
   closed = true;
   finish();

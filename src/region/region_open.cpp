@@ -1,6 +1,7 @@
 // Opening a region: of a branch, to write, or of a version, to read.
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <utility>
 #include <vellum/region.hpp>
 
@@ -223,12 +224,14 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(
 void Region::Impl::remember(const RegionOptions& options, const format::WorkingSetOwner& of,
                             region::MemoryOptions& memory_options) {
   if (!options.working_set) return;
+  assert(memory == nullptr);
   remembered_as = of;
   memory_options.keeps_working_set = true;
   memory_options.last_working_set = store::read_working_set(*core, name, of);
 }
 
 void Region::Impl::note_shape() noexcept {
+  assert(memory != nullptr && counters != nullptr);
   shape = {memory->data(), memory->capacity_bytes(), memory->engine(), writer != nullptr,
            memory->serves_system_calls()};
   counters->note_shape(shape.engine, shape.data, memory->size_bytes());

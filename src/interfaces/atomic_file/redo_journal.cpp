@@ -75,9 +75,11 @@ void apply_span(std::span<const FilePiece> pieces, MediumFile& image,
       std::min(image.size_bytes(), (page_of(pieces.back()) + 1) * format::kPageBytes);
   buffer.resize(end - begin);
   image.read(buffer, begin);
-  for (const FilePiece& piece : pieces)
+  for (const FilePiece& piece : pieces) {
+    assert(piece.offset_bytes >= begin && piece.offset_bytes + piece.bytes.size() <= end);
     std::memcpy(buffer.data() + (piece.offset_bytes - begin), piece.bytes.data(),
                 piece.bytes.size());
+  }
   image.write(buffer, begin);
 }
 
@@ -116,6 +118,7 @@ RedoJournal RedoJournal::create(std::unique_ptr<MediumFile> medium, const RedoHe
   journal.medium_->write(format::encode_redo_header(first), header_place(first.epoch));
   ++first.epoch;
   journal.write_header(first);
+  assert(journal.empty());
   return journal;
 }
 
@@ -179,6 +182,7 @@ void RedoJournal::take_header_of_records() {
 
 // REQUIRES: the log ends behind `replay`. For use after a crash only: it scans the whole medium.
 void RedoJournal::look_for_later(std::span<const std::byte> log, Replay& replay) {
+  assert(replay.log_bytes <= log.size());
   const std::uint64_t newest = newest_in(header_, log.subspan(replay.log_bytes), replay.commits);
   if (newest <= replay.commits) return;
   replay.commits_lost = newest - replay.commits;
@@ -299,6 +303,7 @@ bool RedoJournal::fits(std::uint64_t record_bytes, std::uint64_t limit_bytes) co
 }
 
 void RedoJournal::make_room(std::uint64_t end) {
+  assert(end >= tail_);
   if (end <= medium_->size_bytes()) return;
   medium_->resize(base::round_up(end, kExtendBytes));
   barrier(*medium_);
@@ -323,6 +328,7 @@ void RedoJournal::write_marker(std::uint64_t end) noexcept {
 
 void RedoJournal::append(std::span<const std::byte> record) {
   if (!poison_.empty()) fail(Errc::poisoned, "{}", poison_);
+  assert(!recovering_ && damage_.empty());
   make_room(end_with_marker(tail_ + record.size()));
   medium_->write(record, tail_);
   write_marker(tail_ + record.size());

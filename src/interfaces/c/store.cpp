@@ -1,4 +1,5 @@
 // vellum_store and its versions: see vellum.h.
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -181,6 +182,7 @@ int vellum_store_id(const vellum_store* store, char id[33]) {
   return guarded([&] {
     require(id, "id");
     const std::string text = store_of(store).id();
+    assert(text.size() == 32);
     std::memcpy(id, text.c_str(), text.size() + 1);
   });
 }

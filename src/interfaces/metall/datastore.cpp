@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -88,7 +89,10 @@ struct Datastore::Impl {
   std::string begun;
 
   std::byte* data() const { return static_cast<std::byte*>(region.data()); }
-  std::uint64_t segment_bytes() const { return region.size_bytes() - kAreaBytes; }
+  std::uint64_t segment_bytes() const {
+    assert(region.size_bytes() > kAreaBytes);
+    return region.size_bytes() - kAreaBytes;
+  }
   std::byte* area() const { return data() + segment_bytes(); }
 
   void reserve(std::uint64_t segment_capacity_bytes) {
@@ -216,6 +220,7 @@ void Datastore::extend(std::uint64_t size_bytes) {
   }
   const std::uint64_t step = std::max(kMinStepBytes, now / 4);
   const std::uint64_t next = std::min(most, round_up(std::max(size_bytes, now + step), kPageBytes));
+  assert(next >= size_bytes && next <= most);
   std::byte* const old_area = impl.area();
   impl.region.grow(next + kAreaBytes);
   // The area has moved: its old place is the segment's, and the next commit() packs all files anew.

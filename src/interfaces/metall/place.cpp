@@ -2,6 +2,7 @@
 #include "interfaces/metall/place.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <filesystem>
 #include <string_view>
 #include <vellum/store.hpp>
@@ -113,11 +114,13 @@ std::string snapshot_name(const DatastorePlace& place, const std::string& store_
   for (int i = 2; free == begun || store.contains(free); ++i) {
     free = name + "-" + std::to_string(i);
   }
+  assert(format::name_problem(free) == nullptr);
   return free;
 }
 
 void write_link(const DatastorePlace& place, const std::string& store_path,
                 const std::string& version) {
+  assert(format::name_problem(version) == nullptr);
   std::error_code error;
   fs::create_directories(place.directory, error);
   if (error) fail(Errc::io, "{}: cannot be made: {}", place.directory, error.message());

@@ -1,6 +1,7 @@
 // interfaces/privateer/impl.cpp: opens, makes and keeps versions through Vellum's public interface.
 #include "interfaces/privateer/impl.hpp"
 
+#include <cassert>
 #include <utility>
 #include <vellum/error.hpp>
 
@@ -111,6 +112,7 @@ void Privateer::Impl::close() {
 
 void* Privateer::Impl::use(Region&& opened, privateer::VersionPlace&& at,
                            std::uint64_t its_block_bytes) {
+  assert(opened.valid() && !region.valid() && its_block_bytes != 0);
   region = std::move(opened);
   place = std::move(at);
   block_bytes = its_block_bytes;

@@ -1,5 +1,6 @@
 // The difference of two versions, with the bytes of both (vellum/store.hpp).
 #include <algorithm>
+#include <cassert>
 #include <vector>
 #include <vellum/store.hpp>
 
@@ -32,7 +33,10 @@ class Widener {
         end_(std::max(a.region_bytes(), b.region_bytes())) {}
 
   void add(const ByteRange& range) {
+    assert(unit_ != 0 && range.length_bytes != 0);
+    assert(range.offset_bytes + range.length_bytes <= end_);
     const std::uint64_t from = range.offset_bytes / unit_ * unit_;
+    assert(from >= from_);
     const std::uint64_t past = range.offset_bytes + range.length_bytes;
     const std::uint64_t rest = past % unit_;
     const std::uint64_t to = rest == 0 ? past : past + std::min(unit_ - rest, end_ - past);

@@ -1,5 +1,6 @@
 #include "region/api/import.hpp"
 
+#include <cassert>
 #include <chrono>
 #include <optional>
 
@@ -74,6 +75,7 @@ class Importer {
 
   // A branch that cannot be named is not left behind. REQUIRES: nobody knew of it before.
   void name_new_branch() {
+    assert(snapshot_ != nullptr);
     try {
       const store::NameLock claim = store::claim_name(*core_, *snapshot_);
       store::BranchWriter::open(*core_, branch_)->publish_snapshot(claim, message_);

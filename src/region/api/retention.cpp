@@ -1,5 +1,6 @@
 // Retention by age (vellum/retention.hpp).
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstdint>
 #include <set>
@@ -41,6 +42,7 @@ struct Rule {
 // again: the newest snapshot of such a day counts.
 void apply(const Rule& rule, std::vector<RetentionDecision>::iterator first,
            std::vector<RetentionDecision>::iterator last) {
+  assert(first < last);
   std::uint32_t left = rule.count;
   std::set<std::int64_t> seen;
   for (auto at = first; at != last && left > 0; ++at) {
