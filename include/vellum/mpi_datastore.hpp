@@ -58,33 +58,34 @@ class DatastoreGroup {
 
   // A version that stays until the next one.
   GroupReport commit(const std::string& message = std::string());
-  // A version that stays until it is removed: ROOT@NAME, or a directory that links here. The last
-  // part of a directory's path becomes the version's name, with a number after it when that name is
-  // taken. With `overwrite`, a version that has the path goes first. Errc::already_exists.
+  // A version that is kept until it is removed: ROOT@NAME, or a directory with a link to the group.
+  // The last part of a directory's path becomes the version's name, with a number after it when
+  // that name is taken. With `overwrite`, a version at the path is removed first.
+  // Errc::already_exists.
   //
   // After an error there is no new version on any rank, and the last one stays.
   GroupReport snapshot(const std::string& path, bool overwrite = false);
   // Closes the manager. Not collective. Nothing is committed.
   void close() noexcept;
 
-  // Opens a version in each rank's manager, and returns the path at which it has done so. The
-  // newest version of ROOT goes when the next one is made, unless it is open. Errc::not_found,
-  // corrupted: some rank does not have its part.
+  // Opens a version in each rank's manager, and returns its path. The newest version of ROOT is
+  // removed when the next one is created, unless it is open. Errc::not_found, corrupted: some rank
+  // does not have its part.
   static std::string open_read_only(MPI_Comm communicator, const std::string& path,
                                     DatastoreManager& manager);
 
   // The datastore of a rank. Not collective.
   static std::string local_path(const std::string& root, int rank);
-  // Whether all ranks have their part of the version. Those of a group that is open to write count,
-  // too: its writers do not change them.
+  // Whether all ranks have their part of the version. The group may be open to write: its writers
+  // do not change versions.
   static bool consistent(MPI_Comm communicator, const std::string& path);
   static int partitions(MPI_Comm communicator, const std::string& path);
-  // A new group with the content of a version, as create() makes it.
+  // Creates a new group with the content of a version.
   static void copy(MPI_Comm communicator, const std::string& from, const std::string& to,
                    const DatastoreOptions& options = DatastoreOptions(), bool overwrite = false);
-  // Removes a group with all its versions, or a version. Its records go first: a removal that is
-  // cut off leaves no version that is not whole. Nothing there is no error. Errc::busy: it is open
-  // to write.
+  // Removes a group with all its versions, or a version. Its records are removed first: after a
+  // removal that is cut off every remaining version is whole. A missing group is no error.
+  // Errc::busy: it is open to write.
   static void remove(MPI_Comm communicator, const std::string& path);
 
  private:

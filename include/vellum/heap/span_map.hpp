@@ -1,8 +1,8 @@
 // vellum/heap/span_map.hpp: which parts of a heap are spans.
 //
 // A bit for each 16 KiB. The first 64 MiB have their bits in the map itself; each doubling of the
-// heap after that has a part of its own, as long as all before. No part ever moves, so a thread
-// may ask without a lock while another one adds.
+// heap after that has a part of its own, as long as all parts before. No part ever moves, so a
+// thread may query without a lock while another one adds.
 #ifndef VELLUM_HEAP_SPAN_MAP_HPP
 #define VELLUM_HEAP_SPAN_MAP_HPP
 
@@ -14,7 +14,7 @@
 
 namespace vellum::detail {
 
-// Lies in the region, as its parts do: `heap` is always where that starts.
+// Stored in the region, as its parts are: `heap` is always the heap's start.
 class SpanMap {
  public:
   bool contains(const char* heap, SpanNumber span) const {
@@ -29,7 +29,7 @@ class SpanMap {
     const BitPlace place = place_of(span);
     return words_of(heap, place.part) != nullptr ? 0 : words_in(place.part) * sizeof(Word);
   }
-  // REQUIRES: `memory` has missing_bytes(), and is for ever the map's.
+  // REQUIRES: `memory` has missing_bytes(), and belongs to the map from now on.
   void add_part(const char* heap, SpanNumber span, void* memory) {
     const BitPlace place = place_of(span);
     Word* const words = static_cast<Word*>(memory);
@@ -44,7 +44,7 @@ class SpanMap {
   void insert(char* heap, SpanNumber span) { word_of(heap, span) |= bit_of(span); }
   void erase(char* heap, SpanNumber span) { word_of(heap, span) &= ~bit_of(span); }
 
-  // False: a part does not lie in the heap. For what was read from a store.
+  // False: a part is not in the heap. For data that was read from a store.
   bool fits(std::uint64_t heap_bytes) const {
     for (std::uint32_t part = 1; part <= kParts; ++part) {
       const std::uint64_t place = parts_[part - 1].load(std::memory_order_relaxed);
@@ -93,7 +93,7 @@ class SpanMap {
   static std::uint64_t bit_of(SpanNumber span) { return std::uint64_t{1} << (span % 64); }
 
   Word first_[kFirstWords] = {};
-  Word parts_[kParts] = {};  // places in the heap; 0: not there
+  Word parts_[kParts] = {};  // offsets in the heap; 0: none
 };
 
 }  // namespace vellum::detail
