@@ -49,7 +49,7 @@ Pin Region::pin(ByteRange range) const {
   auto pin = std::make_shared<Pin::Impl>();
   const auto [first, count] = impl_->find_pages(range);
   if (count != 0) {
-    pin->hold(impl_, first, count);  // first, so that no page that comes in leaves
+    pin->hold(impl_, first, count);  // first, so that no loaded page is evicted
     impl_->make_present(first, count);
     impl_->memory->pin(first, count);
     pin->pinned = true;

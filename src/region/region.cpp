@@ -137,7 +137,7 @@ void Region::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
   impl_->resize_file(bytes, room_bytes);
 }
 
-// An address below the region becomes an offset beyond any.
+// An address below the region becomes an offset past every region's end.
 ByteRange Region::range_of(const void* address, std::size_t length_bytes) const {
   const ReaderCall call(impl_);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -153,7 +153,7 @@ void Region::prefetch(ByteRange range) const {
   impl_->memory->make_huge(first, count);
 }
 
-// Nothing is brought in unless all ranges lie in the region.
+// Nothing is loaded unless all ranges are inside the region.
 void Region::prefetch(const std::vector<ByteRange>& ranges) const {
   const ReaderCall call(impl_);
   std::vector<format::PageRange> pages;

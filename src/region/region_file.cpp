@@ -1,4 +1,4 @@
-// The plain file behind a region: its length, and stores behind its end.
+// The plain file behind a region: its length, and stores past its end.
 #include <vellum/cards.h>
 #include <algorithm>
 #include <cassert>
@@ -23,7 +23,7 @@ void Region::Impl::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
          name, bytes, memory->capacity_bytes());
   }
   const std::uint64_t was = file_bytes().value_or(memory->size_bytes());
-  // From here on the file has a size of its own, which does not show the region's growth.
+  // From now on the file's size is independent of the region's.
   extend_file(std::min(bytes, backed_bytes()));
   if (bytes > memory->size_bytes()) {
     const std::uint64_t room = std::min(room_bytes, memory->capacity_bytes() - bytes);
@@ -63,7 +63,7 @@ PageNumber Region::Impl::end_page() const noexcept {
   return file_ends ? std::min(pages, format::pages_in(*bytes)) : pages;
 }
 
-// Chunks that hold nothing are not brought in. Only this code tells the cards of these stores.
+// Chunks without content are not loaded. The stores are marked here: no compiler marks them.
 void Region::Impl::zero(std::byte* from, const std::byte* end) {
   assert(from >= memory->data() && end <= memory->data() + memory->size_bytes());
   const std::size_t chunk_bytes = memory->chunk_pages() * kPageBytes;
@@ -84,8 +84,8 @@ void Region::Impl::zero(std::byte* from, const std::byte* end) {
   }
 }
 
-// A store behind the end of the plain file lengthens the file to the end of the store's page, since
-// nobody knows how much belongs to it. Otherwise the next export would lose it.
+// A store past the end of the plain file extends the file to the end of the store's page, since its
+// exact length is unknown. Otherwise the next export would lose it.
 void Region::Impl::follow_stores_behind_the_file(std::span<const PageNumber> dirty) {
   const auto bytes = file_bytes();
   if (!bytes.has_value()) return;

@@ -33,7 +33,7 @@ std::size_t encode_threads(const RegionOptions& options) {
   return std::min(base::processors() - 1, 7U);
 }
 
-// The region must lie in the caller's reservation, with no byte beyond it.
+// The region must fit into the caller's reservation.
 void require_reservation(const RegionOptions& options, std::uint64_t needed_bytes) {
   if (options.base_address == 0 || options.base_address % kPageBytes != 0 ||
       options.capacity_bytes % kPageBytes != 0 || options.fixed_address) {
@@ -47,9 +47,9 @@ void require_reservation(const RegionOptions& options, std::uint64_t needed_byte
   }
 }
 
-// The options of the memory. The list names every field of RegionOptions: a field that is added does
-// not compile until this function has been looked at. The callers and their other functions handle
-// those that it does not use.
+// The options of the memory. The list names every field of RegionOptions: a field that is added
+// does not compile until this function has been looked at. The callers and their other functions
+// handle those that it does not use.
 region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t size_bytes,
                                      std::uint64_t remembered, bool writable) {
   base::require_pages_of_4_kib("a region");
@@ -100,8 +100,8 @@ std::shared_ptr<region::SharedChunks> open_shared(const RegionOptions& options,
   return file ? std::make_shared<region::SharedChunks>(std::move(file)) : nullptr;
 }
 
-// Engine mapped: opens the file behind the region. Other engines: opens nothing, and an image that
-// the branch has falls behind.
+// Engine mapped: opens the file behind the region. Other engines: opens nothing; an image of the
+// branch becomes outdated.
 std::unique_ptr<store::ImageFile> open_image(const Impl& impl, const RegionOptions& options) {
   const bool wanted = !options.image.path.empty();
   const Engine engine = options.engine == Engine::automatic && wanted
@@ -119,13 +119,13 @@ std::unique_ptr<store::ImageFile> open_image(const Impl& impl, const RegionOptio
   return nullptr;
 }
 
-// For an image whose region could not be made: others see the file as it was. REQUIRES: the
+// After the region of an image could not be created: restores the file's length. REQUIRES: the
 // branch's lock is held.
 void take_back_growth(const Impl& impl, const std::string& path, std::uint64_t bytes) {
   try {
     const auto file = impl.core->fs().open(path, base::OpenMode::read_write);
     if (file->size_bytes() > bytes) file->truncate(bytes);
-  } catch (const std::exception&) {  // the next opening does it
+  } catch (const std::exception&) {  // the next opening repairs it
   }
 }
 

@@ -1,4 +1,4 @@
-// The pages of a region outside of commits: rollback, growth, ranges of them.
+// The pages of a region outside of commits: rollback, growth, ranges of pages.
 #include <algorithm>
 #include <cassert>
 #include <vector>

@@ -1,4 +1,4 @@
-// Transactions: changes that are committed together, or rolled back.
+// Transactions: stores that are committed together or rolled back.
 #include <cassert>
 #include <cstdio>
 #include <exception>

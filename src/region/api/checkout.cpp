@@ -24,7 +24,7 @@ constexpr std::size_t kMaxPages = 256;  // read at once
 
 class Checkout {
  public:
-  // REQUIRES: memory is as the last commit left it.
+  // REQUIRES: the memory equals the last commit.
   Checkout(region::RegionAccess::Impl& region, const std::string& name)
       : region_(region),
         head_(store::resolve_kept(*region.core, region.name)),
@@ -49,7 +49,7 @@ class Checkout {
                                    kept.version.label);
   }
 
-  // Takes pages side by side from pages[at] on; returns how many.
+  // Copies adjacent pages from pages[at] on; returns their number.
   std::size_t take(const std::vector<PageNumber>& pages, std::size_t at) {
     assert(at < pages.size());
     std::size_t count = 1;

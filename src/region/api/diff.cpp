@@ -14,14 +14,14 @@ namespace vellum {
 namespace {
 
 using format::kPageBytes;
-constexpr std::uint64_t kMaxBytes = 1 << 20;  // given at once
+constexpr std::uint64_t kMaxBytes = 1 << 20;  // of one visit
 
 std::shared_ptr<store::PageSource> open_source(store::StoreDirectory& core,
                                                const store::ResolvedVersion& version) {
   return store::PageSource::open(core, version.version, version.commits, version.label);
 }
 
-// Widens ranges to whole units, joins those that then touch, and gives them with their bytes.
+// Widens ranges to whole units, joins those that then touch, and visits them with their bytes.
 class Widener {
  public:
   Widener(const store::PageSource& a, const store::PageSource& b, const DiffOptions& options,
@@ -47,7 +47,7 @@ class Widener {
     to_ = to;
   }
   void flush() {
-    // Parts end where units do, unless one unit alone is larger than a part.
+    // Parts end where units end, unless one unit is larger than a part.
     const std::uint64_t most = std::max(kMaxBytes / unit_ * unit_, unit_);
     while (from_ < to_) {
       const std::uint64_t bytes = std::min(most, to_ - from_);
@@ -72,7 +72,7 @@ class Widener {
   const std::uint64_t unit_;
   const std::function<void(const DiffRange&)>& visit_;
   const std::uint64_t end_;
-  std::uint64_t from_ = 0, to_ = 0;  // what is to be given; to_ 0: nothing
+  std::uint64_t from_ = 0, to_ = 0;  // the next range to visit; to_ 0: none
   std::vector<std::byte> bytes_a_, bytes_b_;
 };
 
