@@ -308,17 +308,17 @@ mutation 'gc: names read without holding them alone' src/store/gc/gc.cpp \
 mutation 'gc: a pack is emptied in large steps' src/store/gc/gc.cpp \
   's/kPunchStepBytes = 1u << 20/kPunchStepBytes = 1u << 30/'
 mutation 'the collector works while a commit writes' src/region/gc_pacing.cpp \
-  's/return turns_\.commits_ == 0;/return true;/'
+  's/return pacing_\.commits_ == 0;/return true;/'
 mutation 'a commit does not wait for a collector that is behind' src/region/gc_pacing.cpp \
   's/lag_bytes() <= kFreeLagBytes;/true;/'
 mutation 'a step does not say how much was freed' src/region/gc_pacing.cpp \
-  's/^  turns_\.freed_bytes_ = freed_bytes;$/  (void)freed_bytes;/'
+  's/^  pacing_\.freed_bytes_ = freed_bytes;$/  (void)freed_bytes;/'
 mutation 'the collector is behind for all later commits' src/region/gc_pacing.cpp \
   's/^  written_bytes_ = freed_bytes_;$//'
 mutation 'a collector that has ended is waited for' src/region/gc_pacing.cpp \
-  '/::~Collection()/,/^}/s/turns_\.collecting_ = turns_\.stepping_ = false;/turns_.stepping_ = false;/'
+  '/::~Collection()/,/^}/s/pacing_\.collecting_ = pacing_\.stepping_ = false;/pacing_.stepping_ = false;/'
 mutation 'a collection begins with what the last one lacked' src/region/gc_pacing.cpp \
-  's/^  turns_\.written_bytes_ = turns_\.freed_bytes_ = 0;$//'
+  's/^  pacing_\.written_bytes_ = pacing_\.freed_bytes_ = 0;$//'
 mutation 'a commit is built upon one that could not be undone' src/region/commit.cpp \
   's/^  if (!base_copies_lost) return;$/  if (!base_copies_lost || true) return;/'
 mutation 'a failed undo is forgotten' src/region/commit.cpp \
