@@ -21,7 +21,7 @@ struct PullArguments {
 Json pull_json(const PullReport& report) {
   Json names = Json::array();
   for (const PulledVersion& name : report.versions) {
-    names.push_back(Json{{"name", name.name},
+    names.push_back(Json{{"name", name.content},
                          {"kind", name.is_branch ? "branch" : "snapshot"},
                          {"was_there", name.was_there},
                          {"is_ahead", name.is_ahead},
@@ -48,7 +48,7 @@ std::string pull_sentence(const PullReport& report) {
         "; '{}' stays as it is: the remote has an older commit than it had, as after a restore. "
         "push "
         "sends what it lacks, pull --take-over drops it here",
-        printable(name.name));
+        printable(name.content));
   }
   return text;
 }

@@ -22,7 +22,7 @@ Json push_json(const store::StoreDirectory& store, const PushArguments& argument
                const PushReport& report) {
   Json names = Json::array();
   for (const PushedVersion& name : report.versions) {
-    names.push_back(Json{{"name", name.name},
+    names.push_back(Json{{"name", name.content},
                          {"kind", name.is_branch ? "branch" : "snapshot"},
                          {"was_there", name.was_there},
                          {"epoch", name.is_branch ? Json(name.epoch) : Json(nullptr)}});

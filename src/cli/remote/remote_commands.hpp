@@ -17,7 +17,7 @@ int stat_remote(Context& context, const std::string& url);
 int verify_remote(Context& context, const std::string& url, bool read_data);
 int gc_remote(Context& context, const std::string& url, bool dry_run);
 // Sends from the store `from` what the remote has lost.
-int mend_remote(Context& context, const std::string& url, const std::string& from);
+int repair_remote(Context& context, const std::string& url, const std::string& from);
 // Removes what keeps the pieces of a lazy clone that is gone.
 int forget_hold_at_remote(Context& context, const std::string& url, const std::string& hold);
 // Checks all names before the first is removed.

@@ -30,7 +30,7 @@ std::vector<std::byte> DirectoryEngine::get(const std::string& key, std::uint64_
   return base::read_whole(fs_, path_of(key), limit_bytes);
 }
 
-std::vector<std::byte> DirectoryEngine::get_range(const std::string& key, ByteRange range) {
+std::vector<std::byte> DirectoryEngine::get_range(const std::string& key, ObjectRange range) {
   const auto file = fs_.open(path_of(key), base::OpenMode::read_only);
   const std::uint64_t size = file->size_bytes();
   if (range.offset_bytes > size || range.length_bytes > size - range.offset_bytes) {

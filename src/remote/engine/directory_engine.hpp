@@ -21,7 +21,7 @@ class DirectoryEngine : public ObjectStore {
   const std::string& url() const noexcept override { return url_; }
   std::size_t connections() const noexcept override { return 4; }
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) override;
-  std::vector<std::byte> get_range(const std::string& key, ByteRange range) override;
+  std::vector<std::byte> get_range(const std::string& key, ObjectRange range) override;
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override;
   void put(const std::string& key, std::span<const std::byte> bytes) override;
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override;

@@ -38,7 +38,7 @@ struct ObjectInfo {
   bool operator==(const ObjectInfo&) const = default;
 };
 
-struct ByteRange {
+struct ObjectRange {
   std::uint64_t offset_bytes = 0, length_bytes = 0;
 };
 
@@ -57,7 +57,7 @@ class ObjectStore {
   // The whole object. Errc::corrupted when it has more than `limit_bytes`.
   virtual std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) = 0;
   // Exactly these bytes of it. Errc::corrupted when it ends before.
-  virtual std::vector<std::byte> get_range(const std::string& key, ByteRange range) = 0;
+  virtual std::vector<std::byte> get_range(const std::string& key, ObjectRange range) = 0;
   // Makes the object unless one of that key exists. False: one exists, with other content or with
   // the same. Durable on return. Of several creators at once, one gets true, as far as the server
   // keeps its word (remote/engine/probe.hpp).

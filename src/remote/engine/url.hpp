@@ -12,13 +12,13 @@
 namespace vellum::remote {
 
 struct RemoteUrl {
-  enum class Kind { directory, s3 };
+  enum class EngineKind { directory, s3 };
   enum class Addressing {
     automatic,     // path with an endpoint of one's own, else virtual_host
     path,          // https://host/bucket/key
     virtual_host,  // https://bucket.host/key
   };
-  Kind kind = Kind::directory;
+  EngineKind kind = EngineKind::directory;
   std::string text;  // as given
   std::string path;  // of a directory, absolute
   std::string bucket, prefix;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "remote/objects/remote_name.hpp"
+#include "remote/objects/remote_version.hpp"
 
 namespace vellum::remote {
 
@@ -17,13 +17,14 @@ struct Head {
   std::uint32_t generation = 0;
   WriteId write_id{};
   base::Sha256 before{};
-  WriteId only_writer{};          // the store that alone may push; zeros: any may
-  ObjectName table;               // of older names (remote/objects/name_table.hpp)
-  std::vector<RemoteName> names;  // ascending by name; where it has one of the table, it counts
+  WriteId only_writer{};  // the store that alone may push; zeros: any may
+  ObjectName table;       // of older names (remote/objects/name_table.hpp)
+  std::vector<RemoteVersion>
+      versions;                   // ascending by name; where it has one of the table, it counts
   std::vector<std::string> gone;  // names of the table that are forgotten; ascending
   bool operator==(const Head&) const = default;
 
-  const RemoteName* find(const std::string& name) const noexcept;
+  const RemoteVersion* find(const std::string& name) const noexcept;
 };
 
 // REQUIRES: decode_head() would accept it.

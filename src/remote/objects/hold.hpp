@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "format/wire/types.hpp"
-#include "remote/objects/remote_name.hpp"
+#include "remote/objects/remote_version.hpp"
 
 namespace vellum::remote {
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -34,12 +35,33 @@ class BaseList {
 };
 
 // How many pieces a list on the base has itself.
-std::size_t pieces_beside(const BaseList& base, const VersionPieces& pieces);
+std::size_t own_piece_count(const BaseList& base, const VersionPieces& pieces);
 
 // As encode_piece_list() and decode_piece_list(). Decoding gives what the whole list gives.
 std::vector<std::byte> encode_list_on_base(const VersionPieces& pieces, const BaseList& base,
                                            const format::Uuid& store_id);
 const char* decode_list_on_base(std::span<const std::byte> bytes, const format::Uuid& store_id,
                                 const BaseList& base, VersionPieces& out);
+
+class BaseLists {
+ public:
+  // Of many, those that were added last are tried. REQUIRES: the head before the one that names the new
+  // list refers to `name`, or it is of that head's generation: else a gc may take it.
+  void add(const ObjectName& name, std::shared_ptr<const BaseList> list);
+
+  struct EncodedList {
+    ObjectName base;  // size 0: it is a whole list
+    std::vector<std::byte> bytes;
+  };
+  // The list on the base that makes it smallest, or whole where that is not much larger.
+  EncodedList encode(const VersionPieces& pieces, const format::Uuid& store_id) const;
+
+ private:
+  struct NamedBase {
+    ObjectName name;
+    std::shared_ptr<const BaseList> list;
+  };
+  std::vector<NamedBase> bases_;  // the one that was added last stands last
+};
 
 }  // namespace vellum::remote

@@ -34,7 +34,7 @@ std::string head_key(std::uint64_t number);
 
 // A list of pieces, or a table of names, as a head refers to it.
 struct ObjectName {
-  ContentName name;
+  ContentName content;
   std::uint64_t size_bytes = 0;  // 0: there is no such object, since it would be empty
   auto operator<=>(const ObjectName&) const = default;
 };

@@ -12,7 +12,7 @@
 
 namespace vellum::remote {
 
-inline constexpr std::uint32_t kMaxContentsBytes = 64u << 20;
+inline constexpr std::uint32_t kMaxPieceIndexBytes = 64u << 20;
 inline constexpr std::uint64_t kMaxPieceBytes = 192u << 20;  // a record of the largest size fits
 
 // A record in a piece.
@@ -29,12 +29,12 @@ struct PieceRecord {
   bool is_original() const noexcept { return place == ref && dropped.empty(); }
 };
 
-// The start of a piece. The records follow it. REQUIRES: decode_contents() would accept it.
-std::vector<std::byte> encode_contents(std::span<const PieceRecord> records,
-                                       const format::Uuid& store_id);
+// The start of a piece. The records follow it. REQUIRES: decode_piece_index() would accept it.
+std::vector<std::byte> encode_piece_index(std::span<const PieceRecord> records,
+                                          const format::Uuid& store_id);
 // nullptr, or a description of the error. `bytes` is the start alone.
-const char* decode_contents(std::span<const std::byte> bytes, const format::Uuid& store_id,
-                            std::vector<PieceRecord>& out);
+const char* decode_piece_index(std::span<const std::byte> bytes, const format::Uuid& store_id,
+                               std::vector<PieceRecord>& out);
 
 // The places that records say they have in one file of each pack. Those that come from the translated
 // packs of two stores may overlap, and then must not share a piece.

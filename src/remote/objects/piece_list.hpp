@@ -15,9 +15,9 @@ namespace vellum::remote {
 inline constexpr std::uint32_t kMaxListBytes = 64u << 20;
 
 struct PieceName {
-  ContentName name;
+  ContentName content;
   std::uint64_t size_bytes = 0;
-  std::uint64_t contents_bytes = 0;  // at its start; see remote/objects/piece.hpp
+  std::uint64_t index_bytes = 0;  // at its start; see remote/objects/piece.hpp
   auto operator<=>(const PieceName&) const = default;
 };
 
@@ -30,12 +30,12 @@ struct PackSpan {
 };
 
 // What opening a version from the remote needs beside the names of its pieces.
-struct OpeningIndex {
+struct OpeningData {
   std::vector<std::vector<PackSpan>> spans;  // one for each piece, ascending by pack
   // The roots of the version's runs, as in a piece: what `roots` lists, one after the other.
   std::vector<PieceRecord> roots;
   std::vector<std::byte> root_bytes;
-  bool operator==(const OpeningIndex&) const = default;
+  bool operator==(const OpeningData&) const = default;
 };
 
 // What the version's last use touched, as the store that pushed it had recorded. It is only a hint.
@@ -53,7 +53,7 @@ std::vector<PackSpan> spans_of(std::span<const PieceRecord> records);
 // What the object holds.
 struct VersionPieces {
   PieceList list;
-  OpeningIndex index;
+  OpeningData opening;
   PagesInUse in_use;
   bool operator==(const VersionPieces&) const = default;
 };

@@ -46,7 +46,7 @@ struct Transfer {
   explicit Transfer(const HttpRequest& r) : request(r) {}
 };
 
-std::size_t take_body(char* data, std::size_t size, std::size_t count, void* context) {
+std::size_t receive_body(char* data, std::size_t size, std::size_t count, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
   auto& body = transfer.response.body;
   const std::size_t bytes = size * count;
@@ -64,7 +64,7 @@ std::size_t take_body(char* data, std::size_t size, std::size_t count, void* con
   return bytes;
 }
 
-std::size_t give_body(char* out, std::size_t size, std::size_t count, void* context) {
+std::size_t send_body(char* out, std::size_t size, std::size_t count, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
   const auto body = transfer.request.body;
   const std::size_t bytes = std::min(size * count, body.size() - transfer.sent);
@@ -92,7 +92,7 @@ void reserve_body(Transfer& transfer, const std::string& length) {
       static_cast<std::size_t>(std::min(bytes, transfer.request.limit_bytes)));
 }
 
-std::size_t take_header(char* data, std::size_t size, std::size_t count, void* context) {
+std::size_t receive_header(char* data, std::size_t size, std::size_t count, void* context) {
   constexpr std::size_t kMaxHeaders = 100, kMaxHeaderBytes = 8192;
   auto& transfer = *static_cast<Transfer*>(context);
   auto& headers = transfer.response.headers;
@@ -184,14 +184,14 @@ void HttpClient::Impl::prepare(Transfer& transfer) {
     libcurl().easy_setopt(easy, CURLOPT_CAINFO, options.ca_bundle.c_str());
   libcurl().easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                         static_cast<long>(options.connect_timeout.count()));
-  libcurl().easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+  libcurl().easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive_body);
   libcurl().easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
-  libcurl().easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+  libcurl().easy_setopt(easy, CURLOPT_HEADERFUNCTION, receive_header);
   libcurl().easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
   if (request.method == "PUT") {
     libcurl().easy_setopt(easy, CURLOPT_UPLOAD, 1L);
     libcurl().easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
-    libcurl().easy_setopt(easy, CURLOPT_READFUNCTION, give_body);
+    libcurl().easy_setopt(easy, CURLOPT_READFUNCTION, send_body);
     libcurl().easy_setopt(easy, CURLOPT_READDATA, &transfer);
     libcurl().easy_setopt(easy, CURLOPT_SEEKFUNCTION, rewind_body);
     libcurl().easy_setopt(easy, CURLOPT_SEEKDATA, &transfer);

@@ -8,6 +8,8 @@
 
 #include <curl/curl.h>
 
+#include <string>
+
 #define VELLUM_LIBCURL_FUNCTIONS(APPLY) \
   APPLY(global_init)                    \
   APPLY(version_info)                   \
@@ -44,5 +46,9 @@ const LibCurl& libcurl();
 
 // The functions of the machine's library, or of the one that is linked in.
 LibCurl find_libcurl();
+
+// A file, or "": libcurl knows by itself, as the machine's does. One that is linked in knows nothing of
+// the machine, so the file is looked for where distributions have it. Errc::unsupported: nowhere.
+std::string find_ca_bundle();
 
 }  // namespace vellum::remote

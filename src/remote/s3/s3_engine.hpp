@@ -30,19 +30,19 @@ struct S3Options {
   std::function<Credentials()> read_credentials;
   std::chrono::seconds credentials_age{60};  // after so long they are read again
   HttpOptions http;
-  int attempts = INT32_MAX;                        // of a request
-  std::chrono::milliseconds longest_wait{60'000};  // no attempt begins later, nor waits longer
-  // The pause before attempt n + 1 is random, up to this times 2^n, and to `longest_pause`; and no
+  int attempts = INT32_MAX;                   // of a request
+  std::chrono::milliseconds timeout{60'000};  // no attempt begins later, nor waits longer
+  // The pause before attempt n + 1 is random, up to this times 2^n, and to `max_pause`; and no
   // shorter than the server asks for.
-  std::chrono::milliseconds first_pause{50}, longest_pause{5'000};
+  std::chrono::milliseconds first_pause{50}, max_pause{5'000};
 };
 
 std::unique_ptr<ObjectStore> make_s3_engine(S3Options options);
 
 // Whether the bucket is in the path: `own_endpoint`: the server is not Amazon's.
-bool goes_by_path(const RemoteUrl& url, bool own_endpoint);
+bool uses_path_addressing(const RemoteUrl& url, bool own_endpoint);
 
 // With the settings that AWS's own tools would use.
-std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds longest_wait);
+std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds timeout);
 
 }  // namespace vellum::remote

@@ -12,15 +12,15 @@
 
 namespace vellum::remote {
 
-std::string away_list_path(const std::string& store_path);
-bool has_away_list(base::Fs& fs, const std::string& store_path);
+std::string missing_pieces_path(const std::string& store_path);
+bool has_missing_pieces(base::Fs& fs, const std::string& store_path);
 // Errc::not_found: there is none; corrupted names the file.
-VersionPieces read_away_list(base::Fs& fs, const std::string& store_path,
-                             const format::Uuid& store_id);
+VersionPieces read_missing_pieces(base::Fs& fs, const std::string& store_path,
+                                  const format::Uuid& store_id);
 // Durable on return.
-void write_away_list(store::StoreDirectory& store, const VersionPieces& pieces);
+void write_missing_pieces(store::StoreDirectory& store, const VersionPieces& pieces);
 // All packs are here. Durable on return.
-void remove_away_list(store::StoreDirectory& store);
+void remove_missing_pieces(store::StoreDirectory& store);
 
 // Adds the pieces, their spans and the roots that `to` lacks. False: it lacks none.
 bool add_pieces(VersionPieces& to, const VersionPieces& more);

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/files/file.hpp"
-#include "remote/engine/longest_wait.hpp"
 #include "remote/engine/object_store.hpp"
+#include "remote/engine/remote_timeout.hpp"
 
 namespace vellum::remote {
 
@@ -15,7 +15,7 @@ namespace vellum::remote {
 // Errc::unsupported: this build has no S3.
 // A server that does not answer is asked again for at most `wait`.
 std::unique_ptr<ObjectStore> open_object_store(base::Fs& fs, const std::string& url,
-                                               std::chrono::milliseconds wait = longest_wait());
+                                               std::chrono::milliseconds wait = remote_timeout());
 
 // The same at the first request, which then throws what open_object_store() does.
 std::shared_ptr<ObjectStore> open_object_store_later(base::Fs& fs, const std::string& url,

@@ -27,9 +27,9 @@
 namespace vellum::remote {
 
 struct StoredHead {
-  Head head;                      // with all of its names; number 0: the remote has none
-  base::Sha256 hash{};            // of its bytes
-  std::vector<RemoteName> table;  // the names in the table that it refers to
+  Head head;                         // with all of its names; number 0: the remote has none
+  base::Sha256 hash{};               // of its bytes
+  std::vector<RemoteVersion> table;  // the names in the table that it refers to
 };
 
 // A head as a listing has it.
@@ -47,9 +47,9 @@ format::Superblock read_superblock(ObjectStore& objects);
 
 WriteId random_write_id();
 
-struct Piece {
+struct FetchedPiece {
   std::vector<PieceRecord> records;
-  std::vector<std::byte> bytes;  // the records begin at contents_bytes of its name
+  std::vector<std::byte> bytes;  // the records begin at index_bytes of its name
 };
 
 class Remote {
@@ -73,7 +73,7 @@ class Remote {
   std::optional<StoredHead> cached_head() const;
   // The rest of the question whether a head is the newest, which needs the listing, too: whether it
   // is there as it was seen.
-  bool is_there(const StoredHead& head) const;
+  bool still_has(const StoredHead& head) const;
   // The number of the newest head; nothing: there is none.
   std::optional<std::uint64_t> newest_number() const;
 
@@ -99,21 +99,21 @@ class Remote {
   std::shared_ptr<const BaseList> base_list(const ObjectName& name) const;
   // Checks that the object is the one of its name, and not what it lists.
   void require_list(const ObjectName& name) const { list_bytes(name); }
-  std::vector<PieceRecord> contents(const PieceName& name) const;
+  std::vector<PieceRecord> piece_index(const PieceName& name) const;
   // The same, without a request; nothing where there is no copy in the cache.
-  std::optional<std::vector<PieceRecord>> cached_contents(const PieceName& name) const;
+  std::optional<std::vector<PieceRecord>> cached_piece_index(const PieceName& name) const;
   // All of it, the records as long as the contents say.
-  Piece piece(const PieceName& name) const;
+  FetchedPiece piece(const PieceName& name) const;
   // Checks the records of a piece that are wanted; each is asked for once, in order. Errc::corrupted
   // names the piece and the place.
-  void require_records(const PieceName& name, const Piece& piece,
+  void require_records(const PieceName& name, const FetchedPiece& piece,
                        const std::function<bool(const PieceRecord& record)>& is_wanted) const;
 
   // Nothing: it is gone.
   std::optional<Hold> hold(const std::string& key) const;
 
   // Keeps a list, or the contents of a piece, that was uploaded just now in the cache.
-  void remember(const std::string& key, std::span<const std::byte> bytes) const {
+  void keep_in_cache(const std::string& key, std::span<const std::byte> bytes) const {
     if (cache_ != nullptr) cache_->put(key, bytes);
   }
 

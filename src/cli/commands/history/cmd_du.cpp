@@ -58,7 +58,7 @@ Shares shares_of(const StoreStat& stat) {
 
 // Then bytes of packs, which are files here, are no sum of what versions need.
 bool has_packs_elsewhere(const Store& store) {
-  return remote::has_away_list(base::posix_fs(), store.path());
+  return remote::has_missing_pieces(base::posix_fs(), store.path());
 }
 
 void print_costs(Output& out, const Store& store, const StoreStat& stat,

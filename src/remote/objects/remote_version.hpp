@@ -1,4 +1,4 @@
-// remote/objects/remote_name.hpp: a version of a remote, as heads and tables of names have it.
+// remote/objects/remote_version.hpp: a version of a remote, as heads and tables of names have it.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace vellum::remote {
 
 using WriteId = std::array<std::byte, 16>;
 
-struct RemoteName {
+struct RemoteVersion {
   bool is_branch = false;
   // Name, branch, time, order and version of a snapshot. Of a branch, `branch` is the name, and time
   // and order are 0.
@@ -28,7 +28,7 @@ struct RemoteName {
   WriteId write_id{};  // of a branch: of the push that gave it this version; of a snapshot: zeros
   std::optional<format::Encoding> encoding;  // of a branch that has its own
   ListName list;
-  bool operator==(const RemoteName&) const = default;
+  bool operator==(const RemoteVersion&) const = default;
 };
 
 // Reads a hash, or an id.
@@ -39,8 +39,8 @@ void read_bytes(format::ByteReader& in, Bytes& out) {
 }
 
 // Names that ascend, compressed: those of one store have much in common.
-void write_names(format::ByteWriter& w, std::span<const RemoteName> names);
+void write_names(format::ByteWriter& w, std::span<const RemoteVersion> names);
 // False: malformed. Reads names whose lists are of this generation or an earlier one.
-bool read_names(format::ByteReader& in, std::uint32_t generation, std::vector<RemoteName>& out);
+bool read_names(format::ByteReader& in, std::uint32_t generation, std::vector<RemoteVersion>& out);
 
 }  // namespace vellum::remote

@@ -1,4 +1,4 @@
-#include "remote/engine/longest_wait.hpp"
+#include "remote/engine/remote_timeout.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -26,7 +26,7 @@ std::optional<double> seconds_in(std::string_view text) {
 
 }  // namespace
 
-std::chrono::milliseconds longest_wait(const std::optional<std::chrono::milliseconds>& chosen) {
+std::chrono::milliseconds remote_timeout(const std::optional<std::chrono::milliseconds>& chosen) {
   std::chrono::milliseconds out = kDefaultWait;
   const char* const text = std::getenv(kVariable);
   if (chosen.has_value()) {
