@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/fail.hpp"
-#include "base/threads/signals_blocked.hpp"
+#include "base/threads/start_thread.hpp"
 #include "remote/push.hpp"
 #include "remote/session/open_engine.hpp"
 #include "store/branch/adopt_version.hpp"
@@ -20,6 +20,12 @@ constexpr std::chrono::milliseconds kEndWait{1000};                       // for
 constexpr std::chrono::milliseconds kFirstPause{500}, kMaxPause{30'000};  // after failures
 constexpr std::chrono::milliseconds kStep{100};     // between two looks at whether to end
 constexpr std::chrono::seconds kCheckInterval{60};  // at a remote to which nothing was pushed
+
+// Joins the thread of a push, also where a caller's function throws.
+struct Joined {
+  std::thread& thread;
+  ~Joined() { thread.join(); }
+};
 
 }  // namespace
 
@@ -57,10 +63,10 @@ Clock::time_point Replicator::next_check(Clock::time_point start) {
 // Pushes what is new, and asks `told` meanwhile, if it is not null. False: it wants an end, and so
 // do calls of the remote that take longer than a moment then.
 bool Replicator::push_in_background(const ReplicateFn& on_state) {
-  auto pushing = [this] {
-    const base::SignalsBlocked blocked;  // they are the program's, as its threads want them
-    return std::async(std::launch::async, [this] { push_new(); });
-  }();
+  std::packaged_task<void()> task([this] { push_new(); });
+  std::future<void> pushing = task.get_future();
+  std::thread thread = base::start_thread("pushes commits", std::move(task));
+  const Joined joined{thread};
   std::optional<Clock::time_point> end;
   if (on_state == nullptr) end = Clock::now() + kEndWait;
   while (pushing.wait_for(kStep) != std::future_status::ready) {

@@ -34,13 +34,21 @@ void require_content(const std::string& name, std::span<const std::byte> bytes,
   fail(Errc::corrupted, "{}: the content does not have the SHA-256 of its name", name);
 }
 
-void require_sound(const std::string& name, const char* problem) {
+// `problem` is the decoder's; null: the object is sound. `bytes` are those that it has decoded.
+void require_sound(const std::string& name, const char* problem, std::span<const std::byte> bytes,
+                   const format::Uuid& store_id) {
   if (problem == nullptr) return;
-  const std::string_view text = problem;
-  const Errc code = text == format::kNewerFormat  ? Errc::newer_format
-                    : text == format::kOtherStore ? Errc::invalid_argument
-                                                  : Errc::corrupted;
-  fail(code, "{}: {}", name, problem);
+  const auto code_of = [](format::FrameProblem frame) {
+    switch (frame) {
+      case format::FrameProblem::newer_format:
+        return Errc::newer_format;
+      case format::FrameProblem::other_store:
+        return Errc::invalid_argument;
+      default:
+        return Errc::corrupted;
+    }
+  };
+  fail(code_of(format::check_frame(bytes, store_id)), "{}: {}", name, problem);
 }
 
 std::optional<std::vector<std::byte>> get_if_present(ObjectStore& objects, const std::string& key,
@@ -127,7 +135,7 @@ std::optional<StoredHead> Remote::read_head(std::uint64_t number) const {
 StoredHead Remote::decoded_head(std::uint64_t number, std::span<const std::byte> bytes) const {
   StoredHead out;
   const std::string name = name_of(head_key(number));
-  require_sound(name, decode_head(bytes, store_id_, out.head));
+  require_sound(name, decode_head(bytes, store_id_, out.head), bytes, store_id_);
   if (out.head.number != number)
     fail(Errc::corrupted, "{}: this is head {}", name, out.head.number);
   out.hash = base::sha256(bytes);
@@ -142,7 +150,7 @@ StoredHead Remote::with_table(StoredHead head) const {
   const std::string key = names_key(name.content);
   read_twice([&] {
     const auto bytes = get_content(key, name, kMaxNameTableBytes);
-    require_sound(name_of(key), decode_name_table(bytes, store_id_, head.table));
+    require_sound(name_of(key), decode_name_table(bytes, store_id_, head.table), bytes, store_id_);
     return 0;
   });
   head.head.versions = all_names(head.head, head.table);
@@ -254,7 +262,8 @@ std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next) con
          bytes.size());
   }
   Head again;
-  require_sound("a new head of " + objects_.url(), decode_head(bytes, store_id_, again));
+  require_sound("a new head of " + objects_.url(), decode_head(bytes, store_id_, again), bytes,
+                store_id_);
   if (!objects_.put_if_absent(head_key(next.number), bytes)) return std::nullopt;
   StoredHead out{std::move(next), base::sha256(bytes), base.table};
   const auto copied = base::beside([&] { put_newest_copy(bytes); });
@@ -287,7 +296,7 @@ VersionPieces Remote::pieces_of(const ListName& name) const {
   if (base == nullptr) base = coming.get();
   VersionPieces out;
   require_sound(name_of(list_key(name.own.content)),
-                decode_list_on_base(bytes, store_id_, *base, out));
+                decode_list_on_base(bytes, store_id_, *base, out), bytes, store_id_);
   return out;
 }
 
@@ -308,7 +317,8 @@ std::shared_ptr<const BaseList> Remote::last_base(const ObjectName& name) const 
 VersionPieces Remote::whole_list(const ObjectName& name) const {
   VersionPieces out;
   const auto bytes = list_bytes(name);
-  require_sound(name_of(list_key(name.content)), decode_piece_list(bytes, store_id_, out));
+  require_sound(name_of(list_key(name.content)), decode_piece_list(bytes, store_id_, out), bytes,
+                store_id_);
   return out;
 }
 
@@ -324,7 +334,7 @@ std::vector<PieceRecord> Remote::piece_index(const PieceName& name) const {
   return read_twice([&] {
     std::vector<PieceRecord> out;
     const auto bytes = objects_.get_range(key, {0, name.index_bytes});
-    require_sound(name_of(key), decode_piece_index(bytes, store_id_, out));
+    require_sound(name_of(key), decode_piece_index(bytes, store_id_, out), bytes, store_id_);
     if (cache_ != nullptr) cache_->put(key, bytes);
     return out;
   });
@@ -365,7 +375,8 @@ FetchedPiece Remote::piece(const PieceName& name) const {
     }
     require_content(name_of(key), out.bytes, name.content.hash);
     const auto start = std::span(out.bytes).first(static_cast<std::size_t>(name.index_bytes));
-    require_sound(name_of(key), decode_piece_index(start, store_id_, out.records));
+    require_sound(name_of(key), decode_piece_index(start, store_id_, out.records), start,
+                  store_id_);
     if (name.index_bytes + records_bytes(out.records) != out.bytes.size()) {
       fail(Errc::corrupted, "{}: the records are not as long as the index says", name_of(key));
     }
@@ -379,7 +390,7 @@ std::optional<Hold> Remote::hold(const std::string& key) const {
     const auto bytes = get_if_present(objects_, key, kMaxHoldBytes);
     if (!bytes.has_value()) return std::nullopt;
     Hold out;
-    require_sound(name_of(key), decode_hold(*bytes, store_id_, out));
+    require_sound(name_of(key), decode_hold(*bytes, store_id_, out), *bytes, store_id_);
     return out;
   });
 }

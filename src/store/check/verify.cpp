@@ -158,7 +158,7 @@ class Verifier {
   }
   // An outage is no damage: what is elsewhere may be whole.
   std::string reason_of(const Error& e, std::uint64_t pack) const {
-    if (e.code() == Errc::io && store_.packs().is_remote(pack)) throw e;
+    if (e.code() == Errc::io && store_.packs().is_remote(pack)) throw;
     return damage_reason(e);
   }
   // A version may name a pack that does not open. The place is then the one in the reference.
