@@ -216,7 +216,7 @@ mutation 'a list may name pieces of a working set twice' src/remote/objects/piec
 mutation 'a gc of a remote takes the bases of lists' src/remote/upkeep.cpp \
   's/: {list\.base, list\.own}) {/: {list.own}) {/'
 mutation 'a list is taken for one on another base' src/remote/objects/list_on_base.cpp \
-  '/return "stands on another base";/d'
+  '/return "has another base";/d'
 mutation 'a list takes more pieces than its base has' src/remote/objects/list_on_base.cpp \
   's/ || taken > left - passed / /'
 mutation 'a list takes pieces of its base with other spans' src/remote/objects/list_on_base.cpp \

@@ -1,4 +1,4 @@
-// remote/engine/remote_timeout.hpp: how long a remote that does not answer is waited for.
+// remote/engine/remote_timeout.hpp: the timeout for an unresponsive remote.
 #pragma once
 
 #include <chrono>
@@ -6,8 +6,8 @@
 
 namespace vellum::remote {
 
-// `chosen`, or else VELLUM_REMOTE_WAIT_S, in seconds, or else a minute. Errc::invalid_argument: it is
-// no number, or less than a millisecond.
+// `chosen`, otherwise VELLUM_REMOTE_WAIT_S in seconds, otherwise a minute. Errc::invalid_argument:
+// it is not a number, or is less than a millisecond.
 std::chrono::milliseconds remote_timeout(
     const std::optional<std::chrono::milliseconds>& chosen = std::nullopt);
 

@@ -16,7 +16,7 @@ using format::ByteWriter;
 
 constexpr format::WholeFileKind kHead{"VLMHEAD\n", kMaxHeadBytes, "not a head of a remote",
                                       "too large for a head"};
-constexpr std::size_t kMinGoneBytes = 2;  // of an encoded name that is gone
+constexpr std::size_t kMinGoneBytes = 2;  // of an encoded forgotten name
 
 bool read_gone(ByteReader& in, std::vector<std::string>& out) {
   const std::uint64_t count = in.varint();

@@ -1,5 +1,4 @@
-// remote/objects/head.hpp: a head of a remote: the names of its versions, as far as they are no
-// older than a table to which the head refers.
+// remote/objects/head.hpp: a head of a remote: the versions that have changed since its name table.
 #pragma once
 
 #include <span>
@@ -17,10 +16,9 @@ struct Head {
   std::uint32_t generation = 0;
   WriteId write_id{};
   base::Sha256 before{};
-  WriteId only_writer{};  // the store that alone may push; zeros: any may
+  WriteId only_writer{};  // the only store that may push; zeros: any store may push
   ObjectName table;       // of older names (remote/objects/name_table.hpp)
-  std::vector<RemoteVersion>
-      versions;                   // ascending by name; where it has one of the table, it counts
+  std::vector<RemoteVersion> versions;  // ascending by name; they override those of the table
   std::vector<std::string> gone;  // names of the table that are forgotten; ascending
   bool operator==(const Head&) const = default;
 

@@ -10,14 +10,14 @@ namespace {
 constexpr format::WholeFileKind kListOnBase{
     "VLMLSTB\n", kMaxListBytes, "not a list of pieces on a base", "too large for a list of pieces"};
 
-// A list on a base is made of steps: each passes over pieces of the base, takes the next ones, and
-// then has some itself.
+// A list on a base consists of steps: each skips pieces of the base, takes the next ones, and then
+// adds some of its own.
 struct Step {
   std::size_t passed = 0, taken = 0, own = 0;
 };
 constexpr std::size_t kMinStepBytes = 3;
 
-// Pieces that stand in another order than in the base, or have other spans, are the list's own.
+// Pieces whose order or spans differ from the base are the list's own.
 std::vector<Step> steps_on(const BaseList& base, const VersionPieces& pieces) {
   std::vector<Step> out;
   std::size_t at = 0;
@@ -126,7 +126,7 @@ const char* decode_list_on_base(std::span<const std::byte> bytes, const format::
   format::ByteReader in(body);
   const auto hash = in.bytes(base.hash().size());
   if (!in.ok()) return "malformed";
-  if (!std::ranges::equal(hash, base.hash())) return "stands on another base";
+  if (!std::ranges::equal(hash, base.hash())) return "has another base";
   std::vector<Step> steps;
   VersionPieces own;
   if (!read_steps(in, base.size(), steps) || !read_pieces(in, own) ||
@@ -140,10 +140,10 @@ const char* decode_list_on_base(std::span<const std::byte> bytes, const format::
 namespace {
 
 constexpr std::size_t kMaxBases = 8;
-constexpr std::size_t kMinTimesSmaller = 2;  // what one more request of a reader is worth
+constexpr std::size_t kMinTimesSmaller = 2;  // otherwise a reader's extra request does not pay
 
-// Each push sends the pieces that its list has beside the base; a push of every n-th sends a whole
-// list. Both cost the same where n is the root of twice the pieces.
+// Each push sends the pieces that its list has in addition to the base; every n-th push sends a
+// whole list. Both costs are equal when n is the square root of twice the number of pieces.
 bool is_far(const BaseList& base, const VersionPieces& pieces) {
   const std::size_t own = own_piece_count(base, pieces);
   return own * own > 2 * pieces.list.size();

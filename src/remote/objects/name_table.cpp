@@ -9,7 +9,7 @@ namespace {
 
 constexpr format::WholeFileKind kTable{"VLMNAME\n", kMaxNameTableBytes, "not a table of names",
                                        "too large for a table of names"};
-constexpr std::size_t kMinNames = 16;  // that a head has itself before it gets a table
+constexpr std::size_t kMinNames = 16;  // of a head's own before it gets a table
 
 bool by_name(const RemoteVersion& a, const RemoteVersion& b) { return a.ref.name < b.ref.name; }
 
@@ -38,7 +38,7 @@ std::vector<RemoteVersion> all_names(const Head& head, const std::vector<RemoteV
   std::vector<RemoteVersion> out;
   out.reserve(head.versions.size() + table.size());
   std::set_union(head.versions.begin(), head.versions.end(), table.begin(), table.end(),
-                 std::back_inserter(out), by_name);  // of equal ones, the first
+                 std::back_inserter(out), by_name);  // of equal names, the head's
   std::erase_if(out, [&](const RemoteVersion& name) {
     return std::ranges::binary_search(head.gone, name.ref.name) &&
            head.find(name.ref.name) == nullptr;

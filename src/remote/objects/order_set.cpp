@@ -31,7 +31,7 @@ void OrderSet::add(std::uint64_t order) {
   }
 }
 
-// Of each range: the gap before it, less 1, and its orders, less 1.
+// For each range: the gap before it minus 1, and its number of orders minus 1.
 void OrderSet::write(format::ByteWriter& w) const {
   w.varint(ranges_.size());
   std::uint64_t end = 0;

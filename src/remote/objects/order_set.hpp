@@ -1,4 +1,4 @@
-// remote/objects/order_set.hpp: a set of orders of snapshots, which has few gaps.
+// remote/objects/order_set.hpp: a set of orders of snapshots, stored as ranges.
 #pragma once
 
 #include <cstdint>

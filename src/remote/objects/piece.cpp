@@ -15,14 +15,14 @@ using format::kRecordAlignBytes;
 using format::RecordType;
 
 constexpr format::WholeFileKind kPiece{"VLMPIEC\n", kMaxPieceIndexBytes, "not a piece of packs",
-                                       "too large for the contents of a piece"};
-constexpr std::size_t kMinRecordBytes = 9;  // of a line of the contents
+                                       "too large for the index of a piece"};
+constexpr std::size_t kMinRecordBytes = 9;  // of an entry of the index
 constexpr std::uint32_t kMaxSlots = format::kMaxSlotsPerPagesRecord;
 constexpr std::uint64_t kMaxRecordLines = (format::kRecordHeaderBytes + format::kHashBytes +
                                            2 * std::uint64_t{format::kMaxRecordRawBytes}) /
                                           kRecordAlignBytes;
 
-// Indexes, translations and hints stay where they are.
+// Indexes, translations and hints are not sent to a remote.
 bool type_ok(RecordType type) {
   return format::holds_pages(type) || type == RecordType::deltas || type == RecordType::map_block ||
          type == RecordType::run_root || type == RecordType::version;

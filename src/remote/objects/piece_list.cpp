@@ -101,7 +101,7 @@ void write_pages_in_use(format::ByteWriter& w, const PagesInUse& in_use,
   for (const std::uint32_t piece : in_use.pieces) w.varint(piece);
 }
 
-// A list without it ends before.
+// A list without a working set ends here.
 bool read_pages_in_use(format::ByteReader& in, const format::Uuid& store_id, std::size_t pieces,
                        PagesInUse& out) {
   if (in.done()) return true;
@@ -152,7 +152,6 @@ bool read_pieces(format::ByteReader& in, VersionPieces& out) {
   return true;
 }
 
-// What follows the pieces.
 void write_end(format::ByteWriter& w, const VersionPieces& pieces, const format::Uuid& store_id) {
   write_roots(w, pieces.opening, store_id);
   write_pages_in_use(w, pieces.in_use, store_id);

@@ -13,10 +13,10 @@ using format::ByteWriter;
 
 constexpr int kLevel = 9;
 constexpr std::uint64_t kMaxNamesBytes = 64u << 20;  // before they are compressed
-// More is written as it is, so that nobody's few bytes take much memory.
+// A higher ratio is stored uncompressed, so that a small object never needs much memory.
 constexpr std::uint64_t kMaxTimesPacked = 256;
 constexpr std::uint8_t kSnapshotKind = 1, kBranchKind = 2;
-constexpr std::uint8_t kHasBase = 4;       // beside the kind
+constexpr std::uint8_t kHasBase = 4;       // a flag next to the kind
 constexpr std::size_t kMinNameBytes = 58;  // of an encoded name: bounds what is allocated
 
 void write_object_name(ByteWriter& w, const ObjectName& object) {
@@ -72,7 +72,7 @@ bool read_list_name(ByteReader& in, std::uint32_t generation, bool has_base, Lis
          out.base.size_bytes != 0 && out.base.content != out.own.content;
 }
 
-// What tells a branch from a snapshot.
+// The fields that distinguish a branch from a snapshot.
 bool kind_ok(const RemoteVersion& n) {
   if (!n.is_branch) {
     return n.epoch == 0 && !n.encoding.has_value() && n.ref.order >= 1 &&
@@ -100,7 +100,7 @@ bool read_name(ByteReader& in, std::uint32_t generation, RemoteVersion& out) {
          format::name_problem(out.ref.branch) == nullptr && kind_ok(out);
 }
 
-// False where the bytes do not decompress to what they say.
+// False: the bytes do not decompress to the stated size.
 bool unpack(ByteReader& in, std::vector<std::byte>& raw) {
   const std::uint8_t codec = in.u8();
   const std::uint64_t raw_bytes = in.varint(), stored_bytes = in.varint();

@@ -1,4 +1,4 @@
-// remote/objects/remote_version.hpp: a version of a remote, as heads and tables of names have it.
+// remote/objects/remote_version.hpp: a version of a remote, as heads and name tables store it.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ using WriteId = std::array<std::byte, 16>;
 
 struct RemoteVersion {
   bool is_branch = false;
-  // Name, branch, time, order and version of a snapshot. Of a branch, `branch` is the name, and time
-  // and order are 0.
+  // Name, branch, time, order and version of a snapshot. For a branch, `branch` is the name, and
+  // time and order are 0.
   format::SnapshotRef ref;
   std::uint64_t epoch = 0;  // of a branch, from 1; of a snapshot 0
   WriteId writer{};         // of a branch: the store that pushed it last; of a snapshot: zeros
@@ -31,16 +31,16 @@ struct RemoteVersion {
   bool operator==(const RemoteVersion&) const = default;
 };
 
-// Reads a hash, or an id.
+// Reads a hash or an id.
 template <typename Bytes>
 void read_bytes(format::ByteReader& in, Bytes& out) {
   const auto bytes = in.bytes(out.size());
   if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
 }
 
-// Names that ascend, compressed: those of one store have much in common.
+// Versions, compressed: those of one store have much in common. REQUIRES: they ascend by name.
 void write_names(format::ByteWriter& w, std::span<const RemoteVersion> names);
-// False: malformed. Reads names whose lists are of this generation or an earlier one.
+// False: malformed, or a list has a generation above this one.
 bool read_names(format::ByteReader& in, std::uint32_t generation, std::vector<RemoteVersion>& out);
 
 }  // namespace vellum::remote

@@ -25,7 +25,7 @@ LibCurl start() {
 constexpr const char* kBundles[] = {
     "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Ubuntu, Alpine, Arch, Gentoo
     "/etc/pki/tls/certs/ca-bundle.crt",                   // Red Hat, Fedora, Amazon Linux
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // the file behind it; newer Fedora
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // its target; newer Fedora
     "/etc/ssl/ca-bundle.pem",                             // SUSE
     "/etc/ssl/cert.pem",                                  // LibreSSL, older Alpine
 };

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint64_t kMaxReplyBytes = 16u << 20;  // of a listing or an error
 constexpr std::size_t kMaxListed = 1000;             // by one request
-constexpr std::size_t kMaxListings = 1u << 20;       // for one listing
+constexpr std::size_t kMaxListings = 1u << 20;       // of one list()
 
 std::string amz_time(std::chrono::system_clock::time_point now) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -35,7 +35,7 @@ std::string amz_time(std::chrono::system_clock::time_point now) {
   return text;
 }
 
-// "Tue, 24 Nov 2026 22:13:40 GMT"; nothing where it is another text.
+// "Tue, 24 Nov 2026 22:13:40 GMT"; nullopt: another text.
 std::optional<std::chrono::system_clock::time_point> parse_http_date(const std::string& text) {
   std::tm utc{};
   const char* const end = strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S", &utc);
@@ -56,11 +56,11 @@ struct S3Reply {
   std::string method;
   HttpResponse response;
   S3Error error;
-  // An attempt before this one may have done its work although it has failed.
+  // An earlier attempt may have succeeded although its reply was an error.
   bool is_repeated = false;
 };
 
-// "120", or a date; nothing where it says neither.
+// "120" or a date; nullopt: neither.
 std::optional<std::chrono::milliseconds> parse_retry_after(const std::string& text) {
   if (const auto seconds = base::parse_number<std::uint32_t>(text)) {
     return std::chrono::seconds(*seconds);
@@ -87,7 +87,7 @@ std::string base64(std::span<const std::byte> bytes) {
   return out;
 }
 
-// What a policy calls the right to do it.
+// The permission's name in a policy.
 const char* permission_of(const std::string& method, bool is_listing) {
   if (is_listing) return "s3:ListBucket";
   if (method == "PUT") return "s3:PutObject";
@@ -101,7 +101,7 @@ class S3Engine final : public ObjectStore {
     const std::size_t host = options_.endpoint.find("//") + 2;
     scheme_ = options_.endpoint.substr(0, host);
     authority_ = options_.endpoint.substr(host);
-    // libcurl leaves out a port that the scheme implies.
+    // libcurl omits the default port of the scheme.
     const std::string implied = scheme_ == "http://" ? ":80" : ":443";
     if (authority_.ends_with(implied)) authority_.resize(authority_.size() - implied.size());
     if (!options_.path_addressing) authority_ = options_.bucket + "." + authority_;
@@ -195,7 +195,7 @@ class S3Engine final : public ObjectStore {
     return options_.prefix.empty() ? key : options_.prefix + "/" + key;
   }
 
-  // Whether the object is the one that these bytes make: an attempt of ours, then, has made it.
+  // Whether the object has this content, so that one of our own attempts has created it.
   bool has_content(const std::string& key, std::span<const std::byte> bytes) {
     try {
       return std::ranges::equal(get(key, bytes.size()), bytes);
@@ -219,7 +219,7 @@ class S3Engine final : public ObjectStore {
     return out;
   }
 
-  // Objects that are none of Vellum's are left out.
+  // Skips objects that are not Vellum's.
   void add(const ObjectInfo& object, const std::string& prefix,
            std::vector<ObjectInfo>& out) const {
     const std::string start = options_.prefix.empty() ? "" : options_.prefix + "/";
@@ -243,7 +243,7 @@ class S3Engine final : public ObjectStore {
     RequestToSign to_sign{call.method, path_of(call), call.query, call.headers,
                           base::hex(base::sha256(call.body))};
     to_sign.headers.emplace_back("x-amz-content-sha256", to_sign.payload_hash);
-    // A bucket with a lock takes no object without it.
+    // A bucket with object lock refuses an object without it.
     if (call.method == "PUT") {
       to_sign.headers.emplace_back("x-amz-checksum-sha256", base64(base::sha256(call.body)));
     }
@@ -260,7 +260,7 @@ class S3Engine final : public ObjectStore {
     return http_.perform(request);
   }
 
-  // The request, repeated while its failure may pass.
+  // Sends the request and retries it while its failure is transient.
   S3Reply perform(const S3Call& call) {
     S3Reply reply;
     reply.method = call.method;
@@ -279,7 +279,7 @@ class S3Engine final : public ObjectStore {
     }
   }
 
-  // False: the engine is stopped.
+  // False: stop() was called.
   bool pause(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
     return !wakes_.wait_for(lock, time, [&] { return stopped_; });
@@ -291,7 +291,7 @@ class S3Engine final : public ObjectStore {
     return parse_retry_after(header->second).value_or(std::chrono::milliseconds(0));
   }
 
-  // Read again now and then: a helper renews those that expire before they do.
+  // Reads them again periodically: a helper renews credentials before they expire.
   Credentials current_credentials() {
     const std::lock_guard lock(credentials_mutex_);
     const auto now = std::chrono::steady_clock::now();
@@ -308,14 +308,14 @@ class S3Engine final : public ObjectStore {
            code == "AccessDenied" || code == "RequestExpired";
   }
 
-  // Whether there are others than those that were refused.
+  // Whether the current credentials differ from the refused ones.
   bool are_credentials_renewed(const Credentials& refused) {
     const std::lock_guard lock(credentials_mutex_);
     if (options_.read_credentials && credentials_ == refused) read_credentials();
     return !(credentials_ == refused);
   }
 
-  // What cannot be read just now stays as it was. REQUIRES: credentials_mutex_.
+  // Keeps the old ones if they cannot be read. REQUIRES: credentials_mutex_ is held.
   void read_credentials() {
     base::try_to([&] { credentials_ = options_.read_credentials(); });
     credentials_read_ = std::chrono::steady_clock::now();
@@ -338,7 +338,7 @@ class S3Engine final : public ObjectStore {
     return !reply.response.failure.empty() || reply.response.status >= 500;
   }
 
-  // Signs with the server's time from now on. False: it does not tell.
+  // Signs with the server's time from now on. False: the reply has no date.
   bool adopt_server_time(const HttpResponse& response) {
     const auto date = response.headers.find("date");
     if (date == response.headers.end()) return false;
@@ -405,7 +405,7 @@ std::unique_ptr<ObjectStore> make_s3_engine(S3Options options) {
   return std::make_unique<S3Engine>(std::move(options));
 }
 
-// A certificate for *.s3.REGION.amazonaws.com is none for a host with another dot.
+// A certificate for *.s3.REGION.amazonaws.com is not valid for a bucket with a dot.
 bool uses_path_addressing(const RemoteUrl& url, bool own_endpoint) {
   if (url.addressing != RemoteUrl::Addressing::automatic) {
     return url.addressing == RemoteUrl::Addressing::path;

@@ -16,7 +16,7 @@ constexpr const char* kListSuffix = ".pieces";
 
 std::string name_of_list() { return std::string(kDefaultRemoteName) + kListSuffix; }
 
-// In the order of lists: by the first record.
+// By the first record, as in all lists.
 void sort_pieces(VersionPieces& pieces) {
   std::vector<std::size_t> order(pieces.list.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -34,7 +34,7 @@ void sort_pieces(VersionPieces& pieces) {
   pieces.opening.spans = std::move(spans);
 }
 
-// Of what lists have besides pieces, the roots alone: else each version would make the file larger.
+// Adds only the roots of runs: other records would make the file larger with each version.
 void add_roots(OpeningData& to, const OpeningData& more) {
   struct OwnedRoot {
     PieceRecord record;
@@ -81,7 +81,7 @@ void write_missing_pieces(store::StoreDirectory& store, const VersionPieces& pie
   VersionPieces again;
   if (const char* problem = decode_piece_list(bytes, store.superblock().store_id, again)) {
     fail(Errc::invalid_argument,
-         "{}: {}: clone without --lazy, or bring the packs here (`vellum pull --packs`)",
+         "{}: {}: clone without --lazy, or fetch the packs (`vellum pull --packs`)",
          missing_pieces_path(store.path()), problem);
   }
   make_remotes_directory(store);
@@ -110,7 +110,7 @@ bool add_pieces(VersionPieces& to, const VersionPieces& more) {
 void remove_remote(store::StoreDirectory& store, const std::string& name) {
   if (name == kDefaultRemoteName && has_missing_pieces(store.fs(), store.path())) {
     fail(Errc::busy,
-         "{}: packs of the store lie at remote '{}' alone: `vellum pull --packs` brings them here",
+         "{}: packs of the store exist only at remote '{}': `vellum pull --packs` fetches them",
          store.path(), name);
   }
   remove_remote_file(store, name);

@@ -9,7 +9,7 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::size_t kConnectionsLater = 16;  // both engines serve more, or wait
+constexpr std::size_t kConnectionsLater = 16;  // an engine with fewer queues the calls
 
 class LaterObjects final : public ObjectStore {
  public:

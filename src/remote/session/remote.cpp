@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::uint64_t kMaxSuperblockObjectBytes = 64u << 10;
 constexpr std::uint64_t kMaxNewestCopyBytes = 64u << 10;  // a larger head has no copy
-constexpr std::size_t kHeadsListed = 8;                   // strangers among them are passed over
+constexpr std::size_t kHeadsListed = 8;                   // foreign keys among them are skipped
 
-// Runs `read` again after damage, which may have come about on the way.
+// Runs `read` again after damage, which may have occurred in transit.
 template <typename Read>
 auto read_twice(const Read& read) {
   try {
@@ -122,7 +122,7 @@ WriteId random_write_id() {
   return id;
 }
 
-// As it stands there. nullopt: there is none of this number.
+// Without the name table. nullopt: no head of this number.
 std::optional<StoredHead> Remote::read_head(std::uint64_t number) const {
   const std::string key = head_key(number);
   return read_twice([&]() -> std::optional<StoredHead> {
@@ -143,7 +143,7 @@ StoredHead Remote::decoded_head(std::uint64_t number, std::span<const std::byte>
   return out;
 }
 
-// Reads the table that the head refers to.
+// Adds the versions of the head's name table.
 StoredHead Remote::with_table(StoredHead head) const {
   const ObjectName& name = head.head.table;
   if (name.size_bytes == 0) return head;
@@ -160,7 +160,7 @@ StoredHead Remote::with_table(StoredHead head) const {
 
 std::optional<std::uint64_t> Remote::newest_number() const { return newest_number_at(objects_); }
 
-// The newest is never deleted while it is the newest; one that is not there any more was passed.
+// The newest head is never deleted. If `number` does not exist any more, there is a newer head.
 StoredHead Remote::newest_head(std::optional<std::uint64_t> number) const {
   for (; number.has_value(); number = newest_number()) {
     if (auto head = read_head(*number)) return with_table(std::move(*head));
@@ -168,7 +168,7 @@ StoredHead Remote::newest_head(std::optional<std::uint64_t> number) const {
   return {};
 }
 
-// The copy decides nothing: the listing says which head is the newest and how large it is.
+// The copy is only a hint: the number and the size of the newest head are those of the listing.
 StoredHead Remote::newest_head(const std::optional<ListedHead>& listed,
                                std::span<const std::byte> copy) const {
   if (!listed.has_value()) return {};
@@ -176,7 +176,7 @@ StoredHead Remote::newest_head(const std::optional<ListedHead>& listed,
   return with_table(decoded_head(listed->number, copy));
 }
 
-// Readers do without it where it cannot be put.
+// Best effort: readers work without the copy.
 void Remote::put_newest_copy(std::span<const std::byte> bytes) const {
   if (bytes.size() > kMaxNewestCopyBytes) return;
   base::try_to([&] { objects_.put(kNewestKey, bytes); });
@@ -197,7 +197,7 @@ StoredHead newest_head_of(ObjectStore& objects) {
     } catch (const Error& e) {
       if (e.code() != Errc::corrupted) throw;
     }
-    // Damage that came about on the way may have hit the id, too.
+    // Damage in transit may have changed the id, too.
     return Remote(objects, read_superblock(objects).store_id).newest_head();
   }
 }
@@ -223,8 +223,8 @@ bool Remote::still_has(const StoredHead& head) const {
   return there.has_value() && base::sha256(*there) == head.hash;
 }
 
-// Heads are deleted from the oldest on, so one may have been made again where another stood. It
-// counts if it is the newest, or if the next one was made by somebody who had read it.
+// gc deletes heads from the oldest on, so a slow push may recreate a number that was deleted. A
+// head counts if it is the newest, or if the next one was based on it.
 bool Remote::is_published(std::uint64_t number, const base::Sha256& hash) const {
   const auto newest = newest_number();
   if (newest == number) return true;
@@ -273,7 +273,7 @@ std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next) con
   return out;
 }
 
-// Out of the cache, or from the remote; with the hash that it must have.
+// From the cache or the remote; the hash is checked.
 std::vector<std::byte> Remote::get_content(const std::string& key, const ObjectName& name,
                                            std::uint64_t most_bytes) const {
   std::vector<std::byte> bytes;
@@ -326,8 +326,8 @@ std::vector<std::byte> Remote::list_bytes(const ObjectName& name) const {
   return read_twice([&] { return get_content(list_key(name.content), name, kMaxListBytes); });
 }
 
-// The hash is that of the whole piece. The contents have a checksum, and are compared with the
-// records before one of these is used.
+// The hash in the name is that of the whole piece. The index has its own checksum, and each record
+// is compared with it before use.
 std::vector<PieceRecord> Remote::piece_index(const PieceName& name) const {
   if (auto cached = cached_piece_index(name)) return std::move(*cached);
   const std::string key = piece_key(name.content);
