@@ -59,12 +59,12 @@ void write_remote_objects() {
   write("head", "sample", remote::encode_head(remote::samples::sample_head(), id));
   write("hold", "sample", remote::encode_hold(remote::samples::sample_hold(), id));
   write("name_table", "sample",
-        remote::encode_name_table(remote::samples::sample_head().names, 2, id));
+        remote::encode_name_table(remote::samples::sample_head().versions, 2, id));
   write("piece_list", "sample", remote::encode_piece_list(remote::samples::sample_list(), id));
   write("list_on_base", "sample",
         remote::encode_list_on_base(remote::samples::sample_list_on_base(),
                                     remote::samples::sample_base(), id));
-  write("piece", "sample", remote::encode_contents(remote::samples::sample_records(), id));
+  write("piece", "sample", remote::encode_piece_index(remote::samples::sample_records(), id));
   write("remote_file", "sample", remote::encode_remote_file(remote::samples::sample_file(), id));
   const std::string listing =
       "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>a%2Fb&amp;c</Key>"

@@ -40,10 +40,10 @@ void fuzz_head(View input) {
 }
 
 void fuzz_name_table(View input) {
-  const auto encode = [](const std::vector<remote::RemoteName>& names, const format::Uuid& id) {
+  const auto encode = [](const std::vector<remote::RemoteVersion>& names, const format::Uuid& id) {
     return remote::encode_name_table(names, UINT32_MAX, id);
   };
-  check_frame<std::vector<remote::RemoteName>>(input, remote::decode_name_table, encode);
+  check_frame<std::vector<remote::RemoteVersion>>(input, remote::decode_name_table, encode);
 }
 
 void fuzz_hold(View input) {
@@ -67,8 +67,8 @@ void fuzz_list_on_base(View input) {
 }
 
 void fuzz_piece(View input) {
-  check_frame<std::vector<remote::PieceRecord>>(input, remote::decode_contents,
-                                                remote::encode_contents);
+  check_frame<std::vector<remote::PieceRecord>>(input, remote::decode_piece_index,
+                                                remote::encode_piece_index);
 }
 
 void fuzz_remote_file(View input) {

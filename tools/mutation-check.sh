@@ -200,15 +200,15 @@ mutation 'a remote forgets versions with names' src/group/remote/object_versions
 mutation 'a remote forgets the pins of its newest version' src/group/remote/object_versions.cpp \
   's/^      keep\.insert(known\.pin);$/      if (known.is_named) keep.insert(known.pin);/'
 mutation 'a pack that a root alone names does not come with a version' src/remote/pull.cpp \
-  's/^    make_named_packs(store_, name\.ref\.version);$//'
+  's/^    create_empty_packs(store_, name\.ref\.version);$//'
 mutation 'a pack that a root alone names is not there in a lazy clone' src/remote/pull.cpp \
-  's/^    for (const RemoteName\* name : to_do) make_named_packs(store_, name->ref\.version);$//'
+  's/^    for (const RemoteVersion\* name : to_do) create_empty_packs(store_, name->ref\.version);$//'
 mutation 'a working set at a remote has no pieces of its own' src/remote/push.cpp \
   's/^    if (rest\.empty() || records_bytes(in_use) < kMinBytesInUse) return/    return/'
 mutation 'ranges come one after another' src/remote/lazy/lazy_packs.cpp \
   's/^  early->fetch(refs,$/  if (refs.empty()) early->fetch(refs,/'
 mutation 'opening a remote fetches no working set' src/remote/lazy/head_packs.cpp \
-  's/^    if (bytes > kMaxUsedFetched) break;$/    break;/'
+  's/^    if (bytes > kMaxInUseFetched) break;$/    break;/'
 mutation 'a pull replaces a working set that was recorded here' src/remote/pull.cpp \
   's/^    if (!store::read_working_set(store_, wanted, owner)\.empty()) return;$//'
 mutation 'a list may name pieces of a working set twice' src/remote/objects/piece_list.cpp \
@@ -216,7 +216,7 @@ mutation 'a list may name pieces of a working set twice' src/remote/objects/piec
 mutation 'a gc of a remote takes the bases of lists' src/remote/upkeep.cpp \
   's/: {list\.base, list\.own}) {/: {list.own}) {/'
 mutation 'a list is taken for one on another base' src/remote/objects/list_on_base.cpp \
-  '/return "stands on another base";/d'
+  '/return "has another base";/d'
 mutation 'a list takes more pieces than its base has' src/remote/objects/list_on_base.cpp \
   's/ || taken > left - passed / /'
 mutation 'a list takes pieces of its base with other spans' src/remote/objects/list_on_base.cpp \

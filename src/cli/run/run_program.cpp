@@ -141,11 +141,8 @@ class Run {
   void tell_of_left() const {
     for (const LeftProcess& process : left_)
       if (process.holds || !program_.quiet)
-        fmt::print(stderr,
-                   "vellum: {} (process {}) continues without vellum run
-                   ",
-                   printable(process.name),
-                   process.id);
+        fmt::print(stderr, "vellum: {} (process {}) continues without vellum run\n",
+                   printable(process.name), process.id);
   }
 
   const RunningProgram& program_;
@@ -180,8 +177,7 @@ void require_preloadable(const std::string& program, bool reads_version) {
   const preload::ProgramKind kind = preload::kind_of_program(path);
   const std::string problem = fmt::format("{}: {}", path, preload::what_it_means(kind));
   if (kind == preload::ProgramKind::go && !reads_version)
-    fmt::print(stderr, "vellum: {}; its writes are recorded when the run has ended
-", problem);
+    fmt::print(stderr, "vellum: {}; its writes are recorded when the run has ended\n", problem);
   else if (kind != preload::ProgramKind::preloadable && kind != preload::ProgramKind::unknown)
     fail(Errc::unsupported, "{}", problem);
 }

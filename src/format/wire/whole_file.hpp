@@ -15,9 +15,6 @@ namespace vellum::format {
 
 inline constexpr std::size_t kWholeFileHeaderBytes = 32;
 
-// The text for a file of another store.
-inline constexpr const char* kOtherStore = "belongs to another store";
-
 struct WholeFileKind {
   const char* magic;  // 8 bytes
   std::uint32_t max_bytes;
@@ -25,11 +22,24 @@ struct WholeFileKind {
   const char* too_large;  // error text for a file larger than max_bytes
 };
 
+// The first problem of a frame, in the order of the checks.
+enum class FrameProblem : std::uint8_t {
+  none,
+  truncated,
+  newer_format,  // of a sound frame
+  malformed,
+  checksum_mismatch,
+  other_store,  // of a sound frame
+};
+
 std::vector<std::byte> encode_whole_file(const WholeFileKind& kind, std::span<const std::byte> body,
                                          const Uuid& store_id);
 // Returns nullptr and sets `body`, or returns a description of the error.
 const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte> bytes,
                             const Uuid& store_id, std::span<const std::byte>& body) noexcept;
+
+// Checks the frame only: not its size limit and not its magic, which depend on the kind.
+FrameProblem check_frame(std::span<const std::byte> bytes, const Uuid& store_id) noexcept;
 
 // The id in the header, of the store or group that the file belongs to. Zeros if the file is too
 // short.

@@ -374,7 +374,7 @@ RepairReport Store::repair(const std::string& path, const std::string& destinati
   if (!options.dry_run && destination.empty()) {
     fail(Errc::invalid_argument, "{}: repair needs a name for the new store", path);
   }
-  if (remote::has_away_list(base::posix_fs(), path)) {
+  if (remote::has_missing_pieces(base::posix_fs(), path)) {
     fail(Errc::unsupported,
          "{}: packs of the store lie at its remote, where nothing is repaired: `vellum pull "
          "--packs` "

@@ -161,7 +161,7 @@ class Verifier {
   }
   // An outage is no damage: the remote pack may be intact.
   std::string reason_of(const Error& e, std::uint64_t pack) const {
-    if (e.code() == Errc::io && store_.packs().is_remote(pack)) throw e;
+    if (e.code() == Errc::io && store_.packs().is_remote(pack)) throw;
     return damage_reason(e);
   }
   // A version may name a pack that cannot be opened. The place is then the reference's.

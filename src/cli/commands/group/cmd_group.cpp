@@ -38,8 +38,7 @@ void add_stores(CLI::App& command, const std::shared_ptr<GroupArguments>& argume
 
 void add_group(CLI::App& app, Context& context) {
   CLI::App& group =
-      * app.add_subcommand("group", "Manage the versions of a parallel job, which span many
-      * stores");
+      *app.add_subcommand("group", "Manage the versions of a parallel job, which span many stores");
   group.require_subcommand(1);
   auto arguments = std::make_shared<GroupArguments>();
   add_look(group, context, "log", "List the versions, newest first", arguments, run_group_log);
@@ -57,7 +56,8 @@ void add_group(CLI::App& app, Context& context) {
   command = add_look(group, context, "export", "Write the partitions of a version as plain files",
                      arguments, run_group_export);
   command->add_option("VERSION", arguments->version, "A name or a number")->required();
-  command->add_option("DIR", arguments->to, "The directory for partition-0 and so on; it is created")
+  command
+      ->add_option("DIR", arguments->to, "The directory for partition-0 and so on; it is created")
       ->required();
   add_stores(*command, arguments);
 
@@ -73,9 +73,10 @@ void add_group(CLI::App& app, Context& context) {
   command = add_work(group, context, "rm", "Remove a version by its name", arguments, run_group_rm);
   command->add_option("VERSION", arguments->version, "A name")->required();
 
-  command = add_work(group, context, "gc", "Free the space that no version needs",
-                     arguments, run_group_gc);
-  command->add_flag("--dry-run", arguments->dry_run, "Only report the versions that would be removed");
+  command = add_work(group, context, "gc", "Free the space that no version needs", arguments,
+                     run_group_gc);
+  command->add_flag("--dry-run", arguments->dry_run,
+                    "Only report the versions that would be removed");
   add_stores(*command, arguments);
 }
 

@@ -58,7 +58,7 @@ Shares shares_of(const StoreStat& stat) {
 
 // Then the bytes of local packs are not the sum of the bytes that versions need.
 bool has_packs_elsewhere(const Store& store) {
-  return remote::has_away_list(base::posix_fs(), store.path());
+  return remote::has_missing_pieces(base::posix_fs(), store.path());
 }
 
 void print_costs(Output& out, const Store& store, const StoreStat& stat,
@@ -77,9 +77,7 @@ void print_costs(Output& out, const Store& store, const StoreStat& stat,
   }
   table.print(out);
   if (has_packs_elsewhere(store)) {
-    out.print("
-{} in local packs; the others are at the remote
-", human_bytes(stat.pack_bytes));
+    out.print("\n{} in local packs; the others are at the remote\n", human_bytes(stat.pack_bytes));
     return;
   }
   const Shares shares = shares_of(stat);
