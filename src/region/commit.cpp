@@ -201,15 +201,14 @@ store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
     }
     store::CommitCost cost;
     if (c.report.pages_changed != 0 || c.even_if_unchanged) {
-      store::CommitMeta meta;
-      meta.time_ns = base::wall_clock_ns();
-      meta.region_bytes = memory->size_bytes();
-      meta.base_address = remembered_address;
-      meta.message = c.message;
-      meta.file_bytes = file_bytes();
+      const format::CommitInfo info{.time_ns = base::wall_clock_ns(),
+                                    .region_bytes = memory->size_bytes(),
+                                    .base_address = remembered_address,
+                                    .message = c.message,
+                                    .file_bytes = file_bytes()};
       const EncodedBaseCopies committed(*memory);
-      cost = c.is_snapshot() ? c.writes->finish_as(*c.snapshot, meta, &committed)
-                             : c.writes->finish(meta, false, &committed);
+      cost = c.is_snapshot() ? c.writes->finish_as(*c.snapshot, info, &committed)
+                             : c.writes->finish(info, false, &committed);
     }
     c.writes.reset();
     accept_commit();

@@ -267,7 +267,7 @@ TEST_F(RoundTrip, ArgumentsAreChecked) {
   model.store64(8, 0, 1);
   base::Compressor compressor;
   const PageWrites outside = model.take(4, compressor);
-  const auto try_commit = [&](CommitMeta meta) {
+  const auto try_commit = [&](format::CommitInfo meta) {
     auto c = writer->begin();
     c->add(PageWrites(outside));
     c->finish(meta, false);

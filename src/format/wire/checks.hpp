@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,19 +30,6 @@ inline bool stored_size_ok(base::Codec codec, std::uint64_t raw, std::uint64_t s
 
 inline bool region_size_ok(std::uint64_t region_bytes) noexcept {
   return region_bytes <= kMaxRegionBytes && region_bytes % kPageBytes == 0;
-}
-
-// The last field of those versions and commits that have it.
-inline void write_file_size(ByteWriter& w, const std::optional<std::uint64_t>& file_bytes) {
-  if (file_bytes.has_value()) w.varint(*file_bytes);
-}
-
-// Reads all remaining bytes. False: they are not a file's size in this region.
-inline bool read_file_size(ByteReader& in, std::uint64_t region_bytes,
-                           std::optional<std::uint64_t>& out) noexcept {
-  if (in.done()) return true;
-  out = in.varint();
-  return in.done() && *out <= region_bytes;
 }
 
 // A region's earlier address: aligned, and the region does not wrap around.

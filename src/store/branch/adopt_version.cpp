@@ -9,9 +9,7 @@
 namespace vellum::store {
 
 SeenHead seen_head(const JournalState& journal) {
-  const std::int64_t time =
-      journal.commits.empty() ? journal.base.time_ns : journal.commits.back().time_ns;
-  return {journal.header.branch_id, journal.head_sequence(), time};
+  return {journal.header.branch_id, journal.head_sequence(), journal.head_info().time_ns};
 }
 
 bool adopt_version(StoreDirectory& store, const std::string& branch, const SeenHead& seen,

@@ -2,6 +2,7 @@
 // commits beside it, and publishes it.
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "base/fail.hpp"
@@ -112,7 +113,7 @@ void BranchWriter::Impl::drop_background() noexcept {
 // Whether the epoch can begin with the commits since, and one more.
 bool BranchWriter::Impl::can_carry(std::size_t payload_bytes) const {
   std::size_t bytes = payload_bytes;
-  for (const auto& commit : background->commits) bytes += commit.size();
+  for (const auto& commit : background->commits) bytes += commit.payload().size();
   return journal->carries(background->version, background->commits.size() + 1, bytes);
 }
 
@@ -128,15 +129,15 @@ bool BranchWriter::Impl::keep_bases() {
 
 // Starts the epoch of the background's checkpoint, and with it `commit`, if it is one: the commit
 // point of both. REQUIRES: background_written(), keep_bases().
-void BranchWriter::Impl::publish_background(std::vector<std::byte> commit) {
-  auto& commits = background->commits;
-  const bool one_more = !commit.empty();
-  if (one_more) commits.push_back(std::move(commit));
+void BranchWriter::Impl::publish_background(const format::FrameBuffer* commit) {
+  assert(background != nullptr && background->failure.empty() && thread.idle());
+  std::vector<format::Payload> commits;
+  for (const auto& since : background->commits) commits.push_back(since.payload());
+  if (commit != nullptr) commits.push_back(commit->payload());
   try {
     journal->start_epoch(background->version, commits);
   } catch (const std::exception& e) {
     background->gc_kept_out.reset();
-    if (one_more) commits.pop_back();
     if (journal->sync_failed()) poison = e.what();
     throw;
   }
@@ -162,19 +163,18 @@ void BranchWriter::Impl::publish_background(std::vector<std::byte> commit) {
 void BranchWriter::Impl::settle_background() {
   if (!background_written(true)) return;
   if (can_carry(0) && keep_bases()) {
-    publish_background({});
+    publish_background(nullptr);
   } else {
     drop_background();
   }
 }
 
-// What the thread has written counts with the commit that publishes it, but no time does.
+// The thread's bytes count with the commit that publishes them. Its flushes and its time do not.
 void BranchWriter::Impl::end_background() noexcept {
   background.reset();
-  const IoCost& now = packs->io();
-  beside.flushes += now.flushes - pack_io.flushes;
-  beside.write_ns += now.write_ns - pack_io.write_ns;
-  beside.flush_ns += now.flush_ns - pack_io.flush_ns;
+  IoCost by_thread = packs->io() - pack_io;
+  by_thread.bytes_written = 0;
+  background_io = background_io + by_thread;
 }
 
 }  // namespace vellum::store

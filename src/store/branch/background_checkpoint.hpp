@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "format/journal.hpp"
 #include "format/version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 
@@ -42,10 +43,9 @@ struct BackgroundCheckpoint {
   std::uint64_t used_bytes = 0;  // of the half, when it began
   std::chrono::steady_clock::time_point began;
   std::chrono::nanoseconds took{};
-  // Payloads of the commits since, oldest first.
-  std::vector<std::vector<std::byte>> commits;
-  std::string failure;     // empty: none
-  VersionPin gc_kept_out;  // while it is published, if records stand on others
+  std::vector<format::FrameBuffer> commits;  // made since, oldest first
+  std::string failure;                       // empty: none
+  VersionPin gc_kept_out;                    // while it is published, if records stand on others
 };
 
 }  // namespace vellum::store

@@ -43,13 +43,7 @@ void BranchWriter::Impl::check_in_place() const {
 }
 
 IoCost BranchWriter::Impl::io() const noexcept {
-  IoCost sum = journal->io();
-  const IoCost& p = background != nullptr ? pack_io : packs->io();
-  sum.bytes_written += p.bytes_written;
-  sum.flushes += p.flushes - beside.flushes;
-  sum.write_ns += p.write_ns - beside.write_ns;
-  sum.flush_ns += p.flush_ns - beside.flush_ns;
-  return sum;
+  return journal->io() + (background != nullptr ? pack_io : packs->io()) - background_io;
 }
 
 // After a failed sync the state of the files is unknown, so nothing touches them any more.

@@ -28,6 +28,7 @@
 #include "store/branch/checkpoint/dedup.hpp"
 #include "store/catalog/lock/name_lock.hpp"
 #include "store/catalog/store_directory.hpp"
+#include "store/packs/io_cost.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/page_map/page_writes.hpp"
 
@@ -35,20 +36,10 @@ namespace vellum::store {
 
 class StoreDirectory;
 
-struct CommitMeta {
-  std::int64_t time_ns = 0;
-  std::uint64_t region_bytes = 0;
-  std::uint64_t base_address = 0;
-  std::string message;
-  std::optional<std::uint64_t> file_bytes = {};  // as in format::Version
-};
-
-struct CommitCost {
-  std::uint64_t sequence = 0;
-  std::uint64_t bytes_written = 0;  // journal and packs
-  std::uint32_t flushes = 0;
+// The cost of a commit: what it wrote to the journal and to packs.
+struct CommitCost : IoCost {
+  std::uint64_t sequence = 0;  // of the version that it completes; 0: no commit
   bool checkpointed = false;
-  std::uint64_t write_ns = 0, flush_ns = 0;
 };
 
 class BranchWriter {
@@ -85,18 +76,18 @@ class BranchWriter {
     const Dedup* dedup() const noexcept;
     // Durable on return. With `checkpoint`, the commit goes through a checkpoint whatever its size.
     // `committed` has pages that the caller holds in memory, which saves reading them back.
-    CommitCost finish(const CommitMeta& meta, bool checkpoint,
+    CommitCost finish(const format::CommitInfo& info, bool checkpoint,
                       const CommittedPages* committed = nullptr);
 
     // The same, with a checkpoint, and as the snapshot of a claimed name: after a crash both have
     // happened, or neither has.
-    CommitCost finish_as(const NameLock& snapshot, const CommitMeta& meta,
+    CommitCost finish_as(const NameLock& snapshot, const format::CommitInfo& info,
                          const CommittedPages* committed = nullptr);
 
    private:
     friend class BranchWriter;
-    CommitCost finish(const CommitMeta& meta, bool checkpoint, const CommittedPages* committed,
-                      const NameLock* snapshot);
+    CommitCost finish(const format::CommitInfo& info, bool checkpoint,
+                      const CommittedPages* committed, const NameLock* snapshot);
     explicit Commit(BranchWriter& writer);
     struct Impl;
     std::unique_ptr<Impl> impl_;

@@ -11,6 +11,7 @@
 #include "store/journal/journal_writer.hpp"
 #include "store/packs/io_cost.hpp"
 #include "store/packs/record/pack_writer.hpp"
+#include "store/page_map/overlay.hpp"
 
 namespace vellum::store {
 
@@ -37,7 +38,7 @@ struct BranchWriter::Impl {
   bool background_failed = false;                    // in this epoch
   std::chrono::nanoseconds background_took{};        // the last one; zero: none yet
   IoCost pack_io;                                    // of `packs`, when `background` began
-  IoCost beside;                                     // what the background took of it
+  IoCost background_io;                              // the part of it that no commit waited for
 
   Impl(StoreDirectory& s, std::string n)
       : store(s),
@@ -46,6 +47,10 @@ struct BranchWriter::Impl {
         dedup(s) {}
 
   const PageSource& last_checkpointed(const format::Version& version);
+  // See max_epoch_raw_bytes().
+  std::uint64_t max_raw_bytes() const noexcept {
+    return max_epoch_raw_bytes(store.superblock().journal_half_bytes);
+  }
   void check_not_poisoned() const;
   void check_in_place() const;
   void checkpoint(const format::Version& next, std::span<const PageWrites> commit,
@@ -76,8 +81,7 @@ struct BranchWriter::Impl {
   void write_background(const std::vector<const PageWrites*>& pieces) noexcept;
   bool background_written(bool wait);
   bool can_carry(std::size_t payload_bytes) const;
-  void append_commit(std::vector<std::byte> payload);
-  void publish_background(std::vector<std::byte> commit);
+  void publish_background(const format::FrameBuffer* commit);
   bool keep_bases();
   void settle_background();
   void drop_background() noexcept;

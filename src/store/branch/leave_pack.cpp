@@ -32,9 +32,10 @@ void leave(StoreDirectory& store, const std::string& branch, std::uint64_t pack)
   for (const format::CommitBody& commit : state.commits) {
     commits.push_back(format::encode_commit(commit));
   }
+  const std::vector<format::Payload> payloads(commits.begin(), commits.end());
   JournalWriter journal(std::move(file), state);
-  journal.start_epoch(base, commits);
-  journal.start_epoch(base, commits);
+  journal.start_epoch(base, payloads);
+  journal.start_epoch(base, payloads);
 }
 
 }  // namespace

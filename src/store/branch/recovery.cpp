@@ -30,7 +30,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
     state = read_journal(w.journal->file(), store.superblock().store_id);
   }
   w.encoding = encoding.value_or(state.header.encoding.value_or(store.superblock()));
-  w.head = state.base;
+  w.head = format::head_version(state.base, state.commits);
   with_context(w.label, [&] {
     check_raw_bytes(state.commits, store.superblock().journal_half_bytes);
     for (const auto& commit : state.commits) {
@@ -39,15 +39,6 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
       std::move(pieces.begin(), pieces.end(), std::back_inserter(w.epoch));
     }
   });
-  if (!state.commits.empty()) {
-    const format::CommitBody& last = state.commits.back();
-    w.head.sequence = state.head_sequence();
-    w.head.time_ns = last.time_ns;
-    w.head.region_bytes = last.region_bytes;
-    w.head.base_address = last.base_address;
-    w.head.message = last.message;
-    w.head.file_bytes = last.file_bytes;
-  }
   w.source_at_open = PageSource::open(store, state.base, state.commits, w.label);
   w.source_at_open->keep(keep_version(store, std::move(names), state.base));
   // Writing begins only now that everything has been read and checked.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
@@ -46,9 +47,10 @@ struct JournalWriter::Impl {
   std::uint32_t half_bytes = 0;
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t sequence = 0;    // of the last frame
-  std::uint64_t base_end = 0;    // file offset just past the base frame
-  std::uint64_t tail_bytes = 0;  // file offset of the next frame
+  std::uint64_t sequence = 0;      // of the last frame
+  std::uint64_t base_end = 0;      // file offset just past the base frame
+  std::uint64_t tail_bytes = 0;    // file offset of the next frame
+  std::uint64_t unsynced_end = 0;  // file offset just past the frame of write_commit(); 0: none
   bool sync_failed = false;
   std::uint64_t remains_at = 0;  // offset of a frame that could not be written
   std::size_t remains_bytes = 0;
@@ -239,18 +241,25 @@ bool JournalWriter::fits(std::size_t payload_bytes) const noexcept {
              impl_->half_end();  // the marker behind it has its own block
 }
 
-void JournalWriter::append_commit(std::span<const std::byte> payload) {
+void JournalWriter::write_commit(format::FrameBuffer& frame) {
   Impl& j = *impl_;
-  const auto frame =
-      format::encode_frame({FrameType::commit, j.epoch, j.sequence + 1, 0}, payload, j.seed);
-  const std::uint64_t end = j.tail_bytes + frame.size();
+  assert(j.unsynced_end == 0 && !j.sync_failed);
+  assert(fits(frame.payload().size()));
+  const auto bytes = frame.seal({FrameType::commit, j.epoch, j.sequence + 1, 0}, j.seed);
+  const std::uint64_t end = j.tail_bytes + bytes.size();
   j.make_ready(j.epoch, end);
-  j.write_frame(frame, j.tail_bytes);
+  j.write_frame(bytes, j.tail_bytes);
   j.write_marker(end);
+  j.unsynced_end = end;
+}
+
+void JournalWriter::sync_commit() {
+  Impl& j = *impl_;
+  assert(j.unsynced_end > j.tail_bytes);
   j.sync();
-  j.tail_bytes = end;
+  j.tail_bytes = std::exchange(j.unsynced_end, 0);
   ++j.sequence;
-  j.write_marker(end);
+  j.write_marker(j.tail_bytes);
 }
 
 bool JournalWriter::carries(const format::Version& base, std::size_t commits,
@@ -262,8 +271,9 @@ bool JournalWriter::carries(const format::Version& base, std::size_t commits,
 }
 
 void JournalWriter::start_epoch(const format::Version& base,
-                                std::span<const std::vector<std::byte>> commits) {
+                                std::span<const format::Payload> commits) {
   Impl& j = *impl_;
+  assert(j.unsynced_end == 0 && !j.sync_failed);
   const std::uint64_t sequence = base.sequence + commits.size();
   assert(sequence == j.sequence || sequence == j.sequence + 1);
   const auto frame =

@@ -25,14 +25,16 @@ class JournalWriter {
   JournalWriter(std::unique_ptr<base::File> file, const JournalState& state);
   // True when a commit frame of this payload size still fits the half.
   bool fits(std::size_t payload_bytes) const noexcept;
-  // Appends a commit frame and syncs: the commit point of a small commit. The same sync makes the
-  // previous frame's marker durable. A failed write leaves the tail where it was.
-  void append_commit(std::span<const std::byte> payload);
-  // Starts the next epoch in the other half with `base` and syncs: the commit point of a
+  // Seals the frame of a commit and writes it at the tail, together with the marker of the frame
+  // before. Nothing is durable yet. A write that fails leaves the tail where it was. REQUIRES:
+  // fits(), and sync_commit() was called for the commit before.
+  void write_commit(format::FrameBuffer& frame);
+  // Flushes that frame: the commit point of a small commit. REQUIRES: write_commit() returned.
+  void sync_commit();
+  // Starts the next epoch in the other half with `base`, and flushes: the commit point of a
   // checkpoint. `commits` are the payloads of the commits that follow `base`, oldest first: those
-  // that were appended since, and perhaps one more, whose commit point this is, too.
-  void start_epoch(const format::Version& base,
-                   std::span<const std::vector<std::byte>> commits = {});
+  // appended since, and at most one more, whose commit point this is, too.
+  void start_epoch(const format::Version& base, std::span<const format::Payload> commits = {});
   // The same for a version of another line, with any sequence.
   void start_line(const format::Version& base);
   // True when such commits leave a quarter of the half for others. `commit_bytes`: of their

@@ -33,8 +33,9 @@ std::shared_ptr<PageSource> PageSource::open(PackStore& store, const format::Ver
   s.label = std::move(label);
   s.packs_directory = store.packs_directory();
   with_context(s.label, [&] {
-    s.region_bytes = commits.empty() ? version.region_bytes : commits.back().region_bytes;
-    s.file_bytes = commits.empty() ? version.file_bytes : commits.back().file_bytes;
+    const format::CommitInfo& head = format::head_info(version, commits);
+    s.region_bytes = head.region_bytes;
+    s.file_bytes = head.file_bytes;
     store.packs().learn(version);
     s.runs.reserve(version.runs.size());
     for (const auto& run : version.runs) s.runs.push_back(load_run(store, run));

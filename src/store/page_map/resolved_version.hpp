@@ -22,6 +22,12 @@ struct ResolvedVersion {
   std::string branch;
   std::optional<format::Encoding> encoding = std::nullopt;  // of a branch: its own
   std::uint64_t order = 0;                                  // of a snapshot: format::SnapshotRef
+
+  // The version with the journal's commits applied.
+  const format::CommitInfo& head_info() const noexcept {
+    return format::head_info(version, commits);
+  }
+  std::uint64_t head_sequence() const noexcept { return format::head_sequence(version, commits); }
 };
 
 }  // namespace vellum::store

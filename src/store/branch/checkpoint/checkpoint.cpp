@@ -1,7 +1,6 @@
 #include "store/branch/checkpoint/checkpoint.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -564,7 +563,7 @@ void Checkpointer::write_deltas(const DeltaBatch& batch, std::span<const std::ui
   };
   std::vector<Part> parts;
   for (std::size_t first = 0; first < batch.pages().size();) {
-    const std::size_t count = deltas_that_fit(batch, first);
+    const std::size_t count = format::deltas_that_fit(batch, first).count;
     parts.push_back({first, count, {}});
     first += count;
   }
@@ -582,20 +581,6 @@ void Checkpointer::write_deltas(const DeltaBatch& batch, std::span<const std::ui
                           PageKind::delta, depths[part.first + i], ref});
     }
   }
-}
-
-constexpr std::size_t varint_bytes(std::uint64_t v) noexcept {
-  return v < 0x80 ? 1 : (static_cast<std::size_t>(std::bit_width(v)) + 6) / 7;
-}
-
-// Of the two columns, gaps and lengths, when the spans are encoded.
-std::size_t span_columns_bytes(std::span<const format::DeltaSpan> spans) noexcept {
-  std::size_t end = 0, bytes = 0;
-  for (const auto& s : spans) {
-    bytes += varint_bytes(s.offset_bytes - end) + varint_bytes(s.length_bytes - 1u);
-    end = std::size_t{s.offset_bytes} + s.length_bytes;
-  }
-  return bytes;
 }
 
 // The hash for the block's record, or nothing. A block from the journal has no hash yet.
@@ -645,20 +630,6 @@ void append_found_entries(std::span<const PageRef> found, std::vector<MapEntry>&
     out.push_back({first.page, n, first.slot, PageKind::base, 0, first.record});
     i += n;
   }
-}
-
-std::size_t deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept {
-  const auto left = std::span(batch.pages()).subspan(first);
-  std::size_t count = 0, bytes = 0;
-  PageNumber next = 0;
-  for (const auto& p : left.first(std::min<std::size_t>(left.size(), format::kMaxDeltasPerBatch))) {
-    bytes += varint_bytes(p.page - next) + varint_bytes(p.spans - 1) +
-             span_columns_bytes(batch.spans_of(p)) + p.bytes;
-    if (count > 0 && varint_bytes(count + 1) + bytes > format::kMaxDeltaBatchRawBytes) break;
-    next = p.page + 1;
-    ++count;
-  }
-  return count;
 }
 
 std::vector<MapEntry> checkpoint_pieces(StoreDirectory& store, PackWriter& packs,

@@ -73,9 +73,6 @@ void append_blocks(std::span<const PageBlock* const> blocks, PackWriter& packs,
 // Appends the entries of pages that were found in the store.
 void append_found_entries(std::span<const PageRef> found, std::vector<format::MapEntry>& out);
 
-// How many deltas of a batch, from `first` on, are sure to fit into one record or commit part.
-std::size_t deltas_that_fit(const format::DeltaBatch& batch, std::size_t first) noexcept;
-
 // Appends records for the net effect of `pieces` (oldest first) and returns the entries, by page,
 // newest of a chain first. `written` has the entries of records that the newest commit has already
 // appended: they win over the pieces and are part of the result. `last_checkpointed` returns the
