@@ -142,7 +142,7 @@ mutation 'the branch aside goes before the snapshot is named' src/store/branch/c
 mutation 'a map block that its root does not describe is used' src/store/page_map/run_reader.cpp \
   's/^  if (format::is_described(view\.entries(), run\.root\.blocks\[block\])) return true;/  return true;/'
 mutation 'the branch aside is not locked until then' src/store/branch/staging_branch.cpp \
-  's/^  while (writer_ == nullptr) make(version, encoding);/&\n  writer_.reset();/'
+  's/^  while (writer_ == nullptr) create(version, encoding);/&\n  writer_.reset();/'
 mutation 'an import does not look whether the file became shorter' src/store/stream/import.cpp \
   's/^  content_\.check();//'
 mutation 'an import keeps what the content leaves out' src/store/stream/import.cpp \
@@ -238,7 +238,7 @@ mutation 'sequence of a frame not checked' src/store/journal/read_journal.cpp \
 mutation 'older epoch wins' src/store/journal/read_journal.cpp \
   's/state\.epoch = std::max(epochs\[0\], epochs\[1\])/state.epoch = epochs[0] == 0 || epochs[1] == 0 ? std::max(epochs[0], epochs[1]) : std::min(epochs[0], epochs[1])/' \
   's/epochs\[0\] > epochs\[1\] ? 0 : 1/epochs[0] == state.epoch ? 0 : 1/' \
-  's/newest_epoch(file, header\.half_bytes, seed) != look\.state\.epoch/false/'
+  's/newest_epoch(file, header\.half_bytes, seed) != found\.state\.epoch/false/'
 mutation 'short write taken for whole' src/base/files/file.cpp \
   's/    bytes = bytes\.subspan(static_cast<std::size_t>(put));/    bytes = {};/'
 mutation 'interrupted call not made again' src/base/files/file.cpp \
@@ -254,9 +254,9 @@ mutation 'torn frames left where there are no holes' src/store/journal/journal_w
 mutation 'no blocks ready for the next commits' src/store/journal/journal_writer.cpp \
   '/::write_commit/,/^}/s/  j\.make_ready(.*);//'
 mutation 'what a run hides still shows' src/store/page_map/shown_stack.cpp \
-  's/      tell_chain(s, false);//'
+  's/      report_chain(s, false);//'
 mutation 'what a run has hidden stays so without it' src/store/page_map/shown_stack.cpp \
-  's/    if (!delta) tell_chain(s, true);//'
+  's/    if (!delta) report_chain(s, true);//'
 mutation 'a run beneath is put on for each version' src/store/gc/reach/version_walk.cpp \
   's/stack.size() > common; stack.pop_back()/!stack.empty(); stack.pop_back()/'
 mutation 'current epoch not renewed at opening' src/store/journal/journal_writer.cpp \
@@ -399,7 +399,7 @@ mutation 'process 1 is known by its number alone' src/run/process/proc.cpp \
   's/^  return process | space.st_ino << 32;$/  return process;/'
 
 mutation 'a frame that failed and cannot be wiped does not poison' src/store/journal/journal_writer.cpp \
-  's/if (!wipe_header(at) \&\& frame_may_stand(frame\.size(), at)) sync_failed = true;/if (!wipe_header(at)) frame_may_stand(frame.size(), at);/'
+  's/if (!wipe_header(at) \&\& frame_may_be_whole(frame\.size(), at)) sync_failed = true;/if (!wipe_header(at)) frame_may_be_whole(frame.size(), at);/'
 mutation 'image: touched ranges forgotten before the flush' src/store/stream/image_file.cpp \
   '/::sync_now_and_then/,/^}/s/^  sync();$/  intent_.forget();\n  sync();/'
 mutation 'image: a failed touch ignored' src/store/stream/image_file.cpp \

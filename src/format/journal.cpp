@@ -53,8 +53,10 @@ std::vector<std::byte> encode_journal_header(const JournalHeader& h) {
   w.bytes(text_bytes(h.branch));
   out.resize(kJournalEncodingOffset);
   if (h.encoding.has_value()) write_encoding(w, *h.encoding);
+  assert(out.size() <= kJournalEncodingOffset + kEncodingBytes);
   out.resize(kJournalHeaderBytes - 8);
   append_checksum(out, checksum_seed(h.store_id));
+  assert(out.size() == kJournalHeaderBytes);
   return out;
 }
 
@@ -112,6 +114,7 @@ namespace {
 // Fills kFrameHeaderBytes at `out`. `h.payload_bytes` is that of `payload`.
 void write_frame_header(const FrameHeader& h, std::span<const std::byte> payload,
                         std::uint64_t seed, std::byte* out) {
+  assert(h.payload_bytes == payload.size());
   std::vector<std::byte> header;
   header.reserve(kFrameHeaderBytes);
   ByteWriter w(header);
@@ -150,6 +153,7 @@ std::span<const std::byte> FrameBuffer::seal(FrameHeader h, std::uint64_t seed) 
   h.payload_bytes = payload_bytes_ = static_cast<std::uint32_t>(payload().size());
   write_frame_header(h, payload(), seed, bytes_.data());
   bytes_.resize(static_cast<std::size_t>(frame_extent_bytes(h)));
+  assert(bytes_.size() % kFrameAlignBytes == 0);
   sealed_ = true;
   return bytes_;
 }
@@ -197,7 +201,7 @@ void write_page_list(ByteWriter& w, std::span<const PageNumber> pages) {
   }
 }
 
-// A page costs at least a byte, so the list is never larger than eight times its input.
+// A page takes at least a byte, so the list is never larger than eight times its input.
 bool read_page_list(ByteReader& in, PageNumber end, std::vector<PageNumber>& out) {
   const std::uint64_t n = in.varint();
   if (!in.ok() || n > in.left()) return false;
@@ -261,6 +265,8 @@ void encode_commit(const CommitInfo& info, std::span<const PartView> parts,
     write_page_list(w, p.pages);
     w.varint(p.stored_bytes());
     if (p.deltas != nullptr) {
+      assert(p.type == PartType::deltas && p.codec == base::Codec::none);
+      assert(p.raw_bytes == p.deltas_at.encoded_bytes);
       append_delta_batch(*p.deltas, p.deltas_at, out);
     } else {
       w.bytes(p.stored);
@@ -286,7 +292,7 @@ bool decode_commit(std::span<const std::byte> payload, CommitBody& out) {
   if (!read_info(in, body)) return false;
   const std::uint64_t parts = in.varint();
   if (!in.ok() || parts > in.left() / kMinPartBytes) return false;
-  // Grows part by part: a part in memory is much larger than its least encoding.
+  // Grows by parts: a part in memory is much larger than its smallest encoding.
   for (std::uint64_t i = 0; i < parts; ++i) {
     if (!read_part(in, body.region_bytes / kPageBytes, body.parts.emplace_back())) return false;
   }
@@ -330,7 +336,7 @@ bool decode_base(const FrameHeader& h, std::span<const std::byte> payload, Versi
   in.bytes(in.varint());
   const std::uint64_t count = in.varint();
   if (!in.ok() || count == 0 || count > in.left()) return false;
-  // Grows commit by commit: one in memory is much larger than its least encoding.
+  // Grows by commits: a commit in memory is much larger than its smallest encoding.
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto commit = in.bytes(in.varint());
     if (!in.ok() || !decode_commit(commit, commits.emplace_back())) return false;

@@ -1,9 +1,10 @@
 // format/journal.hpp: a branch's journal: a header page and two halves, used in turn.
 //
 // An epoch fills one half: a base frame (the whole Version that the packs hold), then commit frames
-// with sequence numbers without a gap. A checkpoint writes the pages of the epoch to packs and
-// starts the next epoch in the other half, so a torn base frame leaves the previous half whole.
-// Commits that were made while the checkpoint was written follow the version in its base frame.
+// with consecutive sequence numbers. A checkpoint writes the pages of the epoch to packs and starts
+// the next epoch in the other half, so a torn base frame leaves the previous half whole. The base
+// frame of a background checkpoint also contains the commits since the checkpoint's start, after the
+// version.
 #pragma once
 
 #include <cassert>
@@ -38,16 +39,16 @@ std::vector<std::byte> encode_journal_header(
 const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& store_id,
                                   JournalHeader& out);
 
-// The numbers are stored on disk: never reuse one. A commit marker says that the frame with its
-// sequence was synced. It stands behind that frame, empty and not synced itself, until the next
-// frame overwrites it.
+// The numbers are stored on disk: never reuse one. A commit marker states that the frame with its
+// sequence was synced. It follows that frame, empty and not synced itself, until the next frame
+// overwrites it.
 enum class FrameType : std::uint8_t {
   base = 1,
   commit = 2,
   commit_marker = 3,
   base_with_commits = 4
 };
-// Whether an epoch starts with such a frame.
+// Whether an epoch starts with a frame of this type.
 constexpr bool is_base(FrameType type) noexcept {
   return type == FrameType::base || type == FrameType::base_with_commits;
 }
@@ -60,8 +61,8 @@ struct FrameHeader {
 };
 using Payload = std::span<const std::byte>;
 
-// A frame whose payload is encoded in place, behind space for the header, so that it is written by
-// one call without a copy.
+// A frame whose payload is encoded in place, after space for the header: one write stores it, without
+// a copy.
 class FrameBuffer {
  public:
   FrameBuffer();  // an empty payload
@@ -85,13 +86,13 @@ class FrameBuffer {
 
 // The same for a payload that exists already, which is copied.
 std::vector<std::byte> encode_frame(const FrameHeader& h, Payload payload, std::uint64_t seed);
-// Decodes a whole, valid frame at the start of `bytes`. False when there is none (end of log, torn
+// Decodes a whole, valid frame at the start of `bytes`. False: none starts there (end of the log, torn
 // or stale bytes).
 bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHeader& out,
                   std::span<const std::byte>& payload) noexcept;
 std::uint64_t frame_extent_bytes(const FrameHeader& h) noexcept;
-// How many bytes the frame at the start of `bytes` takes by its header, which is not checked; 0 where
-// none begins.
+// The size of the frame at the start of `bytes` by its header, which is not checked; 0 if none starts
+// there.
 std::uint64_t frame_extent_at(std::span<const std::byte> bytes) noexcept;
 
 // Payload of a commit frame.
@@ -131,13 +132,13 @@ void encode_commit(const CommitInfo& info, std::span<const PartView> parts,
 std::vector<std::byte> encode_commit(const CommitBody& body);
 bool decode_commit(std::span<const std::byte> payload, CommitBody& out);
 
-// Payload of a base frame: an encoded Version. That of a base frame with commits goes on with the
-// commits that follow the version, as encode_commit() gives them, oldest first.
+// Payload of a base frame: an encoded Version. In a base frame with commits, the payloads of the
+// commits after that version follow, oldest first. REQUIRES: `commits` is not empty.
 std::vector<std::byte> encode_base_with_commits(const Version& base,
                                                 std::span<const Payload> commits);
-// The version of a base frame of either type. The commits behind it are not looked at.
+// The version of a base frame of either type. The commits after it are not decoded.
 bool decode_base_version(FrameType type, std::span<const std::byte> payload, Version& out);
-// A base frame of either type. False, too, where its sequence is not that of the last commit.
+// A base frame of either type. Also false if its sequence is not that of its last commit.
 bool decode_base(const FrameHeader& h, std::span<const std::byte> payload, Version& base,
                  std::vector<CommitBody>& commits);
 

@@ -28,7 +28,7 @@ static_assert(kMaxVersionBytes + kFrameHeaderBytes <= kMinJournalHalfBytes,
               "a base frame always fits");
 static_assert(kMaxVersionBytes + 2 * kMaxNameBytes + 64 <= kMaxSnapshotRefBytes);
 
-// Exceeds the map entries that a version can have, pages times the longest chain. It keeps sums far
+// More map entries than a version can have: pages times the longest chain. The bound keeps sums far
 // from overflow.
 constexpr std::uint64_t kMaxRunEntries = kMaxPages * 256;
 
@@ -111,6 +111,7 @@ bool decode_version(std::span<const std::byte> bytes, Version& out) {
 }
 
 std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const Uuid& store_id) {
+  assert(ref.name.size() <= kMaxNameBytes && ref.branch.size() <= kMaxNameBytes);
   std::vector<std::byte> body;
   ByteWriter b(body);
   b.string(ref.name);
@@ -141,6 +142,7 @@ const char* decode_snapshot_ref(std::span<const std::byte> bytes, const Uuid& st
 }
 
 std::vector<std::byte> encode_snapshot_order(std::uint64_t order, const Uuid& store_id) {
+  assert(order <= kMaxSnapshotOrder);
   std::vector<std::byte> body;
   ByteWriter(body).u64(order);
   return encode_whole_file(kOrderKind, body, store_id);
@@ -156,11 +158,13 @@ const char* decode_snapshot_order(std::span<const std::byte> bytes, const Uuid& 
 }
 
 std::vector<std::byte> encode_snapshot_note(const SnapshotNote& note, const Uuid& store_id) {
+  assert(note.name.size() <= kMaxNameBytes);
   std::vector<std::byte> body;
   ByteWriter b(body);
   b.varint(note.branch_id);
   b.varint(note.epoch);
   b.string(note.name);
+  assert(body.size() <= kSnapshotNoteBytes - kWholeFileHeaderBytes - 8);
   body.resize(kSnapshotNoteBytes - kWholeFileHeaderBytes - 8);
   return encode_whole_file(kNoteKind, body, store_id);
 }

@@ -1,5 +1,7 @@
 #include "store/branch/adopt_version.hpp"
 
+#include <cassert>
+
 #include "base/fail.hpp"
 #include "store/catalog/branch_lock.hpp"
 #include "store/catalog/snapshot_note.hpp"
@@ -31,6 +33,7 @@ bool adopt_version(StoreDirectory& store, const std::string& branch, const SeenH
   base.active_pack = state.base.active_pack;
   base.active_pack_end_bytes = state.base.active_pack_end_bytes;
   base.next_pack_number = state.base.next_pack_number;
+  assert(base.branch_id == state.header.branch_id);
   if (journal == nullptr) journal = std::make_unique<JournalWriter>(std::move(file), state);
   journal->start_line(base);
   return true;

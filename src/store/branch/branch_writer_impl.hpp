@@ -25,7 +25,7 @@ struct BranchWriter::Impl {
   std::unique_ptr<JournalWriter> journal;
 
   format::Version head;               // its runs are those of the last checkpoint
-  std::list<PageWrites> epoch;        // the writes of the journal's commits since, oldest first
+  std::list<PageWrites> epoch;        // the writes of the journal's later commits, oldest first
   std::uint64_t epoch_raw_bytes = 0;  // see max_epoch_raw_bytes()
   std::shared_ptr<PageSource> checkpointed;  // the last checkpoint's version; opened when needed
   KnownChains chains;                        // of `checkpointed`
@@ -34,7 +34,7 @@ struct BranchWriter::Impl {
   std::uint64_t counted_bytes = 0;  // of packs->bytes_appended(), up to the last checkpoint
   std::string poison;               // why every further commit is refused
 
-  std::unique_ptr<BackgroundCheckpoint> background;  // none: nothing to be published
+  std::unique_ptr<BackgroundCheckpoint> background;  // null: none to publish
   bool background_failed = false;                    // in this epoch
   std::chrono::nanoseconds background_took{};        // the last one; zero: none yet
   IoCost pack_io;                                    // of `packs`, when `background` began
@@ -58,8 +58,8 @@ struct BranchWriter::Impl {
                   const NameLock* snapshot = nullptr);
   void start_epoch_at_snapshot(const NameLock& claim, format::Version& version);
   void withdraw_snapshot(const NameLock& claim, const char* reason) noexcept;
-  // Writes the pieces, oldest first, to the packs; see checkpoint_pieces(). `last` has the runs of
-  // the last checkpoint.
+  // Writes the pieces, oldest first, to the packs; see checkpoint_pieces(). REQUIRES: `last` has the
+  // runs of the last checkpoint.
   std::vector<format::MapEntry> write_pieces(const format::Version& last,
                                              std::span<const PageWrites* const> pieces,
                                              std::vector<format::MapEntry> written,

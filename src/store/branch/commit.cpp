@@ -1,4 +1,8 @@
-// A commit: its pieces go to the journal, or through a checkpoint into packs.
+// store/branch/commit.cpp: a commit, from its pieces to the journal, or to packs by a checkpoint.
+//
+// append_to_journal() is the whole small commit in order. Its commit point is marked there.
+#include <algorithm>
+#include <cassert>
 #include <mutex>
 #include <optional>
 
@@ -21,7 +25,7 @@ using format::Version;
 
 namespace {
 
-// A larger commit costs less when it goes to the packs at once than when it is written twice.
+// Writing a larger commit straight to the packs costs less than writing it twice.
 constexpr std::size_t kMaxJournaledBytes = 256u << 10;
 
 }  // namespace
@@ -30,11 +34,11 @@ struct BranchWriter::Commit::Impl {
   BranchWriter::Impl& writer;
   std::mutex mutex;
   std::vector<PageWrites> pieces;
-  std::size_t bytes = 0;          // approximate size of the pieces
-  std::vector<MapEntry> written;  // of blocks that are already in the pack
-  std::size_t held_bytes = 0;     // of deltas and zeros in the pieces, while `early` is set
-  bool early = false;             // write_deltas_early()
-  std::optional<EncodingThreads> threads;  // made when blocks are written
+  std::size_t bytes = 0;                   // approximate size of the pieces
+  std::vector<MapEntry> written;           // of records that are already in the pack
+  std::size_t held_bytes = 0;              // of deltas and zeros in the pieces
+  bool early = false;                      // write_deltas_early()
+  std::optional<EncodingThreads> threads;  // once blocks are written
   bool finished = false;
   std::string failure;  // of an earlier add() or finish()
   Errc failure_code = Errc::io;
@@ -56,18 +60,18 @@ struct BranchWriter::Commit::Impl {
 
 namespace {
 
-// A commit of this many pages looks for pages that the store already has. A page that is found
-// makes the commit a checkpoint, which a small commit should not become.
+// A commit of this many pages looks its pages up in the store. A page found there makes the commit a
+// checkpoint, which would be too slow for a small commit.
 constexpr std::size_t kLargeCommitPages = 256;
 
-// Deltas of a commit that writes them early: the most in memory.
+// Limit of the deltas in memory of a commit that writes them early.
 constexpr std::size_t kMaxHeldBytes = std::size_t{8} << 20;
 
 std::size_t held_bytes_of(const PageWrites& piece) {
   return piece.deltas.encoded_bound_bytes() + piece.zeros.size() * sizeof(PageNumber);
 }
 
-// Makes one entry of zero pages side by side.
+// Joins entries of adjacent zero pages.
 void join_zeros(std::vector<MapEntry>& entries) {
   std::size_t kept = 0;
   for (const MapEntry& e : entries) {
@@ -134,7 +138,7 @@ void BranchWriter::Commit::Impl::note_failure(const std::exception& e) {
   failure_code = error != nullptr ? error->code() : Errc::io;
 }
 
-// Data that a reader would refuse must not get into the store.
+// Refuses data that a reader of the store would refuse.
 void BranchWriter::Commit::Impl::check(const PageWrites& piece) const {
   const std::size_t most = format::max_block_bytes(writer.store.superblock()) / kPageBytes;
   for (const PageBlock& b : piece.blocks) {
@@ -184,8 +188,10 @@ void BranchWriter::Commit::Impl::write_blocks() {
   for (PageWrites& piece : pieces) piece.blocks.clear();
 }
 
-// The pieces become records and entries, as they would at the end. REQUIRES: write_blocks() was called.
+// Writes the pieces as records and entries, as finish() would. REQUIRES: write_blocks() was called.
 void BranchWriter::Commit::Impl::write_held() {
+  assert(threads.has_value() && writer.background == nullptr);
+  assert(std::ranges::all_of(pieces, [](const PageWrites& p) { return p.blocks.empty(); }));
   writer.checkpointing = true;
   std::vector<const PageWrites*> all;
   append_pointers(pieces, all);
@@ -196,7 +202,10 @@ void BranchWriter::Commit::Impl::write_held() {
   held_bytes = 0;
 }
 
-void BranchWriter::Commit::write_deltas_early() noexcept { impl_->early = true; }
+void BranchWriter::Commit::write_deltas_early() noexcept {
+  assert(impl_->writer.epoch.empty());
+  impl_->early = true;
+}
 
 void BranchWriter::Commit::add(PageWrites&& piece) {
   Impl& c = *impl_;
@@ -208,7 +217,7 @@ void BranchWriter::Commit::add(PageWrites&& piece) {
   c.bytes += size_of(piece);
   c.held_bytes += held_bytes_of(piece);
   c.pieces.push_back(std::move(piece));
-  // Too large for the journal: blocks go where a checkpoint would put them.
+  // Too large for the journal: blocks are written to the pack now, as by a checkpoint.
   if (c.bytes <= c.journal_limit()) return;
   try {
     c.writer.settle_background();
@@ -248,7 +257,8 @@ std::vector<PartView> BranchWriter::Commit::Impl::parts() const {
   return out;
 }
 
-// Whether the epoch of the background checkpoint, which is then written, can start with this commit.
+// Whether the base frame that publishes the background checkpoint can have this commit as its last.
+// With `wait`, waits for that checkpoint to be written.
 bool BranchWriter::Commit::Impl::can_join_background(std::size_t payload_bytes,
                                                      std::uint64_t raw_bytes, bool wait) {
   BranchWriter::Impl& w = writer;
@@ -277,7 +287,7 @@ bool BranchWriter::Commit::Impl::append_to_journal(const CommitInfo& info) {
   const bool joins = can_join_background(payload_bytes, raw_bytes, !fits);
   if (!fits && !joins) return false;
 
-  // 3. Allocate for step 5. Nothing may fail after the commit point.
+  // 3. Allocate for step 5: nothing may fail after the commit point.
   CommitInfo done = info;
   std::list<PageWrites> added(pieces.size());
   if (!joins && w.background != nullptr) w.background->commits.emplace_back();
@@ -337,9 +347,10 @@ CommitCost BranchWriter::Commit::finish(const CommitInfo& info, bool checkpoint,
       w.checkpoint(next, c.pieces, std::move(c.written), committed, snapshot);
     }
   } catch (const std::exception& e) {
-    c.note_failure(e);  // the records in packs are dropped: a second try would lack them
+    c.note_failure(e);  // the records in packs are dropped, so a second try would lack them
     throw;
   }
+  assert(!cost.checkpointed || (w.epoch.empty() && w.background == nullptr));
   c.finished = true;
   w.dedup.leave(true);
 

@@ -1,5 +1,5 @@
-// store/journal/journal_state.hpp: what a branch's journal file holds.
-// Anyone may read it (store/journal/read_journal.hpp); only the holder of its lock writes it
+// store/journal/journal_state.hpp: the content of a branch's journal file.
+// Any process may read it (store/journal/read_journal.hpp). Only the holder of its lock writes it
 // (store/journal/journal_writer.hpp).
 #pragma once
 

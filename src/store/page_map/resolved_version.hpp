@@ -12,7 +12,7 @@
 
 namespace vellum::store {
 
-// A version by name: a snapshot, or a branch's head (then with the journal's commits).
+// A version by name: a snapshot, or a branch's head with the journal's commits.
 struct ResolvedVersion {
   std::string label;  // "snapshot 'x'" or "branch 'main'"
   bool is_branch = false;
