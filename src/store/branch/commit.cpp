@@ -287,9 +287,10 @@ bool BranchWriter::Commit::Impl::append_to_journal(const CommitInfo& info) {
   const bool joins = can_join_background(payload_bytes, raw_bytes, !fits);
   if (!fits && !joins) return false;
 
-  // 3. Allocate for step 5: nothing may fail after the commit point.
+  // 3. Allocate for step 5: nothing may fail after the commit point. A commit without pages adds an
+  //    empty piece: the epoch is empty only when the journal has no commits.
   CommitInfo done = info;
-  std::list<PageWrites> added(pieces.size());
+  std::list<PageWrites> added(std::max<std::size_t>(pieces.size(), 1));
   if (!joins && w.background != nullptr) w.background->commits.emplace_back();
 
   // 4. Write the frame and flush it. A failed write leaves the head as it is; after a failed flush
