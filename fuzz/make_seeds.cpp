@@ -115,10 +115,11 @@ void write_records() {
 void write_bodies() {
   write("commit", "sample", format::encode_commit(samples::commit_body()));
   write("commit", "empty", format::encode_commit({}));
+  const Bytes commit = format::encode_commit(samples::commit_body());
+  const Bytes empty = format::encode_commit({});
   write("base_with_commits", "sample",
-        format::encode_base_with_commits(
-            samples::version(),
-            std::vector{format::encode_commit(samples::commit_body()), format::encode_commit({})}));
+        format::encode_base_with_commits(samples::version(),
+                                         std::vector<format::Payload>{commit, empty}));
   write("version", "sample", format::encode_version(samples::version()));
   write("version", "empty", format::encode_version({}));
   write("map_block", "sample", format::encode_map_block(samples::map_entries()));

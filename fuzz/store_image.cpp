@@ -112,7 +112,8 @@ Bytes packed(base::Codec codec, const Bytes& raw) {
 
 Frame commit_frame(std::uint64_t epoch, std::uint64_t sequence, std::uint64_t pages,
                    unsigned salt) {
-  format::CommitBody body{kTime, pages * kPageBytes, 0x700000000000, "commit", {}};
+  format::CommitBody body;
+  body.set_info({kTime, pages * kPageBytes, 0x700000000000, "commit"});
   const Bytes deltas = deltas_raw({0, pages - 1}, salt);
   body.parts.push_back({format::PartType::deltas,
                         base::Codec::none,
@@ -131,7 +132,7 @@ Frame commit_frame(std::uint64_t epoch, std::uint64_t sequence, std::uint64_t pa
 // As after a checkpoint in the background: with a commit after it.
 Frame base_frame_with_commit(std::uint64_t epoch, const format::Version& v, const Frame& commit) {
   return {{format::FrameType::base_with_commits, epoch, v.sequence + 1, 0},
-          format::encode_base_with_commits(v, std::vector<Bytes>{commit.payload})};
+          format::encode_base_with_commits(v, std::vector<format::Payload>{commit.payload})};
 }
 
 Image build_sample() {

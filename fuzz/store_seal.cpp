@@ -169,8 +169,9 @@ struct Sealer {
           fix(v);
           std::vector<Bytes> bodies;
           for (const auto& c : commits) bodies.push_back(format::encode_commit(c));
+          const std::vector<format::Payload> payloads(bodies.begin(), bodies.end());
           payload = bodies.empty() ? format::encode_version(v)
-                                   : format::encode_base_with_commits(v, bodies);
+                                   : format::encode_base_with_commits(v, payloads);
         }
         const Bytes frame = format::encode_frame(f.header, payload, frame_seed);
         if (at + frame.size() > out.size()) break;

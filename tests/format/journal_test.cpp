@@ -113,8 +113,8 @@ TEST(JournalHeader, SaysWhatIsWrong) {
 TEST(BaseFrame, RoundTripWithCommits) {
   const Version v = samples::version();
   const CommitBody one = samples::commit_body(), two{};
-  const Bytes payload =
-      encode_base_with_commits(v, std::vector{encode_commit(one), encode_commit(two)});
+  const Bytes first = encode_commit(one), second = encode_commit(two);
+  const Bytes payload = encode_base_with_commits(v, std::vector<Payload>{first, second});
   FrameHeader h{FrameType::base_with_commits, 4, v.sequence + 2, 0};
   Version back;
   std::vector<CommitBody> commits;

@@ -55,6 +55,18 @@ TEST_F(RoundTrip, JournalCommitsAreSeenByReadersAndByTheNextWriter) {
   expect_same(*writer->source_at_open(), model.bytes);
 }
 
+// A clean close releases the space after the base frame, so it must checkpoint such a commit first.
+TEST_F(RoundTrip, ACommitWithoutPagesSurvivesAClose) {
+  store_->create_branch("main", 64 * kPageBytes, 0);
+  auto writer = BranchWriter::open(*store_, "main");
+  const std::string message(format::kMaxMessageBytes, 'm');  // its frame crosses a block's end
+  EXPECT_FALSE(writer->begin()->finish({1, 64 * kPageBytes, 0, message}, false).checkpointed);
+  writer.reset();
+  const auto head = resolve_version(*store_, "main");
+  EXPECT_EQ(head.head_sequence(), 1u);
+  EXPECT_EQ(head.head_info().message, message);
+}
+
 TEST_F(RoundTrip, TheFileSizeGoesWithEveryVersion) {
   using Size = std::optional<std::uint64_t>;
   const auto commit_size = [](BranchWriter& writer, Size bytes, bool checkpoint) {
@@ -267,7 +279,7 @@ TEST_F(RoundTrip, ArgumentsAreChecked) {
   model.store64(8, 0, 1);
   base::Compressor compressor;
   const PageWrites outside = model.take(4, compressor);
-  const auto try_commit = [&](CommitMeta meta) {
+  const auto try_commit = [&](format::CommitInfo meta) {
     auto c = writer->begin();
     c->add(PageWrites(outside));
     c->finish(meta, false);

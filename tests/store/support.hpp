@@ -176,7 +176,14 @@ class Model {
   std::vector<std::byte> old_;
 };
 
-inline CommitMeta meta_for(const Model& model, const std::string& message = "") {
+// A small commit, as BranchWriter writes it.
+inline void append_commit(JournalWriter& writer, format::Payload payload) {
+  format::FrameBuffer frame(payload);
+  writer.write_commit(frame);
+  writer.sync_commit();
+}
+
+inline format::CommitInfo meta_for(const Model& model, const std::string& message = "") {
   return {1, model.bytes.size(), 0, message};
 }
 

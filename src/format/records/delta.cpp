@@ -1,6 +1,7 @@
 #include "format/records/delta.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstring>
 
@@ -231,6 +232,40 @@ std::byte* put_span_gaps(std::byte* at, std::span<const DeltaSpan> spans) noexce
 
 }  // namespace
 
+namespace {
+
+// Returns the end of the encoding.
+std::byte* put_batch(std::byte* at, const DeltaBatch& batch,
+                     std::span<const DeltaBatch::Page> pages) noexcept {
+  at = put_page_columns(at, pages);
+  for (const auto& p : pages) at = put_span_gaps(at, batch.spans_of(p));
+  for (const auto& p : pages) {
+    for (const DeltaSpan& s : batch.spans_of(p)) at = put_varint(at, s.length_bytes - 1u);
+  }
+  for (const auto& p : pages) {
+    const auto b = batch.bytes_of(p);
+    if (!b.empty()) std::memcpy(at, b.data(), b.size());
+    at += b.size();
+  }
+  return at;
+}
+
+constexpr std::size_t varint_bytes(std::uint64_t v) noexcept {
+  return v < 0x80 ? 1 : (static_cast<std::size_t>(std::bit_width(v)) + 6) / 7;
+}
+
+// Of the two columns, gaps and lengths.
+std::size_t span_columns_bytes(std::span<const DeltaSpan> spans) noexcept {
+  std::size_t end = 0, bytes = 0;
+  for (const DeltaSpan& s : spans) {
+    bytes += varint_bytes(s.offset_bytes - end) + varint_bytes(s.length_bytes - 1u);
+    end = std::size_t{s.offset_bytes} + s.length_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
 std::vector<std::byte> encode_delta_batch(const DeltaBatch& batch, std::size_t first,
                                           std::size_t count) {
   assert(count >= 1 && count <= kMaxDeltasPerBatch && first + count <= batch.pages().size());
@@ -241,19 +276,36 @@ std::vector<std::byte> encode_delta_batch(const DeltaBatch& batch, std::size_t f
     bytes += p.bytes;
   }
   std::vector<std::byte> out(32 + pages.size() * 12 + spans * 4 + bytes);
-  std::byte* at = put_page_columns(out.data(), pages);
-  for (const auto& p : pages) at = put_span_gaps(at, batch.spans_of(p));
-  for (const auto& p : pages) {
-    for (const DeltaSpan& s : batch.spans_of(p)) at = put_varint(at, s.length_bytes - 1u);
-  }
-  for (const auto& p : pages) {
-    const auto b = batch.bytes_of(p);
-    if (!b.empty()) std::memcpy(at, b.data(), b.size());
-    at += b.size();
-  }
-  assert(at <= out.data() + out.size());
-  out.resize(static_cast<std::size_t>(at - out.data()));
+  const std::byte* const end = put_batch(out.data(), batch, pages);
+  out.resize(static_cast<std::size_t>(end - out.data()));
   return out;
+}
+
+DeltaRun deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept {
+  assert(first < batch.pages().size());
+  const auto left = std::span(batch.pages()).subspan(first);
+  DeltaRun run{first, 0, 0};
+  std::size_t bytes = 0;
+  PageNumber next = 0;
+  for (const auto& p : left.first(std::min<std::size_t>(left.size(), kMaxDeltasPerBatch))) {
+    bytes += varint_bytes(p.page - next) + varint_bytes(p.spans - 1) +
+             span_columns_bytes(batch.spans_of(p)) + p.bytes;
+    const std::size_t encoded = varint_bytes(run.count + 1) + bytes;
+    if (run.count > 0 && encoded > kMaxDeltaBatchRawBytes) break;
+    next = p.page + 1;
+    ++run.count;
+    run.encoded_bytes = encoded;
+  }
+  return run;
+}
+
+void append_delta_batch(const DeltaBatch& batch, const DeltaRun& run, std::vector<std::byte>& out) {
+  assert(run.count >= 1 && run.first + run.count <= batch.pages().size());
+  const std::size_t start = out.size();
+  out.resize(start + run.encoded_bytes);
+  const auto pages = std::span(batch.pages()).subspan(run.first, run.count);
+  [[maybe_unused]] const std::byte* const end = put_batch(out.data() + start, batch, pages);
+  assert(end == out.data() + out.size());
 }
 
 namespace {

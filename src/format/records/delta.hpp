@@ -119,6 +119,15 @@ class DeltaComposer {
 // at most kMaxDeltasPerBatch pages in [first, first + count).
 std::vector<std::byte> encode_delta_batch(const DeltaBatch& batch, std::size_t first,
                                           std::size_t count);
+
+// Some of a batch's deltas, and the exact size of their encoding.
+struct DeltaRun {
+  std::size_t first = 0, count = 0, encoded_bytes = 0;
+};
+// As many deltas, from `first` on, as fit into one record or commit part. At least one.
+DeltaRun deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept;
+// Appends what encode_delta_batch() returns. REQUIRES: deltas_that_fit() returned `run`.
+void append_delta_batch(const DeltaBatch& batch, const DeltaRun& run, std::vector<std::byte>& out);
 bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out);
 
 // Decoding without allocation, for the fault handler: an index over raw bytes.

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,21 +33,7 @@ inline bool region_size_ok(std::uint64_t region_bytes) noexcept {
   return region_bytes <= kMaxRegionBytes && region_bytes % kPageBytes == 0;
 }
 
-// The optional last field of versions and commits.
-inline void write_file_size(ByteWriter& w, const std::optional<std::uint64_t>& file_bytes) {
-  if (file_bytes.has_value()) w.varint(*file_bytes);
-}
-
-// Reads all remaining bytes. Returns false if they are no size of a file in this region.
-inline bool read_file_size(ByteReader& in, std::uint64_t region_bytes,
-                           std::optional<std::uint64_t>& out) noexcept {
-  assert(region_bytes <= kMaxRegionBytes);  // checked by the caller
-  if (in.done()) return true;
-  out = in.varint();
-  return in.done() && *out <= region_bytes;
-}
-
-// Whether a region may have had this address: aligned, and without wrapping around.
+// A region's earlier address: aligned, and the region does not wrap around.
 inline bool base_address_ok(std::uint64_t address, std::uint64_t region_bytes) noexcept {
   return address % kPageBytes == 0 && address <= UINT64_MAX - region_bytes;
 }

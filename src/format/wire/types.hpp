@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "format/wire/limits.hpp"
@@ -51,25 +52,35 @@ struct RunRef {
   bool operator==(const RunRef&) const = default;
 };
 
-// A version: everything that opening it needs. Stored in snapshot refs, in the base frame of a
-// journal, and, for repair, in a pack.
-struct Version {
-  std::uint64_t branch_id = 0;
-  std::uint64_t sequence = 0;      // number of commits on this line since the branch's origin
-  std::int64_t time_ns = 0;        // of the commit, since 1970-01-01 UTC
+// The facts of a commit. Its journal frame and the version that it completes state the same ones.
+// A new fact is added here and in format/wire/commit_info.hpp, which encodes and decodes both.
+struct CommitInfo {
+  std::int64_t time_ns = 0;        // since 1970-01-01 UTC
   std::uint64_t region_bytes = 0;  // multiple of kPageBytes
-  std::uint64_t base_address = 0;  // 0: none recorded
+  std::uint64_t base_address = 0;  // of the mapping; 0: none recorded
   std::string message;
-  std::string parent;               // the last snapshot on this line; empty at the origin
-  std::uint64_t pages_changed = 0;  // since `parent`; each checkpoint of a page counts
-  std::uint64_t bytes_added = 0;    // pack bytes appended since `parent`
-  std::uint64_t active_pack = 0;    // the branch's writer appends to it; 0: none yet
+  // Size of the region's plain file; the bytes after it are zero. None: the whole region.
+  std::optional<std::uint64_t> file_bytes = {};
+
+  // The facts of a structure derived from this one.
+  const CommitInfo& info() const noexcept { return *this; }
+  void set_info(CommitInfo info) noexcept { *this = std::move(info); }
+  bool operator==(const CommitInfo&) const = default;
+};
+
+// A whole version: everything needed to open it. Stored in snapshot refs, in the base frame of a
+// journal, and, for repair, in a pack. CommitInfo: of the last commit.
+struct Version : CommitInfo {
+  std::uint64_t branch_id = 0;
+  std::uint64_t sequence = 0;  // number of commits on this line since the branch's origin
+  std::string parent;          // the snapshot this line last passed through; empty at the origin
+  // Since `parent`; a page counts each time a checkpoint wrote it.
+  std::uint64_t pages_changed = 0;
+  std::uint64_t bytes_added = 0;  // pack bytes appended since `parent`
+  std::uint64_t active_pack = 0;  // where the branch's writer appends next; 0: none yet
   std::uint64_t active_pack_end_bytes = 0;
   std::uint64_t next_pack_number = 1;  // low half of the next pack id of this branch
-  // Newest first. An older run applies to the pages for which the newer ones have no base.
-  std::vector<RunRef> runs;
-  // The size of the region's plain file; all bytes past it are zero. None: the whole region.
-  std::optional<std::uint64_t> file_bytes = {};
+  std::vector<RunRef> runs;  // newest first; an older run counts where the newer ones have no base
   bool operator==(const Version&) const = default;
 };
 

@@ -38,8 +38,10 @@ class Copier {
   void copy_line(std::vector<const Whole*> versions) {
     assert(!versions.empty());
     std::sort(versions.begin(), versions.end(), [](const Whole* a, const Whole* b) {
-      return std::tie(a->sequence, a->is_branch, a->name) <
-             std::tie(b->sequence, b->is_branch, b->name);
+      const auto key = [](const Whole& w) {
+        return std::tuple(w.resolved.head_sequence(), w.is_branch, w.name);
+      };
+      return key(*a) < key(*b);
     });
     const auto head =
         std::find_if(versions.begin(), versions.end(), [](const Whole* w) { return w->is_branch; });
@@ -87,8 +89,7 @@ class Copier {
     const auto pages = changed_pages(*source, v, before.get());
     auto commit = writer.begin();
     pages_written_ += add_pages(*commit, writer.encoding(), *source, before.get(), pages);
-    commit->finish(
-        {v.time_ns, source->region_bytes(), v.base_address, v.message, source->file_bytes()}, true);
+    commit->finish(v.resolved.head_info(), true);
     if (!v.is_branch) publish(writer, v);
     previous_ = &v;
     if (progress_) progress_({++versions_done_, 0, "versions copied"});
@@ -96,7 +97,7 @@ class Copier {
 
   // Publishes the version as a snapshot under its own name and times.
   void publish(BranchWriter& writer, const Whole& v) {
-    writer.publish_snapshot(v.name, v.message);
+    writer.publish_snapshot(v.name, v.resolved.head_info().message);
     auto ref = read_snapshot(to_, v.name);
     ref.created_ns = v.resolved.created_ns;
     if (v.resolved.order != 0) ref.order = v.resolved.order;
@@ -142,8 +143,9 @@ void copy_all(const std::vector<Whole>& whole, Copier& copier) {
   while (!lines.empty()) {
     auto next = std::find_if(lines.begin(), lines.end(), [&](const auto& line) {
       const Whole* first = *std::min_element(
-          line.second.begin(), line.second.end(),
-          [](const Whole* a, const Whole* b) { return a->sequence < b->sequence; });
+          line.second.begin(), line.second.end(), [](const Whole* a, const Whole* b) {
+            return a->resolved.head_sequence() < b->resolved.head_sequence();
+          });
       const auto parent = line_of_snapshot.find(first->resolved.version.parent);
       return parent == line_of_snapshot.end() || parent->second == line.first ||
              copier.has(parent->first);
@@ -190,10 +192,8 @@ RepairReport repair_store(base::Fs& fs, const std::string& path,
     report.destination = *destination;
   }
   for (const Whole& w : found.whole) {
-    const std::uint64_t region_bytes = w.resolved.commits.empty()
-                                           ? w.resolved.version.region_bytes
-                                           : w.resolved.commits.back().region_bytes;
-    report.saved.push_back({w.name, w.is_branch, w.sequence, region_bytes, w.origin, w.exact});
+    report.saved.push_back({w.name, w.is_branch, w.resolved.head_sequence(),
+                            w.resolved.head_info().region_bytes, w.origin, w.exact});
   }
   return report;
 }

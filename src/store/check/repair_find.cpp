@@ -129,10 +129,6 @@ void Finder::add_snapshot(const std::string& name) {
           true,
           label,
           v.branch_id,
-          v.sequence,
-          v.time_ns,
-          v.message,
-          v.base_address,
           {label, false, v, {}, ref.created_ns, ref.branch, std::nullopt, ref.order}},
          label);
   } catch (const Error& e) {
@@ -144,18 +140,8 @@ void Finder::add_snapshot(const std::string& name) {
 // Offers a branch, with the properties of its last commit if it has commits.
 bool Finder::offer_branch(const std::string& name, ResolvedVersion resolved, bool exact,
                           const std::string& origin, const std::string& lost_name) {
-  const Version& v = resolved.version;
-  Whole whole{name,      true,        exact,
-              origin,    v.branch_id, v.sequence + resolved.commits.size(),
-              v.time_ns, v.message,   v.base_address,
-              {}};
-  if (!resolved.commits.empty()) {
-    whole.time_ns = resolved.commits.back().time_ns;
-    whole.message = resolved.commits.back().message;
-    whole.base_address = resolved.commits.back().base_address;
-  }
-  whole.resolved = std::move(resolved);
-  return keep(std::move(whole), lost_name);
+  const std::uint64_t line = resolved.version.branch_id;
+  return keep({name, true, exact, origin, line, std::move(resolved)}, lost_name);
 }
 
 void Finder::add_branch(const std::string& name) {
@@ -198,10 +184,6 @@ bool Finder::offer(const Version& v, const std::string& name, const std::string&
                false,
                origin,
                v.branch_id,
-               v.sequence,
-               v.time_ns,
-               v.message,
-               v.base_address,
                {"snapshot '" + name + "'", false, v, {}, v.time_ns, ""}},
               "");
 }

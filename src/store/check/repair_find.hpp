@@ -16,10 +16,6 @@ struct Whole {
   bool exact = true;  // as in SavedVersion
   std::string origin;
   std::uint64_t line = 0;  // branch id: versions of one line share most pages
-  std::uint64_t sequence = 0;
-  std::int64_t time_ns = 0;
-  std::string message;
-  std::uint64_t base_address = 0;
   ResolvedVersion resolved;
 };
 

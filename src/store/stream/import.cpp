@@ -223,7 +223,7 @@ void Import::finish() {
   report_.peak_bytes += peak_held_bytes_;
   const format::Version& head = writer_.head();
   const std::uint64_t size = std::max<std::uint64_t>(content_.size_bytes(), 1);
-  CommitMeta meta;
+  format::CommitInfo meta;
   meta.time_ns = base::wall_clock_ns();
   meta.region_bytes = std::max(head.region_bytes, base::round_up(size, kPageBytes));
   meta.base_address = options_.base_address;

@@ -29,7 +29,7 @@ class Arguments : public testing::Test {
     const auto text = error_text(Errc::invalid_argument, [&] { c->add(std::move(writes)); });
     EXPECT_TRUE(contains(text, "branch 'main'")) << text;
   }
-  void refuse(const CommitMeta& meta) {
+  void refuse(const format::CommitInfo& meta) {
     const auto text =
         error_text(Errc::invalid_argument, [&] { writer_->begin()->finish(meta, false); });
     EXPECT_TRUE(contains(text, "branch 'main'")) << text;

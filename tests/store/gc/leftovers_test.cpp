@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "store/branch/live_snapshot.hpp"
+#include "store/branch/checkpointed_head.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/child.hpp"
@@ -54,7 +54,9 @@ class Leftovers : public SnapshotsTest {
   }
 };
 
-void snapshot_live(StoreDirectory& s) { snapshot_of_live(s, "main", claim_name(s, "live"), ""); }
+void snapshot_live(StoreDirectory& s) {
+  snapshot_live_branch(s, "main", claim_name(s, "live"), "");
+}
 
 // The process is killed before a call whose path contains this.
 struct Death {
