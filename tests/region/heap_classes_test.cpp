@@ -32,7 +32,7 @@ RegionOptions small_region(std::uint64_t capacity_bytes = 256 * kMiBytes) {
   return options;
 }
 
-TEST(HeapSizeClasses, AreTheSmallestThatHoldTheBytes) {
+TEST(HeapSizeClasses, AClassIsTheSmallestThatFits) {
   using namespace detail;
   for (std::size_t bytes = 0; bytes <= kLargestClassBytes; ++bytes) {
     const SizeClass size_class = class_of(bytes);
@@ -42,7 +42,7 @@ TEST(HeapSizeClasses, AreTheSmallestThatHoldTheBytes) {
   }
 }
 
-TEST(HeapSpan, GivesEachBlockOnce) {
+TEST(HeapSpan, ASpanAllocatesEachBlockOnce) {
   using namespace detail;
   alignas(16) static char memory[kSpanBytes];
   for (SizeClass size_class = 0; size_class < kSizeClasses; ++size_class) {
@@ -73,7 +73,7 @@ TEST(HeapSpan, GivesEachBlockOnce) {
   }
 }
 
-TEST(HeapSpanMap, HasPartsForEachDoubling) {
+TEST(HeapSpanMap, TheMapHasAPartForEachDoubling) {
   using detail::SpanMap;
   std::vector<char> heap(4 * kMiBytes);
   auto& map = *::new (static_cast<void*>(heap.data())) SpanMap();
@@ -341,7 +341,7 @@ TEST_F(HeapClassesTest, ThreadsFreeWhatOthersAllocate) {
 }
 
 // 100 threads, one after another and some at a time: each takes over what the ones before left.
-TEST_F(HeapClassesTest, ThreadsThatEndedLeaveTheirRoomToOthers) {
+TEST_F(HeapClassesTest, SpansOfEndedThreadsAreReused) {
   Region region = create(8 * kMiBytes);
   Heap heap(region, Heap::Growth::manual);
   const auto work = [&heap] {
@@ -396,7 +396,7 @@ TEST_F(HeapClassesTest, MoreThreadsThanSlots) {
 
 // ---- Room ----
 
-TEST_F(HeapClassesTest, FullHeapNamesItselfAndServesAgainWhatIsFreed) {
+TEST_F(HeapClassesTest, AFullHeapNamesItselfAndReusesFreedBlocks) {
   Region region = create(2 * kMiBytes, 2 * kMiBytes);
   Heap heap(region);
   Bytes bytes(heap.allocator());
@@ -423,7 +423,7 @@ TEST_F(HeapClassesTest, FullHeapNamesItselfAndServesAgainWhatIsFreed) {
 }
 
 // Each size in turn fills the heap and is freed: the next one finds the room of the last.
-TEST_F(HeapClassesTest, RoomOfOneSizeServesTheNext) {
+TEST_F(HeapClassesTest, SpaceOfOneSizeServesTheNext) {
   Region region = create(4 * kMiBytes);
   Heap heap(region);
   Bytes bytes(heap.allocator());
@@ -499,7 +499,7 @@ TEST_F(HeapClassesTest, VectorsGrowThroughTheClassesAndShrink) {
 
 // ---- Versions and formats ----
 
-TEST_F(HeapClassesTest, RollbackTakesSpansAndClassesBack) {
+TEST_F(HeapClassesTest, RollbackUndoesSpansAndClasses) {
   Region region = create(512 << 10);  // too small for spans
   Heap heap(region);
   auto& texts = heap.root<vector<string>>("texts");
@@ -595,7 +595,7 @@ TEST_F(HeapClassesTest, PlaceOfClassesThatDoesNotFitIsRefused) {
 }
 
 // Spans start at multiples of 16 KiB in the region, also where that lies at another multiple.
-TEST_F(HeapClassesTest, AtAnAddressThatIsNoMultipleOfASpan) {
+TEST_F(HeapClassesTest, ARegionsAddressNeedBeNoMultipleOfASpan) {
   constexpr std::size_t kReserved = 64 * kMiBytes;
   void* const room =
       mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -57,7 +57,7 @@ class ImageContent : public Mapped {
 
 // The file that has the name now counts, also when it is empty, shorter, longer, or came after a
 // crash.
-TEST_F(ImageContent, IsWhatTheRegionOpensWith) {
+TEST_F(ImageContent, ARegionOpensWithTheContentOfTheFile) {
   for (const std::uint64_t was : {kMiB, std::uint64_t{100}})
     for (const bool exact : {false, true})
       for (const bool killed : {false, true})
@@ -73,7 +73,7 @@ TEST_F(ImageContent, IsWhatTheRegionOpensWith) {
         }
 }
 
-TEST_F(ImageContent, AMissingFileIsMadeFromTheBranch) {
+TEST_F(ImageContent, AMissingFileIsCreatedFromTheBranch) {
   leave_behind(3 * kPage, true, false);
   const Bytes was = read_file(file());
   fs::remove(file());
@@ -82,7 +82,7 @@ TEST_F(ImageContent, AMissingFileIsMadeFromTheBranch) {
   EXPECT_TRUE(was == read_file(file()));
 }
 
-TEST_F(ImageContent, MemoryIsLeftAsItIs) {
+TEST_F(ImageContent, MemoryStaysMappedWithItsContent) {
   Store store = Store::create(path());
   Region region = store.create_region("main", 2 * kPage, options(file()));
   auto* const at = static_cast<char*>(region.data());

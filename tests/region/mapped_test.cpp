@@ -60,7 +60,7 @@ TEST_F(Mapped, AnUnchangedPageIsSharedWithThePageCache) {
   }
 }
 
-TEST_F(Mapped, APlainFileIsAttachedAndStaysOne) {
+TEST_F(Mapped, APlainFileIsAttachedAndStaysPlain) {
   make_file(3 * kMiB + 123);
   const auto original = read_file(file());
   Store store = Store::create(path());
@@ -91,7 +91,7 @@ TEST_F(Mapped, APlainFileIsAttachedAndStaysOne) {
   EXPECT_EQ(store.open_region("main", options(file())).commit().pages_dirty, 0U);
 }
 
-TEST_F(Mapped, RollbackForgetsWhatAnotherProgramWrote) {
+TEST_F(Mapped, RollbackDiscardsWritesOfAnotherProgram) {
   make_file(kMiB);
   Store store = Store::create(path());
   store.open_or_create_region("main", 1, options(file())).commit();
@@ -107,7 +107,7 @@ TEST_F(Mapped, RollbackForgetsWhatAnotherProgramWrote) {
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
 }
 
-TEST_F(Mapped, GrowAndRollbackTakeTheFileAlong) {
+TEST_F(Mapped, GrowAndRollbackResizeTheFile) {
   make_file(kMiB - 100);
   Store store = Store::create(path());
   Region region = store.open_or_create_region("main", 1, options(file()));
@@ -166,7 +166,7 @@ TEST_F(Mapped, ErrorsNameTheFile) {
                [&] { (void)store.open_region("main", uffd); });
 }
 
-TEST_F(Mapped, TheStoreKnowsWhereTheImageIs) {
+TEST_F(Mapped, TheStoreRecordsThePathOfTheImage) {
   Store store = Store::create(path());
   store.create_region("plain", kMiB).close();
   store.create_region("inside", kMiB, options()).close();
@@ -183,7 +183,7 @@ TEST_F(Mapped, TheStoreKnowsWhereTheImageIs) {
   expect_error(Errc::not_found, {"none"}, [&] { store.branch_image("none"); });
 }
 
-TEST_F(Mapped, AFileThatWasCutKillsAndSaysWhich) {
+TEST_F(Mapped, ATouchOfACutFileIsSigbusAndNamesIt) {
   Store store = Store::create(path());
   store.create_region("main", 4 * kMiB, options()).close();
   const auto end = run_child([&] {
@@ -226,7 +226,7 @@ class FullImageFs final : public ForwardingFs {
 };
 
 // The image cannot take what has been committed: the commit has happened all the same.
-TEST_F(Mapped, AFullDiskUnderTheImage) {
+TEST_F(Mapped, AFullDiskOfTheImageKeepsTheCommit) {
   FullImageFs fs;
   Store store = Store::create(path());
   store.create_region("main", 8 * kMiB, options()).close();
@@ -263,7 +263,7 @@ TEST_F(Mapped, AFullDiskUnderTheImage) {
   EXPECT_TRUE(read_file(in_store()) == last);
 }
 
-TEST_F(Mapped, ManyFaultsAtTheFileSystem) {
+TEST_F(Mapped, TheImageSurvivesManyFaultsOfTheFileSystem) {
   using Call = store::test::Call;
   store::test::FaultFs fs{base::posix_fs()};
   Store store = Store::create(path());
@@ -297,7 +297,7 @@ TEST_F(Mapped, ManyFaultsAtTheFileSystem) {
 }
 
 // kill -9 comes again and again: the file always holds the generation that opens.
-TEST_F(Mapped, KilledAtAnyMomentTheImageIsTheHead) {
+TEST_F(Mapped, AKillAtAnyTimeKeepsTheImageAtTheHead) {
   const TempDirectory fast(memory_directory());
   const std::string path = fast / "store";
   StoreOptions tiny;

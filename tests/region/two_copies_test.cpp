@@ -46,7 +46,7 @@ int all_rounds(const std::string& directory) {
   return 0;
 }
 
-TEST(TwoCopiesNoSanitizer, InModulesThatAreLoadedAndUnloadedThreeTimes) {
+TEST(TwoCopiesNoSanitizer, TwoCopiesInModulesLoadAndUnloadThreeTimes) {
   const test::TempDirectory directory;
   EXPECT_EXIT(_exit(all_rounds(directory.path())), testing::ExitedWithCode(0), "");
 }

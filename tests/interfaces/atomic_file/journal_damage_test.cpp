@@ -112,12 +112,12 @@ void expect_all_or_corrupted(const Life& life, std::size_t unit) {
   }
 }
 
-TEST(AtomicJournalDamage, ALostSectorIsMissed) { expect_all_or_corrupted(Life(false), 512); }
+TEST(AtomicJournalDamage, TheLossOfASectorIsDetected) { expect_all_or_corrupted(Life(false), 512); }
 
-TEST(AtomicJournalDamage, ALostBlockIsMissed) { expect_all_or_corrupted(Life(false), 4096); }
+TEST(AtomicJournalDamage, TheLossOfABlockIsDetected) { expect_all_or_corrupted(Life(false), 4096); }
 
 // The header of the epoch before and a record of this one say what the lost header said.
-TEST(AtomicJournalDamage, ALostHeaderIsMadeUpFor) {
+TEST(AtomicJournalDamage, ALostHeaderIsRecovered) {
   const Life life(false);
   for (const Moment& m : life.moments()) {
     for (const std::size_t header : {std::size_t{0}, format::kRedoHeaderCopyBytes})
@@ -127,7 +127,7 @@ TEST(AtomicJournalDamage, ALostHeaderIsMadeUpFor) {
 }
 
 // In persistent memory no markers are written: what lies before the last record is missed.
-TEST(AtomicJournalDamage, ALostLineOfPersistentMemoryIsMissed) {
+TEST(AtomicJournalDamage, TheLossOfALineOfPersistentMemoryIsDetected) {
   const Life life(true);
   const auto& moments = life.moments();
   for (std::size_t i = 0; i < moments.size(); ++i) {
@@ -159,7 +159,7 @@ void expect_prefix(const Life& life, const Bytes& journal, std::size_t of, const
   }
 }
 
-TEST(AtomicJournalDamage, WhatPrecedesTheDamageIsBroughtWhenThatIsAskedFor) {
+TEST(AtomicJournalDamage, CommitsBeforeTheDamageAreAppliedOnRequest) {
   const Life life(false);
   for (std::size_t i = 0; i < life.moments().size(); ++i) {
     const Bytes& journal = life.moments()[i].killed;

@@ -69,7 +69,7 @@ TEST_F(CRegionTest, ACommitOfRangesLeavesTheRestToTheNext) {
   EXPECT_EQ(committed(100), 1U);
 }
 
-TEST_F(CRegionTest, ATransactionIsKeptWhole) {
+TEST_F(CRegionTest, ATransactionIsCommittedWhole) {
   vellum_transaction* transaction = nullptr;
   ASSERT_EQ(vellum_begin(region_, &transaction), VELLUM_OK) << message();
   EXPECT_EQ(vellum_transaction_is_open(transaction), 1);
@@ -129,7 +129,7 @@ TEST_F(CRegionTest, ATransactionKeepsItsRegionOpen) {
   EXPECT_EQ(first_word_of(0), 5U);
 }
 
-TEST_F(CRegionTest, TellsItsNameAndEngine) {
+TEST_F(CRegionTest, ARegionReportsItsNameAndEngine) {
   EXPECT_STREQ(vellum_region_name(region_), "main");
   ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
   vellum_region* version = nullptr;
@@ -147,7 +147,7 @@ TEST_F(CRegionTest, TellsItsNameAndEngine) {
 }
 
 // A caller's struct may end before the last members.
-TEST_F(CRegionTest, TellsItsMemoryUse) {
+TEST_F(CRegionTest, ARegionReportsItsMemoryUse) {
   options_.engine = VELLUM_ENGINE_SIGSEGV;
   options_.memory_limit_bytes = 64 << 20;
   vellum_region* region = opened("other");
@@ -167,7 +167,7 @@ TEST_F(CRegionTest, TellsItsMemoryUse) {
 
 // This program gives copies back at once (eager_reclaim_lib.cpp). The region that does so is
 // committed last: once its copies have gone, the other's would have gone as well.
-TEST_F(CRegionTest, KeepsItsCopiesWhenAskedToNoSanitizer) {
+TEST_F(CRegionTest, ARegionKeepsItsCopiesOnRequestNoSanitizer) {
   options_.engine = VELLUM_ENGINE_SIGSEGV;
   options_.keep_copies = 1;
   vellum_region* keeps = opened("keeps");
@@ -200,7 +200,7 @@ class CImageTest : public CRegionTest {
   const std::string image_ = directory_.path() + "/image";
 };
 
-TEST_F(CImageTest, TheFileIsTheContentWhenAskedFor) {
+TEST_F(CImageTest, TheFileIsTheContentOnRequest) {
   vellum_region* region = opened("filed");
   *static_cast<char*>(vellum_region_data(region)) = 'a';
   ASSERT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_OK) << message();
@@ -269,7 +269,7 @@ TEST_F(CRegionTest, AFileThatGrowsHasRoom) {
   EXPECT_EQ(vellum_region_size(region_), 3 * kCRegionBytes + 4096);
 }
 
-TEST_F(CApiTest, UndoAndWhatItNeeds) {
+TEST_F(CApiTest, CheckoutAndResolveUndoACommit) {
   for (const char* name : {"one", "two", "three"}) {
     ++words()[0];
     ASSERT_EQ(vellum_snapshot(region_, name, nullptr, nullptr), VELLUM_OK) << message();

@@ -140,7 +140,7 @@ TEST_F(CApiTest, ReportOfAnOlderOrNewerCallerIsServed) {
   EXPECT_EQ(vellum_region_sequence(region_), sequence);
 }
 
-TEST_F(CApiTest, SnapshotsAreReadBesideTheLiveRegion) {
+TEST_F(CApiTest, SnapshotsAreReadWhileTheRegionIsOpen) {
   words()[0] = 1;
   ASSERT_EQ(vellum_snapshot(region_, "one", "the first", nullptr), VELLUM_OK) << message();
   words()[0] = 2;
@@ -383,7 +383,7 @@ TEST_F(CApiTest, OptionsReachTheLibrary) {
   EXPECT_EQ(vellum::Store::open(other).options().encoding.hash, vellum::Encoding::Hash::sha256);
 }
 
-TEST_F(CApiTest, AWorkingSetIsRememberedWhenAskedFor) {
+TEST_F(CApiTest, AWorkingSetIsRecordedOnRequest) {
   const std::string hint = path_ + "/hints/s.set";
   words()[0] = 1;
   ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();

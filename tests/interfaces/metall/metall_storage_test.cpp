@@ -144,7 +144,7 @@ TEST_F(MetallStorage, CreateCloseOpen) {
   EXPECT_EQ(Traits::errors(), "");
 }
 
-TEST_F(MetallStorage, TheHeaderIsOnePageInFrontAndNotShared) {
+TEST_F(MetallStorage, TheHeaderIsOnePageBeforeTheSegmentAndPrivate) {
   Kernel kernel;
   ASSERT_TRUE(kernel.create(path(), kCapacity));
   auto* const header = reinterpret_cast<std::byte*>(&kernel.segment().get_segment_header());
@@ -158,7 +158,7 @@ TEST_F(MetallStorage, TheHeaderIsOnePageInFrontAndNotShared) {
   EXPECT_EQ(second.segment().get_segment_header().manager_kernel_address, &second);
 }
 
-TEST_F(MetallStorage, SnapshotsHaveAnIdentityOfTheirOwn) {
+TEST_F(MetallStorage, SnapshotsHaveTheirOwnIdentity) {
   {
     Kernel kernel;
     ASSERT_TRUE(kernel.create(path(), kCapacity));
@@ -204,7 +204,7 @@ TEST_F(MetallStorage, FreedPagesAreZeroAndTakeNoSpace) {
   EXPECT_FALSE(kernel.segment().free_region(-4096, 4096));
 }
 
-TEST_F(MetallStorage, WhatFailsIsFalseAndSaysWhy) {
+TEST_F(MetallStorage, FailuresReturnFalseAndAReason) {
   Kernel kernel;
   EXPECT_FALSE(kernel.open(path(), kCapacity, true));
   ASSERT_TRUE(kernel.create(path(), kCapacity));
@@ -228,7 +228,7 @@ TEST_F(MetallStorage, WhatFailsIsFalseAndSaysWhy) {
   EXPECT_TRUE(kernel.segment().sync(true));  // nothing to do
 }
 
-TEST_F(MetallStorage, MovesWithItsSegment) {
+TEST_F(MetallStorage, AStorageMovesWithItsSegment) {
   Segment a;
   ASSERT_TRUE(Storage::create(path()));
   ASSERT_TRUE(a.create(path(), kCapacity));
@@ -244,7 +244,7 @@ TEST_F(MetallStorage, MovesWithItsSegment) {
 }
 
 // flush(false): what was stored before it is in, what is stored after it is not.
-TEST_F(MetallStorage, SyncsInTheBackground) {
+TEST_F(MetallStorage, AStorageSyncsInTheBackground) {
   {
     Kernel kernel;
     ASSERT_TRUE(kernel.create(path(), kCapacity));

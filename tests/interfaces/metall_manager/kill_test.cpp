@@ -76,7 +76,7 @@ std::uint64_t checked_count(const std::string& path) {
   return count;
 }
 
-TEST(MetallKill, AlwaysOpensAlwaysConsistent) {
+TEST(MetallKill, AKilledDatastoreOpensAndIsConsistent) {
   const char* const wanted = std::getenv("VELLUM_METALL_KILLS");
   const int kills = wanted != nullptr ? std::atoi(wanted) : 10;
   const TempDirectory directory;

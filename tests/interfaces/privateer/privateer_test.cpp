@@ -72,7 +72,7 @@ TEST_F(PrivateerTest, TheDestructorSynchronises) {
   EXPECT_EQ(first_word("v0"), 7u);
 }
 
-TEST_F(PrivateerTest, WhatWasNotSynchronisedIsGoneAfterACrash) {
+TEST_F(PrivateerTest, StoresWithoutMsyncAreLostInACrash) {
   EXPECT_CHILD_SIGNAL(run_child([&] {
                         auto* const privateer = new Privateer(Privateer::CREATE, base().c_str());
                         auto* const data = words(privateer->create(nullptr, "v0", kBlock, false));
@@ -91,7 +91,7 @@ TEST_F(PrivateerTest, WhatWasNotSynchronisedIsGoneAfterACrash) {
   EXPECT_EQ(store().versions().size(), 2u);
 }
 
-TEST_F(PrivateerTest, OpenImmutableLeavesItsOriginAlone) {
+TEST_F(PrivateerTest, OpenImmutableKeepsItsOrigin) {
   make("v0", 1);
   Privateer one(Privateer::OPEN, base().c_str()), two(Privateer::OPEN, base().c_str());
   auto* const first = words(one.open_immutable(nullptr, "v0", "v1"));
@@ -110,7 +110,7 @@ TEST_F(PrivateerTest, OpenImmutableLeavesItsOriginAlone) {
   EXPECT_EQ(Privateer::version_block_size(path_of("v2")), kBlock);
 }
 
-TEST_F(PrivateerTest, SeveralVersionsBesideEachOther) {
+TEST_F(PrivateerTest, SeveralVersionsAreOpenAtOnce) {
   for (std::uint64_t i = 0; i < 3; ++i) make("v" + std::to_string(i), i);
   Privateer reader(Privateer::OPEN, base().c_str());
   const auto* const v0 = words(reader.open_read_only(nullptr, "v0"));
@@ -161,7 +161,7 @@ class PrivateerReservation : public PrivateerTest {
   void* start_ = nullptr;
 };
 
-TEST_F(PrivateerReservation, IsMappedOver) {
+TEST_F(PrivateerReservation, AVersionIsMappedOverAReservation) {
   {
     Privateer privateer(Privateer::CREATE, base().c_str());
     ASSERT_EQ(privateer.create(start_, "v0", kBytes - 1, false), start_);
@@ -204,7 +204,7 @@ TEST_F(PrivateerTest, ResizeGrowsInPlace) {
 
 // As Metall has it: 8 TiB unless told otherwise, at an address of its own. NoSanitizer: they have
 // no room for that.
-TEST_F(PrivateerTest, EightTebibytesOfWhichLittleIsUsed_NoSanitizer) {
+TEST_F(PrivateerTest, EightTebibytesWithFewUsedPages_NoSanitizer) {
   constexpr std::uint64_t kCapacity = 8ULL << 40;
   void* const start =
       mmap(nullptr, kCapacity, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -66,7 +66,7 @@ class Corrupted : public StoreTest {
 // compress.
 constexpr std::uint64_t kInABlock = 200'000;
 
-TEST_P(Corrupted, PrefetchAndPinSayWhatIsCorrupted) {
+TEST_P(Corrupted, PrefetchAndPinNameTheCorruption) {
   std::string copy;
   const std::string pack = damage(kInABlock, &copy);
   Store store = Store::open(copy);
@@ -214,13 +214,13 @@ const ChildProgram kSurvivor("survives damage", [](const auto& arguments) {
   version.close();
 });
 
-TEST_P(Corrupted, AHandlerOfTheProgramsOwnMayGoOn) {
+TEST_P(Corrupted, AProgramsHandlerMayContinue) {
   std::string copy;
   damage(kInABlock, &copy);
   EXPECT_CHILD_EXIT(run_program("survives damage", {copy, engine_name(GetParam())}), 0);
 }
 
-TEST_P(Corrupted, RepairSavesWhatIsWhole) {
+TEST_P(Corrupted, RepairSavesWholeVersions) {
   std::string copy;
   damage(kInABlock, &copy);
   const std::string to = directory_ / ("repaired" + std::to_string(copies_));

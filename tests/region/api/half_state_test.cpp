@@ -56,7 +56,7 @@ class HalfState : public StoreTest {
   }
 };
 
-TEST_P(HalfState, OfAKillIsMendedByWhoeverWrites) {
+TEST_P(HalfState, AnInterruptedConversionIsCompletedByAWriter) {
   Store store = create();
   make(store);
   kill_in_convert("s");
@@ -74,7 +74,7 @@ TEST_P(HalfState, OfAKillIsMendedByWhoeverWrites) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-TEST_P(HalfState, OfAKillIsEndedByDoingItAgain) {
+TEST_P(HalfState, AnInterruptedConversionIsCompletedByACall) {
   Store store = create();
   make(store);
   kill_in_convert("s");
@@ -85,7 +85,7 @@ TEST_P(HalfState, OfAKillIsEndedByDoingItAgain) {
 }
 
 // When the two differ, neither is taken away, and nobody writes.
-TEST_P(HalfState, OfTwoThatDifferIsAnError) {
+TEST_P(HalfState, ASnapshotThatDiffersFromItsBranchIsAnError) {
   Store store = create();
   make(store);
   const std::string ref = path() + "/snapshots/s.ref", aside = directory_ / "s.ref";
@@ -105,7 +105,7 @@ TEST_P(HalfState, OfTwoThatDifferIsAnError) {
 }
 
 // A region that is open follows its branch, whatever its name means meanwhile.
-TEST_P(HalfState, UnderAnOpenRegionChangesNothing) {
+TEST_P(HalfState, AnInterruptedConversionKeepsOpenRegions) {
   Store store = create();
   make(store);
   const std::string ref = path() + "/snapshots/s.ref", aside = directory_ / "s.ref";

@@ -128,7 +128,7 @@ class NameRace : public testing::Test {
   TempDirectory directory_;
 };
 
-TEST_F(NameRace, TwoThreads) {
+TEST_F(NameRace, OneOfTwoThreadsGetsAName) {
   for (const Maker& a : makers()) {
     for (const Maker& b : makers()) {
       Gate gate;
@@ -142,7 +142,7 @@ TEST_F(NameRace, TwoThreads) {
   }
 }
 
-TEST_F(NameRace, TwoProcesses) {
+TEST_F(NameRace, OneOfTwoProcessesGetsAName) {
   for (const Maker& a : makers()) {
     for (const Maker& b : makers()) {
       Gate gate;
@@ -159,7 +159,7 @@ TEST_F(NameRace, TwoProcesses) {
 }
 
 // While a snapshot becomes a branch its name is taken, all the time.
-TEST_F(NameRace, BesideMakeWritable) {
+TEST_F(NameRace, CreationDuringAConversionToABranch) {
   for (const Maker& b : makers()) {
     const std::string what = b.what;
     if (what == "open_or_create_region" || what.starts_with("import")) continue;  // may open it
@@ -178,7 +178,7 @@ TEST_F(NameRace, BesideMakeWritable) {
 }
 
 // Removing and making again run at once: neither meets the other half done.
-TEST_F(NameRace, BesideARemoval) {
+TEST_F(NameRace, CreationDuringARemoval) {
   for (const Maker& b : makers()) {
     Store::open(path()).create_branch(kName, "base");
     Gate gate;
@@ -237,7 +237,7 @@ TEST_F(NameRace, AFutureThatIsKeptHoldsNoName) {
 }
 
 // A maker that fails takes back what it has made, and nothing that others have made.
-TEST_F(NameRace, AMakerThatFailsLeavesWhatOthersHaveCommitted) {
+TEST_F(NameRace, AFailedCreatorKeepsCommitsOfOthers) {
   HookFs fs(base::posix_fs());
   bool once = false;
   fs.hooks.after_open = [&](const std::string& file) {

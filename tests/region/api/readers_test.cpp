@@ -67,7 +67,7 @@ class Readers : public GenerationsTest {
   }
 };
 
-TEST_P(Readers, SeeWholeCommitsInOrder) {
+TEST_P(Readers, ReadersSeeWholeCommitsInOrder) {
   create_empty(tiny());
   Shared<ReadersBoard> board;
   std::vector<Child> children;

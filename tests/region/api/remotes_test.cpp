@@ -26,7 +26,7 @@ class RemotesTest : public CApiTest {
   }
 };
 
-TEST_F(RemotesTest, AStoreGoesToARemoteAndComesBack) {
+TEST_F(RemotesTest, AStoreIsPushedAndPulled) {
   snapshot("a", 1);
   Store store = Store::open(path_);
   EXPECT_TRUE(store.add_remote("origin", url()));
@@ -49,7 +49,7 @@ TEST_F(RemotesTest, AStoreGoesToARemoteAndComesBack) {
   EXPECT_TRUE(store.remotes().empty());
 }
 
-TEST_F(RemotesTest, InC) {
+TEST_F(RemotesTest, PushAndPullInC) {
   snapshot("a", 5);
   ASSERT_EQ(vellum_add_remote(store_, "origin", url().c_str(), nullptr), VELLUM_OK) << message();
   std::string seen;
@@ -133,7 +133,7 @@ TEST_F(RemotesTest, ALazyCloneInC) {
   EXPECT_EQ(word_of(Store::open(clone_path()), "b"), 6u);
 }
 
-TEST_F(RemotesTest, AReplicationSendsWhatIsThereAtItsEnd) {
+TEST_F(RemotesTest, AReplicationSendsTheLastCommitAtItsEnd) {
   snapshot("a", 1);
   Store store = Store::open(path_);
   int calls = 0;

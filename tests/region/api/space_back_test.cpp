@@ -72,7 +72,7 @@ class SpaceBack : public StoreTest {
   }
 };
 
-TEST_P(SpaceBack, ARegionThatIsRewrittenForLong) {
+TEST_P(SpaceBack, ARegionThatIsRewrittenOftenStaysSmall) {
   auto [store, region] = begin();
   for (std::uint64_t n = 0; n < 200; ++n) {
     rewrite(region, n);
@@ -84,7 +84,7 @@ TEST_P(SpaceBack, ARegionThatIsRewrittenForLong) {
 }
 
 // Without it the store passes the bound, so the bound means something.
-TEST_P(SpaceBack, NotWhereItIsSwitchedOff) {
+TEST_P(SpaceBack, DisabledGcFreesNothing) {
   auto [store, region] = begin(false);
   for (std::uint64_t n = 0; n < 80; ++n) {
     rewrite(region, n);
@@ -97,7 +97,7 @@ TEST_P(SpaceBack, NotWhereItIsSwitchedOff) {
 }
 
 // A program is started again and again, and writes less each time than is worth a look.
-TEST_P(SpaceBack, ManyShortUses) {
+TEST_P(SpaceBack, ManyShortOpeningsCollectTogether) {
   Store store = create(plain());
   store.create_region("main", kMiB, options()).close();
   std::vector<std::byte> last;
@@ -113,7 +113,7 @@ TEST_P(SpaceBack, ManyShortUses) {
 }
 
 // There are several branches, and none has much to give back alone.
-TEST_P(SpaceBack, OfManyBranchesTogether) {
+TEST_P(SpaceBack, ManyBranchesCollectTogether) {
   Store store = create(plain());
   std::vector<Region> regions;
   for (int i = 0; i < 8; ++i) {
@@ -130,7 +130,7 @@ TEST_P(SpaceBack, OfManyBranchesTogether) {
   }
 }
 
-TEST_P(SpaceBack, SnapshotsThatComeAndGo) {
+TEST_P(SpaceBack, SpaceOfRemovedSnapshotsIsFreed) {
   auto [store, region] = begin();
   std::vector<std::byte> kept;
   for (std::uint64_t n = 0; n < 120; ++n) {
@@ -152,7 +152,7 @@ TEST_P(SpaceBack, SnapshotsThatComeAndGo) {
 }
 
 // Open versions, with names and without, are read long after all their pages were rewritten.
-TEST_P(SpaceBack, WhatReadersHaveOpenStays) {
+TEST_P(SpaceBack, VersionsOpenToReadersStay) {
   auto [store, region] = begin();
   std::vector<Region> readers;
   std::vector<std::vector<std::byte>> contents;
@@ -187,7 +187,7 @@ TEST_P(SpaceBack, WhatReadersHaveOpenStays) {
 }
 
 // By default, a thread does it. How far it has come at a commit is chance.
-TEST_P(SpaceBack, ByAThreadBesideCommitsAndReaders) {
+TEST_P(SpaceBack, AThreadCollectsDuringCommitsAndReads) {
   region::BackgroundGc::set_policy(small_policy(false));
   auto [store, region] = begin();
   std::uint64_t n = 0;
@@ -211,7 +211,7 @@ TEST_P(SpaceBack, ByAThreadBesideCommitsAndReaders) {
 }
 
 // The child has no such thread, and everything that the child does with its copy ends.
-TEST_P(SpaceBack, AForkBesideTheThread) {
+TEST_P(SpaceBack, AForkDuringGcIsHarmless) {
   region::BackgroundGc::set_policy(small_policy(false));
   auto [store, region] = begin();
   for (std::uint64_t n = 0; n < 40; ++n) {
@@ -231,7 +231,7 @@ TEST_P(SpaceBack, AForkBesideTheThread) {
 }
 
 // A corrupted name keeps gc from freeing anything: commits go on, and the program is told.
-TEST_P(SpaceBack, AnErrorIsToldAndIsNoneOfACommit) {
+TEST_P(SpaceBack, AnErrorOfGcIsReportedAndNoErrorOfACommit) {
   auto [store, region] = begin();
   region.snapshot("s");
   std::filesystem::resize_file(path() + "/snapshots/s.ref", 10);

@@ -42,7 +42,7 @@ class AsyncCommit : public StoreTest {
   std::optional<Store> store_;
 };
 
-TEST_P(AsyncCommit, HoldsWhatWasThereAtTheCall) {
+TEST_P(AsyncCommit, ACommitHasTheContentAtTheCall) {
   Region region = make();
   fill(region, 1);
   for (std::uint64_t n = 1; n <= 6; ++n) {
@@ -65,7 +65,7 @@ TEST_P(AsyncCommit, HoldsWhatWasThereAtTheCall) {
   EXPECT_TRUE(store_->verify({.read_data = true}).damages.empty());
 }
 
-TEST_P(AsyncCommit, SnapshotsWithoutWaiting) {
+TEST_P(AsyncCommit, SnapshotsAreTakenWithoutWaiting) {
   Region region = make();
   std::vector<std::vector<std::byte>> contents;
   std::vector<std::future<CommitReport>> ends;
@@ -83,7 +83,7 @@ TEST_P(AsyncCommit, SnapshotsWithoutWaiting) {
   }
 }
 
-TEST_P(AsyncCommit, OthersWaitForItsEnd) {
+TEST_P(AsyncCommit, OtherCallsWaitForTheEndOfTheCommit) {
   Region region = make();
   fill(region, 1);
   const auto first = content_of(region);
@@ -111,7 +111,7 @@ TEST_P(AsyncCommit, OthersWaitForItsEnd) {
 }
 
 // Pages come and go meanwhile; some are in the spill file at the call.
-TEST_P(AsyncCommit, WithLittleMemory) {
+TEST_P(AsyncCommit, CommitsWithLittleMemory) {
   Region region = make(1u << 20);
   for (std::uint64_t n = 1; n <= 4; ++n) {
     fill(region, n);
@@ -128,7 +128,7 @@ TEST_P(AsyncCommit, WithLittleMemory) {
 
 // Each writer's words only grow, and all of its words are stored before the next round: what is
 // committed of it is one round, or two neighbours when the call came in between.
-TEST_P(AsyncCommit, BesideWriters) {
+TEST_P(AsyncCommit, ACommitOfConcurrentWritersIsOneRound) {
   Region region = make();
   constexpr std::uint64_t kPagesEach = 64;
   std::atomic<bool> stop{false};
@@ -162,7 +162,7 @@ TEST_P(AsyncCommit, BesideWriters) {
   for (auto& writer : writers) writer.join();
 }
 
-TEST_P(AsyncCommit, AFailureComesThroughTheFutureAndUndoesIt) {
+TEST_P(AsyncCommit, TheFutureThrowsTheFailureAndTheCommitIsUndone) {
   for (std::uint64_t nth = 1; nth <= 6; ++nth) {
     SCOPED_TRACE("write " + std::to_string(nth));
     std::filesystem::remove_all(path());
@@ -198,7 +198,7 @@ TEST_P(AsyncCommit, AFailureComesThroughTheFutureAndUndoesIt) {
   }
 }
 
-TEST_P(AsyncCommit, AForkMeanwhile) {
+TEST_P(AsyncCommit, AChildForkedDuringACommitChangesNothing) {
   Region region = make();
   fill(region, 1);
   const auto now = content_of(region);

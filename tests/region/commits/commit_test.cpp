@@ -8,7 +8,7 @@ namespace {
 
 class Commit : public StoreTest {};
 
-TEST_P(Commit, SurvivesReopeningTheStore) {
+TEST_P(Commit, ACommitSurvivesReopeningTheStore) {
   {
     Store store = create();
     Region region = store.create_region("main", kMiB, options());
@@ -23,7 +23,7 @@ TEST_P(Commit, SurvivesReopeningTheStore) {
   EXPECT_TRUE(all_zero(bytes_of(region) + 8, kMiB - 16));
 }
 
-TEST_P(Commit, WhatWasNotCommittedIsLost) {
+TEST_P(Commit, UncommittedStoresAreLost) {
   Store store = create();
   {
     Region region = store.create_region("main", kMiB, options());
@@ -33,7 +33,7 @@ TEST_P(Commit, WhatWasNotCommittedIsLost) {
   EXPECT_TRUE(all_zero(bytes_of(region), kMiB));
 }
 
-TEST_P(Commit, TakesEveryKindOfChange) {
+TEST_P(Commit, ACommitTakesEveryKindOfChange) {
   Store store = create();
   std::vector<std::byte> expected;
   {
@@ -60,7 +60,7 @@ TEST_P(Commit, TakesEveryKindOfChange) {
   EXPECT_EQ(content_of(store, "main"), expected);
 }
 
-TEST_P(Commit, OfRangesTakesTheirPagesAndNoOthers) {
+TEST_P(Commit, ACommitOfRangesTakesOnlyTheirPages) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   region.commit();
@@ -88,7 +88,7 @@ TEST_P(Commit, OfRangesTakesTheirPagesAndNoOthers) {
   expect_error(Errc::invalid_argument, {"main"}, [&] { region.commit_ranges({{kMiB + 1, 0}}); });
 }
 
-TEST_P(Commit, CopiesThatAreDroppedAreStillThere) {
+TEST_P(Commit, DroppedCopiesKeepTheirContent) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   std::memset(region.data(), 1, kMiB);
@@ -106,7 +106,7 @@ TEST_P(Commit, CopiesThatAreDroppedAreStillThere) {
   expect_error(Errc::invalid_argument, {"main"}, [&] { region.drop_copies({{kMiB, 1}}); });
 }
 
-TEST_P(Commit, NothingToDoIsNoNewVersion) {
+TEST_P(Commit, ACommitWithoutChangesMakesNoVersion) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   word_at(region, 0) = 1;
@@ -125,7 +125,7 @@ TEST_P(Commit, NothingToDoIsNoNewVersion) {
   EXPECT_EQ(region.commit().sequence, first.sequence + 1);
 }
 
-TEST_P(Commit, ReportSaysWhatHappened) {
+TEST_P(Commit, TheReportHasPagesBytesAndTimes) {
   Store store = create();
   Region region = store.create_region("main", 16 * kMiB, options());
   for (std::uint64_t page = 0; page < 100; ++page) word_at(region, page * 16 * kPage) = page + 1;
@@ -150,7 +150,7 @@ TEST_P(Commit, ReportSaysWhatHappened) {
   }
 }
 
-TEST_P(Commit, LargeOnesGoToPacksAtOnce) {
+TEST_P(Commit, ALargeCommitIsWrittenToPacks) {
   Store store = create();
   Region region = store.create_region("main", 8 * kMiB, options());
   std::uint64_t random = 1;
@@ -164,7 +164,7 @@ TEST_P(Commit, LargeOnesGoToPacksAtOnce) {
   EXPECT_LE(report.bytes_written, 9 * kMiB);
 }
 
-TEST_P(Commit, MessageAndTimeAreKept) {
+TEST_P(Commit, TheMessageAndTheTimeAreStored) {
   const auto now = [] { return std::chrono::system_clock::now(); };
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
@@ -198,7 +198,7 @@ TEST_P(Commit, MessageAndTimeAreKept) {
   EXPECT_EQ(store.version("main").parent, "kept");
 }
 
-TEST_P(Commit, ManySmallOnesFillTheJournalManyTimes) {
+TEST_P(Commit, ManySmallCommitsFillTheJournalManyTimes) {
   StoreOptions small;
   small.journal_half_bytes = 64u << 10;
   small.pack_bytes = 1u << 20;
@@ -221,7 +221,7 @@ TEST_P(Commit, ManySmallOnesFillTheJournalManyTimes) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-TEST_P(Commit, SizeIsRoundedUpToPages) {
+TEST_P(Commit, TheSizeIsRoundedUpToPages) {
   Store store = create();
   Region region = store.create_region("main", 5000, options());
   EXPECT_EQ(region.size_bytes(), 8192u);

@@ -163,7 +163,7 @@ class Contest : public GenerationsTest {
   std::uint64_t kills_ = 0, writers_killed_ = 0;
 };
 
-TEST_P(Contest, SixteenProcessesAndKilledLockHolders) {
+TEST_P(Contest, SixteenProcessesContendDespiteKills) {
   const std::uint64_t kills = kills_wanted(40, 15);
   create_empty(tiny());
   const Shared<Board> board;

@@ -48,7 +48,7 @@ class FailedCommit : public StoreTest {
   store::test::FaultFs fs_{base::posix_fs()};
 };
 
-TEST_P(FailedCommit, AnInterruptedOneLeavesEverythingAsItWas) {
+TEST_P(FailedCommit, AnInterruptedCommitChangesNothing) {
   make_store();
   Region region = open();
   change(region, 1);
@@ -76,7 +76,7 @@ TEST_P(FailedCommit, AnInterruptedOneLeavesEverythingAsItWas) {
   region.commit();
 }
 
-TEST_P(FailedCommit, WritesThatFail) {
+TEST_P(FailedCommit, AFailedWriteKeepsMemoryAndTheLastCommit) {
   for (std::uint64_t nth = 1; nth <= 12; ++nth) {
     SCOPED_TRACE("write " + std::to_string(nth));
     make_store();
@@ -150,7 +150,7 @@ TEST_P(FailedCommit, AFlushThatFailsPoisonsTheBranch) {
 }
 
 // The commit fails before it has looked at all pages that it had found to be written.
-TEST_P(FailedCommit, WhatItHadNotComeToIsInTheNext) {
+TEST_P(FailedCommit, PagesNotYetEncodedAreInTheNextCommit) {
   constexpr std::uint64_t kLargeBytes = 16 * kMiB;
   create().create_region("main", kLargeBytes, options()).close();
   Region region = open();
@@ -171,7 +171,7 @@ TEST_P(FailedCommit, WhatItHadNotComeToIsInTheNext) {
 
 // This is as if there were more than the old content that it keeps. The packs cannot be read while
 // the commit fails.
-TEST_P(FailedCommit, WhatCouldNotBeUndoneIsNotBuiltUpon) {
+TEST_P(FailedCommit, ACommitThatCannotBeUndonePoisonsTheRegion) {
   make_store();
   Region region = open();
   const auto fill = [&](std::uint64_t seed) {
@@ -216,7 +216,7 @@ TEST_P(FailedCommit, WhatCouldNotBeUndoneIsNotBuiltUpon) {
   EXPECT_TRUE(content_of(Store::open(path()), "main") == last);
 }
 
-TEST_P(FailedCommit, ManyInARow) {
+TEST_P(FailedCommit, ManyFailedCommitsInARow) {
   make_store();
   Region region = open();
   std::mt19937_64 random(4);

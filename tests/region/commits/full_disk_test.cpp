@@ -45,7 +45,7 @@ class FullDisk : public StoreTest {
 #define VELLUM_NEEDS(disk) \
   if (!(disk).mounted()) GTEST_SKIP() << (disk).reason()
 
-TEST_P(FullDisk, LeavesTheLastCommitAndTheRegion) {
+TEST_P(FullDisk, AFullDiskKeepsTheLastCommitAndTheRegion) {
   const SmallDisk disk(40 * kMiB);
   VELLUM_NEEDS(disk);
   auto [store, region] = begin(disk, plain(), 16 * kMiB, 4 * kMiB);
@@ -76,7 +76,7 @@ TEST_P(FullDisk, LeavesTheLastCommitAndTheRegion) {
   EXPECT_TRUE(again.verify({.read_data = true}).damages.empty());
 }
 
-TEST_P(FullDisk, RollbackGivesTheLastCommit) {
+TEST_P(FullDisk, RollbackOnAFullDiskRestoresTheLastCommit) {
   const SmallDisk disk(24 * kMiB);
   VELLUM_NEEDS(disk);
   auto [store, region] = begin(disk, plain(), 16 * kMiB, 6 * kMiB);
@@ -104,7 +104,7 @@ TEST_P(FullDisk, RollbackGivesTheLastCommit) {
 
 // This is more than the encoder keeps in memory to take a commit back; it reads the rest from the
 // store.
-TEST_P(FullDisk, AHugeFailedCommitIsTakenBack) {
+TEST_P(FullDisk, AHugeFailedCommitIsUndone) {
   const SmallDisk disk(120 * kMiB);
   VELLUM_NEEDS(disk);
   auto [store, region] = begin(disk, plain(), 80 * kMiB, 80 * kMiB);
@@ -125,7 +125,7 @@ TEST_P(FullDisk, AHugeFailedCommitIsTakenBack) {
   EXPECT_TRUE(content_of(store.open_region("main", options())) == expected);
 }
 
-TEST_P(FullDisk, EveryAmountOfSpaceLeft) {
+TEST_P(FullDisk, CommitsWithEveryAmountOfFreeSpace) {
   const SmallDisk disk(16 * kMiB);
   VELLUM_NEEDS(disk);
   StoreOptions tiny = plain();
@@ -181,7 +181,7 @@ TEST_P(FullDisk, EveryAmountOfSpaceLeft) {
 
 // A commit frees what is no longer needed before it fails: a region can be rewritten without end
 // where there is room for it twice.
-TEST_P(FullDisk, CollectsBeforeItFails) {
+TEST_P(FullDisk, ACommitCollectsBeforeItFails) {
   const SmallDisk disk(24 * kMiB);
   VELLUM_NEEDS(disk);
   auto [store, region] = begin(disk, plain(), 8 * kMiB, 8 * kMiB);
@@ -210,7 +210,7 @@ TEST_P(FullDisk, CollectsBeforeItFails) {
 }
 
 // An asynchronous commit collects for the next one.
-TEST_P(FullDisk, AnAsynchronousCommitThatFailsMakesRoom) {
+TEST_P(FullDisk, AFailedAsynchronousCommitFreesSpace) {
   const SmallDisk disk(24 * kMiB);
   VELLUM_NEEDS(disk);
   auto [store, region] = begin(disk, plain(), 8 * kMiB, 8 * kMiB);
@@ -230,7 +230,7 @@ TEST_P(FullDisk, AnAsynchronousCommitThatFailsMakesRoom) {
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
 }
 
-TEST_P(FullDisk, FailsAtOnceWhereNothingIsToBeGivenBack) {
+TEST_P(FullDisk, ACommitFailsAtOnceWithoutFreeableSpace) {
   const SmallDisk disk(24 * kMiB);
   VELLUM_NEEDS(disk);
   std::filesystem::remove(directory_ / "image");

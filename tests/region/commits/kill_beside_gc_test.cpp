@@ -150,7 +150,7 @@ class KilledBesideGc : public GenerationsTest {
   std::mt19937_64 random_{7};
 };
 
-TEST_P(KilledBesideGc, LargeCommitsThatRepeatOthers) {
+TEST_P(KilledBesideGc, AKillDuringGcKeepsRepeatedContent) {
   Store store = create(tiny());
   for (const char* name : kBranches)
     store.create_region(name, kKillBesideGcPages * kPage, large()).close();

@@ -117,7 +117,7 @@ class Killed : public GenerationsTest {
   std::map<std::uint64_t, std::vector<std::byte>> snapshots_;  // empty: not looked at yet
 };
 
-TEST_P(Killed, AtAnyMomentTheLastCommitIsThere) {
+TEST_P(Killed, AKillAtAnyTimeKeepsTheLastCommit) {
   const std::uint64_t kills = kills_wanted(120, 20);
   StoreOptions plain = tiny();
   plain.encoding.compression = Encoding::Compression::none;

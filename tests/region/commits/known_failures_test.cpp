@@ -40,7 +40,7 @@ class KnownFailures : public StoreTest {
 
 // Privateer writes a version's block list up to the highest block that this process has touched; a
 // snapshot after reopening ends there, and is empty when nothing was touched. (update_metadata)
-TEST_P(KnownFailures, ASnapshotAfterReopeningHasWhatWasNotTouched) {
+TEST_P(KnownFailures, ASnapshotAfterReopeningHasUntouchedPages) {
   Store store = create();
   Region region = store.create_region("main", 4 * kMiB, options());
   fill(region, 1);
@@ -93,12 +93,12 @@ class LostBlock : public KnownFailures {
   }
 };
 
-TEST_P(LostBlock, OfATruncatedFileIsNotZeros) {
+TEST_P(LostBlock, ATruncatedFileIsNotReadAsZeros) {
   expect_no_zeros([](const std::string& pack) { fs::resize_file(pack, fs::file_size(pack) / 2); });
 }
 
 // A file system that lost what was never synced keeps the size, and shows zeros.
-TEST_P(LostBlock, ThatIsZeroOnTheMediumIsNotZeros) {
+TEST_P(LostBlock, AZeroedBlockIsNotReadAsZeros) {
   expect_no_zeros([](const std::string& pack) {
     std::fstream file(pack, std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(static_cast<std::streamoff>(kMiB));
@@ -108,7 +108,7 @@ TEST_P(LostBlock, ThatIsZeroOnTheMediumIsNotZeros) {
   });
 }
 
-TEST_P(LostBlock, OfAMissingFileIsNotZeros) {
+TEST_P(LostBlock, AMissingFileIsNotReadAsZeros) {
   const std::string pack = pack_of(path());
   fs::remove(pack);
   const auto open_and_read = [&] {
@@ -202,7 +202,7 @@ class ReadOnly : public KnownFailures {
   const TempDirectory memory_{memory_directory()};
 };
 
-TEST_P(ReadOnly, UseLeavesEveryFileAsItWas) {
+TEST_P(ReadOnly, ReadingChangesNoFile) {
   const auto before = files();
   ASSERT_GT(before.size(), 8u);
   usleep(20'000);  // the clock of time stamps goes on
@@ -215,7 +215,7 @@ TEST_P(ReadOnly, UseLeavesEveryFileAsItWas) {
 }
 
 // The files are not even opened for writing, which would leave no trace.
-TEST_P(ReadOnly, UseOpensNoFileForWriting) {
+TEST_P(ReadOnly, ReadingOpensNoFileForWriting) {
   const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   ASSERT_GE(watch, 0);
   for (const auto& [name, state] : files()) {
@@ -234,7 +234,7 @@ TEST_P(ReadOnly, UseOpensNoFileForWriting) {
 }
 
 // The reader has no permission to write there, so it cannot be root.
-TEST_P(ReadOnly, UseNeedsNoPermissionToWrite) {
+TEST_P(ReadOnly, ReadingNeedsNoPermissionToWrite) {
   allow_reading_only(true);
   constexpr int kNoEngine = 3, kNoWay = 4;
   const auto end = run_child([&] {
@@ -275,7 +275,7 @@ class Descriptors : public KnownFailures {
 
 // Privateer loses one in each msync(): it calls close(fd == -1), which closes descriptor 0 instead;
 // afterwards it opens /dev/null where standard input was.
-TEST_P(Descriptors, AreNotLostByCommits) {
+TEST_P(Descriptors, CommitsLeakNoDescriptors) {
   Store store = Store::create(path());
   Region region = store.create_region("main", kMiB, options());
   struct stat input_before{};
@@ -304,7 +304,7 @@ TEST_P(Descriptors, AreNotLostByCommits) {
 }
 
 // This counts the descriptors of stores and regions that were closed, and of calls that failed.
-TEST_P(Descriptors, OfClosedRegionsAreClosed) {
+TEST_P(Descriptors, ClosingARegionClosesItsDescriptors) {
   Store::create(path()).create_region("main", kMiB, options()).close();
   const auto use = [&] {
     Store store = Store::open(path());
@@ -445,9 +445,9 @@ class NullDereference : public KnownFailures {
   }
 };
 
-TEST_P(NullDereference, DiesByItsOwnSigsegv) { expect_own_sigsegv(run("no handler")); }
+TEST_P(NullDereference, ANullDereferenceDiesBySigsegv) { expect_own_sigsegv(run("no handler")); }
 
-TEST_P(NullDereference, ReachesTheProgramsOwnHandler) {
+TEST_P(NullDereference, ANullDereferenceReachesTheProgramsHandler) {
   const End end = run("own handler");
   EXPECT_NE(end.standard_error.find("crash at 0x18\n"), std::string::npos) << end.standard_error;
   expect_own_sigsegv(end);

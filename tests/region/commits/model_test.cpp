@@ -325,7 +325,7 @@ class Model : public EngineTestWith<ModelParameter> {
   std::uint64_t step_ = 0;
 };
 
-TEST_P(Model, AndStoreAgree) {
+TEST_P(Model, TheStoreAgreesWithTheModel) {
   const auto steps = from_environment("VELLUM_MODEL_STEPS", kSanitizer ? 80 : 200);
   for (step_ = 0; step_ < steps; ++step_) {
     SCOPED_TRACE("step " + std::to_string(step_));

@@ -39,7 +39,7 @@ std::uint64_t list_length(const Region& region) {
   return length;
 }
 
-TEST_P(Address, IsRememberedAndTakenAgain) {
+TEST_P(Address, ARegionIsMappedAtItsFormerAddress) {
   Store store = create();
   void* data = nullptr;
   {
@@ -70,7 +70,7 @@ TEST_P(Address, PointersStayValidInAnotherProcess) {
                     0);
 }
 
-TEST_P(Address, TakenIsBusyWhenItIsFixed) {
+TEST_P(Address, AFixedAddressThatIsInUseIsBusy) {
   Store store = create();
   void* data = nullptr;
   {
@@ -99,7 +99,7 @@ TEST_P(Address, TakenIsBusyWhenItIsFixed) {
   EXPECT_EQ(word_at(region, 0), 2u);
 }
 
-TEST_P(Address, TheCallersChoice) {
+TEST_P(Address, ARegionIsMappedAtTheCallersAddress) {
   // The low end of where another mapping was a moment ago is free: the kernel fills gaps from their
   // high end.
   constexpr std::uint64_t kRoom = 8192 * kMiB;
@@ -130,7 +130,7 @@ TEST_P(Address, TheCallersChoice) {
   EXPECT_FALSE(store.contains("odd"));
 }
 
-TEST_P(Address, ARegionThatCannotOpenIsNotMade) {
+TEST_P(Address, ARegionThatCannotOpenIsNotCreated) {
   Store store = create();
   Region first = store.create_region("first", kMiB, options());
   RegionOptions taken = fixed();
@@ -174,7 +174,7 @@ class OverReservation : public Address {
   }
 };
 
-TEST_P(OverReservation, LiesWhereTheCallerSaysAndNotBeyond) {
+TEST_P(OverReservation, ARegionStaysWithinTheReservation) {
   constexpr std::uint64_t kBytes = 5 * kMiB + 3 * kPage;  // no multiple of anything but pages
   Store store = create();
   const Reserved first(kBytes), second(kBytes);
@@ -204,7 +204,7 @@ TEST_P(OverReservation, LiesWhereTheCallerSaysAndNotBeyond) {
   }
 }
 
-TEST_P(OverReservation, RefusesWhatDoesNotFit) {
+TEST_P(OverReservation, ARegionThatDoesNotFitIsRefused) {
   Store store = create();
   const Reserved reserved(kMiB);
   EXPECT_ERRC(store.create_region("main", 2 * kMiB, over(reserved, kMiB)), Errc::invalid_argument);

@@ -46,7 +46,7 @@ class Advices : public StoreTest {
 
 class OwnAdvices : public Advices {};  // of the engines that page in and out themselves
 
-TEST_P(Advices, NoneChangesWhatIsThere) {
+TEST_P(Advices, NoAdviceChangesTheContent) {
   Store store = filled();
   for (const Advice advice : kAll) {
     Region region = store.open_region("main", options());
@@ -71,7 +71,7 @@ TEST_P(Advices, NoneChangesWhatIsThere) {
   }
 }
 
-TEST_P(Advices, ACommitHasWhatWasDirty) {
+TEST_P(Advices, ACommitHasTheDirtyPages) {
   Store store = filled();
   for (const Advice advice : kAll) {
     const auto salt = static_cast<std::uint64_t>(advice) + 1;
@@ -129,7 +129,7 @@ TEST_P(Advices, AForkHasNoPartInIt) {
 
 // Each writer stores to its own words, beside a thread that advises and commits, and rolls nothing
 // back.
-TEST_P(Advices, WritersGoOnBesideThem) {
+TEST_P(Advices, WritersContinueDuringAdvice) {
   constexpr std::uint64_t kThreads = 3;
   const int steps = rounds(8, 4);
   Store store = filled();
@@ -180,7 +180,7 @@ TEST_P(Advices, WritersGoOnBesideThem) {
 
 // The thread that reads ahead may be anywhere while a region changes its size, goes back, or
 // closes.
-TEST_P(Advices, WhatIsWantedComesBesideRollbackGrowAndClose) {
+TEST_P(Advices, WillNeedLoadsDuringRollbackGrowAndClose) {
   Store store = filled();
   const int last = rounds(30, 8);
   for (int round = 0; round < last; ++round) {
@@ -204,7 +204,7 @@ TEST_P(Advices, WhatIsWantedComesBesideRollbackGrowAndClose) {
   }
 }
 
-TEST_P(OwnAdvices, WillNeedBringsTheRangeIn) {
+TEST_P(OwnAdvices, WillNeedLoadsTheRange) {
   Store store = filled();
   Region version = store.open_version("s", options());
   version.advise({kMiB, 4 * kMiB}, Advice::will_need);
@@ -214,7 +214,7 @@ TEST_P(OwnAdvices, WillNeedBringsTheRangeIn) {
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(version)[i], mix(i));
 }
 
-TEST_P(OwnAdvices, WillNeedTakesHalfOfTheLimit) {
+TEST_P(OwnAdvices, WillNeedUsesHalfOfTheLimit) {
   Store store = filled();
   Region version = store.open_version("s", with_limit(4 * kMiB));
   version.advise({0, kSize}, Advice::will_need);
@@ -224,7 +224,7 @@ TEST_P(OwnAdvices, WillNeedTakesHalfOfTheLimit) {
   EXPECT_EQ(version.memory_use().evicted_bytes, 0U);
 }
 
-TEST_P(OwnAdvices, DontNeedDropsWhatIsClean) {
+TEST_P(OwnAdvices, DontNeedEvictsCleanPages) {
   Store store = filled();
   Region version = store.open_version("s", options());
   version.prefetch({0, kSize});
@@ -235,7 +235,7 @@ TEST_P(OwnAdvices, DontNeedDropsWhatIsClean) {
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(version)[i], mix(i));
 }
 
-TEST_P(OwnAdvices, DontNeedDropsWhatIsCommitted) {
+TEST_P(OwnAdvices, DontNeedEvictsCommittedPages) {
   Store store = create();
   Region region = store.create_region("main", kSize, options());
   write_all(region);
@@ -251,7 +251,7 @@ TEST_P(OwnAdvices, DontNeedDropsWhatIsCommitted) {
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(region)[i], mix(i));
 }
 
-TEST_P(OwnAdvices, DirtyPagesGoFirstAndOnlyWhenMemoryIsShort) {
+TEST_P(OwnAdvices, DirtyPagesAreEvictedFirstAndOnlyUnderPressure) {
   Store store = filled();
   Region region = store.open_region("main", with_limit(8 * kMiB));
   constexpr std::uint64_t kFirst = 10 * kMiB / 8, kEnd = 12 * kMiB / 8;
@@ -311,7 +311,7 @@ TEST_P(OwnAdvices, RandomReadsNothingAhead) {
 }
 
 // A reader in order must not push out what others use.
-TEST_P(OwnAdvices, WhatASequentialReaderPassedGoesFirst) {
+TEST_P(OwnAdvices, PagesPassedBySequentialReadersAreEvictedFirst) {
   Store store = filled();
   Region version = store.open_version("s", with_limit(4 * kMiB));
   version.advise({2 * kMiB, kSize - 2 * kMiB}, Advice::sequential);
@@ -328,7 +328,7 @@ TEST_P(OwnAdvices, WhatASequentialReaderPassedGoesFirst) {
 }
 
 // Two threads want the same pages, and the limit lets neither have them for long.
-TEST_P(OwnAdvices, ScansAreRightUnderALimit) {
+TEST_P(OwnAdvices, ScansUnderALimitReadTheContent) {
   Store store = filled();
   Region version = store.open_version("s", with_limit(4 * kMiB));
   std::vector<std::thread> threads;
@@ -347,7 +347,7 @@ TEST_P(OwnAdvices, ScansAreRightUnderALimit) {
 }
 
 // Zeroed bytes are zero, and no others change; bytes that were zero already are not written.
-TEST_P(Advices, ZeroMakesZero) {
+TEST_P(Advices, ZeroedBytesAreZeroAndNoOthersChange) {
   Store store = filled();
   Region region = store.open_region("main", options());
   region.zero({100, 3 * kMiB + 77});

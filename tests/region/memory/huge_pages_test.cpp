@@ -102,13 +102,13 @@ TEST_P(HugePages, RangesWithoutZerosBecomeHuge) {
   EXPECT_EQ(huge_bytes(version), kHugePagesSize - kHuge) << "they stay";
 }
 
-TEST_P(HugePages, WhatTheRangeCutsStaysAsItIs) {
+TEST_P(HugePages, PagesCutByTheRangeStaySmall) {
   const Region version = open();
   EXPECT_TRUE(becomes_huge(version, {kPage, kHugePagesSize / 2}, kHuge)) << "the second 2 MiB only";
   EXPECT_EQ(content_of(version), expected_);
 }
 
-TEST_P(HugePages, HalfOfTheLimitAtMost) {
+TEST_P(HugePages, HugePagesUseAtMostHalfOfTheLimit) {
   const Region version = open(4 * kMiB);
   EXPECT_TRUE(becomes_huge(version, {0, kHugePagesSize}, kHuge));
   EXPECT_EQ(content_of(version), expected_);
@@ -116,7 +116,7 @@ TEST_P(HugePages, HalfOfTheLimitAtMost) {
 }
 
 // In a child, whose pager of the process is a new one.
-TEST_P(HugePages, HalfOfTheLimitAtMostOfAllRegionsNoTsan) {
+TEST_P(HugePages, HugePagesOfAllRegionsUseAtMostHalfOfTheLimitNoTsan) {
   const auto end = run_child([&] {
     setenv("VELLUM_MEMORY_LIMIT", std::to_string(8 * kMiB).c_str(), 1);
     store_.emplace(Store::open(path()));

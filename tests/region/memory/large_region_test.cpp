@@ -73,7 +73,7 @@ class LargeRegionNoSanitizer : public EngineTestWith<Parameter> {
   TempDirectory directory_{memory_directory()};
 };
 
-TEST_P(LargeRegionNoSanitizer, PagesPast32BitsAreTheirOwn) {
+TEST_P(LargeRegionNoSanitizer, PagesPast32BitsAreDistinct) {
   Store store = Store::create(directory_ / "store");
   {
     Region region = open(store);
@@ -104,7 +104,7 @@ TEST_P(LargeRegionNoSanitizer, PagesPast32BitsAreTheirOwn) {
   EXPECT_EQ(changed, pages_);
 }
 
-TEST_P(LargeRegionNoSanitizer, GcKeepsThem) {
+TEST_P(LargeRegionNoSanitizer, GcKeepsPagesPast32Bits) {
   Store store = Store::create(directory_ / "store");
   {
     Region region = open(store);

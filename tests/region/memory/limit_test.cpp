@@ -10,7 +10,7 @@ namespace {
 
 class LimitOfWriters : public StoreTest {};
 
-TEST_P(LimitOfWriters, IsKeptBesideCommits) {
+TEST_P(LimitOfWriters, WritersStayWithinTheLimitDuringCommits) {
   if (GetParam() == Engine::mapped) GTEST_SKIP() << "its pages are the kernel's";
   constexpr std::uint64_t kLimit = 16 * kMiB, kRegion = 4 * kLimit, kWords = kRegion / 8;
   RegionOptions limited = options();

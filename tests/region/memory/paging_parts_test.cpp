@@ -48,7 +48,7 @@ class PagingParts : public StoreTest {
   }
 };
 
-TEST_P(PagingParts, WhatIsWrittenWholeNeedsNothingOfTheStore) {
+TEST_P(PagingParts, PagesWrittenWholeAreNotRead) {
   Store store = make();
   Region region = store.open_region("main", limited());
   rewrite(region, 5);
@@ -61,7 +61,7 @@ TEST_P(PagingParts, WhatIsWrittenWholeNeedsNothingOfTheStore) {
   for (int i = 0; i < 2; ++i) expect_written(region, 5);
 }
 
-TEST_P(PagingParts, ARollbackBringsBackWhatWasNotRead) {
+TEST_P(PagingParts, ARollbackRestoresPagesThatWereNotRead) {
   Store store = make();
   Region region = store.open_region("main", limited());
   rewrite(region, 5);
@@ -79,7 +79,7 @@ TEST_P(PagingParts, ARollbackBringsBackWhatWasNotRead) {
   }
 }
 
-TEST_P(PagingParts, ACommitRecordsWhatWasNotRead) {
+TEST_P(PagingParts, ACommitRecordsPagesThatWereNotRead) {
   Store store = make();
   Region region = store.open_region("main", limited());
   rewrite(region, 5);
@@ -95,7 +95,7 @@ TEST_P(PagingParts, ACommitRecordsWhatWasNotRead) {
   EXPECT_TRUE(all_zero(wanted.data() + kPartsBytes - 3 * kPage + 8, kPage - 8));
 }
 
-TEST_P(PagingParts, AFailedCommitLeavesThemAsTheyWere) {
+TEST_P(PagingParts, AFailedCommitKeepsPagesThatWereNotRead) {
   make();
   store::test::FaultFs fs{base::posix_fs()};
   for (const std::uint64_t nth : {1U, 2U, 3U, 4U}) {
@@ -175,7 +175,7 @@ class PagingPages : public PagingParts {
   }
 };
 
-TEST_P(PagingPages, RandomWordsBringInTheirPages) {
+TEST_P(PagingPages, RandomWordsLoadOnlyTheirPages) {
   constexpr std::uint64_t kBytes = 64 * kMiB, kLimit = 16 * kMiB;
   Store store = make(kBytes);
   for (const bool write : {false, true}) {
@@ -199,7 +199,7 @@ TEST_P(PagingPages, RandomWordsBringInTheirPages) {
   }
 }
 
-TEST_P(PagingPages, WhatIsPinnedIsThereWholly) {
+TEST_P(PagingPages, APinLoadsWholeChunks) {
   Store store = make();
   Region region = store.open_region("main", limited());
   const auto touched = places(kPartsBytes);
@@ -224,7 +224,7 @@ TEST_P(PagingPages, WhatIsPinnedIsThereWholly) {
     ASSERT_EQ(word_at(region, i * 8), mix(i) + (changed[i] ? 1 : 0)) << i;
 }
 
-TEST_P(PagingPages, CommitsAndRollbacksKnowThem) {
+TEST_P(PagingPages, CommitsAndRollbacksIncludePartialChunks) {
   Store store = make();
   Region region = store.open_region("main", limited());
   std::vector<std::uint64_t> model(kPartsWords);

@@ -6,7 +6,7 @@ namespace {
 
 class SeveralRegions : public StoreTest {};
 
-TEST_P(SeveralRegions, OfOneStoreCommitOnTheirOwn) {
+TEST_P(SeveralRegions, RegionsOfOneStoreCommitIndependently) {
   Store store = create();
   std::vector<Region> regions;
   for (int i = 0; i < 4; ++i) {
@@ -54,7 +54,7 @@ TEST_P(SeveralRegions, ClosingOneLeavesTheOthersOpen) {
   EXPECT_EQ(word_at(first.open_region("other", options()), 0), 3u);
 }
 
-TEST_P(SeveralRegions, OfBothEnginesSideBySide) {
+TEST_P(SeveralRegions, RegionsOfBothEnginesAreOpenAtOnce) {
   if (!engine_available(Engine::uffd)) GTEST_SKIP() << kNoUffd;
   Store store = create();
   RegionOptions other = options();

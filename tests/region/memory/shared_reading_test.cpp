@@ -125,7 +125,7 @@ class SharedReading : public StoreTest {
   std::vector<std::byte> content_;
 };
 
-TEST_P(SharedReading, OneBringsInForAll) {
+TEST_P(SharedReading, OneReaderLoadsForAll) {
   Region first = open();
   EXPECT_EQ(wrong_chunks(first, 1), 0U);
   EXPECT_EQ(shared(first), kSharedFilled);
@@ -178,7 +178,7 @@ TEST_P(SharedReading, EightProcessesReadAll) {
   }
 }
 
-TEST_P(SharedReading, EachVersionHasItsOwn) {
+TEST_P(SharedReading, EachVersionHasItsOwnFile) {
   Region two = open("2"), three = open("3"), head = open("main");
   EXPECT_EQ(share_.files().size(), 3U);
   EXPECT_EQ(content_of(two), content_of(Store::open(path()), "2"));
@@ -196,14 +196,14 @@ TEST_P(SharedReading, EachVersionHasItsOwn) {
   EXPECT_EQ(share_.files().size(), 5U);
 }
 
-TEST_P(SharedReading, NobodySharesUnasked) {
+TEST_P(SharedReading, PagesAreSharedOnlyOnRequest) {
   Region region = Store::open(path()).open_version("3", options());
   EXPECT_EQ(content_of(region), content_);
   EXPECT_EQ(shared(region), 0U);
   EXPECT_EQ(share_.files(), std::vector<std::string>());
 }
 
-TEST_P(SharedReading, TheLastReaderTakesItAway) {
+TEST_P(SharedReading, TheLastReaderRemovesTheFile) {
   auto first = std::make_unique<Region>(open());
   Region second = open();
   EXPECT_EQ(wrong_chunks(*first, 1), 0U);
@@ -231,7 +231,7 @@ TEST_P(SharedReading, ThreadsAndOpeningsRace) {
 //
 // Kills a reader that fills chunks for others: what it has left is filled anew, and all of it is
 // shared.
-TEST_P(SharedReading, AKilledFillerIsNoticedNoTsan) {
+TEST_P(SharedReading, AKilledFillerIsDetectedNoTsan) {
   const std::uint64_t kills = kills_wanted(60, 8);
   std::mt19937_64 random(5);
   Shared<std::atomic<int>> opened;
@@ -324,7 +324,7 @@ TEST_P(SharedReading, AStoppedFillerIsNotAwaited) {
   close(fd);
 }
 
-TEST_P(SharedReading, AChildOfForkHoldsNothing) {
+TEST_P(SharedReading, AChildOfForkHoldsNoShare) {
   Region region = open();
   EXPECT_EQ(wrong_chunks(region, 1), 0U);
   Child child = start_child([] { pause(); });
@@ -332,7 +332,7 @@ TEST_P(SharedReading, AChildOfForkHoldsNothing) {
   EXPECT_EQ(share_.files(), std::vector<std::string>());
 }
 
-TEST_P(SharedReading, WhatKilledReadersLeaveIsRemoved) {
+TEST_P(SharedReading, LeftoversOfKilledReadersAreRemoved) {
   Child child = start_child([&] {
     Region region = open("2");
     raise(SIGKILL);
@@ -381,7 +381,7 @@ TEST_P(SharedReading, AnotherFileIsNotUsed) {
   }
 }
 
-TEST_P(SharedReading, WhatIsPlantedAtTheNameIsNotUsed) {
+TEST_P(SharedReading, AnUntrustedFileOfTheNameIsNotUsed) {
   std::string name;
   {
     Region region = open();
@@ -409,7 +409,7 @@ TEST_P(SharedReading, WhatIsPlantedAtTheNameIsNotUsed) {
   EXPECT_EQ(size_of(victim), 0U);
 }
 
-TEST_P(SharedReading, AFullFileSystemLeavesPagesOfOnesOwn) {
+TEST_P(SharedReading, OnAFullFileSystemPagesArePrivate) {
   const SmallDisk disk(2 * kMiB);
   if (!disk.mounted()) GTEST_SKIP() << disk.reason();
   setenv("VELLUM_SHARE_DIRECTORY", (disk / "").c_str(), 1);
@@ -427,7 +427,7 @@ TEST_P(SharedReading, AFullFileSystemLeavesPagesOfOnesOwn) {
   EXPECT_EQ(shared(third), 0U);
 }
 
-TEST_P(SharedReading, KeepsToTheLimit) {
+TEST_P(SharedReading, SharedPagesStayWithinTheLimit) {
   constexpr std::uint64_t kLimit = 4 * kMiB;
   RegionOptions small = sharing();
   small.memory_limit_bytes = kLimit;
@@ -456,7 +456,7 @@ TEST_P(SharedReading, KeepsToTheLimit) {
   EXPECT_EQ(content_of(region), content_);
 }
 
-TEST_P(SharedReading, CollectionBesideIt) {
+TEST_P(SharedReading, GcRunsWhilePagesAreShared) {
   Store store = Store::open(path());
   Region region = open("1"), other = open("1");
   const auto content = content_of(store, "1");
@@ -467,7 +467,7 @@ TEST_P(SharedReading, CollectionBesideIt) {
   EXPECT_EQ(content_of(region), content);
 }
 
-TEST_P(SharedReading, GoesWithOtherOptions) {
+TEST_P(SharedReading, SharingWorksWithOtherOptions) {
   for (const bool by_thread : {false, true}) {
     RegionOptions o = sharing();
     o.fault_thread = by_thread;

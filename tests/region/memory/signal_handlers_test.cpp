@@ -63,7 +63,7 @@ const ChildProgram kSmallStack("small alternate stack", [](const auto& arguments
 // AddressSanitizer makes frames larger than such a stack allows.
 class SmallSignalStackNoAsan : public SignalHandlers {};
 
-TEST_P(SmallSignalStackNoAsan, PagesComeInOnAnAlternateStackOf8KiB) {
+TEST_P(SmallSignalStackNoAsan, PagesAreLoadedOnAnAlternateStackOf8KiB) {
   const std::string store = store_with_numbers();
   const auto least = static_cast<std::size_t>(sysconf(_SC_MINSIGSTKSZ));
   for (const std::size_t length : {std::size_t{8192}, least + 2048})
@@ -81,7 +81,7 @@ const ChildProgram kStrayStore("stray store", [](const auto& arguments) {
   *reinterpret_cast<volatile char*>(nowhere) = 1;
 });
 
-TEST_P(SignalHandlers, TheProgramsHandlerGetsWhatIsNotTheRegions) {
+TEST_P(SignalHandlers, TheProgramsHandlerGetsOtherFaults) {
   EXPECT_CHILD_EXIT(run_program("stray store", {engine_name(GetParam()), store_with_numbers()}),
                     77);
 }
@@ -99,7 +99,7 @@ const ChildProgram kLaterHandler("later handler", [](const auto& arguments) {
   region.commit();
 });
 
-TEST_P(SignalHandlers, ACommitTellsOfAHandlerThatWasInstalledLater) {
+TEST_P(SignalHandlers, ACommitReportsAHandlerInstalledLater) {
   const auto end = run_program("later handler", {engine_name(GetParam()), store_with_numbers()});
   EXPECT_CHILD_EXIT(end, 0);
   const std::size_t told = end.standard_error.find("a handler for SIGBUS was installed after");

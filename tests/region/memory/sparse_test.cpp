@@ -58,7 +58,7 @@ TEST_P(SparseRegion, ATebibyteWithAFewPages_NoTsan) {
 
 // A chunk of 64 KiB comes in for a page; the rest of it is zeros, which take no memory before they
 // are touched.
-TEST_P(SparseRegion, ScatteredReadsTakeWhatTheyTouch) {
+TEST_P(SparseRegion, ScatteredReadsUseMemoryForTouchedPages) {
   Store store = create();
   constexpr std::uint64_t kPages = 200, kApart = 10 * kMiB + 3 * kPage;
   Region region = store.create_region("main", kPages * kApart, options());
@@ -96,7 +96,7 @@ std::uint64_t shared_bytes() {
 }
 
 // With engine sigsegv they take memory when they are read, and nobody reports that.
-TEST_P(SparseRegion, ZerosBesidePagesCountTowardsTheLimit) {
+TEST_P(SparseRegion, ZerosNextToPagesCountTowardsTheLimit) {
   constexpr std::uint64_t kBytes = 64 * kMiB, kChunk = 64u << 10, kLimit = 8 * kMiB;
   Store store = create();
   {
