@@ -1,4 +1,5 @@
-// Content that commit() keeps is there again, and nothing else is.
+// After reopening, a region has the content of its last commit, and nothing else.
+#include <algorithm>
 #include <chrono>
 
 #include "support/store_fixture.hpp"
@@ -34,28 +35,45 @@ TEST_P(Commit, UncommittedStoresAreLost) {
 }
 
 TEST_P(Commit, ACommitTakesEveryKindOfChange) {
+  constexpr std::uint64_t kRandomEnd =
+      256 * kPage;  // pages that do not compress; then pages of 'x'
+  constexpr std::uint64_t kEqualEnd = kRandomEnd + 100 * kPage;
+  constexpr std::uint64_t kWordAt = 456 * kPage;  // a page with one word; all others are zero
+  struct Change {
+    std::uint64_t from, length_bytes;
+    int value;
+    const char* what;
+  };
+  constexpr Change kChanges[] = {{12 * kPage, 1, 1, "a byte of a random page"},
+                                 {20 * kPage, 30 * kPage, 0, "random pages become zero"},
+                                 {60 * kPage + 5, 3 * kPage, 7, "random pages, not aligned"},
+                                 {kRandomEnd, kPage, 'x', "a store of equal bytes"},
+                                 {kEqualEnd - kPage, kPage, 0, "a page of x becomes zero"},
+                                 {kWordAt + kPage, 8, 6, "a word of a zero page"}};
   Store store = create();
   std::vector<std::byte> expected;
   {
     Region region = store.create_region("main", 2 * kMiB, options());
     std::byte* const at = bytes_of(region);
     std::uint64_t random = 88172645463325252u;
-    for (std::uint64_t i = 0; i < kMiB; i += 8) {
+    for (std::uint64_t i = 0; i < kRandomEnd; i += 8) {
       random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-      word_at(region, i) = random;  // pages that do not compress
+      word_at(region, i) = random;
     }
-    std::memset(at + kMiB, 'x', 100 * kPage);  // pages that do
-    word_at(region, kMiB + 200 * kPage) = 5;   // a page of nearly nothing
+    std::memset(at + kRandomEnd, 'x', kEqualEnd - kRandomEnd);
+    word_at(region, kWordAt) = 5;
     region.commit();
-    word_at(region, 12 * kPage) += 1;                // a byte of a page
-    std::memset(at + 20 * kPage, 0, 30 * kPage);     // to zero
-    std::memset(at + 60 * kPage + 5, 7, 3 * kPage);  // whole pages, not aligned
-    word_at(region, kMiB + 201 * kPage) = 6;
-    std::memset(at + kMiB, 'x', kPage);  // written with what is there
+    for (const Change& c : kChanges) std::memset(at + c.from, c.value, c.length_bytes);
     region.commit();
     expected = content_of(region);
   }
   Region region = store.open_region("main", options());
+  for (const auto& [from, length_bytes, value, what] : kChanges) {
+    const std::byte* const at = bytes_of(region) + from;
+    EXPECT_TRUE(std::all_of(at, at + length_bytes,
+                            [v = static_cast<std::byte>(value)](std::byte b) { return b == v; }))
+        << what;
+  }
   EXPECT_EQ(content_of(region), expected);
   EXPECT_EQ(content_of(store, "main"), expected);
 }
@@ -68,7 +86,7 @@ TEST_P(Commit, ACommitOfRangesTakesOnlyTheirPages) {
   word_at(region, 9 * kPage - 8) = 2;
   word_at(region, 9 * kPage) = 3;
   word_at(region, 20 * kPage) = 4;
-  // A page twice, a range over two pages, one without a store, and nothing.
+  // A page twice, a range over two pages, one without a store, and an empty range.
   const auto report = region.commit_ranges(
       {{9 * kPage - 8, 16}, {3 * kPage + 100, 1}, {3 * kPage, 8}, {30 * kPage, kPage}, {kMiB, 0}});
   EXPECT_EQ(report.pages_changed, 3U);
