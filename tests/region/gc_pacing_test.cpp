@@ -1,4 +1,4 @@
-// Commits of a region and the steps of its collector take turns.
+// Commits of a region and the steps of its gc alternate.
 #include "region/gc_pacing.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(GcPacing, AMovedCommitIsOneCommit) {
   collection.next_step(0);  // would wait for an hour
 }
 
-// No step waits without end for its turn, even when the commit never ends.
+// No step waits without end, even when the commit never ends.
 TEST(GcPacing, AStepStartsAfterTheLongestWait) {
   GcPacing turns(1ms);
   GcPacing::Collection collection(turns);

@@ -25,7 +25,7 @@ namespace {
 
 using Index = map<string, vector<int>>;
 constexpr std::uint64_t kMiB = 1 << 20;
-// These are longer than a string holds inside itself, so that each lies in the heap.
+// These are longer than the inline buffer of a string, so that each is allocated in the heap.
 const std::string kLong(100, 'x');
 
 Errc code_of(const std::function<void()>& body) {
@@ -40,7 +40,7 @@ Errc code_of(const std::function<void()>& body) {
 
 class HeapTest : public testing::Test {
  protected:
-  // Small: thread sanitizer has no room for the default.
+  // Small: the default does not fit under ThreadSanitizer.
   static RegionOptions options(std::uint64_t capacity_bytes = 256 * kMiB) {
     RegionOptions options;
     options.capacity_bytes = capacity_bytes;
@@ -89,7 +89,7 @@ struct Virtual {
   virtual ~Virtual() = default;
 };
 
-// What the heap refuses when a program is compiled.
+// Types that the heap refuses at compile time.
 static_assert(!detail::is_root_type<int*>() && !detail::is_root_type<const char*>() &&
               !detail::is_root_type<std::string>() && !detail::is_root_type<Virtual>() &&
               !detail::is_root_type<std::vector<int>>() &&
@@ -130,7 +130,7 @@ TEST_F(HeapTest, ARootIsNotReturnedAsAnotherType) {
   EXPECT_TRUE(heap.check_sanity());
 }
 
-// Heaps of earlier programs have no note of a root's type: then the size alone decides.
+// Heaps of earlier programs have no record of a root's type: then only the size decides.
 TEST_F(HeapTest, ARootWithoutATypeIsCheckedBySize) {
   Region region = create();
   Heap heap(region);
@@ -524,7 +524,7 @@ TEST_F(HeapTest, ReadOnlyRegionIsRefusedForWriting) {
   EXPECT_EQ(code_of([&] { (void)Heap::open_read_only(none); }), Errc::invalid_argument);
 }
 
-// A region that nobody else holds could not be committed.
+// A region without another handle could not be committed.
 static_assert(!std::is_constructible_v<Heap, Region>);
 static_assert(std::is_constructible_v<Heap, Region&>);
 static_assert(std::is_constructible_v<ConstHeap, Region>);
@@ -569,7 +569,7 @@ TEST_F(HeapTest, AHeapSurvivesAMoveOfItsRegion) {
   EXPECT_EQ(other.root<vector<std::uint64_t>>("numbers").size(), 200'000U);
 }
 
-// As a Pin does. The writer's lock goes with the last of them.
+// As a Pin does. The last of them releases the writer's lock.
 TEST_F(HeapTest, AHeapHoldsTheBranchUntilItsEnd) {
   auto region = std::make_unique<Region>(create());
   auto heap = std::make_unique<Heap>(*region);
@@ -684,7 +684,7 @@ TEST_F(HeapTest, TextKeysAreLookedUpWithoutAnAllocation) {
   EXPECT_EQ(table.erase(kLong.c_str()), 1U);
 }
 
-// The hash lies in regions: it must never change.
+// The hash is stored in regions: it must never change.
 TEST(HeapHash, TheHashOfKeysIsFixed) {
   EXPECT_EQ(hash<int>()(0), 0xe220a8397b1dcdafU);
   EXPECT_EQ(hash<std::uint64_t>()(1), 0x910a2dec89025cc1U);

@@ -1,4 +1,4 @@
-// Engine mapped: the image has the size that the versions say, and may become shorter.
+// Engine mapped: the image has the size of the versions, and may become shorter.
 #include <signal.h>
 #include <unistd.h>
 
@@ -188,7 +188,7 @@ TEST_F(MappedSize, AFailedCutIsRepeated) {
   }
 }
 
-// kill -9 comes while the file becomes longer and shorter: its size is that of the head.
+// kill -9 while the file becomes longer and shorter: its size is that of the head.
 TEST_F(MappedSize, AKillDuringAResizeKeepsTheSizeOfTheHead) {
   const TempDirectory fast(memory_directory());
   const std::string path = fast / "store";
@@ -214,7 +214,7 @@ TEST_F(MappedSize, AKillDuringAResizeKeepsTheSizeOfTheHead) {
         board->committed = g;
       }
     });
-    // The kill does not come while it starts, which takes long under a sanitizer.
+    // No kill while it starts, which takes long under a sanitizer.
     const std::uint64_t before = board->committed.load();
     while (board->committed.load() == before && child.running()) usleep(1000);
     usleep(static_cast<useconds_t>(random() % 40'000));

@@ -198,7 +198,7 @@ TEST_F(Mapped, ATouchOfACutFileIsSigbusAndNamesIt) {
   EXPECT_TRUE(all_zero(bytes_of(region), region.size_bytes()));
 }
 
-// A file system on which images do not take writes, now and then.
+// A file system on which writes to images fail sometimes.
 class FullImageFs final : public ForwardingFs {
  public:
   FullImageFs() : ForwardingFs(base::posix_fs()) {}
@@ -225,7 +225,7 @@ class FullImageFs final : public ForwardingFs {
   };
 };
 
-// The image cannot take what has been committed: the commit has happened all the same.
+// The image cannot be written after a commit: the commit has happened nevertheless.
 TEST_F(Mapped, AFullDiskOfTheImageKeepsTheCommit) {
   FullImageFs fs;
   Store store = Store::create(path());
@@ -251,7 +251,7 @@ TEST_F(Mapped, AFullDiskOfTheImageKeepsTheCommit) {
   EXPECT_EQ(region.commit().pages_changed, 0U);
   EXPECT_TRUE(read_file(in_store()) == content_of(region)) << "the next commit takes it there";
   fs.full = true;
-  word_at(region, kPage - 8) = 77;  // in the half of the page that does not get there
+  word_at(region, kPage - 8) = 77;  // in the half of the page that is not written
   region.commit();
   const auto last = content_of(region);
   region.close();
@@ -296,7 +296,7 @@ TEST_F(Mapped, TheImageSurvivesManyFaultsOfTheFileSystem) {
   }
 }
 
-// kill -9 comes again and again: the file always holds the generation that opens.
+// Repeated kill -9: the file always has the generation that opens.
 TEST_F(Mapped, AKillAtAnyTimeKeepsTheImageAtTheHead) {
   const TempDirectory fast(memory_directory());
   const std::string path = fast / "store";

@@ -74,7 +74,7 @@ class AtomicFileTest : public ::testing::TestWithParam<Mode> {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  // The file that a crash now would leave, after recovery.
+  // The file after a crash now and its recovery.
   std::string after_crash() const {
     const std::string copy = path("copy");
     for (const char* suffix : {"", ".vellum-journal"})
@@ -87,7 +87,7 @@ class AtomicFileTest : public ::testing::TestWithParam<Mode> {
   fs::path directory_;
 };
 
-// As long as it is there, nobody in this process writes a file at or behind that byte.
+// While it exists, this process writes no file at or after that byte.
 class NoBytesBehind {
  public:
   explicit NoBytesBehind(std::uint64_t byte) : signal_(::signal(SIGXFSZ, SIG_IGN)) {
@@ -141,7 +141,7 @@ TEST_P(AtomicFileTest, CommittedStoresAreInTheFileAndOthersAreNot) {
   EXPECT_FALSE(fs::exists(path() + ".vellum-journal"));
 }
 
-// The same stores go into a plain buffer, which tells what each commit has to be.
+// The same stores to a plain buffer give the expected content of each commit.
 TEST_P(AtomicFileTest, ACrashAfterACommitKeepsThatCommit) {
   constexpr std::size_t kBytes = 64 * 4096 + 777;
   auto file = AtomicFile::open_or_create(path(), kBytes, options());
@@ -293,7 +293,7 @@ TEST_P(AtomicFileTest, StoresPastTheEndOnTheLastPageDoNotCount) {
   EXPECT_EQ("over ", now.substr(4101));
 }
 
-// Only what the journal has can fail so: in persistent memory it is mapped.
+// Only system calls on the journal can fail in this way: in persistent memory it is mapped.
 TEST_P(AtomicFileTest, StoresOfAFailedCommitAreInTheNext) {
   if (GetParam().medium != Medium::disk) GTEST_SKIP() << "stores cannot fail";
   AtomicFile file = AtomicFile::open_or_create(path(), 10000, options());
@@ -307,7 +307,7 @@ TEST_P(AtomicFileTest, StoresOfAFailedCommitAreInTheNext) {
   EXPECT_EQ("stored", after_crash().substr(5000, 6));
 }
 
-// The journal says first that the file is to be cut.
+// The cut is in the journal first.
 TEST_P(AtomicFileTest, AFileWhoseCutCannotBeRecordedIsNotCut) {
   if (GetParam().medium != Medium::disk) GTEST_SKIP() << "stores cannot fail";
   AtomicFile file = AtomicFile::open_or_create(path(), 10000, options());
@@ -362,7 +362,7 @@ INSTANTIATE_TEST_SUITE_P(Disk, MarksNoTsan,
                          ::testing::Values(Mode{"Cards", Tracker::cards, Medium::disk}),
                          [](const auto& info) { return info.param.name; });
 
-// Writers go on while commits are made. In the end the commits together have taken every store.
+// Writers store during commits. In the end the commits together have taken every store.
 TEST_P(MarksNoTsan, NoStoreOfOtherThreadsIsLost) {
   constexpr std::size_t kBytes = 64 * 4096;
   auto file = AtomicFile::open_or_create(path(), kBytes, options());

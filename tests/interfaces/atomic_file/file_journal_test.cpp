@@ -1,5 +1,5 @@
-// The journal of a file as others see it: its owner, its readers, and the files that it leaves
-// alone.
+// The journal of a file for other processes: its owner, its readers, and files that it does not
+// change.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -43,7 +43,7 @@ class FileJournalTest : public ::testing::Test {
   TempDirectory directory_;
 };
 
-// The journal holds what the file holds, so it is as secret.
+// The journal has content of the file, and thus the same access rights.
 TEST_F(FileJournalTest, TheJournalHasTheAccessRightsOfTheFile) {
   for (const mode_t mode : {0600U, 0640U, 0666U}) {
     std::ofstream(path()) << "content";
@@ -131,7 +131,7 @@ TEST_F(FileJournalTest, AFailedOpeningLeavesNoJournal) {
     EXPECT_NE(".new", entry.path().extension()) << entry.path();
 }
 
-// Sees whether a journal has its name before its size is durable: fences do not make that so.
+// Detects a journal that gets its name before its size is durable, which fences do not achieve.
 class SizeWatchFs final : public ForwardingFs {
  public:
   using ForwardingFs::ForwardingFs;
@@ -193,7 +193,7 @@ TEST_F(FileJournalTest, AJournalGetsItsNameAfterItsSizeIsDurable) {
   }
 }
 
-// Leftovers of a process that was killed while it made a journal, or the file.
+// Leftovers of a process that was killed while it created a journal, or the file.
 TEST_F(FileJournalTest, LeftoversOfAKilledOpeningAreRemovedByTheNext) {
   for (const char* number : {"0", "1", "3"})
     std::ofstream(journal(path()) + "." + number + ".new") << "left";
@@ -236,7 +236,7 @@ TEST_F(FileJournalTest, LeftoversOfAnEarlierBuildAreRemoved) {
   for (const std::string& name : kept) EXPECT_TRUE(fs::exists(name)) << name;
 }
 
-// A journal may hold what the file does not: as long as the file has not got it, it stays.
+// A journal with commits that the file lacks stays.
 TEST_F(FileJournalTest, TheJournalStaysWhenTheFileCannotBeWritten) {
   class BrokenFile final : public ForwardingFile {
    public:

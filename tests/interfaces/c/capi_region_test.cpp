@@ -1,5 +1,4 @@
-// The C interface to a region: named ranges, transactions, memory, and what becomes of it at the
-// end.
+// The C interface to a region: ranges, transactions, memory, and closing.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -165,8 +164,8 @@ TEST_F(CRegionTest, ARegionReportsItsMemoryUse) {
   vellum_region_close(region);
 }
 
-// This program gives copies back at once (eager_reclaim_lib.cpp). The region that does so is
-// committed last: once its copies have gone, the other's would have gone as well.
+// This program frees copies at once (eager_reclaim_lib.cpp). The region that does so is committed
+// last: once its copies are freed, the other's would be freed as well.
 TEST_F(CRegionTest, ARegionKeepsItsCopiesOnRequestNoSanitizer) {
   options_.engine = VELLUM_ENGINE_SIGSEGV;
   options_.keep_copies = 1;
@@ -182,7 +181,7 @@ TEST_F(CRegionTest, ARegionKeepsItsCopiesOnRequestNoSanitizer) {
     std::memset(vellum_region_data(region), 1, kCRegionBytes);
     ASSERT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_OK) << message();
   }
-  while (resident_bytes(gives_back) > kCRegionBytes) {  // a test's own limit ends what never ends
+  while (resident_bytes(gives_back) > kCRegionBytes) {  // bounded by the time limit of a test
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(resident_bytes(keeps), 2 * kCRegionBytes);
@@ -214,7 +213,7 @@ TEST_F(CImageTest, TheFileIsTheContentOnRequest) {
   vellum_region_close(region);
 }
 
-// Pages that are present and no file's, as pagemap says (proc_pid_pagemap(5)).
+// Pages that are present and belong to no file, as pagemap reports (proc_pid_pagemap(5)).
 std::size_t private_pages(const char* from, std::size_t pages) {
   std::vector<std::uint64_t> entries(pages);
   const std::size_t bytes = pages * sizeof(std::uint64_t);
@@ -251,7 +250,7 @@ TEST_F(CImageTest, MemoryIsLeftInPlace) {
   ASSERT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_OK) << message();
   ASSERT_EQ(vellum_region_close_and_leave_memory(region), VELLUM_OK) << message();
   EXPECT_STREQ(bytes, "committed");
-  vellum_region_close(opened("filed"));  // nobody holds the branch
+  vellum_region_close(opened("filed"));  // the branch is not locked
   EXPECT_EQ(munmap(bytes, capacity), 0);
 
   options_.engine = VELLUM_ENGINE_SIGSEGV;

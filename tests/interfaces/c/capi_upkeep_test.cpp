@@ -27,7 +27,7 @@ class CUpkeepTest : public testing::Test {
     small.pack_bytes = 1 << 20;  // tiers hold packs that are full
     ASSERT_EQ(vellum_store_create(path_.c_str(), &small, &store_), VELLUM_OK) << message();
     vellum_region_options options = VELLUM_REGION_OPTIONS_INIT;
-    options.capacity_bytes = 64 * kUpkeepBytes;  // thread sanitizer has no room for the default
+    options.capacity_bytes = 64 * kUpkeepBytes;  // the default does not fit under ThreadSanitizer
     options.no_background_gc = 1;                // vellum_gc() is to find something
     ASSERT_EQ(vellum_region_create(store_, "main", kUpkeepBytes, &options, &region_), VELLUM_OK)
         << message();
@@ -39,7 +39,7 @@ class CUpkeepTest : public testing::Test {
 
   static std::string message() { return vellum_error_message(); }
 
-  // Fills the region with what does not compress, and keeps it.
+  // Fills the region with data that does not compress, and keeps it as a snapshot.
   void snapshot(const char* name, std::uint64_t seed) {
     auto* words = static_cast<std::uint64_t*>(vellum_region_data(region_));
     std::mt19937_64 random(seed);
@@ -153,7 +153,7 @@ TEST_F(CUpkeepTest, StatReportsTheSpaceOfEachVersion) {
 TEST_F(CUpkeepTest, GcFreesUnneededSpace) {
   snapshot("one", 1);
   snapshot("two", 2);
-  close_region();  // whoever has a version open keeps its data
+  close_region();  // an open version keeps its data
   ASSERT_EQ(vellum_remove(store_, "one"), VELLUM_OK) << message();
   vellum_gc_options look = VELLUM_GC_OPTIONS_INIT;
   look.dry_run = 1;

@@ -1,5 +1,6 @@
-// What read(2), write(2) and their like do with a file in memory, as the kernel does it with one on
-// disk. The calls themselves, through each of the two libraries: tests/cli and tests/compiler/plugin.
+// read(2), write(2) and related calls on a file in memory, compared with the kernel's on a file on
+// disk. The calls themselves, through each of the two libraries: tests/cli and
+// tests/compiler/plugin.
 #include "interfaces/mapped_io/descriptor_io.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@
 namespace vellum::mapped_io {
 namespace {
 
-// Has room for some bytes, and no more than `most` go in one call.
+// A file of limited size, with at most `most` bytes per call.
 class TextFile final : public MappedDescriptor {
  public:
   bool reads() const override { return may_read; }

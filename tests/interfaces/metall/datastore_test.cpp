@@ -99,7 +99,7 @@ TEST_P(Datastores, SnapshotsHavePathsAndNames) {
     EXPECT_ERRC(datastore.snapshot(path() + "@one"), Errc::already_exists);
     EXPECT_ERRC(datastore.snapshot(path("two")), Errc::already_exists);
     datastore.commit();
-    expect_holds(path() + "@one", 1);  // beside the live one
+    expect_holds(path() + "@one", 1);  // while the live one is open
     expect_holds(path("two"), 2);
     EXPECT_ERRC(read(path()), Errc::busy);
     EXPECT_FALSE(Datastore::consistent(path(), options()));
@@ -130,7 +130,7 @@ TEST_P(Datastores, SnapshotsAreTakenAsynchronously) {
   EXPECT_TRUE(Store::open(path() + "/store").verify({.read_data = true}).damages.empty());
 }
 
-// The link is there before its version; a process that dies in between leaves it.
+// The link exists before its version, and stays when the process is killed in between.
 TEST_P(Datastores, ALinkWithoutItsVersionIsReplaced) {
   Datastore datastore = create(path());
   set(datastore, path(), 1);
@@ -196,7 +196,7 @@ TEST_P(Datastores, ADatastoreGrows) {
   EXPECT_EQ(datastore.size_bytes(), first);
   datastore.extend(first + 1);
   EXPECT_GT(datastore.size_bytes(), first);
-  // The segment now reaches over the place of the files, and is zero there.
+  // The segment now includes the former range of the files, and is zero in it.
   EXPECT_TRUE(all_zero(static_cast<std::byte*>(datastore.segment()) + first,
                        datastore.size_bytes() - first));
   auto* const end = reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(datastore.segment()) +
@@ -235,7 +235,7 @@ TEST_P(Datastores, CopyAndRemove) {
   EXPECT_ERRC(Datastore::remove(path()), Errc::not_found);
 }
 
-// The parent of a path without a slash is no empty path: "" + "/versions" is somebody else's.
+// The parent of a path without a slash is no empty path: "" + "/versions" is another directory.
 TEST_P(Datastores, ARelativePathIsOfTheWorkingDirectory) {
   const WorkingDirectory inside(path());
   {
@@ -331,7 +331,7 @@ TEST_P(Datastores, FilesWrittenWhileClosedAreKept) {
   }
 }
 
-// Data that nobody has flushed is not trusted after a crash of the system.
+// Data that was not flushed is not trusted after a crash of the system.
 TEST_P(Datastores, AStampOfAnotherBootIsIgnored) {
   {
     Datastore datastore = create(path());
@@ -434,7 +434,7 @@ TEST_P(Datastores, ManyReadersOpenADatastoreAtOnce) {
 TEST_P(Datastores, AfterAKillSegmentAndFilesAreOfOneCommit) {
   create(path()).commit();
   std::mt19937 random(42);
-  const Shared<std::atomic<std::uint64_t>> committed;  // the writer says how far it has come
+  const Shared<std::atomic<std::uint64_t>> committed;  // the writer's progress
   std::uint64_t last = 0;
   for (int round = 0; round < 8; ++round) {
     Child child = start_child([&] {

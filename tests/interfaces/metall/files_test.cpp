@@ -1,4 +1,4 @@
-// The manager's files in the region come out as they went in, and anything that is not a file list
+// The manager's files are packed into the region and unpacked unchanged, and an invalid file list
 // is refused.
 #include "interfaces/metall/files.hpp"
 

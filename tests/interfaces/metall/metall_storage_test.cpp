@@ -27,8 +27,8 @@ struct Traits {
 using Storage = basic_metall_storage<Traits>;
 using Segment = basic_metall_segment_storage<Traits>;
 
-// Does what Metall's kernel does with the two classes. Its metadata is one file: how many words of
-// the segment are in use.
+// Uses the two classes as Metall's kernel does. Its metadata is one file: the number of used words
+// of the segment.
 class Kernel {
  public:
   ~Kernel() { close(); }
@@ -79,7 +79,7 @@ class Kernel {
     }
     static_cast<std::uint64_t*>(segment_.get_segment())[words_++] = value;
   }
-  // Every word of the segment is its index, as far as the metadata says.
+  // Every used word of the segment is its index.
   bool is_whole() const {
     for (std::size_t i = 0; i < words_; ++i) {
       if (static_cast<const std::uint64_t*>(segment_.get_segment())[i] != i) return false;
@@ -243,7 +243,7 @@ TEST_F(MetallStorage, AStorageMovesWithItsSegment) {
   EXPECT_TRUE(c.sync(true));
 }
 
-// flush(false): what was stored before it is in, what is stored after it is not.
+// flush(false): earlier stores are included, later ones are not.
 TEST_F(MetallStorage, AStorageSyncsInTheBackground) {
   {
     Kernel kernel;
@@ -251,7 +251,7 @@ TEST_F(MetallStorage, AStorageSyncsInTheBackground) {
     fill(kernel, 1'000);
     ASSERT_TRUE(kernel.flush(false));
     fill(kernel, 2'000);
-    kernel.segment().release();  // waits for the end of what was begun, and keeps no more
+    kernel.segment().release();  // waits for the asynchronous commit, and commits no more
   }
   expect_words(path(), 1'000);
 }

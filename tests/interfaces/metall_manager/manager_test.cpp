@@ -34,7 +34,7 @@ class MetallManager : public testing::Test {
     while (vector.size() < n) vector.push_back(vector.size());
   }
 
-  // Returns the answer of `vellum import`; a snapshot "moved" is made of the result.
+  // Returns the status of `vellum import`, and creates a snapshot "moved" of the result.
   int import_from(const std::string& old) const {
     const std::string command = std::string(VELLUM_CLI) + " -q import " + path() + " --metall " +
                                 old + " --snapshot moved 2>/dev/null";

@@ -1,4 +1,4 @@
-// Privateer's versions as directories: made, removed, copied by programs; settings; errors.
+// Privateer's versions as directories: created, removed, copied by programs; settings; errors.
 #include <filesystem>
 #include <fstream>
 
@@ -77,7 +77,7 @@ TEST_F(PrivateerVersions, AVersionIsRemovedWithItsDirectory) {
                [&] { Privateer::version_capacity(path_of("v1")); });
   EXPECT_EQ(words(privateer.create(nullptr, "v0", kBlock, false))[0], 0u);
   words(privateer.data())[0] = 2;
-  files::create_directories(path_of("v1") + "/management");  // made anew, as Metall does
+  files::create_directories(path_of("v1") + "/management");  // created again, as Metall does
   EXPECT_TRUE(privateer.snapshot("v1"));
   EXPECT_EQ(first_word("v1"), 2u);
   // A directory whose name the store lacks is not a version either.
@@ -116,7 +116,7 @@ TEST_F(PrivateerVersions, AVersionIsCopiedByItsFiles) {
   privateer.msync();
   EXPECT_EQ(first_word("v0"), 1u);
   EXPECT_EQ(first_word("copy"), 2u);
-  // The version that it was copied from goes on, and is then removed.
+  // The original of the copy is written, and is then removed.
   words(privateer.open(nullptr, "v0"))[0] = 3;
   privateer.msync();
   EXPECT_EQ(first_word("second"), 1u);
@@ -240,7 +240,7 @@ TEST_F(PrivateerVersions, TheEnvironmentSetsTheBlockSize) {
   }
 }
 
-// The limit is what a region goes by: more than it is written, and all of it comes back.
+// A region stays within the limit: more is written, and all of it is read back.
 TEST_F(PrivateerVersions, TheEnvironmentLimitsTheMemory) {
   const std::string stash = directory_ / "stash";
   constexpr std::uint64_t kBytes = 48 * kMiB;

@@ -1,4 +1,4 @@
-// Branches and snapshots are made from versions, removed and compared.
+// Branches and snapshots are created from versions, removed and compared.
 #include <atomic>
 #include <thread>
 
@@ -99,7 +99,7 @@ TEST_P(Branches, ASnapshotOfAHeadWithoutAWriter) {
     Region region = store.create_region("main", kMiB, options());
     for (std::uint64_t i = 1; i <= 10; ++i) {
       word_at(region, i * kPage) = i;
-      region.commit("commit " + std::to_string(i));  // these lie in the journal
+      region.commit("commit " + std::to_string(i));  // these are only in the journal
     }
   }
   store.create_snapshot("s", "main");
@@ -144,7 +144,7 @@ TEST_P(Branches, ASnapshotAfterACrashIncludesTheJournal) {
   Region region = store.create_region("main", kMiB, options());
   word_at(region, 0) = 1;
   region.commit("journal only");
-  // A crash leaves the files as they are while the writer lives.
+  // After a crash the files are as they are while the writer exists.
   std::filesystem::copy(path(), directory_ / "crashed", std::filesystem::copy_options::recursive);
   Store crashed = Store::open(directory_ / "crashed");
   crashed.create_snapshot("s", "main");
@@ -292,7 +292,8 @@ TEST_P(Branches, VersionsRemovedDuringAListingAreOmitted) {
   other.join();
 }
 
-// Killed between its two steps: the name means the snapshot, and the next call ends what was begun.
+// Killed between its two steps: the name denotes the snapshot, and the next call completes the
+// conversion.
 TEST_P(Branches, AnInterruptedConversionToABranchIsCompleted) {
   Store store = create();
   {

@@ -81,7 +81,7 @@ TEST_P(Corrupted, PrefetchAndPinNameTheCorruption) {
     expect_error(Errc::corrupted, {"new", "page", file},
                  [&] { (void)version.pin(version.whole()); });
   }
-  // Engine mapped compares an image that is not the one it knows, as after copying a store.
+  // Engine mapped compares an image that is not the recorded one, as after copying a store.
   expect_error(Errc::corrupted, {"main", "page", file}, [&] {
     Region region = store.open_region("main", options());
     EXPECT_NE(region.engine(), Engine::mapped) << "has not compared its image with the store";
@@ -181,7 +181,7 @@ TEST_P(Corrupted, AMissingOrTruncatedPackIsDamage) {
   expect_error(Errc::corrupted, {std::filesystem::path(pack).filename()}, read_all);
 }
 
-// A program that handles SIGBUS itself may go on: the region is still served.
+// A program that handles SIGBUS itself may continue: the region is still served.
 sigjmp_buf g_jump;
 void* volatile g_address = nullptr;
 

@@ -54,7 +54,7 @@ TEST_P(DedupTest, ACopyInTheRegionCostsNoBytes) {
   expect_whole(store);
 }
 
-// The writer's first pack is there already when it looks for earlier writers' pages: it must know
+// The writer's first pack exists already when it searches earlier writers' pages: it must know
 // that pack as its own.
 TEST_P(DedupTest, ACopyAfterASmallCommitCostsNoBytesEither) {
   Store store = create();
@@ -76,7 +76,7 @@ TEST_P(DedupTest, PagesOfAnEarlierWriterAreFound) {
     main.snapshot("b");
   }
   Region main = region(store);
-  fill(main, 0, 1);  // back to what it was
+  fill(main, 0, 1);  // the earlier content
   EXPECT_LT(main.commit().bytes_written, kBlobBytes / 8);
   Region side = region(store, "side");
   fill(side, kBlobBytes, 2);  // another branch, another place

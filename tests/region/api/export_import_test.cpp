@@ -171,7 +171,7 @@ TEST_P(ExportImport, AFailedStreamCreatesNothing) {
   EXPECT_EQ(store.version("main").file_bytes, 1u);
 }
 
-// Nobody sees the branch before it is whole, and gc takes what is left of it.
+// The branch is not visible before it is whole, and gc removes its leftovers.
 TEST_P(ExportImport, AKilledImportLeavesNoVisibleBranch) {
   Store store = create();
   const auto packs_and_branches = [&] {
@@ -206,7 +206,7 @@ TEST_P(ExportImport, AKilledImportLeavesNoVisibleBranch) {
   EXPECT_TRUE(store.verify().damages.empty());
 }
 
-// What an import writes belongs to its branch, which goes on in the same pack.
+// The data of an import belongs to its branch, which continues in the same pack.
 TEST_P(ExportImport, ANewBranchContinuesInItsOwnPack) {
   Store store = create();
   for (int i = 1; i <= 3; ++i) {

@@ -1,5 +1,5 @@
-// A branch and a snapshot of one name: a kill in convert_to_branch() leaves this, and a stranger
-// may put it there. No region ever shows the bytes of one for those of the other.
+// A branch and a snapshot of one name: the state after a kill in convert_to_branch(), or in an
+// untrusted store. No region ever shows the bytes of the wrong one.
 #include <signal.h>
 
 #include <filesystem>
@@ -38,7 +38,7 @@ class HalfState : public StoreTest {
     fill(region, 1000);
     region.snapshot("s");
   }
-  // Four commits in less memory than they need: pages go, and come back from the store.
+  // Four commits in less memory than they need: pages are evicted, and loaded again from the store.
   static void expect_right_after_commits(Region& region) {
     for (std::uint64_t round = 1; round <= 4; ++round) {
       fill(region, round * 1'000'000);
@@ -84,7 +84,7 @@ TEST_P(HalfState, AnInterruptedConversionIsCompletedByACall) {
   EXPECT_EQ(wrong(store.open_version("s", options()), 1000), 0u);
 }
 
-// When the two differ, neither is taken away, and nobody writes.
+// When the two differ, neither is removed, and no writer opens the branch.
 TEST_P(HalfState, ASnapshotThatDiffersFromItsBranchIsAnError) {
   Store store = create();
   make(store);

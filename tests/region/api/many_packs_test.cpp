@@ -71,7 +71,7 @@ void ManyPacks::use() const {
     word_at(region, 0) ^= 1;
     region.commit();
     word_at(region, 0) ^= 1;
-    // The other half is as in the store, and is found there.
+    // The other half equals the store, and is read from it.
     std::memcpy(bytes_of(region), bytes_of(region) + kManyPacksPages / 2 * kPage,
                 kManyPacksPages / 2 * kPage);
     region.commit();

@@ -1,4 +1,4 @@
-// Versions that go to a remote and come back, by the C++ and the C interface.
+// Versions that are pushed to a remote and pulled from it, by the C++ and the C interface.
 #include <gtest/gtest.h>
 #include <vellum/vellum.h>
 
@@ -86,7 +86,7 @@ TEST_F(RemotesTest, PushAndPullInC) {
             VELLUM_ERR_NOT_FOUND);
 }
 
-// Packs stay at the remote until they are asked for.
+// Packs stay at the remote until they are requested.
 TEST_F(RemotesTest, ALazyCloneInC) {
   snapshot("a", 5);
   ASSERT_EQ(vellum_add_remote(store_, "origin", url().c_str(), nullptr), VELLUM_OK) << message();

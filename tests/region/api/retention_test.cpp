@@ -116,7 +116,7 @@ TEST(Retention, TheAgeOfASnapshotIsNotThatOfItsCommit) {
   EXPECT_EQ(decide({old, young}, policy(0, 9)), (Lines{"young:daily", "old:daily"}));
 }
 
-// A day that comes again, since the clock was set back, is one day.
+// A day that occurs twice, because the clock was set back, is one day.
 TEST(Retention, ADayCountsOnce) {
   auto a = snapshot("a", k2024 + kDay), b = snapshot("b", k2024), c = snapshot("c", k2024 + kDay);
   a.order = 1, b.order = 2, c.order = 3;

@@ -59,7 +59,7 @@ class SpaceBack : public StoreTest {
     std::uint64_t blocks = 0;
     for (const auto& pack : std::filesystem::directory_iterator(store.path() + "/packs")) {
       struct stat status{};
-      // One may have gone just now.
+      // One may have been removed just now.
       if (::stat(pack.path().c_str(), &status) == 0) {
         blocks += static_cast<std::uint64_t>(status.st_blocks);
       }
@@ -96,7 +96,7 @@ TEST_P(SpaceBack, DisabledGcFreesNothing) {
   EXPECT_TRUE(within_bound(store));
 }
 
-// A program is started again and again, and writes less each time than is worth a look.
+// A program is started many times, and writes less each time than triggers a check.
 TEST_P(SpaceBack, ManyShortOpeningsCollectTogether) {
   Store store = create(plain());
   store.create_region("main", kMiB, options()).close();
@@ -112,7 +112,7 @@ TEST_P(SpaceBack, ManyShortOpeningsCollectTogether) {
   EXPECT_TRUE(content_of(store, "main") == last);
 }
 
-// There are several branches, and none has much to give back alone.
+// Several branches, none of which has much freeable space.
 TEST_P(SpaceBack, ManyBranchesCollectTogether) {
   Store store = create(plain());
   std::vector<Region> regions;
@@ -142,7 +142,7 @@ TEST_P(SpaceBack, SpaceOfRemovedSnapshotsIsFreed) {
       if (n == 60) kept = content_of(region);
       const std::uint64_t old = n - 12;
       if (n >= 12 && old != 60) store.remove_snapshot("s" + std::to_string(old));
-      continue;  // what only the removed one needed takes a step to go
+      continue;  // the removed one's data is freed by the next step
     }
     ASSERT_TRUE(within_bound(store)) << "commit " << n;
   }
@@ -178,7 +178,7 @@ TEST_P(SpaceBack, VersionsOpenToReadersStay) {
     EXPECT_TRUE(content_of(readers[i]) == contents[i]) << i;
   }
   readers.clear();
-  // The next look comes within an eighth of what was due while they were open: 32 commits.
+  // The next check is due within an eighth of the size while they were open: 32 commits.
   for (std::uint64_t n = 0; n < 40; ++n) {
     rewrite(region, 1000 + n);
     region.commit();
@@ -186,7 +186,7 @@ TEST_P(SpaceBack, VersionsOpenToReadersStay) {
   EXPECT_TRUE(within_bound(store)) << "what they had open has gone, too";
 }
 
-// By default, a thread does it. How far it has come at a commit is chance.
+// By default, a thread collects. Its progress at a commit is random.
 TEST_P(SpaceBack, AThreadCollectsDuringCommitsAndReads) {
   region::BackgroundGc::set_policy(small_policy(false));
   auto [store, region] = begin();
@@ -210,7 +210,7 @@ TEST_P(SpaceBack, AThreadCollectsDuringCommitsAndReads) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-// The child has no such thread, and everything that the child does with its copy ends.
+// The child has no gc thread, and every call on its copy ends.
 TEST_P(SpaceBack, AForkDuringGcIsHarmless) {
   region::BackgroundGc::set_policy(small_policy(false));
   auto [store, region] = begin();
@@ -230,7 +230,7 @@ TEST_P(SpaceBack, AForkDuringGcIsHarmless) {
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
 }
 
-// A corrupted name keeps gc from freeing anything: commits go on, and the program is told.
+// A corrupted name keeps gc from freeing anything: commits continue, and an error is reported.
 TEST_P(SpaceBack, AnErrorOfGcIsReportedAndNoErrorOfACommit) {
   auto [store, region] = begin();
   region.snapshot("s");

@@ -1,5 +1,5 @@
-// Region::checkout(), the names that it takes, and what else undo needs: a line that a kill does not
-// break, rules that forget, differences with their bytes.
+// Region::checkout(), the names that it takes, and what else undo needs: a line that a kill does
+// not break, rules that forget, differences with their bytes.
 #include <vellum/mapped.hpp>
 #include <vellum/retention.hpp>
 
@@ -98,7 +98,7 @@ TEST_P(Undo, NamesAreThoseOfTheCommandLine) {
   EXPECT_EQ(content_of(store, "side"), content_of(store, "v2"));
 }
 
-// What a small commit leaves in the journal must not hide the snapshot before it.
+// A small commit in the journal must not hide the snapshot before it.
 TEST_P(Undo, AKilledProgramsBranchHasItsLastSnapshot) {
   Store store = create();
   EXPECT_CHILD_SIGNAL(run_child([&] {
@@ -183,7 +183,7 @@ TEST_P(Undo, DifferencesAreRecordsWithTheirBytes) {
 
 VELLUM_BOTH_ENGINES(Undo);
 
-// The file is the memory: what lies behind its end is nobody's.
+// The file is the memory: bytes past its end have no content.
 TEST(UndoMapped, CheckoutUpdatesTheImage) {
   TempDirectory directory;
   Store store = Store::create(directory / "store");

@@ -1,4 +1,4 @@
-// Versions open beside the live region, and beside each other.
+// Versions that are open together with the live region, and with each other.
 #include <signal.h>
 
 #include "support/child.hpp"

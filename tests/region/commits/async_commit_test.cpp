@@ -49,7 +49,7 @@ TEST_P(AsyncCommit, ACommitHasTheContentAtTheCall) {
     SCOPED_TRACE(n);
     const auto now = content_of(region);
     auto end = region.commit_async("number " + std::to_string(n));
-    fill(region, n + 1, kPages / n);  // goes on at once
+    fill(region, n + 1, kPages / n);  // continues at once
     const CommitReport report = end.get();
     EXPECT_EQ(report.sequence, n);
     EXPECT_EQ(region.sequence(), n);
@@ -102,7 +102,7 @@ TEST_P(AsyncCommit, OtherCallsWaitForTheEndOfTheCommit) {
   region.close();
   EXPECT_TRUE(stored("main") == grown) << "close() waits";
   EXPECT_EQ(end.get().sequence, 3U) << "the future outlives the region";
-  // A call with nothing to commit makes no commit.
+  // A call with nothing to commit creates no version.
   region = store_->open_region("main", options());
   EXPECT_EQ(region.commit_async().get().sequence, 3U);
   Region version = store_->open_version("main");
@@ -110,7 +110,7 @@ TEST_P(AsyncCommit, OtherCallsWaitForTheEndOfTheCommit) {
   EXPECT_ERRC(Region().commit_async(), Errc::invalid_argument);
 }
 
-// Pages come and go meanwhile; some are in the spill file at the call.
+// Pages are loaded and evicted meanwhile; some are in the spill file at the call.
 TEST_P(AsyncCommit, CommitsWithLittleMemory) {
   Region region = make(1u << 20);
   for (std::uint64_t n = 1; n <= 4; ++n) {
@@ -126,8 +126,8 @@ TEST_P(AsyncCommit, CommitsWithLittleMemory) {
   EXPECT_TRUE(stored("main") == last);
 }
 
-// Each writer's words only grow, and all of its words are stored before the next round: what is
-// committed of it is one round, or two neighbours when the call came in between.
+// Each writer's words only grow, and all of its words are stored before the next round: a commit
+// has one round of it, or two consecutive ones when the call was between them.
 TEST_P(AsyncCommit, ACommitOfConcurrentWritersIsOneRound) {
   Region region = make();
   constexpr std::uint64_t kPagesEach = 64;
@@ -205,7 +205,7 @@ TEST_P(AsyncCommit, AChildForkedDuringACommitChangesNothing) {
   auto end = region.commit_async();
   Child child = start_child([&] {
     EXPECT_ERRC(region.commit(), Errc::invalid_argument);
-    region = Region();  // leaves the parent's files and memory alone
+    region = Region();  // does not change the parent's files and memory
   });
   EXPECT_CHILD_EXIT(child.wait(), 0);
   end.get();

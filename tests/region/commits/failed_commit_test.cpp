@@ -1,4 +1,4 @@
-// A commit fails at each of its file system calls; the tests check what is left of it.
+// A commit fails at each of its file system calls; the tests check memory and store afterwards.
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -134,7 +134,7 @@ TEST_P(FailedCommit, AFlushThatFailsPoisonsTheBranch) {
       expect_error(Errc::poisoned, {"main"}, [&] { region.commit(); });
       expect_error(Errc::poisoned, {"main"}, [&] { region.snapshot("no"); });
     }
-    region.rollback();  // memory can still be what was committed
+    region.rollback();  // memory can still be restored to the last commit
     EXPECT_TRUE(content_of(region) == good);
     expect_error(Errc::poisoned, {"main"}, [&] { region.commit(); });
     region.close();
@@ -149,7 +149,7 @@ TEST_P(FailedCommit, AFlushThatFailsPoisonsTheBranch) {
   }
 }
 
-// The commit fails before it has looked at all pages that it had found to be written.
+// The commit fails before it has encoded all dirty pages.
 TEST_P(FailedCommit, PagesNotYetEncodedAreInTheNextCommit) {
   constexpr std::uint64_t kLargeBytes = 16 * kMiB;
   create().create_region("main", kLargeBytes, options()).close();
@@ -169,7 +169,7 @@ TEST_P(FailedCommit, PagesNotYetEncodedAreInTheNextCommit) {
   EXPECT_TRUE(content_of(Store::open(path()), "main") == wanted);
 }
 
-// This is as if there were more than the old content that it keeps. The packs cannot be read while
+// The undo budget is 0, as if the old content did not fit into it. The packs cannot be read while
 // the commit fails.
 TEST_P(FailedCommit, ACommitThatCannotBeUndonePoisonsTheRegion) {
   make_store();

@@ -14,8 +14,8 @@ class FullDisk : public StoreTest {
     std::mt19937_64 random(seed);
     for (std::uint64_t i = from; i < to; i += 8) word_at(region, i) = random();
   }
-  // The image lies elsewhere: it would take the space that is counted here, and a full tmpfs cannot
-  // even show a file's holes.
+  // The image is on another disk: it would occupy the space that is counted here, and a full tmpfs
+  // cannot even read a file's holes.
   RegionOptions options() const {
     RegionOptions options = StoreTest::options();
     if (GetParam() == Engine::mapped) options.image.path = directory_ / "image";
@@ -102,8 +102,7 @@ TEST_P(FullDisk, RollbackOnAFullDiskRestoresTheLastCommit) {
   EXPECT_EQ(word_at(store.open_region("main", options()), 1600 * kPage), 1600u);
 }
 
-// This is more than the encoder keeps in memory to take a commit back; it reads the rest from the
-// store.
+// This is more than the encoder keeps in memory to undo a commit; it reads the rest from the store.
 TEST_P(FullDisk, AHugeFailedCommitIsUndone) {
   const SmallDisk disk(120 * kMiB);
   VELLUM_NEEDS(disk);
@@ -179,8 +178,8 @@ TEST_P(FullDisk, CommitsWithEveryAmountOfFreeSpace) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-// A commit frees what is no longer needed before it fails: a region can be rewritten without end
-// where there is room for it twice.
+// A commit frees unneeded space before it fails: a region can be rewritten without end where it
+// fits twice.
 TEST_P(FullDisk, ACommitCollectsBeforeItFails) {
   const SmallDisk disk(24 * kMiB);
   VELLUM_NEEDS(disk);
@@ -200,7 +199,7 @@ TEST_P(FullDisk, ACommitCollectsBeforeItFails) {
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
   EXPECT_TRUE(content_of(store, "first") == first);
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
-  // This is more than there is room for, whatever is freed.
+  // This does not fit, whatever is freed.
   disk.fill(0);
   randomise(region, 0, 8 * kMiB, 99);
   const auto wanted = content_of(region);

@@ -97,7 +97,7 @@ TEST_P(LostBlock, ATruncatedFileIsNotReadAsZeros) {
   expect_no_zeros([](const std::string& pack) { fs::resize_file(pack, fs::file_size(pack) / 2); });
 }
 
-// A file system that lost what was never synced keeps the size, and shows zeros.
+// A file system that has lost unsynced data keeps the size, and reads zeros.
 TEST_P(LostBlock, AZeroedBlockIsNotReadAsZeros) {
   expect_no_zeros([](const std::string& pack) {
     std::fstream file(pack, std::ios::in | std::ios::out | std::ios::binary);
@@ -118,12 +118,12 @@ TEST_P(LostBlock, AMissingFileIsNotReadAsZeros) {
   expect_error(Errc::corrupted, {fs::path(pack).filename()}, open_and_read);
 }
 
-// When Privateer is asked to open read-only, it opens files so; but closing writes the version's
-// block list again (close, msync, update_metadata), up to where the reader stopped.
+// Privateer's read-only open opens files read-only; but closing writes the version's block list
+// again (close, msync, update_metadata), up to the last block that the reader touched.
 class ReadOnly : public KnownFailures {
  protected:
-  // Snapshots, a second branch, commits that are in a journal only, and what a killed process has
-  // left in tmp: everything that an opening could want to repair.
+  // Snapshots, a second branch, commits that are only in a journal, and leftovers of a killed
+  // process in tmp: everything that an opening could repair.
   void SetUp() override {
     KnownFailures::SetUp();
     if (IsSkipped()) return;
@@ -146,7 +146,7 @@ class ReadOnly : public KnownFailures {
   // Where everybody can get to, which a temporary directory may not be.
   std::string path() const { return memory_ / "store"; }
 
-  // What a reader can do.
+  // The calls of a reader.
   static void use(const std::string& path, const RegionOptions& options) {
     Store store = Store::open(path);
     for (const auto& info : store.versions()) {
@@ -205,7 +205,7 @@ class ReadOnly : public KnownFailures {
 TEST_P(ReadOnly, ReadingChangesNoFile) {
   const auto before = files();
   ASSERT_GT(before.size(), 8u);
-  usleep(20'000);  // the clock of time stamps goes on
+  usleep(20'000);  // the clock of time stamps advances
   use(path(), options());
   const auto after = files();
   EXPECT_EQ(after.size(), before.size());
@@ -328,12 +328,12 @@ std::size_t mappings() {
       std::count(std::istreambuf_iterator<char>(maps), std::istreambuf_iterator<char>(), '\n'));
 }
 
-// Privateer moves every block that comes in to its place by mremap(2): a mapping a block, until the
+// Privateer moves every loaded block to its address by mremap(2): one mapping per block, until the
 // kernel's limit of 65,530, where its handler calls exit().
 TEST_P(KnownFailures, MappingsDoNotGrowWithPages) {
   Store store = create();
   Region region = store.create_region("main", 128 * kMiB, options());
-  const std::size_t limit = mappings() + 512;  // a sanitizer makes some, too
+  const std::size_t limit = mappings() + 512;  // sanitizers add some
   for (std::uint64_t round = 1; round <= 4; ++round) {
     for (std::uint64_t page = 5 * round; page < 32'768; page += 24) {
       word_at(region, page * kPage) = round;
@@ -370,7 +370,7 @@ TEST_P(KnownFailures, MorePagesThanMappingsAreCommitted_NoTsan) {
 
 // Privateer's handler calls exit(-1) for every fault outside its regions: no signal, no core, no
 // handler of the program's own; and its destructors run, which write to the store.
-constexpr std::uintptr_t kNull = 0x18;  // a member of an object that is not there
+constexpr std::uintptr_t kNull = 0x18;  // a member of a null object
 
 void report_and_die(int, siginfo_t* info, void*) {
   char text[64];
@@ -398,7 +398,7 @@ const ChildProgram kNullDereference("null dereference", [](const auto& arguments
   cores.rlim_cur = std::min<rlim_t>(cores.rlim_max, 1u << 30);
   if (!kSanitizer) setrlimit(RLIMIT_CORE, &cores);
   require(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0, "the parent looks on");
-  // Hidden from the compiler, which leaves out what cannot be.
+  // Hidden from the compiler, which removes undefined accesses.
   volatile std::uintptr_t address = kNull;
   *reinterpret_cast<volatile std::uint64_t*>(address) = 1;
 });

@@ -218,7 +218,7 @@ TEST_F(Msync, FileCallsUseTheMemory) {
   EXPECT_EQ(-1, files.read_at(fd_, read, 3, 0)) << "no longer mapped";
 }
 
-// When another descriptor writes to a page that nobody here has stored to, the mapping shows it, as
+// When another descriptor writes to a page without stores of this process, the mapping shows it, as
 // with mmap(2).
 TEST_F(Msync, CuttingMakesNoPagePrivate) {
   char* at = map();

@@ -1,4 +1,4 @@
-// rollback() makes memory what the last commit holds, at the cost of what was written.
+// rollback() restores the last commit in memory, at the cost of the dirty pages.
 #include <chrono>
 
 #include "support/paging.hpp"

@@ -19,8 +19,8 @@ std::atomic_ref<std::uint64_t> counter_at(const Region& region, std::uint64_t of
 
 class Threads : public StoreTest {};
 
-// Privateer (github.com/LLNL/Privateer at dcb5a80) writes a block out and closes it for stores only
-// then: what was stored in between is in no version.
+// Privateer (github.com/LLNL/Privateer at dcb5a80) writes a block out and protects it only then:
+// stores in between are in no version.
 TEST_P(Threads, ThreadsWriteDuringCommits) {
   constexpr std::uint64_t kPages = 2000;
   constexpr std::uint64_t kWriters = 3;
@@ -56,8 +56,8 @@ TEST_P(Threads, ThreadsWriteDuringCommits) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-// What was stored before commit() was called is in it: a counter is committed no smaller than it
-// was before the call, and no larger than it is after.
+// A commit has every store before the call: a counter is committed no smaller than it was before
+// the call, and no larger than it is after.
 TEST_P(Threads, ACommitHasEveryEarlierStore) {
   constexpr std::uint64_t kPages = 64;
   Store store = create();
@@ -88,7 +88,7 @@ TEST_P(Threads, ACommitHasEveryEarlierStore) {
 }
 
 // In Privateer the second thread that faults on a block finds it present, and opens it for stores
-// that nobody notes.
+// that are not recorded.
 TEST_P(Threads, ThreadsTouchColdChunksAtOnce) {
   constexpr std::uint64_t kPages = 4096;
   constexpr std::size_t kThreads = 8;

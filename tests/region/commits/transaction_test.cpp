@@ -1,4 +1,4 @@
-// Region::begin(): all of it or nothing, whatever becomes of the guard, the region and the disk.
+// Region::begin(): all of it or nothing, whatever happens to the guard, the region and the disk.
 #include <stdexcept>
 #include <thread>
 #include <type_traits>
@@ -57,7 +57,7 @@ TEST_P(Transactions, CommitKeepsAllOfIt) {
   EXPECT_FALSE(transaction.is_open());
   EXPECT_EQ(store().version("main").message, "both");
   EXPECT_EQ(committed(0) + committed(100 * kPage), 4u);
-  word_at(region, 0) = 3;  // the guard has nothing to do with it any more
+  word_at(region, 0) = 3;  // no longer part of the transaction
   transaction = Transaction();
   EXPECT_EQ(word_at(region, 0), 3u);
   EXPECT_ERRC(transaction.commit(), Errc::invalid_argument);
@@ -173,7 +173,7 @@ TEST_P(Transactions, ATransactionIsMovable) {
   EXPECT_EQ(committed(0), 2u);
   second = region.begin();
   word_at(region, 0) = 3;
-  second = Transaction();  // is given up
+  second = Transaction();  // is abandoned
   EXPECT_EQ(word_at(region, 0), 2u);
   EXPECT_TRUE(is_free(region));
 }
@@ -192,7 +192,7 @@ TEST_P(Transactions, ATransactionOutlivesItsRegionHandle) {
   moved = Region();
   EXPECT_TRUE(transaction.is_open());
   EXPECT_ERRC((void)open_or_make(), Errc::busy);
-  transaction.commit();  // and lets the branch go
+  transaction.commit();  // releases the branch
   EXPECT_EQ(committed(0), 3u);
   EXPECT_EQ(word_at(open_or_make(), 0), 3u);
 }
@@ -302,7 +302,7 @@ TEST_P(FailedTransactions, AFlushThatFailsPoisonsTheBranch) {
   EXPECT_TRUE(content_of(region) == before);
 }
 
-// As when the last commit cannot be read back. What is left of it must not be committed.
+// As when the last commit cannot be read back. The transaction's stores must not be committed.
 TEST_P(FailedTransactions, ATransactionThatCannotBeRolledBackIsNotCommitted) {
   Region region = open_on_faulty_disk();
   bool& fails = region::RegionAccess::impl_of(region).base_copies_lost;

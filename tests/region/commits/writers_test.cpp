@@ -9,7 +9,7 @@ namespace {
 
 class Writers : public StoreTest {
  protected:
-  // A child that has the branch open, and has said so.
+  // A child that has the branch open, and has reported it.
   Child start_holder() const {
     int ready[2];
     EXPECT_EQ(pipe(ready), 0);

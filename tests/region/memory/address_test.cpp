@@ -1,4 +1,4 @@
-// Where a region is mapped: the same place again when it can be, always when it must be.
+// The address of a region: the same again when it is free, always when it is required.
 #include <sys/mman.h>
 
 #include "support/child.hpp"
@@ -79,7 +79,7 @@ TEST_P(Address, AFixedAddressThatIsInUseIsBusy) {
     word_at(region, 0) = 1;
     region.commit();
   }
-  // One page, in the middle of what the region needs.
+  // One page, in the middle of the region's range.
   void* const block = static_cast<std::byte*>(data) + 32 * kPage;
   ASSERT_EQ(mmap(block, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
             block);
@@ -100,8 +100,8 @@ TEST_P(Address, AFixedAddressThatIsInUseIsBusy) {
 }
 
 TEST_P(Address, ARegionIsMappedAtTheCallersAddress) {
-  // The low end of where another mapping was a moment ago is free: the kernel fills gaps from their
-  // high end.
+  // The low end of a mapping that was just removed is free: the kernel fills gaps from their high
+  // end.
   constexpr std::uint64_t kRoom = 8192 * kMiB;
   void* const room =
       mmap(nullptr, kRoom, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -142,7 +142,8 @@ TEST_P(Address, ARegionThatCannotOpenIsNotCreated) {
   Region second = store.create_region("second", kMiB, options());
 }
 
-// A caller has reserved this address space, as Metall does; somebody else has a page on each side.
+// A caller has reserved this address space, as Metall does; the pages on both sides are not its
+// own.
 class Reserved {
  public:
   explicit Reserved(std::uint64_t bytes) : bytes_(bytes) {

@@ -1,4 +1,4 @@
-// A program's advice on a range changes when pages come and go, never their content.
+// Advice on a range changes when pages are loaded and evicted, never their content.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,8 +127,7 @@ TEST_P(Advices, AForkHasNoPartInIt) {
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(region)[i], mix(i));
 }
 
-// Each writer stores to its own words, beside a thread that advises and commits, and rolls nothing
-// back.
+// Each writer stores to its own words, while a thread advises and commits without rollbacks.
 TEST_P(Advices, WritersContinueDuringAdvice) {
   constexpr std::uint64_t kThreads = 3;
   const int steps = rounds(8, 4);
@@ -178,7 +177,7 @@ TEST_P(Advices, WritersContinueDuringAdvice) {
   }
 }
 
-// The thread that reads ahead may be anywhere while a region changes its size, goes back, or
+// The thread that reads ahead may be at any point while a region changes its size, rolls back, or
 // closes.
 TEST_P(Advices, WillNeedLoadsDuringRollbackGrowAndClose) {
   Store store = filled();
@@ -259,7 +258,7 @@ TEST_P(OwnAdvices, DirtyPagesAreEvictedFirstAndOnlyUnderPressure) {
   region.advise({kFirst * 8, 2 * kMiB}, Advice::dont_need);
   EXPECT_EQ(region.memory_use().spilled_pages, 0U);
   EXPECT_GE(resident(region), 2 * kMiB);
-  // Left alone, the clock begins with the first chunks, which are clean.
+  // Without advice, the clock begins with the first chunks, which are clean.
   region.prefetch({0, 5 * kMiB});
   EXPECT_GT(region.memory_use().spilled_pages, 0U);
   const auto is_stored = [](std::uint64_t i) { return i >= kFirst && i < kEnd && i % 512 == 0; };
@@ -310,7 +309,7 @@ TEST_P(OwnAdvices, RandomReadsNothingAhead) {
   EXPECT_EQ(resident(version), 8 * kMiB);
 }
 
-// A reader in order must not push out what others use.
+// A sequential reader must not evict the pages of others.
 TEST_P(OwnAdvices, PagesPassedBySequentialReadersAreEvictedFirst) {
   Store store = filled();
   Region version = store.open_version("s", with_limit(4 * kMiB));
@@ -321,7 +320,7 @@ TEST_P(OwnAdvices, PagesPassedBySequentialReadersAreEvictedFirst) {
   }
   EXPECT_LE(resident(version), 4 * kMiB + 4 * kMiB / 16);
   EXPECT_GT(version.memory_use().evicted_bytes, kSize - 5 * kMiB);
-  // What the first part lost comes in again, and something else goes.
+  // Evicted pages of the first part are loaded again, and others are evicted.
   const auto before = version.memory_use().evicted_bytes;
   version.prefetch({0, 2 * kMiB});
   EXPECT_LE(version.memory_use().evicted_bytes - before, kMiB / 2);
@@ -369,7 +368,7 @@ TEST_P(Advices, ZeroedBytesAreZeroAndNoOthersChange) {
   EXPECT_ERRC(version.zero({0, 8}), Errc::read_only);
 }
 
-// A range that holds nothing does not come in.
+// A range without content is not loaded.
 TEST_P(Advices, ZeroOfNothingTakesNoMemory) {
   if (GetParam() == Engine::mapped) GTEST_SKIP() << "the kernel brings pages in";
   Store store = create();

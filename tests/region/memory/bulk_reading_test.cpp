@@ -1,4 +1,4 @@
-// A version that is being read at many places comes in as a whole, by itself and by prefetch().
+// A version that is read at many places is loaded as a whole, automatically and by prefetch().
 #include <signal.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr std::size_t kWideSign = 16;  // faults, for a version of this size
 class WideReading : public StoreTest {
  protected:
   // Snapshots "0" to "5"; each changes a word of every third page and some pages wholly, so that
-  // pages stand on chains and are scattered over many records. The last 2 MiB are zero.
+  // pages have delta chains and are scattered over many records. The last 2 MiB are zero.
   void SetUp() override {
     StoreTest::SetUp();
     Store store = create();
@@ -171,7 +171,7 @@ TEST_P(WideReading, BulkLoadsWithSmallAndLargeFaults) {
   }
 }
 
-// It records what was touched, and brings in that.
+// It records the touched pages, and loads only those.
 TEST_P(WideReading, AWorkingSetExcludesBulkLoads) {
   RegionOptions remembering = options();
   remembering.working_set = true;
@@ -200,14 +200,14 @@ TEST_P(WideReading, PrefetchLoadsAllWithinTheLimit) {
   part.prefetch({5 * kMiB + 100, 9 * kMiB});
   EXPECT_GE(resident(part), 9 * kMiB);
   EXPECT_LE(resident(part), 9 * kMiB + 2 * kWideChunk);
-  constexpr std::uint64_t kMaxThreads = 64;  // each brings in a chunk before it counts
+  constexpr std::uint64_t kMaxThreads = 64;  // each loads a chunk before it counts
   Region limited = store.open_version("5", with_limit(8 * kMiB));
   limited.prefetch(limited.whole());
   EXPECT_LE(resident(limited), 8 * kMiB + kMaxThreads * kWideChunk);
   EXPECT_EQ(content_of(limited), content);
 }
 
-// In any order, overlapping, empty, few or many: these pages come in, and no others.
+// In any order, overlapping, empty, few or many: these pages are loaded, and no others.
 TEST_P(WideReading, PrefetchOfRangesLoadsOnlyThese) {
   Store store = Store::open(path());
   const auto content = content_of(store, "5");

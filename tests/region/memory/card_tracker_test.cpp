@@ -1,4 +1,4 @@
-// Regions whose stores are marked: commits are what the marks say, with every engine.
+// Regions whose stores are marked: commits have the marked stores, with every engine.
 #include <vellum/cards.h>
 
 #include <cstring>
@@ -67,7 +67,7 @@ TEST_P(CardTrackerNoTsan, OnlyThePageTrackerFindsUnmarkedStores) {
   EXPECT_EQ(content_of(both), content_of(store, "main"));
 }
 
-// A commit compares the marked lines of a page alone.
+// A commit compares only the marked lines of a page.
 TEST_P(CardTrackerNoTsan, ACommitTakesOnlyTheMarkedLinesOfAPage) {
   if (GetParam() == Engine::mapped) GTEST_SKIP() << "always looks for pages, too";
   Store store = create();

@@ -1,4 +1,4 @@
-// RegionOptions::fault_thread: pages come in through a thread, whatever handlers the program has.
+// RegionOptions::fault_thread: a thread loads pages, whatever handlers the program has.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// The size of the plain file that a region stands for.
+// The size of the plain file that a region represents.
 #include <vellum/cards.h>
 
 #include "support/store_fixture.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 class FileSize : public StoreTest {
  protected:
-  // Engine mapped has no memory behind the file.
+  // Engine mapped has no memory past the end of the file.
   static bool may_touch_all() { return GetParam() != Engine::mapped; }
   static std::uint64_t exported_bytes(const Store& store, const std::string& version,
                                       const std::string& file) {

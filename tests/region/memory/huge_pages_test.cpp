@@ -1,4 +1,4 @@
-// Versions in huge pages: the same content, within the limit, and the kernel says that they are.
+// Versions in huge pages: the same content, within the limit, and reported as huge by the kernel.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ constexpr std::uint64_t kHugePagesChunk = 64u << 10;
 constexpr int MADV_COLLAPSE = 25;
 #endif
 
-// Whether the kernel makes huge pages of a memfd's at all.
+// Whether the kernel supports huge pages of a memfd.
 bool kernel_can() {
   const int memfd = memfd_create("probe", MFD_CLOEXEC);
   if (memfd < 0 || ftruncate(memfd, kHuge) != 0) return false;
@@ -37,7 +37,7 @@ bool kernel_can() {
   return can;
 }
 
-// By huge pages mapped, of what smaps says of the region's range.
+// The bytes in huge pages of the region's range, as smaps reports them (proc_pid_smaps(5)).
 std::uint64_t huge_bytes(const Region& region) {
   std::ifstream smaps("/proc/self/smaps");
   const auto begin = reinterpret_cast<std::uintptr_t>(region.data());
@@ -80,7 +80,7 @@ class HugePages : public StoreTest {
     return store_->open_version("s", o);
   }
 
-  // The kernel may refuse for the moment; the next call asks again.
+  // The kernel may refuse temporarily; the next call tries again.
   static bool becomes_huge(const Region& version, ByteRange range, std::uint64_t bytes) {
     return comes_true([&] {
       version.prefetch(range);

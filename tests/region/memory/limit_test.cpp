@@ -1,5 +1,5 @@
-// The memory limit beside commits: while a commit keeps what it has found written, threads that
-// write on wait for room, and do not take memory without end.
+// The memory limit during commits: while a commit keeps its dirty pages, threads that continue to
+// write wait for memory, and do not use it without bound.
 #include <atomic>
 #include <thread>
 
@@ -50,7 +50,7 @@ TEST_P(LimitOfWriters, WritersStayWithinTheLimitDuringCommits) {
   }
   stop = true;
   for (auto& writer : writers) writer.join();
-  // A commit holds what it has found written twice, and first writes are counted after a while.
+  // A commit holds its dirty pages twice, and first writes are counted with a delay.
   EXPECT_LE(most, 5 * kLimit / 2);
   EXPECT_GT(region.memory_use().evicted_bytes, 0u);
 }

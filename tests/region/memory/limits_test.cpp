@@ -1,5 +1,6 @@
-// Limits of batch systems (ulimit -v, -d, -f, -n) and of containers: a region of the default options
-// opens, what cannot be had is an error that says how to go on, and no signal ends the program.
+// Limits of batch systems (ulimit -v, -d, -f, -n) and of containers: a region of the default
+// options opens, a missing resource is an error that names the remedy, and no signal ends the
+// program.
 #include <csignal>
 
 #include <sys/resource.h>
@@ -126,7 +127,7 @@ TEST_P(Limits, AFileSizeLimitIsAnErrorAndNoSignal_NoSanitizer) {
             refused = true;
           }
         }
-        // Packs may stay below the limit for ever; a region that is larger than the limit does not.
+        // Packs may always stay below the limit; a region that is larger than the limit does not.
         try {
           region.grow(std::min<std::uint64_t>(64 * kMiB, region.capacity_bytes()));
           std::memset(bytes_of(region), 1, region.size_bytes());

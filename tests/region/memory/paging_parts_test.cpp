@@ -1,5 +1,5 @@
-// Regions larger than memory: pages that are written whole need nothing of the store, and random
-// words bring in their pages alone.
+// Regions larger than memory: pages that are written whole need no data of the store, and random
+// words load only their pages.
 #include <unistd.h>
 
 #include <algorithm>
@@ -119,12 +119,12 @@ TEST_P(PagingParts, AFailedCommitKeepsPagesThatWereNotRead) {
   }
 }
 
-// Each thread owns pages, and knows what it wrote there last.
+// Each thread owns pages, and knows its last stores.
 TEST_P(PagingParts, ThreadsRewritePagesWhileCommitsGoOn) {
   constexpr std::uint64_t kThreads = 3, kPages = kPartsBytes / kPage;
   Store store = make();
   Region region = store.open_region("main", limited());
-  std::vector<std::uint64_t> model(kPages, 0);  // what is added
+  std::vector<std::uint64_t> model(kPages, 0);  // the added values
   std::atomic<int> wrong{0};
   for (int round = 0; round < 4; ++round) {
     std::vector<std::thread> threads;
@@ -162,7 +162,7 @@ TEST_P(PagingParts, ThreadsRewritePagesWhileCommitsGoOn) {
 INSTANTIATE_TEST_SUITE_P(, PagingParts, testing::Values(Engine::uffd, Engine::sigsegv),
                          engine_test_name);
 
-// Engine uffd alone brings in parts.
+// Only engine uffd loads parts of chunks.
 class PagingPages : public PagingParts {
  protected:
   // A word of each chunk, at random places.
@@ -185,7 +185,7 @@ TEST_P(PagingPages, RandomWordsLoadOnlyTheirPages) {
       if (write) word_at(region, at) += 1;
     }
     const auto use = region.memory_use();
-    EXPECT_LT(use.evicted_bytes, kLimit);  // by chunks: at least 48 MiB would have left
+    EXPECT_LT(use.evicted_bytes, kLimit);  // by chunks: at least 48 MiB would be evicted
     EXPECT_LE(use.resident_bytes, kLimit + kLimit / 16);
     // All the other words are as committed, and those that were written are not.
     std::vector<std::uint64_t> written(kBytes / kChunk, UINT64_MAX);

@@ -57,7 +57,7 @@ TEST_P(Paging, StoresInATouchedRegionStay) {
   const auto use = region.memory_use();
   EXPECT_GT(use.evicted_bytes, 2 * kPagingSize - 2 * kPagingLimit);
   EXPECT_GT(use.spill_written_bytes, kPagingSize - kPagingLimit);
-  EXPECT_LE(use.resident_bytes, kPagingLimit + kPagingLimit / 4);  // it is looked at every 2 ms
+  EXPECT_LE(use.resident_bytes, kPagingLimit + kPagingLimit / 4);  // it is checked every 2 ms
 }
 
 TEST_P(Paging, ACommitTakesPagesOfTheSpillFile) {
@@ -163,7 +163,7 @@ TEST_P(Paging, PinnedPagesStay) {
   ::close(fd);
 }
 
-// Each thread owns every fourth word, and knows what it wrote there last.
+// Each thread owns every fourth word, and knows its last stores.
 TEST_P(Paging, ThreadsWriteWhileCommitsAndEvictionsGoOn) {
   constexpr int kThreads = 4;
   const int last = fault_bytes() == 64u << 10 ? rounds(8, 4) : rounds(6, 3);

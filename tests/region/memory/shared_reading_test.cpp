@@ -32,7 +32,7 @@ constexpr std::size_t kSharedChunks = kSharedSize / kSharedChunk;
 constexpr std::uint64_t kSharedZeros = 2 * kMiB;  // the last ones
 constexpr std::uint64_t kSharedFilled = kSharedSize - kSharedZeros;
 
-// A directory in memory, for the shared files of a test alone.
+// A directory in memory, only for the shared files of a test.
 class ShareDirectory {
  public:
   ShareDirectory() {
@@ -102,7 +102,7 @@ class SharedReading : public StoreTest {
     return static_cast<std::size_t>(std::count_if(
         chunks.begin(), chunks.end(), [&](std::size_t chunk) { return !is_right(region, chunk); }));
   }
-  // Opens, reads all and closes: for what the next opening should find.
+  // Opens, reads all and closes, so that the next opening finds shared pages.
   void leave_file_of(const std::function<void(const std::string& file)>& change) {
     Region region = open();
     ASSERT_EQ(share_.files().size(), 1U);
@@ -160,7 +160,7 @@ TEST_P(SharedReading, EightProcessesReadAll) {
         if (i % 4 == 3) region.prefetch(region.whole());
         if (i % 4 == 2) region.advise(region.whole(), Advice::random);
         require(wrong_chunks(region, static_cast<std::uint64_t>(i)) == 0, "all is right");
-        // What another reader brought too late is shared when it is read again.
+        // A page that another reader loaded later is shared when it is read again.
         require(comes_true([&] {
                   if (shared(region) == kSharedFilled) return true;
                   region.advise(region.whole(), Advice::dont_need);
@@ -189,7 +189,7 @@ TEST_P(SharedReading, EachVersionHasItsOwnFile) {
   const Region small = Store::open(path()).open_version("3", smaller);
   EXPECT_EQ(share_.files().size(), 4U);
   EXPECT_EQ(content_of(small), content_);
-  // The same store elsewhere goes its own way.
+  // A copy of the store is independent.
   const std::string copy = directory_ / "copy";
   std::filesystem::copy(path(), copy, std::filesystem::copy_options::recursive);
   const Region copied = Store::open(copy).open_version("3", sharing());
@@ -229,8 +229,8 @@ TEST_P(SharedReading, ThreadsAndOpeningsRace) {
 
 // TSan starts no thread behind a fork of a process with threads.
 //
-// Kills a reader that fills chunks for others: what it has left is filled anew, and all of it is
-// shared.
+// Kills a reader that fills chunks for others: its unfinished chunks are filled again, and all of
+// them are shared.
 TEST_P(SharedReading, AKilledFillerIsDetectedNoTsan) {
   const std::uint64_t kills = kills_wanted(60, 8);
   std::mt19937_64 random(5);
@@ -442,7 +442,7 @@ TEST_P(SharedReading, SharedPagesStayWithinTheLimit) {
   // A thread that helps is perhaps bringing in a chunk just now.
   EXPECT_LE(shared(region), kLimit / 2 + 4 * kSharedChunk);
   EXPECT_GT(shared(region), 0U);
-  // What a larger one fills, the smaller one maps and takes out again.
+  // The smaller one maps and evicts chunks that a larger one fills.
   Region large = open();
   EXPECT_EQ(wrong_chunks(large, 1), 0U);
   for (const std::size_t chunk : in_random_order(5)) {
@@ -450,7 +450,7 @@ TEST_P(SharedReading, SharedPagesStayWithinTheLimit) {
     ASSERT_LE(resident(region), kLimit + 4 * kSharedChunk);
   }
   region.advise(region.whole(), Advice::dont_need);
-  // A thread that helps may still bring in what was read last.
+  // A helper thread may still load the last chunks.
   EXPECT_LE(resident(region), kLimit / 2 + 4 * kSharedChunk);
   EXPECT_EQ(wrong_chunks(large, 2), 0U);
   EXPECT_EQ(content_of(region), content_);

@@ -1,5 +1,5 @@
-// What the program does with signals beside a region: a small alternate stack, a handler that was
-// there before, one that comes later and does not pass on.
+// A program's own use of signals: a small alternate stack, an earlier handler, a later handler that
+// does not pass faults on.
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ class SignalHandlers : public StoreTest {
 
 void overflow(int) { _exit(77); }
 
-// As programs do that report their own stack overflows: with a page that nobody may touch below.
+// As programs do that report their own stack overflows: with an inaccessible page below.
 void use_alternate_stack(std::size_t length_bytes) {
   const std::size_t whole = (length_bytes + kPage - 1) / kPage * kPage;
   auto* const at = static_cast<std::byte*>(
@@ -60,7 +60,7 @@ const ChildProgram kSmallStack("small alternate stack", [](const auto& arguments
   region.commit();
 });
 
-// AddressSanitizer makes frames larger than such a stack allows.
+// Frames under AddressSanitizer are too large for this stack.
 class SmallSignalStackNoAsan : public SignalHandlers {};
 
 TEST_P(SmallSignalStackNoAsan, PagesAreLoadedOnAnAlternateStackOf8KiB) {

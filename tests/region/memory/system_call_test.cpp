@@ -56,7 +56,7 @@ TEST_P(SystemCalls, ASystemCallOnAMissingPageIsEfault) {
   EXPECT_EQ(errno, EFAULT);
   EXPECT_EQ(read_into(bytes_of(region) + 2 * kMiB, 100), -1);
   EXPECT_EQ(errno, EFAULT);
-  EXPECT_EQ(bytes_of(region)[0], std::byte{1});  // user code brings it in
+  EXPECT_EQ(bytes_of(region)[0], std::byte{1});  // user code loads it
   EXPECT_EQ(write_from(region.data(), 100), 100);
 }
 

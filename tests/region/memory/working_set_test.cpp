@@ -107,7 +107,7 @@ TEST_P(WorkingSets, ABranchHasAWorkingSetToo) {
   EXPECT_EQ(content_of(second), content_of(store, "s"));
 }
 
-// A page that is only prefetched is not written, and neither is one that is looked at.
+// A page that is only prefetched or read is not written.
 TEST_P(WorkingSets, PrefetchedPagesAreNotDirty) {
   Store store = filled();
   {
@@ -129,8 +129,8 @@ TEST_P(WorkingSets, PrefetchedPagesAreNotDirty) {
   EXPECT_EQ(content_of(second), content_of(store, "main"));
 }
 
-// A chunk that was prefetched and not touched leaves the set, whatever else goes on. One that was
-// touched stays, although it came in without a fault.
+// A chunk that was prefetched and not touched is removed from the set. One that was touched stays,
+// although it was loaded without a fault.
 TEST_P(WorkingSets, UntouchedPagesAreForgotten) {
   for (const bool writable : {false, true}) {
     SCOPED_TRACE(writable ? "branch" : "version");
@@ -190,7 +190,7 @@ TEST_P(WorkingSets, APinnedPageTakesSystemCalls) {
   }
 }
 
-// Chunks come in in their first order: with half of the limit, the rest stay out.
+// Chunks are loaded in their first order: beyond half of the limit, the rest is not loaded.
 TEST_P(WorkingSets, PagesAreLoadedInOrderOfFirstUseUpToHalfOfTheLimit) {
   Store store = filled();
   std::vector<std::uint64_t> order;
@@ -231,7 +231,7 @@ TEST_P(WorkingSets, EvictedPagesCountUnderALimit) {
   for (const std::uint64_t chunk : many)
     ASSERT_EQ(word_at(second, chunk * kWorkingSetChunk + 8), chunk);
   second.close();
-  // Prefetched chunks leave as others do, and those that were used are remembered.
+  // Prefetched chunks are evicted as others are, and used ones are recorded.
   second = store.open_region("main", remembering(4 * kMiB));
   EXPECT_TRUE(comes_true([&] { return resident(second) >= 2 * kMiB; }));
   for (std::uint64_t i = 0; i < kChunks; ++i) word_at(second, i * kWorkingSetChunk + 16) = i;
@@ -303,7 +303,7 @@ TEST_P(WorkingSets, PrefetchRunsDuringGrowAndRollback) {
   }
 }
 
-// Zeros come in by themselves.
+// Zeros need no loading.
 TEST_P(WorkingSets, ZeroPagesAreNotRecorded) {
   Store store = create();
   {
@@ -345,7 +345,7 @@ TEST_P(WorkingSets, AVersionLoadsOnlyItsOwnWorkingSet) {
     const Region other = store.open_version("t", remembering());
     expect_nothing_prefetched(other);
   }
-  // A branch that was made again.
+  // A branch that was created again.
   {
     Region main = store.open_region("main", remembering());
     touch(main, {9, 90});
