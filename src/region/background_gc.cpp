@@ -128,7 +128,7 @@ bool BackgroundGc::collect(std::chrono::milliseconds patience,
                            const std::function<void()>& at_steps) {
   store::GcPace pace;
   pace.patience = patience;
-  pace.flush_live_set = false;
+  pace.flush_census = false;
   pace.between_steps = [this] { stop_if_asked(); };
   GcPacing::Collection collection(pacing_);
   pace.before_change = [&](std::uint64_t freed_bytes) {

@@ -199,9 +199,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(
   auto& resolved = kept.version;
   const auto set_owner = store::working_set_owner(resolved);
   const std::string identity = options.share ? region::share_name(*impl->core, resolved) : "";
-  impl->sequence = resolved.version.sequence + resolved.commits.size();
-  std::uint64_t address = resolved.version.base_address;
-  if (!resolved.commits.empty()) address = resolved.commits.back().base_address;
+  impl->sequence = resolved.head_sequence();
+  const std::uint64_t address = resolved.head_info().base_address;
   impl->source = store::PageSource::open(*impl->core, resolved.version, std::move(resolved.commits),
                                          resolved.label);
   impl->source->keep(std::move(kept.version_pin));

@@ -1,4 +1,5 @@
-// interfaces/privateer/privateer.cpp: Privateer's class (privateer/privateer.hpp): one call at a time, no nulls.
+// interfaces/privateer/privateer.cpp: Privateer's class (privateer/privateer.hpp): one call at a time, no
+// nulls.
 #include <privateer/privateer.hpp>
 
 #include <algorithm>

@@ -18,7 +18,7 @@
 #include "remote/engine/url.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/session/missing_pieces.hpp"
-#include "store/branch/live_snapshot.hpp"
+#include "store/branch/checkpointed_head.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/staging_name.hpp"
@@ -79,23 +79,18 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   info.name = name;
   info.is_branch = resolved.is_branch;
   info.branch = resolved.branch;
-  info.sequence = resolved.version.sequence + resolved.commits.size();
-  info.committed_at = base::time_point_of(resolved.version.time_ns);
+  const format::CommitInfo& head = resolved.head_info();
+  info.sequence = resolved.head_sequence();
+  info.committed_at = base::time_point_of(head.time_ns);
   info.created_at = base::time_point_of(resolved.created_ns);
   info.order = resolved.order;
-  info.message = resolved.version.message;
+  info.message = head.message;
   info.parent = resolved.version.parent;
-  info.region_bytes = resolved.version.region_bytes;
+  info.region_bytes = head.region_bytes;
   info.pages_changed = resolved.version.pages_changed;
-  info.file_bytes = resolved.version.file_bytes.value_or(info.region_bytes);
+  info.file_bytes = head.file_bytes.value_or(head.region_bytes);
   info.bytes_added = resolved.version.bytes_added;
   if (resolved.encoding.has_value()) info.encoding = region::from_format(*resolved.encoding);
-  if (resolved.commits.empty()) return info;
-  const auto& last = resolved.commits.back();
-  info.committed_at = base::time_point_of(last.time_ns);
-  info.message = last.message;
-  info.region_bytes = last.region_bytes;
-  info.file_bytes = last.file_bytes.value_or(last.region_bytes);
   return info;
 }
 
@@ -108,7 +103,7 @@ void snapshot_of_branch(store::StoreDirectory& core, const std::string& branch,
     writer = store::BranchWriter::open(core, branch);
   } catch (const Error& error) {
     if (error.code() != Errc::busy) throw;
-    return store::snapshot_of_live(core, branch, claim, message);
+    return store::snapshot_live_branch(core, branch, claim, message);
   }
   writer->checkpoint_journal();
   writer->publish_snapshot(claim, message.empty() ? writer->head().message : message);
@@ -375,7 +370,7 @@ RepairReport Store::repair(const std::string& path, const std::string& destinati
   if (!options.dry_run && destination.empty()) {
     fail(Errc::invalid_argument, "{}: repair needs a name for the new store", path);
   }
-  if (remote::has_away_list(base::posix_fs(), path)) {
+  if (remote::has_missing_pieces(base::posix_fs(), path)) {
     fail(Errc::unsupported,
          "{}: packs of the store lie at its remote, where nothing is repaired: `vellum pull "
          "--packs` "
