@@ -609,7 +609,7 @@ order_of() {
   fi
   local crash='test_crash Crash.*-*GeneratedSequences' generated='test_crash Crash.GeneratedSequences'
   local rest='test_crash *-Crash.*:*FullDisk*:*FaultMemory*' store='test_store *-*Process*'
-  local region='test_region *NameRace*:*HalfState*:*CloseRace*:*SpaceBack*:*FullDisk.Collects*'
+  local region='test_region *NameRace*:*HalfState*:*CloseRace*:*SpaceBack*:*FullDisk.ACommitCollects*'
   case $1 in
     src/base/*) printf '%s\n' 'test_base *' "$crash" "$store" "$rest" "$generated" 'test_format *' ;;
     src/store/packs/pack_set.cpp) printf '%s\n' 'test_store Pack*' 'test_region *ManyPacks*' "$store" ;;
