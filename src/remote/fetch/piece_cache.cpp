@@ -18,9 +18,9 @@ using namespace std::chrono_literals;
 
 constexpr auto kLockTimeout = 10s;
 constexpr std::uint64_t kShareBetweenScans = 16;  // of the limit
-constexpr std::uint64_t kFreedShare = 10;         // of the limit; leaves room for what follows
+constexpr std::uint64_t kFreedShare = 10;         // of the limit; leaves room for the next copies
 
-// A piece may come from several remotes, in different generations.
+// Without the generation: several remotes may have the piece in different generations.
 std::string name_of(const PieceName& piece) { return base::hex(piece.content.hash); }
 
 }  // namespace
@@ -33,7 +33,7 @@ PieceCache::PieceCache(base::Fs& fs, std::string directory, std::uint64_t limit_
       tmp_(directory_ + "/tmp"),
       locks_(directory_ + "/turns"),
       limit_bytes_(limit_bytes),
-      unaccounted_bytes_(limit_bytes) {}  // the first copy causes a look
+      unaccounted_bytes_(limit_bytes) {}  // the first copy causes a scan
 
 std::string PieceCache::path_of(const PieceName& piece) const {
   return pieces_ + "/" + name_of(piece);
@@ -75,7 +75,7 @@ void PieceCache::drop(const PieceName& piece) {
   if (!directory_.empty()) base::unlink_quietly(fs_, path_of(piece));
 }
 
-// The oldest go. Who has one open keeps it.
+// Removes the oldest copies. A process that has one open can still read it.
 void PieceCache::evict_oldest() {
   const std::lock_guard lock(evicting_);
   unaccounted_bytes_ = 0;

@@ -20,8 +20,8 @@ std::int64_t now_ns() noexcept {
 
 }  // namespace
 
-// A pack's records in a piece. Reads may go past the end of a record, where other bytes follow than
-// in the pack: who reads records checks them.
+// A pack's records in a piece. A read may extend past the end of a record, where the bytes differ
+// from the pack's: the readers of records check them.
 class RemotePiece::PackView final : public base::ReadOnlyFile {
  public:
   PackView(RemotePiece& piece, std::uint64_t pack, bool proven)
@@ -100,7 +100,7 @@ bool RemotePiece::request() noexcept {
   return false;
 }
 
-// A page-in asks several times; it waits once.
+// A page-in calls await() several times; it waits only once.
 bool RemotePiece::timed_out_recently() const noexcept {
   return now_ns() - kPageInTime.count() < timed_out_ns_.load();
 }
@@ -198,7 +198,7 @@ void RemotePiece::drop_parts() noexcept {
   wait_for_readers();
 }
 
-// Reads are short, and a reader that comes later finds the state changed.
+// Reads are short, and a later reader finds the state changed.
 void RemotePiece::wait_for_readers() const noexcept {
   while (readers_.load() != 0) sched_yield();
 }

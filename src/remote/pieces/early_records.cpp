@@ -10,9 +10,9 @@
 namespace vellum::remote {
 namespace {
 
-constexpr format::PageNumber kFirstPages = 16;  // those that one page-in brings
+constexpr format::PageNumber kFirstPages = 16;  // those that one page-in fills
 
-// The map blocks, pages and deltas that pages of a version need.
+// The map blocks, pages and deltas of a version's pages.
 class PageRecords {
  public:
   PageRecords(store::StoreDirectory& store, const format::Version& version)
@@ -50,7 +50,7 @@ std::set<format::RecordRef> first_refs(store::StoreDirectory& store,
   return out;
 }
 
-// Within the version, and no more than a remote keeps.
+// The part within the version and the limits of a list.
 std::vector<format::PageRange> cut(std::vector<format::PageRange> ranges, std::uint64_t pages) {
   std::uint64_t left = kMaxPagesInUse;
   ranges.resize(std::min(ranges.size(), kMaxRangesInUse));
@@ -71,16 +71,16 @@ std::vector<PieceRecord> opening_records(store::StoreDirectory& store,
   std::vector<PieceRecord> roots, all;
   std::uint64_t more_bytes = 0;
   const auto first = most_bytes == 0 ? std::set<format::RecordRef>() : first_refs(store, version);
-  bool are_here = true;  // else a push would wait for pieces
+  bool are_local = true;  // otherwise a push would wait for pieces
   for (const PieceRecord& record : needed) {
     const bool is_root = record.type == format::RecordType::run_root;
     if (is_root) roots.push_back(record);
     if (is_root || first.contains(record.ref)) all.push_back(record);
     if (is_root || !first.contains(record.ref)) continue;
     more_bytes += record.size_bytes;
-    are_here = are_here && !store.packs().is_remote(record.ref.pack);
+    are_local = are_local && !store.packs().is_remote(record.ref.pack);
   }
-  return are_here && more_bytes <= most_bytes ? all : roots;
+  return are_local && more_bytes <= most_bytes ? all : roots;
 }
 
 UsedRecords used_records(store::StoreDirectory& store, const format::Version& version,

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kSmallPieceBytes = 1u << 20;
 constexpr std::size_t kMaxSmallPieces = 32;
 constexpr int kMaxPlanRounds = 4;
-constexpr std::uint64_t kMinShare = 4;  // a piece is of use where a fourth of it is needed
+constexpr std::uint64_t kMinShare = 4;  // a piece is reused if the version needs a quarter of it
 
 }  // namespace
 
@@ -20,7 +20,8 @@ std::size_t KnownPieces::RefHash::operator()(const format::RecordRef& ref) const
   return static_cast<std::size_t>(base::mix64(ref.pack) ^ base::mix64(ref.offset_bytes + ref.tag));
 }
 
-// With all slots that are here. The version may not need all of them; to know that costs more.
+// Compares with all slots of the local form. The version may need fewer; to find that out costs
+// more.
 bool KnownPieces::RecordForm::serves(const PieceRecord& needed) const {
   return has_slots_of(dropped, needed.dropped);
 }
@@ -50,8 +51,8 @@ void KnownPieces::add(const PieceName& name, const std::vector<PieceRecord>& rec
   }
 }
 
-// The smaller half of too many small pieces, and larger ones as long as they double it at most: so
-// a record is uploaded again a number of times that grows with the logarithm of its piece.
+// The smaller half of too many small pieces, and larger ones as long as each at most doubles the
+// sum. Thus a record is uploaded again O(log n) times, where n is the size of its final piece.
 std::vector<KnownPieces::PieceId> KnownPieces::pieces_to_merge(
     const std::map<PieceId, std::uint64_t>& used_bytes) const {
   std::vector<PieceId> small;
@@ -72,8 +73,7 @@ std::vector<KnownPieces::PieceId> KnownPieces::pieces_to_merge(
   return small;
 }
 
-// For each record the largest piece that has it, of those that were not passed over: pieces that
-// have come together stay together.
+// For each record the largest piece that has it and is not excluded: merged pieces stay merged.
 KnownPieces::PieceChoice KnownPieces::choose(const std::vector<PieceRecord>& needed,
                                              const std::set<PieceId>& excluded) const {
   PieceChoice out;
@@ -97,7 +97,7 @@ KnownPieces::PieceChoice KnownPieces::choose(const std::vector<PieceRecord>& nee
 }
 
 KnownPieces::PiecePlan KnownPieces::plan(const std::vector<PieceRecord>& needed) const {
-  std::set<PieceId> excluded;  // of which the version needs too little
+  std::set<PieceId> excluded;  // pieces of which the version needs too little
   PieceChoice choice;
   for (int round = 0; round < kMaxPlanRounds; ++round) {
     choice = choose(needed, excluded);

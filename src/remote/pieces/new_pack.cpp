@@ -23,7 +23,7 @@ void require_not_ours(const store::StoreDirectory& store, const store::Roots& ro
   if (roots.settled_bytes(pack) != 0) return;
   fail(Errc::corrupted,
        "{}: this store will write another pack {:016x} than the remote has: they are two copies of "
-       "one store that have gone apart. Clone the remote into a new directory",
+       "one store that have diverged. Clone the remote into a new directory",
        store.path(), pack);
 }
 
@@ -135,13 +135,13 @@ class TranslatedPackWriter {
   std::vector<format::IndexLine> index_;
 };
 
-// As recompression does: a process that pins a byte of a pack holds the names meanwhile.
+// Like recompression: with the exclusive lock on names, no process can pin a byte of the pack.
 void replace_pack(store::StoreDirectory& store, const std::string& from, const std::string& path) {
   {
     const store::VersionPin names = store::hold_names_alone(store);
     if (store.fs().exists(path) &&
         !store.fs().open(path, base::OpenMode::read_only)->pinned_bytes().empty()) {
-      fail(Errc::busy, "{}: somebody has a version open that holds the pack in place", path);
+      fail(Errc::busy, "{}: an open version pins the pack", path);
     }
     store.fs().rename(from, path);
   }

@@ -8,7 +8,8 @@
 namespace vellum::remote {
 namespace {
 
-// Parts of about kPieceBytes; a larger record is a part of its own. The places in a part are apart.
+// Parts of about kPieceBytes; a larger record is a part of its own. The places in a part are
+// disjoint.
 std::vector<std::span<const PieceRecord>> parts_of(const std::vector<PieceRecord>& records) {
   std::vector<std::span<const PieceRecord>> out;
   std::size_t first = 0;

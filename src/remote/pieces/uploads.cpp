@@ -29,7 +29,7 @@ void SeenObjects::finish_loading() {
   is_known_ = true;
 }
 
-// A killed pusher may have left names that are not durable.
+// A killed push may have left objects that are not durable.
 void SeenObjects::add_listed(const Remote& remote, const char* prefix) {
   const auto objects = remote.objects().list(prefix, SIZE_MAX);
   if (!objects.empty()) remote.objects().make_durable(objects.front().key);
