@@ -61,8 +61,10 @@ class Fetcher final : public PieceSource {
   const Remote& remote_;
   PieceCache& cache_;
   const std::chrono::milliseconds timeout_;
-  const std::uint32_t owner_;  // the process (base::fork_count()): a forked child has none of the threads
-  std::atomic<RemotePiece*> queue_{nullptr};  // a lock-free stack of requested pieces, the last one first
+  const std::uint32_t
+      owner_;  // the process (base::fork_count()): a forked child has none of the threads
+  std::atomic<RemotePiece*> queue_{
+      nullptr};  // a lock-free stack of requested pieces, the last one first
   std::atomic<RemotePiece*> used_read_ahead_{nullptr};
   std::atomic<std::uint32_t> work_{0};  // a futex; changes when there is work
 

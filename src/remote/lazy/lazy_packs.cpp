@@ -322,7 +322,8 @@ store::RecordPlace LazyPacks::look_up(const SpanIndex& index, const format::Reco
   };
   for (const bool only_known : {true, false}) {
     index.for_pieces(ref, [&](RemotePiece& piece) {
-      const PieceIndex* const piece_index = piece.index();  // loaded once: another thread may set it
+      const PieceIndex* const piece_index =
+          piece.index();  // loaded once: another thread may set it
       const auto* const record = piece_index == nullptr ? nullptr : piece_index->find(ref);
       if (record == nullptr && (piece_index != nullptr || only_known)) return false;
       const bool is_part_here = record != nullptr && piece.has_part_with(*record);

@@ -78,7 +78,8 @@ class Uploads {
   std::mutex mutex_;  // guards what follows
   std::map<std::string, std::vector<std::byte>> kept_;
   std::uint64_t kept_bytes_ = 0;
-  std::map<std::string, std::uint64_t> found_;  // objects that already existed, with the sizes of ours
+  std::map<std::string, std::uint64_t>
+      found_;  // objects that already existed, with the sizes of ours
   std::uint64_t objects_ = 0, bytes_ = 0;
 };
 
