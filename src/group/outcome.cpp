@@ -24,7 +24,7 @@ Message decode_message(std::span<const std::byte> bytes) {
   format::ByteReader in(bytes);
   const std::uint32_t code = in.u32();
   if (!in.ok() || code > static_cast<std::uint32_t>(Errc::out_of_memory)) {
-    fail(Errc::io, "a rank sent a message of {} bytes that is none", bytes.size());
+    fail(Errc::io, "a rank sent an invalid message of {} bytes", bytes.size());
   }
   const auto rest = in.bytes(in.left());
   Message message;

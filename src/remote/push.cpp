@@ -5,8 +5,8 @@
 //   3. Compare each version with the base: it may be there already, or belong to another writer.
 //   4. Reuse pieces of related versions; upload new pieces for the other records, then the list of
 //      pieces and, if due, a name table. No head refers to them yet.
-//   5. Note each branch's write id as intended in the remote's file, so that a later push knows this
-//      one if it is interrupted.
+//   5. Note each branch's write id as intended in the remote's file, so that a later push
+//      recognizes this one if it is interrupted.
 //   6. Create the next head if its number is free: the commit point. Otherwise begin again at 2.
 //   7. Check that the head counts (Remote::publish()), then note the write ids as seen.
 #include "remote/push.hpp"

@@ -4,8 +4,8 @@
 //   - The objects of a version are durable at the remote before a head refers to them.
 //   - The next head is created only if its number is free: of several pushers that have read the
 //     same head, exactly one publishes, and the others begin again from its head.
-//   - Each object of a new head is referred to by the head before it, or has that head's generation:
-//     gc of the remote deletes neither.
+//   - Each object of a new head is referred to by the head before it, or has that head's
+//     generation: gc of the remote deletes neither.
 // push.cpp lists the steps; docs/remote-format.md has the order of writes and the crash table.
 #pragma once
 

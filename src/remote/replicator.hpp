@@ -64,7 +64,7 @@ class Replicator {
   std::set<std::string> lost_;  // names whose objects the remote may have lost
   int failures_ = 0;            // in a row
   std::mt19937_64 random_{std::random_device{}()};
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::optional<std::chrono::steady_clock::time_point> behind_since_;
   ReplicateState state_;
 };

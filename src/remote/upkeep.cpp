@@ -245,7 +245,7 @@ class Verifier {
   std::set<ObjectName> bad_bases_;
   std::map<PieceName, std::set<std::string>> users_;
   std::map<std::string, std::uint64_t> sizes_;  // of the existing pieces
-  std::mutex mutex_;                            // guards what follows
+  std::mutex mutex_;                            // guards the members below
   RemoteVerifyReport report_;
   KnownPieces known_;
 };

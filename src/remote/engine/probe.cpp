@@ -59,7 +59,7 @@ class Race {
   ObjectStore& objects_;
   const std::vector<std::string> keys_;
   const std::size_t creators_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::vector<std::vector<std::size_t>> winners_;
   std::exception_ptr failure_;
 };

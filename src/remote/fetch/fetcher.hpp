@@ -68,7 +68,7 @@ class Fetcher final : public PieceSource {
   std::atomic<RemotePiece*> used_read_ahead_{nullptr};
   std::atomic<std::uint32_t> work_{0};  // a futex; changes when there is work
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable stopping_changed_;
   bool stopping_ = false;
   std::deque<RemotePiece*> waiting_, ahead_;

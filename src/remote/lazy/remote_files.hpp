@@ -57,7 +57,7 @@ class RemoteFiles final : public base::Fs {
   base::Fs& below_;
   const std::string root_;
   const format::Uuid store_id_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::map<std::string, Content> files_;
   std::set<std::string> directories_;
 };

@@ -13,8 +13,8 @@
 
 namespace vellum::remote {
 
-// The lists and pieces that a listing of the remote has shown, with their sizes. A head may refer to
-// objects that were lost since: a push must not build on these.
+// The lists and pieces that a listing of the remote has shown, with their sizes. A head may refer
+// to objects that were lost since: a push must not build on these.
 //
 // Threads: all calls from any thread.
 class SeenObjects {
@@ -39,7 +39,7 @@ class SeenObjects {
  private:
   void add_listed(const Remote& remote, const char* prefix);
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   bool is_known_ = false;
   std::map<std::string, std::uint64_t> sizes_;
 };
@@ -75,7 +75,7 @@ class Uploads {
   base::ThreadPool& pool_;
   const std::function<void()> before_large_;
   std::once_flag asked_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::map<std::string, std::vector<std::byte>> kept_;
   std::uint64_t kept_bytes_ = 0;
   std::map<std::string, std::uint64_t>

@@ -394,7 +394,7 @@ class S3Engine final : public ObjectStore {
   Credentials credentials_;
   std::chrono::steady_clock::time_point credentials_read_ = std::chrono::steady_clock::now();
   std::condition_variable wakes_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   bool stopped_ = false;
   std::mt19937_64 random_{std::random_device{}()};
 };
