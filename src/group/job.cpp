@@ -145,6 +145,7 @@ void Job::wait_for(Commits& commits) {
 
 void Job::settle_pending() {
   if (!pending_.has_value()) return;
+  assert(pending_end_ != nullptr);
   Commits commits = std::move(*pending_);
   pending_.reset();
   const auto end = std::move(pending_end_);
@@ -171,6 +172,7 @@ Message Job::describe(const Commits& commits) const {
   message.outcome = commits.outcome;
   if (message.outcome.ok()) {
     message.outcome = attempt([&] {
+      assert(commits.bytes_written.size() == partitions_.size());
       format::GroupRecord part;
       part.epoch = std::max(epoch_, commits.pin.epoch);
       part.pin = commits.pin;
@@ -244,6 +246,7 @@ format::GroupRecord Job::record_of(const Commits& commits, const std::vector<Byt
 
 JobReport Job::publish(Commits& commits) {
   const auto gathered = ranks_.gather(encode_message(describe(commits)));
+  assert(directory_.has_value() == (ranks_.rank() == 0));
   JobReport report;
   Verdict verdict;
   if (ranks_.rank() == 0) {

@@ -10,6 +10,8 @@
 //   4. Rank 0 broadcasts the outcome. Only then each rank removes the pins that no record there
 //      needs.
 #include "base/fail.hpp"
+
+#include <cassert>
 #include "format/wire/wire.hpp"
 #include "group/job.hpp"
 
@@ -65,6 +67,7 @@ std::shared_ptr<PendingPush> Job::push_async(const std::string& version) {
 }
 
 void Job::push_partitions(ActivePush& push) noexcept {
+  assert(options_.remote != nullptr);
   push.outcome = attempt([&] {
     for (const Partition& p : partitions_) {
       with_context(fmt::format("partition {}", p.number), [&] {

@@ -1,5 +1,7 @@
 #include "group/outcome.hpp"
 
+#include <cassert>
+
 #include <unistd.h>
 
 #include "base/fail.hpp"
@@ -46,6 +48,7 @@ Bytes broadcast_from_0(Ranks& ranks, const Message& of_rank_0) {
 }
 
 void require_all(const std::vector<Bytes>& gathered) {
+  assert(!gathered.empty());  // rank 0
   for (const Bytes& bytes : gathered) decode_message(bytes).outcome.require();
 }
 

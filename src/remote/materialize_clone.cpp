@@ -1,6 +1,7 @@
 #include "remote/pull.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <set>
 
@@ -35,6 +36,7 @@ class UnfinishedPack {
 
   // Merges the forms of a record that several pieces have.
   void add(const PieceRecord& record, std::span<const std::byte> bytes) {
+    assert(record.ref.pack == pack_ && bytes.size() == record.size_bytes);
     if (written_.contains(record.ref)) return;
     if (record.is_original()) {
       file_->pwrite(bytes, record.ref.offset_bytes);

@@ -1,6 +1,7 @@
 #include "remote/pull.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <optional>
 #include <set>
@@ -128,6 +129,7 @@ class Pull {
   // An interrupted pull may have changed the branch without noting it. Then the branch has the head
   // of that pull, even if the remote has another one by now: notes it.
   void settle_cut_off(const RemoteVersion& name) {
+    assert(name.is_branch);
     const std::string& wanted = name.ref.name;
     const SeenBranch* seen = session_.find(wanted);
     if (seen == nullptr || seen->pulling == WriteId{} || !store::has_branch(store_, wanted)) return;
@@ -162,6 +164,7 @@ class Pull {
   }
 
   Action action_for_branch(const RemoteVersion& name) const {
+    assert(name.is_branch);
     const SeenBranch* seen = session_.find(name.ref.name);
     const auto here = store::seen_head(store_.read_branch(name.ref.name).journal);
     const bool is_changed =
@@ -173,6 +176,7 @@ class Pull {
     if (takes_over_) return Action::get;
     if (is_own_earlier_push(name, session_.file().writer, seen, here)) return Action::leave_newer;
     if (is_changed) refuse_both_changed(name);
+    assert(seen != nullptr);  // without it the branch counts as changed
     switch (relation_of(name, *seen, here)) {
       case BranchRelation::newer:
         return Action::get;
@@ -358,6 +362,7 @@ class Pull {
   }
 
   void note(const RemoteVersion& name) {
+    assert(name.is_branch);
     const auto now = store::seen_head(store_.read_branch(name.ref.name).journal);
     session_.note({seen_branch(name.ref.name, name.write_id, now, name.epoch)});
   }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <map>
 #include <memory>
 #include <optional>
@@ -59,6 +60,7 @@ struct VersionToPush {
   RemoteVersion entry;   // of the new head
 
   const store::ResolvedVersion& resolved() const {
+    assert(is_branch ? head != nullptr : snapshot != nullptr);
     return is_branch ? head->head() : snapshot->version;
   }
 };
@@ -260,6 +262,7 @@ class Push {
 
   // Rethrows errors other than damage of an object. REQUIRES: called in the handler of `e`.
   static void require_damage(const Error& e) {
+    assert(std::current_exception() != nullptr);
     if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
   }
 
@@ -299,6 +302,7 @@ class Push {
   }
 
   bool settle_branch(const RemoteVersion* there, VersionToPush& version) const {
+    assert(version.is_branch && (there == nullptr || there->is_branch));
     const SeenBranch* seen = session_.find(version.name);
     const WriteId& me = session_.file().writer;
     version.entry.writer = me;

@@ -1,6 +1,7 @@
 #include "remote/replicator.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <future>
 #include <thread>
 #include <utility>
@@ -204,6 +205,7 @@ Replicator::NewVersions Replicator::find_new() const {
 }
 
 void Replicator::push_names(Session& session, const std::vector<std::string>& names) {
+  assert(!names.empty());
   try {
     const PushReport report =
         push(session, {names, options_.take_over}, nullptr, {&seen_objects_, true});
@@ -227,6 +229,7 @@ void Replicator::push_names(Session& session, const std::vector<std::string>& na
 
 // The remote refuses one of them: the others are pushed without it.
 void Replicator::push_each(Session& session, const std::vector<std::string>& names) {
+  assert(names.size() > 1);  // else push_names() would call it again
   for (const std::string& name : names) push_names(session, {name});
 }
 

@@ -1,6 +1,7 @@
 #include "remote/upkeep.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <mutex>
 #include <set>
@@ -226,6 +227,7 @@ class Verifier {
   // Records a damage; merges it with one of the same object. Rethrows other errors. REQUIRES:
   // called in the handler of `e`.
   void note(const std::string& key, const Error& e, const std::vector<std::string>& versions) {
+    assert(std::current_exception() != nullptr);
     if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
     const std::lock_guard lock(mutex_);
     auto& damages = report_.damages;

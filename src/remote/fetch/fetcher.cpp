@@ -1,6 +1,7 @@
 #include "remote/fetch/fetcher.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 
 #include "base/bytes/sha256.hpp"
@@ -28,6 +29,7 @@ constexpr auto kFirstRetryPause = 50ms, kMaxRetryPause = 2000ms;
 Fetcher::Fetcher(const Remote& remote, PieceCache& cache, std::chrono::milliseconds timeout)
     : remote_(remote), cache_(cache), timeout_(timeout), owner_(base::fork_count()) {
   const std::size_t count = std::min(kMaxFetcherThreads, remote.objects().connections());
+  assert(count > 0);
   threads_.reserve(count);
   try {
     while (threads_.size() < count)
@@ -52,6 +54,7 @@ void Fetcher::stop() noexcept {
 bool Fetcher::is_of_this_process() const noexcept { return base::fork_count() == owner_; }
 
 void Fetcher::enqueue(RemotePiece& piece) noexcept {
+  assert(is_of_this_process());
   piece.next_in_queue = queue_.load();
   while (!queue_.compare_exchange_weak(piece.next_in_queue, &piece)) {
   }

@@ -1,6 +1,7 @@
 #include "remote/fetch/piece_cache.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <tuple>
 #include <vector>
@@ -57,6 +58,7 @@ std::unique_ptr<base::File> PieceCache::open(const PieceName& piece) {
 
 std::unique_ptr<base::File> PieceCache::put(const PieceName& piece,
                                             std::span<const std::byte> bytes) {
+  assert(bytes.size() == piece.size_bytes);
   if (directory_.empty() || bytes.size() > limit_bytes_) return nullptr;
   std::unique_ptr<base::File> out;
   base::try_to([&] {

@@ -1,6 +1,7 @@
 #include "remote/lazy/early_parts.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <exception>
 #include <set>
 
@@ -60,6 +61,7 @@ void EarlyParts::for_each(std::size_t count, const std::function<void(std::size_
 
 // REQUIRES: called in an exception handler.
 void EarlyParts::note_outage() noexcept {
+  assert(std::current_exception() != nullptr);
   if (!has_failed_.exchange(true)) outage_ = std::current_exception();
 }
 
@@ -79,6 +81,7 @@ void EarlyParts::fetch_indices(std::span<RemotePiece* const> pieces) {
 
 // False: the whole piece is to be fetched.
 bool EarlyParts::plan_parts(RemotePiece& piece, std::vector<ObjectRange>& records) {
+  assert(piece.index() != nullptr);
   join_neighbours(records);
   std::uint64_t bytes = 0, cost = 0;
   for (const ObjectRange& range : records) {
@@ -142,6 +145,7 @@ void find_piece(const EarlyParts::ForPieces& for_pieces, const format::RecordRef
 }  // namespace
 
 void EarlyParts::fetch(std::span<const format::RecordRef> refs, const ForPieces& for_pieces) {
+  assert(parts_.empty() && with_parts_.empty());
   std::vector<RemotePiece*> pieces;  // in the order of `refs`
   std::set<const RemotePiece*> known;
   for (const format::RecordRef& ref : refs) {

@@ -1,6 +1,7 @@
 #include "remote/lazy/head_packs.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
@@ -67,6 +68,7 @@ void HeadPacks::fetch_pages_in_use(const PagesInUse& in_use, std::span<RemotePie
   std::vector<RemotePiece*> pieces_to_fetch;
   std::uint64_t bytes = 0;
   for (const std::uint32_t number : in_use.pieces) {
+    assert(number < pieces.size());
     bytes += pieces[number]->name().size_bytes;
     if (bytes > kMaxInUseFetched) break;
     pieces_to_fetch.push_back(pieces[number]);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -115,6 +116,7 @@ const Remote& LazyPacks::remote() const noexcept { return access_->lists_remote;
 
 std::vector<RemotePiece*> LazyPacks::add(const VersionPieces& found,
                                          const std::string& roots_path) {
+  assert(found.list.size() == found.opening.spans.size());
   std::vector<RemotePiece*> pieces;
   for (std::size_t i = 0; i < found.list.size(); ++i) {
     pieces.push_back(&piece_of(found.list[i], found.opening.spans[i]));
@@ -128,6 +130,7 @@ std::vector<RemotePiece*> LazyPacks::add(const VersionPieces& found,
 // Links each piece to the next one of a sequential read. The pieces of a working set have a chain
 // of their own: a sequential read of the others does not need them.
 void LazyPacks::link(const VersionPieces& found, std::span<RemotePiece* const> pieces) {
+  assert(found.list.size() == pieces.size());
   std::vector<bool> is_used(pieces.size());
   for (const std::uint32_t number : found.in_use.pieces) is_used[number] = true;
   std::array<RemotePiece*, 2> last{};  // of the pieces outside the working set, and inside

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cassert>
 #include <chrono>
 #include <cstring>
 #include <future>
@@ -55,6 +56,7 @@ struct Shared {
 };
 
 std::vector<std::byte> encode_shared(const Shared& shared, const format::Uuid& clock) {
+  assert(shared.opening.listed.has_value());
   std::vector<std::byte> body;
   format::ByteWriter w(body);
   w.u64(static_cast<std::uint64_t>(shared.listed_ns));

@@ -1,6 +1,7 @@
 #include "remote/pieces/early_records.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <set>
 
 #include "remote/objects/piece_list.hpp"
@@ -68,6 +69,7 @@ std::vector<PieceRecord> opening_records(store::StoreDirectory& store,
                                          const format::Version& version,
                                          const std::vector<PieceRecord>& needed,
                                          std::uint64_t most_bytes) {
+  assert(std::ranges::is_sorted(needed, {}, &PieceRecord::ref));
   std::vector<PieceRecord> roots, all;
   std::uint64_t more_bytes = 0;
   const auto first = most_bytes == 0 ? std::set<format::RecordRef>() : first_refs(store, version);
@@ -86,6 +88,7 @@ std::vector<PieceRecord> opening_records(store::StoreDirectory& store,
 UsedRecords used_records(store::StoreDirectory& store, const format::Version& version,
                          std::vector<format::PageRange> recorded,
                          const std::vector<PieceRecord>& needed) {
+  assert(std::ranges::is_sorted(needed, {}, &PieceRecord::ref));
   UsedRecords out;
   out.pages = cut(std::move(recorded), version.region_bytes / format::kPageBytes);
   if (out.pages.empty()) return out;

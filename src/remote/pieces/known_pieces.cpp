@@ -1,6 +1,7 @@
 #include "remote/pieces/known_pieces.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/bytes/mix64.hpp"
 #include "base/fail.hpp"
@@ -28,6 +29,7 @@ bool KnownPieces::RecordForm::serves(const PieceRecord& needed) const {
 
 void KnownPieces::require_records(const PieceList& list,
                                   const std::vector<PieceRecord>& needed) const {
+  assert(std::ranges::all_of(list, [&](const PieceName& name) { return has(name); }));
   std::set<PieceId> own;
   for (const PieceName& name : list) own.insert(id_of(name));
   for (const PieceRecord& record : needed) {
@@ -43,6 +45,7 @@ void KnownPieces::require_records(const PieceList& list,
 }
 
 void KnownPieces::add(const PieceName& name, const std::vector<PieceRecord>& records) {
+  assert(!records.empty());
   const auto [at, fresh] = ids_.try_emplace(name, static_cast<PieceId>(pieces_.size()));
   if (!fresh) return;
   pieces_.push_back({name, records.front().ref, spans_of(records), records_bytes(records)});
@@ -119,6 +122,7 @@ KnownPieces::PiecePlan KnownPieces::plan(const std::vector<PieceRecord>& needed)
 }
 
 PieceList KnownPieces::list(std::vector<PieceId> pieces) const {
+  assert(std::ranges::all_of(pieces, [&](PieceId id) { return id < pieces_.size(); }));
   std::sort(pieces.begin(), pieces.end(), [&](PieceId a, PieceId b) {
     return std::tie(pieces_[a].first, pieces_[a].name) <
            std::tie(pieces_[b].first, pieces_[b].name);
@@ -131,6 +135,7 @@ PieceList KnownPieces::list(std::vector<PieceId> pieces) const {
 
 std::vector<std::uint32_t> KnownPieces::pieces_with(const PieceList& list,
                                                     const std::vector<PieceRecord>& records) const {
+  assert(std::ranges::all_of(list, [&](const PieceName& name) { return has(name); }));
   std::unordered_map<PieceId, std::uint32_t> numbers;
   for (std::uint32_t i = 0; i < list.size(); ++i) numbers.emplace(id_of(list[i]), i);
   std::vector<std::uint64_t> bytes(list.size());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@ namespace vellum::remote {
 template <typename Make, typename Take>
 void make_in_order(std::size_t threads, std::size_t count, const Make& make, const Take& take,
                    const ProgressFn& progress) {
+  assert(threads > 0);
   struct MadeResult {
     std::size_t index = 0;
     decltype(make(0)) made;

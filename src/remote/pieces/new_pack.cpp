@@ -1,6 +1,7 @@
 #include "remote/pieces/new_pack.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <set>
 
 #include "base/fail.hpp"
@@ -155,6 +156,8 @@ void write_translated_pack(store::StoreDirectory& store, std::uint64_t pack,
                            const std::string& path, std::vector<OwnedRecord> records) {
   std::sort(records.begin(), records.end(),
             [](const OwnedRecord& a, const OwnedRecord& b) { return a.record.ref < b.record.ref; });
+  assert(std::ranges::adjacent_find(
+             records, {}, [](const OwnedRecord& r) { return r.record.ref; }) == records.end());
   const std::string directory = base::parent_of(path);
   const std::string tmp =
       (directory == store.packs_directory() ? store.tmp_directory() : directory) + "/" +

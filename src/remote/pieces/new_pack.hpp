@@ -1,6 +1,7 @@
 // remote/pieces/new_pack.hpp: packs that a store gets from a remote: their files and headers.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -40,6 +41,7 @@ class EarlyWriteback {
  public:
   // Call it after a write of `fresh_bytes` that ends at `end_bytes`.
   void wrote(base::File& file, std::uint64_t end_bytes, std::uint64_t fresh_bytes) noexcept {
+    assert(fresh_bytes <= end_bytes);
     unflushed_bytes_ += fresh_bytes;
     if (unflushed_bytes_ < kEachBytes) return;
     file.begin_flush(0, end_bytes);

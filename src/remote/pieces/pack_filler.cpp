@@ -1,6 +1,7 @@
 #include "remote/pieces/pack_filler.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <optional>
 #include <utility>
 
@@ -168,6 +169,7 @@ PackFiller::PackInProgress& PackFiller::pack_in_progress(std::uint64_t pack) {
 
 // Two pieces may have the record, in the same form or in two.
 void PackFiller::add(const PieceRecord& record, std::span<const std::byte> bytes) {
+  assert(bytes.size() == record.size_bytes);
   PackInProgress& pack = pack_in_progress(record.ref.pack);
   received_.insert(record.ref);
   if (pack.written.contains(record.ref)) return;
@@ -224,6 +226,7 @@ bool PackFiller::is_free(const PackInProgress& pack, const PieceRecord& record) 
 
 void PackFiller::write(PackInProgress& pack, const PieceRecord& record,
                        std::span<const std::byte> bytes) {
+  assert(pack.file != nullptr && record.is_original());
   if (!is_free(pack, record)) fail_diverged(pack.path, record.ref.offset_bytes);
   pack.file->pwrite(bytes, record.ref.offset_bytes);
   pack.written[record.ref] = record;
@@ -233,6 +236,7 @@ void PackFiller::write(PackInProgress& pack, const PieceRecord& record,
 // Adds the records of the old file, including those written by this pull. Omits damaged records
 // that no version needs: gc may have freed parts of them.
 void PackFiller::add_existing_records(PackInProgress& pack) {
+  assert(has_needed_records_);
   std::map<RecordRef, PieceRecord> kept;
   const format::Translation* translation =
       pack.existed ? store_.packs().translation(pack.pack) : nullptr;
@@ -272,6 +276,7 @@ void PackFiller::add_existing_records(PackInProgress& pack) {
 
 // As a translated pack that replaces the file.
 void PackFiller::rewrite(PackInProgress& pack) {
+  assert(!pack.rewritten.empty());
   find_needed_records();
   if (pack.limit_bytes != UINT64_MAX) store::leave_pack(store_, pack.pack);
   add_existing_records(pack);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "format/wire/checks.hpp"
@@ -163,6 +164,7 @@ std::vector<PieceRecord> slots_of_version(store::StoreDirectory& store,
 }
 
 std::vector<std::byte> read_record_bytes(store::StoreDirectory& store, const PieceRecord& record) {
+  assert(record.size_bytes != 0);
   if (store.packs().is_remote(record.ref.pack)) {
     const auto forms = store.packs().describe(record.ref.pack, record.ref.offset_bytes);
     if (std::ranges::find(forms, record.place, &store::RecordAtRemote::place) != forms.end()) {
