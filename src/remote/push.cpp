@@ -29,7 +29,7 @@
 #include "remote/pieces/version_records.hpp"
 #include "remote/session/branch_relation.hpp"
 #include "store/branch/adopt_version.hpp"
-#include "store/branch/live_snapshot.hpp"
+#include "store/branch/checkpointed_head.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/catalog/staging_name.hpp"
 #include "store/catalog/working_set_file.hpp"
@@ -54,7 +54,7 @@ struct VersionToPush {
   std::string name;
   bool is_branch = false;
   std::unique_ptr<store::KeptVersion> snapshot;
-  std::unique_ptr<store::HeadInPacks> head;
+  std::unique_ptr<store::CheckpointedHead> head;
   store::SeenHead seen;  // of a branch
   WriteId replaces{};    // of a branch: the remote's in the base head; zeros: none
   RemoteVersion entry;   // of the new head
@@ -82,10 +82,9 @@ VersionToPush find_version(store::StoreDirectory& store, const std::string& name
   out.name = name;
   if (!store::has_snapshot(store, name) && store::has_branch(store, name)) {
     out.is_branch = true;
-    out.head = std::make_unique<store::HeadInPacks>(store, name);
+    out.head = std::make_unique<store::CheckpointedHead>(store, name);
     const store::ResolvedVersion& head = out.head->head();
-    out.seen = {head.version.branch_id, head.version.sequence + head.commits.size(),
-                head.commits.empty() ? head.version.time_ns : head.commits.back().time_ns};
+    out.seen = {head.version.branch_id, head.head_sequence(), head.head_info().time_ns};
     out.entry.is_branch = true;
     out.entry.ref = {name, name, 0, 0, out.head->version()};
     out.entry.encoding = head.encoding;

@@ -1,5 +1,6 @@
 #include "format/wire/whole_file.hpp"
 
+#include <cassert>
 #include <cstring>
 
 #include "format/wire/checks.hpp"
@@ -17,7 +18,9 @@ constexpr std::size_t kMagicBytes = 8;
 
 std::vector<std::byte> encode_whole_file(const WholeFileKind& kind, std::span<const std::byte> body,
                                          const Uuid& store_id) {
+  assert(std::strlen(kind.magic) == 8);
   const std::size_t length = kWholeFileHeaderBytes + body.size() + 8;
+  assert(length <= UINT32_MAX);
   std::vector<std::byte> out;
   out.reserve(length);
   ByteWriter w(out);
@@ -27,6 +30,7 @@ std::vector<std::byte> encode_whole_file(const WholeFileKind& kind, std::span<co
   w.bytes(store_id);
   w.bytes(body);
   append_checksum(out, checksum_seed(store_id));
+  assert(out.size() == length);
   return out;
 }
 
@@ -49,6 +53,8 @@ FrameProblem check_frame(std::span<const std::byte> bytes, const Uuid& store_id)
 
 const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte> bytes,
                             const Uuid& store_id, std::span<const std::byte>& body) noexcept {
+  assert(std::strlen(kind.magic) == kMagicBytes && kind.not_this != nullptr &&
+         kind.too_large != nullptr);
   if (bytes.size() > kind.max_bytes) return kind.too_large;
   if (bytes.size() < kMagicBytes || std::memcmp(bytes.data(), kind.magic, kMagicBytes) != 0) {
     return kind.not_this;

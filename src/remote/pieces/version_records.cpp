@@ -133,7 +133,7 @@ std::vector<PieceRecord> records_of_version(store::StoreDirectory& store,
   if (version.runs.empty()) return out;
   store.packs().learn(version);
   store::LiveSet live_set(store, true);
-  live_set.follow_elsewhere();
+  live_set.follow_remote();
   live_set.reach(version);
   out.reserve(live_set.size() + 1);
   for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
@@ -151,7 +151,7 @@ std::vector<PieceRecord> slots_of_version(store::StoreDirectory& store,
   std::vector<PieceRecord> out;
   store.packs().learn(version);
   store::LiveSet live_set(store, true);
-  live_set.follow_elsewhere();
+  live_set.follow_remote();
   live_set.reach(version);
   for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
     if (!live_set.is_reached(id)) continue;
