@@ -85,7 +85,7 @@ void cut_everywhere(SimSession& session, std::uint64_t seed, const char* label,
 std::uint64_t recompressions_in(SimSession& session) {
   const auto& log = session.fs.log();
   return static_cast<std::uint64_t>(std::count_if(log.begin(), log.end(), [](const Op& op) {
-    return op.kind == Op::Kind::rename && op.to_name.ends_with(".pack");
+    return op.kind == Op::OpKind::rename && op.to_name.ends_with(".pack");
   }));
 }
 
@@ -309,7 +309,7 @@ TEST(Crash, ALiveSetFromBeforeTheCrash) {
   const auto& log = simulated.fs.log();
   EXPECT_EQ(std::count_if(log.begin(), log.end(),
                           [](const Op& op) {
-                            return op.kind == Op::Kind::rename && op.to_name == "gc.census";
+                            return op.kind == Op::OpKind::rename && op.to_name == "gc.census";
                           }),
             5);
   cut_everywhere(simulated, 6, "a live set from before");
