@@ -1,5 +1,4 @@
-// vellum mount of a store whose packs lie at a remote. The remote is a directory, or a real S3 server
-// (tools/with-s3.sh).
+// vellum mount of a lazy clone. The remote is a directory, or a real S3 server (tools/with-s3.sh).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -59,7 +58,7 @@ class MountOutageNoSanitizer : public OfLazyClone<MountTest> {
   }
 };
 
-TEST_F(MountOutageNoSanitizer, IsAnErrorOfTheReadAndTheNextOneSucceeds) {
+TEST_F(MountOutageNoSanitizer, AnOutageFailsTheReadAndTheNextOneSucceeds) {
   clone_from("file://" + path("remote"));
   const fs::path pieces = path("remote/pieces"), away = path("remote/gone");
   ASSERT_EQ(setenv("VELLUM_REMOTE_WAIT_S", "0.2", 1), 0);
