@@ -188,7 +188,7 @@ class Bench {
         report.figure(name + ", seconds", total);
       }
     }
-    if (made_image_s_ > 0) report.figure("mapped, image made, seconds", made_image_s_);
+    if (made_image_s_ > 0) report.figure("mapped, image creation, seconds", made_image_s_);
     table.print();
   }
 

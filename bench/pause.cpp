@@ -161,8 +161,8 @@ class Bench {
     }
     PlainMemory plain(bytes_);
     fmt::print("{} MiB resident, {} rounds; milliseconds, p50 / worst\n\n", bytes_ >> 20, rounds_);
-    bench::Table table({"tracker, dirty pages", "pause", "(scan)", "durable after", "stores beside",
-                        "alone", "snapshot()", "fork()", "fork/pause", "bytes"});
+    bench::Table table({"tracker, dirty pages", "pause", "(scan)", "durable after", "stores during",
+                        "stores before", "snapshot()", "fork()", "fork/pause", "bytes"});
     for (const auto tracker : {vellum::Tracker::pages, vellum::Tracker::cards}) {
       auto options = options_;
       options.tracker = tracker;

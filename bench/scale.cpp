@@ -240,8 +240,7 @@ void run_packs(const bench::Options& options, bench::Report& report) {
   }
   fmt::print("\n");
   table.print();
-  report.target(fmt::format("{} packs, {} descriptors: what fails", count, descriptors), failures,
-                0);
+  report.target(fmt::format("{} packs, {} descriptors: failures", count, descriptors), failures, 0);
 }
 
 // Sparse files.

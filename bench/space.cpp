@@ -91,12 +91,12 @@ void report_space(bench::Table& table, bench::Report& report, const std::string&
              bench::fixed(space.gc_s * 1e3, 1)});
   report.figure(name + ", before, bytes", space.before);
   report.figure(name + ", after, bytes", space.after);
-  report.figure(name + ", never made, bytes", space.never);
+  report.figure(name + ", never created, bytes", space.never);
   report.figure(name + ", first snapshot, bytes", space.first);
   report.figure(name + ", freed, bytes", space.freed);
   report.figure(name + ", freeable, bytes", space.freeable);
   report.figure(name + ", gc_s", space.gc_s);
-  report.target(name + ": after gc / never made", space.ratio(), 1.1);
+  report.target(name + ": after gc / never created", space.ratio(), 1.1);
   report.target(name + ": the same, on top of the first", space.ratio_on_top(), 1.5);
   // A hole splits a contiguous range of the file; the file system's own extent map of the file may
   // grow by a block.
@@ -105,9 +105,9 @@ void report_space(bench::Table& table, bench::Report& report, const std::string&
 
 void run_bytes(const bench::Options& options, std::size_t bytes, std::size_t snapshots,
                bench::Report& report) {
-  bench::Table table({"packs", "before", "after gc", "never made", "ratio",
-                      "on top of the first: after", "never made", "ratio", "freed", "of freeable",
-                      "gc ms"});
+  bench::Table table({"packs", "before", "after gc", "never created", "ratio",
+                      "on top of the first: after", "never created", "ratio", "freed",
+                      "of freeable", "gc ms"});
   const std::string only_first = options.scratch() + "/first";
   make_history(only_first, {bench::Update::words, bytes, 0, 0});
   const double first = measure(only_first, 0, 1).after;
