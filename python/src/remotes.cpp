@@ -1,4 +1,4 @@
-// Remotes of a store: versions leave the machine, and come from others.
+// Remotes of a store: push, pull and clone.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 

@@ -1,4 +1,4 @@
-// What long calls report: the structs of vellum/report.hpp and their like, field by field.
+// The reports of long calls: the structs of vellum/report.hpp and similar ones, field by field.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
