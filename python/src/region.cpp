@@ -17,7 +17,7 @@ Advice advice_named(const std::string& name) {
   if (name == "random") return Advice::random;
   if (name == "will_need") return Advice::will_need;
   if (name == "dont_need") return Advice::dont_need;
-  throw Error(Errc::invalid_argument, "there is no advice '" + name + "'");
+  throw Error(Errc::invalid_argument, "unknown advice '" + name + "'");
 }
 
 // The guide describes what other Python threads may do meanwhile, and that a child of fork(2) does
@@ -83,7 +83,7 @@ void cover(std::uintptr_t address, std::uint64_t length_bytes) {
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   void* const at = reinterpret_cast<void*>(address);
   if (mmap(at, length_bytes, PROT_READ | PROT_WRITE, flags, -1, 0) != at) {
-    throw Error(Errc::out_of_memory, "there is no memory for what the parent has not committed");
+    throw Error(Errc::out_of_memory, "not enough memory for the parent's uncommitted pages");
   }
   madvise(at, length_bytes, MADV_DONTFORK);
 }

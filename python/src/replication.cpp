@@ -148,14 +148,14 @@ double seconds(std::chrono::milliseconds time) {
 
 void bind_replication(nb::module_& module) {
   using State = ReplicateState;
-  Report<State>(module, "ReplicateState", "What a replication has done up to now.")
-      .field("pushes", &State::pushes, "Pushes that sent something.")
+  Report<State>(module, "ReplicateState", "The progress of a replication.")
+      .field("pushes", &State::pushes, "Pushes that sent data.")
       .field("versions", &State::versions, "Versions that were sent.")
-      .field("bytes_uploaded", &State::bytes_uploaded, "What was sent.")
-      .field("failure", &State::failure, "Why the last push failed; empty: it did not.")
+      .field("bytes_uploaded", &State::bytes_uploaded, "Bytes that were sent.")
+      .field("failure", &State::failure, "The error of the last push; empty: it succeeded.")
       .field(
           "behind_seconds", [](const State& s) { return seconds(s.behind); },
-          "How long ago the oldest commit was noticed that is not at the remote; 0: there is "
+          "The time since the oldest commit that is not at the remote was noticed; 0: there is "
           "none.");
   nb::class_<Replication>(module, "Replication")
       .def(nb::init<const Store&, const FileName&, std::uint64_t, bool>(), nb::arg("store"),

@@ -21,7 +21,7 @@ Engine engine_named(const std::string& name) {
   for (const Engine engine : {Engine::automatic, Engine::uffd, Engine::sigsegv, Engine::mapped}) {
     if (name == engine_name(engine)) return engine;
   }
-  throw Error(Errc::invalid_argument, "there is no engine '" + name + "'");
+  throw Error(Errc::invalid_argument, "unknown engine '" + name + "'");
 }
 
 // How Python opens regions. A thread handles faults: other libraries of the process install their
