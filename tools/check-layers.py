@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the includes of src to src/layers.txt: no include goes up, and no modules form a cycle. Nor do the files of
-the Python package by their imports.
+"""Checks the includes of src against src/layers.txt: no include goes up, and no modules form a cycle. The files of
+the Python package form no cycle by their imports, either.
 
 A module is a header with its sources, and with the headers and sources whose names begin with its name and
 an underscore. docs/architecture.md shows the same file. Exit status: 0, or 1 with a line for each violation.
@@ -53,7 +53,7 @@ def upward_includes(layers, includes):
 
 
 def modules_of(includes):
-    """{file: module}. The shortest stem of the folder that the file's own stem continues."""
+    """{file: module}. The shortest stem in the folder that is a prefix of the file's own stem."""
     headers = {os.path.splitext(name)[0] for name in includes if name.endswith((".h", ".hpp"))}
     result = {}
     for name in includes:
