@@ -1,10 +1,10 @@
-// bench files: what it costs that a file becomes a version, and a version a file.
+// bench files: the cost of importing a file as a version, and of exporting a version to a file.
 //
-// A file that does not compress and one that does; the first again with a byte changed, and written
+// An incompressible file and a compressible one; the first again with one byte changed, and written
 // back; a sparse file of 1 TiB. Each call runs in a process of its own, durable at its end, and
-// tells its peak of memory (VmHWM). Beside it in the same run: cp and a flush, zstd -1 and a flush,
-// reading the file, and restic where it is installed. Files are in the page cache, as after they
-// were written, unless --cold 1 drops it before each call (which needs root).
+// reports its peak of memory (VmHWM). For comparison in the same run: cp and a flush, zstd -1 and a
+// flush, reading the file, and restic if it is installed. Files are in the page cache, as after
+// writing them, unless --cold 1 drops it before each call (which needs root).
 //
 //   bench_files [--json FILE] [--dir DIR] [--mib 1024] [--rounds 3] [--cold 0]
 #include <fcntl.h>

@@ -1,12 +1,12 @@
-// bench mount: versions read through `vellum mount`, beside open_version(), the exported plain file, and
-// the mounts of restic and borg.
+// bench mount: versions read through `vellum mount`, compared with open_version(), the exported
+// plain file, and the mounts of restic and borg.
 //
-// A file of integers, kept twice: as it is, and with a word of 1 % of its pages changed. The newer version
-// is read in order, by 1 MiB, and in random order, by 4 KiB: cold (mounted or opened anew, nothing of the
-// store in the page cache) and again, warm. Every reader is a process of its own, every sum is compared.
-// restic and borg are left out where they are not installed, which is said. The control is the exported
-// file in /dev/shm, whose pages lie one by one in the page cache, as those of FUSE do: ext4 has them in
-// large folios, which are copied faster.
+// A file of integers, stored twice: unchanged, and with a word of 1 % of its pages changed. The
+// newer version is read in order, by 1 MiB, and in random order, by 4 KiB: cold (newly mounted or
+// opened, nothing of the store in the page cache) and again, warm. Every reader is a process of its
+// own, every sum is compared. restic and borg are skipped if they are not installed, which is
+// printed. The control is the exported file in /dev/shm, whose pages are single in the page cache,
+// like those of FUSE: ext4 has them in large folios, which are copied faster.
 //
 //   bench_mount [--json FILE] [--dir DIR] [--mib 256] [--random 2000] [--rounds 3]
 #include <fcntl.h>
@@ -63,7 +63,7 @@ bool is_installed(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null").c_str()) == 0;
 }
 
-// A program in the foreground that serves a directory.
+// A foreground program that serves a directory.
 class Mounted {
  public:
   Mounted(const Words& words, std::string directory, const std::string& file)
@@ -78,7 +78,7 @@ class Mounted {
   }
   ~Mounted() {
     umount2(directory_.c_str(), MNT_DETACH);
-    kill(server_, SIGKILL);  // borg does not end by SIGINT here
+    kill(server_, SIGKILL);  // borg does not react to SIGINT here
     waitpid(server_, nullptr, 0);
   }
   Mounted(const Mounted&) = delete;
@@ -143,8 +143,8 @@ class Descriptor {
 
 struct Source {
   std::string name;
-  std::string data;           // what is dropped from the page cache
-  Words mount;                // empty: there is nothing to mount
+  std::string data;           // dropped from the page cache
+  Words mount;                // empty: nothing to mount
   std::string file;           // to read; empty: open_version()
   bool is_in_memory = false;  // is never cold
   std::vector<Times> cold_order = {}, warm_order = {}, cold_random = {}, warm_random = {};
@@ -273,7 +273,7 @@ class Bench {
 
   void measure(const Source& source, const std::vector<std::uint64_t>* pages,
                std::vector<Times>& cold, std::vector<Times>& warm) {
-    bench::check(syncfs(scratch_.get()) == 0, "syncfs");  // what is dirty is not dropped
+    bench::check(syncfs(scratch_.get()) == 0, "syncfs");  // dirty pages are not dropped
     bench::drop_from_cache(source.data);
     if (source.file.empty()) return measure_region(pages, cold, warm);
     std::unique_ptr<Mounted> server;
@@ -286,7 +286,7 @@ class Bench {
     }
   }
 
-  // The region that was read is the warm one.
+  // The region that was read is warm.
   void measure_region(const std::vector<std::uint64_t>* pages, std::vector<Times>& cold,
                       std::vector<Times>& warm) {
     struct Both {

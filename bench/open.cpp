@@ -1,13 +1,13 @@
-// bench open: from a version in a store to its first byte, and to all of its bytes.
+// bench open: the time from opening a version to its first byte, and to all of its bytes.
 //
 // A region of integers, then a word of 1 % of its pages changed: two snapshots. The newer one is
-// opened (engine mapped: the branch, whose image is there), its first byte read, then all of it by
+// opened (engine mapped: the branch, whose image exists), its first byte read, then all of it by
 // one thread, each in a process of its own; cold (nothing of the store in the page cache) and warm.
-// Beside it: `cp` of a full copy, and mmap of what it made; and mmap of the full copy itself.
+// For comparison: `cp` of a full copy, and mmap of the new copy; and mmap of the full copy itself.
 //
 // Then the same with a part of it: a word of each page of some chunks of 64 KiB, in random order,
 // which the last use of the version had touched, too; with and without RegionOptions::working_set,
-// at once and when the program comes to it a second later (which is not counted).
+// at once and a second later (which is not counted).
 //
 //   bench_open [--json FILE] [--dir DIR] [--mib 1024] [--rounds 1] [--part-percent 5]
 //              [--engine all|uffd|sigsegv|mapped]
@@ -41,7 +41,7 @@ struct Times {
   double total_s() const { return copy_s + first_s + scan_s; }
 };
 
-// `open` gives something with bytes().
+// `open` returns an object with bytes().
 template <typename Open>
 Times timed(const Open& open) {
   Times out;
@@ -105,7 +105,7 @@ class OpenVersion {
   vellum::Region region_;
 };
 
-// As anyone would: the program.
+// Uses the program, like a user.
 double seconds_of_cp(const std::string& from, const std::string& to) {
   const std::vector<std::string> words = {"cp", "--reflink=never", "--sparse=never", from, to};
   std::vector<char*> arguments;
@@ -124,7 +124,7 @@ double seconds_of_cp(const std::string& from, const std::string& to) {
 
 struct Source {
   std::string name;
-  std::vector<std::string> files;  // what it reads: files or directories
+  std::vector<std::string> files;  // the files or directories that it reads
   std::function<Times()> run;
   std::string of_what = "all";  // those of the same are compared; the first is the peer
   std::vector<Times> cold = {}, warm = {};
@@ -195,7 +195,7 @@ class Bench {
  private:
   std::string copy() const { return path_ + "-copy"; }
 
-  // This uses a file: a region of that size would need the memory.
+  // Uses a file: a region of that size would need the memory.
   void prepare() const {
     auto store = vellum::Store::create(path_);
     {

@@ -1,4 +1,4 @@
-// bench/fams/arena.hpp: memory for structures: a range at an address that stays, allocated from
+// bench/fams/arena.hpp: memory for structures: a range at a fixed address, allocated from
 // its start to its end. All of its state is in the range.
 #pragma once
 
@@ -7,20 +7,20 @@
 namespace fams {
 
 struct ArenaHead {
-  std::uint64_t used_bytes;  // 0: nobody has been here
+  std::uint64_t used_bytes;  // 0: not initialized
   void* root;
-  void* released;  // a chain of blocks of one size, each naming the next in its first word
+  void* released;  // a list of free blocks of one size; the first word of each points to the next
 };
 inline constexpr std::size_t kArenaAlignment = 64;
 
 inline std::uint64_t arena_bytes(const Size& size) {
   if (size.shape == Shape::scattered) return size.scattered_bytes + 4096;
-  // The b-tree's nodes are at least 3 keys in 832 bytes; the hash map has up to 2 buckets a key.
+  // The b-tree's nodes have at least 3 keys in 832 bytes; the hash map has up to 2 buckets per key.
   return (std::uint64_t{1} << 20) + size.keys * 320;
 }
 
-// Tells: has stores(address, bytes). It is to be a type of one translation unit (in an unnamed
-// namespace), so that what is compiled differently is different code.
+// Tells: has stores(address, bytes). Must be a type of one translation unit (in an unnamed
+// namespace): code that is compiled differently must be different code.
 template <typename Tells>
 class Arena {
  public:
@@ -48,7 +48,7 @@ class Arena {
     Tells::stores(block, bytes);
     return block;
   }
-  // REQUIRES: from then on, all allocations are of that size.
+  // REQUIRES: after this call, all allocations have that size.
   void release(void* block, std::size_t) {
     stores(block, sizeof(void*));
     Tells::stores(head_, sizeof(ArenaHead));

@@ -1,4 +1,4 @@
-// bench/fams/device.hpp: bytes written to the block device under a directory.
+// bench/fams/device.hpp: the bytes written to the block device of a directory.
 #pragma once
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ class Device {
     bench::check(::stat(directory.c_str(), &of) == 0, directory.c_str());
     stat_file_ = fmt::format("/sys/dev/block/{}:{}/stat", major(of.st_dev), minor(of.st_dev));
   }
-  // Other programs' writes to the device count, too. None: no device, as under tmpfs.
+  // Includes other programs' writes to the device. nullopt: no device, as for tmpfs.
   std::optional<std::uint64_t> bytes_written() const {
     std::ifstream in(stat_file_);
     std::uint64_t word = 0;

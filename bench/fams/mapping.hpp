@@ -1,4 +1,4 @@
-// bench/fams/mapping.hpp: files and memory at addresses that stay, for several peers.
+// bench/fams/mapping.hpp: files and memory at fixed addresses, for several peers.
 #pragma once
 
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 
 namespace fams {
 
-// A new file of that many zeros, all of them written: overwriting them changes no metadata. The
-// page cache has it in folios as large as the pieces in which it was written, and ext4 writes back
+// A new file of zeros, all of them written: overwriting them changes no metadata. The
+// page cache has it in folios of the sizes of the writes, and ext4 writes back
 // whole folios.
 inline void make_dense_file(const std::string& path, std::uint64_t size_bytes,
                             std::size_t piece_bytes = 1 << 20) {

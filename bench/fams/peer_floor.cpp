@@ -1,6 +1,6 @@
-// bench/fams/peer_floor.cpp: the least cost of durability: each operation that changes something
+// bench/fams/peer_floor.cpp: the minimum cost of durability: each changing operation
 // appends 108 bytes to a file whose blocks are allocated, and each commit is one fdatasync(2).
-// Nothing can be looked up.
+// It supports no lookups.
 #include <cstring>
 
 #include "mapping.hpp"

@@ -1,13 +1,13 @@
-// bench/fams/peer_memory.cpp: the structures in memory that nobody makes durable, and in a file
-// that is mapped shared and given to msync(2), which is durable but not atomic.
+// bench/fams/peer_memory.cpp: the structures in volatile memory, and in a file
+// that is mapped shared and flushed by msync(2), which is durable but not atomic.
 //
 //   volatile                        plain memory, compiled plainly
 //   instrumented                    the same, compiled by vellum-clang++; outside of the window
-//   instrumented-window             the same in the window, whose marks nobody takes
-//   msync                           one call over all of the file: the kernel knows what is dirty
+//   instrumented-window             the same inside the window, with ignored marks
+//   msync                           one call over the whole file: the kernel tracks dirty pages
 //   msync-pages                     a call for each range of touched pages
-//   msync-folios                    as msync, of a file that is not known to the page cache by
-//                                   4 KiB pages but by large folios, as most files are
+//   msync-folios                    like msync, for a file that the page cache has not in
+//                                   4 KiB pages but in large folios, like most files
 #include <algorithm>
 #include <optional>
 

@@ -1,11 +1,11 @@
-// bench/fams/peer_pmdk.cpp: the structures in a pool of PMDK's libpmemobj, one transaction a
-// commit, in which each range is added (its undo log) before it is stored to.
+// bench/fams/peer_pmdk.cpp: the structures in a pool of PMDK's libpmemobj, one transaction per
+// commit, to which each range is added (its undo log) before the store.
 //
-//   pmdk          nodes come from its own allocator (pmemobj_tx_alloc)
-//   pmdk-arena    nodes come from one object of the pool, end to end, as the others' do; fresh
-//                 memory is flushed without a snapshot of what it was
+//   pmdk          nodes are from its own allocator (pmemobj_tx_alloc)
+//   pmdk-arena    nodes are in one object of the pool, end to end, as for the others; fresh
+//                 memory is flushed without a snapshot of its old content
 //
-// Pointers are plain ones: the pool is mapped where PMEM_MMAP_HINT says, which fams.cpp sets.
+// Pointers are plain: the pool is mapped at PMEM_MMAP_HINT, which fams.cpp sets.
 #include <libpmemobj.h>
 
 #include "arena.hpp"
@@ -21,7 +21,7 @@ namespace {
   throw std::runtime_error(std::string(what) + ": " + pmemobj_errormsg());
 }
 
-// One pool, and the transaction that its first change begins.
+// One pool, and the transaction begun by its first change.
 struct Pool {
   PMEMobjpool* pool = nullptr;
   bool in_transaction = false;
@@ -45,7 +45,7 @@ struct Pool {
 Pool the_pool;
 
 struct PoolRoot {
-  void* pool;  // where all of it was mapped
+  void* pool;  // the address of the mapping
   void* root;
 };
 
@@ -53,8 +53,8 @@ PoolRoot* pool_root() {
   return static_cast<PoolRoot*>(pmemobj_direct(pmemobj_root(the_pool.pool, sizeof(PoolRoot))));
 }
 
-// A range costs it more than bytes do, so changes all over a node are one range, as in its own
-// b-tree.
+// A range costs it more than bytes do. Scattered changes of a node are therefore one range, as in
+// its own b-tree.
 class ObjectMemory {
  public:
   static constexpr bool kWholeNodes = true;
@@ -76,7 +76,7 @@ class ObjectMemory {
   }
 };
 
-// As Arena does it. Where its memory is fresh, nothing has to be kept of what was there.
+// Like Arena. For fresh memory the old content need not be saved.
 class ArenaMemory {
  public:
   static constexpr bool kWholeNodes = true;

@@ -1,6 +1,6 @@
 // bench/fams/peer_sqlite.cpp: SQLite with a write-ahead log that every commit flushes
 // (synchronous=FULL), for one process (locking_mode=EXCLUSIVE: no shared memory file); statements
-// are prepared once, a key is its table's rowid.
+// are prepared once; a key is its table's rowid.
 #include <sqlite3.h>
 
 #include <cstring>

@@ -1,8 +1,8 @@
 // bench/fams/peer_vellum.cpp: the structures in a vellum::AtomicFile.
 //
 //   vellum-cards   compiled by vellum-clang++
-//   vellum-marks   cards too, marked by hand
-//   vellum-pages   the page tracker: compiled plainly
+//   vellum-marks   cards, too, marked by hand
+//   vellum-pages   the page tracker: compiled without instrumentation
 #include <vellum/atomic_file.hpp>
 
 #include "arena.hpp"

@@ -1,4 +1,4 @@
-// bench/fams/store.hpp: the interface of everything that the benchmark compares: a structure of
+// bench/fams/store.hpp: the interface of all compared implementations: a structure of
 // 8-byte keys and 100-byte values, and a store that makes its changes durable.
 #pragma once
 
@@ -19,23 +19,23 @@ struct Value {
 
 enum class Shape { list, btree, hash, scattered };
 
-// The most that a structure has to hold: it is sized for that before it is filled.
+// The maximal content of a structure, which is sized for that before it is filled.
 struct Size {
   Shape shape;
-  std::uint64_t keys;             // all that will ever be put in
-  std::uint64_t scattered_bytes;  // of the array that scattered stores go to
+  std::uint64_t keys;             // the number of all keys ever inserted
+  std::uint64_t scattered_bytes;  // of the array of the scattered stores
 };
 
-// A list takes keys in the order in which they come, and removes the one that came first. An
-// operation that a shape does not have throws.
+// A list keeps the order of insertion, and removes the oldest key. An
+// operation that a structure does not have throws.
 class Structure {
  public:
   virtual ~Structure() = default;
   virtual void insert(Key key, const Value& value) = 0;
   virtual bool update(Key key, const Value& value) = 0;
   virtual bool read(Key key, Value& value) = 0;
-  // Copies the values of up to `count` keys, from `from` on; the last of them stays in `value`.
-  // Returns how many there were. A list starts at its head.
+  // Copies the values of up to `count` keys from `from` on; `value` has the last of them.
+  // Returns their number. A list starts at its head.
   virtual std::uint64_t scan(Key from, std::uint64_t count, Value& value) = 0;
   virtual bool remove(Key key) = 0;
   virtual std::uint64_t count() = 0;
@@ -45,23 +45,23 @@ class Store {
  public:
   virtual ~Store() = default;
   virtual Structure& structure() = 0;  // until close()
-  // Everything since the last commit is durable when it returns. A commit without changes may cost
+  // On return everything since the last commit is durable. A commit without changes may cost
   // nothing.
   virtual void commit() = 0;
-  // After filling, before measuring: work that was put off is done now.
+  // After filling, before measuring: deferred work is done now.
   virtual void settle() {}
   virtual void close() = 0;
-  virtual void open() = 0;                        // what close() left
-  virtual bool keeps() const { return true; }     // close() and open() bring all of it back
+  virtual void open() = 0;                        // the files after close()
+  virtual bool keeps() const { return true; }     // close() and open() restore all of it
   virtual bool can_read() const { return true; }  // the floor cannot
 };
 
 struct Setting {
   std::string name;       // of the store
-  std::string directory;  // empty, or what the store left there
+  std::string directory;  // empty, or with the store's files
   Size size;
   bool persistent_memory;  // emulated: PMEM_IS_PMEM_FORCE=1
-  bool fresh;              // make a new one; otherwise open()'s
+  bool fresh;              // create a new one; otherwise open()'s
 };
 
 class Unsupported : public std::runtime_error {

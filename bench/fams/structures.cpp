@@ -1,4 +1,4 @@
-// bench/fams/structures.cpp: compiled once for each way to report stores: it defines FAMS_FACTORY,
+// bench/fams/structures.cpp: compiled once for each way to report stores. It defines FAMS_FACTORY,
 // and reports stores to FAMS_TELLS.
 #include "structures.hpp"
 

@@ -1,4 +1,4 @@
-// bench/fams/tells.hpp: the receivers of reports that bytes are stored to.
+// bench/fams/tells.hpp: the receivers of reports of stores.
 #pragma once
 
 #include <vellum/cards.h>
@@ -14,13 +14,13 @@ struct TellsNobody {
   static void stores(const void*, std::size_t) {}
 };
 
-// Marks by hand. They come before the store, which is as good: one thread stores and commits.
+// Marks by hand. They precede the store, which is equivalent: one thread stores and commits.
 struct TellsVellum {
   static void stores(const void* address, std::size_t bytes) { vellum_mark(address, bytes); }
 };
 
 inline constexpr std::uint64_t kPageBytes = 4096;
-extern std::vector<std::uint64_t> touched_pages;  // numbers, of address 0 on
+extern std::vector<std::uint64_t> touched_pages;  // numbers, from address 0 on
 
 struct TellsPages {
   static void stores(const void* address, std::size_t bytes) {

@@ -1,5 +1,5 @@
-// bench/lib/child.hpp: a measurement in a process of its own, so that the writing process leaves
-// nothing over: no mapping, no cache of records, no open store.
+// bench/lib/child.hpp: a measurement in a process of its own: without mappings, record caches, or
+// open stores of the writing process.
 #pragma once
 
 #include <fmt/format.h>

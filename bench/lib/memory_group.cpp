@@ -24,7 +24,7 @@ void write_text(const std::string& file, const std::string& text) {
   if (!ok) throw std::runtime_error(fmt::format("{}: {}", file, std::strerror(error)));
 }
 
-// The group of this process under a controller; "" is the one of cgroup v2.
+// The group of this process in a controller; "" is that of cgroup v2.
 bool own_group(const std::string& controller, std::string& group) {
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {

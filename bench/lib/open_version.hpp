@@ -1,4 +1,4 @@
-// bench/lib/open_version.hpp: a version as a program opens it.
+// bench/lib/open_version.hpp: opens a version like a program.
 #pragma once
 
 #include <cstddef>

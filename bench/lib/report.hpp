@@ -18,12 +18,12 @@ double seconds_since(Clock::time_point start);
 // For a system call that has set errno: throws `what` and its message unless `ok`.
 void check(bool ok, const char* what);
 
-// Asks for real-time scheduling (SCHED_FIFO; this needs privilege), and says so when it is refused.
-// Without it, a process that has just been busy may wait for a scheduler tick (up to 4 ms) after
+// Requests real-time scheduling (SCHED_FIFO; this needs privilege), and reports a refusal.
+// Without it, a process that was busy may wait for a scheduler tick (up to 4 ms) after
 // its disk has answered, and that tick hides everything else.
 void prefer_this_process();
 
-// The value below which `percent` of the samples lie. REQUIRES: not empty.
+// The value that `percent` of the samples do not exceed. REQUIRES: not empty.
 double percentile(std::vector<double> samples, double percent);
 
 // Of a member or a function of each item. REQUIRES: not empty.
@@ -48,15 +48,15 @@ class Table {
 std::string fixed(double value, int digits);
 std::string human_bytes(double bytes);
 
-// The command line that all benchmarks take: --json FILE, --dir DIR (where the data goes: a file
-// system that matters; default build/bench/data), and the benchmark's own options as --name VALUE.
+// The command line of all benchmarks: --json FILE, --dir DIR (the directory of the data; its file
+// system matters; default build/bench/data), and the benchmark's own options as --name VALUE.
 class Options {
  public:
   Options(int argc, char** argv);
   std::string text(const std::string& name, const std::string& fallback) const;
   std::uint64_t number(const std::string& name, std::uint64_t fallback) const;
   std::string json_file() const { return text("json", ""); }
-  // A fresh, empty directory below --dir; removed again by ~Options unless --keep 1.
+  // A fresh, empty directory below --dir; ~Options removes it unless --keep 1.
   const std::string& scratch() const { return scratch_; }
   ~Options();
 
@@ -66,8 +66,8 @@ class Options {
   bool keep_ = false;
 };
 
-// The main() of every benchmark: parses the command line, runs, and turns an exception into one
-// line on standard error. Returns the exit status.
+// The main() of every benchmark: parses the command line, runs, and prints an exception as one
+// line to standard error. Returns the exit status.
 int run_main(const std::string& name, int argc, char** argv,
              const std::function<void(const Options&)>& run);
 

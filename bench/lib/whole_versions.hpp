@@ -5,10 +5,10 @@
 
 namespace bench {
 
-// A history of `--mib` MiB and `--snapshots` snapshots for each kind of change. Fresh processes open
-// the newest version and a middle one and read each 64 KiB of it once, in random order: first with
-// nothing in the page cache, then with the files there, then again in the same process. Another
-// process calls prefetch(). Beside it: a full copy, opened by mmap, read in the same order.
+// A history of `--mib` MiB and `--snapshots` snapshots for each kind of change. Fresh processes
+// open the newest version and a middle one and read each 64 KiB of it once, in random order: first
+// with an empty page cache, then with the files in it, then again in the same process. Another
+// process calls prefetch(). For comparison: a full copy, opened by mmap, read in the same order.
 void run_whole_versions(const Options& options, Report& report);
 
 }  // namespace bench

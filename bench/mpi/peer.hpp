@@ -1,4 +1,4 @@
-// bench/mpi/peer.hpp: other ways in which the ranks of a job keep a version of their memory.
+// bench/mpi/peer.hpp: other methods to store a version of the memory of a job's ranks.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,18 @@
 
 namespace bench {
 
-// Collective: each rank has one, and all make the same calls.
+// Collective: each rank has one, and all ranks do the same calls.
 class Peer {
  public:
   virtual ~Peer() = default;
   virtual void* data() = 0;
-  // Keeps a version of all ranks. True: all have theirs.
+  // Stores a version of all ranks. True: all ranks have theirs.
   virtual bool keep(std::uint64_t round) = 0;
-  // Removes it again, outside of the time that is taken.
+  // Removes it, outside of the measured time.
   virtual void remove(std::uint64_t round) = 0;
 };
 
-// Null: this build does not have it. `directory` is there.
+// Null: this build does not have it. REQUIRES: `directory` exists.
 std::unique_ptr<Peer> make_metall(const std::string& directory, std::uint64_t bytes);
 std::unique_ptr<Peer> make_metall_on_vellum(const std::string& directory, std::uint64_t bytes);
 std::unique_ptr<Peer> make_veloc(const std::string& directory, std::uint64_t bytes);

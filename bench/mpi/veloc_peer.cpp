@@ -1,5 +1,5 @@
-// VELOC (https://github.com/ECP-VeloC/VELOC) in file mode: each rank writes its memory to the file that
-// VELOC names, and VELOC copies it to the persistent directory. Synchronous, without erasure codes: all
+// VELOC (https://github.com/ECP-VeloC/VELOC) in file mode: each rank writes its memory to VELOC's
+// file, and VELOC copies it to the persistent directory. Synchronous, without erasure codes: all
 // ranks are on one machine.
 #include "peer.hpp"
 
@@ -56,11 +56,11 @@ class Veloc final : public Peer {
     write(routed);
     return VELOC_Checkpoint_end(1) == VELOC_SUCCESS;
   }
-  // Its own limit of versions is for the files that it names itself.
+  // Its own limit of versions applies to files with its own names.
   void remove(std::uint64_t round) override { std::filesystem::remove(file_of(round)); }
 
  private:
-  // Where VELOC brings the file from its scratch directory.
+  // The destination of the file from the scratch directory.
   std::string file_of(std::uint64_t round) const {
     return directory_ + "/rank-" + std::to_string(rank_) + "-" + std::to_string(round);
   }
