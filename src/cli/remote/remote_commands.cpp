@@ -30,9 +30,11 @@ void print_report(Context& context, const remote::RemoteVerifyReport& report) {
     context.out.print("corrupted  {}: {}\n", printable(damage.object), printable(damage.reason));
     context.out.print("  affects  {}\n", listed(damage.versions));
   }
-  context.out.print("looked at {}, {}, {}; read {}\n", counted(report.versions, "version"),
-                    counted(report.pieces, "piece"), counted(report.records, "record"),
-                    human_bytes(report.bytes_read));
+  context.out.print(
+      "checked {}, {}, {}; read {}
+      ", counted(report.versions, " version "),
+      counted(report.pieces, "piece"),
+      counted(report.records, "record"), human_bytes(report.bytes_read));
 }
 
 }  // namespace
@@ -69,7 +71,7 @@ int stat_remote(Context& context, const std::string& url) {
                       {"heads", space.heads},
                       {"generation", space.generation},
                       {"holds", std::move(holds)}},
-                 fmt::format("{} and {} in {} of {}; {} of it is needed by no version",
+                 fmt::format("{} and {} in {} of {}; no version needs {} of it",
                              counted(snapshots, "snapshot"),
                              branches == 1 ? "1 branch" : fmt::format("{} branches", branches),
                              human_bytes(space.object_bytes), counted(space.objects, "object"),
@@ -156,7 +158,7 @@ int forget_hold_at_remote(Context& context, const std::string& url, const std::s
   const RemotePlace place(url);
   remote::forget_hold(place.remote(), hold);
   context.report(Json{{"url", url}, {"hold", hold}},
-                 fmt::format("removed hold {}: gc removes what it alone needed", hold));
+                 fmt::format("removed hold {}: gc removes the objects that only it needed", hold));
   return kExitOk;
 }
 

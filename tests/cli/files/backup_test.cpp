@@ -180,7 +180,7 @@ TEST_F(Backup, AChangeMeanwhileIsFound) {
   ended = true;
   writer.join();
   EXPECT_EQ(7, result.status);
-  EXPECT_NE(std::string::npos, result.err.find(data() + ": somebody has changed it meanwhile"))
+  EXPECT_NE(std::string::npos, result.err.find(data() + ": a program has changed it meanwhile"))
       << result.err;
   const std::string kept = snapshots();
   const auto count = std::count(kept.begin(), kept.end(), '\n');
