@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what `make bench NAME=stl`, `NAME=graph`, `NAME=paging` or `NAME=metall` has measured.
+"""Draws what `make bench NAME=stl`, `NAME=graph`, `NAME=paging` or `NAME=metall` have measured.
 
     bench/plot.py build/bench/stl.json [--to FILE.svg|FILE.png]...
 
@@ -51,7 +51,7 @@ def draw_metric(axes, rows, configurations, metric):
             if value > 0 and row[PEER][metric] > 0:
                 places.append(place - 0.4 + (i + 0.5) * width)
                 ratios.append(value / row[PEER][metric])
-        # From 1, so that what is better hangs down.
+        # From 1, so that better values point down.
         heights = [ratio - 1 for ratio in ratios]
         axes.bar(places, heights, width, bottom=1, color=colour(i))
     axes.axhline(1, color="black", linewidth=0.8)

@@ -1,4 +1,4 @@
-"""What the benchmarks' table.py share: runs that are ended, aligned columns, and the JSON."""
+"""Shared parts of the benchmarks' table.py: runs with a timeout, aligned columns, and the JSON."""
 
 import json
 import os

@@ -174,7 +174,7 @@ class Pmdk final : public Store {
       the_pool.add(pool_root(), sizeof(PoolRoot), 0);
       pool_root()->pool = the_pool.pool;
     } else if (pool_root()->pool != the_pool.pool) {
-      throw std::runtime_error("the pool is mapped elsewhere than before");
+      throw std::runtime_error("the pool is mapped at another address than before");
     }
     if (setting_.name == "pmdk-arena") {
       const std::uint64_t size_bytes = arena_bytes(setting_.size);

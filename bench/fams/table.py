@@ -34,7 +34,7 @@ WORKLOADS = {"list": ("insert", "remove", "traverse"),
              "btree": ("insert", "update", "read", "E"),
              "hash": ("insert", "update", "read", "A", "B", "C", "D", "F"),
              "scattered": ("scattered",)}
-READS = ("traverse", "read", "C")  # nothing to commit: measured once
+READS = ("traverse", "read", "C")  # no commits: measured once
 SCATTERED_STORES = 64
 VELLUM = ("vellum-cards", "vellum-marks", "vellum-pages")
 PMDK = ("pmdk", "pmdk-arena")
@@ -60,14 +60,14 @@ def everies(structure, workload, options):
 
 
 def run_cell(medium, structure, workload, every, store, options, more=()):
-    """Its figures, or in words what was wrong."""
+    """Its figures, or a description of the failure."""
     parent = options.pm_dir if medium == "pm" else options.dir
     os.makedirs(parent, exist_ok=True)
-    directory = tempfile.mkdtemp(prefix="fams-table-", dir=parent)  # two of these may run
+    directory = tempfile.mkdtemp(prefix="fams-table-", dir=parent)  # two of these may run at once
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PMEM_")}
     if medium == "pm":
         environment["PMEM_IS_PMEM_FORCE"] = "1"
-    # Reads are over in a moment.
+    # Reads take a moment.
     operations = options.operations * (4 if workload in READS else 1)
     with tempfile.NamedTemporaryFile(suffix=".json") as out, tempfile.TemporaryFile("w+") as said:
         command = [options.program, "--store", store, "--structure", structure, "--workload", workload,
@@ -96,7 +96,7 @@ def stores_built(options):
 
 
 class Results:
-    """{(medium, structure, workload, every, store): medians}, and what went wrong."""
+    """{(medium, structure, workload, every, store): medians}, and the failures."""
 
     def __init__(self):
         self.runs, self.troubles = {}, {}
@@ -125,7 +125,7 @@ def cells_of(options, built):
 
 
 def measure(options, built):
-    """Round robin, so that what else the machine does hits all alike."""
+    """Round robin, so that other load on the machine affects all equally."""
     results, cells = Results(), list(cells_of(options, built))
     for turn in range(options.rounds):
         for number, key in enumerate(cells):
@@ -140,7 +140,7 @@ def measure(options, built):
 
 
 def base_store(options, built):
-    """Whom ratios compare with."""
+    """The stores that ratios compare with."""
     wanted = [store for store in (*VELLUM, *STORES["disk"]) if store in built]
     return next(store for store in wanted if not options.store or store in options.store)
 
@@ -183,7 +183,7 @@ class Targets:
         self.all = []
 
     def at_least(self, name, value, bound, limit=None):
-        """`limit`: what structures in plain memory would get, which is the most there is to get."""
+        """`limit`: the ratio for structures in plain memory, which is the maximum."""
         if value is not None:
             self.all.append({"name": name, "value": value, "bound": bound, "holds": value >= bound})
             if limit is not None:
@@ -200,7 +200,7 @@ class Targets:
 
 
 def ratio_to_best(results, key, base, stores):
-    """How many times as fast as the fastest of them, and which that is."""
+    """The ratio to the fastest of them, and its name."""
     speeds = [(results.median((*key, store)), store) for store in stores]
     best = max(((speed, store) for speed, store in speeds if speed), default=None)
     own = results.median((*key, base))
@@ -250,7 +250,7 @@ INSTRUMENTATION = ("volatile", "instrumented", "instrumented-window")
 
 
 def instrumentation(options, built):
-    """Slowdowns of the pass alone: nothing is committed, and marks stay."""
+    """Slowdowns by the pass only: nothing is committed, and marks are kept."""
     if "instrumented" not in built:
         sys.exit("table: vellum-clang++ was not there when bench_fams was built")
     results = Results()

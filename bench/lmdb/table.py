@@ -102,7 +102,7 @@ def run_peer(peer, options):
     """Its figures."""
     scratch = tempfile.mkdtemp(prefix="lmdb-table-", dir=options.dir)
     places = {"db": f"{scratch}/db", "keep": f"{scratch}/keep", "name": ""}
-    # Caches of its own, so that a run before is none.
+    # Its own caches, so that an earlier run does not count as one.
     environment = {**os.environ, **SECRET, "BORG_BASE_DIR": f"{scratch}/cache",
                    "XDG_CACHE_HOME": f"{scratch}/cache"}
     for directory in (places["db"], places["keep"]):
@@ -146,7 +146,7 @@ def ingest(peer, places, environment, options):
 
 
 def measure(peers, options):
-    """{name: [figures]}, round robin, so that what else the machine does hits all alike."""
+    """{name: [figures]}, round robin, so that other load on the machine affects all equally."""
     runs = {peer.name: [] for peer in peers}
     for turn in range(options.rounds):
         for peer in peers:

@@ -27,7 +27,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, f"{TOP}/bench")
 from table_lib import kill_group, print_rows, write_json
 MODES = {"as shipped": "0", "durable": "1"}
-# What plain Metall takes some seconds for: keys, and for the graph R-MAT's scale.
+# Sizes for which plain Metall takes some seconds: keys, and for the graph R-MAT's scale.
 SIZES = {"vector": 40_000_000, "map": 2_000_000, "unordered_map": 5_000_000, "graph": 20}
 DEFAULT_PEERS = (("Vellum", "bench_metall", ()),
                  ("Vellum, snapshot_async()", "bench_metall", ("async",)),
@@ -63,11 +63,11 @@ class Peer:
 
 
 def run_program(peer, workload, mode, options):
-    """Its figures; or None when it did not end in time; or what it said when it failed."""
+    """Its figures; or None when it did not end in time; or its output when it failed."""
     scratch = os.path.join(peer.directory, "metall-table")
     shutil.rmtree(scratch, ignore_errors=True)
     os.makedirs(scratch)
-    for _ in range(2):  # what was deleted may be given back only by the second
+    for _ in range(2):  # only the second may free the blocks of deletions
         os.sync()
     with tempfile.NamedTemporaryFile(suffix=".json") as out, tempfile.TemporaryFile("w+") as said:
         size = str(options.size[workload])
@@ -121,8 +121,8 @@ class Series:
 
 
 def measure(peers, options):
-    """{(workload, mode, peer's name): Series}; round robin, so that what else the machine does hits
-    all alike. Who did not end in time or failed is not asked again for that workload."""
+    """{(workload, mode, peer's name): Series}; round robin, so that other load on the machine affects
+    all equally. Peers that did not end in time or failed are not run again for that workload."""
     all_series = {}
     for workload in options.workload:
         out = set()

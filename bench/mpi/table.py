@@ -13,7 +13,7 @@ def launcher(ranks):
     libraries = subprocess.run(["ldd", PROGRAM], capture_output=True, text=True, check=True).stdout
     if "libmpich" in libraries:
         return [shutil.which("mpirun.mpich") or "mpiexec", "-n", ranks]
-    # Waiting ranks leave the processors to those that work.
+    # Waiting ranks yield the processors to working ones.
     return [shutil.which("mpirun.openmpi") or "mpirun", "--oversubscribe", "--allow-run-as-root",
             "--mca", "mpi_yield_when_idle", "1", "-n", ranks]
 

@@ -1,4 +1,4 @@
-"""Free memory that the next measurement can use at memory's speed.
+"""Frees memory, so that the next measurement gets it at full speed.
 
 A virtual machine's host takes back what its guest has freed (free page reporting, balloons). The first touch of such
 a page then waits for the host: 2.5 to 4 s a GiB were seen, beside 0.1 s. What a measurement is about to
@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 PIECE_BYTES = 128 << 20
-LEFT_BYTES = 1 << 30  # for others; nothing is pushed out of memory
+LEFT_BYTES = 1 << 30  # for other programs; evicts nothing
 MADV_POPULATE_WRITE = 23  # Linux 5.14
 
 

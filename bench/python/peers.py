@@ -1,4 +1,4 @@
-"""The peers of table.py: what people do to keep versions of an array.
+"""The peers of table.py: usual ways to store versions of an array.
 
 Each takes a folder and the values, changes `live`, makes it durable as a version with `keep()`, and gives a version
 back with `open()`. Modules of a peer are imported where they are used: not all are installed.
@@ -28,7 +28,7 @@ def sync_file(path):
 
 
 class Peer:
-    """What a peer has unless it says otherwise."""
+    """The defaults of a peer."""
 
     needs = ("numpy",)
 
@@ -37,7 +37,7 @@ class Peer:
 
     @classmethod
     def of(cls, folder, shape):
-        """For workers: what opens versions, without the live array."""
+        """For workers: opens versions, without the live array."""
         peer = cls.__new__(cls)
         peer.folder, peer.shape = folder, shape
         return peer
@@ -47,7 +47,7 @@ class Peer:
         return opened[picked]
 
     def reference(self, version):
-        """What goes to workers by pickle; None: the path goes, and they open it."""
+        """The object that workers get by pickle; None: they get the path, and open it."""
         return None
 
 
@@ -162,7 +162,7 @@ class Icechunk(Peer):
     def repository(self):
         import icechunk
 
-        icechunk.set_logs_filter("error")  # it warns of concurrent commits, of which there are none
+        icechunk.set_logs_filter("error")  # it warns of concurrent commits, which do not occur
         return icechunk.Repository.open_or_create(icechunk.local_filesystem_storage(f"{self.folder}/repository"))
 
     def keep(self, version):
@@ -185,7 +185,7 @@ class Icechunk(Peer):
 
 
 class FromArrow:
-    """What an array is that lies in a table: rows are lists of floats."""
+    """The type of an array in a table: rows are lists of floats."""
 
     def __init__(self, read, shape):
         self.read, self.shape = read, shape
@@ -282,7 +282,7 @@ class DuckDB(Peer):
 
 
 def installed(peer):
-    """Imports what a peer needs, also as the first thing in a worker. False: it is not there."""
+    """Imports the modules of a peer, also first in a worker. False: they are not installed."""
     try:
         for module in peer.needs:
             importlib.import_module(module)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Versions of a float32 array by Vellum and by what people do instead, in one run and one table.
+"""Versions of a float32 array by Vellum and by the usual alternatives, in one run and one table.
 
     bench/python/table.py [--mib 1024] [--versions 20] [--dir DIR] [--json FILE] [--peer NAME]... [--pattern NAME]
                           [--more FILE]
@@ -53,7 +53,7 @@ def disk_bytes(folder):
 
 
 def forget_pages(folder):
-    """Takes a peer's files out of the page cache, as far as they are clean."""
+    """Drops a peer's clean files from the page cache."""
     for at, _, names in os.walk(folder):
         for name in names:
             fd = os.open(os.path.join(at, name), os.O_RDONLY)
@@ -62,7 +62,7 @@ def forget_pages(folder):
 
 
 def make_cold(folder, mib):
-    """What is read next comes from the disk, into memory that is ready: the page cache's and the reader's own."""
+    """The next reads are from the disk, into prepared memory: the page cache's and the reader's own."""
     forget_pages(folder)
     free_memory.touch(3 * mib)
 
@@ -111,7 +111,7 @@ def measure(peer_type, folder, values, versions, column):
     old = peer.open(at)
     out["all s"], total = timed(lambda: np.asarray(old[:]).sum(dtype="f8"))
     assert np.array_equal(np.asarray(old[:])[::97], middle), f"{peer.name}: another content"
-    # A reference, unless it would be the data: then the path goes to the workers.
+    # A reference, unless it would contain the data: then the workers get the path.
     reference, pickled = peer.reference(at), None
     if reference is not None:
         pickled = pickle.dumps(reference)
@@ -122,7 +122,7 @@ def measure(peer_type, folder, values, versions, column):
     make_cold(folder, mib)
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(8, context, installed, (peer_type,)) as pool:
-        list(pool.map(abs, range(64)))  # the workers are there
+        list(pool.map(abs, range(64)))  # the workers have started
         jobs = [(peer_type, folder, values.shape, pickled, at, part) for part in range(8)]
         seconds, sums = timed(lambda: list(pool.map(sum_of_part, *zip(*jobs, strict=True))))
     out["8 workers s"] = seconds
@@ -131,7 +131,7 @@ def measure(peer_type, folder, values, versions, column):
 
 
 def least_seconds(uses, arrays):
-    """By use, then by array: the least of 15, in turns."""
+    """By use, then by array: the minimum of 15, alternating."""
     least = {use: dict.fromkeys(arrays, 1e9) for use in uses}
     for use, call in uses.items():
         for _ in range(15):
@@ -141,7 +141,7 @@ def least_seconds(uses, arrays):
 
 
 def numpy_arrays(folder, values):
-    """The same content in memory of others, by name."""
+    """The same content in other memory, by name."""
     mapped = np.memmap(f"{folder}/mapped", "f4", "w+", shape=values.shape)
     mapped[:] = values
     # numpy asks for huge pages, which a branch cannot have: its pages are written one by one.
@@ -153,7 +153,7 @@ def numpy_arrays(folder, values):
 
 
 def resident_ratios(folder):
-    """Indexing and arithmetic on memory that is there: Vellum's seconds by those of others."""
+    """Indexing and arithmetic on resident memory: Vellum's seconds divided by those of others."""
     path = f"{folder}/resident"
     region = vellum.open(path, create=True)
     x = region.create_array("x", 16 << 20, "f4")
@@ -174,7 +174,7 @@ def resident_ratios(folder):
         found = least_seconds(reads, {"vellum": old, "plain numpy": others["plain numpy"]})
         out[title] = {use: {"plain numpy": s["vellum"] / s["plain numpy"]} for use, s in found.items()}
         del old
-    # The same memory without the subclass: what is left of a ratio lies in the pages.
+    # The same memory without the subclass: the rest of a ratio is due to the pages.
     arrays = {"vellum": x, "np.asarray over the same memory": np.asarray(x), **others}
     found = least_seconds({"x += 1": lambda a: a.__iadd__(1), **reads}, arrays)
     out["a branch"] = {
@@ -211,7 +211,7 @@ def print_commit_targets(results):
 
 
 def print_resident_targets(resident):
-    """An array that is in memory, beside others of the same content."""
+    """An array in memory, compared with others of the same content."""
     print("\nresident arrays, seconds by those of another, and the import")
     for title, uses in resident.items():
         print_lines(
@@ -237,7 +237,7 @@ def print_table(size, pattern, results):
 
 
 def earlier_results(file, size):
-    """What --more has, by pattern."""
+    """The results of --more, by pattern."""
     if file is None or not os.path.exists(file):
         return {}
     with open(file, encoding="utf-8") as opened:

@@ -1,4 +1,4 @@
-"""The S3 server that a benchmark runs against, and where programs find it."""
+"""The S3 server for a benchmark, and its address."""
 
 import contextlib
 import os

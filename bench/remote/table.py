@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Versions at a remote, 20 ms away, beside what people do instead: one run, one server, one table.
+"""Versions at a remote, with 20 ms of latency, compared with the usual alternatives: one run, one server, one table.
 
     bench/remote/table.py [--mib 64] [--versions 50] [--round-trip-ms 20] [--row NAME]... [--python PROGRAM]
                           [--dir DIR] [--json FILE]
@@ -33,7 +33,7 @@ from delay_proxy import DelayProxy, in_sequence, own_rate
 from server import s3_server
 from table_lib import print_rows, write_json
 
-BUCKET = f"vellum-bench-{int(time.time())}"  # stays at a server that the run has not started
+BUCKET = f"vellum-bench-{int(time.time())}"  # remains on a server that the run has not started
 # Many ranges of an object at once, of 8 MiB each.
 STREAMS = ("--multi-thread-cutoff", "8M", "--multi-thread-streams", "16")
 READERS = 8
@@ -49,7 +49,7 @@ class Place:
         self.near, self.far = (f"http://127.0.0.1:{port}" if port == proxy.port else f"http://{server.host}:{port}"
                                for port in (server.port, proxy.port))
         self.environment = {**os.environ, "AWS_REGION": "us-east-1", **server.environment}
-        self.environment.pop("AWS_CA_BUNDLE", None)  # rclone refuses one, and the server speaks plain HTTP
+        self.environment.pop("AWS_CA_BUNDLE", None)  # rclone refuses it, and the server uses plain HTTP
         self.caches = 0
 
     def url(self, prefix, endpoint=None):
@@ -85,7 +85,7 @@ class Place:
                 "RCLONE_CONFIG_S_ENV_AUTH": "true", "RCLONE_CONFIG_S_ENDPOINT": endpoint}
 
     def seconds(self, command, more=None):
-        """Of a command whose output nobody reads."""
+        """For a command whose output is ignored."""
         start = time.monotonic()
         finish(self.start(command, more, subprocess.DEVNULL))
         return time.monotonic() - start
@@ -155,7 +155,7 @@ def mib(count):
 
 def make_bucket(place):
     key, secret = (place.environment.get(f"AWS_{name}", "") for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"))
-    # By standard input: a command line is for all to see.
+    # By standard input: all users can read a command line.
     command = ("curl", "-sSf", "-X", "PUT", "--aws-sigv4", "aws:amz:us-east-1:s3", "-K", "-",
                "-H", f"x-amz-content-sha256: {hashlib.sha256().hexdigest()}", f"{place.near}/{BUCKET}")
     subprocess.run(command, input=f'user = "{key}:{secret}"', text=True, check=True)
