@@ -67,7 +67,7 @@ mutation 'base pages of the pack before are stood on' src/store/packs/record/pac
 mutation 'gc forgets base pages' src/store/gc/reach/live_set.cpp \
   's/^  note_bases();$//'
 mutation 'base pages are not sent to a remote' src/remote/pieces/version_records.cpp \
-  's/^  live_set\.follow_elsewhere();$//'
+  's/^  live_set\.follow_remote();$//'
 mutation 'base pages may lie behind their record' src/format/records/based_pages.cpp \
   's/ || b\.offset_bytes >= offset_bytes) return 0;/) return 0;/'
 mutation 'a base page that gc gave back is read' src/store/packs/record/record_cache.cpp \
@@ -401,7 +401,7 @@ mutation 'process 1 is known by its number alone' src/run/process/proc.cpp \
 mutation 'a frame that failed and cannot be wiped does not poison' src/store/journal/journal_writer.cpp \
   's/if (!wipe_header(at) \&\& frame_may_be_whole(frame\.size(), at)) sync_failed = true;/if (!wipe_header(at)) frame_may_be_whole(frame.size(), at);/'
 mutation 'image: touched ranges forgotten before the flush' src/store/stream/image_file.cpp \
-  '/::sync_now_and_then/,/^}/s/^  sync();$/  intent_.forget();\n  sync();/'
+  '/::sync_if_due/,/^}/s/^  sync();$/  intent_.forget();\n  sync();/'
 mutation 'image: a failed touch ignored' src/store/stream/image_file.cpp \
   's/with_context(path(), \[&\] { intent_\.touch(pages); });/try { intent_.touch(pages); } catch (const Error\&) {}/'
 mutation 'atomic: the size of a new journal not synced' src/interfaces/atomic_file/file_journal.cpp \
