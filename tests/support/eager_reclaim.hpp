@@ -1,4 +1,4 @@
-// Regions give back private copies at once, however few they are.
+// Regions free private copies immediately, however few they are.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace vellum::test {
 
-// While it lives. No region is open at its beginning and at its end.
+// While it lives. No region is open when it begins and when it ends.
 class EagerReclaim {
  public:
   EagerReclaim() noexcept {

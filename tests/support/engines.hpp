@@ -15,8 +15,8 @@ inline bool engine_available(Engine engine) {
   return engine != Engine::uffd || region::uffd_engine_works();
 }
 
-// Whether a page that was written once is found with every commit: engine mapped where the kernel
-// tracks no writes for it (memory/kernel/private_pages.hpp).
+// Whether every commit finds a page again that was once written: engine mapped where the kernel
+// does not track its writes (memory/kernel/private_pages.hpp).
 inline bool finds_written_pages_again(Engine engine) {
   return engine == Engine::mapped && (region::kernel_support().write_protection != 0 ||
                                       region::kernel_support().page_scan != 0);

@@ -1,4 +1,4 @@
-// bench/fams/tells.hpp: the receivers of reports that bytes are stored to.
+// bench/fams/store_reports.hpp: the receivers of reports of stores.
 #pragma once
 
 #include <vellum/cards.h>
@@ -10,19 +10,19 @@
 namespace fams {
 
 // The tracker finds stores without reports.
-struct TellsNobody {
+struct ReportsNothing {
   static void stores(const void*, std::size_t) {}
 };
 
-// Marks by hand. They come before the store, which is as good: one thread stores and commits.
-struct TellsVellum {
+// Marks by hand, before the store; the order does not matter: one thread stores and commits.
+struct ReportsToVellum {
   static void stores(const void* address, std::size_t bytes) { vellum_mark(address, bytes); }
 };
 
 inline constexpr std::uint64_t kPageBytes = 4096;
 extern std::vector<std::uint64_t> touched_pages;  // numbers, of address 0 on
 
-struct TellsPages {
+struct ReportsPages {
   static void stores(const void* address, std::size_t bytes) {
     const auto start = reinterpret_cast<std::uintptr_t>(address);
     for (std::uint64_t page = start / kPageBytes; page <= (start + bytes - 1) / kPageBytes;
