@@ -38,7 +38,7 @@ void RegionMemory::read_committed(PageNumber page, std::byte* out) const {
 void RegionMemory::report(const store::ReadFailure& failure) const noexcept {
   char text[1024] = "vellum: ";
   const std::size_t used = std::strlen(text);
-  const LiveSource::Use source(source_);
+  const LiveSourceReader source(source_);
   if (source.get() != nullptr) {
     source->describe(failure, std::span(text).subspan(used, sizeof text - used - 1));
   } else {

@@ -50,7 +50,7 @@ void SigsegvMemory::join_islands() {
   if (mprotect(data(), options_.capacity_bytes, PROT_READ | PROT_WRITE) != 0) return;
   *static_cast<volatile std::byte*>(data()) = std::byte{0};
   madvise(data(), kPageBytes, MADV_DONTNEED);
-  backing_.drop_base_copies(0, 1);  // the hole's page, which that write brought in
+  state_.backing.drop_base_copies(0, 1);  // the hole's page, which that write brought in
   // Left open, the range would show holes as zeros instead of faulting.
   if (mprotect(data(), options_.capacity_bytes, PROT_NONE) != 0) {
     fail(Errc::out_of_memory, "cannot protect the region: {}", std::strerror(errno));
@@ -87,19 +87,19 @@ int SigsegvMemory::unmap_shared(PageNumber first, std::size_t count) noexcept {
 // In the file of base copies, so that neighbours join to one mapping.
 int SigsegvMemory::place_unshared(PageNumber first, std::size_t count,
                                   const std::byte* content) noexcept {
-  int error = backing_.write(first, {content, count * kPageBytes});
-  if (error == 0) error = map_file(backing_.file(), first, count, PROT_READ);
+  int error = state_.backing.write(first, {content, count * kPageBytes});
+  if (error == 0) error = map_file(state_.backing.file(), first, count, PROT_READ);
   if (error != 0) {
-    backing_.punch(first, count);
+    state_.backing.punch(first, count);
   } else {
-    backing_.note_base_copies(first, count);
+    state_.backing.note_base_copies(first, count);
   }
   return error;
 }
 
 int SigsegvMemory::remove_unshared(PageNumber first, std::size_t count) noexcept {
   const int error = map_file(options_.shared->descriptor(), first, count, PROT_NONE);
-  if (error == 0) backing_.drop_base_copies(first, count);
+  if (error == 0) state_.backing.drop_base_copies(first, count);
   return error;
 }
 
@@ -142,7 +142,7 @@ void SigsegvMemory::note_dirty(PageNumber first, std::size_t count) noexcept {
     const auto n = std::min<std::size_t>(kGroupPages - bit, first + count - page);
     const std::uint64_t mask = bits_below(n) << bit;
     const std::uint64_t old = dirty_word(group).fetch_or(mask, std::memory_order_relaxed);
-    counters().count_opened(group, static_cast<std::size_t>(std::popcount(mask & ~old)));
+    state_.counters.count_opened(group, static_cast<std::size_t>(std::popcount(mask & ~old)));
     summary_word(group).fetch_or(1ULL << (group % 64), std::memory_order_release);
     page += n;
   }
@@ -215,14 +215,15 @@ std::uint64_t SigsegvMemory::take_group(std::size_t group) {
     if (error != 0) keep |= bits & chunk_bits;  // still open, so still dirty: nothing is lost
   }
   dirty_word(group).store(keep, std::memory_order_relaxed);
-  counters().count_closed(group, static_cast<std::size_t>(std::popcount(old & ~keep)));
+  state_.counters.count_closed(group, static_cast<std::size_t>(std::popcount(old & ~keep)));
   if (keep != 0) summary_word(group).fetch_or(1ULL << (group % 64), std::memory_order_release);
   return bits;
 }
 
 void SigsegvMemory::put_back(const std::vector<PageNumber>& pages) {
   for_ranges(pages, SIZE_MAX, [&](PageNumber first, std::size_t count) {
-    if (drop_pages(address_of(first), count * kPageBytes) != 0) lose("the kernel keeps them");
+    if (drop_pages(address_of(first), count * kPageBytes) != 0)
+      state_.lose("the kernel keeps them");
   });
 }
 
@@ -326,14 +327,14 @@ std::size_t SigsegvMemory::drop_equal_of_chunk(PageNumber first, std::size_t cou
   for (own &= ~(dirty >> (first % kGroupPages)); own != 0; own &= own - 1) {
     const auto i = static_cast<std::size_t>(__builtin_ctzll(own));
     // Without a base copy, dropping a page of zeros gains nothing: a read would take memory again.
-    if (!backing_.has_base_copy(first + i) || !equals_base_copy(first + i)) continue;
+    if (!state_.backing.has_base_copy(first + i) || !state_.equals_base_copy(first + i)) continue;
     dropped += drop_pages(address_of(first + i), kPageBytes) == 0;
   }
   return dropped;
 }
 
 // Pages that can only be read stay as they are; they are compared in place.
-int SigsegvMemory::freeze(Frozen& f) noexcept {
+int SigsegvMemory::freeze(FrozenChunk& f) noexcept {
   if (!options_.writable) return 0;
   {
     const std::lock_guard lock(lock_of(f.first / kGroupPages));
@@ -341,13 +342,13 @@ int SigsegvMemory::freeze(Frozen& f) noexcept {
     if (error != 0) return error;
   }
   int error = find_own(f.first, f.count, f.own);
-  if (error == 0 && f.own != 0) error = backing_.read(f.first, {f.old, f.count * kPageBytes});
+  if (error == 0 && f.own != 0) error = state_.backing.read(f.first, {f.old, f.count * kPageBytes});
   f.pages = address_of(f.first);
   return error;
 }
 
 // A page noted as written opens for writing again at its next write.
-int SigsegvMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
+int SigsegvMemory::thaw(const FrozenChunk& f, std::uint64_t keep) noexcept {
   for (std::size_t i = 0; i < f.count; ++i) {
     if ((f.own >> i & 1) == 0 || (keep >> i & 1) != 0) continue;
     drop_pages(address_of(f.first + i), kPageBytes);
@@ -355,16 +356,16 @@ int SigsegvMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
   return 0;
 }
 
-int SigsegvMemory::forget(const Frozen& f) noexcept {
+int SigsegvMemory::forget(const FrozenChunk& f) noexcept {
   const std::lock_guard lock(lock_of(f.first / kGroupPages));
   const int error = protect(f.first, f.count, PROT_NONE);
   if (error != 0) return error;
   drop_pages(address_of(f.first), f.count * kPageBytes);
-  backing_.drop_base_copies(f.first, f.count);
+  state_.backing.drop_base_copies(f.first, f.count);
   const std::uint64_t bits = bits_below(f.count) << (f.first % kGroupPages);
   const std::size_t group = f.first / kGroupPages;
   const std::uint64_t old = dirty_word(group).fetch_and(~bits, std::memory_order_relaxed);
-  counters().count_closed(group, static_cast<std::size_t>(std::popcount(old & bits)));
+  state_.counters.count_closed(group, static_cast<std::size_t>(std::popcount(old & bits)));
   return 0;
 }
 

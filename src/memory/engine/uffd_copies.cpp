@@ -31,7 +31,7 @@ bool UffdMemory::is_unwritten(PageNumber first, std::size_t count) noexcept {
 
 // With a limit for data, pages that opened again would count anew, and might find no room.
 // With a fault thread, nobody would wait in a handler.
-bool UffdMemory::may_return_copies() noexcept {
+bool UffdMemory::may_drop_copies() noexcept {
   if (options_.fault_thread) return false;
   rlimit data{};
   if (getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY) return false;
@@ -77,7 +77,7 @@ std::uint64_t UffdMemory::find_equal(PageNumber first, std::size_t count) noexce
   if (find_private(pagemap_, address_of(first), count, false, own) != 0) return 0;
   for (; own != 0; own &= own - 1) {
     const auto i = static_cast<std::size_t>(__builtin_ctzll(own));
-    if (equals_base_copy(first + i)) equal |= 1ULL << i;
+    if (state_.equals_base_copy(first + i)) equal |= 1ULL << i;
   }
   return equal;
 }
@@ -85,7 +85,7 @@ std::uint64_t UffdMemory::find_equal(PageNumber first, std::size_t count) noexce
 // Maps what shows now. Otherwise a read would fault, in the kernel or, where there is no base copy,
 // in the handler.
 void UffdMemory::show_dropped(PageNumber first, std::uint64_t pages) noexcept {
-  const std::uint64_t base_copies = backing_.base_copies_in(first, kMaxChunkPages) & pages;
+  const std::uint64_t base_copies = state_.backing.base_copies_in(first, kMaxChunkPages) & pages;
   for_each_bit_range(base_copies,
                      [&](std::size_t at, std::size_t n) { return map_present(first + at, n); });
   for_each_bit_range(pages & ~base_copies,
@@ -98,7 +98,7 @@ FaultResult UffdMemory::on_other_fault(PageNumber page, const Fault& fault) noex
   if (!options_.writable || fault.signal_number != SIGSEGV) return FaultResult::not_ours;
   for (;;) {
     const std::uint32_t windows = windows_.load();
-    chunks_.wait_while_claimed(chunk_of(page));
+    state_.chunks.wait_while_claimed(chunk_of(page));
     // EINVAL: the mapping does not permit it. A page that is missing is another matter.
     if (madvise(address_of(page), kPageBytes, MADV_POPULATE_WRITE) == 0 || errno != EINVAL) {
       return FaultResult::retry;

@@ -40,16 +40,16 @@ class UffdMemory final : public PagedMemory {
   void note_placed(PageNumber, std::uint64_t) noexcept override {}
   int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
   bool is_unwritten(PageNumber first, std::size_t count) noexcept override;
-  bool may_return_copies() noexcept override;
+  bool may_drop_copies() noexcept override;
   std::size_t drop_equal(PageNumber first, std::size_t count) noexcept override;
   FaultResult on_other_fault(PageNumber page, const Fault& fault) noexcept override;
   int unmap_shared(PageNumber first, std::size_t count) noexcept override;
   int place_unshared(PageNumber first, std::size_t count,
                      const std::byte* content) noexcept override;
   int remove_unshared(PageNumber first, std::size_t count) noexcept override;
-  int freeze(Frozen& frozen) noexcept override;
-  int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;
-  int forget(const Frozen& frozen) noexcept override;
+  int freeze(FrozenChunk& frozen) noexcept override;
+  int thaw(const FrozenChunk& frozen, std::uint64_t keep) noexcept override;
+  int forget(const FrozenChunk& frozen) noexcept override;
   std::int64_t count_own(PageNumber first, std::size_t count) noexcept override;
 
  private:

@@ -147,18 +147,18 @@ void Pager::run(std::uint64_t life) {
   const PrivateMemory memory;
   std::int64_t counted = 0;
   std::unique_lock lock(mutex_);
-  const auto untold = [&] {
+  const auto unreported = [&] {
     std::int64_t pages = memory.pages();
     if (pages < 0) return pages;
-    for (const Pageable* region : regions_) pages += region->untold_pages();
+    for (const Pageable* region : regions_) pages += region->unreported_pages();
     return pages;
   };
   while (life_ == life) {
-    const std::int64_t now = untold();
+    const std::int64_t now = unreported();
     const bool doubtful = doubtful_.load(std::memory_order_relaxed);
     if (doubtful || now < 0 || now - counted > limit_pages_ / 64) {
       count(regions_);
-      counted = untold();
+      counted = unreported();
       doubtful_.store(false, std::memory_order_relaxed);
     } else {
       keep_spare(0);

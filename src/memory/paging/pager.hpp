@@ -32,7 +32,7 @@ class Pageable {
   // Counts its pages and tells the pager (add_pages). Not from the fault handler.
   virtual void measure() noexcept = 0;
   // Pages that have come into its own files without a report. Not from the fault handler.
-  virtual std::int64_t untold_pages() const noexcept = 0;
+  virtual std::int64_t unreported_pages() const noexcept = 0;
   // Does housekeeping that takes a while. Not from the fault handler.
   virtual void tidy() noexcept = 0;
 };

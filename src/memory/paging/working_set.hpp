@@ -41,22 +41,22 @@ class WorkingSet {
     return number_at(index).load(std::memory_order_relaxed);
   }
 
-  bool any_wanted() noexcept {
+  bool has_candidates() const noexcept {
     const std::lock_guard guard(lock_);
     return left_ != 0 && range_ < wanted_.size();
   }
   // A chunk to look at, and the range it lies in.
-  struct Wanted {
+  struct PrefetchCandidate {
     std::size_t index = 0, range = 0;
   };
   // Gives the next chunk of a region of so many chunks, each once. False: none.
-  bool next(std::size_t chunks, Wanted& out) noexcept;
+  bool next(std::size_t chunks, PrefetchCandidate& out) noexcept;
   // The chunk was not brought in, so another one may be. The chunks of its range below `end` need
   // no look.
-  void leave_out(const Wanted& wanted, std::size_t end = 0) noexcept {
+  void skip(const PrefetchCandidate& skipped, std::size_t end = 0) noexcept {
     const std::lock_guard guard(lock_);
     ++left_;
-    if (wanted.range == range_) at_ = std::max(at_, end);
+    if (skipped.range == range_) at_ = std::max(at_, end);
   }
   void end() noexcept {
     const std::lock_guard guard(lock_);
@@ -72,14 +72,14 @@ class WorkingSet {
   std::atomic<std::uint32_t> next_number_{1};
   const std::vector<format::PageRange> wanted_;
   const std::size_t chunk_pages_;
-  base::HandlerLock lock_;  // guards the members below
-  std::size_t left_;        // chunks that may still be brought in
-  std::size_t range_ = 0;   // of wanted_
-  std::size_t at_ = 0;      // chunk to look at next, if it lies in that range
-  std::size_t looked_ = 0;  // ranges may repeat: at most the region's chunks
+  mutable base::HandlerLock lock_;  // guards the members below
+  std::size_t left_;                // chunks that may still be brought in
+  std::size_t range_ = 0;           // of wanted_
+  std::size_t at_ = 0;              // chunk to look at next, if it lies in that range
+  std::size_t looked_ = 0;          // ranges may repeat: at most the region's chunks
 };
 
-inline bool WorkingSet::next(std::size_t chunks, Wanted& out) noexcept {
+inline bool WorkingSet::next(std::size_t chunks, PrefetchCandidate& out) noexcept {
   const std::lock_guard guard(lock_);
   while (left_ != 0 && range_ < wanted_.size() && looked_ < chunks) {
     const format::PageRange& range = wanted_[range_];

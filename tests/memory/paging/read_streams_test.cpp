@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "memory/paging/leave_first.hpp"
+#include "memory/paging/eviction_policy.hpp"
 
 namespace vellum::region::test {
 namespace {
@@ -177,8 +177,8 @@ TEST(ReadStreams, WhatAnAnnouncedReaderPassedGoesOnce) {
   EXPECT_EQ(behind, (std::vector<std::size_t>{100, 101, 102}));
 }
 
-TEST(LeaveFirst, GivesEachChunkOnce) {
-  LeaveFirst first;
+TEST(EvictionHints, GivesEachChunkOnce) {
+  EvictionHints first;
   std::size_t index = 0;
   EXPECT_FALSE(first.take(index));
   first.add(7, 2);
@@ -189,8 +189,8 @@ TEST(LeaveFirst, GivesEachChunkOnce) {
   EXPECT_EQ(taken, (std::vector<std::size_t>{7, 8, 3}));
 }
 
-TEST(LeaveFirst, ForgetsTheOldestRanges) {
-  LeaveFirst first;
+TEST(EvictionHints, ForgetsTheOldestRanges) {
+  EvictionHints first;
   for (std::size_t i = 0; i < 100; ++i) first.add(i, 1);
   std::size_t index = 0, count = 0;
   for (; first.take(index); ++count) EXPECT_GE(index, 84U);
