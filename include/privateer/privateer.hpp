@@ -1,4 +1,4 @@
-// interfaces/privateer/privateer.hpp: the interface of LLNL's Privateer over a Vellum store.
+// privateer/privateer.hpp: the interface of LLNL's Privateer over a Vellum store.
 // Programs written for it build and run unchanged. docs/guides/privateer.md lists the differences.
 //
 //   Privateer privateer(Privateer::CREATE, "/data/base");

@@ -1,7 +1,7 @@
-// interfaces/privateer/impl.hpp: the implementation of a Privateer object (interfaces/privateer/privateer.hpp).
+// interfaces/privateer/impl.hpp: the implementation of a Privateer object (privateer/privateer.hpp).
 #pragma once
 
-#include <interfaces/privateer/privateer.hpp>
+#include <privateer/privateer.hpp>
 
 #include <cstdint>
 #include <mutex>
