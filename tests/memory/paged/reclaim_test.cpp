@@ -138,8 +138,7 @@ TEST_P(Reclaim, NoWriteIsLostBesideIt_NoTsan) {
   EXPECT_GE(rounds, kThreads);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Reclaim, testing::Values(Engine::uffd, Engine::sigsegv),
-                         vellum::test::engine_test_name);
+VELLUM_PAGED_ENGINES(Reclaim);
 
 // Pages that a fault brought in beside those that were written, and that are zero still.
 class ReclaimZeros : public Reclaim {};
@@ -160,8 +159,7 @@ TEST_P(ReclaimZeros, GoBackAtACommit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, ReclaimZeros, testing::Values(Engine::uffd),
-                         vellum::test::engine_test_name);
+VELLUM_PARTIAL_FILL_ENGINES(ReclaimZeros);
 
 }  // namespace
 }  // namespace vellum::region::test
