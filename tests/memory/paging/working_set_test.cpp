@@ -12,7 +12,8 @@ constexpr std::size_t kAll = 1000, kPages = 16;
 
 std::vector<std::size_t> all_of(WorkingSet& set, std::size_t chunks) {
   std::vector<std::size_t> out;
-  for (WorkingSet::PrefetchCandidate w; out.size() < 100 && set.next(chunks, w);) out.push_back(w.index);
+  for (WorkingSet::PrefetchCandidate w; out.size() < 100 && set.next(chunks, w);)
+    out.push_back(w.index);
   return out;
 }
 
