@@ -9,10 +9,10 @@
 namespace vellum::region::test {
 namespace {
 
-constexpr std::size_t kChunks = 64;
-
 class EvictionPolicyTest : public testing::Test {
  protected:
+  static constexpr std::size_t kChunks = 64;
+
   void fill(std::size_t index) {
     ASSERT_TRUE(chunks_.claim(index, Chunk::kMissing));
     chunks_.touch(index * chunks_.chunk_pages(), chunks_.chunk_pages());

@@ -6,11 +6,11 @@
 namespace vellum::region::test {
 namespace {
 
-constexpr std::size_t kChunks = 1024;
-constexpr std::uint64_t kLimitPages = 1000;
-
 class FillPolicyTest : public testing::Test {
  protected:
+  static constexpr std::size_t kChunks = 1024;
+  static constexpr std::uint64_t kLimitPages = 1000;
+
   FillPolicy policy(FillPolicy::FillSettings settings) {
     return {chunks_, streams_, partial_fills_, pager_, settings};
   }
