@@ -37,8 +37,8 @@ struct MemoryOptions {
   // Of paged memory.
   std::string spill_directory;  // empty: dirty pages stay in memory, whatever the limit
   bool huge_pages = false;
-  bool fault_thread = false;      // of engine uffd: a thread serves faults, not signal handlers
-  bool gives_back_copies = true;  // drops private copies that equal their base copies
+  bool fault_thread = false;       // of engine uffd: a thread serves faults, not signal handlers
+  bool gives_back_copies = true;   // drops private copies that equal their base copies
   bool keeps_working_set = false;  // records which pages are used, and prefetches those of the last
   std::vector<format::PageRange> last_working_set;
   std::optional<ReclaimPolicy> reclaim_policy;  // none: ReclaimPolicy::of_process()

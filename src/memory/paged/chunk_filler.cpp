@@ -200,7 +200,7 @@ bool ChunkFiller::read_committed_part(PageNumber first, std::uint64_t needed, Sc
 bool ChunkFiller::read_spilled(PageNumber first, std::uint64_t spilled, std::uint64_t whole,
                                Scratch& scratch, Unspilled& found,
                                store::ReadFailure& failure) noexcept {
-  const SpillFile::Loaded loaded = state_.spill->load(first, spilled, scratch.batch);
+  const SpillFile::LoadedRecords loaded = state_.spill->load(first, spilled, scratch.batch);
   for (std::uint64_t rest = spilled; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
     SpillFile::Entry entry;

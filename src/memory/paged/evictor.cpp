@@ -21,8 +21,7 @@ namespace vellum::region {
 namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-// At most this much room is made by one fault at once, so that a thread that waits for memory gets it
-// soon.
+// One fault makes at most this much room at once, so that a waiting thread gets memory soon.
 constexpr std::size_t kRoomPages = 64;
 
 std::size_t count_bits(std::uint64_t bits) noexcept {
@@ -104,7 +103,7 @@ std::size_t Evictor::evict_claimed(std::size_t index, WhenDirty when_dirty) noex
   frozen.place = scratch.free_place(state_.chunk_bytes());
   std::size_t freed = 0;
   bool gone = false;
-  if (engine_.freeze(frozen) == 0) freed = let_go(frozen, scratch.batch, when_dirty, gone);
+  if (engine_.freeze(frozen) == 0) freed = finish_eviction(frozen, scratch.batch, when_dirty, gone);
   const bool moved = frozen.pages != nullptr && frozen.pages == frozen.place;
   if (moved && scratch.note_moved(count_bits(frozen.own))) {
     drop_pages(scratch.places, scratch.note_dropped() * state_.chunk_bytes());
@@ -128,23 +127,24 @@ bool Evictor::worth_evicting(FrozenChunk& frozen, bool newer, WhenDirty when_dir
   return when_dirty != WhenDirty::spill || base::coarse_monotonic_ns() >= spill_retry_ns_.load();
 }
 
-// Of a frozen chunk. Returns how many pages are free now.
-std::size_t Evictor::let_go(FrozenChunk& frozen, std::byte* room, WhenDirty when_dirty,
-                            bool& gone) noexcept {
+// Spills and forgets a frozen chunk, or restores it. `gone`: it is forgotten. Returns how many pages
+// are free now.
+std::size_t Evictor::finish_eviction(FrozenChunk& frozen, std::byte* room, WhenDirty when_dirty,
+                                     bool& gone) noexcept {
   std::uint64_t changed = 0;
   gone = spill_changed(frozen, room, changed, when_dirty) && engine_.forget(frozen) == 0;
   const std::uint64_t dropped = gone ? frozen.own : frozen.own & ~changed;
-  // Zeros counted when they came in.
-  const bool told = state_.options.writable && state_.traits.zeros_take_memory;
+  // Zeros counted when they were filled.
+  const bool zeros_counted = state_.options.writable && state_.traits.zeros_take_memory;
   const std::size_t base_copies = count_bits(frozen.base_copies);
-  const std::size_t zeros = gone && told ? frozen.count - base_copies : 0;
+  const std::size_t zeros = gone && zeros_counted ? frozen.count - base_copies : 0;
   state_.add_private(-static_cast<std::int64_t>(count_bits(dropped) + zeros));
   if (!gone) undo_eviction(frozen, changed, when_dirty);
   return count_bits(dropped) + (gone ? base_copies : 0) + zeros;
 }
 
-// Finds the private pages that differ from the last commit and treats them as `when_dirty` says; a bare
-// page counts as different. False: the chunk has to stay.
+// Finds the private pages that differ from the last commit, and spills them if `when_dirty` says so; a
+// bare page counts as different. False: the chunk stays.
 bool Evictor::spill_changed(const FrozenChunk& frozen, std::byte* room, std::uint64_t& changed,
                             WhenDirty when_dirty) noexcept {
   SpillFile::Batch batch(room);
@@ -172,7 +172,7 @@ bool Evictor::spill_changed(const FrozenChunk& frozen, std::byte* room, std::uin
   return false;
 }
 
-// A retry at each eviction would cost more than it gains. The first time, prints a line on standard
+// A retry at each eviction would cost more than it gains. The first failure prints a line on standard
 // error.
 void Evictor::put_off_spilling(int error) noexcept {
   const std::int64_t retry_ns = base::coarse_monotonic_ns() + kNsPerSecond;
@@ -188,7 +188,7 @@ void Evictor::put_off_spilling(int error) noexcept {
 
 void Evictor::undo_eviction(const FrozenChunk& frozen, std::uint64_t changed,
                             WhenDirty when_dirty) noexcept {
-  if (engine_.thaw(frozen, changed) != 0) state_.lose("no memory to put pages back");
+  if (engine_.thaw(frozen, changed) != 0) state_.lose("no memory to restore pages");
   if (when_dirty != WhenDirty::spill || !state_.spill) return;
   for (std::uint64_t rest = changed; rest != 0; rest &= rest - 1) {
     state_.spill->drop(frozen.first + static_cast<std::size_t>(__builtin_ctzll(rest)));

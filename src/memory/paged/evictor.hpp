@@ -57,8 +57,8 @@ class Evictor {
   std::size_t evict_claimed(std::size_t index, WhenDirty when_dirty) noexcept;
   std::size_t evict_hinted(std::size_t pages) noexcept;
   bool worth_evicting(FrozenChunk& frozen, bool newer, WhenDirty when_dirty) noexcept;
-  std::size_t let_go(FrozenChunk& frozen, std::byte* room, WhenDirty when_dirty,
-                     bool& gone) noexcept;
+  std::size_t finish_eviction(FrozenChunk& frozen, std::byte* room, WhenDirty when_dirty,
+                              bool& gone) noexcept;
   bool spill_changed(const FrozenChunk& frozen, std::byte* room, std::uint64_t& changed,
                      WhenDirty when_dirty) noexcept;
   void put_off_spilling(int error) noexcept;
