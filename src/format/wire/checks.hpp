@@ -42,7 +42,6 @@ inline void write_file_size(ByteWriter& w, const std::optional<std::uint64_t>& f
 // Reads all remaining bytes. Returns false if they are no size of a file in this region.
 inline bool read_file_size(ByteReader& in, std::uint64_t region_bytes,
                            std::optional<std::uint64_t>& out) noexcept {
-  assert(region_bytes <= kMaxRegionBytes);  // checked by the caller
   if (in.done()) return true;
   out = in.varint();
   return in.done() && *out <= region_bytes;
