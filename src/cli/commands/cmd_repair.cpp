@@ -76,7 +76,7 @@ int run_repair_of_remote(Context& context, const RepairArguments& arguments) {
       arguments.options.dry_run) {
     fail(Errc::invalid_argument, "--to, --removed and --dry-run are for a store, not for a remote");
   }
-  return mend_remote(context, arguments.store, arguments.from);
+  return repair_remote(context, arguments.store, arguments.from);
 }
 
 int run_repair(Context& context, const RepairArguments& arguments) {

@@ -17,7 +17,7 @@ int stat_remote(Context& context, const std::string& url);
 int verify_remote(Context& context, const std::string& url, bool read_data);
 int gc_remote(Context& context, const std::string& url, bool dry_run);
 // Sends objects that the remote has lost, from the store `from`.
-int mend_remote(Context& context, const std::string& url, const std::string& from);
+int repair_remote(Context& context, const std::string& url, const std::string& from);
 // Removes the hold of a deleted lazy clone.
 int forget_hold_at_remote(Context& context, const std::string& url, const std::string& hold);
 // Checks all names before the first is removed.

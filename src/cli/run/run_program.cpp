@@ -67,7 +67,7 @@ class Run {
 
   int to_end() {
     while (!is_over()) {
-      const Timeout timeout = next_look();
+      const Timeout timeout = time_to_next_check();
       const timespec wait{timeout.count() / 1'000'000'000, timeout.count() % 1'000'000'000};
       on_signal(sigtimedwait(&wanted_, nullptr, &wait));
       if (program_.period.count() != 0 && Clock::now() >= next_tick_) tick();
@@ -121,7 +121,7 @@ class Run {
   static bool holds(const LeftProcess& process) { return process.holds; }
 
   // Polls: no event reports that a process opens or closes a file.
-  Timeout next_look() const {
+  Timeout time_to_next_check() const {
     Timeout out = status_ ? std::chrono::milliseconds(50) : std::chrono::hours(1);
     if (program_.period.count() != 0)
       out = std::clamp<Timeout>(next_tick_ - Clock::now(), Timeout(0), out);

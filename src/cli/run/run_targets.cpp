@@ -64,7 +64,7 @@ std::string whole_file(const std::string& file) {
 }
 
 // The library gets several paths as lines.
-void require_sayable(const std::string& file) {
+void require_no_line_break(const std::string& file) {
   if (file.find('\n') != std::string::npos)
     fail(Errc::invalid_argument, "{}: a path with a line break cannot be a --file", file);
 }
@@ -92,7 +92,7 @@ std::vector<preload::Target> targets_of(const std::vector<std::string>& files,
          preload::RunRecord::kMaxTargets);
   std::vector<preload::Target> out;
   for (const std::string& file : files) {
-    require_sayable(file);
+    require_no_line_break(file);
     if (means_a_pattern(file)) {
       out.push_back({whole_pattern(file), {}, {}});
       continue;
