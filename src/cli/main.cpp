@@ -230,8 +230,8 @@ int parse_and_run(Context& context, std::vector<std::string> arguments) {
   app.get_formatter()->label("TEXT", "");
   app.get_formatter()->label("REQUIRED", "");
   app.footer(
-      "--json, --quiet, --no-progress and --time-format work with every command.
-vellum COMMAND --help describes one command; vellum(1) lists the exit statuses.");
+      "--json, --quiet, --no-progress and --time-format work with every command.\nvellum COMMAND "
+      "--help describes one command; vellum(1) lists the exit statuses.");
   app.fallthrough();  // global options may follow the command
   app.require_subcommand(1);
   add_global_options(app, context);

@@ -72,11 +72,8 @@ void print_totals(Output& out, const Store& store, const StoreStat& stat,
   const StoreOptions options = store.options();
   out.print("store        {}\n", printable(store.path()));
   out.print("id           {}\n", store.id());
-  out.print(
-      "created with {}, blocks of {}, packs of {}
-      ", compression_text(options.encoding),
-      human_bytes(options.encoding.block_bytes),
-      human_bytes(options.pack_bytes));
+  out.print("created with {}, blocks of {}, packs of {}\n", compression_text(options.encoding),
+            human_bytes(options.encoding.block_bytes), human_bytes(options.pack_bytes));
   print_encodings(out, versions);
   out.print("versions     {}, {}\n", counted(stat.snapshots, "snapshot"),
             counted(stat.branches, "branch"));

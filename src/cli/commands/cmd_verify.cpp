@@ -58,11 +58,9 @@ void print_text(Context& context, const VerifyReport& report) {
   for (const Damage& damage : report.damages) {
     print_damage(context.out, damage);
   }
-  context.out.print(
-      "checked {}, {}, {}; read {}
-      ", counted(report.versions, " version "),
-      counted(report.packs, "pack"),
-      counted(report.records, "record"), human_bytes(report.bytes_read));
+  context.out.print("checked {}, {}, {}; read {}\n", counted(report.versions, "version"),
+                    counted(report.packs, "pack"), counted(report.records, "record"),
+                    human_bytes(report.bytes_read));
 }
 
 int run_verify(Context& context, const VerifyArguments& arguments) {

@@ -30,11 +30,9 @@ void print_report(Context& context, const remote::RemoteVerifyReport& report) {
     context.out.print("corrupted  {}: {}\n", printable(damage.object), printable(damage.reason));
     context.out.print("  affects  {}\n", listed(damage.versions));
   }
-  context.out.print(
-      "checked {}, {}, {}; read {}
-      ", counted(report.versions, " version "),
-      counted(report.pieces, "piece"),
-      counted(report.records, "record"), human_bytes(report.bytes_read));
+  context.out.print("checked {}, {}, {}; read {}\n", counted(report.versions, "version"),
+                    counted(report.pieces, "piece"), counted(report.records, "record"),
+                    human_bytes(report.bytes_read));
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ auto RunFiles::when_free(const Open& open) const {
   return api::when_free(wait_until_, {Errc::busy}, open);
 }
 
-RunFiles::RunFiles(Context& context, Store& store, std::vector<preload::Target> targets)
+RunFiles::RunFiles(Context& context, Store& store, std::vector<preload::RunTarget> targets)
     : store_(store),
       config_{store.path(), std::move(targets), 0},
       wait_until_(Clock::now() + kMaxWaiting) {
@@ -75,7 +75,7 @@ RunFiles::RunFiles(Context& context, Store& store, std::vector<preload::Target> 
 }
 
 // Otherwise a new file would get another file's content, and its changes would be that file's.
-void RunFiles::refuse_branch_of_another(const preload::Target& target) const {
+void RunFiles::refuse_branch_of_another(const preload::RunTarget& target) const {
   const auto image = store_.branch_image(target.branch);
   std::error_code problem;
   if (!image || image->path == target.path || fs::exists(fs::symlink_status(target.path, problem)))
@@ -87,7 +87,7 @@ void RunFiles::refuse_branch_of_another(const preload::Target& target) const {
 }
 
 // Also repairs the file after a crash.
-void RunFiles::restore_last_commit(Context& context, const preload::Target& target) {
+void RunFiles::restore_last_commit(Context& context, const preload::RunTarget& target) {
   const bool known = store_.contains(target.branch);
   if (known) refuse_branch_of_another(target);
   if (!known && !has_content(target.path)) return;
@@ -102,7 +102,7 @@ void RunFiles::restore_last_commit(Context& context, const preload::Target& targ
 // Returns each branch with its file's path. Branches record the paths of files that match a
 // pattern.
 std::map<std::string, std::string> RunFiles::branches_of(std::size_t target) const {
-  const preload::Target& of = config_.targets[target];
+  const preload::RunTarget& of = config_.targets[target];
   if (!of.branch.empty()) {
     if (!store_.contains(of.branch)) return {};
     return {{of.branch, of.path}};
@@ -190,7 +190,7 @@ void RunFiles::import_unknown(std::size_t target, RunOutcome& outcome,
     outcome.repaired = make_branch(branch, path) && outcome.repaired;
     changed.push_back(path);
   };
-  const preload::Target& of = config_.targets[target];
+  const preload::RunTarget& of = config_.targets[target];
   if (!of.branch.empty()) return take(of.branch, of.path);
   const FoundFiles& before = before_[target];
   for (const auto& [path, state] : matching(target)) {

@@ -33,7 +33,7 @@ class RunFiles {
  public:
   // Commits the current content of the files to their branches. The program creates files that do
   // not exist yet.
-  RunFiles(Context& context, Store& store, std::vector<preload::Target> targets);
+  RunFiles(Context& context, Store& store, std::vector<preload::RunTarget> targets);
 
   // Call when the program has ended. Updates each file to its branch's last commit, because a
   // killed program may have left an older state, and commits changes that bypassed the library.
@@ -48,8 +48,8 @@ class RunFiles {
 
   std::map<std::string, std::string> branches_of(std::size_t target) const;
   FoundFiles matching(std::size_t target) const;
-  void refuse_branch_of_another(const preload::Target& target) const;
-  void restore_last_commit(Context& context, const preload::Target& target);
+  void refuse_branch_of_another(const preload::RunTarget& target) const;
+  void restore_last_commit(Context& context, const preload::RunTarget& target);
   void finish_branch(const std::string& branch, const std::string& path, RunOutcome& outcome,
                      std::vector<std::string>& changed);
   void import_unknown(std::size_t target, RunOutcome& outcome, std::vector<std::string>& changed);

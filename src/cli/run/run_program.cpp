@@ -72,7 +72,7 @@ class Run {
       on_signal(sigtimedwait(&wanted_, nullptr, &wait));
       if (program_.period.count() != 0 && Clock::now() >= next_tick_) tick();
     }
-    tell_of_left();
+    report_left();
     return *status_;
   }
 
@@ -114,7 +114,7 @@ class Run {
     if (left_.empty()) return true;
     const bool any_holds = std::any_of(left_.begin(), left_.end(), holds);
     const bool may_hold = Clock::now() < ended_at_ + kGrace;
-    if (any_holds && !may_hold) tell_of_waiting();
+    if (any_holds && !may_hold) report_waiting();
     return !any_holds && !may_hold;
   }
 
@@ -128,7 +128,7 @@ class Run {
     return out;
   }
 
-  void tell_of_waiting() {
+  void report_waiting() {
     if (told_) return;
     const auto process = std::find_if(left_.begin(), left_.end(), holds);
     fmt::print(stderr,
@@ -138,14 +138,11 @@ class Run {
     told_ = true;
   }
 
-  void tell_of_left() const {
+  void report_left() const {
     for (const LeftProcess& process : left_)
       if (process.holds || !program_.quiet)
-        fmt::print(stderr,
-                   "vellum: {} (process {}) continues without vellum run
-                   ",
-                   printable(process.name),
-                   process.id);
+        fmt::print(stderr, "vellum: {} (process {}) continues without vellum run\n",
+                   printable(process.name), process.id);
   }
 
   const RunningProgram& program_;
@@ -180,8 +177,7 @@ void require_preloadable(const std::string& program, bool reads_version) {
   const preload::ProgramKind kind = preload::kind_of_program(path);
   const std::string problem = fmt::format("{}: {}", path, preload::what_it_means(kind));
   if (kind == preload::ProgramKind::go && !reads_version)
-    fmt::print(stderr, "vellum: {}; its writes are recorded when the run has ended
-", problem);
+    fmt::print(stderr, "vellum: {}; its writes are recorded when the run has ended\n", problem);
   else if (kind != preload::ProgramKind::preloadable && kind != preload::ProgramKind::unknown)
     fail(Errc::unsupported, "{}", problem);
 }

@@ -146,10 +146,8 @@ Content bytes_page(const Store& store, const Request& request) {
   std::vector<std::byte> other;
   if (!shown.against.empty()) other = bytes_of(store, shown.against, shown.offset, length);
   const std::string marked = other.empty() ? ""
-                                           : fmt::format(
-                                                 "<p>Marked: differs from {}.</p>
-                                                 ",
-                                                 link_to_version(shown.against));
+                                           : fmt::format("<p>Marked: differs from {}.</p>\n",
+                                                         link_to_version(shown.against));
   return {fmt::format("Bytes of {}", shown.version),
           links_of(shown) + marked + R"(<div class="wide">)" +
               lines_markup(*shown.view, shown.offset, bytes, other) + "</div>\n"};

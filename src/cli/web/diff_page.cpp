@@ -95,9 +95,8 @@ Content version_page(const Store& store, const Request& request) {
             link_to("heat?versions=" + in_query(v.name), "Heat of its line") + "</p>\n";
   const auto parent = existing_parent(store, v);
   markup += parent ? change_markup(compare_versions(store, parent->name, v.name))
-                   : "<p>No earlier version on its line exists any more.</p>
-                     ";
-                return {v.name, std::move(markup)};
+                   : "<p>No earlier version on its line exists any more.</p>\n";
+  return {v.name, std::move(markup)};
 }
 
 Content diff_page(const Store& store, const Request& request) {

@@ -27,11 +27,8 @@ void print_text(Context& context, const GroupVerifyReport& report) {
     context.out.print("version {}, partition {}: {}\n", problem.version, problem.partition,
                       printable(problem.reason));
   }
-  context.out.print(
-      "{} of {} are complete; checked {}
-      ", report.complete,
-      counted(report.versions, "version"),
-      counted(report.stores, "store"));
+  context.out.print("{} of {} are complete; checked {}\n", report.complete,
+                    counted(report.versions, "version"), counted(report.stores, "store"));
 }
 
 }  // namespace

@@ -77,9 +77,7 @@ void print_costs(Output& out, const Store& store, const StoreStat& stat,
   }
   table.print(out);
   if (has_remote_packs(store)) {
-    out.print("
-{} in local packs; the others are at the remote
-", human_bytes(stat.pack_bytes));
+    out.print("\n{} in local packs; the others are at the remote\n", human_bytes(stat.pack_bytes));
     return;
   }
   const PackShares shares = shares_of(stat);

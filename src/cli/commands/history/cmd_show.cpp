@@ -33,8 +33,7 @@ void print_version(Output& out, const VersionInfo& v) {
   if (v.is_branch) {
     out.print("time     {}\n", out.full_time(v.committed_at));
   } else {
-    out.print("created  {}, as number {}
-", out.full_time(v.created_at), v.order);
+    out.print("created  {}, as number {}\n", out.full_time(v.created_at), v.order);
     out.print("time     {} of the commit\n", out.full_time(v.committed_at));
   }
   out.print("parent   {}\n", v.parent.empty() ? "none" : printable(v.parent));
@@ -61,8 +60,7 @@ void print_change(Output& out, const VersionInfo& version,
                   const std::optional<ChangeStat>& change) {
   out.write("\n");
   if (!change) {
-    out.write("no earlier version on its line exists any more
-");
+    out.write("no earlier version on its line exists any more\n");
     return;
   }
   print_parts(out, *change);
