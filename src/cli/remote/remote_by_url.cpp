@@ -1,4 +1,4 @@
-#include "cli/remote/remote_place.hpp"
+#include "cli/remote/remote_by_url.hpp"
 
 #include "base/clock.hpp"
 #include "region/encode/encoding.hpp"
@@ -29,7 +29,7 @@ VersionInfo info_of_name(const remote::RemoteVersion& name) {
 
 }  // namespace
 
-RemotePlace::RemotePlace(const std::string& url)
+RemoteByUrl::RemoteByUrl(const std::string& url)
     : objects_(remote::open_object_store(base::posix_fs(), url)),
       superblock_(remote::read_superblock(*objects_)),
       remote_(std::make_unique<remote::Remote>(*objects_, superblock_.store_id)) {}

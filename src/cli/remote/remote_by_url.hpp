@@ -1,4 +1,4 @@
-// cli/remote/remote_place.hpp: a remote that is given by its URL, without a store.
+// cli/remote/remote_by_url.hpp: a remote that is given by its URL, without a store.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace vellum::cli {
 
-class RemotePlace {
+class RemoteByUrl {
  public:
   // Errc::not_found: there is no remote.
-  explicit RemotePlace(const std::string& url);
+  explicit RemoteByUrl(const std::string& url);
   const remote::Remote& remote() const noexcept { return *remote_; }
   const format::Superblock& superblock() const noexcept { return superblock_; }
 
