@@ -86,9 +86,9 @@ ResolvedVersion Versions::resolve(const FoundVersion& version) const {
 }
 
 std::shared_ptr<const store::PageSource> Versions::open(const FoundVersion& version) const {
-  store::VersionPin names = store::hold_names(*store_);
+  store::NamesShared names(*store_);
   ResolvedVersion resolved = resolve(version);
-  store::VersionPin pin = store::keep_version(*store_, std::move(names), resolved.version);
+  store::VersionPin pin(*store_, std::move(names), resolved.version);
   auto source = store::PageSource::open(*store_, resolved.version, std::move(resolved.commits),
                                         resolved.label);
   source->keep(std::move(pin));

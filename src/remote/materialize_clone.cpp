@@ -152,7 +152,7 @@ class Bringer {
 
   // Reads the page maps of all versions. Each of their pages has to be here.
   void require_all() {
-    const store::VersionPin names = store::hold_names(store_);
+    const store::NamesShared names(store_);
     const store::Roots roots = store::read_roots(store_);
     store::LiveSet live_set(store_, true);
     store::reach_roots(store_, roots, live_set);

@@ -30,8 +30,8 @@ constexpr int kMaxPullTries = 1000;  // each lost to a gc at the remote
 
 // What comes may take the place of files: so no gc is at work meanwhile, and no commit refers to
 // records that no version needs yet.
-store::VersionPin hold_what_gc_holds(store::StoreDirectory& store) {
-  return store::keep_gc_for_us(store, kGcWait);
+store::GcExclusive hold_what_gc_holds(store::StoreDirectory& store) {
+  return store::GcExclusive(store, kGcWait);
 }
 
 // The packs of this remote may stay there.
@@ -95,7 +95,7 @@ class Pull {
     }
     pass_orders(store_, head_);
     if (to_do.empty()) return true;
-    const store::VersionPin no_gc = hold_what_gc_holds(store_);
+    const store::GcExclusive no_gc = hold_what_gc_holds(store_);
     if (is_lazy_ && !note_pieces(to_do)) return false;
     for (const RemoteName* name : to_do) {
       if (!is_lazy_) with_context("'" + name->ref.name + "'", [&] { fetch(*name); });
@@ -403,7 +403,7 @@ PullReport pull(Session& session, const PullOptions& options, const ProgressFn& 
       return report;
     }
     if (is_lazy(session)) {
-      const store::VersionPin no_gc = hold_what_gc_holds(session.store());
+      const store::GcExclusive no_gc = hold_what_gc_holds(session.store());
       materialize_packs(session, report, progress);
     }
     remove_hold(session);  // also the one that a bringing which was cut off has left

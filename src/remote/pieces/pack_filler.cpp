@@ -52,7 +52,7 @@ std::size_t PackFiller::RefHash::operator()(const RecordRef& ref) const noexcept
 }
 
 PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) {
-  const store::VersionPin names = store::hold_names(store);
+  const store::NamesShared names(store);
   roots_ = store::read_roots(store);
   store::LiveSet live_set(store);
   store::reach_roots(store, roots_, live_set);
@@ -63,7 +63,7 @@ PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) {
 // follows from what is found then, is found, too. Pieces may be on their way meanwhile.
 void PackFiller::look_alone() {
   if (std::exchange(has_looked_alone_, true)) return;
-  const store::VersionPin names = store::hold_names_alone(store_);
+  const store::NamesExclusive names(store_);
   const store::Roots roots = store::read_roots(store_);
   store::LiveSet live_set(store_);
   store::reach_roots(store_, roots, live_set);

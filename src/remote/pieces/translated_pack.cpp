@@ -92,7 +92,7 @@ class Writer {
 // As recompression does: a process that pins a byte of a pack holds the names meanwhile.
 void put_in_place(store::StoreDirectory& store, const std::string& from, const std::string& path) {
   {
-    const store::VersionPin names = store::hold_names_alone(store);
+    const store::NamesExclusive names(store);
     if (store.fs().exists(path) &&
         !store.fs().open(path, base::OpenMode::read_only)->pinned_bytes().empty()) {
       fail(Errc::busy, "{}: somebody has a version open that holds the pack in place", path);

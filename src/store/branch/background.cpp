@@ -120,9 +120,9 @@ bool BranchWriter::Impl::can_carry(std::size_t payload_bytes) const {
 // it has, or is at work. Otherwise gc is kept out until the background is published.
 bool BranchWriter::Impl::keep_bases() {
   if (!packs->has_bases()) return true;
-  background->gc_kept_out = keep_gc_out(store);
-  if (background->gc_kept_out != nullptr && packs->bases_whole()) return true;
-  background->gc_kept_out.reset();
+  background->gc_lock = GcShared::try_lock(store);
+  if (background->gc_lock.has_value() && packs->bases_whole()) return true;
+  background->gc_lock.reset();
   return false;
 }
 
@@ -135,7 +135,7 @@ void BranchWriter::Impl::publish_background(std::vector<std::byte> commit) {
   try {
     journal->start_epoch(background->version, commits);
   } catch (const std::exception& e) {
-    background->gc_kept_out.reset();
+    background->gc_lock.reset();
     if (one_more) commits.pop_back();
     if (journal->sync_failed()) poison = e.what();
     throw;

@@ -44,8 +44,8 @@ struct BackgroundCheckpoint {
   std::chrono::nanoseconds took{};
   // Payloads of the commits since, oldest first.
   std::vector<std::vector<std::byte>> commits;
-  std::string failure;     // empty: none
-  VersionPin gc_kept_out;  // while it is published, if records stand on others
+  std::string failure;              // empty: none
+  std::optional<GcShared> gc_lock;  // while it is published, if records stand on others
 };
 
 }  // namespace vellum::store

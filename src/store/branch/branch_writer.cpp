@@ -268,10 +268,10 @@ BranchWriter::~BranchWriter() {
 
 std::shared_ptr<PageSource> BranchWriter::open_head() const {
   const Impl& w = *impl_;
-  VersionPin names = hold_names(w.store);
+  NamesShared names(w.store);
   JournalState now = read_journal(w.journal->file(), w.store.superblock().store_id);
   auto source = PageSource::open(w.store, now.base, std::move(now.commits), w.label);
-  source->keep(keep_version(w.store, std::move(names), now.base));
+  source->keep(VersionPin(w.store, std::move(names), now.base));
   return source;
 }
 

@@ -20,8 +20,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
   store.settle_name(branch);
   auto file = try_lock_branch(store, branch);
   if (file == nullptr) fail(Errc::busy, "{} has a writer already", w.label);
-  VersionPin names =
-      hold_names(store);  // pages may be read from this head long after it is history
+  NamesShared names(store);  // pages may be read from this head long after it is history
   JournalState state = read_journal(*file, store.superblock().store_id);
   store.check_journal(file->path(), branch, state.header);
   if (const auto ahead = snapshot_ahead(store, branch, state)) {
@@ -49,7 +48,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
     w.head.file_bytes = last.file_bytes;
   }
   w.source_at_open = PageSource::open(store, state.base, state.commits, w.label);
-  w.source_at_open->keep(keep_version(store, std::move(names), state.base));
+  w.source_at_open->keep(VersionPin(store, std::move(names), state.base));
   // Writing begins only now that everything has been read and checked.
   w.packs = std::make_unique<PackWriter>(store, state.header.branch_id, state.base);
   if (w.journal == nullptr) w.journal = std::make_unique<JournalWriter>(std::move(file), state);

@@ -29,8 +29,8 @@ void StagingBranch::make(const format::Version& version,
 // Names are held, since gc must not see a moment at which neither name exists. For a moment, or
 // after a crash until the next gc, both do, and mean the same.
 void StagingBranch::publish(const NameLock& claim) {
-  const VersionPin names = hold_names(store_);
-  store_.publish_staging_branch(claim, writer_->head(), encoding_);
+  const NamesShared names(store_);
+  store_.publish_staging_branch(claim, names, writer_->head(), encoding_);
   drop();
 }
 

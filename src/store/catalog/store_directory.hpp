@@ -28,6 +28,8 @@ struct BranchHead {
   JournalState journal;  // base version and the commits after it
 };
 
+class NamesShared;
+
 class StoreDirectory : public PackStore {
  public:
   // `path` must not exist or must be an empty directory; its parents must exist. The superblock's
@@ -70,7 +72,8 @@ class StoreDirectory : public PackStore {
                              const std::optional<format::Encoding>& encoding);
   // Makes a branch of the head of a branch aside, with its id and packs. REQUIRES: names are held
   // until the branch aside is gone, and its writer writes no more.
-  void publish_staging_branch(const NameLock& claim, const format::Version& head,
+  void publish_staging_branch(const NameLock& claim, const NamesShared& names,
+                              const format::Version& head,
                               const std::optional<format::Encoding>& encoding);
   // Errc::invalid_argument: its blocks would be larger than the store's readers accept.
   void check_encoding(const format::Encoding& encoding) const;

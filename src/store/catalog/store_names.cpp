@@ -116,7 +116,8 @@ void StoreDirectory::create_staging_branch(const std::string& name, const format
   publish_branch(name, version, parent_snapshot, encoding, format::kMinJournalHalfBytes);
 }
 
-void StoreDirectory::publish_staging_branch(const NameLock& claim, const format::Version& head,
+void StoreDirectory::publish_staging_branch(const NameLock& claim, const NamesShared& /*names*/,
+                                            const format::Version& head,
                                             const std::optional<format::Encoding>& encoding) {
   publish_journal(claim.name(), head, encoding, 0);
 }
@@ -223,7 +224,7 @@ void StoreDirectory::convert_to_branch(const std::string& name) {
     fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, path());
   }
   const NameLock lock = lock_name(*this, name);
-  const VersionPin names = hold_names(*this);
+  const NamesShared names(*this);
   if (!has_snapshot(*this, name)) return;
   const SnapshotRef ref = read_snapshot(*this, name);
   // Both exist if an earlier call was cut off.

@@ -575,7 +575,7 @@ void Verifier::check_sealed_packs() {
 }  // namespace
 
 VerifyReport verify_store(StoreDirectory& store, bool read_data, const ProgressFn& progress) {
-  const VersionPin names = hold_names(store);  // data freed meanwhile would look like damage
+  const NamesShared names(store);  // data freed meanwhile would look like damage
   try {
     store.packs().refresh();
   } catch (const Error& e) {

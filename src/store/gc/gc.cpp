@@ -27,14 +27,21 @@ class Collector {
       : store_(store), dry_run_(dry_run), progress_(progress), level_(level), pace_(pace) {}
 
   GcReport run() {
-    const VersionPin lock = dry_run_ ? nullptr : keep_gc_for_us(store_, pace_.patience);
+    std::optional<GcExclusive> gc;
     if (!dry_run_) {
+      gc.emplace(store_, pace_.patience);
       store_.packs().places().require_owned();
-      remove_leftovers(store_);
-      remove_what_kills_left(store_);
+      remove_leftovers(store_, *gc);
+      remove_what_kills_left(store_, *gc);
     }
     // A dry run has to keep a gc from freeing the records that it looks at.
-    VersionPin names = dry_run_ ? hold_names(store_) : hold_names_alone(store_, pace_.patience);
+    std::optional<NamesShared> read_only;
+    std::optional<NamesExclusive> names;
+    if (dry_run_) {
+      read_only.emplace(store_);
+    } else {
+      names.emplace(store_, pace_.patience);
+    }
     const Roots roots = read_roots(store_);
     if (!dry_run_) {
       names.reset();
@@ -54,13 +61,13 @@ class Collector {
     }
     if (level_ != 0) {
       report_.recompressed = recompress_packs(store_, roots, *found.live_set, found.needs, level_,
-                                              dry_run_, progress_);
+                                              gc ? &*gc : nullptr, progress_);
     }
     if (!dry_run_) {
       // Packs that were written again hold next to nothing unneeded.
       if (level_ != 0) at_home_.left_bytes = at_home_.needed_bytes = home_pack_bytes(store_);
       write_space_note(store_, at_home_);
-      report_.copies_removed = remove_stale_copies(store_);
+      report_.copies_removed = remove_stale_copies(store_, *gc);
     }
     return report_;
   }

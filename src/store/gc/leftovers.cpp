@@ -67,11 +67,11 @@ void remove_named_spills(StoreDirectory& store) {
 
 }  // namespace
 
-void remove_unfinished(StoreDirectory& store) {
+void remove_unfinished(StoreDirectory& store, const GcExclusive& /*gc*/) {
   remove_unpublished_in(store, store.tmp_directory(), "");
 }
 
-void remove_what_kills_left(StoreDirectory& store) {
+void remove_what_kills_left(StoreDirectory& store, const GcExclusive& /*gc*/) {
   remove_branches_aside(store);
   remove_directories_without_journal(store);
   remove_named_spills(store);

@@ -18,6 +18,8 @@ namespace vellum::store {
 std::string rewritten_file_name(std::uint64_t pack);
 bool is_rewritten_file_name(const std::string& name);
 
+class GcExclusive;
+
 class PackRewriter {
  public:
   PackRewriter(StoreDirectory& store, base::ThreadPool& pool, const PackPlan& plan);
@@ -32,7 +34,7 @@ class PackRewriter {
   std::uint64_t new_bytes() const noexcept;
   // False: the pin of an open version is on the old file, which stays. Errc::busy: the names are
   // held elsewhere. REQUIRES: write() returned true; the lock of gc.
-  bool publish();
+  bool publish(const GcExclusive& gc);
 
  private:
   struct Impl;

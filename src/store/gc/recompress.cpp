@@ -29,13 +29,13 @@ bool worth(std::uint64_t before, std::uint64_t after, std::uint64_t share) {
 class Recompression {
  public:
   Recompression(StoreDirectory& store, const Roots& roots, LiveSet& live_set, const Needs& needs,
-                int level, bool dry_run, const ProgressFn& progress)
+                int level, const GcExclusive* gc, const ProgressFn& progress)
       : store_(store),
         roots_(roots),
         live_set_(live_set),
         needs_(needs),
         level_(level),
-        dry_run_(dry_run),
+        gc_(gc),
         progress_(progress),
         pool_(base::processors() - 1) {}
 
@@ -72,7 +72,7 @@ class Recompression {
     if (!worth(plan->allocated_bytes, about, kShareToBegin)) return;
     if (!open_file(pack)->pinned_bytes().empty()) {
       ++report_.packs_in_use;
-    } else if (dry_run_) {
+    } else if (gc_ == nullptr) {
       count(*plan, in_blocks(about));
     } else {
       rewrite(*plan);
@@ -91,7 +91,7 @@ class Recompression {
     PackRewriter rewriter(store_, pool_, plan);
     if (!rewriter.write([this](std::uint64_t done) { tell(done); })) return;
     if (!worth(plan.allocated_bytes, rewriter.new_bytes(), kShareToPublish)) return;
-    if (rewriter.publish()) {
+    if (rewriter.publish(*gc_)) {
       count(plan, in_blocks(rewriter.new_bytes()));
     } else {
       ++report_.packs_in_use;
@@ -137,7 +137,7 @@ class Recompression {
   LiveSet& live_set_;
   const Needs& needs_;
   int level_;
-  bool dry_run_;
+  const GcExclusive* const gc_;  // nullptr: a dry run
   const ProgressFn& progress_;
   base::ThreadPool pool_;  // not the store's: commits do not wait for it
   std::uint64_t done_bytes_ = 0, total_bytes_ = 0;
@@ -147,9 +147,9 @@ class Recompression {
 }  // namespace
 
 RecompressReport recompress_packs(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
-                                  const Needs& needs, int level, bool dry_run,
+                                  const Needs& needs, int level, const GcExclusive* gc,
                                   const ProgressFn& progress) {
-  return Recompression(store, roots, live_set, needs, level, dry_run, progress).run();
+  return Recompression(store, roots, live_set, needs, level, gc, progress).run();
 }
 
 }  // namespace vellum::store

@@ -6,6 +6,7 @@
 
 #include <vellum/report.hpp>
 
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/gc/reach/pack_use.hpp"
 
 namespace vellum::store {
@@ -14,10 +15,10 @@ inline constexpr int kMaxRecompressLevel = 19;
 
 // Writes a pack again if that promises to save a twentieth of its size, and a block. Throws
 // Errc::corrupted, naming the place, and Errc::busy if the names are held elsewhere for long; packs
-// done by then stay done. REQUIRES: the live set was made for slots; the lock of gc or, with
-// `dry_run`, that names are held.
+// done by then stay done. `gc`: nullptr for a dry run. REQUIRES: the live set was made for slots; in a
+// dry run, NamesShared is held.
 RecompressReport recompress_packs(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
-                                  const Needs& needs, int level, bool dry_run,
+                                  const Needs& needs, int level, const GcExclusive* gc,
                                   const ProgressFn& progress);
 
 }  // namespace vellum::store

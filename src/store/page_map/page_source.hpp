@@ -14,6 +14,7 @@
 #include "format/journal.hpp"
 #include "format/wire/types.hpp"
 #include "format/working_set.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/packs/record/record_cache.hpp"
 
 namespace vellum::store {
@@ -34,7 +35,7 @@ class PageSource {
   ~PageSource();
   // Holds `version_pin`, which keeps gc from the version (store/catalog/lock/version_pin.hpp), while the
   // source lives.
-  void keep(std::shared_ptr<const void> version_pin) noexcept;
+  void keep(VersionPin version_pin) noexcept;
 
   const std::string& label() const noexcept;
   std::uint64_t region_bytes() const noexcept;               // after the commits

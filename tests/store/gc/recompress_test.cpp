@@ -289,9 +289,9 @@ TEST_F(RecompressTest, TheStoreThatHasEverythingOpenCollects) {
 TEST_F(RecompressTest, NamesThatAreHeldStopIt) {
   make(6, 60);
   const auto other = StoreDirectory::open(fs, store->path());
-  VersionPin names;
+  std::optional<NamesShared> names;
   const auto hold = [&](const Progress& progress) {
-    if (std::string(progress.unit) == "bytes" && names == nullptr) names = hold_names(*other);
+    if (std::string(progress.unit) == "bytes" && !names) names.emplace(*other);
   };
   // Seen once the first pack has been dealt with, at the latest before the second gets its name.
   const std::string text = error_text(Errc::busy, [&] {
