@@ -63,7 +63,7 @@ mutation 'a background checkpoint is published while gc is at work' src/store/br
 mutation 'records stand on pages that gc has taken' src/store/packs/record/pack_writer.cpp \
   's/^    if (is_whole(ref)) continue;/    continue;/'
 mutation 'base pages of the pack before are stood on' src/store/packs/record/pack_writer.cpp \
-  's/ && look\.pack() == active\.pack && / \&\& /'
+  's/ && trial\.pack() == active\.pack && / \&\& /'
 mutation 'gc forgets base pages' src/store/gc/reach/live_set.cpp \
   's/^  note_bases();$//'
 mutation 'base pages are not sent to a remote' src/remote/pieces/version_records.cpp \

@@ -109,8 +109,8 @@ void BranchWriter::Impl::write_hashes(const Dedup& known) {
     const auto payload =
         encode_payload(packs->compressor(), base::Codec::zstd, kMetadataZstdLevel,
                        format::encode_page_hashes(std::span(noted).subspan(first, count)));
-    packs->append(format::RecordType::hashes, payload.codec, payload.raw_bytes, payload.stored,
-                  static_cast<std::uint32_t>(count));
+    packs->append({format::RecordType::hashes, payload.codec, payload.raw_bytes, payload.stored,
+                   static_cast<std::uint32_t>(count)});
   }
 }
 
@@ -149,8 +149,8 @@ void BranchWriter::Impl::write_checkpoint(Version& next,
     set_position();
     const auto payload = encode_payload(packs->compressor(), base::Codec::zstd, kMetadataZstdLevel,
                                         format::encode_version(next));
-    packs->append(format::RecordType::version, payload.codec, payload.raw_bytes, payload.stored, 1,
-                  {}, false);
+    packs->append(
+        {format::RecordType::version, payload.codec, payload.raw_bytes, payload.stored, 1}, false);
     packs->sync();
   }
   set_position();

@@ -60,16 +60,17 @@ format::RunRef write_run(PackWriter& packs, EncodingThreads& threads,
     const auto block = blocks[i];
     const auto items = static_cast<std::uint32_t>(block.size());
     // All blocks go to one pack: only the first may start a new one.
-    const auto ref = packs.append(format::RecordType::map_block, payloads[i].codec,
-                                  payloads[i].raw_bytes, payloads[i].stored, items, {}, i == 0);
+    const auto ref = packs.append({format::RecordType::map_block, payloads[i].codec,
+                                   payloads[i].raw_bytes, payloads[i].stored, items},
+                                  i == 0);
     root.blocks.push_back({block.front().page, block.back().page + block.back().count - 1,
                            ref.offset_bytes, ref.tag, items});
   }
   const auto payload = encode_payload(packs.compressor(), base::Codec::zstd, kMetadataZstdLevel,
                                       format::encode_run_root(root));
-  const auto ref =
-      packs.append(format::RecordType::run_root, payload.codec, payload.raw_bytes, payload.stored,
-                   static_cast<std::uint32_t>(root.blocks.size()), {}, false);
+  const auto ref = packs.append({format::RecordType::run_root, payload.codec, payload.raw_bytes,
+                                 payload.stored, static_cast<std::uint32_t>(root.blocks.size())},
+                                false);
   return {ref, entries.size()};
 }
 

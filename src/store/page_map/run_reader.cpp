@@ -39,7 +39,7 @@ std::shared_ptr<const LoadedRun> load_run(PackStore& store, const format::RunRef
 bool get_block(RecordCache& records, const LoadedRun& run, std::size_t block,
                RecordCache::View& view, ReadFailure& failure) noexcept {
   const format::RecordRef ref = run.block_ref(block);
-  if (!records.get(ref, format::RecordType::map_block, view, failure)) return false;
+  if (!records.get({ref, format::RecordType::map_block}, view, failure)) return false;
   if (format::is_described(view.entries(), run.root.blocks[block])) return true;
   view.release();
   failure = {"the map block is not the one that its root describes", ref, 0, 0};

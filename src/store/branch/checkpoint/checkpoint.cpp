@@ -83,8 +83,8 @@ bool item_before(const Item& a, const Item& b) noexcept {
   return a.page != b.page ? a.page < b.page : a.piece < b.piece;
 }
 
-// What allows that blocks stand on others; see PackWriter::append_pages().
-std::function<bool()> may_base(const format::Encoding& encoding, Dedup& dedup) {
+// Allows records of based pages; see PackWriter::append_pages().
+std::function<bool()> allow_based(const format::Encoding& encoding, Dedup& dedup) {
   if (!encoding.dedup || !encoding.deltas || encoding.codec != base::Codec::zstd) return nullptr;
   return [&dedup] { return dedup.keep_gc_out(); };
 }
@@ -429,7 +429,7 @@ void Checkpointer::read_base(PageNumber page, const MapEntry& base, std::byte* o
   RecordCache::View view;
   ReadFailure failure;
   failure.page = page;
-  if (!store_.records().get(base.record, RecordType::pages, view, failure, {}, {base.slot, 1})) {
+  if (!store_.records().get({base.record, RecordType::pages, {}, {base.slot, 1}}, view, failure)) {
     failure.page = page;
     last_checkpointed_().raise(failure);
   }
@@ -543,7 +543,7 @@ void Checkpointer::write_pages() {
       first += p.raw_bytes / kPageBytes;
     }
   }
-  const auto refs = packs_.append_pages(views, may_base(encoding_, dedup_), threads_);
+  const auto refs = packs_.append_pages(views, allow_based(encoding_, dedup_), threads_);
   first = 0;
   for (std::size_t i = 0; i < views.size(); ++i) {
     if (dedup_.active()) {
@@ -574,9 +574,9 @@ void Checkpointer::write_deltas(const DeltaBatch& batch, std::span<const std::ui
                                  format::encode_delta_batch(batch, part.first, part.count));
   });
   for (const Part& part : parts) {
-    const RecordRef ref = packs_.append(RecordType::deltas, part.payload.codec,
-                                        part.payload.raw_bytes, part.payload.stored,
-                                        static_cast<std::uint32_t>(part.count), part.payload.hash);
+    const RecordRef ref = packs_.append(
+        {RecordType::deltas, part.payload.codec, part.payload.raw_bytes, part.payload.stored,
+         static_cast<std::uint32_t>(part.count), part.payload.hash});
     for (std::size_t i = 0; i < part.count; ++i) {
       entries_.push_back({batch.pages()[part.first + i].page, 1, static_cast<std::uint32_t>(i),
                           PageKind::delta, depths[part.first + i], ref});
@@ -616,7 +616,7 @@ void append_blocks(std::span<const PageBlock* const> blocks, PackWriter& packs,
     const auto count = static_cast<std::uint32_t>(b->pages.size());
     views.push_back({b->codec, count * std::uint32_t{kPageBytes}, b->stored, hashes.back()});
   }
-  const auto refs = packs.append_pages(views, may_base(encoding, dedup), threads);
+  const auto refs = packs.append_pages(views, allow_based(encoding, dedup), threads);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     dedup.note(refs[i], blocks[i]->noted);
     append_block_entries(blocks[i]->pages, refs[i], out);

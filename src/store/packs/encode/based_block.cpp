@@ -6,8 +6,8 @@ namespace {
 constexpr int kZstdLevel = 3;
 }  // namespace
 
-bool BasedBlock::look(const BlockView& block, const SimilarPages& known,
-                      base::Compressor& compressor, std::size_t max_block_bytes) {
+bool BasedBlock::try_bases(const BlockView& block, const SimilarPages& known,
+                           base::Compressor& compressor, std::size_t max_block_bytes) {
   payload_.clear();
   raw_ = block.raw;
   if (raw_.empty()) {

@@ -32,8 +32,8 @@ class BasedBlock {
   // Looks for base pages among `known`, and compresses the block on them. False: the block is
   // damaged. Threads: several may look at the same `known` at once. REQUIRES: the block stays until
   // the next look, and has at most `max_block_bytes`, which are the same each time.
-  bool look(const BlockView& block, const SimilarPages& known, base::Compressor& compressor,
-            std::size_t max_block_bytes);
+  bool try_bases(const BlockView& block, const SimilarPages& known, base::Compressor& compressor,
+                 std::size_t max_block_bytes);
 
   std::span<const std::byte> raw() const noexcept { return raw_; }
   const SimilarPages::Sketch& sketch() const noexcept { return sketch_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
@@ -24,8 +25,8 @@ constexpr std::size_t kBufferBytes = 1u << 20;
 // Pages between two checkpoints that are compared with others: what does not move costs no more.
 constexpr std::size_t kMaxCompared = SimilarPages::kMaxPages;
 // Blocks that are looked at together cannot stand on each other.
-constexpr std::size_t kLooksPerThread = 2;
-constexpr std::size_t kMaxLooks = 32;
+constexpr std::size_t kTrialsPerThread = 2;
+constexpr std::size_t kMaxTrials = 32;
 }  // namespace
 
 struct PackWriter::Impl {
@@ -59,10 +60,10 @@ struct PackWriter::Impl {
 
   // Of the active pack.
   SimilarPages similar;
-  std::size_t compared = 0;       // pages since note_committed()
-  std::vector<RecordRef> bases;   // records of base pages of those since note_committed()
-  std::vector<std::size_t> due;   // of the blocks at hand: those to look at
-  std::vector<BasedBlock> looks;  // at these
+  std::size_t compared = 0;             // pages since note_committed()
+  std::vector<RecordRef> bases;         // records of base pages of those since note_committed()
+  std::vector<std::size_t> candidates;  // of the blocks at hand: those to look at
+  std::vector<BasedBlock> trials;       // at these
 
   Impl(PackStore& s, std::uint64_t id, const format::Version& version);
   void open_active(const format::Version& version);
@@ -70,21 +71,17 @@ struct PackWriter::Impl {
   void sync_file();
   void seal();
   void roll();
-  RecordRef append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                   std::span<const std::byte> stored, std::uint32_t items,
-                   std::span<const std::byte> hash, bool may_roll);
-  RecordRef put(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                std::span<const std::byte> stored, std::uint32_t items,
-                std::span<const std::byte> hash = {});
+  RecordRef append(const NewRecord& record, bool may_roll);
+  RecordRef put(const NewRecord& record);
   std::vector<IndexLine> all_lines();
   bool is_full() const noexcept { return active.end >= store.superblock().pack_bytes; }
   bool is_whole(const RecordRef& ref) const;
-  bool is_worth_a_look(const BlockView& block) noexcept;
-  void look_at(std::span<const BlockView> blocks, EncodingThreads& threads);
+  bool is_candidate(const BlockView& block) noexcept;
+  void try_deltas(std::span<const BlockView> blocks, EncodingThreads& threads);
   RecordRef append_plain(const BlockView& block);
-  RecordRef append_looked_at(const BlockView& block, const BasedBlock& look,
-                             const std::function<bool()>& may_base);
-  bool stand_on(std::span<const format::BasePage> pages);
+  RecordRef append_tried(const BlockView& block, const BasedBlock& trial,
+                         const std::function<bool()>& allow_based);
+  bool pin_bases(std::span<const format::BasePage> pages);
   void note_committed_position() noexcept;
 };
 
@@ -177,7 +174,7 @@ void PackWriter::Impl::seal() {
     const auto items = static_cast<std::uint32_t>(lines.size());
     const auto payload =
         encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel, std::move(raw));
-    put(RecordType::index, payload.codec, payload.raw_bytes, payload.stored, items);
+    put({RecordType::index, payload.codec, payload.raw_bytes, payload.stored, items});
     const auto trailer = format::encode_pack_trailer(active.pack, at, store.checksum_seed());
     buffer.insert(buffer.end(), trailer.begin(), trailer.end());
     active.end += trailer.size();
@@ -218,24 +215,26 @@ void PackWriter::Impl::roll() {
   active = std::move(next);
 }
 
-RecordRef PackWriter::Impl::put(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                                std::span<const std::byte> stored, std::uint32_t items,
-                                std::span<const std::byte> hash) {
+RecordRef PackWriter::Impl::put(const NewRecord& record) {
+  assert(active.file != nullptr && active.pack >> 32 == branch_id);
+  assert(active.end % format::kRecordAlignBytes == 0);
+  assert(record.stored.size() <= UINT32_MAX);
+  assert(record.hash.empty() || record.hash.size() == format::kHashBytes);
   RecordHeader h;
-  h.type = type;
-  h.codec = codec;
+  h.type = record.type;
+  h.codec = record.codec;
   h.pack = active.pack;
   h.offset_bytes = active.end;
-  h.raw_bytes = raw_bytes;
-  h.stored_bytes = static_cast<std::uint32_t>(stored.size());
-  h.items = items;
+  h.raw_bytes = record.raw_bytes;
+  h.stored_bytes = static_cast<std::uint32_t>(record.stored.size());
+  h.items = record.items;
   const std::size_t before = buffer.size();
-  format::append_record(buffer, h, hash, stored, store.checksum_seed());
+  format::append_record(buffer, h, record.hash, record.stored, store.checksum_seed());
   active.end += buffer.size() - before;
   appended += buffer.size() - before;
   dirty = true;
-  if (type != RecordType::index) {
-    active.lines.push_back({type, h.offset_bytes, h.stored_bytes, raw_bytes, items, h.tag()});
+  if (h.type != RecordType::index) {
+    active.lines.push_back({h.type, h.offset_bytes, h.stored_bytes, h.raw_bytes, h.items, h.tag()});
   }
   return {h.pack, h.offset_bytes, h.tag()};
 }
@@ -270,7 +269,7 @@ bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
 }
 
 // Notes the records of these base pages. False: the pack lacks one.
-bool PackWriter::Impl::stand_on(std::span<const format::BasePage> pages) {
+bool PackWriter::Impl::pin_bases(std::span<const format::BasePage> pages) {
   const std::size_t before = bases.size();
   for (const format::BasePage& page : pages) {
     const RecordRef ref{active.pack, page.offset_bytes, page.tag};
@@ -283,38 +282,40 @@ bool PackWriter::Impl::stand_on(std::span<const format::BasePage> pages) {
   return true;
 }
 
-bool PackWriter::Impl::is_worth_a_look(const BlockView& block) noexcept {
+bool PackWriter::Impl::is_candidate(const BlockView& block) noexcept {
   compared += block.pages();
   return compared <= kMaxCompared && similar.is_next_due();
 }
 
-// Looks at the blocks whose numbers are in `due`.
-void PackWriter::Impl::look_at(std::span<const BlockView> blocks, EncodingThreads& threads) {
-  if (looks.size() < due.size()) looks.resize(due.size());
+// Looks at the blocks whose numbers are in `candidates`.
+void PackWriter::Impl::try_deltas(std::span<const BlockView> blocks, EncodingThreads& threads) {
+  if (trials.size() < candidates.size()) trials.resize(candidates.size());
   const std::size_t max_block_bytes = format::max_block_bytes(store.superblock());
-  threads.run(due.size(), [&](std::size_t i, base::Compressor& own) {
-    if (!looks[i].look(blocks[due[i]], similar, own, max_block_bytes)) {
+  threads.run(candidates.size(), [&](std::size_t i, base::Compressor& own) {
+    if (!trials[i].try_bases(blocks[candidates[i]], similar, own, max_block_bytes)) {
       fail(Errc::corrupted, "{}: a block that is to be stored does not decompress", store.path());
     }
   });
 }
 
 RecordRef PackWriter::Impl::append_plain(const BlockView& block) {
-  return append(RecordType::pages, block.codec, block.raw_bytes, block.stored, block.pages(),
-                block.hash, true);
+  return append(
+      {RecordType::pages, block.codec, block.raw_bytes, block.stored, block.pages(), block.hash},
+      true);
 }
 
 // The pack may have become full since the look: then the base pages lie in another one.
-RecordRef PackWriter::Impl::append_looked_at(const BlockView& block, const BasedBlock& look,
-                                             const std::function<bool()>& may_base) {
-  if (!look.payload().empty() && look.pack() == active.pack && !is_full() && may_base() &&
-      stand_on(look.pages())) {
+RecordRef PackWriter::Impl::append_tried(const BlockView& block, const BasedBlock& trial,
+                                         const std::function<bool()>& allow_based) {
+  if (!trial.payload().empty() && trial.pack() == active.pack && !is_full() && allow_based() &&
+      pin_bases(trial.pages())) {
     similar.note_use();
-    return append(RecordType::based_pages, base::Codec::zstd, block.raw_bytes, look.payload(),
-                  block.pages(), block.hash, false);
+    return append({RecordType::based_pages, base::Codec::zstd, block.raw_bytes, trial.payload(),
+                   block.pages(), block.hash},
+                  false);
   }
   const RecordRef ref = append_plain(block);
-  similar.note(ref, look.raw(), look.sketch());
+  similar.note(ref, trial.raw(), trial.sketch());
   return ref;
 }
 
@@ -323,39 +324,35 @@ PackWriter::PackWriter(PackStore& store, std::uint64_t branch_id, const format::
 
 PackWriter::~PackWriter() = default;
 
-RecordRef PackWriter::Impl::append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                                   std::span<const std::byte> stored, std::uint32_t items,
-                                   std::span<const std::byte> hash, bool may_roll) {
+RecordRef PackWriter::Impl::append(const NewRecord& record, bool may_roll) {
   if (active.pack == 0 || (is_full() && may_roll)) roll();
-  const RecordRef ref = put(type, codec, raw_bytes, stored, items, hash);
+  const RecordRef ref = put(record);
   if (buffer.size() >= kBufferBytes) write_out();
   return ref;
 }
 
-RecordRef PackWriter::append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                             std::span<const std::byte> stored, std::uint32_t items,
-                             std::span<const std::byte> hash, bool may_roll) {
-  return impl_->append(type, codec, raw_bytes, stored, items, hash, may_roll);
+RecordRef PackWriter::append(const NewRecord& record, bool may_roll) {
+  return impl_->append(record, may_roll);
 }
 
 std::vector<RecordRef> PackWriter::append_pages(std::span<const BlockView> blocks,
-                                                const std::function<bool()>& may_base,
+                                                const std::function<bool()>& allow_based,
                                                 EncodingThreads& threads) {
   Impl& w = *impl_;
-  const std::size_t at_once = std::min(kLooksPerThread * threads.count(), kMaxLooks);
+  const std::size_t at_once = std::min(kTrialsPerThread * threads.count(), kMaxTrials);
   std::vector<RecordRef> out;
   out.reserve(blocks.size());
   while (!blocks.empty()) {
     const auto some = blocks.first(std::min(blocks.size(), at_once));
     blocks = blocks.subspan(some.size());
-    w.due.clear();
+    w.candidates.clear();
     for (std::size_t i = 0; i < some.size(); ++i) {
-      if (may_base && w.is_worth_a_look(some[i])) w.due.push_back(i);
+      if (allow_based && w.is_candidate(some[i])) w.candidates.push_back(i);
     }
-    w.look_at(some, threads);
-    for (std::size_t i = 0, look = 0; i < some.size(); ++i) {
-      const bool has_look = look < w.due.size() && w.due[look] == i;
-      out.push_back(has_look ? w.append_looked_at(some[i], w.looks[look++], may_base)
+    w.try_deltas(some, threads);
+    for (std::size_t i = 0, trial = 0; i < some.size(); ++i) {
+      const bool is_tried = trial < w.candidates.size() && w.candidates[trial] == i;
+      out.push_back(is_tried ? w.append_tried(some[i], w.trials[trial++], allow_based)
                              : w.append_plain(some[i]));
     }
   }
@@ -372,7 +369,7 @@ bool PackWriter::bases_whole() const {
 void PackWriter::sync() {
   impl_->write_out();
   impl_->buffer = {};
-  impl_->looks = std::vector<BasedBlock>();
+  impl_->trials = std::vector<BasedBlock>();
   impl_->sync_file();
 }
 

@@ -45,6 +45,17 @@ struct DirectPages {
   bool alone = false;
 };
 
+// A record that a reader needs: of type pages (based pages included), deltas or map_block.
+struct RecordRequest {
+  format::RecordRef ref;
+  format::RecordType type = format::RecordType::pages;
+  // A record that no frame holds may be decoded to there; the view then stays empty.
+  DirectPages direct = {};
+  // Where a record is in several forms, one that has these slots is taken. If no form has them, the
+  // view reports it.
+  format::SlotRange slots = {};
+};
+
 class RecordCache {
  public:
   RecordCache(PackSet& packs, std::uint64_t seed, const format::Encoding& encoding,
@@ -72,19 +83,14 @@ class RecordCache {
     struct CacheFrame* frame_ = nullptr;
   };
 
-  // Reads, verifies, decompresses and parses the record at `ref` unless a frame holds it. Type pages
-  // stands for based pages, too. False:
-  // `failure` says why. REQUIRES: ref's pack has been opened in the PackSet (otherwise it fails
-  // with a reason).
-  //
-  // Where a record is in several forms, one that has `slots` is taken; if there is none, the view
-  // tells. With `direct`, a record that no frame holds may be decoded to there, and the view stays
-  // empty.
-  bool get(const format::RecordRef& ref, format::RecordType type, View& view, ReadFailure& failure,
-           const DirectPages& direct = {}, const format::SlotRange& slots = {}) noexcept;
+  // Loads the record unless a frame holds it: reads, verifies, decompresses and parses it. False:
+  // `failure` has the reason. REQUIRES: the PackSet has opened the pack of `ref` (otherwise it fails
+  // with a reason); the calling thread has no other view.
+  bool get(const RecordRequest& request, View& view, ReadFailure& failure) noexcept;
 
  private:
   struct Impl;
+  struct Load;
   Impl* impl_;
 };
 
