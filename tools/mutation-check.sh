@@ -282,7 +282,7 @@ mutation 'atomic: a corrupted header leads to an older epoch' src/interfaces/ato
 mutation 'spill: page numbers of 32 bits' src/memory/copies/spill_file.cpp \
   's/length - kCovered}, page)/length - kCovered}, static_cast<std::uint32_t>(page))/'
 mutation 'packs: descriptors without a bound' src/store/packs/pack_set.cpp \
-  's/  if (descriptors_ < std::min(most_descriptors_, base::descriptor_share())) {/  if (true) {/'
+  's/  if (descriptors_ < std::min(max_descriptors_, base::descriptor_share())) {/  if (true) {/'
 mutation 'verify: want of descriptors is damage' src/base/fail.hpp \
   's/e\.code() == Errc::out_of_memory || //'
 mutation 'tail of a crashed checkpoint left in the pack' src/store/packs/record/pack_writer.cpp \
@@ -349,7 +349,7 @@ mutation 'copies of held chunks go' src/memory/paged/paged_reclaim.cpp \
 mutation 'zeros that are read do not count' src/memory/paged/paged_use.cpp \
   's/return traits_\.zeros_take_memory ? backing_\.file_pages() - backing_\.base_copy_pages() : 0;/return 0;/'
 mutation 'a removed pack stays open' src/store/packs/pack_set.cpp \
-  's/^        let_go(\*entry);$//'
+  's/^        close_unread(\*entry);$//'
 mutation 'a pack is closed while it is read' src/store/packs/pack_file.cpp \
   's/^  if (users_\.load() != 0) return false;$//'
 mutation 'heat: the last version that needs a record counts' src/store/gc/reach/pack_heat.cpp \

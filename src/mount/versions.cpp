@@ -32,7 +32,7 @@ FoundVersion found(const std::string& name, const ResolvedVersion& resolved, std
 
 std::vector<std::string> Versions::branches() const {
   std::vector<std::string> out = store_->branch_names();
-  std::erase_if(out, [](const std::string& name) { return store::is_aside_name(name); });
+  std::erase_if(out, [](const std::string& name) { return store::is_staging_name(name); });
   return out;
 }
 

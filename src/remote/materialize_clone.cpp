@@ -92,7 +92,7 @@ class Bringer {
 
   void run() {
     store_.packs().refresh();
-    const auto away = store_.packs().list_away();
+    const auto away = store_.packs().list_remote();
     wanted_ = {away.begin(), away.end()};
     const VersionPieces pieces =
         read_away_list(store_.fs(), store_.path(), store_.superblock().store_id);

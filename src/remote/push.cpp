@@ -58,7 +58,7 @@ std::set<std::string> names_to_push(const store::StoreDirectory& store,
   if (!names.empty()) return names;
   for (const std::string& name : store::snapshot_names(store)) names.insert(name);
   for (const std::string& branch : store.branch_names()) {
-    if (!store::is_aside_name(branch)) names.insert(branch);
+    if (!store::is_staging_name(branch)) names.insert(branch);
   }
   if (names.empty()) fail(Errc::invalid_argument, "{} has no version yet", store.path());
   return names;

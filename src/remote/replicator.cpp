@@ -148,7 +148,7 @@ void Replicator::look(Session& session) {
     lost_.insert(name);
   }
   for (const std::string& branch : store_.branch_names()) {
-    if (!store::is_aside_name(branch)) lost_.insert(branch);
+    if (!store::is_staging_name(branch)) lost_.insert(branch);
   }
 }
 
@@ -190,7 +190,7 @@ Replicator::NewVersions Replicator::find_new() const {
     out.orders.push_back(order);
   }
   for (const std::string& branch : store_.branch_names()) {
-    if (!store::is_aside_name(branch) && !is_known_branch(file, branch)) {
+    if (!store::is_staging_name(branch) && !is_known_branch(file, branch)) {
       out.names.push_back(branch);
     }
   }

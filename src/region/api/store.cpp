@@ -240,7 +240,7 @@ std::vector<VersionInfo> Store::versions() const {
     add(store::resolve_snapshot, name, snapshots);
   }
   for (const auto& name : impl_->core->branch_names()) {
-    if (!store::is_aside_name(name)) add(store::resolve_version, name, branches);
+    if (!store::is_staging_name(name)) add(store::resolve_version, name, branches);
   }
   std::sort(snapshots.begin(), snapshots.end(), [](const VersionInfo& a, const VersionInfo& b) {
     return std::tie(a.order, a.name) < std::tie(b.order, b.name);

@@ -17,7 +17,7 @@ StagingBranch::~StagingBranch() { drop(); }
 // gc may find the branch before it is locked and remove it; the caller then tries again.
 void StagingBranch::make(const format::Version& version,
                          const std::optional<format::Encoding>& encoding) {
-  name_ = random_aside_name();
+  name_ = random_staging_name();
   try {
     store_.create_staging_branch(name_, version, version.parent, encoding);
     writer_ = BranchWriter::open(store_, name_);

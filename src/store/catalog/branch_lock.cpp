@@ -5,8 +5,8 @@
 
 namespace vellum::store {
 
-// Between opening and locking, the branch may have been removed and even made anew. The lock is
-// then on a file without a name.
+// Between open and lock, another process may have removed the branch, and even created it again.
+// The lock is then on a file without a name.
 std::unique_ptr<base::File> try_lock_branch(PackStore& store, const std::string& branch) {
   for (;;) {
     if (!has_branch(store, branch)) {

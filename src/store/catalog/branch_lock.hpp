@@ -8,8 +8,8 @@
 
 namespace vellum::store {
 
-// The journal that has the branch's name now, locked until the file is closed. Null: it is locked
-// already. Errc::not_found names the branch.
+// The current journal of the branch, locked until the file is closed. Null: it is already locked.
+// Errc::not_found names the branch.
 std::unique_ptr<base::File> try_lock_branch(PackStore& store, const std::string& branch);
 
 }  // namespace vellum::store

@@ -1,4 +1,4 @@
-// store/catalog/kept_version.hpp: a version by name, kept from gc.
+// store/catalog/kept_version.hpp: a version by name, pinned against gc.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace vellum::store {
 
-// The result of resolve_version(); all of it stays readable while the version pin lives.
+// The result of resolve_version(). It stays readable during the lifetime of the pin.
 struct KeptVersion {
   ResolvedVersion version;
   VersionPin version_pin;

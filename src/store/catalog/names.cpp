@@ -16,7 +16,7 @@ constexpr std::size_t kRefSuffixLength = std::string_view(kRefSuffix).size();
 
 bool has_branch(const PackStore& store, const std::string& name) {
   if (format::name_problem(name) != nullptr) return false;
-  // A link does not count: the directory could then be anywhere.
+  // A link does not count: it could lead out of the store.
   return store.fs().exists(store.journal_path(name)) &&
          store.fs().is_directory(branch_directory(store, name));
 }

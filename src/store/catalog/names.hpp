@@ -24,9 +24,9 @@ inline constexpr const char* kRefSuffix = ".ref";
 inline constexpr const char* kImageName = "image";
 inline constexpr const char* kImageStateName = "image.state";
 inline constexpr const char* kTouchedName = "image.touched";
-// The note of a snapshot (store/catalog/snapshot_note.hpp), beside them.
+// The note of a snapshot (store/catalog/snapshot_note.hpp), in the same directory.
 inline constexpr const char* kSnapshotNoteName = "snapshot";
-// Removes all of these: what a branch without its journal leaves.
+// Removes all of these: the leftovers of a branch without its journal.
 void remove_image_files(const PackStore& store, const std::string& branch);
 
 }  // namespace vellum::store

@@ -10,7 +10,7 @@ std::string note_path(const PackStore& store, const std::string& branch) {
   return branch_directory(store, branch) + "/" + kSnapshotNoteName;
 }
 
-// None as well where a crash has torn it: nothing followed it then.
+// Also none if a crash tore it: no later step was done then.
 std::optional<format::SnapshotNote> read_note(const PackStore& store, const std::string& branch) {
   const std::string file = note_path(store, branch);
   if (!store.fs().exists(file)) return std::nullopt;

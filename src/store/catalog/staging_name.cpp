@@ -8,18 +8,19 @@
 namespace vellum::store {
 
 namespace {
-constexpr std::string_view kAsidePrefix = "vellum-snapshot-";
-constexpr std::size_t kAsideDigits = 16;
+constexpr std::string_view kStagingPrefix = "vellum-snapshot-";
+constexpr std::size_t kStagingDigits = 16;
 }  // namespace
 
-std::string random_aside_name() {
+std::string random_staging_name() {
   std::random_device random;
-  return fmt::format("{}{:08x}{:08x}", kAsidePrefix, random(), random());
+  return fmt::format("{}{:08x}{:08x}", kStagingPrefix, random(), random());
 }
 
-bool is_aside_name(const std::string& name) noexcept {
-  return name.size() == kAsidePrefix.size() + kAsideDigits && name.starts_with(kAsidePrefix) &&
-         name.find_first_not_of("0123456789abcdef", kAsidePrefix.size()) == std::string::npos;
+bool is_staging_name(const std::string& name) noexcept {
+  return name.size() == kStagingPrefix.size() + kStagingDigits &&
+         name.starts_with(kStagingPrefix) &&
+         name.find_first_not_of("0123456789abcdef", kStagingPrefix.size()) == std::string::npos;
 }
 
 }  // namespace vellum::store

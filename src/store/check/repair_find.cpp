@@ -31,7 +31,7 @@ class Finder {
     records_ = scan_version_records(store_);
     for (const auto& name : snapshot_names(store_)) add_snapshot(name);
     for (const auto& name : store_.branch_names()) {
-      if (!is_aside_name(name)) add_branch(name);
+      if (!is_staging_name(name)) add_branch(name);
     }
     for (const auto& name : lost_branches_) replace_branch(name);
     add_lost_snapshots();

@@ -251,7 +251,7 @@ void Verifier::find_versions() {
 }
 
 void Verifier::check_packs() {
-  for (const std::uint64_t pack : store_.packs().list_away()) {
+  for (const std::uint64_t pack : store_.packs().list_remote()) {
     ++report_.packs;
     pack_bytes_[pack] = format::kMaxPackOffsetBytes;
   }

@@ -95,7 +95,7 @@ class Collector {
   Findings look(const Roots& roots, format::GcCensus earlier, bool* loaded = nullptr) {
     Findings found;
     found.live_set = std::make_unique<LiveSet>(store_, level_ != 0);
-    found.live_set->load_earlier(std::move(earlier), store_.packs().list_with_away());
+    found.live_set->load_earlier(std::move(earlier), store_.packs().list_with_remote());
     reach_roots(store_, roots, *found.live_set, pace_.between_steps);
     if (loaded != nullptr) *loaded = found.live_set->has_earlier();
     found.needs = needs_of_packs(store_, roots, *found.live_set);

@@ -31,7 +31,7 @@ void remove_unpublished_in(StoreDirectory& store, const std::string& directory,
 
 void remove_branches_aside(StoreDirectory& store) {
   for (const std::string& name : store.branch_names()) {
-    if (!is_aside_name(name)) continue;
+    if (!is_staging_name(name)) continue;
     unless_gone([&] {
       if (const auto journal = try_lock_branch(store, name)) store.drop_branch(name, *journal);
     });

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kPackSuffix = ".pack";
 constexpr std::size_t kHexDigits = 16;
 // A pack may move from one directory to another during the search, but not three times.
-constexpr int kLooks = 3;
+constexpr int kSearches = 3;
 
 int hex_value(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
@@ -141,7 +141,7 @@ std::string PackPlaces::home_path(std::uint64_t pack) const {
 
 std::string PackPlaces::real_home() const { return base::real_path(store_path_); }
 
-// The identity is that of the superblock: none of our commands replaces it, and a copy has another.
+// The identity is that of the superblock: no command replaces it, and a copy has another one.
 format::TierOwner PackPlaces::owner() const {
   const auto file = fs_.open(store_path_ + "/vellum.store", base::OpenMode::read_only);
   const base::FileIdentity identity = file->identity();
@@ -155,7 +155,7 @@ bool PackPlaces::is_home(const base::File& file) const {
 std::string PackPlaces::path_of(std::uint64_t pack) const {
   std::string at_home = home_path(pack);
   auto tiers = state();
-  for (int look = 0; look < kLooks; ++look) {
+  for (int search = 0; search < kSearches; ++search) {
     if (fs_.exists(at_home)) return at_home;
     for (const std::string& directory : tiers->present_paths(TierKind::archive)) {
       const std::string path = directory + "/" + pack_file_name(pack);
@@ -176,7 +176,7 @@ std::unique_ptr<base::File> PackPlaces::open(std::uint64_t pack) const {
     }
   };
   auto tiers = state();
-  for (int look = 0; look < kLooks; ++look) {
+  for (int search = 0; search < kSearches; ++search) {
     if (auto file = open_in(home_)) return file;
     for (const std::string& directory : tiers->present_paths(TierKind::archive)) {
       if (auto file = open_in(directory)) return file;
@@ -259,7 +259,7 @@ std::vector<std::uint64_t> PackPlaces::list_found() const {
     const auto packs = list_in(directory);
     found.insert(packs.begin(), packs.end());
   };
-  // Home comes first and last, so a pack that moves meanwhile is seen in either direction.
+  // Home is listed first and last: a pack that moves meanwhile, in either direction, is found.
   add(home_);
   for (const std::string& directory : archives) add(directory);
   add(home_);

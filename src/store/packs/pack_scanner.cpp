@@ -6,7 +6,7 @@ namespace vellum::store {
 
 using format::RecordHeader;
 
-// Records follow one another. After a place without a record, every place where one could start is
+// Records are adjacent. Where there is no record, every later offset at which one can start is
 // tried.
 bool PackScanner::next(RecordHeader& header) {
   while (at_ + format::kRecordHeaderBytes <= end_) {

@@ -1,4 +1,4 @@
-// store/packs/pack_scanner.hpp: a search for records in a pack without index, past holes and damage.
+// store/packs/pack_scanner.hpp: finds records in a pack without an index, past holes and damage.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@ namespace vellum::store {
 
 class PackScanner {
  public:
-  // Searches the file from `start`, which is aligned like a record, up to `end`.
+  // Searches the file from `start` up to `end`. REQUIRES: `start` is aligned like a record.
   PackScanner(const base::File& file, std::uint64_t pack, std::uint64_t seed, std::uint64_t start,
               std::uint64_t end)
       : file_(file), pack_(pack), seed_(seed), end_(end), at_(start) {}
 
-  // Finds the next record that passes all checks. False: the end, or a place that cannot be read.
+  // Finds the next record that passes all checks. False: the end, or a read error.
   bool next(format::RecordHeader& header);
 
  private:

@@ -1,4 +1,4 @@
-// store/packs/record_place.hpp: where a record lies.
+// store/packs/record_place.hpp: the location of a record.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace vellum::store {
 
-// The place that a reference leads to.
+// The location to which a reference resolves.
 struct RecordPlace {
-  const char* problem = nullptr;               // why there is no such place; static text
-  const base::File* file = nullptr;            // lives as long as the set, like `dropped`
-  format::RecordRef record;                    // in that file, as its own header has it
-  std::span<const format::SlotRange> dropped;  // slots of the record, given back
-  const base::File* copy = nullptr;            // cached; may hold the record at the same place
-  int os_errno = 0;                            // with `problem`: the system is to blame
+  const char* problem = nullptr;               // static text; the reason why there is none, or null
+  const base::File* file = nullptr;            // valid as long as the set, like `dropped`
+  format::RecordRef record;                    // in that file, as in its own header
+  std::span<const format::SlotRange> dropped;  // slots of the record that gc freed
+  const base::File* copy = nullptr;            // in a cache; may have the record at the same offset
+  int os_errno = 0;                            // with `problem`: the cause, if it is a system error
 };
 
 }  // namespace vellum::store

@@ -1,4 +1,4 @@
-// store/catalog/lock/patience.hpp: waiting for a lock that others hold for a short while.
+// store/catalog/lock/patience.hpp: waits for a lock that others hold for a short time.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace vellum::store {
 
-// Tries repeatedly, at growing intervals. False: time is up.
+// Tries repeatedly, at growing intervals. False: timeout.
 template <typename TryLock>
 bool lock_with_patience(std::chrono::milliseconds patience, const TryLock& try_lock) {
   using namespace std::chrono_literals;

@@ -7,17 +7,17 @@
 //   GcShared         GcExclusive                       while a commit refers to data that gc may free
 //   GcExclusive      GcShared, GcExclusive             by gc, and by all that moves or replaces packs
 //
-// An open version needs its runs and records even after its snapshot is removed, or after its branch
-// checkpoints past it. Therefore opening a version pins it: a shared lock on the first byte of its
-// newest run's root, in the pack. Pins die with their process, and reading leaves no trace. The
-// checkpoint that wrote the root wrote a copy of the version directly behind it. From the copy gc
-// knows the other runs: the runs beneath a run never change.
+// An open version needs its runs and records even after its snapshot is removed, or after its
+// branch checkpoints past it. Therefore opening a version pins it: a shared lock on the first byte
+// of its newest run's root, in the pack. Pins die with their process, and reading leaves no trace.
+// The checkpoint that wrote the root wrote a copy of the version directly behind it. From the copy
+// gc knows the other runs: the runs beneath a run never change.
 //
-// Between the look-up of a name and the pin of its version, gc must not read the names: NamesShared,
-// a shared lock on a byte of `vellum.store` (store/catalog/lock/lock_bytes.hpp), excludes it. That
-// lock also replaces a pin that cannot be set: gc then waits and fails with Errc::busy. The exclusive
-// lock on the byte needs permission to write the file. Therefore a user who may only read a store
-// excludes no other reader.
+// Between the look-up of a name and the pin of its version, gc must not read the names:
+// NamesShared, a shared lock on a byte of `vellum.store` (store/catalog/lock/lock_bytes.hpp),
+// excludes it. That lock also replaces a pin that cannot be set: gc then waits and fails with
+// Errc::busy. The exclusive lock on the byte needs permission to write the file. Therefore a user
+// who may only read a store excludes no other reader.
 //
 // Order: GcExclusive or GcShared before NamesShared or NamesExclusive.
 #pragma once
@@ -56,8 +56,8 @@ class NamesExclusive {
 
 class GcShared {
  public:
-  // Does not wait. Empty: a gc runs, a gc of this handle waits for its lock, or the file system does
-  // not support the lock.
+  // Does not wait. Empty: a gc runs, a gc of this handle waits for its lock, or the file system
+  // does not support the lock.
   static std::optional<GcShared> try_lock(PackStore& store);
 
  private:

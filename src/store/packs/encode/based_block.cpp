@@ -22,12 +22,12 @@ bool BasedBlock::try_bases(const BlockView& block, const SimilarPages& known,
   return true;
 }
 
-void BasedBlock::encode(base::Compressor& compressor, std::size_t most_bytes) {
+void BasedBlock::encode(base::Compressor& compressor, std::size_t max_bytes) {
   payload_ = format::encode_base_pages(on_.pages);
   const std::size_t list_bytes = payload_.size();
   std::size_t size = 0;
-  if (list_bytes < most_bytes) {
-    payload_.resize(most_bytes);
+  if (list_bytes < max_bytes) {
+    payload_.resize(max_bytes);
     size = compressor.compress_on(on_.prefix, kZstdLevel, raw_,
                                   std::span(payload_).subspan(list_bytes));
   }

@@ -13,11 +13,10 @@ namespace vellum::store {
 
 class EncodingThreads {
  public:
-  // `own` is the caller's compressor. The others are made when they are needed: each takes a
-  // megabyte.
+  // `own` is the caller's compressor. The others are created when needed: each takes a megabyte.
   EncodingThreads(base::ThreadPool& pool, base::Compressor& own)
       : pool_(&pool), own_(own), others_(pool.workers()) {}
-  // The caller's thread alone.
+  // Only the caller's thread.
   explicit EncodingThreads(base::Compressor& own) : own_(own) {}
 
   std::size_t count() const noexcept { return pool_ == nullptr ? 1 : pool_->workers() + 1; }

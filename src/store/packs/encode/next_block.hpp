@@ -8,8 +8,8 @@
 
 namespace vellum::store {
 
-// Takes the next block off the pages (ascending, not empty). Blocks follow the aligned blocks of the
-// region where enough pages of one changed; a few scattered pages share one.
+// Takes the next block off the pages (ascending, not empty). Blocks follow the aligned blocks of
+// the region where enough pages of one changed; a few scattered pages share one.
 inline std::span<const format::PageNumber> next_block(std::span<const format::PageNumber>& pages,
                                                       std::size_t block_pages) {
   std::size_t n = 1;

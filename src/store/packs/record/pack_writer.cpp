@@ -22,9 +22,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 constexpr std::size_t kBufferBytes = 1u << 20;
-// Pages between two checkpoints that are compared with others: what does not move costs no more.
+// The limit of pages compared between two checkpoints, so that unmoved content costs no more.
 constexpr std::size_t kMaxCompared = SimilarPages::kMaxPages;
-// Blocks that are looked at together cannot stand on each other.
+// Blocks that are tried together cannot be based on each other.
 constexpr std::size_t kTrialsPerThread = 2;
 constexpr std::size_t kMaxTrials = 32;
 }  // namespace
@@ -37,7 +37,7 @@ struct PackWriter::Impl {
   struct Active {
     std::shared_ptr<base::File> file;
     std::uint64_t pack = 0;  // 0: none
-    std::uint64_t end = 0;   // where the next record goes, buffered ones included
+    std::uint64_t end = 0;   // offset of the next record, behind the buffered ones
     std::uint64_t lines_from = format::kPackHeaderBytes;
     std::vector<IndexLine> lines;
   };
@@ -58,12 +58,12 @@ struct PackWriter::Impl {
   IoCost io;
   base::Compressor compressor;
 
-  // Of the active pack.
+  // Candidates for base pages, in the active pack.
   SimilarPages similar;
   std::size_t compared = 0;             // pages since note_committed()
-  std::vector<RecordRef> bases;         // records of base pages of those since note_committed()
-  std::vector<std::size_t> candidates;  // of the blocks at hand: those to look at
-  std::vector<BasedBlock> trials;       // at these
+  std::vector<RecordRef> bases;         // records of base pages, since note_committed()
+  std::vector<std::size_t> candidates;  // the blocks to try, by their number in the batch
+  std::vector<BasedBlock> trials;       // of the candidates, in order
 
   Impl(PackStore& s, std::uint64_t id, const format::Version& version);
   void open_active(const format::Version& version);
@@ -110,7 +110,7 @@ void PackWriter::Impl::open_active(const format::Version& version) {
     fail(Errc::corrupted, "{}: truncated: {} bytes, the branch counts on {}", path, size,
          version.active_pack_end_bytes);
   }
-  // The tail of a crashed checkpoint goes, lest a trailer in it is one day taken for this pack's.
+  // Removes the tail of a crashed checkpoint: a trailer in it could later pass for this pack's.
   if (size > version.active_pack_end_bytes) active.file->truncate(version.active_pack_end_bytes);
   active.pack = version.active_pack;
   active.end = active.lines_from = version.active_pack_end_bytes;
@@ -146,7 +146,7 @@ void PackWriter::Impl::sync_file() {
 }
 
 // An earlier writer wrote the records before `lines_from`; their headers describe them. Where gc
-// gave some back, there is a hole with remains of them around it.
+// freed records, there is a hole, with remains of records around it.
 std::vector<IndexLine> PackWriter::Impl::all_lines() {
   std::vector<IndexLine> out;
   std::array<std::byte, format::kRecordHeaderBytes> bytes;
@@ -194,8 +194,8 @@ void PackWriter::Impl::roll() {
       fail(Errc::no_space, "{}: all pack numbers are used up", store.path());
     }
     next.pack = branch_id << 32 | next_number;
-    // A crash after a roll left this file, and nothing refers to it. No pack follows it directly,
-    // because that would say that it was flushed (Roots::reached_bytes).
+    // A crash after a roll left this file, and nothing refers to it. The next number is skipped: a
+    // direct successor would mean that this file was flushed (Roots::reached_bytes).
     if (store.fs().exists(store.packs().places().home_path(next.pack))) {
       leave_out = true;
     } else if (leave_out) {
@@ -251,7 +251,7 @@ void PackWriter::Impl::note_committed_position() noexcept {
   bases.clear();
 }
 
-// Whether the pack still has the record. gc may have given it back since it was appended.
+// Whether the pack still has the record. gc may have freed it since it was appended.
 bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
   if (ref.offset_bytes >= active.end - buffer.size()) return true;
   try {
@@ -268,7 +268,7 @@ bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
   }
 }
 
-// Notes the records of these base pages. False: the pack lacks one.
+// Adds the records of these base pages to `bases`. False: the pack lacks one of them.
 bool PackWriter::Impl::pin_bases(std::span<const format::BasePage> pages) {
   const std::size_t before = bases.size();
   for (const format::BasePage& page : pages) {
@@ -287,7 +287,7 @@ bool PackWriter::Impl::is_candidate(const BlockView& block) noexcept {
   return compared <= kMaxCompared && similar.is_next_due();
 }
 
-// Looks at the blocks whose numbers are in `candidates`.
+// Encodes the candidates with base pages.
 void PackWriter::Impl::try_deltas(std::span<const BlockView> blocks, EncodingThreads& threads) {
   if (trials.size() < candidates.size()) trials.resize(candidates.size());
   const std::size_t max_block_bytes = format::max_block_bytes(store.superblock());
@@ -304,7 +304,7 @@ RecordRef PackWriter::Impl::append_plain(const BlockView& block) {
       true);
 }
 
-// The pack may have become full since the look: then the base pages lie in another one.
+// The pack may have become full since the trial: the base pages are then in another pack.
 RecordRef PackWriter::Impl::append_tried(const BlockView& block, const BasedBlock& trial,
                                          const std::function<bool()>& allow_based) {
   if (!trial.payload().empty() && trial.pack() == active.pack && !is_full() && allow_based() &&
@@ -365,7 +365,7 @@ bool PackWriter::bases_whole() const {
   return std::ranges::all_of(impl_->bases, [&](const RecordRef& r) { return impl_->is_whole(r); });
 }
 
-// A commit's buffers go with the commit: thousands of branches may be open, most of them idle.
+// Frees the buffers of the commit: thousands of branches may be open, most of them idle.
 void PackWriter::sync() {
   impl_->write_out();
   impl_->buffer = {};
@@ -383,13 +383,14 @@ void PackWriter::abandon() noexcept {
   try {
     if (w.active.file != nullptr) w.active.file->truncate(w.active.end);
   } catch (...) {
-    // It costs only space: the next append overwrites it.
+    // It only takes space: the next append overwrites it.
   }
   for (const std::uint64_t pack : w.fresh) {
     try {
       w.store.fs().unlink(w.store.packs().places().home_path(pack));
     } catch (...) {
-      // Nothing refers to it, and it costs only space. No pack may follow it directly; see roll().
+      // Nothing refers to it, and it only takes space. Its number has no direct successor; see
+      // roll().
       w.next_number = std::max(w.next_number, (pack & UINT32_MAX) + 2);
     }
   }

@@ -26,13 +26,13 @@ using format::RecordType;
 namespace {
 
 constexpr std::size_t kMapRawBytes = format::kMaxMapBlockRawBytes;
-// Least size of a frame for pages: even where blocks are small, some that have grown a little fit.
+// The minimum size of a frame for pages: even if blocks are small, slightly grown ones fit.
 constexpr std::size_t kMinPagesRawBytes = 128u << 10;
-// Limits of a frame for few deltas: those that a snapshot of some hundred pages leaves.
+// Limits of a frame for few deltas: enough for a snapshot of some hundred pages.
 constexpr std::size_t kFewDeltas = 1024;
 constexpr std::size_t kFewDeltasRawBytes = 16u << 10;
 constexpr std::size_t kDecoders = 8;
-// Classes of frames for blocks that have grown: of twice the size of a frame for pages, and so on.
+// Classes of frames for grown blocks: twice the size of a frame for pages, four times, and so on.
 constexpr std::size_t kMaxGrown = 3;
 constexpr std::uint64_t kMaxOffsetBytes = 1ULL << 62;
 
@@ -48,12 +48,12 @@ struct Decoder {
 struct Assembly {
   base::HandlerLock lock;
   std::byte* stored = nullptr;  // the whole record
-  std::byte* prefix = nullptr;  // its base pages, as the codec wants them
+  std::byte* prefix = nullptr;  // its base pages, in the codec's layout
 };
 constexpr std::size_t kPrefixBytes =
     base::kPrefixZeros + format::kMaxBasePages * format::kPageBytes;
 
-// What stands in front of a record's payload.
+// The bytes in front of a record's payload.
 constexpr std::size_t front_bytes(const RecordHeader& h) noexcept {
   return format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
 }
@@ -143,7 +143,7 @@ struct RecordCache::Impl {
   std::size_t large_capacity;   // of the largest frame: any block of pages fits
   std::size_t stored_capacity;  // of a decoder
   FrameClass pages, deltas, few_deltas, map;
-  std::array<FrameClass, kMaxGrown> grown;  // from small to large; those behind have no frames
+  std::array<FrameClass, kMaxGrown> grown;  // ascending by size; unused classes have no frames
   std::array<Decoder, kDecoders> decoders;
   std::array<Front, kDecoders> fronts;
   std::array<Assembly, kDecoders> assemblies;
@@ -237,9 +237,9 @@ RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& enc
   lay_out(budget_bytes);
 }
 
-// Each kind of record has frames of its own. Every page-in needs a map block and many need a record
-// of deltas. Blocks of pages, which a sequential reader needs only once, must not push them out.
-// docs/decisions/encoding.md has the measurements behind the shares.
+// Each kind of record has its own frames. Every page-in needs a map block, and many need a record
+// of deltas. Blocks of pages, which a sequential reader needs only once, must not evict these.
+// Measurements of the shares: docs/decisions/encoding.md.
 void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
   constexpr std::size_t kLineBytes = sizeof(format::DeltaIndexLine);
   const auto make = [&](FrameClass& frames, std::size_t sixteenths, const FrameShape& shape) {
@@ -250,7 +250,7 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
   make(deltas, 6, {format::kMaxDeltaBatchRawBytes, format::kMaxDeltasPerBatch, kLineBytes});
   make(few_deltas, 3, {kFewDeltasRawBytes, kFewDeltas, kLineBytes});
   make(map, 5, {0, format::kMaxEntriesPerMapBlock, sizeof(format::MapEntry)});
-  // Their frames are only address space until a grown block comes.
+  // These frames are only address space until a grown block is loaded.
   std::size_t largest = raw_capacity;
   for (std::size_t i = 0; i < kMaxGrown && largest < large_capacity; ++i) {
     largest = i + 1 == kMaxGrown ? large_capacity : std::min(2 * largest, large_capacity);
@@ -286,7 +286,7 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
 
 namespace {
 
-// The one that this processor has used last, whose memory is in its cache.
+// The one that this processor used last: its memory is in the processor's cache.
 template <typename Lockable>
 Lockable& lock_one(std::array<Lockable, kDecoders>& of) noexcept {
   const auto start = static_cast<std::size_t>(sched_getcpu());
@@ -393,8 +393,8 @@ LoadProblem RecordCache::Load::load_from(const base::File& from) noexcept {
   return problem;
 }
 
-// Reads at least the header. A longer read may fail, because the bytes behind the record may be past
-// the end of the file or unreadable.
+// Reads at least the header. A longer read may fail, because the bytes behind the record may be
+// past the end of the file or unreadable.
 LoadProblem RecordCache::Load::read_front(Front& bytes) noexcept {
   const std::uint64_t at = place.record.offset_bytes;
   bytes.length = type == RecordType::pages ? cache.pages_front.from(at) : 0;

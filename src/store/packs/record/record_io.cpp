@@ -48,7 +48,7 @@ LoadedRecord load_cached_record(PackStore& store, const format::RecordRef& ref,
     try {
       return read_record_at(*place.copy, place.record, type, store.checksum_seed());
     } catch (const Error& e) {
-      if (e.code() == Errc::out_of_memory) throw;  // otherwise the pack has it
+      if (e.code() == Errc::out_of_memory) throw;  // otherwise the pack is read
     }
   }
   return load_record(store, ref, type);
@@ -76,7 +76,7 @@ std::shared_ptr<const LoadedRecord> keep(const format::RecordRef& ref, LoadedRec
   return out;
 }
 
-// Of a record that is elsewhere, another form may have been read last.
+// `recent` may have another form of a remote record.
 std::shared_ptr<const LoadedRecord> load_base(PackStore& store, const format::RecordRef& ref,
                                               const RecordPlace& at, RecentPages* recent) {
   if (store.packs().is_remote(ref.pack)) recent = nullptr;
@@ -88,7 +88,7 @@ std::shared_ptr<const LoadedRecord> load_base(PackStore& store, const format::Re
               recent);
 }
 
-// What stands in front of the pages for the codec.
+// The prefix of the pages for the codec.
 std::vector<std::byte> read_prefix(PackStore& store, std::uint64_t pack,
                                    std::span<const format::BasePage> bases, RecentPages* recent) {
   std::vector<std::byte> out(base::kPrefixZeros);
@@ -131,7 +131,7 @@ std::vector<format::BasePage> base_pages_of(const LoadedRecord& record,
 
 std::shared_ptr<const LoadedRecord> RecentPages::find(const format::RecordRef& ref) const {
   const std::lock_guard guard(mutex_);
-  const auto at = std::ranges::find(records_, ref, &Known::ref);
+  const auto at = std::ranges::find(records_, ref, &RecentRecord::ref);
   return at == records_.end() ? nullptr : at->record;
 }
 

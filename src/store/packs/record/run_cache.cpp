@@ -27,7 +27,7 @@ std::shared_ptr<const LoadedRun> RunCache::get(const format::RunRef& ref,
   }
   auto run = std::make_shared<const LoadedRun>(load());
   const std::lock_guard guard(mutex_);
-  // Now and then, unused runs are dropped.
+  // Drops unused runs occasionally.
   if (runs_.size() % 256 == 255) {
     std::erase_if(runs_, [](const auto& line) { return line.second.expired(); });
   }
