@@ -129,7 +129,7 @@ mutation 'convert_to_branch removes the ref first' src/store/catalog/store_names
   '/::convert_to_branch/,/^}/{s/^  if (!has_branch(\*this, name)) publish_branch/  remove_ref(name);\n&/;s/^  remove_ref(name);$//}'
 mutation 'a half made branch is not mended at opening' src/store/branch/recovery.cpp \
   's/  store\.settle_name(branch);//'
-mutation 'the lock of a branch is not compared with its name' src/store/catalog/branch_lock.cpp \
+mutation 'the lock of a branch is not compared with its name' src/store/catalog/names.cpp \
   's/if (!file->replaced()) return/return/'
 mutation 'a child of fork() keeps the locks' src/base/threads/forked_locks.cpp \
   's/::syscall(SYS_dup3, own, fd, O_CLOEXEC);//'

@@ -5,7 +5,7 @@
 
 #include "base/fail.hpp"
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::mount {
 namespace {

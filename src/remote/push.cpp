@@ -18,8 +18,8 @@
 #include "remote/session/branch_standing.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/branch/live_snapshot.hpp"
-#include "store/catalog/kept_version.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
 
 namespace vellum::remote {

@@ -10,7 +10,7 @@
 #include "remote/push.hpp"
 #include "remote/session/open_engine.hpp"
 #include "store/branch/adopt_version.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::remote {
 namespace {

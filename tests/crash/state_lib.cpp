@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes/checksum.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 #include "vellum/error.hpp"
 
 namespace vellum::crash {

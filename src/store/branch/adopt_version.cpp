@@ -1,7 +1,7 @@
 #include "store/branch/adopt_version.hpp"
 
 #include "base/fail.hpp"
-#include "store/catalog/branch_lock.hpp"
+#include "store/catalog/names.hpp"
 #include "store/catalog/snapshot_note.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"

@@ -5,8 +5,8 @@
 #include "store/branch/branch_writer.hpp"
 #include "store/branch/page_copy.hpp"
 #include "store/branch/staging_branch.hpp"
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
 

@@ -3,8 +3,8 @@
 
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
-#include "store/catalog/branch_lock.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/names.hpp"
 #include "store/catalog/snapshot_note.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/page_map/overlay.hpp"

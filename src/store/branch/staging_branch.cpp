@@ -1,8 +1,7 @@
 #include "store/branch/staging_branch.hpp"
 
-#include "store/catalog/branch_lock.hpp"
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::store {
 

@@ -10,7 +10,7 @@
 
 namespace vellum::store {
 
-// Owns a branch with a reserved name (store/catalog/staging_name.hpp) and its lock. Without the lock,
+// Owns a branch with a reserved name (store/catalog/names.hpp) and its lock. Without the lock,
 // gc takes the branch for a leftover of a crash. The destructor removes it.
 class StagingBranch {
  public:

@@ -16,6 +16,7 @@
 #include "format/wire/superblock.hpp"
 #include "store/catalog/branch_ids.hpp"
 #include "store/catalog/lock/name_lock.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 #include "store/journal/journal_state.hpp"
 #include "store/packs/record/pack_store.hpp"
@@ -27,8 +28,6 @@ struct BranchHead {
   std::string name;
   JournalState journal;  // base version and the commits after it
 };
-
-class NamesShared;
 
 class StoreDirectory : public PackStore {
  public:
@@ -101,7 +100,7 @@ class StoreDirectory : public PackStore {
   void remove_branch(const std::string& name);
   // Undoes create_branch(): removes the branch only if it has this id and no commits.
   void remove_new_branch(const std::string& name, std::uint64_t branch_id);
-  // Removes a branch whose journal is locked (store/catalog/branch_lock.hpp). REQUIRES: the name is
+  // Removes a branch whose journal is locked (store/catalog/names.hpp). REQUIRES: the name is
   // locked, or is_staging_name(name); `journal` is the locked journal of the branch.
   void drop_branch(const std::string& name, const base::File& journal);
 
@@ -125,6 +124,13 @@ class StoreDirectory : public PackStore {
 // Errc::not_found names `name` and the store.
 ResolvedVersion resolve_snapshot(const StoreDirectory& store, const std::string& name);
 ResolvedVersion resolve_version(const StoreDirectory& store, const std::string& name);
+
+// The result of resolve_version(). It stays readable during the lifetime of the pin.
+struct KeptVersion {
+  ResolvedVersion version;
+  VersionPin version_pin;
+};
+KeptVersion resolve_kept(StoreDirectory& store, const std::string& name);
 
 // Locks a free name to create it. Errc::invalid_argument if the name is malformed or reserved,
 // already_exists if a branch or snapshot has it.

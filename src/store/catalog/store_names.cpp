@@ -5,12 +5,11 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
-#include "store/catalog/branch_lock.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/names.hpp"
 #include "store/catalog/snapshot_note.hpp"
 #include "store/catalog/snapshot_order.hpp"
 #include "store/catalog/space_note.hpp"
-#include "store/catalog/staging_name.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/journal/journal_writer.hpp"
@@ -318,6 +317,13 @@ ResolvedVersion resolve_version(const StoreDirectory& store, const std::string& 
   out.encoding = head.journal.header.encoding;
   out.branch = name;
   return out;
+}
+
+KeptVersion resolve_kept(StoreDirectory& store, const std::string& name) {
+  NamesShared names(store);
+  KeptVersion kept{resolve_version(store, name), {}};
+  kept.version_pin = VersionPin(store, std::move(names), kept.version.version);
+  return kept;
 }
 
 NameLock claim_name(StoreDirectory& store, const std::string& name) {

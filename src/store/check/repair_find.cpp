@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/fail.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 #include "store/check/repair_scan.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/page_map/page_source.hpp"

@@ -1,7 +1,6 @@
 #include "store/gc/leftovers.hpp"
 
-#include "store/catalog/branch_lock.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::store {
 

@@ -32,7 +32,6 @@
 #include "format/wire/types.hpp"
 #include "store/packs/pack_file.hpp"
 #include "store/packs/pack_places.hpp"
-#include "store/packs/record_place.hpp"
 #include "store/packs/remote_packs.hpp"
 
 namespace vellum::store {

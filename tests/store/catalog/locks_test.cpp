@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/child.hpp"
 #include "support/disk/hook_fs.hpp"

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <thread>
 
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
 #include "store/support.hpp"

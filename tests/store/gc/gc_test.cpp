@@ -4,9 +4,9 @@
 #include <array>
 #include <optional>
 
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/space_note.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/gc/reach/live_set.hpp"
 #include "store/packs/record/record_io.hpp"
 #include "store/snapshots_fixture.hpp"

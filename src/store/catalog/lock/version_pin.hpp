@@ -1,11 +1,11 @@
 // store/catalog/lock/version_pin.hpp: the locks between gc and the users of names and versions.
 //
-//   type             excludes                          held
-//   NamesShared      NamesExclusive                    from a look-up of a name to the version's pin
-//   NamesExclusive   NamesShared                       while gc reads the names, or a pack is replaced
-//   VersionPin       the removal of the version's data while the version is open
-//   GcShared         GcExclusive                       while a commit refers to data that gc may free
-//   GcExclusive      GcShared, GcExclusive             by gc, and by all that moves or replaces packs
+//   type             excludes                  held
+//   NamesShared      NamesExclusive            from the look-up of a name until the version is pinned
+//   NamesExclusive   NamesShared               while gc reads the names, or a pack is replaced
+//   VersionPin       removal of its data       while the version is open
+//   GcShared         GcExclusive               while a commit refers to data that gc may free
+//   GcExclusive      GcShared, GcExclusive     by gc, and by all that move or replace packs
 //
 // An open version needs its runs and records even after its snapshot is removed, or after its
 // branch checkpoints past it. Therefore opening a version pins it: a shared lock on the first byte

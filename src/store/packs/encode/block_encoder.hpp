@@ -11,10 +11,12 @@
 // before, the next block is always sampled.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <span>
 
 #include "format/wire/superblock.hpp"
+#include "format/wire/types.hpp"
 #include "store/packs/encode/payload.hpp"
 
 namespace vellum::store {
@@ -39,5 +41,21 @@ class BlockEncoder {
   std::size_t unsampled_ = 0;      // next blocks that use it without a sample
   double share_ = 0;               // stored bytes per raw byte in the last block
 };
+
+// Takes the next block off the pages (ascending, not empty). Blocks follow the aligned blocks of
+// the region where enough pages of one changed; a few scattered pages share one.
+inline std::span<const format::PageNumber> next_block(std::span<const format::PageNumber>& pages,
+                                                      std::size_t block_pages) {
+  assert(!pages.empty() && block_pages != 0);
+  std::size_t n = 1;
+  while (n < pages.size() && n < block_pages) {
+    const bool crosses = pages[n] / block_pages != pages[n - 1] / block_pages;
+    if (crosses && n >= block_pages / 2) break;
+    ++n;
+  }
+  const auto block = pages.first(n);
+  pages = pages.subspan(n);
+  return block;
+}
 
 }  // namespace vellum::store

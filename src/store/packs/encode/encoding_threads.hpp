@@ -1,4 +1,4 @@
-// store/packs/encode/encoding_threads.hpp: encoding by all threads of a pool, each with a compressor.
+// store/packs/encode/encoding_threads.hpp: encoding by the threads of a pool.
 #pragma once
 
 #include <cstddef>

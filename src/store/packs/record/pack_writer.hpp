@@ -2,8 +2,6 @@
 //
 // An appended record is valid only after the caller has synced it and published a reference.
 // Therefore an abandoned append is only a tail that the next append overwrites.
-//
-// Threads: one at a time.
 #pragma once
 
 #include <functional>

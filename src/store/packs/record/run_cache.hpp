@@ -1,4 +1,4 @@
-// store/packs/record/run_cache.hpp: the roots of sorted runs, shared by all open versions of a store.
+// store/packs/record/run_cache.hpp: roots of sorted runs, shared by the open versions of a store.
 #pragma once
 
 #include <functional>
