@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <random>
 #include <string_view>
 
@@ -65,10 +66,12 @@ format::SnapshotRef read_snapshot(const PackStore& store, const std::string& nam
 }
 
 std::string branch_directory(const PackStore& store, const std::string& branch) {
+  assert(!branch.empty());
   return store.branches_directory() + "/" + branch;
 }
 
 std::string ref_path(const PackStore& store, const std::string& snapshot) {
+  assert(!snapshot.empty());
   return store.snapshots_directory() + "/" + snapshot + kRefSuffix;
 }
 

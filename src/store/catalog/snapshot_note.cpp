@@ -1,5 +1,7 @@
 #include "store/catalog/snapshot_note.hpp"
 
+#include <cassert>
+
 #include "base/fail.hpp"
 #include "store/catalog/names.hpp"
 
@@ -40,6 +42,7 @@ std::optional<format::Version> version_of(const PackStore& store, const std::str
 
 void write_snapshot_note(PackStore& store, const std::string& branch,
                          const format::SnapshotNote& note) {
+  assert(!note.name.empty());
   const auto bytes = format::encode_snapshot_note(note, store.superblock().store_id);
   const std::string path = note_path(store, branch);
   if (!store.fs().exists(path)) {

@@ -1,6 +1,7 @@
 #include "store/catalog/space_note.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace vellum::store {
 
@@ -48,6 +49,7 @@ GcOutlook gc_outlook(PackStore& store, std::uint64_t slack_bytes) {
     write_space_note(store, note);
   }
   note.needed_bytes = std::min(note.needed_bytes, note.left_bytes);
+  assert(note.left_bytes <= now);
   return {now - note.left_bytes, std::max(slack_bytes, note.needed_bytes / 5)};
 }
 

@@ -1,5 +1,6 @@
 // The names of a store: creation, reading and removal of branches and snapshots.
 #include <algorithm>
+#include <cassert>
 #include <random>
 
 #include "base/clock.hpp"
@@ -112,12 +113,14 @@ void StoreDirectory::create_branch_at(const NameLock& claim, const format::Versi
 void StoreDirectory::create_staging_branch(const std::string& name, const format::Version& version,
                                            const std::string& parent_snapshot,
                                            const std::optional<format::Encoding>& encoding) {
+  assert(is_staging_name(name));
   publish_branch(name, version, parent_snapshot, encoding, format::kMinJournalHalfBytes);
 }
 
 void StoreDirectory::publish_staging_branch(const NameLock& claim, const NamesShared& /*names*/,
                                             const format::Version& head,
                                             const std::optional<format::Encoding>& encoding) {
+  assert(head.branch_id != 0 && !is_staging_name(claim.name()));
   publish_journal(claim.name(), head, encoding, 0);
 }
 
@@ -145,6 +148,7 @@ std::uint64_t StoreDirectory::publish_branch(const std::string& name,
 void StoreDirectory::publish_journal(const std::string& name, const format::Version& base,
                                      const std::optional<format::Encoding>& encoding,
                                      std::uint32_t journal_half_bytes) {
+  assert(base.branch_id != 0 && !name.empty());
   format::JournalHeader header;
   header.store_id = superblock().store_id;
   header.branch_id = base.branch_id;
@@ -280,6 +284,7 @@ void StoreDirectory::remove_new_branch(const std::string& name, std::uint64_t br
 
 // The unlink of the journal is the commit point; the rest is cleanup.
 void StoreDirectory::drop_branch(const std::string& name, const base::File& journal) {
+  assert(journal.path().ends_with("/" + name + "/" + kJournalName));
   const std::string directory = branch_directory(*this, name);
   fs().unlink(journal.path());
   fs().sync_directory(directory);

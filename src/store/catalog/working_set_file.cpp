@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 
 #include "base/clock.hpp"
 #include "base/try_to.hpp"
@@ -66,6 +67,7 @@ std::string working_set_directory(const std::string& store_path) {
 }
 
 std::string working_set_path(const std::string& store_path, const std::string& name) {
+  assert(!name.empty());
   return working_set_directory(store_path) + "/" + name + std::string(kSetSuffix);
 }
 

@@ -1,5 +1,6 @@
 #include "store/packs/pack_file.hpp"
 
+#include <cassert>
 #include <cerrno>
 
 #include "base/fail.hpp"
@@ -11,7 +12,10 @@ namespace vellum::store {
 class PackFile::ReadGuard {
  public:
   explicit ReadGuard(const PackFile& file) noexcept : file_(file) { file_.users_.fetch_add(1); }
-  ~ReadGuard() { file_.users_.fetch_sub(1); }
+  ~ReadGuard() {
+    assert(file_.users_.load() != 0);
+    file_.users_.fetch_sub(1);
+  }
   ReadGuard(const ReadGuard&) = delete;
   ReadGuard& operator=(const ReadGuard&) = delete;
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,7 +21,9 @@ namespace vellum::store {
 class PackFile final : public base::ReadOnlyFile {
  public:
   explicit PackFile(std::unique_ptr<base::File> file)
-      : path_(file->path()), file_(std::move(file)) {}
+      : path_(file->path()), file_(std::move(file)) {
+    assert(file_ != nullptr);
+  }
 
   // Closes the file. False: a thread is reading it. The file then stays open, but no new read
   // begins.

@@ -1,5 +1,6 @@
 #include "store/packs/pack_places.hpp"
 
+#include <cassert>
 #include <set>
 
 #include "base/fail.hpp"
@@ -49,6 +50,7 @@ bool parse_pack_file_name(const std::string& name, std::uint64_t& pack) {
 }
 
 std::vector<std::string> TierState::present_paths(TierKind kind) const {
+  assert(present.size() == tiers.directories.size());
   std::vector<std::string> out;
   for (std::size_t i = 0; i < present.size(); ++i) {
     if (present[i] && tiers.directories[i].kind == kind) out.push_back(tiers.directories[i].path);
@@ -58,6 +60,7 @@ std::vector<std::string> TierState::present_paths(TierKind kind) const {
 
 std::vector<std::string> TierState::owned_paths(TierKind kind,
                                                 const format::TierOwner& store) const {
+  assert(present.size() == tiers.directories.size() && owners.size() == present.size());
   std::vector<std::string> out;
   for (std::size_t i = 0; i < present.size(); ++i) {
     const bool ours = present[i] && owners[i].is(store);
@@ -67,6 +70,7 @@ std::vector<std::string> TierState::owned_paths(TierKind kind,
 }
 
 std::vector<std::string> TierState::missing_archives() const {
+  assert(present.size() == tiers.directories.size());
   std::vector<std::string> out;
   for (std::size_t i = 0; i < present.size(); ++i) {
     const bool archive = tiers.directories[i].kind == TierKind::archive;
@@ -79,7 +83,9 @@ PackPlaces::PackPlaces(base::Fs& fs, std::string store_path, const format::Uuid&
     : fs_(fs),
       store_path_(std::move(store_path)),
       home_(store_path_ + "/packs"),
-      store_id_(store_id) {}
+      store_id_(store_id) {
+  assert(!store_path_.empty());
+}
 
 bool PackPlaces::is_present(const format::TierDirectory& tier, format::TierOwner& owner) const {
   if (base::real_path(tier.path) == real_home() + "/packs") return false;  // forged
@@ -131,6 +137,7 @@ std::shared_ptr<const TierState> PackPlaces::state() const {
 std::shared_ptr<const TierState> PackPlaces::reload() const {
   auto fresh = read();
   const std::lock_guard guard(mutex_);
+  assert(fresh != nullptr);
   state_ = fresh;
   return fresh;
 }
@@ -217,6 +224,7 @@ void PackPlaces::require_owned() const {
   const auto tiers = state();
   if (tiers->owners.empty()) return;
   const format::TierOwner us = owner();
+  assert(tiers->owners.size() == tiers->tiers.directories.size());
   for (std::size_t i = 0; i < tiers->owners.size(); ++i) {
     const auto& tier = tiers->tiers.directories[i];
     const format::TierOwner& theirs = tiers->owners[i];
@@ -243,6 +251,7 @@ std::vector<std::uint64_t> PackPlaces::list_in(const std::string& directory) con
     std::uint64_t pack = 0;
     if (parse_pack_file_name(entry.name, pack)) out.push_back(pack);
   }
+  assert(std::ranges::is_sorted(out));
   return out;  // hexadecimal names sort like their numbers
 }
 

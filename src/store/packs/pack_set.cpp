@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cassert>
 #include <exception>
 #include <iterator>
 #include <map>
@@ -42,6 +44,7 @@ struct PackSet::OpenPack {
   std::map<std::uint64_t, int> pins;  // the file counts a byte once, however often it is pinned
 
   void pin(std::uint64_t offset) {
+    assert(file != nullptr);
     const std::lock_guard guard(mutex);
     int& count = pins[offset];
     if (count == 0 && !file->pin_byte(offset)) {
@@ -52,6 +55,7 @@ struct PackSet::OpenPack {
   }
   void unpin(std::uint64_t offset) noexcept {
     const std::lock_guard guard(mutex);
+    assert(pins.contains(offset) && pins[offset] > 0);
     if (--pins[offset] != 0) return;
     pins.erase(offset);
     try {
@@ -72,7 +76,9 @@ struct PackSet::OpenPack {
 };
 
 struct PackSet::Table {
-  explicit Table(std::size_t capacity) : entries(capacity) {}
+  explicit Table(std::size_t capacity) : entries(capacity) {
+    assert(std::has_single_bit(capacity));
+  }
   std::vector<std::atomic<const OpenPack*>> entries;  // a power of two, at most half full
 
   const OpenPack* find(std::uint64_t pack) const noexcept {
@@ -84,6 +90,7 @@ struct PackSet::Table {
   }
   // Replaces the entry of the same pack, if any. REQUIRES: the table has a free entry.
   void insert(const OpenPack* entry) noexcept {
+    assert(entry != nullptr && entry->file != nullptr);
     const std::size_t mask = entries.size() - 1;
     std::size_t i = base::mix64(entry->pack) & mask;
     for (;; i = (i + 1) & mask) {
@@ -129,10 +136,12 @@ bool PackSet::is_remote(std::uint64_t pack) const noexcept {
 
 std::vector<RecordAtRemote> PackSet::describe(std::uint64_t pack,
                                               std::uint64_t offset_bytes) const {
+  assert(remote_ != nullptr);
   return remote_->describe(pack, offset_bytes);
 }
 
 std::vector<std::byte> PackSet::fetch(const RecordAtRemote& record) const {
+  assert(remote_ != nullptr);
   return remote_->fetch(record);
 }
 
@@ -153,6 +162,7 @@ std::vector<std::uint64_t> PackSet::list_remote() const {
 
 std::shared_ptr<const void> PackSet::fetch_early(std::vector<format::RecordRef> refs) const {
   std::erase_if(refs, [&](const format::RecordRef& ref) { return !is_remote(ref.pack); });
+  assert(refs.empty() || remote_ != nullptr);
   return refs.empty() ? nullptr : remote_->fetch_early(refs);
 }
 
@@ -169,6 +179,7 @@ RecordPlace PackSet::locate(const format::RecordRef& ref,
   };
   if (p == nullptr && find_remote(ref.pack) != nullptr) return remote_->locate(ref, slots);
   if (p == nullptr) return nowhere("the pack is not one that this version names");
+  assert(p->file != nullptr);
   if (p->translation == nullptr) return {nullptr, p->file.get(), ref, {}, p->copy.get(), 0};
   const format::TranslationLine* line = p->translation->find(ref.offset_bytes);
   if (line == nullptr) return nowhere("the record was given back");
@@ -188,6 +199,7 @@ std::shared_ptr<const void> PackSet::pin(std::uint64_t pack, std::uint64_t offse
     const std::lock_guard guard(mutex_);
     entry = current(pack);  // gc would not see a pin on an old file
   }
+  assert(entry->pack == pack);
   entry->pin(offset_bytes);
   return {entry.get(), [entry, offset_bytes](const void*) { entry->unpin(offset_bytes); }};
 }
@@ -220,6 +232,7 @@ std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const 
 // files, so all packs of a version stay open for the lifetime of the set. An unsealed pack grows by
 // at most a record and an index once it has exceeded pack_bytes.
 std::unique_ptr<PackFile> PackSet::hold(std::unique_ptr<base::File> file, OpenPack& entry) const {
+  assert(file != nullptr);
   // The share is read each time: a program may lower its limit while the store is open.
   if (descriptors_ < std::min(max_descriptors_, base::descriptor_share())) {
     ++descriptors_;
@@ -259,6 +272,7 @@ bool PackSet::is_current(const OpenPack& entry) const {
 
 // REQUIRES: mutex_ is held, as for the next two.
 void PackSet::add(std::shared_ptr<OpenPack> entry) {
+  assert(entry != nullptr && !is_open(entry->pack));
   packs_.push_back(std::move(entry));
   if (packs_.size() * 2 > tables_.back()->entries.size()) {
     auto bigger = std::make_unique<Table>(tables_.back()->entries.size() * 2);
@@ -283,6 +297,7 @@ std::shared_ptr<PackSet::OpenPack> PackSet::current(std::uint64_t pack) {
 
 void PackSet::replace(std::shared_ptr<OpenPack>& entry) {
   auto fresh = open_file(entry->pack);
+  assert(fresh->pack == entry->pack && is_open(entry->pack));
   retired_.push_back(entry);
   entry = std::move(fresh);
   tables_.back()->insert(entry.get());
@@ -292,6 +307,7 @@ void PackSet::replace(std::shared_ptr<OpenPack>& entry) {
 void PackSet::close_unread(OpenPack& entry) noexcept {
   const bool copy_gone = entry.copy == nullptr || entry.copy->try_close();
   if (!entry.file->try_close() || !copy_gone) return;
+  assert(descriptors_ >= entry.descriptors);
   descriptors_ -= std::exchange(entry.descriptors, 0);
 }
 

@@ -10,6 +10,7 @@
 // branch's journal. No caller locks two names.
 #pragma once
 
+#include <cassert>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,7 +30,9 @@ class NameLock {
   friend NameLock lock_name(PackStore& store, const std::string& name);
   friend std::optional<NameLock> try_lock_name(PackStore& store, const std::string& name);
   NameLock(std::string name, std::shared_ptr<const base::File> file)
-      : name_(std::move(name)), file_(std::move(file)) {}
+      : name_(std::move(name)), file_(std::move(file)) {
+    assert(!name_.empty() && file_ != nullptr);
+  }
   std::string name_;
   std::shared_ptr<const base::File> file_;
 };

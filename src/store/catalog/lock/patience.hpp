@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <thread>
 
@@ -11,6 +12,7 @@ namespace vellum::store {
 template <typename TryLock>
 bool lock_with_patience(std::chrono::milliseconds patience, const TryLock& try_lock) {
   using namespace std::chrono_literals;
+  assert(patience >= 0ms);
   const auto deadline = std::chrono::steady_clock::now() + patience;
   for (auto pause = 50us; !try_lock();
        pause = std::min<std::chrono::microseconds>(pause * 2, 5ms)) {

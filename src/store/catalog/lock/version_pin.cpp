@@ -1,5 +1,6 @@
 #include "store/catalog/lock/version_pin.hpp"
 
+#include <cassert>
 #include <utility>
 
 #include "base/fail.hpp"
@@ -18,6 +19,7 @@ constexpr const char* kGcLockName = "gc.lock";
 }  // namespace
 
 std::shared_ptr<base::File> open_lock_file(PackStore& store, const std::string& name) {
+  assert(!name.empty() && name.find('/') == std::string::npos);
   const std::string path = store.path() + "/" + name;
   try {
     store.fs().open(path, base::OpenMode::create_new);
@@ -41,6 +43,7 @@ std::optional<GcShared> GcShared::try_lock(PackStore& store) {
 
 bool DeferredGcShared::lock() {
   if (!std::exchange(tried_, true)) lock_ = GcShared::try_lock(store_);
+  assert(tried_);
   return lock_.has_value();
 }
 
@@ -50,7 +53,10 @@ GcExclusive::GcExclusive(PackStore& store, std::chrono::milliseconds patience) {
   struct Waiting {
     std::atomic<int>& count;
     explicit Waiting(std::atomic<int>& c) : count(c) { ++count; }
-    ~Waiting() { --count; }
+    ~Waiting() {
+      assert(count > 0);
+      --count;
+    }
   } const waiting(store.gcs_waiting());
   if (!lock_with_patience(patience, [&] { return file->try_lock_exclusive(); })) {
     fail(Errc::busy, "{}: another gc is at work, or a large commit is being written", store.path());
@@ -80,6 +86,7 @@ NamesShared::NamesShared(PackStore& store) {
 }
 
 VersionPin::VersionPin(PackStore& store, NamesShared names, const format::Version& version) {
+  assert(names.file_ != nullptr);
   if (version.runs.empty()) return;
   const format::RecordRef& root = version.runs.front().root;
   PackSet& packs = store.packs();

@@ -22,6 +22,7 @@
 // Order: GcExclusive or GcShared before NamesShared or NamesExclusive.
 #pragma once
 
+#include <cassert>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -61,7 +62,9 @@ class GcShared {
   static std::optional<GcShared> try_lock(PackStore& store);
 
  private:
-  explicit GcShared(std::shared_ptr<const base::File> file) : file_(std::move(file)) {}
+  explicit GcShared(std::shared_ptr<const base::File> file) : file_(std::move(file)) {
+    assert(file_ != nullptr);
+  }
   std::shared_ptr<const base::File> file_;
 };
 

@@ -1,5 +1,7 @@
 #include "store/packs/encode/based_block.hpp"
 
+#include <cassert>
+
 namespace vellum::store {
 
 namespace {
@@ -8,6 +10,7 @@ constexpr int kZstdLevel = 3;
 
 bool BasedBlock::try_bases(const BlockView& block, const SimilarPages& known,
                            base::Compressor& compressor, std::size_t max_block_bytes) {
+  assert(block.raw.empty() || block.raw.size() == block.raw_bytes);
   payload_.clear();
   raw_ = block.raw;
   if (raw_.empty()) {
@@ -25,6 +28,7 @@ bool BasedBlock::try_bases(const BlockView& block, const SimilarPages& known,
 void BasedBlock::encode(base::Compressor& compressor, std::size_t max_bytes) {
   payload_ = format::encode_base_pages(on_.pages);
   const std::size_t list_bytes = payload_.size();
+  assert(!on_.pages.empty() && on_.pages.size() <= format::kMaxBasePages);
   std::size_t size = 0;
   if (list_bytes < max_bytes) {
     payload_.resize(max_bytes);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cmath>
 
 namespace vellum::store {
@@ -21,9 +22,12 @@ BlockEncoder::BlockEncoder(const format::Encoding& encoding) noexcept
       max_pages_(encoding.grow_blocks ? format::max_block_bytes(encoding) / format::kPageBytes
                                       : min_pages_),
       pages_(min_pages_),
-      form_{encoding.codec, 0} {}
+      form_{encoding.codec, 0} {
+  assert(min_pages_ != 0 && min_pages_ <= max_pages_);
+}
 
 EncodedPayload BlockEncoder::encode(base::Compressor& compressor, std::span<const std::byte> raw) {
+  assert(!raw.empty() && raw.size() % format::kPageBytes == 0);
   const base::Compressor::Choice form = form_of(compressor, raw);
   EncodedPayload out;
   if (!shrink(compressor, form.codec, form.stride_words, encoding_.codec_level, raw, out)) {
@@ -48,6 +52,7 @@ base::Compressor::Choice BlockEncoder::form_of(base::Compressor& compressor,
 }
 
 void BlockEncoder::note(std::size_t raw_bytes, std::size_t stored_bytes) noexcept {
+  assert(raw_bytes != 0);
   const std::size_t ratio = raw_bytes / std::max<std::size_t>(stored_bytes, 1);
   const std::size_t pages = kWantedStoredBytes * ratio / format::kPageBytes;
   pages_ = std::clamp(std::bit_floor(pages), min_pages_, max_pages_);

@@ -1,6 +1,7 @@
 // store/packs/encode/encoding_threads.hpp: encoding by the threads of a pool.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -35,6 +36,7 @@ class EncodingThreads {
  private:
   base::Compressor& compressor(std::size_t worker) {
     if (worker == 0) return own_;
+    assert(worker <= others_.size());
     auto& other = others_[worker - 1];
     if (other == nullptr) other = std::make_unique<base::Compressor>();
     return *other;

@@ -1,6 +1,7 @@
 #include "store/packs/encode/payload.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 
 #include "base/bytes/sha256.hpp"
@@ -15,6 +16,8 @@ constexpr int kMinDeltasZstdLevel = 4;
 
 bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_words, int level,
             std::span<const std::byte> raw, EncodedPayload& out) {
+  assert(raw.size() <= UINT32_MAX);
+  assert(out.stored.empty());
   out.raw_bytes = static_cast<std::uint32_t>(raw.size());
   if (codec == base::Codec::none || raw.size() <= 64) return false;
   // The room is smaller than the input: the codec stops early if it cannot save enough.

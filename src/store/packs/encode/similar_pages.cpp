@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstring>
 #include <tuple>
 
@@ -76,6 +77,7 @@ bool SimilarPages::is_kept(std::uint64_t number) const noexcept {
 
 void SimilarPages::note(const format::RecordRef& record, std::span<const std::byte> raw,
                         const Sketch& sketch) {
+  assert(raw.size() / kPageBytes == sketch.pages_.size());
   for (std::size_t slot = 0; slot < sketch.pages_.size(); ++slot) {
     const auto at = static_cast<std::size_t>(next_ % kMaxPages);
     if (at >= pages_.size()) {
@@ -83,6 +85,7 @@ void SimilarPages::note(const format::RecordRef& record, std::span<const std::by
       pages_.resize(at + 1);
       contents_.resize((at + 1) * kPageBytes);
     }
+    assert(contents_.size() == pages_.size() * kPageBytes);
     pages_[at] = {record, static_cast<std::uint32_t>(slot)};
     std::memcpy(contents_.data() + at * kPageBytes, raw.data() + slot * kPageBytes, kPageBytes);
     for (const std::uint32_t feature : sketch.pages_[slot]) {
@@ -103,6 +106,7 @@ void SimilarPages::note_use() noexcept {
 }
 
 void SimilarPages::clear() noexcept {
+  assert(pages_of_all.load(std::memory_order_relaxed) >= pages_.size());
   pages_of_all.fetch_sub(pages_.size(), std::memory_order_relaxed);
   pages_ = {};
   contents_ = {};
@@ -155,6 +159,7 @@ bool SimilarPages::find(const Sketch& sketch, Bases& out) const {
   out.pages.clear();
   out.prefix.assign(base::kPrefixZeros, std::byte{0});
   for (const std::size_t at : best_of(votes)) {
+    assert(at < pages_.size());
     const KeptPage& page = pages_[at];
     out.pack = page.record.pack;
     out.pages.push_back({page.record.offset_bytes, page.record.tag, page.slot});

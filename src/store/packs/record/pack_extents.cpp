@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "store/packs/record/record_io.hpp"
@@ -81,6 +82,8 @@ std::vector<Extent> remote_extents(PackStore& store, std::uint64_t pack,
 std::vector<Extent> record_extents(PackStore& store, std::uint64_t pack,
                                    std::span<const std::uint64_t> offsets,
                                    std::span<std::uint32_t> known) {
+  assert(known.empty() || known.size() == offsets.size());
+  assert(std::ranges::is_sorted(offsets));
   store.packs().open(pack);
   if (store.packs().is_remote(pack)) {
     std::fill(known.begin(), known.end(), 0);
@@ -117,6 +120,7 @@ std::vector<Extent> record_extents(PackStore& store, std::uint64_t pack,
 
 std::vector<IndexLine> record_lines(PackStore& store, std::uint64_t pack,
                                     std::span<const std::uint64_t> places) {
+  assert(std::ranges::is_sorted(places));
   const base::File& file = open_pack(store, pack);
   const std::vector<IndexLine> lines = read_index(store, pack, index_offset(store, file, pack));
   std::vector<IndexLine> out;

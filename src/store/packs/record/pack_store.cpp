@@ -1,6 +1,7 @@
 #include "store/packs/record/pack_store.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <mutex>
 
 #include "base/fail.hpp"
@@ -55,7 +56,10 @@ struct PackStore::Impl {
 
 PackStore::PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
                      const format::Superblock& superblock, std::shared_ptr<RemotePacks> remote)
-    : impl_(std::make_unique<Impl>(fs, path, std::move(file), superblock, std::move(remote))) {}
+    : impl_(std::make_unique<Impl>(fs, path, std::move(file), superblock, std::move(remote))) {
+  assert(!impl_->path.empty());
+  assert(impl_->superblock_file != nullptr);
+}
 PackStore::~PackStore() = default;
 
 base::Fs& PackStore::fs() const noexcept { return impl_->fs; }
@@ -67,6 +71,7 @@ std::string PackStore::snapshots_directory() const { return impl_->path + "/snap
 std::string PackStore::branches_directory() const { return impl_->path + "/branches"; }
 std::string PackStore::tmp_directory() const { return impl_->path + "/tmp"; }
 std::string PackStore::journal_path(const std::string& branch) const {
+  assert(!branch.empty());
   return branches_directory() + "/" + branch + "/" + kJournalName;
 }
 std::string PackStore::superblock_path() const { return impl_->path + "/" + kSuperblockName; }

@@ -118,6 +118,7 @@ void PackWriter::Impl::open_active(const format::Version& version) {
 
 void PackWriter::Impl::write_out() {
   if (buffer.empty()) return;
+  assert(active.file != nullptr && active.end >= buffer.size());
   const auto start = Clock::now();
   active.file->pwrite(buffer, active.end - buffer.size());
   if (buffer.size() >= kBufferBytes) {
@@ -129,6 +130,7 @@ void PackWriter::Impl::write_out() {
 }
 
 void PackWriter::Impl::sync_file() {
+  assert(active.file != nullptr && buffer.empty());
   const auto start = Clock::now();
   try {
     active.file->sync_data();
@@ -167,6 +169,7 @@ std::vector<IndexLine> PackWriter::Impl::all_lines() {
 
 // Ends the active pack with index and trailer.
 void PackWriter::Impl::seal() {
+  assert(active.pack != 0);
   const std::vector<IndexLine> lines = all_lines();
   const std::uint64_t at = active.end;
   auto raw = format::encode_index(lines);
@@ -188,6 +191,7 @@ void PackWriter::Impl::seal() {
 
 void PackWriter::Impl::roll() {
   if (active.pack != 0) seal();
+  assert(buffer.empty());
   Active next;
   for (bool leave_out = false; next.file == nullptr; ++next_number) {
     if (next_number > UINT32_MAX) {
@@ -217,7 +221,6 @@ void PackWriter::Impl::roll() {
 
 RecordRef PackWriter::Impl::put(const NewRecord& record) {
   assert(active.file != nullptr && active.pack >> 32 == branch_id);
-  assert(active.end % format::kRecordAlignBytes == 0);
   assert(record.stored.size() <= UINT32_MAX);
   assert(record.hash.empty() || record.hash.size() == format::kHashBytes);
   RecordHeader h;
@@ -253,6 +256,7 @@ void PackWriter::Impl::note_committed_position() noexcept {
 
 // Whether the pack still has the record. gc may have freed it since it was appended.
 bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
+  assert(active.end >= buffer.size());
   if (ref.offset_bytes >= active.end - buffer.size()) return true;
   try {
     std::array<std::byte, format::kRecordHeaderBytes> head;
@@ -270,6 +274,7 @@ bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
 
 // Adds the records of these base pages to `bases`. False: the pack lacks one of them.
 bool PackWriter::Impl::pin_bases(std::span<const format::BasePage> pages) {
+  assert(!pages.empty());
   const std::size_t before = bases.size();
   for (const format::BasePage& page : pages) {
     const RecordRef ref{active.pack, page.offset_bytes, page.tag};
@@ -289,6 +294,7 @@ bool PackWriter::Impl::is_candidate(const BlockView& block) noexcept {
 
 // Encodes the candidates with base pages.
 void PackWriter::Impl::try_deltas(std::span<const BlockView> blocks, EncodingThreads& threads) {
+  assert(candidates.size() <= blocks.size());
   if (trials.size() < candidates.size()) trials.resize(candidates.size());
   const std::size_t max_block_bytes = format::max_block_bytes(store.superblock());
   threads.run(candidates.size(), [&](std::size_t i, base::Compressor& own) {
@@ -379,6 +385,7 @@ void PackWriter::abandon() noexcept {
   w.buffer.clear();
   if (w.active.pack != w.committed.pack) w.active = std::move(w.committed);
   w.active.end = w.committed.end;
+  assert(w.active.lines.size() >= w.committed_lines);
   w.active.lines.resize(w.committed_lines);
   try {
     if (w.active.file != nullptr) w.active.file->truncate(w.active.end);
@@ -401,6 +408,7 @@ void PackWriter::abandon() noexcept {
 }
 
 void PackWriter::note_committed() noexcept {
+  assert(impl_->buffer.empty());
   impl_->fresh.clear();
   impl_->note_committed_position();
 }

@@ -282,6 +282,7 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
     assembly.prefix = at + stored_capacity;
     at += assembly_bytes;
   }
+  assert(at == memory.data() + total_bytes);
 }
 
 namespace {
@@ -440,6 +441,7 @@ LoadProblem RecordCache::Load::fill_frame() noexcept {
 
 // The frame's content is complete. REQUIRES: the frame is locked.
 void RecordCache::Load::publish(CacheFrame& target, const RecordPlace& at) const noexcept {
+  assert(target.fingerprint.load(std::memory_order_relaxed) == 0);
   target.ref = ref;
   target.dropped = at.dropped;
   target.fingerprint.store(fingerprint, std::memory_order_relaxed);
@@ -483,6 +485,7 @@ LoadProblem RecordCache::Load::fill_data(CacheFrame& target) noexcept {
 // REQUIRES: the frame is locked, and of the class for map blocks.
 LoadProblem RecordCache::Load::fill_map(CacheFrame& target) noexcept {
   const RecordHeader& h = header;
+  assert(h.type == RecordType::map_block && target.parsed != nullptr);
   const std::size_t total = front_bytes(h) + h.stored_bytes;
   if (h.raw_bytes > kMapRawBytes) return LoadProblem::map_block_too_large;
   if (total > cache.stored_capacity) return LoadProblem::impossible_stored_size;
@@ -533,7 +536,8 @@ LoadProblem RecordCache::Load::unpack(std::span<std::byte> out, std::size_t offs
 
 // Assembles the record at `at` from `front` and the file, and checks everything.
 LoadProblem RecordCache::Load::read_record(std::byte* at) noexcept {
-  assert(file != nullptr);
+  assert(file != nullptr && at != nullptr);
+  assert(front.size() <= kFrontBytes + format::kPageBytes);
   const std::span<std::byte> bytes(at, front_bytes(header) + header.stored_bytes);
   const std::size_t known = std::min(bytes.size(), front.size());
   std::memcpy(at, front.data(), known);
@@ -605,6 +609,7 @@ LoadProblem RecordCache::Load::read_whole(const base::File& from, Assembly& asse
 LoadProblem RecordCache::Load::gather(Assembly& assembly, const BasedRecord& record) noexcept {
   // A translation gives the header another place; references have the same pack.
   const std::uint64_t pack = record.header.pack;
+  assert(record.count != 0 && record.count <= record.bases.size());
   std::byte* to = assembly.prefix;
   std::memset(to, 0, base::kPrefixZeros);
   to += base::kPrefixZeros;

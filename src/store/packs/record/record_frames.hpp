@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -63,6 +64,7 @@ struct FrameClass {
   std::atomic<std::uint64_t> clock{0};
 
   void make(const FrameShape& of_each, std::size_t at_most) {
+    assert(frames == nullptr && of_each.frame_bytes() != 0);
     shape = of_each;
     frames_per_set = std::min(at_most, kFramesPerSet);
     sets = frames_per_set == 0 ? 0 : at_most / frames_per_set;
@@ -98,6 +100,7 @@ struct FrameClass {
   // The frame of the record, or the victim to reuse for it.
   // REQUIRES: the class has frames.
   CacheFrame& pick(std::uint64_t fingerprint) noexcept {
+    assert(sets != 0);
     CacheFrame* oldest = nullptr;
     std::uint64_t oldest_use = UINT64_MAX;
     CacheFrame* const found = find(fingerprint, [&](CacheFrame& frame) noexcept {
@@ -106,6 +109,7 @@ struct FrameClass {
       oldest = &frame;
       oldest_use = use;
     });
+    assert(found != nullptr || oldest != nullptr);
     return found != nullptr ? *found : *oldest;
   }
   void touch(CacheFrame& frame) noexcept {

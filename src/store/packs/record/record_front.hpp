@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,6 +35,7 @@ class FrontLength {
   // A record longer than a front counts as 0: the rest of it is read directly into place.
   void note(std::size_t record_bytes) noexcept {
     const std::size_t length = length_.load(std::memory_order_relaxed);
+    assert(length <= kFrontBytes);
     const std::size_t wanted = record_bytes > kFrontBytes ? 0 : record_bytes;
     const std::size_t next = std::max(wanted, length - length / 16);
     if (next != length) length_.store(next, std::memory_order_relaxed);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "base/bytes/codec.hpp"
 #include "base/fail.hpp"
@@ -66,6 +67,7 @@ RecordPlace located(PackStore& store, const format::RecordRef& ref,
                                  : record_place(store, ref.pack, ref.offset_bytes);
     fail(place.os_errno != 0 ? Errc::io : Errc::corrupted, "{}: {}", name, place.problem);
   }
+  assert(place.file != nullptr);
   return place;
 }
 
@@ -123,6 +125,7 @@ LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format:
 std::vector<format::BasePage> base_pages_of(const LoadedRecord& record,
                                             const format::RecordRef& ref, const std::string& place,
                                             std::size_t& list_bytes) {
+  assert(record.header.type == format::RecordType::based_pages);
   std::vector<format::BasePage> out(format::kMaxBasePages);
   out.resize(format::decode_base_pages(record.stored(), ref.offset_bytes, out, list_bytes));
   if (out.empty()) fail(Errc::corrupted, "{}: the base pages do not parse", place);
@@ -137,9 +140,11 @@ std::shared_ptr<const LoadedRecord> RecentPages::find(const format::RecordRef& r
 
 void RecentPages::note(const format::RecordRef& ref, std::shared_ptr<const LoadedRecord> record) {
   const std::lock_guard guard(mutex_);
+  assert(record != nullptr);
   raw_bytes_ += record->raw.size();
   records_.push_back({ref, std::move(record)});
   while (raw_bytes_ > kMaxBytes) {
+    assert(raw_bytes_ >= records_.front().record->raw.size());
     raw_bytes_ -= records_.front().record->raw.size();
     records_.pop_front();
   }
