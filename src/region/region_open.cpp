@@ -15,7 +15,6 @@
 #include "memory/shared/share_name.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/region_impl.hpp"
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/stream/image_file.hpp"

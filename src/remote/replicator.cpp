@@ -11,7 +11,7 @@
 #include "remote/push.hpp"
 #include "remote/session/open_engine.hpp"
 #include "store/branch/adopt_version.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -155,7 +155,7 @@ void Replicator::check_remote(Session& session) {
     lost_.insert(name);
   }
   for (const std::string& branch : store_.branch_names()) {
-    if (!store::is_aside_name(branch)) lost_.insert(branch);
+    if (!store::is_staging_name(branch)) lost_.insert(branch);
   }
 }
 
@@ -197,7 +197,7 @@ Replicator::NewVersions Replicator::find_new() const {
     out.orders.push_back(order);
   }
   for (const std::string& branch : store_.branch_names()) {
-    if (!store::is_aside_name(branch) && !is_pushed_branch(file, branch)) {
+    if (!store::is_staging_name(branch) && !is_pushed_branch(file, branch)) {
       out.names.push_back(branch);
     }
   }

@@ -134,10 +134,10 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     if (place.snapshots.empty()) return;
     const std::string name = pick_name(place.snapshots);
     const auto store = at(place).open();
-    auto names = store::hold_names(*store);
+    store::NamesShared names(*store);
     auto source = store::test::open_version(*store, name);
-    source->keep(store::keep_version(*store, std::move(names),
-                                     store::resolve_version(*store, name).version));
+    source->keep(
+        store::VersionPin(*store, std::move(names), store::resolve_version(*store, name).version));
     readers_.push_back({store, source, place.snapshots.at(name)});
   }
 
