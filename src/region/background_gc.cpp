@@ -164,7 +164,7 @@ void BackgroundGc::finish() noexcept {
 void BackgroundGc::report(const char* problem) noexcept {
   if (reported_) return;
   reported_ = true;
-  std::fprintf(stderr, "vellum: commits cannot give space back: %s\n", problem);
+  std::fprintf(stderr, "vellum: background garbage collection failed: %s\n", problem);
 }
 
 }  // namespace vellum::region

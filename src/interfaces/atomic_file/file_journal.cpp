@@ -30,7 +30,7 @@ bool belongs(const RedoJournal& journal, const base::File& journal_file, const b
     return true;
   if (!journal.has_records()) return false;
   fail(Errc::corrupted,
-       "{}: was made for another file than {}. If both were copied together, `vellum recover "
+       "{}: belongs to another file than {}. If both were copied together, `vellum recover "
        "--copied` takes it; if the file is right without the journal, remove the journal",
        journal_path(path), path);
 }
