@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Shows that the tests can fail: breaks the program in one place at a time, in a copy of the tree, and expects
-# a test to notice.
+# Checks that the tests can fail: breaks the program in one place at a time, in a copy of the tree, and expects a
+# test to fail.
 #
 #   tools/mutation-check.sh [--ask PROGRAM FILTER] [regular expression over mutation names]
-#   tools/mutation-check.sh --check    only: does every mutation still change the source? (a second, builds
-#   nothing)
+#   tools/mutation-check.sh --check    only checks that every mutation still changes the source (a second,
+#                                      without a build)
 #
-# --ask asks only these tests, of all mutations: 'test_store DedupRules.*'. With the regular expression,
-# that is the quick way while a mutation is being written.
+# --ask runs only these tests, for all mutations: 'test_store DedupRules.*'. With the regular expression, that is
+# the quick way to write a mutation.
 #
 # Prints a table: mutation, the test program and the first test that caught it. Exit status 1 when one
-# survives. VELLUM_MUTATION_DIR: where the copy is built (default: a new temporary directory, removed at the
+# survives. VELLUM_MUTATION_DIR: the directory of the copy (default: a new temporary directory, removed at the
 # end; a given one stays, and makes the next run faster). VELLUM_JOBS: compiler processes.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -34,7 +34,7 @@ else
   trap 'rm -rf "$work"' EXIT
 fi
 tree=$work/tree
-build=$tree/build/release  # as everybody's: ccache has what is not changed, when the paths are alike
+build=$tree/build/release  # the usual path: ccache then has the unchanged objects
 original=$work/original
 # Leftovers of killed tests stay here, and are removed.
 export TMPDIR=$work/tmp
@@ -67,7 +67,7 @@ mutation 'base pages of the pack before are stood on' src/store/packs/record/pac
 mutation 'gc forgets base pages' src/store/gc/reach/live_set.cpp \
   's/^  note_bases();$//'
 mutation 'base pages are not sent to a remote' src/remote/pieces/version_records.cpp \
-  's/^  live_set\.follow_elsewhere();$//'
+  's/^  live_set\.follow_remote();$//'
 mutation 'base pages may lie behind their record' src/format/records/based_pages.cpp \
   's/ || b\.offset_bytes >= offset_bytes) return 0;/) return 0;/'
 mutation 'a base page that gc gave back is read' src/store/packs/record/record_cache.cpp \
@@ -323,31 +323,31 @@ mutation 'a commit is built upon one that could not be undone' src/region/commit
   's/^  if (!base_copies_lost) return;$/  if (!base_copies_lost || true) return;/'
 mutation 'a failed undo is forgotten' src/region/commit.cpp \
   's/^    base_copies_lost = true;$//'
-mutation 'scattered writes bring in whole chunks' src/memory/paged/paged_zeros.cpp \
-  's/const bool alone = pages > 1 .*/const bool alone = false;/'
-mutation 'a chunk is not known to be complete' src/memory/paged/paged_zeros.cpp \
-  '/^int PagedMemory::complete/,/^}/s/  chunks_\[index\]\.only\.store(0);//'
-mutation 'the only page of a chunk counts as untouched' src/memory/paged/paged_zeros.cpp \
-  's/return only != 0 \&\& page % chunk_pages() != only - 1/return only != 0/'
-mutation 'an eviction puts untouched pages back unseen' src/memory/paged/paged_fill.cpp \
-  '/^int PagedMemory::show(/,/^}/s/  chunks_\[chunk_of(first)\]\.only\.store(0);//'
+mutation 'scattered writes fill whole chunks' src/memory/paged/chunk_filler_zeros.cpp \
+  's/const bool only_page = pages > 1 .*/const bool only_page = false;/'
+mutation 'a chunk is not known to be complete' src/memory/paged/chunk_filler_zeros.cpp \
+  '/^int ChunkFiller::complete/,/^}/s/  state_\.chunks\[index\]\.sole_mapped_page\.store(0);//'
+mutation 'the sole mapped page of a chunk counts as untouched' src/memory/paged/paged_state.hpp \
+  's/return sole != 0 \&\& page % chunk_pages() != sole - 1/return sole != 0/'
+mutation 'an eviction puts untouched pages back unseen' src/memory/paged/chunk_filler.cpp \
+  '/^int ChunkFiller::show(/,/^}/s/  state_\.chunks\[state_\.chunk_of(first)\]\.sole_mapped_page\.store(0);//'
 mutation 'a rollback maps untouched pages unseen' src/memory/engine/uffd_memory.cpp \
   's/} else if (!untouched) {/} else {/'
-mutation 'making present leaves untouched pages out' src/memory/paged/paged_prefetch.cpp \
-  's/ \&\& chunk\.only\.load() == 0//'
+mutation 'making present leaves untouched pages out' src/memory/paged/chunk_filler.cpp \
+  's/ \&\& chunk\.sole_mapped_page\.load() == 0//'
 mutation 'a program does not wait for a branch that is taken for a moment' src/run/live/live_file.cpp \
   's/region_(open_when_free(/region_(open(/'
 mutation 'lines that a failed commit took are not compared again' src/region/commit.cpp \
   's/const bool marks_say_all = cards \&\& pending.empty();/const bool marks_say_all = cards != nullptr;/'
-mutation 'a private copy goes whatever it holds' src/memory/engine/uffd_copies.cpp \
-  's/    if (equals_base_copy(first + i)) equal |= /    equal |= /'
+mutation 'a private copy is dropped whatever it holds' src/memory/engine/uffd_copies.cpp \
+  's/    if (state_\.equals_base_copy(first + i)) equal |= /    equal |= /'
 mutation 'a write to a page that is closed for the moment is no fault of ours' src/memory/engine/uffd_copies.cpp \
   's/      return FaultResult::retry;/      return FaultResult::not_ours;/'
-mutation 'copies of held chunks go' src/memory/paged/paged_reclaim.cpp \
-  's/ || chunks_\.is_held(index)) return/) return/' \
-  's/    if (!chunks_\.is_held(index + claimed - 1)) continue;.*/    continue;/'
-mutation 'zeros that are read do not count' src/memory/paged/paged_use.cpp \
-  's/return traits_\.zeros_take_memory ? backing_\.file_pages() - backing_\.base_copy_pages() : 0;/return 0;/'
+mutation 'copies of held chunks are dropped' src/memory/paged/reclaimer.cpp \
+  's/ || state_\.chunks\.is_held(index)) return/) return/' \
+  's/    if (!state_\.chunks\.is_held(index + claimed - 1)) continue;.*/    continue;/'
+mutation 'zeros that are read do not count' src/memory/paged/memory_account.cpp \
+  's/^  if (!state_\.traits\.zeros_take_memory) return 0;$/  return 0;/'
 mutation 'a removed pack stays open' src/store/packs/pack_set.cpp \
   's/^        let_go(\*entry);$//'
 mutation 'a pack is closed while it is read' src/store/packs/pack_file.cpp \
@@ -401,7 +401,7 @@ mutation 'process 1 is known by its number alone' src/run/process/proc.cpp \
 mutation 'a frame that failed and cannot be wiped does not poison' src/store/journal/journal_writer.cpp \
   's/if (!wipe_header(at) \&\& frame_may_be_whole(frame\.size(), at)) sync_failed = true;/if (!wipe_header(at)) frame_may_be_whole(frame.size(), at);/'
 mutation 'image: touched ranges forgotten before the flush' src/store/stream/image_file.cpp \
-  '/::sync_now_and_then/,/^}/s/^  sync();$/  intent_.forget();\n  sync();/'
+  '/::sync_if_due/,/^}/s/^  sync();$/  intent_.forget();\n  sync();/'
 mutation 'image: a failed touch ignored' src/store/stream/image_file.cpp \
   's/with_context(path(), \[&\] { intent_\.touch(pages); });/try { intent_.touch(pages); } catch (const Error\&) {}/'
 mutation 'atomic: the size of a new journal not synced' src/interfaces/atomic_file/file_journal.cpp \
@@ -566,7 +566,7 @@ if $check_only; then
   exit $failed
 fi
 
-# Code that a mutation leaves unused is no error.
+# Code that a mutation leaves unused is not an error.
 allow_unused() {
   local what
   for what in variable but-set-variable parameter function value result; do
@@ -576,8 +576,8 @@ allow_unused() {
   rm "$1.allowed"
 }
 
-# Into $original, because the sources may go on changing while this runs; from there into $tree, where only
-# the differences are written, so that little is rebuilt.
+# Into $original, because the sources may change while this runs; from there into $tree, where only the
+# differences are written, to rebuild little.
 copy_tree() {
   rm -rf "$original"
   mkdir -p "$tree" "$original"
@@ -599,9 +599,9 @@ build_program() {
   CCACHE_BASEDIR=$work CCACHE_NOHASHDIR=1 cmake --build "$build" --target "$1" -- -j "$jobs" >"$work/build.log" 2>&1
 }
 
-# Programs and filters in the order in which they are asked: those of the layer first, and the quick ones that
-# say most. Left out: what needs a loop device, limits memory, or must get so and so far within a time, which
-# a busy machine may prevent.
+# Programs and filters in the order of their runs: those of the layer first, and the quick ones that catch most.
+# Left out: tests that need a loop device, limit memory, or must make progress within a time, which a busy machine
+# may prevent.
 order_of() {
   if [[ -n $asked ]]; then
     echo "$asked"
@@ -629,7 +629,7 @@ order_of() {
 }
 
 # Runs one program; prints the first test that failed, or that crashed or hung it. Succeeds when all pass. The
-# limit on processor time, not on time, tells a hang: the machine may be busy.
+# limit of processor time, not of time, detects a hang: the machine may be busy.
 ask() {
   local program=$1 filter=$2 log=$work/test.log status test
   mkdir -p "$TMPDIR"

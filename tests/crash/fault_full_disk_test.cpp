@@ -1,4 +1,4 @@
-// A real disk that fills up: ext4 on a small file, mounted where only this test sees it.
+// A real disk that fills up: ext4 on a small file, mounted in the test's own mount namespace.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -95,7 +95,7 @@ void fill_and_free(const std::string& mount_point, Engine engine) {
 
 class FullDisk : public testing::TestWithParam<Engine> {};
 
-TEST_P(FullDisk, LastCommitStaysAndTheRegionGoesOn) {
+TEST_P(FullDisk, TheLastCommitStaysAndTheRegionStaysUsable) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may mount a file system";
   std::string directory = "/tmp/vellum-disk-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);

@@ -23,7 +23,7 @@ using Words = std::span<std::uint64_t>;
 void fill_stretch(Words words, std::mt19937_64& random, std::uint64_t longest) {
   const std::uint64_t first = random() % words.size();
   const std::uint64_t count = 1 + random() % std::min(longest, words.size() - first);
-  // Half of the stretches hold content that compresses.
+  // Half of the ranges hold compressible content.
   const std::uint64_t mask = random() % 2 == 0 ? 255 : ~std::uint64_t{0};
   for (std::uint64_t& word : words.subspan(first, count)) word = random() & mask;
 }
@@ -35,7 +35,7 @@ void write_pages(Words words, std::mt19937_64& random, std::uint64_t pages, std:
   }
 }
 
-// More bytes that do not compress than a journal half takes, and some pages of zeros.
+// More incompressible bytes than a journal half takes, and some pages of zeros.
 void write_most(Words words, std::mt19937_64& random) {
   for (std::uint64_t at = 0; at < words.size(); at += kWordsPerPage) {
     const std::uint64_t what = random() % 8;
@@ -45,7 +45,7 @@ void write_most(Words words, std::mt19937_64& random) {
   }
 }
 
-// The stores of a step, which are the same in the model and in the region.
+// The stores of a step, identical in the model and in the region.
 void write_step(const KillWorkload::Step& step, void* data, std::uint64_t bytes) {
   const Words words(static_cast<std::uint64_t*>(data), bytes / 8);
   std::mt19937_64 random(step.seed);
@@ -72,7 +72,7 @@ Bytes stream_of(const KillWorkload::Step& step) {
 
 std::uint64_t grown(std::uint64_t bytes) { return bytes + 7 * kPage; }
 
-// The model: what the store holds, and what a step makes of it.
+// The model: the content of the store, and the changes of a step.
 class Model {
  public:
   NamedContents state;
@@ -107,7 +107,7 @@ class Model {
   }
 
  private:
-  // A region does not become shorter.
+  // A region never shrinks.
   void import(const KillWorkload::Step& step) {
     Bytes content = stream_of(step);
     const auto before = state.find(step.name);
@@ -122,7 +122,7 @@ class Model {
   }
 };
 
-// How often each step comes, beside the two that make the store.
+// The frequency of each step, in addition to the two that create the store.
 using Share = std::pair<KillStep, int>;
 constexpr Share kShares[] = {
     {KillStep::small_commit, 14}, {KillStep::medium_commit, 6}, {KillStep::large_commit, 6},
@@ -142,7 +142,7 @@ std::vector<KillStep> shuffled_steps(std::span<const Share> shares, std::mt19937
     steps.insert(steps.end(), static_cast<std::size_t>(count), step);
   }
   std::shuffle(steps.begin(), steps.end(), random);
-  // Something to read and to branch from.
+  // A snapshot to read and to branch from.
   steps.insert(steps.begin(), {KillStep::create_store, KillStep::create_region,
                                KillStep::large_commit, KillStep::snapshot});
   return steps;
@@ -150,7 +150,7 @@ std::vector<KillStep> shuffled_steps(std::span<const Share> shares, std::mt19937
 
 bool is_snapshot_name(const std::string& name) { return name.starts_with("s"); }
 
-// The kth of the names that are (not) snapshots' and not main; empty: there is none.
+// The kth name that is (or is not) a snapshot and is not main; empty: none.
 std::string choose(const NamedContents& state, bool snapshots, std::uint64_t k) {
   std::vector<std::string> names;
   for (const auto& [name, content] : state) {
@@ -185,7 +185,7 @@ KillWorkload::Step make_step(KillStep what, std::size_t index, std::mt19937_64& 
     default:
       step.name = "main";
   }
-  // What it needs is not there.
+  // The step's precondition does not hold.
   if (step.name.empty() || (what == KillStep::make_branch && step.other.empty())) {
     step = {KillStep::small_commit, step.seed, "main", {}};
   }
@@ -265,7 +265,7 @@ class Runner {
     region.commit();
   }
 
-  // A new handle: it knows nothing of what the old one had read.
+  // A new handle: nothing is in its caches.
   void reopen() {
     close();
     store_.clear();
@@ -298,7 +298,7 @@ class Runner {
 
   void read_version(const std::string& name, const Bytes& expected) {
     at(Activity::opening);
-    // Its own handle: the blocks of a shared one are in its cache already.
+    // Its own handle: the blocks are already in the cache of a shared one.
     const Region version = Store::open(path_).open_version(name, options_);
     at(Activity::touching);
     if (version.size_bytes() != expected.size() ||
@@ -369,7 +369,7 @@ KillWorkload make_background_workload(std::uint64_t seed) {
 
 void run_kill_workload(const KillWorkload& workload, const std::string& path, Engine engine,
                        KillBoard& board) {
-  // Space comes back all the time, within commits: so that a call has the same number in each run.
+  // Commits collect garbage all the time: a call has the same number in each run.
   region::BackgroundGc::set_policy({64u << 10, 16u << 10, 16u << 10, true});
   if (workload.in_background) store::BackgroundCheckpoint::set_policy({0, false});
   Runner runner(path, engine, board);

@@ -186,8 +186,8 @@ bool read_slots(ByteReader& in, std::span<MapEntry> out, const std::uint16_t* in
   return in.ok();
 }
 
-// Copies from the last entry to the first. Since index[i] <= i, a record of the table is overwritten
-// only after its last use.
+// Copies from the last entry to the first. Since index[i] <= i, a record of the table is
+// overwritten only after its last use.
 void spread_records(std::span<MapEntry> out, const std::uint16_t* index) noexcept {
   for (std::size_t i = out.size(); i-- > 0;) {
     assert(out[i].kind == PageKind::zero || index[i] <= i);

@@ -5,8 +5,8 @@
 
 namespace vellum::store {
 
-// Removes unpublished files, and unfinished copies of packs, from the store's tmp directory. Keeps a
-// file that its creator has locked. REQUIRES: the lock of gc, so that no process moves a pack.
+// Removes unpublished files, and unfinished copies of packs, from the store's tmp directory. Keeps
+// a file that its creator has locked. REQUIRES: the lock of gc, so that no process moves a pack.
 void remove_unfinished(StoreDirectory& store);
 
 // Removes staging branches, branch directories without a journal, and unfinished ids of tiers,

@@ -1,13 +1,14 @@
 // store/gc/pack_mover.hpp: pack moves between home and archives, and copies of packs in caches.
 //
-// Home is the store's own directory of packs. A move writes a durable copy, compares it, gives it the
-// name, and then removes the old file. The pack is therefore always whole in at least one of the two
-// directories. If it is in both, the one at home is valid. A process that pins a byte of a pack holds
-// the names (store/catalog/lock/version_pin.hpp). The file of a pack is replaced only while the names
-// are held exclusively and no byte of the pack is pinned. This also holds for rewriting a pack.
+// Home is the store's own directory of packs. A move writes a durable copy, compares it, gives it
+// the name, and then removes the old file. The pack is therefore always whole in at least one of
+// the two directories. If it is in both, the one at home is valid. A process that pins a byte of a
+// pack holds the names (store/catalog/lock/version_pin.hpp). The file of a pack is replaced only
+// while the names are held exclusively and no byte of the pack is pinned. This also holds for
+// rewriting a pack.
 //
-// All functions REQUIRE the lock of gc. Those that move a pack also REQUIRE that no writer will write
-// it any more (Roots::settled_bytes).
+// All functions REQUIRE the lock of gc. Those that move a pack also REQUIRE that no writer will
+// write it any more (Roots::settled_bytes).
 #pragma once
 
 #include <string>

@@ -15,9 +15,9 @@ namespace {
 
 constexpr double kMaxUsefulRatio = 0.98;
 constexpr std::size_t kSamples = 24;  // records of a pack, for an estimate of the ratio
-// The share of a pack's size that must be saved. A pack is rewritten if samples promise a twentieth.
-// The new file is published if it saves half of that. An estimate that is slightly too good then
-// costs the work once, not in every run.
+// The share of a pack's size that must be saved. A pack is rewritten if samples promise a
+// twentieth. The new file is published if it saves half of that. An estimate that is slightly too
+// good then costs the work once, not in every run.
 constexpr std::uint64_t kShareToBegin = 20, kShareToPublish = 40;
 
 constexpr std::uint64_t in_blocks(std::uint64_t bytes) { return base::round_up(bytes, kHoleBytes); }

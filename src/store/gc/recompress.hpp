@@ -19,9 +19,9 @@ struct RecompressOptions {
 };
 
 // Rewrites the packs for which estimates promise to save a twentieth of the size, and a block.
-// Throws Errc::corrupted with the offset, and Errc::busy if another process holds the names past the
-// timeout. Packs rewritten before the error remain rewritten. REQUIRES: the live set has slots; the
-// lock of gc or, with `dry_run`, that names are held.
+// Throws Errc::corrupted with the offset, and Errc::busy if another process holds the names past
+// the timeout. Packs rewritten before the error remain rewritten. REQUIRES: the live set has slots;
+// the lock of gc or, with `dry_run`, that names are held.
 RecompressReport recompress_packs(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
                                   const Needs& needs, const RecompressOptions& options);
 

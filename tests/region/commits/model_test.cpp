@@ -344,9 +344,8 @@ std::string model_name(const testing::TestParamInfo<ModelParameter>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, Model,
-                         testing::Combine(testing::Values(Engine::uffd, Engine::sigsegv,
-                                                          Engine::mapped),
-                                          testing::Values(0, 1, 2, 3), testing::Values(1, 2)),
+                         testing::Combine(testing::ValuesIn(kEngines), testing::Values(0, 1, 2, 3),
+                                          testing::Values(1, 2)),
                          model_name);
 
 }  // namespace

@@ -379,8 +379,7 @@ TEST_P(Advices, ZeroOfNothingTakesNoMemory) {
 }
 
 VELLUM_BOTH_ENGINES(Advices);
-INSTANTIATE_TEST_SUITE_P(, OwnAdvices, testing::Values(Engine::uffd, Engine::sigsegv),
-                         engine_test_name);
+VELLUM_PAGED_ENGINES(OwnAdvices);
 
 }  // namespace
 }  // namespace vellum::test

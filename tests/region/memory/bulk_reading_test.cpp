@@ -275,8 +275,7 @@ TEST_P(WideReading, ABulkLoadSkipsCorruptedRecords) {
   EXPECT_NE(end.standard_error.find("all others are right"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(, WideReading, testing::Values(Engine::uffd, Engine::sigsegv),
-                         engine_test_name);
+VELLUM_PAGED_ENGINES(WideReading);
 
 }  // namespace
 }  // namespace vellum::test

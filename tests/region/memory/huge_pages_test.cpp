@@ -144,8 +144,7 @@ TEST_P(HugePages, ABranchStaysInSmallPages) {
   word_at(branch, 0) = 1;
 }
 
-INSTANTIATE_TEST_SUITE_P(, HugePages, testing::Values(Engine::uffd, Engine::sigsegv),
-                         engine_test_name);
+VELLUM_PAGED_ENGINES(HugePages);
 
 }  // namespace
 }  // namespace vellum::test

@@ -120,11 +120,18 @@ TEST_P(LargeRegionNoSanitizer, GcKeepsPagesPast32Bits) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(, LargeRegionNoSanitizer,
-                         testing::Values(Parameter(Engine::uffd, 0), Parameter(Engine::uffd, 4096),
-                                         Parameter(Engine::sigsegv, 0),
-                                         Parameter(Engine::sigsegv, 4096),
-                                         Parameter(Engine::mapped, 0)),
+// Engine mapped has no chunks.
+std::vector<Parameter> parameters() {
+  std::vector<Parameter> out;
+  for (const Engine engine : kEngines) {
+    out.emplace_back(engine, 0);
+    if (std::ranges::find(kPagedEngines, engine) != std::end(kPagedEngines))
+      out.emplace_back(engine, 4096);
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(, LargeRegionNoSanitizer, testing::ValuesIn(parameters()),
                          [](const auto& info) {
                            return std::string(engine_name(std::get<0>(info.param))) + "_" +
                                   std::to_string(std::get<1>(info.param));

@@ -159,8 +159,7 @@ TEST_P(PagingParts, ThreadsRewritePagesWhileCommitsGoOn) {
 }
 
 // The kernel takes care of engine mapped.
-INSTANTIATE_TEST_SUITE_P(, PagingParts, testing::Values(Engine::uffd, Engine::sigsegv),
-                         engine_test_name);
+VELLUM_PAGED_ENGINES(PagingParts);
 
 // Only engine uffd loads parts of chunks.
 class PagingPages : public PagingParts {
@@ -249,7 +248,7 @@ TEST_P(PagingPages, CommitsAndRollbacksIncludePartialChunks) {
   EXPECT_EQ(std::memcmp(content.data(), model.data(), kPartsBytes), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(, PagingPages, testing::Values(Engine::uffd), engine_test_name);
+VELLUM_PARTIAL_FILL_ENGINES(PagingPages);
 
 }  // namespace
 }  // namespace vellum::test

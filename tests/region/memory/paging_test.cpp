@@ -224,7 +224,7 @@ std::vector<std::uint32_t> fault_sizes() {
 
 // The kernel takes care of engine mapped.
 INSTANTIATE_TEST_SUITE_P(, Paging,
-                         testing::Combine(testing::Values(Engine::uffd, Engine::sigsegv),
+                         testing::Combine(testing::ValuesIn(kPagedEngines),
                                           testing::ValuesIn(fault_sizes())),
                          paging_name);
 

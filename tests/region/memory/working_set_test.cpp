@@ -480,8 +480,7 @@ TEST_P(MappedWorkingSets, AMappedRegionRecordsNoWorkingSet) {
   EXPECT_FALSE(stdfs::exists(path() + "/hints"));
 }
 
-INSTANTIATE_TEST_SUITE_P(, WorkingSets, testing::Values(Engine::uffd, Engine::sigsegv),
-                         engine_test_name);
+VELLUM_PAGED_ENGINES(WorkingSets);
 INSTANTIATE_TEST_SUITE_P(, MappedWorkingSets, testing::Values(Engine::mapped), engine_test_name);
 
 }  // namespace
