@@ -141,7 +141,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   const format::Version& head = impl->writer->head();
   if (options.fixed_address && options.base_address != 0 && head.base_address != 0 &&
       options.base_address != head.base_address) {
-    fail(Errc::invalid_argument, "branch '{}' of {} was made at another base address", branch,
+    fail(Errc::invalid_argument, "branch '{}' of {} was created at another base address", branch,
          impl->core->path());
   }
   const std::uint64_t remembered =

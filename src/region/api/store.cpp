@@ -123,7 +123,7 @@ Store::Store(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 
 Store Store::create(const std::string& path, const StoreOptions& options) {
   if (remote::is_remote_url(path)) {
-    fail(Errc::unsupported, "{}: a remote is made by pushing to it", path);
+    fail(Errc::unsupported, "{}: a remote is created by the first push to it", path);
   }
   return StoreAccess::handle_of(
       store::StoreDirectory::create(base::posix_fs(), path, superblock_of(options)));
@@ -371,9 +371,8 @@ RepairReport Store::repair(const std::string& path, const std::string& destinati
   }
   if (remote::has_missing_pieces(base::posix_fs(), path)) {
     fail(Errc::unsupported,
-         "{}: packs of the store lie at its remote, where nothing is repaired: `vellum pull "
-         "--packs` "
-         "brings them here, and a clone of the remote has what is pushed",
+         "{}: packs of the store are at its remote, where they cannot be repaired: `vellum pull "
+         "--packs` fetches them, and a clone of the remote has all pushed versions",
          path);
   }
   return store::repair_store(
