@@ -92,8 +92,8 @@ class CloneMaterializer {
 
   void run() {
     store_.packs().refresh();
-    const auto away = store_.packs().list_away();
-    missing_packs_ = {away.begin(), away.end()};
+    const auto remote_packs = store_.packs().list_away();
+    missing_packs_ = {remote_packs.begin(), remote_packs.end()};
     const VersionPieces pieces =
         read_missing_pieces(store_.fs(), store_.path(), store_.superblock().store_id);
     fetch_packs(pieces);
