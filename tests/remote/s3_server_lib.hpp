@@ -1,8 +1,8 @@
 // An S3 server in the test's own process, on a port of the loopback, with faults on request.
 //
-// It keeps objects in memory, checks every signature and the hash of every body, and knows what
-// Vellum asks of S3: GET with and without a range, PUT with and without If-None-Match, DELETE, and
-// ListObjectsV2 in pages. A thread serves each connection.
+// It keeps objects in memory, checks every signature and the hash of every body, and implements the
+// requests that Vellum uses: GET with and without a range, PUT with and without If-None-Match,
+// DELETE, and ListObjectsV2 in pages. A thread serves each connection.
 #pragma once
 
 #include <atomic>
