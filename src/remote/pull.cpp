@@ -239,7 +239,7 @@ class Pull {
   // needs them, and fetches the records of packs that are files of the store. False: a gc of the
   // remote may not have read the hold.
   bool note_pieces(const std::vector<const RemoteVersion*>& to_do) {
-    VersionPieces away =
+    VersionPieces missing =
         read_missing_pieces(store_.fs(), store_.path(), store_.superblock().store_id);
     VersionPieces fresh;
     for (const RemoteVersion* name : to_do) {
@@ -247,16 +247,16 @@ class Pull {
       in_use_[name] = pieces.in_use.ranges;
       add_pieces(fresh, pieces);
     }
-    const bool is_new = add_pieces(away, fresh);
+    const bool is_new = add_pieces(missing, fresh);
     if (is_new) {
-      put_hold(session_, away.list);
+      put_hold(session_, missing.list);
       if (remote_.newest_number() != head_.number &&
           remote_.newest_head().head.generation != head_.generation) {
         return false;
       }
     }
     fetch_for_files(fresh);
-    if (is_new) write_missing_pieces(store_, away);
+    if (is_new) write_missing_pieces(store_, missing);
     store_.packs().refresh();
     for (const RemoteVersion* name : to_do) create_empty_packs(store_, name->ref.version);
     return true;

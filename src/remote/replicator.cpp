@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kFirstPause{500}, kMaxPause{30'000};  // aft
 constexpr std::chrono::milliseconds kStep{100};     // between two calls of the caller's function
 constexpr std::chrono::seconds kCheckInterval{60};  // of a remote without pushes
 
-// Joins the thread of a push, also where a caller's function throws.
+// Joins the thread of a push, even if the caller's function throws.
 struct Joined {
   std::thread& thread;
   ~Joined() { thread.join(); }
@@ -229,7 +229,7 @@ void Replicator::push_names(Session& session, const std::vector<std::string>& na
 
 // The remote refuses one of them: the others are pushed without it.
 void Replicator::push_each(Session& session, const std::vector<std::string>& names) {
-  assert(names.size() > 1);  // else push_names() would call it again
+  assert(names.size() > 1);  // otherwise push_names() would call it again
   for (const std::string& name : names) push_names(session, {name});
 }
 
