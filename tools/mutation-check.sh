@@ -106,7 +106,7 @@ mutation 'memory for spans is not bounded' src/store/branch/checkpoint/changed_s
 mutation 'a failed checkpoint is believed' src/store/branch/checkpoint/changed_spans.cpp \
   '/^void ChangedSpans::clear/,/^}/s/^  .*$//'
 mutation 'a delta against a base is not remembered' src/store/branch/checkpoint/checkpoint.cpp \
-  's/^    chains_\.changed\.add(std::move(rebased_).*$//'
+  's/^  chains_\.changed\.add(std::move(rebased_).*$//'
 mutation 'a page that changes too much is taken for its base' src/store/branch/checkpoint/checkpoint.cpp \
   's/^  if (how == Rebased::whole) return false;$//'
 mutation 'no sync of the directory of a new pack' src/store/packs/record/pack_writer.cpp \
@@ -226,7 +226,7 @@ mutation 'a restore takes an epoch that pins have' src/group/remote/restore.cpp 
 mutation 'record checksum not verified' src/format/records/record.cpp \
   's/record_checksum(record, seed) != h\.checksum) {/(false \&\& record_checksum(record, seed) != h.checksum)) {/'
 mutation 'checksum of refs, tiers, live_set not verified' src/format/wire/whole_file.cpp \
-  's/if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";//'
+  's/if (!ends_with_checksum(bytes, checksum_seed(id))) return FrameProblem::checksum_mismatch;//'
 mutation 'a commit packs chunks that it does not hold' src/region/encode/encoder_pack.cpp \
   's/held(std::in_place, memory_, captured\.whole);/held;/'
 mutation 'record tag not compared' src/format/records/record.cpp \
