@@ -53,7 +53,7 @@ class HostileFiles : public ::testing::Test {
     names.erase("canary");
     names.erase("journal");
     names.erase("moved");
-    EXPECT_TRUE(names.empty()) << *names.begin() << " was made outside the store";
+    EXPECT_TRUE(names.empty()) << *names.begin() << " was created outside the store";
   }
 
   std::shared_ptr<store::StoreDirectory> open() {
@@ -111,7 +111,7 @@ class HostileFiles : public ::testing::Test {
     }
     std::string all;
     for (const auto& e : errors) all += "\n  " + e;
-    ADD_FAILURE() << "no error says '" << part << "', but:" << all;
+    ADD_FAILURE() << "no error contains '" << part << "', but:" << all;
   }
   stdfs::path first_pack() const {
     std::set<stdfs::path> packs;

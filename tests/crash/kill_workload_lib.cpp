@@ -303,7 +303,7 @@ class Runner {
     at(Activity::touching);
     if (version.size_bytes() != expected.size() ||
         std::memcmp(version.data(), expected.data(), expected.size()) != 0) {
-      throw std::runtime_error("version " + name + " is not what it was");
+      throw std::runtime_error("version " + name + " has changed");
     }
     at(Activity::reading);
     Bytes again(expected.size());
