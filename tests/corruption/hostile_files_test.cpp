@@ -175,7 +175,7 @@ TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfFiles) {
 }
 
 // gc works without it, and follows no link to read or to write.
-TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheLiveSet) {
+TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheCensus) {
   const auto gc = [&] { return store::collect_garbage(*open(), false, nullptr).needed_bytes; };
   const std::uint64_t needed = gc();
   const stdfs::path file = store_ / "gc.census";
