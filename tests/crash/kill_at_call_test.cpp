@@ -153,8 +153,8 @@ struct Tally {
 
   std::string line() const {
     std::string out = fmt::format(
-        "{} kills: {} in the fault handler, {} in a commit, {} in a checkpoint, {} in one in "
-        "the background, {} in a snapshot",
+        "{} kills: {} in the fault handler, {} in a commit, {} in a checkpoint, {} in a "
+        "background checkpoint, {} in a snapshot",
         kills, in_handler, commits, checkpoints, in_background, snapshots);
     for (std::size_t i = 0; i < kActivities; ++i) {
       if (others[i] != 0) {
