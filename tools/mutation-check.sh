@@ -36,7 +36,7 @@ fi
 tree=$work/tree
 build=$tree/build/release  # the usual path: ccache then has the unchanged objects
 original=$work/original
-# Leftovers of killed tests stay here, and are removed.
+# The leftovers of killed tests are here, and are removed.
 export TMPDIR=$work/tmp
 
 # mutation <name> <file> <sed program>...: each program must change the file named.
@@ -289,10 +289,10 @@ mutation 'tail of a crashed checkpoint left in the pack' src/store/packs/record/
   's/^  if (size > version\.active_pack_end_bytes) active\.file->truncate.*$//'
 mutation 'a failed flush of a checkpoint does not poison' src/store/branch/branch_writer.cpp \
   's/^    if (poison\.empty()) poison = reason;$//'
-# Two mutations would show nothing. Packs listed after the branches: while gc reads the names nobody opens a
-# branch for writing, so no pack appears. Of two base frames the later ends: what lies between the two belongs
-# to the later frame, which is a version itself; the earlier end matters only when a writer takes that frame
-# back after gc has looked.
+# Two mutations would have no effect. Packs listed after the branches: while gc reads the names, no process opens a
+# branch for writing, and no pack appears. The later of two base frames' ends: the records between the two belong to
+# the later frame, which is a version itself; the earlier end matters only when a writer discards that frame after
+# gc has read it.
 mutation 'gc: pins of open versions ignored' src/store/gc/reach/roots.cpp \
   's/: pinned_roots(store, out\.packs))/: std::vector<RootPlace>())/'
 mutation 'gc: the base frame before the last is no version' src/store/gc/reach/roots.cpp \
@@ -437,8 +437,7 @@ mutation 'a killed process leaves its unfinished journal' src/interfaces/atomic_
 
 mutation 'dedup: the record that was appended last is not found' src/store/branch/checkpoint/dedup.cpp \
   's/return record\.offset_bytes <= appended_\.offset_bytes;/return record.offset_bytes < appended_.offset_bytes;/'
-# The other two bounds of dedup, `<` before a published end, are the same with `<=`: Dedup::is_reached() says
-# why.
+# The other two bounds of dedup, `<` before a published end, are equivalent to `<=`: see Dedup::is_reached().
 mutation 'an open version is not pinned' src/store/catalog/lock/version_pin.cpp \
   's/^    return packs\.pin(root\.pack, root\.offset_bytes);$/    return nullptr;/'
 mutation 'gc does not wait for large commits' src/store/catalog/lock/version_pin.cpp \
@@ -453,8 +452,8 @@ mutation 'image: closed without a flush' src/store/stream/image_file.cpp \
   '/^void ImageFile::close/,/^}/s/^  sync();$//'
 mutation 'a branch with a writer is removed' src/store/catalog/store_names.cpp \
   '/^void StoreDirectory::remove_branch/,/^}/s/^  if (journal == nullptr) fail(.*$//'
-# Not here: a failed commit that forgets what was dirty. Undoing it makes the pages private again, which the
-# trackers see; only what fails before anything is encoded needs Region::Impl::pending.
+# Not included: a failed commit that forgets the dirty pages. Undoing it makes the pages private again, which the
+# trackers detect; only a failure before anything is encoded needs Region::Impl::pending.
 mutation 'a failed commit does not restore the base copies' src/region/commit.cpp \
   's/^    encoder->undo(.*$/    (void)encoder;/'
 mutation 'image: written before its touched ranges are durable' src/region/commit.cpp \
