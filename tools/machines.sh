@@ -35,7 +35,7 @@ if $short; then
   filters=(
     [test_base]='MemoryLimit*:Reservation*'
     [test_memory]='Dirty.*:Pinned*:Sparse*:FileMapping*:FaultAccess*:KernelSupport*:MemfdBacking*'
-    [test_region]='Limits*:PageSize*:SparseRegion*:SpaceBack.WhatReaders*:*Errors.AddressSpace*:SystemCall*'
+    [test_region]='Limits*:PageSize*:SparseRegion*:SpaceBack.VersionsOpenToReaders*:*Errors.MissingAddressSpace*:SystemCall*'
     [test_cli]='Output*:Top*:Limits*:RunManyFiles*'
   )
 fi

@@ -323,31 +323,31 @@ mutation 'a commit is built upon one that could not be undone' src/region/commit
   's/^  if (!base_copies_lost) return;$/  if (!base_copies_lost || true) return;/'
 mutation 'a failed undo is forgotten' src/region/commit.cpp \
   's/^    base_copies_lost = true;$//'
-mutation 'scattered writes load whole chunks' src/memory/paged/paged_zeros.cpp \
-  's/const bool alone = pages > 1 .*/const bool alone = false;/'
-mutation 'a complete chunk counts as incomplete' src/memory/paged/paged_zeros.cpp \
-  '/^int PagedMemory::complete/,/^}/s/  chunks_\[index\]\.only\.store(0);//'
-mutation 'the only page of a chunk counts as untouched' src/memory/paged/paged_zeros.cpp \
-  's/return only != 0 \&\& page % chunk_pages() != only - 1/return only != 0/'
-mutation 'an eviction puts untouched pages back unnoticed' src/memory/paged/paged_fill.cpp \
-  '/^int PagedMemory::show(/,/^}/s/  chunks_\[chunk_of(first)\]\.only\.store(0);//'
+mutation 'scattered writes fill whole chunks' src/memory/paged/chunk_filler_zeros.cpp \
+  's/const bool only_page = pages > 1 .*/const bool only_page = false;/'
+mutation 'a complete chunk counts as incomplete' src/memory/paged/chunk_filler_zeros.cpp \
+  '/^int ChunkFiller::complete/,/^}/s/  state_\.chunks\[index\]\.sole_mapped_page\.store(0);//'
+mutation 'the sole mapped page of a chunk counts as untouched' src/memory/paged/paged_state.hpp \
+  's/return sole != 0 \&\& page % chunk_pages() != sole - 1/return sole != 0/'
+mutation 'an eviction puts untouched pages back unnoticed' src/memory/paged/chunk_filler.cpp \
+  '/^int ChunkFiller::show(/,/^}/s/  state_\.chunks\[state_\.chunk_of(first)\]\.sole_mapped_page\.store(0);//'
 mutation 'a rollback maps untouched pages unnoticed' src/memory/engine/uffd_memory.cpp \
   's/} else if (!untouched) {/} else {/'
-mutation 'populating omits untouched pages' src/memory/paged/paged_prefetch.cpp \
-  's/ \&\& chunk\.only\.load() == 0//'
+mutation 'populating omits untouched pages' src/memory/paged/chunk_filler.cpp \
+  's/ \&\& chunk\.sole_mapped_page\.load() == 0//'
 mutation 'a program does not wait for a branch that is briefly in use' src/run/live/live_file.cpp \
   's/region_(open_when_free(/region_(open(/'
 mutation 'lines that a failed commit took are not compared again' src/region/commit.cpp \
   's/const bool marks_say_all = cards \&\& pending.empty();/const bool marks_say_all = cards != nullptr;/'
-mutation 'a private copy is freed whatever its content' src/memory/engine/uffd_copies.cpp \
-  's/    if (equals_base_copy(first + i)) equal |= /    equal |= /'
+mutation 'a private copy is dropped whatever its content' src/memory/engine/uffd_copies.cpp \
+  's/    if (state_\.equals_base_copy(first + i)) equal |= /    equal |= /'
 mutation 'a write to a temporarily protected page is not handled' src/memory/engine/uffd_copies.cpp \
   's/      return FaultResult::retry;/      return FaultResult::not_ours;/'
-mutation 'copies of held chunks are freed' src/memory/paged/paged_reclaim.cpp \
-  's/ || chunks_\.is_held(index)) return/) return/' \
-  's/    if (!chunks_\.is_held(index + claimed - 1)) continue;.*/    continue;/'
-mutation 'zero pages that are read do not count' src/memory/paged/paged_use.cpp \
-  's/return traits_\.zeros_take_memory ? backing_\.file_pages() - backing_\.base_copy_pages() : 0;/return 0;/'
+mutation 'copies of held chunks are dropped' src/memory/paged/reclaimer.cpp \
+  's/ || state_\.chunks\.is_held(index)) return/) return/' \
+  's/    if (!state_\.chunks\.is_held(index + claimed - 1)) continue;.*/    continue;/'
+mutation 'zero pages that are read do not count' src/memory/paged/memory_account.cpp \
+  's/^  if (!state_\.traits\.zeros_take_memory) return 0;$/  return 0;/'
 mutation 'a removed pack stays open' src/store/packs/pack_set.cpp \
   's/^        let_go(\*entry);$//'
 mutation 'a pack is closed while it is read' src/store/packs/pack_file.cpp \
@@ -608,7 +608,7 @@ order_of() {
   fi
   local crash='test_crash Crash.*-*GeneratedSequences' generated='test_crash Crash.GeneratedSequences'
   local rest='test_crash *-Crash.*:*FullDisk*:*FaultMemory*' store='test_store *-*Process*'
-  local region='test_region *NameRace*:*HalfState*:*CloseRace*:*SpaceBack*:*FullDisk.Collects*'
+  local region='test_region *NameRace*:*HalfState*:*CloseRace*:*SpaceBack*:*FullDisk.ACommitCollects*'
   case $1 in
     src/base/*) printf '%s\n' 'test_base *' "$crash" "$store" "$rest" "$generated" 'test_format *' ;;
     src/store/packs/pack_set.cpp) printf '%s\n' 'test_store Pack*' 'test_region *ManyPacks*' "$store" ;;

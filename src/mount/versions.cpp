@@ -12,7 +12,7 @@ namespace {
 
 using store::ResolvedVersion;
 
-// The version that the first `count` of the commits make.
+// The version after the first `count` of the commits.
 FoundVersion found(const std::string& name, const ResolvedVersion& resolved, std::size_t count) {
   const format::Version& base = resolved.version;
   const auto commits = std::span(resolved.commits).first(count);
@@ -64,7 +64,7 @@ std::map<std::uint64_t, FoundVersion> Versions::commits_of(const std::string& br
   return out;
 }
 
-// The journal may have moved on since the version was found: a snapshot may have it still.
+// The journal may have changed since the version was found: a snapshot may still have it.
 ResolvedVersion Versions::resolve(const FoundVersion& version) const {
   ResolvedVersion resolved = store::resolve_version(*store_, version.name);
   for (std::size_t count = 0; count <= resolved.commits.size(); ++count) {
@@ -76,8 +76,7 @@ ResolvedVersion Versions::resolve(const FoundVersion& version) const {
     ResolvedVersion snapshot = store::resolve_snapshot(*store_, name);
     if (found(name, snapshot, 0).key == version.key) return snapshot;
   }
-  fail(Errc::not_found, "commit {} of '{}' is not kept any more", version.key.sequence,
-       version.name);
+  fail(Errc::not_found, "commit {} of '{}' no longer exists", version.key.sequence, version.name);
 }
 
 std::shared_ptr<const store::PageSource> Versions::open(const FoundVersion& version) const {

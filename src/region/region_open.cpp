@@ -48,7 +48,7 @@ void require_reservation(const RegionOptions& options, std::uint64_t needed_byte
 }
 
 // The options of the memory. The list names every field of RegionOptions: a field that is added
-// does not compile until this function has been looked at. The callers and their other functions
+// does not compile until this function has been checked. The callers and their other functions
 // handle those that it does not use.
 region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t size_bytes,
                                      std::uint64_t remembered, bool writable) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/bytes/checksum.hpp"
 #include "samples.hpp"
 
@@ -215,6 +217,45 @@ TEST(Commit, TheFileSizeIsAtTheEndAndMayBeMissing) {
     longer.push_back(std::byte{0});
     EXPECT_FALSE(decode_commit(longer, back));
   }
+}
+
+// As a writer encodes a commit: views of the deltas, straight into the frame.
+TEST(Commit, EncodedInPlaceItIsTheSame) {
+  const DeltaBatch batch = samples::delta_batch();
+  const DeltaRun run = deltas_that_fit(batch, 0);
+  ASSERT_EQ(run.count, batch.pages().size());
+  const auto raw_bytes = static_cast<std::uint32_t>(run.encoded_bytes);
+  CommitBody body;
+  body.set_info({5, 1u << 30, 0x10000, "message", 4097});
+  const Bytes raw = encode_delta_batch(batch, 0, run.count);
+  body.parts = {{PartType::deltas, base::Codec::none, raw_bytes, {}, raw},
+                {PartType::zeros, base::Codec::none, 0, {7, 9}, {}}};
+  std::vector<PartView> views(2);
+  views[0] = {PartType::deltas, base::Codec::none, raw_bytes};
+  views[0].deltas = &batch;
+  views[0].deltas_at = run;
+  views[1] = {PartType::zeros, base::Codec::none, 0, body.parts[1].pages};
+  FrameBuffer frame;
+  encode_commit(body, views, frame.bytes());
+  const Bytes payload = encode_commit(body);
+  EXPECT_TRUE(std::ranges::equal(frame.payload(), payload));
+  const FrameHeader h{FrameType::commit, 3, 4, 0};
+  EXPECT_TRUE(std::ranges::equal(frame.seal(h, 99), encode_frame(h, payload, 99)));
+  EXPECT_TRUE(std::ranges::equal(frame.payload(), payload));
+}
+
+// The head is the base with the last commit's facts.
+TEST(Head, HasTheFactsOfTheLastCommit) {
+  const Version base = samples::version();
+  EXPECT_EQ(head_version(base, {}), base);
+  EXPECT_EQ(&head_info(base, {}), &base.info());
+  const std::vector<CommitBody> commits{CommitBody{}, samples::commit_body()};
+  EXPECT_EQ(head_info(base, commits), commits.back().info());
+  EXPECT_EQ(head_sequence(base, commits), base.sequence + 2);
+  Version expected = base;
+  expected.set_info(commits.back());
+  expected.sequence = base.sequence + 2;
+  EXPECT_EQ(head_version(base, commits), expected);
 }
 
 TEST(Commit, RefusesWhatCannotBe) {

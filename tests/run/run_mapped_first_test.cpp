@@ -39,7 +39,7 @@ TEST_F(RunMappedFirstNoSanitizer, ShowsWhatIsWrittenAsWithoutVellum) {
 TEST_F(RunMappedFirstNoSanitizer, StoresToAnotherMappingOfItAreRefusedUntilItIsGone) {
   const Result result = under_vellum("refused");
   EXPECT_EQ(0, result.status) << result.err;
-  EXPECT_NE(std::string::npos, result.err.find("cannot be mapped to write")) << result.err;
+  EXPECT_NE(std::string::npos, result.err.find("cannot be mapped for writing")) << result.err;
   EXPECT_EQ("Saa", read_file(path("data")).substr(0, 3));
   expect_head_is(read_file(path("data")));
 }

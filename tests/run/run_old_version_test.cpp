@@ -89,7 +89,7 @@ TEST_F(RunOldVersionNoSanitizer, AProgramThatFindsTheFileItselfIsToldOf) {
                                "--", "sh", "-c", std::string(program) + " " + data + "; true"});
     EXPECT_EQ(0, result.status) << result.err;
     EXPECT_TRUE(contains(result.err, std::string("vellum run: ") + program + " is ")) << result.err;
-    EXPECT_TRUE(contains(result.err, "it finds the file itself, and not the version"))
+    EXPECT_TRUE(contains(result.err, "it sees the file itself, and not the version"))
         << result.err;
   }
 }

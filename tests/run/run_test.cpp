@@ -37,7 +37,7 @@ class RunNoSanitizer : public CliTest {
   void expect_status(int status, const std::string& scenario) const {
     const Result result = calls(scenario);
     EXPECT_EQ(status, result.status) << result.err;
-    EXPECT_EQ(std::string::npos, result.err.find("somebody outside")) << result.err;
+    EXPECT_EQ(std::string::npos, result.err.find("another program")) << result.err;
   }
   // The head as the store has it is what the file holds.
   void expect_file_is_head() const {
@@ -68,9 +68,9 @@ TEST_F(RunNoSanitizer, AFileIsWhatFilesAre) {
 TEST_F(RunNoSanitizer, AWriterOutsideIsToldOfOnce) {
   const Result result = calls("outsider");
   EXPECT_EQ(0, result.status) << result.err;
-  const std::size_t told = result.err.find(data() + ": somebody outside");
-  ASSERT_NE(std::string::npos, told) << result.err;
-  EXPECT_EQ(std::string::npos, result.err.find("somebody outside", told + data().size() + 10));
+  const std::size_t reported = result.err.find(data() + ": another program");
+  ASSERT_NE(std::string::npos, reported) << result.err;
+  EXPECT_EQ(std::string::npos, result.err.find("another program", reported + data().size() + 10));
 }
 
 TEST_F(RunNoSanitizer, WhatWasWrittenIsThereAfterTheEnd) {

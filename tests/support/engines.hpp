@@ -1,4 +1,7 @@
-// A suite that runs over all engines: derive from EngineTest, and name it in VELLUM_BOTH_ENGINES.
+// The engines that tests run over. A new engine is added to the lists here.
+//
+// A suite that runs over all engines: derive from EngineTest, and name it in VELLUM_BOTH_ENGINES; over
+// those that fill pages themselves: VELLUM_PAGED_ENGINES; over those that fill parts of chunks: VELLUM_PARTIAL_FILL_ENGINES.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,6 +13,12 @@
 #include "memory/kernel/support.hpp"
 
 namespace vellum::test {
+
+inline constexpr Engine kEngines[] = {Engine::uffd, Engine::sigsegv, Engine::mapped};
+// Engines of PagedMemory: faults fill chunks, and memory is limited.
+inline constexpr Engine kPagedEngines[] = {Engine::uffd, Engine::sigsegv};
+// Engines that can fill parts of chunks, and map zero pages without memory.
+inline constexpr Engine kPartialFillEngines[] = {Engine::uffd};
 
 inline bool engine_available(Engine engine) {
   return engine != Engine::uffd || region::uffd_engine_works();
@@ -23,7 +32,7 @@ inline bool finds_written_pages_again(Engine engine) {
 }
 
 inline Engine engine_named(const std::string& name) {
-  for (const auto engine : {Engine::uffd, Engine::sigsegv, Engine::mapped}) {
+  for (const auto engine : kEngines) {
     if (name == engine_name(engine)) return engine;
   }
   return Engine::automatic;
@@ -48,8 +57,10 @@ inline std::string engine_test_name(const testing::TestParamInfo<Engine>& info) 
 
 }  // namespace vellum::test
 
-#define VELLUM_BOTH_ENGINES(Suite)                                                            \
-  INSTANTIATE_TEST_SUITE_P(                                                                   \
-      , Suite,                                                                                \
-      testing::Values(vellum::Engine::uffd, vellum::Engine::sigsegv, vellum::Engine::mapped), \
-      vellum::test::engine_test_name)
+#define VELLUM_ENGINES_OF(list, Suite) \
+  INSTANTIATE_TEST_SUITE_P(, Suite, testing::ValuesIn(list), vellum::test::engine_test_name)
+
+#define VELLUM_BOTH_ENGINES(Suite) VELLUM_ENGINES_OF(vellum::test::kEngines, Suite)
+#define VELLUM_PAGED_ENGINES(Suite) VELLUM_ENGINES_OF(vellum::test::kPagedEngines, Suite)
+#define VELLUM_PARTIAL_FILL_ENGINES(Suite) \
+  VELLUM_ENGINES_OF(vellum::test::kPartialFillEngines, Suite)

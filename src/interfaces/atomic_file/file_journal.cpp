@@ -19,7 +19,8 @@ format::RedoHeader header_for(const base::File& file) {
   return {1, std::uint64_t{random()} << 32 | random(), identity.inode, identity.born_ns};
 }
 
-// A journal beside another file would overwrite that. False: it is another file's, and empty.
+// The journal of another file would overwrite this one. False: it belongs to another file, and is
+// empty.
 bool belongs(const RedoJournal& journal, const base::File& journal_file, const base::File& file,
              const std::string& path) {
   const base::FileIdentity identity = file.identity();
@@ -52,7 +53,7 @@ std::unique_ptr<MediumFile> image_of(base::File& file, Medium medium) {
   return disk_file(file, Space::sparse);
 }
 
-// Reads the image with the lock held: until then another process may change the file's size.
+// Reads the image with the lock held: before that another process may change the file's size.
 FileJournal FileJournal::open(base::Fs& fs, const std::string& path, base::File& file,
                               Medium medium, std::uint64_t journal_bytes,
                               std::unique_ptr<MediumFile>& image) {

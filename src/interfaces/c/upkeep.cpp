@@ -1,4 +1,4 @@
-// The upkeep of a store: space, checks, repair, retention. See vellum.h.
+// The maintenance of a store: space, checks, repair, retention. See vellum.h.
 #include <algorithm>
 #include <string>
 #include <string_view>

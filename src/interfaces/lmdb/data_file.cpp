@@ -27,7 +27,7 @@ Meta read_meta(const base::File& file, std::uint64_t at) {
 
 }  // namespace
 
-// liblmdb divides by the page size, and looks for the second meta page at that offset.
+// liblmdb divides by the page size, and reads the second meta page at that offset.
 bool is_data(const base::File& file) {
   const Meta first = read_meta(file, 0);
   if (first.magic != kMagic) return false;

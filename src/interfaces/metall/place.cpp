@@ -83,7 +83,7 @@ bool is_there(const DatastorePlace& place) {
     return Store::open(place.store).contains(place.version);
   } catch (const Error& error) {
     if (error.code() != Errc::not_a_store) throw;
-    return false;  // a killed process's unfinished store, or something else
+    return false;  // a killed process's unfinished store, or no store
   }
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using format::kPageBytes;
 
-// How long readers wait for one another when all find files to put back after a crash.
+// How long readers wait for one another when all find files to restore after a crash.
 constexpr int kTries = 20;
 constexpr std::chrono::milliseconds kBetweenTries{10};
 
@@ -54,7 +54,7 @@ Region keep_writers_out(Store& store, const DatastorePlace& place) {
     return store.open_region(place.version);
   } catch (const Error& e) {
     if (e.code() != Errc::read_only) throw;
-    return {};  // on such a medium nobody writes
+    return {};  // a read-only medium has no writers
   }
 }
 

@@ -332,7 +332,7 @@ int drop_pages(std::byte* address, std::size_t bytes) noexcept {
   return madvise(address, bytes, MADV_DONTNEED) == 0 ? 0 : errno;
 }
 
-int move_away(std::byte* from, std::size_t bytes, std::byte* to) noexcept {
+int move_private(std::byte* from, std::size_t bytes, std::byte* to) noexcept {
   constexpr int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
   return mremap(from, bytes, bytes, flags, to) == MAP_FAILED ? errno : 0;
 }

@@ -71,7 +71,7 @@ int drop_pages(std::byte* address, std::size_t bytes) noexcept;
 // Moves the private pages of a range to another place in one step: later accesses to the range find
 // nothing there. The old mapping at `to` goes. 0 or errno (mremap(2), MREMAP_DONTUNMAP, Linux 5.13
 // for file mappings).
-int move_away(std::byte* from, std::size_t bytes, std::byte* to) noexcept;
+int move_private(std::byte* from, std::size_t bytes, std::byte* to) noexcept;
 
 // Which pages of a range, at most 64, are private and not the zero page: one bit per page.
 // `swapped` includes those that the kernel has swapped out; where the range was ever armed, holes

@@ -222,7 +222,8 @@ Region Store::open_version(const std::string& name, const RegionOptions& options
 
 std::vector<VersionInfo> Store::versions() const {
   std::vector<VersionInfo> snapshots, branches;
-  // A version removed meanwhile is left out. A snapshot made a branch meanwhile is found as one.
+  // A version removed meanwhile is omitted. A snapshot converted into a branch meanwhile is found
+  // as a branch.
   const auto add = [this](const auto& resolve, const std::string& name,
                           std::vector<VersionInfo>& to) {
     try {
@@ -266,8 +267,8 @@ void Store::create_branch(const std::string& name, const std::string& given,
   auto names = store::hold_names(*impl_->core);
   auto from = store::resolve_version(*impl_->core, from_version);
   if (!from.commits.empty()) {
-    // A branch begins in packs. A snapshot brings the journal's commits there, and keeps them until
-    // the branch does.
+    // A branch starts from packs. A snapshot checkpoints the journal's commits, and keeps them
+    // until the branch does.
     names.reset();
     meanwhile.emplace(*this, from_version);
     names = store::hold_names(*impl_->core);
@@ -345,7 +346,7 @@ GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& prog
 
 namespace {
 
-// Of a store that is a directory.
+// Requires a store that is a directory.
 void require_directory(store::StoreDirectory& core, const char* what, const char* command) {
   if (core.packs().are_files()) return;
   fail(Errc::unsupported, "{}: {} reads the packs of a directory; for a remote there is `{} URL`",

@@ -149,7 +149,7 @@ TEST_F(GroupByUrl, VerifyReadsTheData) {
 }
 
 TEST_F(GroupByUrl, BadInput) {
-  EXPECT_ERROR(not_found, GroupVersion::open(url()), "no version of a group is there");
+  EXPECT_ERROR(not_found, GroupVersion::open(url()), "no version of a group");
   push_two_and_lose_all();
   EXPECT_ERROR(not_found, GroupVersion::open(url(), "absent"), "absent");
   EXPECT_ERROR(invalid_argument, GroupVersion::open(url()).open_partition(3), "no partition 3");

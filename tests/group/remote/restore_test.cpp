@@ -143,7 +143,7 @@ TEST_F(GroupRestore, ARestoreWithoutRecordsTakesNoEpochThatAPinHas) {
 }
 
 TEST_F(GroupRestore, RefusesWhatIsNotTheGroups) {
-  EXPECT_ERROR(not_found, restore(), "no version of a group is there");
+  EXPECT_ERROR(not_found, restore(), "no version of a group");
   {
     OneProcess group = open();
     push(group, 1);

@@ -106,7 +106,7 @@ TEST_F(SpillFileTest, PagesOfABatchAreReadAtOnce) {
     batch.add(32 + i, diff, pages[i].data());
   }
   ASSERT_EQ(spill.put(batch), 0);
-  const SpillFile::Loaded loaded =
+  const SpillFile::LoadedRecords loaded =
       spill.load(32, 0xffff, reinterpret_cast<std::byte*>(room_.get()));
   for (std::size_t i = 0; i < pages.size(); ++i) {
     SpillFile::Entry entry;
@@ -121,7 +121,7 @@ TEST_F(SpillFileTest, PagesThatLieApartAreReadOneByOne) {
   ASSERT_EQ(put(spill, 0, first), 0);
   for (PageNumber page = 100; page < 120; ++page) ASSERT_EQ(put(spill, page, random_page()), 0);
   ASSERT_EQ(put(spill, 1, second), 0);
-  const SpillFile::Loaded loaded = spill.load(0, 3, reinterpret_cast<std::byte*>(room_.get()));
+  const SpillFile::LoadedRecords loaded = spill.load(0, 3, reinterpret_cast<std::byte*>(room_.get()));
   alignas(8) SpillFile::Buffer buffer;
   SpillFile::Entry entry;
   ASSERT_EQ(spill.read(loaded, 0, buffer, entry), 0);

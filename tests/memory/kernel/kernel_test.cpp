@@ -94,7 +94,7 @@ TEST_F(KernelPages, MovedAwayPagesLeaveHolesThatCanBeFilled) {
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(place, MAP_FAILED);
   auto* const to = static_cast<std::byte*>(place);
-  ASSERT_EQ(move_away(base_, 16 * kKernelPageBytes, to), 0);
+  ASSERT_EQ(move_private(base_, 16 * kKernelPageBytes, to), 0);
   EXPECT_EQ(to[5 * kKernelPageBytes], std::byte{1});
   EXPECT_EQ(count_private(pagemap_, base_, base_ + 16 * kKernelPageBytes), 0);
   const std::vector<std::byte> content(kKernelPageBytes, std::byte{7});

@@ -187,8 +187,7 @@ TEST_P(Zeros, NoWriteIsLostBesideScans) {
 }
 
 VELLUM_BOTH_ENGINES(Zeros);
-INSTANTIATE_TEST_SUITE_P(, ZerosByPages, testing::Values(Engine::uffd),
-                         vellum::test::engine_test_name);
+VELLUM_PARTIAL_FILL_ENGINES(ZerosByPages);
 
 }  // namespace
 }  // namespace vellum::region::test

@@ -15,10 +15,10 @@ namespace {
 using std::chrono::milliseconds;
 
 // Has `work` left, and is asked at once until it is done; then after `pause`.
-class Counting final : public HelpedRegion {
+class Counting final : public BackgroundTask {
  public:
   explicit Counting(std::optional<milliseconds> pause = std::nullopt) : pause_(pause) {}
-  std::optional<milliseconds> help() noexcept override {
+  std::optional<milliseconds> step() noexcept override {
     EXPECT_TRUE(joined.load());
     ++steps;
     int left = work.load();

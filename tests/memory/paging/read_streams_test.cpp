@@ -7,8 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "memory/paging/leave_first.hpp"
-
 namespace vellum::region::test {
 namespace {
 
@@ -175,26 +173,6 @@ TEST(ReadStreams, WhatAnAnnouncedReaderPassedGoesOnce) {
   std::vector<std::size_t> behind;
   for (std::size_t index = 0; streams.take_behind(index);) behind.push_back(index);
   EXPECT_EQ(behind, (std::vector<std::size_t>{100, 101, 102}));
-}
-
-TEST(LeaveFirst, GivesEachChunkOnce) {
-  LeaveFirst first;
-  std::size_t index = 0;
-  EXPECT_FALSE(first.take(index));
-  first.add(7, 2);
-  first.add(0, 0);
-  first.add(3, 1);
-  std::vector<std::size_t> taken;
-  while (first.take(index)) taken.push_back(index);
-  EXPECT_EQ(taken, (std::vector<std::size_t>{7, 8, 3}));
-}
-
-TEST(LeaveFirst, ForgetsTheOldestRanges) {
-  LeaveFirst first;
-  for (std::size_t i = 0; i < 100; ++i) first.add(i, 1);
-  std::size_t index = 0, count = 0;
-  for (; first.take(index); ++count) EXPECT_GE(index, 84U);
-  EXPECT_EQ(count, 16U);
 }
 
 }  // namespace
