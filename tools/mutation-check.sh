@@ -421,9 +421,9 @@ mutation 'a new file without its lock' src/base/files/new_file.cpp \
 mutation 'a new file gets the old content of the branch' src/run/live/live_file.cpp \
   's/  options\.image\.is_content = true;//'
 mutation 'a removed file stays live' src/run/files/files_names.cpp \
-  '/^int Files::remove_name/,/^}/s/  let_go_at(name);//'
+  '/^int Files::remove_name/,/^}/s/  release_at(name);//'
 mutation 'a rename onto a name is not checked' src/run/files/files_names.cpp \
-  '/^int Files::rename/,/^}/s/    come_to(now);//'
+  '/^int Files::rename/,/^}/s/    adopt_name(now);//'
 mutation 'mappings of a file without a name are ignored' src/run/live/left_file.cpp \
   's/  show_file(mappings);//'
 mutation 'the reserve for growth shows in the file' src/store/stream/image_file.cpp \
@@ -504,9 +504,9 @@ mutation 'the truncation of a file is not committed' src/run/live/live_file.cpp 
 mutation 'a hole is not committed' src/run/live/live_file.cpp \
   '/^int LiveFile::clear/,/^}/s/^    note_written(offset_bytes, count);$//'
 mutation 'a flush is committed, but not the earlier writes' src/run/files/files.cpp \
-  's/^    written = written_beside(file);$//'
+  's/^    written = written_among_others(file);$//'
 mutation 'a close is committed, but not the earlier writes' src/run/files/files.cpp \
-  's/commit_among(written_beside(\*open\.live), /commit_among({}, /'
+  's/commit_among(written_among_others(\*open\.live), /commit_among({}, /'
 mutation 'a new name is committed, but not the earlier writes' src/run/files/files_names.cpp \
   '/^int Files::rename/,/^}/s/^  commit_written();$//'
 mutation 'a removed name is committed, but not the earlier writes' src/run/files/files_names.cpp \

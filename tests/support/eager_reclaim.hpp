@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 // Regions free private copies immediately, however few they are.
-=======
-// Regions drop private copies at once, however few they are.
->>>>>>> k2
 #pragma once
 
 #include <chrono>
@@ -12,9 +8,6 @@
 
 namespace vellum::test {
 
-<<<<<<< HEAD
-// While it lives. No region is open when it begins and when it ends.
-=======
 inline region::ReclaimPolicy eager_reclaim_policy() noexcept {
   region::ReclaimPolicy policy;
   policy.between_passes = policy.quiet = std::chrono::milliseconds(1);
@@ -24,9 +17,8 @@ inline region::ReclaimPolicy eager_reclaim_policy() noexcept {
   return policy;
 }
 
-// While it lives, for all regions of the process. REQUIRES: no region is open at its beginning and at
-// its end.
->>>>>>> k2
+// While it lives, for all regions of the process. REQUIRES: no region is open when it begins and when it
+// ends.
 class EagerReclaim {
  public:
   EagerReclaim() noexcept { region::ReclaimPolicy::set(eager_reclaim_policy()); }
