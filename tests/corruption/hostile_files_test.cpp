@@ -53,7 +53,7 @@ class HostileFiles : public ::testing::Test {
     names.erase("canary");
     names.erase("journal");
     names.erase("moved");
-    EXPECT_TRUE(names.empty()) << *names.begin() << " was made outside the store";
+    EXPECT_TRUE(names.empty()) << *names.begin() << " was created outside the store";
   }
 
   std::shared_ptr<store::StoreDirectory> open() {
@@ -111,7 +111,7 @@ class HostileFiles : public ::testing::Test {
     }
     std::string all;
     for (const auto& e : errors) all += "\n  " + e;
-    ADD_FAILURE() << "no error says '" << part << "', but:" << all;
+    ADD_FAILURE() << "no error contains '" << part << "', but:" << all;
   }
   stdfs::path first_pack() const {
     std::set<stdfs::path> packs;
@@ -175,7 +175,7 @@ TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfFiles) {
 }
 
 // gc works without it, and follows no link to read or to write.
-TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheLiveSet) {
+TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheCensus) {
   const auto gc = [&] { return store::collect_garbage(*open(), false, nullptr).needed_bytes; };
   const std::uint64_t needed = gc();
   const stdfs::path file = store_ / "gc.census";

@@ -126,7 +126,7 @@ TEST_F(Repair, ACorruptedRecordCostsOnlyTheVersionsThatUseIt) {
   for (const auto& l : report.lost) EXPECT_NE(l.reason.find(pack), std::string::npos) << l.reason;
 }
 
-TEST_F(Repair, EveryPackMissingInTurn) {
+TEST_F(Repair, EachPackMissingInTurn) {
   for (const auto& pack : packs()) {
     const Bytes bytes = fs_.read_file(pack);
     fs_.erase(pack);

@@ -229,7 +229,7 @@ TEST(Crash, DataLostByAFailedSync) {
 
 // The same, and the next program repeats the failed commit's content: its commit must not refer to
 // pages that only the page cache has.
-TEST(Crash, RepeatsOfWhatAFailedSyncHasLost) {
+TEST(Crash, RepeatsOfContentLostByAFailedSync) {
   const std::uint64_t stride = long_effort() ? 1 : static_cast<std::uint64_t>(test::rounds(7, 20));
   Totals sum;
   for (const bool without : {false, true}) {
@@ -254,7 +254,7 @@ TEST(Crash, RepeatsOfWhatAFailedSyncHasLost) {
 }
 
 // The nth write reports an error, but reaches the disk. The same writers continue.
-TEST(Crash, WriteThatFailedAndArrived) {
+TEST(Crash, AFailedWriteThatReachedTheDisk) {
   crash_around_failures("failed writes", &SimFs::write_fails, [](Session& session) {
     session.accept_failure();
     session.collect_garbage(true);
@@ -282,7 +282,7 @@ TEST(Crash, GcAfterARemovalThatWasNotSynced) {
 
 // gc saves its census for the next gc, while snapshots are created and removed and branches
 // commit: after each crash that file is the old one, the new one, torn or missing.
-TEST(Crash, ALiveSetFromBeforeTheCrash) {
+TEST(Crash, ACensusFromBeforeTheCrash) {
   SimSession simulated = session_on_new_store(6);
   Session& session = simulated.session;
   std::mt19937_64 random(1);
@@ -339,7 +339,7 @@ TEST(Crash, BackgroundGarbageCollection) {
 
 // The newest base frame of a journal is visible, but a failed sync has lost it; gc runs; then the
 // power fails, and the previous base frame is valid again.
-TEST(Crash, GcAfterACheckpointThatIsLost) {
+TEST(Crash, GcAfterALostCheckpoint) {
   Totals sum;
   bool more = true;
   for (std::uint64_t n = 1; more; ++n) {

@@ -75,7 +75,7 @@ TEST_F(FaultMemory, AddressSpaceLimitNoSanitizer) {
     }
     auto region = Store::open(path_).open_region("main");
     test::require(region.capacity_bytes() < limit.rlim_cur / 4, "leaves the program some");
-    test::require(*static_cast<int*>(region.data()) == 42, "the content is there");
+    test::require(*static_cast<int*>(region.data()) == 42, "the content is unchanged");
     *static_cast<int*>(region.data()) = 43;
     region.commit();
   });

@@ -152,7 +152,7 @@ class Aftermath {
     const std::string what = e.what();
     if (what.find("flush failed") == std::string::npos ||
         what.find("reopen") == std::string::npos) {
-      complain("poisoned, and does not say why: " + what);
+      complain("poisoned, without a reason: " + what);
     }
   }
 

@@ -70,7 +70,7 @@ class Aftermath {
       seen_[info.name] = match(info.name, read_all(store, info.name));
     }
     for (const auto& [name, content] : before_) {
-      test::require(seen_.contains(name) || !after_.contains(name), name + " is there");
+      test::require(seen_.contains(name) || !after_.contains(name), name + " exists");
     }
   }
 
@@ -79,7 +79,7 @@ class Aftermath {
       const auto at = state->find(name);
       if (at != state->end() && *at->second == content) return at->second;
     }
-    throw std::runtime_error(name + " holds what was never committed");
+    throw std::runtime_error(name + " has content that was never committed");
   }
 
   // The same through memory: the head, and the newest snapshot.
@@ -108,7 +108,7 @@ class Aftermath {
   void check_all(const Store& store) const {
     test::require(store.versions().size() == seen_.size(), "the versions are the same");
     for (const auto& [name, content] : seen_) {
-      test::require(read_all(store, name) == *content, name + " stays what it was");
+      test::require(read_all(store, name) == *content, name + " is unchanged");
     }
     const auto report = store.verify({.read_data = true});
     if (report.damages.empty()) return;
@@ -153,8 +153,8 @@ struct Tally {
 
   std::string line() const {
     std::string out = fmt::format(
-        "{} kills: {} in the fault handler, {} in a commit, {} in a checkpoint, {} in one beside "
-        "commits, {} in a snapshot",
+        "{} kills: {} in the fault handler, {} in a commit, {} in a checkpoint, {} in a "
+        "background checkpoint, {} in a snapshot",
         kills, in_handler, commits, checkpoints, in_background, snapshots);
     for (std::size_t i = 0; i < kActivities; ++i) {
       if (others[i] != 0) {

@@ -46,7 +46,7 @@ void write_most(Words words, std::mt19937_64& random) {
 }
 
 // The stores of a step, identical in the model and in the region.
-void write_step(const KillWorkload::Step& step, void* data, std::uint64_t bytes) {
+void write_step(const KillWorkload::WorkloadStep& step, void* data, std::uint64_t bytes) {
   const Words words(static_cast<std::uint64_t*>(data), bytes / 8);
   std::mt19937_64 random(step.seed);
   switch (step.what) {
@@ -63,7 +63,7 @@ void write_step(const KillWorkload::Step& step, void* data, std::uint64_t bytes)
   }
 }
 
-Bytes stream_of(const KillWorkload::Step& step) {
+Bytes stream_of(const KillWorkload::WorkloadStep& step) {
   std::mt19937_64 random(step.seed);
   Bytes content((20 + random() % 60) * kPage);
   write_step(step, content.data(), content.size());
@@ -77,7 +77,7 @@ class Model {
  public:
   NamedContents state;
 
-  void apply(const KillWorkload::Step& step) {
+  void apply(const KillWorkload::WorkloadStep& step) {
     switch (step.what) {
       case KillStep::create_store:
       case KillStep::rollback:
@@ -108,13 +108,13 @@ class Model {
 
  private:
   // A region never shrinks.
-  void import(const KillWorkload::Step& step) {
+  void import(const KillWorkload::WorkloadStep& step) {
     Bytes content = stream_of(step);
     const auto before = state.find(step.name);
     if (before != state.end()) content.resize(std::max(content.size(), before->second->size()));
     state[step.name] = std::make_shared<const Bytes>(std::move(content));
   }
-  void write(const KillWorkload::Step& step, const std::string& branch) {
+  void write(const KillWorkload::WorkloadStep& step, const std::string& branch) {
     Bytes content = *state.at(branch);
     if (step.what == KillStep::grow) content.resize(grown(content.size()));
     write_step(step, content.data(), content.size());
@@ -159,9 +159,9 @@ std::string choose(const NamedContents& state, bool snapshots, std::uint64_t k) 
   return names.empty() ? std::string() : names[k % names.size()];
 }
 
-KillWorkload::Step make_step(KillStep what, std::size_t index, std::mt19937_64& random,
-                             const NamedContents& state) {
-  KillWorkload::Step step{what, random(), {}, {}};
+KillWorkload::WorkloadStep make_step(KillStep what, std::size_t index, std::mt19937_64& random,
+                                     const NamedContents& state) {
+  KillWorkload::WorkloadStep step{what, random(), {}, {}};
   const std::string number = std::to_string(index);
   switch (what) {
     case KillStep::snapshot:
@@ -198,7 +198,7 @@ class Runner {
   Runner(const std::string& path, Engine engine, KillBoard& board)
       : path_(path), options_(kill_region_options(engine)), board_(board) {}
 
-  void run(const KillWorkload::Step& step, const NamedContents& before) {
+  void run(const KillWorkload::WorkloadStep& step, const NamedContents& before) {
     switch (step.what) {
       case KillStep::create_store:
         at(Activity::creating);
@@ -255,11 +255,11 @@ class Runner {
     board_.activity = activity;
   }
 
-  void write(const KillWorkload::Step& step, Region& region) {
+  void write(const KillWorkload::WorkloadStep& step, Region& region) {
     at(Activity::touching);
     write_step(step, region.data(), region.size_bytes());
   }
-  void write_and_commit(const KillWorkload::Step& step, Region& region) {
+  void write_and_commit(const KillWorkload::WorkloadStep& step, Region& region) {
     write(step, region);
     at(Activity::committing);
     region.commit();
@@ -274,7 +274,7 @@ class Runner {
     region_ = store().open_region("main", options_);
   }
 
-  void commit_branch(const KillWorkload::Step& step) {
+  void commit_branch(const KillWorkload::WorkloadStep& step) {
     at(Activity::opening);
     Region branch = store().open_region(step.name, options_);
     write_and_commit(step, branch);
@@ -282,7 +282,7 @@ class Runner {
     branch.close();
   }
 
-  void import(const KillWorkload::Step& step) {
+  void import(const KillWorkload::WorkloadStep& step) {
     const Bytes content = stream_of(step);
     std::size_t read_bytes = 0;
     store().import_stream(
@@ -303,7 +303,7 @@ class Runner {
     at(Activity::touching);
     if (version.size_bytes() != expected.size() ||
         std::memcmp(version.data(), expected.data(), expected.size()) != 0) {
-      throw std::runtime_error("version " + name + " is not what it was");
+      throw std::runtime_error("version " + name + " has changed");
     }
     at(Activity::reading);
     Bytes again(expected.size());

@@ -53,13 +53,13 @@ using Bytes = std::vector<std::byte>;
 using NamedContents = std::map<std::string, std::shared_ptr<const Bytes>>;
 
 struct KillWorkload {
-  struct Step {
+  struct WorkloadStep {
     KillStep what;
     std::uint64_t seed;  // of its stores
     std::string name;    // its branch or snapshot
     std::string other;   // make_branch: the snapshot where the branch starts
   };
-  std::vector<Step> steps;
+  std::vector<WorkloadStep> steps;
   std::vector<NamedContents> states;  // before each step, and after the last
   // The journal has any size, checkpoints run in the background, and the process is killed in them.
   bool in_background = false;

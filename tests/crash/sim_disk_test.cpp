@@ -151,7 +151,7 @@ TEST_F(SimDisk, EachImageIsVisitedOnce) {
   EXPECT_EQ(found, (std::multiset<std::string>{"-", "", "0", "a"}));
 }
 
-TEST_F(SimDisk, CopiesDoNotSeeEachOther) {
+TEST_F(SimDisk, CopiesAreIndependent) {
   const auto file = fs_.open("/f", base::OpenMode::create_new);
   file->pwrite(bytes_of(5000, 'a'), 0);
   const Disk before = fs_.disk();

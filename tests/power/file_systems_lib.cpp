@@ -68,7 +68,7 @@ std::string why_not(const FileSystem& system) {
   for (const char* device : {"/dev/fuse", "/dev/loop-control"}) {
     if (access(device, R_OK | W_OK) != 0) return fmt::format("{} cannot be opened", device);
   }
-  if (!has_program(system.make)) return fmt::format("{} cannot be made: no mkfs", system.name);
+  if (!has_program(system.make)) return fmt::format("{} cannot be created: no mkfs", system.name);
   if (!kernel_has(system.mount_as.type)) {
     return fmt::format("the kernel has no {}", system.mount_as.type);
   }

@@ -168,7 +168,7 @@ void Load::commit_beside() {
       std::uint64_t got = 0;
       store_->read("main", (live_.pages.size() + i) * kPageBytes, &got, sizeof got);
       if (got < least[i] || got > most[i]) {
-        fail(fmt::format("a commit beside writers: counter {} is {}, was {} before and {} after", i,
+        fail(fmt::format("a commit during writes: counter {} is {}, was {} before and {} after", i,
                          got, least[i], most[i]));
       }
     }

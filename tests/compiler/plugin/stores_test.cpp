@@ -106,7 +106,7 @@ TEST_F(PassNoSanitizer, StoresAreNotMarkedWithoutThePass) {
 }
 
 // Stores are marked as well when marks are neither joined nor moved.
-TEST_F(PassNoSanitizer, StepsCanBeLeftOut) {
+TEST_F(PassNoSanitizer, StepsOfThePassCanBeSkipped) {
   for (const char* off : {"merge", "loops", "merge,loops"}) {
     const std::string out = path("program");
     const Result result =
@@ -128,7 +128,7 @@ unsigned count_of(const std::string& text, const std::string& word) {
 }
 
 // Five adjacent stores need one call; a loop without calls has no mark calls.
-TEST_F(PassNoSanitizer, MarksAreJoinedAndLeaveLoops) {
+TEST_F(PassNoSanitizer, MarksAreMergedAndMovedOutOfLoops) {
   const std::string source =
       file("few.c",
            "void five(long* p) { p[0] = 1; p[1] = 2; p[2] = 3; p[3] = 4; p[4] = 5; }\n"

@@ -107,7 +107,8 @@ std::uint64_t LmdbDatabase::checked_number() const {
   }
   mdb_cursor_close(cursor);
   mdb_txn_abort(txn);
-  require(found.keys == total.keys && found.sum == total.sum, "not what the last transaction left");
+  require(found.keys == total.keys && found.sum == total.sum,
+          "not the state of the last transaction");
   return total.number;
 }
 
