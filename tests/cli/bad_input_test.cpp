@@ -76,7 +76,7 @@ TEST_F(BadInput, MalformedNamesExitWith2) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "x"));
 }
 
-TEST_F(BadInput, MissingThingsExitWith3) {
+TEST_F(BadInput, MissingObjectsExitWith3) {
   const std::string s = make_store_with({noise(1, 1)});
   const std::string code = "not_found";
   expect_failure({"log", path("nowhere")}, 3, code, path("nowhere"));
@@ -115,7 +115,7 @@ TEST_F(BadInput, TakenNamesExitWith4) {
   EXPECT_EQ(read_file(out), "precious");
 }
 
-TEST_F(BadInput, WhatIsNoStoreExitsWith5) {
+TEST_F(BadInput, APathThatIsNotAStoreExitsWith5) {
   const std::string code = "not_a_store";
   std::filesystem::create_directory(path("dir"));
   const std::string f = file("plain", "text");
@@ -128,7 +128,7 @@ TEST_F(BadInput, WhatIsNoStoreExitsWith5) {
   expect_failure({"log", path("dir")}, 5, code, path("dir"));
 }
 
-TEST_F(BadInput, ANewerFormatExitsWith6AndIsLeftAlone) {
+TEST_F(BadInput, ANewerFormatExitsWith6AndIsNotChanged) {
   const std::string s = make_store_with({noise(1, 1)});
   std::string superblock = read_file(s + "/vellum.store");
   superblock[8] = 99;  // the format's version always stands behind the magic of 8 bytes
@@ -329,7 +329,7 @@ TEST_F(Corrupted, AMissingPackExitsWith11) {
   expect_failure({"cat", s, "v1"}, 11, "corrupted", pack);
 }
 
-TEST_F(Corrupted, AFlippedBitNamesTheVersionsItHurts) {
+TEST_F(Corrupted, VerifyNamesTheVersionsThatAFlippedBitAffects) {
   const std::string s = make_store_with({noise(100, 1), noise(100, 2)});
   const std::string pack = pack_of(s);
   std::string bytes = read_file(pack);
@@ -347,7 +347,7 @@ TEST_F(Corrupted, AFlippedBitNamesTheVersionsItHurts) {
 }
 
 // The ranges before the damage are printed already, and the object must still be whole.
-TEST_F(Corrupted, DiffStaysOneObject) {
+TEST_F(Corrupted, DiffOfACorruptedVersionPrintsOneObject) {
   const std::string first = noise(600, 1);
   const std::string s = make_store_with({first, noise(600, 2)});
   const std::string pack = pack_of(s);

@@ -23,7 +23,7 @@ class GroupCommands : public CliTest {
   }
 };
 
-TEST_F(GroupCommands, LogAndShow) {
+TEST_F(GroupCommands, LogAndShowPrintTheVersions) {
   const std::string records = three_versions();
   const auto log = must({"group", "log", records, "--json"}).json().at("versions");
   ASSERT_EQ(log.size(), 2u) << "the first has gone with the next";
@@ -47,7 +47,7 @@ TEST_F(GroupCommands, LogAndShow) {
   EXPECT_TRUE(contains(must({"group", "log", records}).out, "a job began here"));
 }
 
-TEST_F(GroupCommands, VerifyNamesWhatIsMissing) {
+TEST_F(GroupCommands, VerifyReportsMissingParts) {
   const std::string records = three_versions();
   EXPECT_EQ(must({"group", "verify", records, "--read-data", "--json"}).json().at("ok"), true);
   fs::rename(path("store-1"), path("away-1"));
@@ -76,7 +76,7 @@ TEST_F(GroupCommands, ExportWritesEachPartition) {
                  "partition-0");
 }
 
-TEST_F(GroupCommands, RemovesAndCollects) {
+TEST_F(GroupCommands, RmRemovesAVersionAndGcFreesIt) {
   const std::string records = three_versions();
   must({"group", "rm", records, "one"});
   const auto dry = must({"group", "gc", records, "--dry-run", "--json"}).json();
@@ -93,7 +93,7 @@ TEST_F(GroupCommands, RemovesAndCollects) {
 }
 
 // A lost store, and lost records.
-TEST_F(GroupCommands, RestoreGetsAVersionFromTheRemote) {
+TEST_F(GroupCommands, RestoreFetchesAVersionFromTheRemote) {
   const std::string records = path("records"), url = "file://" + path("remote");
   fs::create_directory(path("remote"));
   {
@@ -119,7 +119,7 @@ TEST_F(GroupCommands, RestoreGetsAVersionFromTheRemote) {
 }
 
 // What is complete at the remote, without records and stores.
-TEST_F(GroupCommands, LookAtARemoteByItsUrl) {
+TEST_F(GroupCommands, LogShowAndVerifyWorkOnAUrl) {
   const std::string url = "file://" + path("remote");
   fs::create_directory(path("remote"));
   {

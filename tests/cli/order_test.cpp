@@ -22,7 +22,7 @@ class Order : public CliTest {
   static std::string names(const std::string& store) { return must({"log", store, "--names"}).out; }
 };
 
-TEST_F(Order, AClockThatIsSetBackChangesNothingNoSanitizer) {
+TEST_F(Order, AClockThatIsSetBackDoesNotChangeTheOrderNoSanitizer) {
   const std::string store = make_store_with({noise(1, 1)});
   const std::string f = file("f", noise(1, 2));
   must_a_year_ago({"import", store, "main", f, "--snapshot", "newest"});
@@ -36,7 +36,7 @@ TEST_F(Order, AClockThatIsSetBackChangesNothingNoSanitizer) {
   EXPECT_EQ(names(store), "main\nnewest\n");
 }
 
-TEST_F(Order, SnapshotsOfOneCommitAreAsTheyWereMade) {
+TEST_F(Order, SnapshotsOfOneCommitAreInTheOrderOfTheirCreation) {
   const std::string store = make_store_with({noise(1, 1)});
   for (const char* name : {"b", "d", "a", "c"}) must({"snapshot", store, name});
   EXPECT_EQ(names(store), "main\nc\na\nd\nb\nv1\n");
@@ -49,7 +49,7 @@ TEST_F(Order, SnapshotsOfOneCommitAreAsTheyWereMade) {
 }
 
 // An order is not given twice, also when the snapshot that had it is gone, and its file is.
-TEST_F(Order, GoesOnAfterRemovalsAndWithoutItsFile) {
+TEST_F(Order, TheOrderContinuesAfterRemovalsAndWithoutItsFile) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2)});
   const auto order_of = [&](const char* name) {
     return must({"show", store, name, "--json"}).json().at("order").get<std::uint64_t>();
@@ -72,7 +72,7 @@ TEST_F(Order, GoesOnAfterRemovalsAndWithoutItsFile) {
 }
 
 // The snapshot of an old version is made now.
-TEST_F(Order, ASnapshotOfAnOldVersionIsYoung) {
+TEST_F(Order, ASnapshotOfAnOldVersionIsTheNewest) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2)});
   must({"snapshot", store, "again", "v1"});
   EXPECT_EQ(names(store), "main\nagain\nv2\nv1\n");
@@ -83,7 +83,7 @@ TEST_F(Order, ASnapshotOfAnOldVersionIsYoung) {
 }
 
 // repair keeps the orders, and goes on behind them.
-TEST_F(Order, IsSavedByRepair) {
+TEST_F(Order, RepairKeepsTheOrder) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2), noise(1, 3)});
   must({"rm", store, "v1"});
   const std::string saved = path("saved");

@@ -21,7 +21,7 @@ InChild output_to(const char* path) {
   };
 }
 
-TEST_F(OutputTest, AFullDiskBehindARedirectIsAnError) {
+TEST_F(OutputTest, ARedirectToAFullDiskIsAnError) {
   const std::string s = make_store_with({noise(300, 1)});
   for (const Arguments& arguments :
        {Arguments{"log", s}, Arguments{"log", s, "--json"}, Arguments{"cat", s, "v1"},
@@ -34,7 +34,7 @@ TEST_F(OutputTest, AFullDiskBehindARedirectIsAnError) {
   }
 }
 
-TEST_F(OutputTest, AClosedOutputIsAnErrorAndHurtsNoFile) {
+TEST_F(OutputTest, AClosedOutputIsAnErrorAndDamagesNoFile) {
   const std::string s = make_store();
   const std::string f = file("f", noise(3, 1));
   const auto close_all = [] {
@@ -51,7 +51,7 @@ TEST_F(OutputTest, AClosedOutputIsAnErrorAndHurtsNoFile) {
 }
 
 // As `vellum cat ... | head -c 1`: the signal ends it, silently, as it ends cat(1).
-TEST_F(OutputTest, AClosedPipeEndsItSilently) {
+TEST_F(OutputTest, AClosedPipeEndsTheProgramSilently) {
   const std::string s = make_store_with({noise(300, 1)});
   int pipe[2];
   ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
@@ -71,7 +71,7 @@ TEST_F(OutputTest, AClosedPipeEndsItSilently) {
   ::close(pipe[1]);
 }
 
-TEST_F(OutputTest, ProgressShowsOnATerminalOnly) {
+TEST_F(OutputTest, ProgressIsShownOnlyOnATerminal) {
   const std::string s = make_store();
   const std::string f = file("f", noise(4000, 1));
   const Result import = run_on_terminal({"import", s, "main", f, "--snapshot", "a"});
@@ -87,7 +87,7 @@ TEST_F(OutputTest, ProgressShowsOnATerminalOnly) {
   EXPECT_EQ(run({"export", s, "a", path("o4")}).err, "");
 }
 
-TEST_F(OutputTest, NothingFromAStoreReachesTheTerminalAsAnEscape) {
+TEST_F(OutputTest, ControlCharactersFromAStoreAreEscaped) {
   const std::string s = make_store();
   must({"import", s, "main", file("f", noise(1, 1)), "--snapshot", "a", "-m",
         "red \x1b[31m bell \x07 csi \xc2\x9b raw \x9b ümlaut"});
@@ -115,7 +115,7 @@ TEST_F(OutputTest, JsonAsAMessageIsNotTheOption) {
   EXPECT_EQ(must({"show", s, "b", "--json"}).json().at("message"), "--json");
 }
 
-TEST_F(OutputTest, GlobalOptionsStandBeforeAndAfterTheCommand) {
+TEST_F(OutputTest, GlobalOptionsMayPrecedeOrFollowTheCommand) {
   const std::string s = make_store_with({noise(1, 1)});
   EXPECT_EQ(must({"--json", "log", s}).out, must({"log", s, "--json"}).out);
   EXPECT_EQ(must({"--json", "log", s}).out, must({"log", "--json", s}).out);

@@ -8,7 +8,7 @@
 namespace vellum::cli_test {
 namespace {
 
-TEST(Pattern, IsWhatTheCLibraryTakesItFor) {
+TEST(Pattern, MatchesLikeFnmatch) {
   const char* const patterns[] = {
       "",      "*",      "**",    "?",      "a",           "/a/*.db",      "*/data.mdb",    "a*b*c",
       "[abc]", "[!abc]", "[^a]b", "[a-c]x", "x[]]y",       "[a-]",         "a\\*b",         "\\[a]",

@@ -50,7 +50,7 @@ TEST_F(Space, GcFreesWhatRmRemoved) {
   EXPECT_EQ(must({"gc", s, "--quiet"}).out, "");
 }
 
-TEST_F(Space, StatSaysWhatEachVersionWouldFree) {
+TEST_F(Space, StatPrintsTheBytesThatEachVersionWouldFree) {
   const std::string s = three();
   auto stat = must({"stat", s, "--json"}).json();
   for (const auto& version : stat.at("versions")) {
@@ -68,7 +68,7 @@ TEST_F(Space, StatSaysWhatEachVersionWouldFree) {
   EXPECT_TRUE(contains(must({"stat", s}).out, "unique"));
 }
 
-TEST_F(Space, ForgetKeepsWhatTheRulesSay) {
+TEST_F(Space, ForgetKeepsTheSnapshotsOfItsRules) {
   const std::string s = three();
   const auto look = must({"forget", s, "--keep-last", "2", "--dry-run", "--json"}).json();
   EXPECT_EQ(names_of_list(look.at("kept")), (Names{"v3", "v2"}));
@@ -83,7 +83,7 @@ TEST_F(Space, ForgetKeepsWhatTheRulesSay) {
   EXPECT_EQ(must({"branch", s, "--names"}).out, "main\n");
 }
 
-TEST_F(Space, ForgetLooksOnlyAtWhatItIsToldTo) {
+TEST_F(Space, ForgetConsidersOnlyTheSelectedSnapshots) {
   const std::string s = three();
   must({"snapshot", s, "nightly-1", "v1"});
   must({"snapshot", s, "nightly-2", "v2"});
@@ -154,7 +154,7 @@ TEST_F(Space, AVersionOpenedAfterRecompressionKeepsItsData) {
   EXPECT_EQ(must({"gc", s, "--json"}).json().at("open_versions"), 0);
 }
 
-TEST_F(Space, GcRefusesLevelsThatAreNone) {
+TEST_F(Space, GcRefusesInvalidLevels) {
   const std::string s = three();
   for (const char* level : {"0", "20", "-1", "x", "15x"}) {
     expect_failure({"gc", s, std::string("--recompress=") + level}, 2, "invalid_argument",
@@ -213,7 +213,7 @@ class SpaceOfRunNoSanitizer : public Space {
   }
 };
 
-TEST_F(SpaceOfRunNoSanitizer, ComesBackUnlessItIsSwitchedOff) {
+TEST_F(SpaceOfRunNoSanitizer, SpaceIsFreedUnlessGcIsSwitchedOff) {
   const std::uint64_t without = packs_after_rewrites("without", {"--no-gc"});
   EXPECT_GE(without, 120u << 20);
   EXPECT_LE(packs_after_rewrites("with", {}), 66u << 20);

@@ -66,7 +66,7 @@ TEST_F(Top, ARegionCountsItsFaultsAndCommits) {
   EXPECT_EQ(regions().size(), 0U);
 }
 
-TEST_F(Top, DirtyPagesAreThoseOfNow) {
+TEST_F(Top, DirtyPagesAreCurrent) {
   for (const Engine engine : {Engine::uffd, Engine::sigsegv, Engine::mapped}) {
     if (!test::engine_available(engine)) continue;
     const std::string name = engine_name(engine);
@@ -100,7 +100,7 @@ TEST_F(Top, DirtyPagesAreThoseOfNow) {
   }
 }
 
-TEST_F(Top, AnOpenVersionIsThereToo) {
+TEST_F(Top, AnOpenVersionIsListed) {
   {
     Region region = store.create_region("main", 8 * kChunk);
     std::memset(region.data(), 7, 8 * kChunk);
@@ -119,7 +119,7 @@ TEST_F(Top, AnOpenVersionIsThereToo) {
   EXPECT_GE(now[0].at("resident_bytes"), kPageBytes);
 }
 
-TEST_F(Top, MemoryThatLeavesIsCounted) {
+TEST_F(Top, EvictedMemoryIsCounted) {
   RegionOptions options;
   options.memory_limit_bytes = 2u << 20;
   Region region = store.create_region("main", 16u << 20, options);
@@ -151,7 +151,7 @@ TEST_F(Top, ATableAndMetrics) {
   EXPECT_EQ(run(top({"--interval", "0"})).status, 2);
 }
 
-TEST_F(Top, OnlyRegionsOfTheStoreThatIsMeant) {
+TEST_F(Top, AStoreArgumentSelectsItsRegions) {
   Store other = Store::create(path("other"));
   Region here = store.create_region("main", kChunk), there = other.create_region("side", kChunk);
   EXPECT_EQ(regions().size(), 1U);
@@ -159,7 +159,7 @@ TEST_F(Top, OnlyRegionsOfTheStoreThatIsMeant) {
   EXPECT_EQ(both.at("regions").size(), 2U);
 }
 
-TEST_F(Top, AChildIsNotTakenForItsParent) {
+TEST_F(Top, AForkedChildIsNotListed) {
   Region region = store.create_region("main", kChunk);
   const pid_t child = ::fork();
   if (child == 0) {
@@ -175,7 +175,7 @@ TEST_F(Top, AChildIsNotTakenForItsParent) {
   EXPECT_EQ(childs.size(), 0U);
 }
 
-TEST_F(Top, MoreRegionsThanThePageHasRoomForStillWork) {
+TEST_F(Top, RegionsBeyondTheSlotsOfThePageWork) {
   store.create_region("main", kChunk).snapshot("v1");
   std::vector<Region> open;
   for (std::size_t i = 0; i < region::statistics::kSlots + 6; ++i)
@@ -185,7 +185,7 @@ TEST_F(Top, MoreRegionsThanThePageHasRoomForStillWork) {
 }
 
 // A page as any process of the user may make one.
-TEST_F(Top, AHostilePageDoesNoHarm) {
+TEST_F(Top, AHostilePageIsHarmless) {
   using region::statistics::Page;
   using region::statistics::Slot;
   const int fd = ::memfd_create(region::statistics::kFileName, MFD_CLOEXEC);

@@ -123,7 +123,7 @@ class Web : public CliTest {
 #define SKIP_WITHOUT_SERVER() \
   if (!is_built_) GTEST_SKIP() << "built without libmicrohttpd"
 
-TEST_F(Web, EachPageHasWhatItsCommandSays) {
+TEST_F(Web, EachPageHasTheOutputOfItsCommand) {
   SKIP_WITHOUT_SERVER();
   const std::string versions = body("");
   for (const char* name : {">main</a>", ">v1</a>", ">v2</a>", ">told</a>"})
@@ -141,7 +141,7 @@ TEST_F(Web, EachPageHasWhatItsCommandSays) {
   EXPECT_EQ(page("diff?a=v1").status, 404);
 }
 
-TEST_F(Web, ConnectionsThatAskForNothingKeepNobodyOut) {
+TEST_F(Web, IdleConnectionsDoNotBlockOthers) {
   SKIP_WITHOUT_SERVER();
   std::vector<int> idle;
   for (int i = 0; i < 300; ++i) {
@@ -212,7 +212,7 @@ TEST_F(Web, BytesAreShownAsHexAndAsValues) {
   EXPECT_EQ(page("bytes?version=v1&as=f16").status, 400);
 }
 
-TEST_F(Web, NothingIsAnsweredWithoutTheToken) {
+TEST_F(Web, RequestsWithoutTheTokenAreRefused) {
   SKIP_WITHOUT_SERVER();
   std::string wrong = token_;
   wrong.back() = wrong.back() == '0' ? '1' : '0';
@@ -237,7 +237,7 @@ TEST_F(Web, AnotherHostsNameIsRefused) {
   EXPECT_EQ(ask(path, own_host(), "HEAD").status, 200);
 }
 
-TEST_F(Web, NoMarkupOfAStrangerIsLeft) {
+TEST_F(Web, MarkupInNamesAndMessagesIsEscaped) {
   SKIP_WITHOUT_SERVER();
   const std::string path = "version?name=%3Cscript%3Ealert(2)%3C/script%3E";
   for (const std::string& markup : {body(""), body("version?name=told"), page(path).body}) {
@@ -252,7 +252,7 @@ TEST_F(Web, NoMarkupOfAStrangerIsLeft) {
   EXPECT_TRUE(contains(answer.head, "no-store"));
 }
 
-TEST_F(Web, ItListensAtTheLoopbackAloneAndEndsByASignal) {
+TEST_F(Web, TheServerListensOnlyOnTheLoopbackAndEndsOnASignal) {
   SKIP_WITHOUT_SERVER();
   EXPECT_FALSE(exchange("GET / HTTP/1.0\r\n\r\n").empty());
   bool is_loopback = false;
@@ -269,7 +269,7 @@ TEST_F(Web, ItListensAtTheLoopbackAloneAndEndsByASignal) {
   EXPECT_EQ(exchange("GET / HTTP/1.0\r\n\r\n"), "");
 }
 
-TEST_F(Web, ManyClientsAtOnceAndClientsThatSayNothing) {
+TEST_F(Web, TheServerHandlesManyAndIdleClients) {
   SKIP_WITHOUT_SERVER();
   std::vector<int> silent;
   for (int i = 0; i < 20; ++i) {

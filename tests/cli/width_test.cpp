@@ -53,7 +53,7 @@ TEST_P(Width, NoLineIsWiderThanTheTerminal) {
   }
 }
 
-TEST_P(Width, ANameKeepsItsBeginning) {
+TEST_P(Width, AShortenedNameKeepsItsBeginning) {
   for (const std::string& line :
        lines_of(run_on_screen({"log", make_wide_store()}, GetParam()).out))
     EXPECT_TRUE(line.starts_with("version") || line.starts_with("main") ||

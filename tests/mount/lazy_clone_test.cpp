@@ -29,7 +29,7 @@ TEST_P(MountLazyCloneNoSanitizer, EachVersionIsAFile) {
   }
 }
 
-TEST_P(MountLazyCloneNoSanitizer, ABranchIsWrittenAndPushed) {
+TEST_P(MountLazyCloneNoSanitizer, AWritableBranchIsPushed) {
   serve(clone, {"--writable", "main"});
   std::string expected = noise(100, 2);
   {
@@ -59,7 +59,7 @@ class MountOutageNoSanitizer : public OfLazyClone<MountTest> {
   }
 };
 
-TEST_F(MountOutageNoSanitizer, IsAnErrorOfTheReadAndTheNextOneSucceeds) {
+TEST_F(MountOutageNoSanitizer, AnOutageIsAnErrorOfTheReadAndTheNextOneSucceeds) {
   clone_from("file://" + path("remote"));
   const fs::path pieces = path("remote/pieces"), away = path("remote/gone");
   ASSERT_EQ(setenv("VELLUM_REMOTE_WAIT_S", "0.2", 1), 0);

@@ -85,7 +85,7 @@ TEST_F(MountNoSanitizer, NamesFollowTheStore) {
   EXPECT_EQ(next, read_file(at("v1")));
 }
 
-TEST_F(MountNoSanitizer, WhatIsOpenStaysBesideGc) {
+TEST_F(MountNoSanitizer, OpenFilesSurviveGc) {
   const std::string content = noise(400, 1);
   const std::string s = make_store_with({content});
   serve(s);
@@ -229,7 +229,7 @@ TEST_F(MountNoSanitizer, ProcessesReadTheSameVersionAtOnce) {
   for (test::Child& reader : readers) EXPECT_CHILD_EXIT(reader.wait(), 0);
 }
 
-TEST_F(MountNoSanitizer, WhatIsForgottenIsGoneForThoseWhoOpenIt) {
+TEST_F(MountNoSanitizer, OpeningAFreedVersionFails) {
   const std::string old = noise(200, 1);
   const std::string s = make_store_with({old, noise(200, 2), noise(200, 3)});
   serve(s);
@@ -246,7 +246,7 @@ TEST_F(MountNoSanitizer, WhatIsForgottenIsGoneForThoseWhoOpenIt) {
   close(fd);
 }
 
-TEST_F(MountNoSanitizer, DamageIsAnErrorOfTheReadAndHasANameInTheLog) {
+TEST_F(MountNoSanitizer, DamageIsAnErrorOfTheReadAndIsNamedInTheLog) {
   const std::string content = noise(300, 1), s = make_store_with({content});
   const std::string pack = pack_of(s);
   {
@@ -324,7 +324,7 @@ TEST_F(MountNoSanitizer, DuckDbReadsAVersion) {
   EXPECT_EQ("[(100000, 14999850000)]\n", result.out) << result.err;
 }
 
-TEST_F(MountNoSanitizer, NobodyWrites) {
+TEST_F(MountNoSanitizer, AllFilesAreReadOnly) {
   serve(make_store_with({noise(1, 1)}));
   EXPECT_EQ(-1, open(at("v1").c_str(), O_RDWR | O_CLOEXEC));
   EXPECT_EQ(EROFS, errno);
@@ -333,7 +333,7 @@ TEST_F(MountNoSanitizer, NobodyWrites) {
   EXPECT_EQ(EROFS, errno);
 }
 
-TEST_F(MountNoSanitizer, OtherUsersSeeNothing) {
+TEST_F(MountNoSanitizer, OtherUsersHaveNoAccess) {
   if (geteuid() != 0) GTEST_SKIP() << "becoming another user takes root";
   fs::permissions(directory_, fs::perms(0755));
   serve(make_store_with({noise(1, 1)}));
@@ -345,7 +345,7 @@ TEST_F(MountNoSanitizer, OtherUsersSeeNothing) {
   EXPECT_NE(std::string::npos, result.err.find("ermission denied")) << result.err;
 }
 
-TEST_F(MountNoSanitizer, EndsByASignalAndByUnmounting) {
+TEST_F(MountNoSanitizer, SignalsAndUnmountingEndTheServer) {
   const std::string s = make_store_with({noise(1, 1)});
   serve(s);
   EXPECT_EQ(0, stop(SIGTERM));
@@ -356,7 +356,7 @@ TEST_F(MountNoSanitizer, EndsByASignalAndByUnmounting) {
   EXPECT_TRUE(names_in(path("m")).empty());
 }
 
-TEST_F(MountNoSanitizer, AKilledOneIsReplaced) {
+TEST_F(MountNoSanitizer, ADeadMountIsReplaced) {
   const std::string s = make_store_with({noise(1, 1)});
   serve(s);
   EXPECT_EQ(128 + SIGKILL, stop(SIGKILL));
@@ -367,7 +367,7 @@ TEST_F(MountNoSanitizer, AKilledOneIsReplaced) {
   EXPECT_TRUE(fs::exists(at("v1")));
 }
 
-TEST_F(MountNoSanitizer, SaysWhatIsWrong) {
+TEST_F(MountNoSanitizer, MountErrorsAreReported) {
   const std::string s = make_store_with({noise(1, 1)});
   expect_failure({"mount", s, path("none")}, 3, "not_found", path("none"));
   expect_failure({"mount", path("none"), path("m")}, 3, "not_found", path("none"));

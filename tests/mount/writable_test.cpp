@@ -98,7 +98,7 @@ TEST_F(WritableMountNoSanitizer, ASynchronousWriteIsACommit) {
   }
 }
 
-TEST_F(WritableMountNoSanitizer, CloseCommitsNothingAndUnmountingAll) {
+TEST_F(WritableMountNoSanitizer, CloseDoesNotCommitAndUnmountingDoes) {
   const std::string before = noise(5, 1), s = make_store_with({before});
   serve_main(s);
   const std::string after = noise(7, 2);
@@ -112,7 +112,7 @@ TEST_F(WritableMountNoSanitizer, CloseCommitsNothingAndUnmountingAll) {
   EXPECT_TRUE(after == committed(s));
 }
 
-TEST_F(WritableMountNoSanitizer, ASignalCommitsWhatMappingsHoldToo) {
+TEST_F(WritableMountNoSanitizer, ASignalCommitsStoresToMappings) {
   const std::string s = make_store_with({noise(5, 1)});
   serve_main(s);
   const Descriptor file(main_file(), O_RDWR);
@@ -125,7 +125,7 @@ TEST_F(WritableMountNoSanitizer, ASignalCommitsWhatMappingsHoldToo) {
   EXPECT_TRUE(after == committed(s));
 }
 
-TEST_F(WritableMountNoSanitizer, UnmountingCommitsWhatMappingsHeld) {
+TEST_F(WritableMountNoSanitizer, UnmountingCommitsStoresToMappings) {
   const std::string s = make_store_with({noise(50, 1)});
   serve_main(s);
   const std::string after = noise(50, 2);
@@ -142,7 +142,7 @@ TEST_F(WritableMountNoSanitizer, UnmountingCommitsWhatMappingsHeld) {
   EXPECT_TRUE(after == committed(s));
 }
 
-TEST_F(WritableMountNoSanitizer, TheFileGrowsShrinksAndIsAppendedTo) {
+TEST_F(WritableMountNoSanitizer, TheFileCanGrowShrinkAndBeAppendedTo) {
   const std::string s = make_store();
   serve_main(s);  // makes the branch
   EXPECT_EQ("", read_file(main_file()));
@@ -212,7 +212,7 @@ TEST_F(WritableMountNoSanitizer, WhatCannotBeIsAnError) {
   EXPECT_TRUE(noise(2, 1) == read_file(main_file()));
 }
 
-TEST_F(WritableMountNoSanitizer, ProcessesWriteAPartEach) {
+TEST_F(WritableMountNoSanitizer, SeveralProcessesWriteTheFile) {
   constexpr std::size_t kPages = 400;
   const std::string s = make_store_with({noise(4 * kPages, 1)});
   serve_main(s);
@@ -240,7 +240,7 @@ TEST_F(WritableMountNoSanitizer, ProcessesWriteAPartEach) {
   EXPECT_TRUE(expected == committed(s));
 }
 
-TEST_F(WritableMountNoSanitizer, AnMsyncCommitsWhatAllMappingsHold) {
+TEST_F(WritableMountNoSanitizer, AnMsyncCommitsTheStoresOfAllMappings) {
   constexpr std::size_t kBytes = 64 * kPage;
   const std::string s = make_store_with({noise(64, 1)});
   serve_main(s);
@@ -343,7 +343,7 @@ TEST_F(WritableMountNoSanitizer, AFullDiskFailsTheFsyncAndLosesNothing) {
   EXPECT_EQ(0, stop(SIGTERM));
 }
 
-TEST_F(WritableMountNoSanitizer, WhatCannotBeCommittedAtTheEndIsAnError) {
+TEST_F(WritableMountNoSanitizer, AFailedCommitAtUnmountingIsAnError) {
   const test::SmallDisk disk(64 << 20);
   if (!disk.mounted()) GTEST_SKIP() << disk.reason();
   const std::string s = disk / "s";
@@ -385,7 +385,7 @@ TEST_F(WritableMountNoSanitizer, ABranchHasOneWriter) {
   EXPECT_TRUE(names_in(path("m")).empty());
 }
 
-TEST_F(WritableMountNoSanitizer, SeveralBranchesBesideSnapshotsAndGc) {
+TEST_F(WritableMountNoSanitizer, SeveralBranchesWorkDuringSnapshotsAndGc) {
   const std::string first = noise(300, 1), s = make_store_with({first});
   must({"branch", s, "side", "v1"});
   serve(s, {"--writable", "main", "--writable", "side"});
@@ -407,7 +407,7 @@ TEST_F(WritableMountNoSanitizer, SeveralBranchesBesideSnapshotsAndGc) {
   must({"verify", "--read-data", s});
 }
 
-TEST_F(WritableMountNoSanitizer, ProgramsWorkOnIt) {
+TEST_F(WritableMountNoSanitizer, ProgramsWorkOnAMountedBranch) {
   const std::string s = make_store();
   serve_main(s);
   const std::string content = noise(100, 1) + "end";
@@ -476,7 +476,7 @@ TEST_F(WritableMountNoSanitizer, DamageIsAnErrorOfTheCall) {
   EXPECT_EQ(0, fsync(file.fd()));
 }
 
-TEST_F(WritableMountNoSanitizer, SaysWhatCannotBeWritten) {
+TEST_F(WritableMountNoSanitizer, BranchesThatCannotBeWrittenAreRefused) {
   const std::string s = make_store_with({noise(1, 1)});
   expect_failure({"mount", s, path("m"), "--writable", "v1"}, 3, "not_found", "v1");
   expect_failure({"mount", s, path("m"), "--writable", "../x"}, 2, "invalid_argument", "../x");

@@ -32,7 +32,7 @@ class RunAllocatorsNoSanitizer : public CliTest {
 class RunAllocatorNoSanitizer : public RunAllocatorsNoSanitizer,
                                 public testing::WithParamInterface<const char*> {};
 
-TEST_P(RunAllocatorNoSanitizer, AProgramOnItWorks) {
+TEST_P(RunAllocatorNoSanitizer, AProgramWithTheAllocatorWorks) {
   const std::string library = std::string("/usr/lib/x86_64-linux-gnu/") + GetParam();
   if (!std::filesystem::exists(library))
     GTEST_SKIP() << library << " is not installed: tools/install-deps.sh does it";
@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Allocators, RunAllocatorNoSanitizer,
                          });
 
 // programs/malloc_guard.c does at each allocation what others do now and then.
-TEST_F(RunAllocatorsNoSanitizer, NothingIsAllocatedInsideOfWhatAnAllocatorCalls) {
+TEST_F(RunAllocatorsNoSanitizer, NothingIsAllocatedInCallsOfAnAllocator) {
   expect_works(VELLUM_MALLOC_GUARD);
 }
 

@@ -42,7 +42,7 @@ TEST_F(RunCheckedNoSanitizer, AProgramWithAddressSanitizerWorks) {
   expect_kept(under_vellum({"sh", "-c", program + " kept " + path("data") + "; exit $?"}));
 }
 
-TEST_F(RunCheckedNoSanitizer, WhatAddressSanitizerFindsIsStillFound) {
+TEST_F(RunCheckedNoSanitizer, AddressSanitizerStillFindsErrors) {
   if (!build("address", "uses_freed")) GTEST_SKIP() << "no AddressSanitizer here";
   const std::string program = path("uses_freed") + " " + path("data");
   for (const Arguments& command : {Arguments{path("uses_freed"), path("data")},
@@ -61,7 +61,7 @@ TEST_F(RunCheckedNoSanitizer, AProgramWithThreadSanitizerIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(path("data")));
 }
 
-TEST_F(RunCheckedNoSanitizer, UnderValgrindAFileIsNotOpenedToWrite) {
+TEST_F(RunCheckedNoSanitizer, UnderValgrindAFileCannotBeOpenedForWriting) {
   if (run_program({"valgrind", "--version"}).status != 0) GTEST_SKIP() << "no valgrind here";
   const Result result =
       under_vellum({"timeout", "60", "valgrind", "-q", VELLUM_FILE_CALLS, "kept", path("data")});
@@ -80,7 +80,7 @@ TEST_F(RunCheckedNoSanitizer, LittleWritableMemoryIsEnough) {
       {"sh", "-c", "ulimit -d 4000000; exec " VELLUM_FILE_CALLS " kept " + path("data")}));
 }
 
-TEST_F(RunCheckedNoSanitizer, AFileThatCannotBeOpenedStaysAsItIs) {
+TEST_F(RunCheckedNoSanitizer, AFileThatCannotBeOpenedIsNotChanged) {
   for (const std::string content : {"", "some"}) {
     write_file(path("data"), content);
     write_file(path("after"), "");

@@ -62,7 +62,7 @@ std::map<std::string, std::string> files_below(const std::string& directory) {
   return out;
 }
 
-TEST_F(RunFileNamesNoSanitizer, AnyOrderOfNamesGivesWhatItGivesWithoutVellum) {
+TEST_F(RunFileNamesNoSanitizer, AnySequenceOfNameChangesBehavesAsWithoutVellum) {
   for (unsigned seed = 1; seed <= 8 && !HasFailure(); ++seed) {
     const std::string number = std::to_string(seed), steps = "150";
     SCOPED_TRACE("seed " + number);
@@ -86,7 +86,7 @@ TEST_F(RunFileNamesNoSanitizer, AnyOrderOfNamesGivesWhatItGivesWithoutVellum) {
   }
 }
 
-TEST_F(RunFileNamesNoSanitizer, WhatIsRemovedAndCopiedAnewIsTheCopy) {
+TEST_F(RunFileNamesNoSanitizer, ARemovedAndCopiedFileIsTheCopy) {
   const std::string big = file("big", noise(300, 1)), small = file("small", "small"),
                     name = path("m.db");
   const Result result =
@@ -97,7 +97,7 @@ TEST_F(RunFileNamesNoSanitizer, WhatIsRemovedAndCopiedAnewIsTheCopy) {
 }
 
 // The earlier content is a version, in order.
-TEST_F(RunFileNamesNoSanitizer, TheHistoryOfANameGoesOn) {
+TEST_F(RunFileNamesNoSanitizer, TheHistoryOfANameContinues) {
   const std::string name = path("m.db");
   const std::string script = "for i in 1 2 3; do echo -n $i > " + name + "; rm " + name +
                              "; done; echo -n 4 > " + path("aside") + "; mv " + path("aside") +
@@ -112,7 +112,7 @@ TEST_F(RunFileNamesNoSanitizer, TheHistoryOfANameGoesOn) {
   EXPECT_EQ("4", exported("main"));
 }
 
-TEST_F(RunFileNamesNoSanitizer, WhatIsRenamedOntoTheNameIsACommit) {
+TEST_F(RunFileNamesNoSanitizer, AFileRenamedOntoTheNameIsACommit) {
   const std::string name = path("m.db"), aside = path("m.db.lock");
   file("m.db", "before");
   const Result result =
@@ -125,7 +125,7 @@ TEST_F(RunFileNamesNoSanitizer, WhatIsRenamedOntoTheNameIsACommit) {
   EXPECT_EQ("unseen", read_file(name));
 }
 
-TEST_F(RunFileNamesNoSanitizer, DatabasesThatAreRemovedAndMadeAnew) {
+TEST_F(RunFileNamesNoSanitizer, DatabasesCanBeRemovedAndRecreated) {
   const std::string script = path("made_anew.py");
   write_file(script, R"(
 import os, sqlite3, zipfile
@@ -162,7 +162,7 @@ for turn in range(3):
   expect_stored(path("watched"), ".db");
 }
 
-TEST_F(RunFileNamesNoSanitizer, AnLmdbEnvironmentThatIsRemovedAndMadeAnew) {
+TEST_F(RunFileNamesNoSanitizer, AnLmdbEnvironmentCanBeRemovedAndRecreated) {
   const std::string directory = path("env"), writer = VELLUM_LMDB_WRITER;
   fs::create_directory(directory);
   const std::string once = writer + " few " + directory;
@@ -174,7 +174,7 @@ TEST_F(RunFileNamesNoSanitizer, AnLmdbEnvironmentThatIsRemovedAndMadeAnew) {
   EXPECT_TRUE(exported("main") == read_file(directory + "/data.mdb"));
 }
 
-TEST_F(RunFileNamesNoSanitizer, GitWorksOnFilesThatAreWatched) {
+TEST_F(RunFileNamesNoSanitizer, GitWorksOnWatchedFiles) {
   if (run_program({"git", "--version"}).status != 0) GTEST_SKIP() << "no git";
   const std::string work = path("work");
   fs::create_directory(work);

@@ -71,7 +71,7 @@ class RunLeftNoSanitizer : public CliTest {
   pid_t running_ = 0;
 };
 
-TEST_F(RunLeftNoSanitizer, OneThatIsKilledLeavesItsLastCommit) {
+TEST_F(RunLeftNoSanitizer, AKilledProcessLeavesItsLastCommit) {
   const Result result = run(command("is-killed", {"--strict"}));
   EXPECT_EQ(0, result.status) << result.err;
   EXPECT_FALSE(contains(result.err, "has a writer")) << result.err;
@@ -79,7 +79,7 @@ TEST_F(RunLeftNoSanitizer, OneThatIsKilledLeavesItsLastCommit) {
 }
 
 // A program that was killed is started anew before all of it has ended.
-TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForOneThatIsAtItsEnd) {
+TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForAnEndingProcess) {
   start("is-killed");
   while (!fs::exists(data()) || read_file(data()).empty()) {
     ASSERT_EQ(0, waitpid(running_, nullptr, WNOHANG)) << said();
@@ -92,7 +92,7 @@ TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForOneThatIsAtItsEnd) {
 
 // A run that begins or ends has a file's branch for a moment, perhaps while a program of another run
 // opens the file.
-TEST_F(RunLeftNoSanitizer, AProgramWaitsForABranchThatSomebodyHasForAMoment) {
+TEST_F(RunLeftNoSanitizer, AProgramWaitsForABrieflyLockedBranch) {
   write_file(data(), "before");
   must({"run", "--store", path("store"), "--file", data(), "--", "true"});
   write_file(path("said"), "");
@@ -115,7 +115,7 @@ TEST_F(RunLeftNoSanitizer, AProgramWaitsForABranchThatSomebodyHasForAMoment) {
   expect_committed("beforelate\n");
 }
 
-TEST_F(RunLeftNoSanitizer, OneThatStaysIsWaitedForAndGetsTheSignal) {
+TEST_F(RunLeftNoSanitizer, ARemainingProcessIsAwaitedAndGetsTheSignal) {
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
     start("stays");
     await("which has files of the run open");
@@ -140,7 +140,7 @@ TEST_F(RunLeftNoSanitizer, ASecondSignalEndsTheWait) {
   expect_committed("early");
 }
 
-TEST_F(RunLeftNoSanitizer, OneWithoutAFileOfTheRunIsNotWaitedFor) {
+TEST_F(RunLeftNoSanitizer, AProcessWithoutAFileOfTheRunIsNotAwaited) {
   end_named(run(command("holds-nothing")).err);
 }
 

@@ -34,7 +34,7 @@ class RunLmdbModesNoSanitizer : public CliTest, public testing::WithParamInterfa
   }
 };
 
-TEST_P(RunLmdbModesNoSanitizer, LeavesWhatItLeavesWithoutVellum) {
+TEST_P(RunLmdbModesNoSanitizer, LeavesTheSameFilesAsWithoutVellum) {
   const std::string flags = std::to_string(GetParam());
   const Result plain = run_program({VELLUM_LMDB_MODES, path("plain"), flags});
   ASSERT_EQ(0, plain.status) << plain.err;
@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, RunLmdbModesNoSanitizer,
 
 using RunLmdbToolsNoSanitizer = RunLmdbModesNoSanitizer;
 
-TEST_P(RunLmdbToolsNoSanitizer, ReadCopyAndLoad) {
+TEST_P(RunLmdbToolsNoSanitizer, LmdbToolsReadCopyAndLoad) {
   under_vellum({VELLUM_LMDB_MODES, path("db"), "0"});
   const std::string content = dump("db");
   EXPECT_TRUE(content == under_vellum({"mdb_dump", "-a", path("db")}).out);

@@ -15,7 +15,7 @@ std::string content_of(int number) {
 }
 
 // 10,000 are to fit into what processes may have: 65,530 mappings, and some GiB.
-TEST_F(RunManyFilesNoSanitizer, ManyFilesAreOpenToWriteAtOnceAndTakeLittle) {
+TEST_F(RunManyFilesNoSanitizer, ManyWritableFilesTakeFewResources) {
   constexpr int kFiles = 80;
   const Result result = run({"run", "--store", path("store"), "--file", path("file.*"), "--",
                              VELLUM_MANY_FILES, std::to_string(kFiles), path("file")});
@@ -30,7 +30,7 @@ TEST_F(RunManyFilesNoSanitizer, ManyFilesAreOpenToWriteAtOnceAndTakeLittle) {
 }
 
 // 1,024 in most places, of which Vellum needs some for each file.
-TEST_F(RunManyFilesNoSanitizer, TheSoftLimitOfDescriptorsLeavesAProgramAsMany) {
+TEST_F(RunManyFilesNoSanitizer, TheProgramKeepsItsSoftLimitOfDescriptors) {
   constexpr int kFiles = 60;
   const Result result = run({"run", "--store", path("store"), "--file", path("file.*"), "--",
                              VELLUM_MANY_FILES, std::to_string(kFiles), path("file"), "soft"},

@@ -51,23 +51,23 @@ class RunOldVersionNoSanitizer : public CliTest {
   }
 };
 
-TEST_F(RunOldVersionNoSanitizer, NoCallChangesTheFileThatIsThere) {
+TEST_F(RunOldVersionNoSanitizer, NoCallChangesTheExistingFile) {
   expect_nothing_changes("there");
 }
 
-TEST_F(RunOldVersionNoSanitizer, NoCallMakesTheFileThatIsGone) {
+TEST_F(RunOldVersionNoSanitizer, NoCallCreatesTheMissingFile) {
   fs::remove(directory() + "/file");
   expect_nothing_changes("gone");
 }
 
-TEST_F(RunOldVersionNoSanitizer, WhatLiesBesideTheFileIsLeftAlone) {
+TEST_F(RunOldVersionNoSanitizer, CompanionFilesAreNotChanged) {
   write_file(directory() + "/file-wal", "of the program that writes the file");
   write_file(directory() + "/file-second", "another's");
   expect_nothing_changes("beside");
 }
 
 // The note that makes a Go program counts only where the library could come along.
-TEST_F(RunOldVersionNoSanitizer, AProgramThatWouldFindTheFileItselfIsNotStarted) {
+TEST_F(RunOldVersionNoSanitizer, AProgramThatWouldBypassTheVersionIsNotStarted) {
   const std::string before = state(), data = directory() + "/file";
   const std::pair<const char*, const char*> programs[] = {
       {VELLUM_RAW_CALLS, "is a Go program"},
@@ -82,7 +82,7 @@ TEST_F(RunOldVersionNoSanitizer, AProgramThatWouldFindTheFileItselfIsNotStarted)
 }
 
 // A shell starts it all the same: it is named, with what it finds.
-TEST_F(RunOldVersionNoSanitizer, AProgramThatFindsTheFileItselfIsToldOf) {
+TEST_F(RunOldVersionNoSanitizer, AProgramThatBypassesTheVersionIsReported) {
   const std::string data = directory() + "/file";
   for (const char* program : {VELLUM_RAW_CALLS, VELLUM_STATIC_GO}) {
     const Result result = run({"run", "--store", path("store"), "--file", data, "--version", "then",
@@ -95,7 +95,7 @@ TEST_F(RunOldVersionNoSanitizer, AProgramThatFindsTheFileItselfIsToldOf) {
 }
 
 // SQLite recovers from a journal, and removes it: from one of another time, it would be wrong.
-TEST_F(RunOldVersionNoSanitizer, AJournalOfNowIsNoneOfThen) {
+TEST_F(RunOldVersionNoSanitizer, AnExistingJournalIsNotAppliedToTheVersion) {
   if (run_program({"sqlite3", "-version"}).status != 0) GTEST_SKIP() << "no sqlite3 here";
   const std::string data = directory() + "/db", store = path("store");
   const auto sql = [&](const char* text) {

@@ -49,16 +49,16 @@ class RunWriteOrderNoSanitizer : public CliTest {
   }
 };
 
-TEST_F(RunWriteOrderNoSanitizer, WhatWasWrittenBeforeAFlushIsThere) {
+TEST_F(RunWriteOrderNoSanitizer, WritesBeforeAFlushAreKept) {
   for (const char* second : {"fsync", "fdatasync", "O_DSYNC", "msync", "futimens"})
     expect_first("earlier", "write", second);
 }
 
-TEST_F(RunWriteOrderNoSanitizer, WhatWasWrittenBeforeACloseIsThere) {
+TEST_F(RunWriteOrderNoSanitizer, WritesBeforeACloseAreKept) {
   for (const char* second : {"close", "munmap"}) expect_first("earlier", "write", second);
 }
 
-TEST_F(RunWriteOrderNoSanitizer, WhatWasWrittenBeforeAChangeOfNamesIsThere) {
+TEST_F(RunWriteOrderNoSanitizer, WritesBeforeAChangeOfNamesAreKept) {
   for (const char* second : {"open", "rename", "link", "unlink", "rename directory"})
     expect_first("earlier", "write", second);
 }
@@ -70,7 +70,7 @@ TEST_F(RunWriteOrderNoSanitizer, EveryCallThatWritesCounts) {
 }
 
 // A store waits for the flush of its own file, which makes it atomic.
-TEST_F(RunWriteOrderNoSanitizer, AStoreWaitsForItsOwnFlush) {
+TEST_F(RunWriteOrderNoSanitizer, AStoreIsCommittedByTheFlushOfItsOwnFile) {
   expect_first("flushed", "store", "rename");
 }
 

@@ -17,7 +17,7 @@ bool defines(const std::string& text, const std::string& function) {
   return std::regex_search(text, definition);
 }
 
-TEST(CallPaths, EachFunctionStandsInItsFile) {
+TEST(CallPaths, EachFunctionIsInItsFile) {
   const std::string page = source_text("docs/reference/call-paths.md");
   const std::regex row(
       "\\| `([A-Za-z_:]+)` \\| \\[[a-z_.]+\\]\\(\\.\\./\\.\\./([a-z_./]+)\\) \\|\n");

@@ -108,7 +108,7 @@ TEST(Documents, FishCompletionCompletes) {
   EXPECT_TRUE(contains(complete("vellum init --compression l").out, "lz4"));
 }
 
-TEST(Documents, HelpOfRunShowsWhereTheProgramStands) {
+TEST(Documents, HelpOfRunShowsThePositionOfTheProgram) {
   EXPECT_TRUE(contains(must({"run", "--help"}).out, "vellum run [OPTIONS] -- PROGRAM"));
   EXPECT_TRUE(contains(must({"help", "run"}).out, "vellum run [OPTIONS] -- PROGRAM"));
 }
@@ -166,7 +166,7 @@ TEST(Documents, VersionIsTheProjects) {
   EXPECT_EQ(must({"--version"}).out, "vellum " + version[1].str() + "\n");
 }
 
-TEST(Documents, PagesAreSoundRoff) {
+TEST(Documents, ManualPagesAreValidRoff) {
   if (run_program({"groff", "-v"}).status != 0) {
     GTEST_SKIP() << "no groff here";
   }

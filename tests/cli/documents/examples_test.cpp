@@ -22,7 +22,7 @@ std::vector<std::string> examples_of(const std::string& page) {
   return examples;
 }
 
-TEST(ManualExamples, EveryPageOfACommandHasThem) {
+TEST(ManualExamples, EveryManualPageOfACommandHasExamples) {
   for (const auto& entry :
        std::filesystem::directory_iterator(std::string(VELLUM_SOURCE_DIR) + "/docs/man")) {
     const std::string page = entry.path().filename().string();

@@ -97,16 +97,16 @@ class BackupLmdbNoSanitizer : public CliTest {
   }
 };
 
-TEST_F(BackupLmdbNoSanitizer, EachIsOfOneTransactionBesideAWriter) {
+TEST_F(BackupLmdbNoSanitizer, EachBackupHasOneTransactionDuringWrites) {
   expect_each_is_of_one_transaction("safe", path("db"));
 }
 
-TEST_F(BackupLmdbNoSanitizer, EachIsOfOneTransactionBesideAWriterInTheFastestMode) {
+TEST_F(BackupLmdbNoSanitizer, EachBackupHasOneTransactionDuringWritesInTheFastestMode) {
   expect_each_is_of_one_transaction("write", path("db"));
 }
 
 // LMDB frees the slots of readers that were killed only when asked.
-TEST_F(BackupLmdbNoSanitizer, SlotsOfDeadReadersAreFreed) {
+TEST_F(BackupLmdbNoSanitizer, ABackupFreesTheSlotsOfDeadReaders) {
   const Writer running(writer("safe"));
   EXPECT_EQ(SIGKILL, run_program(writer("readers")).signal);
   backup("a");
@@ -114,7 +114,7 @@ TEST_F(BackupLmdbNoSanitizer, SlotsOfDeadReadersAreFreed) {
 }
 
 // There LMDB takes no lock, and its writers do not spare what a reader still needs.
-TEST_F(BackupLmdbNoSanitizer, ALiveOneOnAReadOnlyFileSystemIsRefused) {
+TEST_F(BackupLmdbNoSanitizer, ALiveEnvironmentOnAReadOnlyFileSystemIsRefused) {
   fs::create_directory(path("read-only"));
   const auto backup_there = [&](const char* name) {
     const std::string script =
@@ -135,21 +135,21 @@ TEST_F(BackupLmdbNoSanitizer, ALiveOneOnAReadOnlyFileSystemIsRefused) {
 }
 
 // Its lock file lies beside the link, or beside the file.
-TEST_F(BackupLmdbNoSanitizer, EachIsOfOneTransactionInAFileBehindALink) {
+TEST_F(BackupLmdbNoSanitizer, EachBackupOfALinkedFileHasOneTransaction) {
   fs::create_symlink("file", path("link"));
   expect_each_is_of_one_transaction("write", path("link"));
   EXPECT_TRUE(fs::exists(path("link-lock")));
   EXPECT_FALSE(fs::exists(path("file-lock")));
 }
 
-TEST_F(BackupLmdbNoSanitizer, TheLockFileOfALinksFileIsFoundToo) {
+TEST_F(BackupLmdbNoSanitizer, TheLockFileOfALinkedFileIsFound) {
   fs::create_symlink("file", path("link"));
   const Writer running({VELLUM_LMDB_WRITER, "write", path("file")});
   backup_of(path("link"), "a");
   EXPECT_GE(number_of("a"), 1u);
 }
 
-TEST_F(BackupLmdbNoSanitizer, ASmallChangeIsSmallAndComesBack) {
+TEST_F(BackupLmdbNoSanitizer, ASmallChangeTakesLittleSpaceAndIsRestored) {
   {
     const Writer running(writer("write"));
   }  // a lock file of the dead is left
@@ -172,7 +172,7 @@ TEST_F(BackupLmdbNoSanitizer, ASmallChangeIsSmallAndComesBack) {
   EXPECT_EQ(number + 3, number_in(path("db")));
 }
 
-TEST_F(BackupLmdbNoSanitizer, LeavesNoLockFileWhereThereWasNone) {
+TEST_F(BackupLmdbNoSanitizer, ABackupCreatesNoLockFile) {
   EXPECT_EQ(0, run_program(writer("few")).status);
   fs::remove(path("db/lock.mdb"));
   backup("a");
@@ -182,7 +182,7 @@ TEST_F(BackupLmdbNoSanitizer, LeavesNoLockFileWhereThereWasNone) {
 }
 
 // LMDB itself promises to refuse a file of another format so.
-TEST_F(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsSaidAndTakenWhenStopped) {
+TEST_F(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsReportedAndAcceptedWhenStopped) {
   EXPECT_EQ(0, run_program(writer("few")).status);
   std::string bytes = read_file(file());
   for (const std::size_t meta : {std::size_t{0}, std::size_t{4096}}) bytes[meta + 20] = 99;
@@ -197,7 +197,7 @@ TEST_F(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsSaidAndTakenWhenStopped) {
   EXPECT_TRUE(read_file(path("exported")) == bytes);
 }
 
-TEST_F(BackupLmdbNoSanitizer, UnderVellumRunItIsRefusedUntilTheEnd) {
+TEST_F(BackupLmdbNoSanitizer, ABackupUnderVellumRunIsRefusedUntilTheEnd) {
   {
     const Writer running(under_run(writer("write")));
     expect_failure({"backup", store(), file(), "--name", "a"}, 7, "busy",
@@ -214,7 +214,7 @@ TEST_F(BackupLmdbNoSanitizer, UnderVellumRunItIsRefusedUntilTheEnd) {
 }
 
 // This also works after a crash, and the earlier content is in the history.
-TEST_F(BackupLmdbNoSanitizer, TheNextRunGoesOnFromWhatWasRestored) {
+TEST_F(BackupLmdbNoSanitizer, TheNextRunContinuesFromTheRestoredContent) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   must({"snapshot", store(), "early"});
   for (const bool crash : {false, true}) {
@@ -237,7 +237,7 @@ TEST_F(BackupLmdbNoSanitizer, TheNextRunGoesOnFromWhatWasRestored) {
   }
 }
 
-TEST_F(BackupLmdbNoSanitizer, AFileThatWasRemovedComesBack) {
+TEST_F(BackupLmdbNoSanitizer, ARemovedFileIsRestored) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   must({"snapshot", store(), "early"});
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
@@ -248,7 +248,7 @@ TEST_F(BackupLmdbNoSanitizer, AFileThatWasRemovedComesBack) {
 }
 
 // File and branch have both changed, to something else.
-TEST_F(BackupLmdbNoSanitizer, RestoreKeepsWhatNoRunKnows) {
+TEST_F(BackupLmdbNoSanitizer, RestoreCommitsChangesThatNoRunRecorded) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   for (const char* name : {"a", "b"}) {
     EXPECT_EQ(0, run_program(writer("few")).status);
@@ -263,7 +263,7 @@ TEST_F(BackupLmdbNoSanitizer, RestoreKeepsWhatNoRunKnows) {
 }
 
 // File and branch have both changed then, to the same.
-TEST_F(BackupLmdbNoSanitizer, ABackupInBetweenIsNoObstacleToTheNextRun) {
+TEST_F(BackupLmdbNoSanitizer, ABackupBetweenRunsDoesNotAffectTheNextRun) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   EXPECT_EQ(0, run_program(writer("few")).status);
   backup("a");

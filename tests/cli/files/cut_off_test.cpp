@@ -68,7 +68,7 @@ class CutOff : public CliTest, public testing::WithParamInterface<Making> {
   }
 };
 
-TEST_P(CutOff, LeavesAllOrNothingAndTheNextOneSucceedsNoAsan) {
+TEST_P(CutOff, AnInterruptedCommandLeavesAllOrNothingAndTheNextSucceedsNoAsan) {
   const Making& making = GetParam();
   make_store_with({content(1), content(2)});
   make_metall();
@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Each, CutOff, testing::ValuesIn(kMakings),
 
 class CutOffRestore : public CliTest {};
 
-TEST_F(CutOffRestore, TheFileIsTheOldOneOrTheNewNoAsan) {
+TEST_F(CutOffRestore, AnInterruptedRestoreLeavesTheOldOrTheNewFileNoAsan) {
   const std::string store = make_store_with({content(1), content(2)});
   const std::string data = file("data", content(1));
   const auto count = [this] {

@@ -30,7 +30,7 @@ class ImportMetall : public CliTest {
   }
 };
 
-TEST_F(ImportMetall, TakesSegmentAndBooks) {
+TEST_F(ImportMetall, SegmentAndMetadataAreImported) {
   const std::string old = make_old("hello");
   const Result done =
       run({"--json", "import", path("new"), "--metall", old, "-m", "moved", "--snapshot", "first"});
@@ -53,7 +53,7 @@ TEST_F(ImportMetall, TakesSegmentAndBooks) {
   EXPECT_NE(log.out.find("moved"), std::string::npos);
 }
 
-TEST_F(ImportMetall, RefusesWhatIsNotWhole) {
+TEST_F(ImportMetall, AnIncompleteDatastoreIsRefused) {
   const std::string old = make_old("hello");
   const auto refused = [&](int status, const std::string& text) {
     const Result result = run({"import", path("new"), "--metall", old});
@@ -70,7 +70,7 @@ TEST_F(ImportMetall, RefusesWhatIsNotWhole) {
   refused(3, "block-0");
 }
 
-TEST_F(ImportMetall, LeavesADatastoreThatIsThere) {
+TEST_F(ImportMetall, AnExistingDatastoreIsNotChanged) {
   const std::string old = make_old("hello");
   ASSERT_EQ(run({"import", path("new"), "--metall", old}).status, 0);
   const Result again = run({"import", path("new"), "--metall", old});

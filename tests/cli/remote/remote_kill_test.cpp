@@ -113,7 +113,7 @@ class RemoteKill : public CliTest, public testing::WithParamInterface<bool> {
 };
 
 // Each kill has a version of its own. What one push has reported is there after all later kills.
-TEST_P(RemoteKill, APushThatIsKilledLosesNothingThatWasPushed) {
+TEST_P(RemoteKill, AKilledPushLosesNoPushedVersion) {
   const int kills = number_from("VELLUM_PUSH_KILLS", 6);
   complete({"push", store, "--all"});
   int killed = 0;
@@ -159,7 +159,7 @@ TEST_P(RemoteKill, APushThatIsKilledLosesNothingThatWasPushed) {
 }
 
 // What is left of it is not taken for a store, and the same command then succeeds.
-TEST_P(RemoteKill, ACloneThatIsKilledIsMadeAgain) {
+TEST_P(RemoteKill, AKilledCloneCanBeRepeated) {
   const int kills = number_from("VELLUM_CLONE_KILLS", 6);
   import(2);
   import(3);
@@ -180,7 +180,7 @@ TEST_P(RemoteKill, ACloneThatIsKilledIsMadeAgain) {
 }
 
 // Readers share a cache, which a killed one may leave in any state.
-TEST_P(RemoteKill, AReaderThatIsKilledLeavesAGoodCache) {
+TEST_P(RemoteKill, AKilledReaderLeavesAUsableCache) {
   const int kills = number_from("VELLUM_LAZY_KILLS", 6);
   import(2);
   must({"push", store, "--all"});
@@ -200,7 +200,7 @@ TEST_P(RemoteKill, AReaderThatIsKilledLeavesAGoodCache) {
 
 // Two stores push a branch each, a gc removes what is forgotten beside them, and a reader reads the
 // same version again and again.
-TEST_P(RemoteKill, PushersAndAGcThatRaceLoseNothing) {
+TEST_P(RemoteKill, RacingPushersAndAGcLoseNoVersion) {
   const std::chrono::seconds length(number_from("VELLUM_REMOTE_RACE_SECONDS", 4));
   import(2);
   must({"push", store, "--all"});

@@ -55,7 +55,7 @@ class Replicate : public CliTest, public testing::WithParamInterface<bool> {
   pid_t child = -1;
 };
 
-TEST_P(Replicate, ASignalEndsItWhenAllIsSent) {
+TEST_P(Replicate, ASignalEndsReplicationAfterTheLastPush) {
   begin();
   wait_for("main");
   import(7, "a");
@@ -72,7 +72,7 @@ TEST_P(Replicate, AnImpossibleIntervalIsRefused) {
 }
 
 // VELLUM_REPLICATE_KILLS=1000 makes the run that docs/durability.md counts.
-TEST_P(Replicate, KilledAtRandomItLosesNothingThatWasThere) {
+TEST_P(Replicate, RandomKillsLoseNoVersionAtTheRemote) {
   const char* const wanted = std::getenv("VELLUM_REPLICATE_KILLS");
   const int kills = wanted == nullptr ? 12 : std::atoi(wanted);
   std::mt19937 random(3);

@@ -49,7 +49,7 @@ class HeapNoSanitizer : public CompileNoSanitizer {
   }
 };
 
-TEST_F(HeapNoSanitizer, OfBoostInAPlainFile) {
+TEST_F(HeapNoSanitizer, ABoostHeapInAPlainFileIsCrashConsistent) {
   const std::string out = compile("heap.cpp", "");
   const std::string heap =
       "env VELLUM_ATOMIC_FILES='*.heap' VELLUM_ATOMIC_TRACKER=cards " + out + " " + path("a.heap");
@@ -59,7 +59,7 @@ TEST_F(HeapNoSanitizer, OfBoostInAPlainFile) {
   kill_again_and_again(heap, heap + " check");
 }
 
-TEST_F(HeapNoSanitizer, OfVellumInARegionWithCards) {
+TEST_F(HeapNoSanitizer, AVellumHeapWithCardsIsCrashConsistent) {
   const std::string out =
       compile("region_heap.cpp", " " + built("lib/libvellum.a") + " " VELLUM_LINK_LIBRARIES);
   must("VELLUM_VERIFY_CARDS=1 " + out + " " + path("store") + " 500 1");

@@ -32,9 +32,9 @@ class Stores : public CompileNoSanitizer, public ::testing::WithParamInterface<S
   }
 };
 
-TEST_P(Stores, OfEveryKindAreMarked) { must(compile("vellum-clang", "stores.c", "-latomic ")); }
+TEST_P(Stores, EveryKindOfStoreIsMarked) { must(compile("vellum-clang", "stores.c", "-latomic ")); }
 
-TEST_P(Stores, OfLibraryFunctionsAreMarked) { must(compile("vellum-clang", "library.c", "")); }
+TEST_P(Stores, StoresOfLibraryFunctionsAreMarked) { must(compile("vellum-clang", "library.c", "")); }
 
 // VELLUM_PASS_SEEDS=100 tries more of them.
 class RandomStores : public Stores {};
@@ -55,11 +55,11 @@ TEST_P(RandomStores, AreMarked) {
 
 class SomeStores : public Stores {};  // at fewer levels, as these take long to compile
 
-TEST_P(SomeStores, OfFortifiedLibraryFunctionsAreMarked) {
+TEST_P(SomeStores, StoresOfFortifiedLibraryFunctionsAreMarked) {
   must(compile("vellum-clang", "library.c", std::string("-D_FORTIFY_SOURCE=2 ")));
 }
 
-TEST_P(SomeStores, OfContainersAndObjectsAreMarked) {
+TEST_P(SomeStores, StoresOfContainersAndObjectsAreMarked) {
   const bool newer = std::string(GetParam().flags) == "-O2";
   must(compile("vellum-clang++", "containers.cpp", newer ? "-std=c++20 " : "-std=c++17 "));
 }
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(NoSanitizer, RandomStores,
 class PassNoSanitizer : public CompileNoSanitizer {};
 
 // Else the tests above could not fail.
-TEST_F(PassNoSanitizer, WithoutItStoresAreNotMarked) {
+TEST_F(PassNoSanitizer, WithoutThePassStoresAreNotMarked) {
   const std::string out = path("program");
   must("clang-" + std::to_string(std::max({VELLUM_PASS_VERSIONS})) + " -O1 -w " +
        program("stores.c") + tracked_memory() + " -latomic -o " + out);
@@ -102,7 +102,7 @@ TEST_F(PassNoSanitizer, WithoutItStoresAreNotMarked) {
 }
 
 // Stores are marked as well when marks are neither joined nor moved.
-TEST_F(PassNoSanitizer, StepsCanBeLeftOut) {
+TEST_F(PassNoSanitizer, StepsCanBeSkipped) {
   for (const char* off : {"merge", "loops", "merge,loops"}) {
     const std::string out = path("program");
     const Result result =
@@ -124,7 +124,7 @@ unsigned count_of(const std::string& text, const std::string& word) {
 }
 
 // Five stores side by side need one call; a loop without calls has none of its own.
-TEST_F(PassNoSanitizer, MarksAreJoinedAndLeaveLoops) {
+TEST_F(PassNoSanitizer, MarksAreJoinedAndMovedOutOfLoops) {
   const std::string source =
       file("few.c",
            "void five(long* p) { p[0] = 1; p[1] = 2; p[2] = 3; p[3] = 4; p[4] = 5; }\n"
@@ -142,7 +142,7 @@ TEST_F(PassNoSanitizer, MarksAreJoinedAndLeaveLoops) {
   }
 }
 
-TEST_F(PassNoSanitizer, SaysWhatItDoesNotUnderstand) {
+TEST_F(PassNoSanitizer, StoresThatAreNotUnderstoodAreReported) {
   const std::string source =
       file("asm.c",
            "void f(char* p, long n) { __asm__ volatile(\"rep stosb\" : \"+D\"(p), \"+c\"(n) : "

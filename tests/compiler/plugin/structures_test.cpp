@@ -54,7 +54,7 @@ class StructuresNoSanitizer : public CompileNoSanitizer {
   std::string program_;
 };
 
-TEST_F(StructuresNoSanitizer, RecoverToACommit) {
+TEST_F(StructuresNoSanitizer, StructuresRecoverToACommit) {
   std::mt19937 random(3);  // NOLINT: the same run each time
   for (const std::string shape : {"list", "btree", "hash"}) {
     fs::remove_all(path("copies"));

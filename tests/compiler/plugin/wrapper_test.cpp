@@ -49,7 +49,7 @@ TEST_F(WrapperNoSanitizer, PrecompilesHeaders) {
        path("main"));
 }
 
-TEST_F(WrapperNoSanitizer, AnswersQuestionsAboutTheCompiler) {
+TEST_F(WrapperNoSanitizer, QueriesAboutTheCompilerWork) {
   for (const char* question :
        {"--version", "-v", "-print-search-dirs", "-print-prog-name=ld", "-dumpmachine", "--help"})
     EXPECT_EQ(std::string::npos, must(cc_ + " " + question).output.find("vellum-cards"))
@@ -58,7 +58,7 @@ TEST_F(WrapperNoSanitizer, AnswersQuestionsAboutTheCompiler) {
   EXPECT_NE(std::string::npos, must(cc_ + " --vellum-plugin").output.find("VellumCards-"));
 }
 
-TEST_F(WrapperNoSanitizer, TakesTheClangThatIsWanted) {
+TEST_F(WrapperNoSanitizer, TheRequestedClangIsUsed) {
   for (const int version : {VELLUM_PASS_VERSIONS}) {
     EXPECT_NE(std::string::npos, must(clang(version) + cc_ + " --version")
                                      .output.find("clang version " + std::to_string(version)));
@@ -67,7 +67,7 @@ TEST_F(WrapperNoSanitizer, TakesTheClangThatIsWanted) {
   }
 }
 
-TEST_F(WrapperNoSanitizer, RefusesWhatCannotWork) {
+TEST_F(WrapperNoSanitizer, ImpossibleCommandsAreRefused) {
   const auto refuses = [&](const std::string& command, const std::string& reason) {
     const Result result = run(command);
     EXPECT_EQ(1, result.status) << command;
@@ -95,12 +95,12 @@ TEST_F(WrapperNoSanitizer, RuntimeHasEveryRedirectedFunction) {
   dlclose(runtime);
 }
 
-TEST_F(WrapperNoSanitizer, CallsOnAMappedFileGoThroughMemory) {
+TEST_F(WrapperNoSanitizer, CallsOnAMappedFileUseItsMemory) {
   must(cc_ + " -Werror -Wall -O2 " + program("mapped_calls.c") + " -o " + path("main"));
   must("VELLUM_ATOMIC_FILES='*/data' " + path("main") + " " + path("data"));
 }
 
-TEST_F(WrapperNoSanitizer, RequestsForAMappedFileAreAnsweredAsByTheKernel) {
+TEST_F(WrapperNoSanitizer, RequestsForAMappedFileBehaveAsInTheKernel) {
   must(cc_ +
        " -Werror -Wall -O2 -I" VELLUM_SOURCE_DIR "/tests/run/programs  " VELLUM_SOURCE_DIR
        "/tests/run/programs/kernels_answers.c -o " +
@@ -109,7 +109,7 @@ TEST_F(WrapperNoSanitizer, RequestsForAMappedFileAreAnsweredAsByTheKernel) {
     must("VELLUM_ATOMIC_FILES='*/data' " + path("main") + " " + scenario + " " + path("data"));
 }
 
-TEST_F(WrapperNoSanitizer, EachWayToMakeAMappedFileDurableIsACommit) {
+TEST_F(WrapperNoSanitizer, EachCallThatMakesAMappedFileDurableIsACommit) {
   must(cc_ +
        " -Werror -Wall -O2 -I" VELLUM_SOURCE_DIR "/tests/run/programs  " VELLUM_SOURCE_DIR
        "/tests/run/programs/kernels_answers.c -o " +

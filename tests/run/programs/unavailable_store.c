@@ -1,5 +1,5 @@
 /* The store of this program is away for a while, so that nothing can be made durable meanwhile:
- * store_away SCENARIO FILE STORE. The first write is committed before. Exits with 1, and the line,
+ * unavailable_store SCENARIO FILE STORE. The first write is committed before. Exits with 1, and the line,
  * where something is not as it has to be. */
 #define _GNU_SOURCE
 #include <errno.h>
