@@ -194,7 +194,7 @@ TEST_F(Commands, AttachRecordsAPlainFileAgainAndAgain) {
   EXPECT_EQ(second.at("sequence"), first.at("sequence"));
   content[5 * kPageOfFiles] ^= 1;
   content += noise(2, 3);
-  file("db", content);  // another file of the same name, as many programs do it
+  file("db", content);  // another file with the same name, as many programs write files
   std::filesystem::create_symlink("db", path("link"));
   const Result third = must({"attach", store, "db", path("link"), "--snapshot", "v1"});
   EXPECT_TRUE(contains(third.out, "4 pages changed")) << third.out;
@@ -210,7 +210,7 @@ TEST_F(Commands, AttachRecordsAPlainFileAgainAndAgain) {
   EXPECT_EQ(must({"cat", store, "db"}).out, noise(2, 1));
 }
 
-// Where no version knows a size but the region's, a file in whole pages might as well be corrupted.
+// If no version has a file size, a shorter file in whole pages might be corrupted.
 TEST_F(Commands, AttachRefusesAFileThatHasLostPages) {
   const std::string store = make_store();
   must({"attach", store, "db", file("db", noise(4, 1))});
@@ -497,7 +497,7 @@ TEST_F(Commands, ExportReports) {
   EXPECT_EQ(object.at("size_bytes"), 3 * kPageOfFiles);
 }
 
-// A writer beside it must not mix two heads into what cat gives.
+// With a concurrent writer, the output of cat must not mix two heads.
 TEST_F(Commands, CatOfAHeadReadsOneCommit) {
   const std::string store_path = make_store();
   Store store = Store::open(store_path);

@@ -1,4 +1,4 @@
-// vellum heat and vellum blame: which parts changed when, and in which version last.
+// vellum heat and vellum blame: the changes of each part, by version.
 #include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
@@ -9,7 +9,7 @@ constexpr std::size_t kPage = 4096;
 class History : public CliTest {
  protected:
   // Ten pages. v2 changes 100 bytes across the border of pages 2 and 3, v3 all of page 9, and v4
-  // takes back half of what v2 changed.
+  // reverts half of v2's changes.
   std::string make_history() const {
     const std::string v1 = noise(10, 1);
     std::string v2 = v1;

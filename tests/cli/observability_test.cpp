@@ -1,4 +1,4 @@
-// vellum show --stat, diff --stat, du and heat --png: what changed, and what it costs.
+// vellum show --stat, diff --stat, du and heat --png: changes, and their size.
 #include "format/wire/types.hpp"
 #include "run/run_lib.hpp"
 
@@ -114,7 +114,7 @@ TEST_F(Observability, DuPrintsTheBytesThatOnlyOneVersionNeeds) {
   EXPECT_EQ(one[1].at("nonzero_bytes"), 50 * kPageBytes);
   EXPECT_GE(one[1].at("unique_bytes").get<std::size_t>(), 50 * kPageBytes);
   EXPECT_EQ(run({"du", store, "nobody"}).status, 3);
-  // What du calls its own is what a collection frees.
+  // A version's own bytes in du are the bytes that a collection frees.
   const auto freeable = [&] {
     return must({"gc", store, "--dry-run", "--json"}).json().at("freeable_bytes").get<long>();
   };

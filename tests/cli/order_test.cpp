@@ -1,5 +1,5 @@
-// Snapshots have an order and a time of their own: which of two is newer does not depend on the
-// clock, nor on their commits.
+// Snapshots have their own order and time: which of two is newer depends neither on the clock nor
+// on their commits.
 #include <stdlib.h>
 
 #include "run/run_lib.hpp"
@@ -48,7 +48,7 @@ TEST_F(Order, SnapshotsOfOneCommitAreInTheOrderOfTheirCreation) {
   EXPECT_EQ(names(store), "main\nc\n");
 }
 
-// An order is not given twice, also when the snapshot that had it is gone, and its file is.
+// An order is not assigned twice, even if its snapshot and the order's file are removed.
 TEST_F(Order, TheOrderContinuesAfterRemovalsAndWithoutItsFile) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2)});
   const auto order_of = [&](const char* name) {
@@ -71,7 +71,7 @@ TEST_F(Order, TheOrderContinuesAfterRemovalsAndWithoutItsFile) {
   must({"verify", store, "--read-data"});
 }
 
-// The snapshot of an old version is made now.
+// The snapshot of an old version is created now.
 TEST_F(Order, ASnapshotOfAnOldVersionIsTheNewest) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2)});
   must({"snapshot", store, "again", "v1"});
@@ -82,7 +82,7 @@ TEST_F(Order, ASnapshotOfAnOldVersionIsTheNewest) {
   EXPECT_GT(again.at("created_ns"), v1.at("created_ns"));
 }
 
-// repair keeps the orders, and goes on behind them.
+// repair keeps the orders, and continues after them.
 TEST_F(Order, RepairKeepsTheOrder) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2), noise(1, 3)});
   must({"rm", store, "v1"});

@@ -1,5 +1,5 @@
-// Standard output and standard error: full disks, closed pipes, terminals, and characters that must
-// not reach a terminal.
+// Standard output and standard error: full disks, closed pipes, terminals, and control characters
+// that must not reach a terminal.
 #include <csignal>
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ TEST_F(OutputTest, AClosedOutputIsAnErrorAndDamagesNoFile) {
     ::close(STDOUT_FILENO);
     ::close(STDERR_FILENO);
   };
-  EXPECT_EQ(run({"log", s}, [] { ::close(STDOUT_FILENO); }).status, 0);  // nothing to say
+  EXPECT_EQ(run({"log", s}, [] { ::close(STDOUT_FILENO); }).status, 0);  // no output
   EXPECT_EQ(run({"stat", s}, [] { ::close(STDOUT_FILENO); }).status, 10);
   run({"import", s, "main", f, "--snapshot", "a"}, close_all);
   run({"show", s, "nothing"}, close_all);
@@ -50,7 +50,7 @@ TEST_F(OutputTest, AClosedOutputIsAnErrorAndDamagesNoFile) {
   must({"verify", s, "--read-data"});
 }
 
-// As `vellum cat ... | head -c 1`: the signal ends it, silently, as it ends cat(1).
+// As in `vellum cat ... | head -c 1`: the signal ends it silently, like cat(1).
 TEST_F(OutputTest, AClosedPipeEndsTheProgramSilently) {
   const std::string s = make_store_with({noise(300, 1)});
   int pipe[2];
@@ -62,12 +62,12 @@ TEST_F(OutputTest, AClosedPipeEndsTheProgramSilently) {
   });
   EXPECT_EQ(killed.signal, SIGPIPE);
   EXPECT_EQ(killed.err, "");
-  const Result told = run({"cat", s, "v1"}, [&] {
+  const Result output = run({"cat", s, "v1"}, [&] {
     ::signal(SIGPIPE, SIG_IGN);
     ::dup2(pipe[1], STDOUT_FILENO);
   });
-  EXPECT_EQ(told.status, 10);
-  EXPECT_NE(told.err.find("Broken pipe"), std::string::npos) << told.err;
+  EXPECT_EQ(output.status, 10);
+  EXPECT_NE(output.err.find("Broken pipe"), std::string::npos) << output.err;
   ::close(pipe[1]);
 }
 

@@ -1,4 +1,4 @@
-// The library's own patterns match as those of fnmatch(3) do, in ASCII.
+// The library's own patterns match like those of fnmatch(3), in ASCII.
 #include "run/run/pattern.hpp"
 
 #include <fnmatch.h>

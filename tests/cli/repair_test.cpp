@@ -25,7 +25,7 @@ TEST_F(Repair, AnIntactStoreIsCopied) {
   expect_failure({"repair", s, "--to", path("new")}, 4, "already_exists", path("new"));
 }
 
-// A branch is stored in the new store as it was in the old one.
+// A branch has the same encoding in the new store as in the old one.
 TEST_F(Repair, ABranchKeepsItsEncoding) {
   const std::string s = make_store_with({noise(20, 1)}), pages = std::string(300 * 4096, 'x');
   must({"branch", s, "plain", "main", "--compression", "none", "--hash", "sha256"});

@@ -1,4 +1,4 @@
-// The store and the form of times that hold where a command line says nothing.
+// The default store and time format of command lines without one.
 #include <cstdlib>
 
 #include "run/run_lib.hpp"
@@ -73,7 +73,7 @@ TEST_F(Settings, APathIsAlwaysTheStore) {
   const Result result = run_with(mine_, {"log", path("nowhere")});
   EXPECT_EQ(result.status, 3);
   EXPECT_TRUE(contains(result.err, path("nowhere"))) << result.err;
-  // Store and file may change places; then there is no room for another store.
+  // Store and file may be swapped; then no position is left for another store.
   EXPECT_EQ(run_with(mine_, {"backup", file("b", noise(1, 4)), other_, "--name", "b"}).status, 0);
   EXPECT_EQ(run({"show", other_, "b"}).status, 0);
   EXPECT_EQ(run_with(mine_, {"backup", file("c", noise(1, 4)), "--name", "c"}).status, 0);

@@ -1,4 +1,4 @@
-// vellum tier: archives and caches, and what happens when they go.
+// vellum tier: archives and caches, and their loss.
 #include <vellum/store.hpp>
 
 #include "run/run_lib.hpp"

@@ -1,4 +1,4 @@
-// vellum top: what the regions of running processes count.
+// vellum top: the counters of the regions of running processes.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -54,7 +54,7 @@ TEST_F(Top, ARegionCountsItsFaultsAndCommits) {
   ASSERT_EQ(now.size(), 1U);
   EXPECT_EQ(now[0].at("commits"), 2);
   EXPECT_EQ(now[0].at("pages_changed"), 4);
-  // Engine sigsegv lets many pages of zeros in at once: the next store finds its page there.
+  // Engine sigsegv maps many zero pages at once: the next store finds its page present.
   const auto faults = now[0].at("faults");
   EXPECT_GE(faults.at("write"), 1);
   EXPECT_GE(faults.at("write").get<int>() + faults.at("present").get<int>(), 3);
@@ -75,7 +75,7 @@ TEST_F(Top, DirtyPagesAreCurrent) {
     Region region = store.create_region(name, 64 * kChunk, options);
     const auto dirty_pages = [&] { return regions().at(0).at("dirty_pages"); };
     auto* const bytes = static_cast<char*>(region.data());
-    if (test::finds_written_pages_again(engine)) {  // the kernel does not tell
+    if (test::finds_written_pages_again(engine)) {  // the kernel does not report it
       EXPECT_TRUE(dirty_pages().is_null());
       continue;
     }
@@ -184,7 +184,7 @@ TEST_F(Top, RegionsBeyondTheSlotsOfThePageWork) {
   EXPECT_EQ(regions().size(), region::statistics::kSlots);
 }
 
-// A page as any process of the user may make one.
+// A page as any process of the user may create it.
 TEST_F(Top, AHostilePageIsHarmless) {
   using region::statistics::Page;
   using region::statistics::Slot;
@@ -212,7 +212,7 @@ TEST_F(Top, AHostilePageIsHarmless) {
   EXPECT_FALSE(contains(with("--metrics"), "\x1b"));
   EXPECT_TRUE(contains(with("--metrics"), "store=\"\\\"\\\"")) << "quotes are escaped";
   EXPECT_TRUE(contains(with("--json"), "\"engine\":\"unknown\""));
-  // Another form, or another process's: nothing is there.
+  // Another format, or another process's page: nothing is listed.
   page.slot_bytes = 8;
   EXPECT_TRUE(contains(with("--json"), "\"regions\":[]"));
   page.slot_bytes = sizeof(Slot);

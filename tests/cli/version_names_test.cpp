@@ -1,4 +1,4 @@
-// Versions that are named in relation to others: main~2, latest, @{yesterday}.
+// Relative names of versions: main~2, latest, @{yesterday}.
 #include <stdlib.h>
 
 #include "run/run_lib.hpp"
@@ -16,7 +16,7 @@ class VersionNames : public CliTest {
     EXPECT_EQ(result.status, status) << version << ": " << result.out << result.err;
     return result.err;
   }
-  // With a clock that is so many days behind.
+  // Runs with a clock that is this many days behind.
   static void must_days_ago(int days, const Arguments& arguments) {
     const std::string seconds = std::to_string(days * 86'400);
     const Result result = run(arguments, [&] {

@@ -1,4 +1,4 @@
-// vellum mount of a store whose packs lie at a remote. The remote is a directory, or a real S3 server
+// vellum mount of a store with packs at a remote. The remote is a directory, or a real S3 server
 // (tools/with-s3.sh).
 #include <fcntl.h>
 #include <unistd.h>
@@ -61,10 +61,10 @@ class MountOutageNoSanitizer : public OfLazyClone<MountTest> {
 
 TEST_F(MountOutageNoSanitizer, AnOutageIsAnErrorOfTheReadAndTheNextOneSucceeds) {
   clone_from("file://" + path("remote"));
-  const fs::path pieces = path("remote/pieces"), away = path("remote/gone");
+  const fs::path pieces = path("remote/pieces"), hidden = path("remote/gone");
   ASSERT_EQ(setenv("VELLUM_REMOTE_WAIT_S", "0.2", 1), 0);
   serve(clone);
-  fs::rename(pieces, away);
+  fs::rename(pieces, hidden);
   write_file(pieces, "no directory");
   const Descriptor file(at("v1"), O_RDONLY);
   std::string page(4096, 0);
@@ -72,7 +72,7 @@ TEST_F(MountOutageNoSanitizer, AnOutageIsAnErrorOfTheReadAndTheNextOneSucceeds) 
   EXPECT_EQ(errno, EIO);
   EXPECT_TRUE(contains(log(), "v1")) << log();
   fs::remove(pieces);
-  fs::rename(away, pieces);
+  fs::rename(hidden, pieces);
   EXPECT_TRUE(read_file(at("v1")) == noise(100, 1));
 }
 

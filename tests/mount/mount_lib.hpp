@@ -31,8 +31,8 @@ class MountTest : public CliTest {
 
   std::string at(const std::string& name) const { return path("m") + "/" + name; }
 
-  // Starts the process that serves, and waits until the directory shows the store. What it has to
-  // say comes to log().
+  // Starts the serving process, and waits until the directory shows the store. Its messages are in
+  // log().
   void serve(const std::string& store, const Arguments& options = {}) {
     Arguments arguments{"mount", store, path("m")};
     arguments.insert(arguments.end(), options.begin(), options.end());
@@ -50,7 +50,7 @@ class MountTest : public CliTest {
     EXPECT_EQ(1, read(said[0], &byte, 1)) << "it does not mount: " << log();
     close(said[0]);
   }
-  // How many lie on the directory, one over the other.
+  // The number of mounts on the directory, stacked.
   std::size_t mounts() const {
     std::size_t count = 0;
     for (const std::string& line : lines_of(read_file("/proc/self/mountinfo"))) {

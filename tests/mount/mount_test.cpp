@@ -80,7 +80,7 @@ TEST_F(MountNoSanitizer, NamesFollowTheStore) {
   EXPECT_EQ(next, read_file(at("v2")));
   must({"rm", s, "v1"});
   EXPECT_FALSE(fs::exists(at("v1")));
-  // Another version of this name is not taken for the earlier one.
+  // A new version with this name is distinguished from the earlier one.
   must({"snapshot", s, "v1", "main"});
   EXPECT_EQ(next, read_file(at("v1")));
 }
@@ -105,7 +105,7 @@ TEST_F(MountNoSanitizer, OpenFilesSurviveGc) {
   }
   close(fd);
   EXPECT_TRUE(content == found);
-  // The kernel tells the server a moment later that the file is closed.
+  // The kernel notifies the server of the close with a delay.
   std::uint64_t freed = 0, still_open = 1;
   while (still_open != 0) {
     const auto report = must({"gc", s, "--json"}).json();
@@ -157,7 +157,7 @@ TEST_F(MountNoSanitizer, ARemoteIsMountedByItsUrl) {
   EXPECT_TRUE(a == read_file(at("v1")));
   must({"import", s, "main", file("next", b), "--snapshot", "v2"});
   must({"push", s, "--all"});
-  // The store has gone; the remote has not.
+  // The store is removed; the remote is not.
   fs::remove_all(s);
   EXPECT_TRUE(a == read_file(at("main"))) << "the names are those of the moment of mounting";
   EXPECT_EQ(0, stop(SIGTERM));
@@ -218,7 +218,7 @@ TEST_F(MountNoSanitizer, ProcessesReadTheSameVersionAtOnce) {
       test::require(fd >= 0, "open");
       char page[4096];
       for (std::size_t i = 0; i < 2000; ++i) {
-        // Each in an order of its own; 2000 and these numbers have no divisor in common.
+        // Each in a different order; 2000 and these numbers have no common divisor.
         const std::size_t at_byte = i * (r % 2 == 0 ? 1 : 1237 + 2 * r) % 2000 * sizeof page;
         test::require(pread(fd, page, sizeof page, static_cast<off_t>(at_byte)) == sizeof page &&
                           std::memcmp(page, content.data() + at_byte, sizeof page) == 0,
@@ -283,8 +283,8 @@ TEST_F(MountNoSanitizer, DamageIsAnErrorOfTheReadAndIsNamedInTheLog) {
   close(fd);
 }
 
-// A Python that has the module, or an empty string. VELLUM_TEST_PYTHON names one where python3 has
-// not.
+// A Python that has the module, or an empty string. VELLUM_TEST_PYTHON names one if python3 lacks
+// it.
 std::string python_with(const std::string& module) {
   const char* const chosen = getenv("VELLUM_TEST_PYTHON");
   const std::string python = chosen != nullptr ? chosen : "python3";

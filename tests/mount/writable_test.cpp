@@ -46,7 +46,7 @@ class WritableMountNoSanitizer : public MountTest {
   void serve_main(const std::string& store) { serve(store, {"--writable", "main"}); }
   std::string main_file() const { return at("main"); }
 
-  // What the store has as the branch's last commit: no writer need be gone for that.
+  // The branch's last commit in the store: it is readable while the branch has a writer.
   std::string committed(const std::string& store) const {
     std::string out(Store::open(store).version("main").file_bytes, '\0');
     Store::open(store).read("main", 0, out.data(), out.size());
@@ -144,7 +144,7 @@ TEST_F(WritableMountNoSanitizer, UnmountingCommitsStoresToMappings) {
 
 TEST_F(WritableMountNoSanitizer, TheFileCanGrowShrinkAndBeAppendedTo) {
   const std::string s = make_store();
-  serve_main(s);  // makes the branch
+  serve_main(s);  // creates the branch
   EXPECT_EQ("", read_file(main_file()));
   std::string expected;
   {
@@ -234,7 +234,7 @@ TEST_F(WritableMountNoSanitizer, SeveralProcessesWriteTheFile) {
     EXPECT_CHILD_EXIT(writers[w].wait(), 0) << w;
     expected += noise(kPages, 10 + w);
   }
-  // One fsync takes along what all of them have written.
+  // One fsync commits the writes of all of them.
   const Descriptor file(main_file(), O_RDONLY);
   ASSERT_EQ(0, fsync(file.fd()));
   EXPECT_TRUE(expected == committed(s));
@@ -263,7 +263,7 @@ TEST_F(WritableMountNoSanitizer, AnMsyncCommitsTheStoresOfAllMappings) {
   std::memcpy(memory, first.data(), first.size());
   char byte = 0;
   ASSERT_EQ(1, read(done[0], &byte, 1));
-  // The other process has its mapping still.
+  // The other process still has its mapping.
   EXPECT_EQ(0, msync(memory, kBytes, MS_SYNC));
   EXPECT_TRUE(first + second == committed(s));
   munmap(memory, kBytes);
@@ -280,30 +280,30 @@ TEST_F(WritableMountNoSanitizer, AKilledServerLeavesTheLastFsync) {
   for (unsigned kill_number = 0; kill_number < 20; ++kill_number) {
     serve_main(s);
     ASSERT_EQ(1U, mounts()) << "the killed one is still there";
-    int told[2];
-    ASSERT_EQ(0, pipe(told));
+    int reports[2];
+    ASSERT_EQ(0, pipe(reports));
     test::Child writer = test::start_child([&] {
-      close(told[0]);
+      close(reports[0]);
       const int fd = open(main_file().c_str(), O_RDWR | O_CLOEXEC);
       for (std::uint64_t n = last + 1;; ++n) {
         const std::vector<std::uint64_t> words(kWords, n);
         const auto bytes = static_cast<ssize_t>(kWords * sizeof n);
         if (pwrite(fd, words.data(), static_cast<std::size_t>(bytes), 0) != bytes) return;
         if (fsync(fd) != 0) return;
-        test::require(write(told[1], &n, sizeof n) == sizeof n, "write");
+        test::require(write(reports[1], &n, sizeof n) == sizeof n, "write");
       }
     });
-    close(told[1]);
-    // As many commits as chance wants, and then at any moment of the next one.
+    close(reports[1]);
+    // A random number of commits, and then a random time during the next one.
     const auto commits = 1 + random() % 10;
     for (std::uint64_t i = 0; i < commits; ++i) {
-      ASSERT_EQ(static_cast<ssize_t>(sizeof last), read(told[0], &last, sizeof last));
+      ASSERT_EQ(static_cast<ssize_t>(sizeof last), read(reports[0], &last, sizeof last));
     }
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
     EXPECT_EQ(128 + SIGKILL, stop(SIGKILL));
-    while (read(told[0], &last, sizeof last) == sizeof last) {
+    while (read(reports[0], &last, sizeof last) == sizeof last) {
     }
-    close(told[0]);
+    close(reports[0]);
     EXPECT_CHILD_EXIT(writer.wait(), 0);
     const std::string found = committed(s);
     std::uint64_t first = 0;
@@ -377,7 +377,7 @@ TEST_F(WritableMountNoSanitizer, ABranchHasOneWriter) {
       Error);
   fs::create_directory(path("m2"));
   expect_failure({"mount", s, path("m2"), "--writable", "main"}, 7, "busy", "main");
-  // The other way round, nothing is mounted.
+  // In the other order, nothing is mounted.
   EXPECT_EQ(0, stop(SIGTERM));
   Store store = Store::open(s);
   const Region region = store.open_region("main");
@@ -471,7 +471,7 @@ TEST_F(WritableMountNoSanitizer, DamageIsAnErrorOfTheCall) {
   EXPECT_GT(failed, 0U);
   EXPECT_LT(failed, 300U);
   EXPECT_NE(std::string::npos, log().find(".pack")) << log();
-  // It serves on.
+  // It continues to serve.
   ASSERT_TRUE(write_all(file.fd(), "good", 0));
   EXPECT_EQ(0, fsync(file.fd()));
 }

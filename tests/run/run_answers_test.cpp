@@ -1,5 +1,5 @@
-// vellum run: what a program asks for gets the kernel's answer, each way to make a file durable is a
-// commit, and so it is for functions that were looked up; locks lie where programs expect them.
+// vellum run: requests get the kernel's result, and each call that makes a file durable is a
+// commit, also through functions that were looked up; locks are where programs expect them.
 #include <filesystem>
 
 #include <unistd.h>

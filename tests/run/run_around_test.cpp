@@ -1,6 +1,6 @@
-// The report of `vellum run`, and a proof that nothing gets around it without a word: programs that
-// are started with another environment, statically linked ones, system calls that the C library
-// does not make, and files that were never opened.
+// The report of `vellum run`, and the proof that nothing bypasses it silently: programs that are
+// started with another environment, statically linked ones, system calls that the C library does
+// not make, and files that were never opened.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -132,9 +132,9 @@ TEST_F(RunAroundNoSanitizer, EachWayToStartAStaticProgramIsReportedOnce) {
     outcome({"sh", "-c",
              VELLUM_STARTS " " + std::string(call) + " " VELLUM_STATIC_PROGRAM " a b; " +
                  VELLUM_STARTS " " + call + " " VELLUM_STATIC_PROGRAM " a b"});
-    const std::size_t told = last_.err.find(" is statically linked");
-    ASSERT_NE(std::string::npos, told) << call << ": " << last_.err;
-    EXPECT_EQ(std::string::npos, last_.err.find(" is statically linked", told + 1)) << last_.err;
+    const std::size_t output = last_.err.find(" is statically linked");
+    ASSERT_NE(std::string::npos, output) << call << ": " << last_.err;
+    EXPECT_EQ(std::string::npos, last_.err.find(" is statically linked", output + 1)) << last_.err;
   }
 }
 
@@ -154,7 +154,8 @@ TEST_F(RunAroundNoSanitizer, CallsThatBypassTheCLibraryAreReported) {
   expect_head("main", data());
 }
 
-// The bytes are where they are without Vellum, and the run says that not all of it is a version.
+// The bytes are in the same place as without Vellum, and the run reports that not every flush is a
+// version.
 TEST_F(RunAroundNoSanitizer, AsynchronousWritesOfTheKernelAreReported) {
   bool any = false;
   for (const char* how : {"io_uring", "linux-aio"}) {
@@ -178,7 +179,8 @@ TEST_F(RunAroundNoSanitizer, AsynchronousWritesOfTheKernelAreReported) {
   if (!any) GTEST_SKIP() << "neither io_uring nor Linux AIO here";
 }
 
-// Programs that ask for it by the C library, or by the libraries for it, go on by other calls.
+// Programs that request it through the C library, or through its own libraries, use other calls
+// instead.
 TEST_F(RunAroundNoSanitizer, AsynchronousWritesOfTheKernelAreRefused) {
   const Result asked = run(command({}, data(), {VELLUM_KERNEL_WRITERS, "asks", data()}));
   EXPECT_EQ(77, asked.status) << asked.err;
@@ -238,7 +240,8 @@ TEST_F(RunAroundNoSanitizer, ProcessOneIsDistinguishedFromItsChild) {
   EXPECT_EQ("still", read_file(data()).substr(100, 5));
 }
 
-// A file that is written around the library, but holds what its branch does, is as it should be.
+// A file whose writes bypassed the library, but that has the content of its branch, is not a
+// problem.
 TEST_F(RunAroundNoSanitizer, EqualContentIsNoChange) {
   write_file(data(), "static");
   must(command({}, data(), {"cat", data()}));

@@ -1,5 +1,5 @@
-// vellum run: names of watched files are removed, renamed and made anew. A program sees and leaves
-// the same as without Vellum, and each name's branch has what the name has.
+// vellum run: names of watched files are removed, renamed and recreated. A program sees and leaves
+// the same as without Vellum, and each name's branch has the content of the name.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -17,7 +17,7 @@ class RunFileNamesNoSanitizer : public CliTest {
  protected:
   std::string store() const { return path("store"); }
 
-  // Runs it with the files of a directory watched whose names match.
+  // Runs it and watches the matching files of a directory.
   Result watched(const std::string& pattern, const Arguments& program) const {
     Arguments out = {"run", "--store", store(), "--file", pattern, "--"};
     out.insert(out.end(), program.begin(), program.end());
@@ -100,7 +100,7 @@ TEST_F(RunFileNamesNoSanitizer, ARemovedAndCopiedFileIsTheCopy) {
 TEST_F(RunFileNamesNoSanitizer, TheHistoryOfANameContinues) {
   const std::string name = path("m.db");
   const std::string script = "for i in 1 2 3; do echo -n $i > " + name + "; rm " + name +
-                             "; done; echo -n 4 > " + path("aside") + "; mv " + path("aside") +
+                             "; done; echo -n 4 > " + path("second") + "; mv " + path("second") +
                              " " + name;
   must({"run", "--store", store(), "--file", name, "--snapshot-every-commits", "1", "--", "sh",
         "-c", script});
@@ -113,14 +113,15 @@ TEST_F(RunFileNamesNoSanitizer, TheHistoryOfANameContinues) {
 }
 
 TEST_F(RunFileNamesNoSanitizer, AFileRenamedOntoTheNameIsACommit) {
-  const std::string name = path("m.db"), aside = path("m.db.lock");
+  const std::string name = path("m.db"), second = path("m.db.lock");
   file("m.db", "before");
-  const Result result =
-      watched_shell(name, "printf new > " + aside + "; mv " + aside + " " + name + "; cat " + name);
+  const Result result = watched_shell(
+      name, "printf new > " + second + "; mv " + second + " " + name + "; cat " + name);
   EXPECT_EQ("new", result.out) << result.err;
   EXPECT_EQ("new", exported("main"));
-  // A program without the library does so, too: its change is found at the end at the latest.
-  watched_shell(name, "printf unseen > " + aside + "; env -u LD_PRELOAD mv " + aside + " " + name);
+  // A program without the library does so, too: its change is found at the end, at the latest.
+  watched_shell(name,
+                "printf unseen > " + second + "; env -u LD_PRELOAD mv " + second + " " + name);
   EXPECT_EQ("unseen", exported("main"));
   EXPECT_EQ("unseen", read_file(name));
 }

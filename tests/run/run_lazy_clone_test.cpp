@@ -1,4 +1,4 @@
-// vellum run in a store whose packs lie at a remote: an unmodified program reads and writes its file.
+// vellum run in a store with packs at a remote: an unmodified program reads and writes its file.
 #include "cli/remote/lazy_clone_lib.hpp"
 
 namespace vellum::cli_test {

@@ -57,13 +57,13 @@ class RunLeftNoSanitizer : public CliTest {
     EXPECT_EQ(content, read_file(path("exported")));
     EXPECT_EQ(content, read_file(data()));
   }
-  // The process that a line names, which nobody else ends.
+  // The process named in a line, which only this test ends.
   static void end_named(const std::string& err) {
     std::smatch id;
     ASSERT_TRUE(std::regex_search(err, id, std::regex("process ([0-9]+)\\) continues without")))
         << err;
     EXPECT_EQ(0, kill(std::stoi(id[1].str()), SIGKILL));
-    std::error_code gone;  // from when on it has nothing any more
+    std::error_code gone;  // from then on it has no files
     while (!fs::read_symlink("/proc/" + id[1].str() + "/exe", gone).empty())
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -78,7 +78,7 @@ TEST_F(RunLeftNoSanitizer, AKilledProcessLeavesItsLastCommit) {
   expect_committed("early late");
 }
 
-// A program that was killed is started anew before all of it has ended.
+// A killed program is restarted before all of its processes have ended.
 TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForAnEndingProcess) {
   start("is-killed");
   while (!fs::exists(data()) || read_file(data()).empty()) {
@@ -90,8 +90,8 @@ TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForAnEndingProcess) {
   EXPECT_EQ(0, ended());
 }
 
-// A run that begins or ends has a file's branch for a moment, perhaps while a program of another run
-// opens the file.
+// A run that begins or ends has a file's branch open briefly, perhaps while a program of another
+// run opens the file.
 TEST_F(RunLeftNoSanitizer, AProgramWaitsForABrieflyLockedBranch) {
   write_file(data(), "before");
   must({"run", "--store", path("store"), "--file", data(), "--", "true"});
@@ -129,7 +129,7 @@ TEST_F(RunLeftNoSanitizer, ASecondSignalEndsTheWait) {
   start("ignores");
   await("waiting for");
   kill(running_, SIGTERM);
-  // One that is still pending is one signal.
+  // A signal that is still pending counts once.
   while (waitpid(running_, nullptr, WNOHANG) == 0 && !contains(said(), "without vellum run")) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     kill(running_, SIGTERM);

@@ -1,4 +1,4 @@
-// LMDB and its tools leave the same under vellum run as without it, in each of LMDB's modes.
+// LMDB and its tools leave the same files under vellum run as without it, in each of LMDB's modes.
 #include <lmdb.h>
 
 #include <filesystem>
@@ -63,7 +63,7 @@ TEST_P(RunLmdbToolsNoSanitizer, LmdbToolsReadCopyAndLoad) {
   under_vellum({"mdb_copy", path("db"), path("other")});
   EXPECT_TRUE(content == dump("other"));
   fs::remove(path("other/data.mdb"));
-  // The copy goes into a file that is a branch itself.
+  // The copy is written to a file that is a branch itself.
   under_vellum({"mdb_copy", "-c", path("db"), path("other")}, "other", "others");
   EXPECT_TRUE(content == dump("other"));
   fs::remove(path("other/data.mdb"));

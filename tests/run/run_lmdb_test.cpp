@@ -1,4 +1,4 @@
-// LMDB under vellum run, in the mode in which a crash may corrupt it otherwise.
+// LMDB under vellum run, in the mode in which a crash may otherwise corrupt it.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,8 +26,8 @@ class RunLmdbNoSanitizer : public CliTest {
     return result.out;
   }
 
-  // Runs the writer, and kills it with `vellum run`, or alone, after so long. The last transaction
-  // that it has flushed; 0: it has not come to any.
+  // Runs the writer, and kills it with `vellum run`, or by itself, after this time. Returns the
+  // last transaction that it has flushed; 0: none.
   std::uint64_t killed_after(std::chrono::microseconds time, bool both,
                              const char* mode = "write") const {
     int flushed[2];

@@ -1,5 +1,5 @@
-// vellum run: a file that the program has mapped to read before it opens it to write. The mapping
-// shows what is written from then on, as it does without Vellum.
+// vellum run: a file that the program has mapped for reading before it opens it for writing. The
+// mapping shows later writes, as without Vellum.
 #include <filesystem>
 
 #include "run/run_lib.hpp"

@@ -1,4 +1,4 @@
-// Other projects' databases under vellum run, as far as any machine has them; docs/programs.md has
+// Other projects' databases under vellum run, as far as the machine has them; docs/programs.md has
 // the rest.
 #include <signal.h>
 #include <sys/wait.h>

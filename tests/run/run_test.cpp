@@ -1,5 +1,5 @@
-// vellum run: a program that knows nothing of it (programs/file_calls.c) finds that its file
-// behaves as files do, and leaves its last commit and every version.
+// vellum run: an unmodified program (programs/file_calls.c) finds that its file behaves like a
+// plain file, and leaves its last commit and every version.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ class RunNoSanitizer : public CliTest {
     EXPECT_EQ(status, result.status) << result.err;
     EXPECT_EQ(std::string::npos, result.err.find("another program")) << result.err;
   }
-  // The head as the store has it is what the file holds.
+  // The branch's head in the store equals the file.
   void expect_file_is_head() const {
     const std::string exported = path("exported");
     fs::remove(exported);
@@ -158,7 +158,8 @@ TEST_F(RunNoSanitizer, KeepsEveryNthCommit) {
   EXPECT_EQ(61, must({"show", store(), "main-00000061", "--json"}).json().at("sequence"));
 }
 
-// From outside, while it runs; by signal; and an old version beside the live one.
+// From another process, while it runs; by signal; and an old version concurrently with the live
+// one.
 TEST_F(RunNoSanitizer, VersionsAreKeptAndReadWhileTheProgramRuns) {
   int to_program[2], from_program[2];
   ASSERT_EQ(0, pipe(to_program) | pipe(from_program));
@@ -208,7 +209,7 @@ TEST_F(RunNoSanitizer, TheNameOfAnExistingFileIsNotAPattern) {
   EXPECT_EQ("one", read_file(path("exported")));
 }
 
-// Killed while it opened a new file: the branch was there, and knew no file.
+// Killed while it opened a new file: the branch existed, but had no file recorded.
 TEST_F(RunNoSanitizer, AnUnfinishedBranchGetsTheContentOfItsFile) {
   Store made = Store::create(store());
   for (const char* name : {"a.db", "b.db"}) {
@@ -232,7 +233,7 @@ TEST_F(RunNoSanitizer, AnUnfinishedBranchGetsTheContentOfItsFile) {
   }
 }
 
-// Files that are found by a pattern are branches with their paths.
+// Files that match a pattern are branches named by their paths.
 TEST_F(RunNoSanitizer, PatternsMatchManyFiles) {
   for (const char* name : {"a.db", "b.db", "c.other"})
     EXPECT_EQ(0, run({"run", "--store", store(), "--file", path("*.db"), "--", VELLUM_FILE_CALLS,

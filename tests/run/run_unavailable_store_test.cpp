@@ -1,5 +1,5 @@
-// vellum run: while the store is away nothing can be committed, and nothing is lost as long as the
-// program goes on (programs/unavailable_store.c).
+// vellum run: while the store is unavailable, nothing can be committed, and nothing is lost as long
+// as the program continues (programs/unavailable_store.c).
 #include <signal.h>
 
 #include "run/run_lib.hpp"

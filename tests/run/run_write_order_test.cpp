@@ -1,6 +1,5 @@
-// vellum run: the order of writes to several files, after a kill. What a program has written before
-// it made something else durable is there, as it is when the kernel keeps all writes
-// (programs/write_order.c).
+// vellum run: the order of writes to several files, after a kill. A program's writes before it made
+// another file durable are kept, as if the kernel had kept all writes (programs/write_order.c).
 #include <signal.h>
 
 #include <filesystem>
@@ -12,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file that shows that `second` has happened, and how it begins then.
+// The file that shows that `second` has happened, and its first bytes then.
 std::string file_after(const std::string& second) {
   if (second == "rename directory") return "second/MADE.db";
   return second == "open" || second == "rename" || second == "link" ? "SECOND.db" : "MADE.db";
@@ -25,7 +24,7 @@ std::string content_after(const std::string& second) {
 
 class RunWriteOrderNoSanitizer : public CliTest {
  protected:
-  // A directory of its own for each run.
+  // A separate directory for each run.
   std::string directory() const { return path("d"); }
   std::string in_directory(const std::string& name) const { return directory() + "/" + name; }
   Result watched(const Arguments& arguments) const {

@@ -1,4 +1,4 @@
-// docs/reference/call-paths.md names functions that stand in the files beside them.
+// docs/reference/call-paths.md names functions that are in the files given for them.
 #include <regex>
 #include <string>
 
@@ -26,7 +26,7 @@ TEST(CallPaths, EachFunctionIsInItsFile) {
     EXPECT_TRUE(defines(source_text((*at)[2]), (*at)[1])) << (*at)[1] << " in " << (*at)[2];
   }
   EXPECT_GT(rows, 40);
-  // No row is left out by its form: a table's other rows are its head and the line under it.
+  // No row is skipped because of its form: a table's other rows are its head and the line under it.
   const std::regex any("\n\\|");
   EXPECT_EQ(std::distance(std::sregex_iterator(page.begin(), page.end(), any), {}), rows + 4);
 }

@@ -1,4 +1,4 @@
-// docs/recordings: what is shown there is what the program does.
+// docs/recordings: the recorded output is the program's current output.
 #include <regex>
 #include <sstream>
 
@@ -9,7 +9,7 @@ namespace {
 
 const std::string kSource = VELLUM_SOURCE_DIR;
 
-// All that the terminal shows, without what changes with the clock and the machine.
+// The terminal's content, without the parts that depend on the clock and the machine.
 std::string shown(const std::string& cast) {
   std::string text;
   std::istringstream lines(cast);

@@ -61,12 +61,12 @@ TEST_F(Spelling, MisspelledVersionsAndFilesGetSuggestions) {
   expect_hint({"import", s, "main", path("graph.bni")}, f);
   expect_hint({"log", path("stoer")}, s);
   expect_no_hint({"show", s, "something"});
-  // An argument that is not the one at fault is not corrected.
+  // A correct argument gets no suggestion.
   expect_no_hint({"export", s, "v1", path("no/out")});
   EXPECT_EQ(run({"show", s, "mian", "--json"}).json().at("error").at("code"), "not_found");
 }
 
-// STORE comes first; the other order is taken where it is clear.
+// STORE is first; the other order is accepted if it is unambiguous.
 TEST_F(Spelling, StoreAndFileMayBeSwapped) {
   const std::string f = file("data", noise(1, 1)), s = path("store");
   must({"backup", s, f, "--name", "one"});
@@ -79,7 +79,7 @@ TEST_F(Spelling, StoreAndFileMayBeSwapped) {
   EXPECT_EQ(read_file(f), noise(1, 1));
   must({"import", f, "side", s});
   EXPECT_EQ(must({"cat", s, "side"}).out, noise(1, 1));
-  // Neither is a store: the first is to become one, and is a file.
+  // Neither is a store: the first would be created, but is a file.
   expect_failure({"backup", f, path("other"), "--name", "x"}, 3, "not_found", path("other"));
   EXPECT_FALSE(std::filesystem::exists(path("other")));
 }
@@ -119,7 +119,7 @@ TEST_F(Spelling, RepairSavesRemovedVersionsOnlyOnRequest) {
 }
 
 // Each command, with each of its arguments empty, missing, or of another kind: a clear error that
-// names the argument, within the exit statuses of vellum(1), and nothing is made.
+// names the argument, within the exit statuses of vellum(1), and nothing is created.
 struct Usage {
   const char*
       words;  // S: a store, F: a file, V: a version, B: a branch, N: a new path, M: a new name
@@ -194,7 +194,7 @@ TEST_F(EachArgument, ThatIsEmptyMissingOrOfAnotherKindIsAClearError) {
       EXPECT_EQ(result.status, 2) << usage.words << ", word " << i << ": " << result.err;
       EXPECT_NE(result.err.find(" is empty"), std::string::npos) << result.err;
       if (words[i] == "N" || words[i] == "M") continue;
-      // Not there; a directory, where it is a file or a store; a file, where it is a store.
+      // Missing; a directory instead of a file or a store; a file instead of a store.
       for (const std::string& wrong : {path("nowhere"), path("directory"), path("file")}) {
         if (words[i] == "F" && wrong == path("file")) continue;
         Arguments arguments = meant(words);

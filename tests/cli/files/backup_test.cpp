@@ -1,4 +1,4 @@
-// vellum backup and vellum restore of files that are not LMDB's.
+// vellum backup and vellum restore of other files than LMDB's.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -38,7 +38,7 @@ class Backup : public CliTest {
     return read_file(exported);
   }
   std::string snapshots() const { return must({"snapshot", store(), "--names"}).out; }
-  // The test's directory holds these and nothing else: no temporary file is left.
+  // The test's directory has only these files: no temporary file is left.
   void expect_entries(std::size_t count) const {
     EXPECT_EQ(count, static_cast<std::size_t>(std::distance(fs::directory_iterator(directory_),
                                                             fs::directory_iterator())));
@@ -80,7 +80,7 @@ TEST_F(Backup, BackupStoresChangesAndRestoreReplacesTheFile) {
   expect_entries(3);
 }
 
-// The next command removes what it had made beside it.
+// The next command removes its temporary directory.
 TEST_F(Backup, AKilledRestoreLeavesTheOldFileOrTheNew) {
   const std::string first = noise(2000, 1), second = noise(2000, 2);
   write_file(data(), first);
@@ -148,7 +148,7 @@ TEST_F(Backup, AFileOfAProgramUnderVellumRunIsRefused) {
   expect_failure({"restore", store(), "one", data(), "--force"}, 7, "busy", data());
 }
 
-// Vellum neither takes a program's lock nor is kept out by it.
+// Vellum neither takes a program's lock nor is blocked by it.
 TEST_F(Backup, AProgramsOwnLockIsIgnored) {
   write_file(data(), "first");
   const Descriptor holder(data(), O_RDONLY);
@@ -173,7 +173,7 @@ TEST_F(Backup, AConcurrentChangeIsDetected) {
     const Descriptor file(data(), O_RDWR);
     for (char byte = 0; !ended; ++byte) EXPECT_EQ(1, pwrite(file.fd(), &byte, 1, 12345));
   });
-  // A busy machine may let it through unchanged.
+  // On a busy machine the change may happen too late.
   Result result;
   for (int i = 0; i < 100 && result.status != 7; ++i)
     result = run(backup("try" + std::to_string(i), {"--branch", std::to_string(i), "--stopped"}));
@@ -245,7 +245,7 @@ TEST_F(Backup, ADatabaseWithALogIsRefused) {
       EXPECT_NE(refused.err.find("PRAGMA"), std::string::npos) << refused.err;
     }
     EXPECT_EQ(must({"log", store(), "--names"}).out, "");
-    // What is left of them after a clean end is no content.
+    // Their remains after a clean end have no content.
     write_file(data() + end, end == "-wal" ? "" : std::string(512, '\0'));
   }
   must(backup("one"));
@@ -272,7 +272,7 @@ TEST_F(Backup, RestoreLeavesNoLogOfTheOldContent) {
   EXPECT_EQ(forced.at("removed").size(), 2u);
   EXPECT_EQ(read_file(data()), noise(4, 1));
   EXPECT_FALSE(fs::exists(data() + "-wal") || fs::exists(data() + "-shm"));
-  // Nor does an export put a file beside one.
+  // Nor does an export create a file next to one.
   write_file(path("new-wal"), kWal);
   EXPECT_EQ(run({"export", store(), "one", path("new")}).status, 7);
 }

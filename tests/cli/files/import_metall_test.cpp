@@ -1,4 +1,4 @@
-// vellum import --metall: files as Metall 0.30 leaves them become a datastore of Vellum.
+// vellum import --metall: files in the format of Metall 0.30 become a datastore of Vellum.
 #include <cstring>
 #include <vellum/datastore.hpp>
 
@@ -13,7 +13,7 @@ constexpr std::uint64_t kBlockBytes = 1u << 20;
 
 class ImportMetall : public CliTest {
  protected:
-  // Two blocks, of which some pages hold `text`, and metadata.
+  // Two blocks with `text` in some pages, and metadata.
   std::string make_old(const std::string& text) const {
     const fs::path root = fs::path(path("old")) / "mds";
     fs::create_directories(root / "segment");

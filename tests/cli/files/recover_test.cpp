@@ -1,4 +1,4 @@
-// vellum recover brings the commits of a killed program to its file.
+// vellum recover applies the commits of a killed program to its file.
 #include <unistd.h>
 #include <vellum/msync.h>
 
@@ -63,7 +63,7 @@ TEST_F(Recover, AJournalOfAnotherFileIsRefusedUnlessBothWereCopied) {
   EXPECT_EQ("committed", read_file(copy).substr(5000, 9));
 }
 
-// Three commits, of which the second is corrupted: the first is asked for, and nothing is lost.
+// Three commits, the second corrupted: the first is applied on request, and no data is lost.
 TEST_F(Recover, CommitsBeforeTheDamageAreAppliedOnRequest) {
   leave_a_journal(3);
   const std::string journal = target() + ".vellum-journal";
@@ -97,7 +97,8 @@ TEST_F(Recover, CommitsBeforeTheDamageAreAppliedOnRequest) {
   EXPECT_NE(must({"recover", target()}).out.find("nothing to recover"), std::string::npos);
 }
 
-// A journal without a header says nothing: the file stays as it is, and the journal is put aside.
+// A journal without a header has no usable content: the file is not changed, and the journal is
+// renamed.
 TEST_F(Recover, AJournalWithoutAHeaderIsRenamed) {
   leave_a_journal();
   const std::string journal = target() + ".vellum-journal";

@@ -1,5 +1,5 @@
-// vellum clone --lazy, and every command in the store that it makes. The remote is a directory, or a real S3 server
-// (tools/with-s3.sh).
+// vellum clone --lazy, and every command in the new store. The remote is a directory, or a real S3
+// server (tools/with-s3.sh).
 #include <vellum/store.hpp>
 
 #include "cli/remote/lazy_clone_lib.hpp"

@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 class Remotes : public CliTest {
  protected:
-  // A store of two versions that knows an empty remote.
+  // A store with two versions and an empty remote.
   std::string with_remote() const {
     const std::string store = make_store_with({noise(100, 1), noise(100, 2)});
     must({"remote", "add", store, "origin", url()});

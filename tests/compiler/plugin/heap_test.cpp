@@ -1,4 +1,4 @@
-// Persistent heaps made crash-consistent by the pass alone: Boost.Interprocess's in a plain file,
+// Persistent heaps that only the pass makes crash-consistent: Boost.Interprocess's in a plain file,
 // Vellum's in a region with tracker cards.
 #include <unistd.h>
 
@@ -22,8 +22,8 @@ class HeapNoSanitizer : public CompileNoSanitizer {
          "/include " + program(source) + libraries + " -o " + out);
     return out;
   }
-  // Runs it until it is killed at a random moment, again and again. `check` must find it whole, and
-  // further than the time before.
+  // Repeatedly runs it until it is killed at a random time. `check` must find it intact, and
+  // further than the previous time.
   static void kill_again_and_again(const std::string& command, const std::string& check) {
     long last = 0;
     std::srand(1);

@@ -1,4 +1,4 @@
-// Programs store in every possible way, compiled by vellum-clang: each changed byte has its card
+// Programs with every kind of store, compiled by vellum-clang: each changed byte has its card
 // marked. The programs themselves check it, see programs/tracked.h.
 #include <algorithm>
 #include <cstdlib>
@@ -34,7 +34,9 @@ class Stores : public CompileNoSanitizer, public ::testing::WithParamInterface<S
 
 TEST_P(Stores, EveryKindOfStoreIsMarked) { must(compile("vellum-clang", "stores.c", "-latomic ")); }
 
-TEST_P(Stores, StoresOfLibraryFunctionsAreMarked) { must(compile("vellum-clang", "library.c", "")); }
+TEST_P(Stores, StoresOfLibraryFunctionsAreMarked) {
+  must(compile("vellum-clang", "library.c", ""));
+}
 
 // VELLUM_PASS_SEEDS=100 tries more of them.
 class RandomStores : public Stores {};
@@ -53,7 +55,7 @@ TEST_P(RandomStores, AreMarked) {
   }
 }
 
-class SomeStores : public Stores {};  // at fewer levels, as these take long to compile
+class SomeStores : public Stores {};  // at fewer levels, because these take long to compile
 
 TEST_P(SomeStores, StoresOfFortifiedLibraryFunctionsAreMarked) {
   must(compile("vellum-clang", "library.c", std::string("-D_FORTIFY_SOURCE=2 ")));
@@ -89,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(NoSanitizer, RandomStores,
 
 class PassNoSanitizer : public CompileNoSanitizer {};
 
-// Else the tests above could not fail.
+// Otherwise the tests above could not fail.
 TEST_F(PassNoSanitizer, WithoutThePassStoresAreNotMarked) {
   const std::string out = path("program");
   must("clang-" + std::to_string(std::max({VELLUM_PASS_VERSIONS})) + " -O1 -w " +
@@ -123,7 +125,7 @@ unsigned count_of(const std::string& text, const std::string& word) {
   return count;
 }
 
-// Five stores side by side need one call; a loop without calls has none of its own.
+// Five adjacent stores need one call; a loop without calls gets none.
 TEST_F(PassNoSanitizer, MarksAreJoinedAndMovedOutOfLoops) {
   const std::string source =
       file("few.c",
@@ -135,7 +137,7 @@ TEST_F(PassNoSanitizer, MarksAreJoinedAndMovedOutOfLoops) {
                                " -O2 -S -emit-llvm -o - " + source);
     EXPECT_NE(std::string::npos, result.output.find("6 marked (4 with another, 1 behind loops)"))
         << result.output;
-    // Two cards at most for the five; two and a range behind the loop.
+    // Two cards at most for the five; two and a range after the loop.
     EXPECT_EQ(4U, count_of(result.output, "call preserve_allcc void @vellum_mark_card("))
         << result.output;
     EXPECT_EQ(1U, count_of(result.output, "call void @vellum_mark(")) << result.output;

@@ -32,15 +32,15 @@ class StructuresNoSanitizer : public CompileNoSanitizer {
     return "VELLUM_ATOMIC_FILES='" + path("") + "*' VELLUM_ATOMIC_TRACKER=cards " + program_ + " " +
            shape + " " + file + " ";
   }
-  // How many operations a file has after its recovery; it has to be whole.
+  // The number of operations in a file after its recovery; it has to be intact.
   int recovered(const std::string& shape, const std::string& file) const {
     must(built("bin/vellum") + " recover --copied --quiet " + file);
     const Result checked = must(command(shape, file) + "check");
     EXPECT_NE(std::string::npos, checked.output.find("whole")) << checked.output;
     return std::atoi(checked.output.c_str());
   }
-  // Of the 64-byte lines that commit n wrote to its journal, some have not arrived. Nor has its
-  // mark, the first line of a block: it is written when all of these are durable.
+  // Some of the 64-byte lines that commit n wrote to its journal are missing. So is its marker, the
+  // first line of a block: it is written after all of these are durable.
   void lose_lines(int n, std::mt19937& random, const std::string& torn) const {
     const std::string before = content(path("copies/" + std::to_string(n - 1)) + kJournal);
     std::string after = content(path("copies/" + std::to_string(n)) + kJournal);

@@ -1,4 +1,4 @@
-// vellum-clang and vellum-clang++ in the place of a compiler.
+// vellum-clang and vellum-clang++ used as the compiler.
 #include <dlfcn.h>
 
 #include "compiler/plugin/compile_lib.hpp"
@@ -79,7 +79,7 @@ TEST_F(WrapperNoSanitizer, ImpossibleCommandsAreRefused) {
   refuses(cc_ + " -static " + source_ + " -o " + path("main"), "cannot be static");
 }
 
-// Every function whose uses are redirected is there, under a name that the runtime exports.
+// The runtime exports a wrapper for every redirected function.
 TEST_F(WrapperNoSanitizer, RuntimeHasEveryRedirectedFunction) {
   void* runtime = dlopen(built("lib/libvellum-cards.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(nullptr, runtime) << dlerror();

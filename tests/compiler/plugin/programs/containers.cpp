@@ -18,7 +18,7 @@
 
 namespace {
 
-// Hands out tracked memory from its end on, and never takes it back.
+// Allocates tracked memory in ascending order, and never frees it.
 std::size_t next_offset = 8192;
 template <typename T>
 struct Allocator {

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   REQUIRE(madvise(at, kBytes, MADV_REMOVE) == -1 && errno == EOPNOTSUPP);
   REQUIRE(madvise(at, kBytes, MADV_RANDOM) == 0);
 
-  /* The file grows behind its mapping, and never shrinks by this. */
+  /* The file grows beyond its mapping, and never shrinks by this. */
   REQUIRE(posix_fallocate(fd, 0, 100) == 0 && size_of(fd) == kBytes);
   REQUIRE(posix_fallocate(fd, 4 * 4096, 4096) == 0 && size_of(fd) == 5 * 4096);
   at[5 * 4096 - 1] = 'g';

@@ -167,7 +167,7 @@ KIND(atomic_compare_failed_expected) {
   __atomic_compare_exchange_n(&object, (uint64_t*)(at + 512), 1, 0, __ATOMIC_SEQ_CST,
                               __ATOMIC_SEQ_CST);
 }
-// The compiler leaves these to libatomic's general functions, which are told the number of bytes.
+// The compiler leaves these to libatomic's general functions, which get the number of bytes.
 typedef struct {
   uint64_t words[3];
 } Triple;
