@@ -36,7 +36,7 @@ TEST_P(Sparse, ATebibyteCostsWhatIsAccessed_NoSanitizer) {
   if (vellum::test::kSanitizer) GTEST_SKIP() << "shadow memory counts as resident memory";
   const std::uint64_t before = resident_bytes();
   const auto memory = make(kTiB);
-  // Engine mapped reads and writes its image through a buffer, of any region's size alike.
+  // Engine mapped reads and writes its image through a buffer, whatever the region's size.
   const std::uint64_t buffer = GetParam() == Engine::mapped ? 4 * kMiB : 0;
   EXPECT_LT(resident_bytes_since(before), 2 * kMiB + buffer);
   constexpr std::uint64_t kAccesses = 64;
