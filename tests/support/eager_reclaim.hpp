@@ -17,8 +17,8 @@ inline region::ReclaimPolicy eager_reclaim_policy() noexcept {
   return policy;
 }
 
-// While it lives, for all regions of the process. REQUIRES: no region is open at its beginning and at
-// its end.
+// While it lives, for all regions of the process. REQUIRES: no region is open at its beginning and
+// at its end.
 class EagerReclaim {
  public:
   EagerReclaim() noexcept { region::ReclaimPolicy::set(eager_reclaim_policy()); }

@@ -126,8 +126,8 @@ TrackedRange::TrackedRange(std::uint64_t capacity_bytes, std::uint64_t address)
     munmap(queue_->entries, entries * 4);
     throw;
   }
-  // Untracked memory, such as a file without cards, may have been marked at these addresses before. Its
-  // marks would keep this range's pages out of the queue.
+  // Untracked memory, such as a file without cards, may have been marked at these addresses before.
+  // Its marks would keep this range's pages out of the queue.
   clear_tables(queue_->begin_address, capacity_bytes);
   data_ = reinterpret_cast<std::byte*>(queue_->begin_address);
 }
@@ -189,11 +189,11 @@ void TrackedRange::prefetch_page(std::uint64_t at, std::uint64_t head) const noe
   __builtin_prefetch(vellum_page_byte_of(address), 1);
 }
 
-// Why all stores before the call are found. A store whose card was clear was marked by its own thread,
-// before the call. A store whose card was set relies on another thread X, which had counted before
-// setting it, so the first wait is for X. X has queued the page, or has found the page's byte set by a
-// third thread W, which is about to queue it. W had counted before setting
-// that byte, and so before X ended, which is before the second wait. The head is read after both.
+// Why all stores before the call are found. A store whose card was clear was marked by its own
+// thread, before the call. A store whose card was set relies on another thread X, which had counted
+// before setting it, so the first wait is for X. X has queued the page, or has found the page's
+// byte set by a third thread W, which is about to queue it. W had counted before setting that byte,
+// and so before X ended, which is before the second wait. The head is read after both.
 void TrackedRange::take(std::vector<MarkedPage>& out) {
   if (__libc_single_threaded == 0) {
     wait_for_markers();

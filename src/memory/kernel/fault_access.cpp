@@ -25,8 +25,8 @@ bool can_be_read(const void* address) noexcept {
          errno != EFAULT;
 }
 
-// A thread's last faults: a hash of its number and the address, and their count. Threads that share a
-// slot disturb each other, which costs them more faults.
+// A thread's last faults: a hash of its number and the address, and their count. Threads that share
+// a slot disturb each other, which costs them more faults.
 struct LastFault {
   std::atomic<std::uint64_t> of{0};
   std::atomic<unsigned> times{0};
@@ -42,8 +42,8 @@ std::optional<bool> reported_by_processor(const ucontext_t& context) noexcept {
 
 #elif defined(VELLUM_ARM64)
 
-// The signal frame holds records after the registers (arch/arm64/include/uapi/asm/sigcontext.h); the
-// syndrome's bit 6 is set for a write (WnR).
+// The signal frame holds records after the registers (arch/arm64/include/uapi/asm/sigcontext.h);
+// the syndrome's bit 6 is set for a write (WnR).
 std::optional<bool> reported_by_processor(const ucontext_t& context) noexcept {
   constexpr std::uint32_t kSyndrome = 0x45535201;  // ESR_MAGIC
   struct SyndromeRecord {

@@ -39,8 +39,8 @@ std::atomic<std::size_t> g_routes_used{0};  // high-water mark
 std::mutex g_mutex;                         // add and remove only
 struct sigaction g_old_bus, g_old_segv;
 
-// A table that fork() wipes: a child's fault must not reach its copy of an engine, whose descriptors
-// refer to the parent's memory.
+// A table that fork() wipes: a child's fault must not reach its copy of an engine, whose
+// descriptors refer to the parent's memory.
 Route* make_routes() {
   static base::Reservation& table = *new base::Reservation(kMaxRoutes * sizeof(Route));
   if (madvise(table.data(), table.size(), MADV_WIPEONFORK) != 0) {
@@ -70,8 +70,8 @@ FaultResult route_fault(const Fault& fault, std::size_t first) noexcept {
   Route* const routes = g_routes.load(std::memory_order_acquire);
   for (std::size_t i = first; i != kNoRoute; i = next_route(fault.address, i + 1)) {
     Route& route = routes[i];
-    // Counting before loading the target pairs with remove_route(), which clears the target before it
-    // loads the count.
+    // Counting before loading the target pairs with remove_route(), which clears the target before
+    // it loads the count.
     route.inside.fetch_add(1);
     FaultTarget* target = route.target.load();
     const auto result = target != nullptr ? target->on_fault(fault) : FaultResult::not_ours;
@@ -184,8 +184,8 @@ void handle(int signal_number, siginfo_t* info, void* context) noexcept {
 
 }  // namespace
 
-// A number precedes the installed handler. It marks the handler, for another copy of this code in the
-// process, as one that passes on foreign faults.
+// A number precedes the installed handler. It marks the handler, for another copy of this code in
+// the process, as one that passes on foreign faults.
 constexpr std::uint64_t kHandlerNumber = 0x726c646e684c4c56;
 
 #if defined(VELLUM_X86_64) || defined(VELLUM_ARM64)
@@ -238,8 +238,8 @@ void install_handlers() {
   struct sigaction action{};
   action.sa_sigaction = on_signal;
   // On a stack of the library's own, the kernel takes the thread's alternate stack for unused: a
-  // signal with SA_ONSTACK would overwrite this handler's frame there. So no signal comes meanwhile;
-  // long waits look for those that end the process (base/threads/handler_wait.hpp).
+  // signal with SA_ONSTACK would overwrite this handler's frame there. So no signal comes
+  // meanwhile; long waits look for those that end the process (base/threads/handler_wait.hpp).
   sigfillset(&action.sa_mask);
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigaction(SIGBUS, &action, &g_old_bus);

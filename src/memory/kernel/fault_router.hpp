@@ -38,8 +38,8 @@ void add_route(std::byte* begin, std::byte* end, FaultTarget* target);
 // Returns when no thread runs the target's on_fault any more.
 void remove_route(FaultTarget* target) noexcept;
 
-// Whether the handler of a signal is still installed. Whether a handler that has replaced it passes on
-// foreign faults cannot be detected.
+// Whether the handler of a signal is still installed. Whether a handler that has replaced it passes
+// on foreign faults cannot be detected.
 bool handles(int signal_number) noexcept;
 // Prints one line on standard error for each installed handler that another handler has replaced.
 void look_at_handlers() noexcept;

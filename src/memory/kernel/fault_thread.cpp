@@ -58,8 +58,8 @@ void FaultThread::serve_all() noexcept {
     if (result == FaultResult::lost) {
       poison_page(uffd_, address);
     } else {
-      // The page may be filled but not mapped, or filled by another thread; or it is beyond the region's
-      // new end, where the next access is a SIGSEGV.
+      // The page may be filled but not mapped, or filled by another thread; or it is beyond the
+      // region's new end, where the next access is a SIGSEGV.
       wake_waiters(uffd_, address);
     }
   }

@@ -11,8 +11,8 @@ namespace vellum::region {
 // Must precede the first call_on_handler_stack(). Throws Errc::out_of_memory.
 void make_handler_stacks();
 
-// Calls body(argument) on one of 256 stacks of 64 KiB; waits for a stack if all are taken. REQUIRES:
-// `body` returns, and the thread's signals are blocked.
+// Calls body(argument) on one of 256 stacks of 64 KiB; waits for a stack if all are taken.
+// REQUIRES: `body` returns, and the thread's signals are blocked.
 void call_on_handler_stack(void (*body)(void*), void* argument) noexcept;
 
 }  // namespace vellum::region

@@ -115,8 +115,8 @@ int register_mode(int uffd, void* address, std::size_t bytes, std::uint64_t mode
   return ioctl(uffd, UFFDIO_REGISTER, &reg) == 0 ? 0 : errno;
 }
 
-// Where a scan continues. `walk_end` is unreliable: the kernel copies its results by 512 ranges, notes
-// its position each time, but does not note the end after the last copy (fs/proc/task_mmu.c,
+// Where a scan continues. `walk_end` is unreliable: the kernel copies its results by 512 ranges,
+// notes its position each time, but does not note the end after the last copy (fs/proc/task_mmu.c,
 // do_pagemap_scan). Unless `out` is full, the whole range was scanned.
 std::uint64_t scanned_to(const ScanArg& arg, std::span<const ScanRange> out, long found) noexcept {
   if (static_cast<std::size_t>(found) < out.size()) return arg.end;
@@ -236,9 +236,9 @@ int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
     if (ioctl(uffd, UFFDIO_ZEROPAGE, &zero) == 0) return static_cast<std::int64_t>(n);
     return static_cast<std::int64_t>(zero.zeropage > 0 ? zero.zeropage : -1);
   };
-  // No page is mapped, but a scan has left its marker on every hole, and the kernel counts the marker
-  // as a page here (UFFDIO_COPY and UFFDIO_CONTINUE do not). After all markers are removed one call
-  // maps the rest, though a concurrent scan may add markers again.
+  // No page is mapped, but a scan has left its marker on every hole, and the kernel counts the
+  // marker as a page here (UFFDIO_COPY and UFFDIO_CONTINUE do not). After all markers are removed
+  // one call maps the rest, though a concurrent scan may add markers again.
   int attempts = 0;
   const auto drop_markers = [uffd, &attempts](std::byte* at, std::size_t n) -> std::size_t {
     uffdio_writeprotect off{};
@@ -311,8 +311,8 @@ long scan_written(int pagemap_fd, std::byte* begin, std::byte* end, std::span<Sc
                   std::byte*& resume) noexcept {
   ScanArg arg{};
   arg.flags = kScanWpMatching;
-  // Exactly this combination takes the kernel's fast path: 0.35 ms for 1 GiB; with other categories,
-  // 0.8 to 4 ms.
+  // Exactly this combination takes the kernel's fast path: 0.35 ms for 1 GiB; with other
+  // categories, 0.8 to 4 ms.
   arg.category_mask = kPageIsWritten;
   arg.return_mask = kPageIsWritten;
   return scan(pagemap_fd, arg, out, begin, end, resume);

@@ -74,8 +74,8 @@ void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector
 void PrivatePages::collect_by_pagemap(PageNumber first, PageNumber end,
                                       std::vector<PageNumber>& out) {
   constexpr std::size_t kLines = 64u << 10;
-  // Memory only for the pages of the mapping, and only during the call: thousands of small files may
-  // be mapped.
+  // Memory only for the pages of the mapping, and only during the call: thousands of small files
+  // may be mapped.
   std::vector<std::uint64_t> lines(std::min<std::size_t>(kLines, end - first));
   const auto base = reinterpret_cast<std::uintptr_t>(base_) / kPageBytes;
   for (PageNumber page = first; page < end;) {

@@ -1,6 +1,7 @@
 // memory/kernel/support.hpp: the kernel's facilities for tracking stores that this process may use.
 //
-// All code that depends on the kernel checks here, tests included; none checks the kernel's version.
+// All code that depends on the kernel checks here, tests included; none checks the kernel's
+// version.
 #pragma once
 
 #include <string>

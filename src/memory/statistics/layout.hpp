@@ -1,7 +1,7 @@
 // memory/statistics/layout.hpp: the shared page with the counters of a process's regions.
 //
-// It is a memfd: other processes of the user find it by its name in /proc/PID/fd, and it ends with its
-// process. Readers do not trust its content: any process may have created it.
+// It is a memfd: other processes of the user find it by its name in /proc/PID/fd, and it ends with
+// its process. Readers do not trust its content: any process may have created it.
 #pragma once
 
 #include <array>

@@ -34,8 +34,8 @@ void clear(Slot& slot) noexcept {
   }
 }
 
-// Opened by its path: `vellum run` hides descriptors that the library opens by path from the program
-// and its children. -1, and errno.
+// Opened by its path: `vellum run` hides descriptors that the library opens by path from the
+// program and its children. -1, and errno.
 int open_page_file() noexcept {
   const int made = memfd_create(kFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (made < 0) return -1;

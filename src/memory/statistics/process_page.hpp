@@ -10,8 +10,8 @@ namespace vellum::region::statistics {
 
 class ProcessPage {
  public:
-  // The page of all regions of this process. Null: no memory or descriptor is available, and nothing
-  // is counted.
+  // The page of all regions of this process. Null: no memory or descriptor is available, and
+  // nothing is counted.
   static std::shared_ptr<ProcessPage> get() noexcept;
 
   ~ProcessPage();

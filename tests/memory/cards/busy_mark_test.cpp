@@ -48,8 +48,8 @@ void copy_taken(const TrackedRange& range, const std::vector<MarkedPage>& pages,
     }
 }
 
-// More threads than processors, so that some are preempted between a card and its page's slot in the
-// queue. Another thread's card must not hide a store from the take() that follows it.
+// More threads than processors, so that some are preempted between a card and its page's slot in
+// the queue. Another thread's card must not hide a store from the take() that follows it.
 TEST_F(BusyMarkNoTsan, ThreadsFindTheirOwnStoresInTheirOwnTakes) {
   constexpr std::size_t kThreads = 6, kPages = 4, kWordsOfPage = kPageBytes / 8;
   constexpr std::uint64_t kRounds = 10'000;

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
-// ThreadSanitizer has its own memory at the table's addresses: the names of these tests end in NoTsan.
+// ThreadSanitizer has its own memory at the table's addresses: the names of these tests end in
+// NoTsan.
 class TrackedRangeNoTsan : public ::testing::Test {
  protected:
   static void open_up(const TrackedRange& range) {

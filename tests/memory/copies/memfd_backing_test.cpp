@@ -74,8 +74,8 @@ bool is_alias_mapped(const MemfdBacking& backing) {
   return mapped;
 }
 
-// A thread that finds another one writing adds pages through the alias. Threads that happen to run in
-// sequence do not, so they get several attempts.
+// A thread that finds another one writing adds pages through the alias. Threads that happen to run
+// in sequence do not, so they get several attempts.
 TEST(MemfdBacking, PagesStayWhenTheAliasIsUnmapped) {
   std::optional<MemfdBacking> backing;
   for (int attempt = 0; attempt < 100 && (!backing || !is_alias_mapped(*backing)); ++attempt) {

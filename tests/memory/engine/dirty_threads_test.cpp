@@ -60,8 +60,8 @@ TEST_P(DirtyThreads, CopiesOfCollectedPagesConverge) {
   }
 }
 
-// The same while chunks are filled: a page that is written before its chunk counts as present must be
-// found by a scan.
+// The same while chunks are filled: a page that is written before its chunk counts as present must
+// be found by a scan.
 TEST_P(DirtyThreads, WritesToChunksThatComeInAreFound) {
   for (int round = 0; round < vellum::test::rounds(200, 20); ++round) {
     const auto memory = make(kPages * kPageBytes);

@@ -67,8 +67,8 @@ TEST_P(FirstTouch, ByManyThreadsAtOnceIsServedOnce) {
   }
 }
 
-// A system call cannot raise the signal that fills a page, so a chunk that counts as present must be
-// mapped, page by page, also where a scan has left markers before.
+// A system call cannot raise the signal that fills a page, so a chunk that counts as present must
+// be mapped, page by page, also where a scan has left markers before.
 TEST_P(FirstTouch, MadePresentServesSystemCallsAfterAScan) {
   constexpr std::uint64_t kPages = 600;
   const auto memory = make(kPages * kPageBytes);

@@ -44,8 +44,8 @@ TEST_P(Sparse, ATebibyteCostsWhatIsAccessed_NoSanitizer) {
     memory->data()[kTiB / kAccesses * i + 12345] = std::byte{1};
   }
   EXPECT_EQ(collect(*memory).size() >= kAccesses, true);
-  // Each access is far from the others: it has page tables of its own, in the region, in its tables and
-  // in the backing.
+  // Each access is far from the others: it has page tables of its own, in the region, in its tables
+  // and in the backing.
   EXPECT_LT(resident_bytes_since(before), kAccesses * 64 * 1024 + 4 * kMiB);
 }
 

@@ -326,7 +326,8 @@ TEST(FaultRoutes, ASignalOnTheSameAlternateStackWaitsForThePage_NoTsan) {
 // A nested fault: a handler on the alternate stack accesses a page itself.
 const ChildProgram kHandlerTouches("handler touches", [](const auto&) {
   static DeepTarget target;
-  // Room for the kernel's frames of both signals, whose size depends on the processor, and little more.
+  // Room for the kernel's frames of both signals, whose size depends on the processor, and little
+  // more.
   take_alternate_stack(2 * static_cast<std::size_t>(sysconf(_SC_MINSIGSTKSZ)) + (4 << 10));
   struct sigaction action{};
   action.sa_handler = [](int) { target.touch(); };

@@ -47,8 +47,8 @@ class KernelPages : public testing::Test {
   std::byte* base_ = nullptr;
 };
 
-// The kernel copies 512 ranges at a time, and then reports the end of the last of these as its position:
-// a scan that continues there would find pages that are written meanwhile a second time.
+// The kernel copies 512 ranges at a time, and then reports the end of the last of these as its
+// position: a scan that continues there would find pages that are written meanwhile a second time.
 TEST_F(KernelPages, AScanOfManyRangesEndsAtItsEnd) {
   std::vector<ScanRange> ranges(8192);
   std::byte* resume = nullptr;

@@ -157,7 +157,8 @@ TEST_P(Zeros, OfACutChunkAreThereWhenTheRegionGrows) {
   }
 }
 
-// Writers in random order, concurrent with scans: a later scan finds each page that a scan has missed.
+// Writers in random order, concurrent with scans: a later scan finds each page that a scan has
+// missed.
 TEST_P(Zeros, NoWriteIsLostBesideScans) {
   constexpr std::size_t kThreads = 3;
   const auto memory = make(kPages * kPageBytes);
