@@ -5,8 +5,9 @@
 // the page; a commit compares the two and then updates the base copy to the recorded content.
 //
 // Two kinds of memory implement this:
-//  - PagedMemory (memory/paged/paged_memory.hpp), for engines uffd and sigsegv: a memfd. Faults fill pages from a page source, and pages are evicted when memory is short; dirty pages
-//    are then kept in a spill file for the next commit.
+//  - PagedMemory (memory/paged/paged_memory.hpp), for engines uffd and sigsegv: the file is a
+//    memfd. Faults fill pages from a page source, and pages are evicted when memory is short; dirty
+//    pages are then kept in a spill file for the next commit.
 //  - FileMemory (memory/engine/file_memory.hpp), for engine mapped: the file is a plain file, and
 //    the kernel fills pages. All pages are present, and none is ever spilled.
 //
