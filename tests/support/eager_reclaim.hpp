@@ -17,13 +17,8 @@ inline region::ReclaimPolicy eager_reclaim_policy() noexcept {
   return policy;
 }
 
-<<<<<<< HEAD
 // While it lives, for all regions of the process. REQUIRES: no region is open when it begins and when it
 // ends.
-=======
-// While it lives, for all regions of the process. REQUIRES: no region is open at its beginning and
-// at its end.
->>>>>>> k2
 class EagerReclaim {
  public:
   EagerReclaim() noexcept { region::ReclaimPolicy::set(eager_reclaim_policy()); }
