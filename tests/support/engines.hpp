@@ -1,7 +1,8 @@
 // The engines that tests run over. A new engine is added to the lists here.
 //
-// A suite that runs over all engines: derive from EngineTest, and name it in VELLUM_BOTH_ENGINES; over
-// those that fill pages themselves: VELLUM_PAGED_ENGINES; over those that fill parts of chunks: VELLUM_PARTIAL_FILL_ENGINES.
+// A suite that runs over all engines: derive from EngineTest, and name it in VELLUM_BOTH_ENGINES;
+// over those that fill pages themselves: VELLUM_PAGED_ENGINES; over those that fill parts of
+// chunks: VELLUM_PARTIAL_FILL_ENGINES.
 #pragma once
 
 #include <gtest/gtest.h>
