@@ -63,7 +63,7 @@ mutation 'a background checkpoint is published while gc runs' src/store/branch/b
 mutation 'records are based on pages that gc has removed' src/store/packs/record/pack_writer.cpp \
   's/^    if (is_whole(ref)) continue;/    continue;/'
 mutation 'records are based on pages of the previous pack' src/store/packs/record/pack_writer.cpp \
-  's/ && look\.pack() == active\.pack && / \&\& /'
+  's/ && trial\.pack() == active\.pack && / \&\& /'
 mutation 'gc forgets base pages' src/store/gc/reach/live_set.cpp \
   's/^  note_bases();$//'
 mutation 'base pages are not sent to a remote' src/remote/pieces/version_records.cpp \
@@ -71,7 +71,7 @@ mutation 'base pages are not sent to a remote' src/remote/pieces/version_records
 mutation 'base pages may follow their record' src/format/records/based_pages.cpp \
   's/ || b\.offset_bytes >= offset_bytes) return 0;/) return 0;/'
 mutation 'a base page that gc freed is read' src/store/packs/record/record_cache.cpp \
-  's/ || format::any_dropped(frame->dropped, b\.slot, 1)) {/) {/'
+  's/ || format::any_dropped(base_frame->dropped, b\.slot, 1)) {/) {/'
 mutation 'a concurrent thread omits pages that the memfd has' src/memory/copies/memfd_backing.cpp \
   's/^  const int error = write_file(first + added .*$/  const int error = added == 0 ? write_file(first, bytes) : 0;/'
 mutation 'grown blocks share too few frames' src/store/packs/record/record_cache.cpp \
@@ -129,7 +129,7 @@ mutation 'convert_to_branch removes the ref first' src/store/catalog/store_names
   '/::convert_to_branch/,/^}/{s/^  if (!has_branch(\*this, name)) publish_branch/  remove_ref(name);\n&/;s/^  remove_ref(name);$//}'
 mutation 'a half-created branch is not repaired at opening' src/store/branch/recovery.cpp \
   's/  store\.settle_name(branch);//'
-mutation 'the lock of a branch is not compared with its name' src/store/catalog/branch_lock.cpp \
+mutation 'the lock of a branch is not compared with its name' src/store/catalog/names.cpp \
   's/if (!file->replaced()) return/return/'
 mutation 'a child of fork() keeps the locks' src/base/threads/forked_locks.cpp \
   's/::syscall(SYS_dup3, own, fd, O_CLOEXEC);//'
@@ -282,7 +282,7 @@ mutation 'atomic: a corrupted header leads to an older epoch' src/interfaces/ato
 mutation 'spill: page numbers of 32 bits' src/memory/copies/spill_file.cpp \
   's/length - kCovered}, page)/length - kCovered}, static_cast<std::uint32_t>(page))/'
 mutation 'packs: descriptors without a bound' src/store/packs/pack_set.cpp \
-  's/  if (descriptors_ < std::min(most_descriptors_, base::descriptor_share())) {/  if (true) {/'
+  's/  if (descriptors_ < std::min(max_descriptors_, base::descriptor_share())) {/  if (true) {/'
 mutation 'verify: a lack of descriptors counts as corruption' src/base/fail.hpp \
   's/e\.code() == Errc::out_of_memory || //'
 mutation 'tail of a crashed checkpoint left in the pack' src/store/packs/record/pack_writer.cpp \
@@ -304,7 +304,7 @@ mutation 'gc: active pack punched past its settled end' src/store/gc/reach/pack_
 mutation 'gc: a pack that no frame refers to yet counts as garbage' src/store/gc/reach/roots.cpp \
   's/^  if (next != next_pack_\.end() \&\& pack >= next->second) return 0;$//'
 mutation 'gc: names read without the exclusive lock' src/store/gc/gc.cpp \
-  's/hold_names_alone(store_, pace_\.patience)/hold_names(store_)/'
+  's/names\.emplace(store_, pace_\.patience)/read_only.emplace(store_)/'
 mutation 'gc: a pack is emptied in large steps' src/store/gc/gc.cpp \
   's/kPunchStepBytes = 1u << 20/kPunchStepBytes = 1u << 30/'
 mutation 'the collector works while a commit writes' src/region/gc_pacing.cpp \
@@ -349,7 +349,7 @@ mutation 'copies of held chunks are dropped' src/memory/paged/reclaimer.cpp \
 mutation 'zero pages that are read do not count' src/memory/paged/memory_account.cpp \
   's/^  if (!state_\.traits\.zeros_take_memory) return 0;$/  return 0;/'
 mutation 'a removed pack stays open' src/store/packs/pack_set.cpp \
-  's/^        let_go(\*entry);$//'
+  's/^        close_unread(\*entry);$//'
 mutation 'a pack is closed while it is read' src/store/packs/pack_file.cpp \
   's/^  if (users_\.load() != 0) return false;$//'
 mutation 'heat: the last version that needs a record counts' src/store/gc/reach/pack_heat.cpp \
@@ -361,7 +361,7 @@ mutation 'space is not freed without a command' src/region/background_gc.cpp \
 mutation 'a full disk is an error before anything is collected' src/region/commit.cpp \
   's/ && space->make_room()/ \&\& false/'
 mutation 'gc: a reader that cannot pin a version does not hold the names' src/store/catalog/lock/version_pin.cpp \
-  's/^    return names;$/    return nullptr;/'
+  's/^    pin_ = std::move(names\.file_);$//'
 mutation 'gc: the copy after the root is freed' src/store/gc/reach/pack_use.cpp \
   's/^    if (copy\.to != 0) out\[newest\.pack\]\.copies\.push_back(copy);$//'
 mutation 'gc: index of a sealed pack is freed' src/store/gc/reach/pack_use.cpp \
@@ -439,7 +439,7 @@ mutation 'dedup: the record that was appended last is not found' src/store/branc
   's/return record\.offset_bytes <= appended_\.offset_bytes;/return record.offset_bytes < appended_.offset_bytes;/'
 # The other two bounds of dedup, `<` before a published end, are equivalent to `<=`: see Dedup::is_reached().
 mutation 'an open version is not pinned' src/store/catalog/lock/version_pin.cpp \
-  's/^    return packs\.pin(root\.pack, root\.offset_bytes);$/    return nullptr;/'
+  's/^      pin_ = packs\.pin(root\.pack, root\.offset_bytes);$//'
 mutation 'gc does not wait for large commits' src/store/catalog/lock/version_pin.cpp \
   's/return file->try_lock_exclusive(); })) {/return true; })) {/'
 mutation 'a pack is removed from the archive before its name at home is durable' src/store/gc/pack_mover.cpp \

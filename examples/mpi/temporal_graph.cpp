@@ -201,7 +201,7 @@ void search(vellum::Group& group, const std::vector<Edge>& edges, const Period& 
   const auto start = Clock::now();
   const Reached reached = reach(graph, top);
   if (my_rank() != 0) return;
-  std::printf("as of %-8s from node %lu: %lu nodes, %.2f away on average, in %.3f s\n",
+  std::printf("as of %-8s from node %lu: %lu nodes, %.2f steps on average, in %.3f s\n",
               period.name.c_str(), static_cast<unsigned long>(top),
               static_cast<unsigned long>(reached.nodes),
               static_cast<double>(reached.distances) / static_cast<double>(reached.nodes),

@@ -3,8 +3,8 @@
 //
 //   1. Each rank pushes its partitions' pins to their remotes, in a thread. The pins stay in the
 //      stores meanwhile, even if a later version supersedes this one.
-//   2. Rank 0 gathers the results. An error on one rank is an error on all; the pins that the others
-//      have pushed belong to no version, and a later push removes them.
+//   2. Rank 0 gathers the results. An error on one rank is an error on all; the pins that the
+//      others have pushed belong to no version, and a later push removes them.
 //   3. Rank 0 publishes the record at the remote: the commit point there. Then it removes the
 //      records that this one supersedes.
 //   4. Rank 0 broadcasts the outcome. Only then each rank removes the pins that no record there

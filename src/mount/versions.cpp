@@ -5,7 +5,7 @@
 
 #include "base/fail.hpp"
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::mount {
 namespace {
@@ -27,7 +27,7 @@ FoundVersion found(const std::string& name, const ResolvedVersion& resolved, std
 
 std::vector<std::string> Versions::branches() const {
   std::vector<std::string> out = store_->branch_names();
-  std::erase_if(out, [](const std::string& name) { return store::is_aside_name(name); });
+  std::erase_if(out, [](const std::string& name) { return store::is_staging_name(name); });
   return out;
 }
 
@@ -80,9 +80,9 @@ ResolvedVersion Versions::resolve(const FoundVersion& version) const {
 }
 
 std::shared_ptr<const store::PageSource> Versions::open(const FoundVersion& version) const {
-  store::VersionPin names = store::hold_names(*store_);
+  store::NamesShared names(*store_);
   ResolvedVersion resolved = resolve(version);
-  store::VersionPin pin = store::keep_version(*store_, std::move(names), resolved.version);
+  store::VersionPin pin(*store_, std::move(names), resolved.version);
   auto source = store::PageSource::open(*store_, resolved.version, std::move(resolved.commits),
                                         resolved.label);
   source->keep(std::move(pin));

@@ -92,8 +92,8 @@ class CloneMaterializer {
 
   void run() {
     store_.packs().refresh();
-    const auto away = store_.packs().list_away();
-    missing_packs_ = {away.begin(), away.end()};
+    const auto packs = store_.packs().list_remote();
+    missing_packs_ = {packs.begin(), packs.end()};
     const VersionPieces pieces =
         read_missing_pieces(store_.fs(), store_.path(), store_.superblock().store_id);
     fetch_packs(pieces);
@@ -154,7 +154,7 @@ class CloneMaterializer {
 
   // Reads the page maps of all versions and checks that the store has each of their pages.
   void require_all() {
-    const store::VersionPin names = store::hold_names(store_);
+    const store::NamesShared names(store_);
     const store::Roots roots = store::read_roots(store_);
     store::LiveSet live_set(store_, true);
     store::reach_roots(store_, roots, live_set);

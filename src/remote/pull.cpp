@@ -29,8 +29,8 @@ constexpr int kMaxPullTries = 1000;  // each fails since a gc of the remote has 
 
 // A pull may replace pack files: this excludes gc, and commits that refer to records which no
 // version needs yet.
-store::VersionPin hold_what_gc_holds(store::StoreDirectory& store) {
-  return store::keep_gc_for_us(store, kGcWait);
+store::GcExclusive hold_what_gc_holds(store::StoreDirectory& store) {
+  return store::GcExclusive(store, kGcWait);
 }
 
 // Whether the store is a lazy clone of this remote.
@@ -94,7 +94,7 @@ class Pull {
     }
     skip_orders_of(store_, head_);
     if (to_do.empty()) return true;
-    const store::VersionPin no_gc = hold_what_gc_holds(store_);
+    const store::GcExclusive no_gc = hold_what_gc_holds(store_);
     if (is_lazy_ && !note_pieces(to_do)) return false;
     for (const RemoteVersion* name : to_do) {
       if (!is_lazy_) with_context("'" + name->ref.name + "'", [&] { fetch(*name); });
@@ -239,7 +239,7 @@ class Pull {
   // needs them, and fetches the records of packs that are files of the store. False: a gc of the
   // remote may not have read the hold.
   bool note_pieces(const std::vector<const RemoteVersion*>& to_do) {
-    VersionPieces away =
+    VersionPieces missing =
         read_missing_pieces(store_.fs(), store_.path(), store_.superblock().store_id);
     VersionPieces fresh;
     for (const RemoteVersion* name : to_do) {
@@ -247,16 +247,16 @@ class Pull {
       in_use_[name] = pieces.in_use.ranges;
       add_pieces(fresh, pieces);
     }
-    const bool is_new = add_pieces(away, fresh);
+    const bool is_new = add_pieces(missing, fresh);
     if (is_new) {
-      put_hold(session_, away.list);
+      put_hold(session_, missing.list);
       if (remote_.newest_number() != head_.number &&
           remote_.newest_head().head.generation != head_.generation) {
         return false;
       }
     }
     fetch_for_files(fresh);
-    if (is_new) write_missing_pieces(store_, away);
+    if (is_new) write_missing_pieces(store_, missing);
     store_.packs().refresh();
     for (const RemoteVersion* name : to_do) create_empty_packs(store_, name->ref.version);
     return true;
@@ -411,7 +411,7 @@ PullReport pull(Session& session, const PullOptions& options, const ProgressFn& 
       return report;
     }
     if (is_lazy(session)) {
-      const store::VersionPin no_gc = hold_what_gc_holds(session.store());
+      const store::GcExclusive no_gc = hold_what_gc_holds(session.store());
       materialize_packs(session, report, progress);
     }
     remove_hold(session);  // also after an interrupted materialize_packs()

@@ -30,8 +30,8 @@
 #include "remote/session/branch_relation.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/branch/checkpointed_head.hpp"
-#include "store/catalog/kept_version.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
 
 namespace vellum::remote {
@@ -71,7 +71,7 @@ std::set<std::string> version_names(const store::StoreDirectory& store,
   if (!names.empty()) return names;
   for (const std::string& name : store::snapshot_names(store)) names.insert(name);
   for (const std::string& branch : store.branch_names()) {
-    if (!store::is_aside_name(branch)) names.insert(branch);
+    if (!store::is_staging_name(branch)) names.insert(branch);
   }
   if (names.empty()) fail(Errc::invalid_argument, "{} has no version yet", store.path());
   return names;

@@ -11,7 +11,7 @@
 #include "remote/push.hpp"
 #include "remote/session/open_engine.hpp"
 #include "store/branch/adopt_version.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kFirstPause{500}, kMaxPause{30'000};  // aft
 constexpr std::chrono::milliseconds kStep{100};     // between two calls of the caller's function
 constexpr std::chrono::seconds kCheckInterval{60};  // of a remote without pushes
 
-// Joins the thread of a push, also where a caller's function throws.
+// Joins the thread of a push, even if the caller's function throws.
 struct Joined {
   std::thread& thread;
   ~Joined() { thread.join(); }
@@ -155,7 +155,7 @@ void Replicator::check_remote(Session& session) {
     lost_.insert(name);
   }
   for (const std::string& branch : store_.branch_names()) {
-    if (!store::is_aside_name(branch)) lost_.insert(branch);
+    if (!store::is_staging_name(branch)) lost_.insert(branch);
   }
 }
 
@@ -197,7 +197,7 @@ Replicator::NewVersions Replicator::find_new() const {
     out.orders.push_back(order);
   }
   for (const std::string& branch : store_.branch_names()) {
-    if (!store::is_aside_name(branch) && !is_pushed_branch(file, branch)) {
+    if (!store::is_staging_name(branch) && !is_pushed_branch(file, branch)) {
       out.names.push_back(branch);
     }
   }
@@ -229,7 +229,7 @@ void Replicator::push_names(Session& session, const std::vector<std::string>& na
 
 // The remote refuses one of them: the others are pushed without it.
 void Replicator::push_each(Session& session, const std::vector<std::string>& names) {
-  assert(names.size() > 1);  // else push_names() would call it again
+  assert(names.size() > 1);  // otherwise push_names() would call it again
   for (const std::string& name : names) push_names(session, {name});
 }
 

@@ -58,7 +58,7 @@ TEST(GcPacing, WrittenBytesCountDuringACollection) {
     GcPacing::Collection collection(turns);
     EXPECT_FALSE(turns.keep_in_step(kMaxLagBytes - 1, kMaxLagBytes));
     EXPECT_TRUE(turns.keep_in_step(1, kMaxLagBytes));
-    EXPECT_FALSE(turns.keep_in_step(1, kMaxLagBytes)) << "it is told once";
+    EXPECT_FALSE(turns.keep_in_step(1, kMaxLagBytes)) << "it is reported once";
     EXPECT_TRUE(turns.keep_in_step(kMaxLagBytes - 1, kMaxLagBytes)) << "and again";
     EXPECT_FALSE(turns.keep_in_step(1, kMaxLagBytes));
   }

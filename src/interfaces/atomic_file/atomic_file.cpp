@@ -222,7 +222,7 @@ void AtomicFile::Impl::clip_to_file() {
 // The cut is durable in the journal first: after a crash in between, the journal cuts the file.
 void AtomicFile::Impl::resize(std::uint64_t size_bytes) {
   if (size_bytes > window->capacity_bytes())
-    fail(Errc::invalid_argument, "{}: cannot be made {} bytes: its capacity is {}", path,
+    fail(Errc::invalid_argument, "{}: cannot be resized to {} bytes: its capacity is {}", path,
          size_bytes, window->capacity_bytes());
   const std::uint64_t before = image->size_bytes();
   if (size_bytes == before) return;

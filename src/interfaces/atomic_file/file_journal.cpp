@@ -30,7 +30,7 @@ bool belongs(const RedoJournal& journal, const base::File& journal_file, const b
     return true;
   if (!journal.has_records()) return false;
   fail(Errc::corrupted,
-       "{}: was made for another file than {}. If both were copied together, `vellum recover "
+       "{}: belongs to another file than {}. If both were copied together, `vellum recover "
        "--copied` takes it; if the file is right without the journal, remove the journal",
        journal_path(path), path);
 }
@@ -82,7 +82,8 @@ FileJournal FileJournal::make(base::Fs& fs, const std::string& path, const base:
         RedoJournal::create(journal_on(*made, mapped), header_for(file),
                             mapped ? journal_bytes : std::min(kFirstLogBytes, journal_bytes));
     made->sync_data();  // its size, which a fence does not make durable
-    if (!finish_journal(fs, *made, path)) fail(Errc::busy, "{}: is being opened elsewhere", path);
+    if (!finish_journal(fs, *made, path))
+      fail(Errc::busy, "{}: another process is opening it", path);
     return {std::move(made), std::move(log)};
   } catch (...) {
     discard_journal(fs, *made);
@@ -104,7 +105,7 @@ RecoveryReport FileJournal::recover(base::Fs& fs, const std::string& path, base:
   if (log.damage().empty()) {
     remove_journal(fs, path);
   } else {
-    report.kept_as = put_journal_aside(fs, path);
+    report.kept_as = rename_corrupted_journal(fs, path);
   }
   return report;
 }

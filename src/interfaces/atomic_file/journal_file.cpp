@@ -31,7 +31,7 @@ std::unique_ptr<base::File> open_journal(base::Fs& fs, const std::string& file_p
       throw;
     }
     if (!file->try_lock_exclusive())
-      fail(Errc::busy, "{}: is open elsewhere: {} is locked", file_path, path);
+      fail(Errc::busy, "{}: another process has it open: {} is locked", file_path, path);
     if (!file->replaced()) return file;
   }
   return nullptr;
@@ -137,7 +137,7 @@ std::unique_ptr<base::File> start_journal(base::Fs& fs, const std::string& file_
       remove_left(fs, path);
     }
   }
-  if (started == nullptr) fail(Errc::busy, "{}: is being opened elsewhere", file_path);
+  if (started == nullptr) fail(Errc::busy, "{}: another process is opening it", file_path);
   remove_random_names(fs, file_path);
   return started;
 }
@@ -161,13 +161,13 @@ void remove_journal(base::Fs& fs, const std::string& file_path) {
   fs.sync_directory(base::parent_of(file_path));
 }
 
-std::string put_journal_aside(base::Fs& fs, const std::string& file_path) {
+std::string rename_corrupted_journal(base::Fs& fs, const std::string& file_path) {
   const std::string corrupted = journal_path(file_path) + ".corrupted";
-  std::string aside = corrupted;
-  for (int number = 2; !take_name(fs, journal_path(file_path), aside); ++number)
-    aside = corrupted + "." + std::to_string(number);
+  std::string kept_as = corrupted;
+  for (int number = 2; !take_name(fs, journal_path(file_path), kept_as); ++number)
+    kept_as = corrupted + "." + std::to_string(number);
   fs.sync_directory(base::parent_of(file_path));
-  return aside;
+  return kept_as;
 }
 
 }  // namespace vellum::atomic_file

@@ -30,6 +30,6 @@ bool finish_journal(base::Fs& fs, base::File& journal, const std::string& file_p
 void remove_journal(base::Fs& fs, const std::string& file_path);
 // Renames it to FILE.vellum-journal.corrupted, or that with a number appended, which no program
 // opens, and returns the name. REQUIRES: the caller holds its lock. Durable on return.
-std::string put_journal_aside(base::Fs& fs, const std::string& file_path);
+std::string rename_corrupted_journal(base::Fs& fs, const std::string& file_path);
 
 }  // namespace vellum::atomic_file

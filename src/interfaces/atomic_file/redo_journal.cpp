@@ -166,7 +166,8 @@ void RedoJournal::note_damage(const std::string& what) {
   const std::string text = medium_->path() + what;
   if (on_damage_ == Damage::refuse)
     fail(Errc::corrupted,
-         "{}. `vellum recover --corrupted` brings to the file what precedes the damage, and keeps "
+         "{}. `vellum recover --corrupted` applies the commits before the damage to the file, and "
+         "keeps "
          "the journal under another name",
          text);
   if (damage_.empty()) damage_ = text;
@@ -210,8 +211,8 @@ void RedoJournal::barrier(MediumFile& medium) {
     medium.barrier();
   } catch (const Error& error) {
     poison_ = error.what();
-    fail(Errc::poisoned,
-         "{}: whether the last commit is on the disk is not known; open the file again", poison_);
+    fail(Errc::poisoned, "{}: the last commit may or may not be durable; open the file again",
+         poison_);
   }
 }
 

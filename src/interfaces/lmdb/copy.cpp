@@ -41,8 +41,8 @@ void Copy::CloseEnv::operator()(MDB_env* env) const { mdb_env_close(env); }
 void Copy::require(int error) const {
   if (error == 0) return;
   fail(code_of(error),
-       "{}: LMDB {}.{}.{} says: {}; stop the writer, and take the file as it is with --stopped",
-       path_, MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH, mdb_strerror(error));
+       "{}: LMDB {}.{}.{}: {}; stop the writer, and take the file as it is with --stopped", path_,
+       MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH, mdb_strerror(error));
 }
 
 Copy::Copy(const std::string& path, const std::string& lock_file) : path_(path) {

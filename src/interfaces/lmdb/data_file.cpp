@@ -35,7 +35,7 @@ bool is_data(const base::File& file) {
       std::has_single_bit(first.page_bytes) && first.page_bytes >= 256 && first.page_bytes <= 65536;
   const Meta second = sound ? read_meta(file, first.page_bytes) : Meta{};
   if (second.magic != kMagic || second.page_bytes != first.page_bytes) {
-    fail(Errc::corrupted, "{}: begins like an LMDB file, and does not go on like one", file.path());
+    fail(Errc::corrupted, "{}: starts like an LMDB file, but is no valid one", file.path());
   }
   return true;
 }

@@ -46,10 +46,10 @@ DatastorePlace existing(const std::string& path) {
   DatastorePlace place = datastore::place_of(path);
   if (!fs::exists(place.store)) {
     if (place.linked) {
-      fail(Errc::not_found, "{}: it is a version of the store {}, which is not there",
+      fail(Errc::not_found, "{}: it is a version of the store {}, which does not exist",
            place.directory, place.store);
     }
-    fail(Errc::not_found, "{}: no datastore is there", path);
+    fail(Errc::not_found, "{}: no datastore exists there", path);
   }
   return place;
 }
@@ -62,7 +62,7 @@ void require_nothing_at(const DatastorePlace& place) {
     const VersionInfo version = store.version(place.version);
     if (version.is_branch && version.sequence == 0) return store.remove_branch(place.version);
   }
-  fail(Errc::already_exists, "{}: a datastore is there already", place.directory);
+  fail(Errc::already_exists, "{}: a datastore exists already", place.directory);
 }
 
 // Turns the standard library's file errors into Vellum's.
@@ -116,7 +116,7 @@ struct Datastore::Impl {
     const DatastorePlace target = datastore::place_of(path);
     std::string name = datastore::snapshot_name(target, store->path(), begun);
     if (!target.linked && datastore::is_there(target)) {
-      fail(Errc::already_exists, "{}: a datastore is there already", path);
+      fail(Errc::already_exists, "{}: a datastore exists already", path);
     }
     return {target, std::move(name)};
   }

@@ -140,7 +140,7 @@ const char* decode_index(std::span<const std::byte> page, FileIndex& index) {
       if (found[i].length_bytes != 0) return "a file has no name";
       continue;
     }
-    if (!is_safe_name(found[i].name)) return "a file's name leads elsewhere";
+    if (!is_safe_name(found[i].name)) return "a file's name leads outside the directory";
     for (std::size_t j = 0; j < i; ++j) {
       if (found[j].name == found[i].name) return "two files have one name";
     }

@@ -38,7 +38,7 @@ std::string label_of(const DatastorePlace& place) {
 std::uint64_t segment_bytes_of(const Store& store, const DatastorePlace& place) {
   const std::uint64_t region_bytes = store.version(place.version).region_bytes;
   if (region_bytes <= kAreaBytes) {
-    fail(Errc::not_found, "{} holds no datastore, but something else", label_of(place));
+    fail(Errc::not_found, "{} is no version of a datastore", label_of(place));
   }
   return region_bytes - kAreaBytes;
 }

@@ -4,10 +4,10 @@
 // fetcher thread fetches it and opens its copy, and may close the copy when it has no readers.
 //
 //   absent ---request()---> wanted ---fetched()---> ready ---retire()---> retiring ---> absent
-//                         |  ^                    |
-//                 failed()|  |request()               |request(proof)
-//                         v  |                    v
-//                        failed                 wanted
+//                            |  ^                    |
+//                    failed()|  |request()           |await() with `proven`
+//                            v  |                    v
+//                           failed                 wanted
 //
 // Threads: read(), read_part(), has_part_with(), await() and the files of in_pack() from any
 // thread, also in the fault handler; the rest is for the fetcher.

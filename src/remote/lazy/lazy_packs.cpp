@@ -297,8 +297,8 @@ std::vector<std::byte> LazyPacks::fetch(const store::RecordAtRemote& record) con
   return out;
 }
 
-// Each read checks the record. The copy here is tried first; where it is damaged, the file has the
-// piece with the hash of its name.
+// Readers check the record. They read the unproven file first; if the record is damaged there, they
+// read the proven one, whose piece has the hash of its name.
 bool LazyPacks::find_in(const RemotePiece& piece, const format::RecordRef& ref,
                         store::RecordPlace& out) noexcept {
   const PieceIndex& index = *piece.index();

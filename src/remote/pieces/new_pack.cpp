@@ -139,7 +139,7 @@ class TranslatedPackWriter {
 // Like recompression: with the exclusive lock on names, no process can pin a byte of the pack.
 void replace_pack(store::StoreDirectory& store, const std::string& from, const std::string& path) {
   {
-    const store::VersionPin names = store::hold_names_alone(store);
+    const store::NamesExclusive names(store);
     if (store.fs().exists(path) &&
         !store.fs().open(path, base::OpenMode::read_only)->pinned_bytes().empty()) {
       fail(Errc::busy, "{}: an open version pins the pack", path);

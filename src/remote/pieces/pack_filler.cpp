@@ -51,7 +51,7 @@ std::size_t PackFiller::RefHash::operator()(const RecordRef& ref) const noexcept
 }
 
 PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) {
-  const store::VersionPin names = store::hold_names(store);
+  const store::NamesShared names(store);
   roots_ = store::read_roots(store);
   store::LiveSet live_set(store);
   store::reach_roots(store, roots_, live_set);
@@ -62,7 +62,7 @@ PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) {
 // version, so every needed record is reachable from a name or a pin. Fetches continue meanwhile.
 void PackFiller::find_needed_records() {
   if (std::exchange(has_needed_records_, true)) return;
-  const store::VersionPin names = store::hold_names_alone(store_);
+  const store::NamesExclusive names(store_);
   const store::Roots roots = store::read_roots(store_);
   store::LiveSet live_set(store_);
   store::reach_roots(store_, roots, live_set);

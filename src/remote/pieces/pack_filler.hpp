@@ -70,7 +70,7 @@ class PackFiller {
   std::map<std::uint64_t, std::unique_ptr<PackInProgress>> packs_;
   // Intact records that no version needs yet, and that need not be fetched: by pack.
   mutable std::map<std::uint64_t, std::set<format::RecordRef>> unneeded_;
-  mutable std::mutex mutex_;                                 // of unneeded_
+  mutable std::mutex mutex_;                                 // guards unneeded_
   std::unordered_set<format::RecordRef, RefHash> received_;  // checked by the caller of add()
   std::set<std::string> directories_;                        // with a new pack
 };

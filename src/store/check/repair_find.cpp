@@ -12,7 +12,7 @@
 #include "base/fail.hpp"
 #include "format/records/record.hpp"
 #include "format/version.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/packs/pack_scanner.hpp"
 #include "store/packs/record/record_io.hpp"
@@ -64,7 +64,7 @@ class Finder {
     records_ = scan_version_records(store_);
     for (const auto& name : snapshot_names(store_)) add_snapshot(name);
     for (const auto& name : store_.branch_names()) {
-      if (!is_aside_name(name)) add_branch(name);
+      if (!is_staging_name(name)) add_branch(name);
     }
     for (const auto& name : lost_branches_) replace_branch(name);
     add_lost_snapshots();

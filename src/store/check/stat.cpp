@@ -124,7 +124,7 @@ class Stat {
   explicit Stat(StoreDirectory& store) : store_(store), live_set_(store) {}
 
   StoreStat run() {
-    const VersionPin names = hold_names(store_);
+    const NamesShared names(store_);
     const Roots roots = read_roots(store_);
     add_file(store_.superblock_path());
     add_file_if_there(census_path(store_));

@@ -254,7 +254,7 @@ void Verifier::find_versions() {
 }
 
 void Verifier::check_packs() {
-  for (const std::uint64_t pack : store_.packs().list_away()) {
+  for (const std::uint64_t pack : store_.packs().list_remote()) {
     ++report_.packs;
     pack_bytes_[pack] = format::kMaxPackOffsetBytes;
   }
@@ -585,8 +585,7 @@ void Verifier::check_sealed_packs() {
 }  // namespace
 
 VerifyReport verify_store(StoreDirectory& store, bool read_data, const ProgressFn& progress) {
-  const VersionPin names =
-      hold_names(store);  // data that gc frees meanwhile would look like damage
+  const NamesShared names(store);  // data that gc frees meanwhile would look like damage
   try {
     store.packs().refresh();
   } catch (const Error& e) {

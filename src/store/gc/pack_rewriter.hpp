@@ -18,6 +18,8 @@ namespace vellum::store {
 std::string rewritten_file_name(std::uint64_t pack);
 bool is_rewritten_file_name(const std::string& name);
 
+class GcExclusive;
+
 class PackRewriter {
  public:
   PackRewriter(StoreDirectory& store, base::ThreadPool& pool, const PackPlan& plan);
@@ -33,7 +35,7 @@ class PackRewriter {
   std::uint64_t new_bytes() const noexcept;
   // False: an open version has a pin on the old file, which is not replaced. Errc::busy: another
   // process holds the names. REQUIRES: write() returned true; the lock of gc.
-  bool publish();
+  bool publish(const GcExclusive& gc);
 
  private:
   struct Impl;

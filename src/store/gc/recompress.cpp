@@ -73,7 +73,7 @@ class Recompression {
     if (!saves_enough(plan->allocated_bytes, about, kShareToBegin)) return;
     if (!open_file(pack)->pinned_bytes().empty()) {
       ++report_.packs_in_use;
-    } else if (options_.dry_run) {
+    } else if (options_.gc == nullptr) {
       count(*plan, in_blocks(about));
     } else {
       rewrite(*plan);
@@ -93,7 +93,7 @@ class Recompression {
     PackRewriter rewriter(store_, pool_, plan);
     if (!rewriter.write([this](std::uint64_t done) { report_progress(done); })) return;
     if (!saves_enough(plan.allocated_bytes, rewriter.new_bytes(), kShareToPublish)) return;
-    if (rewriter.publish()) {
+    if (rewriter.publish(*options_.gc)) {
       count(plan, in_blocks(rewriter.new_bytes()));
     } else {
       ++report_.packs_in_use;

@@ -211,16 +211,16 @@ TEST_F(CApiTest, PinnedMemoryServesSystemCalls) {
   close(null);
   vellum_unpin(pin);
 
-  int elsewhere = 0;
-  EXPECT_EQ(vellum_pin_range(version, &elsewhere, 4, &pin), VELLUM_ERR_INVALID_ARGUMENT);
+  int other = 0;
+  EXPECT_EQ(vellum_pin_range(version, &other, 4, &pin), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(pin, nullptr);
-  EXPECT_EQ(vellum_prefetch(version, &elsewhere, 4), VELLUM_ERR_INVALID_ARGUMENT);
-  const vellum_span outside[] = {{data, 4}, {&elsewhere, 4}};
+  EXPECT_EQ(vellum_prefetch(version, &other, 4), VELLUM_ERR_INVALID_ARGUMENT);
+  const vellum_span outside[] = {{data, 4}, {&other, 4}};
   EXPECT_EQ(vellum_prefetch_ranges(version, outside, 2), VELLUM_ERR_INVALID_ARGUMENT);
   for (const int advice : {VELLUM_ADVICE_NORMAL, VELLUM_ADVICE_SEQUENTIAL, VELLUM_ADVICE_RANDOM,
                            VELLUM_ADVICE_WILL_NEED, VELLUM_ADVICE_DONT_NEED}) {
     EXPECT_EQ(vellum_advise(version, data, kCRegionBytes, advice), VELLUM_OK) << message();
-    EXPECT_EQ(vellum_advise(version, &elsewhere, 4, advice), VELLUM_ERR_INVALID_ARGUMENT);
+    EXPECT_EQ(vellum_advise(version, &other, 4, advice), VELLUM_ERR_INVALID_ARGUMENT);
   }
   EXPECT_EQ(vellum_advise(version, data, kCRegionBytes, 5), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(vellum_zero(version, const_cast<void*>(data), 1), VELLUM_ERR_READ_ONLY);

@@ -370,9 +370,9 @@ TEST_P(Datastores, FilesOfAFailedCommitAreNotKept) {
     set(datastore, path(), 1);
     datastore.commit();
     set(datastore, path(), 2);
-    fs::rename(path() + "/store", path("away"));
+    fs::rename(path() + "/store", path("moved"));
     EXPECT_ERRC(datastore.commit(), Errc::io);
-    fs::rename(path("away"), path() + "/store");
+    fs::rename(path("moved"), path() + "/store");
   }
   expect_holds(path(), 1);
 }

@@ -122,11 +122,11 @@ TEST_F(Files, TooManyOrTooLargeFilesAreNamed) {
 TEST_F(Files, FilesAreNotWrittenThroughAnUntrustedLink) {
   write(in() + "/metadata/names", "x");
   pack();
-  fs::create_directories(directory_ / "elsewhere");
+  fs::create_directories(directory_ / "outside");
   fs::create_directories(out());
-  fs::create_directory_symlink(directory_ / "elsewhere", out() + "/metadata");
+  fs::create_directory_symlink(directory_ / "outside", out() + "/metadata");
   EXPECT_ERRC(unpack(), Errc::corrupted);
-  EXPECT_TRUE(fs::is_empty(directory_ / "elsewhere"));
+  EXPECT_TRUE(fs::is_empty(directory_ / "outside"));
 }
 
 TEST(FileIndexBytes, AHostileIndexIsRefused) {

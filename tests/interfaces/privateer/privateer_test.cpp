@@ -257,7 +257,7 @@ TEST_F(PrivateerTest, TheFirstInterface) {
   expect_error(Errc::already_exists, {v0},
                [&] { Privateer privateer(nullptr, blocks.c_str(), v0.c_str(), kBlock); });
   // Directories of one name, with one store.
-  const std::string other = directory_ / "elsewhere/v0";
+  const std::string other = directory_ / "other/v0";
   words(Privateer(nullptr, blocks.c_str(), other.c_str(), kBlock, kBlock).data())[0] = 6;
   EXPECT_EQ(words(Privateer(other.c_str(), true).data())[0], 6u);
   // A version that has moved is a copy of its former state: it can be read, and continues under its

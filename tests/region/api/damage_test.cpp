@@ -1,5 +1,5 @@
-// Corrupted bytes never reach the program: it gets an exception where one is possible, and SIGBUS
-// elsewhere.
+// Corrupted bytes never reach the program: it gets an exception where one is possible, and otherwise
+// SIGBUS.
 #include <setjmp.h>
 #include <signal.h>
 

@@ -106,7 +106,7 @@ TEST_P(Errors, ImpossibleRegionSizesAreRefused) {
 }
 
 TEST_P(Errors, MissingAddressSpaceIsAnError_NoSanitizer) {
-  if (kSanitizer) GTEST_SKIP() << "a sanitizer needs the address space that is taken away here";
+  if (kSanitizer) GTEST_SKIP() << "a sanitizer needs the address space that is limited here";
   create().create_region("main", kMiB, options()).close();
   EXPECT_CHILD_EXIT(run_child([&] {
                       const rlimit limit{8ULL << 30, 8ULL << 30};

@@ -88,15 +88,15 @@ TEST_P(HalfState, AnInterruptedConversionIsCompletedByACall) {
 TEST_P(HalfState, ASnapshotThatDiffersFromItsBranchIsAnError) {
   Store store = create();
   make(store);
-  const std::string ref = path() + "/snapshots/s.ref", aside = directory_ / "s.ref";
-  std::filesystem::copy_file(ref, aside);
+  const std::string ref = path() + "/snapshots/s.ref", copy = directory_ / "s.ref";
+  std::filesystem::copy_file(ref, copy);
   store.convert_to_branch("s");
   {
     Region region = store.open_region("s", options());
     fill(region, 5000);
     region.commit();
   }
-  std::filesystem::copy_file(aside, ref);
+  std::filesystem::copy_file(copy, ref);
   expect_error(Errc::corrupted, {path(), "'s'", "differ"},
                [&] { (void)store.open_region("s", options()); });
   EXPECT_TRUE(std::filesystem::exists(ref));
@@ -108,11 +108,11 @@ TEST_P(HalfState, ASnapshotThatDiffersFromItsBranchIsAnError) {
 TEST_P(HalfState, AnInterruptedConversionKeepsOpenRegions) {
   Store store = create();
   make(store);
-  const std::string ref = path() + "/snapshots/s.ref", aside = directory_ / "s.ref";
-  std::filesystem::copy_file(ref, aside);
+  const std::string ref = path() + "/snapshots/s.ref", copy = directory_ / "s.ref";
+  std::filesystem::copy_file(ref, copy);
   store.convert_to_branch("s");
   Region region = store.open_region("s", tight());
-  std::filesystem::copy_file(aside, ref);
+  std::filesystem::copy_file(copy, ref);
   expect_right_after_commits(region);
 }
 

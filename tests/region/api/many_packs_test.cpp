@@ -141,7 +141,7 @@ TEST_P(ManyPacks, AProgramMayLowerItsLimitOfDescriptors) {
 
 VELLUM_BOTH_ENGINES(ManyPacks);
 
-// A program that has used up its descriptors is told so, and nothing is called corrupted. A
+// A program that has used up its descriptors gets that error, and nothing is reported corrupted. A
 // sanitizer wants descriptors of its own, so this does not run under one.
 TEST(NoDescriptorsNoSanitizer, MissingDescriptorsAreNoDamage) {
   TempDirectory directory;

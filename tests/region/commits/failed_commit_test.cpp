@@ -183,8 +183,8 @@ TEST_P(FailedCommit, ACommitThatCannotBeUndonePoisonsTheRegion) {
   const auto good = content_of(region);
   fill(2);
   const auto wanted = content_of(region);
-  const std::string packs = path() + "/packs", away = path() + "/away";
-  std::filesystem::copy(packs, away);
+  const std::string packs = path() + "/packs", moved = path() + "/moved";
+  std::filesystem::copy(packs, moved);
   for (const auto& pack : std::filesystem::directory_iterator(packs)) {
     std::filesystem::resize_file(pack.path(), format::kPackHeaderBytes);
   }
@@ -193,13 +193,13 @@ TEST_P(FailedCommit, ACommitThatCannotBeUndonePoisonsTheRegion) {
   expect_error(Errc::io, {}, [&] { region.commit(); });
   fs_.heal();
   region::Encoder::set_undo_budget({});
-  for (const auto& pack : std::filesystem::directory_iterator(away)) {
+  for (const auto& pack : std::filesystem::directory_iterator(moved)) {
     std::ifstream from(pack.path(), std::ios::binary);
     std::fstream(std::filesystem::path(packs) / pack.path().filename(),
                  std::ios::in | std::ios::out | std::ios::binary)
         << from.rdbuf();
   }
-  std::filesystem::remove_all(away);
+  std::filesystem::remove_all(moved);
 
   EXPECT_TRUE(content_of(region) == wanted) << "memory is as it was";
   word_at(region, 0) += 1;

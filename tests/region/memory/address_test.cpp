@@ -87,11 +87,11 @@ TEST_P(Address, AFixedAddressThatIsInUseIsBusy) {
   std::snprintf(text, sizeof text, "%p", data);
   expect_error(Errc::busy, {text, "main"}, [&] { (void)store.open_region("main", fixed()); });
   {
-    Region elsewhere = store.open_region("main", options());  // only preferred: another one then
-    EXPECT_NE(elsewhere.data(), data);
-    EXPECT_EQ(word_at(elsewhere, 0), 1u);
-    word_at(elsewhere, 0) = 2;
-    elsewhere.commit();
+    Region moved = store.open_region("main", options());  // only preferred: another one then
+    EXPECT_NE(moved.data(), data);
+    EXPECT_EQ(word_at(moved, 0), 1u);
+    word_at(moved, 0) = 2;
+    moved.commit();
   }
   munmap(block, kPage);
   Region region = store.open_region("main", fixed());

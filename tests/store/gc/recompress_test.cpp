@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/check/repair.hpp"
 #include "store/check/stat.hpp"
 #include "store/gc/pack_rewriter.hpp"
@@ -290,9 +290,9 @@ TEST_F(RecompressTest, TheStoreThatHasEverythingOpenCollects) {
 TEST_F(RecompressTest, NamesThatAreHeldStopIt) {
   make(6, 60);
   const auto other = StoreDirectory::open(fs, store->path());
-  VersionPin names;
+  std::optional<NamesShared> names;
   const auto hold = [&](const Progress& progress) {
-    if (std::string(progress.unit) == "bytes" && names == nullptr) names = hold_names(*other);
+    if (std::string(progress.unit) == "bytes" && !names) names.emplace(*other);
   };
   // Detected after the first pack, and before the second gets its name.
   const std::string text = error_text(Errc::busy, [&] {

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <set>
 
-#include "store/catalog/kept_version.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/check/stat.hpp"
 #include "store/gc/reach/pack_use.hpp"
 #include "store/gc/reach/roots.hpp"

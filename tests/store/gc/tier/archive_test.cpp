@@ -2,8 +2,8 @@
 // not treated as lost.
 #include <gtest/gtest.h>
 
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/check/repair.hpp"
 #include "store/check/stat.hpp"
 #include "store/gc/pack_mover.hpp"
