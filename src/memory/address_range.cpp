@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kFlags = MAP_PRIVATE | MAP_NORESERVE;
 
-// Code compiled by vellum-clang accesses the cards of all addresses in the window, so the cards must
-// exist. Where they cannot be reserved, that code does not run.
+// Code compiled by vellum-clang accesses the cards of all addresses in the window, so the cards
+// must exist. Where they cannot be reserved, that code does not run.
 void reserve_cards_of(std::uint64_t address) {
   if (!cards::in_window(address)) return;
   try {

@@ -5,15 +5,15 @@
 // the page; a commit compares the two and then updates the base copy to the recorded content.
 //
 // Two kinds of memory implement this:
-//  - PagedMemory (memory/paged/paged_memory.hpp), for engines uffd and sigsegv: the file is a memfd.
-//    Faults fill pages from a page source, and pages are evicted when memory is short; dirty pages
-//    are then kept in a spill file for the next commit.
+//  - PagedMemory (memory/paged/paged_memory.hpp), for engines uffd and sigsegv: the file is a
+//    memfd. Faults fill pages from a page source, and pages are evicted when memory is short; dirty
+//    pages are then kept in a spill file for the next commit.
 //  - FileMemory (memory/engine/file_memory.hpp), for engine mapped: the file is a plain file, and
 //    the kernel fills pages. All pages are present, and none is ever spilled.
 //
 // Threads: a call marked "any thread" may run concurrently with all others. The calls of a commit
-// (from collect_dirty() on), discard() and resize() run one at a time; the encoder's own threads are
-// the exception, as noted there.
+// (from collect_dirty() on), discard() and resize() run one at a time; the encoder's own threads
+// are the exception, as noted there.
 #pragma once
 
 #include <atomic>
@@ -79,8 +79,8 @@ class RegionMemory {
   // Whether the page's chunk is missing, and all of it would be filled with zeros.
   virtual bool holds_nothing(PageNumber page) const noexcept = 0;
 
-  // Pages are held by chunks. A held chunk is not evicted, and its base copies stay in place: hold it
-  // while reading base copies. Any context. REQUIRES: count != 0, within capacity.
+  // Pages are held by chunks. A held chunk is not evicted, and its base copies stay in place: hold
+  // it while reading base copies. Any context. REQUIRES: count != 0, within capacity.
   std::size_t chunk_pages() const noexcept { return std::size_t{1} << chunk_shift_; }
   std::size_t chunk_of(PageNumber page) const noexcept { return page >> chunk_shift_; }
   virtual void hold(PageNumber first, std::size_t count) noexcept = 0;
@@ -91,10 +91,10 @@ class RegionMemory {
   // Commit and rollback.
 
   // Appends, ascending, the pages that may have been written since the last call and those in the
-  // spill file, and arms them again. No write is lost: a concurrent write is reported by this call or
-  // the next one. A page may be reported that was not written. Throws Errc::io; Errc::poisoned when
-  // pages were lost.
-  // With `known`, another tracker has found the dirty pages, ascending, and nothing is armed.
+  // spill file, and arms them again. No write is lost: a concurrent write is reported by this call
+  // or the next one. A page may be reported that was not written. Throws Errc::io; Errc::poisoned
+  // when pages were lost. With `known`, another tracker has found the dirty pages, ascending, and
+  // nothing is armed.
   virtual void collect_dirty(std::vector<PageNumber>& out,
                              const std::vector<PageNumber>* known = nullptr) = 0;
   // Restores pages from their base copies, or from the source. REQUIRES: no other thread
@@ -129,25 +129,28 @@ class RegionMemory {
   // Whether so many pages cannot be evicted that replace_source() is due.
   virtual bool wants_source() const noexcept = 0;
   // The commit is durable and `source` reads it: the taken pages are now as committed. REQUIRES:
-  // all base copies are as of that commit; no thread calls take_spilled() or note_newer() meanwhile.
+  // all base copies are as of that commit; no thread calls take_spilled() or note_newer()
+  // meanwhile.
   virtual void replace_source(std::shared_ptr<store::PageSource> source,
                               const std::vector<PageNumber>& taken) = 0;
   // Between these, a commit finds, encodes and writes pages, and threads that fill others wait for
   // room.
   virtual void begin_committing() noexcept {}
   virtual void end_committing() noexcept {}
-  // The commit is durable and base copies have its content: background work of the memory may start.
+  // The commit is durable and base copies have its content: background work of the memory may
+  // start.
   virtual void note_commit_end() noexcept = 0;
-  // The commit failed: the taken pages are as they were before it. Adds to `present` those that were
-  // filled since: their base copies have the content that the commit recorded and must be restored.
+  // The commit failed: the taken pages are as they were before it. Adds to `present` those that
+  // were filled since: their base copies have the content that the commit recorded and must be
+  // restored.
   virtual void give_back(const std::vector<PageNumber>& taken,
                          std::vector<PageNumber>& present) = 0;
 
   // REQUIRES: within capacity. When the region grows, the new pages are zero. When it shrinks,
   // pages beyond the end are forgotten (after discard); REQUIRES: no other thread uses them.
   virtual void resize(std::uint64_t size_bytes) = 0;
-  // The chunks used since the opening, in the order of their first fill, evicted ones included. Empty
-  // without MemoryOptions::keeps_working_set. REQUIRES: the region is no longer in use.
+  // The chunks used since the opening, in the order of their first fill, evicted ones included.
+  // Empty without MemoryOptions::keeps_working_set. REQUIRES: the region is no longer in use.
   virtual std::vector<format::PageRange> working_set() = 0;
 
  protected:

@@ -42,8 +42,8 @@ struct MemoryOptions {
   bool keeps_working_set = false;  // records which pages are used, and prefetches those of the last
   std::vector<format::PageRange> last_working_set;
   std::optional<ReclaimPolicy> reclaim_policy;  // none: ReclaimPolicy::of_process()
-  // Empty: the steady clock, and a thread reclaims. With a clock, which allocates and throws nothing,
-  // its owner calls PagedMemory::reclaimer().step() instead.
+  // Empty: the steady clock, and a thread reclaims. With a clock, which allocates and throws
+  // nothing, its owner calls PagedMemory::reclaimer().step() instead.
   std::function<std::chrono::steady_clock::time_point()> reclaim_clock;
 
   std::shared_ptr<SharedChunks> shared;  // of a version to read, in chunks of chunk_bytes

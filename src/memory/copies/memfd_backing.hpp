@@ -54,8 +54,8 @@ class MemfdBacking final : private Memfd, public Backing {
   // memfd at a time; a thread that would wait adds new pages through the alias instead
   // (userfaultfd(2)), where that is permitted.
   int write(format::PageNumber first, std::span<const std::byte> bytes) noexcept override;
-  // Unmaps base copies from the alias; they stay in memory. Pages that write() has mapped there count
-  // twice in the resident size that tools show.
+  // Unmaps base copies from the alias; they stay in memory. Pages that write() has mapped there
+  // count twice in the resident size that tools show.
   void unmap_alias(format::PageNumber first, std::size_t count) const noexcept;
   // The second half of drop_base_copies(): frees their memory.
   void punch(format::PageNumber first, std::size_t count) noexcept;

@@ -1,12 +1,13 @@
 // memory/copies/spill_file.hpp: dirty pages that were evicted.
 //
 // A record has a page's difference from its committed content, or the whole page where that is not
-// much larger: a few changed words cost a few bytes, not a page. Records are appended to segments of
-// an unnamed file; a segment without live records is reused. The file does not survive the process:
-// uncommitted pages are not durable.
+// much larger: a few changed words cost a few bytes, not a page. Records are appended to segments
+// of an unnamed file; a segment without live records is reused. The file does not survive the
+// process: uncommitted pages are not durable.
 //
-// Ownership: the thread that has claimed a page's chunk (memory/paging/chunk_table.hpp) calls put(),
-// read() and drop() for the page, so none of them runs concurrently with another for the same page.
+// Ownership: the thread that has claimed a page's chunk (memory/paging/chunk_table.hpp) calls
+// put(), read() and drop() for the page, so none of them runs concurrently with another for the
+// same page.
 //
 // All but the constructor, append_pages(), pages_to_move() and tidy() may run in the fault handler.
 #pragma once

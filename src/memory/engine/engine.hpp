@@ -9,8 +9,8 @@
 namespace vellum::region {
 
 // Resolves `wanted` for this machine; mapped counts as automatic where the region is not writable.
-// Prints one line on standard error when automatic falls back. Throws Errc::unsupported, invalid_argument
-// (VELLUM_ENGINE).
+// Prints one line on standard error when automatic falls back. Throws Errc::unsupported,
+// invalid_argument (VELLUM_ENGINE).
 Engine choose_engine(Engine wanted, bool writable);
 
 // `source` has the committed content; null: all zero. Throws what choose_engine() throws, and

@@ -64,7 +64,7 @@ FileMemory::FileMemory(const MemoryOptions& options, std::shared_ptr<store::Page
       patched_(backing_.base_copy(0), options.capacity_bytes,
                std::max(best, PrivatePages::Way::scan)),
       foreign_(options_.image->take_adopted()) {
-  assert(options.writable && options.open_committed);
+  assert(options.writable);
 }
 
 FileMemory::~FileMemory() { remove_route(this); }
@@ -172,6 +172,7 @@ void FileMemory::discard(const std::vector<PageNumber>& pages) {
                [&](PageNumber page) { return is_foreign(page); });
   if (foreign.empty()) return;
   // The image has other content until the next commit.
+  assert(options_.open_committed);
   const auto committed = options_.open_committed();
   for_ranges(foreign, kReadPages, [&](PageNumber first, std::size_t count) {
     committed->read(first, count, address_of(first));

@@ -2,14 +2,14 @@
 //
 // The image is a plain file, as in Privateer 1.0 (Youssef et al., CLUSTER 2021). The kernel maps
 // pages from its page cache; processes that map the same file share them. The first write to a page
-// creates a private copy. Only rollback() and drop_copies() drop it: a drop concurrent with a writing
-// thread would lose stores. The image follows a commit once the commit is durable.
+// creates a private copy. Only rollback() and drop_copies() drop it: a drop concurrent with a
+// writing thread would lose stores. The image follows a commit once the commit is durable.
 //
 // Base copies are the image's pages in a second private mapping. The encoder patches them there,
 // invisible to the file; once the commit is durable they are written to the file and forgotten
 // (file_memory_commit.cpp). A *foreign* page has another content in the image than in the last
-// commit: another program wrote it, or a write to the image failed. It counts as dirty until a commit
-// has written it to the image, and its base copy is read from the store.
+// commit: another program wrote it, or a write to the image failed. It counts as dirty until a
+// commit has written it to the image, and its base copy is read from the store.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,9 @@
 
 namespace vellum::region {
 
-// Base copies in the image of engine mapped. The alias is a private mapping: patches in it reach the
-// image only when they are written to it. The pages are the page cache's, so no pager counts them.
+// Base copies in the image of engine mapped. The alias is a private mapping: patches in it reach
+// the image only when they are written to it. The pages are the page cache's, so no pager counts
+// them.
 class ImageBacking final : public Backing {
  public:
   // The caller closes `image` after this object. Throws Errc::out_of_memory.

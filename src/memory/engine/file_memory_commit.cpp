@@ -19,8 +19,8 @@ constexpr std::byte kZeroPage[kPageBytes] = {};
 
 bool is_zero(const std::byte* page) noexcept { return base::is_zero({page, kPageBytes}); }
 
-// Like for_ranges(), but joins ranges with a few other pages between them, which saves system calls.
-// Pages that are forgotten with a range are mapped again when they are needed.
+// Like for_ranges(), but joins ranges with a few other pages between them, which saves system
+// calls. Pages that are forgotten with a range are mapped again when they are needed.
 template <typename Visit>
 void for_neighbourhoods(std::span<const PageNumber> pages, const Visit& visit) {
   constexpr PageNumber kGap = 8;

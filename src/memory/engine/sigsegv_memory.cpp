@@ -43,9 +43,9 @@ void SigsegvMemory::begin_service() {
 }
 
 // The kernel joins neighbouring mappings only when the private pages of both are on one list
-// (anon_vma). A page written in a mapping of its own starts a list of its own, and the mappings stay
-// separate permanently, unless the mapping from which all are split already had a list. One private
-// page, dropped again, creates that list.
+// (anon_vma). A page written in a mapping of its own starts a list of its own, and the mappings
+// stay separate permanently, unless the mapping from which all are split already had a list. One
+// private page, dropped again, creates that list.
 void SigsegvMemory::join_islands() {
   if (mprotect(data(), options_.capacity_bytes, PROT_READ | PROT_WRITE) != 0) return;
   *static_cast<volatile std::byte*>(data()) = std::byte{0};
@@ -105,8 +105,8 @@ int SigsegvMemory::remove_unshared(PageNumber first, std::size_t count) noexcept
 
 int SigsegvMemory::map_present(PageNumber first, std::size_t count) noexcept {
   const int error = protect(first, count, PROT_READ);
-  // Out of mappings: the chunk stays closed; resolve_present() serves its next fault and opens a larger
-  // range.
+  // Out of mappings: the chunk stays closed; resolve_present() serves its next fault and opens a
+  // larger range.
   return error == ENOMEM ? 0 : error;
 }
 
@@ -157,7 +157,8 @@ int SigsegvMemory::open_for_writing(PageNumber first, std::size_t count) noexcep
   return protect(first, count, PROT_READ | PROT_WRITE);
 }
 
-// The process is out of mappings: joins increasingly large ranges around `page` into one open range.
+// The process is out of mappings: joins increasingly large ranges around `page` into one open
+// range.
 int SigsegvMemory::open_wider(PageNumber page) noexcept {
   const PageNumber pages = format::pages_in(size_bytes());
   store::ReadFailure failure;
@@ -260,8 +261,8 @@ int SigsegvMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size
   return mprotect(data() + new_size, old_size - new_size, PROT_NONE) == 0 ? 0 : errno;
 }
 
-// The kernel writes the pages (proc(5), /proc/pid/mem; a private mapping's page is copied). They are
-// not accessible yet and must not be before their whole chunk is filled.
+// The kernel writes the pages (proc(5), /proc/pid/mem; a private mapping's page is copied). They
+// are not accessible yet and must not be before their whole chunk is filled.
 int SigsegvMemory::place_private(PageNumber first, std::size_t count,
                                  const std::byte* content) noexcept {
   std::span<const std::byte> left(content, count * kPageBytes);

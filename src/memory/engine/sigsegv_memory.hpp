@@ -1,10 +1,10 @@
 // memory/engine/sigsegv_memory.hpp: engine sigsegv (mprotect), for systems without userfaultfd or
 // without permission for it.
 //
-// It works like Privateer 2.0 (Youssef et al., HPEC 2022). The range starts without access. The first
-// access fills a chunk and opens it for reading; the first write opens the page for writing and notes
-// it as dirty. If the chunk has a dirty page already, the whole chunk is opened: sequential writers
-// fault once in 64 KiB.
+// It works like Privateer 2.0 (Youssef et al., HPEC 2022). The range starts without access. The
+// first access fills a chunk and opens it for reading; the first write opens the page for writing
+// and notes it as dirty. If the chunk has a dirty page already, the whole chunk is opened:
+// sequential writers fault once in 64 KiB.
 //
 // The kernel allows 65,530 mappings per process, and every range of another protection costs two.
 // Where mprotect(2) fails for that reason, increasingly large ranges are opened as one and count as
@@ -92,8 +92,8 @@ class SigsegvMemory final : public PagedMemory {
   base::Reservation dirty_;    // one bit per page: open for writing, perhaps written
   base::Reservation summary_;  // one bit per group: a page of it is dirty
   base::Reservation pins_;     // one 16-bit count per chunk
-  // Held across "note dirty, open" and across "take, protect": otherwise a page could be open but not
-  // noted.
+  // Held across "note dirty, open" and across "take, protect": otherwise a page could be open but
+  // not noted.
   base::HandlerLock locks_[kLocks];
 };
 

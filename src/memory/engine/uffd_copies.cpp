@@ -30,8 +30,8 @@ bool UffdMemory::is_unwritten(PageNumber first, std::size_t count) noexcept {
   return own != 0 && written == 0;
 }
 
-// With a limit for data, reopened pages would count again, and might exceed it. With a fault thread, no
-// handler is installed in which a writing thread could wait.
+// With a limit for data, reopened pages would count again, and might exceed it. With a fault
+// thread, no handler is installed in which a writing thread could wait.
 bool UffdMemory::may_drop_copies() noexcept {
   if (options_.fault_thread) return false;
   rlimit data{};
@@ -62,8 +62,8 @@ std::size_t UffdMemory::drop_equal(PageNumber first, std::size_t count) noexcept
   return dropped;
 }
 
-// Opening joins mappings that closing has split. The kernel may refuse it all the same (RLIMIT_DATA, set
-// meanwhile): then page by page, until it succeeds.
+// Opening joins mappings that closing has split. The kernel may refuse it all the same
+// (RLIMIT_DATA, set meanwhile): then page by page, until it succeeds.
 void UffdMemory::open_again(PageNumber first, std::size_t count) noexcept {
   constexpr int access = PROT_READ | PROT_WRITE;
   if (mprotect(address_of(first), count * kPageBytes, access) == 0) return;
@@ -84,8 +84,8 @@ std::uint64_t UffdMemory::find_equal(PageNumber first, std::size_t count) noexce
   return equal;
 }
 
-// Maps the content below dropped pages. Otherwise a read would fault, in the kernel or, without a base
-// copy, in the handler.
+// Maps the content below dropped pages. Otherwise a read would fault, in the kernel or, without a
+// base copy, in the handler.
 void UffdMemory::show_dropped(PageNumber first, std::uint64_t pages) noexcept {
   const std::uint64_t base_copies = state_.backing.base_copies_in(first, kMaxChunkPages) & pages;
   for_each_bit_range(base_copies,
@@ -94,8 +94,8 @@ void UffdMemory::show_dropped(PageNumber first, std::uint64_t pages) noexcept {
                      [&](std::size_t at, std::size_t n) { return map_zero(first + at, n); });
 }
 
-// A write to a page that was closed for writing, perhaps by drop_equal(). The fault is ours if the page
-// can be written now, or has been closed again meanwhile.
+// A write to a page that was closed for writing, perhaps by drop_equal(). The fault is ours if the
+// page can be written now, or has been closed again meanwhile.
 FaultResult UffdMemory::on_other_fault(PageNumber page, const Fault& fault) noexcept {
   if (!options_.writable || fault.signal_number != SIGSEGV) return FaultResult::not_ours;
   for (;;) {

@@ -1,6 +1,6 @@
 // Engine uffd: missing pages raise SIGBUS in the accessing thread, or it waits for the fault thread
-// (MemoryOptions::fault_thread). Asynchronous write protection tracks writes, and PAGEMAP_SCAN finds
-// them. A write causes no signal, no handler call and no change of mappings.
+// (MemoryOptions::fault_thread). Asynchronous write protection tracks writes, and PAGEMAP_SCAN
+// finds them. A write causes no signal, no handler call and no change of mappings.
 #include "memory/engine/uffd_memory.hpp"
 
 #include <fcntl.h>
@@ -93,9 +93,9 @@ bool UffdMemory::kernel_has_mapped(PageNumber first, std::size_t count) noexcept
 }
 
 int UffdMemory::resolve_present(PageNumber page, bool is_write) noexcept {
-  // Another thread has just filled the page, or it is the second one of its chunk, or its table entry
-  // has only the marker that a scan left on a hole. The kernel refuses its zero page over a marker,
-  // but accepts a copied one.
+  // Another thread has just filled the page, or it is the second one of its chunk, or its table
+  // entry has only the marker that a scan left on a hole. The kernel refuses its zero page over a
+  // marker, but accepts a copied one.
   const std::size_t index = chunk_of(page);
   if (options_.shared && !sharing_.is_of_zeros(index)) return sharing_.show_again(index);
   if (!state_.chunks.claim(index, Chunk::kPresent)) return 0;
@@ -142,7 +142,8 @@ void UffdMemory::append_written(PageNumber first, PageNumber end,
                                 std::vector<PageNumber>& out) const {
   for (PageNumber page = first; page < end;) {
     const PageNumber chunk_end = std::min<PageNumber>((chunk_of(page) + 1) * chunk_pages(), end);
-    // The scan reports holes, too. A chunk that is still missing had no page mapped during the scan.
+    // The scan reports holes, too. A chunk that is still missing had no page mapped during the
+    // scan.
     if (!state_.chunks.is_missing(chunk_of(page))) {
       // A chunk that is being filled may already be dirty; whether its pages have base copies is
       // decided only when it is settled.
@@ -205,9 +206,9 @@ int UffdMemory::remove_unshared(PageNumber first, std::size_t count) noexcept {
   return unmap_shared(first, count);
 }
 
-// Punching the memfd unmaps clean pages everywhere; threads that access one then wait. Private pages
-// and zero pages remain. They are moved in one step, which leaves holes, and no thread writes them in
-// the new place. The base copies are kept for the comparison, and to restore the chunk.
+// Punching the memfd unmaps clean pages everywhere; threads that access one then wait. Private
+// pages and zero pages remain. They are moved in one step, which leaves holes, and no thread writes
+// them in the new place. The base copies are kept for the comparison, and to restore the chunk.
 int UffdMemory::freeze(FrozenChunk& f) noexcept {
   assert(f.count != 0 && f.old != nullptr && f.place != nullptr);
   if (!options_.writable) return 0;

@@ -2,13 +2,13 @@
 // processors.
 //
 // The read-ahead thread and its helpers load units in the order of their pages. A thread that
-// accesses a missing chunk loads the chunk's unit, unless another thread has taken it: it decodes as
-// well, and accesses the next chunks of the unit without a fault. Records that several chunks need
-// are decoded about once, because their chunks are loaded together.
+// accesses a missing chunk loads the chunk's unit, unless another thread has taken it: it decodes
+// as well, and accesses the next chunks of the unit without a fault. Records that several chunks
+// need are decoded about once, because their chunks are loaded together.
 //
-// Only versions are bulk loaded. A branch's pages are filled as they are accessed: most of them would
-// be armed and compared for nothing. Nor are versions that keep a working set, which records the
-// order of accesses and prefetches those chunks.
+// Only versions are bulk loaded. A branch's pages are filled as they are accessed: most of them
+// would be armed and compared for nothing. Nor are versions that keep a working set, which records
+// the order of accesses and prefetches those chunks.
 #pragma once
 
 #include <cstddef>

@@ -50,8 +50,8 @@ class EngineHooks {
 
   // Mapping.
 
-  // Maps pages without a base copy. REQUIRES: no thread uses them: their chunks are being filled, or
-  // discard() runs.
+  // Maps pages without a base copy. REQUIRES: no thread uses them: their chunks are being filled,
+  // or discard() runs.
   virtual int map_zero(PageNumber first, std::size_t count) noexcept = 0;
   // Places private zeros where nothing is mapped, for writing. REQUIRES: no base copies; the chunk
   // is claimed.

@@ -43,9 +43,9 @@ std::size_t Evictor::make_room(std::size_t pages) noexcept {
 // In the fault handler: a thread that fills pages beyond the limit waits until as many can be
 // evicted. While a commit is written, the dirty pages that it has found must stay, and threads that
 // keep writing would otherwise take memory without end. The wait ends with the commit, or when the
-// pager has balanced all regions and found nothing to evict: then the pages are filled all the same.
-// It is limited, in case the commit needs a page itself, as after a failure. A fault thread does not
-// wait: it serves all others.
+// pager has balanced all regions and found nothing to evict: then the pages are filled all the
+// same. It is limited, in case the commit needs a page itself, as after a failure. A fault thread
+// does not wait: it serves all others.
 void Evictor::await_room(std::size_t pages) noexcept {
   constexpr int kMaxNaps = 1000;
   constexpr timespec kNap{0, 1'000'000};
@@ -127,8 +127,8 @@ bool Evictor::worth_evicting(FrozenChunk& frozen, bool newer, WhenDirty when_dir
   return when_dirty != WhenDirty::spill || base::coarse_monotonic_ns() >= spill_retry_ns_.load();
 }
 
-// Spills and forgets a frozen chunk, or restores it. `gone`: it is forgotten. Returns how many pages
-// are free now.
+// Spills and forgets a frozen chunk, or restores it. `gone`: it is forgotten. Returns how many
+// pages are free now.
 std::size_t Evictor::finish_eviction(FrozenChunk& frozen, std::byte* room, WhenDirty when_dirty,
                                      bool& gone) noexcept {
   std::uint64_t changed = 0;
@@ -143,8 +143,8 @@ std::size_t Evictor::finish_eviction(FrozenChunk& frozen, std::byte* room, WhenD
   return count_bits(dropped) + (gone ? base_copies : 0) + zeros;
 }
 
-// Finds the private pages that differ from the last commit, and spills them if `when_dirty` says so; a
-// bare page counts as different. False: the chunk stays.
+// Finds the private pages that differ from the last commit, and spills them if `when_dirty` says
+// so; a bare page counts as different. False: the chunk stays.
 bool Evictor::spill_changed(const FrozenChunk& frozen, std::byte* room, std::uint64_t& changed,
                             WhenDirty when_dirty) noexcept {
   SpillFile::Batch batch(room);
@@ -172,8 +172,8 @@ bool Evictor::spill_changed(const FrozenChunk& frozen, std::byte* room, std::uin
   return false;
 }
 
-// A retry at each eviction would cost more than it gains. The first failure prints a line on standard
-// error.
+// A retry at each eviction would cost more than it gains. The first failure prints a line on
+// standard error.
 void Evictor::put_off_spilling(int error) noexcept {
   const std::int64_t retry_ns = base::coarse_monotonic_ns() + kNsPerSecond;
   if (spill_retry_ns_.exchange(retry_ns) != 0 || !state_.spill) return;

@@ -2,8 +2,9 @@
 // table for 2 MiB.
 //
 // The kernel copies the pages of 2 MiB into one huge page of the memfd (MADV_COLLAPSE, Linux 6.1,
-// madvise(2)). From then on the range stays in memory: removing a part of a huge page may leave zeros
-// where a hole should be, and a fault would show them as content. Its chunks therefore stay held.
+// madvise(2)). From then on the range stays in memory: removing a part of a huge page may leave
+// zeros where a hole should be, and a fault would show them as content. Its chunks therefore stay
+// held.
 #pragma once
 
 #include <cstddef>

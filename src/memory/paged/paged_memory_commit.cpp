@@ -2,8 +2,8 @@
 //
 // A commit finds the dirty pages, encodes those that are present against their base copies, and
 // takes the others from the spill file. Taken entries stay there until the commit is durable. A
-// chunk whose base copies the commit has changed stays in memory until the source is replaced by one
-// that reads this commit.
+// chunk whose base copies the commit has changed stays in memory until the source is replaced by
+// one that reads this commit.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -19,8 +19,8 @@
 
 namespace vellum::region {
 
-// Pages that are refilled from the spill file during the scan are in the first list; none is spilled
-// meanwhile.
+// Pages that are refilled from the spill file during the scan are in the first list; none is
+// spilled meanwhile.
 void PagedMemory::collect_dirty(std::vector<PageNumber>& out,
                                 const std::vector<PageNumber>* known) {
   if (const char* why = state_.lost.load(); why != nullptr) {

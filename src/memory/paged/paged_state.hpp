@@ -1,8 +1,8 @@
 // memory/paged/paged_state.hpp: the state of paged memory that its parts share: tables, counts and
 // policies.
 //
-// Each part (ChunkFiller, Evictor, ReadAhead, ...) has one job and changes the state of a chunk only
-// while it has claimed it in `chunks`.
+// Each part (ChunkFiller, Evictor, ReadAhead, ...) has one job and changes the state of a chunk
+// only while it has claimed it in `chunks`.
 //
 // Any context, any number of threads, unless noted.
 #pragma once
@@ -74,8 +74,8 @@ class PagedState {
   bool holds_nothing(PageNumber page) const noexcept;
   // Whether read-ahead may fill the chunk. Zeros are filled by 2 MiB anyway, and count as memory.
   bool worth_reading_ahead(std::size_t index) const noexcept;
-  // Whether a page equals its base copy, or is zero and has none, but is not bare. Other threads may
-  // be writing it.
+  // Whether a page equals its base copy, or is zero and has none, but is not bare. Other threads
+  // may be writing it.
   bool equals_base_copy(PageNumber page) const noexcept;
   bool is_bare(PageNumber page) const noexcept {
     return bare.test(page) && !backing.has_base_copy(page);
@@ -96,7 +96,8 @@ class PagedState {
   // `unused`: it was prefetched and never accessed.
   void note_departure(std::size_t index, bool unused) noexcept;
 
-  // The base copy of the page becomes newer than the source. REQUIRES: its chunk is claimed or held.
+  // The base copy of the page becomes newer than the source. REQUIRES: its chunk is claimed or
+  // held.
   void note_newer(PageNumber page) noexcept {
     Chunk& chunk = chunks[chunk_of(page)];
     if (chunk.newer.load(std::memory_order_relaxed) == 0 && chunk.newer.exchange(1) == 0) {

@@ -48,8 +48,8 @@ bool Prefetcher::is_unused(std::size_t index) const noexcept {
          !engine_.kernel_has_mapped(index * state_.chunk_pages(), state_.chunk_pages());
 }
 
-// A chunk that cannot be read is left to the fault that needs it. Nothing is evicted for it, of this
-// region or another.
+// A chunk that cannot be read is left to the fault that needs it. Nothing is evicted for it, of
+// this region or another.
 bool Prefetcher::step() noexcept {
   if (state_.working_set == nullptr) return false;
   // Only chunks that were whole at the opening: grow() refills a chunk that the end cuts.

@@ -27,7 +27,8 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // Starts to record, and plans to prefetch the last working set. REQUIRES: no chunk was filled yet.
+  // Starts to record, and plans to prefetch the last working set. REQUIRES: no chunk was filled
+  // yet.
   void start();
 
   // Whether chunks of the last working set are left. Any context.

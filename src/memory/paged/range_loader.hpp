@@ -1,7 +1,7 @@
-// memory/paged/range_loader.hpp: loads ranges of pages that the program or a commit needs in memory.
+// memory/paged/range_loader.hpp: loads page ranges that the program or a commit needs.
 //
-// Large ranges are loaded in units of 2 MiB, by all processors. Of a version at a remote, all missing
-// pieces are requested before, so that one wait for the network serves them all.
+// Large ranges are loaded in units of 2 MiB, by all processors. Of a version at a remote, all
+// missing pieces are requested before, so that one wait for the network serves them all.
 //
 // Any thread, but not the fault handler. A `bool` that is false leaves the reason in `failure`.
 #pragma once

@@ -1,9 +1,9 @@
-// memory/paged/read_ahead.hpp: fills chunks that are likely to be accessed soon: by the order of the
-// program's faults, or by its advice.
+// memory/paged/read_ahead.hpp: fills chunks that are likely to be accessed soon: by the order of
+// the program's faults, or by its advice.
 //
 // Two threads fill the chunks ahead of a sequential reader: the process's read-ahead thread and the
-// reader itself. The reader does not wait for a chunk that the thread has claimed but fills the next
-// one meanwhile, so both decompress all the time.
+// reader itself. The reader does not wait for a chunk that the thread has claimed but fills the
+// next one meanwhile, so both decompress all the time.
 #pragma once
 
 #include <atomic>

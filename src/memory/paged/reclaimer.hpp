@@ -1,8 +1,8 @@
 // memory/paged/reclaimer.hpp: drops private copies that equal their base copies, in the background.
 //
 // A dirty page is held twice: as the program's private copy and as the base copy that a commit has
-// brought up to date. If the program does not write the page again, the private copy is useless. But
-// a write to a page without one costs more (2 us, otherwise 0.8). A helper thread
+// brought up to date. If the program does not write the page again, the private copy is useless.
+// But a write to a page without one costs more (2 us, otherwise 0.8). A helper thread
 // (memory/paging/helper_thread.hpp) therefore makes passes only when ReclaimSchedule says so:
 //  - after some time without a commit: over all chunks;
 //  - while commits record many new pages, as a bulk load does: over the chunks in which the last
@@ -33,8 +33,8 @@ class Reclaimer final : public BackgroundTask {
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;
 
-  // Commits call these in turn. A scan for dirty pages starts; `by_engine`: EngineHooks::find_dirty()
-  // arms them.
+  // Commits call these in turn. A scan for dirty pages starts; `by_engine`:
+  // EngineHooks::find_dirty() arms them.
   void begin_scan(bool by_engine) noexcept {
     found_by_engine_.store(by_engine, std::memory_order_relaxed);
   }
@@ -44,8 +44,8 @@ class Reclaimer final : public BackgroundTask {
   // On return no thread uses this object. REQUIRES: no other call runs.
   void stop() noexcept;
 
-  // BackgroundTask: about a millisecond of a pass. With MemoryOptions::reclaim_clock no thread calls
-  // it, and the owner of the clock does.
+  // BackgroundTask: about a millisecond of a pass. With MemoryOptions::reclaim_clock no thread
+  // calls it, and the owner of the clock does.
   std::optional<std::chrono::milliseconds> step() noexcept override;
 
  private:

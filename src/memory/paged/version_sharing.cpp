@@ -12,10 +12,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A reader that is killed while it fills a chunk wakes no waiter: waiters check the lock this often,
+// A reader that is killed while it fills a chunk wakes no waiter: waiters check the lock this
+// often,
 constexpr milliseconds kCheckLock{10};
-// and read the chunk themselves after this time: the reader may have been stopped. It may have locked
-// many chunks, so from then on they check the lock once, until one of the waits succeeds.
+// and read the chunk themselves after this time: the reader may have been stopped. It may have
+// locked many chunks, so from then on they check the lock once, until one of the waits succeeds.
 constexpr milliseconds kMaxWait{2000};
 
 }  // namespace

@@ -7,8 +7,8 @@
 // filled with pages of this process only.
 //
 // Accounting: the reader that fills a chunk counts its pages until the region closes, since nothing
-// that this region does would free them. It therefore stops filling at half of the memory limit, and
-// the rest of the version is not shared. Chunks that others have filled count while they are
+// that this region does would free them. It therefore stops filling at half of the memory limit,
+// and the rest of the version is not shared. Chunks that others have filled count while they are
 // mapped, and are evicted by being unmapped.
 //
 // Signal context: all of it. REQUIRES: MemoryOptions::shared is set, except for the constructor and

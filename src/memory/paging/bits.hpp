@@ -15,7 +15,8 @@ constexpr std::uint64_t bits_below(std::size_t n) noexcept {
   return n >= 64 ? ~0ULL : (1ULL << n) - 1;
 }
 
-// Calls visit(first, count) for each range of set bits; stops and returns the result if it is not 0.
+// Calls visit(first, count) for each range of set bits; stops and returns the result if it is not
+// 0.
 template <typename Visit>
 int for_each_bit_range(std::uint64_t bits, Visit visit) noexcept {
   while (bits != 0) {
@@ -28,7 +29,8 @@ int for_each_bit_range(std::uint64_t bits, Visit visit) noexcept {
   return 0;
 }
 
-// Calls visit(first, count) for each range of neighbours in an ascending list, at most `limit` long.
+// Calls visit(first, count) for each range of neighbours in an ascending list, at most `limit`
+// long.
 template <typename Visit>
 void for_ranges(std::span<const format::PageNumber> pages, std::size_t limit, const Visit& visit) {
   assert(limit != 0);

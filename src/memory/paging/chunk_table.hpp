@@ -1,8 +1,8 @@
-// memory/paging/chunk_table.hpp: which chunks of a region are in memory, and which thread owns them.
+// memory/paging/chunk_table.hpp: which chunks are in memory, and which are claimed by a thread.
 //
 // A chunk is missing, claimed by one thread while others wait, or present. A claimed chunk is being
-// filled or evicted, or its spilled pages are being read. REQUIRES: a thread that has claimed a chunk
-// touches no region memory.
+// filled or evicted, or its spilled pages are being read. REQUIRES: a thread that has claimed a
+// chunk touches no region memory.
 //
 // Any context, any number of threads.
 #pragma once

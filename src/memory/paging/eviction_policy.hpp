@@ -106,7 +106,8 @@ class EvictionPolicy {
     std::size_t visited = 0;
   };
   // Moves the hand to the next cold chunk that is present, and behind it. Cools the warm chunks on
-  // the way. Skips parts of the region that no chunk was ever filled in. False: the sweep has ended.
+  // the way. Skips parts of the region that no chunk was ever filled in. False: the sweep has
+  // ended.
   bool next_cold(ClockSweep& sweep, std::size_t& index) noexcept {
     while (sweep.visited < kMaxRevolutions * sweep.chunks) {
       index = hand_.fetch_add(1, std::memory_order_relaxed) % sweep.chunks;

@@ -1,8 +1,8 @@
-// memory/paging/fill_policy.hpp: how much a fault in a missing chunk fills, and what is read ahead of
-// it.
+// memory/paging/fill_policy.hpp: how much a fault in a missing chunk fills, and what is read ahead
+// of it.
 //
-// Pure: no system call, no clock; it allocates nothing and takes no lock. Any context, any number of
-// threads.
+// Pure: no system call, no clock; it allocates nothing and takes no lock. Any context, any number
+// of threads.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@
 
 namespace vellum::region {
 
-// whole: the chunk. part: the page, or its chunk (ChunkFiller::fill_part). unit: the chunk's unit of
-// 2 MiB, which the caller has taken (BulkLoad). shared: the chunk; of its unit, the chunks that other
-// readers have filled.
+// whole: the chunk. part: the page, or its chunk (ChunkFiller::fill_part). unit: the chunk's unit
+// of 2 MiB, which the caller has taken (BulkLoad). shared: the chunk; of its unit, the chunks that
+// other readers have filled.
 enum class FillScope { whole, part, unit, shared };
 
 class FillPolicy {
@@ -49,8 +49,8 @@ class FillPolicy {
     ReadStreams::Window ahead;  // chunks that are worth reading ahead
     bool wakes_thread = false;  // there is work for the read-ahead thread
   };
-  // Decides for one fault, and notes it. `take_unit(index)` takes the chunk's unit of a bulk load in
-  // progress; false: it is not available.
+  // Decides for one fault, and notes it. `take_unit(index)` takes the chunk's unit of a bulk load
+  // in progress; false: it is not available.
   template <typename TakeUnit>
   FillDecision decide(const MissingChunk& chunk, const TakeUnit& take_unit) noexcept {
     FillDecision out;

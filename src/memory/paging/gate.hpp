@@ -1,7 +1,7 @@
 // memory/paging/gate.hpp: work that other threads can suspend.
 //
-// Any context, any number of threads. REQUIRES: a thread that closes the gate holds nothing that the
-// work in progress waits for, since close() waits for that work.
+// Any context, any number of threads. REQUIRES: a thread that closes the gate holds nothing that
+// the work in progress waits for, since close() waits for that work.
 #pragma once
 
 #include <sched.h>

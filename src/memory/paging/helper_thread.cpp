@@ -74,8 +74,8 @@ void HelperThread::sleep_until_wake(std::uint32_t calls) noexcept {
   asleep_.fetch_sub(1);
 }
 
-// Returns the shortest pause of the tasks. Tasks may join and leave meanwhile: one may then run twice,
-// or later.
+// Returns the shortest pause of the tasks. Tasks may join and leave meanwhile: one may then run
+// twice, or later.
 std::optional<milliseconds> HelperThread::run_all(std::unique_lock<std::mutex>& lock,
                                                   std::uint32_t life) {
   std::optional<milliseconds> next;

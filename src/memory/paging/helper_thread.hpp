@@ -1,5 +1,5 @@
-// memory/paging/helper_thread.hpp: a thread that runs the background tasks of a process's regions in
-// turn.
+// memory/paging/helper_thread.hpp: a thread that runs the background tasks of a process's regions
+// in turn.
 //
 // A process has two helper threads, each while regions have joined that may have work for it:
 //  - one reads ahead, and fills chunks that the program has requested or is likely to access.
@@ -39,8 +39,8 @@ class HelperThread {
   static HelperThread& read_ahead_thread();
   static HelperThread& reclaim_thread();
 
-  // The thread runs the task soon. False: no memory, or no thread, is available, and the task has not
-  // joined. REQUIRES: the task has not joined this thread.
+  // The thread runs the task soon. False: no memory, or no thread, is available, and the task has
+  // not joined. REQUIRES: the task has not joined this thread.
   bool join(BackgroundTask& task) noexcept;
   // Returns when the thread no longer uses the task. REQUIRES: joined.
   void leave(BackgroundTask& task) noexcept;

@@ -21,7 +21,8 @@ class LiveSource {
     sources_[0] = std::move(source);
   }
 
-  // Returns when no thread reads the old source. One caller at a time; never from the fault handler.
+  // Returns when no thread reads the old source. One caller at a time; never from the fault
+  // handler.
   void replace(std::shared_ptr<store::PageSource> source);
   // For callers outside the fault handler, where errors are thrown. REQUIRES: as for replace().
   const std::shared_ptr<store::PageSource>& shared() const noexcept {

@@ -1,14 +1,14 @@
 // memory/paging/pager.hpp: the memory limit of regions.
 //
-// A pager has a limit and the regions that share it. The regions of a process share one pager, except
-// for a region with a limit of its own. The pager counts their pages in memory (base copies and
-// private copies). A thread that fills pages beyond the limit first makes room in its own region.
-// The pager's own thread starts earlier, which makes that rare, and balances the regions.
+// A pager has a limit and the regions that share it. The regions of a process share one pager,
+// except for a region with a limit of its own. The pager counts their pages in memory (base copies
+// and private copies). A thread that fills pages beyond the limit first makes room in its own
+// region. The pager's own thread starts earlier, which makes that rare, and balances the regions.
 //
 // The kernel reports neither private copies, which first writes to resident pages create, nor zero
-// pages that reads allocate. The thread therefore polls: every 2 ms (20 ms while at most half of the
-// limit is used) it reads the private memory of the process, adds the regions' unreported pages, and
-// makes the regions count when the sum has grown.
+// pages that reads allocate. The thread therefore polls: every 2 ms (20 ms while at most half of
+// the limit is used) it reads the private memory of the process, adds the regions' unreported
+// pages, and makes the regions count when the sum has grown.
 #pragma once
 
 #include <atomic>

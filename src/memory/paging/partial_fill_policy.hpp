@@ -17,8 +17,8 @@ class PartialFillPolicy {
   // A partially filled chunk was evicted as it was.
   void note_evicted() noexcept { note(evicted_); }
 
-  // Decides whether the next chunk is partially filled. While that does not pay, one chunk of kProbe
-  // is, to measure whether it pays again.
+  // Decides whether the next chunk is partially filled. While that does not pay, one chunk of
+  // kProbe is, to measure whether it pays again.
   bool choose_partial() noexcept {
     if (pays()) return true;
     return probes_.fetch_add(1, std::memory_order_relaxed) % kProbe == 0;

@@ -73,8 +73,8 @@ ReadStreams::Window ReadStreams::note_fault(const FaultIn& fault, std::size_t mo
   return begin(fault, most);
 }
 
-// A stream of many faults is replaced only after as many faults outside of it, so a few stray faults
-// among those of a reader do not end its stream.
+// A stream of many faults is replaced only after as many faults outside of it, so a few stray
+// faults among those of a reader do not end its stream.
 ReadStreams::Window ReadStreams::begin(const FaultIn& fault, std::size_t most) noexcept {
   for (std::size_t i = 0; i < kStreams; ++i) {
     Stream& stream = streams_[hand_.fetch_add(1, std::memory_order_relaxed) % kStreams];

@@ -21,8 +21,8 @@ namespace vellum::region {
 
 class WorkingSet {
  public:
-  // `wanted`: the pages of the last use, from an untrusted file. At most `most_chunks` chunks of them
-  // are prefetched.
+  // `wanted`: the pages of the last use, from an untrusted file. At most `most_chunks` chunks of
+  // them are prefetched.
   WorkingSet(std::size_t capacity_chunks, std::vector<format::PageRange> wanted,
              std::size_t chunk_pages, std::size_t most_chunks)
       : numbers_(capacity_chunks * sizeof(std::uint32_t)),
@@ -54,8 +54,8 @@ class WorkingSet {
   };
   // Returns the next candidate of a region of `chunks` chunks, each once. False: none.
   bool next(std::size_t chunks, PrefetchCandidate& out) noexcept;
-  // The candidate was not prefetched, so another one may be. The chunks of its range below `end` are
-  // skipped, too.
+  // The candidate was not prefetched, so another one may be. The chunks of its range below `end`
+  // are skipped, too.
   void skip(const PrefetchCandidate& skipped, std::size_t end = 0) noexcept {
     const std::lock_guard guard(lock_);
     ++left_;

@@ -92,7 +92,8 @@ void SharedChunks::wait(std::size_t index, std::chrono::milliseconds most) noexc
   base::futex_wait(word(index).state, 0, most, base::Waiters::of_all_processes);
 }
 
-// Two threads of one reader may both get the lock: locks of one open file do not exclude each other.
+// Two threads of one reader may both get the lock: locks of one open file do not exclude each
+// other.
 bool SharedChunks::is_loader() noexcept {
   if (loader_.load(std::memory_order_relaxed)) return true;
   if (!file_->try_lock(file_->loader_byte(), 1)) return false;

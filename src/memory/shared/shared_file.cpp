@@ -95,8 +95,8 @@ bool has_header(int fd, const struct stat& status) noexcept {
          kHeaderStart == std::string_view(text, sizeof text);
 }
 
-// Removes a file that no reader has locked. A reader that opens it concurrently detects the removal.
-// The file's layout may be another one, so the lock is on all bytes.
+// Removes a file that no reader has locked. A reader that opens it concurrently detects the
+// removal. The file's layout may be another one, so the lock is on all bytes.
 void remove_if_left(int directory, const char* name) noexcept {
   const int fd = open_file(directory, name);
   if (fd < 0) return;
@@ -203,8 +203,8 @@ SharedFile::OpenedFile SharedFile::check() const {
   return fits && header == wanted ? OpenedFile::usable : OpenedFile::refused;
 }
 
-// Of several readers that close concurrently, one detects that it is the last: each releases its own
-// lock before it tries to lock all bytes.
+// Of several readers that close concurrently, one detects that it is the last: each releases its
+// own lock before it tries to lock all bytes.
 SharedFile::~SharedFile() {
   if (file_ >= 0) {
     set_lock(file_, F_UNLCK, 0, 0);

@@ -11,8 +11,8 @@
 // The header is the last page, so that the content can be mapped from offset 0. A file with another
 // header, size, owner or type is not used.
 //
-// The locks are those of fcntl(2), F_OFD_SETLK: they end with their process. They are on bytes of the
-// file by number: chunk i has byte i, and the readers' byte and the loader's follow.
+// The locks are those of fcntl(2), F_OFD_SETLK: they end with their process. They are on bytes of
+// the file by number: chunk i has byte i, and the readers' byte and the loader's follow.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Marks beside marks: threads that share cards, signal handlers that come in between, and marks
-// from before there was a range.
+// Concurrent marks: threads that share cards, signal handlers that interrupt them, and marks from
+// before the range existed.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -30,7 +30,7 @@ void open_up(const TrackedRange& range) {
   require(mprotect(range.data(), range.capacity_bytes(), PROT_READ | PROT_WRITE) == 0, "opened");
 }
 
-// As compiled code does it.
+// As compiled code marks.
 void store_and_mark(std::uint64_t* word, std::uint64_t value) {
   std::atomic_ref(*word).store(value, std::memory_order_relaxed);
   if (__atomic_load_n(vellum_card_of(reinterpret_cast<std::uint64_t>(word)), __ATOMIC_RELAXED) == 0)
@@ -48,8 +48,8 @@ void copy_taken(const TrackedRange& range, const std::vector<MarkedPage>& pages,
     }
 }
 
-// More threads than processors, so that some are preempted between a card and its page's slot in the
-// queue. Another thread's card must not hide a store from the take() that follows it.
+// More threads than processors, so that some are preempted between a card and its page's slot in
+// the queue. Another thread's card must not hide a store from the take() that follows it.
 TEST_F(BusyMarkNoTsan, ThreadsFindTheirOwnStoresInTheirOwnTakes) {
   constexpr std::size_t kThreads = 6, kPages = 4, kWordsOfPage = kPageBytes / 8;
   constexpr std::uint64_t kRounds = 10'000;
@@ -82,7 +82,7 @@ std::uint64_t* signal_words = nullptr;
 volatile std::uint64_t signals = 0;
 constexpr std::uint64_t kSignals = 5'000;
 
-// Every odd word is the handler's, on the pages of the main program, and on cards of its own.
+// The handler writes every odd word, on the pages of the main program, and on cards of its own.
 void store_in_handler(int) {
   signals = signals + 1;
   for (std::size_t i = 0; i < 16; ++i)

@@ -36,7 +36,7 @@ TEST_P(Sparse, ATebibyteCostsWhatIsAccessed_NoSanitizer) {
   if (vellum::test::kSanitizer) GTEST_SKIP() << "shadow memory counts as resident memory";
   const std::uint64_t before = resident_bytes();
   const auto memory = make(kTiB);
-  // Engine mapped reads and writes its image through a buffer, of any region's size alike.
+  // Engine mapped reads and writes its image through a buffer, whatever the region's size.
   const std::uint64_t buffer = GetParam() == Engine::mapped ? 4 * kMiB : 0;
   EXPECT_LT(resident_bytes_since(before), 2 * kMiB + buffer);
   constexpr std::uint64_t kAccesses = 64;
@@ -44,8 +44,8 @@ TEST_P(Sparse, ATebibyteCostsWhatIsAccessed_NoSanitizer) {
     memory->data()[kTiB / kAccesses * i + 12345] = std::byte{1};
   }
   EXPECT_EQ(collect(*memory).size() >= kAccesses, true);
-  // Each access is far from the others: it has page tables of its own, in the region, in its tables and
-  // in the backing.
+  // Each access is far from the others: it has page tables of its own, in the region, in its tables
+  // and in the backing.
   EXPECT_LT(resident_bytes_since(before), kAccesses * 64 * 1024 + 4 * kMiB);
 }
 

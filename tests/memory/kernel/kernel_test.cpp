@@ -1,4 +1,4 @@
-// The kernel's answers about pages, where they are easily misread.
+// The kernel's reports on pages, where they are easily misread.
 #include "memory/kernel/kernel.hpp"
 #include "memory/kernel/support.hpp"
 
@@ -47,8 +47,8 @@ class KernelPages : public testing::Test {
   std::byte* base_ = nullptr;
 };
 
-// It hands over 512 ranges at a time, and then says that it stands where the last of these ended:
-// going on from there would find what is written meanwhile a second time.
+// The kernel copies 512 ranges at a time, and then reports the end of the last of these as its
+// position: a scan that continues there would find pages that are written meanwhile a second time.
 TEST_F(KernelPages, AScanOfManyRangesEndsAtItsEnd) {
   std::vector<ScanRange> ranges(8192);
   std::byte* resume = nullptr;

@@ -1,5 +1,5 @@
-// Private copies that equal their base copies are dropped, and no write is lost meanwhile. The tests
-// own the clock and make the steps of the reclaimer, so no test sleeps.
+// Private copies that equal their base copies are dropped, and no write is lost meanwhile. The
+// tests own the clock and make the steps of the reclaimer, so no test sleeps.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -47,8 +47,8 @@ class Reclaim : public MemoryTest {
     return true;
   }
 
-  // Makes steps while the clock runs for `duration`, or until no step is due before the next commit.
-  // Returns whether that was so.
+  // Makes steps while the clock runs for `duration`, or until no step is due before the next
+  // commit. Returns whether that was so.
   bool run_reclaimer(RegionMemory& memory, std::chrono::milliseconds duration = 1h) {
     const auto end = now_ + duration;
     while (now_ < end) {
@@ -132,9 +132,9 @@ TEST_P(Reclaim, HeldChunksStay) {
   memory->release(0, kPages);
 }
 
-// Writers concurrent with passes and commits: each counts up its own words; no count is ever lost. A
-// pass follows each commit at once, so writers access pages that are closed during a pass. NoTsan: the
-// fixture's commit reads pages while they are written.
+// Writers concurrent with passes and commits: each counts up its own words; no count is ever lost.
+// A pass follows each commit at once, so writers access pages that are closed during a pass.
+// NoTsan: the fixture's commit reads pages while they are written.
 TEST_P(Reclaim, NoWriteIsLost_NoTsan) {
   constexpr std::size_t kThreads = 3;
   constexpr std::uint64_t kRounds = 30;

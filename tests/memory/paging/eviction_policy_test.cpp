@@ -1,5 +1,5 @@
-// Which chunk is evicted next: hinted ones, ones behind a reader, then cold ones in the order of the
-// clock.
+// Which chunk is evicted next: hinted ones, ones behind a reader, then cold ones in the order of
+// the clock.
 #include "memory/paging/eviction_policy.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A region learns from its faults which pages to read ahead, and which to let go first.
+// The chunks to read ahead, and those to evict first, detected from a region's faults.
 #include "memory/paging/read_streams.hpp"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(ReadStreams, DownwardsTheyMakeOneToo) {
   EXPECT_TRUE(streams.note_fault({0}, kMax).empty());
 }
 
-// As sorting does: from both ends to the middle.
+// Like sorting: from both ends to the middle.
 TEST(ReadStreams, BothWaysAtOnce) {
   ReadStreams streams;
   for (std::size_t i = 0; i < 100; ++i) {

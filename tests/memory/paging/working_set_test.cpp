@@ -1,4 +1,4 @@
-// Which chunks are in use, and which are to be brought in next.
+// Which chunks are in use, and which are prefetched next.
 #include "memory/paging/working_set.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(WorkingSetList, GivesChunksInTheOrderOfTheRanges) {
   EXPECT_FALSE(set.has_candidates());
 }
 
-// Another size of chunks may have been in use.
+// The last use may have had another chunk size.
 TEST(WorkingSetList, RangesNeedNotBeWholeChunks) {
   WorkingSet set(kAll, {{15, 2}, {33, 1}, {79, 1}}, kPages, kAll);
   EXPECT_EQ(all_of(set, kAll), (List{0, 1, 2, 4}));
@@ -49,7 +49,7 @@ TEST(WorkingSetList, KeepsToItsMost) {
   WorkingSet set(kAll, {{0, 100 * kPages}}, kPages, 3);
   WorkingSet::PrefetchCandidate w;
   ASSERT_TRUE(set.next(kAll, w));
-  set.skip(w);  // it was there
+  set.skip(w);  // it was present
   ASSERT_TRUE(set.next(kAll, w));
   set.skip(w, 40);  // zeros
   EXPECT_EQ(all_of(set, kAll), (List{40, 41, 42}));

@@ -366,20 +366,20 @@ static void added_to_table(void) {
   REQUIRE(is("a /b c d 0 0\n"));
 }
 static void replaced_by_number(void) {
-  char aside[4096];
+  char other[4096];
   leave("old");
-  snprintf(aside, sizeof aside, "%s.aside", path);
-  const int fd = creat(aside, 0644);
+  snprintf(other, sizeof other, "%s.other", path);
+  const int fd = creat(other, 0644);
   REQUIRE(fd >= 0 && write(fd, "new", 3) == 3 && close(fd) == 0);
-  REQUIRE(syscall(SYS_renameat2, AT_FDCWD, aside, AT_FDCWD, path, 0) == 0 && is("new"));
+  REQUIRE(syscall(SYS_renameat2, AT_FDCWD, other, AT_FDCWD, path, 0) == 0 && is("new"));
 }
 static void linked_by_number(void) {
-  char aside[4096];
+  char other[4096];
   unlink(path);
-  snprintf(aside, sizeof aside, "%s.aside", path);
-  const int fd = creat(aside, 0644);
+  snprintf(other, sizeof other, "%s.other", path);
+  const int fd = creat(other, 0644);
   REQUIRE(fd >= 0 && write(fd, "linked", 6) == 6 && close(fd) == 0);
-  REQUIRE(syscall(SYS_linkat, AT_FDCWD, aside, AT_FDCWD, path, 0) == 0 && unlink(aside) == 0);
+  REQUIRE(syscall(SYS_linkat, AT_FDCWD, other, AT_FDCWD, path, 0) == 0 && unlink(other) == 0);
 }
 static void ended_by_number(void) {
   leave("0123456789");

@@ -154,27 +154,27 @@ static void names(void) {
   strcpy(at, "stored");
   REQUIRE(pwrite(fd, "written", 7, 100) == 7 && unlink(path) == 0 && access(path, F_OK) == -1);
   REQUIRE(has(fd, kPage, "stored") && has(fd, 100, "written") && strcmp(at, "stored") == 0);
-  const int anew = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  REQUIRE(anew >= 0 && size_of(anew) == 0 && size_of(fd) == 3 * kPage);
-  REQUIRE(pwrite(anew, "anew", 4, 0) == 4 && pwrite(fd, "old", 3, 0) == 3 && has(anew, 0, "anew"));
+  const int newer = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  REQUIRE(newer >= 0 && size_of(newer) == 0 && size_of(fd) == 3 * kPage);
+  REQUIRE(pwrite(newer, "made", 4, 0) == 4 && pwrite(fd, "old", 3, 0) == 3 && has(newer, 0, "made"));
   strcpy(at + kPage, "nameless");
-  REQUIRE(has(fd, 2 * kPage, "nameless") && size_of(anew) == 4);
+  REQUIRE(has(fd, 2 * kPage, "nameless") && size_of(newer) == 4);
   REQUIRE(write(appender, "tail", 4) == 4 && has(fd, 3 * kPage, "tail") && fsync(fd) == 0);
-  REQUIRE(ftruncate(fd, 5) == 0 && size_of(fd) == 5 && size_of(anew) == 4);
+  REQUIRE(ftruncate(fd, 5) == 0 && size_of(fd) == 5 && size_of(newer) == 4);
   REQUIRE(msync(at, kPage, MS_SYNC) == 0 && munmap(at, 2 * kPage) == 0);
   REQUIRE(close(fd) == 0 && close(appender) == 0);
 
   /* The name goes away and comes back; the file can be read and written all the time. */
-  REQUIRE(rename(path, other) == 0 && pwrite(anew, "away", 4, 4) == 4 && has(anew, 0, "anewaway"));
+  REQUIRE(rename(path, other) == 0 && pwrite(newer, "gone", 4, 4) == 4 && has(newer, 0, "madegone"));
   REQUIRE(access(path, F_OK) == -1 && rename(other, path) == 0);
-  REQUIRE(pwrite(anew, "back", 4, 8) == 4 && fsync(anew) == 0);
+  REQUIRE(pwrite(newer, "back", 4, 8) == 4 && fsync(newer) == 0);
   const int reader = open(path, O_RDONLY | O_CLOEXEC);
-  REQUIRE(has(reader, 0, "anewawayback") && pwrite(anew, "A", 1, 0) == 1 && has(reader, 0, "Anew"));
+  REQUIRE(has(reader, 0, "madegoneback") && pwrite(newer, "A", 1, 0) == 1 && has(reader, 0, "Aade"));
 
   /* Another file takes the name, open to write or not. */
   const int next = open(other, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   REQUIRE(next >= 0 && write(next, "next", 4) == 4 && rename(other, path) == 0);
-  REQUIRE(has(anew, 0, "Anew") && has(reader, 0, "Anew") && write(next, "more", 4) == 4);
+  REQUIRE(has(newer, 0, "Aade") && has(reader, 0, "Aade") && write(next, "more", 4) == 4);
   const int found = open(path, O_RDWR | O_CLOEXEC);
   REQUIRE(found >= 0 && has(found, 0, "nextmore") && pwrite(found, "N", 1, 0) == 1);
   REQUIRE(has(next, 0, "Nextmore"));

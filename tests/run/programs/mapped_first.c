@@ -98,15 +98,15 @@ static void unmaps(void) {
 
 /* It loses its name while it is open, and goes on. */
 static void renamed(void) {
-  char aside[4096];
+  char other[4096];
   make_and_map();
   int fd = open_to(O_RDWR);
   put(fd, "named", 0);
-  snprintf(aside, sizeof aside, "%s.aside", path);
-  REQUIRE(rename(path, aside) == 0 && memcmp(view, "named", 5) == 0);
+  snprintf(other, sizeof other, "%s.other", path);
+  REQUIRE(rename(path, other) == 0 && memcmp(view, "named", 5) == 0);
   put(fd, "other", 0);
   put(fd, "last", kBytes - 4);
-  REQUIRE(close(fd) == 0 && rename(aside, path) == 0 && memcmp(view, "other", 5) == 0);
+  REQUIRE(close(fd) == 0 && rename(other, path) == 0 && memcmp(view, "other", 5) == 0);
   fd = open_to(O_RDWR);
   put(fd, "here again", 100);
   REQUIRE(close(fd) == 0);

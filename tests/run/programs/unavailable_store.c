@@ -1,5 +1,5 @@
 /* The store of this program is away for a while, so that nothing can be made durable meanwhile:
- * store_away SCENARIO FILE STORE. The first write is committed before. Exits with 1, and the line,
+ * unavailable_store SCENARIO FILE STORE. The first write is committed before. Exits with 1, and the line,
  * where something is not as it has to be. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,32 +13,32 @@
 #include "require.h"
 
 static const char* store;
-static char away[4096];
+static char hidden[4096];
 
-static void take_away(void) { REQUIRE(rename(store, away) == 0); }
-static void bring_back(void) { REQUIRE(rename(away, store) == 0); }
+static void hide_store(void) { REQUIRE(rename(store, hidden) == 0); }
+static void show_store(void) { REQUIRE(rename(hidden, store) == 0); }
 
 /* The next fsync(2) commits what a failed one was to commit. Nothing else does: the program is
  * killed. */
 static void flushes_again(int fd) {
-  take_away();
+  hide_store();
   REQUIRE(fsync(fd) == -1);
-  bring_back();
+  show_store();
   REQUIRE(fsync(fd) == 0);
   raise(SIGKILL);
 }
 
 /* A file that cannot be committed when it is closed is committed at the end. */
 static void closes(int fd) {
-  take_away();
+  hide_store();
   close(fd);
-  bring_back();
+  show_store();
 }
 
 int main(int argc, char** argv) {
   REQUIRE(argc == 4);
   store = argv[3];
-  snprintf(away, sizeof away, "%s.away", store);
+  snprintf(hidden, sizeof hidden, "%s.hidden", store);
   const int fd = open(argv[2], O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   REQUIRE(fd >= 0 && ftruncate(fd, 8192) == 0 && pwrite(fd, "first", 5, 0) == 5 && fsync(fd) == 0);
   REQUIRE(pwrite(fd, "second", 6, 5000) == 6);

@@ -1,5 +1,5 @@
-// vellum run: while the store is away nothing can be committed, and nothing is lost as long as the
-// program goes on (programs/store_away.c).
+// vellum run: while the store is unavailable, nothing can be committed, and nothing is lost as long
+// as the program continues (programs/unavailable_store.c).
 #include <signal.h>
 
 #include "run/run_lib.hpp"
@@ -7,13 +7,13 @@
 namespace vellum::cli_test {
 namespace {
 
-class RunStoreAwayNoSanitizer : public CliTest {
+class RunUnavailableStoreNoSanitizer : public CliTest {
  protected:
   std::string store() const { return path("store"); }
   std::string data() const { return path("data"); }
   void expect_second_write_is_kept(const std::string& scenario, int status) const {
     const Result result = run({"run", "--strict", "--store", store(), "--file", data(), "--",
-                               VELLUM_STORE_AWAY, scenario, data(), store()});
+                               VELLUM_UNAVAILABLE_STORE, scenario, data(), store()});
     EXPECT_EQ(status, result.status) << result.err;
     EXPECT_NE(std::string::npos, result.err.find("is not the file that was opened")) << result.err;
     std::string expected(8192, '\0');
@@ -24,11 +24,11 @@ class RunStoreAwayNoSanitizer : public CliTest {
   }
 };
 
-TEST_F(RunStoreAwayNoSanitizer, AFailedFlushLeavesItsBytesToTheNext) {
+TEST_F(RunUnavailableStoreNoSanitizer, TheNextFlushCommitsTheBytesOfAFailedOne) {
   expect_second_write_is_kept("flushes-again", 128 + SIGKILL);
 }
 
-TEST_F(RunStoreAwayNoSanitizer, AFileThatCannotBeCommittedAtItsCloseIsAtTheEnd) {
+TEST_F(RunUnavailableStoreNoSanitizer, AFileThatCannotBeCommittedAtCloseIsCommittedAtTheEnd) {
   expect_second_write_is_kept("closes", 0);
 }
 
