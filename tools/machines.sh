@@ -33,7 +33,7 @@ declare -A filters=(
 )
 if $short; then
   filters=(
-    [test_base]='MemoryLimit*:Reservation*'
+    [test_base]='ProcessMemory*:Reservation*'
     [test_memory]='Dirty.*:Pinned*:Sparse*:FileMapping*:FaultAccess*:KernelSupport*:MemfdBacking*'
     [test_region]='Limits*:PageSize*:SparseRegion*:SpaceBack.VersionsOpenToReaders*:*Errors.MissingAddressSpace*:SystemCall*'
     [test_cli]='Output*:Top*:Limits*:RunManyFiles*'

@@ -35,12 +35,12 @@ asan_tests=(base format store memory region interfaces_c interfaces_atomic_file 
 tsan_tests=(base store memory region interfaces_c interfaces_atomic_file remote)
 # Tests of region run once for each engine. The parts that engines do not share are tested in memory, with all of
 # them. Simulated power cuts and most seeds of the model test the store rather than its memory, as do permissions and
-# a shortage of descriptors. Large sizes (UnpacksTo, AThousandVersions, AHuge, RoomOfOneSize) access memory in the
+# a shortage of descriptors. Large sizes (UnpacksTo, AThousandVersions, AHuge, SpaceOfOneSize) access memory in the
 # same ways as small ones. A fault at each call in turn, each bit flipped, a full disk, commits that fail, a race of
 # processes, and a file that one thread reads do not test threads.
 without_of_region='/sigsegv|/mapped'
-without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|RemoteCrash|EveryVersionReadsBack/[12][0-9]|ReadOnly\.Use|FewDescriptors|UnpacksTo|AThousandVersions|AHugeFailed|RoomOfOneSize'
-tsan_without_of_all='FailingCalls|AnyCallThat|EachCallMayFail|EveryFailed|FlippedBits|RandomHistories|FullDisk|AnyByteOf|ItsTableHas|^FailedCommit|AFailedCommitLeavesThem|TwoProcesses|^Mapped\.The|ManyFaultsAt|MappedSize|^ImageContent|ModelWithCommits'
+without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|RemoteCrash|EveryVersionReadsBack/[12][0-9]|ReadOnly\.Reading|FewDescriptors|UnpacksTo|AThousandVersions|AHugeFailed|SpaceOfOneSize'
+tsan_without_of_all='FailingCalls|AnyCallThat|EachCallMayFail|EveryFailed|FlippedBits|RandomHistories|FullDisk|AnyByteOf|ItsTableHas|^FailedCommit|AFailedCommitKeepsPagesThat|TwoProcesses|^Mapped\.The|MappedSize|^ImageContent|ModelWithCommits'
 if [[ -n ${VELLUM_LONG-} ]]; then
   without_of_region=
   without_of_all='nothing' tsan_without_of_all='nothing'

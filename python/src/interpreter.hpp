@@ -1,8 +1,9 @@
 // python/src/interpreter.hpp: the interpreter's lock, its end, and its signals.
 //
 // When the interpreter ends, CPython before 3.14 ends each thread that requests its lock by
-// pthread_exit(), whose unwinding meets C++ frames that it cannot pass: the process aborts. A thread
-// that returns from a call of the library at that time therefore waits for the end of the process.
+// pthread_exit(), whose unwinding meets C++ frames that it cannot pass: the process aborts. A
+// thread that returns from a call of the library at that time therefore waits for the end of the
+// process.
 #pragma once
 
 #include <nanobind/nanobind.h>

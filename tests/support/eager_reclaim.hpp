@@ -17,8 +17,8 @@ inline region::ReclaimPolicy eager_reclaim_policy() noexcept {
   return policy;
 }
 
-// While it lives, for all regions of the process. REQUIRES: no region is open when it begins and when it
-// ends.
+// While it lives, for all regions of the process. REQUIRES: no region is open when it begins and
+// when it ends.
 class EagerReclaim {
  public:
   EagerReclaim() noexcept { region::ReclaimPolicy::set(eager_reclaim_policy()); }
