@@ -62,8 +62,8 @@ int main(int argc, char** argv) {
   REQUIRE(pwrite(fd, "", 0, 100 * 4096) == 0 && size_of(fd) == 6 * 4096 + 3);
   REQUIRE(pwrite(fd, "at", 2, 200) == 2 && memcmp(at + 200, "at", 2) == 0);
 
-  /* As the kernel does it: O_APPEND wins over an offset, an offset is not negative, and a descriptor
-   * that may only write cannot read. */
+  /* As the kernel does it: O_APPEND wins over an offset, an offset is not negative, and a
+   * descriptor that may only write cannot read. */
   REQUIRE(pwrite(appender, "!", 1, 0) == 1 && size_of(fd) == 6 * 4096 + 4 && at[0] == 0);
   REQUIRE(at[6 * 4096 + 3] == '!' && lseek(appender, 0, SEEK_CUR) == 6 * 4096 + 3);
   REQUIRE(pwrite(fd, "no", 2, -1) == -1 && errno == EINVAL && pread(fd, read_back, 1, -1) == -1);
