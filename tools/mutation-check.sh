@@ -383,13 +383,13 @@ mutation 'a program gets the environment as it was given' src/run/run/exec_envir
 mutation 'a shell gets the environment as it was cleared' src/run/run/exec_environment.cpp \
   's/== nullptr) putenv(kept\[i\]);/== nullptr) continue;/' \
   's/^  if (kept_count == 0 || names_library(theirs)) return;$/  return;/'
-mutation 'static programs are not told of' src/run/calls/exec_calls.cpp \
+mutation 'static programs are not reported' src/run/calls/exec_calls.cpp \
   's/^  if (!note_program(path, kind)) return;$/  return;/'
 mutation 'an opened file is not noted' src/run/run/run_record.cpp \
   '/^void note_opened/,/^}/s/++record->targets\[target\].opened/record->targets[target].opened += 0/'
 mutation 'a file that changed while it was live is not noted' src/run/live/live_file.cpp \
   's/^  note_changed(target_);$//'
-mutation 'a file that changed around the run is taken for mended' src/cli/run/run_files.cpp \
+mutation 'a file that changed around the run is taken for repaired' src/cli/run/run_files.cpp \
   's/ && !image->in_use && !image->changed)) return;/ \&\& !image->in_use)) return;/'
 mutation 'the kernel does not empty the number of a process' src/base/threads/fork_count.cpp \
   's/kNumberBytes, MADV_WIPEONFORK/kNumberBytes, MADV_NORMAL/'
@@ -421,9 +421,9 @@ mutation 'a new file without its lock' src/base/files/new_file.cpp \
 mutation 'a name that is made anew gets what the branch had' src/run/live/live_file.cpp \
   's/  options\.image\.is_content = true;//'
 mutation 'a file that was removed stays live' src/run/files/files_names.cpp \
-  '/^int Files::remove_name/,/^}/s/  let_go_at(name);//'
+  '/^int Files::remove_name/,/^}/s/  release_at(name);//'
 mutation 'what is renamed onto a name is not looked at' src/run/files/files_names.cpp \
-  '/^int Files::rename/,/^}/s/    come_to(now);//'
+  '/^int Files::rename/,/^}/s/    adopt_name(now);//'
 mutation 'mappings of a file without a name are of nothing' src/run/live/left_file.cpp \
   's/  show_file(mappings);//'
 mutation 'room for growth shows in the file' src/store/stream/image_file.cpp \
@@ -494,20 +494,20 @@ mutation 'atomic: leftovers of others go' src/interfaces/atomic_file/journal_fil
   's/^bool begins_as_journal/[[maybe_unused]] &/'
 mutation 'atomic: leftovers of earlier builds stay' src/interfaces/atomic_file/journal_file.cpp \
   's/^  remove_random_names(fs, file_path);$/  static_cast<void>(\&remove_random_names);/'
-mutation 'a failed flush forgets where the file was written' src/run/live/live_file.cpp \
+mutation 'a failed flush discards the list of written pages' src/run/live/live_file.cpp \
   '/::commit_written/,/^}/s/^    anywhere_ = true;$//'
 mutation 'a failed flush is no error' src/run/live/live_file.cpp \
   '/^int LiveFile::commit_with/,/^}/s/^  return error;$/  (void)error;\n  return 0;/'
-mutation 'a file that could not be committed is let go' src/run/files/files.cpp \
+mutation 'a file that could not be committed is released' src/run/files/files.cpp \
   's/\&LiveFile::commit) != 0)$/\&LiveFile::commit) == INT_MIN)/'
 mutation 'what a shorter file loses is not committed' src/run/live/live_file.cpp \
   '/^int LiveFile::set_size/,/^}/s/^    anywhere_ = true;$//'
 mutation 'a hole is not committed' src/run/live/live_file.cpp \
   '/^int LiveFile::clear/,/^}/s/^    note_written(offset_bytes, count);$//'
 mutation 'a flush is kept, and not what was written before it' src/run/files/files.cpp \
-  's/^    written = written_beside(file);$//'
+  's/^    written = written_among_others(file);$//'
 mutation 'a close is kept, and not what was written before it' src/run/files/files.cpp \
-  's/commit_among(written_beside(\*open\.live), /commit_among({}, /'
+  's/commit_among(written_among_others(\*open\.live), /commit_among({}, /'
 mutation 'a new name is kept, and not what was written before it' src/run/files/files_names.cpp \
   '/^int Files::rename/,/^}/s/^  commit_written();$//'
 mutation 'a name goes, and what was written before it is not kept' src/run/files/files_names.cpp \

@@ -156,7 +156,8 @@ static void names(void) {
   REQUIRE(has(fd, kPage, "stored") && has(fd, 100, "written") && strcmp(at, "stored") == 0);
   const int newer = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   REQUIRE(newer >= 0 && size_of(newer) == 0 && size_of(fd) == 3 * kPage);
-  REQUIRE(pwrite(newer, "made", 4, 0) == 4 && pwrite(fd, "old", 3, 0) == 3 && has(newer, 0, "made"));
+  REQUIRE(pwrite(newer, "made", 4, 0) == 4 && pwrite(fd, "old", 3, 0) == 3 &&
+          has(newer, 0, "made"));
   strcpy(at + kPage, "nameless");
   REQUIRE(has(fd, 2 * kPage, "nameless") && size_of(newer) == 4);
   REQUIRE(write(appender, "tail", 4) == 4 && has(fd, 3 * kPage, "tail") && fsync(fd) == 0);
@@ -165,11 +166,13 @@ static void names(void) {
   REQUIRE(close(fd) == 0 && close(appender) == 0);
 
   /* The name is removed and restored; the file can be read and written all the time. */
-  REQUIRE(rename(path, other) == 0 && pwrite(newer, "gone", 4, 4) == 4 && has(newer, 0, "madegone"));
+  REQUIRE(rename(path, other) == 0 && pwrite(newer, "gone", 4, 4) == 4 &&
+          has(newer, 0, "madegone"));
   REQUIRE(access(path, F_OK) == -1 && rename(other, path) == 0);
   REQUIRE(pwrite(newer, "back", 4, 8) == 4 && fsync(newer) == 0);
   const int reader = open(path, O_RDONLY | O_CLOEXEC);
-  REQUIRE(has(reader, 0, "madegoneback") && pwrite(newer, "A", 1, 0) == 1 && has(reader, 0, "Aade"));
+  REQUIRE(has(reader, 0, "madegoneback") && pwrite(newer, "A", 1, 0) == 1 &&
+          has(reader, 0, "Aade"));
 
   /* Another file gets the name, open for writing or not. */
   const int next = open(other, O_RDWR | O_CREAT | O_CLOEXEC, 0644);

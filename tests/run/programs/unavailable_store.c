@@ -18,8 +18,7 @@ static char hidden[4096];
 static void hide_store(void) { REQUIRE(rename(store, hidden) == 0); }
 static void show_store(void) { REQUIRE(rename(hidden, store) == 0); }
 
-/* The next fsync(2) commits the writes of a failed one. Nothing else does: the program is killed.
- * */
+/* The next fsync(2) commits the writes of a failed one. Nothing else does: the program is killed. */
 static void flushes_again(int fd) {
   hide_store();
   REQUIRE(fsync(fd) == -1);
