@@ -57,7 +57,8 @@ void fuzz_base_with_commits(View input) {
     std::vector<Bytes> bodies;
     for (const auto& c : commits) bodies.push_back(format::encode_commit(c));
     require(bodies.size() == h.sequence - v.sequence, "the sequence counts the commits");
-    const Bytes encoded = format::encode_base_with_commits(v, bodies);
+    const std::vector<format::Payload> payloads(bodies.begin(), bodies.end());
+    const Bytes encoded = format::encode_base_with_commits(v, payloads);
     require(format::decode_base(h, encoded, again, same) && v == again && commits == same,
             "a base frame with commits decodes to itself");
   }

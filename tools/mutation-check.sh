@@ -48,19 +48,19 @@ mutation() {
 }
 
 mutation 'no sync after a commit frame' src/store/journal/journal_writer.cpp \
-  '/^void JournalWriter::append_commit/,/^}/s/  j\.sync();//'
+  '/^void JournalWriter::sync_commit/,/^}/s/  j\.sync();//'
 mutation 'no sync after a base frame' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::start_epoch/,/^}/s/  j\.sync();//'
 mutation 'no sync of the pack before the base frame' src/store/packs/record/pack_writer.cpp \
   '/^void PackWriter::sync()/,/^}/s/  impl_->sync_file();//'
 mutation 'base frame before the sync of the pack' src/store/branch/branch_writer.cpp \
   's/^    packs->sync();$//' \
-  's/^    journal->start_epoch(next);$/    journal->start_epoch(next); if (packs->dirty()) packs->sync();/'
+  's/^      journal->start_epoch(next);$/      journal->start_epoch(next); if (packs->dirty()) packs->sync();/'
 mutation 'a background checkpoint is published without its base pages' src/store/branch/background.cpp \
   's/ && packs->bases_whole())/)/'
 mutation 'a background checkpoint is published while gc is at work' src/store/branch/background.cpp \
   's/^  if (background->gc_kept_out != nullptr && packs/  if (packs/'
-mutation 'records stand on pages that gc has taken' src/store/packs/record/pack_writer.cpp \
+mutation 'records are based on pages that gc has removed' src/store/packs/record/pack_writer.cpp \
   's/^    if (is_whole(ref)) continue;/    continue;/'
 mutation 'base pages of the pack before are stood on' src/store/packs/record/pack_writer.cpp \
   's/ && trial\.pack() == active\.pack && / \&\& /'
@@ -76,8 +76,8 @@ mutation 'a thread beside another leaves out pages that the memfd has' src/memor
   's/^  const int error = write_file(first + added .*$/  const int error = added == 0 ? write_file(first, bytes) : 0;/'
 mutation 'grown blocks share too few frames' src/store/packs/record/record_cache.cpp \
   's/^    make(grown\[i\], kMaxGrown + 1 - i, .*$/    make(grown[i], 0, {largest, 0, 0});/'
-mutation 'a background checkpoint forgets the commits since' src/store/branch/background.cpp \
-  's/^  if (background != nullptr) background->commits\.back() = std::move(payload);$//'
+mutation 'a background checkpoint forgets the commits since' src/store/branch/commit.cpp \
+  's/^    if (w\.background != nullptr) w\.background->commits\.back() = std::move(frame);$//'
 mutation 'a background checkpoint takes a newer commit for its own' src/store/branch/background.cpp \
   's/^    background->pieces = epoch\.size();$/    background->pieces = epoch.size() - 1;/'
 mutation 'a failed sync in the background does not poison' src/store/branch/background.cpp \
@@ -127,7 +127,7 @@ mutation 'a name is looked for before it is locked only' src/store/catalog/store
   '/^  NameLock lock = lock_name/,/^}/s/  store\.require_free_name(name);//'
 mutation 'convert_to_branch removes the ref first' src/store/catalog/store_names.cpp \
   '/::convert_to_branch/,/^}/{s/^  if (!has_branch(\*this, name)) publish_branch/  remove_ref(name);\n&/;s/^  remove_ref(name);$//}'
-mutation 'a half made branch is not mended at opening' src/store/branch/recovery.cpp \
+mutation 'a half made branch is not repaired at opening' src/store/branch/recovery.cpp \
   's/  store\.settle_name(branch);//'
 mutation 'the lock of a branch is not compared with its name' src/store/catalog/names.cpp \
   's/if (!file->replaced()) return/return/'
@@ -137,12 +137,12 @@ mutation 'readers do not wait for the turn of gc' src/store/catalog/lock/version
   's/!file->byte_locked(kTurnByte) && //'
 mutation 'files in the making are not locked' src/base/files/publish_file.cpp \
   's/return file\.try_lock_byte(kMakingByte) && !file\.replaced();/return true;/'
-mutation 'the branch aside goes before the snapshot is named' src/store/branch/live_snapshot.cpp \
-  's/^  version_\.sequence = from\.version\.sequence.*/&\n  aside_.reset();/'
+mutation 'the staging branch is removed before the snapshot has its name' src/store/branch/checkpointed_head.cpp \
+  's/^  version_\.sequence = from\.head_sequence.*/&\n  staging_.reset();/'
 mutation 'a map block that its root does not describe is used' src/store/page_map/run_reader.cpp \
   's/^  if (format::is_described(view\.entries(), run\.root\.blocks\[block\])) return true;/  return true;/'
-mutation 'the branch aside is not locked until then' src/store/branch/staging_branch.cpp \
-  's/^  while (writer_ == nullptr) make(version, encoding);/&\n  writer_.reset();/'
+mutation 'the staging branch is not locked until then' src/store/branch/staging_branch.cpp \
+  's/^  while (writer_ == nullptr) create(version, encoding);/&\n  writer_.reset();/'
 mutation 'an import does not look whether the file became shorter' src/store/stream/import.cpp \
   's/^  content_\.check();//'
 mutation 'an import keeps what the content leaves out' src/store/stream/import.cpp \
@@ -200,15 +200,15 @@ mutation 'a remote forgets versions with names' src/group/remote/object_versions
 mutation 'a remote forgets the pins of its newest version' src/group/remote/object_versions.cpp \
   's/^      keep\.insert(known\.pin);$/      if (known.is_named) keep.insert(known.pin);/'
 mutation 'a pack that a root alone names does not come with a version' src/remote/pull.cpp \
-  's/^    make_named_packs(store_, name\.ref\.version);$//'
+  's/^    create_empty_packs(store_, name\.ref\.version);$//'
 mutation 'a pack that a root alone names is not there in a lazy clone' src/remote/pull.cpp \
-  's/^    for (const RemoteName\* name : to_do) make_named_packs(store_, name->ref\.version);$//'
+  's/^    for (const RemoteVersion\* name : to_do) create_empty_packs(store_, name->ref\.version);$//'
 mutation 'a working set at a remote has no pieces of its own' src/remote/push.cpp \
   's/^    if (rest\.empty() || records_bytes(in_use) < kMinBytesInUse) return/    return/'
 mutation 'ranges come one after another' src/remote/lazy/lazy_packs.cpp \
   's/^  early->fetch(refs,$/  if (refs.empty()) early->fetch(refs,/'
 mutation 'opening a remote fetches no working set' src/remote/lazy/head_packs.cpp \
-  's/^    if (bytes > kMaxUsedFetched) break;$/    break;/'
+  's/^    if (bytes > kMaxInUseFetched) break;$/    break;/'
 mutation 'a pull replaces a working set that was recorded here' src/remote/pull.cpp \
   's/^    if (!store::read_working_set(store_, wanted, owner)\.empty()) return;$//'
 mutation 'a list may name pieces of a working set twice' src/remote/objects/piece_list.cpp \
@@ -216,7 +216,7 @@ mutation 'a list may name pieces of a working set twice' src/remote/objects/piec
 mutation 'a gc of a remote takes the bases of lists' src/remote/upkeep.cpp \
   's/: {list\.base, list\.own}) {/: {list.own}) {/'
 mutation 'a list is taken for one on another base' src/remote/objects/list_on_base.cpp \
-  '/return "stands on another base";/d'
+  '/return "has another base";/d'
 mutation 'a list takes more pieces than its base has' src/remote/objects/list_on_base.cpp \
   's/ || taken > left - passed / /'
 mutation 'a list takes pieces of its base with other spans' src/remote/objects/list_on_base.cpp \
@@ -238,7 +238,7 @@ mutation 'sequence of a frame not checked' src/store/journal/read_journal.cpp \
 mutation 'older epoch wins' src/store/journal/read_journal.cpp \
   's/state\.epoch = std::max(epochs\[0\], epochs\[1\])/state.epoch = epochs[0] == 0 || epochs[1] == 0 ? std::max(epochs[0], epochs[1]) : std::min(epochs[0], epochs[1])/' \
   's/epochs\[0\] > epochs\[1\] ? 0 : 1/epochs[0] == state.epoch ? 0 : 1/' \
-  's/newest_epoch(file, header\.half_bytes, seed) != look\.state\.epoch/false/'
+  's/newest_epoch(file, header\.half_bytes, seed) != found\.state\.epoch/false/'
 mutation 'short write taken for whole' src/base/files/file.cpp \
   's/    bytes = bytes\.subspan(static_cast<std::size_t>(put));/    bytes = {};/'
 mutation 'interrupted call not made again' src/base/files/file.cpp \
@@ -252,11 +252,11 @@ mutation 'torn frames left in place at opening' src/store/journal/journal_writer
 mutation 'torn frames left where there are no holes' src/store/journal/journal_writer.cpp \
   '/::clear(/,/^}/s/    fill_zeros(from, to);//'
 mutation 'no blocks ready for the next commits' src/store/journal/journal_writer.cpp \
-  '/::append_commit/,/^}/s/  j\.make_ready(.*);//'
+  '/::write_commit/,/^}/s/  j\.make_ready(.*);//'
 mutation 'what a run hides still shows' src/store/page_map/shown_stack.cpp \
-  's/      tell_chain(s, false);//'
+  's/      report_chain(s, false);//'
 mutation 'what a run has hidden stays so without it' src/store/page_map/shown_stack.cpp \
-  's/    if (!delta) tell_chain(s, true);//'
+  's/    if (!delta) report_chain(s, true);//'
 mutation 'a run beneath is put on for each version' src/store/gc/reach/version_walk.cpp \
   's/stack.size() > common; stack.pop_back()/!stack.empty(); stack.pop_back()/'
 mutation 'current epoch not renewed at opening' src/store/journal/journal_writer.cpp \
@@ -264,9 +264,9 @@ mutation 'current epoch not renewed at opening' src/store/journal/journal_writer
 mutation 'renewed epoch not synced before the other half goes' src/store/journal/journal_writer.cpp \
   '/::renew_current_epoch/,/^}/s/  sync();//'
 mutation 'no marker behind a commit' src/store/journal/journal_writer.cpp \
-  '/^void JournalWriter::append_commit/,/^}/s/^  ++j\.sequence;/  ++j.sequence; if (0)/'
+  '/^void JournalWriter::sync_commit/,/^}/s/^  ++j\.sequence;/  ++j.sequence; if (0)/'
 mutation 'no marker of the commit before' src/store/journal/journal_writer.cpp \
-  '/^void JournalWriter::append_commit/,/^}/s/^  j\.write_frame(frame, j\.tail_bytes);/&  if (0)/'
+  '/^void JournalWriter::write_commit/,/^}/s/^  j\.write_frame(bytes, j\.tail_bytes);/&  if (0)/'
 mutation 'no marker written at opening' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::Impl::clear_free_space/,/^}/s/  write_marker(tail_bytes);//'
 mutation 'a marker right behind its frame' src/store/journal/journal_writer.cpp \
@@ -308,17 +308,17 @@ mutation 'gc: names read without holding them alone' src/store/gc/gc.cpp \
 mutation 'gc: a pack is emptied in large steps' src/store/gc/gc.cpp \
   's/kPunchStepBytes = 1u << 20/kPunchStepBytes = 1u << 30/'
 mutation 'the collector works while a commit writes' src/region/gc_pacing.cpp \
-  's/return turns_\.commits_ == 0;/return true;/'
+  's/return pacing_\.commits_ == 0;/return true;/'
 mutation 'a commit does not wait for a collector that is behind' src/region/gc_pacing.cpp \
   's/lag_bytes() <= kFreeLagBytes;/true;/'
 mutation 'a step does not say how much was freed' src/region/gc_pacing.cpp \
-  's/^  turns_\.freed_bytes_ = freed_bytes;$/  (void)freed_bytes;/'
-mutation 'a commit is told permanently that the collector is behind' src/region/gc_pacing.cpp \
+  's/^  pacing_\.freed_bytes_ = freed_bytes;$/  (void)freed_bytes;/'
+mutation 'the collector is behind for all later commits' src/region/gc_pacing.cpp \
   's/^  written_bytes_ = freed_bytes_;$//'
 mutation 'a collector that has ended is waited for' src/region/gc_pacing.cpp \
-  '/::~Collection()/,/^}/s/turns_\.collecting_ = turns_\.stepping_ = false;/turns_.stepping_ = false;/'
+  '/::~Collection()/,/^}/s/pacing_\.collecting_ = pacing_\.stepping_ = false;/pacing_.stepping_ = false;/'
 mutation 'a collection begins with what the last one lacked' src/region/gc_pacing.cpp \
-  's/^  turns_\.written_bytes_ = turns_\.freed_bytes_ = 0;$//'
+  's/^  pacing_\.written_bytes_ = pacing_\.freed_bytes_ = 0;$//'
 mutation 'a commit is built upon one that could not be undone' src/region/commit.cpp \
   's/^  if (!base_copies_lost) return;$/  if (!base_copies_lost || true) return;/'
 mutation 'a failed undo is forgotten' src/region/commit.cpp \
@@ -389,7 +389,7 @@ mutation 'an opened file is not noted' src/run/run/run_record.cpp \
   '/^void note_opened/,/^}/s/++record->targets\[target\].opened/record->targets[target].opened += 0/'
 mutation 'a file that changed while it was live is not noted' src/run/live/live_file.cpp \
   's/^  note_changed(target_);$//'
-mutation 'a file that changed around the run is taken for mended' src/cli/run/run_files.cpp \
+mutation 'a file that changed around the run is taken for repaired' src/cli/run/run_files.cpp \
   's/ && !image->in_use && !image->changed)) return;/ \&\& !image->in_use)) return;/'
 mutation 'the kernel does not empty the number of a process' src/base/threads/fork_count.cpp \
   's/kNumberBytes, MADV_WIPEONFORK/kNumberBytes, MADV_NORMAL/'
@@ -399,7 +399,7 @@ mutation 'process 1 is known by its number alone' src/run/process/proc.cpp \
   's/^  return process | space.st_ino << 32;$/  return process;/'
 
 mutation 'a frame that failed and cannot be wiped does not poison' src/store/journal/journal_writer.cpp \
-  's/if (!wipe_header(at) \&\& frame_may_stand(frame\.size(), at)) sync_failed = true;/if (!wipe_header(at)) frame_may_stand(frame.size(), at);/'
+  's/if (!wipe_header(at) \&\& frame_may_be_whole(frame\.size(), at)) sync_failed = true;/if (!wipe_header(at)) frame_may_be_whole(frame.size(), at);/'
 mutation 'image: touched ranges forgotten before the flush' src/store/stream/image_file.cpp \
   '/::sync_now_and_then/,/^}/s/^  sync();$/  intent_.forget();\n  sync();/'
 mutation 'image: a failed touch ignored' src/store/stream/image_file.cpp \
@@ -418,7 +418,7 @@ mutation 'files in the making are swept while they are held' src/base/files/new_
   's/if (!file->try_lock_exclusive() || file->replaced()) return;//'
 mutation 'a new file without its lock' src/base/files/new_file.cpp \
   's/return file\.try_lock_exclusive() \&\& !file\.replaced();/return !file.replaced();/'
-mutation 'a name that is made anew gets what the branch had' src/run/live/live_file.cpp \
+mutation 'a new file gets the content that the branch had' src/run/live/live_file.cpp \
   's/  options\.image\.is_content = true;//'
 mutation 'a file that was removed stays live' src/run/files/files_names.cpp \
   '/^int Files::remove_name/,/^}/s/  let_go_at(name);//'
@@ -577,7 +577,7 @@ allow_unused() {
 }
 
 # Into $original, because the sources may go on changing while this runs; from there into $tree, where only
-# what differs is written, so that little is built anew.
+# the differences are written, so that little is rebuilt.
 copy_tree() {
   rm -rf "$original"
   mkdir -p "$tree" "$original"

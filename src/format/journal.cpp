@@ -8,6 +8,7 @@
 #include "base/round_up.hpp"
 #include "format/version.hpp"
 #include "format/wire/checks.hpp"
+#include "format/wire/commit_info.hpp"
 #include "format/wire/magic.hpp"
 #include "format/wire/number.hpp"
 #include "format/wire/superblock.hpp"
@@ -52,8 +53,10 @@ std::vector<std::byte> encode_journal_header(const JournalHeader& h) {
   w.bytes(text_bytes(h.branch));
   out.resize(kJournalEncodingOffset);
   if (h.encoding.has_value()) write_encoding(w, *h.encoding);
+  assert(out.size() <= kJournalEncodingOffset + kEncodingBytes);
   out.resize(kJournalHeaderBytes - 8);
   append_checksum(out, checksum_seed(h.store_id));
+  assert(out.size() == kJournalHeaderBytes);
   return out;
 }
 
@@ -106,26 +109,60 @@ std::uint64_t frame_extent_at(std::span<const std::byte> bytes) noexcept {
   return frame_extent_bytes(h);
 }
 
-std::vector<std::byte> encode_frame(const FrameHeader& h, std::span<const std::byte> payload,
-                                    std::uint64_t seed) {
-  assert(payload.size() <= kMaxJournalHalfBytes);
-  FrameHeader header = h;
-  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
-  std::vector<std::byte> out;
-  out.reserve(static_cast<std::size_t>(frame_extent_bytes(header)));
-  ByteWriter w(out);
+namespace {
+
+// Fills kFrameHeaderBytes at `out`. `h.payload_bytes` is that of `payload`.
+void write_frame_header(const FrameHeader& h, std::span<const std::byte> payload,
+                        std::uint64_t seed, std::byte* out) {
+  assert(h.payload_bytes == payload.size());
+  std::vector<std::byte> header;
+  header.reserve(kFrameHeaderBytes);
+  ByteWriter w(header);
   w.u32(kFrameMagic);
-  w.u8(static_cast<std::uint8_t>(header.type));
+  w.u8(static_cast<std::uint8_t>(h.type));
   w.u8(0);
   w.u16(0);
-  w.u64(header.epoch);
-  w.u64(header.sequence);
-  w.u32(header.payload_bytes);
+  w.u64(h.epoch);
+  w.u64(h.sequence);
+  w.u32(h.payload_bytes);
   w.u32(0);
-  w.u64(base::checksum64(out, payload, seed));
-  w.bytes(payload);
-  out.resize(static_cast<std::size_t>(frame_extent_bytes(header)));
-  return out;
+  assert(header.size() == kFrameChecksumOffset);
+  w.u64(base::checksum64(header, payload, seed));
+  assert(header.size() == kFrameHeaderBytes);
+  std::copy(header.begin(), header.end(), out);
+}
+
+}  // namespace
+
+FrameBuffer::FrameBuffer() : bytes_(kFrameHeaderBytes) {}
+
+FrameBuffer::FrameBuffer(std::span<const std::byte> payload) : FrameBuffer() {
+  bytes_.reserve(kFrameHeaderBytes + payload.size() + kFrameAlignBytes);
+  bytes_.insert(bytes_.end(), payload.begin(), payload.end());
+}
+
+std::span<const std::byte> FrameBuffer::payload() const noexcept {
+  assert(bytes_.size() >= kFrameHeaderBytes);
+  const std::span<const std::byte> all(bytes_);
+  return sealed_ ? all.subspan(kFrameHeaderBytes, payload_bytes_) : all.subspan(kFrameHeaderBytes);
+}
+
+std::span<const std::byte> FrameBuffer::seal(FrameHeader h, std::uint64_t seed) {
+  assert(!sealed_ && h.epoch != 0);
+  assert(payload().size() <= kMaxJournalHalfBytes);
+  h.payload_bytes = payload_bytes_ = static_cast<std::uint32_t>(payload().size());
+  write_frame_header(h, payload(), seed, bytes_.data());
+  bytes_.resize(static_cast<std::size_t>(frame_extent_bytes(h)));
+  assert(bytes_.size() % kFrameAlignBytes == 0);
+  sealed_ = true;
+  return bytes_;
+}
+
+std::vector<std::byte> encode_frame(const FrameHeader& h, std::span<const std::byte> payload,
+                                    std::uint64_t seed) {
+  FrameBuffer frame(payload);
+  frame.seal(h, seed);
+  return std::move(frame).release();
 }
 
 bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHeader& out,
@@ -154,7 +191,7 @@ bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHea
 
 namespace {
 
-void write_page_list(ByteWriter& w, const std::vector<PageNumber>& pages) {
+void write_page_list(ByteWriter& w, std::span<const PageNumber> pages) {
   w.varint(pages.size());
   PageNumber next = 0;
   for (const PageNumber p : pages) {
@@ -164,7 +201,7 @@ void write_page_list(ByteWriter& w, const std::vector<PageNumber>& pages) {
   }
 }
 
-// A page costs at least a byte, so the list is never larger than eight times its input.
+// A page takes at least a byte, so the list is never larger than eight times its input.
 bool read_page_list(ByteReader& in, PageNumber end, std::vector<PageNumber>& out) {
   const std::uint64_t n = in.varint();
   if (!in.ok() || n > in.left()) return false;
@@ -213,62 +250,70 @@ bool read_part(ByteReader& in, PageNumber end, CommitPart& out) {
 
 }  // namespace
 
-std::vector<std::byte> encode_commit(const CommitBody& body) {
-  assert(body.message.size() <= kMaxMessageBytes);
-  std::size_t bound = 64 + body.message.size();
-  for (const auto& p : body.parts) bound += 32 + p.pages.size() * 2 + p.stored.size();
-  std::vector<std::byte> out;
-  out.reserve(bound);
+void encode_commit(const CommitInfo& info, std::span<const PartView> parts,
+                   std::vector<std::byte>& out) {
+  std::size_t bound = 64 + info.message.size();
+  for (const PartView& p : parts) bound += 32 + p.pages.size() * 2 + p.stored_bytes();
+  out.reserve(out.size() + bound);
   ByteWriter w(out);
-  w.u64(static_cast<std::uint64_t>(body.time_ns));
-  w.varint(body.region_bytes);
-  w.varint(body.base_address);
-  w.string(body.message);
-  w.varint(body.parts.size());
-  for (const auto& p : body.parts) {
+  write_info(w, info);
+  w.varint(parts.size());
+  for (const PartView& p : parts) {
     w.u8(static_cast<std::uint8_t>(p.type));
     w.u8(static_cast<std::uint8_t>(p.codec));
     w.varint(p.raw_bytes);
     write_page_list(w, p.pages);
-    w.varint(p.stored.size());
-    w.bytes(p.stored);
+    w.varint(p.stored_bytes());
+    if (p.deltas != nullptr) {
+      assert(p.type == PartType::deltas && p.codec == base::Codec::none);
+      assert(p.raw_bytes == p.deltas_at.encoded_bytes);
+      append_delta_batch(*p.deltas, p.deltas_at, out);
+    } else {
+      w.bytes(p.stored);
+    }
   }
-  write_file_size(w, body.file_bytes);
+  write_last_info(w, info);
+}
+
+std::vector<std::byte> encode_commit(const CommitBody& body) {
+  std::vector<PartView> parts;
+  parts.reserve(body.parts.size());
+  for (const CommitPart& p : body.parts) {
+    parts.push_back({p.type, p.codec, p.raw_bytes, p.pages, p.stored});
+  }
+  std::vector<std::byte> out;
+  encode_commit(body, parts, out);
   return out;
 }
 
 bool decode_commit(std::span<const std::byte> payload, CommitBody& out) {
   ByteReader in(payload);
   CommitBody body;
-  body.time_ns = static_cast<std::int64_t>(in.u64());
-  body.region_bytes = in.varint();
-  body.base_address = in.varint();
-  body.message = in.string(kMaxMessageBytes);
+  if (!read_info(in, body)) return false;
   const std::uint64_t parts = in.varint();
-  if (!in.ok() || !region_size_ok(body.region_bytes) ||
-      !base_address_ok(body.base_address, body.region_bytes)) {
-    return false;
-  }
-  if (parts > in.left() / kMinPartBytes) return false;
-  // Grows part by part: a part in memory is much larger than its least encoding.
+  if (!in.ok() || parts > in.left() / kMinPartBytes) return false;
+  // Grows by parts: a part in memory is much larger than its smallest encoding.
   for (std::uint64_t i = 0; i < parts; ++i) {
     if (!read_part(in, body.region_bytes / kPageBytes, body.parts.emplace_back())) return false;
   }
-  if (!read_file_size(in, body.region_bytes, body.file_bytes)) return false;
+  if (!read_last_info(in, body)) return false;
   out = std::move(body);
   return true;
 }
 
 std::vector<std::byte> encode_base_with_commits(const Version& base,
-                                                std::span<const std::vector<std::byte>> commits) {
+                                                std::span<const Payload> commits) {
   assert(!commits.empty());
   const auto version = encode_version(base);
+  std::size_t bound = version.size() + 16;
+  for (const Payload commit : commits) bound += 10 + commit.size();
   std::vector<std::byte> out;
+  out.reserve(bound);
   ByteWriter w(out);
   w.varint(version.size());
   w.bytes(version);
   w.varint(commits.size());
-  for (const auto& commit : commits) {
+  for (const Payload commit : commits) {
     w.varint(commit.size());
     w.bytes(commit);
   }
@@ -291,12 +336,27 @@ bool decode_base(const FrameHeader& h, std::span<const std::byte> payload, Versi
   in.bytes(in.varint());
   const std::uint64_t count = in.varint();
   if (!in.ok() || count == 0 || count > in.left()) return false;
-  // Grows commit by commit: one in memory is much larger than its least encoding.
+  // Grows by commits: a commit in memory is much larger than its smallest encoding.
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto commit = in.bytes(in.varint());
     if (!in.ok() || !decode_commit(commit, commits.emplace_back())) return false;
   }
   return in.left() == 0 && h.sequence - base.sequence == count;
+}
+
+const CommitInfo& head_info(const Version& base, std::span<const CommitBody> commits) noexcept {
+  return commits.empty() ? base.info() : commits.back();
+}
+
+std::uint64_t head_sequence(const Version& base, std::span<const CommitBody> commits) noexcept {
+  return base.sequence + commits.size();
+}
+
+Version head_version(const Version& base, std::span<const CommitBody> commits) {
+  Version head = base;
+  head.sequence = head_sequence(base, commits);
+  head.set_info(head_info(base, commits));
+  return head;
 }
 
 }  // namespace vellum::format

@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "format/wire/checks.hpp"
+#include "format/wire/commit_info.hpp"
 #include "format/wire/magic.hpp"
 #include "format/wire/superblock.hpp"
 #include "format/wire/whole_file.hpp"
@@ -27,7 +28,7 @@ static_assert(kMaxVersionBytes + kFrameHeaderBytes <= kMinJournalHalfBytes,
               "a base frame always fits");
 static_assert(kMaxVersionBytes + 2 * kMaxNameBytes + 64 <= kMaxSnapshotRefBytes);
 
-// Exceeds the map entries that a version can have, pages times the longest chain. It keeps sums far
+// More map entries than a version can have: pages times the longest chain. The bound keeps sums far
 // from overflow.
 constexpr std::uint64_t kMaxRunEntries = kMaxPages * 256;
 
@@ -44,8 +45,6 @@ bool run_ok(const RunRef& r) noexcept {
 }
 
 bool fields_ok(const Version& v) noexcept {
-  if (!region_size_ok(v.region_bytes) || !base_address_ok(v.base_address, v.region_bytes))
-    return false;
   if (!v.parent.empty() && name_problem(v.parent) != nullptr) return false;
   if (v.next_pack_number == 0 || v.next_pack_number > (1ULL << 32)) return false;
   return active_pack_ok(v);
@@ -68,16 +67,14 @@ bool read_runs(ByteReader& in, std::vector<RunRef>& out) {
 }  // namespace
 
 std::vector<std::byte> encode_version(const Version& v) {
-  assert(v.runs.size() <= kMaxRunsPerVersion && v.message.size() <= kMaxMessageBytes);
+  assert(v.runs.size() <= kMaxRunsPerVersion);
+  assert(v.parent.size() <= kMaxNameBytes);
   std::vector<std::byte> out;
   out.reserve(128 + v.message.size() + v.parent.size() + v.runs.size() * kMaxRunBytes);
   ByteWriter w(out);
   w.varint(v.branch_id);
   w.varint(v.sequence);
-  w.u64(static_cast<std::uint64_t>(v.time_ns));
-  w.varint(v.region_bytes);
-  w.varint(v.base_address);
-  w.string(v.message);
+  write_info(w, v);
   w.string(v.parent);
   w.varint(v.pages_changed);
   w.varint(v.bytes_added);
@@ -91,7 +88,7 @@ std::vector<std::byte> encode_version(const Version& v) {
     w.u32(r.root.tag);
     w.varint(r.entries);
   }
-  write_file_size(w, v.file_bytes);
+  write_last_info(w, v);
   return out;
 }
 
@@ -101,25 +98,20 @@ bool decode_version(std::span<const std::byte> bytes, Version& out) {
   Version v;
   v.branch_id = in.varint();
   v.sequence = in.varint();
-  v.time_ns = static_cast<std::int64_t>(in.u64());
-  v.region_bytes = in.varint();
-  v.base_address = in.varint();
-  v.message = in.string(kMaxMessageBytes);
+  if (!read_info(in, v)) return false;
   v.parent = in.string(kMaxNameBytes);
   v.pages_changed = in.varint();
   v.bytes_added = in.varint();
   v.active_pack = in.varint();
   v.active_pack_end_bytes = in.varint();
   v.next_pack_number = in.varint();
-  if (!in.ok() || !fields_ok(v) || !read_runs(in, v.runs) ||
-      !read_file_size(in, v.region_bytes, v.file_bytes)) {
-    return false;
-  }
+  if (!in.ok() || !fields_ok(v) || !read_runs(in, v.runs) || !read_last_info(in, v)) return false;
   out = std::move(v);
   return true;
 }
 
 std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const Uuid& store_id) {
+  assert(ref.name.size() <= kMaxNameBytes && ref.branch.size() <= kMaxNameBytes);
   std::vector<std::byte> body;
   ByteWriter b(body);
   b.string(ref.name);
@@ -150,6 +142,7 @@ const char* decode_snapshot_ref(std::span<const std::byte> bytes, const Uuid& st
 }
 
 std::vector<std::byte> encode_snapshot_order(std::uint64_t order, const Uuid& store_id) {
+  assert(order <= kMaxSnapshotOrder);
   std::vector<std::byte> body;
   ByteWriter(body).u64(order);
   return encode_whole_file(kOrderKind, body, store_id);
@@ -165,11 +158,13 @@ const char* decode_snapshot_order(std::span<const std::byte> bytes, const Uuid& 
 }
 
 std::vector<std::byte> encode_snapshot_note(const SnapshotNote& note, const Uuid& store_id) {
+  assert(note.name.size() <= kMaxNameBytes);
   std::vector<std::byte> body;
   ByteWriter b(body);
   b.varint(note.branch_id);
   b.varint(note.epoch);
   b.string(note.name);
+  assert(body.size() <= kSnapshotNoteBytes - kWholeFileHeaderBytes - 8);
   body.resize(kSnapshotNoteBytes - kWholeFileHeaderBytes - 8);
   return encode_whole_file(kNoteKind, body, store_id);
 }

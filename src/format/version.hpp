@@ -10,18 +10,18 @@
 namespace vellum::format {
 
 std::vector<std::byte> encode_version(const Version& v);
-// Checks every bound (region size, run count, name and message lengths, pack end). It has no
-// checksum of its own: the ref, frame or record around it has one.
+// Checks every bound (region size, run count, name and message lengths, pack end). A version has no
+// checksum of its own: the ref, frame or record that contains it has one.
 bool decode_version(std::span<const std::byte> bytes, Version& out);
 
 // A snapshot: snapshots/<name>.ref, written once and never changed.
 struct SnapshotRef {
-  std::string name;    // must equal the file's name: a copied or renamed ref is refused
+  std::string name;    // must equal the file's name, so a copied or renamed ref is refused
   std::string branch;  // name of the branch it was taken on, at that time
   std::int64_t created_ns = 0;
-  // Larger than the order of every earlier snapshot of the store, whatever the clock said; 1 or
-  // more.
-  std::uint64_t order = 1;
+  // Larger than the order of every earlier snapshot of the store, whatever the clock reads; 1 or
+  // more in a file. 0: StoreDirectory::create_snapshot() assigns the next order.
+  std::uint64_t order = 0;
   Version version;
   bool operator==(const SnapshotRef&) const = default;
 };
@@ -33,16 +33,16 @@ std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const Uuid& s
 const char* decode_snapshot_ref(std::span<const std::byte> bytes, const Uuid& store_id,
                                 SnapshotRef& out);
 
-// snapshots.order: the largest order that a snapshot has or was to have. It is overwritten in place
-// and fits into a sector, which the medium writes as a whole.
+// snapshots.order: the largest order that was assigned to a snapshot. It is overwritten in place and
+// fits into a sector, which the medium writes as a whole.
 inline constexpr std::size_t kSnapshotOrderBytes = 48;
 std::vector<std::byte> encode_snapshot_order(std::uint64_t order, const Uuid& store_id);
-// nullptr, or a description of the error. `order` may be 0: no snapshot has been made.
+// nullptr, or a description of the error. `order` may be 0: no snapshot was ever created.
 const char* decode_snapshot_order(std::span<const std::byte> bytes, const Uuid& store_id,
                                   std::uint64_t& order);
 
-// branches/<name>/snapshot: which snapshot a branch's next journal epoch begins with. It is
-// overwritten in place before the ref is written, and counts only for the epoch that it names.
+// branches/<name>/snapshot: the snapshot with which a branch's next journal epoch starts. It is
+// overwritten in place before the ref is written, and is valid only for the epoch that it names.
 struct SnapshotNote {
   std::uint64_t branch_id = 0;
   std::uint64_t epoch = 0;  // of the journal when the note was written: the epoch before the next

@@ -15,17 +15,12 @@ using store::ResolvedVersion;
 // The version that the first `count` of the commits make.
 FoundVersion found(const std::string& name, const ResolvedVersion& resolved, std::size_t count) {
   const format::Version& base = resolved.version;
-  FoundVersion out{name, {base.branch_id, base.sequence + count, base.time_ns}, 0, 0};
-  out.region_bytes = base.region_bytes;
-  auto file_bytes = base.file_bytes;
-  if (count > 0) {
-    const format::CommitBody& last = resolved.commits[count - 1];
-    out.key.time_ns = last.time_ns;
-    out.region_bytes = last.region_bytes;
-    file_bytes = last.file_bytes;
-  }
-  out.file_bytes = file_bytes.value_or(out.region_bytes);
-  return out;
+  const auto commits = std::span(resolved.commits).first(count);
+  const format::CommitInfo& head = format::head_info(base, commits);
+  return {name,
+          {base.branch_id, format::head_sequence(base, commits), head.time_ns},
+          head.file_bytes.value_or(head.region_bytes),
+          head.region_bytes};
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
-// Commits: written pages are found, encoded and written out; then memory follows the commit.
+// region/commit.cpp: a commit, from the dirty pages to the new source of the memory.
+//
+// commit_once() is the whole commit: begin_commit() finds and encodes the dirty pages, end_commit()
+// writes them and updates the memory. store/branch/commit.cpp has the commit point.
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstring>
 #include <future>
@@ -22,12 +26,12 @@ namespace {
 
 std::chrono::nanoseconds time_since(Clock::time_point start) { return Clock::now() - start; }
 
-// The base copies, once the encoder has brought them up to the commit at hand.
+// The base copies as of the current commit. REQUIRES: the encoder has updated them.
 class EncodedBaseCopies final : public store::CommittedPages {
  public:
   explicit EncodedBaseCopies(region::RegionMemory& memory) noexcept : memory_(memory) {}
 
-  // The hold keeps the base copy in place while it is copied.
+  // The hold prevents an eviction of the base copy during the copy.
   bool copy_page(PageNumber page, std::byte* out) const override {
     memory_.hold(page, 1);
     const std::byte* const base_copy =
@@ -41,7 +45,7 @@ class EncodedBaseCopies final : public store::CommittedPages {
   region::RegionMemory& memory_;
 };
 
-// While it lives, the memory knows of a commit.
+// The memory is in a commit while this object lives.
 class Committing {
  public:
   explicit Committing(region::RegionMemory& memory) noexcept : memory_(memory) {
@@ -57,29 +61,29 @@ class Committing {
 
 }  // namespace
 
-// One commit, from the search for written pages to its end.
+// A commit in progress.
 struct Region::Impl::CommitInProgress {
   std::string message;
-  std::optional<store::NameLock> snapshot;         // its name, if it is to be one
-  const std::vector<PageNumber>* known = nullptr;  // stored to; null: to be found
+  std::optional<store::NameLock> snapshot;         // its name, if the commit is to be one
+  const std::vector<PageNumber>* known = nullptr;  // the pages stored to; null: unknown
   std::vector<PageNumber> dirty;
   CommitReport report;
   Clock::time_point start = Clock::now();
-  std::chrono::nanoseconds waiting_time{0};  // between the call and the background's turn
-  // The commit is written even if nothing has changed.
+  std::chrono::nanoseconds waiting_time{0};  // from the call to the start of the background task
+  // The commit is written even if no page has changed.
   bool even_if_unchanged = false;
   bool anything = false;
-  // Encoded in the call; null: captured, or nothing to do.
+  // Null: the pages are only captured, or none are dirty.
   std::unique_ptr<store::BranchWriter::Commit> writes;
-  std::optional<region::GcPacing::Commit> turn;  // while it writes: the collector waits
-  std::unique_ptr<Committing> committing;        // from its beginning on
+  std::optional<region::GcPacing::Commit> turn;  // while it writes, the collector waits
+  std::unique_ptr<Committing> committing;
 
   bool is_snapshot() const noexcept { return snapshot.has_value(); }
 };
 
 std::vector<PageNumber> Region::Impl::take_dirty(const std::vector<PageNumber>* known) {
   std::vector<PageNumber> dirty;
-  // Of pending pages, stores may be left whose marks an earlier commit took.
+  // An earlier commit has taken the marks of some stores to pending pages.
   const bool marks_say_all = cards && pending.empty();
   const auto merge_pending = [&] {
     std::vector<PageNumber> merged;
@@ -94,10 +98,11 @@ std::vector<PageNumber> Region::Impl::take_dirty(const std::vector<PageNumber>* 
       memory->collect_dirty(dirty, known);
     }
   } catch (...) {
-    pending = merge_pending();  // found pages are armed again, and must not be forgotten
+    pending = merge_pending();  // the pages found are write-protected again, so they must be kept
     throw;
   }
   encoder->use_marks(marks_say_all ? cards->marks() : std::span<const cards::MarkedPage>());
+  assert(std::ranges::is_sorted(dirty) && std::ranges::is_sorted(pending));
   if (pending.empty()) return dirty;
   dirty = merge_pending();
   pending.clear();
@@ -112,8 +117,7 @@ void Region::Impl::require_base_copies() const {
        name);
 }
 
-// A failed commit had overwritten these base copies: the last commit's content comes back from the
-// store.
+// A failed commit has overwritten these base copies: loads the last commit's content from the store.
 void Region::Impl::reload_base_copies(std::span<const PageNumber> pages) {
   const auto last = writer->open_head();
   std::vector<std::byte> content(kPageBytes);
@@ -126,9 +130,8 @@ void Region::Impl::reload_base_copies(std::span<const PageNumber> pages) {
   }
 }
 
-// The commit is durable. From now on, pages that have left memory or have to leave come back from
-// this commit. If it cannot be opened for that, they come back from the old source and the spill
-// file. No error here undoes the commit.
+// The commit is durable. From now on, evicted pages are loaded from this commit. If it cannot be
+// opened, they are loaded from the old source and the spill file. No error here undoes the commit.
 void Region::Impl::accept_commit() noexcept {
   try {
     const auto now_taken = encoder->accept();
@@ -155,14 +158,15 @@ void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
   pending = std::move(dirty);
 }
 
-// Finds the written pages and encodes them; with `capture`, only so far that later stores of the
-// program change nothing in the commit. If pages lie in the spill file, all is encoded: they would
-// come into memory otherwise.
+// Finds the dirty pages and encodes them. With `capture`, only captures them: later stores of the
+// program do not change the commit. With spilled pages, encodes all nevertheless, since capturing
+// would load them into memory.
 void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
   if (memory->needs_handlers()) region::look_at_handlers();
   require_base_copies();
   writer->require_in_place();
   c.report.sequence = sequence;
+  assert(c.committing == nullptr && c.writes == nullptr);
   c.committing = std::make_unique<Committing>(*memory);
   c.dirty = take_dirty(c.known);
   try {
@@ -201,15 +205,14 @@ store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
     }
     store::CommitCost cost;
     if (c.report.pages_changed != 0 || c.even_if_unchanged) {
-      store::CommitMeta meta;
-      meta.time_ns = base::wall_clock_ns();
-      meta.region_bytes = memory->size_bytes();
-      meta.base_address = remembered_address;
-      meta.message = c.message;
-      meta.file_bytes = file_bytes();
+      const format::CommitInfo info{.time_ns = base::wall_clock_ns(),
+                                    .region_bytes = memory->size_bytes(),
+                                    .base_address = remembered_address,
+                                    .message = c.message,
+                                    .file_bytes = file_bytes()};
       const EncodedBaseCopies committed(*memory);
-      cost = c.is_snapshot() ? c.writes->finish_as(*c.snapshot, meta, &committed)
-                             : c.writes->finish(meta, false, &committed);
+      cost = c.is_snapshot() ? c.writes->finish_as(*c.snapshot, info, &committed)
+                             : c.writes->finish(info, false, &committed);
     }
     c.writes.reset();
     accept_commit();
@@ -224,10 +227,12 @@ store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
 }
 
 void Region::Impl::end_commit(CommitInProgress& c) {
+  assert(c.committing != nullptr);
   CommitReport& report = c.report;
   if (c.anything) {
     const auto cost = write_commit(c);
     if (cost.sequence != 0) {
+      assert(cost.sequence == sequence + 1);
       sequence = report.sequence = cost.sequence;
       committed_bytes = memory->size_bytes();
       committed_file_bytes = file_bytes();
@@ -236,10 +241,10 @@ void Region::Impl::end_commit(CommitInProgress& c) {
     }
     region::set_cost(report, cost);
   } else if (commit_failed) {
-    writer->begin();  // throws when a flush failed: the medium's content is then unknown
+    writer->begin();  // throws after a failed flush: the content of the medium is then unknown
   }
   report.total_time = time_since(c.start) - c.waiting_time;
-  // The rest: base copies have followed while the pages were encoded.
+  // The remaining time: the base copies were updated during encoding.
   const auto stages = report.scan_time + report.encode_time + report.write_time + report.flush_time;
   report.publish_time = report.total_time - std::min(stages, report.total_time);
   counters->note_commit(report, memory->size_bytes(), writer->backlog_bytes());
@@ -256,7 +261,7 @@ bool Region::Impl::makes_room_after(const Error& error) {
   return error.code() == Errc::no_space && space != nullptr && space->make_room();
 }
 
-// A failed commit leaves everything as it was, so it is made again where gc finds room.
+// A failed commit changes nothing, so it is repeated if gc can free space.
 CommitReport Region::Impl::commit(std::optional<store::NameLock> snapshot,
                                   const std::string& message,
                                   const std::vector<PageNumber>* known) {
@@ -282,7 +287,7 @@ CommitReport Region::Impl::commit_once(const std::optional<store::NameLock>& sna
   return c.report;
 }
 
-// Makes everything that may fail for want of memory before anything begins.
+// Allocates everything before it begins: after that, nothing may fail for lack of memory.
 std::future<CommitReport> Region::Impl::commit_async(std::optional<store::NameLock> snapshot,
                                                      const std::string& message) {
   const auto c = std::make_shared<CommitInProgress>();
@@ -290,14 +295,14 @@ std::future<CommitReport> Region::Impl::commit_async(std::optional<store::NameLo
   c->message = message;
   const auto end = std::make_shared<std::packaged_task<CommitReport()>>([this, c] {
     c->waiting_time = time_since(c->start) - c->report.pause_time;
-    // The caller's future keeps `c` for as long as it likes, so the name is released here.
+    // The caller's future may keep `c` for long, so the name is released here.
     CommitInProgress ending = std::move(*c);
     try {
       take_turn(ending);
       end_commit(ending);
     } catch (const Error& e) {
       ending.turn.reset();
-      // Room for the next commit: memory no longer holds this one's content.
+      // Frees space for the next commit. This one cannot be repeated: its content is not in memory.
       makes_room_after(e);
       throw;
     }
@@ -309,7 +314,7 @@ std::future<CommitReport> Region::Impl::commit_async(std::optional<store::NameLo
   try {
     background->start([end] { (*end)(); });
   } catch (const std::exception&) {
-    (*end)();  // no thread available: runs it now
+    (*end)();  // no thread is available
   }
   return future;
 }

@@ -1,4 +1,4 @@
-// region/commit_report.hpp: what a commit tells, from what it cost the store.
+// region/commit_report.hpp: fills a CommitReport from the store's costs.
 #pragma once
 
 #include <chrono>

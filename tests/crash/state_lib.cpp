@@ -43,7 +43,7 @@ StoreState read_state(store::StoreDirectory& store) {
   out.exists = true;
   const auto add = [&](const std::string& name, std::map<std::string, VersionState>& to) {
     store::ResolvedVersion v = store::resolve_version(store, name);
-    const std::uint64_t sequence = v.version.sequence + v.commits.size();
+    const std::uint64_t sequence = v.head_sequence();
     const auto source = store::PageSource::open(store, v.version, std::move(v.commits), v.label);
     to[name] = state_of(sequence, read_pages(*source));
   };

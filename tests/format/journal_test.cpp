@@ -64,7 +64,7 @@ TEST(JournalHeader, AnImpossibleEncodingIsRefused) {
     const char* found = decode_journal_header(bytes, samples::store_id(), out);
     return std::string(found == nullptr ? "" : found);
   };
-  EXPECT_EQ(problem(256, 0), "");  // 64 KiB: the byte is 0 as it is
+  EXPECT_EQ(problem(256, 0), "");  // 64 KiB: the byte is already 0
   for (const auto& [at, value] : std::vector<std::pair<std::size_t, std::uint8_t>>{{256, 1},
                                                                                    {258, 0},
                                                                                    {258, 3},
@@ -113,8 +113,8 @@ TEST(JournalHeader, SaysWhatIsWrong) {
 TEST(BaseFrame, RoundTripWithCommits) {
   const Version v = samples::version();
   const CommitBody one = samples::commit_body(), two{};
-  const Bytes payload =
-      encode_base_with_commits(v, std::vector{encode_commit(one), encode_commit(two)});
+  const Bytes first = encode_commit(one), second = encode_commit(two);
+  const Bytes payload = encode_base_with_commits(v, std::vector<Payload>{first, second});
   FrameHeader h{FrameType::base_with_commits, 4, v.sequence + 2, 0};
   Version back;
   std::vector<CommitBody> commits;
@@ -158,7 +158,7 @@ TEST(Frame, RoundTripAndExtent) {
     const FrameHeader h{FrameType::commit, 4, 17, 0};
     Bytes bytes = encode_frame(h, payload, 99);
     EXPECT_EQ(bytes.size() % kFrameAlignBytes, 0u);
-    bytes.resize(bytes.size() + 100, std::byte{0xee});  // what an older epoch left behind
+    bytes.resize(bytes.size() + 100, std::byte{0xee});  // remains of an older epoch
     FrameHeader back;
     std::span<const std::byte> found;
     ASSERT_TRUE(decode_frame(bytes, 99, back, found));
@@ -227,7 +227,7 @@ TEST(Commit, RefusesWhatCannotBe) {
   EXPECT_TRUE(refused([](CommitBody& b) { b.region_bytes = 1000; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.region_bytes = kMaxRegionBytes * 2; }));
   EXPECT_TRUE(
-      refused([](CommitBody& b) { b.region_bytes = 200 * kPageBytes; }));  // page 200 lies outside
+      refused([](CommitBody& b) { b.region_bytes = 200 * kPageBytes; }));  // page 200 is outside
   EXPECT_TRUE(refused([](CommitBody& b) { b.file_bytes = b.region_bytes + 1; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.base_address = 12; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].raw_bytes = 4096; }));

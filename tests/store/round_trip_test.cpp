@@ -1,4 +1,4 @@
-// The way of pages into a store and back, step by step.
+// Writing pages to a store and reading them, step by step.
 #include "store/check/repair.hpp"
 #include "store/support.hpp"
 
@@ -53,6 +53,18 @@ TEST_F(RoundTrip, JournalCommitsAreSeenByReadersAndByTheNextWriter) {
   writer = BranchWriter::open(*store_, "main");
   EXPECT_EQ(writer->head().sequence, 3u);
   expect_same(*writer->source_at_open(), model.bytes);
+}
+
+// A clean close releases the space after the base frame, so it must checkpoint such a commit first.
+TEST_F(RoundTrip, ACommitWithoutPagesSurvivesAClose) {
+  store_->create_branch("main", 64 * kPageBytes, 0);
+  auto writer = BranchWriter::open(*store_, "main");
+  const std::string message(format::kMaxMessageBytes, 'm');  // its frame crosses a block's end
+  EXPECT_FALSE(writer->begin()->finish({1, 64 * kPageBytes, 0, message}, false).checkpointed);
+  writer.reset();
+  const auto head = resolve_version(*store_, "main");
+  EXPECT_EQ(head.head_sequence(), 1u);
+  EXPECT_EQ(head.head_info().message, message);
 }
 
 TEST_F(RoundTrip, TheFileSizeGoesWithEveryVersion) {
@@ -161,7 +173,7 @@ TEST_F(RoundTrip, LargeCommitsAreStreamed) {
   EXPECT_TRUE(cost.checkpointed);
   expect_same(*open_version(*store_, "main"), model.bytes, 64);
 
-  // One with deltas and blocks of the same neighbourhood, on top of journal commits.
+  // One with adjacent deltas and blocks, on top of journal commits.
   model.store64(1, 0, 1);
   model.store64(900, 0, 1);
   EXPECT_FALSE(commit(*writer, model, false).checkpointed);
@@ -171,7 +183,7 @@ TEST_F(RoundTrip, LargeCommitsAreStreamed) {
   expect_same(*open_version(*store_, "main"), model.bytes, 64);
 }
 
-// Blocks that compress to nothing must not pile up in the journal: readers unpack all of it.
+// Blocks that compress to almost nothing must not accumulate in the journal: readers decompress all.
 TEST_F(RoundTrip, WhatTheJournalUnpacksToIsBounded) {
   store_->create_branch("main", 4096 * kPageBytes, 0);
   Model model(4096);
@@ -267,7 +279,7 @@ TEST_F(RoundTrip, ArgumentsAreChecked) {
   model.store64(8, 0, 1);
   base::Compressor compressor;
   const PageWrites outside = model.take(4, compressor);
-  const auto try_commit = [&](CommitMeta meta) {
+  const auto try_commit = [&](format::CommitInfo meta) {
     auto c = writer->begin();
     c->add(PageWrites(outside));
     c->finish(meta, false);

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,7 +22,8 @@ inline bool record_offset_ok(std::uint64_t offset_bytes) noexcept {
          offset_bytes % kRecordAlignBytes == 0;
 }
 
-// Whether `codec` could have made `stored` bytes of `raw`. The upper bound covers lz4's and zstd's.
+// Whether `codec` can compress `raw` bytes to `stored` bytes. The upper bound covers lz4's and
+// zstd's.
 inline bool stored_size_ok(base::Codec codec, std::uint64_t raw, std::uint64_t stored) noexcept {
   if (codec == base::Codec::none) return stored == raw;
   return stored >= 1 && stored <= raw + raw / 255 + 64;
@@ -31,19 +31,6 @@ inline bool stored_size_ok(base::Codec codec, std::uint64_t raw, std::uint64_t s
 
 inline bool region_size_ok(std::uint64_t region_bytes) noexcept {
   return region_bytes <= kMaxRegionBytes && region_bytes % kPageBytes == 0;
-}
-
-// The last field of those versions and commits that have it.
-inline void write_file_size(ByteWriter& w, const std::optional<std::uint64_t>& file_bytes) {
-  if (file_bytes.has_value()) w.varint(*file_bytes);
-}
-
-// Reads all remaining bytes. False: they are not a file's size in this region.
-inline bool read_file_size(ByteReader& in, std::uint64_t region_bytes,
-                           std::optional<std::uint64_t>& out) noexcept {
-  if (in.done()) return true;
-  out = in.varint();
-  return in.done() && *out <= region_bytes;
 }
 
 // A region's earlier address: aligned, and the region does not wrap around.
@@ -61,13 +48,13 @@ inline void read_uuid(ByteReader& in, Uuid& out) noexcept {
   if (b.size() == out.size()) std::memcpy(out.data(), b.data(), out.size());
 }
 
-// Ends a fixed structure: the checksum of everything in `out` so far.
+// Ends a fixed structure with the checksum of all bytes in `out`.
 inline void append_checksum(std::vector<std::byte>& out, std::uint64_t seed) {
   const std::uint64_t sum = base::checksum64(out, seed);
   ByteWriter(out).u64(sum);
 }
 
-// The last 8 bytes are the checksum of all before them.
+// Whether the last 8 bytes are the checksum of all bytes before them.
 inline bool ends_with_checksum(std::span<const std::byte> bytes, std::uint64_t seed) noexcept {
   if (bytes.size() < 8) return false;
   const auto body = bytes.first(bytes.size() - 8);

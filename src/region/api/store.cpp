@@ -18,7 +18,7 @@
 #include "remote/engine/url.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/session/missing_pieces.hpp"
-#include "store/branch/live_snapshot.hpp"
+#include "store/branch/checkpointed_head.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/store_directory.hpp"
@@ -49,7 +49,7 @@ format::Superblock superblock_of(const StoreOptions& options) {
   return sb;
 }
 
-// A snapshot that lives as long as this.
+// A snapshot that exists as long as this object.
 class Meanwhile {
  public:
   Meanwhile(Store& store, const std::string& branch)
@@ -60,7 +60,7 @@ class Meanwhile {
     try {
       store_.remove_snapshot(name_);
     } catch (const std::exception&) {
-      return;  // a version too many, under a name that says so
+      return;  // the snapshot stays, under a name that shows its purpose
     }
   }
   Meanwhile(const Meanwhile&) = delete;
@@ -78,28 +78,23 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   info.name = name;
   info.is_branch = resolved.is_branch;
   info.branch = resolved.branch;
-  info.sequence = resolved.version.sequence + resolved.commits.size();
-  info.committed_at = base::time_point_of(resolved.version.time_ns);
+  const format::CommitInfo& head = resolved.head_info();
+  info.sequence = resolved.head_sequence();
+  info.committed_at = base::time_point_of(head.time_ns);
   info.created_at = base::time_point_of(resolved.created_ns);
   info.order = resolved.order;
-  info.message = resolved.version.message;
+  info.message = head.message;
   info.parent = resolved.version.parent;
-  info.region_bytes = resolved.version.region_bytes;
+  info.region_bytes = head.region_bytes;
   info.pages_changed = resolved.version.pages_changed;
-  info.file_bytes = resolved.version.file_bytes.value_or(info.region_bytes);
+  info.file_bytes = head.file_bytes.value_or(head.region_bytes);
   info.bytes_added = resolved.version.bytes_added;
   if (resolved.encoding.has_value()) info.encoding = region::from_format(*resolved.encoding);
-  if (resolved.commits.empty()) return info;
-  const auto& last = resolved.commits.back();
-  info.committed_at = base::time_point_of(last.time_ns);
-  info.message = last.message;
-  info.region_bytes = last.region_bytes;
-  info.file_bytes = last.file_bytes.value_or(last.region_bytes);
   return info;
 }
 
-// By the branch's writer: the journal's commits go into packs, and the branch stands on the snapshot
-// from then on. Beside a writer at work, the head is taken without it.
+// By the branch's writer: the journal's commits are checkpointed, and the snapshot becomes the
+// branch's base version. While another writer works, the head is read without it.
 void snapshot_of_branch(store::StoreDirectory& core, const std::string& branch,
                         const store::NameLock& claim, const std::string& message) {
   std::unique_ptr<store::BranchWriter> writer;
@@ -107,7 +102,7 @@ void snapshot_of_branch(store::StoreDirectory& core, const std::string& branch,
     writer = store::BranchWriter::open(core, branch);
   } catch (const Error& error) {
     if (error.code() != Errc::busy) throw;
-    return store::snapshot_of_live(core, branch, claim, message);
+    return store::snapshot_live_branch(core, branch, claim, message);
   }
   writer->checkpoint_journal();
   writer->publish_snapshot(claim, message.empty() ? writer->head().message : message);
@@ -158,7 +153,7 @@ Store Store::open_or_create(const std::string& path, const StoreOptions& options
   } catch (const Error& e) {
     if (e.code() != Errc::already_exists || !base::posix_fs().exists(path + "/vellum.store")) throw;
   }
-  return open(path);  // somebody else has made it meanwhile
+  return open(path);  // another process has created it meanwhile
 }
 
 const std::string& Store::path() const noexcept { return impl_->core->path(); }
@@ -190,7 +185,7 @@ Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
   try {
     return open_region(branch, options);
   } catch (...) {
-    // The name must not stay with a region that nobody received; it may be somebody else's by now.
+    // The name must not stay with a region that no caller has. Another process may have taken it.
     try {
       impl_->core->remove_new_branch(branch, id);
     } catch (const Error&) {
@@ -209,7 +204,7 @@ Region Store::open_or_create_region(const std::string& branch, std::uint64_t siz
   try {
     if (!has_branch(*impl_->core, branch)) return create_region(branch, size, options);
   } catch (const Error& e) {
-    // Somebody else may have made it meanwhile.
+    // Another process may have created it meanwhile.
     if (e.code() != Errc::already_exists || !has_branch(*impl_->core, branch)) throw;
   }
   RegionOptions roomy = options;
@@ -373,7 +368,7 @@ RepairReport Store::repair(const std::string& path, const std::string& destinati
   if (!options.dry_run && destination.empty()) {
     fail(Errc::invalid_argument, "{}: repair needs a name for the new store", path);
   }
-  if (remote::has_away_list(base::posix_fs(), path)) {
+  if (remote::has_missing_pieces(base::posix_fs(), path)) {
     fail(Errc::unsupported,
          "{}: packs of the store lie at its remote, where nothing is repaired: `vellum pull "
          "--packs` "

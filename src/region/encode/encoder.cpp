@@ -1,7 +1,8 @@
-// The slices of a commit, and the threads that work on them.
+// region/encode/encoder.cpp: the slices of a commit, and the threads that work on them.
 #include "region/encode/encoder.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/threads/interruption.hpp"
 #include "region/encode/encoder_slice.hpp"
@@ -12,16 +13,15 @@ namespace {
 
 using format::PageNumber;
 
-// Slices are for several threads; their blocks lie in the pack in the order in which they get done.
-// Long slices keep neighbours together for Dedup to find again: a twentieth of a moved array is not
-// found in slices of 512 pages. Where memory is short, slices are short.
+// Slices are distributed to several threads. The pack has their blocks in the order of completion.
+// Long slices keep neighbouring pages together, so that Dedup finds them again: in slices of 512
+// pages, it misses a twentieth of a moved array. Slices are short when pages are in the spill file.
 constexpr std::size_t kSlicePages = 512;
 constexpr std::size_t kLongSlicePages = 4096;
 constexpr std::size_t kSlicesPerThread = 4;
-constexpr std::size_t kMaxSlicePages =
-    8192;  // without helpers: bounds what is held before it goes out
-// Below this, waking another thread costs more than it saves (a hand-off between cores: about 50
-// us).
+// The longest slice without helper threads: bounds the memory that a slice holds before it is added.
+constexpr std::size_t kMaxSlicePages = 8192;
+// Commits of fewer pages use one thread: waking another costs about 50 us.
 constexpr std::size_t kParallelPages = 768;
 
 }  // namespace
@@ -39,9 +39,10 @@ Encoder::Encoder(RegionMemory& memory, const format::Encoding& encoding, std::si
 
 Encoder::~Encoder() = default;
 
-// Makes a worker when it is first needed: a region with small commits needs one. REQUIRES: as for
-// the pool, nobody else works under this number.
+// Creates a worker at its first use: a region with small commits needs only one. REQUIRES: no other
+// thread uses this number, as in the pool.
 Encoder::Worker& Encoder::worker(std::size_t number) {
+  assert(number < workers_.size());
   auto& own = workers_[number];
   if (own == nullptr) own = std::make_unique<Worker>(encoding_);
   return *own;
@@ -50,6 +51,7 @@ Encoder::Worker& Encoder::worker(std::size_t number) {
 // Calls body(part of the pages, slice, worker) for all slices. Returns how many pages had changed.
 template <typename Body>
 std::uint64_t Encoder::for_slices(std::span<const PageNumber> dirty, const Body& body) {
+  assert(std::ranges::is_sorted(dirty));
   const bool some_spilled = memory_.has_spilled();
   const std::size_t wanted = dirty.size() / (kSlicesPerThread * workers_.size());
   const std::size_t slice_pages = std::max<std::size_t>(
@@ -62,9 +64,9 @@ std::uint64_t Encoder::for_slices(std::span<const PageNumber> dirty, const Body&
   const std::size_t count = (dirty.size() + step - 1) / step;
   slices_.clear();
   for (std::size_t i = 0; i < count; ++i) slices_.push_back(std::make_unique<Slice>());
-  const auto* const wish = base::Interruptible::wish();
+  const auto* const request = base::Interruptible::request();
   const auto run = [&](std::size_t index, std::size_t worker) {
-    base::throw_if(wish);
+    base::throw_if(request);
     const std::size_t first = index * step;
     body(dirty.subspan(first, std::min(step, dirty.size() - first)), *slices_[index],
          this->worker(worker));
@@ -77,6 +79,7 @@ std::uint64_t Encoder::for_slices(std::span<const PageNumber> dirty, const Body&
   marked_ = {};
   std::uint64_t changed = 0;
   for (const auto& slice : slices_) changed += slice->changed;
+  assert(changed <= dirty.size());
   return changed;
 }
 

@@ -1,16 +1,16 @@
 // region/encode/encoder.hpp: the encoding of dirty pages for a commit.
 //
 // The encoder records each dirty page in the cheapest form: unchanged (dropped), zero, a delta
-// against its base copy, or whole, in a compressed block with its neighbours. A page in the spill
-// file is taken from there. The base copy follows at once, while the page is in the cache. It
-// follows the record, not the page, since another thread may be writing the page. When the commit
-// fails, undo() restores the base copies.
+// against its base copy, or whole, in a compressed block with its neighbours. A spilled page is read
+// from the spill file. The base copy is updated at once, while the page is in the cache. It gets the
+// recorded content rather than that of the page, since another thread may be writing the page. When
+// the commit fails, undo() restores the base copies.
 //
-// A commit in the background is encoded in two steps. capture() compares and copies; from then on
-// the base copies hold what is recorded, whatever the program does to its pages. pack() compresses
-// them.
+// A background commit is encoded in two steps. capture() compares and copies: afterwards the base
+// copies have the recorded content, and later stores of the program do not change it. pack()
+// compresses them.
 //
-// Threads: one caller at a time; slices of the pages are worked on in parallel.
+// Threads: one caller at a time; the encoder processes slices of the pages in parallel.
 #pragma once
 
 #include <atomic>
@@ -36,27 +36,27 @@ class Encoder {
   Encoder(RegionMemory& memory, const format::Encoding& encoding, std::size_t threads);
   ~Encoder();
 
-  // Of the pages named, ascending, only these lines can have changed since the last commit; the
-  // next encode() or capture() compares no others. REQUIRES: `marked` lives until then.
+  // Restricts the next encode() or capture(): of these pages it compares only the marked lines, since
+  // no others can have changed since the last commit. REQUIRES: `marked` ascends, and lives until then.
   void use_marks(std::span<const cards::MarkedPage> marked) noexcept { marked_ = marked; }
-  // Encodes `dirty` (ascending) into `commit`. Returns how many pages had changed. Throws
-  // Errc::out_of_memory, what Commit::add throws, and base::Interrupted; undo() is then due.
+  // Encodes `dirty` (ascending) into `commit`. Returns the number of changed pages. Throws
+  // Errc::out_of_memory, the errors of Commit::add(), and base::Interrupted; the caller then calls
+  // undo().
   std::uint64_t encode(std::span<const format::PageNumber> dirty,
                        store::BranchWriter::Commit& commit);
-  // The same in two steps. REQUIRES: nobody else changes base copies in between. encode() is better
-  // when much lies in the spill file, since capture() takes that into memory.
+  // The same in two steps. encode() is better when many pages are spilled, since capture() loads them
+  // into memory. REQUIRES: nothing else changes base copies in between.
   std::uint64_t capture(std::span<const format::PageNumber> dirty);
   void pack(store::BranchWriter::Commit& commit);
 
-  // The commit failed: puts base copies back as they were before encode(). Pages whose old content
-  // was too much to keep go to `reload`, which must bring their base copies back from the store;
-  // its exceptions pass through.
+  // After a failed commit: restores the base copies as they were before encode(). Calls `reload` for
+  // pages whose old content exceeded the memory budget; it must restore their base copies from the
+  // store. Its exceptions propagate.
   void undo(const std::function<void(std::span<const format::PageNumber>)>& reload);
-  // For tests, while nothing is encoded: how many bytes of old pages undo() has at hand; nullopt:
-  // the default.
+  // For tests, while nothing is encoded: the memory budget for old pages; nullopt: the default.
   static void set_undo_budget(std::optional<std::size_t> bytes);
-  // The commit is durable: forgets what undo() would need. Returns the pages that were taken from
-  // the spill file, ascending.
+  // After a durable commit: drops the data for undo(). Returns the pages that were read from the spill
+  // file, ascending.
   std::vector<format::PageNumber> accept();
 
  private:

@@ -1,6 +1,8 @@
-// Capturing: each page is compared with its base copy, which then becomes what is recorded.
+// region/encode/encoder_capture.cpp: comparing each page with its base copy, which gets the recorded
+// content.
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstring>
 #include <optional>
 #include <vellum/error.hpp>
@@ -22,7 +24,7 @@ constexpr std::size_t kPrefetchAhead = 4;
 
 constexpr std::size_t kMaxLinesToPrefetch = 4;
 
-// The marks of pages, which are asked for in ascending order.
+// The marked lines of pages. REQUIRES: of() is called for ascending pages.
 class Lines {
  public:
   Lines(std::span<const cards::MarkedPage> marked, PageNumber first) noexcept
@@ -42,9 +44,9 @@ class Lines {
 
 }  // namespace
 
-// Brings in the lines that are marked, if they are few. Otherwise the page's address translation and
-// first line: the hardware's own prefetch, which stops at a page's end, does the rest better than 64
-// prefetches.
+// Prefetches the marked lines if they are few; otherwise the page's first line, and with it its
+// address translation. The hardware's prefetcher, which stops at a page's end, then loads the rest
+// better than 64 prefetches would.
 void Encoder::prefetch(PageNumber page, std::uint64_t lines) const noexcept {
   if (!memory_.is_present(page)) return;
   const bool has_base_copy = backing_.has_base_copy(page);
@@ -86,7 +88,7 @@ void Encoder::capture_page(PageNumber page, std::uint64_t lines, Worker& worker,
   }
 }
 
-// The entry holds the difference from the last commit: the delta. Nothing comes into memory.
+// The spill file's entry has the difference from the last commit: the delta. The page is not loaded.
 void Encoder::capture_spilled(PageNumber page, Worker& worker, Slice& slice) {
   Captured& out = slice.captured;
   SpillFile::Entry entry;
@@ -115,6 +117,7 @@ void Encoder::capture_spilled(PageNumber page, Worker& worker, Slice& slice) {
 
 void Encoder::capture_with_base_copy(PageNumber page, std::uint64_t lines, Slice& slice) {
   Captured& out = slice.captured;
+  assert(backing_.has_base_copy(page));
   std::byte* const base_copy = backing_.base_copy(page);
   const std::byte* const now = pages_ + page * kPageBytes;
   if (!out.writes.deltas.add_difference(page, base_copy, now, lines)) return;
@@ -129,7 +132,7 @@ void Encoder::capture_with_base_copy(PageNumber page, std::uint64_t lines, Slice
   }
   out.writes.deltas.pop_back();
   keep_old_page(page, slice);
-  copy_racing_page(base_copy, now);  // from here on, the base copy is what gets recorded
+  copy_racing_page(base_copy, now);  // the base copy has the recorded content from here on
   if (base::is_zero({base_copy, kPageBytes})) {
     out.writes.zeros.push_back(page);
   } else {
@@ -159,7 +162,7 @@ void Encoder::capture_fresh(PageNumber page, Worker& worker, Slice& slice) {
   write_base_copies(page, worker.page, slice);
 }
 
-// There is nothing to compare with, so all of the page is recorded.
+// A bare page has no base copy to compare with, so all of it is recorded.
 void Encoder::capture_bare(PageNumber page, Worker& worker, Slice& slice) {
   ++slice.changed;
   copy_racing_page(worker.page.data(), pages_ + page * kPageBytes);
@@ -184,6 +187,7 @@ void Encoder::write_fresh_base_copies(Worker& worker, Slice& slice) {
 }
 
 void Encoder::write_base_copies(PageNumber first, std::span<const std::byte> bytes, Slice& slice) {
+  assert(bytes.size() % kPageBytes == 0 && !bytes.empty());
   const std::size_t count = bytes.size() / kPageBytes;
   for (std::size_t i = 0; i < count; ++i) {
     slice.fresh.push_back(first + i);

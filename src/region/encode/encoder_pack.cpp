@@ -1,4 +1,7 @@
-// Packing: what is to be stored whole is looked for in the store, and compressed in blocks.
+// region/encode/encoder_pack.cpp: pages to be stored whole are looked up in the store, or compressed in
+// blocks.
+#include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -19,15 +22,15 @@ constexpr std::size_t kBlocksPerThread = 4;
 
 }  // namespace
 
-// Captured content stays in its base copies: a chunk whose base copies are newer than the source is
-// not evicted. But an eviction takes the base copies away for a moment to look at the pages, hence
-// the hold.
+// The captured content is in the base copies. A chunk whose base copies are newer than the source is
+// not evicted, but an eviction unmaps the base copies temporarily to check the pages. The hold
+// prevents that.
 void Encoder::pack_slice(Slice& slice, Worker& worker, store::BranchWriter::Commit& commit) {
   Captured& captured = slice.captured;
   std::optional<Held> held(std::in_place, memory_, captured.whole);
   const store::Dedup* const dedup = commit.dedup();
   if (dedup != nullptr) {
-    // The comparison is with what gets recorded: the base copies.
+    // Compares the recorded content: the base copies.
     dedup->find(
         captured.whole,
         [&](std::size_t i) { return captured.content(captured.whole[i], backing_); },
@@ -63,6 +66,7 @@ void Encoder::pack_blocks(Captured& captured, Worker& worker, bool note) {
 
 store::PageBlock Encoder::compress(std::span<const PageNumber> pages, const Captured& captured,
                                    Worker& worker, bool note) {
+  assert(!pages.empty() && std::ranges::is_sorted(pages));
   const std::size_t raw_bytes = pages.size() * kPageBytes;
   const std::byte* raw = backing_.base_copy(pages.front());
   if (pages.back() - pages.front() + 1 != pages.size() || !captured.spilled_whole.empty()) {

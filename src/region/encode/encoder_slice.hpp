@@ -1,8 +1,8 @@
-// region/encode/encoder_slice.hpp: what the parts of Encoder share: slices of the pages, and the
-// threads that work on them; internal.
+// region/encode/encoder_slice.hpp: the state shared by the source files of Encoder; internal.
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,8 +16,8 @@
 
 namespace vellum::region {
 
-// The records of one slice: what is encoded so far, and the pages that are to be stored whole,
-// whose base copies hold their recorded content.
+// The captured pages of one slice: their encoding so far, and the pages to be stored whole, whose base
+// copies have the recorded content.
 struct Encoder::Captured {
   store::PageWrites writes;
   std::vector<format::PageNumber> whole;  // ascending
@@ -28,15 +28,16 @@ struct Encoder::Captured {
   const std::byte* content(format::PageNumber page, const Backing& backing) const {
     const auto at = std::lower_bound(spilled_whole.begin(), spilled_whole.end(), page);
     if (at == spilled_whole.end() || *at != page) return backing.base_copy(page);
+    assert(spilled_content.size() == spilled_whole.size() * kPageBytes);
     return spilled_content.data() +
            static_cast<std::size_t>(at - spilled_whole.begin()) * kPageBytes;
   }
 };
 
-// The pages that one thread works on at once, and the data that undo() needs for them.
+// The pages of one task of a thread, and the data that undo() needs for them.
 struct Encoder::Slice {
   Captured captured;                      // between capture and pack
-  format::DeltaBatch old_bytes;           // what the base copies held where they were changed
+  format::DeltaBatch old_bytes;           // the overwritten bytes of base copies
   std::vector<format::PageNumber> fresh;  // pages that had no base copy
   // Pages whose base copies were overwritten without keeping the old content.
   std::vector<format::PageNumber> reload;
@@ -49,18 +50,19 @@ struct Encoder::Worker {
 
   base::Compressor compressor;
   store::BlockEncoder blocks;
-  std::vector<std::byte> gathered;  // pages of a block that do not lie side by side
+  std::vector<std::byte> gathered;  // the content of a block of non-adjacent pages
   std::vector<std::byte> page = std::vector<std::byte>(kPageBytes);
   std::vector<format::PageNumber> fresh_whole;  // to be stored whole, and without a base copy yet
   std::vector<format::PageNumber> merged;
   alignas(8) SpillFile::Buffer record;
 };
 
-// Holds the chunks of pages (ascending) in place.
+// Keeps the chunks of pages from eviction. REQUIRES: the pages ascend.
 class Held {
  public:
   Held(RegionMemory& memory, std::span<const format::PageNumber> pages)
       : memory_(memory), pages_(pages) {
+    assert(std::ranges::is_sorted(pages));
     for_each_chunk([&](format::PageNumber first) { memory_.hold(first, 1); });
   }
   ~Held() {

@@ -1,4 +1,4 @@
-// What is kept of the last commit until the next is durable, and its return.
+// region/encode/encoder_undo.cpp: the content of the last commit, kept until the next one is durable.
 #include <atomic>
 #include <utility>
 
@@ -10,8 +10,8 @@ namespace {
 
 using format::PageNumber;
 
-// Old page contents kept for undo(), over all slices of a commit; beyond it a failed commit reads
-// them from the store.
+// Old page contents kept for undo(), over all slices of a commit. After a failure, further ones are
+// read from the store.
 constexpr std::size_t kUndoBudgetBytes = 64u << 20;
 std::size_t& undo_budget_bytes() {
   static std::size_t bytes = kUndoBudgetBytes;
@@ -33,8 +33,8 @@ void Encoder::keep_old_page(PageNumber page, Slice& slice) {
   slice.old_bytes.add(page, std::span(&kWholePage, 1), {backing_.base_copy(page), kPageBytes});
 }
 
-// A page may have lost its private copy because it equalled its base copy. The program's content
-// must stay when the base copy goes back.
+// A page may have lost its private copy because it equalled its base copy. The program's content must
+// survive the restoration of the base copy, so the page gets a private copy first.
 void Encoder::undo(const std::function<void(std::span<const PageNumber>)>& reload) {
   const auto slices = std::move(slices_);
   accept();

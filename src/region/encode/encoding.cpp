@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <string>
 #include <vellum/error.hpp>
 
@@ -25,8 +26,9 @@ base::Codec codec_of(Encoding::Compression compression) {
 }  // namespace
 
 void require_range(const char* what, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
+  assert(low <= high);
   if (value >= low && value <= high) return;
-  fail(Errc::invalid_argument, "{} is {}: it must lie between {} and {}", what, value, low, high);
+  fail(Errc::invalid_argument, "{} is {}: it must be between {} and {}", what, value, low, high);
 }
 
 format::Encoding to_format(const Encoding& given) {
@@ -59,6 +61,8 @@ std::optional<format::Encoding> to_format(const std::optional<Encoding>& given) 
 }
 
 Encoding from_format(const format::Encoding& stored) {
+  assert(stored.codec == base::Codec::none || stored.codec == base::Codec::lz4 ||
+         stored.codec == base::Codec::zstd);
   Encoding out;
   out.compression = stored.codec == base::Codec::none  ? Encoding::Compression::none
                     : stored.codec == base::Codec::lz4 ? Encoding::Compression::lz4

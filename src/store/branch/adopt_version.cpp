@@ -1,5 +1,7 @@
 #include "store/branch/adopt_version.hpp"
 
+#include <cassert>
+
 #include "base/fail.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/snapshot_note.hpp"
@@ -9,9 +11,7 @@
 namespace vellum::store {
 
 SeenHead seen_head(const JournalState& journal) {
-  const std::int64_t time =
-      journal.commits.empty() ? journal.base.time_ns : journal.commits.back().time_ns;
-  return {journal.header.branch_id, journal.head_sequence(), time};
+  return {journal.header.branch_id, journal.head_sequence(), journal.head_info().time_ns};
 }
 
 bool adopt_version(StoreDirectory& store, const std::string& branch, const SeenHead& seen,
@@ -33,6 +33,7 @@ bool adopt_version(StoreDirectory& store, const std::string& branch, const SeenH
   base.active_pack = state.base.active_pack;
   base.active_pack_end_bytes = state.base.active_pack_end_bytes;
   base.next_pack_number = state.base.next_pack_number;
+  assert(base.branch_id == state.header.branch_id);
   if (journal == nullptr) journal = std::make_unique<JournalWriter>(std::move(file), state);
   journal->start_line(base);
   return true;

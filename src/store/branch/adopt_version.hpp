@@ -1,4 +1,4 @@
-// store/branch/adopt_version.hpp: a branch that gets a version which was made elsewhere.
+// store/branch/adopt_version.hpp: a version from another store becomes the head of a branch.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace vellum::store {
 
-// A head as it was seen.
+// The identity of a head, to detect that it has changed.
 struct SeenHead {
   std::uint64_t branch_id = 0, sequence = 0;
   std::int64_t time_ns = 0;
@@ -16,9 +16,9 @@ struct SeenHead {
 };
 SeenHead seen_head(const JournalState& journal);
 
-// Makes `version` the head of the branch, by a new epoch of its journal. False: the branch's head is
-// no longer the one that was seen. Errc::busy: it has a writer. REQUIRES: what the version needs is
-// in packs, durable, and kept from gc.
+// Makes `version` the head of the branch, with a new epoch of its journal. False: the branch's head
+// is not `seen` any more. Errc::busy: the branch has a writer. REQUIRES: the records that the version
+// needs are durable, and the caller keeps them from gc.
 bool adopt_version(StoreDirectory& store, const std::string& branch, const SeenHead& seen,
                    const format::Version& version);
 

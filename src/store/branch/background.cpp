@@ -1,7 +1,7 @@
-// The writer's part of a checkpoint in the background (background_checkpoint.hpp): it begins one,
-// commits beside it, and publishes it.
+// store/branch/background.cpp: how the writer starts, paces and publishes a background checkpoint.
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "base/fail.hpp"
@@ -11,11 +11,19 @@
 namespace vellum::store {
 namespace {
 
-// So much of the journal is worth a checkpoint. The rest of a larger half is for the commits made
-// while the thread is at work; the next checkpoint takes all of them.
+// A checkpoint starts when the epoch has this size. The rest of a larger half is for the commits
+// during the checkpoint. The next checkpoint covers all of those.
 constexpr std::uint32_t kWorthBytes = 1u << 20;
 
+BackgroundCheckpoint::Policy& policy_now() noexcept {
+  static BackgroundCheckpoint::Policy policy;
+  return policy;
+}
+
 }  // namespace
+
+void BackgroundCheckpoint::set_policy(const Policy& policy) { policy_now() = policy; }
+const BackgroundCheckpoint::Policy& BackgroundCheckpoint::policy() noexcept { return policy_now(); }
 
 bool BranchWriter::Impl::checkpoint_due() const noexcept {
   const std::uint32_t half_bytes = journal->half_bytes();
@@ -24,8 +32,8 @@ bool BranchWriter::Impl::checkpoint_due() const noexcept {
           epoch_raw_bytes >= max_epoch_raw_bytes(half_bytes) / 2);
 }
 
-// Begins a checkpoint of the epoch as it is. Failing to is no error: the journal gets full, and a
-// commit does it.
+// Starts a checkpoint of the current epoch. A failure is no error: a commit makes the checkpoint when
+// the journal is full.
 void BranchWriter::Impl::begin_background() noexcept {
   if (background != nullptr || background_failed || !checkpoint_due()) return;
   try {
@@ -50,12 +58,13 @@ void BranchWriter::Impl::begin_background() noexcept {
   }
 }
 
-// REQUIRES, until the thread is idle: nobody else uses packs, checkpointed or chains, nor changes
-// the pieces.
+// Runs on the thread. REQUIRES, until the thread is idle: no other thread uses packs, checkpointed or
+// chains, or changes the pieces.
 void BranchWriter::Impl::write_background(const std::vector<const PageWrites*>& pieces) noexcept {
   try {
-    Dedup none(store);  // keeps gc out, where it has to, until the records are written
-    // Two processors are left to those who commit.
+    // Looks nothing up; keeps gc out until the records are written, if they have base pages.
+    Dedup none(store);
+    // Leaves two processors to the committing threads.
     const bool alone = store.pool().workers() < 3;
     EncodingThreads threads = alone ? EncodingThreads(packs->compressor())
                                     : EncodingThreads(store.pool(), packs->compressor());
@@ -68,10 +77,11 @@ void BranchWriter::Impl::write_background(const std::vector<const PageWrites*>& 
   background->took = std::chrono::steady_clock::now() - background->began;
 }
 
-// Called behind a commit. If the background takes as long as the last one did, it is done when three
-// quarters of what was free of the half are full.
+// Called after a commit. Delays it so that a checkpoint that takes as long as the last one finishes
+// when three quarters of the space that was free at its start are used.
 void BranchWriter::Impl::keep_pace() {
   if (background == nullptr || background_took.count() == 0) return;
+  assert(background->used_bytes <= journal->half_bytes());
   const double room = 0.75 * static_cast<double>(journal->half_bytes() - background->used_bytes);
   const double filled = static_cast<double>(journal->used_bytes() - background->used_bytes);
   const auto due = std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -80,8 +90,8 @@ void BranchWriter::Impl::keep_pace() {
   if (elapsed < due) thread.wait_idle_for(due - elapsed);
 }
 
-// True: the background's checkpoint can be published. Without `wait`, one that is not yet written
-// cannot.
+// Whether the background checkpoint is written and can be published. With `wait`, waits for the
+// thread; otherwise false while it runs.
 bool BranchWriter::Impl::background_written(bool wait) {
   if (background == nullptr) return false;
   if (wait) {
@@ -102,6 +112,7 @@ bool BranchWriter::Impl::background_written(bool wait) {
 
 // REQUIRES: the thread is idle.
 void BranchWriter::Impl::drop_background() noexcept {
+  assert(background != nullptr && thread.idle());
   end_background();
   chains.clear();
   if (packs->sync_failed()) return;
@@ -109,16 +120,19 @@ void BranchWriter::Impl::drop_background() noexcept {
   counted_bytes = packs->bytes_appended();
 }
 
-// Whether the epoch can begin with the commits since, and one more.
+// Whether the next epoch has room for the commits since, and for one more. REQUIRES: a background.
 bool BranchWriter::Impl::can_carry(std::size_t payload_bytes) const {
+  assert(background != nullptr);
   std::size_t bytes = payload_bytes;
-  for (const auto& commit : background->commits) bytes += commit.size();
+  for (const auto& commit : background->commits) bytes += commit.payload().size();
   return journal->carries(background->version, background->commits.size() + 1, bytes);
 }
 
-// The thread has let gc in again, which may have taken what the background's records stand on. False:
-// it has, or is at work. Otherwise gc is kept out until the background is published.
+// The thread has released gc's lock, so gc may have freed base pages of the background's records.
+// False: it has, or it is running. True: gc is kept out until the background is published, or the
+// records have no base pages. REQUIRES: background_written().
 bool BranchWriter::Impl::keep_bases() {
+  assert(background != nullptr);
   if (!packs->has_bases()) return true;
   background->gc_lock = GcShared::try_lock(store);
   if (background->gc_lock.has_value() && packs->bases_whole()) return true;
@@ -126,17 +140,17 @@ bool BranchWriter::Impl::keep_bases() {
   return false;
 }
 
-// Starts the epoch of the background's checkpoint, and with it `commit`, if it is one: the commit
-// point of both. REQUIRES: background_written(), keep_bases().
-void BranchWriter::Impl::publish_background(std::vector<std::byte> commit) {
-  auto& commits = background->commits;
-  const bool one_more = !commit.empty();
-  if (one_more) commits.push_back(std::move(commit));
+// Starts the epoch of the background checkpoint, with `commit` as its last commit if that is not
+// null: the commit point of both. REQUIRES: background_written(), keep_bases().
+void BranchWriter::Impl::publish_background(const format::FrameBuffer* commit) {
+  assert(background != nullptr && background->failure.empty() && thread.idle());
+  std::vector<format::Payload> commits;
+  for (const auto& since : background->commits) commits.push_back(since.payload());
+  if (commit != nullptr) commits.push_back(commit->payload());
   try {
     journal->start_epoch(background->version, commits);
   } catch (const std::exception& e) {
     background->gc_lock.reset();
-    if (one_more) commits.pop_back();
     if (journal->sync_failed()) poison = e.what();
     throw;
   }
@@ -152,29 +166,29 @@ void BranchWriter::Impl::publish_background(std::vector<std::byte> commit) {
   head.active_pack = written.active_pack;
   head.active_pack_end_bytes = written.active_pack_end_bytes;
   head.next_pack_number = written.next_pack_number;
+  assert(background->pieces <= epoch.size() && background->raw_bytes <= epoch_raw_bytes);
   epoch.erase(epoch.begin(),
               std::next(epoch.begin(), static_cast<std::ptrdiff_t>(background->pieces)));
   epoch_raw_bytes -= background->raw_bytes;
   end_background();
 }
 
-// Ends the background's checkpoint: nothing else may write to the packs before.
+// Ends the background checkpoint: publishes or drops it. Must precede every other write to the packs.
 void BranchWriter::Impl::settle_background() {
   if (!background_written(true)) return;
   if (can_carry(0) && keep_bases()) {
-    publish_background({});
+    publish_background(nullptr);
   } else {
     drop_background();
   }
 }
 
-// What the thread has written counts with the commit that publishes it, but no time does.
+// The thread's bytes count with the commit that publishes them. Its flushes and its time do not.
 void BranchWriter::Impl::end_background() noexcept {
   background.reset();
-  const IoCost& now = packs->io();
-  beside.flushes += now.flushes - pack_io.flushes;
-  beside.write_ns += now.write_ns - pack_io.write_ns;
-  beside.flush_ns += now.flush_ns - pack_io.flush_ns;
+  IoCost by_thread = packs->io() - pack_io;
+  by_thread.bytes_written = 0;
+  background_io = background_io + by_thread;
 }
 
 }  // namespace vellum::store

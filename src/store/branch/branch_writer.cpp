@@ -1,12 +1,13 @@
 #include "store/branch/branch_writer.hpp"
 
+#include <cassert>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
 #include "store/branch/checkpoint/checkpoint.hpp"
-#include "store/branch/checkpoint/newest_entries.hpp"
+#include "store/branch/checkpoint/depth_table.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/snapshot_note.hpp"
 #include "store/catalog/store_directory.hpp"
@@ -33,7 +34,7 @@ void BranchWriter::Impl::check_not_poisoned() const {
   fail(Errc::poisoned, "{}: an earlier flush failed, reopen to recover: {}", label, poison);
 }
 
-// The store's path leads to packs and names, so this store must still be there.
+// Packs and names are opened by path, so the path must still name this store.
 void BranchWriter::Impl::check_in_place() const {
   if (!journal->file().replaced()) return;
   fail(Errc::io,
@@ -43,18 +44,12 @@ void BranchWriter::Impl::check_in_place() const {
 }
 
 IoCost BranchWriter::Impl::io() const noexcept {
-  IoCost sum = journal->io();
-  const IoCost& p = background != nullptr ? pack_io : packs->io();
-  sum.bytes_written += p.bytes_written;
-  sum.flushes += p.flushes - beside.flushes;
-  sum.write_ns += p.write_ns - beside.write_ns;
-  sum.flush_ns += p.flush_ns - beside.flush_ns;
-  return sum;
+  return journal->io() + (background != nullptr ? pack_io : packs->io()) - background_io;
 }
 
-// After a failed sync the state of the files is unknown, so nothing touches them any more.
-// Otherwise the appended records are dropped, and nothing has happened. While a background writes
-// to the packs, nobody else has.
+// After a failed sync the state of the files is unknown, so the branch is poisoned and the files stay
+// untouched. Otherwise drops the appended records, as if nothing had happened. A background
+// checkpoint is the only one that has appended any, so its records stay.
 void BranchWriter::Impl::give_up_checkpoint(const char* reason) noexcept {
   if (!poison.empty()) return;
   if (background != nullptr) {
@@ -81,8 +76,8 @@ std::uint64_t pages_of(std::span<const MapEntry> entries) {
 
 }  // namespace
 
-// Writes the new entries as a run. Old runs that are due for merging go into it directly, so the
-// entries are written only once.
+// Writes the new entries as a run. Old runs to be merged are merged into it at once, so the entries
+// are written only once.
 void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries,
                                  EncodingThreads& threads) {
   std::vector<format::RunRef> runs = std::move(next.runs);
@@ -95,13 +90,14 @@ void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries,
     return read_all_entries(store, older);
   });
   merged.insert(merged.begin(), std::move(entries));
+  assert(merge <= runs.size());
   const auto result = merge_runs(merged, merge == runs.size());
   next.runs.clear();
   if (!result.empty()) next.runs.push_back(write_run(*packs, threads, result));
   next.runs.insert(next.runs.end(), runs.begin() + static_cast<std::ptrdiff_t>(merge), runs.end());
 }
 
-// Called before add_run(): the copy of the version has to follow the run's root.
+// Called before add_run(): the copy of the version must follow the run's root.
 void BranchWriter::Impl::write_hashes(const Dedup& known) {
   const auto noted = known.noted();
   for (std::size_t first = 0; first < noted.size(); first += format::kMaxPageHashes) {
@@ -119,25 +115,32 @@ std::vector<MapEntry> BranchWriter::Impl::write_pieces(const Version& last,
                                                        std::vector<MapEntry> written,
                                                        const CommittedPages* committed,
                                                        Dedup& known, EncodingThreads& threads) {
-  const auto source = [&]() -> const PageSource& { return last_checkpointed(last); };
-  return checkpoint_pieces(store, *packs, encoding, known, pieces, std::move(written), source,
-                           committed, chains, threads);
+  const CheckpointContext context{store,
+                                  *packs,
+                                  encoding,
+                                  known,
+                                  chains,
+                                  threads,
+                                  [&]() -> const PageSource& { return last_checkpointed(last); },
+                                  committed};
+  return checkpoint_pieces(context, pieces, std::move(written));
 }
 
 // Writes the pieces, oldest first, and the entries in `written` to the packs, and syncs them.
-// `next` comes with the runs and the counts of the last checkpoint and leaves with the new ones.
+// Replaces runs and counts of `next`. REQUIRES: these are those of the last checkpoint.
 void BranchWriter::Impl::write_checkpoint(Version& next,
                                           const std::vector<const PageWrites*>& pieces,
                                           std::vector<MapEntry> written,
                                           const CommittedPages* committed, Dedup& known,
                                           EncodingThreads& threads) {
+  assert(packs->bytes_appended() >= counted_bytes);
   auto entries = write_pieces(next, pieces, std::move(written), committed, known, threads);
   chains.depths.update(entries);
   next.pages_changed += pages_of(entries);
   write_hashes(known);
   if (!entries.empty()) add_run(next, std::move(entries), threads);
 
-  // A copy for repair. Its statements about the pack end before the copy itself.
+  // A copy for repair. The position that it states for the pack is that before the copy.
   const std::uint64_t before = next.bytes_added;
   const auto set_position = [&] {
     next.bytes_added = before + (packs->bytes_appended() - counted_bytes);
@@ -157,10 +160,13 @@ void BranchWriter::Impl::write_checkpoint(Version& next,
 }
 
 // Makes `target` the head: the journal's commits, the pieces of one more commit, and the entries
-// that this commit has written. REQUIRES: no background, and `target` follows from the head.
+// that this commit has written. REQUIRES: no background, and `target` is the head or its successor.
 void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageWrites> commit,
                                     std::vector<MapEntry> written, const CommittedPages* committed,
                                     const NameLock* snapshot) {
+  assert(background == nullptr);
+  assert(target.sequence == head.sequence || target.sequence == head.sequence + 1);
+  assert(target.branch_id == head.branch_id && target.runs == head.runs);
   Version next = target;
   std::vector<const PageWrites*> pieces;
   append_pointers(epoch, pieces);
@@ -190,15 +196,14 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
   background_failed = false;
 }
 
-// Names `version` and begins an epoch that stands on it; on return it is what the branch stands on.
-// The ref makes both count (store/catalog/snapshot_note.hpp). After an error the name is free,
-// unless a sync failed. REQUIRES: what the version refers to is synced.
+// Publishes `version` as a snapshot and starts an epoch whose base it is. On return, `version` is that
+// base. The ref file is the commit point of both (store/catalog/snapshot_note.hpp). After an error the
+// name is free, unless a sync failed. REQUIRES: the records of the version are synced.
 void BranchWriter::Impl::start_epoch_at_snapshot(const NameLock& claim, Version& version) {
   write_snapshot_note(store, name, {version.branch_id, journal->epoch(), claim.name()});
   format::SnapshotRef ref;
   ref.branch = name;
   ref.created_ns = base::wall_clock_ns();
-  ref.order = 0;  // the last one
   ref.version = version;
   try {
     store.create_snapshot(claim, ref);
@@ -215,7 +220,7 @@ void BranchWriter::Impl::start_epoch_at_snapshot(const NameLock& claim, Version&
   }
 }
 
-// If the epoch may have begun after all, the name stays: the next writer finds out.
+// Keeps the name if the epoch may have started after all: the next writer resolves that.
 void BranchWriter::Impl::withdraw_snapshot(const NameLock& claim, const char* reason) noexcept {
   if (journal->sync_failed()) {
     poison = reason;
@@ -262,7 +267,7 @@ BranchWriter::~BranchWriter() {
     if (!w.epoch.empty()) w.checkpoint(w.head, {}, {});
     w.journal->release_space();
   } catch (...) {
-    // The journal has everything; the next writer checkpoints it.
+    // The journal has all commits; the next writer checkpoints them.
   }
 }
 

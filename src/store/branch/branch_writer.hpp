@@ -1,16 +1,16 @@
 // store/branch/branch_writer.hpp: the single writer of a branch.
 //
 // The writer turns page writes into commits, checkpoints and snapshots. A small commit becomes a
-// journal frame: one write, one fdatasync. A checkpoint moves the journal's net effect (each page's
-// deltas composed into one) and a large commit's pages into packs. It adds a sorted run to the page
-// map, merges runs where due, and starts a new journal epoch: two fdatasyncs. docs/format.md has
-// the write order and the crash table.
+// journal frame: one write, one fdatasync. A checkpoint writes the journal's net effect (each page's
+// deltas composed into one) and a large commit's pages to packs. It adds a sorted run to the page
+// map, merges runs of similar size, and starts a new journal epoch: two fdatasyncs. docs/format.md
+// has the write order and the crash table.
 //
 // Errors: when a write fails (Errc::no_space, io), the commit has not happened, the head is
 // unchanged, and the next commit may succeed. When a sync fails, the branch is poisoned: it refuses
-// every further commit with Errc::poisoned and the reason, since the kernel may have dropped the
-// dirty pages and a retry would lie (Rebello et al., "Can Applications Recover from fsync
-// Failures?", ATC 2020). Reopening recovers.
+// every further commit with Errc::poisoned and the reason. The kernel may have dropped the dirty
+// pages, so a retry could report a success that did not happen (Rebello et al., "Can Applications
+// Recover from fsync Failures?", ATC 2020). Reopening recovers.
 //
 // Threads: one call at a time, except Commit::add.
 #pragma once
@@ -28,6 +28,7 @@
 #include "store/branch/checkpoint/dedup.hpp"
 #include "store/catalog/lock/name_lock.hpp"
 #include "store/catalog/store_directory.hpp"
+#include "store/packs/io_cost.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/page_map/page_writes.hpp"
 
@@ -35,80 +36,70 @@ namespace vellum::store {
 
 class StoreDirectory;
 
-struct CommitMeta {
-  std::int64_t time_ns = 0;
-  std::uint64_t region_bytes = 0;
-  std::uint64_t base_address = 0;
-  std::string message;
-  std::optional<std::uint64_t> file_bytes = {};  // as in format::Version
-};
-
-struct CommitCost {
-  std::uint64_t sequence = 0;
-  std::uint64_t bytes_written = 0;  // journal and packs
-  std::uint32_t flushes = 0;
+// The cost of a commit: what it wrote to the journal and to packs.
+struct CommitCost : IoCost {
+  std::uint64_t sequence = 0;  // of the version that it completes; 0: no commit
   bool checkpointed = false;
-  std::uint64_t write_ns = 0, flush_ns = 0;
 };
 
 class BranchWriter {
  public:
   // Takes the branch's lock (Errc::busy names the branch) and recovers. Errc::not_found, corrupted,
-  // read_only. Stores pages in `encoding`, or else in the branch's, or else in the store's.
-  // Errc::invalid_argument: its blocks would be larger than the store's readers accept.
+  // read_only. Stores pages in `encoding`; without it, in the branch's encoding; without that, in the
+  // store's. Errc::invalid_argument: its blocks would be larger than the store's readers accept.
   static std::unique_ptr<BranchWriter> open(
       StoreDirectory& store, const std::string& branch,
       const std::optional<format::Encoding>& encoding = std::nullopt);
-  // Checkpoints the journal's commits and releases its space, unless poisoned. Swallows errors: the
-  // journal still has everything.
+  // Checkpoints the journal's commits and releases its space, unless poisoned. Ignores errors: the
+  // journal still has all commits.
   ~BranchWriter();
 
-  // The head as it was when the writer opened.
+  // The head at the opening.
   std::shared_ptr<PageSource> source_at_open() const;
-  // The head now: sequence, region_bytes, base_address, parent, message of the last commit.
+  // The current head. Its runs are those of the last checkpoint.
   const format::Version& head() const noexcept;
   // How pages are stored.
   const format::Encoding& encoding() const noexcept;
-  // What the journal holds that no checkpoint has published. Between commits.
+  // Size of the journal's frames that no checkpoint has published. REQUIRES: no commit is unfinished.
   std::uint64_t backlog_bytes() const noexcept;
 
-  // An unfinished commit. Several threads may add pieces. The blocks of a large commit go to the
-  // pack at once, so memory stays bounded. Without finish(), the destructor discards the commit.
+  // An unfinished commit. Several threads may add pieces. The blocks of a large commit are appended to
+  // the pack by add(), so memory stays bounded. Without finish(), the destructor discards the commit.
   class Commit {
    public:
     ~Commit();
     void add(PageWrites&& piece);
-    // From now on, add() writes deltas to the pack when there are many, so memory stays bounded also
-    // where pages change a little. REQUIRES: the journal has no commits (checkpoint_journal()).
+    // Later calls of add() write deltas to the pack when there are many, so memory stays bounded even
+    // if many pages change a little. REQUIRES: the journal has no commits (checkpoint_journal()).
     void write_deltas_early() noexcept;
-    // Finds pages that the store already holds; nullptr: this commit does not look for them.
+    // The index of pages that the store already holds; nullptr: this commit does not search it.
     const Dedup* dedup() const noexcept;
-    // Durable on return. With `checkpoint`, the commit goes through a checkpoint whatever its size.
-    // `committed` has pages that the caller holds in memory, which saves reading them back.
-    CommitCost finish(const CommitMeta& meta, bool checkpoint,
+    // Durable on return. With `checkpoint`, the commit becomes a checkpoint whatever its size.
+    // `committed` has pages that the caller holds in memory, so that the store need not read them.
+    CommitCost finish(const format::CommitInfo& info, bool checkpoint,
                       const CommittedPages* committed = nullptr);
 
-    // The same, with a checkpoint, and as the snapshot of a claimed name: after a crash both have
-    // happened, or neither has.
-    CommitCost finish_as(const NameLock& snapshot, const CommitMeta& meta,
+    // The same with a checkpoint, and as the snapshot of a claimed name. After a crash both exist, or
+    // neither does.
+    CommitCost finish_as(const NameLock& snapshot, const format::CommitInfo& info,
                          const CommittedPages* committed = nullptr);
 
    private:
     friend class BranchWriter;
-    CommitCost finish(const CommitMeta& meta, bool checkpoint, const CommittedPages* committed,
-                      const NameLock* snapshot);
+    CommitCost finish(const format::CommitInfo& info, bool checkpoint,
+                      const CommittedPages* committed, const NameLock* snapshot);
     explicit Commit(BranchWriter& writer);
     struct Impl;
     std::unique_ptr<Impl> impl_;
   };
-  // `pages`: about how many pages the commit will write. A large commit looks for its pages in the
-  // store if the encoding says so.
+  // `pages`: the approximate number of pages that the commit will write. A large commit looks its
+  // pages up in the store if the encoding has `dedup`.
   std::unique_ptr<Commit> begin(std::size_t pages = 0);
-  // Moves the journal's commits, if there are any, into packs. REQUIRES: no commit is unfinished.
+  // Checkpoints the journal's commits, if it has any. REQUIRES: no commit is unfinished.
   void checkpoint_journal();
 
-  // Whether the branch that was opened is still in its place. If not, the store was moved, and
-  // another may be there: commits then throw Errc::io and change neither store.
+  // Whether the branch's path still names the journal that was opened. If not, the store was moved,
+  // and another may have replaced it: commits then throw Errc::io and change neither store.
   bool in_place() const noexcept;
   void require_in_place() const;
 
@@ -117,8 +108,8 @@ class BranchWriter {
   void publish_snapshot(const std::string& name, const std::string& message);
   void publish_snapshot(const NameLock& claim, const std::string& message);
 
-  // The head as the journal has it now; gc keeps away from it while the source lives. It is found
-  // by the open journal, not by the branch's name, which may mean another branch by now.
+  // The head as the journal has it now. gc does not free its records while the source lives. Read from
+  // the open journal rather than by the branch's name, which may mean another branch by now.
   std::shared_ptr<PageSource> open_head() const;
 
  private:

@@ -11,6 +11,7 @@
 #include "store/journal/journal_writer.hpp"
 #include "store/packs/io_cost.hpp"
 #include "store/packs/record/pack_writer.hpp"
+#include "store/page_map/overlay.hpp"
 
 namespace vellum::store {
 
@@ -24,7 +25,7 @@ struct BranchWriter::Impl {
   std::unique_ptr<JournalWriter> journal;
 
   format::Version head;               // its runs are those of the last checkpoint
-  std::list<PageWrites> epoch;        // the writes of the journal's commits since, oldest first
+  std::list<PageWrites> epoch;        // the writes of the journal's later commits, oldest first
   std::uint64_t epoch_raw_bytes = 0;  // see max_epoch_raw_bytes()
   std::shared_ptr<PageSource> checkpointed;  // the last checkpoint's version; opened when needed
   KnownChains chains;                        // of `checkpointed`
@@ -33,11 +34,11 @@ struct BranchWriter::Impl {
   std::uint64_t counted_bytes = 0;  // of packs->bytes_appended(), up to the last checkpoint
   std::string poison;               // why every further commit is refused
 
-  std::unique_ptr<BackgroundCheckpoint> background;  // none: nothing to be published
+  std::unique_ptr<BackgroundCheckpoint> background;  // null: none to publish
   bool background_failed = false;                    // in this epoch
   std::chrono::nanoseconds background_took{};        // the last one; zero: none yet
   IoCost pack_io;                                    // of `packs`, when `background` began
-  IoCost beside;                                     // what the background took of it
+  IoCost background_io;                              // the part of it that no commit waited for
 
   Impl(StoreDirectory& s, std::string n)
       : store(s),
@@ -46,6 +47,10 @@ struct BranchWriter::Impl {
         dedup(s) {}
 
   const PageSource& last_checkpointed(const format::Version& version);
+  // See max_epoch_raw_bytes().
+  std::uint64_t max_raw_bytes() const noexcept {
+    return max_epoch_raw_bytes(store.superblock().journal_half_bytes);
+  }
   void check_not_poisoned() const;
   void check_in_place() const;
   void checkpoint(const format::Version& next, std::span<const PageWrites> commit,
@@ -53,8 +58,8 @@ struct BranchWriter::Impl {
                   const NameLock* snapshot = nullptr);
   void start_epoch_at_snapshot(const NameLock& claim, format::Version& version);
   void withdraw_snapshot(const NameLock& claim, const char* reason) noexcept;
-  // Writes the pieces, oldest first, to the packs; see checkpoint_pieces(). `last` has the runs of
-  // the last checkpoint.
+  // Writes the pieces, oldest first, to the packs; see checkpoint_pieces(). REQUIRES: `last` has the
+  // runs of the last checkpoint.
   std::vector<format::MapEntry> write_pieces(const format::Version& last,
                                              std::span<const PageWrites* const> pieces,
                                              std::vector<format::MapEntry> written,
@@ -76,8 +81,7 @@ struct BranchWriter::Impl {
   void write_background(const std::vector<const PageWrites*>& pieces) noexcept;
   bool background_written(bool wait);
   bool can_carry(std::size_t payload_bytes) const;
-  void append_commit(std::vector<std::byte> payload);
-  void publish_background(std::vector<std::byte> commit);
+  void publish_background(const format::FrameBuffer* commit);
   bool keep_bases();
   void settle_background();
   void drop_background() noexcept;

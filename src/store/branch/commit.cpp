@@ -1,4 +1,8 @@
-// A commit: its pieces go to the journal, or through a checkpoint into packs.
+// store/branch/commit.cpp: a commit, from its pieces to the journal, or to packs by a checkpoint.
+//
+// append_to_journal() is the whole small commit in order. Its commit point is marked there.
+#include <algorithm>
+#include <cassert>
 #include <mutex>
 #include <optional>
 
@@ -10,17 +14,18 @@
 
 namespace vellum::store {
 
-using format::CommitBody;
+using format::CommitInfo;
 using format::kPageBytes;
 using format::MapEntry;
 using format::PageKind;
 using format::PageNumber;
 using format::PartType;
+using format::PartView;
 using format::Version;
 
 namespace {
 
-// A larger commit costs less when it goes to the packs at once than when it is written twice.
+// Writing a larger commit straight to the packs costs less than writing it twice.
 constexpr std::size_t kMaxJournaledBytes = 256u << 10;
 
 }  // namespace
@@ -29,11 +34,11 @@ struct BranchWriter::Commit::Impl {
   BranchWriter::Impl& writer;
   std::mutex mutex;
   std::vector<PageWrites> pieces;
-  std::size_t bytes = 0;          // approximate size of the pieces
-  std::vector<MapEntry> written;  // of blocks that are already in the pack
-  std::size_t held_bytes = 0;     // of deltas and zeros in the pieces, while `early` is set
-  bool early = false;             // write_deltas_early()
-  std::optional<EncodingThreads> threads;  // made when blocks are written
+  std::size_t bytes = 0;                   // approximate size of the pieces
+  std::vector<MapEntry> written;           // of records that are already in the pack
+  std::size_t held_bytes = 0;              // of deltas and zeros in the pieces
+  bool early = false;                      // write_deltas_early()
+  std::optional<EncodingThreads> threads;  // once blocks are written
   bool finished = false;
   std::string failure;  // of an earlier add() or finish()
   Errc failure_code = Errc::io;
@@ -45,27 +50,28 @@ struct BranchWriter::Commit::Impl {
   }
   void note_failure(const std::exception& e);
   void check(const PageWrites& piece) const;
-  void check(const CommitMeta& meta) const;
+  void check(const CommitInfo& info) const;
   void write_blocks();
   void write_held();
-  std::vector<std::byte> encode(const CommitMeta& meta, std::uint64_t& raw_bytes);
-  bool append_to_journal(const CommitMeta& meta);
+  std::vector<PartView> parts() const;
+  bool can_join_background(std::size_t payload_bytes, std::uint64_t raw_bytes, bool wait);
+  bool append_to_journal(const CommitInfo& info);
 };
 
 namespace {
 
-// A commit of this many pages looks for pages that the store already has. A page that is found
-// makes the commit a checkpoint, which a small commit should not become.
+// A commit of this many pages looks its pages up in the store. A page found there makes the commit a
+// checkpoint, which would be too slow for a small commit.
 constexpr std::size_t kLargeCommitPages = 256;
 
-// Deltas of a commit that writes them early: the most in memory.
+// Limit of the deltas in memory of a commit that writes them early.
 constexpr std::size_t kMaxHeldBytes = std::size_t{8} << 20;
 
 std::size_t held_bytes_of(const PageWrites& piece) {
   return piece.deltas.encoded_bound_bytes() + piece.zeros.size() * sizeof(PageNumber);
 }
 
-// Makes one entry of zero pages side by side.
+// Joins entries of adjacent zero pages.
 void join_zeros(std::vector<MapEntry>& entries) {
   std::size_t kept = 0;
   for (const MapEntry& e : entries) {
@@ -86,14 +92,16 @@ std::size_t size_of(const PageWrites& piece) {
   return bytes;
 }
 
-// Makes `head` the version of the commit that follows it.
-void follow(Version& head, CommitMeta meta) noexcept {
+// Makes `head` the version that the next commit completes.
+void advance(Version& head, CommitInfo info) noexcept {
   ++head.sequence;
-  head.time_ns = meta.time_ns;
-  head.region_bytes = meta.region_bytes;
-  head.base_address = meta.base_address;
-  head.message = std::move(meta.message);
-  head.file_bytes = meta.file_bytes;
+  head.set_info(std::move(info));
+}
+
+std::uint64_t raw_bytes_of(std::span<const PartView> parts) noexcept {
+  std::uint64_t bytes = 0;
+  for (const PartView& part : parts) bytes += part.raw_bytes;
+  return bytes;
 }
 
 PageNumber end_of(const PageWrites& piece) {
@@ -130,7 +138,7 @@ void BranchWriter::Commit::Impl::note_failure(const std::exception& e) {
   failure_code = error != nullptr ? error->code() : Errc::io;
 }
 
-// Data that a reader would refuse must not get into the store.
+// Refuses data that a reader of the store would refuse.
 void BranchWriter::Commit::Impl::check(const PageWrites& piece) const {
   const std::size_t most = format::max_block_bytes(writer.store.superblock()) / kPageBytes;
   for (const PageBlock& b : piece.blocks) {
@@ -143,25 +151,25 @@ void BranchWriter::Commit::Impl::check(const PageWrites& piece) const {
   }
 }
 
-void BranchWriter::Commit::Impl::check(const CommitMeta& meta) const {
-  if (meta.region_bytes % kPageBytes != 0 || meta.region_bytes > format::kMaxRegionBytes ||
-      meta.region_bytes < writer.head.region_bytes) {
+void BranchWriter::Commit::Impl::check(const CommitInfo& info) const {
+  if (info.region_bytes % kPageBytes != 0 || info.region_bytes > format::kMaxRegionBytes ||
+      info.region_bytes < writer.head.region_bytes) {
     fail(Errc::invalid_argument, "{}: a region of {} bytes cannot follow one of {}", writer.label,
-         meta.region_bytes, writer.head.region_bytes);
+         info.region_bytes, writer.head.region_bytes);
   }
-  if (meta.file_bytes.value_or(0) > meta.region_bytes) {
+  if (info.file_bytes.value_or(0) > info.region_bytes) {
     fail(Errc::invalid_argument, "{}: a file of {} bytes does not fit a region of {}", writer.label,
-         *meta.file_bytes, meta.region_bytes);
+         *info.file_bytes, info.region_bytes);
   }
-  if (meta.base_address % kPageBytes != 0 || meta.base_address > UINT64_MAX - meta.region_bytes) {
+  if (info.base_address % kPageBytes != 0 || info.base_address > UINT64_MAX - info.region_bytes) {
     fail(Errc::invalid_argument, "{}: {:#x} cannot be the base address", writer.label,
-         meta.base_address);
+         info.base_address);
   }
-  if (meta.message.size() > format::kMaxMessageBytes) {
+  if (info.message.size() > format::kMaxMessageBytes) {
     fail(Errc::invalid_argument, "{}: a message of {} bytes is too long", writer.label,
-         meta.message.size());
+         info.message.size());
   }
-  const PageNumber pages = meta.region_bytes / kPageBytes;
+  const PageNumber pages = info.region_bytes / kPageBytes;
   PageNumber end = 0;
   for (const PageWrites& p : pieces) end = std::max(end, end_of(p));
   for (const MapEntry& e : written) end = std::max(end, e.page + e.count);
@@ -180,8 +188,10 @@ void BranchWriter::Commit::Impl::write_blocks() {
   for (PageWrites& piece : pieces) piece.blocks.clear();
 }
 
-// The pieces become records and entries, as they would at the end. REQUIRES: write_blocks() was called.
+// Writes the pieces as records and entries, as finish() would. REQUIRES: write_blocks() was called.
 void BranchWriter::Commit::Impl::write_held() {
+  assert(threads.has_value() && writer.background == nullptr);
+  assert(std::ranges::all_of(pieces, [](const PageWrites& p) { return p.blocks.empty(); }));
   writer.checkpointing = true;
   std::vector<const PageWrites*> all;
   append_pointers(pieces, all);
@@ -192,7 +202,10 @@ void BranchWriter::Commit::Impl::write_held() {
   held_bytes = 0;
 }
 
-void BranchWriter::Commit::write_deltas_early() noexcept { impl_->early = true; }
+void BranchWriter::Commit::write_deltas_early() noexcept {
+  assert(impl_->writer.epoch.empty());
+  impl_->early = true;
+}
 
 void BranchWriter::Commit::add(PageWrites&& piece) {
   Impl& c = *impl_;
@@ -204,7 +217,7 @@ void BranchWriter::Commit::add(PageWrites&& piece) {
   c.bytes += size_of(piece);
   c.held_bytes += held_bytes_of(piece);
   c.pieces.push_back(std::move(piece));
-  // Too large for the journal: blocks go where a checkpoint would put them.
+  // Too large for the journal: blocks are written to the pack now, as by a checkpoint.
   if (c.bytes <= c.journal_limit()) return;
   try {
     c.writer.settle_background();
@@ -217,102 +230,104 @@ void BranchWriter::Commit::add(PageWrites&& piece) {
   }
 }
 
-// The payload of a commit frame. Deltas stay uncompressed: compressing them costs more time than it
-// saves.
-std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta,
-                                                          std::uint64_t& raw_bytes_of_all) {
-  CommitBody body{meta.time_ns, meta.region_bytes, meta.base_address, meta.message,
-                  {},           meta.file_bytes};
-  std::size_t blocks = 0;
-  for (PageWrites& piece : pieces) {
+// The parts of a commit frame, as views of the pieces. Deltas stay uncompressed: compressing them
+// costs more time than it saves.
+std::vector<PartView> BranchWriter::Commit::Impl::parts() const {
+  std::vector<PartView> out;
+  for (const PageWrites& piece : pieces) {
     for (std::size_t first = 0; first < piece.deltas.pages().size();) {
-      const std::size_t count = deltas_that_fit(piece.deltas, first);
-      auto raw = format::encode_delta_batch(piece.deltas, first, count);
-      const auto raw_bytes = static_cast<std::uint32_t>(raw.size());
-      body.parts.push_back({PartType::deltas, base::Codec::none, raw_bytes, {}, std::move(raw)});
-      first += count;
+      const auto run = format::deltas_that_fit(piece.deltas, first);
+      PartView part{PartType::deltas, base::Codec::none,
+                    static_cast<std::uint32_t>(run.encoded_bytes)};
+      part.deltas = &piece.deltas;
+      part.deltas_at = run;
+      out.push_back(part);
+      first += run.count;
     }
     if (!piece.zeros.empty()) {
-      body.parts.push_back({PartType::zeros, base::Codec::none, 0, piece.zeros, {}});
+      out.push_back({PartType::zeros, base::Codec::none, 0, piece.zeros});
     }
-    blocks += piece.blocks.size();
   }
-  // The body borrows the blocks and gives them back.
-  const std::size_t first_block = body.parts.size();
-  body.parts.reserve(first_block + blocks);
-  for (PageWrites& piece : pieces) {
-    for (PageBlock& b : piece.blocks) {
+  for (const PageWrites& piece : pieces) {
+    for (const PageBlock& b : piece.blocks) {
       const auto raw_bytes = static_cast<std::uint32_t>(b.pages.size() * kPageBytes);
-      body.parts.push_back(
-          {PartType::pages, b.codec, raw_bytes, std::move(b.pages), std::move(b.stored)});
+      out.push_back({PartType::pages, b.codec, raw_bytes, b.pages, b.stored});
     }
   }
-  auto payload = format::encode_commit(body);
-  raw_bytes_of_all = raw_bytes_of(body);
-  std::size_t part = first_block;
-  for (PageWrites& piece : pieces) {
-    for (PageBlock& b : piece.blocks) {
-      b.pages = std::move(body.parts[part].pages);
-      b.stored = std::move(body.parts[part++].stored);
-    }
-  }
-  return payload;
+  return out;
 }
 
-// False: the commit is too large for the journal or for the space left in it.
-bool BranchWriter::Commit::Impl::append_to_journal(const CommitMeta& meta) {
+// Whether the base frame that publishes the background checkpoint can have this commit as its last.
+// With `wait`, waits for that checkpoint to be written.
+bool BranchWriter::Commit::Impl::can_join_background(std::size_t payload_bytes,
+                                                     std::uint64_t raw_bytes, bool wait) {
   BranchWriter::Impl& w = writer;
-  std::uint64_t raw_bytes = 0;
-  auto payload = encode(meta, raw_bytes);
-  if (payload.size() > journal_limit()) return false;
-  const std::uint64_t most = max_epoch_raw_bytes(w.store.superblock().journal_half_bytes);
-  const auto joins_background = [&](bool wait) {
-    return w.background_written(wait) && w.can_carry(payload.size()) &&
-           w.epoch_raw_bytes - w.background->raw_bytes + raw_bytes <= most && w.keep_bases();
-  };
-  const bool fits = w.journal->fits(payload.size()) && w.epoch_raw_bytes + raw_bytes <= most;
-  const bool joins = joins_background(!fits);
+  return w.background_written(wait) && w.can_carry(payload_bytes) &&
+         w.epoch_raw_bytes - w.background->raw_bytes + raw_bytes <= w.max_raw_bytes() &&
+         w.keep_bases();
+}
+
+// The small commit, from the encoded pages to the flush that is its commit point, and to the new
+// head. False: it is too large for the journal or for the space left, and nothing has happened.
+bool BranchWriter::Commit::Impl::append_to_journal(const CommitInfo& info) {
+  BranchWriter::Impl& w = writer;
+
+  // 1. Encode the pieces into the payload of a frame. The bytes are copied once, here.
+  const std::vector<PartView> views = parts();
+  const std::uint64_t raw_bytes = raw_bytes_of(views);
+  format::FrameBuffer frame;
+  format::encode_commit(info, views, frame.bytes());
+  const std::size_t payload_bytes = frame.payload().size();
+  if (payload_bytes > journal_limit()) return false;
+
+  // 2. Choose the place: the tail of the journal, or the base frame that publishes the background
+  //    checkpoint. A full journal waits for that checkpoint.
+  const bool fits =
+      w.journal->fits(payload_bytes) && w.epoch_raw_bytes + raw_bytes <= w.max_raw_bytes();
+  const bool joins = can_join_background(payload_bytes, raw_bytes, !fits);
   if (!fits && !joins) return false;
 
-  // Nothing may fail after the commit point.
-  CommitMeta made = meta;
-  std::list<PageWrites> added(pieces.size());
+  // 3. Allocate for step 5: nothing may fail after the commit point. A commit without pages adds an
+  //    empty piece: the epoch is empty only when the journal has no commits.
+  CommitInfo done = info;
+  std::list<PageWrites> added(std::max<std::size_t>(pieces.size(), 1));
+  if (!joins && w.background != nullptr) w.background->commits.emplace_back();
+
+  // 4. Write the frame and flush it. A failed write leaves the head as it is; after a failed flush
+  //    the state of the file is unknown, and the branch is poisoned.
   if (joins) {
-    w.publish_background(std::move(payload));
+    w.publish_background(&frame);
   } else {
-    w.append_commit(std::move(payload));
+    try {
+      w.journal->write_commit(frame);
+      w.journal->sync_commit();  // THE COMMIT POINT
+    } catch (const std::exception& e) {
+      if (w.background != nullptr) w.background->commits.pop_back();
+      if (w.journal->sync_failed()) w.poison = e.what();
+      throw;
+    }
+    if (w.background != nullptr) w.background->commits.back() = std::move(frame);
   }
+
+  // 5. The commit is the head. The epoch keeps its pages for the next checkpoint.
   std::move(pieces.begin(), pieces.end(), added.begin());
   w.epoch.splice(w.epoch.end(), added);
   w.epoch_raw_bytes += raw_bytes;
-  follow(w.head, std::move(made));
+  advance(w.head, std::move(done));
   return true;
 }
 
-// Appends a commit frame: the commit point. A background's epoch will carry the commit.
-void BranchWriter::Impl::append_commit(std::vector<std::byte> payload) {
-  if (background != nullptr) background->commits.emplace_back();  // room: nothing may fail later
-  try {
-    journal->append_commit(payload);
-  } catch (const std::exception& e) {
-    if (background != nullptr) background->commits.pop_back();
-    if (journal->sync_failed()) poison = e.what();
-    throw;
-  }
-  if (background != nullptr) background->commits.back() = std::move(payload);
-}
-
-CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool checkpoint,
+CommitCost BranchWriter::Commit::finish(const CommitInfo& info, bool checkpoint,
                                         const CommittedPages* committed) {
-  return finish(meta, checkpoint, committed, nullptr);
+  return finish(info, checkpoint, committed, nullptr);
 }
 
-CommitCost BranchWriter::Commit::finish_as(const NameLock& snapshot, const CommitMeta& meta,
+CommitCost BranchWriter::Commit::finish_as(const NameLock& snapshot, const CommitInfo& info,
                                            const CommittedPages* committed) {
-  return finish(meta, true, committed, &snapshot);
+  return finish(info, true, committed, &snapshot);
 }
 
-CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool checkpoint,
+CommitCost BranchWriter::Commit::finish(const CommitInfo& info, bool checkpoint,
                                         const CommittedPages* committed, const NameLock* snapshot) {
   Impl& c = *impl_;
   const std::lock_guard guard(c.mutex);
@@ -321,30 +336,27 @@ CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool checkpoint,
   w.check_in_place();
   if (!c.failure.empty()) fail(c.failure_code, "{}", c.failure);
   if (c.finished) fail(Errc::invalid_argument, "{}: the commit is finished already", w.label);
-  c.check(meta);
+  c.check(info);
 
   CommitCost cost;
   try {
-    cost.checkpointed = checkpoint || !c.written.empty() || !c.append_to_journal(meta);
+    cost.checkpointed = checkpoint || !c.written.empty() || !c.append_to_journal(info);
     if (cost.checkpointed) {
       w.settle_background();
       Version next = w.head;
-      follow(next, meta);
+      advance(next, info);
       w.checkpoint(next, c.pieces, std::move(c.written), committed, snapshot);
     }
   } catch (const std::exception& e) {
-    c.note_failure(e);  // the records in packs are dropped: a second try would lack them
+    c.note_failure(e);  // the records in packs are dropped, so a second try would lack them
     throw;
   }
+  assert(!cost.checkpointed || (w.epoch.empty() && w.background == nullptr));
   c.finished = true;
   w.dedup.leave(true);
 
-  const IoCost after = w.io();
+  static_cast<IoCost&>(cost) = w.io() - c.before;
   cost.sequence = w.head.sequence;
-  cost.bytes_written = after.bytes_written - c.before.bytes_written;
-  cost.flushes = after.flushes - c.before.flushes;
-  cost.write_ns = after.write_ns - c.before.write_ns;
-  cost.flush_ns = after.flush_ns - c.before.flush_ns;
   w.keep_pace();
   w.begin_background();
   return cost;

@@ -1,6 +1,7 @@
 #include "store/branch/leave_pack.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "store/catalog/names.hpp"
@@ -15,7 +16,7 @@ bool is_written(const base::File& journal, const format::Uuid& store_id, std::ui
                              [&](const auto& base) { return base.active_pack == pack; });
 }
 
-// The journal keeps two base frames, and a power cut may lead back to the earlier one: both change.
+// The journal keeps two base frames, and a power cut may restore the earlier one: both are written.
 void leave(StoreDirectory& store, const std::string& branch, std::uint64_t pack) {
   store.settle_name(branch);
   auto file = try_lock_branch(store, branch);
@@ -32,9 +33,11 @@ void leave(StoreDirectory& store, const std::string& branch, std::uint64_t pack)
   for (const format::CommitBody& commit : state.commits) {
     commits.push_back(format::encode_commit(commit));
   }
+  assert(base.active_pack != pack);
+  const std::vector<format::Payload> payloads(commits.begin(), commits.end());
   JournalWriter journal(std::move(file), state);
-  journal.start_epoch(base, commits);
-  journal.start_epoch(base, commits);
+  journal.start_epoch(base, payloads);
+  journal.start_epoch(base, payloads);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// store/branch/leave_pack.hpp: a branch goes on in another pack than its active one.
+// store/branch/leave_pack.hpp: a branch gives up its active pack.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace vellum::store {
 
-// Does nothing for a pack that no branch goes on writing. Else the branch's next commit begins a new
-// pack, and no power cut leads back to this one: it may be written again. Errc::busy: the branch has
-// a writer. REQUIRES: the caller holds what gc holds.
+// If the pack is the active pack of a branch, its next commit starts a new pack. No state after a
+// power cut appends to this one either, so the caller may replace its file. Errc::busy: the branch
+// has a writer. REQUIRES: the caller holds gc's locks.
 void leave_pack(StoreDirectory& store, std::uint64_t pack);
 
 }  // namespace vellum::store

@@ -1,6 +1,7 @@
 #include "store/branch/page_copy.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <vector>
 
 #include "base/memory/zeros.hpp"
@@ -27,6 +28,7 @@ class PageCopier {
     PageBlock block;
     std::vector<std::byte> raw;
     const std::size_t block_pages = encoding_.block_bytes / kPageBytes;
+    assert(block_pages >= 1);
     std::vector<std::byte> now(kPageBytes), old(kPageBytes);
     for (const PageNumber page : pages) {
       source_.read(page, 1, now.data());
@@ -51,6 +53,7 @@ class PageCopier {
 
  private:
   void pack(PageBlock& block, std::vector<std::byte>& raw, PageWrites& out) {
+    assert(raw.size() == block.pages.size() * kPageBytes);
     auto payload = BlockEncoder(encoding_).encode(compressor_, raw);
     block.codec = payload.codec;
     block.stored = std::move(payload.stored);
@@ -72,6 +75,7 @@ class PageCopier {
 std::uint64_t add_pages(BranchWriter::Commit& commit, const format::Encoding& encoding,
                         const PageSource& source, const PageSource* before,
                         std::span<const PageNumber> pages) {
+  assert(std::ranges::is_sorted(pages));
   PageCopier copier(encoding, source, before);
   for (std::size_t at = 0; at < pages.size(); at += kPagesOfACopy)
     commit.add(copier.piece(pages.subspan(at, std::min(kPagesOfACopy, pages.size() - at))));

@@ -1,4 +1,4 @@
-// store/branch/page_copy.hpp: a copy of an existing version's pages as part of a commit.
+// store/branch/page_copy.hpp: pages of an existing version as part of a commit.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace vellum::store {
 
-// Adds the pages, of those given (ascending), in which `source` differs from `before`, the head of
-// the branch that is committed to; a null `before` means zero pages. Returns how many it added.
-// Throws as PageSource::read() does.
+// Adds to `commit` those of `pages` whose content in `source` differs from that in `before`, the head
+// of the commit's branch. A null `before` stands for zero pages. Returns the number of pages added.
+// Throws the errors of PageSource::read(). REQUIRES: `pages` ascend.
 std::uint64_t add_pages(BranchWriter::Commit& commit, const format::Encoding& encoding,
                         const PageSource& source, const PageSource* before,
                         std::span<const format::PageNumber> pages);

@@ -1,5 +1,6 @@
-// Opening a branch for writing: take the lock, read the last writer's state, continue from there.
+// store/branch/recovery.cpp: opening a branch for writing: the lock, the state of the last writer.
 #include <algorithm>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
@@ -20,7 +21,8 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
   store.settle_name(branch);
   auto file = try_lock_branch(store, branch);
   if (file == nullptr) fail(Errc::busy, "{} has a writer already", w.label);
-  NamesShared names(store);  // pages may be read from this head long after it is history
+  // Pages may be read from this head long after later commits have replaced it.
+  NamesShared names(store);
   JournalState state = read_journal(*file, store.superblock().store_id);
   store.check_journal(file->path(), branch, state.header);
   if (const auto ahead = snapshot_ahead(store, branch, state)) {
@@ -29,7 +31,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
     state = read_journal(w.journal->file(), store.superblock().store_id);
   }
   w.encoding = encoding.value_or(state.header.encoding.value_or(store.superblock()));
-  w.head = state.base;
+  w.head = format::head_version(state.base, state.commits);
   with_context(w.label, [&] {
     check_raw_bytes(state.commits, store.superblock().journal_half_bytes);
     for (const auto& commit : state.commits) {
@@ -38,18 +40,11 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
       std::move(pieces.begin(), pieces.end(), std::back_inserter(w.epoch));
     }
   });
-  if (!state.commits.empty()) {
-    const format::CommitBody& last = state.commits.back();
-    w.head.sequence = state.head_sequence();
-    w.head.time_ns = last.time_ns;
-    w.head.region_bytes = last.region_bytes;
-    w.head.base_address = last.base_address;
-    w.head.message = last.message;
-    w.head.file_bytes = last.file_bytes;
-  }
   w.source_at_open = PageSource::open(store, state.base, state.commits, w.label);
   w.source_at_open->keep(VersionPin(store, std::move(names), state.base));
-  // Writing begins only now that everything has been read and checked.
+  // Nothing is written before everything has been read and checked.
+  assert(w.head.sequence == state.head_sequence());
+  assert(w.head.branch_id == state.header.branch_id);
   w.packs = std::make_unique<PackWriter>(store, state.header.branch_id, state.base);
   if (w.journal == nullptr) w.journal = std::make_unique<JournalWriter>(std::move(file), state);
   return writer;

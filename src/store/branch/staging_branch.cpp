@@ -1,5 +1,7 @@
 #include "store/branch/staging_branch.hpp"
 
+#include <cassert>
+
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 
@@ -8,14 +10,14 @@ namespace vellum::store {
 StagingBranch::StagingBranch(StoreDirectory& store, const format::Version& version,
                              const std::optional<format::Encoding>& encoding)
     : store_(store), encoding_(encoding) {
-  while (writer_ == nullptr) make(version, encoding);
+  while (writer_ == nullptr) create(version, encoding);
 }
 
 StagingBranch::~StagingBranch() { drop(); }
 
-// gc may find the branch before it is locked and remove it; the caller then tries again.
-void StagingBranch::make(const format::Version& version,
-                         const std::optional<format::Encoding>& encoding) {
+// gc may find the branch before it is locked, and remove it. The caller then tries again.
+void StagingBranch::create(const format::Version& version,
+                           const std::optional<format::Encoding>& encoding) {
   name_ = random_staging_name();
   try {
     store_.create_staging_branch(name_, version, version.parent, encoding);
@@ -25,9 +27,10 @@ void StagingBranch::make(const format::Version& version,
   }
 }
 
-// Names are held, since gc must not see a moment at which neither name exists. For a moment, or
-// after a crash until the next gc, both do, and mean the same.
+// Holds names, since gc must not run while neither name exists. Both names exist for a short time,
+// or, after a crash, until the next gc. They then mean the same version.
 void StagingBranch::publish(const NameLock& claim) {
+  assert(writer_ != nullptr);
   const NamesShared names(store_);
   store_.publish_staging_branch(claim, names, writer_->head(), encoding_);
   drop();
@@ -38,7 +41,7 @@ void StagingBranch::drop() noexcept {
   writer_.reset();
   try {
     if (const auto journal = try_lock_branch(store_, name_)) store_.drop_branch(name_, *journal);
-  } catch (const std::exception&) {  // as after a crash: gc removes it
+  } catch (const std::exception&) {  // gc removes it, as after a crash
   }
   name_.clear();
 }

@@ -1,4 +1,4 @@
-// store/branch/staging_branch.hpp: a branch that gets its content before anybody sees its name.
+// store/branch/staging_branch.hpp: a branch that is filled before its name is published.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace vellum::store {
 
-// Owns a branch with a reserved name (store/catalog/names.hpp) and its lock. Without the lock,
-// gc takes the branch for a leftover of a crash. The destructor removes it.
+// Owns a branch with a reserved name (store/catalog/names.hpp) and its lock. gc treats such a
+// branch without a lock as a leftover of a crash. The destructor removes the branch.
 class StagingBranch {
  public:
   StagingBranch(StoreDirectory& store, const format::Version& version,
@@ -21,12 +21,13 @@ class StagingBranch {
   StagingBranch& operator=(const StagingBranch&) = delete;
 
   BranchWriter& writer() noexcept { return *writer_; }
-  // Makes the writer's head the branch of this name, with the id and packs of the one aside, which
-  // is gone then. REQUIRES: the last commit was a checkpoint.
+  // Publishes the writer's head as the branch of the claimed name, which takes over id and packs of
+  // the staging branch. The staging branch is removed. REQUIRES: the last commit was a checkpoint,
+  // and publish() has not been called.
   void publish(const NameLock& claim);
 
  private:
-  void make(const format::Version& version, const std::optional<format::Encoding>& encoding);
+  void create(const format::Version& version, const std::optional<format::Encoding>& encoding);
   void drop() noexcept;
 
   StoreDirectory& store_;

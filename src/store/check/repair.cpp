@@ -1,7 +1,8 @@
-// Writes the whole versions into a new store. repair_find.cpp finds them.
+// Copies the intact versions to a new store. repair_find.cpp finds them.
 #include "store/check/repair.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <set>
 #include <tuple>
@@ -32,16 +33,19 @@ class Copier {
 
   std::uint64_t pages_written() const { return pages_written_; }
 
-  // Replays the versions of one line, oldest first, on one branch: each costs only its difference
-  // from the one before.
+  // Replays the versions of one line, oldest first, on one branch. Each costs only its difference
+  // from the previous one.
   void copy_line(std::vector<const Whole*> versions) {
+    assert(!versions.empty());
     std::sort(versions.begin(), versions.end(), [](const Whole* a, const Whole* b) {
-      return std::tie(a->sequence, a->is_branch, a->name) <
-             std::tie(b->sequence, b->is_branch, b->name);
+      const auto key = [](const Whole& w) {
+        return std::tuple(w.resolved.head_sequence(), w.is_branch, w.name);
+      };
+      return key(*a) < key(*b);
     });
     const auto head =
         std::find_if(versions.begin(), versions.end(), [](const Whole* w) { return w->is_branch; });
-    // A line without a branch is written on a branch that is removed again; its snapshots stay.
+    // A line without a branch is written to a temporary branch. Its snapshots remain.
     const bool has_head = head != versions.end();
     const std::string branch =
         has_head ? (*head)->name : free_name(fmt::format("repair-{:x}", versions.front()->line));
@@ -61,7 +65,7 @@ class Copier {
     return name;
   }
 
-  // Starts at the snapshot that the line was forked from if the new store has it, to share pages.
+  // Starts at the snapshot that the line was forked from, if the new store has it, to share pages.
   void start_branch(const std::string& branch, const Whole& first,
                     const std::optional<format::Encoding>& encoding) {
     previous_ = nullptr;
@@ -85,8 +89,7 @@ class Copier {
     const auto pages = changed_pages(*source, v, before.get());
     auto commit = writer.begin();
     pages_written_ += add_pages(*commit, writer.encoding(), *source, before.get(), pages);
-    commit->finish(
-        {v.time_ns, source->region_bytes(), v.base_address, v.message, source->file_bytes()}, true);
+    commit->finish(v.resolved.head_info(), true);
     if (!v.is_branch) publish(writer, v);
     previous_ = &v;
     if (progress_) progress_({++versions_done_, 0, "versions copied"});
@@ -94,7 +97,7 @@ class Copier {
 
   // Publishes the version as a snapshot under its own name and times.
   void publish(BranchWriter& writer, const Whole& v) {
-    writer.publish_snapshot(v.name, v.message);
+    writer.publish_snapshot(v.name, v.resolved.head_info().message);
     auto ref = read_snapshot(to_, v.name);
     ref.created_ns = v.resolved.created_ns;
     if (v.resolved.order != 0) ref.order = v.resolved.order;
@@ -107,6 +110,7 @@ class Copier {
   std::vector<PageNumber> changed_pages(const PageSource& source, const Whole& v,
                                         const PageSource* before) const {
     if (before != nullptr) {
+      assert(previous_ != nullptr);
       return pages_that_may_differ(*before, previous_->resolved, source, v.resolved);
     }
     std::vector<PageNumber> out;
@@ -128,7 +132,7 @@ class Copier {
   std::uint64_t pages_written_ = 0, versions_done_ = 0;
 };
 
-// A line that was forked from a snapshot comes after the line of that snapshot.
+// Copies a line that was forked from a snapshot after the line of that snapshot.
 void copy_all(const std::vector<Whole>& whole, Copier& copier) {
   std::map<std::uint64_t, std::vector<const Whole*>> lines;
   std::map<std::string, std::uint64_t> line_of_snapshot;
@@ -139,19 +143,20 @@ void copy_all(const std::vector<Whole>& whole, Copier& copier) {
   while (!lines.empty()) {
     auto next = std::find_if(lines.begin(), lines.end(), [&](const auto& line) {
       const Whole* first = *std::min_element(
-          line.second.begin(), line.second.end(),
-          [](const Whole* a, const Whole* b) { return a->sequence < b->sequence; });
+          line.second.begin(), line.second.end(), [](const Whole* a, const Whole* b) {
+            return a->resolved.head_sequence() < b->resolved.head_sequence();
+          });
       const auto parent = line_of_snapshot.find(first->resolved.version.parent);
       return parent == line_of_snapshot.end() || parent->second == line.first ||
              copier.has(parent->first);
     });
-    if (next == lines.end()) next = lines.begin();  // a ring of forged parents
+    if (next == lines.end()) next = lines.begin();  // a cycle of forged parents
     copier.copy_line(std::move(next->second));
     lines.erase(next);
   }
 }
 
-// Returns the number of pages written. The destination appears only when all of it is there.
+// Returns the number of pages written. The destination appears only after it is complete.
 std::uint64_t copy_into_new_store(base::Fs& fs, StoreDirectory& from,
                                   const std::string& destination, const std::vector<Whole>& whole,
                                   const ProgressFn& progress) {
@@ -176,10 +181,10 @@ RepairReport repair_store(base::Fs& fs, const std::string& path,
   const auto store = StoreDirectory::open(fs, path);
   const NamesShared names(*store);
   if (destination && (*destination + "/").starts_with(store->path() + "/")) {
-    fail(Errc::invalid_argument, "{}: lies inside the corrupted store", *destination);
+    fail(Errc::invalid_argument, "{}: is inside the corrupted store", *destination);
   }
   if (destination) base::require_free(fs, *destination);
-  Findings found = find_whole_versions(*store, removed, progress);
+  RepairFindings found = find_whole_versions(*store, removed, progress);
   RepairReport report;
   report.lost = std::move(found.lost);
   if (destination) {
@@ -187,10 +192,8 @@ RepairReport repair_store(base::Fs& fs, const std::string& path,
     report.destination = *destination;
   }
   for (const Whole& w : found.whole) {
-    const std::uint64_t region_bytes = w.resolved.commits.empty()
-                                           ? w.resolved.version.region_bytes
-                                           : w.resolved.commits.back().region_bytes;
-    report.saved.push_back({w.name, w.is_branch, w.sequence, region_bytes, w.origin, w.exact});
+    report.saved.push_back({w.name, w.is_branch, w.resolved.head_sequence(),
+                            w.resolved.head_info().region_bytes, w.origin, w.exact});
   }
   return report;
 }

@@ -1,5 +1,5 @@
-// store/journal/journal_state.hpp: what a branch's journal file holds.
-// Anyone may read it (store/journal/read_journal.hpp); only the holder of its lock writes it
+// store/journal/journal_state.hpp: the content of a branch's journal file.
+// Any process may read it (store/journal/read_journal.hpp). Only the holder of its lock writes it
 // (store/journal/journal_writer.hpp).
 #pragma once
 
@@ -18,7 +18,9 @@ struct JournalState {
   std::vector<format::CommitBody> commits;  // oldest first
   std::uint64_t base_end_bytes = 0;         // file offset just past the base frame
   std::uint64_t tail_bytes = 0;             // file offset just past the last valid frame
-  std::uint64_t head_sequence() const { return base.sequence + commits.size(); }
+
+  const format::CommitInfo& head_info() const noexcept { return format::head_info(base, commits); }
+  std::uint64_t head_sequence() const noexcept { return format::head_sequence(base, commits); }
 };
 
 // The size of the whole file.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
@@ -24,9 +25,9 @@ std::uint64_t half_start(std::uint64_t epoch, std::uint32_t half_bytes) noexcept
   return format::kJournalHeaderBytes + (epoch % 2 == 1 ? 0 : half_bytes);
 }
 
-// File systems lose blocks, and media lose sectors.
+// Units of loss: file systems lose blocks, media lose sectors.
 constexpr std::uint64_t kBlockBytes = 4096, kSectorBytes = 512;
-// The space that a writer prepares at first, and at least behind a frame, for its commit marker.
+// The space that a writer prepares first, and the least after a frame, for its commit marker.
 constexpr std::uint64_t kFirstStepBytes = 8u << 10, kMarkerRoomBytes = kBlockBytes + kSectorBytes;
 
 }  // namespace
@@ -46,19 +47,20 @@ struct JournalWriter::Impl {
   std::uint32_t half_bytes = 0;
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t sequence = 0;    // of the last frame
-  std::uint64_t base_end = 0;    // file offset just past the base frame
-  std::uint64_t tail_bytes = 0;  // file offset of the next frame
+  std::uint64_t sequence = 0;      // of the last frame
+  std::uint64_t base_end = 0;      // file offset just past the base frame
+  std::uint64_t tail_bytes = 0;    // file offset of the next frame
+  std::uint64_t unsynced_end = 0;  // file offset just past the frame of write_commit(); 0: none
   bool sync_failed = false;
-  std::uint64_t remains_at = 0;  // offset of a frame that could not be written
+  std::uint64_t remains_at = 0;  // file offset of a frame whose write failed
   std::size_t remains_bytes = 0;
   std::uint64_t ready_bytes[2] = {};  // file offset up to which the half of even and odd epochs is
                                       // written: a commit there changes no metadata
   IoCost io;
 
   std::uint64_t half_end() const noexcept { return half_start(epoch, half_bytes) + half_bytes; }
-  // The place of the marker behind a frame that ends at `end`: no loss of one block takes both.
-  // Behind a base frame that nearly fills its half, another sector has to do.
+  // File offset of the marker of a frame that ends at `end`, in another block: the loss of one block
+  // never destroys both. If the frame nearly fills the half, the marker is in another sector.
   std::uint64_t marker_place(std::uint64_t end) const noexcept {
     return std::min(round_up(end, kBlockBytes), half_end() - kSectorBytes);
   }
@@ -74,13 +76,13 @@ struct JournalWriter::Impl {
     try {
       file->sync_data();
     } catch (...) {
-      sync_failed = true;  // the kernel may have dropped dirty pages: the writer must stop
+      sync_failed = true;  // the kernel may have dropped dirty pages
       throw;
     }
     io.flush_ns += base::elapsed_ns(start);
     ++io.flushes;
   }
-  // Writes a frame that must not count if writing it fails: it is then wiped, at the latest before
+  // Writes a frame. If that fails, the frame must not become valid: it is wiped, at the latest before
   // the next frame is written.
   void write_frame(std::span<const std::byte> frame, std::uint64_t at) {
     wipe_remains();
@@ -92,14 +94,14 @@ struct JournalWriter::Impl {
       try {
         wipe_remains();
       } catch (...) {
-        if (!wipe_header(at) && frame_may_stand(frame.size(), at)) sync_failed = true;
+        if (!wipe_header(at) && frame_may_be_whole(frame.size(), at)) sync_failed = true;
       }
       throw;
     }
   }
   void wipe_remains();
   bool wipe_header(std::uint64_t at) noexcept;
-  bool frame_may_stand(std::size_t bytes, std::uint64_t at) noexcept;
+  bool frame_may_be_whole(std::size_t bytes, std::uint64_t at) noexcept;
   void write_marker(std::uint64_t end) noexcept;
   void renew_current_epoch();
   void clear_free_space();
@@ -108,9 +110,8 @@ struct JournalWriter::Impl {
   void fill_zeros(std::uint64_t from, std::uint64_t to);
 };
 
-// Sectors of a frame that was given up must be gone before another frame takes its place. Parts of
-// the two may be alike, and a crash that leaves only some of the new sectors could make the old
-// frame whole again.
+// Wipes the sectors of a failed frame before another frame overwrites them. Parts of both may be
+// equal, so a crash that stores only some of the new sectors could make the old frame whole.
 void JournalWriter::Impl::wipe_remains() {
   if (remains_bytes == 0) return;
   write(std::vector<std::byte>(remains_bytes), remains_at);
@@ -128,7 +129,7 @@ bool JournalWriter::Impl::wipe_header(std::uint64_t at) noexcept {
   }
 }
 
-bool JournalWriter::Impl::frame_may_stand(std::size_t bytes, std::uint64_t at) noexcept {
+bool JournalWriter::Impl::frame_may_be_whole(std::size_t bytes, std::uint64_t at) noexcept {
   try {
     std::vector<std::byte> found(bytes);
     const int error = file->try_pread(found, at);
@@ -140,25 +141,26 @@ bool JournalWriter::Impl::frame_may_stand(std::size_t bytes, std::uint64_t at) n
   }
 }
 
-// Records, behind a frame that ends at `end`, that the frame with `sequence` was synced. Without
-// the marker, a synced frame that is corrupted later looks like one that a crash tore, and its
-// commit would be lost silently. The marker costs no flush. A commit writes the marker of the
-// commit before with its own frame, and the same sync makes it durable. The commit's own marker is
-// written behind that sync; it survives a crash of this process, and only a power cut can lose it.
+// Records, after a frame that ends at `end`, that the frame with `sequence` was synced. Without the
+// marker, a synced frame that is corrupted later looks like one that a crash tore, and its commit
+// would be lost silently. The marker costs no flush. A commit writes the previous commit's marker
+// after its own frame, and its sync makes both durable. The commit's own marker is written after that
+// sync. It survives a crash of this process; only a power cut can lose it.
 void JournalWriter::Impl::write_marker(std::uint64_t end) noexcept {
   try {
     const std::uint64_t at = marker_place(end);
-    if (at < end) return;  // no room: behind the largest base frame in the smallest half
+    if (at < end) return;  // no space: after the largest base frame in the smallest half
     write(format::encode_frame({FrameType::commit_marker, epoch, sequence, 0}, {}, seed), at);
   } catch (...) {
     // The commit is durable without it.
   }
 }
 
-// The frames of a crashed writer may be in the page cache only, taken for clean after a sync that
-// failed. Writing them again makes them dirty again, and the next sync tells the truth.
+// After a failed sync, the frames of a crashed writer may exist only in the page cache, as clean
+// pages. Writing them again makes them dirty, so the next sync reports the truth.
 void JournalWriter::Impl::renew_current_epoch() {
   const std::uint64_t start = half_start(epoch, half_bytes);
+  assert(tail_bytes > start && tail_bytes <= half_end());
   std::vector<std::byte> bytes(static_cast<std::size_t>(tail_bytes - start));
   file->pread(bytes, start);
   file->pwrite(bytes, start);
@@ -166,6 +168,7 @@ void JournalWriter::Impl::renew_current_epoch() {
 }
 
 void JournalWriter::Impl::fill_zeros(std::uint64_t from, std::uint64_t to) {
+  assert(from <= to);
   const std::vector<std::byte> zeros(std::min<std::uint64_t>(1u << 20, to - from));
   while (from < to) {
     const std::uint64_t n = std::min<std::uint64_t>(zeros.size(), to - from);
@@ -174,8 +177,9 @@ void JournalWriter::Impl::fill_zeros(std::uint64_t from, std::uint64_t to) {
   }
 }
 
-// A hole reads as zeros and takes no space: an idle branch takes little more than its base frame.
+// A hole reads as zeros and uses no space: an idle branch uses little more than its base frame.
 void JournalWriter::Impl::clear(std::uint64_t from, std::uint64_t to) {
+  assert(from <= to);
   if (from == to) return;
   try {
     file->punch(from, to - from);
@@ -185,7 +189,7 @@ void JournalWriter::Impl::clear(std::uint64_t from, std::uint64_t to) {
   }
 }
 
-// Clears the part that a crash tore (see wipe_remains) and everything that other epochs left.
+// Clears the frame that a crash tore (see wipe_remains) and the frames of other epochs.
 void JournalWriter::Impl::clear_free_space() {
   clear(tail_bytes, half_end());
   const std::uint64_t other = half_start(epoch + 1, half_bytes);
@@ -197,13 +201,14 @@ void JournalWriter::Impl::clear_free_space() {
   sync();
 }
 
-// Writes zeros where the next frames go, twice as many each time. Commits then overwrite blocks
-// that the file system has allocated and written, and their sync writes no metadata. The sync of
-// the commit at hand makes the zeros durable, with its frame.
+// Writes zeros at the place of the next frames, twice as many each time. Commits then overwrite blocks
+// that the file system has allocated and written, so their sync writes no metadata. The sync of the
+// current commit makes the zeros durable, together with its frame.
 void JournalWriter::Impl::make_ready(std::uint64_t of_epoch, std::uint64_t end) {
   std::uint64_t& ready = ready_bytes[of_epoch % 2];
   const std::uint64_t start = half_start(of_epoch, half_bytes);
   const std::uint64_t wanted = std::min(end + kMarkerRoomBytes, start + half_bytes);
+  assert(end <= start + half_bytes && ready >= start);
   if (wanted <= ready) return;
   const std::uint64_t step = std::max(kFirstStepBytes, 2 * (ready - start));
   const std::uint64_t to = std::min(std::max(wanted, start + step), start + half_bytes);
@@ -218,6 +223,8 @@ void JournalWriter::Impl::make_ready(std::uint64_t of_epoch, std::uint64_t end) 
 
 JournalWriter::JournalWriter(std::unique_ptr<base::File> file, const JournalState& state)
     : impl_(std::make_shared<Impl>()) {
+  assert(file != nullptr && state.epoch != 0);
+  assert(state.base_end_bytes <= state.tail_bytes);
   Impl& j = *impl_;
   j.file = std::move(file);
   j.half_bytes = state.header.half_bytes;
@@ -226,7 +233,7 @@ JournalWriter::JournalWriter(std::unique_ptr<base::File> file, const JournalStat
   j.sequence = state.head_sequence();
   j.tail_bytes = state.tail_bytes;
   j.base_end = state.base_end_bytes;
-  // The order matters: the other half, the fallback, may go only when this epoch is durable.
+  // The order matters: the other half is the fallback until this epoch is durable.
   j.renew_current_epoch();
   j.clear_free_space();
 }
@@ -236,21 +243,28 @@ bool JournalWriter::fits(std::size_t payload_bytes) const noexcept {
   h.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
   return payload_bytes <= impl_->half_bytes &&
          round_up(impl_->tail_bytes + format::frame_extent_bytes(h), kBlockBytes) <
-             impl_->half_end();  // the marker behind it has its own block
+             impl_->half_end();  // the marker after it has its own block
 }
 
-void JournalWriter::append_commit(std::span<const std::byte> payload) {
+void JournalWriter::write_commit(format::FrameBuffer& frame) {
   Impl& j = *impl_;
-  const auto frame =
-      format::encode_frame({FrameType::commit, j.epoch, j.sequence + 1, 0}, payload, j.seed);
-  const std::uint64_t end = j.tail_bytes + frame.size();
+  assert(j.unsynced_end == 0 && !j.sync_failed);
+  assert(fits(frame.payload().size()));
+  const auto bytes = frame.seal({FrameType::commit, j.epoch, j.sequence + 1, 0}, j.seed);
+  const std::uint64_t end = j.tail_bytes + bytes.size();
   j.make_ready(j.epoch, end);
-  j.write_frame(frame, j.tail_bytes);
+  j.write_frame(bytes, j.tail_bytes);
   j.write_marker(end);
+  j.unsynced_end = end;
+}
+
+void JournalWriter::sync_commit() {
+  Impl& j = *impl_;
+  assert(j.unsynced_end > j.tail_bytes);
   j.sync();
-  j.tail_bytes = end;
+  j.tail_bytes = std::exchange(j.unsynced_end, 0);
   ++j.sequence;
-  j.write_marker(end);
+  j.write_marker(j.tail_bytes);
 }
 
 bool JournalWriter::carries(const format::Version& base, std::size_t commits,
@@ -262,8 +276,9 @@ bool JournalWriter::carries(const format::Version& base, std::size_t commits,
 }
 
 void JournalWriter::start_epoch(const format::Version& base,
-                                std::span<const std::vector<std::byte>> commits) {
+                                std::span<const format::Payload> commits) {
   Impl& j = *impl_;
+  assert(j.unsynced_end == 0 && !j.sync_failed);
   const std::uint64_t sequence = base.sequence + commits.size();
   assert(sequence == j.sequence || sequence == j.sequence + 1);
   const auto frame =
@@ -288,11 +303,13 @@ void JournalWriter::start_epoch(const format::Version& base,
 }
 
 void JournalWriter::start_line(const format::Version& base) {
+  assert(impl_->unsynced_end == 0);
   impl_->sequence = base.sequence;
   start_epoch(base);
 }
 
 std::uint64_t JournalWriter::used_bytes() const noexcept {
+  assert(impl_->tail_bytes >= half_start(impl_->epoch, impl_->half_bytes));
   return impl_->tail_bytes - half_start(impl_->epoch, impl_->half_bytes);
 }
 
@@ -303,13 +320,14 @@ std::uint32_t JournalWriter::half_bytes() const noexcept { return impl_->half_by
 void JournalWriter::release_space() noexcept {
   constexpr std::uint64_t kHole = 4096;
   Impl& j = *impl_;
+  assert(j.tail_bytes == j.base_end && j.unsynced_end == 0);
   try {
     const std::uint64_t other = half_start(j.epoch + 1, j.half_bytes);
     j.file->punch(other, j.half_bytes);
     const std::uint64_t from = round_up(j.base_end, kHole);
     if (from < j.half_end()) j.file->punch(from, j.half_end() - from);
   } catch (...) {
-    // A file system without holes keeps its bytes.
+    // A file system without holes keeps the bytes.
   }
 }
 

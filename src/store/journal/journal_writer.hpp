@@ -12,42 +12,46 @@
 
 namespace vellum::store {
 
-// What a new journal starts with: the header and the base frame of epoch 1. The rest of the file, up
-// to journal_bytes(), is zero.
+// The start of a new journal: the header and the base frame of epoch 1. The rest of the file, up to
+// journal_bytes(), is zero.
 std::vector<std::byte> new_journal_start(const format::JournalHeader& header,
                                          const format::Version& base);
 
 class JournalWriter {
  public:
-  // REQUIRES: the caller holds the file's lock; `state` was just read from it. Clears all bytes
-  // outside the frames of the state. Commits overwrite only written blocks, so their sync writes no
-  // metadata of the file system. Each time these blocks run out, a larger number is prepared.
+  // Clears all bytes outside the frames of the state. Commits overwrite only blocks that are written
+  // already, so their sync writes no metadata of the file system. Each time these blocks run out, the
+  // writer prepares a larger number. REQUIRES: the caller holds the file's lock, and `state` was just
+  // read from it.
   JournalWriter(std::unique_ptr<base::File> file, const JournalState& state);
-  // True when a commit frame of this payload size still fits the half.
+  // Whether a commit frame of this payload size fits the rest of the half.
   bool fits(std::size_t payload_bytes) const noexcept;
-  // Appends a commit frame and syncs: the commit point of a small commit. The same sync makes the
-  // previous frame's marker durable. A failed write leaves the tail where it was.
-  void append_commit(std::span<const std::byte> payload);
-  // Starts the next epoch in the other half with `base` and syncs: the commit point of a
+  // Seals the frame of a commit and writes it at the tail, together with the marker of the frame
+  // before. Nothing is durable yet. A write that fails leaves the tail where it was. REQUIRES:
+  // fits(), and sync_commit() was called for the commit before.
+  void write_commit(format::FrameBuffer& frame);
+  // Flushes that frame: the commit point of a small commit. REQUIRES: write_commit() returned.
+  void sync_commit();
+  // Starts the next epoch in the other half with `base`, and flushes: the commit point of a
   // checkpoint. `commits` are the payloads of the commits that follow `base`, oldest first: those
-  // that were appended since, and perhaps one more, whose commit point this is, too.
-  void start_epoch(const format::Version& base,
-                   std::span<const std::vector<std::byte>> commits = {});
-  // The same for a version of another line, with any sequence.
+  // appended since, and at most one more, whose commit point this is, too.
+  void start_epoch(const format::Version& base, std::span<const format::Payload> commits = {});
+  // The same for a version of another line. Its sequence may be any.
   void start_line(const format::Version& base);
-  // True when such commits leave a quarter of the half for others. `commit_bytes`: of their
-  // payloads.
+  // Whether a base frame with these commits leaves a quarter of the half for others. `commit_bytes`:
+  // size of their payloads.
   bool carries(const format::Version& base, std::size_t commits, std::size_t commit_bytes) const;
-  // How much of its half the epoch has taken.
+  // Size of the epoch's frames.
   std::uint64_t used_bytes() const noexcept;
   std::uint32_t half_bytes() const noexcept;
   std::uint64_t epoch() const noexcept;
-  // Clean close: gives back the space of everything but the header and the base frame. REQUIRES: no
+  // Clean close: frees the space of everything except the header and the base frame. REQUIRES: no
   // commit frames.
   void release_space() noexcept;
   const base::File& file() const noexcept;
   const IoCost& io() const noexcept;
-  // A sync failed, or the file is in an unknown state for another reason: the writer must give up.
+  // A sync failed, or the state of the file is unknown for another reason: the writer must not write
+  // any more.
   bool sync_failed() const noexcept;
 
  private:

@@ -1,6 +1,7 @@
 #include "store/journal/read_journal.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "base/fail.hpp"
@@ -46,8 +47,8 @@ JournalHeader read_header(const base::File& file, const format::Uuid& store_id) 
   return header;
 }
 
-// A journal has its whole length before it gets its name, so a shorter one was cut. Nothing in it
-// says how many commits the missing part held.
+// A journal has its whole length before it gets its name, so a shorter one was cut. The number of
+// commits in the missing part is unknown.
 void require_whole(const base::File& file, const JournalHeader& header) {
   const std::uint64_t size = file.size_bytes(), whole = journal_bytes(header.half_bytes);
   if (size >= whole) return;
@@ -55,17 +56,18 @@ void require_whole(const base::File& file, const JournalHeader& header) {
        header.branch, file.path(), size, whole);
 }
 
-// Reads at most `limit_bytes` of half 0 or 1; less where the file ends, for
-// read_corrupted_journal().
+// Reads at most `limit_bytes` of half 0 or 1; less if the file ends earlier, which
+// read_corrupted_journal() permits.
 Half read_half(const base::File& file, unsigned index, std::uint32_t half_bytes,
                std::uint64_t limit_bytes) {
+  assert(index < 2);
   Half half;
   half.start = format::kJournalHeaderBytes + std::uint64_t{index} * half_bytes;
   const std::uint64_t size = file.size_bytes();
   if (size <= half.start) return half;
   const std::uint64_t end =
       half.start + std::min({std::uint64_t{half_bytes}, limit_bytes, size - half.start});
-  // The half of an idle branch is nearly all holes, and only holes follow the last piece of data.
+  // The half of an idle branch is nearly all holes. Only holes follow the last data.
   constexpr std::uint64_t kPieceBytes = 64u << 10;
   for (std::uint64_t at = file.next_data(half.start); at < end; at = file.next_data(at)) {
     const auto n = static_cast<std::size_t>(std::min(kPieceBytes, end - at));
@@ -77,7 +79,7 @@ Half read_half(const base::File& file, unsigned index, std::uint32_t half_bytes,
   return half;
 }
 
-// Reads as much of half 0 or 1 as its base frame takes, and some bytes more or all that there are.
+// Reads at least the base frame of half 0 or 1, or the whole half.
 Half read_base_frame(const base::File& file, unsigned index, std::uint32_t half_bytes) {
   Half half = read_half(file, index, half_bytes, kMaxBaseFrameBytes);
   const std::uint64_t bytes = format::frame_extent_at(half.bytes);
@@ -85,7 +87,7 @@ Half read_base_frame(const base::File& file, unsigned index, std::uint32_t half_
   return half;
 }
 
-// The epoch whose base frame a half starts with; 0 if there is none.
+// The epoch of the base frame at the start of a half; 0: no base frame.
 std::uint64_t epoch_of(const Half& half, unsigned index, std::uint64_t seed) noexcept {
   Frame frame;
   if (!half.frame_at(0, seed, frame) || !format::is_base(frame.header.type)) return 0;
@@ -127,10 +129,10 @@ void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
   state.tail_bytes = half.start + at;
 }
 
-// The largest number of a frame or marker at or behind `from`, if it is newer than the head; else
-// 0. Each frame was synced before the next was written and before any marker with its number. So
-// the frames from the head to such a frame, or to the number of such a marker, were whole once.
-std::uint64_t newest_behind(const Half& half, std::uint64_t from, std::uint64_t seed,
+// The largest sequence of a frame or marker at or after `from` that is newer than the head; 0: none.
+// Each frame was synced before the next frame was written and before any marker with its sequence.
+// Therefore all frames from the head to that sequence were whole at some time.
+std::uint64_t newest_after(const Half& half, std::uint64_t from, std::uint64_t seed,
                             const JournalState& state) noexcept {
   static constexpr std::byte kZeros[4096] = {};
   std::uint64_t newest = 0;
@@ -151,13 +153,14 @@ std::uint64_t newest_behind(const Half& half, std::uint64_t from, std::uint64_t 
   return newest;
 }
 
-// The result of one look at the file. False: neither half starts with a whole base frame.
-struct Look {
+// The result of one scan of the file.
+struct Scan {
   JournalState state;
-  std::uint64_t newest = 0;  // newest_behind(), of the whole file
+  std::uint64_t newest = 0;  // newest_after(), of the whole file
 };
 
-bool look_at(const base::File& file, const JournalHeader& header, std::uint64_t seed, Look& out) {
+// False: neither half starts with a whole base frame.
+bool scan(const base::File& file, const JournalHeader& header, std::uint64_t seed, Scan& out) {
   out = {};
   out.state.header = header;
   const Half halves[2] = {read_half(file, 0, header.half_bytes, header.half_bytes),
@@ -167,9 +170,10 @@ bool look_at(const base::File& file, const JournalHeader& header, std::uint64_t 
   if (out.state.epoch == 0) return false;
   const unsigned current = epochs[0] > epochs[1] ? 0 : 1;
   read_frames(file.path(), halves[current], seed, out.state);
+  assert(out.state.tail_bytes >= out.state.base_end_bytes);
   const std::uint64_t tail = out.state.tail_bytes - halves[current].start;
-  out.newest = std::max(newest_behind(halves[current], tail, seed, out.state),
-                        newest_behind(halves[1 - current], 0, seed, out.state));
+  out.newest = std::max(newest_after(halves[current], tail, seed, out.state),
+                        newest_after(halves[1 - current], 0, seed, out.state));
   return true;
 }
 
@@ -198,7 +202,7 @@ std::vector<format::Version> read_base_versions(const base::File& file,
       }
       found.emplace_back(epoch, std::move(version));
     }
-    // A writer leaves one half whole while it writes the other: it wrote both if neither was whole.
+    // A writer keeps one half whole while it writes the other, so it has written both during the read.
     if (found.empty()) continue;
     std::sort(found.begin(), found.end(),
               [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -214,28 +218,28 @@ JournalState read_journal(const base::File& file, const format::Uuid& store_id) 
   const JournalHeader header = read_header(file, store_id);
   require_whole(file, header);
   const std::uint64_t seed = format::checksum_seed(store_id) ^ header.branch_id;
-  std::uint64_t suspect = 0;  // 1 + the head behind which newer frames were seen
+  std::uint64_t suspect = 0;  // 1 + the head after which newer frames were found
   for (int tries = 0; tries < kMaxTries; ++tries) {
-    Look look;
-    if (!look_at(file, header, seed, look)) {
-      // A writer that starts an epoch leaves the other half whole, but it may have changed halves
-      // twice during the read.
+    Scan found;
+    if (!scan(file, header, seed, found)) {
+      // A writer that starts an epoch keeps the other half whole, but it may have started two during
+      // the read.
       if (newest_epoch(file, header.half_bytes, seed) != 0) continue;
       fail_without_base(file);
     }
-    // The result was the head at that moment only if no newer epoch has started since.
-    if (newest_epoch(file, header.half_bytes, seed) != look.state.epoch) continue;
-    if (look.newest == 0) return std::move(look.state);
+    // The result was the head at that time only if no newer epoch has started since.
+    if (newest_epoch(file, header.half_bytes, seed) != found.state.epoch) continue;
+    if (found.newest == 0) return std::move(found.state);
 
-    // Either the writer went on after the tail was read, and the next look sees more, or the frame
-    // at the tail is corrupted.
-    const std::uint64_t head = look.state.head_sequence();
+    // Either the writer has appended frames after the tail was read, and the next scan finds them, or
+    // the frame at the tail is corrupted.
+    const std::uint64_t head = found.state.head_sequence();
     if (suspect == head + 1) {
       fail(
           Errc::corrupted,
           "branch '{}': {} at byte {}: the frame after version {} is corrupted, newer ones follow, "
           "up to version {}",
-          header.branch, file.path(), look.state.tail_bytes, head, look.newest);
+          header.branch, file.path(), found.state.tail_bytes, head, found.newest);
     }
     suspect = head + 1;
   }
@@ -244,13 +248,14 @@ JournalState read_journal(const base::File& file, const format::Uuid& store_id) 
 
 JournalRemains read_corrupted_journal(const base::File& file, const format::Uuid& store_id) {
   const JournalHeader header = read_header(file, store_id);
-  Look look;
-  if (!look_at(file, header, format::checksum_seed(store_id) ^ header.branch_id, look)) {
+  Scan found;
+  if (!scan(file, header, format::checksum_seed(store_id) ^ header.branch_id, found)) {
     fail_without_base(file);
   }
-  JournalRemains out{std::move(look.state), std::nullopt};
+  JournalRemains out{std::move(found.state), std::nullopt};
   if (file.size_bytes() >= journal_bytes(header.half_bytes)) {
-    out.lost_commits = std::max(look.newest, out.state.head_sequence()) - out.state.head_sequence();
+    out.lost_commits =
+        std::max(found.newest, out.state.head_sequence()) - out.state.head_sequence();
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// store/journal/read_journal.hpp: reading a journal, possibly while its writer is at work.
+// store/journal/read_journal.hpp: reading a journal, also while its writer commits.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,28 @@
 
 namespace vellum::store {
 
-// Reads the state while a writer may be committing. If the epoch changes during the read, it reads
-// again, so the result was the head at some moment between call and return. Throws Errc::corrupted,
-// naming the file, when
-// - the file is shorter than its header says,
+// Reads the state. A writer may commit concurrently: if the epoch changes during the read, it reads
+// again, so the result was the head at some time between call and return. Throws Errc::busy after too
+// many tries, and Errc::corrupted, naming the file, when
+// - the file is shorter than its header states,
 // - neither half holds a valid base frame, or
-// - a durable commit is missing, as a later frame or a marker shows (docs/durability.md says which
-//   losses nothing shows).
+// - a durable commit is missing, as a later frame or a marker shows (docs/durability.md lists the
+//   losses that cannot be detected).
 JournalState read_journal(const base::File& file, const format::Uuid& store_id);
 
-// The readable content of a journal that read_journal() calls corrupted.
+// The readable content of a journal for which read_journal() throws Errc::corrupted.
 struct JournalRemains {
   JournalState state;  // up to the damage
-  // How many commits behind it were durable at least. Empty: the file was cut, and nothing tells.
+  // The least number of durable commits after it. Empty: unknown, since the file was cut.
   std::optional<std::uint64_t> lost_commits;
 };
 
-// For repair. REQUIRES: nobody writes meanwhile. Errc::corrupted: not even a base frame is whole.
+// For repair. Errc::corrupted: no base frame is whole. REQUIRES: no process writes the journal during
+// the call.
 JournalRemains read_corrupted_journal(const base::File& file, const format::Uuid& store_id);
 
-// Every whole base frame in the file: that of the head and, until its half is needed again, the one
-// before it. After a power cut the head may follow from either.
+// Every whole base frame in the file, newest first: that of the current epoch and, until its half is
+// reused, that of the epoch before. After a power cut, the head may follow either.
 std::vector<format::Version> read_base_versions(const base::File& file,
                                                 const format::Uuid& store_id);
 

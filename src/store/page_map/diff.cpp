@@ -1,6 +1,7 @@
 #include "store/page_map/diff.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "store/packs/record/pack_store.hpp"
@@ -28,9 +29,12 @@ struct Side {
 
   bool done() const { return at == entries.size(); }
   PageNumber page() const { return done() ? UINT64_MAX : std::max(entries[at].page, from); }
-  PageNumber end() const { return entries[at].page + entries[at].count; }
+  PageNumber end() const {
+    assert(!done());
+    return entries[at].page + entries[at].count;
+  }
   bool lone_extent() const {
-    return entries[at].kind != PageKind::delta;  // a base below a delta is not met first
+    return entries[at].kind != PageKind::delta;  // a base below a delta follows that delta
   }
   void skip_to(PageNumber page) {
     from = page;
@@ -41,13 +45,14 @@ struct Side {
 bool same_extent(const Side& a, const Side& b, PageNumber page) {
   const MapEntry& x = a.entries[a.at];
   const MapEntry& y = b.entries[b.at];
+  assert(x.page <= page && y.page <= page);
   if (x.kind != y.kind) return false;
   return x.kind == PageKind::zero ||
          (x.record == y.record && x.slot + (page - x.page) == y.slot + (page - y.page));
 }
 
-// Compares the chains of one page. Equal ones are equal down to the end of both sides' entries;
-// below that, both versions share all runs.
+// Compares the chains of one page, down to the end of both sides' entries. Below that, both versions
+// share all runs.
 bool same_chain(const Side& a, const Side& b, PageNumber page) {
   const auto line = [page](const Side& s, std::size_t i, MapEntry& out) {
     if (i >= s.entries.size() || s.entries[i].page > page) return false;
@@ -107,6 +112,7 @@ std::vector<PageRange> ranges_in_runs(const PageSource& a, const format::Version
     } else {
       same = same_chain(x, y, page);
     }
+    assert(count >= 1);
     if (!same) add_range(out, page, count);
     x.skip_to(page + count);
     y.skip_to(page + count);
@@ -145,6 +151,7 @@ class RangeJoiner {
       open_.length_bytes += length;
       return;
     }
+    assert(length != 0 && offset >= open_.offset_bytes + open_.length_bytes);
     flush();
     open_ = {offset, length};
   }

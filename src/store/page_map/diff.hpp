@@ -12,13 +12,13 @@
 
 namespace vellum::store {
 
-// Calls `visit` for every maximal range of differing bytes, ascending. A region that is shorter
-// counts as zero beyond its end. Runs of the page map that both versions share are skipped unread;
-// of the rest, only pages whose chains differ are rebuilt.
+// Calls `visit` for every maximal range of differing bytes, ascending. A shorter region counts as
+// zero beyond its end. Runs of the page map that both versions share are not read. Of the other runs,
+// only pages whose chains differ are read.
 DiffTotals diff_versions(PackStore& store, const ResolvedVersion& a, const ResolvedVersion& b,
                          const std::function<void(const ByteRange&)>& visit);
 
-// Pages that may differ, ascending, for callers that read the content themselves.
+// The pages that may differ, ascending, for callers that compare the content themselves.
 std::vector<format::PageNumber> pages_that_may_differ(const PageSource& a,
                                                       const ResolvedVersion& va,
                                                       const PageSource& b,

@@ -1,6 +1,7 @@
 #include "store/page_map/overlay.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "base/fail.hpp"
@@ -79,18 +80,21 @@ std::vector<PageWrites> parse_commit(format::CommitBody&& body) {
 }
 
 std::vector<std::byte> unpack_block(const PageBlock& block) {
+  assert(!block.pages.empty());
   return unpack(block.codec, block.stored, block.pages.size() * format::kPageBytes);
 }
 
 void Overlay::Line::apply_to(std::byte* page_bytes) const noexcept {
   switch (type) {
     case PartType::pages:
+      assert(content != nullptr);
       std::memcpy(page_bytes, content, format::kPageBytes);
       break;
     case PartType::zeros:
       std::memset(page_bytes, 0, format::kPageBytes);
       break;
     case PartType::deltas: {
+      assert(batch != nullptr && index < batch->pages().size());
       const auto& p = batch->pages()[index];
       format::apply_delta(batch->spans_of(p), batch->bytes_of(p), page_bytes);
       break;
@@ -101,6 +105,7 @@ void Overlay::Line::apply_to(std::byte* page_bytes) const noexcept {
 Overlay::Overlay(std::vector<format::CommitBody> commits) {
   std::uint32_t order = 0;
   for (auto& body : commits) {
+    assert(order < UINT32_MAX);
     ++order;
     for (PageWrites& parsed : parse_commit(std::move(body))) {
       const PageWrites& piece = pieces_.emplace_back(std::move(parsed));
@@ -132,6 +137,7 @@ Overlay::Overlay(std::vector<format::CommitBody> commits) {
     if (!hidden) lines_[kept++] = lines_[i];
   }
   lines_.resize(kept);
+  assert(std::ranges::is_sorted(lines_, {}, &Line::page));
 }
 
 std::span<const Overlay::Line> Overlay::find(PageNumber first, std::uint64_t count) const noexcept {

@@ -1,6 +1,6 @@
 // store/page_map/overlay.hpp: the journal's commits as pages on top of a version.
 //
-// Immutable after construction. Lookups, made by the fault handler, neither allocate nor throw.
+// Immutable after construction. Lookups neither allocate nor throw: the fault handler calls them.
 #pragma once
 
 #include <deque>
@@ -14,15 +14,14 @@
 
 namespace vellum::store {
 
-// The parts of a commit. Deltas are decompressed and parsed, and blocks stay as they are. Throws
+// The parts of a commit. Deltas are decompressed and parsed; blocks stay compressed. Throws
 // Errc::corrupted.
 std::vector<PageWrites> parse_commit(format::CommitBody&& body);
 // All pages of a block. Throws Errc::corrupted.
 std::vector<std::byte> unpack_block(const PageBlock& block);
 
-// The most that the commits of an epoch may come to, decompressed. Readers hold all of it in
-// memory, so a writer checkpoints before it gets there, and a journal that claims more is
-// corrupted.
+// Limit of the decompressed size of an epoch's commits. Readers keep all of it in memory, so a writer
+// checkpoints before it reaches the limit. A journal that claims more is corrupted.
 std::uint64_t max_epoch_raw_bytes(std::uint32_t journal_half_bytes) noexcept;
 std::uint64_t raw_bytes_of(const format::CommitBody& body) noexcept;
 // Throws Errc::corrupted.
@@ -45,8 +44,8 @@ class Overlay {
   Overlay() = default;
   explicit Overlay(std::vector<format::CommitBody> commits);
   bool empty() const noexcept { return lines_.empty(); }
-  // The lines of pages [first, first + count), by page. Those of one page come newest first, with
-  // nothing below a full one.
+  // The lines of pages [first, first + count), by page. Lines of one page are ordered newest first,
+  // and end with the first full one.
   std::span<const Line> find(format::PageNumber first, std::uint64_t count) const noexcept;
   // The first line of the first page >= `page`, or nullptr.
   const Line* next(format::PageNumber page) const noexcept;

@@ -1,7 +1,9 @@
-// Opening a version, and queries of its page map. Reading pages is in page_source_read.cpp.
+// store/page_map/page_source.cpp: opening a version, and queries of its page map.
+// page_source_read.cpp reads pages.
 #include "store/page_map/page_source.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "store/packs/record/pack_store.hpp"
@@ -33,18 +35,21 @@ std::shared_ptr<PageSource> PageSource::open(PackStore& store, const format::Ver
   s.label = std::move(label);
   s.packs_directory = store.packs_directory();
   with_context(s.label, [&] {
-    s.region_bytes = commits.empty() ? version.region_bytes : commits.back().region_bytes;
-    s.file_bytes = commits.empty() ? version.file_bytes : commits.back().file_bytes;
+    const format::CommitInfo& head = format::head_info(version, commits);
+    s.region_bytes = head.region_bytes;
+    s.file_bytes = head.file_bytes;
     store.packs().learn(version);
     s.runs.reserve(version.runs.size());
     for (const auto& run : version.runs) s.runs.push_back(load_run(store, run));
     check_raw_bytes(commits, store.superblock().journal_half_bytes);
     s.overlay = Overlay(std::move(commits));
+    assert(s.runs.size() == version.runs.size());
   });
   return source;
 }
 
 void PageSource::keep(VersionPin version_pin) noexcept {
+  assert(!impl_->version_pin);
   impl_->version_pin = std::move(version_pin);
 }
 
@@ -57,8 +62,8 @@ bool PageSource::mentions_nothing() const noexcept {
 
 namespace {
 
-// How many pages from `first` on this run does not mention. 0: `out` is its entry for `first`, or
-// the block could not be read (count 0).
+// How many pages from `first` on have no entry in this run. 0: `out` is its entry for `first`, or has
+// count 0 if the block could not be read.
 std::uint64_t next_entry(const PageSourceState& s, const LoadedRun& run, PageNumber first,
                          MapEntry& out) noexcept {
   const std::size_t b = run.block_from(first);
@@ -69,6 +74,7 @@ std::uint64_t next_entry(const PageSourceState& s, const LoadedRun& run, PageNum
   ReadFailure ignored;  // reading the page will meet the failure again
   if (!get_block(*s.records, run, b, view, ignored)) return 0;
   const MapEntry* const e = first_reaching(view.entries(), first);
+  assert(e != view.entries().data() + view.entries().size());  // block_from() checked its last page
   if (e->page > first) return e->page - first;
   out = *e;
   return 0;
@@ -84,7 +90,7 @@ std::size_t PageSource::zeros_from(PageNumber first, std::size_t limit) const no
   if (const Overlay::Line* line = s.overlay.next(first)) {
     if (line->page == first) {
       if (line->type != format::PartType::zeros) return 0;
-      std::uint64_t n = 1;  // zero pages of a commit come one by one
+      std::uint64_t n = 1;  // a commit lists zero pages one by one
       const Overlay::Line* const end = s.overlay.lines().data() + s.overlay.lines().size();
       while (n < bound && line + n != end && line[n].page == first + n &&
              line[n].type == format::PartType::zeros) {
@@ -100,11 +106,11 @@ std::size_t PageSource::zeros_from(PageNumber first, std::size_t limit) const no
     if (gap == 0) {
       if (e.count == 0 || e.kind != PageKind::zero) return 0;
       bound = std::min<std::uint64_t>(bound, e.page + e.count - first);
-      break;  // hides the entries of older runs
+      break;  // it hides the entries of older runs
     }
     bound = std::min(bound, gap);
   }
-  if (bound >= pages - first) return limit;  // everything past the end is zero, too
+  if (bound >= pages - first) return limit;  // all pages past the end are zero, too
   return static_cast<std::size_t>(bound);
 }
 
@@ -143,7 +149,7 @@ std::vector<MapEntry> PageSource::chain(PageNumber page) const {
 void PageSource::depths(PageNumber first, std::span<std::uint8_t> out) const {
   std::fill(out.begin(), out.end(), std::uint8_t{0});
   const PageNumber end = first + out.size();
-  // Go from the oldest run to the newest, each overwriting the older ones.
+  // From the oldest run to the newest: each overwrites the older ones.
   for (auto run = impl_->runs.rbegin(); run != impl_->runs.rend(); ++run) {
     const auto& blocks = (*run)->root.blocks;
     for (std::size_t b = (*run)->block_from(first); b < blocks.size() && blocks[b].first_page < end;
@@ -167,13 +173,14 @@ void PageSource::depths(PageNumber first, std::span<std::uint8_t> out) const {
 std::vector<PageSource::OverlaidPage> PageSource::overlaid_pages() const {
   std::vector<OverlaidPage> out;
   for (const Overlay::Line& line : impl_->overlay.lines()) {
-    if (!out.empty() && out.back().page == line.page) continue;  // the newest comes first
+    if (!out.empty() && out.back().page == line.page) continue;  // the first is the newest
     out.push_back({line.page, line.type == format::PartType::zeros});
   }
   return out;
 }
 
 std::vector<MapEntry> PageSource::run_entries(std::size_t run) const {
+  assert(run < impl_->runs.size());
   return with_context(impl_->label, [&] { return read_entries(*impl_->store, *impl_->runs[run]); });
 }
 

@@ -1,4 +1,5 @@
-// Messages for pages that could not be read.
+// store/page_map/page_source_error.cpp: messages for pages that could not be read.
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 
@@ -10,7 +11,7 @@ namespace vellum::store {
 
 namespace {
 
-// Writes text into a fixed buffer and cuts it where the buffer ends.
+// Writes text to a fixed buffer and truncates it at the buffer's end.
 class FixedText {
  public:
   explicit FixedText(std::span<char> out) noexcept : out_(out) {
@@ -26,6 +27,7 @@ class FixedText {
  private:
   FixedText& number(std::uint64_t v, unsigned radix, int width) noexcept {
     char digits[20];
+    assert(radix >= 10 && width <= 20);
     int n = 0;
     do {
       digits[n++] = "0123456789abcdef"[v % radix];
@@ -36,16 +38,13 @@ class FixedText {
   }
   void put(char c) noexcept {
     if (used_ + 1 >= out_.size()) return;
+    assert(c != '\0');
     out_[used_++] = c;
     out_[used_] = '\0';
   }
   std::span<char> out_;
   std::size_t used_ = 0;
 };
-
-}  // namespace
-
-namespace {
 
 const base::File* file_of(const PageSourceState& source, const ReadFailure& failure) noexcept {
   return failure.file != nullptr ? failure.file : source.store->packs().find(failure.record.pack);

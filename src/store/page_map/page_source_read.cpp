@@ -1,6 +1,9 @@
-// Reading pages in the fault handler: nothing here allocates, throws, or takes much stack, but for
-// fetch_early(), which no fault handler calls.
+// store/page_map/page_source_read.cpp: reading pages, in the fault handler as well.
+//
+// Nothing here allocates, throws or uses much stack, except fetch_early(), which no fault handler
+// calls.
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "base/memory/zeros.hpp"
@@ -18,7 +21,7 @@ using format::RecordType;
 
 namespace {
 
-// Pages in one step of a page-in: few enough for the stack of a thread in the fault handler.
+// Pages read in one step: the stack of a thread in the fault handler must hold their plan.
 constexpr std::size_t kPagesPerStep = 16;
 constexpr std::size_t kMaxLinks = 128;
 static_assert(kMaxChainDeltas <= kMaxLinks);
@@ -37,13 +40,13 @@ struct Target {
   RecordRef record;
   std::uint32_t slot = 0;
   State state = open;
-  std::uint8_t depth = 0;  // of the oldest delta met so far
+  std::uint8_t depth = 0;  // of the oldest delta found so far
   std::uint8_t deltas = 0;
 };
 
 struct Plan {
   Target pages[kPagesPerStep];
-  // Those of newer runs first, and so the links of each page from the newest to the oldest.
+  // Those of newer runs first: the links of each page are ordered newest to oldest.
   Link links[kMaxLinks];
   std::size_t links_used = 0;
 };
@@ -65,15 +68,15 @@ class PageReader {
   Collected load(PageNumber first, std::size_t count, std::byte* out,
                  ReadFailure& failure) const noexcept;
   bool surely_equal(PageNumber first, std::size_t count, const std::byte* content) const noexcept;
-  // Adds the records that load() reads, but for blocks of the page map. Allocates.
+  // Adds the records that load() reads, except blocks of the page map. Allocates.
   Collected add_records(PageNumber first, std::size_t count, std::vector<RecordRef>& out) const;
 
  private:
   bool fill(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
             ReadFailure& failure) const noexcept;
-  // Calls use(index, pages, content) for pages side by side that share a source; content is null
-  // where they are zero. False: a page cannot be read, or `use` has returned false.
-  // With `out`, pages of a block may be decoded to there, without a call.
+  // Calls use(index, pages, content) for each group of adjacent pages with one source; `content` is
+  // null if they are zero. False: a page cannot be read, or `use` has returned false. With `out`,
+  // pages of a block may be decoded straight to `out`, without a call.
   template <typename Use>
   bool for_bases(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
                  ReadFailure& failure, const Use& use) const noexcept;
@@ -92,11 +95,13 @@ class PageReader {
   const bool alone_;
 };
 
-// Adds the information of an entry about a page that is still open.
+// Adds an entry to the target of a page that is still open.
 Collected PageReader::note(const MapEntry& e, PageNumber first, PageNumber page, Plan& plan,
                            std::size_t& open_pages, ReadFailure& failure) const noexcept {
+  assert(page >= first && page - first < kPagesPerStep);
   Target& target = plan.pages[page - first];
-  // Depths count down to the base, so a version that lost a run in between shows here.
+  assert(target.state == Target::open && open_pages > 0);
+  // Depths count down to the base, so this detects a version that lost a run in between.
   if (target.deltas != 0 && e.depth + 1 != target.depth) {
     fail_page(failure, "the page's delta chain is broken", page, e.record);
     return Collected::failed;
@@ -174,7 +179,7 @@ Collected PageReader::collect(PageNumber first, std::size_t count, Plan& plan,
   return Collected::all;
 }
 
-// The n pages of a record that begin with the target's. Null: the record lacks them.
+// The n pages of a record from the target's on. Null: the record lacks some of them.
 const std::byte* PageReader::pages_in(const RecordCache::View& view, const Target& t, std::size_t n,
                                       PageNumber page, ReadFailure& failure) noexcept {
   const char* problem = nullptr;
@@ -183,6 +188,7 @@ const std::byte* PageReader::pages_in(const RecordCache::View& view, const Targe
   } else if (!view.holds(t.slot, n)) {
     problem = "the page was given back";
   }
+  assert(n >= 1);
   if (problem == nullptr) return view.raw().data() + t.slot * kPageBytes;
   fail_page(failure, problem, page, t.record);
   return nullptr;
@@ -211,7 +217,7 @@ bool PageReader::for_bases(const Plan& plan, PageNumber first, std::size_t count
         failure.page = first + i;
         return false;
       }
-      // Several forms of the record may have them together, at a remote: one by one.
+      // The pieces at a remote may hold different pages of this record: read the pages one by one.
       if (!view.empty() && n > 1 && !view.holds(t.slot, n)) {
         n = 1;
         if (!s.records->get({t.record, RecordType::pages, {}, {t.slot, 1}}, view, failure)) {
@@ -229,7 +235,7 @@ bool PageReader::for_bases(const Plan& plan, PageNumber first, std::size_t count
   return true;
 }
 
-// The oldest first. Deltas of the same run, for pages side by side, are mostly in the same record,
+// Applies the oldest deltas first. The deltas of one run for adjacent pages are mostly in one record,
 // which is looked up once for all of them.
 bool PageReader::fill_deltas(const Plan& plan, PageNumber first, std::byte* out,
                              ReadFailure& failure) const noexcept {
@@ -259,7 +265,7 @@ bool PageReader::fill_deltas(const Plan& plan, PageNumber first, std::byte* out,
 
 void PageReader::fill_overlay(PageNumber first, std::size_t count, std::byte* out) const noexcept {
   const auto lines = s.overlay.find(first, count);
-  // A page's lines are ordered newest first; the order among pages does not matter.
+  // A page's lines are ordered newest first. The order among pages does not matter.
   for (std::size_t i = lines.size(); i-- > 0;) {
     lines[i].apply_to(out + (lines[i].page - first) * kPageBytes);
   }
@@ -284,6 +290,7 @@ bool PageReader::fill(const Plan& plan, PageNumber first, std::size_t count, std
 // REQUIRES: count <= kPagesPerStep.
 Collected PageReader::load(PageNumber first, std::size_t count, std::byte* out,
                            ReadFailure& failure) const noexcept {
+  assert(count <= kPagesPerStep);
   Plan plan;
   const Collected c = collect(first, count, plan, failure);
   if (c != Collected::all) return c;
@@ -293,6 +300,7 @@ Collected PageReader::load(PageNumber first, std::size_t count, std::byte* out,
 // REQUIRES: count <= kPagesPerStep.
 Collected PageReader::add_records(PageNumber first, std::size_t count,
                                   std::vector<RecordRef>& out) const {
+  assert(count <= kPagesPerStep);
   Plan plan;
   ReadFailure ignored;  // reading the pages meets the failure again
   const Collected c = collect(first, count, plan, ignored);
@@ -310,6 +318,7 @@ Collected PageReader::add_records(PageNumber first, std::size_t count,
 // REQUIRES: count <= kPagesPerStep.
 bool PageReader::surely_equal(PageNumber first, std::size_t count,
                               const std::byte* content) const noexcept {
+  assert(count <= kPagesPerStep);
   if (!s.overlay.empty() && !s.overlay.find(first, count).empty()) return false;
   Plan plan;
   ReadFailure ignored;  // reading the pages meets the failure again
@@ -322,7 +331,7 @@ bool PageReader::surely_equal(PageNumber first, std::size_t count,
   return for_bases(plan, first, count, nullptr, ignored, same);
 }
 
-// The blocks of the page map that say where these pages lie.
+// The blocks of the page map that have entries of these pages.
 std::vector<RecordRef> map_blocks_of(const PageSourceState& s,
                                      std::span<const format::PageRange> ranges) {
   std::vector<RecordRef> out;
@@ -339,7 +348,7 @@ std::vector<RecordRef> map_blocks_of(const PageSourceState& s,
   return out;
 }
 
-// Ends at the first page whose records are not known: reading it tells why.
+// Ends at the first page whose records are unknown: reading that page reports why.
 std::vector<RecordRef> records_of(const PageSourceState& s,
                                   std::span<const format::PageRange> ranges) {
   std::vector<RecordRef> out;
@@ -351,6 +360,7 @@ std::vector<RecordRef> records_of(const PageSourceState& s,
       const Collected c = reader.add_records(range.first + done, n, out);
       if (c == Collected::failed) return out;
       if (c == Collected::all) done += n;
+      assert(c != Collected::too_many || n > 1);
       if (c == Collected::too_many) step = n / 2;
     }
   }
@@ -395,6 +405,7 @@ bool PageSource::try_read(PageNumber first, std::size_t count, std::byte* out, R
         done += n;
         break;
       case Collected::too_many:
+        assert(n > 1);
         step = n / 2;  // long chains on many pages; those of one page always fit
         break;
       case Collected::failed:

@@ -1,4 +1,4 @@
-// store/page_map/page_source_state.hpp: the state that PageSource's parts share, internal to them.
+// store/page_map/page_source_state.hpp: the state shared by the source files of PageSource; internal.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct PageSourceState {
 
 struct PageSource::Impl : PageSourceState {};
 
-// The first entry that reaches `page` or lies behind it; the end if there is none.
+// The first entry that ends after `page`; the end if none does.
 const format::MapEntry* first_reaching(std::span<const format::MapEntry> entries,
                                        format::PageNumber page) noexcept;
 

@@ -12,7 +12,7 @@
 
 namespace vellum::store {
 
-// A version by name: a snapshot, or a branch's head (then with the journal's commits).
+// A version by name: a snapshot, or a branch's head with the journal's commits.
 struct ResolvedVersion {
   std::string label;  // "snapshot 'x'" or "branch 'main'"
   bool is_branch = false;
@@ -22,6 +22,12 @@ struct ResolvedVersion {
   std::string branch;
   std::optional<format::Encoding> encoding = std::nullopt;  // of a branch: its own
   std::uint64_t order = 0;                                  // of a snapshot: format::SnapshotRef
+
+  // The version with the journal's commits applied.
+  const format::CommitInfo& head_info() const noexcept {
+    return format::head_info(version, commits);
+  }
+  std::uint64_t head_sequence() const noexcept { return format::head_sequence(version, commits); }
 };
 
 }  // namespace vellum::store

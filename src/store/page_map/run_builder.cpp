@@ -1,6 +1,7 @@
 #include "store/page_map/run_builder.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "format/records/page_map.hpp"
@@ -14,7 +15,7 @@ using format::PageNumber;
 
 namespace {
 
-// The end of the block that starts at `first`: it is full, but never ends inside a page's chain.
+// The end of the block that starts at `first`. Blocks are full, but never split a page's chain.
 std::size_t block_end(std::span<const MapEntry> entries, std::size_t first) {
   std::size_t end = std::min(first + format::kMaxEntriesPerMapBlock, entries.size());
   if (end == entries.size()) return end;
@@ -48,6 +49,8 @@ std::vector<std::uint64_t> packs_of(std::span<const MapEntry> entries) {
 
 format::RunRef write_run(PackWriter& packs, EncodingThreads& threads,
                          std::span<const MapEntry> entries) {
+  assert(!entries.empty());
+  assert(std::ranges::is_sorted(entries, {}, &MapEntry::page));
   const auto blocks = split_into_blocks(entries);
   std::vector<EncodedPayload> payloads(blocks.size());
   threads.run(blocks.size(), [&](std::size_t i, base::Compressor& compressor) {
@@ -59,12 +62,13 @@ format::RunRef write_run(PackWriter& packs, EncodingThreads& threads,
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto block = blocks[i];
     const auto items = static_cast<std::uint32_t>(block.size());
-    // All blocks go to one pack: only the first may start a new one.
+    // All blocks of a run are in one pack: only the first may start a new one.
     const auto ref = packs.append({format::RecordType::map_block, payloads[i].codec,
                                    payloads[i].raw_bytes, payloads[i].stored, items},
                                   i == 0);
     root.blocks.push_back({block.front().page, block.back().page + block.back().count - 1,
                            ref.offset_bytes, ref.tag, items});
+    assert(root.blocks.back().first_page <= root.blocks.back().last_page);
   }
   const auto payload = encode_payload(packs.compressor(), base::Codec::zstd, kMetadataZstdLevel,
                                       format::encode_run_root(root));
@@ -78,7 +82,7 @@ std::size_t runs_to_merge(std::span<const format::RunRef> runs) noexcept {
   if (runs.empty()) return 0;
   std::size_t merged = 1;
   std::uint64_t size = runs[0].entries;
-  // Runs of similar size become one, which may in turn be of similar size to the next.
+  // Runs of similar size become one, whose size may be similar to that of the next.
   for (;;) {
     std::size_t like = merged;
     std::uint64_t sum = size;
@@ -91,7 +95,7 @@ std::size_t runs_to_merge(std::span<const format::RunRef> runs) noexcept {
     merged = like;
     size = sum;
   }
-  // There are more runs than a version may have: the newest, which are small, are merged.
+  // A version may have kMaxRuns: beyond that, the newest, which are small, are merged.
   const std::size_t left = runs.size() - merged + 1;
   if (left > kMaxRuns) merged += left - kMaxRuns + kRunsPerTier;
   return std::min(merged, runs.size());
@@ -99,11 +103,11 @@ std::size_t runs_to_merge(std::span<const format::RunRef> runs) noexcept {
 
 namespace {
 
-// One run on its way through a merge.
+// The position of a merge in one run.
 struct Cursor {
   std::span<const MapEntry> entries;
   std::size_t at = 0;
-  PageNumber from = 0;  // pages below are done
+  PageNumber from = 0;  // pages below are merged
 
   bool done() const noexcept { return at == entries.size(); }
   PageNumber page() const noexcept { return std::max(entries[at].page, from); }
@@ -115,6 +119,7 @@ struct Cursor {
 };
 
 MapEntry cut(const MapEntry& e, PageNumber page, std::uint64_t count) {
+  assert(page >= e.page && count >= 1 && page + count <= e.page + e.count);
   MapEntry out = e;
   if (e.kind == PageKind::base) out.slot += static_cast<std::uint32_t>(page - e.page);
   out.page = page;
@@ -148,15 +153,15 @@ class Output {
   std::vector<MapEntry> out_;
 };
 
-// Emits the entries of the runs for `page` and for as many pages after it as the same entry
-// describes. Returns the number of pages.
+// Emits the entries of the runs for `page` and for the following pages of the same entry. Returns the
+// number of pages.
 std::uint64_t merge_at(std::vector<Cursor>& cursors, PageNumber page, Output& out) {
   std::uint64_t count = UINT32_MAX;
   bool in_chain = false;
   for (Cursor& c : cursors) {
     if (c.done()) continue;
     if (c.page() != page) {
-      count = std::min(count, c.page() - page);  // this newer run has entries from there on
+      count = std::min(count, c.page() - page);  // this newer run has entries from that page on
       continue;
     }
     // The run's own chain of this page; an extent is a chain of one.
@@ -183,7 +188,7 @@ std::vector<MapEntry> merge_runs(const std::vector<std::vector<MapEntry>>& runs_
   std::vector<Cursor> cursors;
   cursors.reserve(runs_newest_first.size());
   for (const auto& run : runs_newest_first) cursors.push_back({run, 0, 0});
-  // With nothing older beneath, a page that no run mentions is zero anyway.
+  // Without older runs, a page that has no entry is zero.
   Output out(oldest);
   for (;;) {
     PageNumber page = UINT64_MAX;
@@ -192,6 +197,7 @@ std::vector<MapEntry> merge_runs(const std::vector<std::vector<MapEntry>>& runs_
     }
     if (page == UINT64_MAX) break;
     const std::uint64_t count = merge_at(cursors, page, out);
+    assert(count >= 1);
     for (Cursor& c : cursors) c.skip_to(page + count);
   }
   return out.take();

@@ -2,8 +2,8 @@
 //
 // The page map of a version is a handful of runs, newest first, like the levels of a log-structured
 // merge tree (O'Neil et al., 1996). A checkpoint adds one run of its changes, and merges the newest
-// runs when several are of similar size. A version thus costs only its changes, lookups stay few,
-// and snapshots share all older runs.
+// runs when several have similar sizes. A version therefore costs only its changes, a lookup searches
+// few runs, and snapshots share all older runs.
 #pragma once
 
 #include <span>
@@ -16,8 +16,8 @@
 
 namespace vellum::store {
 
-inline constexpr std::size_t kRunsPerTier =
-    4;  // this many runs within kTierFactor of each other are merged
+// This many runs within kTierFactor of each other are merged.
+inline constexpr std::size_t kRunsPerTier = 4;
 inline constexpr std::uint64_t kTierFactor = 4;
 inline constexpr std::size_t kMaxRuns = 24;
 
@@ -29,9 +29,9 @@ format::RunRef write_run(PackWriter& packs, EncodingThreads& threads,
 // How many of the newest runs to merge into one; 0 or 1: none.
 std::size_t runs_to_merge(std::span<const format::RunRef> runs) noexcept;
 
-// Merges the newest runs of a version. Newer entries hide those of older runs below a base or zero;
-// extents are split where they overlap. With `oldest` (no older run remains), zero entries are
-// dropped: nothing older can show through.
+// Merges the newest runs of a version. A base or zero hides all entries of its page in older runs.
+// Overlapping extents are split. With `oldest`, which means that no older run remains, zero entries
+// are dropped: they hide nothing.
 std::vector<format::MapEntry> merge_runs(
     const std::vector<std::vector<format::MapEntry>>& runs_newest_first, bool oldest);
 

@@ -1,5 +1,7 @@
 #include "store/page_map/run_reader.hpp"
 
+#include <cassert>
+
 #include "base/fail.hpp"
 #include "store/packs/record/pack_store.hpp"
 #include "store/packs/record/record_io.hpp"
@@ -38,6 +40,7 @@ std::shared_ptr<const LoadedRun> load_run(PackStore& store, const format::RunRef
 
 bool get_block(RecordCache& records, const LoadedRun& run, std::size_t block,
                RecordCache::View& view, ReadFailure& failure) noexcept {
+  assert(block < run.root.blocks.size());
   const format::RecordRef ref = run.block_ref(block);
   if (!records.get({ref, format::RecordType::map_block}, view, failure)) return false;
   if (format::is_described(view.entries(), run.root.blocks[block])) return true;

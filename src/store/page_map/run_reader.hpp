@@ -8,16 +8,16 @@
 
 namespace vellum::store {
 
-// A run's root, checked against `ref`. The packs that it names need not be there. Throws
+// A run's root, checked against `ref`. The packs that it names need not exist. Throws
 // Errc::corrupted.
 format::RunRoot read_run_root(PackStore& store, const format::RunRef& ref);
 
-// The same. The packs that it names are open afterwards. Versions that
-// are open at the same time share it. Throws Errc::corrupted.
+// The same, and opens the packs that the root names. Versions that are open at the same time share the
+// result. Throws Errc::corrupted.
 std::shared_ptr<const LoadedRun> load_run(PackStore& store, const format::RunRef& ref);
 
-// Looks up one block of a run, which the root must describe. False: `failure` says why, but for the page.
-// Allocates nothing, as the fault handler comes here.
+// Looks up one block of a run, and checks that the root describes it. False: `failure` has the reason,
+// but not the page. Allocates nothing: the fault handler calls it.
 bool get_block(RecordCache& records, const LoadedRun& run, std::size_t block,
                RecordCache::View& view, ReadFailure& failure) noexcept;
 
@@ -27,7 +27,7 @@ std::vector<format::MapEntry> read_block(PackStore& store, const LoadedRun& run,
 // All entries of a run, in order.
 std::vector<format::MapEntry> read_entries(PackStore& store, const LoadedRun& run);
 
-// All entries of each run, read by all threads of the store's pool. REQUIRES: the caller is none of
+// All entries of each run, read by the threads of the store's pool. REQUIRES: the caller is not one of
 // them.
 std::vector<std::vector<format::MapEntry>> read_all_entries(
     PackStore& store, std::span<const std::shared_ptr<const LoadedRun>> runs);

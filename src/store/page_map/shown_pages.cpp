@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 
 namespace vellum::store {
 
@@ -9,6 +10,7 @@ using format::PageKind;
 using format::PageNumber;
 
 std::uint64_t PageSet::add(Stretch& s, std::uint64_t first, std::uint64_t count) {
+  assert(count >= 1 && first + count <= kStretchPages);
   if (s.pages == kStretchPages) return 0;
   const std::uint64_t before = s.pages;
   if (count == kStretchPages) {
@@ -25,6 +27,7 @@ std::uint64_t PageSet::add(Stretch& s, std::uint64_t first, std::uint64_t count)
     word |= mask;
     at += n;
   }
+  assert(s.pages <= kStretchPages);
   if (s.pages == kStretchPages) s.words.reset();
   return s.pages - before;
 }
@@ -50,6 +53,7 @@ bool PageSet::contains(PageNumber page) const {
 }
 
 bool ShownPages::take(PageNumber page, std::uint32_t count, PageKind kind) {
+  assert(kind != PageKind::delta || count == 1);
   if (kind == PageKind::delta) {
     if (hidden_.contains(page)) return false;
     nonzero_ += mentioned_.add(page, 1);
@@ -66,7 +70,7 @@ void ShownPages::take_parts(PageNumber page, std::uint32_t count, PageKind kind,
     std::uint32_t n = 0;
     while (from + n < count && !hidden_.contains(page + from + n)) ++n;
     if (n != 0) visit(from, n);
-    from += n + 1;  // the page behind is hidden, or this is the end
+    from += n + 1;  // the next page is hidden, or this is the end
   }
   take(page, count, kind);
 }

@@ -1,6 +1,6 @@
 // store/page_map/shown_pages.hpp: the entries of a version's runs that newer ones do not hide.
 //
-// It costs one step per entry and two bits per page; a merge of the runs would copy and sort them.
+// Costs one step per entry and two bits per page. A merge of the runs would copy and sort them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace vellum::store {
 
-// A set of page numbers, as bits for each stretch of pages that has members.
+// A set of page numbers: one bit per page of each stretch that has members.
 class PageSet {
  public:
   // Adds these pages. Returns how many of them were not in the set.
@@ -32,17 +32,17 @@ class PageSet {
 
 class ShownPages {
  public:
-  // Takes an entry and tells whether any of it shows. REQUIRES: the newest run's entries come
+  // Adds an entry. Returns whether any of its pages shows. REQUIRES: the newest run's entries are added
   // first, each run's in their order.
   bool take(format::PageNumber page, std::uint32_t count, format::PageKind kind);
-  // Visits the parts of the entry that show, as pages counted from its first; then takes the entry.
+  // Visits the parts of the entry that show, counted from its first page, and adds the entry.
   void take_parts(format::PageNumber page, std::uint32_t count, format::PageKind kind,
                   const std::function<void(std::uint32_t from, std::uint32_t count)>& visit);
   // Pages whose newest entry is not zero.
   std::uint64_t nonzero_pages() const noexcept { return nonzero_; }
 
  private:
-  PageSet hidden_;     // by a base or zero: nothing older shows
+  PageSet hidden_;     // by a base or zero: no older entry shows
   PageSet mentioned_;  // by any entry
   std::uint64_t nonzero_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "store/page_map/shown_stack.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 
 namespace vellum::store {
@@ -8,14 +9,14 @@ namespace vellum::store {
 using format::PageKind;
 using format::PageNumber;
 
-void ShownStack::tell(const Segment& segment, const Node& node, bool shows) {
-  const bool stands = node.kind == PageKind::delta && node.below != nullptr;
-  change_({node.id, stands ? node.below->id : kNothing, segment.first, segment.count, shows});
+void ShownStack::report(const Segment& segment, const Node& node, bool shows) {
+  const bool has_below = node.kind == PageKind::delta && node.below != nullptr;
+  change_({node.id, has_below ? node.below->id : kNothing, segment.first, segment.count, shows});
 }
 
-void ShownStack::tell_chain(const Segment& segment, bool shows) {
+void ShownStack::report_chain(const Segment& segment, bool shows) {
   for (const Node* node = segment.top; node != nullptr; node = node->below) {
-    tell(segment, *node, shows);
+    report(segment, *node, shows);
   }
 }
 
@@ -25,7 +26,7 @@ void ShownStack::cut_out(PageNumber first, std::uint64_t count, std::vector<Segm
   if (at != pages_.begin()) {
     const auto before = std::prev(at);
     const PageNumber before_end = before->first + before->second.count;
-    if (before_end > first) {  // it sticks out in front, and perhaps behind
+    if (before_end > first) {  // it starts before these pages, and may end after them
       before->second.count = first - before->first;
       at = pages_.emplace_hint(at, first, Pages{before_end - first, before->second.top});
     }
@@ -41,6 +42,7 @@ void ShownStack::cut_out(PageNumber first, std::uint64_t count, std::vector<Segm
 }
 
 void ShownStack::put(const Segment& segment) {
+  assert(segment.count >= 1 && segment.top != nullptr);
   Segment whole = segment;
   auto at = pages_.lower_bound(segment.first);
   if (at != pages_.end() && at->second.top == segment.top &&
@@ -59,6 +61,8 @@ void ShownStack::put(const Segment& segment) {
 }
 
 void ShownStack::place(const Item& item, Layer& layer) {
+  assert(item.count >= 1 && (item.kind != PageKind::delta || item.count == 1));
+  assert(layer.nodes.size() < layer.nodes.capacity());
   const std::size_t before = layer.hidden.size();
   cut_out(item.page, item.count, layer.hidden);
   const auto hidden = std::span(layer.hidden).subspan(before);
@@ -68,14 +72,14 @@ void ShownStack::place(const Item& item, Layer& layer) {
     if (item.kind == PageKind::delta) {
       below = s.top;  // a delta is of one page
     } else {
-      tell_chain(s, false);
+      report_chain(s, false);
     }
   }
   layer.nodes.push_back({item.id, item.kind, below});
   const Segment mine{item.page, item.count, &layer.nodes.back()};
   put(mine);
   if (item.kind != PageKind::zero) nonzero_pages_ += mine.count;
-  tell(mine, *mine.top, true);
+  report(mine, *mine.top, true);
   layer.placed.push_back({item.page, item.count, static_cast<std::uint32_t>(hidden.size())});
 }
 
@@ -83,7 +87,7 @@ void ShownStack::push(std::span<const Item> run) {
   Layer& layer = layers_.emplace_back();
   layer.nodes.reserve(run.size());  // segments point to them
   layer.placed.reserve(run.size());
-  // The oldest of a chain is placed first; it comes last in the run.
+  // A run lists a chain newest first, and the oldest is placed first.
   for (std::size_t first = 0; first < run.size();) {
     std::size_t end = first + 1;
     while (end < run.size() && run[end].page == run[first].page) ++end;
@@ -92,27 +96,29 @@ void ShownStack::push(std::span<const Item> run) {
   }
 }
 
-void ShownStack::take_off(const Placed& placed, Layer& layer) {
+void ShownStack::remove(const Placed& placed, Layer& layer) {
   std::vector<Segment> mine;
   cut_out(placed.first, placed.count, mine);
   for (const Segment& s : mine) {
     if (s.top->kind != PageKind::zero) nonzero_pages_ -= s.count;
-    tell(s, *s.top, false);
+    report(s, *s.top, false);
   }
+  assert(!mine.empty() && placed.segments <= layer.hidden.size());
   const bool delta = mine.front().top->kind == PageKind::delta;
   for (std::uint32_t i = 0; i < placed.segments; ++i) {
     const Segment& s = layer.hidden.back();
     if (s.top->kind != PageKind::zero) nonzero_pages_ += s.count;
     put(s);
-    if (!delta) tell_chain(s, true);
+    if (!delta) report_chain(s, true);
     layer.hidden.pop_back();
   }
 }
 
 void ShownStack::pop() {
+  assert(!layers_.empty());
   Layer& layer = layers_.back();
   for (auto placed = layer.placed.rbegin(); placed != layer.placed.rend(); ++placed) {
-    take_off(*placed, layer);
+    remove(*placed, layer);
   }
   layers_.pop_back();
 }

@@ -1,8 +1,8 @@
 // store/page_map/shown_stack.hpp: the entries that show in a growing and shrinking stack of runs.
 //
-// ShownPages tells this for one version, at the cost of all its entries. Versions of a line share
-// all but their newest runs, so going from one to the next costs less: the entries of the runs that
-// differ, and one step for each piece of an older entry that they hide.
+// ShownPages computes this for one version, at the cost of all its entries. Versions of a line share
+// all but their newest runs, so a step from one version to the next costs less: the entries of the
+// runs that differ, and one step for each part of an older entry that they hide.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class ShownStack {
   // Pages of an item that begin or cease to show.
   struct Change {
     std::uint32_t id;
-    std::uint32_t below;  // of a delta: the item that it stands on, or kNothing
+    std::uint32_t below;  // of a delta: the item below it in the chain, or kNothing
     format::PageNumber first;
     std::uint64_t count;
     bool shows;
@@ -39,7 +39,7 @@ class ShownStack {
 
   // REQUIRES: a run's entries in their order (format/records/page_map.hpp).
   void push(std::span<const Item> run);
-  // Removes the run that was pushed last.
+  // Removes the run that was pushed last. REQUIRES: depth() != 0.
   void pop();
   std::size_t depth() const noexcept { return layers_.size(); }
   // Pages whose newest entry is not zero.
@@ -50,7 +50,7 @@ class ShownStack {
   struct Node {
     std::uint32_t id;
     format::PageKind kind;
-    const Node* below;  // null: nothing, or nothing that shows
+    const Node* below;  // null: none, or none that shows
   };
   // Pages with the same chain.
   struct Segment {
@@ -66,7 +66,7 @@ class ShownStack {
   struct Layer {
     std::vector<Node> nodes;
     std::vector<Placed> placed;
-    std::vector<Segment> hidden;  // the last ones are those of the last item placed
+    std::vector<Segment> hidden;  // by the items, in the order of `placed`
   };
   struct Pages {
     std::uint64_t count;
@@ -75,13 +75,13 @@ class ShownStack {
   using Map = std::map<format::PageNumber, Pages>;  // by first page
 
   void place(const Item& item, Layer& layer);
-  void take_off(const Placed& placed, Layer& layer);
+  void remove(const Placed& placed, Layer& layer);
   // Moves the segments that cover these pages, cut to them, to `out`.
   void cut_out(format::PageNumber first, std::uint64_t count, std::vector<Segment>& out);
-  // REQUIRES: the place is free. Neighbours with the same chain become one.
+  // Joins neighbours with the same chain. REQUIRES: no segment covers these pages.
   void put(const Segment& segment);
-  void tell(const Segment& segment, const Node& node, bool shows);
-  void tell_chain(const Segment& segment, bool shows);
+  void report(const Segment& segment, const Node& node, bool shows);
+  void report_chain(const Segment& segment, bool shows);
 
   ChangeFn change_;
   std::vector<Layer> layers_;

@@ -70,7 +70,7 @@ TEST(Processes, AReaderSeesWholeVersionsWhileAWriterCommits) {
   std::uint64_t last = 0;
   while (last < 3000) {
     ResolvedVersion v = resolve_version(*store, "main");
-    const std::uint64_t sequence = v.version.sequence + v.commits.size();
+    const std::uint64_t sequence = v.head_sequence();
     const std::uint64_t n =
         number_held_by(*PageSource::open(*store, v.version, v.commits, v.label));
     ASSERT_EQ(n, sequence);

@@ -69,7 +69,7 @@ class Life {
     if (!writer_->fits(payload.size())) return checkpoint();
     const std::uint64_t begin = read().tail_bytes;
     ++sequence_;
-    writer_->append_commit(payload);
+    append_commit(*writer_, payload);
     note(begin, read().tail_bytes);
   }
   void checkpoint() {

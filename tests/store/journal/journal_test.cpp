@@ -63,7 +63,8 @@ class JournalTest : public ::testing::Test {
                                     std::size_t commits, std::uint64_t sequence) {
     const std::vector<Bytes> bodies(commits, format::encode_commit({}));
     return put(half, 0, {FrameType::base_with_commits, epoch, sequence, 0},
-               format::encode_base_with_commits(v, bodies));
+               format::encode_base_with_commits(
+                   v, std::vector<format::Payload>(bodies.begin(), bodies.end())));
   }
   std::unique_ptr<base::File> file() {
     fs_.erase("/journal");
@@ -121,9 +122,9 @@ TEST_F(JournalTest, ABaseFrameWithCommitsMayBeLargerThanAnyVersion) {
   large.region_bytes = 1u << 20;
   large.parts.push_back(
       {format::PartType::pages, base::Codec::none, 12288, {1, 2, 3}, Bytes(12288)});
+  const Bytes commit = format::encode_commit(large);
   put(0, 0, {FrameType::base_with_commits, 3, 11, 0},
-      format::encode_base_with_commits(version(10),
-                                       std::vector<Bytes>{format::encode_commit(large)}));
+      format::encode_base_with_commits(version(10), std::vector<format::Payload>{commit}));
   EXPECT_EQ(head(), 11u);
   EXPECT_EQ(bases(), (std::vector<std::uint64_t>{10, 4}));
   bytes_[format::kJournalHeaderBytes + 12000] ^= std::byte{1};
@@ -144,21 +145,22 @@ TEST_F(JournalTest, ABaseFrameWithCommitsCountsThem) {
 TEST_F(JournalTest, AWriterGoesOnBehindABaseFrameWithCommits) {
   put_base(0, 1, version(10));
   JournalState state = read_journal(*file(), header_.store_id);
-  const std::vector<Bytes> commits(4, format::encode_commit({}));
+  const Bytes commit = format::encode_commit({});
+  const std::vector<format::Payload> commits(4, commit);
   write(state, [&](JournalWriter& w) {
-    w.append_commit(commits[0]);
-    w.append_commit(commits[1]);
+    append_commit(w, commits[0]);
+    append_commit(w, commits[1]);
     EXPECT_TRUE(w.carries(version(10), commits.size(), 0));
     EXPECT_FALSE(w.carries(version(10), commits.size(), kJournalHalfBytes / 4 * 3));
     w.start_epoch(version(11), std::span(commits).first(2));  // 12, which is there, and 13
-    w.append_commit(commits[2]);
+    append_commit(w, commits[2]);
   });
   EXPECT_EQ(head(), 14u);
   EXPECT_EQ(bases(), (std::vector<std::uint64_t>{11, 10}));
   state = read_journal(*file(), header_.store_id);
   EXPECT_EQ(state.epoch, 2u);
   EXPECT_EQ(state.commits.size(), 3u);
-  write(state, [&](JournalWriter& w) { w.append_commit(commits[3]); });
+  write(state, [&](JournalWriter& w) { append_commit(w, commits[3]); });
   EXPECT_EQ(head(), 15u);
 }
 
@@ -215,7 +217,7 @@ TEST_F(JournalTest, AWriterPutsAMarkerBehindWhatIsDurable) {
   write(state, [](JournalWriter&) {});
   expect_marker(format::kJournalHeaderBytes + at, "the frame after version 10 is corrupted");
 
-  write(state, [](JournalWriter& w) { w.append_commit(format::encode_commit({})); });
+  write(state, [](JournalWriter& w) { append_commit(w, format::encode_commit({})); });
   expect_marker(state.tail_bytes, "the frame after version 11 is corrupted");
 
   state = read_journal(*file(), header_.store_id);
@@ -328,7 +330,7 @@ TEST_F(JournalTest, AFailedFrameThatStandsAndCannotBeWipedEndsTheWriter) {
     StubbornFs fs(fs_);
     JournalWriter writer(fs.open("/journal", base::OpenMode::read_write), state);
     fs.arm(missing_bytes);
-    EXPECT_THROW(writer.append_commit(format::encode_commit({})), Error);
+    EXPECT_THROW(append_commit(writer, format::encode_commit({})), Error);
     EXPECT_EQ(writer.sync_failed(), missing_bytes == 0);
   }
 }

@@ -63,13 +63,14 @@ TEST(BlockEncoder, AnotherKindOfDataGetsItsFormSoon) {
 void check_that_payloads_are_full(const format::DeltaBatch& batch) {
   std::size_t first = 0;
   while (first < batch.pages().size()) {
-    const std::size_t count = deltas_that_fit(batch, first);
+    const std::size_t count = format::deltas_that_fit(batch, first).count;
     ASSERT_GE(count, 1u);
     ASSERT_LE(count, format::kMaxDeltasPerBatch);
     const auto bytes_of = [&](std::size_t deltas) {
       return format::encode_delta_batch(batch, first, deltas).size();
     };
     ASSERT_LE(bytes_of(count), format::kMaxDeltaBatchRawBytes);
+    ASSERT_EQ(bytes_of(count), format::deltas_that_fit(batch, first).encoded_bytes);
     if (first + count < batch.pages().size() && count < format::kMaxDeltasPerBatch) {
       ASSERT_GT(bytes_of(count + 1), format::kMaxDeltaBatchRawBytes);
     }
@@ -126,7 +127,7 @@ Bytes deltas_of_lists(std::mt19937_64& random) {
     const auto raw = std::as_bytes(std::span(bytes));
     batch.add(page, spans, raw);
   }
-  return format::encode_delta_batch(batch, 0, deltas_that_fit(batch, 0));
+  return format::encode_delta_batch(batch, 0, format::deltas_that_fit(batch, 0).count);
 }
 
 TEST(DeltaEncoding, FindsShortRepetitionsAtTheLeastLevel) {

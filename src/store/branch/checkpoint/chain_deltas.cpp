@@ -1,6 +1,7 @@
 #include "store/branch/checkpoint/chain_deltas.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 
 #include "store/catalog/store_directory.hpp"
@@ -16,7 +17,7 @@ using format::RecordType;
 
 namespace {
 
-// Records that a thread takes at once: the copies of their deltas lie together.
+// Records of one task. The copies of their deltas share a buffer.
 constexpr std::size_t kRecordsPerTask = 16;
 
 }  // namespace
@@ -25,6 +26,7 @@ MapEntry take_base(std::vector<MapEntry>& chain, PageNumber page) {
   if (chain.empty() || chain.back().kind == PageKind::delta) {
     return {page, 1, 0, PageKind::zero, 0, {}};
   }
+  assert(chain.back().page == page);
   const MapEntry base = chain.back();
   chain.pop_back();
   return base;
@@ -69,12 +71,14 @@ ChainDeltas::ChainDeltas(StoreDirectory& store, const PageSource& version,
 void ChainDeltas::copy(StoreDirectory& store, const PageSource& version,
                        std::span<const std::uint32_t> links, std::span<const PageNumber> pages,
                        std::uint32_t into) {
+  assert(!links.empty() && into < deltas_.size());
   const RecordRef record = links_[links.front()].record;
   RecordCache::View view;
   ReadFailure failure;
   Deltas& out = deltas_[into];
   for (const std::uint32_t l : links) {
     Link& link = links_[l];
+    assert(link.record == record && link.page < pages.size());
     const PageNumber page = pages[link.page];
     if ((view.empty() || !view.holds(link.slot)) &&
         !store.records().get({record, RecordType::deltas, {}, {link.slot, 1}}, view, failure)) {
@@ -98,6 +102,7 @@ void ChainDeltas::copy(StoreDirectory& store, const PageSource& version,
 }
 
 void ChainDeltas::apply(std::size_t index, format::DeltaComposer& composer) const {
+  assert(index + 1 < first_link_.size());
   for (std::size_t l = first_link_[index]; l < first_link_[index + 1]; ++l) {
     const Link& link = links_[l];
     const Deltas& from = deltas_[link.deltas];

@@ -1,8 +1,8 @@
 // store/branch/checkpoint/chain_deltas.hpp: the deltas on the bases of many pages, read together.
 //
-// A page at the end of its chain gets one delta for all that its chain holds. Page by page, each
-// record would be decompressed for one delta of it, again and again. Here each is decompressed once
-// for all pages, by all threads.
+// A page at the end of its chain gets one delta for its whole chain. Page by page, each record would
+// be decompressed again for each delta in it. Here each record is decompressed once for all pages, and
+// several threads share the work.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,14 @@ namespace vellum::store {
 
 class StoreDirectory;
 
-// Takes the entry under the deltas off a page's chain: a base, or zero where the chain has none.
+// Removes the entry below the deltas from a page's chain and returns it: a base, or zero if the chain
+// has none.
 format::MapEntry take_base(std::vector<format::MapEntry>& chain, format::PageNumber page);
 
 class ChainDeltas {
  public:
-  // Of `pages`, in `version`. Takes about 64 bytes and the delta for each link of a chain. Throws
-  // Errc::corrupted.
+  // Of `pages`, in `version`. Uses about 64 bytes of memory for each link of a chain, and its delta.
+  // Throws Errc::corrupted.
   ChainDeltas(StoreDirectory& store, const PageSource& version,
               std::span<const format::PageNumber> pages, EncodingThreads& threads);
 
@@ -48,7 +49,7 @@ class ChainDeltas {
     std::vector<format::DeltaSpan> spans;
     std::vector<std::byte> bytes;
   };
-  // Copies the deltas that `links` name; they are of one record.
+  // Copies the deltas that `links` name. REQUIRES: all are in one record.
   void copy(StoreDirectory& store, const PageSource& version, std::span<const std::uint32_t> links,
             std::span<const format::PageNumber> pages, std::uint32_t into);
 

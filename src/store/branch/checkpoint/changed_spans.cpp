@@ -21,7 +21,9 @@ void ChangedSpans::add(DeltaBatch&& deltas, std::vector<MapEntry> bases) {
   const PageNumber first = deltas.pages().front().page, last = deltas.pages().back().page;
   batches_.push_back({first, last, std::move(deltas), std::move(bases)});
   bytes_ += batches_.back().bytes();
+  assert(first <= last);
   while (bytes_ > max_bytes_ || batches_.size() > kMaxBatches) {
+    assert(bytes_ >= batches_.front().bytes());
     bytes_ -= batches_.front().bytes();
     batches_.pop_front();
   }
@@ -35,6 +37,7 @@ bool ChangedSpans::touch(PageNumber page, std::size_t deltas, format::DeltaCompo
     const auto at =
         std::lower_bound(pages.begin(), pages.end(), page,
                          [](const DeltaBatch::Page& d, PageNumber p) { return d.page < p; });
+    assert(at != pages.end());
     if (at->page != page) continue;
     changed.touch(batch->deltas.spans_of(*at));
     if (--deltas == 0 && !batch->bases.empty()) {

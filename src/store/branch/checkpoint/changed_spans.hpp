@@ -1,12 +1,11 @@
-// store/branch/checkpoint/changed_spans.hpp: which bytes the deltas of a page change, for a branch's writer.
+// store/branch/checkpoint/changed_spans.hpp: the bytes that the deltas of a page change, for a branch's writer.
 //
-// A page at the end of its chain gets one delta against its base. To compare the two, the base would
-// have to be read: a whole block is decompressed for one page. But where it is known which bytes the
-// chain's deltas change, the page's content is all that the new delta takes. So the spans of the
-// newest checkpoints' deltas are kept, as they were written. They cost memory alone, also where no page
-// ever comes to the end of its chain.
+// A page at the end of its chain gets one delta against its base. A comparison of the two would
+// decompress a whole block for one page. If the bytes that the chain's deltas change are known, the
+// page's content suffices. The writer therefore keeps the spans of the newest checkpoints' deltas in
+// memory, at no other cost.
 //
-// Threads: one call at a time; touch() beside touch().
+// Threads: one call at a time, except touch() concurrently with touch().
 #pragma once
 
 #include <cstddef>
@@ -23,24 +22,24 @@ namespace vellum::store {
 class ChangedSpans {
  public:
   static constexpr std::size_t kMaxBytes = 64u << 20;
-  // Each is looked at for each page at the end of its chain.
+  // Each is searched for each page at the end of its chain.
   static constexpr std::size_t kMaxBatches = 512;
 
-  // Where the spans take more than `max_bytes`, the oldest are forgotten.
+  // If the spans exceed `max_bytes`, the oldest are dropped.
   explicit ChangedSpans(std::size_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
 
-  // A checkpoint puts these deltas on the chains of their pages. `bases`, if there are any, are the
-  // entries that the deltas stand on, one each: their chains begin with them.
+  // A checkpoint adds these deltas to the chains of their pages. `bases`, if not empty, has the base of
+  // each delta: the chains then start with it.
   void add(format::DeltaBatch&& deltas, std::vector<format::MapEntry> bases = {});
-  // Touches the bytes that the newest `deltas` of the page change. False: not all of them are known,
-  // and some bytes may be missing. Fills `base` where the oldest of them came with its base.
+  // Touches the bytes that the newest `deltas` of the page change. False: not all of these deltas are
+  // known, and some bytes may be missing. Fills `base` if the oldest of them was added with its base.
   bool touch(format::PageNumber page, std::size_t deltas, format::DeltaComposer& changed,
              std::optional<format::MapEntry>& base) const;
-  // Forgets everything, as is needed when a checkpoint is given up after add(): its delta may have
-  // lacked bytes that the chain in the store changes.
+  // Drops everything. Needed when a checkpoint is given up after add(): its delta may have lacked
+  // bytes that the chain in the store changes.
   void clear() noexcept;
 
-  // About what it takes.
+  // Approximate memory in use.
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:

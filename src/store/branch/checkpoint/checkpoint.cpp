@@ -1,7 +1,7 @@
 #include "store/branch/checkpoint/checkpoint.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <cassert>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -25,7 +25,7 @@ using format::RecordType;
 
 namespace {
 
-// One page in one piece.
+// A write to one page, in one piece.
 struct Item {
   PageNumber page;
   std::uint32_t piece;
@@ -35,29 +35,29 @@ struct Item {
   bool full() const noexcept { return type != PartType::deltas; }
 };
 
-// The items of one page, oldest first, starting with its newest full content.
+// The writes to one page, oldest first, from its newest full content on.
 struct PageItems {
   PageNumber page;
   std::span<const Item> items;
   bool starts_full() const noexcept { return items.front().full(); }
 };
 
-// A page whose content is put together and written whole, or as one delta against its base.
+// A page whose content is assembled, to be written whole or as one delta against its base.
 struct Rebuild {
   PageItems from;
   bool against_base;
   std::uint8_t depth = 0;  // against_base: of its chain
 };
 
-// How the delta of a page against its base was found.
+// How the delta of a page against its base was computed.
 enum class Rebased {
-  known,     // from what is known of the chain
-  compared,  // with the base
-  dear,      // known to cost too much, compared all the same
-  whole,     // known to cost too much: there is none
+  known,      // from the changed spans of the chain
+  compared,   // with the base
+  too_large,  // the changed spans are too large: compared with the base to check
+  whole,      // the changed spans are too large: no delta
 };
 
-// What some rebuilds in a row have made.
+// The results of some consecutive rebuilds.
 struct Rebuilt {
   std::vector<std::byte> contents;  // of all their pages
   // Of the pages that are to become deltas.
@@ -66,7 +66,7 @@ struct Rebuilt {
   DeltaBatch deltas;  // a page that equals its base may have none
 };
 
-// Rebuilds in a row, for a thread each.
+// Consecutive rebuilds, in parts of equal size: one part for each thread.
 struct Rounds {
   std::span<const Rebuild> all;
   std::size_t each;
@@ -83,7 +83,7 @@ bool item_before(const Item& a, const Item& b) noexcept {
   return a.page != b.page ? a.page < b.page : a.piece < b.piece;
 }
 
-// Allows records of based pages; see PackWriter::append_pages().
+// The permission to encode blocks against base pages; see PackWriter::append_pages().
 std::function<bool()> allow_based(const format::Encoding& encoding, Dedup& dedup) {
   if (!encoding.dedup || !encoding.deltas || encoding.codec != base::Codec::zstd) return nullptr;
   return [&dedup] { return dedup.keep_gc_out(); };
@@ -91,40 +91,18 @@ std::function<bool()> allow_based(const format::Encoding& encoding, Dedup& dedup
 
 class Checkpointer {
  public:
-  Checkpointer(StoreDirectory& store, PackWriter& packs, const format::Encoding& encoding,
-               Dedup& dedup, std::span<const PageWrites* const> pieces,
-               std::vector<MapEntry> written,
-               const std::function<const PageSource&()>& last_checkpointed,
-               const CommittedPages* committed, KnownChains& chains, EncodingThreads& threads)
-      : store_(store),
-        packs_(packs),
-        encoding_(encoding),
-        dedup_(dedup),
+  Checkpointer(const CheckpointContext& context, std::span<const PageWrites* const> pieces,
+               std::vector<MapEntry> written)
+      : context_(context),
+        packs_(context.packs),
+        encoding_(context.encoding),
+        dedup_(context.dedup),
+        chains_(context.chains),
+        threads_(context.threads),
         pieces_(pieces),
-        entries_(std::move(written)),
-        last_checkpointed_(last_checkpointed),
-        committed_(committed),
-        chains_(chains),
-        threads_(threads) {}
+        entries_(std::move(written)) {}
 
-  std::vector<MapEntry> run() {
-    gather();
-    sort_out();
-    place_blocks();
-    place_deltas();
-    compose_chains();
-    place_rebuilds();
-    write_deltas(deltas_, depths_);
-    write_deltas(composed_, std::vector<std::uint8_t>(composed_.pages().size(), 1));
-    write_deltas(rebased_, std::vector<std::uint8_t>(rebased_.pages().size(), 1));
-    chains_.changed.add(std::move(deltas_));
-    chains_.changed.add(std::move(composed_), std::move(composed_bases_));
-    chains_.changed.add(std::move(rebased_), std::move(rebased_bases_));
-    std::sort(entries_.begin(), entries_.end(), [](const MapEntry& a, const MapEntry& b) {
-      return a.page != b.page ? a.page < b.page : a.depth > b.depth;
-    });
-    return std::move(entries_);
-  }
+  std::vector<MapEntry> run();
 
  private:
   void gather();
@@ -143,7 +121,7 @@ class Checkpointer {
   void place_rebuilt(std::span<const Rebuild> rebuilds, const Rebuilt& rebuilt);
   bool place_rebased(PageNumber page, const MapEntry& base, Rebased how, const Rebuilt& rebuilt,
                      std::size_t& next_delta);
-  void put_together(const PageItems& p, std::byte* now);
+  void assemble(const PageItems& p, std::byte* now);
   bool add_known_difference(const PageItems& p, const std::byte* now,
                             format::DeltaComposer& changed, DeltaBatch& out);
   void apply_items(const PageItems& p, format::DeltaComposer& composer) const;
@@ -156,23 +134,23 @@ class Checkpointer {
     return pieces_[item.piece]->deltas.pages()[item.index];
   }
   bool in_memory(PageNumber page, std::byte* out = nullptr) const {
-    return committed_ != nullptr && committed_->copy_page(page, out);
+    return context_.committed != nullptr && context_.committed->copy_page(page, out);
   }
   void add_entry(PageNumber page, PageKind kind) { entries_.push_back({page, 1, 0, kind, 0, {}}); }
 
-  StoreDirectory& store_;
+  const PageSource& last_checkpointed() const { return context_.last_checkpointed(); }
+
+  const CheckpointContext& context_;
   PackWriter& packs_;
   const format::Encoding& encoding_;
   Dedup& dedup_;
-  std::span<const PageWrites* const> pieces_;
-  std::vector<MapEntry> entries_;
-  const std::function<const PageSource&()>& last_checkpointed_;
-  const CommittedPages* const committed_;
   KnownChains& chains_;
   EncodingThreads& threads_;
+  std::span<const PageWrites* const> pieces_;
+  std::vector<MapEntry> entries_;
 
   std::vector<Item> items_;
-  std::vector<PageItems> blocks_pages_;  // a block's page without later items
+  std::vector<PageItems> block_pages_;  // pages of blocks without later items
   std::vector<PageItems> pure_deltas_;
   std::vector<Rebuild> rebuilds_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::byte>> unpacked_;
@@ -184,6 +162,26 @@ class Checkpointer {
   std::vector<PageNumber> base_pages_;
   std::vector<std::byte> base_contents_;
 };
+
+std::vector<MapEntry> Checkpointer::run() {
+  gather();
+  sort_out();
+  place_blocks();
+  place_deltas();
+  compose_chains();
+  place_rebuilds();
+  write_deltas(deltas_, depths_);
+  write_deltas(composed_, std::vector<std::uint8_t>(composed_.pages().size(), 1));
+  write_deltas(rebased_, std::vector<std::uint8_t>(rebased_.pages().size(), 1));
+  chains_.changed.add(std::move(deltas_));
+  chains_.changed.add(std::move(composed_), std::move(composed_bases_));
+  chains_.changed.add(std::move(rebased_), std::move(rebased_bases_));
+  std::sort(entries_.begin(), entries_.end(), [](const MapEntry& a, const MapEntry& b) {
+    return a.page != b.page ? a.page < b.page : a.depth > b.depth;
+  });
+  assert(base_pages_.empty() && base_contents_.empty());
+  return std::move(entries_);
+}
 
 void Checkpointer::gather() {
   for (std::uint32_t p = 0; p < pieces_.size(); ++p) {
@@ -205,11 +203,13 @@ void Checkpointer::gather() {
   }
 }
 
-// Decides how each page is written.
+// Sorts the pages by how they are written. Entries in `entries_` hide their pages: the newest commit
+// has written them already.
 void Checkpointer::sort_out() {
   std::vector<MapEntry> written = entries_;
   std::sort(written.begin(), written.end(),
             [](const MapEntry& a, const MapEntry& b) { return a.page < b.page; });
+  assert(std::ranges::is_sorted(items_, item_before));
   auto hides = written.begin();
   for (std::size_t i = 0; i < items_.size();) {
     const PageNumber page = items_[i].page;
@@ -229,16 +229,16 @@ void Checkpointer::sort_out() {
     } else if (p.items[0].type == PartType::zeros) {
       add_entry(page, PageKind::zero);
     } else {
-      blocks_pages_.push_back(p);
+      block_pages_.push_back(p);
     }
   }
 }
 
-// Keeps a commit's block unchanged if all of its pages still count. Small blocks are regrouped
-// instead.
+// Keeps a commit's block unchanged if no later commit has changed its pages. Pages of small blocks
+// are regrouped.
 void Checkpointer::place_blocks() {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> live;
-  for (const PageItems& p : blocks_pages_) ++live[{p.items[0].piece, p.items[0].block}];
+  for (const PageItems& p : block_pages_) ++live[{p.items[0].piece, p.items[0].block}];
   const std::size_t worth_keeping = encoding_.block_bytes / kPageBytes / 2;
   std::vector<const PageBlock*> kept;
   for (auto& [where, pages] : live) {
@@ -248,7 +248,7 @@ void Checkpointer::place_blocks() {
     kept.push_back(&block);
   }
   append_blocks(kept, packs_, encoding_, dedup_, threads_, entries_);
-  for (const PageItems& p : blocks_pages_) {
+  for (const PageItems& p : block_pages_) {
     if (live[{p.items[0].piece, p.items[0].block}] != 0) rebuilds_.push_back({p, false});
   }
 }
@@ -258,13 +258,14 @@ void Checkpointer::place_deltas() {
   std::vector<PageNumber> pages;
   pages.reserve(pure_deltas_.size());
   for (const PageItems& p : pure_deltas_) pages.push_back(p.page);
-  const std::vector<std::uint8_t> below = chains_.depths.lookup(last_checkpointed_(), pages);
+  const std::vector<std::uint8_t> below = chains_.depths.lookup(last_checkpointed(), pages);
 
   format::DeltaComposer composer;
   deltas_.reserve(pure_deltas_.size());
   depths_.reserve(pure_deltas_.size());
   for (std::size_t i = 0; i < pure_deltas_.size(); ++i) {
     const PageItems& p = pure_deltas_[i];
+    assert(!p.starts_full());
     if (below[i] >= kMaxDeltaDepth) {
       rebuilds_.push_back({p, true, below[i]});
       continue;
@@ -287,9 +288,9 @@ void Checkpointer::place_deltas() {
   }
 }
 
-// Pages at the end of their chains that are not in memory: each gets its chain's deltas and the new
-// ones as one. Its content is not needed for that. Pages in memory are left to rebuild(), which
-// reads no chain.
+// For pages at the end of their chains that are not in memory: composes the chain's deltas and the
+// new ones into one, which does not need the page's content. rebuild() handles pages in memory,
+// without reading a chain.
 void Checkpointer::compose_chains() {
   std::vector<Rebuild> all, others;
   for (const Rebuild& r : rebuilds_) {
@@ -301,7 +302,7 @@ void Checkpointer::compose_chains() {
     std::vector<PageNumber> pages;
     pages.reserve(rounds[round].size());
     for (const Rebuild& r : rounds[round]) pages.push_back(r.from.page);
-    const ChainDeltas chains(store_, last_checkpointed_(), pages, threads_);
+    const ChainDeltas chains(context_.store, last_checkpointed(), pages, threads_);
     const Rounds shares{rounds[round], 256};
     std::vector<DeltaBatch> composed(shares.count());
     threads_.run(composed.size(), [&](std::size_t i, base::Compressor&) {
@@ -329,16 +330,20 @@ void Checkpointer::compose(std::span<const Rebuild> rebuilds, const ChainDeltas&
 // REQUIRES: the items are deltas.
 void Checkpointer::apply_items(const PageItems& p, format::DeltaComposer& composer) const {
   for (const Item& item : p.items) {
+    assert(item.type == PartType::deltas);
     const auto& batch = pieces_[item.piece]->deltas;
     composer.apply(batch.spans_of(delta_page(item)), batch.bytes_of(delta_page(item)));
   }
 }
 
-// Where a delta costs too much, some bytes may have changed back: only the base tells.
+// A delta that is too large may contain bytes that have changed back, which only a comparison with
+// the base shows: such a page is rebuilt.
 void Checkpointer::place_composed(std::span<const Rebuild> rebuilds, const ChainDeltas& chains,
                                   std::size_t first, const DeltaBatch& deltas) {
+  assert(deltas.pages().size() == rebuilds.size());
   for (std::size_t i = 0; i < rebuilds.size(); ++i) {
     const auto& delta = deltas.pages()[i];
+    assert(delta.page == rebuilds[i].from.page);
     composed_.add(delta.page, deltas.spans_of(delta), deltas.bytes_of(delta));
     if (composed_.last_cost_bytes() > kMaxDeltaCostBytes) {
       composed_.pop_back();
@@ -350,19 +355,20 @@ void Checkpointer::place_composed(std::span<const Rebuild> rebuilds, const Chain
   }
 }
 
-// Makes the content of a page from the last checkpoint and the items since.
-void Checkpointer::put_together(const PageItems& p, std::byte* now) {
+// Assembles the content of a page from the last checkpoint and the items since.
+void Checkpointer::assemble(const PageItems& p, std::byte* now) {
+  assert(!p.items.empty());
   std::span<const Item> later = p.items;
   if (!p.starts_full()) {
-    last_checkpointed_().read(p.page, 1, now);
+    last_checkpointed().read(p.page, 1, now);
   } else {
     const Item& first = p.items[0];
     if (first.type == PartType::zeros) {
       std::memset(now, 0, kPageBytes);
     } else {
       const auto at = unpacked_.find({first.piece, first.block});
-      std::vector<std::byte>
-          late;  // the page was in memory when blocks were unpacked, but has left since
+      // The page was in memory when blocks were unpacked, and was evicted since.
+      std::vector<std::byte> late;
       if (at == unpacked_.end()) late = unpack_block(pieces_[first.piece]->blocks[first.block]);
       const auto& content = late.empty() ? at->second : late;
       std::memcpy(now, content.data() + first.index * kPageBytes, kPageBytes);
@@ -375,20 +381,21 @@ void Checkpointer::put_together(const PageItems& p, std::byte* now) {
   }
 }
 
-// Makes the contents of pages now and, of those that are to become deltas, their bases and deltas.
+// Assembles the contents of pages, and the bases and deltas of those that are to become deltas.
+// Threads: any number, for different pages.
 void Checkpointer::rebuild(std::span<const Rebuild> rebuilds, Rebuilt& out) {
   out.contents.resize(rebuilds.size() * kPageBytes);
   format::DeltaComposer changed;
   std::byte* now = out.contents.data();
   for (const Rebuild& r : rebuilds) {
-    if (!in_memory(r.from.page, now)) put_together(r.from, now);
+    if (!in_memory(r.from.page, now)) assemble(r.from, now);
     if (r.against_base) out.how.push_back(rebase(r, now, changed, out));
     now += kPageBytes;
   }
 }
 
-// Adds the base of a page, and its delta against that. Where it is known which bytes have changed,
-// the base is not read.
+// Adds the base of a page, and its delta against the base. If the changed bytes are known, the base
+// is not read.
 Rebased Checkpointer::rebase(const Rebuild& r, const std::byte* now, format::DeltaComposer& changed,
                              Rebuilt& out) {
   const PageNumber page = r.from.page;
@@ -396,20 +403,20 @@ Rebased Checkpointer::rebase(const Rebuild& r, const std::byte* now, format::Del
   changed.reset();
   const bool known = chains_.changed.touch(page, r.depth, changed, base);
   if (!base) {
-    auto chain = last_checkpointed_().chain(page);
+    auto chain = last_checkpointed().chain(page);
     base = take_base(chain, page);
   }
   out.bases.push_back(*base);
   if (known && add_known_difference(r.from, now, changed, out.deltas)) return Rebased::known;
-  if (known && !chains_.dear.worth_comparing(page)) return Rebased::whole;
+  if (known && !chains_.sampler.worth_comparing(page)) return Rebased::whole;
   std::vector<std::byte> base_content(kPageBytes);
   read_base(page, *base, base_content.data());
   out.deltas.add_difference(page, base_content.data(), now);
-  return known ? Rebased::dear : Rebased::compared;
+  return known ? Rebased::too_large : Rebased::compared;
 }
 
-// Appends the page's delta against its base, where the chain has `changed` bytes and the items have
-// changed others. False, and nothing is appended, where it costs too much.
+// Appends the page's delta against its base: the bytes that the chain has changed (`changed`), and
+// those of the items. False: the delta is too large, and nothing was appended.
 bool Checkpointer::add_known_difference(const PageItems& p, const std::byte* now,
                                         format::DeltaComposer& changed, DeltaBatch& out) {
   for (const Item& item : p.items) {
@@ -422,6 +429,7 @@ bool Checkpointer::add_known_difference(const PageItems& p, const std::byte* now
 }
 
 void Checkpointer::read_base(PageNumber page, const MapEntry& base, std::byte* out) {
+  assert(base.kind != PageKind::delta);
   if (base.kind == PageKind::zero) {
     std::memset(out, 0, kPageBytes);
     return;
@@ -429,18 +437,21 @@ void Checkpointer::read_base(PageNumber page, const MapEntry& base, std::byte* o
   RecordCache::View view;
   ReadFailure failure;
   failure.page = page;
-  if (!store_.records().get({base.record, RecordType::pages, {}, {base.slot, 1}}, view, failure)) {
+  if (!context_.store.records().get({base.record, RecordType::pages, {}, {base.slot, 1}}, view,
+                                    failure)) {
     failure.page = page;
-    last_checkpointed_().raise(failure);
+    last_checkpointed().raise(failure);
   }
   if (base.slot >= view.header().items || !view.holds(base.slot, 1)) {
     view.release();
-    last_checkpointed_().raise({"the record has no such page", base.record, page, 0});
+    last_checkpointed().raise({"the record has no such page", base.record, page, 0});
   }
   std::memcpy(out, view.raw().data() + base.slot * kPageBytes, kPageBytes);
 }
 
 void Checkpointer::place_rebuilt(std::span<const Rebuild> rebuilds, const Rebuilt& rebuilt) {
+  assert(rebuilt.contents.size() == rebuilds.size() * kPageBytes);
+  assert(rebuilt.bases.size() == rebuilt.how.size());
   const std::byte* now = rebuilt.contents.data();
   std::size_t next_base = 0, next_delta = 0;
   for (std::size_t i = 0; i < rebuilds.size(); ++i, now += kPageBytes) {
@@ -449,7 +460,7 @@ void Checkpointer::place_rebuilt(std::span<const Rebuild> rebuilds, const Rebuil
       const std::size_t b = next_base++;
       const Rebased how = rebuilt.how[b];
       const bool is_delta = place_rebased(page, rebuilt.bases[b], how, rebuilt, next_delta);
-      if (how == Rebased::dear) chains_.dear.note_compared(is_delta);
+      if (how == Rebased::too_large) chains_.sampler.note_compared(is_delta);
       if (is_delta) continue;
     }
     base_pages_.push_back(page);
@@ -457,7 +468,7 @@ void Checkpointer::place_rebuilt(std::span<const Rebuild> rebuilds, const Rebuil
   }
 }
 
-// False: the delta would cost too much.
+// False: the delta is too large.
 bool Checkpointer::place_rebased(PageNumber page, const MapEntry& base, Rebased how,
                                  const Rebuilt& rebuilt, std::size_t& next_delta) {
   if (how == Rebased::whole) return false;
@@ -486,7 +497,7 @@ void Checkpointer::place_rebuilds() {
   }
   if (std::any_of(rebuilds_.begin(), rebuilds_.end(),
                   [](const Rebuild& r) { return !r.from.starts_full(); })) {
-    last_checkpointed_();  // opened once, before the threads need it
+    last_checkpointed();  // opened once, before the threads need it
   }
   const Rounds rounds{rebuilds_, kRebuildsAtOnce};
   for (std::size_t round = 0; round < rounds.count(); ++round) {
@@ -499,8 +510,9 @@ void Checkpointer::place_rebuilds() {
   }
 }
 
-// Replaces collected contents that the store already holds by references to them.
+// Replaces collected contents that the store already holds by references.
 void Checkpointer::find_pages() {
+  assert(base_contents_.size() == base_pages_.size() * kPageBytes);
   if (!dedup_.active()) return;
   std::vector<PageNumber> left = base_pages_;
   std::vector<PageRef> found;
@@ -518,7 +530,7 @@ void Checkpointer::find_pages() {
   base_pages_ = std::move(left);
 }
 
-// Writes the contents collected so far, in blocks.
+// Writes the collected contents in blocks.
 void Checkpointer::write_pages() {
   find_pages();
   const std::size_t per_share = format::max_block_bytes(encoding_) / kPageBytes;
@@ -543,7 +555,9 @@ void Checkpointer::write_pages() {
       first += p.raw_bytes / kPageBytes;
     }
   }
+  assert(first == pages);
   const auto refs = packs_.append_pages(views, allow_based(encoding_, dedup_), threads_);
+  assert(refs.size() == views.size());
   first = 0;
   for (std::size_t i = 0; i < views.size(); ++i) {
     if (dedup_.active()) {
@@ -558,13 +572,14 @@ void Checkpointer::write_pages() {
 }
 
 void Checkpointer::write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t> depths) {
+  assert(depths.size() == batch.pages().size());
   struct Part {
     std::size_t first, count;
     EncodedPayload payload;
   };
   std::vector<Part> parts;
   for (std::size_t first = 0; first < batch.pages().size();) {
-    const std::size_t count = deltas_that_fit(batch, first);
+    const std::size_t count = format::deltas_that_fit(batch, first).count;
     parts.push_back({first, count, {}});
     first += count;
   }
@@ -584,21 +599,8 @@ void Checkpointer::write_deltas(const DeltaBatch& batch, std::span<const std::ui
   }
 }
 
-constexpr std::size_t varint_bytes(std::uint64_t v) noexcept {
-  return v < 0x80 ? 1 : (static_cast<std::size_t>(std::bit_width(v)) + 6) / 7;
-}
-
-// Of the two columns, gaps and lengths, when the spans are encoded.
-std::size_t span_columns_bytes(std::span<const format::DeltaSpan> spans) noexcept {
-  std::size_t end = 0, bytes = 0;
-  for (const auto& s : spans) {
-    bytes += varint_bytes(s.offset_bytes - end) + varint_bytes(s.length_bytes - 1u);
-    end = std::size_t{s.offset_bytes} + s.length_bytes;
-  }
-  return bytes;
-}
-
-// The hash for the block's record, or nothing. A block from the journal has no hash yet.
+// The hash for the block's record; empty if the encoding asks for none. A block from the journal
+// has no hash yet.
 std::vector<std::byte> hash_of(const PageBlock& block, const format::Encoding& encoding) {
   if (!encoding.sha256 || !block.hash.empty()) return block.hash;
   return payload_hash(encoding, unpack_block(block));
@@ -617,6 +619,7 @@ void append_blocks(std::span<const PageBlock* const> blocks, PackWriter& packs,
     views.push_back({b->codec, count * std::uint32_t{kPageBytes}, b->stored, hashes.back()});
   }
   const auto refs = packs.append_pages(views, allow_based(encoding, dedup), threads);
+  assert(refs.size() == blocks.size());
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     dedup.note(refs[i], blocks[i]->noted);
     append_block_entries(blocks[i]->pages, refs[i], out);
@@ -625,6 +628,7 @@ void append_blocks(std::span<const PageBlock* const> blocks, PackWriter& packs,
 
 void append_block_entries(std::span<const PageNumber> pages, const RecordRef& record,
                           std::vector<MapEntry>& out) {
+  assert(std::ranges::is_sorted(pages));
   for (std::size_t i = 0; i < pages.size();) {
     std::size_t n = 1;
     while (i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
@@ -635,6 +639,7 @@ void append_block_entries(std::span<const PageNumber> pages, const RecordRef& re
 }
 
 void append_found_entries(std::span<const PageRef> found, std::vector<MapEntry>& out) {
+  assert(std::ranges::is_sorted(found, {}, &PageRef::page));
   for (std::size_t i = 0; i < found.size();) {
     const PageRef& first = found[i];
     std::uint32_t n = 1;
@@ -647,30 +652,10 @@ void append_found_entries(std::span<const PageRef> found, std::vector<MapEntry>&
   }
 }
 
-std::size_t deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept {
-  const auto left = std::span(batch.pages()).subspan(first);
-  std::size_t count = 0, bytes = 0;
-  PageNumber next = 0;
-  for (const auto& p : left.first(std::min<std::size_t>(left.size(), format::kMaxDeltasPerBatch))) {
-    bytes += varint_bytes(p.page - next) + varint_bytes(p.spans - 1) +
-             span_columns_bytes(batch.spans_of(p)) + p.bytes;
-    if (count > 0 && varint_bytes(count + 1) + bytes > format::kMaxDeltaBatchRawBytes) break;
-    next = p.page + 1;
-    ++count;
-  }
-  return count;
-}
-
-std::vector<MapEntry> checkpoint_pieces(StoreDirectory& store, PackWriter& packs,
-                                        const format::Encoding& encoding, Dedup& dedup,
+std::vector<MapEntry> checkpoint_pieces(const CheckpointContext& context,
                                         std::span<const PageWrites* const> pieces,
-                                        std::vector<MapEntry> written,
-                                        const std::function<const PageSource&()>& last_checkpointed,
-                                        const CommittedPages* committed, KnownChains& chains,
-                                        EncodingThreads& threads) {
-  return Checkpointer(store, packs, encoding, dedup, pieces, std::move(written), last_checkpointed,
-                      committed, chains, threads)
-      .run();
+                                        std::vector<MapEntry> written) {
+  return Checkpointer(context, pieces, std::move(written)).run();
 }
 
 }  // namespace vellum::store

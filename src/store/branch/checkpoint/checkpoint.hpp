@@ -1,13 +1,14 @@
 // store/branch/checkpoint/checkpoint.hpp: the conversion of page writes into pack records and map entries.
 //
-// Only the net effect of an epoch on each page is written: the newest full content with later
-// deltas applied, or all deltas composed into one. Chains stay short: a page whose chain has
-// reached kMaxDeltaDepth gets one delta against its base. The base then stands beside that delta in
-// the new run and hides the deltas between. The cost is the bytes that were stored to since the
-// base. The writer remembers which these are (ChangedSpans), so it reads no base where it has seen the
-// chain grow.
+// A checkpoint writes only the net effect of an epoch on each page: the newest full content with the
+// later deltas applied, or all deltas composed into one. Chains stay short. A page whose chain has
+// kMaxDeltaDepth deltas gets one delta against its base. The new run then repeats the entry of the
+// base below that delta, which hides the deltas between them. That delta has the bytes stored to
+// since the base. ChangedSpans records which these are, so the writer reads no base if it has seen
+// the whole chain grow.
 #pragma once
 
+#include <cassert>
 #include <functional>
 #include <memory>
 #include <span>
@@ -28,33 +29,35 @@ class StoreDirectory;
 
 inline constexpr std::uint8_t kMaxDeltaDepth = 16;
 
-// Pages whose delta against their base costs too much by the bytes that were stored to. Some of these
-// may have changed back, which only a comparison with the base tells. It is made as long as it finds
-// such pages; then for one page of some, which tells whether that has changed.
+// Decides whether to compare a page with its base when the delta is too large by the bytes stored
+// to. Only the comparison shows which of these bytes have changed back. Every page is compared while
+// that pays. Otherwise one page in sixteen is, to notice when it pays again.
 class RebaseSampler {
  public:
   bool worth_comparing(format::PageNumber page) const noexcept {
-    return compared_ < kSample || cheap_ * kWorthOneOf >= compared_ || page % kStillOneOf == 0;
+    return compared_ < kSample || small_ * kWorthOneOf >= compared_ || page % kStillOneOf == 0;
   }
-  void note_compared(bool cheap) noexcept {
+  // `small`: the compared delta was small enough.
+  void note_compared(bool small) noexcept {
     ++compared_;
-    cheap_ += cheap ? 1 : 0;
+    small_ += small ? 1 : 0;
+    assert(small_ <= compared_);
     if (compared_ < 2 * kSample) return;
     compared_ /= 2;
-    cheap_ /= 2;
+    small_ /= 2;
   }
 
  private:
   static constexpr std::uint32_t kSample = 256, kWorthOneOf = 8, kStillOneOf = 16;
-  std::uint32_t compared_ = 0, cheap_ = 0;  // of the last kSample to 2 * kSample
+  std::uint32_t compared_ = 0, small_ = 0;  // of the last kSample to 2 * kSample
 };
 
-// What a branch's writer knows of its pages' chains. REQUIRES: it has seen every checkpoint since it
-// was made or cleared, and none that was given up.
+// The knowledge of a branch's writer about its pages' chains. REQUIRES: it has seen every checkpoint
+// since it was created or cleared, and none that was given up.
 struct KnownChains {
   DepthTable depths;
   ChangedSpans changed;
-  RebaseSampler dear;  // a guess, which clear() keeps
+  RebaseSampler sampler;  // a guess, which clear() keeps
   void clear() noexcept {
     depths.clear();
     changed.clear();
@@ -70,21 +73,27 @@ void append_blocks(std::span<const PageBlock* const> blocks, PackWriter& packs,
                    const format::Encoding& encoding, Dedup& dedup, EncodingThreads& threads,
                    std::vector<format::MapEntry>& out);
 
-// Appends the entries of pages that were found in the store.
+// Appends the entries of pages that the store holds already.
 void append_found_entries(std::span<const PageRef> found, std::vector<format::MapEntry>& out);
 
-// How many deltas of a batch, from `first` on, are sure to fit into one record or commit part.
-std::size_t deltas_that_fit(const format::DeltaBatch& batch, std::size_t first) noexcept;
+// The environment of a checkpoint. All of it outlives the checkpoint.
+struct CheckpointContext {
+  StoreDirectory& store;
+  PackWriter& packs;
+  const format::Encoding& encoding;
+  Dedup& dedup;
+  KnownChains& chains;
+  EncodingThreads& threads;
+  // Returns the version below the deltas. Called when it is needed.
+  std::function<const PageSource&()> last_checkpointed;
+  const CommittedPages* committed = nullptr;  // pages as of the newest piece; null: none
+};
 
-// Appends records for the net effect of `pieces` (oldest first) and returns the entries, by page,
-// newest of a chain first. `written` has the entries of records that the newest commit has already
-// appended: they win over the pieces and are part of the result. `last_checkpointed` returns the
-// version under the deltas; it is called when needed. `committed` is null or has pages as of the
-// newest piece.
-std::vector<format::MapEntry> checkpoint_pieces(
-    StoreDirectory& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
-    std::span<const PageWrites* const> pieces, std::vector<format::MapEntry> written,
-    const std::function<const PageSource&()>& last_checkpointed, const CommittedPages* committed,
-    KnownChains& chains, EncodingThreads& threads);
+// Appends records for the net effect of `pieces`, oldest first. Returns the entries, by page, newest
+// of a chain first. `written` has the entries of records that the newest commit has appended
+// already: they win over the pieces and are part of the result.
+std::vector<format::MapEntry> checkpoint_pieces(const CheckpointContext& context,
+                                                std::span<const PageWrites* const> pieces,
+                                                std::vector<format::MapEntry> written);
 
 }  // namespace vellum::store

@@ -1,9 +1,9 @@
-// store/branch/checkpoint/committed_pages.hpp: pages of the commit at hand that its maker has in memory.
+// store/branch/checkpoint/committed_pages.hpp: pages of the current commit that its caller has in memory.
 //
-// A checkpoint needs whole pages where a commit brought only deltas. Reading such a page back from
-// the packs means finding it, decompressing it and applying deltas; a region usually has it at hand
-// as a base copy. So a commit that ends in a checkpoint asks the region first. This is the one call
-// from the store up into the layer above.
+// A checkpoint needs whole pages for which the commit has only deltas. Reading such a page from the
+// packs takes a lookup, a decompression and the application of deltas. A region usually has the page
+// in memory, as a base copy, so the checkpoint asks the region first. This is the only call from the
+// store into the layer above.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace vellum::store {
 
-// Implemented by whoever makes commits: a region, over its base copies. Called only while
-// Commit::finish() runs, on its thread and on those of the store's pool, several at a time.
+// Implemented by the caller of Commit::finish(): a region, over its base copies. Called only while
+// finish() runs. Threads: that of finish() and those of the store's pool, several at a time.
 class CommittedPages {
  public:
-  // Copies the content that the page has after the commit at hand to `out`, unless that is null.
-  // False: the content is not in memory, or no longer, and the store reads it back itself.
+  // Copies the page's content after the current commit to `out`, unless that is null. False: the
+  // content is not in memory, or was evicted, and the store reads it itself.
   virtual bool copy_page(format::PageNumber page, std::byte* out) const = 0;
 
  protected:

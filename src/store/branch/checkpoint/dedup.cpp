@@ -1,6 +1,7 @@
 #include "store/branch/checkpoint/dedup.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <optional>
 
@@ -21,12 +22,12 @@ using format::RecordType;
 namespace {
 
 constexpr std::size_t kMaxKnown = 1u << 19;  // about 30 MiB, for 32 GiB of pages
-// Reading the hashes of earlier writers takes milliseconds, which only this many pages justify.
+// Commits of fewer pages do not load the hashes of earlier writers, which takes milliseconds.
 constexpr std::size_t kPagesWorthLoading = 256;
-// A page that takes less than this in its block is not worth an entry of its own in the page map.
+// A page smaller than this in its block is not worth an entry of its own in the page map.
 constexpr std::size_t kMinStoredBytes = 256;
 
-// Whether the index notes the page; also returns its hash.
+// Whether the index has pages with this content; also computes the hash.
 bool noted_hash(const std::byte* page, std::uint32_t& hash) noexcept {
   const std::uint64_t sum = base::checksum64({page, kPageBytes});
   hash = static_cast<std::uint32_t>(sum >> 32);
@@ -35,13 +36,13 @@ bool noted_hash(const std::byte* page, std::uint32_t& hash) noexcept {
 
 }  // namespace
 
-// A record in which pages are being found, and then the record that follows it in the pack. Both
-// are read from the pack's current file: the new version will name places in it.
+// The record in which pages are being found; then the record that follows it in the pack. Both are
+// read from the pack's current file, since the new version will refer to it.
 class Dedup::Stretch {
  public:
   explicit Stretch(const Dedup& dedup) : dedup_(dedup), store_(dedup.store_) {}
 
-  // False: the record is gone or not whole. Then it is not found: the page is stored anew.
+  // False: the record is missing or not whole. The page then counts as not found, and is stored.
   bool open(const RecordRef& record) {
     if (opened_ && record == record_) return whole_;
     opened_ = true;
@@ -52,8 +53,8 @@ class Dedup::Stretch {
              dropped_ = store_.packs().locate(record).dropped;
            });
   }
-  // False also in a pack that was written again: another record follows there than did when the
-  // reference was made.
+  // Also false in a pack that was rewritten: the record that follows there is not the one that
+  // followed in the original file.
   bool open_next() {
     if (store_.packs().translation(record_.pack) != nullptr) return false;
     std::optional<RecordRef> next;
@@ -68,7 +69,10 @@ class Dedup::Stretch {
            !format::any_dropped(dropped_, static_cast<std::uint32_t>(slot), 1) &&
            std::memcmp(loaded_->raw.data() + slot * kPageBytes, page, kPageBytes) == 0;
   }
-  std::size_t slots() const { return loaded_->header.items; }
+  std::size_t slots() const {
+    assert(whole_);
+    return loaded_->header.items;
+  }
   const RecordRef& record() const { return record_; }
 
  private:
@@ -108,14 +112,14 @@ void Dedup::leave(bool published) noexcept {
 
 bool Dedup::is_own(std::uint64_t pack) const noexcept { return pack >> 32 == head_.branch_id; }
 
-// Reached in the writer's own packs are:
-// - all of a sealed pack: it has a successor (the number after an unfinished pack is left out),
-// - the active pack up to the end that the head names,
-// - the bytes appended since, the last record included.
-// Behind them may be the tail of a failed commit, which the next append overwrites.
+// In the writer's own packs, these bytes are reached:
+// - all of a sealed pack, which has a successor (the number after an unfinished pack is skipped),
+// - the active pack up to the end that the head states,
+// - the bytes appended since, including the last record.
+// The tail of a failed commit may follow them. The next append overwrites it.
 //
-// A record that begins at a published end belongs to such a tail. Nothing asks for one: a record
-// comes from a hash record behind it or follows a record of pages in the same checkpoint, and a
+// A record that starts at a published end belongs to such a tail. No lookup asks for one: a lookup
+// finds a record by a later hash record, or after a record of pages in the same checkpoint, and a
 // published checkpoint ends with a copy of its version.
 bool Dedup::is_reached(const RecordRef& record) const {
   if (!is_own(record.pack)) {
@@ -140,7 +144,7 @@ void Dedup::load() const {
     for (const std::uint64_t pack : packs) reached_bytes_[pack] = roots.reached_bytes(pack);
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
-    return;  // other calls report what is wrong with the store
+    return;  // other calls report the error
   }
   for (auto pack = packs.rbegin(); pack != packs.rend(); ++pack) {
     const std::uint64_t reached = reached_bytes_.at(*pack);
@@ -160,7 +164,7 @@ void Dedup::load() const {
           if (is_reached(h.record)) known_.try_emplace(h.hash, Place{h.record, h.slot});
         }
       } catch (const Error& e) {
-        if (e.code() == Errc::out_of_memory) throw;  // else: one hint less
+        if (e.code() == Errc::out_of_memory) throw;  // else these hashes are left out
       }
     }
   }
@@ -176,10 +180,12 @@ bool Dedup::look_up(std::uint32_t hash, Place& out) const {
 
 void Dedup::find(std::vector<PageNumber>& pages, const ContentFn& content,
                  std::vector<PageRef>& found) const {
+  assert(active_);
   if (pages.size() >= kPagesWorthLoading) std::call_once(loaded_, [this] { load(); });
   Stretch stretch(*this);
   std::vector<bool> taken(pages.size());
   const auto take = [&](std::size_t i, std::size_t slot) {
+    assert(!taken[i]);
     found.push_back({pages[i], stretch.record(), static_cast<std::uint32_t>(slot)});
     taken[i] = true;
   };
@@ -211,12 +217,14 @@ void Dedup::find(std::vector<PageNumber>& pages, const ContentFn& content,
   for (std::size_t i = 0; i < pages.size(); ++i) {
     if (!taken[i]) pages[kept++] = pages[i];
   }
+  assert(kept + (found.size() - first_found) == pages.size());
   pages.resize(kept);
 }
 
 std::vector<NotedPage> Dedup::worth_noting(std::span<const std::byte> raw,
                                            std::size_t stored_bytes) {
   std::vector<NotedPage> out;
+  assert(raw.size() % kPageBytes == 0);
   const std::size_t pages = raw.size() / kPageBytes;
   if (stored_bytes < pages * kMinStoredBytes) return out;
   for (std::size_t slot = 0; slot < pages; ++slot) {

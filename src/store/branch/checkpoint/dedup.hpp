@@ -1,19 +1,19 @@
 // store/branch/checkpoint/dedup.hpp: an index of pages that the store already holds.
 //
-// The index keeps a hash of every sixteenth page, chosen by its content, in memory and in the packs
+// The index has a hash of every sixteenth page, chosen by its content, in memory and in the packs
 // (record type `hashes`). When such a page recurs, its hash leads to the stored copy. The contents
-// are compared, also those of the pages around it, since repeats come in stretches ("sparse
-// indexing": Lillibridge et al., FAST 2009). The index costs a byte per page, and finds a copied
-// array, a branch that took the same course, or a region that went back.
+// are compared, and those of the pages around it too, since repeats form stretches ("sparse
+// indexing": Lillibridge et al., FAST 2009). The index costs a byte per page. It finds copied arrays,
+// equal changes of another branch, and content that a region had before.
 //
-// A page that is found may belong to no version any more, and gc may be about to free it. So:
+// A page that is found may belong to no version any more, and gc may be about to free it. Therefore:
 // - The writer keeps gc out (keep_gc_out) from before the first lookup until the new version is
 //   published.
-// - A lookup reads the file itself, never records that were decoded before.
+// - A lookup reads the file itself, never cached records.
 // - A lookup refers only to bytes that a version of another branch was published on when the
 //   hashes were loaded (Roots::reached_bytes), and to bytes that its own writer has published or
-//   has appended in this commit. The rest may belong to a checkpoint that will fail, or to one that
-//   was cut off, whose bytes no flush has made durable.
+//   has appended in this commit. Other bytes may belong to a checkpoint that will fail, or to an
+//   unfinished one, whose bytes no flush has made durable.
 #pragma once
 
 #include <functional>
@@ -35,13 +35,13 @@ class Dedup {
  public:
   explicit Dedup(StoreDirectory& store);
 
-  // Begins a commit on `head`, the head of the writer's own branch. False: gc is at work or cannot
-  // be kept out here; the commit then looks nothing up.
+  // Starts a commit on `head`, the head of the writer's own branch. False: gc is running or cannot be
+  // kept out here; the commit then looks nothing up.
   bool enter(const format::Version& head);
-  // Ends the commit. The notes of a failed commit are dropped.
+  // Ends the commit. Unless it was published, removes the pages that it has added.
   void leave(bool published) noexcept;
   bool active() const noexcept { return active_; }
-  // Keeps gc out until leave(), also of a commit that looks nothing up. False: it cannot be.
+  // Keeps gc out until leave(), also for a commit that looks nothing up. False: it cannot.
   bool keep_gc_out() { return gc_lock_.lock(); }
 
   // Moves the pages that the store already holds from `pages` to `found`. `content` returns the
@@ -51,12 +51,12 @@ class Dedup {
   void find(std::vector<format::PageNumber>& pages, const ContentFn& content,
             std::vector<PageRef>& found) const;
 
-  // The pages of a block that are worth noting, given that it is stored in `stored_bytes`.
+  // The pages of a block to be added to the index, if the block is stored in `stored_bytes`.
   static std::vector<NotedPage> worth_noting(std::span<const std::byte> raw,
                                              std::size_t stored_bytes);
-  // Notes these pages of a block that has become `record`.
+  // Adds these pages of the block stored in `record` to the index.
   void note(const format::RecordRef& record, std::span<const NotedPage> pages);
-  // The notes since enter(), for `hashes` records.
+  // The pages added since enter(), for `hashes` records.
   std::vector<format::PageHash> noted() const;
 
  private:
@@ -72,11 +72,11 @@ class Dedup {
   bool look_up(std::uint32_t hash, Place& out) const;
 
   StoreDirectory& store_;
-  format::Version head_;  // when the commit began
+  format::Version head_;  // at the start of the commit
   DeferredGcShared gc_lock_;
   bool active_ = false;
   mutable std::once_flag loaded_;         // the hashes of earlier writers
-  std::vector<std::uint64_t> own_packs_;  // when the commit began; sorted
+  std::vector<std::uint64_t> own_packs_;  // at the start of the commit; sorted
   mutable std::mutex appended_mutex_;
   format::RecordRef appended_;  // the last block of this commit; pack 0: none
   // Roots::reached_bytes of each pack at load time. Written under loaded_ only.

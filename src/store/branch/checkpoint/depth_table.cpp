@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "store/branch/checkpoint/newest_entries.hpp"
-
 namespace vellum::store {
 
 using format::MapEntry;
@@ -27,6 +25,7 @@ std::vector<std::uint8_t> DepthTable::lookup(const PageSource& last_checkpointed
       }
       chunk = held.get();
     }
+    assert(chunk != nullptr);
     out.push_back((*chunk)[page % kPagesPerChunk]);
   }
   return out;

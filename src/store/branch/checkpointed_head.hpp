@@ -1,0 +1,36 @@
+// store/branch/checkpointed_head.hpp: the head of a branch in use as a version in packs.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "store/branch/staging_branch.hpp"
+#include "store/catalog/store_directory.hpp"
+
+namespace vellum::store {
+
+// The last commit of a branch as a version that only packs hold. Any process may take it, also while
+// the branch has a writer. Only the writer may write the journal, so commits that only the journal
+// holds are written again, to packs of a staging branch that exists as long as this object. After a
+// crash, gc removes that branch. gc frees nothing that the version needs during that time. Throws
+// the errors of reading and writing.
+class CheckpointedHead {
+ public:
+  CheckpointedHead(StoreDirectory& store, const std::string& branch);
+
+  const format::Version& version() const noexcept { return version_; }
+  // As the journal had it.
+  const ResolvedVersion& head() const noexcept { return kept_.version; }
+
+ private:
+  const KeptVersion kept_;
+  std::optional<StagingBranch> staging_;
+  format::Version version_;
+};
+
+// Publishes the head of `branch` as a snapshot of the claimed name. An empty `message` keeps that of
+// the commit.
+void snapshot_live_branch(StoreDirectory& store, const std::string& branch, const NameLock& claim,
+                          const std::string& message);
+
+}  // namespace vellum::store
