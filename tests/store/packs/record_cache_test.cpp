@@ -155,8 +155,8 @@ TEST(RecordCache, DecodesAWholeBlockToWhereItIsWanted) {
   };
   for (std::uint32_t slot = 0; slot < pages; ++slot) {
     std::vector<std::byte> page(kPageBytes);
-    ASSERT_TRUE(fresh->records().get(base.record, format::RecordType::pages, view, failure,
-                                     {page, slot, true}));
+    ASSERT_TRUE(fresh->records().get({base.record, format::RecordType::pages, {page, slot, true}},
+                                     view, failure));
     EXPECT_TRUE(view.empty());
     EXPECT_EQ(std::memcmp(page.data(), model.page(slot), kPageBytes), 0) << slot;
   }
