@@ -51,7 +51,7 @@ struct Shape {
 
 class DeltasInUse : public testing::TestWithParam<Shape> {};
 
-// Every page stands on deltas of many checkpoints, so every page-in needs records of many.
+// Every page has deltas of many checkpoints, so every page-in needs records of many.
 TEST_P(DeltasInUse, AreReadOnceByAScan) {
   const auto [name, pages, checkpoints, pages_a_checkpoint] = GetParam();
   TempDirectory directory;
