@@ -1,7 +1,8 @@
 // Programs that this one starts: execve(2), posix_spawn(3), system(3) and similar calls. The
 // library is loaded into them, whatever their environment (exec_environment.hpp). A program that it
-// cannot intercept is reported before it runs (program_kind.hpp). A child of vfork(2) calls these:
-// nothing here allocates, except if the C library does so itself.
+// cannot intercept is reported before it runs (program_kind.hpp).
+//
+// A child of vfork(2) calls these: nothing here allocates, except if the C library does so itself.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>

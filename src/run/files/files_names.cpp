@@ -1,7 +1,8 @@
-// File names that are removed and reused for other files: unlink(2), rename(2), link(2). Versions
-// belong to names, descriptors to files. A file that has lost its name is committed once more and
-// then released to the kernel, under the program's existing descriptors and mappings. A file that
-// gets a watched name, in whatever way, is that branch's next commit.
+// File names that are removed and reused for other files: unlink(2), rename(2), link(2).
+//
+// Versions belong to names, descriptors to files. A file that has lost its name is committed once
+// more and then released to the kernel, under the program's existing descriptors and mappings. A
+// file that gets a watched name, in whatever way, is that branch's next commit.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
