@@ -54,8 +54,9 @@ void report_program(const char* path, ProgramKind kind) noexcept {
   if (kind == ProgramKind::preloadable || kind == ProgramKind::unknown) return;
   if (!note_program(path, kind)) return;
   std::fprintf(stderr, "vellum run: %s %s; %s\n", path, what_it_means(kind),
-               WatchedFiles::instance().has_copies() ? "it sees the file itself, and not the version"
-                                              : "its writes are recorded when the run has ended");
+               WatchedFiles::instance().has_copies()
+                   ? "it sees the file itself, and not the version"
+                   : "its writes are recorded when the run has ended");
 }
 
 // Finds the file in PATH, as execvp(3) does. False: it is not found, or its path is too long.

@@ -164,7 +164,8 @@ void Files::shield_all(std::size_t number) const {
 }
 
 bool Files::watches_names() const noexcept {
-  return active() && !ReentrancyGuard::is() && !shares_memory() && !WatchedFiles::instance().has_copies();
+  return active() && !ReentrancyGuard::is() && !shares_memory() &&
+         !WatchedFiles::instance().has_copies();
 }
 
 int Files::remove_name(int directory, const char* path, const std::function<int()>& call) {
