@@ -58,7 +58,7 @@ mutation 'base frame before the sync of the pack' src/store/branch/branch_writer
   's/^      journal->start_epoch(next);$/      journal->start_epoch(next); if (packs->dirty()) packs->sync();/'
 mutation 'a background checkpoint is published without its base pages' src/store/branch/background.cpp \
   's/ && packs->bases_whole())/)/'
-mutation 'a background checkpoint is published while gc runs' src/store/branch/background.cpp \
+mutation 'a background checkpoint is published while gc is at work' src/store/branch/background.cpp \
   's/^  if (background->gc_lock.has_value() \&\& packs/  if (packs/'
 mutation 'records are based on pages that gc has removed' src/store/packs/record/pack_writer.cpp \
   's/^    if (is_whole(ref)) continue;/    continue;/'
