@@ -241,7 +241,10 @@ void SigsegvMemory::pin(PageNumber first, std::size_t count) {
       error = protect(page, chunk_pages(), PROT_READ);
     }
     if (error == ENOMEM) error = open_wider(page);
-    if (error != 0) fail(Errc::out_of_memory, "cannot pin memory: {}", std::strerror(error));
+    if (error != 0) {
+      unpin(first, page + chunk_pages() - first);  // also this chunk
+      fail(Errc::out_of_memory, "cannot pin memory: {}", std::strerror(error));
+    }
   }
 }
 
