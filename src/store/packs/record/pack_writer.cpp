@@ -257,14 +257,17 @@ void PackWriter::Impl::note_committed_position() noexcept {
 // Whether the pack still has the record. gc may have freed it since it was appended.
 bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
   assert(active.end >= buffer.size());
-  if (ref.offset_bytes >= active.end - buffer.size()) return true;
+  const bool is_active = ref.pack == active.pack;  // roll() may have sealed the pack of `ref`
+  if (is_active && ref.offset_bytes >= active.end - buffer.size()) return true;
   try {
+    const auto sealed = is_active ? nullptr : store.packs().places().open(ref.pack);
+    const base::File& file = is_active ? *active.file : *sealed;
     std::array<std::byte, format::kRecordHeaderBytes> head;
-    active.file->pread(head, ref.offset_bytes);
+    file.pread(head, ref.offset_bytes);
     RecordHeader h;
     if (format::decode_record_header(head, h) != nullptr) return false;
     std::vector<std::byte> bytes(static_cast<std::size_t>(format::record_extent_bytes(h)));
-    active.file->pread(bytes, ref.offset_bytes);
+    file.pread(bytes, ref.offset_bytes);
     return format::verify_record(bytes, h, ref, store.checksum_seed()) == nullptr;
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
