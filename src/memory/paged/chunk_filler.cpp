@@ -8,8 +8,6 @@
 #include <cstring>
 
 #include "base/memory/zeros.hpp"
-#include "memory/paged/evictor.hpp"
-#include "memory/paged/version_sharing.hpp"
 #include "memory/paging/bits.hpp"
 
 namespace vellum::region {
@@ -40,7 +38,7 @@ void ChunkFiller::make_room_for(std::size_t index) noexcept {
       state_.has_spilled() && state_.spill->holds(page) && state_.spill->whole_in(page, 1) == 0;
   const std::size_t pages = twice ? 2 * state_.chunk_pages() : state_.chunk_pages();
   const std::size_t lacking = state_.pager->lacking(pages);
-  if (lacking != 0) evictor_.make_room(std::min(lacking, kRoomChunks * state_.chunk_pages()));
+  if (lacking != 0) support_.make_room(std::min(lacking, kRoomChunks * state_.chunk_pages()));
 }
 
 bool ChunkFiller::fill(std::size_t index, store::ReadFailure& failure,
@@ -75,7 +73,7 @@ bool ChunkFiller::fill(std::size_t index, store::ReadFailure& failure,
 
 bool ChunkFiller::fill_from_source(std::size_t index, std::size_t pages,
                                    store::ReadFailure& failure, ChunkMapping mapping) noexcept {
-  if (state_.options.shared) return sharing_.fill(index, pages, failure, mapping);
+  if (state_.options.shared) return support_.fill_shared(index, pages, failure, mapping);
   const PageNumber first = index * state_.chunk_pages();
   Scratch& scratch = state_.scratches.lock();
   bool ok = false;

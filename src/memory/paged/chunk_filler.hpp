@@ -17,15 +17,24 @@
 
 namespace vellum::region {
 
-class Evictor;
-class VersionSharing;
+// What a fill needs of the parts above it.
+class FillSupport {
+ public:
+  // Evictor::make_room().
+  virtual std::size_t make_room(std::size_t pages) noexcept = 0;
+  // VersionSharing::fill(). REQUIRES: the version's readers share its pages.
+  virtual bool fill_shared(std::size_t index, std::size_t pages, store::ReadFailure& failure,
+                           ChunkMapping mapping) noexcept = 0;
+
+ protected:
+  ~FillSupport() = default;
+};
 
 class ChunkFiller {
  public:
   // The references outlive the filler; the constructor uses none of them.
-  ChunkFiller(PagedState& state, EngineHooks& engine, Evictor& evictor,
-              VersionSharing& sharing) noexcept
-      : state_(state), engine_(engine), evictor_(evictor), sharing_(sharing) {}
+  ChunkFiller(PagedState& state, EngineHooks& engine, FillSupport& support) noexcept
+      : state_(state), engine_(engine), support_(support) {}
   ChunkFiller(const ChunkFiller&) = delete;
   ChunkFiller& operator=(const ChunkFiller&) = delete;
 
@@ -94,8 +103,7 @@ class ChunkFiller {
 
   PagedState& state_;
   EngineHooks& engine_;
-  Evictor& evictor_;
-  VersionSharing& sharing_;
+  FillSupport& support_;
 };
 
 }  // namespace vellum::region

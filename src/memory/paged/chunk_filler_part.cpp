@@ -9,7 +9,6 @@
 
 #include <cassert>
 
-#include "memory/paged/evictor.hpp"
 #include "memory/paging/bits.hpp"
 
 namespace vellum::region {
@@ -24,7 +23,7 @@ std::uint64_t neighbours(std::uint64_t pages) noexcept { return pages << 1 | pag
 
 bool ChunkFiller::fill_part(PageNumber page, bool is_write, store::ReadFailure& failure) noexcept {
   const std::size_t index = state_.chunk_of(page);
-  if (const std::size_t lacking = state_.pager->lacking(2)) evictor_.make_room(lacking);
+  if (const std::size_t lacking = state_.pager->lacking(2)) support_.make_room(lacking);
   const std::uint32_t was = state_.chunks.claim_settled(index);
   const PageNumber first = index * state_.chunk_pages();
   const std::size_t pages = state_.pages_of(index);

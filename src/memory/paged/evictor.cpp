@@ -12,7 +12,6 @@
 #include "base/clock.hpp"
 #include "format/records/page_diff.hpp"
 #include "memory/kernel/kernel.hpp"
-#include "memory/paged/chunk_filler.hpp"
 #include "memory/paged/prefetcher.hpp"
 #include "memory/paged/version_sharing.hpp"
 #include "memory/paging/bits.hpp"

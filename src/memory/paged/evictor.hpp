@@ -20,7 +20,6 @@
 
 namespace vellum::region {
 
-class ChunkFiller;
 class Prefetcher;
 class VersionSharing;
 
@@ -32,13 +31,9 @@ enum class WhenDirty { spill, stay, all_stay };
 class Evictor {
  public:
   // The references outlive the evictor; the constructor uses none of them.
-  Evictor(PagedState& state, EngineHooks& engine, ChunkFiller& filler, VersionSharing& sharing,
+  Evictor(PagedState& state, EngineHooks& engine, VersionSharing& sharing,
           Prefetcher& prefetcher) noexcept
-      : state_(state),
-        engine_(engine),
-        filler_(filler),
-        sharing_(sharing),
-        prefetcher_(prefetcher) {}
+      : state_(state), engine_(engine), sharing_(sharing), prefetcher_(prefetcher) {}
   Evictor(const Evictor&) = delete;
   Evictor& operator=(const Evictor&) = delete;
 
@@ -67,7 +62,6 @@ class Evictor {
 
   PagedState& state_;
   EngineHooks& engine_;
-  ChunkFiller& filler_;
   VersionSharing& sharing_;
   Prefetcher& prefetcher_;
   std::atomic<int> committing_{0};               // commits in progress

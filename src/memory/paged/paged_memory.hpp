@@ -45,7 +45,10 @@
 
 namespace vellum::region {
 
-class PagedMemory : public RegionMemory, public FaultTarget, protected EngineHooks {
+class PagedMemory : public RegionMemory,
+                    public FaultTarget,
+                    protected EngineHooks,
+                    private FillSupport {
  public:
   // Starts to serve faults, and joins the pager and read-ahead. Once, before the first use.
   void start();
@@ -118,6 +121,13 @@ class PagedMemory : public RegionMemory, public FaultTarget, protected EngineHoo
   void shrink(std::uint64_t old_size, std::uint64_t new_size);
   int open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept;
 
+  // FillSupport.
+  std::size_t make_room(std::size_t pages) noexcept override { return evictor_.make_room(pages); }
+  bool fill_shared(std::size_t index, std::size_t pages, store::ReadFailure& failure,
+                   ChunkMapping mapping) noexcept override {
+    return sharing_.fill(index, pages, failure, mapping);
+  }
+
   // paged_memory_commit.cpp
   void settle_taken(const std::vector<PageNumber>& taken, bool durable,
                     std::vector<PageNumber>& present);
@@ -129,11 +139,11 @@ class PagedMemory : public RegionMemory, public FaultTarget, protected EngineHoo
   PagedState state_;
 
  private:
-  Evictor evictor_{state_, *this, filler_, sharing_, prefetcher_};
+  Evictor evictor_{state_, *this, sharing_, prefetcher_};
   Prefetcher prefetcher_{state_, *this, filler_};
 
  protected:  // used by engines
-  ChunkFiller filler_{state_, *this, evictor_, sharing_};
+  ChunkFiller filler_{state_, *this, *this};
   VersionSharing sharing_{state_, *this, filler_, prefetcher_};
 
  private:

@@ -1,5 +1,6 @@
 #include "remote/objects/hold.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 #include "base/bytes/hex.hpp"

@@ -1,5 +1,6 @@
 #include "remote/objects/piece.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <iterator>
 

@@ -1,5 +1,6 @@
 #include "remote/objects/piece_list.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 

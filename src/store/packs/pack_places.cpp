@@ -1,5 +1,6 @@
 #include "store/packs/pack_places.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <set>
 

@@ -347,7 +347,7 @@ TEST_F(BasedPages, HostileListsAreRefused) {
     store->packs().open(h.pack);
     RecordCache::View view;
     ReadFailure failure;
-    EXPECT_FALSE(store->records().get(ref, format::RecordType::pages, view, failure));
+    EXPECT_FALSE(store->records().get({ref, format::RecordType::pages}, view, failure));
     EXPECT_STREQ(failure.reason, why);
     EXPECT_THROW(load_pages(*store, ref), Error);
   };
