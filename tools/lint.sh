@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks the format of every C and C++ source (tools/sources.sh), the includes of src against
-# src/layers.txt, the links of every Markdown file, packaging/ against CMake, and the pipes of shell scripts;
-# with --fix, repairs the format.
+# Checks the format of every C and C++ source (tools/sources.sh), the includes of src against src/layers.txt,
+# the words of all texts (tools/check-words.py), the links of every Markdown file, packaging/ against CMake, and the
+# pipes of shell scripts; with --fix, repairs the format.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,6 +14,7 @@ fi
 failed=0
 tools/check-links.py || failed=1
 tools/check-layers.py || failed=1
+tools/check-words.py || failed=1
 tools/check-packaging.py || failed=1
 mkdir -p build
 if ! command -v clang-format-19 >/dev/null; then

@@ -389,7 +389,7 @@ mutation 'an opened file is not recorded' src/run/run/run_record.cpp \
   '/^void note_opened/,/^}/s/++record->targets\[target\].opened/record->targets[target].opened += 0/'
 mutation 'a file that changed while it was live is not recorded' src/run/live/live_file.cpp \
   's/^  note_changed(target_);$//'
-mutation 'a file that changed during the run counts as repaired' src/cli/run/run_files.cpp \
+mutation 'a file that changed around the run is taken for repaired' src/cli/run/run_files.cpp \
   's/ && !image->in_use && !image->changed)) return;/ \&\& !image->in_use)) return;/'
 mutation 'the kernel does not empty the number of a process' src/base/threads/fork_count.cpp \
   's/kNumberBytes, MADV_WIPEONFORK/kNumberBytes, MADV_NORMAL/'
@@ -420,11 +420,11 @@ mutation 'a new file without its lock' src/base/files/new_file.cpp \
   's/return file\.try_lock_exclusive() \&\& !file\.replaced();/return !file.replaced();/'
 mutation 'a new file gets the old content of the branch' src/run/live/live_file.cpp \
   's/  options\.image\.is_content = true;//'
-mutation 'a removed file stays live' src/run/files/files_names.cpp \
+mutation 'a file that was removed stays live' src/run/files/files_names.cpp \
   '/^int Files::remove_name/,/^}/s/  release_at(name);//'
-mutation 'a rename onto a name is not checked' src/run/files/files_names.cpp \
+mutation 'what is renamed onto a name is not looked at' src/run/files/files_names.cpp \
   '/^int Files::rename/,/^}/s/    adopt_name(now);//'
-mutation 'mappings of a file without a name are ignored' src/run/live/left_file.cpp \
+mutation 'mappings of a file without a name are of nothing' src/run/live/left_file.cpp \
   's/  show_file(mappings);//'
 mutation 'the reserve for growth shows in the file' src/store/stream/image_file.cpp \
   's/  if (file_bytes - file_bytes_ > kLittleBytes) return set_size(file_bytes);/  return set_size(std::max(file_bytes, region_bytes_));/'
@@ -503,11 +503,11 @@ mutation 'the truncation of a file is not committed' src/run/live/live_file.cpp 
   '/^int LiveFile::set_size/,/^}/s/^    anywhere_ = true;$//'
 mutation 'a hole is not committed' src/run/live/live_file.cpp \
   '/^int LiveFile::clear/,/^}/s/^    note_written(offset_bytes, count);$//'
-mutation 'a flush is committed, but not the earlier writes' src/run/files/files.cpp \
+mutation 'a flush is kept, and not what was written before it' src/run/files/files.cpp \
   's/^    written = written_among_others(file);$//'
-mutation 'a close is committed, but not the earlier writes' src/run/files/files.cpp \
+mutation 'a close is kept, and not what was written before it' src/run/files/files.cpp \
   's/commit_among(written_among_others(\*open\.live), /commit_among({}, /'
-mutation 'a new name is committed, but not the earlier writes' src/run/files/files_names.cpp \
+mutation 'a new name is kept, and not what was written before it' src/run/files/files_names.cpp \
   '/^int Files::rename/,/^}/s/^  commit_written();$//'
 mutation 'a removed name is committed, but not the earlier writes' src/run/files/files_names.cpp \
   's/^  if (path != nullptr) commit_before_name(path);$//'

@@ -1,6 +1,7 @@
-// mount/stop_signals.hpp: SIGINT, SIGTERM and SIGHUP end a mount without losing data. libfuse's own
-// handlers end its loop at once. Stores of programs to mappings would then remain in the kernel,
-// which could no longer send them.
+// mount/stop_signals.hpp: SIGINT, SIGTERM and SIGHUP end a mount without losing data.
+//
+// libfuse's own handlers end its loop at once. Stores of programs to mappings would then remain in
+// the kernel, which could no longer send them.
 #pragma once
 
 #include <pthread.h>

@@ -2,8 +2,11 @@
 //
 //   NAME             a branch's head or a snapshot: a file, or the directory of a datastore
 //   at/BRANCH/N      the commit with this sequence number
+//
 // A branch that is mounted writable is one file with changing content.
-// Names are looked up in the store each time, so creations and removals by other processes are visible. A node of a version never changes. Threads: all calls from any thread.
+//
+// Names are looked up in the store each time, so creations and removals by other processes are
+// visible. A node of a version never changes. Threads: all calls from any thread.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,7 @@
-// mount/versions.hpp: the versions that a mounted store shows, found by name and opened. A version
-// is identified by its key, under any name: the kernel's cached bytes stay valid when a branch gets
-// new commits. Threads: all calls from any thread.
+// mount/versions.hpp: the versions that a mounted store shows, found by name and opened.
+//
+// A version is identified by its key, under any name: the kernel's cached bytes stay valid when a
+// branch gets new commits. Threads: all calls from any thread.
 #pragma once
 
 #include <compare>

@@ -1,6 +1,9 @@
-// mount/writable_file.hpp: a branch that programs write as a file; its fsync(2) is a commit. The
-// kernel sends each write(2) before it returns, and stores to mappings no later than with fsync(2)
-// or msync(2). Received data is in the region's memory, and in the store after the next commit.
+// mount/writable_file.hpp: a branch that programs write as a file; its fsync(2) is a commit.
+//
+// The kernel sends each write(2) before it returns, and stores to mappings no later than with
+// fsync(2) or msync(2). Received data is in the region's memory, and in the store after the next
+// commit.
+//
 // Threads: all calls from any thread. A commit contains each write() completely or not at all.
 #pragma once
 

@@ -1,7 +1,9 @@
-// mount/write_operations.cpp: see write_operations.hpp. Only calls that make a file durable commit
-// (interfaces/mapped_io/durable.hpp): a commit at close(2) would break the transactions of programs
-// that close one of several descriptors, as every exiting child of fork(2) does. The operation
-// flush is therefore missing, and the kernel does not request it again.
+// mount/write_operations.cpp: see write_operations.hpp.
+//
+// Only calls that make a file durable commit (interfaces/mapped_io/durable.hpp): a commit at
+// close(2) would break the transactions of programs that close one of several descriptors, as every
+// exiting child of fork(2) does. The operation flush is therefore missing, and the kernel does not
+// request it again.
 #include "mount/write_operations.hpp"
 
 #include <cerrno>

@@ -1,4 +1,5 @@
-// cli/commands/cmd_attach.cpp: vellum attach: records a plain file's content, and the file as an image.
+// cli/commands/cmd_attach.cpp: vellum attach: records a plain file's content, and the file as an
+// image.
 #include <filesystem>
 #include <system_error>
 

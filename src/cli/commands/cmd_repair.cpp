@@ -1,4 +1,5 @@
-// cli/commands/cmd_repair.cpp: vellum repair: saves the intact parts of a corrupted store into a new one.
+// cli/commands/cmd_repair.cpp: vellum repair: saves the intact parts of a corrupted store into a
+// new one.
 #include <algorithm>
 #include <memory>
 

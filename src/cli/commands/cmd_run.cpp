@@ -57,16 +57,16 @@ void keep_heads(Store& store, const RunFiles& files) noexcept {
   }
 }
 
-std::string lines(const std::vector<preload::Target>& targets,
-                  std::string preload::Target::* member) {
+std::string lines(const std::vector<preload::RunTarget>& targets,
+                  std::string preload::RunTarget::* member) {
   std::string out;
-  for (const preload::Target& target : targets) out += target.*member + "\n";
+  for (const preload::RunTarget& target : targets) out += target.*member + "\n";
   return out;
 }
 
 std::map<std::string, std::string> environment_for(const RunArguments& arguments,
                                                    const std::string& store,
-                                                   const std::vector<preload::Target>& targets,
+                                                   const std::vector<preload::RunTarget>& targets,
                                                    const RunReports& reports) {
   const char* before = std::getenv("LD_PRELOAD");
   std::string library = preload_library();
@@ -83,9 +83,9 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
       {"ASAN_OPTIONS", fmt::format("{}{}verify_asan_link_order=0", asan != nullptr ? asan : "",
                                    asan != nullptr && *asan != '\0' ? ":" : "")},
       {preload::kStoreVariable, base::real_path(store)},  // the program may change its directory
-      {preload::kFilesVariable, lines(targets, &preload::Target::path)},
-      {preload::kBranchesVariable, lines(targets, &preload::Target::branch)},
-      {preload::kCopiesVariable, arguments.version ? lines(targets, &preload::Target::copy) : ""},
+      {preload::kFilesVariable, lines(targets, &preload::RunTarget::path)},
+      {preload::kBranchesVariable, lines(targets, &preload::RunTarget::branch)},
+      {preload::kCopiesVariable, arguments.version ? lines(targets, &preload::RunTarget::copy) : ""},
       {preload::kEveryVariable, fmt::format("{}", arguments.every_commits)},
       {preload::kNoGcVariable, arguments.no_gc ? "1" : ""},
       {preload::kRecordVariable, reports.variable()}};
@@ -99,7 +99,7 @@ int status_of(const RunArguments& arguments, int program_status, const RunOutcom
 }
 
 int run_old_version(Context& context, const RunArguments& arguments,
-                    std::vector<preload::Target> targets) {
+                    std::vector<preload::RunTarget> targets) {
   if (targets.size() != 1 || targets[0].branch.empty())
     fail(Errc::invalid_argument, "--version is for one --file");
   const Store store = Store::open(arguments.store);
@@ -126,7 +126,7 @@ int run_old_version(Context& context, const RunArguments& arguments,
 }
 
 int run_live(Context& context, const RunArguments& arguments,
-             const std::vector<preload::Target>& targets) {
+             const std::vector<preload::RunTarget>& targets) {
   Store store = Store::open_or_create(arguments.store);
   RunFiles files(context, store, targets);
   const RunReports reports;

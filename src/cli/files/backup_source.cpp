@@ -68,7 +68,7 @@ class WriteDetector {
 // Content that reads from another one.
 class Source : public store::Content {
  public:
-  Piece next(std::span<std::byte> room) override { return from().next(room); }
+  store::ContentRange next(std::span<std::byte> room) override { return from().next(room); }
   void read(format::PageNumber first, std::span<std::byte> out) const override {
     from().read(first, out);
   }

@@ -1,5 +1,6 @@
-// cli/files/file_family.hpp: companion files of a data file, which belong to its content. A
-// database's last transactions may be only in a companion file (SQLite's -wal, DuckDB's .wal), or
+// cli/files/file_family.hpp: companion files of a data file, which belong to its content.
+//
+// A database's last transactions may be only in a companion file (SQLite's -wal, DuckDB's .wal), or
 // the data file may be half written until one is applied (SQLite's -journal). Without it, the data
 // file has another content, and next to a replaced data file it would be applied wrongly. Vellum
 // versions a single file. It therefore refuses a file that has a companion with content, and

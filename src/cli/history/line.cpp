@@ -39,4 +39,12 @@ std::vector<VersionInfo> versions_of(const Store& store, const std::string& stre
   return line;
 }
 
+std::optional<VersionInfo> existing_parent(const Store& store, const VersionInfo& version) {
+  if (version.parent.empty() || !store.contains(version.parent)) return std::nullopt;
+  VersionInfo parent = store.version(version.parent);
+  const bool is_older = version.is_branch || parent.order < version.order;
+  if (parent.is_branch || !is_older) return std::nullopt;
+  return parent;
+}
+
 }  // namespace vellum::cli

@@ -1,6 +1,7 @@
 // cli/history/line.hpp: the versions of commands that work on a part of the history.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,5 +13,9 @@ namespace vellum::cli {
 // existing ancestor, to B), "B" (all of B's line), or empty for `main`, or the only branch. A and B
 // are names as in version_names.hpp. Throws Errc::not_found and Errc::invalid_argument.
 std::vector<VersionInfo> versions_of(const Store& store, const std::string& stretch);
+
+// The parent of a version. Nothing: the version is the first on its line, or its parent has been
+// removed, and perhaps its name reused.
+std::optional<VersionInfo> existing_parent(const Store& store, const VersionInfo& version);
 
 }  // namespace vellum::cli

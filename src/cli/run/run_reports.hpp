@@ -1,4 +1,5 @@
-// cli/run/run_reports.hpp: the memory to which the processes of a run report (run/run/run_record.hpp).
+// cli/run/run_reports.hpp: the memory to which the processes of a run report
+// (run/run/run_record.hpp).
 #pragma once
 
 #include <string>

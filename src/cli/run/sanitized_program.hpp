@@ -1,4 +1,5 @@
-// cli/run/sanitized_program.hpp: programs built with a sanitizer, whose library has to be loaded first.
+// cli/run/sanitized_program.hpp: programs built with a sanitizer, whose library has to be loaded
+// first.
 #pragma once
 
 #include <string>

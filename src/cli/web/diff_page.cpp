@@ -3,8 +3,8 @@
 
 #include "base/fail.hpp"
 #include "cli/history/change_stat.hpp"
+#include "cli/history/line.hpp"
 #include "cli/history/markup.hpp"
-#include "cli/history/parent.hpp"
 #include "cli/names/version_names.hpp"
 #include "cli/web/html.hpp"
 #include "cli/web/pages.hpp"

@@ -1,6 +1,7 @@
-// cli/web/pages.hpp: the pages of `vellum web`, each as a title and markup. Each takes the
-// parameters of its query as text. Unknown names are Errc::not_found, and malformed values
-// Errc::invalid_argument: the site answers with the message.
+// cli/web/pages.hpp: the pages of `vellum web`, each as a title and markup.
+//
+// Each takes the parameters of its query as text. Unknown names are Errc::not_found, and malformed
+// values Errc::invalid_argument: the site answers with the message.
 #pragma once
 
 #include <string>

@@ -1,8 +1,9 @@
 // Marks that can be delayed until the end of a loop. The loop neither commits nor synchronizes with
 // another thread, and stores in every iteration, to one address or to adjacent addresses. After the
 // loop, the mark covers the one address, or the range from the first iteration's address to the
-// last one's. The last address needs no count of iterations: it is the store's address at the exit
-// of the loop.
+// last one's.
+//
+// The last address needs no count of iterations: it is the store's address at the exit of the loop.
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>

@@ -3,10 +3,15 @@
 //   if (address >> 44 == 2) {                        // in the window of tracked memory
 //     if (card of its first byte == 0 || ...) vellum_mark_card(...);
 //   }
+//
 // and, if the number of bytes is unknown or large, instead of the inner line
 //   if (bytes <= 64) as above, for the first and the last byte; else vellum_mark(address, bytes);
-// vellum_mark_card() preserves every register, so this code needs two registers and saves none. It must not be bound lazily: the dynamic linker's resolver preserves fewer.
-// The card is loaded atomically after a fence for this thread only, which emits no instruction: it makes the compiler keep store and load in this order.
+//
+// vellum_mark_card() preserves every register, so this code needs two registers and saves none. It
+// must not be bound lazily: the dynamic linker's resolver preserves fewer.
+//
+// The card is loaded atomically after a fence for this thread only, which emits no instruction: it
+// makes the compiler keep store and load in this order.
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>

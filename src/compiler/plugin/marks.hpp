@@ -1,6 +1,7 @@
-// compiler/plugin/marks.hpp: the interface between the parts of the pass. A store's mark is first a
-// placeholder: a call of a function that does not exist, after the store. Placeholders are merged
-// and moved after loops like any instruction, and finally become code.
+// compiler/plugin/marks.hpp: the interface between the parts of the pass.
+//
+// A store's mark is first a placeholder: a call of a function that does not exist, after the store.
+// Placeholders are merged and moved after loops like any instruction, and finally become code.
 #pragma once
 
 #include <llvm/ADT/StringRef.h>

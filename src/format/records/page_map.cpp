@@ -235,7 +235,6 @@ bool is_described(std::span<const MapEntry> entries, const MapBlockRef& block) n
 
 std::vector<std::byte> encode_run_root(const RunRoot& root) {
   const std::vector<MapBlockRef>& blocks = root.blocks;
-  assert(!blocks.empty());
   std::vector<std::byte> out;
   out.reserve(20 + blocks.size() * 16 + root.packs.size() * 10);
   ByteWriter w(out);

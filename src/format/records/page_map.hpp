@@ -42,7 +42,7 @@ struct RunRoot {
   std::vector<std::uint64_t> packs;
   bool operator==(const RunRoot&) const = default;
 };
-// REQUIRES: decode_run_root() would accept it.
+// REQUIRES: blocks and packs ascend. decode_run_root() refuses a root without blocks.
 std::vector<std::byte> encode_run_root(const RunRoot& root);
 // Checks that blocks are in page order and do not overlap (a chain never spans two blocks), and
 // that packs ascend.

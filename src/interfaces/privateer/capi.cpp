@@ -3,8 +3,8 @@
 
 #include <cstdio>
 #include <exception>
-#include <privateer/privateer.hpp>
 #include <limits>
+#include <privateer/privateer.hpp>
 #include <vellum/error.hpp>
 
 namespace {

@@ -237,9 +237,10 @@ bool is_a_copys(void (*handler)(int, siginfo_t*, void*)) noexcept {
 void install_handlers() {
   struct sigaction action{};
   action.sa_sigaction = on_signal;
-  // On a stack of the library's own, the kernel takes the thread's alternate stack for unused: a
-  // signal with SA_ONSTACK would overwrite this handler's frame there. So no signal comes
-  // meanwhile; long waits look for those that end the process (base/threads/handler_wait.hpp).
+  // While the handler runs on a stack of the library, the kernel treats the thread's alternate stack
+  // as unused: a signal with SA_ONSTACK would overwrite this handler's frame there. All signals are
+  // therefore blocked; long waits check for those that end the process
+  // (base/threads/handler_wait.hpp).
   sigfillset(&action.sa_mask);
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigaction(SIGBUS, &action, &g_old_bus);

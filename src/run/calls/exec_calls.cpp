@@ -1,7 +1,8 @@
 // Programs that this one starts: execve(2), posix_spawn(3), system(3) and similar calls. The
 // library is loaded into them, whatever their environment (exec_environment.hpp). A program that it
-// cannot intercept is reported before it runs (program_kind.hpp). A child of vfork(2) calls these:
-// nothing here allocates, except if the C library does so itself.
+// cannot intercept is reported before it runs (program_kind.hpp).
+//
+// A child of vfork(2) calls these: nothing here allocates, except if the C library does so itself.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -53,8 +54,9 @@ void report_program(const char* path, ProgramKind kind) noexcept {
   if (kind == ProgramKind::preloadable || kind == ProgramKind::unknown) return;
   if (!note_program(path, kind)) return;
   std::fprintf(stderr, "vellum run: %s %s; %s\n", path, what_it_means(kind),
-               WatchedFiles::instance().has_copies() ? "it sees the file itself, and not the version"
-                                              : "its writes are recorded when the run has ended");
+               WatchedFiles::instance().has_copies()
+                   ? "it sees the file itself, and not the version"
+                   : "its writes are recorded when the run has ended");
 }
 
 // Finds the file in PATH, as execvp(3) does. False: it is not found, or its path is too long.

@@ -1,10 +1,11 @@
 // dlsym(3) and dlvsym(3): looking up a function of the C library through its handle returns this
 // library's function, as for a program that is linked to it. Foreign function interfaces do so
-// (ctypes, JNA, Java's FFM, P/Invoke), and their calls would bypass the live files. The results of
-// RTLD_NEXT and RTLD_DEFAULT depend on the caller, which the dynamic linker identifies by the
-// return address: these calls are forwarded by a jump. Both find this library's functions if the
-// caller precedes it. For libraries that intercept the same functions, RTLD_NEXT finds the
-// functions after this library.
+// (ctypes, JNA, Java's FFM, P/Invoke), and their calls would bypass the live files.
+//
+// The results of RTLD_NEXT and RTLD_DEFAULT depend on the caller, which the dynamic linker
+// identifies by the return address: these calls are forwarded by a jump. Both find this library's
+// functions if the caller precedes it. For libraries that intercept the same functions, RTLD_NEXT
+// finds the functions after this library.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -186,7 +186,9 @@ bool Files::names_target(int directory, const char* path) const {
 }
 
 // Tests only the last part of the path. The target of a link is tested only in may_be_target().
-bool Files::may_name_target(const char* path) const { return WatchedFiles::instance().may_name(path); }
+bool Files::may_name_target(const char* path) const {
+  return WatchedFiles::instance().may_name(path);
+}
 
 // Takes no lock: most files are not targets, and Vellum's threads open some while the lock's holder
 // waits for them. The target of a link is looked up by its own name.

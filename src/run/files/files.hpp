@@ -1,4 +1,5 @@
 // run/files/files.hpp: the process's descriptors and mappings of files that `vellum run` was given.
+//
 // A file is live from its first opening for writing until it is no longer open or mapped; then it
 // is committed, because a closed file must have the program's writes. Until the file is live, the
 // kernel handles descriptors that only read; while it is live, they use its memory. When a live

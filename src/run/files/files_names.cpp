@@ -1,7 +1,8 @@
-// File names that are removed and reused for other files: unlink(2), rename(2), link(2). Versions
-// belong to names, descriptors to files. A file that has lost its name is committed once more and
-// then released to the kernel, under the program's existing descriptors and mappings. A file that
-// gets a watched name, in whatever way, is that branch's next commit.
+// File names that are removed and reused for other files: unlink(2), rename(2), link(2).
+//
+// Versions belong to names, descriptors to files. A file that has lost its name is committed once
+// more and then released to the kernel, under the program's existing descriptors and mappings. A
+// file that gets a watched name, in whatever way, is that branch's next commit.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -163,7 +164,8 @@ void Files::shield_all(std::size_t number) const {
 }
 
 bool Files::watches_names() const noexcept {
-  return active() && !ReentrancyGuard::is() && !shares_memory() && !WatchedFiles::instance().has_copies();
+  return active() && !ReentrancyGuard::is() && !shares_memory() &&
+         !WatchedFiles::instance().has_copies();
 }
 
 int Files::remove_name(int directory, const char* path, const std::function<int()>& call) {

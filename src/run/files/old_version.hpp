@@ -1,5 +1,6 @@
-// run/files/old_version.hpp: paths in a run that reads an old version (`vellum run --version`). The
-// program finds a copy of the version at the file's path. Companion files of databases (LMDB's
+// run/files/old_version.hpp: paths in a run that reads an old version (`vellum run --version`).
+//
+// The program finds a copy of the version at the file's path. Companion files of databases (LMDB's
 // lock.mdb, SQLite's -wal) are private, too. Changing the file or reusing its name fails as on a
 // read-only file system.
 #pragma once

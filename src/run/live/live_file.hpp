@@ -1,9 +1,12 @@
 // run/live/live_file.hpp: a file that the program has open for writing.
 //
 // It is a region of the store whose image is the file. Reads, writes and mappings use the region's
-// memory; a commit updates the file. Errors are errno values, with a line on standard error,
-// because callers have no other channel. Threads: any thread may read, write and commit,
-// concurrently, as with any file. A change of size is exclusive.
+// memory; a commit updates the file.
+//
+// Errors are errno values, with a line on standard error, because callers have no other channel.
+//
+// Threads: any thread may read, write and commit, concurrently, as with any file. A change of size
+// is exclusive.
 #pragma once
 
 #include <sys/types.h>

@@ -1,7 +1,8 @@
-// run/live/live_files.hpp: the live files of this process by branch, and how they end. A call in
-// another thread may still use a file that the program has closed. If the program opens it again
-// meanwhile, it gets the same LiveFile; if that is being closed, it waits until it is closed.
-// Otherwise the opening would find the branch in use by its own process.
+// run/live/live_files.hpp: the live files of this process by branch, and how they end.
+//
+// A call in another thread may still use a file that the program has closed. If the program opens
+// it again meanwhile, it gets the same LiveFile; if that is being closed, it waits until it is
+// closed. Otherwise the opening would find the branch in use by its own process.
 //
 // Threads: any.
 #pragma once

@@ -1,10 +1,14 @@
-// run/live/read_views.hpp: read-only mappings that are older than the live file. The program has
-// mapped a file for reading before it opens the file for writing. The kernel made that mapping, and
-// it shows the last commit. To show later writes as well, it becomes a private mapping of the same
-// pages at the same address, and writes to the live file's memory are copied there. When the file
-// is no longer live, it contains everything, and the mapping becomes shared again. REQUIRES: the
-// program stores to no mapping of the file, because those stores would not be copied. Threads: any.
-// Nothing allocates with the lock held, because allocators unmap memory.
+// run/live/read_views.hpp: read-only mappings that are older than the live file.
+//
+// The program has mapped a file for reading before it opens the file for writing. The kernel made
+// that mapping, and it shows the last commit. To show later writes as well, it becomes a private
+// mapping of the same pages at the same address, and writes to the live file's memory are copied
+// there. When the file is no longer live, it contains everything, and the mapping becomes shared
+// again.
+//
+// REQUIRES: the program stores to no mapping of the file, because those stores would not be copied.
+//
+// Threads: any. Nothing allocates with the lock held, because allocators unmap memory.
 #pragma once
 
 #include <array>

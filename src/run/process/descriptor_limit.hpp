@@ -1,6 +1,7 @@
-// run/process/descriptor_limit.hpp: high descriptor numbers for Vellum's own files. They must not
-// use up the program's numbers. If the soft limit of a process (getrlimit(2), RLIMIT_NOFILE) leaves
-// none, it is raised to the hard limit.
+// run/process/descriptor_limit.hpp: high descriptor numbers for Vellum's own files.
+//
+// They must not use up the program's numbers. If the soft limit of a process (getrlimit(2),
+// RLIMIT_NOFILE) leaves none, it is raised to the hard limit.
 #pragma once
 
 #include <string>

@@ -1,8 +1,9 @@
-// run/process/real.hpp: the C library's functions, and the guard that marks Vellum's own calls. The
-// dynamic linker finds this library's open(2), write(2) and so on first, for the program and for
-// everything else in the process, including Vellum (ld.so(8), LD_PRELOAD). Vellum's own calls are
-// meant for the kernel. A ReentrancyGuard marks them: while one exists in a thread, the intercepted
-// functions pass the call to the C library.
+// run/process/real.hpp: the C library's functions, and the guard that marks Vellum's own calls.
+//
+// The dynamic linker finds this library's open(2), write(2) and so on first, for the program and
+// for everything else in the process, including Vellum (ld.so(8), LD_PRELOAD). Vellum's own calls
+// are meant for the kernel. A ReentrancyGuard marks them: while one exists in a thread, the
+// intercepted functions pass the call to the C library.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,6 +1,8 @@
-// run/run/run_record.hpp: the reports of a run's processes to `vellum run`. The record is a memfd
-// of `vellum run`, which each process maps from /proc/PID/fd. No file has to be removed, the counts
-// of a killed process are kept, and counting takes no lock and allocates nothing.
+// run/run/run_record.hpp: the reports of a run's processes to `vellum run`.
+//
+// The record is a memfd of `vellum run`, which each process maps from /proc/PID/fd. No file has to
+// be removed, the counts of a killed process are kept, and counting takes no lock and allocates
+// nothing.
 //
 // A process that cannot map it (another user, another PID namespace, a chroot) reports nothing. The
 // program that starts that process reports this first.

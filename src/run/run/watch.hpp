@@ -1,8 +1,9 @@
-// run/run/watch.hpp: the files that `vellum run` was given, without any allocation. An allocator
-// calls open(2), mmap(2) and madvise(2) while it holds its own locks, and before its first
-// allocation has returned (jemalloc): an allocation by this library would deadlock there. This
-// class therefore decides whether a call concerns a watched file, and Files allocates memory only
-// for a call that does.
+// run/run/watch.hpp: the files that `vellum run` was given, without any allocation.
+//
+// An allocator calls open(2), mmap(2) and madvise(2) while it holds its own locks, and before its
+// first allocation has returned (jemalloc): an allocation by this library would deadlock there.
+// This class therefore decides whether a call concerns a watched file, and Files allocates memory
+// only for a call that does.
 #pragma once
 
 #include <cstddef>

@@ -49,6 +49,7 @@ std::shared_ptr<PageSource> PageSource::open(PackStore& store, const format::Ver
 }
 
 void PageSource::keep(VersionPin version_pin) noexcept {
+  assert(!impl_->version_pin);
   impl_->version_pin = std::move(version_pin);
 }
 

@@ -137,7 +137,7 @@ TEST_P(Reclaim, HeldChunksStay) {
 // NoTsan: the fixture's commit reads pages while they are written.
 TEST_P(Reclaim, NoWriteIsLost_NoTsan) {
   constexpr std::size_t kThreads = 3;
-  constexpr std::uint64_t kRounds = 30;
+  constexpr std::uint64_t kRounds = 8;
   const auto memory = make(kPages * kPageBytes, 8, vellum::test::eager_reclaim_policy());
   std::vector<std::thread> threads;
   std::atomic<std::uint64_t> wrong{0};

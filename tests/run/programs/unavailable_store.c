@@ -1,6 +1,6 @@
-/* The store of this program is away for a while, so that nothing can be made durable meanwhile:
- * unavailable_store SCENARIO FILE STORE. The first write is committed before. Exits with 1, and the line,
- * where something is not as it has to be. */
+/* The store of this program is temporarily renamed, so that nothing can be made durable meanwhile:
+ * unavailable_store SCENARIO FILE STORE. The first write is committed before. Exits with 1, and
+ * prints the line, if a check fails. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,7 @@ static char hidden[4096];
 static void hide_store(void) { REQUIRE(rename(store, hidden) == 0); }
 static void show_store(void) { REQUIRE(rename(hidden, store) == 0); }
 
-/* The next fsync(2) commits what a failed one was to commit. Nothing else does: the program is
- * killed. */
+/* The next fsync(2) commits the writes of a failed one. Nothing else does: the program is killed. */
 static void flushes_again(int fd) {
   hide_store();
   REQUIRE(fsync(fd) == -1);

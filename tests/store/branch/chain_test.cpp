@@ -1,4 +1,4 @@
-// Pages that stand on long chains of deltas.
+// Pages with long chains of deltas.
 #include "store/branch/checkpoint/checkpoint.hpp"
 #include "store/branch/fault_fs.hpp"
 #include "store/check/verify.hpp"
@@ -122,8 +122,8 @@ TEST_F(Chains, ThatChangeTooMuchEndInWholePages) {
   EXPECT_TRUE(verify_store(*store, true, nullptr).damages.empty());
 }
 
-// A failed checkpoint has compared a page with its base when a byte was as there. In the store, and
-// again later, it is another: no delta since tells of it.
+// A failed checkpoint compared a page with its base while a byte was equal. In the store, and again
+// later, the byte differs, and no later delta has it.
 TEST_F(Chains, AFailedCheckpointTeachesNothing) {
   std::mt19937_64 random(8);
   std::uint64_t word_of_base = 0;
@@ -241,8 +241,8 @@ TEST(ChangedSpansOf, TheNewestDeltasOfAPage) {
   EXPECT_EQ(changed.bytes(), 0u);
 }
 
-// A base is told only where the chain begins with the delta that came with it.
-TEST(ChangedSpansOf, AChainThatBeginsAnew) {
+// A base is returned only if the chain starts with the delta that was written with it.
+TEST(ChangedSpansOf, AChainThatRestarts) {
   ChangedSpans changed;
   changed.add(deltas_of({5}, {100}));
   changed.add(deltas_of({5}, {200}), {kBase});
@@ -277,13 +277,13 @@ TEST(ChangedSpansOf, TheOldestAreForgotten) {
 }
 
 // The comparison with the base goes on as long as it finds something, and begins again.
-TEST(DearDeltasOf, PagesThatChangeBackAndOthers) {
-  RebaseSampler dear;
+TEST(RebaseSamplerOf, PagesThatChangeBackAndOthers) {
+  RebaseSampler sampler;
   const auto compared = [&](bool cheap) {
     int n = 0;
     for (PageNumber page = 0; page < 4096; ++page) {
-      if (!dear.worth_comparing(page)) continue;
-      dear.note_compared(cheap);
+      if (!sampler.worth_comparing(page)) continue;
+      sampler.note_compared(cheap);
       ++n;
     }
     return n;

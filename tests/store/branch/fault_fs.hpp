@@ -1,4 +1,4 @@
-// A file system that counts its calls and fails the one it is told to.
+// A file system that counts its calls and fails the call of a given number.
 #pragma once
 
 #include <array>

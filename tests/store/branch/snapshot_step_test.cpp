@@ -1,5 +1,5 @@
 // A commit and the name of its snapshot are one step: a power cut or an error leaves both or neither,
-// and the branch stands on its last snapshot afterwards.
+// and the last snapshot is the parent of the branch afterwards.
 #include "store/branch/fault_fs.hpp"
 #include "store/check/verify.hpp"
 #include "store/support.hpp"
@@ -61,7 +61,7 @@ class CutSnapshot {
   void check() {
     auto store = StoreDirectory::open(*fs_, "/s");
     const bool made = has_snapshot(*store, "b");
-    expect_head(*store, made);  // before a writer has mended anything
+    expect_head(*store, made);  // before a writer has repaired anything
     {
       auto writer = BranchWriter::open(*store, "main");
       EXPECT_EQ(writer->head().parent, made ? "b" : "a");

@@ -194,7 +194,7 @@ class Exchanged : public Locks, public testing::WithParamInterface<bool> {};
 
 TEST_P(Exchanged, AStoreIsNoticed) {
   make();
-  const std::string here = path(), away = dir.path("away");
+  const std::string here = path(), moved = dir.path("moved");
   const auto open = StoreDirectory::open(base::posix_fs(), here);
   auto writer = BranchWriter::open(*open, "main");
   Model model(32);
@@ -205,12 +205,12 @@ TEST_P(Exchanged, AStoreIsNoticed) {
   const std::string copy = dir.path("copy");
   copy_directory(here, copy);
   const auto exchange = [&] {
-    stdfs::rename(here, away);
+    stdfs::rename(here, moved);
     if (GetParam()) stdfs::rename(copy, here);
   };
   const auto put_back = [&] {
     if (GetParam()) stdfs::rename(here, copy);
-    stdfs::rename(away, here);
+    stdfs::rename(moved, here);
   };
   const std::vector<std::function<void()>> calls = {
       [&] {

@@ -1,4 +1,4 @@
-// The order of snapshots: given once, whoever asks, and whatever a power cut takes away.
+// The order of snapshots: each number is assigned once, to any caller, and after any power cut.
 #include "store/catalog/snapshot_order.hpp"
 
 #include <algorithm>

@@ -237,7 +237,7 @@ TEST_F(JournalTest, TheLaterEpochCounts) {
   EXPECT_EQ(bases(), (std::vector<std::uint64_t>{14, 12}));
 }
 
-// Odd epochs have the first half: elsewhere a base frame is a copy.
+// Odd epochs are in the first half: a base frame in the other half is a copy.
 TEST_F(JournalTest, ABaseFrameInTheOtherHalfDoesNotCount) {
   put_base(1, 3, version(10));
   expect_no_base("neither half holds a whole base frame");

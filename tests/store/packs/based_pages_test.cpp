@@ -361,8 +361,8 @@ TEST_F(BasedPages, HostileListsAreRefused) {
   refused({{good.offset_bytes, good.tag, 0}}, "the record does not decompress");
 }
 
-// What gc has given back reads as zeros, so a record that stands on it would become other content. The
-// table of a pack that was written again says what is gone; here it says so of all base pages.
+// Pages that gc has freed read as zeros, so a record based on them would decode to other content. The
+// table of a rewritten pack lists the freed pages; here it lists all base pages.
 TEST_F(BasedPages, BasePagesThatWereGivenBackAreNeverRead) {
   make_in_small_packs();
   const auto fresh = StoreDirectory::open(fs, store->path());

@@ -112,7 +112,7 @@ TEST(DeltaEncoding, APayloadTakesAtLeastOneDelta) {
   check_that_payloads_are_full(batch);
 }
 
-// New elements of many lists: of each, four bytes recur elsewhere, and no six do.
+// New elements of many lists: four bytes of each recur in others, and no six do.
 Bytes deltas_of_lists(std::mt19937_64& random) {
   std::vector<std::uint32_t> targets(200);
   for (auto& target : targets) target = static_cast<std::uint32_t>(random());

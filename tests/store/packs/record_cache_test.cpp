@@ -51,7 +51,7 @@ struct Shape {
 
 class DeltasInUse : public testing::TestWithParam<Shape> {};
 
-// Every page stands on deltas of many checkpoints, so every page-in needs records of many.
+// Every page has deltas of many checkpoints, so every page-in needs records of many.
 TEST_P(DeltasInUse, AreReadOnceByAScan) {
   const auto [name, pages, checkpoints, pages_a_checkpoint] = GetParam();
   TempDirectory directory;
@@ -155,8 +155,8 @@ TEST(RecordCache, DecodesAWholeBlockToWhereItIsWanted) {
   };
   for (std::uint32_t slot = 0; slot < pages; ++slot) {
     std::vector<std::byte> page(kPageBytes);
-    ASSERT_TRUE(fresh->records().get(base.record, format::RecordType::pages, view, failure,
-                                     {page, slot, true}));
+    ASSERT_TRUE(fresh->records().get({base.record, format::RecordType::pages, {page, slot, true}},
+                                     view, failure));
     EXPECT_TRUE(view.empty());
     EXPECT_EQ(std::memcmp(page.data(), model.page(slot), kPageBytes), 0) << slot;
   }

@@ -1,6 +1,8 @@
 // cli/commands/history/cmd_diff.cpp: vellum diff: bytes, pages or parts that differ between two
-// versions. There may be hundreds of millions of ranges, so nothing is collected: text and JSON are
-// written range by range.
+// versions.
+//
+// There may be hundreds of millions of ranges, so nothing is collected: text and JSON are written
+// range by range.
 #include <memory>
 #include <optional>
 

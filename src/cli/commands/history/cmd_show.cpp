@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "cli/history/change_stat.hpp"
-#include "cli/history/parent.hpp"
+#include "cli/history/line.hpp"
 #include "cli/names/version_names.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
