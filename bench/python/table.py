@@ -5,15 +5,15 @@
                           [--more FILE]
 
 An array of --mib MiB, rows of 1 KiB of values that hardly compress. Each version changes 1 % of the rows at random,
-and in a second pass one column of all rows. Every peer makes its version durable (fsync). Bytes are disk blocks of all
-versions. Reads are of the middle version: 5 % of the rows at random, then all. Workers are 8 processes, each of which
-opens the version from a pickle, or a path, and sums an eighth. Missing peers are omitted: zarr, icechunk, h5py,
+and in a second pass one column of all rows. Every peer makes its version durable (fsync). Bytes are disk blocks of
+all versions. Reads are of the middle version: 5 % of the rows at random, then all. Workers are 8 processes, each of
+which opens the version from a pickle, or a path, and sums an eighth. Missing peers are omitted: zarr, icechunk, h5py,
 parquet, duckdb. Ratios are to the best of the others. --peer selects some of them, --pattern rows, column or resident
 (arrays that are already in memory). With --more, results are added to those in a file of the same size, and the table
 shows all of them: for runs in parts.
 
-A Python that lacks the package re-executes this with build/python/*/venv/bin/python, which `make python` creates; with
-ARGS=--optional it has the peers, too.
+A Python that lacks the package re-executes this with build/python/*/venv/bin/python, which `make python` creates;
+with ARGS=--optional it has the peers, too.
 """
 
 import argparse

@@ -326,7 +326,7 @@ def open(
         The branch. Its one writer at a time is `Busy` for other processes and threads. A thread that has it open gets
         the same region again, as it is: a notebook's cell may run twice.
     version
-        A snapshot's name, or a branch's, for its last commit as it is now: open to read, concurrently with any writer.
+        A snapshot's name, or a branch's, for its current last commit: open to read, concurrently with any writer.
     create
         Makes the store and the branch where they are missing.
     mode

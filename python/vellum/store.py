@@ -187,7 +187,7 @@ class Store:
             return self._native.pull(_remote(remote), version_names(versions), bool(packs), callback)
 
     def replicate(self, url: str, *, interval: float = 1.0, take_over: bool = False) -> Replication:
-        """Sends each commit and each new snapshot to a remote as it is made, concurrently with writers in any process.
+        """Sends each commit and each new snapshot to a remote as it is made, concurrently with any writer.
 
         It returns at once, and a thread pushes, until `stop()` of what it returns, or the end of its `with` block.
         A machine that is lost takes no commit with it that is older than `interval` seconds, as long as the server
