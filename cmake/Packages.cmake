@@ -37,7 +37,7 @@ foreach(package IN LISTS packages)
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${package})
 endforeach()
 
-# What lintian is told, with the reason.
+# Overrides for lintian, with the reason.
 foreach(package IN LISTS packages)
   if(EXISTS ${debian}/${package}.lintian-overrides)
     install(FILES ${debian}/${package}.lintian-overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides

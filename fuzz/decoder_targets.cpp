@@ -1,4 +1,4 @@
-// The list of the decoders' targets. Each stands in the file of its subject.
+// The list of the decoders' targets. Each is in the file of its subject.
 #include "decoder_targets.hpp"
 
 namespace vellum::fuzz {
@@ -17,7 +17,7 @@ std::span<const Target> targets() {
       {"base_with_commits", fuzz_base_with_commits},
       {"version", fuzz_version},
       {"snapshot_ref", fuzz_snapshot_ref},
-      {"gc_census", fuzz_saved_live_set},
+      {"gc_census", fuzz_gc_census},
       {"working_set", fuzz_working_set},
       {"group_file", fuzz_group_file},
       {"group_record", fuzz_group_record},

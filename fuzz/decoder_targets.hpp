@@ -1,5 +1,5 @@
 // fuzz/decoder_targets.hpp: one function for each decoder. All check the same rules: no crash, no
-// read outside the input, no allocation out of proportion, and every input that decodes gives a
+// read outside the input, no disproportionate allocation, and every input that decodes gives a
 // value that encodes and decodes again to itself.
 #pragma once
 
@@ -7,14 +7,14 @@
 
 namespace vellum::fuzz {
 
-// fixed_structures.cpp: these end in a checksum, so each input runs as it is, and again with a
+// fixed_structures.cpp: these end in a checksum. Each input runs unchanged, and again with a
 // corrected checksum.
 void fuzz_superblock(View input);
 void fuzz_pack_header(View input);
 void fuzz_pack_trailer(View input);
 void fuzz_journal_header(View input);
 void fuzz_snapshot_ref(View input);
-void fuzz_saved_live_set(View input);
+void fuzz_gc_census(View input);
 void fuzz_working_set(View input);
 void fuzz_group_file(View input);
 void fuzz_group_record(View input);
@@ -32,7 +32,7 @@ void fuzz_run_root(View input);
 void fuzz_page_hashes(View input);
 // redo.cpp: the journal of an atomic file.
 void fuzz_redo(View input);
-// remote_objects.cpp: what a server returns, and what a store keeps of a remote.
+// remote_objects.cpp: replies of a server, and a store's state of a remote.
 void fuzz_head(View input);
 void fuzz_hold(View input);
 void fuzz_name_table(View input);

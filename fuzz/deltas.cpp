@@ -1,4 +1,4 @@
-// Delta batches, and the page differences that they are made of.
+// Delta batches, and the page differences in them.
 #include <algorithm>
 #include <cstring>
 
@@ -12,7 +12,7 @@ namespace {
 
 using format::kPageBytes;
 
-// A heap block of exactly a page: the address sanitizer sees a span that leaves it.
+// A heap block of exactly a page: the address sanitizer detects a span that leaves it.
 Bytes page_of(std::byte fill) { return Bytes(kPageBytes, fill); }
 
 void check_delta(View raw, const format::DeltaIndexLine& line, const format::DeltaBatch& batch,
@@ -61,15 +61,15 @@ void fuzz_delta_batch(View input) {
   if (n < 0) return;
   require(batch.pages().size() == static_cast<std::size_t>(n), "both readers find the same deltas");
   for (std::size_t i = 0; i < batch.pages().size(); ++i) {
-    // Applying is the costly part, and thousands of deltas are no different from a few.
+    // Applying is the costly part, and thousands of deltas are not different from a few.
     if (i < 8 || i + 1 == batch.pages().size())
       check_delta(input, lines[i], batch, batch.pages()[i]);
   }
   check_encoding(batch);
 }
 
-// The input writes spans of bytes into an old and a new page; their difference must lead from one
-// to the other.
+// The input writes spans of bytes to an old and a new page. Applying their difference to one must
+// give the other.
 void fuzz_page_diff(View input) {
   Input in(input);
   Bytes old_page = page_of(std::byte{0}), now = page_of(std::byte{0});

@@ -1,4 +1,4 @@
-// Structures that end in a checksum of all before it.
+// Structures that end in a checksum of all bytes before it.
 #include "decoder_targets.hpp"
 #include "format/gc_census.hpp"
 #include "format/group.hpp"
@@ -9,7 +9,7 @@
 namespace vellum::fuzz {
 namespace {
 
-constexpr std::size_t kStoreIdAt = 16;  // in all of them but the trailer
+constexpr std::size_t kStoreIdAt = 16;  // in all of them except the trailer
 
 bool same(View a, View b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
@@ -57,21 +57,21 @@ void check_snapshot_ref(View bytes) {
           "a snapshot ref decodes to itself");
 }
 
-void check_saved_live_set(View bytes) {
+void check_gc_census(View bytes) {
   const format::Uuid id = uuid_at(bytes, kStoreIdAt);
-  format::GcCensus live_set, again;
-  if (format::decode_gc_census(bytes, id, live_set) != nullptr) return;
-  for (const auto& part : live_set.parts) {
+  format::GcCensus census, again;
+  if (format::decode_gc_census(bytes, id, census) != nullptr) return;
+  for (const auto& part : census.parts) {
     for (const auto root : part.roots) {
-      require(root < live_set.records.size(), "a root is a record of the live_set");
+      require(root < census.records.size(), "a root is a record of the census");
     }
     for (const auto& r : part.records) {
-      require(r.count != 0 && std::uint64_t{r.first} + r.count <= live_set.records.size(),
-              "a range lies among the records of the live_set");
+      require(r.count != 0 && std::uint64_t{r.first} + r.count <= census.records.size(),
+              "a range is inside the records of the census");
     }
   }
-  const Bytes encoded = format::encode_gc_census(live_set, id);
-  require(format::decode_gc_census(encoded, id, again) == nullptr && live_set == again,
+  const Bytes encoded = format::encode_gc_census(census, id);
+  require(format::decode_gc_census(encoded, id, again) == nullptr && census == again,
           "a live set decodes to itself");
 }
 
@@ -148,7 +148,7 @@ void fuzz_pack_trailer(View input) {
 
 void fuzz_journal_header(View input) {
   check_journal_header(input);
-  // The zeros that fill the page need not be in the input: a shorter one mutates faster.
+  // The zeros that fill the page need not be in the input: a shorter input mutates faster.
   Bytes sealed(input.begin(), input.end());
   sealed.resize(format::kJournalHeaderBytes);
   seal_end(sealed, format::checksum_seed(uuid_at(sealed, kStoreIdAt)));
@@ -162,11 +162,11 @@ void fuzz_snapshot_ref(View input) {
   check_snapshot_ref(sealed);
 }
 
-void fuzz_saved_live_set(View input) {
-  check_saved_live_set(input);
+void fuzz_gc_census(View input) {
+  check_gc_census(input);
   Bytes sealed(input.begin(), input.end());
   seal_file(sealed);
-  check_saved_live_set(sealed);
+  check_gc_census(sealed);
 }
 
 void fuzz_working_set(View input) {

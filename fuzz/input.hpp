@@ -1,4 +1,4 @@
-// fuzz/input.hpp: takes an input apart into numbers and pieces. An input that is used up gives
+// fuzz/input.hpp: splits an input into numbers and byte strings. An exhausted input gives
 // zeros.
 #pragma once
 

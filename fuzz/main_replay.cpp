@@ -1,4 +1,4 @@
-// Runs the fuzz functions over files, without libFuzzer, so that every compiler and build repeats
+// Runs the fuzz functions on files, without libFuzzer. Every compiler and build thus repeats
 // the findings of fuzzing. usage: replay <folder>...; each folder has a folder of inputs for each
 // target, with the target's name.
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-// In a heap block of exactly its size: the sanitizers then see every read past the end.
+// In a heap block of exactly its size: the sanitizers then detect every read past the end.
 void run_file(const vellum::fuzz::Target& target, const stdfs::path& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -29,7 +29,7 @@ std::size_t run_folder(const vellum::fuzz::Target& target, const stdfs::path& fo
   for (const auto& entry : stdfs::directory_iterator(folder)) {
     if (!entry.is_regular_file()) continue;
     std::fprintf(stderr, "%s\n",
-                 entry.path().c_str());  // the last one printed is the culprit of a crash
+                 entry.path().c_str());  // the last printed one has caused a crash
     run_file(target, entry.path());
     ++files;
   }

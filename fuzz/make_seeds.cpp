@@ -25,7 +25,7 @@ void write(const char* target, const char* name, const Bytes& bytes) {
             static_cast<std::streamsize>(bytes.size()));
 }
 
-// The one byte (and more) in front of the bytes that some targets read as parameters.
+// The one or more bytes before the input that some targets read as parameters.
 Bytes after(std::initializer_list<unsigned> front, const Bytes& bytes) {
   Bytes out;
   for (const unsigned b : front) out.push_back(static_cast<std::byte>(b));
@@ -59,12 +59,12 @@ void write_remote_objects() {
   write("head", "sample", remote::encode_head(remote::samples::sample_head(), id));
   write("hold", "sample", remote::encode_hold(remote::samples::sample_hold(), id));
   write("name_table", "sample",
-        remote::encode_name_table(remote::samples::sample_head().names, 2, id));
+        remote::encode_name_table(remote::samples::sample_head().versions, 2, id));
   write("piece_list", "sample", remote::encode_piece_list(remote::samples::sample_list(), id));
   write("list_on_base", "sample",
         remote::encode_list_on_base(remote::samples::sample_list_on_base(),
                                     remote::samples::sample_base(), id));
-  write("piece", "sample", remote::encode_contents(remote::samples::sample_records(), id));
+  write("piece", "sample", remote::encode_piece_index(remote::samples::sample_records(), id));
   write("remote_file", "sample", remote::encode_remote_file(remote::samples::sample_file(), id));
   const std::string listing =
       "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>a%2Fb&amp;c</Key>"
@@ -139,7 +139,7 @@ void write_bodies() {
         after({0x10, 0x80, 4, 1, 2, 3, 4, 0x11, 0, 5, 9, 8, 7, 6, 5, 0xff, 0xf, 1, 3}, {}));
 }
 
-// The header that the target's records are of, and its first record.
+// The header for the target's records, and its first record.
 void write_redo() {
   const format::RedoHeader header{1, 2, 3, 4};
   write("redo", "header", format::encode_redo_header(header));

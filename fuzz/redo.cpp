@@ -1,4 +1,4 @@
-// The journal of an atomic file: its header, and its records as they are and with corrected
+// The journal of an atomic file: its header, and its records unchanged and with corrected
 // checksums.
 #include "format/redo.hpp"
 
@@ -49,7 +49,7 @@ void fuzz_redo(View input) {
   check_record(input);
   Bytes sealed(input.begin(), input.end());
   if (sealed.size() < format::kRedoRecordHeaderBytes) return;
-  // The input is as long as it claims to be, or its length is corrected, too.
+  // The input has the length that it states, or its length is corrected, too.
   std::uint64_t claimed = 0;
   std::memcpy(&claimed, sealed.data() + 8, sizeof claimed);
   if (claimed > sealed.size() || claimed < format::kRedoRecordHeaderBytes) {

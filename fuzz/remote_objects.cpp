@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kIdAt = 16, kFrameLengthAt = 12;
 
-// As it is, and as a forger would send it: with the right length and checksum.
+// Unchanged, and as from a forger: with the right length and checksum.
 template <typename Value, typename Decode, typename Encode>
 void check_frame(View input, const Decode& decode, const Encode& encode) {
   Bytes sealed(input.begin(), input.end());
@@ -40,10 +40,10 @@ void fuzz_head(View input) {
 }
 
 void fuzz_name_table(View input) {
-  const auto encode = [](const std::vector<remote::RemoteName>& names, const format::Uuid& id) {
+  const auto encode = [](const std::vector<remote::RemoteVersion>& names, const format::Uuid& id) {
     return remote::encode_name_table(names, UINT32_MAX, id);
   };
-  check_frame<std::vector<remote::RemoteName>>(input, remote::decode_name_table, encode);
+  check_frame<std::vector<remote::RemoteVersion>>(input, remote::decode_name_table, encode);
 }
 
 void fuzz_hold(View input) {
@@ -54,7 +54,7 @@ void fuzz_piece_list(View input) {
   check_frame<remote::VersionPieces>(input, remote::decode_piece_list, remote::encode_piece_list);
 }
 
-// The base is the one that the seed stands on; an input with another hash is refused at once.
+// The base is that of the seed; an input with another hash is refused at once.
 void fuzz_list_on_base(View input) {
   static const remote::BaseList base = remote::samples::sample_base();
   const auto decode = [](View bytes, const format::Uuid& id, remote::VersionPieces& out) {
@@ -67,8 +67,8 @@ void fuzz_list_on_base(View input) {
 }
 
 void fuzz_piece(View input) {
-  check_frame<std::vector<remote::PieceRecord>>(input, remote::decode_contents,
-                                                remote::encode_contents);
+  check_frame<std::vector<remote::PieceRecord>>(input, remote::decode_piece_index,
+                                                remote::encode_piece_index);
 }
 
 void fuzz_remote_file(View input) {

@@ -1,5 +1,5 @@
-// fuzz/seal.hpp: corrects checksums after bytes were changed, as a forger does. Random changes
-// would never get past them, and the code behind them would stay untested.
+// fuzz/seal.hpp: corrects checksums after changes of bytes, like a forger. Random changes
+// would never pass them, and the code after the checks would not be tested.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ inline format::Uuid uuid_at(View bytes, std::size_t at) {
   return id;
 }
 
-// Structures whose last 8 bytes are the checksum of all before them.
+// Structures whose last 8 bytes are the checksum of all bytes before them.
 inline void seal_end(Bytes& bytes, std::uint64_t seed) {
   if (bytes.size() < 8) return;
   put_u64(bytes, bytes.size() - 8, base::checksum64(View(bytes).first(bytes.size() - 8), seed));
 }
 
-// A record's checksum covers header, hash and payload, and counts itself as zero. A header that
-// claims more bytes than there are stays as it is.
+// A record's checksum covers header, hash and payload, with itself as zero. A header that
+// states more bytes than exist is not changed.
 inline void seal_record(Bytes& bytes, std::uint64_t seed) {
   constexpr std::size_t kChecksumAt = 48;
   format::RecordHeader h;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kBranch = 0x0badcafe;
 constexpr std::uint64_t kSideBranch = 0x51de;
 constexpr std::uint64_t kPack1 = kBranch << 32 | 1, kPack2 = kBranch << 32 | 2;
-constexpr std::uint64_t kSlackBytes = 512;  // behind each record, for changes that make it longer
+constexpr std::uint64_t kSlackBytes = 512;  // after each record, for changes that make it longer
 constexpr std::int64_t kTime = 1700000000000000000;
 
 format::Uuid sample_id() {
@@ -41,7 +41,7 @@ Bytes deltas_raw(std::initializer_list<format::PageNumber> pages, unsigned salt)
   return format::encode_delta_batch(batch, 0, pages.size());
 }
 
-// Lays records one after another, each with room to grow.
+// Places records one after another, each with room to grow.
 format::RecordRef add(Pack& pack, RecordType type, base::Codec codec, std::uint32_t items,
                       Bytes raw) {
   Record r;
@@ -82,7 +82,7 @@ format::Version version_of(std::uint64_t sequence, std::vector<format::RunRef> r
   v.base_address = 0x700000000000;
   v.message = "sample";
   v.active_pack = pack;
-  v.active_pack_end_bytes = 64;  // made right when the pack is laid out
+  v.active_pack_end_bytes = 64;  // corrected when the pack is laid out
   v.next_pack_number = next;
   v.runs = std::move(runs);
   return v;
@@ -129,7 +129,7 @@ Frame commit_frame(std::uint64_t epoch, std::uint64_t sequence, std::uint64_t pa
   return {{format::FrameType::commit, epoch, sequence, 0}, format::encode_commit(body)};
 }
 
-// As a checkpoint in the background leaves it: with the commit that came after it.
+// As after a checkpoint in the background: with a commit after it.
 Frame base_frame_with_commit(std::uint64_t epoch, const format::Version& v, const Frame& commit) {
   return {{format::FrameType::base_with_commits, epoch, v.sequence + 1, 0},
           format::encode_base_with_commits(v, std::vector<format::Payload>{commit.payload})};
@@ -190,7 +190,7 @@ Image build_sample() {
   side.halves[0] = {base_frame(1, fork)};
   image.journals = {std::move(main), std::move(side)};
 
-  // Compresses what the runs of the target need not compress again.
+  // Compresses the data that runs of the target need not compress again.
   test::MemoryFs scratch;
   write_image(image, scratch, "/store");
   return image;

@@ -1,6 +1,6 @@
-// fuzz/store_image.hpp: a small store as values that can be changed one by one, and written out as
-// files with every checksum and every tag that depends on another record made right. A change so
-// reaches the code behind the checks, as a forger's does. Changing the files afterwards tests the
+// fuzz/store_image.hpp: a small store as values that can be changed one by one, and written to
+// files with every checksum and every dependent tag corrected. A change thus
+// reaches the code after the checks, like a forger's. Changing the files afterwards tests the
 // checks themselves.
 #pragma once
 
@@ -23,8 +23,8 @@ struct Record {
   std::uint32_t items = 0;
   Bytes raw;
   std::uint64_t offset_bytes = 0;
-  std::uint64_t room_bytes = 0;    // up to the next record: a changed one may grow into it
-  std::int64_t raw_bytes_lie = 0;  // added to what the header says
+  std::uint64_t room_bytes = 0;    // up to the next record: a changed record may grow into it
+  std::int64_t raw_bytes_lie = 0;  // added to the header's value
   std::int64_t stored_bytes_lie = 0;
   bool hash = false;
   bool changed = true;

@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kMaxChanges = 24;
 constexpr std::size_t kMaxPayloadBytes = 160u << 10;
 
-// Numbers that often break code, beside those of the input.
+// Numbers that often break code, in addition to those of the input.
 std::uint64_t number(Input& in) {
   constexpr std::uint64_t kEdges[] = {0,          1,          4096,       65536,
                                       1ULL << 32, UINT32_MAX, 1ULL << 34, 1ULL << 46,
@@ -101,7 +101,7 @@ void change_runs(const Image& image, format::Version& v, Input& in) {
       if (runs.size() < format::kMaxRunsPerVersion)
         runs.push_back({image.ref_of(in.u8()), 1 + number(in)});
       break;
-    case 1:  // the same run again and again
+    case 1:  // the same run repeatedly
       if (runs.empty()) return;
       runs.resize(std::min<std::size_t>(format::kMaxRunsPerVersion, 1 + in.u8()), runs.front());
       break;
@@ -117,7 +117,7 @@ void change_runs(const Image& image, format::Version& v, Input& in) {
   }
 }
 
-// Applies `body` to one of the versions of the image, wherever it is kept.
+// Applies `body` to one of the versions of the image, in any of its places.
 template <typename Body>
 void with_version(Image& image, std::uint8_t which, Body body) {
   std::size_t at = which % (image.refs.size() + image.journals.size() * 2 + image.record_count());
@@ -144,7 +144,7 @@ Frame* pick_frame(Image& image, Input& in) {
   return half.empty() ? nullptr : &half[in.u8() % half.size()];
 }
 
-// Names that must stay in their place, and some that are good.
+// Names that must stay in their directory, and some good ones.
 std::string hostile_name(Input& in) {
   static const std::string kNames[] = {
       "..",     ".",    "a/../b",     "/outside", "a\nb",
@@ -156,7 +156,7 @@ std::string hostile_name(Input& in) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The encoders take names of at most 200 bytes.
+// The encoders accept names of at most 200 bytes.
 void change_ref(Image& image, Input& in) {
   if (image.refs.empty()) return;
   Ref& r = image.refs[in.u8() % image.refs.size()];
@@ -376,7 +376,7 @@ void Script::apply_to_files(test::MemoryFs& fs, const std::string& root) {
         }
       }
     } catch (const Error&) {
-      continue;  // its directory is gone
+      continue;  // its directory was removed
     }
   }
 }

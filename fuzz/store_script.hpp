@@ -1,7 +1,7 @@
-// fuzz/store_script.hpp: an input read as a list of changes to the sample store.
+// fuzz/store_script.hpp: an input as a list of changes to the sample store.
 //
-// The mutations of libFuzzer work on the list. So they stay small, every input is a store, and no
-// checksum stops them.
+// The mutations of libFuzzer change the list. They thus stay small, every input is a store, and no
+// checksum blocks them.
 #pragma once
 
 #include "input.hpp"
@@ -15,7 +15,7 @@ enum class Change : std::uint8_t {
   payload_size,      // cut or extend it
   payload_replace,   // bytes of the input instead
   payload_of_other,  // another record's (stale, misdirected)
-  record_header,     // type, codec, items, sizes that lie
+  record_header,     // type, codec, items, wrong sizes
   map_entry,         // one field of one entry
   version_field,     // of a ref, a base frame, a version record
   version_runs,      // add, drop, repeat, swap
@@ -26,7 +26,7 @@ enum class Change : std::uint8_t {
   pack_identity,
   superblock,
   bomb,  // megabytes of zeros, compressed
-  // From here on changes of the files as written.
+  // From here on changes of the written files.
   file_bytes,
   file_size,
   file_kind,  // a link, FIFO or directory in its place, or nothing
@@ -35,7 +35,7 @@ enum class Change : std::uint8_t {
 };
 
 // Applies changes until the list ends. Changes of files wait for apply_to_files(), after
-// write_image() has made the files.
+// write_image() has created the files.
 class Script {
  public:
   explicit Script(View input) : input_(input) {}

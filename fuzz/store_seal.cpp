@@ -1,6 +1,6 @@
-// Writes an image as files, from the leaves up: first data records, then the records that name
-// them, so that every tag is known when it is needed. A payload that does not decode any more stays
-// as it is: it names nothing.
+// Writes an image to files, from the leaves up: first data records, then the records that name
+// them. Every tag is thus known when it is needed. A payload that no longer decodes is not
+// changed: it names no records.
 #include <algorithm>
 
 #include "seal.hpp"
@@ -12,13 +12,13 @@ using format::RecordType;
 
 namespace {
 
-// Most bytes that a file of the image may have: changes can claim any size.
+// The maximum size of a file of the image: changes can state any size.
 constexpr std::size_t kMaxFileBytes = 2u << 20;
 
 struct Sealer {
   Image& image;
 
-  // The tag of the record there, or what was claimed.
+  // The tag of the record at that offset, or the stated one.
   void fix(format::RecordRef& ref) const {
     for (const auto& p : image.packs) {
       if (p.name != ref.pack) continue;
@@ -183,7 +183,7 @@ struct Sealer {
   }
 };
 
-// A file is left out when a change has made its name impossible, or has given it to two files.
+// A file is omitted if a change has made its name impossible, or the same as another file's.
 void try_write(test::MemoryFs& fs, const std::string& path, Bytes bytes) {
   try {
     fs.write_file(path, std::move(bytes));

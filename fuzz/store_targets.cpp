@@ -1,6 +1,6 @@
 // Opens a store that a script has changed, and calls everything that reads, then everything that
-// writes. Errors are right. Crashes, hangs, other exceptions, writes by a reader, and changes
-// outside the store are wrong.
+// writes. Errors are expected. Crashes, hangs, other exceptions, writes by a reader, and changes
+// outside the store are failures.
 #include <vellum/error.hpp>
 
 #include "format/wire/magic.hpp"
@@ -26,7 +26,7 @@ using format::PageNumber;
 constexpr const char* kRoot = "/store";
 constexpr std::size_t kMaxPagesRead = 256;
 
-// Runs `body`; a vellum::Error is an answer. Anything else leaves, and libFuzzer sees it. True: no
+// Runs `body`; a vellum::Error is expected. Any other exception reaches libFuzzer. True: no
 // error.
 template <typename Body>
 bool answers(Body&& body) {
@@ -38,11 +38,11 @@ bool answers(Body&& body) {
   }
 }
 
-// What lies beside the store, where links lead.
+// Files outside the store, to which links point.
 void make_outside(test::MemoryFs& fs, Image& image) {
   fs.make_directory("/outside");
   fs.write_file("/outside/canary", Bytes(100, std::byte{7}));
-  // A journal that would do, were it in its place.
+  // A journal that would be valid in the right place.
   test::MemoryFs scratch;
   write_image(image, scratch, kRoot);
   fs.write_file("/outside/journal", scratch.read_file("/store/branches/main/journal"));
@@ -60,7 +60,7 @@ struct Outside {
   bool operator==(const Outside&) const = default;
 };
 
-// A region may claim to be huge: reads the pages that it claims, up to a limit, and the ends.
+// A region may state a huge size: reads the pages up to a limit, and the ends.
 void read_pages(const store::PageSource& source) {
   const PageNumber pages = source.region_bytes() / kPageBytes;
   Bytes many(16 * kPageBytes), one(kPageBytes);
@@ -187,8 +187,8 @@ void fuzz_store(View input) {
   });
 }
 
-// gc relies on a forged live set file of an earlier gc. The input is a list of places in that file
-// and of bytes to put there or, behind an odd first byte, all of its body.
+// gc relies on a forged census of an earlier gc. The input is a list of offsets in that file
+// with bytes to write there or, after an odd first byte, all of its body.
 void fuzz_store_gc(View input) {
   with_hostile_store({}, [&](store::StoreDirectory& store) {
     auto& fs = dynamic_cast<test::MemoryFs&>(store.fs());
@@ -196,7 +196,7 @@ void fuzz_store_gc(View input) {
       return answers([&] { store::collect_garbage(store, dry_run, nullptr); });
     };
     require(gc(false), "the sample can be collected");
-    const std::string path = store::live_set_path(store);
+    const std::string path = store::census_path(store);
     Bytes bytes = fs.read_file(path);
     Input in(input);
     if (in.u8() % 2 == 1) {

@@ -10,7 +10,7 @@
 
 namespace vellum::fuzz {
 
-// Names become file names: each accepted name must stay in its directory and print on one line.
+// Names become file names: each accepted name must stay in its directory and print as one line.
 void fuzz_name(View input) {
   const std::string_view name(reinterpret_cast<const char*>(input.data()), input.size());
   if (format::name_problem(name) != nullptr) return;
@@ -25,7 +25,7 @@ void fuzz_name(View input) {
           "a good name has no separators, controls or quotes");
 }
 
-// Bombs: the output is as large as the caller says and never larger; the work memory is made once.
+// Bombs: the output has the caller's size and is never larger; the work memory is allocated once.
 void fuzz_decompress(View input) {
   static base::Decompressor decompressor;
   constexpr std::size_t kMaxRaw = 64u << 10;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds the includes of src to src/layers.txt: no include goes up, and no modules form a cycle. Nor do the files of
-the Python package by their imports.
+the Python package by their imports. The command line includes no more of the library's inside than CLI_INTERNALS.
 
 A module is a header with its sources, and with the headers and sources whose names begin with its name and
 an underscore. docs/architecture.md shows the same file. Exit status: 0, or 1 with a line for each violation.
@@ -14,6 +14,39 @@ import sys
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 SOURCE = os.path.join(ROOT, "src")
 LAYERS = os.path.join(SOURCE, "layers.txt")
+
+
+# The headers below the public interface that the command line still includes. A command that needs none of them is
+# better: what it does is then in the library too. The list only shrinks.
+CLI_INTERNALS = """
+format/wire/types.hpp
+group/remote/restore.hpp
+interfaces/atomic_file/journal_file.hpp
+interfaces/lmdb/copy.hpp
+interfaces/lmdb/data_file.hpp
+interfaces/lmdb/lock_file.hpp
+memory/kernel/kernel.hpp
+memory/statistics/layout.hpp
+region/api/import.hpp
+region/api/snapshots_of.hpp
+region/api/version_names.hpp
+region/api/when_free.hpp
+region/encode/encoding.hpp
+remote/engine/url.hpp
+remote/holds.hpp
+remote/lazy/open_remote.hpp
+remote/pull.hpp
+remote/push.hpp
+remote/repair_remote.hpp
+remote/replicator.hpp
+remote/session/known_remotes.hpp
+remote/session/missing_pieces.hpp
+remote/session/open_engine.hpp
+remote/session/remote.hpp
+remote/session/session.hpp
+remote/upkeep.hpp
+store/stream/content.hpp
+""".split()
 
 
 def read_layers():
@@ -50,6 +83,21 @@ def upward_includes(layers, includes):
             other = os.path.dirname(included)
             if height.get(other, height[folder]) > height[folder]:
                 yield f"src/{name}:{line}: includes {included}, which is in a higher folder"
+
+
+def cli_internals(includes):
+    """Violations of CLI_INTERNALS, also entries that nothing includes any more."""
+    inside = ("store/", "region/", "remote/", "memory/", "format/", "group/", "interfaces/")
+    used = collections.defaultdict(list)
+    for name, lines in includes.items():
+        if name.startswith("cli/"):
+            for line, included in lines:
+                if included.startswith(inside):
+                    used[included].append(f"src/{name}:{line}")
+    for included in sorted(used.keys() - set(CLI_INTERNALS)):
+        yield f"{used[included][0]}: includes {included}: the command line is a client of the public headers"
+    for included in sorted(set(CLI_INTERNALS) - used.keys()):
+        yield f"tools/check-layers.py: no command includes {included}: remove it from CLI_INTERNALS"
 
 
 def modules_of(includes):
@@ -121,6 +169,7 @@ def circles(edges):
 def main():
     layers, includes = read_layers(), read_includes()
     problems = list(upward_includes(layers, includes))
+    problems += cli_internals(includes)
     problems += ["modules that include each other: " + ", ".join(group) for group in cycles(includes)]
     problems += [
         f"python/vellum: files that import each other: {', '.join(group)}" for group in circles(python_imports())

@@ -2,8 +2,8 @@
 # The exports of libvellum.so: the functions of the public headers, and the type of their exception.
 #   tools/exports.sh BUILD            compares: the static library's public names, src/interfaces/libvellum.map, and the
 #                                     names that BUILD's libvellum.so exports
-#   tools/exports.sh --update BUILD   writes src/interfaces/libvellum.map and packaging/debian/libvellum1.symbols anew
-# A name that goes, or changes, breaks programs: this needs a new VELLUM_ABI (cmake/SharedLibrary.cmake).
+#   tools/exports.sh --update BUILD   writes src/interfaces/libvellum.map and packaging/debian/libvellum1.symbols
+# A removed or changed name breaks programs: this needs a new VELLUM_ABI (cmake/SharedLibrary.cmake).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 update=

@@ -212,7 +212,7 @@ install() {
     apt-get install -y -q --no-install-recommends "$@"
 }
 
-# Package by package, so that one that does not install keeps none of the others away.
+# Package by package, so that one that does not install prevents no other.
 install_each() {
   local packages failed=0
   for packages in "${required[@]}"; do

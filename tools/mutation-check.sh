@@ -60,7 +60,7 @@ mutation 'a background checkpoint is published without its base pages' src/store
   's/ && packs->bases_whole())/)/'
 mutation 'a background checkpoint is published while gc is at work' src/store/branch/background.cpp \
   's/^  if (background->gc_kept_out != nullptr && packs/  if (packs/'
-mutation 'records stand on pages that gc has taken' src/store/packs/record/pack_writer.cpp \
+mutation 'records are based on pages that gc has removed' src/store/packs/record/pack_writer.cpp \
   's/^    if (is_whole(ref)) continue;/    continue;/'
 mutation 'base pages of the pack before are stood on' src/store/packs/record/pack_writer.cpp \
   's/ && look\.pack() == active\.pack && / \&\& /'
@@ -127,7 +127,7 @@ mutation 'a name is looked for before it is locked only' src/store/catalog/store
   '/^  NameLock lock = lock_name/,/^}/s/  store\.require_free_name(name);//'
 mutation 'convert_to_branch removes the ref first' src/store/catalog/store_names.cpp \
   '/::convert_to_branch/,/^}/{s/^  if (!has_branch(\*this, name)) publish_branch/  remove_ref(name);\n&/;s/^  remove_ref(name);$//}'
-mutation 'a half made branch is not mended at opening' src/store/branch/recovery.cpp \
+mutation 'a half made branch is not repaired at opening' src/store/branch/recovery.cpp \
   's/  store\.settle_name(branch);//'
 mutation 'the lock of a branch is not compared with its name' src/store/catalog/branch_lock.cpp \
   's/if (!file->replaced()) return/return/'
@@ -137,11 +137,11 @@ mutation 'readers do not wait for the turn of gc' src/store/catalog/lock/version
   's/!file->byte_locked(kTurnByte) && //'
 mutation 'files in the making are not locked' src/base/files/publish_file.cpp \
   's/return file\.try_lock_byte(kMakingByte) && !file\.replaced();/return true;/'
-mutation 'the branch aside goes before the snapshot is named' src/store/branch/checkpointed_head.cpp \
+mutation 'the staging branch is removed before the snapshot has its name' src/store/branch/checkpointed_head.cpp \
   's/^  version_\.sequence = from\.head_sequence.*/&\n  staging_.reset();/'
 mutation 'a map block that its root does not describe is used' src/store/page_map/run_reader.cpp \
   's/^  if (format::is_described(view\.entries(), run\.root\.blocks\[block\])) return true;/  return true;/'
-mutation 'the branch aside is not locked until then' src/store/branch/staging_branch.cpp \
+mutation 'the staging branch is not locked until then' src/store/branch/staging_branch.cpp \
   's/^  while (writer_ == nullptr) create(version, encoding);/&\n  writer_.reset();/'
 mutation 'an import does not look whether the file became shorter' src/store/stream/import.cpp \
   's/^  content_\.check();//'
@@ -200,15 +200,15 @@ mutation 'a remote forgets versions with names' src/group/remote/object_versions
 mutation 'a remote forgets the pins of its newest version' src/group/remote/object_versions.cpp \
   's/^      keep\.insert(known\.pin);$/      if (known.is_named) keep.insert(known.pin);/'
 mutation 'a pack that a root alone names does not come with a version' src/remote/pull.cpp \
-  's/^    make_named_packs(store_, name\.ref\.version);$//'
+  's/^    create_empty_packs(store_, name\.ref\.version);$//'
 mutation 'a pack that a root alone names is not there in a lazy clone' src/remote/pull.cpp \
-  's/^    for (const RemoteName\* name : to_do) make_named_packs(store_, name->ref\.version);$//'
+  's/^    for (const RemoteVersion\* name : to_do) create_empty_packs(store_, name->ref\.version);$//'
 mutation 'a working set at a remote has no pieces of its own' src/remote/push.cpp \
   's/^    if (rest\.empty() || records_bytes(in_use) < kMinBytesInUse) return/    return/'
 mutation 'ranges come one after another' src/remote/lazy/lazy_packs.cpp \
   's/^  early->fetch(refs,$/  if (refs.empty()) early->fetch(refs,/'
 mutation 'opening a remote fetches no working set' src/remote/lazy/head_packs.cpp \
-  's/^    if (bytes > kMaxUsedFetched) break;$/    break;/'
+  's/^    if (bytes > kMaxInUseFetched) break;$/    break;/'
 mutation 'a pull replaces a working set that was recorded here' src/remote/pull.cpp \
   's/^    if (!store::read_working_set(store_, wanted, owner)\.empty()) return;$//'
 mutation 'a list may name pieces of a working set twice' src/remote/objects/piece_list.cpp \
@@ -216,7 +216,7 @@ mutation 'a list may name pieces of a working set twice' src/remote/objects/piec
 mutation 'a gc of a remote takes the bases of lists' src/remote/upkeep.cpp \
   's/: {list\.base, list\.own}) {/: {list.own}) {/'
 mutation 'a list is taken for one on another base' src/remote/objects/list_on_base.cpp \
-  '/return "stands on another base";/d'
+  '/return "has another base";/d'
 mutation 'a list takes more pieces than its base has' src/remote/objects/list_on_base.cpp \
   's/ || taken > left - passed / /'
 mutation 'a list takes pieces of its base with other spans' src/remote/objects/list_on_base.cpp \
@@ -308,17 +308,17 @@ mutation 'gc: names read without holding them alone' src/store/gc/gc.cpp \
 mutation 'gc: a pack is emptied in large steps' src/store/gc/gc.cpp \
   's/kPunchStepBytes = 1u << 20/kPunchStepBytes = 1u << 30/'
 mutation 'the collector works while a commit writes' src/region/gc_pacing.cpp \
-  's/return turns_\.commits_ == 0;/return true;/'
+  's/return pacing_\.commits_ == 0;/return true;/'
 mutation 'a commit does not wait for a collector that is behind' src/region/gc_pacing.cpp \
   's/lag_bytes() <= kFreeLagBytes;/true;/'
 mutation 'a step does not say how much was freed' src/region/gc_pacing.cpp \
-  's/^  turns_\.freed_bytes_ = freed_bytes;$/  (void)freed_bytes;/'
-mutation 'a commit is told permanently that the collector is behind' src/region/gc_pacing.cpp \
+  's/^  pacing_\.freed_bytes_ = freed_bytes;$/  (void)freed_bytes;/'
+mutation 'the collector is behind for all later commits' src/region/gc_pacing.cpp \
   's/^  written_bytes_ = freed_bytes_;$//'
 mutation 'a collector that has ended is waited for' src/region/gc_pacing.cpp \
-  '/::~Collection()/,/^}/s/turns_\.collecting_ = turns_\.stepping_ = false;/turns_.stepping_ = false;/'
+  '/::~Collection()/,/^}/s/pacing_\.collecting_ = pacing_\.stepping_ = false;/pacing_.stepping_ = false;/'
 mutation 'a collection begins with what the last one lacked' src/region/gc_pacing.cpp \
-  's/^  turns_\.written_bytes_ = turns_\.freed_bytes_ = 0;$//'
+  's/^  pacing_\.written_bytes_ = pacing_\.freed_bytes_ = 0;$//'
 mutation 'a commit is built upon one that could not be undone' src/region/commit.cpp \
   's/^  if (!base_copies_lost) return;$/  if (!base_copies_lost || true) return;/'
 mutation 'a failed undo is forgotten' src/region/commit.cpp \
@@ -389,7 +389,7 @@ mutation 'an opened file is not noted' src/run/run/run_record.cpp \
   '/^void note_opened/,/^}/s/++record->targets\[target\].opened/record->targets[target].opened += 0/'
 mutation 'a file that changed while it was live is not noted' src/run/live/live_file.cpp \
   's/^  note_changed(target_);$//'
-mutation 'a file that changed around the run is taken for mended' src/cli/run/run_files.cpp \
+mutation 'a file that changed around the run is taken for repaired' src/cli/run/run_files.cpp \
   's/ && !image->in_use && !image->changed)) return;/ \&\& !image->in_use)) return;/'
 mutation 'the kernel does not empty the number of a process' src/base/threads/fork_count.cpp \
   's/kNumberBytes, MADV_WIPEONFORK/kNumberBytes, MADV_NORMAL/'
@@ -418,7 +418,7 @@ mutation 'files in the making are swept while they are held' src/base/files/new_
   's/if (!file->try_lock_exclusive() || file->replaced()) return;//'
 mutation 'a new file without its lock' src/base/files/new_file.cpp \
   's/return file\.try_lock_exclusive() \&\& !file\.replaced();/return !file.replaced();/'
-mutation 'a name that is made anew gets what the branch had' src/run/live/live_file.cpp \
+mutation 'a new file gets the content that the branch had' src/run/live/live_file.cpp \
   's/  options\.image\.is_content = true;//'
 mutation 'a file that was removed stays live' src/run/files/files_names.cpp \
   '/^int Files::remove_name/,/^}/s/  let_go_at(name);//'
@@ -577,7 +577,7 @@ allow_unused() {
 }
 
 # Into $original, because the sources may go on changing while this runs; from there into $tree, where only
-# what differs is written, so that little is built anew.
+# the differences are written, so that little is rebuilt.
 copy_tree() {
   rm -rf "$original"
   mkdir -p "$tree" "$original"

@@ -1,4 +1,4 @@
-// interfaces/privateer/privateer.hpp: the interface of LLNL's Privateer over a Vellum store.
+// privateer/privateer.hpp: the interface of LLNL's Privateer over a Vellum store.
 // Programs written for it build and run unchanged. docs/guides/privateer.md lists the differences.
 //
 //   Privateer privateer(Privateer::CREATE, "/data/base");
@@ -8,17 +8,20 @@
 //   privateer.snapshot("v1");      // kept as it is now; v0 goes on
 //
 // BASE/blocks is the Vellum store; BASE/VERSION/ is a version's directory, for files of the
-// program's own. A version exists when it has its directory and its name in the store: removing the
+// program. A version exists when it has its directory and its name in the store: removing the
 // directory removes the version.
 //
 // Errors are exceptions (vellum::Error, a std::runtime_error) that name the version and the path;
-// none ends the process. One object is one mapping, for one thread at a time, except for loads and
-// stores. Any number of objects may use one base; only one of them at a time may write a version.
+// none ends the process. One object is one mapping. Threads: one call at a time; loads and stores
+// need no more care than in plain memory. Any number of objects may use one base; only one of them
+// at a time may write a version.
+//
+// The interface is that of Privateer (Youssef et al., CLUSTER 2021 and HPEC 2022).
 #ifndef PRIVATEER_PRIVATEER_HPP
 #define PRIVATEER_PRIVATEER_HPP
 
-// This header does not need these. Programs may rely on getting them, and the short name below,
-// from it, as from the original.
+// This header does not need these. Programs may rely on them, and on the short name below, as with
+// the original.
 #if __has_include(<bits/stdc++.h>)
 #include <bits/stdc++.h>
 #endif
@@ -38,11 +41,11 @@ namespace fs = std::filesystem;
 
 class Privateer {
  public:
-  static constexpr int CREATE = 0;  // makes the base directory when it is missing
-  static constexpr int OPEN = 1;    // the base directory must be there
+  static constexpr int CREATE = 0;  // creates the base directory when it is missing
+  static constexpr int OPEN = 1;    // the base directory must exist
 
-  // `base_path` may be "STASH<stash>BASE". The stash directory is for written pages that are not
-  // synchronised and have no room in memory; it is made when it is missing.
+  // `base_path` may be "STASH<stash>BASE". The stash directory is for the spill file: dirty pages
+  // beyond the memory limit; it is created when it is missing.
   Privateer(int action, const char* base_path);
   Privateer(int action, const char* base_path, const char* stash_base_path);
 
@@ -69,11 +72,11 @@ class Privateer {
   // when it is null. This object's earlier version is synchronised and closed; versions that it had
   // open to read stay mapped, as long as nothing is mapped over them.
 
-  // Makes a version of zeros. The size is rounded up to whole blocks. An existing version is an
+  // Creates a version of zeros. The size is rounded up to whole blocks. An existing version is an
   // error, or is replaced with `allow_overwrite`.
   void* create(void* addr, const char* version, std::size_t region_size,
                bool allow_overwrite = false);
-  // Opens a version to write. A snapshot is then no longer kept as it was.
+  // Opens a version to write. A snapshot becomes a branch of that name.
   void* open(void* addr, const char* version);
   void* open_read_only(void* addr, const char* version);
   // Opens a new version that starts as `version`, which stays as it is.
@@ -82,10 +85,10 @@ class Privateer {
   // Makes everything stored so far durable, in one step. With a version open to read, or none, it
   // does nothing.
   void msync();
-  // msync(), then keeps that state under a name of its own. False: that version exists.
+  // msync(), and keeps that state under another name. False: that version exists.
   bool snapshot(const char* version);
   // Grows the region in place, with zeros; durable with the next msync(). Returns true, or throws,
-  // also for a smaller size or one that does not fit (at an address of the caller's none fits).
+  // also for a smaller size or one that does not fit (with a given `addr` no larger size fits).
   bool resize(std::size_t region_size);
 
   void* data();                // null when nothing is open

@@ -4,14 +4,13 @@
  * stored to; the next commit takes the marked cards, and nothing else. Code compiled by
  * vellum-clang and vellum-clang++ marks after every store by itself (docs/cards.md); other code
  * calls vellum_mark(), or leaves its stores to the page tracker (Tracker::cards_and_pages). Card
- * marking is older than databases: Wilson and Moher used it for generational garbage collection
- * (OOPSLA 1989); tracking stores by the compiler for durable memory is Snapshot's idea (Mahar et
- * al., ICCD 2023).
+ * marking was invented for generational garbage collection (Wilson and Moher, OOPSLA 1989);
+ * tracking stores by the compiler for durable memory is Snapshot's idea (Mahar et al., ICCD 2023).
  *
- * Tracked ranges lie in one window of the address space, and their cards at a fixed distance. "Is
+ * Tracked ranges are in one window of the address space, and their cards at a fixed distance. "Is
  * it tracked" is thus one compare, and "which card" one shift and one addition: nothing is loaded.
  * vellum-clang compiles the numbers below into programs: after a change of any of them, all
- * programs must be compiled again.
+ * programs must be recompiled.
  *
  * Order: the store first, its mark afterwards. A commit clears marks first and copies afterwards,
  * so a concurrent store is in this commit or in the next, never lost.
@@ -36,13 +35,13 @@ extern "C" {
 #endif
 
 /* Reports that [address, address + length_bytes) has been stored to. Outside of the window, and for
- * no bytes, it does nothing. REQUIRES: inside the window, the range is tracked. */
+ * 0 bytes, it does nothing. REQUIRES: inside the window, the range is tracked. */
 void vellum_mark(const void* address, size_t length_bytes);
 
 /* vellum-clang calls this when the card of `address` is clear: sets it. REQUIRES: `address` is in
  * the window, and tracked. It keeps every register, so that its callers need not save any (in LLVM:
- * calling convention preserve_all). The compiler's plugin is for x86-64; elsewhere this is a plain
- * function. */
+ * calling convention preserve_all). The compiler's plugin is for x86-64; on other processors this
+ * is a plain function. */
 #if defined(__x86_64__)
 __attribute__((no_caller_saved_registers))
 #endif

@@ -1,10 +1,10 @@
 // vellum/encoding.hpp: how changed pages are stored.
 //
-// A store has its own encoding (StoreOptions); a branch may have another, given when it is made,
+// A store has its own encoding (StoreOptions); a branch may have another, given when it is created,
 // and one opening of it yet another (RegionOptions::encoding). Readers accept all of them. The
-// defaults adapt to the data block by block and need no tuning. The switches are there to measure
-// the worth of each part, and to rebuild other systems: fixed blocks, whole pages and plain zstd
-// are the encoding of Privateer (Youssef et al., HPEC 2022).
+// defaults adapt to the data block by block and need no tuning. The switches serve to measure each
+// part, and to reproduce other systems: fixed blocks, whole pages and plain zstd are the encoding
+// of Privateer (Youssef et al., HPEC 2022).
 #ifndef VELLUM_ENCODING_HPP
 #define VELLUM_ENCODING_HPP
 
@@ -21,21 +21,21 @@ struct Encoding {
   std::uint32_t block_bytes = 64u << 10;
   // Where pages compress little, blocks grow to as much as 1 MiB.
   bool grow_blocks = true;
-  // Byte planes or differences of 8-byte words before compression, for each block whose sample gets
-  // smaller by them.
+  // Byte planes (as in Blosc's shuffle filter) or differences of 8-byte words before compression,
+  // for each block whose sample becomes smaller by them.
   bool filters = true;
-  // A page that the store holds is a reference to it; one that resembles others stands on them.
+  // Duplicate pages are stored as references; similar pages as compressed differences.
   bool dedup = true;
   // A page is stored as its changed bytes, where that is less.
   bool deltas = true;
-  // A hash of the content, kept with every block of pages and every batch of deltas, beside the
-  // checksum that all data has (XXH3, 64 bits). The checksum detects errors, but anyone who can
-  // write to the store can make other content with the same checksum. No one can do so on purpose
-  // for a SHA-256; and other tools know it as a name by which content can be looked up or compared
-  // without this library. It is computed when a block is written, and checked whenever a record is
-  // read whole: by verify with data, by recompression, by dedup; not by a page fault. Data that is
-  // only in a journal has no hash yet. The price: 32 bytes a block, and hashing all written data,
-  // 0.75 s of one core a GiB where the processor has instructions for it.
+  // A hash of the content, stored with every block of pages and every batch of deltas, in addition
+  // to the checksum that all data has (XXH3, 64 bits). The checksum detects errors, but an attacker
+  // who can write to the store can construct other content with the same checksum. SHA-256 resists
+  // that, and other tools can look content up by it without this library. It is computed when a
+  // block is written, and verified whenever a record is read whole: by verify with data, by
+  // recompression, by dedup; not by a page fault. Data that is only in a journal has no hash yet.
+  // The cost: 32 bytes per block, and hashing all written data, 0.75 s of one core per GiB where
+  // the processor has instructions for it.
   enum class Hash { none, sha256 };
   Hash hash = Hash::none;
 };

@@ -1,9 +1,10 @@
 // vellum/error.hpp: the one exception type of the C++ interface.
 //
-// Every failure that Vellum reports is a vellum::Error. code() is for programs, what() for people:
-// it names the store, branch, version, file or page at fault, and the operating system's reason
-// where there is one. The C interface (vellum.h) uses the same numbers; the command line maps them
-// to exit codes (vellum(1), EXIT STATUS).
+// Every failure that Vellum reports is a vellum::Error; std::bad_alloc and exceptions of callbacks
+// pass through. code() is for programs, what() for people: it names the store, branch, version,
+// file or page at fault, and the operating system's reason if there is one. The C interface
+// (vellum.h) uses the same numbers; the command line maps them to exit codes (vellum(1), EXIT
+// STATUS).
 #ifndef VELLUM_ERROR_HPP
 #define VELLUM_ERROR_HPP
 
@@ -18,7 +19,7 @@ enum class Errc : int {
   not_found = 2,         // no such store, branch, snapshot
   already_exists = 3,    // the name is taken
   not_a_store = 4,       // the path exists, but is not a Vellum store
-  newer_format = 5,      // written by a newer Vellum: nothing is touched
+  newer_format = 5,      // written by a newer Vellum: nothing is changed
   busy = 6,              // another writer holds the branch; a fixed address is taken
   read_only = 7,         // the medium, the store or the region cannot be written
   no_space = 8,          // disk full or quota: the last commit stays, the region stays usable

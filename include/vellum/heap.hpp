@@ -3,11 +3,11 @@
 //
 //   auto region = store.open_or_create_region("main", 1 << 30);
 //   vellum::Heap heap(region);
-//   auto& ages = heap.root<vellum::map<vellum::string, int>>("ages");   // made when it is missing
+//   auto& ages = heap.root<vellum::map<vellum::string, int>>("ages");   // created if missing
 //   ages["ada"] = 36;
 //   region.commit();
 //
-//   // Any version, read-only, beside the live one.
+//   // Any version, read-only, at the same time as the live one.
 //   auto then = vellum::Heap::open_read_only(store.open_version("2016"));
 //   const auto& old_ages = then.root<vellum::map<vellum::string, int>>("ages");
 //
@@ -23,33 +23,33 @@
 //   };
 //
 // Heap contents: containers of this header, and types without pointers, references or virtual
-// functions. A pointer between objects of the heap is a vellum::offset_ptr<T>. Such data works at
-// any address, and so in versions opened beside the live one. std:: containers hold plain pointers:
-// they are refused when the program is compiled, as pointers are, except as members of a user's own
-// type, which nothing can look at. Stored types must keep their layout for as long as they are to
-// be read: add a new root rather than a member. A heap notes the type of each root (a user's own
-// type by its size and alignment), and refuses to give it as another.
+// functions. A pointer between objects of the heap is a vellum::offset_ptr<T>. This data works at
+// any address, and thus in versions opened at the same time as the live one. std:: containers hold
+// plain pointers: the compiler refuses them, as it refuses pointers, except as members of a user's
+// own type, which cannot be inspected. Stored types must keep their layout for as long as they are
+// read: add a new root rather than a member. A heap records the type of each root (a user's own
+// type by its size and alignment), and refuses to return it as another type.
 //
-// The heap's own bookkeeping lies in the region too: a commit includes it, and rollback() undoes
-// it. After a rollback, pointers and iterators to objects made since the last commit are dead, and
-// so is a Heap made since.
+// The heap's own bookkeeping is in the region too: a commit includes it, and rollback() undoes it.
+// After a rollback, pointers and iterators to objects created since the last commit are invalid,
+// and so is a Heap created since then.
 //
-// Room: a full heap grows its region by itself, up to Region::capacity_bytes(). Beyond that, or at
-// once with Growth::manual, an allocation throws HeapFull. The container in use may then have lost
-// elements (Boost's vector moves them first): call Region::rollback().
+// Growth: a full heap grows its region by itself, up to Region::capacity_bytes(). Beyond that, or
+// at once with Growth::manual, an allocation throws HeapFull. The container in use may then have
+// lost elements (Boost's vector moves them first): call Region::rollback().
 //
 // Blocks up to 1 KiB are rounded up to one of 20 sizes, by a fifth at most beyond 128 bytes, and
-// have no header. Blocks of a size lie together, and those of a thread: a heap takes 16 KiB at a
-// time for each size, of which pages that are never used cost nothing. 16 KiB that have become
-// empty serve any size, and larger blocks before the region grows. A heap below 1 MiB has no such
-// sizes. Older programs refuse a heap that has them; older heaps get them when they allocate.
+// have no header. Blocks of one size and one thread are adjacent: a heap allocates spans of 16 KiB
+// for each size, whose unused pages cost nothing. An empty span serves any size, and larger blocks
+// before the region grows. A heap below 1 MiB has no size classes. Older programs refuse a heap
+// with size classes; older heaps get them when they allocate. (The design is that of thread-caching
+// allocators with size classes, such as tcmalloc.)
 //
 // Threads: each of up to 64 threads allocates from blocks of its own, so small allocations do not
 // wait for one another; any thread may free. Larger ones, find and destroy take one process-wide
-// lock. No part of a lock lies in the region, and a thread holds nothing back: what is free is
-// free in every version, also after a crash. Containers are not guarded (as with std). A commit()
-// beside a thread that is changing a container stores it half changed: commit while no thread
-// writes.
+// lock. No part of a lock is in the region, and a thread caches nothing: a free block is free in
+// every version, also after a crash. Containers are not guarded (as with std). A commit() while a
+// thread changes a container stores it half changed: commit while no thread writes.
 #ifndef VELLUM_HEAP_HPP
 #define VELLUM_HEAP_HPP
 
@@ -97,7 +97,7 @@ using SegmentManager = HeapSegment::segment_manager;
 template <class T>
 using offset_ptr = boost::interprocess::offset_ptr<T>;
 
-// The type that a user's type names as its allocator_type. Converts to allocator<T> for every T.
+// The allocator_type of a user's type. Converts to allocator<T> for every T.
 using Allocator = boost::interprocess::allocator<void, detail::SegmentManager>;
 
 template <class T>
@@ -156,8 +156,8 @@ auto constructor_arguments(const Allocator& allocator, Args&&... args) {
 
 }  // namespace detail
 
-// The hash of unordered_map's keys: the same in every process and for every compiler, because it
-// lies in the region. Keys of other types bring their own hash, with the same property (std::hash
+// The hash of unordered_map's keys: the same in every process and for every compiler, because it is
+// stored in the region. Keys of other types need their own hash, with the same property (std::hash
 // does not promise it).
 template <class Key>
 struct hash {
@@ -387,7 +387,7 @@ class unordered_map {
     }
   }
 
-  // Returns the element behind it.
+  // Returns the next element.
   iterator erase(const_iterator position) {
     const_iterator next = position;
     ++next;
@@ -565,8 +565,8 @@ class unordered_map<Key, T, Hash, KeyEqual>::Iterator {
 
 namespace detail {
 
-// Distinguishes heaps whose containers are laid out differently in memory, for instance because
-// another release of Boost made them.
+// Distinguishes heaps whose containers have different layouts in memory, for instance of another
+// release of Boost.
 constexpr std::uint32_t heap_layout() {
   std::uint32_t sum = 17;
   for (const std::size_t size :
@@ -603,7 +603,7 @@ inline void require_room(const Region& region) {
   }
 }
 
-// REQUIRES: segment_bytes lie behind the header.
+// REQUIRES: segment_bytes follow the header.
 inline bool classes_fit(const HeapHeader& header) {
   const std::uint64_t place = header.classes.load();
   if (place == 0) {
@@ -687,10 +687,10 @@ const std::string& type_text() {
   return text;
 }
 
-// The object that says what a root is. Heaps of earlier programs have none.
+// The object that records a root's type. Heaps of earlier programs have none.
 inline std::string type_note_of(const std::string& root) { return "\1type of " + root; }
 
-// What the heap has noted of a root, else "".
+// The recorded type of a root; "": none.
 inline std::string noted_type(SegmentManager* segment, const std::string& root) {
   const auto [text, bytes] = segment->find<char>(type_note_of(root).c_str());
   return text == nullptr ? std::string() : std::string(text, bytes);
@@ -720,8 +720,8 @@ T* find_root(SegmentManager* segment, const Region& region, const std::string& n
 }  // namespace detail
 
 // The operations on a heap that do not write: for versions, and for reading in general. It keeps
-// the region open, wherever the Region is moved, so that may be a temporary. REQUIRES: the region
-// is not closed by Region::close() meanwhile.
+// the region open, also when the Region is moved or was a temporary. REQUIRES: Region::close() is
+// not called meanwhile.
 class ConstHeap {
  public:
   // Errors: not_found: the region is empty. invalid_argument: it holds something else.
@@ -730,12 +730,12 @@ class ConstHeap {
     detail::check_heap(region);
   }
 
-  // nullptr: there is no such root. invalid_argument: it was made as another type.
+  // nullptr: there is no such root. invalid_argument: it has another type.
   template <class T>
   [[nodiscard]] const T* find(const std::string& name) const& {
     return detail::find_root<T>(segment(), *region_, name);
   }
-  // find(), for a root that is there: otherwise Errc::not_found.
+  // find(), for a root that exists: otherwise Errc::not_found.
   template <class T>
   [[nodiscard]] const T& root(const std::string& name) const& {
     const T* const found = find<T>(name);
@@ -744,7 +744,7 @@ class ConstHeap {
     }
     return *found;
   }
-  // Of a temporary heap, which may take its region along: give the heap a name.
+  // Not for a temporary heap, which may close its region: give the heap a name.
   template <class T>
   const T* find(const std::string& name) const&& = delete;
   template <class T>
@@ -774,7 +774,8 @@ class ConstHeap {
   std::shared_ptr<Region> region_;  // a handle of its own
 };
 
-// A heap in a writable region, which the program keeps, in order to commit. Otherwise as ConstHeap.
+// A heap in a writable region. The program keeps the Region, in order to commit. Otherwise as
+// ConstHeap.
 class Heap : public ConstHeap {
  public:
   enum class Growth {
@@ -782,8 +783,9 @@ class Heap : public ConstHeap {
     manual,     // the program calls grow()
   };
 
-  // Makes a heap in an empty region (its first page is all zero), or opens the existing one. A new
-  // heap is durable with the next commit, like everything in it. Errors as ConstHeap's; read_only.
+  // Creates a heap in an empty region (its first page is all zero), or opens the existing one. A
+  // new heap is durable with the next commit, like everything in it. Errors as ConstHeap's;
+  // read_only.
   explicit Heap(Region& region, Growth growth = Growth::automatic)
       : ConstHeap(region, Unchecked()) {
     if (!region.writable()) {
@@ -825,8 +827,8 @@ class Heap : public ConstHeap {
     return ConstHeap::find<T>(name);
   }
 
-  // The root of that name. If there is none, makes T(args..., allocator), or T(args...) where T
-  // takes no allocator.
+  // The root of that name. If there is none, constructs T(args..., allocator), or T(args...) where
+  // T takes no allocator.
   template <class T, class... Args>
   T* find_or_construct(const std::string& name, Args&&... args) {
     const detail::HeapGuard guard(detail::HeapMutex::of_process());
@@ -848,7 +850,7 @@ class Heap : public ConstHeap {
     return made;
   }
 
-  // The same as a reference: the root, made when it is missing.
+  // The same as a reference: the root, constructed when it is missing.
   template <class T, class... Args>
   T& root(const std::string& name, Args&&... args) {
     return *find_or_construct<T>(name, std::forward<Args>(args)...);

@@ -13,19 +13,19 @@
 //  - After a crash the datastore opens, as of the last flush() that returned, or of one in
 //    progress, whole; consistent() is true. create_only returns with the empty datastore committed.
 //  - snapshot() shares equal pages with its datastore, and costs the written pages. `clone` and the
-//    number of threads have no effect. copy() makes a datastore that stands alone.
-//  - Any snapshot opens, read-only or to write, beside the live datastore. The live datastore does
-//    not open a second time while it is open to write: snapshot it.
+//    number of threads have no effect. copy() creates an independent datastore.
+//  - Any snapshot opens, read-only or to write, concurrently with the live datastore. The live
+//    datastore does not open a second time while it is open to write: snapshot it.
 //  - vellum::metall_snapshot_async(manager, path) copies the written pages and returns a future.
-//  - flush(false) copies the written pages and returns; the rest runs beside the program.
-//  - flush() is void in Metall: a failure is logged, as by all of Metall, and
+//  - flush(false) copies the written pages and returns; the rest runs in the background.
+//  - flush() is void in Metall: a failure is logged, as everywhere in Metall, and
 //    vellum::metall_last_error() returns it.
 //  - A path is a directory; versions in it are DIR@NAME (vellum/datastore.hpp). `vellum log
 //    DIR/store`, `diff`, `gc`, `verify` and the rest work on it.
 //  - `vellum import DIR --metall OLD` imports datastores of plain Metall.
 //
-// vellum::metall_options() decides how stores are made and regions opened: set it before the first
-// manager. For a program that names metall::manager throughout, compile with
+// vellum::metall_options() has the options of stores and regions: set it before the first manager.
+// A program that names metall::manager throughout is compiled with
 // `-DVELLUM_METALL_MANAGER -include vellum/metall.hpp`: the name then means vellum::metall_manager.
 #ifndef VELLUM_METALL_HPP
 #define VELLUM_METALL_HPP
@@ -65,8 +65,8 @@ using metall_manager = ::metall::basic_manager<metall_storage, metall_segment_st
 inline const std::string& metall_last_error() { return detail::metall_last_error(); }
 
 // manager.snapshot(path), which only copies the written pages before it returns; a library thread
-// compresses and writes them. The snapshot opens when the future is ready, which throws
-// vellum::Error if there is none. This call throws, too: io, when the manager has refused.
+// compresses and writes them. The snapshot opens when the future is ready; the future throws
+// vellum::Error if it failed. This call throws io when the manager has refused.
 [[nodiscard]] inline std::future<CommitReport> metall_snapshot_async(
     metall_manager& manager, const std::filesystem::path& path) {
   std::future<CommitReport> result;
@@ -79,8 +79,8 @@ inline const std::string& metall_last_error() { return detail::metall_last_error
 
 }  // namespace vellum
 
-// Five members of Metall's kernel, for these storage classes only. Its own members would say that a
-// datastore is whole only after it was closed.
+// Five members of Metall's kernel, for these storage classes only. Its own members would report a
+// datastore as consistent only after it was closed.
 namespace metall::kernel {
 
 // The metadata is written before the segment is synchronised, so that the commit has both.
@@ -91,7 +91,7 @@ inline void vellum::metall_manager::manager_kernel_type::flush(const bool synchr
   if (priv_serialize_management_data()) m_segment_storage.sync(synchronous);
 }
 
-// Commits the empty datastore, so that one exists from here on.
+// Commits the empty datastore, so that it exists from now on.
 template <>
 inline bool vellum::metall_manager::manager_kernel_type::create(const path_type& base_path,
                                                                 const size_type vm_reserve_size) {
@@ -101,7 +101,7 @@ inline bool vellum::metall_manager::manager_kernel_type::create(const path_type&
   return m_good;
 }
 
-// Whole means: there is a commit and no writer.
+// Consistent means: it has a commit and no writer.
 template <>
 inline bool vellum::metall_manager::manager_kernel_type::priv_properly_closed(
     const path_type& base_path) {
@@ -109,7 +109,7 @@ inline bool vellum::metall_manager::manager_kernel_type::priv_properly_closed(
 }
 
 // Writes the snapshot's own files, its uuid and description. The version has all others, and an
-// opening puts them back.
+// opening restores them.
 template <>
 inline bool vellum::metall_manager::manager_kernel_type::priv_snapshot(const path_type& destination,
                                                                        const bool clone,
@@ -128,8 +128,8 @@ inline bool vellum::metall_manager::manager_kernel_type::priv_snapshot(const pat
           priv_write_description(destination, description));
 }
 
-// Metall has written its files, of a copy. They stay as they are from here on; if the
-// process is killed before this, they are restored.
+// Metall has written the files of a copy. They stay as they are from now on; if the process is
+// killed before this, they are restored.
 template <>
 inline bool vellum::metall_manager::manager_kernel_type::priv_mark_properly_closed(
     const path_type& base_path) {

@@ -11,13 +11,13 @@
 //  - A version exists on all ranks or on none. After a crash of any rank the group opens, as of the
 //    last flush(), snapshot() or regular end that returned, or of one in progress, whole. A flush()
 //    of a local manager belongs to no version until the next one.
-//  - flush() is new: a version of all ranks, which stays until the next one. The destructor makes one
-//    too, unless an exception is on its way.
-//  - Constructors and partitions() throw vellum::Error on all ranks, in place of MPI_Abort().
-//    The other calls return false on all ranks; vellum::metall_last_error() says why.
-//  - A snapshot costs what has changed (vellum/metall.hpp). It is read-only, and needs the group that
-//    it comes from: copy() makes one that stands alone, and can be written.
-//  - consistent() is about the last version, and is true also while the group is open.
+//  - flush() is new: a version of all ranks, which is kept until the next one. The destructor
+//    creates one too, unless an exception is in flight.
+//  - Constructors and partitions() throw vellum::Error on all ranks, instead of MPI_Abort(). The
+//    other calls return false on all ranks; vellum::metall_last_error() has the reason.
+//  - A snapshot costs the changes (vellum/metall.hpp). It is read-only, and needs its group: copy()
+//    creates an independent one, which can be written.
+//  - consistent() refers to the last version, and is true also while the group is open.
 //  - remove() is refused while the group is open to write.
 //
 // A program that names metall::utility::metall_mpi_adaptor throughout is compiled with
@@ -44,7 +44,7 @@ namespace vellum {
 
 namespace detail {
 
-// Metall knows bool: the error is that of the thread's last failed call.
+// Metall uses bool: the error is that of the thread's last failed call.
 [[noreturn]] inline void fail_as_metall(const std::string& what) {
   const std::string& why = metall_last_error();
   const Errc code = metall_last_errc() == Errc::ok ? Errc::io : metall_last_errc();
@@ -137,7 +137,7 @@ class metall_mpi_adaptor {
       : metall_mpi_adaptor(root_dir_prefix, comm, capacity) {
     group_ = DatastoreGroup::create(comm, root_, local_, overwrite);
   }
-  // Makes a version, and closes the managers. Collective.
+  // Creates a version, and closes the managers. Collective.
   ~metall_mpi_adaptor() {
     if (!is_read_only_ && std::uncaught_exceptions() == exceptions_) flush();
     group_.close();

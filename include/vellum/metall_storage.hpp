@@ -1,11 +1,11 @@
 // vellum/metall_storage.hpp: the two storage classes of Metall's manager, over Datastore.
 //
 // Programs include vellum/metall.hpp. This header does not depend on Metall's: `Traits` supplies
-// the parts it needs (the type of the segment's header, the place for messages), so that it is
-// compiled and tested where Metall is not installed. The duties of each member are Metall's
-// contract (metall/kernel/storage.hpp and segment_storage.hpp, Metall 0.30).
+// the parts that it needs (the type of the segment's header, the log), so that it is compiled and
+// tested where Metall is not installed. The duties of each member are Metall's contract
+// (metall/kernel/storage.hpp and segment_storage.hpp, Metall 0.30).
 //
-// Metall knows bool, not exceptions: a failed call returns false, and gives the reason to
+// Metall uses bool, not exceptions: a failed call returns false, and passes the reason to
 // Traits::error(). metall_last_error() keeps the last message of the thread.
 #ifndef VELLUM_METALL_STORAGE_HPP
 #define VELLUM_METALL_STORAGE_HPP
@@ -24,7 +24,8 @@
 
 namespace vellum {
 
-// The options for all datastores made and opened from here on, by all threads: set them first.
+// The options of all datastores that are created or opened from now on, by all threads: set them
+// first.
 inline DatastoreOptions& metall_options() {
   static DatastoreOptions options = [] {
     DatastoreOptions result;
@@ -46,7 +47,7 @@ inline Errc& metall_last_errc() {
   return code;
 }
 
-// What a synchronous flush of this thread does in place of Datastore::commit(), if it is set:
+// If it is set, a synchronous flush of this thread calls it instead of Datastore::commit():
 // vellum/metall_mpi.hpp names the commit as well.
 using MetallCommit = std::function<void(Datastore&)>;
 inline MetallCommit& metall_commit() {
@@ -54,13 +55,13 @@ inline MetallCommit& metall_commit() {
   return commit;
 }
 
-// Where this thread's snapshots leave their futures; null: they are waited for.
+// The list for the futures of this thread's snapshots; null: the call waits for them.
 inline std::future<CommitReport>*& metall_pending_snapshot() {
   static thread_local std::future<CommitReport>* future = nullptr;
   return future;
 }
 
-// Runs a body that may throw, for callers that know only bool.
+// Runs a body that may throw, for callers that use only bool.
 template <typename Traits, typename Body>
 bool metall_attempt(const Body& body) noexcept {
   try {
@@ -72,7 +73,7 @@ bool metall_attempt(const Body& body) noexcept {
       metall_last_errc() = error == nullptr ? Errc::io : error->code();
       metall_last_error() = e.what();
       Traits::error(e.what());
-    } catch (...) {  // no memory to say it
+    } catch (...) {  // no memory for the message
     }
     return false;
   }
@@ -94,12 +95,12 @@ class basic_metall_storage {
     path_type path;
     const bool found = detail::metall_attempt<Traits>(
         [&] { path = Datastore::files_directory(base_path.string()); });
-    if (!found) path = base_path / "files";  // not there: Metall's own error says the rest
+    if (!found) path = base_path / "files";  // missing: Metall reports the error
     for (const auto& key : keys) path /= key;
     return path;
   }
 
-  // Makes room for a new datastore: an existing one is removed.
+  // Prepares a new datastore: an existing one is removed.
   static bool create(const path_type& base_path) {
     return detail::metall_attempt<Traits>([&] { Datastore::prepare(base_path.string()); });
   }
@@ -108,7 +109,7 @@ class basic_metall_storage {
       try {
         Datastore::remove(base_path.string());
       } catch (const Error& e) {
-        if (e.code() != Errc::not_found) throw;  // already gone
+        if (e.code() != Errc::not_found) throw;  // already removed
       }
     });
   }
@@ -120,9 +121,8 @@ class basic_metall_storage {
   }
 };
 
-// The segment. Movable. Its header, which Metall's allocators point to from inside the segment,
-// lies one page in front of it, as in Metall's own storage: an imported datastore keeps its
-// meaning.
+// The segment. Movable. Its header, which Metall's allocators point to from inside the segment, is
+// one page before it, as in Metall's own storage: the pointers of an imported datastore stay valid.
 template <typename Traits>
 class basic_metall_segment_storage {
  public:
@@ -163,15 +163,15 @@ class basic_metall_segment_storage {
     return writes([&] { datastore_.extend(request_size); });
   }
 
-  // Gives the address space back; data that was not synchronised is lost.
+  // Releases the address space; data that was not synchronised is lost.
   bool release() {
     if (!is_open()) return false;
     header().~segment_header_type();
     datastore_.close();
     return true;
   }
-  // Commits the segment, and the metadata as it lies in its files. Without `wait` a library thread
-  // encodes and writes; the next call that changes the datastore waits for it.
+  // Commits the segment, and the metadata in its files. Without `wait` a library thread encodes and
+  // writes; the next call that changes the datastore waits for it.
   bool sync(bool wait) {
     if (read_only_) return is_open();
     return writes([&] {
@@ -194,7 +194,7 @@ class basic_metall_segment_storage {
       }
     });
   }
-  // Makes unneeded pages zero, so that no version stores them.
+  // Sets unneeded pages to zero, so that no version stores them.
   bool free_region(std::ptrdiff_t offset, std::size_t nbytes) {
     if (offset < 0) return false;
     return writes([&] { datastore_.zero({static_cast<std::uint64_t>(offset), nbytes}); });
@@ -205,7 +205,7 @@ class basic_metall_segment_storage {
   const segment_header_type& get_segment_header() const { return header(); }
   std::size_t size() const { return datastore_.size_bytes(); }
   std::size_t page_size() const { return Datastore::kHeadBytes; }
-  bool read_only() const { return read_only_; }  // of the last that was open, also after release()
+  bool read_only() const { return read_only_; }  // of the last segment, also after release()
   bool is_open() const { return datastore_.is_open(); }
   bool check_sanity() const { return true; }
 

@@ -13,38 +13,39 @@
  *       fnmatch(3) patterns. One with a slash is compared with the file's whole path, one without
  *       with its name.
  *   VELLUM_ATOMIC_TRACKER=cards_and_pages
- *       How stores become known (vellum/atomic_file.hpp): pages, cards or cards_and_pages. The
+ *       How stores are found (vellum/atomic_file.hpp): pages, cards or cards_and_pages. The
  *       default is cards_and_pages: code that was not compiled with vellum-clang loses nothing.
  *       cards is the fast one; run the program's tests first, with VELLUM_VERIFY_CARDS=1.
  *   VELLUM_VERIFY_CARDS=1
- *       Fails an msync() that would miss a store, and says on standard error where.
+ *       Fails an msync() that would miss a store, and prints its address on standard error.
  *
  * Differences from the kernel's functions:
- *  - The file is written only at msync() and the like, at munmap() of its last mapping, and at
- *    exit(3). Other processes that read it see no store before that, and a killed process loses its
- *    stores since the last msync(): that is the point.
+ *  - The file is written only by msync() and equivalent calls, by munmap() of its last mapping, and
+ *    by exit(3). Other processes that read it see no store before that, and a killed process loses
+ *    its stores since the last msync(): that is the purpose.
  *  - msync() of any range of a file commits all of the file. MS_ASYNC is MS_SYNC.
- *  - All mappings of one file in a process lie in one: two mappings share addresses, all can be
- *    written, and mprotect(2) of one is that of another. MAP_FIXED is refused (ENOTSUP), an address
- *    hint is ignored.
+ *  - All mappings of one file in a process are parts of one mapping: two mappings share addresses,
+ *    all can be written, and mprotect(2) of one affects the other. MAP_FIXED is refused (ENOTSUP),
+ *    an address hint is ignored.
  *  - The file is opened once more, and closed with its last mapping, which ends the process's
  *    fcntl(2) record locks on it, as every close does. A file that is renamed while it is mapped
  *    keeps its journal under the old name.
  *  - No call for such a file may be made from a signal handler; for other files nothing changes.
  *  - One process at a time may have a file mapped in this way (EBUSY). A child of fork() has a copy
  *    of its own, and its msync() is refused (ENOTSUP).
- *  - In programs compiled by vellum-clang, all that makes a file durable is msync(), too: fsync(2),
- *    fdatasync(2), aio_fsync(3), sync_file_range(2) that waits, sync(2) and syncfs(2), writes with
- *    O_SYNC, O_DSYNC, RWF_SYNC or RWF_DSYNC. madvise(2) drops nothing. MAP_SYNC is refused.
- *  - In programs compiled by vellum-clang, read(2) and write(2) by descriptor, and their like, go
- *    through memory, and so are as coherent as the kernel's. In other programs, and through stdio,
- *    they go to the file, past the mapping.
+ *  - In programs compiled by vellum-clang, every call that makes a file durable acts as msync():
+ *    fsync(2), fdatasync(2), aio_fsync(3), sync_file_range(2) that waits, sync(2) and syncfs(2),
+ *    writes with O_SYNC, O_DSYNC, RWF_SYNC or RWF_DSYNC. madvise(2) drops nothing. MAP_SYNC is
+ *    refused.
+ *  - In programs compiled by vellum-clang, read(2), write(2) and equivalent calls by descriptor use
+ *    the memory, and are thus as coherent as the kernel's. In other programs, and through stdio,
+ *    they use the file, not the mapping.
  *
- * After a crash the next vellum_mmap() of the file recovers it; for programs that know nothing of
+ * After a crash the next vellum_mmap() of the file recovers it; for programs that do not use
  * Vellum, `vellum recover FILE` does.
  *
- * Threads: as their namesakes. Errors: -1 (MAP_FAILED) and errno; a line on standard error says
- * more.
+ * Threads: as the functions that they replace. Errors: -1 (MAP_FAILED) and errno; a line on
+ * standard error gives details.
  */
 #ifndef VELLUM_MSYNC_H
 #define VELLUM_MSYNC_H
@@ -59,11 +60,10 @@ extern "C" {
 /* Maps a regular file that is open for reading and writing, with MAP_SHARED. EINVAL: another type
  * of mapping, no length, or an offset that is not a multiple of 4096. ENODEV: not a regular file.
  * EACCES: not open for reading and writing; a file that is mapped already may be mapped again by a
- * descriptor that only reads. Stores become known by pages, unless VELLUM_ATOMIC_TRACKER says
- * otherwise. */
+ * descriptor that only reads. Stores are found by pages, unless VELLUM_ATOMIC_TRACKER is set. */
 void* vellum_mmap(void* address, size_t length_bytes, int protection, int flags, int fd,
                   off_t offset_bytes);
-/* EINVAL: the range does not come from vellum_mmap(). */
+/* EINVAL: the range was not mapped by vellum_mmap(). */
 int vellum_msync(void* address, size_t length_bytes, int flags);
 int vellum_munmap(void* address, size_t length_bytes);
 /* Makes the mapping longer or shorter in place. */

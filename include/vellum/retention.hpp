@@ -24,24 +24,24 @@ struct RetentionPolicy {
 
 struct RetentionDecision {
   VersionInfo version;
-  std::vector<std::string> kept_by;  // "last", "daily", ...; empty: nothing keeps it
+  std::vector<std::string> kept_by;  // "last", "daily", ...; empty: no rule keeps it
 };
 
-// Branches in the list are left out. Each branch on which snapshots were made counts by itself. The
+// Branches in the list are ignored. The rules apply to the snapshots of each branch separately. The
 // result is sorted by branch, then newest first. A policy without any rule throws
 // Errc::invalid_argument: it would keep nothing.
 std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& versions,
                                                 const RetentionPolicy& policy);
 
-// Which snapshots forget() looks at.
+// The snapshots that forget() considers.
 struct ForgetOptions {
-  std::string branch;    // those made on it; "": on any
-  std::string prefix;    // those whose names begin so
+  std::string branch;    // created on it; "": on any
+  std::string prefix;    // names that begin with it
   bool dry_run = false;  // remove nothing
 };
 
-// Removes the snapshots that no rule keeps, and returns all decisions, as above. Their space comes
-// back with the next collection. A snapshot that somebody else has removed meanwhile is no error.
+// Removes the snapshots that no rule keeps, and returns all decisions, as above. The next garbage
+// collection frees their space. A snapshot that another process has removed meanwhile is no error.
 std::vector<RetentionDecision> forget(Store& store, const RetentionPolicy& policy,
                                       const ForgetOptions& options = ForgetOptions());
 

@@ -193,7 +193,7 @@ def test_hdf5_is_h5pys(full, tmp_path):
         file["g/x"] = np.arange(12.0).reshape(3, 4)
         file["g/x"].attrs["is"] = file["g"].ref
         file["g/again"] = file["g"]  # a circle
-        file["elsewhere"] = h5py.ExternalLink("x.h5", "long")
+        file["external"] = h5py.ExternalLink("x.h5", "long")
     with vellum.open(tmp_path / "back", create=True) as back, h5py.File(tmp_path / "y.h5") as file:
         with pytest.warns(RuntimeWarning, match="'is' stays behind"):
             back.import_hdf5(file["g"], names=["x"])

@@ -90,7 +90,7 @@ def test_two_that_push_one_branch(pushed, url, tmp_path):
 
 def test_errors(pushed, url, tmp_path):
     with pytest.raises(vellum.NotFound):
-        pushed.push("elsewhere")
+        pushed.push("unknown")
     with pytest.raises(vellum.NotFound):
         pushed.pull(versions=["third"])
     with pytest.raises(ValueError, match="a list"):

@@ -78,18 +78,18 @@ def test_bad_arguments(numbers, tmp_path, directory):
     assert store.remotes == []
 
 
-def test_a_failure_is_told_and_heals(numbers, tmp_path, directory):
-    remote, aside = tmp_path / "replica", tmp_path / "aside"
+def test_a_failure_is_reported_and_heals(numbers, tmp_path, directory):
+    remote, moved = tmp_path / "replica", tmp_path / "moved"
     with vellum.open(numbers) as r, r.replicate(directory, interval=0.05) as replication:
         wait_until(lambda: replication.state.versions == 2)
-        remote.rename(aside)
+        remote.rename(moved)
         remote.write_text("no directory")
         r["x"][0] = 7
         r.snapshot("second")
         wait_until(lambda: replication.state.failure)
         assert replication.running and replication.state.behind_seconds > 0
         remote.unlink()
-        aside.rename(remote)
+        moved.rename(remote)
         wait_until(lambda: not replication.state.failure)
     assert vellum.Store(directory).snapshots == ["first", "second"]
 
@@ -98,7 +98,7 @@ def test_a_failure_at_the_end_is_raised(numbers, tmp_path, directory):
     with vellum.open(numbers) as r:
         replication = r.replicate(directory)
         wait_until(lambda: replication.state.versions == 2)
-        (tmp_path / "replica").rename(tmp_path / "aside")
+        (tmp_path / "replica").rename(tmp_path / "moved")
         (tmp_path / "replica").write_text("no directory")
         r["x"][0] = 7
         r.commit()

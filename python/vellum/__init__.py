@@ -65,7 +65,7 @@ from .strings import Strings
 
 __version__ = library_version()
 
-# Before what is registered later: threads that are in the library then stay there (interpreter.hpp).
+# Registered first, so it runs last: threads inside the library at that point stay there (interpreter.hpp).
 atexit.register(_core.begin_end)
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Arguments of calls: what is wrong is `InvalidArgument`, and says how it should be."""
+"""Checks of arguments: `InvalidArgument` names the argument and what it accepts."""
 
 from __future__ import annotations
 

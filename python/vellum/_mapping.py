@@ -17,7 +17,7 @@ from .catalog import Catalog, extents_of
 from .errors import InvalidArgument
 from .space import PAGE, Extent
 
-# Every mapping of the process, for finding the one that an address lies in. Threads open and close regions while
+# Every mapping of the process, to find the one that contains an address. Threads open and close regions while
 # others look: a dict copies itself in one step, a WeakSet does not.
 _all: dict[int, weakref.ref[Mapping]] = {}
 _numbers = itertools.count()
@@ -60,7 +60,7 @@ class _Extents:
 
 
 class _Ending:
-    """Closes a mapping's region when nobody can find the mapping any more.
+    """Closes a mapping's region when the mapping is no longer reachable.
 
     `__del__` would be too early: weak references still give the object out while it runs.
     """
@@ -96,9 +96,9 @@ class Mapping:
         self.core = core
         self.version = version  # None: open to write
         self.name = core.name
-        self.sequence = core.sequence  # of what was opened
+        self.sequence = core.sequence  # of the opened version
         self.is_open = True  # its handle was not closed
-        self.is_held = True  # there is a handle, or nobody ever needs one
+        self.is_held = True  # a handle exists, or none is ever needed
         # In a child of fork(2), see forks.py: the parent's regions, and the extents that are the child's own memory.
         self.parents: list[_core.Region] = []
         self.covered: dict[Extent, int] = {}
@@ -114,17 +114,17 @@ class Mapping:
         return f"{kind} '{self.name}' of {self.store.path}"
 
     def require_open(self) -> None:
-        """For whoever comes by a name. Arrays do not: they go on after the end of the handle."""
+        """For access by name. Arrays do not use it: they outlive the handle."""
         if not self.is_open:
             raise InvalidArgument(f"{self.title} is closed")
 
     def read(self, offset: int, length: int) -> bytes:
-        """Bytes of the region. REQUIRES: they lie in it."""
+        """Bytes of the region. REQUIRES: the range is within the region."""
         self.core.prefetch(offset // PAGE * PAGE, round_to_pages(offset, length))
         return bytes(memoryview(extent_of(None, self.core, offset, length)))
 
     def write(self, offset: int, content: bytes) -> None:
-        """Stores bytes into the region. REQUIRES: they lie in it."""
+        """Stores bytes into the region. REQUIRES: the range is within the region."""
         memoryview(extent_of(None, self.core, offset, len(content)))[:] = content
 
     def grow_to(self, size_bytes: int) -> None:

@@ -54,7 +54,7 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
     def _entry(self) -> tuple[_mapping.Mapping, str, Entry]:
         place = self._place()
         if place is None:
-            raise InvalidArgument("this array lies in no region: it was computed, removed or rolled back")
+            raise InvalidArgument("this array is in no region: it was computed, removed or rolled back")
         return place[0], place[1], place[0].catalog.entries[place[1]]
 
     @property
@@ -102,13 +102,13 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
         return list(zip(firsts.tolist(), (lasts - firsts + (high - low)).tolist(), strict=True))
 
     def advise(self, advice: str) -> None:
-        """Says what will be done: "sequential", "random", "normal", "will_need", "dont_need"."""
+        """Announces the access pattern: "sequential", "random", "normal", "will_need", "dont_need"."""
         pages = self._pages()
         if pages is not None:
             pages[0].core.advise(*pages[1:], text(advice, "advice"))
 
     def _leave_memory(self) -> None:
-        """Makes room, where nobody writes: pages of a version come in again when they are touched."""
+        """Frees memory of a read-only version: its pages are loaded again when they are touched."""
         pages = self._pages()
         if pages is not None and pages[0].version is not None:
             pages[0].core.advise(*pages[1:], "dont_need")
@@ -130,7 +130,7 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
     if sys.version_info >= (3, 12):  # before: prefetch_before_buffers(), below
 
         def __buffer__(self, flags: int, /) -> memoryview:
-            """Who takes a buffer may hand it to a system call: where that cannot wait, all comes in first."""
+            """A buffer may go to a system call: where the kernel cannot serve its faults, all pages load first."""
             self._open_to_kernel()
             return super().__buffer__(flags)
 

@@ -31,7 +31,7 @@ def _as_json(value: Any) -> Any:
 
 
 class _Owner:
-    """Where lists and dicts of attributes lie, which see to it that a change is part of the next commit."""
+    """The owner of lists and dicts of attributes: they report a change, so it is part of the next commit."""
 
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = weakref.ref(mapping)  # a list that is kept does not keep the branch open

@@ -1,4 +1,4 @@
-"""What lies where in a region: a header, one JSON document, and the extents of arrays.
+"""The layout of a region: a header, one JSON document, and the extents of arrays.
 
 The header is the region's first page. Its first 40 bytes, little-endian::
 
@@ -23,7 +23,7 @@ The document is UTF-8, an object of entries by name; the root group has the name
     `attrs`, `items`
 
 An extent is `[offset, length]`, in bytes of the region; extents do not overlap. Space in no extent is free.
-A document is hostile until `Catalog.load` has checked it: it may come from another program, or from a person.
+A document is hostile until `Catalog.load` has checked it: another program or a person may have written it.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class _Reader:
         for name in entries:
             parent = name.rpartition("/")[0]
             if entries.get(parent, {}).get("kind") != "group":
-                raise ValueError(f"{name!r} lies in no group")
+                raise ValueError(f"{name!r} is in no group")
 
 
 def _checked(document: bytes, size_bytes: int, extent: Extent) -> dict[str, Entry]:
@@ -236,7 +236,7 @@ class Catalog:
     # ---- Reading and writing the region
 
     def load(self) -> None:
-        """Takes what the region says, and forgets changes that are not written. REQUIRES: it is as committed."""
+        """Reloads the catalog from the region and drops unwritten changes. REQUIRES: the region is as committed."""
         self._take(*self._read())
 
     def take(self, entries: dict[str, Entry], document: Extent) -> None:
@@ -260,7 +260,7 @@ class Catalog:
 
     @property
     def document(self) -> Extent:
-        """Where the document lies."""
+        """The extent of the document."""
         return self._extent
 
     def _read(self) -> tuple[dict[str, Entry], Extent]:
@@ -299,7 +299,7 @@ class Catalog:
         self._is_written = True
 
     def committed(self) -> None:
-        """What was written is the last commit now: what it has freed may be used again."""
+        """The written catalog is now the last commit: its freed extents may be used again."""
         if self._is_written:
             self._is_written = False
             self.space.committed(self.used())
@@ -361,7 +361,7 @@ class Catalog:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """For many new entries and attributes: an error takes them back, but not what was stored into old arrays."""
+        """For many new entries and attributes: an error removes them. Stores into old arrays remain."""
         before = {name: copy.deepcopy(entry["attrs"]) for name, entry in self.entries.items()}
         try:
             yield
@@ -374,7 +374,7 @@ class Catalog:
             raise
 
     def add(self, name: str, entry: Entry) -> None:
-        """A new entry, and the groups that it lies in. REQUIRES: within `creating`."""
+        """A new entry and its parent groups. REQUIRES: within `creating`."""
         parts = name.split("/")[:-1]
         for i in range(len(parts)):
             self.entries.setdefault("/".join(parts[: i + 1]), {"kind": "group", "attrs": {}})
@@ -396,7 +396,7 @@ class Catalog:
         self.space.free(old)
 
     def remove(self, name: str) -> None:
-        """Removes an entry, with all that lies in it."""
+        """Removes an entry with its content."""
         within = [name]
         if self.find(name)["kind"] == "group":
             within += [each for each in self.entries if each.startswith(name + "/")]

@@ -33,7 +33,7 @@ class ArrayDiff:
 
 
 class Diff(Mapping[str, ArrayDiff]):
-    """The names of what differs, each with its `ArrayDiff`. Attributes count: a change of them has no bytes."""
+    """The names of the entries that differ, each with its `ArrayDiff`. A change of attributes counts, with no bytes."""
 
     def __init__(self, store: _core.Store, a: str, b: str) -> None:
         self.versions = (a, b)

@@ -1,4 +1,4 @@
-"""What a child of fork(2) has of its parent's regions: the same addresses, opened anew."""
+"""The parent's regions in a child of fork(2): reopened at the same addresses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import Error, NotFound
 from .restore import parts_of, used_bytes
 from .space import PAGE, Extent, round_up
 
-# Of arrays in use that no commit has: their bytes, from before a fork to its end.
+# Bytes of uncommitted arrays in use, from before a fork to its end.
 _copies: dict[_mapping.Mapping, dict[Extent, bytes]] = {}
 
 
@@ -32,7 +32,7 @@ def _after_fork_in_parent() -> None:
 def _uncommitted(mapping: _mapping.Mapping) -> dict[Extent, int]:
     """The extents that arrays use and no commit has, with the bytes that are values.
 
-    Arrays without a name have none: they lie in no version.
+    Arrays without a name have none: they are in no version.
     """
     if mapping.version is not None:
         return mapping.covered
@@ -55,7 +55,7 @@ def _after_fork_in_child() -> None:
     mappings = _mapping.everyone()
     for mapping in mappings:
         mapping.extents.lock = threading.RLock()  # another thread of the parent may have had it
-    # All places are taken first: what opens next could lie in one of them.
+    # All addresses are reserved first: the next opening could otherwise occupy one of them.
     for step in (_keep_place, _open_in_place):
         for mapping in list(mappings):
             try:
@@ -96,7 +96,7 @@ def _open_in_place(mapping: _mapping.Mapping) -> None:
 
 
 def _cover(mapping: _mapping.Mapping, copies: dict[Extent, bytes]) -> None:
-    """Puts what no commit has into its place, in memory of the child's own."""
+    """Copies uncommitted bytes to their addresses, in memory of the child's own."""
     mapping.covered = {extent: len(content) for extent, content in copies.items()}
     core, pages = mapping.core, set[int]()
     for (offset, length), content in copies.items():

@@ -213,7 +213,7 @@ class Group(MutableMapping[str, Any]):
             self[name] = value
 
     def __delitem__(self, name: str) -> None:
-        """Removes what has the name. Arrays of it that are in use keep their memory, but not their place."""
+        """Removes the entry. Its arrays that are in use keep their memory, but lose their name."""
         full = self._full(name)
         if full == "":
             raise NotFound("the region itself cannot be removed")
@@ -258,7 +258,7 @@ class Group(MutableMapping[str, Any]):
 
     # ---- Import and export
     #
-    # An export takes all that is below, or what has one of `names`, and makes a new file: AlreadyExists where there
+    # An export writes everything below, or only `names`, to a new file: AlreadyExists where there
     # is one. An import makes new arrays: AlreadyExists where there are some; one that fails leaves none. Both go
     # through in pieces. Pages of a version leave memory behind an export; `memory_limit_bytes` of `open()` bounds the
     # memory of an import. `progress` is as in `Store.verify`, in bytes.
@@ -284,7 +284,7 @@ class Group(MutableMapping[str, Any]):
         names: Iterable[str] | None = None,
         progress: bool | Callback | None = None,
     ) -> None:
-        """Takes what `export_npz`, or `numpy.savez`, has written."""
+        """Imports a file that `export_npz` or `numpy.savez` has written."""
         from .exchange import npz
 
         with self._to_change().catalog.all_or_nothing():
@@ -307,7 +307,7 @@ class Group(MutableMapping[str, Any]):
     def import_hdf5(
         self, source: Any, *, names: Iterable[str] | None = None, progress: bool | Callback | None = None
     ) -> None:
-        """Takes what is in an HDF5 file, or in an `h5py.Group`. Links to other files are not followed.
+        """Imports an HDF5 file or an `h5py.Group`. Links to other files are not followed.
 
         Attributes that are no JSON values, such as references, stay behind with a RuntimeWarning.
         """
@@ -333,7 +333,7 @@ class Group(MutableMapping[str, Any]):
     def import_zarr(
         self, source: Any, *, names: Iterable[str] | None = None, progress: bool | Callback | None = None
     ) -> None:
-        """Takes what is in a zarr group: a path, a store of zarr's, or a `zarr.Group`."""
+        """Imports a zarr group: a path, a store of zarr's, or a `zarr.Group`."""
         from .exchange import zarr
 
         with self._to_change().catalog.all_or_nothing():
@@ -342,7 +342,7 @@ class Group(MutableMapping[str, Any]):
     def to_arrow(self, names: Iterable[str] | None = None) -> Any:
         """A `pyarrow.Table`: a column for each array of one axis, and for strings.
 
-        Numbers and times lie over the memory, and those of a branch change with it. What Arrow stores in another way
+        Numbers and times are views of the memory, and those of a branch change with it. What Arrow stores differently
         is copied: truth values, days, text of a fixed length, another byte order; and the strings of a branch.
         """
         from .exchange import arrow
@@ -351,7 +351,7 @@ class Group(MutableMapping[str, Any]):
         return arrow.table_of(self, _listed(names))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """For whoever takes Arrow's tables: `polars.DataFrame(group)`, `pandas.DataFrame.from_arrow(group)`."""
+        """For consumers of Arrow tables: `polars.DataFrame(group)`, `pandas.DataFrame.from_arrow(group)`."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
@@ -366,7 +366,7 @@ def _listed(names: Iterable[str] | None) -> list[str] | None:
 
 
 def _values(name: str, data: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
-    """The values of a new array. What an array cannot keep beside its values is refused, and not dropped."""
+    """The values of a new array. What an array cannot store in addition to its values is refused, not dropped."""
     if isinstance(data, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(data)):
         raise InvalidArgument(
             f"{name!r}: arrays have no masks: store data.filled(...), or the values data.data and the mask data.mask "

@@ -48,7 +48,7 @@ class VersionReference:
         return self.open_kept()
 
     def open_kept(self) -> _mapping.Mapping:
-        """The version, opened beside the handles of others, which may close them."""
+        """The version, opened independently of other handles, which may be closed."""
         mapping = _kept.get(self)
         if mapping is None:
             mapping = _kept[self] = self.open_anew(_core.OpenOptions())
@@ -84,7 +84,7 @@ _is_asked: ContextVar[bool] = ContextVar("vellum.pickle_references", default=Fal
 
 @contextmanager
 def pickle_references() -> Iterator[None]:
-    """Inside, arrays, strings and groups of a version pickle as references, whoever pickles them.
+    """Inside, arrays, strings and groups of a version pickle as references in every thread and library.
 
     A reference is a few hundred bytes, and opens the version where it arrives: the store must be there, and the
     snapshot in it. Without this, `multiprocessing`, joblib's workers and Dask get references, and files get values.
@@ -97,7 +97,7 @@ def pickle_references() -> Iterator[None]:
 
 
 def goes_by_reference() -> bool:
-    """Whether what is being pickled goes to a worker, or references were asked for."""
+    """Whether the pickle goes to a worker, or references were requested."""
     if _is_asked.get():
         return True
     frame: FrameType | None = sys._getframe(1)
@@ -109,6 +109,6 @@ def goes_by_reference() -> bool:
 
 
 def reference_to(mapping: _mapping.Mapping) -> VersionReference | None:
-    """For what is being pickled. None: its values have to be."""
+    """A reference for the pickled object. None: its values are pickled."""
     mapping.require_open()
     return VersionReference.of(mapping) if mapping.version is not None and goes_by_reference() else None

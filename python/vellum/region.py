@@ -34,9 +34,9 @@ _LEAST_CAPACITY_BYTES = 4 << 30
 class Region(Group):
     """The root group of a branch or a version, with commits, names and upkeep.
 
-    Use it with `with`: leaving it commits, or rolls back when an exception leaves it. `close()` alone forgets
-    what is not committed. Arrays stay usable afterwards: they keep the memory, and for a branch they keep the
-    branch open, until the last of them goes. Opening it again in this process takes the memory over.
+    Use it with `with`: the end of the block commits, or rolls back after an exception. `close()` without a commit
+    drops uncommitted changes. Arrays stay usable afterwards: they keep the memory, and those of a branch keep the
+    branch open, until the last of them is freed. Another opening in this process uses the same memory.
     """
 
     def __init__(self, mapping: _mapping.Mapping) -> None:
@@ -62,7 +62,7 @@ class Region(Group):
 
     @property
     def store(self) -> Store:
-        """The store that the region lies in."""
+        """The region's store."""
         return Store._of(self._used().store)
 
     @property
@@ -84,16 +84,16 @@ class Region(Group):
 
     @property
     def engine(self) -> str:
-        """How pages come in: "uffd", "sigsegv" or "mapped"."""
+        """The engine that loads pages: "uffd", "sigsegv" or "mapped"."""
         return self._used().core.engine
 
     @property
     def serves_system_calls(self) -> bool:
-        """Whether a system call may touch what has not come in. Otherwise taking a buffer brings it in."""
+        """Whether a system call may touch pages that are not loaded. Otherwise taking a buffer loads them."""
         return self._used().core.serves_system_calls
 
     def close(self) -> None:
-        """Forgets what is not committed, and ends the use of this object. Closing twice does nothing."""
+        """Drops uncommitted changes and ends the use of this object. Closing twice does nothing."""
         mapping, self._open = self._open, None
         if mapping is None:
             return
@@ -147,9 +147,9 @@ class Region(Group):
         return _committed(mapping, lambda: mapping.core.snapshot(version_name(name), text(message, "message")))
 
     def rollback(self, to: str | None = None) -> None:
-        """Forgets what is not committed. With a version: its content becomes this branch's next commit.
+        """Drops uncommitted changes. With a version: its content becomes this branch's next commit.
 
-        Arrays stay in their places, and show what they are rolled back to.
+        Arrays keep their addresses and show the restored content.
         """
         mapping = self._to_change()
         self._refuse_in_transaction("rollback")
@@ -220,7 +220,7 @@ class Region(Group):
         return self.store.diff(a, self.branch if b is None else b)
 
     def checkout(self, name: str, *, create: bool = False) -> Region:
-        """Opens another branch to write, or a snapshot to read, beside this one.
+        """Opens another branch to write, or a snapshot to read, in addition to this one.
 
         `create`: makes the branch, which begins at this region's last commit.
         """
@@ -264,7 +264,7 @@ class Region(Group):
         packs: bool = False,
         progress: bool | Callback | None = None,
     ) -> _core.PullReport:
-        """As `Store.pull`. Snapshots come beside this writer; its branch, where the remote's went on, is `Busy`."""
+        """As `Store.pull`. Snapshots arrive while it is open; its branch is `Busy` where the remote's is newer."""
         return self.store.pull(remote, versions, packs=packs, progress=progress)
 
     def replicate(self, url: str, *, interval: float = 1.0, take_over: bool = False) -> Replication:
@@ -321,12 +321,12 @@ def open(
 
     path
         The store's directory, or the URL of a remote ("s3://bucket/prefix", "file:///mnt/shared/x"), whose
-        versions are open to read: with `version`, or mode "r". Their pages come when they are touched.
+        versions are open to read: with `version`, or mode "r". Their pages are loaded when they are touched.
     branch
         The branch. Its one writer at a time is `Busy` for other processes and threads. A thread that has it open gets
         the same region again, as it is: a notebook's cell may run twice.
     version
-        A snapshot's name, or a branch's, for its last commit as it is now: open to read, beside any writer.
+        A snapshot's name, or a branch's, for its last commit as it is now: open to read, concurrently with any writer.
     create
         Makes the store and the branch where they are missing.
     mode
@@ -346,7 +346,7 @@ def open(
     name = version_name(branch if version is None else version)
     given = _given(is_read, engine, memory_limit_bytes, capacity_bytes, working_set, share, huge_pages)
     if is_read and (create or "capacity_bytes" in given):
-        raise InvalidArgument("what is open to read neither is made nor grows: leave create and capacity_bytes out")
+        raise InvalidArgument("a version opened to read is neither created nor grown: omit create, capacity_bytes")
     native = open_store(path, create)
     if is_read:
         return open_version(native, name, _options(given))
@@ -358,7 +358,7 @@ def open(
 
 
 def close_all() -> None:
-    """Closes every region of the process, as `Region.close` does; also those that nobody has a name for any more.
+    """Closes every region of the process, as `Region.close` does; also those without a reference.
 
     For a notebook whose cells run again. What is not committed is forgotten. Arrays in use keep their memory, and
     their branch stays open until they go.
@@ -377,7 +377,7 @@ def _capacity_of(native: _core.Store, branch: str) -> int:
 
 
 def _given(is_read: bool, engine: str, memory_limit_bytes: int, capacity_bytes: int, *flags: bool) -> dict[str, Any]:
-    """The options that differ from what they are by themselves."""
+    """The options that differ from their defaults."""
     if text(engine, "name of an engine") not in _ENGINES:
         raise InvalidArgument(f"there is no engine {engine!r}: there are {', '.join(_ENGINES)}")
     values = {

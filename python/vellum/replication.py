@@ -1,4 +1,4 @@
-"""`Replication`: commits of a store go to a remote as they are made, by a thread beside the program."""
+"""`Replication`: a background thread pushes each commit of a store to a remote."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Replication:
         atexit.register(self.stop)
 
     def _wait_until_known(self) -> None:
-        """A malformed URL, or a server that does not answer, is an error of whoever began it."""
+        """A malformed URL, or a server that does not answer, raises in the caller that started it."""
         while not any(remote.url == self.url for remote in self.store.remotes):
             if self._native.wait(_STEP_SECONDS):
                 self._native.rethrow()
@@ -61,11 +61,11 @@ class Replication:
 
     @property
     def running(self) -> bool:
-        """False: it was stopped, or met what no later push can heal: `state.failure`, which `stop()` raises."""
+        """False: it was stopped, or no later push can succeed: `state.failure`, which `stop()` raises."""
         return not self._native.wait(0)
 
     def stop(self) -> _core.ReplicateState:
-        """Pushes what is new, and ends. Stopping twice does nothing.
+        """Pushes new commits and ends. Stopping twice does nothing.
 
         What ended it earlier is raised: `Busy` where another store has pushed a branch. `IOFailure`: the remote
         does not have all commits.

@@ -18,8 +18,8 @@ _Part = tuple[str, str]  # the name of an entry, and which of its extents
 def take_content(mapping: _mapping.Mapping, version: str) -> None:
     """Makes the memory of a branch that is as committed equal to a version.
 
-    Arrays in use show the version's content, where the version has them. What the version has where an array of
-    another name lies is put elsewhere: that array keeps its memory.
+    Arrays in use show the version's content, where the version has them. An array of the version whose place another
+    array occupies gets new memory: the other one keeps its own.
     """
     core = mapping.store.open_version(version, _core.OpenOptions())
     old = _mapping.Mapping(mapping.store, core, mapping.store.version(version))
@@ -92,7 +92,7 @@ def used_bytes(mapping: _mapping.Mapping, name: str, part: str) -> int:
 
 
 def _copy(source: _mapping.Mapping, begin: int, target: _mapping.Mapping, offset: int, length: int) -> None:
-    """Copies bytes of a region; what lies behind the source's end is zero."""
+    """Copies bytes of a region; bytes past the source's end are zero."""
     kept = max(0, min(length, source.core.size_bytes - begin))
     if kept:
         out = memoryview(_mapping.extent_of(None, target.core, offset, kept))

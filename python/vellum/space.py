@@ -1,4 +1,4 @@
-"""The space of a region: which extents have an owner, and what is free."""
+"""The space of a region: which extents have an owner, and which are free."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Space:
         return mapping
 
     def take(self, used: list[Extent]) -> None:
-        """Begins anew with the extents of the last commit. What arrays in use show beside them is not free."""
+        """Starts from the extents of the last commit. Memory that arrays in use still show is not free either."""
         self._committed = frozenset(used)
         self._leaving = dict.fromkeys(self._owner().live() - self._committed, True)
         self._free, self._end = [], 0
@@ -63,7 +63,7 @@ class Space:
         self._end = round_up(self._end, PAGE)
 
     def committed(self, used: list[Extent]) -> None:
-        """There is a new last commit: what it does not have may become free."""
+        """Sets the last commit: extents that it lacks may become free."""
         self._committed = frozenset(used)
 
     def is_committed(self, extent: Extent) -> bool:
@@ -105,7 +105,7 @@ class Space:
                 "remove something, or open the branch with a larger capacity_bytes"
             )
         mapping.grow_to(start + length)
-        if start < size_bytes:  # there may be what an array without a name has left
+        if start < size_bytes:  # bytes of an array without a name may remain there
             mapping.core.zero(start, min(start + length, size_bytes) - start)
         if start > self._end:
             self._free.append((self._end, start - self._end))
@@ -113,7 +113,7 @@ class Space:
         return start, length
 
     def free(self, extent: Extent) -> None:
-        """Gives back what no entry has any more."""
+        """Releases the extents that no entry uses."""
         if extent[1] == 0:
             return
         in_use = self._owner().has_views(extent)
@@ -122,16 +122,16 @@ class Space:
         self._leaving[extent] = in_use
 
     def _reclaim(self) -> None:
-        """Makes free what was given back and has no other owner."""
+        """Frees the released extents that have no other owner."""
         mapping = self._owner()
-        gone = [each for each in self._leaving if each not in self._committed and not mapping.has_views(each)]
-        if not gone:
+        unused = [each for each in self._leaving if each not in self._committed and not mapping.has_views(each)]
+        if not unused:
             return
-        for extent in gone:
+        for extent in unused:
             if self._leaving.pop(extent):
                 mapping.core.zero(*extent)
         merged: list[Extent] = []
-        for offset, length in sorted([*self._free, *gone]):
+        for offset, length in sorted([*self._free, *unused]):
             if merged and sum(merged[-1]) == offset:
                 merged[-1] = (merged[-1][0], merged[-1][1] + length)
             else:

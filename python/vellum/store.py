@@ -84,7 +84,7 @@ class Store:
         return found[::-1]
 
     def create_branch(self, name: str, version: str) -> None:
-        """A branch that begins at a version; also at a branch's last commit, beside its writer."""
+        """A branch that starts at a version, or at a branch's last commit while that branch is being written."""
         self._native.create_branch(version_name(name), version_name(version))
 
     def create_snapshot(self, name: str, version: str, message: str = "") -> None:
@@ -146,7 +146,7 @@ class Store:
         """Makes a remote known: "s3://bucket/prefix", or "file:///mnt/shared/x" for a directory.
 
         First it probes the server. False: it lets two creators of an object win, and so only this store may push,
-        which takes `one_writer=True`. Credentials come from the environment or ~/.aws.
+        which takes `one_writer=True`. Credentials are read from the environment or ~/.aws.
         """
         return self._native.add_remote(text(name, "name of a remote"), text(url, "URL"), bool(one_writer))
 
@@ -164,7 +164,7 @@ class Store:
     ) -> _core.PushReport:
         """Sends versions to a remote, all that there are or those named, all or none.
 
-        Busy: another store has pushed a branch since. `take_over` pushes it nevertheless; what was there is lost.
+        Busy: another store has pushed a branch since. `take_over` pushes anyway: the remote's newer commits are lost.
         """
         with shown("push", progress) as callback:
             return self._native.push(_remote(remote), version_names(versions), bool(take_over), callback)
@@ -179,7 +179,7 @@ class Store:
     ) -> _core.PullReport:
         """Gets versions from a remote, all that it has or those named.
 
-        `packs`: everything that a lazy clone has left at its remote comes, too.
+        `packs`: also fetches all packs that a lazy clone has not stored locally.
 
         A branch with commits of this store's own stays as it is: `is_ahead` of its entry in the report.
         """
@@ -187,7 +187,7 @@ class Store:
             return self._native.pull(_remote(remote), version_names(versions), bool(packs), callback)
 
     def replicate(self, url: str, *, interval: float = 1.0, take_over: bool = False) -> Replication:
-        """Sends each commit and each new snapshot to a remote as it is made, beside writers in any processes.
+        """Sends each commit and each new snapshot to a remote as it is made, concurrently with writers in any process.
 
         It returns at once, and a thread pushes, until `stop()` of what it returns, or the end of its `with` block.
         A machine that is lost takes no commit with it that is older than `interval` seconds, as long as the server
@@ -214,7 +214,7 @@ class Store:
     def gc(
         self, *, dry_run: bool = False, recompress: int = 0, progress: bool | Callback | None = None
     ) -> _core.GcReport:
-        """Gives back the space of what no version needs. `recompress`: a level of zstd, 1 to 19."""
+        """Frees the space of data that no version needs. `recompress`: a level of zstd, 1 to 19."""
         with shown("gc", progress) as callback:
             return self._native.collect_garbage(bool(dry_run), number(recompress, "level of zstd", 19), callback)
 
@@ -238,7 +238,7 @@ def clone(
 ) -> Store:
     """Makes a store from a remote, which it then knows as "origin": of all versions, or of those named.
 
-    `lazy`: data stay at the remote and come when they are read; `Store.pull(packs=True)` gets all of them.
+    `lazy`: data stay at the remote and are fetched when they are read; `Store.pull(packs=True)` gets all of them.
     The directory must not exist. A clone that was cut off goes on where it ended.
     """
     with shown("clone", progress) as callback:

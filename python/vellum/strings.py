@@ -153,7 +153,7 @@ class Strings(Sequence[Any]):
         return arrow.strings_of(self)
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
-        """For whoever takes Arrow's arrays: `polars.Series(strings)`, `pyarrow.array(strings)`."""
+        """For consumers of Arrow arrays: `polars.Series(strings)`, `pyarrow.array(strings)`."""
         return self.to_arrow().__arrow_c_array__(requested_schema)
 
     # ---- Changes
@@ -187,7 +187,7 @@ class Strings(Sequence[Any]):
             raise ReadOnly(f"{self._mapping.title} is open read-only")
         entry = self._entry()
         new = _encoded(values, entry["kind"])
-        bounds = self._bounds(begin, len(self))  # of what is replaced, and of what moves
+        bounds = self._bounds(begin, len(self))  # of the replaced strings and of those that move
         tail = self.data[bounds[end - begin] :].tobytes()
         lengths = np.fromiter((len(value) for value in new), dtype=np.int64, count=len(new))
         middle = bounds[0] + np.concatenate([[0], np.cumsum(lengths)])

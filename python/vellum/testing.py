@@ -68,7 +68,7 @@ def _worker() -> ProcessPoolExecutor:
 
 
 def _values(arrays: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-    """For the worker: what it finds in arrays that came as references."""
+    """For the worker: the content of arrays that it received as references."""
     assert all(isinstance(array, vellum.Array) for array in arrays)
     return [np.array(array) for array in arrays]
 
@@ -107,7 +107,7 @@ class ArrayMachine(RuleBasedStateMachine):
 
     @invariant()
     def holds_the_model(self) -> None:
-        """The open branch is what it must be after each rule."""
+        """The open branch equals the model after each rule."""
         self.compare(self.region, self.model)
 
     # ---- Rules
@@ -160,7 +160,7 @@ class ArrayMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @rule(data=st.data())
     def keep(self, data: Any) -> None:
-        """Keeps an array in use, whatever comes."""
+        """Keeps an array in use."""
         name = data.draw(st.sampled_from(sorted(self.model)))
         self.kept.append((name, self.region[name]))
 
@@ -183,7 +183,7 @@ class ArrayMachine(RuleBasedStateMachine):
 
     @rule()
     def rollback(self) -> None:
-        """Forgets what is not committed."""
+        """Drops uncommitted changes."""
         self.region.rollback()
         self.model = _copied(self.committed)
 
@@ -244,7 +244,7 @@ class ArrayMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.snapshots)
     @rule(data=st.data())
     def work(self, data: Any) -> None:
-        """Another process reads an old version by references, beside this writer."""
+        """Another process reads an old version by references while this one writes."""
         name = data.draw(st.sampled_from(sorted(self.snapshots)))
         old, model = vellum.open(self.path, version=name), self.snapshots[name]
         arrays = sorted(model)

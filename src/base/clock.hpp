@@ -25,15 +25,15 @@ inline std::int64_t nanoseconds_of(std::chrono::system_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-// Of a file's time, too: stat(2).
+// Also for a file's times: stat(2).
 inline std::int64_t nanoseconds_of(const timespec& time) noexcept {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// The clock may jump, so it orders nothing.
+// The clock may jump. Do not use it for ordering.
 inline std::int64_t wall_clock_ns() { return nanoseconds_of(std::chrono::system_clock::now()); }
 
-// To within a few milliseconds, but at the cost of a read. Async-signal-safe.
+// Exact to a few milliseconds, and as cheap as a memory read. Async-signal-safe.
 inline std::int64_t coarse_monotonic_ns() noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

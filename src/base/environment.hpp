@@ -1,4 +1,4 @@
-// base/environment.hpp: what the environment sets.
+// base/environment.hpp: environment variables.
 #pragma once
 
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 namespace vellum::base {
 
-// The value of a variable. Nothing: it is not set, or set to nothing.
+// The value of a variable; nullopt: it is not set, or empty.
 inline std::optional<std::string_view> environment(const char* variable) noexcept {
   const char* const value = std::getenv(variable);
   if (value == nullptr || *value == '\0') return std::nullopt;

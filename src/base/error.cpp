@@ -34,7 +34,7 @@ const char* errc_name(Errc code) noexcept {
     case Errc::out_of_memory:
       return "out_of_memory";
   }
-  return "unknown";  // a number from the C face that no enumerator has
+  return "unknown";  // a number from the C interface that no enumerator has
 }
 
 }  // namespace vellum

@@ -1,17 +1,19 @@
 // base/error_number.hpp: errno values for errors.
 #pragma once
 
+#include <cassert>
 #include <cerrno>
 #include <exception>
 #include <vellum/error.hpp>
 
 namespace vellum::base {
 
-// The closest errno value; EIO where there is none.
+// The closest errno value; otherwise EIO.
 int error_number(Errc code) noexcept;
 
 // 0, or -1 and errno.
 inline int as_result(int error) noexcept {
+  assert(error >= 0);
   if (error == 0) return 0;
   errno = error;
   return -1;

@@ -1,4 +1,4 @@
-// base/fail.hpp: helpers to throw an Error and to add where it happened.
+// base/fail.hpp: helpers to throw an Error and to add context to it.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,8 +25,8 @@ auto with_context(const std::string& where, Body&& body) {
   }
 }
 
-// The text of an error for a report of damage. Exhausted memory or descriptors and data of a newer
-// Vellum are not damage: such an error is rethrown. REQUIRES: `e` is being handled.
+// The text of an error for a report of damage. Rethrows errors that are no damage: lack of memory or
+// descriptors, and data of a newer Vellum. REQUIRES: `e` is being handled.
 inline std::string damage_reason(const Error& e) {
   if (e.code() == Errc::out_of_memory || e.code() == Errc::newer_format) throw;
   return e.what();

@@ -1,11 +1,11 @@
-// base/keep_loaded.hpp: code that must stay loaded.
+// base/keep_loaded.hpp: keeps the library's code loaded.
 #pragma once
 
 namespace vellum::base {
 
-// Keeps the shared object that holds this copy of the library loaded from now on, even after
-// dlclose(3): signal handlers and threads lead into it, and not all of them can be taken back. Does
-// nothing in a program that has the library linked in, which stays anyway.
+// Keeps the shared object with this copy of the library loaded, even after dlclose(3): signal
+// handlers and threads use it, and not all of them can be removed. Has no effect in a program that is
+// statically linked with the library.
 void keep_loaded() noexcept;
 
 }  // namespace vellum::base

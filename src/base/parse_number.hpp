@@ -1,6 +1,7 @@
-// base/parse_number.hpp: numbers out of text that holds nothing else.
+// base/parse_number.hpp: parses a number.
 #pragma once
 
+#include <cassert>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -8,10 +9,11 @@
 
 namespace vellum::base {
 
-// All of the text is the number: no sign of a plus, no space, no prefix such as 0x. Nothing: it is
-// another text, or the number does not fit.
+// The whole text must be the number, without plus sign, spaces, or a prefix such as 0x. nullopt: any
+// other text, or the number does not fit.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text, int base = 10) noexcept {
+  assert(base >= 2 && base <= 36);
   Number number = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, problem] = std::from_chars(text.data(), end, number, base);

@@ -1,5 +1,5 @@
-/* base/processor.h: for which processor this is compiled. With VELLUM_PORTABLE, as for one that no
- * file names: the preset `portable` tries those branches where the tests run. */
+/* base/processor.h: the processor that this is compiled for. VELLUM_PORTABLE selects the branches for
+ * unknown processors: the preset `portable` tests them. */
 #ifndef VELLUM_BASE_PROCESSOR_H
 #define VELLUM_BASE_PROCESSOR_H
 

@@ -1,11 +1,11 @@
-// base/shortage.hpp: errors of calls that may go well later.
+// base/shortage.hpp: errors of system calls that may succeed later.
 #pragma once
 
 #include <cerrno>
 
 namespace vellum::base {
 
-// Whether a call has failed for want of descriptors or memory.
+// Whether a call has failed for lack of descriptors or memory.
 constexpr bool is_shortage(int error) noexcept {
   return error == EMFILE || error == ENFILE || error == ENOMEM;
 }

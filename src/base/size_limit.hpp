@@ -1,7 +1,7 @@
-// base/size_limit.hpp: how large this process may make a file (RLIMIT_FSIZE, `ulimit -f`).
+// base/size_limit.hpp: the largest file that this process may write (RLIMIT_FSIZE, `ulimit -f`).
 //
-// The kernel kills a process that writes beyond it (SIGXFSZ). That signal belongs to the program, so
-// the library asks first, and fails as on a full disk (EFBIG).
+// The kernel kills a process that writes beyond it (SIGXFSZ). That signal belongs to the program.
+// Hence the library checks the limit first, and fails as on a full disk (EFBIG).
 #pragma once
 
 #include <sys/resource.h>
@@ -11,21 +11,21 @@
 
 namespace vellum::base {
 
-// RLIM_INFINITY is the largest number. Asked for each time: a program may change it.
+// RLIM_INFINITY is the largest number. Read each time: a program may change it.
 inline std::uint64_t file_size_limit() noexcept {
   struct rlimit limit{};
   return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : UINT64_MAX;
 }
 
-// Whether a write from there on may happen; false with errno. (A write that begins below the limit
-// ends at it.)
+// Whether a write at this offset is permitted; if not, sets errno. (The kernel truncates a write that
+// starts below the limit.)
 inline bool may_write_from(std::uint64_t offset_bytes) noexcept {
   if (offset_bytes < file_size_limit()) return true;
   errno = EFBIG;
   return false;
 }
 
-// The same, of a file that is made so long.
+// The same for setting a file's size.
 inline bool may_have_size(std::uint64_t size_bytes) noexcept {
   if (size_bytes <= file_size_limit()) return true;
   errno = EFBIG;

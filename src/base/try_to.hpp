@@ -1,12 +1,11 @@
-// base/try_to.hpp: work that may be left undone, such as keeping a hint.
+// base/try_to.hpp: optional work, such as writing a hint.
 #pragma once
 
 #include <vellum/error.hpp>
 
 namespace vellum::base {
 
-// Runs `body`. An Error ends it quietly, unless it reports lack of memory, which is thrown on.
-// False: it has failed.
+// Runs `body`. Ignores an Error, except lack of memory, which is rethrown. False: `body` has failed.
 template <typename Body>
 bool try_to(const Body& body) {
   try {

@@ -26,7 +26,7 @@ namespace vellum::cli {
 namespace {
 
 // If a standard descriptor is closed at the start, a store's file would get its number, and the
-// program would print into that. The stand-in refuses writes (EBADF).
+// program would print into that file. The substitute refuses writes (EBADF).
 void occupy_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
@@ -68,12 +68,12 @@ const std::map<std::string, TimeFormat> kTimeFormats{{"iso", TimeFormat::iso},
 void add_global_options(CLI::App& app, Context& context) {
   app.set_version_flag("-V,--version", std::string("vellum ") + version());
   app.add_flag("--json", context.json, "Print one JSON object instead of text");
-  app.add_flag("-q,--quiet", context.quiet, "Print only what was asked for, and errors");
+  app.add_flag("-q,--quiet", context.quiet, "Print only requested output, and errors");
   app.add_flag("--no-progress", context.no_progress, "Show no progress line on a terminal");
   app.add_option_function<std::string>(
          "--time-format",
          [&context](const std::string& name) { context.out.time_format = kTimeFormats.at(name); },
-         "How text shows times: iso or human")
+         "The format of times in text: iso or human")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"iso", "human"}));
 }
@@ -89,12 +89,12 @@ struct CommandGroup {
 const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups{
       {"Keep versions", {add_init, add_snapshot, add_branch, add_rm, add_forget}},
-      {"Look at versions", {add_log, add_show, add_diff, add_heat, add_blame, add_cat, add_web}},
+      {"Inspect versions", {add_log, add_show, add_diff, add_heat, add_blame, add_cat, add_web}},
       {"Files and programs",
        {add_run, add_mount, add_import, add_export, add_attach, add_backup, add_restore,
         add_recover}},
       {"Share", {add_remote, add_push, add_pull, add_clone, add_replicate, add_group}},
-      {"Care for a store",
+      {"Maintain a store",
        {add_stat, add_du, add_gc, add_tier, add_verify, add_repair, add_top, add_help}}};
   return groups;
 }
@@ -110,21 +110,20 @@ void add_commands(CLI::App& app, Context& context) {
 
 std::string or_help(const std::string& hint) { return hint.empty() ? "; see vellum --help" : hint; }
 
-// What other programs call it; "": nothing that is known.
+// A hint for a command of another program; "": none.
 std::string other_name(const std::string& command) {
   static const std::map<std::string, const char*> kOthers{
       {"check", "vellum verify checks a store"},
       {"fsck", "vellum verify checks a store"},
-      {"prune", "vellum forget removes snapshots by rules, and vellum gc gives back their space"},
-      {"status", "vellum log lists what a store has, and vellum stat what it takes"},
-      {"list", "vellum log lists what a store has"},
-      {"snapshots", "vellum log lists what a store has"},
+      {"prune", "vellum forget removes snapshots by rules, and vellum gc frees their space"},
+      {"status", "vellum log lists the versions of a store, and vellum stat prints its space"},
+      {"list", "vellum log lists the versions of a store"},
+      {"snapshots", "vellum log lists the versions of a store"},
       {"checkout",
-       "vellum restore gives a file the content of a version, and vellum export makes "
-       "a new one"},
-      {"commit", "vellum backup keeps a file's content, and vellum snapshot a branch's head"},
-      {"save", "vellum backup keeps a file's content, and vellum snapshot a branch's head"},
-      {"tag", "vellum snapshot keeps a branch's head under a name"},
+       "vellum restore replaces a file by a version, and vellum export writes a new one"},
+      {"commit", "vellum backup records a file's content, and vellum snapshot a branch's head"},
+      {"save", "vellum backup records a file's content, and vellum snapshot a branch's head"},
+      {"tag", "vellum snapshot gives a branch's head a name"},
       {"delete", "vellum rm removes a snapshot or a branch"},
       {"remove", "vellum rm removes a snapshot or a branch"}};
   const auto found = kOthers.find(command);
@@ -201,7 +200,7 @@ void apply_settings(Context& context, const CLI::App& app, std::vector<std::stri
     context.out.time_format = kTimeFormats.at(settings.time_format);
 }
 
-// Help and version leave the parser as exceptions, too.
+// The parser also throws exceptions for help and version.
 int parser_said(Context& context, const CLI::App& app, const CLI::ParseError& said,
                 const std::vector<std::string>& arguments) {
   if (said.get_exit_code() == 0) {
@@ -225,15 +224,15 @@ int run_action(Context& context, const std::vector<std::string>& arguments) {
 }
 
 int parse_and_run(Context& context, std::vector<std::string> arguments) {
-  CLI::App app("Versioned durable memory: looks at a store and changes it.", "vellum");
+  CLI::App app("Versioned durable memory: inspects and changes a store.", "vellum");
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.get_formatter()->label("Subcommands", "Commands");
   app.get_formatter()->label("TEXT", "");
   app.get_formatter()->label("REQUIRED", "");
   app.footer(
-      "--json, --quiet, --no-progress and --time-format go with every command.\nvellum COMMAND "
+      "--json, --quiet, --no-progress and --time-format work with every command.\nvellum COMMAND "
       "--help describes one command; vellum(1) lists the exit statuses.");
-  app.fallthrough();  // global options may come after the command
+  app.fallthrough();  // global options may follow the command
   app.require_subcommand(1);
   add_global_options(app, context);
   add_commands(app, context);
@@ -245,7 +244,7 @@ int parse_and_run(Context& context, std::vector<std::string> arguments) {
   apply_settings(context, app, arguments);
   context.json = false;
   try {
-    // The parser wants the last one first.
+    // The parser expects the last one first.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& said) {
     context.json = json_wanted;

@@ -10,18 +10,16 @@
 namespace vellum::format {
 namespace {
 
-using Part = GcCensus::Part;
-using Range = GcCensus::Range;
+constexpr WholeFileKind kCensusFile{kGcCensusMagic, kMaxGcCensusBytes, "not a census",
+                                    "larger than any census"};
+constexpr std::size_t kMinCensusRecordBytes = 7;  // distances of pack and offset, tag, size
+constexpr std::uint64_t kMaxSizeLines = UINT32_MAX / kRecordAlignBytes;
+constexpr std::size_t kMinCensusPartBytes = 7;  // three counts, a root, a range, a pack
 
-constexpr WholeFileKind kLiveSetFile{kLiveSetMagic, kMaxSavedLiveSetBytes, "no live_set",
-                                     "larger than any live_set"};
-constexpr std::size_t kMinSavedRecordBytes = 7;  // distances of pack and offset, tag, lines
-constexpr std::uint64_t kMaxLines = UINT32_MAX / kRecordAlignBytes;
-constexpr std::size_t kMinSavedPartBytes = 7;  // three counts, a root, a range, a pack
-
-void write_records(ByteWriter& w, const GcCensus& live_set) {
-  const auto& records = live_set.records;
-  assert(live_set.lines.size() == records.size());
+void write_records(ByteWriter& w, const GcCensus& census) {
+  const auto& records = census.records;
+  assert(census.size_lines.size() == records.size());
+  assert(records.size() <= UINT32_MAX);  // parts refer to them by 32-bit indices
   w.varint(records.size());
   std::uint64_t pack = 0;
   for (const auto& r : records) {
@@ -35,15 +33,15 @@ void write_records(ByteWriter& w, const GcCensus& live_set) {
     before = r;
   }
   for (const auto& r : records) w.u32(r.tag);
-  for (const std::uint32_t lines : live_set.lines) w.varint(lines);
+  for (const std::uint32_t lines : census.size_lines) w.varint(lines);
 }
 
-void write_part(ByteWriter& w, const Part& part) {
+void write_part(ByteWriter& w, const CensusPart& part) {
   w.varint(part.roots.size());
   for (const std::uint32_t root : part.roots) w.varint(root);
   w.varint(part.records.size());
   std::uint32_t end = 0;
-  for (const Range& r : part.records) {
+  for (const CensusRange& r : part.records) {
     w.varint(r.first - end);
     w.varint(r.count - 1);
     end = r.first + r.count;
@@ -56,9 +54,10 @@ void write_part(ByteWriter& w, const Part& part) {
   }
 }
 
-bool read_records(ByteReader& in, std::vector<RecordRef>& out, std::vector<std::uint32_t>& lines) {
+bool read_records(ByteReader& in, std::vector<RecordRef>& out,
+                  std::vector<std::uint32_t>& size_lines) {
   const std::uint64_t n = in.varint();
-  if (!in.ok() || n > in.left() / kMinSavedRecordBytes) return false;
+  if (!in.ok() || n > in.left() / kMinCensusRecordBytes) return false;
   out.resize(static_cast<std::size_t>(n));
   std::uint64_t pack = 0;
   for (auto& r : out) {
@@ -77,11 +76,11 @@ bool read_records(ByteReader& in, std::vector<RecordRef>& out, std::vector<std::
   for (std::size_t i = 1; i < out.size(); ++i) {
     if (out[i] <= out[i - 1]) return false;
   }
-  lines.resize(out.size());
-  for (auto& l : lines) {
-    const std::uint64_t said = in.varint();
-    if (said > kMaxLines) return false;
-    l = static_cast<std::uint32_t>(said);
+  size_lines.resize(out.size());
+  for (auto& size : size_lines) {
+    const std::uint64_t lines = in.varint();
+    if (lines > kMaxSizeLines) return false;
+    size = static_cast<std::uint32_t>(lines);
   }
   return in.ok();
 }
@@ -98,7 +97,8 @@ bool read_roots(ByteReader& in, std::uint64_t records, std::vector<std::uint32_t
   return in.ok();
 }
 
-bool read_ranges(ByteReader& in, std::uint64_t records, std::vector<Range>& out) {
+bool read_ranges(ByteReader& in, std::uint64_t records, std::vector<CensusRange>& out) {
+  assert(records <= UINT32_MAX);
   const std::uint64_t n = in.varint();
   if (!in.ok() || n == 0 || n > in.left() / 2) return false;
   out.resize(static_cast<std::size_t>(n));
@@ -109,6 +109,7 @@ bool read_ranges(ByteReader& in, std::uint64_t records, std::vector<Range>& out)
     if (gap >= records - end || more >= records - end - gap) return false;
     out[i] = {static_cast<std::uint32_t>(end + gap), static_cast<std::uint32_t>(more + 1)};
     end += gap + more + 1;
+    assert(end <= records);
   }
   return true;
 }
@@ -128,38 +129,38 @@ bool read_part_packs(ByteReader& in, std::vector<std::uint64_t>& out) {
 
 }  // namespace
 
-std::vector<std::byte> encode_gc_census(const GcCensus& live_set, const Uuid& store_id) {
+std::vector<std::byte> encode_gc_census(const GcCensus& census, const Uuid& store_id) {
   std::vector<std::byte> body;
   ByteWriter b(body);
-  write_records(b, live_set);
-  b.varint(live_set.parts.size());
-  for (const Part& part : live_set.parts) {
+  write_records(b, census);
+  b.varint(census.parts.size());
+  for (const CensusPart& part : census.parts) {
     write_part(b, part);
-    if (body.size() > kMaxSavedLiveSetBytes) return {};
+    if (body.size() > kMaxGcCensusBytes) return {};
   }
-  if (kWholeFileHeaderBytes + body.size() + 8 > kMaxSavedLiveSetBytes) return {};
-  return encode_whole_file(kLiveSetFile, body, store_id);
+  assert(body.size() >= census.records.size() * kMinCensusRecordBytes);
+  if (kWholeFileHeaderBytes + body.size() + 8 > kMaxGcCensusBytes) return {};
+  return encode_whole_file(kCensusFile, body, store_id);
 }
 
 const char* decode_gc_census(std::span<const std::byte> bytes, const Uuid& store_id,
                              GcCensus& out) {
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kLiveSetFile, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kCensusFile, bytes, store_id, body)) return problem;
   ByteReader in(body);
-  GcCensus live_set;
-  if (!read_records(in, live_set.records, live_set.lines)) return "malformed records";
+  GcCensus census;
+  if (!read_records(in, census.records, census.size_lines)) return "malformed records";
   const std::uint64_t n = in.varint();
-  if (!in.ok() || n > in.left() / kMinSavedPartBytes) return "malformed";
-  live_set.parts.resize(static_cast<std::size_t>(n));
-  for (Part& part : live_set.parts) {
-    if (!read_roots(in, live_set.records.size(), part.roots) ||
-        !read_ranges(in, live_set.records.size(), part.records) ||
-        !read_part_packs(in, part.packs)) {
+  if (!in.ok() || n > in.left() / kMinCensusPartBytes) return "malformed";
+  census.parts.resize(static_cast<std::size_t>(n));
+  for (CensusPart& part : census.parts) {
+    if (!read_roots(in, census.records.size(), part.roots) ||
+        !read_ranges(in, census.records.size(), part.records) || !read_part_packs(in, part.packs)) {
       return "malformed part";
     }
   }
   if (!in.done()) return "malformed";
-  out = std::move(live_set);
+  out = std::move(census);
   return nullptr;
 }
 

@@ -49,7 +49,7 @@ bool partition_ok(const GroupPartition& p) noexcept {
          path_ok(p.store) && name_problem(p.branch) == nullptr && host_ok(p.host);
 }
 
-// A string that equals the one of the partition before is written as an empty one.
+// A string that equals the one of the previous partition is written as an empty one.
 void write_string(ByteWriter& w, const std::string& text, const std::string* before) {
   w.string(before != nullptr && *before == text ? std::string() : text);
 }
@@ -92,6 +92,7 @@ std::vector<std::byte> encode_group_file(const GroupFile& group) {
   b.u64(static_cast<std::uint64_t>(group.created_ns));
   b.u32(group.partitions);
   b.u32(0);
+  assert(kWholeFileHeaderBytes + body.size() + 8 == kGroupBytes);
   return encode_whole_file(kGroupKind, body, group.id);
 }
 
@@ -127,6 +128,7 @@ std::vector<std::byte> encode_group_record(const GroupRecord& record, const Uuid
   b.varint(record.partitions.size());
   const GroupPartition* before = nullptr;
   for (const GroupPartition& p : record.partitions) {
+    assert(p.store.size() <= kMaxGroupPathBytes && p.host.size() <= kMaxGroupHostBytes);
     write_partition(b, p, before);
     before = &p;
   }

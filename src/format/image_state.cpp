@@ -1,5 +1,6 @@
 #include "format/image_state.hpp"
 
+#include <cassert>
 #include <cstring>
 
 #include "base/bytes/checksum.hpp"
@@ -14,7 +15,7 @@ namespace {
 
 enum Flags : std::uint32_t { kInUse = 1, kAllTouched = 2, kAdopting = 4, kKnownFlags = 7 };
 
-// Depends on the sector's place: a stray sector does not verify.
+// Depends on the sector's index. A stray sector therefore does not verify.
 std::uint64_t sector_seed(const Uuid& store_id, std::uint64_t branch_id, std::uint64_t index) {
   const std::uint64_t place[] = {checksum_seed(store_id), branch_id, index};
   return base::checksum64(std::as_bytes(std::span(place)));
@@ -42,6 +43,7 @@ std::vector<std::byte> encode_image_state(const ImageState& state, const Uuid& s
   b.u64(static_cast<std::uint64_t>(state.changed_ns));
   b.u64(static_cast<std::uint64_t>(state.born_ns));
   b.string(state.path);
+  assert(kWholeFileHeaderBytes + body.size() + 8 <= kMaxImageStateBytes);
   return encode_whole_file(kImageStateFile, body, store_id);
 }
 
@@ -69,7 +71,7 @@ const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& sto
   if (!in.done() || (flags & ~std::uint32_t{kKnownFlags}) != 0 || reserved != 0) return "malformed";
   if (state.size_bytes > kMaxRegionBytes) return "an image larger than any region";
   if (!state.path.empty() && state.path.front() != '/') return "a path that is not absolute";
-  if (state.path.find('\0') != std::string::npos) return "a path that is none";
+  if (state.path.find('\0') != std::string::npos) return "a path with a NUL";
   out = std::move(state);
   return nullptr;
 }
@@ -78,6 +80,7 @@ std::array<std::byte, kTouchedSectorBytes> encode_touched_sector(const TouchedSe
                                                                  const Uuid& store_id,
                                                                  std::uint64_t branch_id,
                                                                  std::uint64_t index) {
+  static_assert(sizeof ranges + sizeof(std::uint64_t) == kTouchedSectorBytes);
   std::array<std::byte, kTouchedSectorBytes> out;
   std::memcpy(out.data(), ranges.data(), sizeof ranges);
   const std::uint64_t sum = base::checksum64(std::span(out).first(sizeof ranges),

@@ -1,5 +1,6 @@
-// format/image_state.hpp: the state of a branch's image, the plain file that engine `mapped` maps:
-// branches/<name>/image.state, replaced as a whole, and image.touched beside it.
+// format/image_state.hpp: the state of a branch's image, the plain file that engine `mapped` maps.
+//
+// It is in branches/<name>/image.state, replaced as a whole, and in image.touched.
 #pragma once
 
 #include <array>
@@ -18,15 +19,15 @@ inline constexpr std::size_t kMaxImagePathBytes = 4096;
 
 struct ImageState {
   std::uint64_t branch_id = 0;
-  // A region maps the image, or a crash has ended one that did. The image then holds the head
-  // except, perhaps, in the ranges that image.touched names.
+  // A region maps the image, or a crash ended a process that mapped it. Outside the ranges that
+  // image.touched names, the image then equals the head.
   bool in_use = false;
   // Any page may differ from the head.
   bool all_touched = false;
-  // Another program wrote every difference from the head. As long as the head is the one named
-  // here, these differences are the region's uncommitted content.
+  // Another program wrote every difference from the head. While the head is the one named here,
+  // these differences are the region's uncommitted content.
   bool adopting = false;
-  // The head that the image held when this was written.
+  // The head that the image equalled at the time of writing this.
   std::uint64_t sequence = 0;
   std::int64_t time_ns = 0;
   // The file at the time of writing this.
@@ -41,15 +42,15 @@ std::vector<std::byte> encode_image_state(const ImageState& state, const Uuid& s
 const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& store_id,
                                ImageState& out);
 
-// image.touched: one bit per 2 MiB of the region, in sectors with a checksum each. A sector is
-// overwritten in place, so it is no larger than the unit that the medium writes as a whole.
+// image.touched: one bit per 2 MiB of the region, in sectors with a checksum each. Sectors are
+// overwritten in place. A sector is therefore no larger than the medium's unit of atomic writes.
 inline constexpr std::size_t kTouchedSectorBytes = 512;
 inline constexpr std::size_t kTouchedWords = kTouchedSectorBytes / 8 - 1;
 inline constexpr std::size_t kWriteIntentBitsPerSector = kTouchedWords * 64;
 inline constexpr std::uint64_t kWriteIntentRangeBytes = 2u << 20;
 using TouchedSector = std::array<std::uint64_t, kTouchedWords>;
 
-// `branch_id` and `index`, the sector's place in the file, go into the checksum.
+// The checksum includes `branch_id` and `index`, the sector's number in the file.
 std::array<std::byte, kTouchedSectorBytes> encode_touched_sector(const TouchedSector& ranges,
                                                                  const Uuid& store_id,
                                                                  std::uint64_t branch_id,

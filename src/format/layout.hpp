@@ -1,7 +1,7 @@
 // format/layout.hpp: the fixed structures, numbers and limits of the format as tables.
 //
-// docs/format.md prints these same tables. Tests compare the document and the encoders with them,
-// so none of the three can change alone. Nothing here has code behind it.
+// docs/format.md has the same tables. Tests compare the document and the encoders with these, hence
+// none of the three can change without the others. No code uses these tables.
 #pragma once
 
 #include <cstddef>
@@ -70,7 +70,7 @@ inline constexpr Field kFrameHeaderFields[] = {
     {"magic", 0, 4},     {"type", 4, 1},           {"reserved", 5, 3},  {"epoch", 8, 8},
     {"sequence", 16, 8}, {"payload_bytes", 24, 4}, {"reserved", 28, 4}, {"checksum", 32, 8},
 };
-// For snapshot refs, their order's file, the live set, working sets, tiers and states of images:
+// Of snapshot refs, the file of their order, the census, working sets, tiers and states of images:
 // whole_file.hpp.
 inline constexpr Field kWholeFileHeaderFields[] = {
     {"magic", 0, 8},
@@ -157,7 +157,7 @@ inline constexpr Number kLimitNumbers[] = {
     {"kMaxNameBytes", kMaxNameBytes},
     {"kMaxMessageBytes", kMaxMessageBytes},
     {"kMaxSnapshotRefBytes", kMaxSnapshotRefBytes},
-    {"kMaxSavedLiveSetBytes", kMaxSavedLiveSetBytes},
+    {"kMaxGcCensusBytes", kMaxGcCensusBytes},
     {"kMaxSpaceNoteBytes", kMaxSpaceNoteBytes},
     {"kMaxWorkingSetBytes", kMaxWorkingSetBytes},
     {"kMaxWorkingSetRanges", kMaxWorkingSetRanges},

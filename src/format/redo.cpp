@@ -17,10 +17,11 @@ constexpr char kMagic[9] = "VELLUMRJ";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint64_t kHeaderSeed = 0x5245444f48454144;
 
-// The fields of a record's first line; the rest is zero. Then 8 bytes per span: the first line and,
-// lowest, its count less one. Then, at the next multiple of 64, the lines of all spans.
+// The fields of a record's first line; the rest is zero. Then 8 bytes per span: the number of its
+// first line and, in the lowest bits, its count less one. Then, at the next multiple of 64, the
+// lines of all spans.
 struct FirstLine {
-  std::uint64_t checksum = 0;  // of all after it
+  std::uint64_t checksum = 0;  // of all bytes after it
   std::uint64_t bytes = 0;     // the whole record
   std::uint64_t sequence = 0;
   std::uint64_t file_bytes = 0;
@@ -45,9 +46,11 @@ RedoSpan decode_span(std::uint64_t word) {
 // Fills `out` from a record's table. Returns whether the lines fill the record exactly.
 bool read_spans(std::span<const std::byte> record, std::uint64_t spans, std::uint64_t file_bytes,
                 std::vector<RedoSpan>& out) {
+  assert(record.size() >= kRedoRecordHeaderBytes && record.size() % kLineBytes == 0);
   const std::byte* table = record.data() + kRedoRecordHeaderBytes;
   std::uint64_t at =
       base::round_up(kRedoRecordHeaderBytes + spans * sizeof(std::uint64_t), kLineBytes);
+  assert(at <= record.size());
   out.clear();
   out.reserve(spans);
   for (std::uint64_t i = 0; i < spans; ++i) {
@@ -66,6 +69,7 @@ bool read_spans(std::span<const std::byte> record, std::uint64_t spans, std::uin
 }  // namespace
 
 std::vector<std::byte> encode_redo_header(const RedoHeader& header) {
+  assert(header.epoch != 0);
   std::vector<std::byte> out;
   ByteWriter write(out);
   write.bytes(std::as_bytes(std::span(kMagic, 8)));
@@ -119,12 +123,15 @@ void encode_redo_record(const RedoHeader& header, std::uint64_t sequence, std::u
   std::byte* at = out.data() + data;
   for (const RedoSpan& span : spans) {
     assert(span.count >= 1 && span.first_line % kLinesPerPage + span.count <= kLinesPerPage);
+    assert(span.first_line + span.count <= pages_in(file_bytes) * kLinesPerPage);
+    assert(span.bytes != nullptr);
     const std::uint64_t word = span.first_line * kLinesPerPage + (span.count - 1);
     std::memcpy(table, &word, sizeof word);
     table += sizeof word;
     std::memcpy(at, span.bytes, span.count * kLineBytes);
     at += span.count * kLineBytes;
   }
+  assert(at == out.data() + out.size() && out.size() % kLineBytes == 0);
   std::memcpy(out.data(), &fields, sizeof fields);
   fields.checksum = redo_checksum(header, out);
   std::memcpy(out.data(), &fields.checksum, sizeof fields.checksum);
@@ -136,10 +143,12 @@ std::uint64_t redo_sequence(std::span<const std::byte> log) noexcept {
 }
 
 std::uint64_t redo_checksum(const RedoHeader& header, std::span<const std::byte> record) noexcept {
+  assert(record.size() >= kRedoRecordHeaderBytes);
   return base::checksum64(record.subspan(sizeof(std::uint64_t)), record_seed(header));
 }
 
 void spans_in_record(std::span<const std::byte> record, std::vector<RedoSpan>& out) {
+  assert(record.size() >= kRedoRecordHeaderBytes);
   FirstLine fields;
   std::memcpy(&fields, record.data(), sizeof fields);
   [[maybe_unused]] const bool fits = read_spans(record, fields.spans, fields.file_bytes, out);

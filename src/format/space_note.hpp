@@ -1,5 +1,7 @@
-// format/space_note.hpp: the file gc.space: the size of the packs that the last gc left. It is only
-// a hint: a writer decides by it when the next gc is worthwhile (store/catalog/space_note.hpp).
+// format/space_note.hpp: the file gc.space, the size of the packs after the last gc.
+//
+// It is only a hint. A writer uses it to decide when the next gc is worthwhile
+// (store/catalog/space_note.hpp).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +16,7 @@ namespace vellum::format {
 inline constexpr std::uint32_t kMaxSpaceNoteBytes = 4096;  // the whole file
 
 struct SpaceNote {
-  std::uint64_t left_bytes = 0;    // size of packs at home on the medium afterwards
+  std::uint64_t left_bytes = 0;    // size of the packs in the store's own directory after the gc
   std::uint64_t needed_bytes = 0;  // the part that versions need
   bool operator==(const SpaceNote&) const = default;
 };

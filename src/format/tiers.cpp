@@ -101,6 +101,7 @@ std::vector<std::byte> encode_tier_id(const TierId& tier, const Uuid& store_id) 
   w.u64(static_cast<std::uint64_t>(tier.owner.born_ns));
   w.string(tier.owner.home);
   append_checksum(out, checksum_seed(store_id));
+  assert(out.size() >= kTierIdHeaderBytes && out.size() <= kMaxTierIdBytes);
   return out;
 }
 

@@ -1,7 +1,7 @@
 // format/tiers.hpp: the directories besides `packs` that hold a store's packs or copies of them.
 //
-// The file `vellum.tiers` in the store lists them. Each has a file of its own, `vellum.tier`, that
-// names its owner: the directory under an empty mount point has none.
+// The file `vellum.tiers` in the store lists them. Each directory has a file `vellum.tier`, which
+// names its owner. An empty mount point has no such file, and is thus recognized.
 #pragma once
 
 #include <span>
@@ -19,8 +19,8 @@ inline constexpr std::size_t kTierIdHeaderBytes = 64;
 inline constexpr std::size_t kMaxTierIdBytes = 8u << 10;
 
 enum class TierKind : std::uint8_t {
-  archive = 1,  // packs lie there in place of the store
-  cache = 2,    // copies of packs, which may vanish at any time
+  archive = 1,  // holds packs in place of the store's own directory
+  cache = 2,    // holds copies of packs, which may vanish at any time
 };
 
 struct TierDirectory {
@@ -37,13 +37,12 @@ struct Tiers {
   bool operator==(const Tiers&) const = default;
 };
 
-// The store that may change a directory's content. A copy of the store, with the same id, may read
-// the content but must leave it alone, even where it lies under the same path as the original: in
-// another container, or on another machine.
+// The store that may change a directory's content. A copy of the store, with the same id, may only
+// read the content. A copy in another container or on another machine can even have the same path.
 struct TierOwner {
   std::string home;          // real path of the store
-  std::uint64_t inode = 0;   // of its `vellum.store`: no copy has both of these
-  std::int64_t born_ns = 0;  // its time of birth; 0: the file system does not say
+  std::uint64_t inode = 0;   // of its `vellum.store`; a copy differs in the path or the inode
+  std::int64_t born_ns = 0;  // its time of birth; 0: the file system does not record it
   bool operator==(const TierOwner&) const = default;
   bool is(const TierOwner& other) const noexcept {
     const bool same_birth = born_ns == other.born_ns || born_ns == 0 || other.born_ns == 0;
@@ -59,7 +58,7 @@ struct TierId {
   bool operator==(const TierId&) const = default;
 };
 
-// nullptr when a tier may have this path, otherwise a description of the error.
+// nullptr if a tier may have this path, otherwise a description of the error.
 const char* tier_path_problem(const std::string& path) noexcept;
 
 std::vector<std::byte> encode_tiers(const Tiers& tiers, const Uuid& store_id);

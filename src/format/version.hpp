@@ -19,9 +19,9 @@ struct SnapshotRef {
   std::string name;    // must equal the file's name, so a copied or renamed ref is refused
   std::string branch;  // name of the branch it was taken on, at that time
   std::int64_t created_ns = 0;
-  // Larger than the order of every earlier snapshot of the store, independent of the clock; 1 or
-  // more.
-  std::uint64_t order = 1;
+  // Larger than the order of every earlier snapshot of the store, whatever the clock reads; 1 or
+  // more in a file. 0: StoreDirectory::create_snapshot() assigns the next order.
+  std::uint64_t order = 0;
   Version version;
   bool operator==(const SnapshotRef&) const = default;
 };

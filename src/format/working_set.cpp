@@ -1,6 +1,7 @@
 #include "format/working_set.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "format/wire/checks.hpp"
 #include "format/wire/magic.hpp"
@@ -22,7 +23,7 @@ bool read_ranges(ByteReader& in, std::vector<PageRange>& out) {
   out.resize(static_cast<std::size_t>(n));
   std::uint64_t end = 0;
   for (PageRange& r : out) {
-    // Modulo 2^64: a number outside the region is refused by its size.
+    // Modulo 2^64. The check of the size refuses a number outside the region.
     r.first = end + static_cast<std::uint64_t>(in.zigzag());
     const std::uint64_t more = in.varint();
     if (!in.ok() || r.first >= kMaxPages || more >= kMaxPages - r.first) return false;
@@ -48,6 +49,7 @@ std::vector<std::byte> encode_working_set(const WorkingSet& set, const Uuid& sto
     b.varint(r.count - 1);
     end = r.first + r.count;
   }
+  assert(kWholeFileHeaderBytes + body.size() + 8 <= kMaxWorkingSetBytes);
   return encode_whole_file(kWorkingSetFile, body, store_id);
 }
 

@@ -1,5 +1,5 @@
-// format/working_set.hpp: a file in hints/: the pages of a branch or a snapshot that its last use
-// touched, for the next use. It is only a hint.
+// format/working_set.hpp: a file in hints/, the pages that the last use of a branch or a snapshot
+// touched. It is only a hint for the next use.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct PageRange {
   bool operator==(const PageRange&) const = default;
 };
 
-// The owner. Names are reused, these numbers are not: a branch has its id, and a snapshot also has
-// the version that it is. The last two are 0 for a branch.
+// The owner, a branch or a snapshot. Names are reused; these numbers are not. `sequence` and
+// `time_ns` are of a snapshot's version, and 0 for a branch.
 struct WorkingSetOwner {
   std::uint64_t branch_id = 0;
   std::uint64_t sequence = 0;
@@ -30,13 +30,12 @@ struct WorkingSetOwner {
 
 struct WorkingSet {
   WorkingSetOwner owner;
-  // In the order in which they came in; below kMaxRegionBytes, but perhaps past the region's end.
-  // They may overlap.
+  // In the order of loading. They may overlap, and may exceed the region but not kMaxRegionBytes.
   std::vector<PageRange> ranges;
   bool operator==(const WorkingSet&) const = default;
 };
 
-// Ranges beyond kMaxWorkingSetRanges are left out.
+// Stores only the first kMaxWorkingSetRanges ranges.
 std::vector<std::byte> encode_working_set(const WorkingSet& set, const Uuid& store_id);
 // nullptr, or a description of the error.
 const char* decode_working_set(std::span<const std::byte> bytes, const Uuid& store_id,

@@ -5,7 +5,7 @@
 #include "base/parse_number.hpp"
 #include "format/wire/wire.hpp"
 #include "group/job.hpp"
-#include "group/share.hpp"
+#include "group/ranks.hpp"
 #include "store/catalog/names.hpp"
 
 namespace vellum::group {

@@ -1,6 +1,7 @@
 // mount/serve.cpp: see serve.hpp.
 #include "mount/serve.hpp"
 
+#include <poll.h>
 #include <spawn.h>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <string>
@@ -55,6 +57,12 @@ Session make_session(Tree& tree, const std::string& store, bool is_writable) {
   return session;
 }
 
+// The device reports POLLERR once the file system is unmounted (fuse_dev_poll() in the kernel).
+bool is_unmounted(fuse_session* session) noexcept {
+  pollfd device{fuse_session_fd(session), 0, 0};
+  return poll(&device, 1, 0) == 1 && (device.revents & POLLERR) != 0;
+}
+
 void answer(fuse_session* session) {
   const std::unique_ptr<fuse_loop_config, void (*)(fuse_loop_config*)> config(
       fuse_loop_cfg_create(), fuse_loop_cfg_destroy);
@@ -63,7 +71,8 @@ void answer(fuse_session* session) {
   fuse_loop_cfg_set_max_threads(config.get(), kMaxThreads);
   fuse_loop_cfg_set_clone_fd(config.get(), 1);
   const int result = fuse_session_loop_mt(session, config.get());
-  if (result < 0) fail(Errc::io, "FUSE: error {}", -result);  // above 0: a signal
+  // A positive result is a signal. A request that the unmount cuts off can be an error of its reader.
+  if (result < 0 && !is_unmounted(session)) fail(Errc::io, "FUSE: {}", std::strerror(-result));
 }
 
 void serve_tree(Tree& tree, const std::string& store, const std::string& directory,

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdio>
 
 #include "base/bytes/mix64.hpp"
@@ -19,10 +20,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kShortPatience = 200ms;       // for locks, in the background
 constexpr auto kLongestWait = 1s;            // of a commit or of close() for the thread
-constexpr std::uint64_t kAfterAnError = 16;  // times as long until the next look
+constexpr std::uint64_t kAfterAnError = 16;  // times as many bytes until the next check
 
-// Scheduling of the calling thread alone, as Linux has it. Inherited real-time scheduling is not
-// for the reading and counting of a gc.
+// The scheduling of only the calling thread (sched(7), Linux). A gc must not read and count with
+// inherited real-time scheduling.
 class Scheduling {
  public:
   Scheduling() : policy_(::sched_getscheduler(0)) {
@@ -30,7 +31,7 @@ class Scheduling {
     const sched_param none{};
     ::sched_setscheduler(0, SCHED_OTHER, &none);
   }
-  // For steps: a commit may wait for the file that a step has locked, and so for this thread.
+  // For steps: a commit may wait for the file that a step has locked, and thus for this thread.
   void as_commits() noexcept {
     if (policy_ != SCHED_OTHER) ::sched_setscheduler(0, policy_, &param_);
     policy_ = SCHED_OTHER;
@@ -59,7 +60,9 @@ BackgroundGc::BackgroundGc(std::shared_ptr<store::StoreDirectory> core, const fo
       looked_at_bytes_(position_bytes_),
       step_bytes_(policy_.step_bytes),
       ahead_bytes_(policy_.ahead_bytes),
-      deadline_(Clock::time_point::max()) {}
+      deadline_(Clock::time_point::max()) {
+  assert(core_ != nullptr && policy_.step_bytes != 0);
+}
 
 BackgroundGc::~BackgroundGc() {
   stop_ = true;
@@ -67,6 +70,7 @@ BackgroundGc::~BackgroundGc() {
 }
 
 void BackgroundGc::note_written(std::uint64_t bytes) noexcept {
+  assert(!stop_);
   position_bytes_ += bytes;
   if (!wait_idle(0ms)) {
     if (!pacing_.keep_in_step(bytes, ahead_bytes_) || !wait_idle(kLongestWait)) return;
@@ -80,6 +84,7 @@ void BackgroundGc::start() noexcept {
   if (thread_.joinable()) thread_.join();
   {
     const std::lock_guard lock(mutex_);
+    assert(!busy_);
     busy_ = true;
   }
   try {
@@ -123,7 +128,7 @@ bool BackgroundGc::collect(std::chrono::milliseconds patience,
                            const std::function<void()>& at_steps) {
   store::GcPace pace;
   pace.patience = patience;
-  pace.flush_live_set = false;
+  pace.flush_census = false;
   pace.between_steps = [this] { stop_if_asked(); };
   GcPacing::Collection collection(pacing_);
   pace.before_change = [&](std::uint64_t freed_bytes) {
@@ -138,14 +143,14 @@ void BackgroundGc::stop_if_asked() const {
   if (stop_ || Clock::now() > deadline_.load()) throw Stopped{};
 }
 
-// A gc in progress may have begun before the disk was full: another one follows.
+// A gc in progress may have started before the disk was full: another one follows.
 bool BackgroundGc::make_room() noexcept {
   try {
     const bool one_at_work = !wait_idle(0ms);
     wait_idle(store::kGcPatience);
     return collect(store::kGcPatience) || one_at_work;
   } catch (...) {
-    return false;  // the caller's error says more
+    return false;  // the caller has an error to report
   }
 }
 

@@ -1,6 +1,7 @@
-// region/call_guards.hpp: what each call of a region's handle begins with.
+// region/call_guards.hpp: the locks and checks at the start of each call of a region's handle.
 #pragma once
 
+#include <cassert>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -24,28 +25,30 @@ inline void require_writable(const RegionAccess::Impl& impl) {
   if (!impl.shape.writable) fail(Errc::read_only, "version '{}' is open read-only", impl.name);
 }
 
-// The turn of a call that changes the region: it comes after everything that was begun before.
+// A call that changes the region: one at a time, after all asynchronous commits.
 class WriterCall {
  public:
   explicit WriterCall(const std::shared_ptr<RegionAccess::Impl>& impl) {
     require_valid(impl);
     require_writable(*impl);
     lock_ = std::unique_lock(impl->mutex);
-    require_valid(impl);  // another thread may have closed it before this turn
+    require_valid(impl);  // another thread may have closed it before this one got the lock
     impl->background->wait_idle();
+    assert(impl->writer != nullptr && impl->memory != nullptr);
   }
 
  private:
   std::unique_lock<std::mutex> lock_;
 };
 
-// For calls that take no turn: the memory stays until the call is done.
+// A call that runs concurrently with others: the memory stays mapped until the call ends.
 class ReaderCall {
  public:
   explicit ReaderCall(const std::shared_ptr<RegionAccess::Impl>& impl) {
     require_valid(impl);
     lock_ = std::shared_lock(impl->inside);
     require_valid(impl);
+    assert(impl->memory != nullptr);
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "region/card_tracker.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 #include <vellum/error.hpp>
 
@@ -14,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t kGranuleBytes = 1ULL << cards::kGranuleShift;
 
-// The address of a branch at its first opening: apart from all others, so that it finds the same
-// place free again.
+// The address of a branch at its first opening: different from those of other branches, so that it
+// is free again at the next opening.
 std::uint64_t usual_address(std::uint64_t branch_id) {
   constexpr std::uint64_t kPlaces = (cards::kWindowEnd - cards::kWindowBegin) / kGranuleBytes / 2;
   const std::uint64_t scattered = branch_id * 0x9e3779b97f4a7c15 >> 32;
@@ -45,6 +46,7 @@ std::unique_ptr<CardTracker> CardTracker::make(const RegionOptions& options, Mem
     fail(Errc::invalid_argument,
          "a region with tracker cards reserves its addresses itself: over_reservation does not "
          "work with it");
+  assert(memory.capacity_bytes != 0 && !memory.over_reservation);
   auto range = reserve(memory, branch_id);
   memory.over_reservation = true;
   memory.wanted_address = reinterpret_cast<std::uintptr_t>(range->data());
@@ -54,7 +56,7 @@ std::unique_ptr<CardTracker> CardTracker::make(const RegionOptions& options, Mem
 }
 
 // The first page with lines that have changed and are not marked; none: 0 cards. A page that is not
-// in memory has gone to the spill file, and its marks were taken before; so has a bare one.
+// in memory is in the spill file, and its marks were taken before, as were those of a bare page.
 cards::MarkedPage CardTracker::missed_store(RegionMemory& memory,
                                             const std::vector<PageNumber>& written) const {
   format::PageDiff diff;
@@ -73,8 +75,8 @@ cards::MarkedPage CardTracker::missed_store(RegionMemory& memory,
   return {};
 }
 
-// Threads that go on storing may have marked since the marks were taken: only lines that are
-// unmarked even now were missed.
+// Concurrent threads may have set marks since the marks were taken: only lines that are still
+// unmarked were missed.
 void CardTracker::check_marks(RegionMemory& memory, const std::vector<PageNumber>& written) {
   const cards::MarkedPage found = missed_store(memory, written);
   if (found.cards == 0) return;
@@ -88,6 +90,7 @@ void CardTracker::check_marks(RegionMemory& memory, const std::vector<PageNumber
 }
 
 void CardTracker::collect(RegionMemory& memory, std::vector<PageNumber>& out) {
+  assert(out.empty());
   marked_.clear();
   range_->take(marked_);
   try {

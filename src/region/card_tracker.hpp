@@ -1,5 +1,5 @@
 // region/card_tracker.hpp: tracker cards of a region.
-// The region's memory lies in a tracked range, whose marks say what was stored to.
+// The region's memory is in a tracked range, whose marks record the stores.
 #pragma once
 
 #include <vellum/region.hpp>
@@ -22,10 +22,12 @@ class CardTracker {
                                            std::uint64_t branch_id);
 
   // RegionMemory::collect_dirty(), by marks. Throws Errc::corrupted (see
-  // RegionOptions::verify_cards); `out` then has what was found all the same.
+  // RegionOptions::verify_cards); `out` then has the found pages nevertheless. REQUIRES: `out` is
+  // empty.
   void collect(RegionMemory& memory, std::vector<PageNumber>& out);
-  // What the last collect() found marked, ascending: all that a commit has to compare of these
-  // pages. Empty where pages are found by other means, too, as a page may then hold other stores.
+  // The marks that the last collect() found, ascending: a commit compares only these lines of the
+  // pages. Empty where pages are found by other means, too, since a page may then have other
+  // stores.
   std::span<const cards::MarkedPage> marks() const noexcept {
     return pages_too_ ? std::span<const cards::MarkedPage>() : marked_;
   }

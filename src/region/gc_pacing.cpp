@@ -1,5 +1,7 @@
 #include "region/gc_pacing.hpp"
 
+#include <cassert>
+
 namespace vellum::region {
 
 namespace {
@@ -17,6 +19,7 @@ GcPacing::Commit::~Commit() {
   if (pacing_ == nullptr) return;
   {
     const std::lock_guard lock(pacing_->mutex_);
+    assert(pacing_->commits_ > 0);
     --pacing_->commits_;
   }
   pacing_->changed_.notify_all();

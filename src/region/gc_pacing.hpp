@@ -1,10 +1,10 @@
-// region/gc_pacing.hpp: turns between a region's commits and its collector's steps.
+// region/gc_pacing.hpp: alternates between a region's commits and the steps of its gc.
 //
 // A step changes files that commits also write. The kernel locks a file for each of them and
-// gathers both in one transaction of the file system, so a commit that meets a step waits for it,
-// and for the processor that the step's thread may lack. Steps therefore begin between commits. A
-// region that commits without a pause leaves no gap for them. There, a commit that has written
-// waits until the collector has freed about as much.
+// collects both in one transaction of the file system, so a commit during a step waits for it, and
+// for the processor that the step's thread may lack. Steps therefore start between commits. A
+// region that commits without a pause has no gap for them: a commit that has written waits until gc
+// has freed about as much.
 //
 // Threads: commits one at a time; steps one at a time, in another thread or the same.
 #pragma once
@@ -26,7 +26,7 @@ class GcPacing {
       std::chrono::milliseconds longest_of_commit = std::chrono::milliseconds(20)) noexcept
       : longest_of_step_(longest_of_step), longest_of_commit_(longest_of_commit) {}
 
-  // While it lives, no step begins, except one that has waited for the longest time.
+  // While it exists, no step starts, except one that has waited for the longest time.
   class Commit {
    public:
     explicit Commit(GcPacing& turns) noexcept;
@@ -38,22 +38,22 @@ class GcPacing {
     GcPacing* pacing_;
   };
 
-  // While it lives, a collector is at work.
+  // While it exists, a collection is running.
   class Collection {
    public:
     explicit Collection(GcPacing& turns) noexcept;
     ~Collection();
     Collection(const Collection&) = delete;
     Collection& operator=(const Collection&) = delete;
-    // Waits while a commit writes. `freed_bytes` were freed by all steps before this one.
+    // Waits while a commit writes. `freed_bytes`: freed by all steps before this one.
     void next_step(std::uint64_t freed_bytes) noexcept;
 
    private:
     GcPacing& pacing_;
   };
 
-  // After a commit that has written so much: waits, for a moment at most, until the collector has
-  // freed about as much. True: the collector is behind by `most_lag_bytes`, which is told once.
+  // After a commit that has written so much: waits briefly until gc has freed about as much. True:
+  // gc is behind by `most_lag_bytes`, which is reported once.
   bool keep_in_step(std::uint64_t written_bytes, std::uint64_t most_lag_bytes) noexcept;
 
  private:
@@ -61,7 +61,7 @@ class GcPacing {
   std::mutex mutex_;
   std::condition_variable changed_;
   int commits_ = 0;
-  bool collecting_ = false, stepping_ = false;  // stepping: the first step has begun
+  bool collecting_ = false, stepping_ = false;  // stepping: the first step has started
   // Since the collection began.
   std::uint64_t written_bytes_ = 0, freed_bytes_ = 0;
   std::uint64_t lag_bytes() const noexcept {

@@ -1,11 +1,13 @@
 // The handle of a region (vellum/region.hpp).
 #include <algorithm>
+#include <cassert>
 #include <mutex>
 #include <shared_mutex>
 #include <utility>
 #include <vellum/region.hpp>
 
 #include "base/fail.hpp"
+#include "base/threads/fork_count.hpp"
 #include "region/call_guards.hpp"
 #include "region/region_impl.hpp"
 #include "store/catalog/store_directory.hpp"
@@ -29,7 +31,10 @@ bool Region::valid() const noexcept { return impl_ != nullptr && !impl_->closed;
 void* Region::data() const noexcept { return valid() ? impl_->shape.data : nullptr; }
 std::uint64_t Region::size_bytes() const noexcept {
   if (!valid()) return 0;
-  const std::shared_lock inside(impl_->inside);
+  std::shared_lock inside(impl_->inside, std::defer_lock);
+  // A child of fork(2) may have inherited the lock from a thread that it does not have. Its copy of
+  // the region does not change.
+  if (impl_->owner == base::fork_count()) inside.lock();
   return impl_->closed ? 0 : impl_->memory->size_bytes();
 }
 std::uint64_t Region::capacity_bytes() const noexcept {
@@ -132,7 +137,7 @@ void Region::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
   impl_->resize_file(bytes, room_bytes);
 }
 
-// An address below the region becomes an offset beyond any.
+// An address below the region becomes an offset past every region's end.
 ByteRange Region::range_of(const void* address, std::size_t length_bytes) const {
   const ReaderCall call(impl_);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -148,7 +153,7 @@ void Region::prefetch(ByteRange range) const {
   impl_->memory->make_huge(first, count);
 }
 
-// Nothing is brought in unless all ranges lie in the region.
+// Nothing is loaded unless all ranges are inside the region.
 void Region::prefetch(const std::vector<ByteRange>& ranges) const {
   const ReaderCall call(impl_);
   std::vector<format::PageRange> pages;
@@ -199,6 +204,7 @@ void Region::close_and_leave_memory() {
          impl_->name, engine_name(impl_->shape.engine));
   }
   if (impl_->background) impl_->background->wait_idle();
+  assert(impl_->memory->file_behind() != nullptr);
   impl_->memory->file_behind()->leave_mapped();
   impl_->close();
 }

@@ -1,4 +1,5 @@
-// The end of a region: what it writes last, and what a fork leaves alone.
+// Closing a region: its last writes, and its destruction in a child of fork(2).
+#include <cassert>
 #include <exception>
 #include <mutex>
 #include <vellum/region.hpp>
@@ -11,7 +12,7 @@ namespace vellum {
 
 Region::Impl::Impl() : owner(base::fork_count()) {}
 
-// The working set is a hint: closing goes on even if it cannot be written.
+// The working set is a hint: closing continues even if it cannot be written.
 void Region::Impl::write_working_set() noexcept {
   if (!remembered_as || memory == nullptr) return;
   try {
@@ -22,7 +23,7 @@ void Region::Impl::write_working_set() noexcept {
 
 // If the store has been moved away, nothing is written: its path may hold another store.
 void Region::Impl::finish() noexcept {
-  background.reset();  // ends what it has begun
+  background.reset();  // waits for its task
   const bool in_place = writer == nullptr || writer->in_place();
   if (space != nullptr && in_place) space->finish();
   space.reset();
@@ -42,6 +43,8 @@ void Region::Impl::finish() noexcept {
 }
 
 void Region::Impl::close() {
+  assert(!closed);
+  assert(background == nullptr || background->idle());
   const std::lock_guard alone(inside);
   closed = true;
   finish();
@@ -53,7 +56,7 @@ Region::Impl::~Impl() {
     finish();
     return;
   }
-  // In a fork: the branch's files and the mapped memory are the parent's. Leave them alone.
+  // In a child of fork(2): the branch's files and the mapped memory belong to the parent.
   // NOLINTBEGIN(bugprone-unused-return-value): leaked on purpose.
   static_cast<void>(background.release());
   static_cast<void>(space.release());

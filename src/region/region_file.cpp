@@ -1,6 +1,7 @@
-// The plain file behind a region: its length, and stores behind its end.
+// The plain file behind a region: its length, and stores past its end.
 #include <vellum/cards.h>
 #include <algorithm>
+#include <cassert>
 #include <string>
 #include <vellum/region.hpp>
 
@@ -22,12 +23,13 @@ void Region::Impl::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
          name, bytes, memory->capacity_bytes());
   }
   const std::uint64_t was = file_bytes().value_or(memory->size_bytes());
-  // From here on the file has a size of its own, which does not show the region's growth.
+  // From now on the file's size is independent of the region's.
   extend_file(std::min(bytes, backed_bytes()));
   if (bytes > memory->size_bytes()) {
     const std::uint64_t room = std::min(room_bytes, memory->capacity_bytes() - bytes);
     memory->resize(format::pages_in(bytes + room) * kPageBytes);
   }
+  assert(bytes <= memory->size_bytes());
   if (bytes < was) zero(memory->data() + bytes, memory->data() + backed_bytes());
   extend_file(bytes);
   set_file_bytes(bytes);
@@ -39,6 +41,7 @@ std::uint64_t Region::Impl::backed_bytes() const noexcept {
 }
 
 void Region::Impl::extend_file(std::uint64_t bytes) {
+  assert(bytes <= memory->size_bytes());
   if (auto* const file = memory->file_behind()) file->extend(bytes);
 }
 
@@ -48,6 +51,7 @@ std::optional<std::uint64_t> Region::Impl::file_bytes() const noexcept {
 }
 
 void Region::Impl::set_file_bytes(std::optional<std::uint64_t> bytes) noexcept {
+  assert(bytes.value_or(0) <= memory->size_bytes());
   if (auto* const file = memory->file_behind()) file->set_length(bytes);
   file_bytes_.store(bytes.value_or(kNoFile), std::memory_order_release);
 }
@@ -59,8 +63,9 @@ PageNumber Region::Impl::end_page() const noexcept {
   return file_ends ? std::min(pages, format::pages_in(*bytes)) : pages;
 }
 
-// Chunks that hold nothing are not brought in. Only this code tells the cards of these stores.
+// Chunks without content are not loaded. The stores are marked here: no compiler marks them.
 void Region::Impl::zero(std::byte* from, const std::byte* end) {
+  assert(from >= memory->data() && end <= memory->data() + memory->size_bytes());
   const std::size_t chunk_bytes = memory->chunk_pages() * kPageBytes;
   for (std::byte* at = from; at < end;) {
     const auto offset = static_cast<std::size_t>(at - memory->data());
@@ -79,8 +84,8 @@ void Region::Impl::zero(std::byte* from, const std::byte* end) {
   }
 }
 
-// A store behind the end of the plain file lengthens the file to the end of the store's page, since
-// nobody knows how much belongs to it. Otherwise the next export would lose it.
+// A store past the end of the plain file extends the file to the end of the store's page, since its
+// exact length is unknown. Otherwise the next export would lose it.
 void Region::Impl::follow_stores_behind_the_file(std::span<const PageNumber> dirty) {
   const auto bytes = file_bytes();
   if (!bytes.has_value()) return;

@@ -41,25 +41,25 @@ struct Region::Impl {
                                             const std::string& name, const RegionOptions& options);
 
   // commit(), or with a claimed name snapshot(). REQUIRES for these and the next two: `mutex` is
-  // held and nothing runs in the background. `known`: the pages that have been stored to,
-  // ascending; null: they are to be found.
+  // held and no task runs in the background. `known`: the pages that have been stored to,
+  // ascending; null: the call finds them.
   CommitReport commit(std::optional<store::NameLock> snapshot, const std::string& message,
                       const std::vector<PageNumber>* known = nullptr);
   std::future<CommitReport> commit_async(std::optional<store::NameLock> snapshot,
                                          const std::string& message);
   void rollback();
-  // A transaction's ends. REQUIRES: as above. abandon() is the one without a call.
+  // The ends of a transaction: by commit(), by rollback(), and by its destruction. REQUIRES: as
+  // above, and a transaction is open (not for roll_transaction_back()).
   CommitReport commit_transaction(const std::string& message);
   void roll_transaction_back();
   void abandon_transaction() noexcept;
-  // Throws while a transaction, or what is left of one, must not be committed.
+  // Throws while a transaction is open (Errc::busy) or could not be rolled back (Errc::poisoned).
   void require_no_transaction(const char* call) const;
   void grow(std::uint64_t size_bytes);
   void resize_file(std::uint64_t bytes, std::uint64_t room_bytes);
-  // Makes a range zero. REQUIRES: it lies in the region; with engine mapped, in the image.
+  // Sets a range to zero. REQUIRES: it is inside the region; with engine mapped, inside the image.
   void zero(std::byte* from, const std::byte* end);
-  // The pages that a range touches. Throws Errc::invalid_argument when it does not lie in the
-  // region.
+  // The pages that a range touches. Throws Errc::invalid_argument when it is not inside the region.
   format::PageRange find_pages(const ByteRange& range) const;
   // Those of them that may be touched; see end_page().
   format::PageRange find_backed_pages(const ByteRange& range) const;
@@ -68,23 +68,24 @@ struct Region::Impl {
   void make_present(PageNumber first, std::size_t count);
   void make_present(std::span<const format::PageRange> ranges);
   [[noreturn]] void raise(const store::ReadFailure& failure) const;
-  // The size of the plain file behind the region; none: all of the region.
+  // The size of the plain file behind the region; no value: all of the region.
   std::optional<std::uint64_t> file_bytes() const noexcept;
   void set_file_bytes(std::optional<std::uint64_t> bytes) noexcept;
-  // Pages from here on must not be touched: with engine mapped they lie behind the file.
+  // The first page that must not be touched: with engine mapped it is past the end of the file.
   PageNumber end_page() const noexcept;
-  // How much of the region may be touched: with a file behind it, what lies in the file.
+  // The bytes of the region that may be touched: with a file behind it, those inside the file.
   std::uint64_t backed_bytes() const noexcept;
-  // Releases all members below. REQUIRES: `mutex` is held and nothing runs in the background.
+  // Releases all members below. REQUIRES: `mutex` is held and no task runs in the background.
   void close();
-  // Notes what no longer changes, before the region is published.
+  // Records the facts that no longer change, before the region is published.
   void note_shape() noexcept;
 
-  const std::uint32_t owner;  // the process (base::fork_count()); a fork has no part in the region
+  const std::uint32_t owner;  // the process (base::fork_count()); a child has no part in the region
   std::atomic<bool> closed{false};
-  // Held shared by calls that take no turn, while they need the memory; held alone by close().
+  // Held shared by ReaderCalls while they use the memory; held exclusively by close(). Lock order:
+  // `mutex` before `inside`.
   mutable std::shared_mutex inside;
-  // Facts about the memory, readable also while another thread closes it.
+  // Facts about the memory. Any thread may read them, also while another thread closes the region.
   struct Shape {
     void* data = nullptr;
     std::uint64_t capacity_bytes = 0;
@@ -94,32 +95,33 @@ struct Region::Impl {
   } shape;
   std::shared_ptr<store::StoreDirectory> core;
   std::string name;
-  std::mutex mutex;                             // commits, rollback, grow take turns
+  std::mutex mutex;                             // held by WriterCalls and by close()
   std::unique_ptr<store::BranchWriter> writer;  // null when read-only
   std::shared_ptr<store::PageSource> source;    // content of a read-only region
   std::atomic<std::uint64_t> sequence{0};
   std::uint64_t committed_bytes = 0;  // region size of the last commit
   std::optional<std::uint64_t> committed_file_bytes;
   std::uint64_t remembered_address = 0;
-  std::optional<format::WorkingSetOwner> remembered_as;  // of its working set; none: not wanted
-  std::unique_ptr<region::CardTracker> cards;            // null: the page tracker alone
+  std::optional<format::WorkingSetOwner>
+      remembered_as;                           // of its working set; no value: not recorded
+  std::unique_ptr<region::CardTracker> cards;  // null: the page tracker alone
   std::unique_ptr<region::Counters> counters;
-  // Declared after everything that faults need, so it is unmapped first.
+  // Declared after all members that faults use, so it is unmapped first.
   std::unique_ptr<region::RegionMemory> memory;
   std::unique_ptr<region::Encoder> encoder;
   std::vector<format::PageNumber>
-      pending;  // dirty pages that a failed commit had already taken off the tracker
+      pending;  // dirty pages that a failed commit has taken from the tracker
   std::vector<format::PageNumber> taken;  // from the spill file, by commits that are durable
   bool committed_before = false;          // this branch has at least one commit
-  bool commit_failed = false;             // and none has succeeded since
+  bool commit_failed = false;             // the last commit failed
   bool base_copies_lost = false;          // a failed commit could not be undone in memory
-  // stuck: it was given up, and could not be rolled back.
+  // stuck: it was destroyed without a commit, and could not be rolled back.
   enum class TransactionState { none, open, stuck };
   TransactionState transaction = TransactionState::none;
-  // Runs commits that were begun asynchronously; while it is busy, all of the above belongs to it.
-  // Made with the region; null when read-only.
+  // Runs asynchronous commits; while it is busy, it owns all members above. Created with the
+  // region; null when read-only.
   std::unique_ptr<base::Background> background;
-  std::unique_ptr<region::BackgroundGc> space;  // null: read-only, or not wanted
+  std::unique_ptr<region::BackgroundGc> space;  // null: read-only, or disabled
 
  private:
   struct CommitInProgress;
@@ -145,7 +147,7 @@ struct Region::Impl {
   std::atomic<std::uint64_t> file_bytes_{kNoFile};
 };
 
-// What the library and its tests may do with a region's inside, and programs may not.
+// The access of the library and its tests to a region's implementation.
 struct region::RegionAccess {
   using Impl = Region::Impl;
 

@@ -1,6 +1,7 @@
 // Opening a region: of a branch, to write, or of a version, to read.
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <utility>
 #include <vellum/region.hpp>
 
@@ -32,7 +33,7 @@ std::size_t encode_threads(const RegionOptions& options) {
   return std::min(base::processors() - 1, 7U);
 }
 
-// The region must lie in the caller's reservation, with no byte beyond it.
+// The region must fit into the caller's reservation.
 void require_reservation(const RegionOptions& options, std::uint64_t needed_bytes) {
   if (options.base_address == 0 || options.base_address % kPageBytes != 0 ||
       options.capacity_bytes % kPageBytes != 0 || options.fixed_address) {
@@ -46,35 +47,41 @@ void require_reservation(const RegionOptions& options, std::uint64_t needed_byte
   }
 }
 
+// The options of the memory. The list names every field of RegionOptions: a field that is added
+// does not compile until this function has been looked at. The callers and their other functions
+// handle those that it does not use.
 region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t size_bytes,
                                      std::uint64_t remembered, bool writable) {
   base::require_pages_of_4_kib("a region");
+  const auto& [engine, image, encoding, capacity_bytes, fixed_address, base_address,
+               over_reservation, memory_limit_bytes, spill_directory, fault_bytes, working_set,
+               give_back_copies, fault_thread, huge_pages, share, encode_threads, tracker,
+               verify_cards, background_gc] = options;
   region::MemoryOptions memory;
   memory.size_bytes = size_bytes;
   memory.writable = writable;
-  std::uint64_t capacity = options.capacity_bytes;
+  std::uint64_t capacity = capacity_bytes;
   if (capacity == 0) capacity = writable ? base::room_to_grow(size_bytes) : size_bytes;
-  const std::uint64_t unit = options.over_reservation ? kPageBytes : kTableBytes;
+  const std::uint64_t unit = over_reservation ? kPageBytes : kTableBytes;
   const auto whole = [&](std::uint64_t bytes) {
     return round_up(std::max(std::min(bytes, format::kMaxRegionBytes), std::uint64_t{1}), unit);
   };
-  memory.over_reservation = options.over_reservation;
+  memory.over_reservation = over_reservation;
   memory.capacity_bytes = whole(std::max(capacity, size_bytes));
-  if (options.capacity_bytes == 0) memory.least_capacity_bytes = whole(size_bytes);
-  memory.address_required = options.fixed_address;
-  memory.memory_limit_bytes = options.memory_limit_bytes;
-  memory.huge_pages = options.huge_pages;
-  memory.gives_back_copies = options.give_back_copies;
-  memory.fault_thread =
-      options.fault_thread && region::choose_engine(options.engine, writable) == Engine::uffd;
-  if (options.fault_bytes != 0) memory.chunk_bytes = options.fault_bytes;
+  if (capacity_bytes == 0) memory.least_capacity_bytes = whole(size_bytes);
+  memory.address_required = fixed_address;
+  memory.memory_limit_bytes = memory_limit_bytes;
+  memory.huge_pages = huge_pages;
+  memory.gives_back_copies = give_back_copies;
+  memory.fault_thread = fault_thread && region::choose_engine(engine, writable) == Engine::uffd;
+  if (fault_bytes != 0) memory.chunk_bytes = fault_bytes;
   if (!std::has_single_bit(memory.chunk_bytes) || memory.chunk_bytes < kPageBytes ||
       memory.chunk_bytes > region::kMaxChunkPages * kPageBytes) {
     fail(Errc::invalid_argument, "fault_bytes must be a power of two from 4096 to 262144, not {}",
-         options.fault_bytes);
+         fault_bytes);
   }
-  memory.wanted_address = options.base_address != 0 ? options.base_address : remembered;
-  if (options.over_reservation) {
+  memory.wanted_address = base_address != 0 ? base_address : remembered;
+  if (over_reservation) {
     require_reservation(options, memory.capacity_bytes);
   } else if (memory.wanted_address % kTableBytes != 0) {
     fail(Errc::invalid_argument, "base_address must be a multiple of 2 MiB");
@@ -93,8 +100,8 @@ std::shared_ptr<region::SharedChunks> open_shared(const RegionOptions& options,
   return file ? std::make_shared<region::SharedChunks>(std::move(file)) : nullptr;
 }
 
-// Engine mapped: opens the file behind the region. Other engines: opens nothing, and an image that
-// the branch has falls behind.
+// Engine mapped: opens the file behind the region. Other engines: opens nothing; an image of the
+// branch becomes outdated.
 std::unique_ptr<store::ImageFile> open_image(const Impl& impl, const RegionOptions& options) {
   const bool wanted = !options.image.path.empty();
   const Engine engine = options.engine == Engine::automatic && wanted
@@ -112,13 +119,13 @@ std::unique_ptr<store::ImageFile> open_image(const Impl& impl, const RegionOptio
   return nullptr;
 }
 
-// For an image whose region could not be made: others see the file as it was. REQUIRES: the
+// After the region of an image could not be created: restores the file's length. REQUIRES: the
 // branch's lock is held.
 void take_back_growth(const Impl& impl, const std::string& path, std::uint64_t bytes) {
   try {
     const auto file = impl.core->fs().open(path, base::OpenMode::read_write);
     if (file->size_bytes() > bytes) file->truncate(bytes);
-  } catch (const std::exception&) {  // the next opening does it
+  } catch (const std::exception&) {  // the next opening repairs it
   }
 }
 
@@ -216,12 +223,14 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(
 void Region::Impl::remember(const RegionOptions& options, const format::WorkingSetOwner& of,
                             region::MemoryOptions& memory_options) {
   if (!options.working_set) return;
+  assert(memory == nullptr);
   remembered_as = of;
   memory_options.keeps_working_set = true;
   memory_options.last_working_set = store::read_working_set(*core, name, of);
 }
 
 void Region::Impl::note_shape() noexcept {
+  assert(memory != nullptr && counters != nullptr);
   shape = {memory->data(), memory->capacity_bytes(), memory->engine(), writer != nullptr,
            memory->serves_system_calls()};
   counters->note_shape(shape.engine, shape.data, memory->size_bytes());

@@ -1,5 +1,6 @@
-// The pages of a region outside of commits: rollback, growth, ranges of them.
+// The pages of a region outside of commits: rollback, growth, ranges of pages.
 #include <algorithm>
+#include <cassert>
 #include <vector>
 #include <vellum/region.hpp>
 
@@ -14,6 +15,7 @@ using format::PageNumber;
 using region::kPageBytes;
 
 void Region::Impl::rollback() {
+  assert(background->idle());
   require_base_copies();
   const auto dirty = take_dirty();
   memory->discard(dirty);
@@ -38,6 +40,7 @@ void Region::Impl::grow(std::uint64_t size_bytes) {
   }
   const bool larger = size > memory->size_bytes();
   memory->resize(size);
+  assert(memory->size_bytes() == size);
   counters->note_size(memory->size_bytes());
   if (!larger || !file_bytes().has_value()) return;
   extend_file(size);
@@ -73,6 +76,7 @@ std::vector<PageNumber> Region::Impl::pages_of(const std::vector<ByteRange>& ran
 }
 
 void Region::Impl::make_present(PageNumber first, std::size_t count) {
+  assert((first + count) * kPageBytes <= memory->size_bytes());
   store::ReadFailure failure;
   if (!memory->make_present(first, count, failure)) raise(failure);
 }

@@ -1,4 +1,5 @@
-// Transactions: changes that are committed together, or rolled back.
+// Transactions: stores that are committed together or rolled back.
+#include <cassert>
 #include <cstdio>
 #include <exception>
 #include <utility>
@@ -13,6 +14,7 @@ namespace vellum {
 using region::WriterCall;
 
 CommitReport Region::Impl::commit_transaction(const std::string& message) {
+  assert(transaction == TransactionState::open);
   const CommitReport report = commit({}, message);
   transaction = TransactionState::none;
   return report;
@@ -24,6 +26,7 @@ void Region::Impl::roll_transaction_back() {
 }
 
 void Region::Impl::abandon_transaction() noexcept {
+  assert(transaction == TransactionState::open);
   try {
     roll_transaction_back();
   } catch (const std::exception& e) {
@@ -50,6 +53,7 @@ void Region::Impl::require_no_transaction(const char* call) const {
 Transaction Region::begin() {
   const WriterCall call(impl_);
   impl_->require_no_transaction("begin()");
+  assert(impl_->transaction == Impl::TransactionState::none);
   impl_->transaction = Impl::TransactionState::open;
   return Transaction(impl_);
 }

@@ -48,12 +48,12 @@ PullReport clone(base::Fs& fs, const std::string& url, const std::string& given,
   {
     auto store = open_unfinished(fs, unfinished, superblock, objects);
     if (remote_names(*store).empty()) add_remote_file(*store, kDefaultRemoteName, url, false);
-    if (options.lazy && !has_away_list(fs, unfinished)) {
-      write_away_list(*store, {});
+    if (options.lazy && !has_missing_pieces(fs, unfinished)) {
+      write_missing_pieces(*store, {});
       store = open_store(fs, unfinished, {}, objects);
     }
     Session session(*store, kDefaultRemoteName, std::move(objects));
-    const bool brings_packs = !options.lazy && has_away_list(fs, unfinished);
+    const bool brings_packs = !options.lazy && has_missing_pieces(fs, unfinished);
     report = pull(session, {options.versions, brings_packs, false}, progress);
   }
   fs.rename_new(unfinished, directory);

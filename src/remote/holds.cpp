@@ -33,8 +33,8 @@ bool is_of_another(const store::StoreDirectory& store, const Hold& hold) {
   if (hold.place == own) return false;
   if (hold.place.compare(0, host, own, 0, host) != 0) return true;
   const std::string path = hold.place.substr(host);
-  return has_away_list(store.fs(), path) ||
-         has_away_list(store.fs(), path + kUnfinishedCloneSuffix);
+  return has_missing_pieces(store.fs(), path) ||
+         has_missing_pieces(store.fs(), path + kUnfinishedCloneSuffix);
 }
 
 std::optional<Hold> hold_of_another(const Session& session) {
@@ -55,7 +55,7 @@ void put_hold(const Session& session, const PieceList& pieces) {
   hold.writer = session.file().writer;
   hold.time_ns = base::wall_clock_ns();
   hold.place = place_of_store(session.store());
-  for (const PieceName& piece : pieces) hold.pieces.push_back(piece.name);
+  for (const PieceName& piece : pieces) hold.pieces.push_back(piece.content);
   std::sort(hold.pieces.begin(), hold.pieces.end());
   hold.pieces.erase(std::unique(hold.pieces.begin(), hold.pieces.end()), hold.pieces.end());
   const Remote& remote = session.remote();

@@ -1,4 +1,4 @@
-#include "remote/materialize_clone.hpp"
+#include "remote/pull.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,11 +6,9 @@
 
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
-#include "remote/pieces/flush_ahead.hpp"
 #include "remote/pieces/make_in_order.hpp"
 #include "remote/pieces/merged_record.hpp"
 #include "remote/pieces/new_pack.hpp"
-#include "remote/pieces/translated_pack.hpp"
 #include "remote/pieces/version_records.hpp"
 #include "remote/session/missing_pieces.hpp"
 #include "store/catalog/lock/version_pin.hpp"
@@ -23,17 +21,17 @@ namespace {
 constexpr std::size_t kMaxFetchThreads = 16;  // each holds a piece in memory
 
 // A pack that is put together in `tmp`, with its records at the places of their references.
-class NewPack {
+class UnfinishedPack {
  public:
-  NewPack(store::StoreDirectory& store, std::uint64_t pack)
+  UnfinishedPack(store::StoreDirectory& store, std::uint64_t pack)
       : store_(store), pack_(pack), tmp_(store.tmp_directory() + "/" + kPrefix + file_name()) {
     if (store.fs().exists(tmp_)) store.fs().unlink(tmp_);
     file_ = store.fs().open(tmp_, base::OpenMode::create_new);
     file_->pwrite(new_pack_header(store, pack), 0);
   }
-  ~NewPack() { base::unlink_quietly(store_.fs(), tmp_); }
-  NewPack(const NewPack&) = delete;
-  NewPack& operator=(const NewPack&) = delete;
+  ~UnfinishedPack() { base::unlink_quietly(store_.fs(), tmp_); }
+  UnfinishedPack(const UnfinishedPack&) = delete;
+  UnfinishedPack& operator=(const UnfinishedPack&) = delete;
 
   // Pieces may have the record in several forms: all of their slots are kept.
   void add(const PieceRecord& record, std::span<const std::byte> bytes) {
@@ -41,25 +39,25 @@ class NewPack {
     if (record.is_original()) {
       file_->pwrite(bytes, record.ref.offset_bytes);
       written_[record.ref] = record;
-      anew_.erase(record.ref);
-      flush_.wrote(*file_, record.ref.offset_bytes + bytes.size(), bytes.size());
+      rewritten_.erase(record.ref);
+      writeback_.wrote(*file_, record.ref.offset_bytes + bytes.size(), bytes.size());
       return;
     }
     OwnedRecord form{record, {bytes.begin(), bytes.end()}};
-    const auto [at, fresh] = anew_.try_emplace(record.ref, form);
+    const auto [at, fresh] = rewritten_.try_emplace(record.ref, form);
     if (!fresh) at->second = merged_record(store_, std::move(at->second), std::move(form));
   }
 
   // Durable but for its name.
   void publish() {
     const std::string path = store_.packs().places().home_path(pack_);
-    if (anew_.empty()) {
+    if (rewritten_.empty()) {
       file_->sync_data();
       store_.fs().rename(tmp_, path);
       return;
     }
     std::vector<OwnedRecord> records;
-    for (auto& [ref, record] : anew_) records.push_back(std::move(record));
+    for (auto& [ref, record] : rewritten_) records.push_back(std::move(record));
     for (const auto& [ref, record] : written_) {
       std::vector<std::byte> bytes(static_cast<std::size_t>(record.size_bytes));
       file_->pread(bytes, ref.offset_bytes);
@@ -76,14 +74,14 @@ class NewPack {
   const std::uint64_t pack_;
   const std::string tmp_;
   std::unique_ptr<base::File> file_;
-  FlushAhead flush_;
+  EarlyWriteback writeback_;
   std::map<format::RecordRef, PieceRecord> written_;
-  std::map<format::RecordRef, OwnedRecord> anew_;  // have no place in the file
+  std::map<format::RecordRef, OwnedRecord> rewritten_;  // have no place in the file
 };
 
-class Bringer {
+class CloneMaterializer {
  public:
-  Bringer(Session& session, PullReport& report, const ProgressFn& progress)
+  CloneMaterializer(Session& session, PullReport& report, const ProgressFn& progress)
       : store_(session.store()),
         remote_(session.remote()),
         report_(report),
@@ -93,29 +91,29 @@ class Bringer {
   void run() {
     store_.packs().refresh();
     const auto away = store_.packs().list_away();
-    wanted_ = {away.begin(), away.end()};
+    missing_packs_ = {away.begin(), away.end()};
     const VersionPieces pieces =
-        read_away_list(store_.fs(), store_.path(), store_.superblock().store_id);
-    bring(pieces);
+        read_missing_pieces(store_.fs(), store_.path(), store_.superblock().store_id);
+    fetch_packs(pieces);
     store_.fs().sync_directory(store_.packs_directory());
     store_.packs().refresh();
     require_all();
-    remove_away_list(store_);
+    remove_missing_pieces(store_);
   }
 
  private:
   // Pieces ascend by their first pack.
-  void bring(const VersionPieces& pieces) {
+  void fetch_packs(const VersionPieces& pieces) {
     std::vector<std::size_t> needed;
     for (std::size_t i = 0; i < pieces.list.size(); ++i) {
-      if (std::ranges::any_of(pieces.index.spans[i],
-                              [&](const PackSpan& s) { return wanted_.contains(s.pack); })) {
+      if (std::ranges::any_of(pieces.opening.spans[i],
+                              [&](const PackSpan& s) { return missing_packs_.contains(s.pack); })) {
         needed.push_back(i);
       }
     }
     make_in_order(
         threads_, needed.size(), [&](std::size_t i) { return fetch(pieces.list[needed[i]]); },
-        [&](std::size_t i, const Piece& piece) {
+        [&](std::size_t i, const FetchedPiece& piece) {
           publish_below(piece.records.front().ref.pack);
           add(pieces.list[needed[i]], piece);
         },
@@ -123,30 +121,32 @@ class Bringer {
     publish_below(UINT64_MAX);
   }
 
-  Piece fetch(const PieceName& name) const {
-    Piece out = remote_.piece(name);
-    remote_.require_records(
-        name, out, [&](const PieceRecord& record) { return wanted_.contains(record.ref.pack); });
+  FetchedPiece fetch(const PieceName& name) const {
+    FetchedPiece out = remote_.piece(name);
+    remote_.require_records(name, out, [&](const PieceRecord& record) {
+      return missing_packs_.contains(record.ref.pack);
+    });
     return out;
   }
 
-  void add(const PieceName& name, const Piece& piece) {
+  void add(const PieceName& name, const FetchedPiece& piece) {
     ++report_.pieces_read;
     report_.bytes_read += piece.bytes.size();
-    for_records(piece.records, piece.bytes, static_cast<std::size_t>(name.contents_bytes),
+    for_records(piece.records, piece.bytes, static_cast<std::size_t>(name.index_bytes),
                 [&](const PieceRecord& record, std::span<const std::byte> bytes, std::size_t) {
-                  if (!wanted_.contains(record.ref.pack)) return;
-                  came_.insert(record.ref);
-                  auto& pack = coming_[record.ref.pack];
-                  if (pack == nullptr) pack = std::make_unique<NewPack>(store_, record.ref.pack);
+                  if (!missing_packs_.contains(record.ref.pack)) return;
+                  received_.insert(record.ref);
+                  auto& pack = unfinished_[record.ref.pack];
+                  if (pack == nullptr)
+                    pack = std::make_unique<UnfinishedPack>(store_, record.ref.pack);
                   pack->add(record, bytes);
                 });
   }
 
   void publish_below(std::uint64_t pack) {
-    while (!coming_.empty() && coming_.begin()->first < pack) {
-      coming_.begin()->second->publish();
-      coming_.erase(coming_.begin());
+    while (!unfinished_.empty() && unfinished_.begin()->first < pack) {
+      unfinished_.begin()->second->publish();
+      unfinished_.erase(unfinished_.begin());
     }
   }
 
@@ -162,7 +162,7 @@ class Bringer {
       PieceRecord here;
       if (find_local_record(store_, ref, here) && !store_.packs().is_remote(ref.pack) &&
           has_slots(here, live_set.durable_slots(id))) {
-        if (!came_.contains(ref)) read_record_bytes(store_, here);
+        if (!received_.contains(ref)) read_record_bytes(store_, here);
         continue;
       }
       fail(Errc::corrupted,
@@ -176,15 +176,15 @@ class Bringer {
   PullReport& report_;
   const ProgressFn& progress_;
   const std::size_t threads_;
-  std::set<std::uint64_t> wanted_;
-  std::set<format::RecordRef> came_;  // checked as they came
-  std::map<std::uint64_t, std::unique_ptr<NewPack>> coming_;
+  std::set<std::uint64_t> missing_packs_;
+  std::set<format::RecordRef> received_;  // checked as they came
+  std::map<std::uint64_t, std::unique_ptr<UnfinishedPack>> unfinished_;
 };
 
 }  // namespace
 
 void materialize_packs(Session& session, PullReport& report, const ProgressFn& progress) {
-  Bringer(session, report, progress).run();
+  CloneMaterializer(session, report, progress).run();
 }
 
 }  // namespace vellum::remote

@@ -7,12 +7,10 @@
 
 #include "base/fail.hpp"
 #include "remote/holds.hpp"
-#include "remote/materialize_clone.hpp"
 #include "remote/pieces/make_in_order.hpp"
-#include "remote/pieces/named_packs.hpp"
 #include "remote/pieces/new_pack.hpp"
 #include "remote/pieces/pack_filler.hpp"
-#include "remote/session/branch_standing.hpp"
+#include "remote/session/branch_relation.hpp"
 #include "remote/session/missing_pieces.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
@@ -37,7 +35,7 @@ store::VersionPin hold_what_gc_holds(store::StoreDirectory& store) {
 // The packs of this remote may stay there.
 bool is_lazy(const Session& session) {
   return session.name() == kDefaultRemoteName &&
-         has_away_list(session.store().fs(), session.store().path());
+         has_missing_pieces(session.store().fs(), session.store().path());
 }
 
 // The store has something else of a name. Other names are not concerned.
@@ -62,16 +60,16 @@ class Pull {
         threads_(std::min(kMaxReadingThreads, remote_.objects().connections())) {
     head_ = session.newest_head().head;
     for (const std::string& name : options.versions) {
-      const RemoteName* found = head_.find(name);
+      const RemoteVersion* found = head_.find(name);
       if (found == nullptr) {
         fail(Errc::not_found, "{}: the remote has no version '{}'", remote_.objects().url(), name);
       }
       wanted_.push_back(found);
     }
     if (options.versions.empty()) {
-      for (const RemoteName& name : head_.names) wanted_.push_back(&name);
+      for (const RemoteVersion& name : head_.versions) wanted_.push_back(&name);
     }
-    std::sort(wanted_.begin(), wanted_.end(), [](const RemoteName* a, const RemoteName* b) {
+    std::sort(wanted_.begin(), wanted_.end(), [](const RemoteVersion* a, const RemoteVersion* b) {
       return std::tie(a->is_branch, a->ref.order, a->ref.name) <
              std::tie(b->is_branch, b->ref.order, b->ref.name);
     });
@@ -80,8 +78,8 @@ class Pull {
 
   // False: a gc at the remote has begun meanwhile, and nothing has changed here.
   bool run() {
-    std::vector<const RemoteName*> to_do;
-    for (const RemoteName* name : wanted_) {
+    std::vector<const RemoteVersion*> to_do;
+    for (const RemoteVersion* name : wanted_) {
       if (name->is_branch) settle_cut_off(*name);
       PulledVersion pulled{name->ref.name, name->is_branch, false, false, false};
       const Action action = action_or_refusal(*name);
@@ -93,11 +91,11 @@ class Pull {
       if (action == Action::get) to_do.push_back(name);
       if (action == Action::note) note(*name);
     }
-    pass_orders(store_, head_);
+    skip_orders_of(store_, head_);
     if (to_do.empty()) return true;
     const store::VersionPin no_gc = hold_what_gc_holds(store_);
     if (is_lazy_ && !note_pieces(to_do)) return false;
-    for (const RemoteName* name : to_do) {
+    for (const RemoteVersion* name : to_do) {
       if (!is_lazy_) with_context("'" + name->ref.name + "'", [&] { fetch(*name); });
       publish(*name);
       note_working_set(*name);
@@ -118,7 +116,7 @@ class Pull {
   // remote, which has the same.
   enum class Action { nothing, leave, leave_newer, get, note, refuse };
 
-  Action action_or_refusal(const RemoteName& name) {
+  Action action_or_refusal(const RemoteVersion& name) {
     try {
       return action_for(name);
     } catch (const Refusal& e) {
@@ -129,7 +127,7 @@ class Pull {
 
   // A pull that was cut off may have changed the branch and not noted it. Then the branch has what
   // that pull was of, whatever the remote has by now.
-  void settle_cut_off(const RemoteName& name) {
+  void settle_cut_off(const RemoteVersion& name) {
     const std::string& wanted = name.ref.name;
     const SeenBranch* seen = session_.find(wanted);
     if (seen == nullptr || seen->pulling == WriteId{} || !store::has_branch(store_, wanted)) return;
@@ -144,7 +142,7 @@ class Pull {
     session_.note({seen_branch(wanted, now.pulling, here, now.pulled_epoch)});
   }
 
-  Action action_for(const RemoteName& name) const {
+  Action action_for(const RemoteVersion& name) const {
     const std::string& wanted = name.ref.name;
     if (store::has_snapshot(store_, wanted)) {
       if (!name.is_branch) {
@@ -163,7 +161,7 @@ class Pull {
     return action_for_branch(name);
   }
 
-  Action action_for_branch(const RemoteName& name) const {
+  Action action_for_branch(const RemoteVersion& name) const {
     const SeenBranch* seen = session_.find(name.ref.name);
     const auto here = store::seen_head(store_.read_branch(name.ref.name).journal);
     const bool is_changed =
@@ -173,14 +171,14 @@ class Pull {
     }
     if (is_same_head(name, seen)) return Action::note;
     if (takes_over_) return Action::get;
-    if (is_past_push(name, session_.file().writer, seen, here)) return Action::leave_newer;
+    if (is_own_earlier_push(name, session_.file().writer, seen, here)) return Action::leave_newer;
     if (is_changed) refuse_both_changed(name);
-    switch (standing_of(name, *seen, here)) {
-      case Standing::newer:
+    switch (relation_of(name, *seen, here)) {
+      case BranchRelation::newer:
         return Action::get;
-      case Standing::older:
+      case BranchRelation::older:
         return Action::leave_newer;
-      case Standing::beside:
+      case BranchRelation::diverged:
         break;
     }
     refuse(
@@ -193,7 +191,7 @@ class Pull {
 
   // Whether the branch has the remote's version already: a pull that was cut off has given it that,
   // or the store has pushed it.
-  bool is_same_head(const RemoteName& name, const SeenBranch* seen) const {
+  bool is_same_head(const RemoteVersion& name, const SeenBranch* seen) const {
     const store::JournalState journal = store_.read_branch(name.ref.name).journal;
     const store::SeenHead here = store::seen_head(journal);
     const format::Version& there = name.ref.version;
@@ -203,7 +201,7 @@ class Pull {
            (journal.commits.empty() && journal.base.runs == there.runs);
   }
 
-  [[noreturn]] void refuse_both_changed(const RemoteName& name) const {
+  [[noreturn]] void refuse_both_changed(const RemoteVersion& name) const {
     refuse(Errc::io,
            "branch '{}' has changed both in {} and at {}: name one of the two otherwise (`vellum "
            "branch`), and pull again, or push or pull with --take-over, which drops the other's "
@@ -217,12 +215,12 @@ class Pull {
   }
 
   // The version's records come to the packs, durable.
-  void fetch(const RemoteName& name) {
+  void fetch(const RemoteVersion& name) {
     const VersionPieces pieces = remote_.pieces_of(name.list);
     in_use_[&name] = pieces.in_use.ranges;
     fetch_pieces(pieces.list);
     filler().finish();
-    make_named_packs(store_, name.ref.version);
+    create_empty_packs(store_, name.ref.version);
     filler().require_all(name.ref.version);
   }
 
@@ -230,15 +228,17 @@ class Pull {
     PackFiller& packs = filler();
     make_in_order(
         threads_, pieces.size(), [&](std::size_t i) { return fetch_one(pieces[i], packs); },
-        [&](std::size_t i, const Fetched& fetched) { add(pieces[i], fetched, packs); }, progress_);
+        [&](std::size_t i, const PulledPiece& fetched) { add(pieces[i], fetched, packs); },
+        progress_);
   }
 
   // The versions' pieces are noted, and so are there before a version needs them. What belongs to a
   // pack that is a file here comes here. False: a gc at the remote may not know what is needed.
-  bool note_pieces(const std::vector<const RemoteName*>& to_do) {
-    VersionPieces away = read_away_list(store_.fs(), store_.path(), store_.superblock().store_id);
+  bool note_pieces(const std::vector<const RemoteVersion*>& to_do) {
+    VersionPieces away =
+        read_missing_pieces(store_.fs(), store_.path(), store_.superblock().store_id);
     VersionPieces fresh;
-    for (const RemoteName* name : to_do) {
+    for (const RemoteVersion* name : to_do) {
       const VersionPieces pieces = remote_.pieces_of(name->list);
       in_use_[name] = pieces.in_use.ranges;
       add_pieces(fresh, pieces);
@@ -252,9 +252,9 @@ class Pull {
       }
     }
     fetch_for_files(fresh);
-    if (is_new) write_away_list(store_, away);
+    if (is_new) write_missing_pieces(store_, away);
     store_.packs().refresh();
-    for (const RemoteName* name : to_do) make_named_packs(store_, name->ref.version);
+    for (const RemoteVersion* name : to_do) create_empty_packs(store_, name->ref.version);
     return true;
   }
 
@@ -263,7 +263,7 @@ class Pull {
     files_ = {roots.packs.begin(), roots.packs.end()};
     PieceList pieces;
     for (std::size_t i = 0; i < fresh.list.size(); ++i) {
-      const auto& spans = fresh.index.spans[i];
+      const auto& spans = fresh.opening.spans[i];
       for (const PackSpan& span : spans) {
         if (!files_.contains(span.pack)) require_not_ours(store_, roots, span.pack);
       }
@@ -281,16 +281,16 @@ class Pull {
     return (is_lazy_ && !files_.contains(record.ref.pack)) || filler.has(record);
   }
 
-  struct Fetched {
-    Piece piece;  // without bytes: the store has all of it
+  struct PulledPiece {
+    FetchedPiece piece;  // without bytes: the store has all of it
     std::vector<bool> missing;
   };
 
   // Whole, unless the store is known to have all of it: most of what is new is missing.
-  Fetched fetch_one(const PieceName& name, const PackFiller& filler) const {
-    Fetched out;
-    std::optional<std::vector<PieceRecord>> known = remote_.cached_contents(name);
-    if (is_lazy_ && !known.has_value()) known = remote_.contents(name);
+  PulledPiece fetch_one(const PieceName& name, const PackFiller& filler) const {
+    PulledPiece out;
+    std::optional<std::vector<PieceRecord>> known = remote_.cached_piece_index(name);
+    if (is_lazy_ && !known.has_value()) known = remote_.piece_index(name);
     if (known.has_value() && std::ranges::all_of(*known, [&](const PieceRecord& record) {
           return has(filler, record);
         })) {
@@ -305,12 +305,12 @@ class Pull {
   }
 
   // Pieces ascend by their first pack.
-  void add(const PieceName& name, const Fetched& fetched, PackFiller& filler) {
-    const Piece& piece = fetched.piece;
+  void add(const PieceName& name, const PulledPiece& fetched, PackFiller& filler) {
+    const FetchedPiece& piece = fetched.piece;
     if (piece.bytes.empty()) return;
     filler.finish_below(piece.records.front().ref.pack);
     auto missing = fetched.missing.begin();
-    for_records(piece.records, piece.bytes, static_cast<std::size_t>(name.contents_bytes),
+    for_records(piece.records, piece.bytes, static_cast<std::size_t>(name.index_bytes),
                 [&](const PieceRecord& record, std::span<const std::byte> bytes, std::size_t) {
                   if (*missing++) filler.add(record, bytes);
                 });
@@ -318,7 +318,7 @@ class Pull {
     report_.bytes_read += piece.bytes.size();
   }
 
-  void publish(const RemoteName& name) {
+  void publish(const RemoteVersion& name) {
     const std::string& wanted = name.ref.name;
     if (!name.is_branch) {
       store_.create_snapshot(wanted, name.ref);
@@ -346,7 +346,7 @@ class Pull {
   }
 
   // What was recorded here counts for more.
-  void note_working_set(const RemoteName& name) {
+  void note_working_set(const RemoteVersion& name) {
     const std::string& wanted = name.ref.name;
     const auto& ranges = in_use_[&name];
     if (ranges.empty()) return;
@@ -355,7 +355,7 @@ class Pull {
     store::write_working_set(store_, wanted, {owner, ranges});
   }
 
-  void note(const RemoteName& name) {
+  void note(const RemoteVersion& name) {
     const auto now = store::seen_head(store_.read_branch(name.ref.name).journal);
     session_.note({seen_branch(name.ref.name, name.write_id, now, name.epoch)});
   }
@@ -379,10 +379,10 @@ class Pull {
   const bool takes_over_, is_lazy_;
   const std::size_t threads_;
   Head head_;
-  std::vector<const RemoteName*> wanted_;
+  std::vector<const RemoteVersion*> wanted_;
   std::optional<PackFiller> filler_;  // it reads the page maps of the whole store
   std::set<std::uint64_t> files_;     // packs that a lazy clone has
-  std::map<const RemoteName*, std::vector<format::PageRange>> in_use_;  // as lists say
+  std::map<const RemoteVersion*, std::vector<format::PageRange>> in_use_;  // as lists say
   PullReport report_;
   std::vector<Refusal> refusals_;  // of names that are something else here
 };
@@ -397,8 +397,9 @@ PullReport pull(Session& session, const PullOptions& options, const ProgressFn& 
     if (!options.packs) {
       const store::StoreDirectory& store = session.store();
       if (is_lazy(session)) {
-        restore_hold(session,
-                     read_away_list(store.fs(), store.path(), store.superblock().store_id).list);
+        restore_hold(
+            session,
+            read_missing_pieces(store.fs(), store.path(), store.superblock().store_id).list);
       }
       return report;
     }

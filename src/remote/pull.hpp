@@ -28,4 +28,9 @@ PullReport clone(base::Fs& fs, const std::string& url, const std::string& direct
                  const CloneOptions& options, const ProgressFn& progress,
                  std::shared_ptr<ObjectStore> objects = nullptr);
 
+// Each pack gets its name when it is whole; one that has a name stays as it is. Then the list of what
+// is away goes. Errc::corrupted: a piece is damaged or missing;
+// the packs that have come stay. REQUIRES: gc is kept out.
+void materialize_packs(Session& session, PullReport& report, const ProgressFn& progress);
+
 }  // namespace vellum::remote

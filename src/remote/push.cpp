@@ -9,13 +9,13 @@
 #include <tuple>
 
 #include "base/fail.hpp"
-#include "remote/pieces/base_lists.hpp"
+#include "remote/objects/list_on_base.hpp"
 #include "remote/pieces/early_records.hpp"
 #include "remote/pieces/known_pieces.hpp"
 #include "remote/pieces/piece_maker.hpp"
 #include "remote/pieces/uploads.hpp"
 #include "remote/pieces/version_records.hpp"
-#include "remote/session/branch_standing.hpp"
+#include "remote/session/branch_relation.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/branch/checkpointed_head.hpp"
 #include "store/catalog/kept_version.hpp"
@@ -31,28 +31,28 @@ constexpr std::size_t kMaxRelated = 3;  // of each kind of relation
 constexpr std::uint64_t kMaxOpeningBytes = 128u << 10, kOpeningShare = 32;
 // From so many bytes on, what a recorded working set needs has pieces of its own.
 constexpr std::uint64_t kMinBytesInUse = 256u << 10;
-constexpr std::uint64_t kBytesToLook = 3 * kPieceBytes;
-constexpr std::size_t kMaxThreads = 16;  // each holds a piece in memory
+constexpr std::uint64_t kMinBytesToList = 3 * kPieceBytes;
+constexpr std::size_t kMaxPushThreads = 16;  // each holds a piece in memory
 
 // The head that a push has built on is no longer the newest, or names what is lost.
-struct HeadPassed {};
+struct HeadSuperseded {};
 
 // A version of the store that is to be pushed; gc keeps it while this lives.
-struct Wanted {
+struct VersionToPush {
   std::string name;
   bool is_branch = false;
   std::unique_ptr<store::KeptVersion> snapshot;
   std::unique_ptr<store::CheckpointedHead> head;
   store::SeenHead seen;  // of a branch
   WriteId replaces{};    // of a branch: the remote's, as this push has found it; zeros: none
-  RemoteName entry;      // as the remote is to have it
+  RemoteVersion entry;   // as the remote is to have it
 
   const store::ResolvedVersion& resolved() const {
     return is_branch ? head->head() : snapshot->version;
   }
 };
 
-std::set<std::string> names_to_push(const store::StoreDirectory& store,
+std::set<std::string> version_names(const store::StoreDirectory& store,
                                     const PushOptions& options) {
   std::set<std::string> names(options.versions.begin(), options.versions.end());
   if (!names.empty()) return names;
@@ -64,8 +64,8 @@ std::set<std::string> names_to_push(const store::StoreDirectory& store,
   return names;
 }
 
-Wanted find_wanted(store::StoreDirectory& store, const std::string& name) {
-  Wanted out;
+VersionToPush find_version(store::StoreDirectory& store, const std::string& name) {
+  VersionToPush out;
   out.name = name;
   if (!store::has_snapshot(store, name) && store::has_branch(store, name)) {
     out.is_branch = true;
@@ -83,7 +83,7 @@ Wanted find_wanted(store::StoreDirectory& store, const std::string& name) {
   return out;
 }
 
-bool is_same_snapshot(const RemoteName& there, const RemoteName& here) {
+bool is_same_snapshot(const RemoteVersion& there, const RemoteVersion& here) {
   return !there.is_branch && there.ref.branch == here.ref.branch &&
          there.ref.created_ns == here.ref.created_ns && there.ref.version == here.ref.version;
 }
@@ -102,16 +102,16 @@ std::size_t runs_in_common(const format::Version& a, const format::Version& b) {
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; }
 
 // Names of the remote whose pieces the version probably shares.
-std::set<const RemoteName*> related_names(const Head& head, const RemoteName& wanted) {
-  std::set<const RemoteName*> out;
-  if (const RemoteName* same = head.find(wanted.ref.name)) out.insert(same);
-  std::vector<std::tuple<std::size_t, const RemoteName*>> sharing;
-  std::vector<std::tuple<std::uint64_t, const RemoteName*>> near;
-  for (const RemoteName& name : head.names) {
-    const std::size_t common = runs_in_common(name.ref.version, wanted.ref.version);
+std::set<const RemoteVersion*> related_names(const Head& head, const RemoteVersion& version) {
+  std::set<const RemoteVersion*> out;
+  if (const RemoteVersion* same = head.find(version.ref.name)) out.insert(same);
+  std::vector<std::tuple<std::size_t, const RemoteVersion*>> sharing;
+  std::vector<std::tuple<std::uint64_t, const RemoteVersion*>> near;
+  for (const RemoteVersion& name : head.versions) {
+    const std::size_t common = runs_in_common(name.ref.version, version.ref.version);
     if (common != 0) sharing.emplace_back(SIZE_MAX - common, &name);
-    if (name.ref.branch == wanted.ref.branch || name.ref.name == wanted.ref.version.parent) {
-      near.emplace_back(distance(name.ref.version.sequence, wanted.ref.version.sequence), &name);
+    if (name.ref.branch == version.ref.branch || name.ref.name == version.ref.version.parent) {
+      near.emplace_back(distance(name.ref.version.sequence, version.ref.version.sequence), &name);
     }
   }
   const auto take = [&](auto& candidates) {
@@ -133,19 +133,20 @@ class Push {
         remote_(session.remote()),
         options_(options),
         progress_(progress),
-        there_(rules.there != nullptr ? *rules.there : own_),
+        seen_objects_(rules.seen_objects != nullptr ? *rules.seen_objects : own_seen_objects_),
         own_branches_only_(rules.own_branches_only),
-        pool_(std::min(kMaxThreads, remote_.objects().connections()) - 1) {
-    for (const std::string& name : names_to_push(session.store(), options)) {
-      wanted_.push_back(find_wanted(session.store(), name));
+        pool_(std::min(kMaxPushThreads, remote_.objects().connections()) - 1) {
+    for (const std::string& name : version_names(session.store(), options)) {
+      versions_.push_back(find_version(session.store(), name));
     }
     // What later versions share is pushed with the earlier ones.
-    std::sort(wanted_.begin(), wanted_.end(), [](const Wanted& a, const Wanted& b) {
-      const auto order = [](const Wanted& w) {
-        return std::tie(w.entry.ref.branch, w.entry.ref.version.sequence, w.name);
-      };
-      return order(a) < order(b);
-    });
+    std::sort(versions_.begin(), versions_.end(),
+              [](const VersionToPush& a, const VersionToPush& b) {
+                const auto order = [](const VersionToPush& w) {
+                  return std::tie(w.entry.ref.branch, w.entry.ref.version.sequence, w.name);
+                };
+                return order(a) < order(b);
+              });
   }
 
   PushReport run() {
@@ -154,7 +155,7 @@ class Push {
     }
     for (int i = 0; i < kMaxTries; ++i) {
       const StoredHead newest = session_.newest_head();
-      if (session_.has_lost()) there_.forget();
+      if (session_.has_lost()) seen_objects_.forget();
       if (try_from(newest, false)) return report_;
     }
     fail(Errc::busy, "{}: others have pushed {} times meanwhile", remote_.objects().url(),
@@ -171,7 +172,7 @@ class Push {
       // What a passed head refers to may be gone, too.
       if (e.code() != Errc::busy && e.code() != Errc::already_exists && e.code() != Errc::not_found)
         throw;
-    } catch (const HeadPassed&) {
+    } catch (const HeadSuperseded&) {
     }
     return false;
   }
@@ -180,52 +181,53 @@ class Push {
     report_ = {};
     Head next = base.head;
     check_writer(base.head, next);
-    if (base.head.number == 0) there_.forget();
-    relied_.clear();
-    if (!is_guess) look();
-    std::vector<Wanted*> changed;
-    for (Wanted& wanted : wanted_) {
-      const bool is_there = settle_entry(base.head, wanted) && is_whole(wanted.entry.list);
-      report_.versions.push_back({wanted.name, wanted.is_branch, is_there, wanted.entry.epoch});
-      if (!is_there) changed.push_back(&wanted);
+    if (base.head.number == 0) seen_objects_.forget();
+    assumed_objects_.clear();
+    if (!is_guess) load_seen_objects();
+    std::vector<VersionToPush*> changed;
+    for (VersionToPush& version : versions_) {
+      const bool is_there = settle_entry(base.head, version) && is_complete(version.entry.list);
+      report_.versions.push_back({version.name, version.is_branch, is_there, version.entry.epoch});
+      if (!is_there) changed.push_back(&version);
     }
     upload(base, is_guess, changed);
     if (changed.empty()) {
       if (base.head.number != 0) remote_.objects().make_durable(head_key(base.head.number));
       return true;
     }
-    for (const Wanted* wanted : changed) put_entry(wanted->entry, next.names);
+    for (const VersionToPush* version : changed) put_entry(version->entry, next.versions);
     note(changed, true);
     const auto published = remote_.publish(base, std::move(next));
     if (!published.has_value()) return false;
     session_.published(*published);
     note(changed, false);
-    pass_orders(session_.store(), base.head);
+    skip_orders_of(session_.store(), base.head);
     return true;
   }
 
   // What is there, so that nothing is built on what is lost. The remote belongs to the store whose
   // versions come first. Its heads are refused to others.
-  void look() {
-    there_.look(remote_, pool_, [&] { restore_superblock(remote_.objects(), session_.store()); });
+  void load_seen_objects() {
+    seen_objects_.load(remote_, pool_,
+                       [&] { restore_superblock(remote_.objects(), session_.store()); });
   }
 
   // Whether an object is there. Where a look comes only beside the uploads, it is believed, and
   // noted.
   bool has(const std::string& key, std::uint64_t size_bytes) const {
-    if (there_.is_known()) return there_.has(key, size_bytes);
-    relied_.emplace(key, size_bytes);
+    if (seen_objects_.is_known()) return seen_objects_.has(key, size_bytes);
+    assumed_objects_.emplace(key, size_bytes);
     return true;
   }
-  bool has(const PieceName& piece) const { return has(piece_key(piece.name), piece.size_bytes); }
+  bool has(const PieceName& piece) const { return has(piece_key(piece.content), piece.size_bytes); }
   bool has(const ListName& list) const {
     return std::ranges::all_of(std::array{list.base, list.own}, [&](const ObjectName& object) {
-      return object.size_bytes == 0 || has(list_key(object.name), object.size_bytes);
+      return object.size_bytes == 0 || has(list_key(object.content), object.size_bytes);
     });
   }
 
   // Whether the remote has all that a name of it needs.
-  bool is_whole(const ListName& name) const {
+  bool is_complete(const ListName& name) const {
     if (!has(name)) return false;
     try {
       return std::ranges::all_of(remote_.list(name),
@@ -234,14 +236,14 @@ class Push {
       require_damage(e);
     }
     for (const ObjectName& object : {name.base, name.own}) {
-      if (object.size_bytes != 0) there_.add(list_key(object.name), 0);
+      if (object.size_bytes != 0) seen_objects_.add(list_key(object.content), 0);
     }
     return false;
   }
 
   // Whether its list is. (Looking for the pieces finds out that a list which is there is damaged.)
   bool is_readable(const ListName& name) const {
-    return has(name) && (is_whole(name) || has(name));
+    return has(name) && (is_complete(name) || has(name));
   }
 
   // Passes on what is no damage of one object. REQUIRES: called where `e` was caught.
@@ -267,48 +269,48 @@ class Push {
   }
 
   // Fills in what depends on the head. True: the remote has the version already.
-  bool settle_entry(const Head& head, Wanted& wanted) const {
-    const RemoteName* there = head.find(wanted.name);
-    if (there != nullptr && there->is_branch != wanted.is_branch) {
-      fail(Errc::already_exists, "{}: '{}' is a {} there", remote_.objects().url(), wanted.name,
+  bool settle_entry(const Head& head, VersionToPush& version) const {
+    const RemoteVersion* there = head.find(version.name);
+    if (there != nullptr && there->is_branch != version.is_branch) {
+      fail(Errc::already_exists, "{}: '{}' is a {} there", remote_.objects().url(), version.name,
            there->is_branch ? "branch" : "snapshot");
     }
-    wanted.entry.write_id = wanted.is_branch ? random_write_id() : WriteId{};
-    if (wanted.is_branch) return settle_branch(there, wanted);
+    version.entry.write_id = version.is_branch ? random_write_id() : WriteId{};
+    if (version.is_branch) return settle_branch(there, version);
     if (there == nullptr) return false;
-    if (is_same_snapshot(*there, wanted.entry)) {
-      wanted.entry.ref.order = there->ref.order;
-      wanted.entry.list = there->list;
+    if (is_same_snapshot(*there, version.entry)) {
+      version.entry.ref.order = there->ref.order;
+      version.entry.list = there->list;
       return true;
     }
     fail(Errc::already_exists, "{}: it has another snapshot '{}'", remote_.objects().url(),
-         wanted.name);
+         version.name);
   }
 
-  bool settle_branch(const RemoteName* there, Wanted& wanted) const {
-    const SeenBranch* seen = session_.find(wanted.name);
+  bool settle_branch(const RemoteVersion* there, VersionToPush& version) const {
+    const SeenBranch* seen = session_.find(version.name);
     const WriteId& me = session_.file().writer;
-    wanted.entry.writer = me;
-    wanted.entry.epoch = std::max<std::uint64_t>(1, seen == nullptr ? 0 : seen->epoch);
-    wanted.replaces = there == nullptr ? WriteId{} : there->write_id;
+    version.entry.writer = me;
+    version.entry.epoch = std::max<std::uint64_t>(1, seen == nullptr ? 0 : seen->epoch);
+    version.replaces = there == nullptr ? WriteId{} : there->write_id;
     if (there == nullptr) return false;
     const bool is_known =
         (seen != nullptr && (there->write_id == seen->seen || there->write_id == seen->intended)) ||
-        is_past_push(*there, me, seen, wanted.seen);
+        is_own_earlier_push(*there, me, seen, version.seen);
     if (!options_.take_over && (!is_known || (own_branches_only_ && there->writer != me))) {
       refuse_branch(*there, is_known);
     }
-    wanted.entry.epoch = is_known ? std::max(there->epoch, wanted.entry.epoch) : there->epoch + 1;
-    wanted.entry.list = there->list;
+    version.entry.epoch = is_known ? std::max(there->epoch, version.entry.epoch) : there->epoch + 1;
+    version.entry.list = there->list;
     const bool unchanged =
         is_known && seen != nullptr &&
-        store::SeenHead{seen->branch_id, seen->sequence, seen->time_ns} == wanted.seen &&
+        store::SeenHead{seen->branch_id, seen->sequence, seen->time_ns} == version.seen &&
         there->write_id == seen->seen;
-    if (unchanged) wanted.entry.epoch = there->epoch;
+    if (unchanged) version.entry.epoch = there->epoch;
     return unchanged;
   }
 
-  [[noreturn]] void refuse_branch(const RemoteName& there, bool is_known) const {
+  [[noreturn]] void refuse_branch(const RemoteVersion& there, bool is_known) const {
     const std::string& url = remote_.objects().url();
     if (is_known) {
       fail(Errc::busy,
@@ -324,26 +326,27 @@ class Push {
 
   // The objects of the changed versions, and a table of names where one is due. All that is small
   // goes side by side, with the two questions whether a guessed head is the newest.
-  void upload(StoredHead& base, bool is_guess, const std::vector<Wanted*>& changed) {
+  void upload(StoredHead& base, bool is_guess, const std::vector<VersionToPush*>& changed) {
     std::vector<std::function<void()>> questions;
     if (is_guess) {
       questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
-      questions.push_back([&] { require_newest(remote_.is_there(base)); });
+      questions.push_back([&] { require_newest(remote_.still_has(base)); });
     }
-    const bool looks = !there_.is_known();
+    const bool looks = !seen_objects_.is_known();
     if (looks) {
-      for (auto& part : there_.parts_of_look(remote_)) questions.push_back(std::move(part));
+      for (auto& part : seen_objects_.load_tasks(remote_)) questions.push_back(std::move(part));
       questions.push_back([&] { restore_superblock(remote_.objects(), session_.store()); });
     }
-    Uploads uploads(remote_, there_, pool_, [&] {
+    Uploads uploads(remote_, seen_objects_, pool_, [&] {
       for (const auto& question : std::exchange(questions, {})) question();
     });
     make_objects(base.head, changed, uploads);
     const auto table = changed.empty() ? std::nullopt : remote_.make_table(base);
     if (table.has_value()) uploads.add(table->key, table->bytes);
     uploads.finish(questions);
-    if (looks) there_.finish_look();
-    for (const auto& [key, size_bytes] : relied_) require_newest(there_.has(key, size_bytes));
+    if (looks) seen_objects_.finish_loading();
+    for (const auto& [key, size_bytes] : assumed_objects_)
+      require_newest(seen_objects_.has(key, size_bytes));
     require_newest(!is_guess || !uploads.has_found_damage());
     if (table.has_value()) table->use(base);
     report_.objects_uploaded = uploads.objects();
@@ -351,26 +354,27 @@ class Push {
   }
 
   static void require_newest(bool is_newest) {
-    if (!is_newest) throw HeadPassed();
+    if (!is_newest) throw HeadSuperseded();
   }
 
-  void make_objects(const Head& head, const std::vector<Wanted*>& changed, Uploads& uploads) {
+  void make_objects(const Head& head, const std::vector<VersionToPush*>& changed,
+                    Uploads& uploads) {
     KnownPieces known;
     BaseLists bases;
-    PieceMaker maker(session_.store(), remote_, there_, head.generation, pool_, progress_);
-    for (Wanted* wanted : changed) {
-      learn(head, *wanted, known, bases);
-      const auto needed = records_of_version(session_.store(), wanted->entry.ref.version);
-      KnownPieces::Plan plan = known.plan(needed);
+    PieceMaker maker(session_.store(), remote_, seen_objects_, head.generation, pool_, progress_);
+    for (VersionToPush* version : changed) {
+      learn_pieces(head, *version, known, bases);
+      const auto needed = records_of_version(session_.store(), version->entry.ref.version);
+      KnownPieces::PiecePlan plan = known.plan(needed);
       report_.pieces_used_again += plan.used.size();
       std::vector<PieceRecord> missing;
       for (const std::size_t i : plan.missing) missing.push_back(needed[i]);
       const std::uint64_t most_bytes =
           std::min(kMaxOpeningBytes, records_bytes(missing) / kOpeningShare);
-      const UsedRecords used = used_by_last(*wanted, needed);
+      const UsedRecords used = used_by_last(*version, needed);
       // Of many pieces, those that a push which was cut off has left are not sent again.
-      if (records_bytes(missing) >= kBytesToLook) look();
-      for (const auto& records : apart(std::move(missing), used.records)) {
+      if (records_bytes(missing) >= kMinBytesToList) load_seen_objects();
+      for (const auto& records : split_by_use(std::move(missing), used.records)) {
         for (const MadePiece& piece : maker.make(records, uploads)) {
           known.add(piece.name, piece.records);
           plan.used.push_back(known.id_of(piece.name));
@@ -378,24 +382,25 @@ class Push {
       }
       VersionPieces pieces;
       pieces.list = known.list(plan.used);
-      known.require(pieces.list, needed);
-      pieces.index = opening_index(
+      known.require_records(pieces.list, needed);
+      pieces.opening = opening_data(
           known.spans(pieces.list),
-          opening_records(session_.store(), wanted->entry.ref.version, needed, most_bytes));
-      pieces.in_use = {used.pages, known.pieces_of(pieces.list, used.records)};
-      wanted->entry.list = make_list(head, pieces, bases, uploads);
+          opening_records(session_.store(), version->entry.ref.version, needed, most_bytes));
+      pieces.in_use = {used.pages, known.pieces_with(pieces.list, used.records)};
+      version->entry.list = make_list(head, pieces, bases, uploads);
     }
   }
 
-  UsedRecords used_by_last(const Wanted& wanted, const std::vector<PieceRecord>& needed) const {
-    auto recorded = store::read_working_set(session_.store(), wanted.name,
-                                            store::working_set_owner(wanted.resolved()));
-    return used_records(session_.store(), wanted.entry.ref.version, std::move(recorded), needed);
+  UsedRecords used_by_last(const VersionToPush& version,
+                           const std::vector<PieceRecord>& needed) const {
+    auto recorded = store::read_working_set(session_.store(), version.name,
+                                            store::working_set_owner(version.resolved()));
+    return used_records(session_.store(), version.entry.ref.version, std::move(recorded), needed);
   }
 
   // What a working set needs apart from the rest, each ascending.
-  static std::vector<std::vector<PieceRecord>> apart(std::vector<PieceRecord> records,
-                                                     const std::vector<PieceRecord>& used) {
+  static std::vector<std::vector<PieceRecord>> split_by_use(std::vector<PieceRecord> records,
+                                                            const std::vector<PieceRecord>& used) {
     std::set<format::RecordRef> refs;
     for (const PieceRecord& record : used) refs.insert(record.ref);
     std::vector<PieceRecord> in_use, rest;
@@ -407,9 +412,10 @@ class Push {
   }
 
   // Fetches what is not cached, by many connections.
-  void learn(const Head& head, const Wanted& wanted, KnownPieces& known, BaseLists& bases) {
+  void learn_pieces(const Head& head, const VersionToPush& version, KnownPieces& known,
+                    BaseLists& bases) {
     PieceList pieces;
-    for (const RemoteName* name : related_names(head, wanted.entry)) {
+    for (const RemoteVersion* name : related_names(head, version.entry)) {
       if (!is_readable(name->list)) continue;
       const VersionPieces there = remote_.pieces_of(name->list);
       for (const PieceName& piece : there.list) {
@@ -419,29 +425,29 @@ class Push {
       if (base.size_bytes != 0) {
         bases.add(base, remote_.base_list(base));
       } else if (own.size_bytes != 0) {
-        bases.add(own, std::make_shared<BaseList>(own.name.hash, there));
+        bases.add(own, std::make_shared<BaseList>(own.content.hash, there));
       }
     }
     std::sort(pieces.begin(), pieces.end());
     pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
-    std::vector<std::vector<PieceRecord>> contents(pieces.size());
+    std::vector<std::vector<PieceRecord>> indices(pieces.size());
     pool_.parallel_for(pieces.size(), [&](std::size_t i, std::size_t) {
       try {
-        contents[i] = remote_.contents(pieces[i]);
+        indices[i] = remote_.piece_index(pieces[i]);
       } catch (const Error& e) {
         require_damage(e);
-        there_.add(piece_key(pieces[i].name), 0);
+        seen_objects_.add(piece_key(pieces[i].content), 0);
       }
     });
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (!contents[i].empty()) known.add(pieces[i], contents[i]);
+      if (!indices[i].empty()) known.add(pieces[i], indices[i]);
     }
   }
 
   // With the roots at hand, opening a version reads no piece.
-  OpeningIndex opening_index(std::vector<std::vector<PackSpan>> spans,
-                             std::vector<PieceRecord> records) const {
-    OpeningIndex out;
+  OpeningData opening_data(std::vector<std::vector<PackSpan>> spans,
+                           std::vector<PieceRecord> records) const {
+    OpeningData out;
     out.spans = std::move(spans);
     out.roots = std::move(records);
     for (const PieceRecord& record : out.roots) {
@@ -456,16 +462,16 @@ class Push {
     if (pieces.list.empty()) return {};
     auto [base, bytes] = bases.encode(pieces, remote_.store_id());
     const ObjectName own{{head.generation, base::sha256(bytes)}, bytes.size()};
-    if (base.size_bytes == 0) bases.add(own, std::make_shared<BaseList>(own.name.hash, pieces));
-    remote_.remember(list_key(own.name), bytes);
-    uploads.add(list_key(own.name), std::move(bytes));
+    if (base.size_bytes == 0) bases.add(own, std::make_shared<BaseList>(own.content.hash, pieces));
+    remote_.keep_in_cache(list_key(own.content), bytes);
+    uploads.add(list_key(own.content), std::move(bytes));
     return {base, own};
   }
 
-  static void put_entry(const RemoteName& entry, std::vector<RemoteName>& names) {
+  static void put_entry(const RemoteVersion& entry, std::vector<RemoteVersion>& names) {
     const auto at = std::lower_bound(
         names.begin(), names.end(), entry.ref.name,
-        [](const RemoteName& n, const std::string& name) { return n.ref.name < name; });
+        [](const RemoteVersion& n, const std::string& name) { return n.ref.name < name; });
     if (at != names.end() && at->ref.name == entry.ref.name) {
       *at = entry;
     } else {
@@ -474,24 +480,24 @@ class Push {
   }
 
   // A push that was cut off after its head was published is known by what it intended.
-  void note(const std::vector<Wanted*>& changed, bool intended) {
+  void note(const std::vector<VersionToPush*>& changed, bool intended) {
     std::vector<SeenBranch> branches;
-    for (const Wanted* wanted : changed) {
-      if (!wanted->is_branch) continue;
+    for (const VersionToPush* version : changed) {
+      if (!version->is_branch) continue;
       SeenBranch branch;
-      branch.name = wanted->name;
+      branch.name = version->name;
       if (intended) {
-        const SeenBranch* before = session_.find(wanted->name);
-        if (before != nullptr && before->seen == wanted->replaces) branch = *before;
-        branch.seen = wanted->replaces;
-        branch.intended = wanted->entry.write_id;
-        branch.epoch = wanted->entry.epoch;
+        const SeenBranch* before = session_.find(version->name);
+        if (before != nullptr && before->seen == version->replaces) branch = *before;
+        branch.seen = version->replaces;
+        branch.intended = version->entry.write_id;
+        branch.epoch = version->entry.epoch;
       } else {
-        branch.seen = wanted->entry.write_id;
-        branch.branch_id = wanted->seen.branch_id;
-        branch.sequence = wanted->seen.sequence;
-        branch.time_ns = wanted->seen.time_ns;
-        branch.epoch = wanted->entry.epoch;
+        branch.seen = version->entry.write_id;
+        branch.branch_id = version->seen.branch_id;
+        branch.sequence = version->seen.sequence;
+        branch.time_ns = version->seen.time_ns;
+        branch.epoch = version->entry.epoch;
       }
       branches.push_back(branch);
     }
@@ -502,12 +508,12 @@ class Push {
   const Remote& remote_;
   const PushOptions& options_;
   const ProgressFn& progress_;
-  SeenObjects own_;
-  SeenObjects& there_;
-  mutable std::map<std::string, std::uint64_t> relied_;  // objects, with their sizes
+  SeenObjects own_seen_objects_;
+  SeenObjects& seen_objects_;
+  mutable std::map<std::string, std::uint64_t> assumed_objects_;  // objects, with their sizes
   const bool own_branches_only_;
   base::ThreadPool pool_;
-  std::vector<Wanted> wanted_;
+  std::vector<VersionToPush> versions_;
   PushReport report_;
 };
 

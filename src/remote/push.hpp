@@ -3,7 +3,7 @@
 
 #include <vellum/remote.hpp>
 
-#include "remote/pieces/seen_objects.hpp"
+#include "remote/pieces/uploads.hpp"
 #include "remote/session/session.hpp"
 #include "vellum/report.hpp"
 
@@ -11,7 +11,7 @@ namespace vellum::remote {
 
 // What a long process keeps over several pushes, and asks of each.
 struct PushRules {
-  SeenObjects* there = nullptr;  // null: the push lists what is there itself
+  SeenObjects* seen_objects = nullptr;  // null: the push lists what is there itself
   bool own_branches_only =
       false;  // a branch that another store writes is refused without take_over
 };

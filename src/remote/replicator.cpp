@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/fail.hpp"
-#include "base/threads/signals_blocked.hpp"
+#include "base/threads/start_thread.hpp"
 #include "remote/push.hpp"
 #include "remote/session/open_engine.hpp"
 #include "store/branch/adopt_version.hpp"
@@ -16,10 +16,16 @@ namespace vellum::remote {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kEndWait{1000};                           // for the last push
-constexpr std::chrono::milliseconds kFirstPause{500}, kLongestPause{30'000};  // after failures
-constexpr std::chrono::milliseconds kStep{100};    // between two looks at whether to end
-constexpr std::chrono::seconds kBetweenLooks{60};  // at a remote to which nothing was pushed
+constexpr std::chrono::milliseconds kEndWait{1000};                       // for the last push
+constexpr std::chrono::milliseconds kFirstPause{500}, kMaxPause{30'000};  // after failures
+constexpr std::chrono::milliseconds kStep{100};     // between two looks at whether to end
+constexpr std::chrono::seconds kCheckInterval{60};  // at a remote to which nothing was pushed
+
+// Joins the thread of a push, also where a caller's function throws.
+struct Joined {
+  std::thread& thread;
+  ~Joined() { thread.join(); }
+};
 
 }  // namespace
 
@@ -33,50 +39,50 @@ Replicator::Replicator(store::StoreDirectory& store, const std::string& url,
   if (objects_ == nullptr) objects_ = open_object_store(store.fs(), url);
 }
 
-ReplicateState Replicator::run(const ReplicateFn& told) {
-  for (bool goes_on = true; goes_on;) {
+ReplicateState Replicator::run(const ReplicateFn& on_state) {
+  for (bool is_running = true; is_running;) {
     const auto start = Clock::now();
-    goes_on = push_beside(told) && wait(told, next_look(start));
+    is_running = push_in_background(on_state) && wait(on_state, next_check(start));
   }
-  seen_.reset();  // the last word is about the remote as it is
-  push_beside(nullptr);
+  checked_.reset();  // the last word is about the remote as it is
+  push_in_background(nullptr);
   return state();
 }
 
 // Twice in each interval; after failures later and later, and at random, so that many do not come
 // back at once.
-Clock::time_point Replicator::next_look(Clock::time_point start) {
+Clock::time_point Replicator::next_check(Clock::time_point start) {
   const auto usual = start + options_.interval / 2;
   if (failures_ == 0) return usual;
-  const auto longest =
-      std::min<Clock::duration>(kLongestPause, kFirstPause * (1 << std::min(failures_, 16)));
-  std::uniform_int_distribution<Clock::rep> random(longest.count() / 2, longest.count());
+  const auto max_pause =
+      std::min<Clock::duration>(kMaxPause, kFirstPause * (1 << std::min(failures_, 16)));
+  std::uniform_int_distribution<Clock::rep> random(max_pause.count() / 2, max_pause.count());
   return std::max(usual, Clock::now() + Clock::duration(random(random_)));
 }
 
 // Pushes what is new, and asks `told` meanwhile, if it is not null. False: it wants an end, and so
 // do calls of the remote that take longer than a moment then.
-bool Replicator::push_beside(const ReplicateFn& told) {
-  auto pushing = [this] {
-    const base::SignalsBlocked blocked;  // they are the program's, as its threads want them
-    return std::async(std::launch::async, [this] { push_new(); });
-  }();
+bool Replicator::push_in_background(const ReplicateFn& on_state) {
+  std::packaged_task<void()> task([this] { push_new(); });
+  std::future<void> pushing = task.get_future();
+  std::thread thread = base::start_thread("pushes commits", std::move(task));
+  const Joined joined{thread};
   std::optional<Clock::time_point> end;
-  if (told == nullptr) end = Clock::now() + kEndWait;
+  if (on_state == nullptr) end = Clock::now() + kEndWait;
   while (pushing.wait_for(kStep) != std::future_status::ready) {
     update_behind();
-    if (!end.has_value() && !told(state())) end = Clock::now() + kEndWait;
+    if (!end.has_value() && !on_state(state())) end = Clock::now() + kEndWait;
     if (end.has_value() && Clock::now() >= *end) objects_->stop();
   }
   pushing.get();
-  return told != nullptr && !end.has_value();
+  return on_state != nullptr && !end.has_value();
 }
 
 // False: `told` wants an end.
-bool Replicator::wait(const ReplicateFn& told, Clock::time_point until) {
+bool Replicator::wait(const ReplicateFn& on_state, Clock::time_point until) {
   for (;;) {
     update_behind();
-    if (!told(state())) return false;
+    if (!on_state(state())) return false;
     const auto now = Clock::now();
     if (now >= until) return true;
     std::this_thread::sleep_for(std::min<Clock::duration>(until - now, kStep));
@@ -99,8 +105,8 @@ bool Replicator::push_new() {
                           e.code() == Errc::no_space || e.code() == Errc::corrupted;
     if (!may_pass) throw;
     failure = e.what();
-    seen_.reset();  // what is there may be other than it was
-    there_.forget();
+    checked_.reset();  // what is there may be other than it was
+    seen_objects_.forget();
     ++failures_;
   }
   {
@@ -115,13 +121,13 @@ bool Replicator::push_new() {
 std::string Replicator::push_once() {
   const bool is_behind = !find_new().names.empty();
   if (is_behind) note_behind();
-  if (is_behind || is_look_due()) {
+  if (is_behind || is_check_due()) {
     std::string busy;
     const auto session = open_session(busy);
     if (session == nullptr) return busy;
-    if (is_look_due()) look(*session);
+    if (is_check_due()) check_remote(*session);
     push_fresh(*session);
-    seen_ = Clock::now();
+    checked_ = Clock::now();
   }
   const std::lock_guard lock(mutex_);
   behind_since_.reset();
@@ -133,18 +139,18 @@ void Replicator::note_behind() {
   if (!behind_since_.has_value()) behind_since_ = Clock::now();
 }
 
-bool Replicator::is_look_due() const {
-  return !seen_.has_value() || Clock::now() - *seen_ >= kBetweenLooks;
+bool Replicator::is_check_due() const {
+  return !checked_.has_value() || Clock::now() - *checked_ >= kCheckInterval;
 }
 
 // What the remote has lost, or has otherwise than this store has left it, is to be pushed with what
 // is new.
-void Replicator::look(Session& session) {
+void Replicator::check_remote(Session& session) {
   const Head head = session.newest_head().head;
-  if (session.has_lost()) there_.forget();
+  if (session.has_lost()) seen_objects_.forget();
   lost_.clear();
   for (const std::string& name : store::snapshot_names(store_)) {
-    if (there_.is_known() || head.find(name) == nullptr || refused_.contains(name)) continue;
+    if (seen_objects_.is_known() || head.find(name) == nullptr || refused_.contains(name)) continue;
     lost_.insert(name);
   }
   for (const std::string& branch : store_.branch_names()) {
@@ -172,7 +178,7 @@ std::unique_ptr<Session> Replicator::open_session(std::string& busy) {
   }
 }
 
-bool Replicator::is_known_branch(const RemoteFile& file, const std::string& branch) const {
+bool Replicator::is_pushed_branch(const RemoteFile& file, const std::string& branch) const {
   const auto here = store::seen_head(store_.read_branch(branch).journal);
   return std::ranges::any_of(file.branches, [&](const SeenBranch& seen) {
     return seen.name == branch &&
@@ -190,7 +196,7 @@ Replicator::NewVersions Replicator::find_new() const {
     out.orders.push_back(order);
   }
   for (const std::string& branch : store_.branch_names()) {
-    if (!store::is_aside_name(branch) && !is_known_branch(file, branch)) {
+    if (!store::is_aside_name(branch) && !is_pushed_branch(file, branch)) {
       out.names.push_back(branch);
     }
   }
@@ -199,7 +205,8 @@ Replicator::NewVersions Replicator::find_new() const {
 
 void Replicator::push_names(Session& session, const std::vector<std::string>& names) {
   try {
-    const PushReport report = push(session, {names, options_.take_over}, nullptr, {&there_, true});
+    const PushReport report =
+        push(session, {names, options_.take_over}, nullptr, {&seen_objects_, true});
     const bool is_new =
         std::ranges::any_of(report.versions, [](const auto& v) { return !v.was_there; });
     const std::lock_guard lock(mutex_);

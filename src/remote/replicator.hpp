@@ -11,7 +11,7 @@
 #include <string>
 #include <vellum/remote.hpp>
 
-#include "remote/pieces/seen_objects.hpp"
+#include "remote/pieces/uploads.hpp"
 #include "remote/session/session.hpp"
 
 namespace vellum::remote {
@@ -26,7 +26,7 @@ class Replicator {
 
   // Until `told` returns false; see Store::replicate(). An idle one looks at the remote now and
   // then, and sends what is lost there.
-  ReplicateState run(const ReplicateFn& told);
+  ReplicateState run(const ReplicateFn& on_state);
   // Pushes what is new, once. False: it failed in a way that may pass (state().failure).
   bool push_new();
   ReplicateState state() const;
@@ -36,19 +36,19 @@ class Replicator {
     std::vector<std::string> names;
     std::vector<std::uint64_t> orders;  // of the snapshots among them
   };
-  bool is_known_branch(const RemoteFile& file, const std::string& branch) const;
+  bool is_pushed_branch(const RemoteFile& file, const std::string& branch) const;
   NewVersions find_new() const;
   std::unique_ptr<Session> open_session(std::string& busy);
   std::string push_once();
-  bool push_beside(const ReplicateFn& told);
+  bool push_in_background(const ReplicateFn& on_state);
   void note_behind();
-  std::chrono::steady_clock::time_point next_look(std::chrono::steady_clock::time_point start);
-  bool is_look_due() const;
-  void look(Session& session);
+  std::chrono::steady_clock::time_point next_check(std::chrono::steady_clock::time_point start);
+  bool is_check_due() const;
+  void check_remote(Session& session);
   void push_fresh(Session& session);
   void push_names(Session& session, const std::vector<std::string>& names);
   void push_each(Session& session, const std::vector<std::string>& names);
-  bool wait(const ReplicateFn& told, std::chrono::steady_clock::time_point until);
+  bool wait(const ReplicateFn& on_state, std::chrono::steady_clock::time_point until);
   void update_behind();
 
   store::StoreDirectory& store_;
@@ -57,8 +57,8 @@ class Replicator {
   std::shared_ptr<ObjectStore> objects_;
   std::map<std::string, std::string> refused_;  // names that mean something else at the remote
   std::optional<std::chrono::steady_clock::time_point>
-      seen_;  // when the remote was looked at; unset: look
-  SeenObjects there_;
+      checked_;  // when the remote was looked at; unset: look
+  SeenObjects seen_objects_;
   std::set<std::string> lost_;  // names that the remote may not have as it should
   int failures_ = 0;            // in a row
   std::mt19937_64 random_{std::random_device{}()};

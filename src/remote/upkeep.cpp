@@ -20,12 +20,12 @@ constexpr std::size_t kEverything = SIZE_MAX;
 constexpr std::size_t kMaxVerifying = 16;  // each may hold a piece in memory
 constexpr int kMaxChanges = 1000;
 
-std::size_t threads_beside(const Remote& remote, std::size_t most) {
+std::size_t extra_threads(const Remote& remote, std::size_t most) {
   return std::min(most, remote.objects().connections()) - 1;
 }
 
 // A version needs it, so the remote is damaged where it is not there.
-PieceList list_that_is_there(const Remote& remote, const ListName& name) {
+PieceList require_piece_list(const Remote& remote, const ListName& name) {
   try {
     return remote.list(name);
   } catch (const Error& e) {
@@ -41,15 +41,15 @@ PieceList list_that_is_there(const Remote& remote, const ListName& name) {
 // after the boundary of a gc is durable, and not before: docs/remote-format.md says why.
 std::set<std::string> needed_keys(const Remote& remote, const Head& head) {
   std::set<std::string> out;
-  if (head.table.size_bytes != 0) out.insert(names_key(head.table.name));
+  if (head.table.size_bytes != 0) out.insert(names_key(head.table.content));
   std::set<ListName> lists;  // those of one base in a row
-  for (const RemoteName& name : head.names) lists.insert(name.list);
+  for (const RemoteVersion& name : head.versions) lists.insert(name.list);
   for (const ListName& list : lists) {
     for (const ObjectName& object : {list.base, list.own}) {
-      if (object.size_bytes != 0) out.insert(list_key(object.name));
+      if (object.size_bytes != 0) out.insert(list_key(object.content));
     }
-    for (const PieceName& piece : list_that_is_there(remote, list))
-      out.insert(piece_key(piece.name));
+    for (const PieceName& piece : require_piece_list(remote, list))
+      out.insert(piece_key(piece.content));
   }
   for (const Hold& hold : read_holds(remote)) {
     for (const ContentName& piece : hold.pieces) out.insert(piece_key(piece));
@@ -74,7 +74,7 @@ std::optional<ContentName> content_name(const std::string& key) {
   return std::nullopt;
 }
 
-StoredHead head_that_exists(const Remote& remote) {
+StoredHead require_head(const Remote& remote) {
   StoredHead out = remote.newest_head();
   if (out.head.number == 0)
     fail(Errc::not_found, "{}: the remote has no versions yet", remote.objects().url());
@@ -86,7 +86,7 @@ StoredHead head_that_exists(const Remote& remote) {
 template <typename Change>
 Head publish_change(const Remote& remote, const Change& change) {
   for (int i = 0; i < kMaxChanges; ++i) {
-    StoredHead base = head_that_exists(remote);
+    StoredHead base = require_head(remote);
     Head next = base.head;
     change(next);
     if (const auto table = remote.make_table(base)) {
@@ -105,14 +105,14 @@ class Verifier {
       : remote_(remote),
         read_data_(read_data),
         progress_(progress),
-        pool_(threads_beside(remote, read_data ? kMaxVerifying : kEverything)) {}
+        pool_(extra_threads(remote, read_data ? kMaxVerifying : kEverything)) {}
 
   RemoteVerifyReport run() {
     const Head head = remote_.newest_head().head;
-    report_.versions = head.names.size();
+    report_.versions = head.versions.size();
     std::map<ListName, std::vector<std::string>> lists;  // those of one base in a row
     std::map<ObjectName, std::vector<std::string>> bases;
-    for (const RemoteName& name : head.names) {
+    for (const RemoteVersion& name : head.versions) {
       if (name.list.own.size_bytes != 0) lists[name.list].push_back(name.ref.name);
       if (name.list.base.size_bytes != 0) bases[name.list.base].push_back(name.ref.name);
     }
@@ -135,7 +135,7 @@ class Verifier {
     for (std::size_t first = 0; first < pieces.size(); first += kStep) {
       const std::size_t count = std::min(kStep, pieces.size() - first);
       pool_.parallel_for(count, [&](std::size_t i, std::size_t) {
-        look_at(pieces[first + i].first, pieces[first + i].second);
+        check_piece(pieces[first + i].first, pieces[first + i].second);
       });
       if (progress_) progress_({first + count, pieces.size(), "pieces"});
     }
@@ -151,7 +151,7 @@ class Verifier {
       remote_.base_list(base);
     } catch (const Error& e) {
       bad_bases_.insert(base);
-      note(list_key(base.name), e, users);
+      note(list_key(base.content), e, users);
     }
   }
 
@@ -162,18 +162,18 @@ class Verifier {
         users_[piece].insert(users.begin(), users.end());
       }
     } catch (const Error& e) {
-      note(list_key(list.own.name), e, users);
+      note(list_key(list.own.content), e, users);
     }
   }
 
-  void look_at(const PieceName& name, const std::set<std::string>& users) {
-    const std::string key = piece_key(name.name);
+  void check_piece(const PieceName& name, const std::set<std::string>& users) {
+    const std::string key = piece_key(name.content);
     try {
       require_size(key, name.size_bytes);
-      const auto records = remote_.contents(name);
-      std::uint64_t bytes_read = name.contents_bytes;
-      if (name.contents_bytes + records_bytes(records) != name.size_bytes) {
-        fail(Errc::corrupted, "{}: the records are not as long as the contents say",
+      const auto records = remote_.piece_index(name);
+      std::uint64_t bytes_read = name.index_bytes;
+      if (name.index_bytes + records_bytes(records) != name.size_bytes) {
+        fail(Errc::corrupted, "{}: the records are not as long as the index says",
              remote_.name_of(key));
       }
       if (read_data_) {
@@ -189,24 +189,24 @@ class Verifier {
     }
   }
 
-  // Of each version that nothing has hurt yet. What is read here is no copy on this machine.
+  // Of each version that nothing has damaged yet. What is read here is no copy on this machine.
   void check_pages(const Head& head) {
-    std::set<std::string> hurt;
+    std::set<std::string> damaged;
     for (const RemoteDamage& damage : report_.damages) {
-      hurt.insert(damage.versions.begin(), damage.versions.end());
+      damaged.insert(damage.versions.begin(), damage.versions.end());
     }
-    if (hurt.size() == head.names.size()) return;
+    if (damaged.size() == head.versions.size()) return;
     RemoteOptions options;
     options.cache_directory = "";
     const auto store =
         open_head(base::posix_fs(), read_superblock(remote_.objects()), head, options,
                   std::shared_ptr<ObjectStore>(std::shared_ptr<void>(), &remote_.objects()));
-    for (const RemoteName& name : head.names) {
-      if (hurt.contains(name.ref.name) || name.list.own.size_bytes == 0) continue;
+    for (const RemoteVersion& name : head.versions) {
+      if (damaged.contains(name.ref.name) || name.list.own.size_bytes == 0) continue;
       try {
-        known_.require(remote_.list(name.list), slots_of_version(*store, name.ref.version));
+        known_.require_records(remote_.list(name.list), slots_of_version(*store, name.ref.version));
       } catch (const Error& e) {
-        note(list_key(name.list.own.name), e, {name.ref.name});
+        note(list_key(name.list.own.content), e, {name.ref.name});
       }
     }
   }
@@ -225,7 +225,7 @@ class Verifier {
 
   // What only this run could not do is no damage. A list may be damaged as a base, too.
   void note(const std::string& key, const Error& e, const std::vector<std::string>& versions) {
-    if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw e;
+    if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
     const std::lock_guard lock(mutex_);
     auto& damages = report_.damages;
     auto at = std::ranges::find(damages, key, &RemoteDamage::object);
@@ -280,12 +280,12 @@ void forget_names(const Remote& remote, const std::vector<std::string>& names) {
         fail(Errc::not_found, "{}: the remote has no version '{}'", remote.objects().url(), name);
       }
     }
-    std::erase_if(next.names, [&](const RemoteName& n) { return gone.contains(n.ref.name); });
+    std::erase_if(next.versions, [&](const RemoteVersion& n) { return gone.contains(n.ref.name); });
   });
 }
 
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {
-  Head boundary = head_that_exists(remote).head;
+  Head boundary = require_head(remote).head;
   // The lists are read before the boundary: one that cannot be read ends the gc.
   std::set<std::string> needed = needed_keys(remote, boundary);
   if (!dry_run) {
@@ -297,37 +297,37 @@ RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const Progress
   }
   const std::uint32_t generation = dry_run ? UINT32_MAX : boundary.generation;
   RemoteGcReport report;
-  std::vector<std::string> doomed;
+  std::vector<std::string> garbage;
   for (const ObjectInfo& object : content_objects(remote)) {
     const auto name = content_name(object.key);
-    const bool is_doomed =
+    const bool is_garbage =
         name.has_value() && name->generation < generation && !needed.contains(object.key);
-    (is_doomed ? report.objects_removed : report.objects_left) += 1;
-    (is_doomed ? report.bytes_removed : report.bytes_left) += object.size_bytes;
-    if (is_doomed) doomed.push_back(object.key);
+    (is_garbage ? report.objects_removed : report.objects_left) += 1;
+    (is_garbage ? report.bytes_removed : report.bytes_left) += object.size_bytes;
+    if (is_garbage) garbage.push_back(object.key);
   }
   for (const ObjectInfo& object : remote.objects().list(kProbePrefix, kEverything)) {
-    doomed.push_back(object.key);
+    garbage.push_back(object.key);
   }
-  const std::size_t contents = doomed.size();
+  const std::size_t content_count = garbage.size();
   std::vector<ObjectInfo> heads = remote.objects().list(kHeadPrefix, kEverything);
   std::reverse(heads.begin(), heads.end());  // oldest first
   for (const ObjectInfo& object : heads) {
     const auto number = parse_head_key(object.key);
     if (!number.has_value() || *number >= boundary.number) continue;
     ++report.heads_removed;
-    doomed.push_back(object.key);
+    garbage.push_back(object.key);
   }
   if (dry_run) return report;
-  base::ThreadPool pool(threads_beside(remote, kEverything));
+  base::ThreadPool pool(extra_threads(remote, kEverything));
   constexpr std::size_t kStep = 256;
-  for (std::size_t first = 0; first < contents; first += kStep) {
-    const std::size_t count = std::min(kStep, contents - first);
+  for (std::size_t first = 0; first < content_count; first += kStep) {
+    const std::size_t count = std::min(kStep, content_count - first);
     pool.parallel_for(
-        count, [&](std::size_t i, std::size_t) { remote.objects().remove(doomed[first + i]); });
-    if (progress) progress({first + count, doomed.size(), "objects"});
+        count, [&](std::size_t i, std::size_t) { remote.objects().remove(garbage[first + i]); });
+    if (progress) progress({first + count, garbage.size(), "objects"});
   }
-  for (std::size_t i = contents; i < doomed.size(); ++i) remote.objects().remove(doomed[i]);
+  for (std::size_t i = content_count; i < garbage.size(); ++i) remote.objects().remove(garbage[i]);
   remote.objects().sweep();
   return report;
 }

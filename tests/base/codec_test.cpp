@@ -30,7 +30,7 @@ Bytes compressed(Codec codec, const Bytes& raw, int level = 3) {
   return out;
 }
 
-// Decompresses into the middle of a guarded buffer, so that a write outside shows.
+// Decompresses into the middle of a guarded buffer, to detect writes outside.
 bool decompresses(Codec codec, std::span<const std::byte> stored, std::size_t raw_size,
                   Bytes& raw) {
   constexpr std::size_t guard = 64;
@@ -166,7 +166,7 @@ TEST_P(Hostile, AnotherSizeThanExpectedIsRefused) {
   }
 }
 
-// A flipped bit may give other bytes (checksums are another layer's task), never a write outside.
+// A flipped bit may give other bytes (checksums detect that), but never a write outside.
 TEST_P(Hostile, FlippedBitsStayInside) {
   const Bytes raw = compressible_bytes(4096, 1);
   Bytes stored = compressed(GetParam(), raw);
@@ -189,7 +189,7 @@ TEST_P(Hostile, RandomBytesStayInside) {
 
 INSTANTIATE_TEST_SUITE_P(Codec, Hostile, testing::ValuesIn(kAllCodecs));
 
-// 22-bit numbers in 8-byte words: no byte sequence repeats, but three planes of eight hold it all.
+// 22-bit numbers in 8-byte words: no byte sequence repeats, but three planes have all data.
 Bytes small_numbers(std::size_t bytes) {
   Bytes out(bytes);
   std::mt19937_64 random(1);
@@ -233,13 +233,13 @@ TEST(Choose, WhatIsTooLargeToSplitIsRefused) {
   EXPECT_FALSE(Decompressor().decompress(Codec::zstd_strides, stored, back));
 }
 
-// Nodes as an ordered map lays them out: links that grow by the size of a node, a key, a value.
+// Nodes as an ordered map allocates them: links that grow by the size of a node, a key, a value.
 Bytes nodes(std::size_t bytes) {
   constexpr std::size_t kNodeWords = 6;
   Bytes out(bytes);
   for (std::size_t i = 0; i < bytes / 8; ++i) {
     const std::uint64_t node = i / kNodeWords, field = i % kNodeWords;
-    // The links lead back and forth, as in a tree: taken alone, they repeat nowhere.
+    // The links point back and forth, as in a tree: by themselves, they do not repeat.
     const std::uint64_t word = field == 5 ? 1 : field == 4 ? node * 7919 : (node * 3 + field) << 20;
     std::memcpy(out.data() + i * 8, &word, sizeof word);
   }

@@ -180,11 +180,11 @@ TEST_F(FileTest, LockExcludesOtherOpens) {
   const auto first = create("f");
   const auto second = fs.open(directory / "f", OpenMode::read_write);
   EXPECT_TRUE(first->try_lock_exclusive());
-  EXPECT_TRUE(first->try_lock_exclusive());  // it has it already
+  EXPECT_TRUE(first->try_lock_exclusive());  // already locked
   EXPECT_FALSE(second->try_lock_exclusive());
 }
 
-// Runs body in a child process; its exit code says whether body returned true.
+// Runs body in a child process. Its exit code is whether body returned true.
 template <typename Body>
 bool in_child(Body body) {
   const pid_t child = ::fork();
@@ -208,7 +208,7 @@ constexpr Lock kLocks[] = {
     [](File& file) { return file.pin_byte(1ULL << 40); },
 };
 
-// The locks belong to the open file, which a child of fork() has, too.
+// The locks belong to the open file, which a child of fork() shares.
 TEST_F(FileTest, AChildHoldsNoLockOfItsKilledParent) {
   const std::string path = directory / "f";
   create("f");
@@ -221,7 +221,7 @@ TEST_F(FileTest, AChildHoldsNoLockOfItsKilledParent) {
       const auto file = fs.open(path, OpenMode::read_write);
       bool ok = lock(*file);
       if (::fork() == 0) {
-        // It reads what it has open, and writes nothing.
+        // It reads its open file, and writes nothing.
         std::vector<std::byte> bytes(1);
         ok = ok && file->try_pread(bytes, 0) != EBADF && file->size_bytes() == 0;
         const char c = ok ? 1 : 0;
@@ -253,7 +253,7 @@ TEST_F(FileTest, ALockOfAByteExcludesOthersOfIt) {
   const auto second = fs.open(directory / "f", OpenMode::read_write);
   EXPECT_FALSE(second->byte_locked(7));
   EXPECT_TRUE(first->try_lock_byte(7));
-  EXPECT_TRUE(first->try_lock_byte(7));  // it has it already
+  EXPECT_TRUE(first->try_lock_byte(7));  // already locked
   EXPECT_FALSE(first->byte_locked(7)) << "by another";
   EXPECT_TRUE(second->byte_locked(7));
   EXPECT_FALSE(second->try_lock_byte(7));
@@ -295,7 +295,7 @@ TEST_F(FileTest, LockHoldsBetweenProcessesAndDiesWithItsHolder) {
   ::close(ready[1]);
 }
 
-// A write that cannot be finished is an error, and what was there before stays readable.
+// A write that cannot be completed is an error, and the earlier content remains readable.
 TEST_F(FileTest, FullFileSystemIsNoSpace) {
   const std::string mount_point = directory / "tiny";
   fs.make_directory(mount_point);
@@ -313,7 +313,7 @@ TEST_F(FileTest, FullFileSystemIsNoSpace) {
     EXPECT_EQ(back, content);
     EXPECT_ERRC(publish_file(fs, mount_point, mount_point, "g", random_bytes(64 << 10, 3), true),
                 Errc::no_space);
-    EXPECT_EQ(fs.list(mount_point).size(), 1u);  // no g, and no tmp file left
+    EXPECT_EQ(fs.list(mount_point).size(), 1u);  // no g, and no file in tmp
   }
   EXPECT_EQ(::mount("tmpfs", mount_point.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=64k"), 0);
   EXPECT_ERRC(fs.open(mount_point + "/new", OpenMode::create_new), Errc::read_only);
@@ -430,7 +430,7 @@ TEST_F(FileTest, ReplacedWhenItsNameIsAnothers) {
   EXPECT_FALSE(file->replaced());
   create("g", to_bytes("new"));
   fs.rename(directory / "g", file->path());
-  EXPECT_TRUE(file->replaced());  // though it has a name still
+  EXPECT_TRUE(file->replaced());  // although it still has a name
   Bytes content(3);
   file->pread(content, 0);
   EXPECT_EQ(to_text(content), "old");

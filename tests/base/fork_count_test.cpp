@@ -1,4 +1,4 @@
-// A child of fork() is told apart from its parent, also where both are process 1 of a PID
+// A child of fork() is distinguished from its parent, even if both are process 1 of a PID
 // namespace.
 #include "base/threads/fork_count.hpp"
 
@@ -18,8 +18,8 @@ using test::run_child;
 
 constexpr int kNotPermitted = 96;
 
-// Runs in a child that is process 1 of its own namespace. It ends with 0 when everything held
-// there.
+// Runs in a child that is process 1 of its own namespace. Its exit status is 0 if all checks
+// succeeded there.
 test::ChildEnd as_process_one(const std::function<void()>& body) {
   return run_child([&] {
     if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0)

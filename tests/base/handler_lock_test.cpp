@@ -63,7 +63,7 @@ TEST(HandlerLock, WaitersAreWokenAndErrnoStays) {
   EXPECT_EQ(errno_lost, 0);
 }
 
-// Locks live in tables that the kernel hands out zeroed.
+// Locks are in tables that the kernel provides zeroed.
 TEST(HandlerLock, ZeroBytesAreAFreeLock) {
   alignas(HandlerLock) unsigned char memory[sizeof(HandlerLock)];
   std::memset(memory, 0, sizeof memory);

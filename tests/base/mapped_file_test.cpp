@@ -1,4 +1,4 @@
-// A file that is held by a mapping reads like one that is held by a descriptor.
+// A file that is held by a mapping reads like a file that is held by a descriptor.
 #include "base/files/mapped_file.hpp"
 
 #include <gtest/gtest.h>

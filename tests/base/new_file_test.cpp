@@ -67,7 +67,7 @@ TEST_F(NewFileTest, ADirectoryGetsItsNameWithAllThatIsInIt) {
   EXPECT_EQ(test::to_bytes("f"), fs_.read_file("/d/new/f"));
 }
 
-// Unfinished files as a killed process leaves them: their locks died with it.
+// Unfinished files of a killed process: their locks ended with it.
 TEST_F(NewFileTest, WhatNobodyHoldsIsSweptAndWhatSomebodyHoldsStays) {
   fs_.write_file("/d/.vellum-new.f.1.2.3", test::to_bytes("part"));
   fs_.write_file("/d/.vellum-new.g.1.2.4", {});
@@ -75,7 +75,7 @@ TEST_F(NewFileTest, WhatNobodyHoldsIsSweptAndWhatSomebodyHoldsStays) {
   fs_.write_file("/d/.vellum-new.g.1.2.4.d/f", test::to_bytes("part"));
   fs_.write_file("/d/vellum-new.mine", {});
   const auto alive = make("/d/a");
-  EXPECT_EQ(2u, entries());  // the user's own, and the one in the making
+  EXPECT_EQ(2u, entries());  // the user's own, and the current unfinished one
   const auto other = make("/d/b");
   EXPECT_TRUE(fs_.exists(alive->unfinished_path()));
   alive->publish();
@@ -83,7 +83,7 @@ TEST_F(NewFileTest, WhatNobodyHoldsIsSweptAndWhatSomebodyHoldsStays) {
   EXPECT_EQ(3u, entries());
 }
 
-// A name that lasts must not lead to bytes that do not.
+// A durable name must not have bytes that are not durable.
 class WatchingFs final : public test::ForwardingFs {
  public:
   using ForwardingFs::ForwardingFs;
@@ -149,8 +149,8 @@ TEST_F(NewFileTest, ALongNameAndABareOne) {
   EXPECT_EQ("/d", parent_of("/d/f"));
 }
 
-// Some processes make files while others sweep the same directory. No unfinished file is taken for
-// garbage, although a sweep may come between making and locking it.
+// Some processes create files while others sweep the same directory. No sweep removes an unfinished
+// file that is in use, not even between its creation and its lock.
 TEST(NewFileBeside, OthersAtTheSameDirectory) {
   const test::TempDirectory directory(test::memory_directory());
   const std::string d = directory / "d";

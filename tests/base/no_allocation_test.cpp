@@ -1,5 +1,5 @@
-// The functions that the fault handler calls allocate nothing. A sanitizer has a malloc of its own,
-// so the tests are left out there (NoSanitizer).
+// The functions that the fault handler calls do not allocate. A sanitizer has its own malloc, hence
+// the tests are skipped there (NoSanitizer).
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The memory that a process and its regions may have.
+// The memory limits of a process and its regions.
 #include "base/memory/process_memory.hpp"
 
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@ using test::Bytes;
 using test::to_bytes;
 using test::to_text;
 
-// Passes calls on to the real file system, writes down their order, and fails the one named.
+// Forwards calls to the real file system, records their order, and fails the given one.
 class RecordingFs final : public test::ForwardingFs {
  public:
   explicit RecordingFs(std::string failing = "")

@@ -1,4 +1,4 @@
-// A directory that lives as long as a test.
+// A directory that exists as long as a test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 
 namespace vellum::test {
 
-// Lies in memory, where there is such a place: for tests that flush often, and that look only at
-// what processes do to each other.
+// Is in memory if possible: for tests that flush often, and that test only the
+// interaction of processes.
 inline std::filesystem::path memory_directory() {
   std::error_code ignored;
   if (std::filesystem::is_directory("/dev/shm", ignored)) return "/dev/shm";

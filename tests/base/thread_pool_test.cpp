@@ -107,7 +107,7 @@ TEST_P(AnyPool, CallsFromManyThreadsAreServedInTurn) {
 
 INSTANTIATE_TEST_SUITE_P(ThreadPool, AnyPool, testing::Values(0, 1, 3, 8));
 
-// No body ends before all have begun, so each is another thread's.
+// No body ends before all have started. Hence each runs in another thread.
 TEST(ThreadPool, SeveralThreadsTakePart) {
   ThreadPool pool(3);
   std::vector<std::atomic<int>> bodies(4);
@@ -129,7 +129,7 @@ TEST(ThreadPool, WorkersLeaveSignalsToTheApplicationButTakeFaults) {
   ThreadPool pool(2);
   std::atomic<int> checked{0};
   pool.parallel_for(64, [&](std::size_t, std::size_t worker) {
-    if (worker == 0) {  // leaves some to the others
+    if (worker == 0) {  // leaves indices to the others
       while (checked == 0) std::this_thread::yield();
       return;
     }
@@ -148,8 +148,8 @@ TEST(ThreadPool, WorkersLeaveSignalsToTheApplicationButTakeFaults) {
   EXPECT_EQ(sigismember(&caller, SIGTERM), 0);
 }
 
-// The fork follows a job at once, while workers still hold the pool's locks now and then: many
-// rounds, because one round hits that moment only once in ten.
+// The fork follows a job at once, while workers may still hold the pool's locks. Many
+// rounds, because one round meets that state only once in ten.
 TEST(ThreadPool, AForkedChildWorksAloneAndCanDestroyThePool) {
   for (int round = 0; round < 100; ++round) {
     auto pool = std::make_unique<ThreadPool>(2);
@@ -158,7 +158,7 @@ TEST(ThreadPool, AForkedChildWorksAloneAndCanDestroyThePool) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       ::alarm(60);
-      int calls = 0;  // not atomic: nobody else is there
+      int calls = 0;  // not atomic: no other thread exists
       for (int job = 0; job < 3; ++job) {
         pool->parallel_for(100, [&](std::size_t, std::size_t) { ++calls; });
       }

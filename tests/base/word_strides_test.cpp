@@ -18,7 +18,7 @@ std::uint64_t word(const Bytes& bytes, std::size_t index) {
   return value;
 }
 
-// Structures of `stride` words, whose first word counts and whose other words are random.
+// Structures of `stride` words. The first word is a counter, the others are random.
 Bytes structures(std::size_t stride) {
   Bytes out = random_bytes(8192, stride);
   for (std::uint64_t i = 0; i * stride < out.size() / 8; ++i) {

@@ -409,7 +409,7 @@ TEST_F(Diff, AnotherSizeIsADifference) {
 
 TEST_F(Commands, BranchMakesAndLists) {
   const std::string store = make_store_with({noise(2, 1), noise(2, 2)});
-  EXPECT_TRUE(contains(must({"branch", store, "old", "v1"}).out, "branch 'old' made from 'v1'"));
+  EXPECT_TRUE(contains(must({"branch", store, "old", "v1"}).out, "created branch 'old' from 'v1'"));
   const auto made = must({"branch", store, "new", "--json"}).json();
   EXPECT_EQ(made.at("name"), "new");
   EXPECT_EQ(made.at("from"), "main");
@@ -461,7 +461,7 @@ TEST_F(Commands, RmLooksAtAllNamesFirst) {
 
 TEST_F(Commands, VerifyOfASoundStore) {
   const std::string store = make_store_with({noise(20, 1), noise(20, 2)});
-  EXPECT_TRUE(contains(must({"verify", store}).out, "looked at 3 versions, 1 pack"));
+  EXPECT_TRUE(contains(must({"verify", store}).out, "checked 3 versions, 1 pack"));
   const auto object = must({"verify", store, "--read-data", "--json"}).json();
   EXPECT_EQ(object.at("ok"), true);
   EXPECT_EQ(object.at("read_data"), true);

@@ -54,7 +54,7 @@ TEST_F(GroupCommands, VerifyNamesWhatIsMissing) {
   const Result text = run({"group", "verify", records});
   EXPECT_EQ(text.status, 11);
   EXPECT_TRUE(contains(text.out, "version 2, partition 1"));
-  EXPECT_TRUE(contains(text.out, "0 of 2 versions are whole"));
+  EXPECT_TRUE(contains(text.out, "0 of 2 versions are complete"));
   const Result json = run({"group", "verify", records, "--json"});
   EXPECT_EQ(json.json().at("problems").size(), 2u);
   EXPECT_EQ(json.json().at("error").at("code"), "corrupted");

@@ -79,7 +79,7 @@ TEST_F(See, ShowComparesAVersionWithItsParent) {
                        "4196 bytes in 2 ranges on 3 pages since 'v1'"));
   EXPECT_FALSE(must({"show", store, "v2", "--json"}).json().contains("stat"));
   EXPECT_TRUE(must({"show", store, "v1", "--stat", "--json"}).json().at("stat").is_null());
-  EXPECT_TRUE(contains(must({"show", store, "v1", "--stat"}).out, "no version is left"));
+  EXPECT_TRUE(contains(must({"show", store, "v1", "--stat"}).out, "no earlier version"));
 }
 
 TEST_F(See, AParentThatHasGoneIsNotComparedWithItsNamesake) {

@@ -68,7 +68,7 @@ TEST_F(Tiers, AnArchiveThatIsAwayIsNamed) {
   expect_failure({"gc", s}, 10, "io", archive);
   expect_failure({"tier", "move", s, "home"}, 10, "io", archive);
   EXPECT_EQ(run({"verify", s}).status, 11);
-  EXPECT_TRUE(contains(must({"tier", "list", s}).out, "not there"));
+  EXPECT_TRUE(contains(must({"tier", "list", s}).out, "absent"));
   must({"tier", "add", s, "archive", path("unplugged")});
   expect_all(s);
   must({"gc", s, "--recompress"});

@@ -130,7 +130,7 @@ TEST_F(Web, EachPageHasWhatItsCommandSays) {
     EXPECT_TRUE(contains(versions, name)) << name;
   EXPECT_TRUE(contains(body("sizes"), "<meter"));
   EXPECT_TRUE(contains(body("version?name=v2"), "4104 bytes in 2 ranges on 2 pages"));
-  EXPECT_TRUE(contains(body("version?name=v1"), "No version is left"));
+  EXPECT_TRUE(contains(body("version?name=v1"), "No earlier version"));
   EXPECT_TRUE(contains(body("diff?a=v1&b=v2"), ">12288</a>"));
   EXPECT_TRUE(contains(body("diff?a=v2&b=main"), "No difference"));
   EXPECT_TRUE(contains(body("diff?a=main~2&b=latest"), "No difference")) << "both are v1's";

@@ -1,6 +1,5 @@
-// A store that someone else has prepared, on the real file system: links, FIFOs and directories
-// where files belong, names that lead elsewhere, refs and packs that were copied, forged or
-// exchanged.
+// A hostile store on the real file system: links, FIFOs and directories in place of files, names
+// that lead out of the store, copied, forged and exchanged refs and packs.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

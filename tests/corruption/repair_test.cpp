@@ -241,7 +241,7 @@ TEST_F(Repair, WhatWasRemovedStaysAwayUnlessItIsAskedFor) {
   EXPECT_EQ(report.saved.size(), sample_.contents.size() - 1);
 }
 
-// Takes a name away between its listing and its reading.
+// Removes a name between its listing and its reading.
 class Removing final : public test::ForwardingFs {
  public:
   Removing(test::MemoryFs& below, std::string listed, std::string removed)

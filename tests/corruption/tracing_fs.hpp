@@ -1,5 +1,5 @@
-// Notes which bytes of which files are read. The result of reading depends on those bytes alone, so
-// damage elsewhere cannot change it. That makes it affordable to try every bit of a store.
+// Records which bytes of which files are read. The result depends only on these bytes: damage to
+// others cannot change it. This makes it affordable to flip every bit of a store.
 #pragma once
 
 #include <map>

@@ -21,7 +21,7 @@ enum class KillStep {
   small_commit,   // a few words
   medium_commit,  // stretches of words in some pages
   large_commit,   // whole pages, more than a journal half
-  moved_commit,   // all content, a little further on: records stand on others
+  moved_commit,   // all content, shifted a little: records are based on others
   snapshot,
   rollback,
   reopen,

@@ -82,7 +82,7 @@ class Repeats {
     for (int i = 0; i < 4; ++i) pages.fill_numbered(below(pages.count()), random_());
     session_.commit(name, false);
   }
-  // A text, a little further on each time: blocks stand on pages of the commit before.
+  // A text, shifted a little each time: blocks are based on pages of the previous commit.
   void commit_moved(const std::string& name) {
     Pages& pages = session_.pages(name);
     moved_words_ += kMovedWords;

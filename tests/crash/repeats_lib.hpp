@@ -1,6 +1,6 @@
 // Sequences of large commits that repeat what the store holds: of other branches, of older versions
-// and of versions that are gone. Such a commit refers to pages instead of storing them. Where content
-// has moved, records stand on the pages of others.
+// and of removed versions. Such a commit refers to pages instead of storing them. Where content
+// has moved, records are based on pages of other records.
 #pragma once
 
 #include "crash/session_lib.hpp"

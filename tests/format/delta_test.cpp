@@ -39,7 +39,7 @@ TEST(Difference, RunsAreExact) {
 }
 
 TEST(Difference, RunsCloserThanTheMergeGapAreOne) {
-  EXPECT_EQ(difference({10, 14}), (Spans{{10, 5}}));  // three equal bytes between
+  EXPECT_EQ(difference({10, 14}), (Spans{{10, 5}}));  // three equal bytes between them
   EXPECT_EQ(difference({10, 15}), (Spans{{10, 1}, {15, 1}}));
   EXPECT_EQ(difference({62, 66}), (Spans{{62, 5}}));  // across a line
   EXPECT_EQ(difference({62, 67}), (Spans{{62, 1}, {67, 1}}));
@@ -62,7 +62,7 @@ TEST(Difference, PopBackTakesTheLastPageOff) {
   EXPECT_TRUE(batch.empty());
 }
 
-// A pair of pages with changes of many shapes: scattered bytes, words, stretches, rewrites of most
+// A pair of pages with changes of many shapes: scattered bytes, words, ranges, rewrites of most
 // of the page.
 Bytes mutate(std::mt19937_64& random, const Bytes& old_content) {
   Bytes now = old_content;
@@ -116,8 +116,8 @@ TEST(Difference, EveryKernelAgrees) {
   }
 }
 
-// A bound that was computed from one read and bytes that came from another would show here as a
-// span whose first or last byte equals the old content.
+// If the mask and the bytes were from different reads, a span's first or last byte could equal the
+// old content.
 void check_consistency_under_writes(DiffKernel kernel) {
   const Bytes old_content(kPageBytes);
   Bytes now(kPageBytes);
@@ -125,7 +125,7 @@ void check_consistency_under_writes(DiffKernel kernel) {
   std::thread writer([&] {
     std::mt19937_64 random(4);
     while (!stop.load(std::memory_order_relaxed)) {
-      const std::size_t at = random() % 64;  // one line, written and cleared over and over
+      const std::size_t at = random() % 64;  // one line, written and cleared repeatedly
       __atomic_store_n(reinterpret_cast<unsigned char*>(now.data()) + at,
                        static_cast<unsigned char>(random() % 2), __ATOMIC_RELAXED);
     }
@@ -202,7 +202,7 @@ TEST(Batch, RoundTripOfAnyPart) {
   }
 }
 
-// Every third delta is the batch's own, and one in between is taken off again.
+// Every third delta is the batch's own, and some are removed again.
 TEST(Batch, BorrowedBytesAreWrittenLikeItsOwn) {
   std::mt19937_64 random(7);
   const DeltaBatch batch = random_batch(random, 200, 30);
@@ -276,13 +276,13 @@ TEST(Batch, RefusesWhatCannotBe) {
   EXPECT_EQ(index({1, 7, 0, 5, 1, 0xa, 0xb}), 1);  // one page, one span of two bytes at 5
   EXPECT_EQ(index({}), -1);
   EXPECT_EQ(index({0}), -1);                                  // no pages
-  EXPECT_EQ(index({1, 7, 0, 5, 1, 0xa}), -1);                 // a byte short
-  EXPECT_EQ(index({1, 7, 0, 5, 1, 0xa, 0xb, 0xc}), -1);       // a byte left over
+  EXPECT_EQ(index({1, 7, 0, 5, 1, 0xa}), -1);                 // one byte too few
+  EXPECT_EQ(index({1, 7, 0, 5, 1, 0xa, 0xb, 0xc}), -1);       // one byte too many
   EXPECT_EQ(index({1, 7, 0, 0xff, 0x1f, 0, 0xa}), 1);         // one byte at 4095
   EXPECT_EQ(index({1, 7, 0, 0x80, 0x20, 0, 0xa}), -1);        // one byte at 4096
   EXPECT_EQ(index({1, 7, 0, 0xff, 0x1f, 1, 0xa, 0xb}), -1);   // two bytes at 4095
   EXPECT_EQ(index({1, 7, 0, 0x85, 0x80, 0x00, 0, 0xa}), -1);  // a gap of three bytes
-  EXPECT_EQ(index({2, 7, 0, 0}), -1);                         // a page without its spans
+  EXPECT_EQ(index({2, 7, 0, 0}), -1);                         // a page without spans
   EXPECT_EQ(index({0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}), -1);
   EXPECT_EQ(index({1, 0x80, 0x80, 0x80, 0x80, 0x40, 0, 5, 0, 1}), -1);  // page 2^34
   EXPECT_EQ(index_delta_batch(Bytes(kMaxDeltaBatchRawBytes + 1), lines), -1);
@@ -342,7 +342,7 @@ TEST(Composer, TakesTheBytesFromThePageNow) {
       });
 }
 
-// The whole page is known there, so a gap costs less than a span.
+// The whole page is known there. A gap then costs less than a span.
 TEST(Composer, MergesAcrossBytesOfThePageNow) {
   DeltaComposer composer;
   const DeltaSpan spans[] = {{10, 1}, {12, 1}, {13 + kMergeGapBytes + 1, 1}};
@@ -352,7 +352,7 @@ TEST(Composer, MergesAcrossBytesOfThePageNow) {
   EXPECT_EQ(spans_of(out), (Spans{{10, 3}, {13 + kMergeGapBytes + 1, 1}}));
 }
 
-// Bytes that no delta touched are unknown to the composer: it must not invent them.
+// Bytes that no delta touched are unknown to the composer. It must not invent them.
 TEST(Composer, DoesNotMergeAcrossUntouchedBytes) {
   DeltaComposer composer;
   const Bytes ones(2, std::byte{1});

@@ -1,6 +1,6 @@
-// Holds docs/format.md against format/layout.hpp and the encoders. Each table of the document that
-// states facts of the code stands behind a marker (<!-- table: name -->), each worked example
-// behind <!-- example: name -->.
+// Compares docs/format.md with format/layout.hpp and the encoders. Each table of the document that
+// states facts of the code is preceded by a marker (<!-- table: name -->), each worked example
+// by <!-- example: name -->.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -149,7 +149,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
         {"snapshot ref", escaped(kSnapshotMagic)},
         {"snapshot order", escaped(kSnapshotOrderMagic)},
         {"snapshot note", escaped(kSnapshotNoteMagic)},
-        {"live set", escaped(kLiveSetMagic)},
+        {"live set", escaped(kGcCensusMagic)},
         {"space note", escaped(kSpaceNoteMagic)},
         {"working set", escaped(kWorkingSetMagic)},
         {"tiers", escaped(kTiersMagic)},
@@ -161,7 +161,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
   };
 }
 
-// The last column of a table is prose; the ones before it are facts.
+// The last column of a table is prose; the others are facts.
 std::vector<Row> facts(const std::vector<Row>& rows, std::size_t columns) {
   std::vector<Row> out;
   for (const Row& r : rows)
@@ -195,8 +195,8 @@ std::string hex(std::span<const std::byte> bytes) {
   return out;
 }
 
-// The same values as in tests/format/samples.hpp. A store written by an earlier build has these
-// very bytes: when one of these fails, the format has changed, and kFormatVersion must too.
+// The same values as in tests/format/samples.hpp. A store of an earlier build has exactly these
+// bytes. If one of these tests fails, the format has changed, and kFormatVersion must change too.
 std::map<std::string, Bytes> expected_examples() {
   return {
       {"superblock", encode_superblock(samples::superblock())},

@@ -55,7 +55,7 @@ TEST(Group, SaysWhatIsWrong) {
                "belongs to another group");
 }
 
-// Content that no writer of ours makes, under a checksum that is right.
+// Content that Vellum never writes, with a right checksum.
 TEST(Group, Forged) {
   const auto with = [](auto change) {
     GroupRecord record = samples::group_record();
@@ -90,7 +90,7 @@ TEST(Group, Forged) {
   EXPECT_STREQ(file_problem(encode_group_file(file)), "malformed");
 }
 
-// A count that the bytes cannot hold takes no memory.
+// A count that exceeds the input allocates no memory.
 TEST(Group, BoundsTheNumberOfPartitions) {
   GroupRecord record = samples::group_record();
   record.partitions.resize(1);
@@ -103,7 +103,7 @@ TEST(Group, BoundsTheNumberOfPartitions) {
   EXPECT_STREQ(record_problem(samples::sealed(bytes)), "malformed number of partitions");
 }
 
-// As large as the largest job that was thought of: docs/guides/mpi.md has the figure.
+// The record of the largest supported job: docs/guides/mpi.md has the figure.
 TEST(Group, RecordOfTenThousandRanks) {
   GroupRecord record = samples::group_record();
   record.partitions.clear();

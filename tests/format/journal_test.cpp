@@ -66,7 +66,7 @@ TEST(JournalHeader, AnImpossibleEncodingIsRefused) {
     const char* found = decode_journal_header(bytes, samples::store_id(), out);
     return std::string(found == nullptr ? "" : found);
   };
-  EXPECT_EQ(problem(256, 0), "");  // 64 KiB: the byte is 0 as it is
+  EXPECT_EQ(problem(256, 0), "");  // 64 KiB: the byte is already 0
   for (const auto& [at, value] : std::vector<std::pair<std::size_t, std::uint8_t>>{{256, 1},
                                                                                    {258, 0},
                                                                                    {258, 3},
@@ -160,7 +160,7 @@ TEST(Frame, RoundTripAndExtent) {
     const FrameHeader h{FrameType::commit, 4, 17, 0};
     Bytes bytes = encode_frame(h, payload, 99);
     EXPECT_EQ(bytes.size() % kFrameAlignBytes, 0u);
-    bytes.resize(bytes.size() + 100, std::byte{0xee});  // what an older epoch left behind
+    bytes.resize(bytes.size() + 100, std::byte{0xee});  // remains of an older epoch
     FrameHeader back;
     std::span<const std::byte> found;
     ASSERT_TRUE(decode_frame(bytes, 99, back, found));
@@ -268,7 +268,7 @@ TEST(Commit, RefusesWhatCannotBe) {
   EXPECT_TRUE(refused([](CommitBody& b) { b.region_bytes = 1000; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.region_bytes = kMaxRegionBytes * 2; }));
   EXPECT_TRUE(
-      refused([](CommitBody& b) { b.region_bytes = 200 * kPageBytes; }));  // page 200 lies outside
+      refused([](CommitBody& b) { b.region_bytes = 200 * kPageBytes; }));  // page 200 is outside
   EXPECT_TRUE(refused([](CommitBody& b) { b.file_bytes = b.region_bytes + 1; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.base_address = 12; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].raw_bytes = 4096; }));

@@ -1,6 +1,6 @@
-// Holds the tables of format/layout.hpp against the encoders: every field is written with a value
-// of its own, and must be found where the table says. tests/format/document_test.cpp holds the
-// manual against the same tables.
+// Compares the tables of format/layout.hpp with the encoders: every field is written with its own
+// value, which must be at the offset in the table. tests/format/document_test.cpp compares the
+// manual with the same tables.
 #include "format/layout.hpp"
 #include "format/wire/whole_file.hpp"
 
@@ -21,7 +21,7 @@ std::uint64_t magic_value(const char* magic) {
   return samples::little_endian(std::as_bytes(std::span(magic, 8)));
 }
 
-// Fields without a value are checked elsewhere (store_id, checksum, name); `reserved` must be zero.
+// Fields without a value have other tests (store_id, checksum, name); `reserved` must be zero.
 void check(std::span<const Field> fields, std::size_t total_bytes, std::span<const std::byte> bytes,
            const Values& values) {
   std::size_t at = 0;
@@ -168,7 +168,7 @@ TEST(Layout, EveryCodecIsInTheTable) {
   }
 }
 
-// The tables list every type that a decoder knows: a number that is not in its table is refused.
+// The tables list every type that a decoder accepts: a number that is not in its table is refused.
 TEST(Layout, EveryRecordTypeIsInTheTable) {
   RecordHeader h;
   const Bytes good = samples::record(h);

@@ -1,7 +1,7 @@
-// Damages valid encodings in many ways and hands them to every decoder. No decoder may crash or
-// read out of bounds (the sanitizer builds see to that: every input lies in a heap block of exactly
-// its size), and damage under a checksum must always be found. Deterministic: a failure comes back
-// with the same seed.
+// Damages valid encodings in many ways and passes them to every decoder. No decoder may crash or
+// read out of bounds (the sanitizer builds detect that: every input is in a heap block of exactly
+// its size), and damage under a checksum must always be detected. Deterministic: the same seed
+// reproduces a failure.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -23,30 +23,30 @@ Bytes damage(std::mt19937_64& random, const Bytes& good) {
       for (std::uint64_t i = 0; i < 1 + random() % 4 && !b.empty(); ++i)
         b[at()] ^= static_cast<std::byte>(1u << random() % 8);
       break;
-    case 1:  // the end is missing
+    case 1:  // truncated
       b.resize(at());
       break;
-    case 2:  // one part over another
+    case 2:  // one part copied over another
       if (b.size() > 1) {
         const std::size_t from = at(), to = at();
         const std::size_t n = std::min({b.size() - from, b.size() - to, 1 + random() % 64});
         std::memmove(b.data() + to, b.data() + from, n);
       }
       break;
-    case 3:  // bytes in between
+    case 3:  // bytes inserted
       b.insert(b.begin() + static_cast<std::ptrdiff_t>(at()), 1 + random() % 16,
                static_cast<std::byte>(random()));
       break;
-    case 4:  // bytes taken out
+    case 4:  // bytes removed
       if (!b.empty()) b.erase(b.begin() + static_cast<std::ptrdiff_t>(at()));
       break;
-    default:  // a byte of extremes, where varints and lengths hurt
+    default:  // a byte of extremes, which affects varints and lengths
       if (!b.empty()) b[at()] = random() % 2 == 0 ? std::byte{0xff} : std::byte{0x80};
   }
   return b;
 }
 
-// `accepts` gets the corrupted bytes and says whether they decoded.
+// `accepts` decodes the corrupted bytes and returns whether they were accepted.
 void mutate(const Bytes& good, std::uint64_t seed, const std::function<void(const Bytes&)>& check) {
   std::mt19937_64 random(seed);
   for (int i = 0; i < kRounds; ++i) {
@@ -58,7 +58,7 @@ void mutate(const Bytes& good, std::uint64_t seed, const std::function<void(cons
   }
 }
 
-// `significant` bytes at the front are under the checksum; what lies behind does not count as
+// Only the first `significant` bytes are under the checksum. Changes after them are no
 // damage.
 void always_detected(const Bytes& good, std::size_t significant,
                      const std::function<bool(const Bytes&)>& accepts) {
@@ -227,7 +227,7 @@ void check_deltas(const Bytes& bad) {
   DeltaBatch batch;
   ASSERT_EQ(decode_delta_batch(bad, batch), n >= 0);
   for (int i = 0; i < n; ++i) {
-    // Two blocks of exactly a page: a run that leaves it is seen at once.
+    // Two blocks of exactly a page, to detect a run that leaves it.
     Bytes indexed(kPageBytes), decoded(kPageBytes);
     const auto& page = batch.pages()[static_cast<std::size_t>(i)];
     apply_indexed_delta(bad, lines[static_cast<std::size_t>(i)], indexed.data());
@@ -249,7 +249,7 @@ TEST(Mutation, DeltaBatch) {
   mutate(encode_delta_batch(many, 0, many.pages().size()), 18, check_deltas);
 }
 
-// Bytes that were never an encoding at all.
+// Random bytes that are no encoding.
 TEST(Mutation, Noise) {
   std::mt19937_64 random(19);
   for (int i = 0; i < kRounds; ++i) {

@@ -23,7 +23,7 @@ bool refused(const std::vector<MapEntry>& entries) {
   return decode(encode_map_block(entries)).empty();
 }
 
-// A run as merging many checkpoints leaves it: several records interleaved, chains, extents, zeros.
+// A run as after merging many checkpoints: several records interleaved, chains, extents, zeros.
 std::vector<MapEntry> random_entries(std::mt19937_64& random, std::size_t n) {
   std::vector<RecordRef> records;
   for (std::uint64_t i = 0; i < 1 + random() % 40; ++i) {
@@ -65,7 +65,7 @@ TEST(MapBlock, RandomRoundTrips) {
   }
 }
 
-// Every column at its widest must still fit the limit that readers reserve for.
+// With every column at its maximum, a block must still fit the limit that readers reserve.
 TEST(MapBlock, TheLargestFits) {
   std::vector<MapEntry> entries;
   for (std::uint64_t i = 0; i < kMaxEntriesPerMapBlock; ++i) {
@@ -99,7 +99,7 @@ TEST(MapBlock, ExtentsInConsecutiveRecordsTakeElevenBytesEach) {
   EXPECT_LE(encode_map_block(entries).size(), 1024u * 12 + 32);
 }
 
-// Merged runs: neighbours alternate between two records, each with consecutive slots.
+// Merged runs: adjacent pages alternate between two records, each with consecutive slots.
 TEST(MapBlock, InterleavedRecordsTakeFiveBytesEach) {
   std::vector<MapEntry> entries;
   for (std::uint32_t i = 0; i < 1024; ++i) {
@@ -118,7 +118,7 @@ TEST(MapBlock, OrderOverlapAndKindsAreChecked) {
   EXPECT_TRUE(refused({{10, 1, 0, PageKind::delta, 1, r},
                        {10, 2, 1, PageKind::base, 0, r}}));  // chain onto an extent
   EXPECT_TRUE(refused({{10, 1, 0, PageKind::delta, 1, r},
-                       {10, 1, 1, PageKind::delta, 1, r}}));  // depth does not fall
+                       {10, 1, 1, PageKind::delta, 1, r}}));  // depth does not decrease
   EXPECT_TRUE(refused({{10, 1, 0, PageKind::delta, 0, r}}));  // a delta of depth 0
   EXPECT_TRUE(refused({{10, 2, 0, PageKind::delta, 1, r}}));  // a delta extent
   EXPECT_TRUE(refused({{10, 1, 0, PageKind::base, 1, r}}));

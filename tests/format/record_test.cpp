@@ -101,7 +101,7 @@ TEST(Record, HeaderFromAnotherReadIsNoticed) {
   EXPECT_STREQ(verify_record(bytes, other, ref_of(h), samples::seed()), "checksum mismatch");
 }
 
-// Encodes a header with any values; the checksum is right, so only the range checks can refuse it.
+// Encodes a header with any values and a right checksum: only the range checks can refuse it.
 const char* decode_with(RecordType type, base::Codec codec, std::uint32_t raw, std::size_t stored,
                         std::uint32_t items) {
   Bytes out;
@@ -178,7 +178,7 @@ TEST(Index, RoundTrip) {
 
 TEST(Index, OverlapAndHostileCountAreRefused) {
   auto lines = samples::index_lines();
-  lines[0].stored_bytes = 200;  // would reach into the second record
+  lines[0].stored_bytes = 200;  // would overlap the second record
   std::vector<IndexLine> back;
   EXPECT_FALSE(decode_index(encode_index(lines), back));
   Bytes hostile(20, std::byte{0xff});

@@ -1,5 +1,4 @@
-// tests/format/samples.hpp: one valid value of every structure, and small tools to take bytes
-// apart.
+// tests/format/samples.hpp: one valid value of every structure, and helpers for bytes.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +37,7 @@ inline Uuid store_id() {
 
 inline std::uint64_t seed() { return checksum_seed(store_id()); }
 
-// A whole file, changed as a forger would: its length and its checksum are right again.
+// A whole file after a forger's change: its length and its checksum are right again.
 inline Bytes sealed(Bytes bytes) {
   const auto length = static_cast<std::uint32_t>(bytes.size());
   std::memcpy(bytes.data() + 12, &length, sizeof length);
@@ -67,7 +66,7 @@ inline GcCensus gc_census() {
                {kPack1, 8192, 0x33333333},
                {kPack2, 128, 0x44444444},
                {kPack2, 2048, 0x55555555}};
-  c.lines = {72, 30, 200, 0, 9};
+  c.size_lines = {72, 30, 200, 0, 9};
   c.parts = {{{2, 1}, {{0, 3}}, {kPack1}}, {{4}, {{0, 1}, {3, 2}}, {kPack1, kPack2}}};
   return c;
 }

@@ -10,7 +10,7 @@ namespace {
 
 using samples::Bytes;
 
-// Writes the checksum that the bytes would need: only the range checks can then refuse them.
+// Writes a right checksum: only the range checks can then refuse the bytes.
 void reseal(Bytes& bytes) {
   const std::uint64_t sum =
       base::checksum64(std::span<const std::byte>(bytes).first(bytes.size() - 8), 0);
@@ -36,7 +36,7 @@ TEST(Superblock, DefaultsAreValid) {
 TEST(Superblock, OtherFilesAreNotAStore) {
   EXPECT_EQ(status_of({}), SuperblockStatus::not_a_store);
   EXPECT_EQ(status_of(samples::text("VELLUM")), SuperblockStatus::not_a_store);
-  // A transfer that rewrites line ends breaks the magic, which is why it has one.
+  // A transfer that converts line ends breaks the magic. This is the magic's purpose.
   Bytes unix_lines = encode_superblock(samples::superblock());
   unix_lines.erase(unix_lines.begin() + 6);
   EXPECT_EQ(status_of(unix_lines), SuperblockStatus::not_a_store);

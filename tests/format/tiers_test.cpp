@@ -58,7 +58,7 @@ TEST(Tiers, SaysWhatIsWrong) {
   }
 }
 
-// Content that no writer of ours makes, under a checksum that is right.
+// Content that Vellum never writes, with a right checksum.
 TEST(Tiers, Forged) {
   const auto with = [&](auto change) {
     Tiers t = samples::tiers();
@@ -118,7 +118,7 @@ TEST(TierId, ItsOwnerIsTheStoreOfThatPathInodeAndBirth) {
   EXPECT_FALSE(owner.is({"/data/t", 4711, 99}));
   EXPECT_FALSE(owner.is({"/data/s", 4712, 99}));
   EXPECT_FALSE(owner.is({"/data/s", 4711, 100}));
-  EXPECT_TRUE(owner.is({"/data/s", 4711, 0}));  // a mount that does not tell
+  EXPECT_TRUE(owner.is({"/data/s", 4711, 0}));  // a file system without birth times
   EXPECT_TRUE((TierOwner{"/data/s", 4711, 0}.is(owner)));
 }
 

@@ -19,7 +19,7 @@ bool accepted(const Bytes& raw, std::uint64_t end_bytes = kTranslationAt) {
   return good;
 }
 
-// As encode_translation() writes, but of anything: offsets in bytes, whatever their order.
+// Like encode_translation(), but writes any values: offsets in bytes, in any order.
 Bytes table(const std::vector<std::uint64_t>& old_offsets,
             const std::vector<std::uint64_t>& new_offsets,
             const std::vector<std::vector<SlotRange>>& dropped = {}, int level = 3) {
@@ -30,7 +30,7 @@ Bytes table(const std::vector<std::uint64_t>& old_offsets,
   for (const auto& offsets : {old_offsets, new_offsets}) {
     std::uint64_t line = 0;
     for (const std::uint64_t at : offsets) {
-      w.varint(at / 8 - line);  // wraps around where they do not ascend
+      w.varint(at / 8 - line);  // wraps around if they do not ascend
       line = at / 8;
     }
   }
@@ -87,15 +87,15 @@ TEST(Translation, OrderBoundsAndOverlap) {
   EXPECT_TRUE(accepted(table({64, 1 << 20}, {288, 344})));
   EXPECT_FALSE(accepted(table({120, 64}, {64, 120})));  // old offsets do not ascend
   EXPECT_FALSE(accepted(table({64, 120}, {120, 64})));  // nor new ones
-  EXPECT_FALSE(accepted(table({64, 64}, {64, 120})));   // twice the same
-  EXPECT_FALSE(accepted(table({64, 120}, {64, 64})));   // two in one place
-  EXPECT_FALSE(accepted(table({64, 112}, {64, 120})));  // closer than a header is long
+  EXPECT_FALSE(accepted(table({64, 64}, {64, 120})));   // duplicate
+  EXPECT_FALSE(accepted(table({64, 120}, {64, 64})));   // two at the same offset
+  EXPECT_FALSE(accepted(table({64, 112}, {64, 120})));  // closer than the size of a header
   EXPECT_FALSE(accepted(table({64, 120}, {64, 112})));
   EXPECT_FALSE(accepted(table({56}, {64})));  // in the pack's header
   EXPECT_FALSE(accepted(table({64}, {56})));
   EXPECT_FALSE(accepted(table({64}, {0})));
   EXPECT_TRUE(accepted(table({64}, {kTranslationAt - 56})));
-  EXPECT_FALSE(accepted(table({64}, {kTranslationAt - 48})));  // into the table itself
+  EXPECT_FALSE(accepted(table({64}, {kTranslationAt - 48})));  // inside the table itself
   EXPECT_FALSE(accepted(table({64}, {kTranslationAt})));       // the table
   EXPECT_FALSE(accepted(table({kMaxPackOffsetBytes}, {64})));
   EXPECT_FALSE(accepted(table({64}, {UINT64_MAX - 7})));
@@ -104,7 +104,7 @@ TEST(Translation, OrderBoundsAndOverlap) {
 
 TEST(Translation, Slots) {
   EXPECT_TRUE(accepted(table({64}, {64}, {{{0, 1}, {1, 5}}})));   // gaps: 0, then slot 2
-  EXPECT_FALSE(accepted(table({64}, {64}, {{{0, 1}, {0, 5}}})));  // two that touch
+  EXPECT_FALSE(accepted(table({64}, {64}, {{{0, 1}, {0, 5}}})));  // two adjacent ones
   EXPECT_TRUE(accepted(table({64}, {64}, {{{0, 32768}}})));
   EXPECT_FALSE(accepted(table({64}, {64}, {{{0, 32769}}})));
   EXPECT_FALSE(accepted(table({64}, {64}, {{{1, 32768}}})));
@@ -121,13 +121,13 @@ TEST(Translation, HostileCounts) {
   ByteWriter(many).varint(kMaxTranslatedRecords + 1);
   many.resize(20u << 20);
   EXPECT_FALSE(accepted(many));
-  // One line that claims more ranges than bytes are left.
+  // One line that declares more ranges than the remaining bytes can have.
   Bytes ranges = table({64}, {64});
   ranges.pop_back();
   ByteWriter(ranges).varint(1u << 30);
   ranges.resize(ranges.size() + 100);
   EXPECT_FALSE(accepted(ranges));
-  // Cut off anywhere, or with more behind.
+  // Truncated anywhere, or with trailing bytes.
   const Bytes good = encode_translation(samples::translation());
   for (std::size_t n = 0; n < good.size(); ++n) {
     EXPECT_FALSE(accepted(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n)))) << n;

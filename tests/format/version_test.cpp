@@ -35,7 +35,7 @@ TEST(Version, TheFileSizeIsAtTheEndAndMayBeMissing) {
     ASSERT_GT(with.size(), without.size());
     EXPECT_TRUE(std::equal(without.begin(), without.end(), with.begin()));
     for (std::size_t n = 0; n < with.size(); ++n) {
-      // Cut off whole, it is a version from before there was one.
+      // Without the field, it is a version of an earlier format.
       const bool accepted = decode_version(std::span<const std::byte>(with).first(n), back);
       EXPECT_EQ(accepted, n == without.size()) << n;
     }
@@ -138,7 +138,7 @@ TEST(SnapshotRef, SaysWhatIsWrong) {
   EXPECT_EQ(problem(encode_snapshot_ref(bad, samples::store_id())), "malformed version");
 }
 
-// A length that ends before the fields do must not send the reader past the end.
+// A length that ends before the fields must not let the reader pass the end.
 TEST(SnapshotRef, NothingButAHeader) {
   Bytes bytes = encode_snapshot_ref(samples::snapshot_ref(), samples::store_id());
   bytes.resize(32);

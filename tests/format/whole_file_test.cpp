@@ -14,7 +14,7 @@ namespace {
 
 using samples::Bytes;
 
-// One kind of file: what stands in it, and its two functions.
+// One kind of file: a sample, and its two functions.
 template <typename Content_>
 struct Kind;
 template <>
@@ -60,7 +60,7 @@ class WholeFile : public testing::Test {
  protected:
   static Bytes encoded() { return Kind<Content>::encode(Kind<Content>::sample(), store()); }
   static Uuid store() { return samples::store_id(); }
-  // nullptr: it is as good as ours.
+  // nullptr: accepted.
   const char* problem(const Bytes& bytes, const Uuid& of = store()) {
     return Kind<Content>::decode(bytes, of, back_);
   }

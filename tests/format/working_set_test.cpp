@@ -35,7 +35,7 @@ TEST(WorkingSet, ComesBack) {
 
 TEST(WorkingSet, TheFirstRangesAreKept) {
   WorkingSet set, back;
-  // The most bytes a range can take.
+  // The maximum number of bytes of a range.
   for (std::uint64_t i = 0; i < kMaxWorkingSetRanges + 10; ++i) {
     set.ranges.push_back({i % 2 == 0 ? 0 : kMaxPages / 2, kMaxPages / 2});
   }

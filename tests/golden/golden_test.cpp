@@ -217,7 +217,7 @@ TEST_P(Golden, HoldEverythingThatTheFormatHas) {
   EXPECT_TRUE(tally.file_bytes);
   for (const char* magic :
        {format::kSuperblockMagic, format::kPackMagic, format::kJournalMagic, format::kSnapshotMagic,
-        format::kSnapshotOrderMagic, format::kLiveSetMagic, format::kSpaceNoteMagic,
+        format::kSnapshotOrderMagic, format::kGcCensusMagic, format::kSpaceNoteMagic,
         format::kWorkingSetMagic, format::kTiersMagic, format::kTierIdMagic}) {
     EXPECT_TRUE(tally.files.contains(magic)) << magic;
   }

@@ -136,7 +136,7 @@ for thing in "${things[@]}"; do
 done
 ((others > 2 && left_out > 15)) || fail "only $others things have other packages, $left_out may be left out"
 
-# What does not install keeps nothing else away, and ends in an error only where nothing goes without it.
+# A package that does not install prevents no other one, and is an error only where nothing works without it.
 make_machine program:c++ program:pkg-config
 echo xfsprogs >"$work/broken"
 run --for build,test,power >"$work/said" 2>&1 || fail "one package that may be left out stops all: $(cat "$work/said")"

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -60,7 +61,7 @@ class MountTest : public CliTest {
   }
   std::string log() const { return read_file(path("log")); }
   pid_t server() const { return server_; }
-  // These two return its exit status, or 128 plus the signal.
+  // These two return its exit status, or 128 plus the signal. A failed server's log is printed.
   int stop(int signal) {
     if (server_ <= 0) return -1;
     kill(server_, signal);
@@ -71,6 +72,7 @@ class MountTest : public CliTest {
     while (waitpid(server_, &status, 0) < 0 && errno == EINTR) {
     }
     server_ = -1;
+    if (status != 0) std::fprintf(stderr, "the server's log: %s\n", log().c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 

@@ -373,8 +373,8 @@ TEST_F(MountNoSanitizer, SaysWhatIsWrong) {
   expect_failure({"mount", path("none"), path("m")}, 3, "not_found", path("none"));
   expect_failure({"mount", s, file("f", "x")}, 2, "invalid_argument", path("f"));
   fs::create_directory(s + "/m");
-  expect_failure({"mount", s, s + "/m"}, 2, "invalid_argument", "lies in the store");
-  expect_failure({"mount", s, directory_.string()}, 2, "invalid_argument", "the store lies in it");
+  expect_failure({"mount", s, s + "/m"}, 2, "invalid_argument", "is inside the store");
+  expect_failure({"mount", s, directory_.string()}, 2, "invalid_argument", "contains the store");
   expect_failure({"mount", path("none"), path("m"), "--background"}, 3, "not_found", path("none"));
 }
 

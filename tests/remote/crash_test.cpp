@@ -278,7 +278,7 @@ void expect_pieces_of_sets(base::Fs& fs) {
   const auto objects = remote_of(fs);
   const Remote remote(*objects, read_superblock(*objects).store_id);
   EXPECT_TRUE(verify_remote(remote, true, nullptr).damages.empty());
-  for (const RemoteName& name : remote.newest_head().head.names) {
+  for (const RemoteVersion& name : remote.newest_head().head.versions) {
     EXPECT_FALSE(remote.pieces_of(name.list).in_use.pieces.empty()) << name.ref.name;
   }
 }

@@ -18,7 +18,7 @@ class ObjectsInFront : public ObjectStore {
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
     return call([&] { return objects_->get(key, limit); });
   }
-  std::vector<std::byte> get_range(const std::string& key, ByteRange range) override {
+  std::vector<std::byte> get_range(const std::string& key, ObjectRange range) override {
     return call([&] { return objects_->get_range(key, range); });
   }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {

@@ -175,7 +175,7 @@ TEST_F(LazyCloneTest, WithAllPacksItNeedsTheRemoteNoLonger) {
   EXPECT_ERRC(remove_remote(*core, "origin"), Errc::busy);
   const PullReport report = bring_all(*core);
   EXPECT_GT(report.pieces_read, 0u);
-  EXPECT_FALSE(has_away_list(base::posix_fs(), dir.path("c")));
+  EXPECT_FALSE(has_missing_pieces(base::posix_fs(), dir.path("c")));
   EXPECT_TRUE(holds().empty());
   std::filesystem::remove_all(dir.path("r"));
   std::filesystem::remove_all(dir.path("cache"));

@@ -93,7 +93,7 @@ class InterferedObjects final : public ObjectStore {
     with_->end(key, bytes);
     return bytes;
   }
-  std::vector<std::byte> get_range(const std::string& key, ByteRange range) override {
+  std::vector<std::byte> get_range(const std::string& key, ObjectRange range) override {
     with_->begin(kPartOf + key);
     auto bytes = objects_->get_range(key, range);
     with_->end(kPartOf + key, bytes);

@@ -10,7 +10,6 @@
 #include "format/samples.hpp"
 #include "remote/lazy_fixture.hpp"
 #include "remote/objects/list_on_base.hpp"
-#include "remote/pieces/base_lists.hpp"
 #include "remote/remote_samples.hpp"
 
 namespace vellum::remote::test {
@@ -27,7 +26,7 @@ VersionPieces some_pieces(std::uint64_t first, std::size_t count) {
   VersionPieces out;
   for (std::uint64_t i = first; i < first + count; ++i) {
     out.list.push_back({{1, hash_of_number(i)}, 5000 + i, 200});
-    out.index.spans.push_back({{(3ULL << 32) | i, 64, 640}});
+    out.opening.spans.push_back({{(3ULL << 32) | i, 64, 640}});
   }
   return out;
 }
@@ -35,13 +34,13 @@ VersionPieces some_pieces(std::uint64_t first, std::size_t count) {
 void insert_piece(VersionPieces& to, std::size_t at, std::uint64_t number) {
   const VersionPieces one = some_pieces(number, 1);
   to.list.insert(to.list.begin() + static_cast<std::ptrdiff_t>(at), one.list[0]);
-  to.index.spans.insert(to.index.spans.begin() + static_cast<std::ptrdiff_t>(at),
-                        one.index.spans[0]);
+  to.opening.spans.insert(to.opening.spans.begin() + static_cast<std::ptrdiff_t>(at),
+                          one.opening.spans[0]);
 }
 
 void erase_piece(VersionPieces& from, std::size_t at) {
   from.list.erase(from.list.begin() + static_cast<std::ptrdiff_t>(at));
-  from.index.spans.erase(from.index.spans.begin() + static_cast<std::ptrdiff_t>(at));
+  from.opening.spans.erase(from.opening.spans.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
 BaseList base_of(const VersionPieces& whole) { return {hash_of_number(77), whole}; }
@@ -72,7 +71,7 @@ TEST(ListOnBase, IsTheSameAsTheWholeList) {
       if (how == 0) erase_piece(pieces, at);
       if (how == 1) insert_piece(pieces, at, 1000 + random() % 100);
       if (how == 2) std::swap(pieces.list[at], pieces.list[random() % pieces.list.size()]);
-      if (how == 3) pieces.index.spans[at].front().last_offset_bytes += 8;
+      if (how == 3) pieces.opening.spans[at].front().last_offset_bytes += 8;
     }
     pieces.in_use = {{{40, 8}}, {static_cast<std::uint32_t>(random() % pieces.list.size())}};
     expect_same_list(pieces, base);
@@ -82,14 +81,14 @@ TEST(ListOnBase, IsTheSameAsTheWholeList) {
 TEST(ListOnBase, HasItselfWhatTheBaseHasOtherwise) {
   const BaseList base = base_of(some_pieces(0, 100));
   VersionPieces pieces = some_pieces(0, 100);
-  EXPECT_EQ(pieces_beside(base, pieces), 0u);
-  pieces.index.spans[5].push_back({(4ULL << 32) | 1, 64, 64});
-  EXPECT_EQ(pieces_beside(base, pieces), 1u);
-  pieces.list[9].contents_bytes += 1;
-  EXPECT_EQ(pieces_beside(base, pieces), 2u);
+  EXPECT_EQ(own_piece_count(base, pieces), 0u);
+  pieces.opening.spans[5].push_back({(4ULL << 32) | 1, 64, 64});
+  EXPECT_EQ(own_piece_count(base, pieces), 1u);
+  pieces.list[9].index_bytes += 1;
+  EXPECT_EQ(own_piece_count(base, pieces), 2u);
   std::swap(pieces.list[20], pieces.list[21]);
-  std::swap(pieces.index.spans[20], pieces.index.spans[21]);
-  EXPECT_EQ(pieces_beside(base, pieces), 3u);
+  std::swap(pieces.opening.spans[20], pieces.opening.spans[21]);
+  EXPECT_EQ(own_piece_count(base, pieces), 3u);
   expect_same_list(pieces, base);
 }
 
@@ -100,7 +99,7 @@ TEST(ListOnBase, IsRefusedOnAnotherBaseOrWithStepsBeyondIt) {
   insert_piece(pieces, 50, 1000);
   const auto bytes = encode_list_on_base(pieces, base_of(whole), kStoreId);
   EXPECT_STREQ(decode_list_on_base(bytes, kStoreId, {hash_of_number(78), whole}, out),
-               "stands on another base");
+               "has another base");
   // A base that is too short, as it would be if a forger made it.
   EXPECT_STREQ(decode_list_on_base(bytes, kStoreId, base_of(some_pieces(0, 99)), out), "malformed");
   EXPECT_STREQ(decode_piece_list(bytes, kStoreId, out), "not a list of pieces");
@@ -175,7 +174,7 @@ class ListOnBaseTest : public LazyTest {
   std::string near_base() const {
     std::string out;
     std::uint64_t least = UINT64_MAX;
-    for (const RemoteName& name : head().names) {
+    for (const RemoteVersion& name : head().versions) {
       if (name.is_branch || name.list.base.size_bytes == 0) continue;
       if (name.list.own.size_bytes >= least) continue;
       least = name.list.own.size_bytes;
@@ -204,7 +203,7 @@ class ListOnBaseTest : public LazyTest {
   // The names of which an object is the list, or the base of the list.
   std::vector<std::string> users_of(const ObjectName& object) const {
     std::vector<std::string> out;
-    for (const RemoteName& name : head().names) {
+    for (const RemoteVersion& name : head().versions) {
       if (name.list.own == object || name.list.base == object) out.push_back(name.ref.name);
     }
     return out;
@@ -217,7 +216,7 @@ class ListOnBaseTest : public LazyTest {
   }
   void forget_all_but(const std::string& kept) {
     std::vector<std::string> gone;
-    for (const RemoteName& name : head().names) {
+    for (const RemoteVersion& name : head().versions) {
       if (name.ref.name != kept) gone.push_back(name.ref.name);
     }
     forget_names(remote, gone);
@@ -225,7 +224,7 @@ class ListOnBaseTest : public LazyTest {
     collect_remote(remote, false, nullptr);
   }
   bool is_there(const ObjectName& list) const {
-    return !there->list(list_key(list.name), 1).empty();
+    return !there->list(list_key(list.content), 1).empty();
   }
 
   std::unique_ptr<ObjectStore> there = objects();
@@ -236,7 +235,7 @@ TEST_F(ListOnBaseTest, PushesSendOneListAndLaterOnesStandOnIt) {
   push_many();
   std::size_t on_base = 0;
   std::set<ObjectName> bases;
-  for (const RemoteName& name : head().names) {
+  for (const RemoteVersion& name : head().versions) {
     const auto& [base, own] = name.list;
     if (base.size_bytes == 0) continue;
     ++on_base;
@@ -341,7 +340,7 @@ TEST_F(ListOnBaseTest, AGcThatTakesTheBaseOfAListOnItsWaySendsThePushBack) {
     for (const ObjectInfo& list : there->list(kListPrefix, 100)) {
       const auto bytes = there->get(list.key, 1u << 20);
       VersionPieces pieces;
-      stood_on_it |= list.key != list_key(list_name(one).own.name) &&
+      stood_on_it |= list.key != list_key(list_name(one).own.content) &&
                      decode_list_on_base(bytes, store->superblock().store_id,
                                          *remote.base_list(base), pieces) == nullptr;
     }
@@ -362,19 +361,19 @@ TEST_F(ListOnBaseTest, ABaseThatIsDamagedOrMissingIsNamed) {
     const auto damages =
         verify_remote(Remote(*there, store->superblock().store_id), true, nullptr).damages;
     ASSERT_EQ(damages.size(), 1u);
-    EXPECT_EQ(damages[0].object, list_key(object.name));
+    EXPECT_EQ(damages[0].object, list_key(object.content));
     EXPECT_EQ(damages[0].versions, users_of(object));
     try {
       clone_to("c", {one});
-      ADD_FAILURE() << "a clone without " << list_key(object.name);
+      ADD_FAILURE() << "a clone without " << list_key(object.content);
     } catch (const Error& e) {
       EXPECT_TRUE(e.code() == Errc::corrupted || e.code() == Errc::not_found) << e.what();
-      EXPECT_TRUE(store::test::contains(e.what(), list_key(object.name))) << e.what();
+      EXPECT_TRUE(store::test::contains(e.what(), list_key(object.content))) << e.what();
     }
     std::filesystem::remove_all(dir.path("c.vellum-clone"));
   };
   for (const ObjectName& object : {list.base, list.own}) {
-    const std::string key = list_key(object.name);
+    const std::string key = list_key(object.content);
     const auto good = there->get(key, 1u << 20);
     auto bad = good;
     bad[bad.size() / 2] ^= std::byte{4};
@@ -389,13 +388,13 @@ TEST_F(ListOnBaseTest, ABaseThatIsDamagedOrMissingIsNamed) {
     there->put(key, good);
   }
   // Both at once.
-  for (const ObjectName& object : {list.base, list.own}) there->remove(list_key(object.name));
+  for (const ObjectName& object : {list.base, list.own}) there->remove(list_key(object.content));
   std::set<std::string> named;
   for (const auto& damage :
        verify_remote(Remote(*there, store->superblock().store_id), false, nullptr).damages) {
     named.insert(damage.object);
   }
-  EXPECT_EQ(named, (std::set{list_key(list.base.name), list_key(list.own.name)}));
+  EXPECT_EQ(named, (std::set{list_key(list.base.content), list_key(list.own.content)}));
 }
 
 // Who forges a head can name another base; the list says which one it stands on.
@@ -405,11 +404,11 @@ TEST_F(ListOnBaseTest, AHeadThatNamesAnotherBaseIsNotBelieved) {
   const auto whole = remote.pieces_of(forged);
   const auto bytes = encode_piece_list(whole, store->superblock().store_id);
   forged.base = {{0, base::sha256(bytes)}, bytes.size()};
-  there->put(list_key(forged.base.name), bytes);
+  there->put(list_key(forged.base.content), bytes);
   const std::string text =
       store::test::error_text(Errc::corrupted, [&] { remote.pieces_of(forged); });
-  EXPECT_TRUE(store::test::contains(text, "stands on another base")) << text;
-  EXPECT_TRUE(store::test::contains(text, list_key(forged.own.name))) << text;
+  EXPECT_TRUE(store::test::contains(text, "has another base")) << text;
+  EXPECT_TRUE(store::test::contains(text, list_key(forged.own.content))) << text;
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ std::vector<Structure> structures() {
          if (problem == nullptr) again = encode_head(out, store_id());
          return problem;
        }},
-      {"table", encode_name_table(sample_head().names, 2, store_id()),
+      {"table", encode_name_table(sample_head().versions, 2, store_id()),
        [](const Bytes& bytes, Bytes& again) {
-         std::vector<RemoteName> out;
+         std::vector<RemoteVersion> out;
          const char* problem = decode_name_table(bytes, store_id(), out);
          if (problem == nullptr) again = encode_name_table(out, UINT32_MAX, store_id());
          return problem;
@@ -56,11 +56,11 @@ std::vector<Structure> structures() {
          if (problem == nullptr) again = encode_list_on_base(out, sample_base(), store_id());
          return problem;
        }},
-      {"piece", encode_contents(sample_records(), store_id()),
+      {"piece", encode_piece_index(sample_records(), store_id()),
        [](const Bytes& bytes, Bytes& again) {
          std::vector<PieceRecord> out;
-         const char* problem = decode_contents(bytes, store_id(), out);
-         if (problem == nullptr) again = encode_contents(out, store_id());
+         const char* problem = decode_piece_index(bytes, store_id(), out);
+         if (problem == nullptr) again = encode_piece_index(out, store_id());
          return problem;
        }},
       {"hold", encode_hold(sample_hold(), store_id()),
@@ -84,11 +84,12 @@ TEST(RemoteObjects, RoundTrips) {
   Head head;
   ASSERT_EQ(decode_head(encode_head(sample_head(), store_id()), store_id(), head), nullptr);
   EXPECT_EQ(head, sample_head());
-  EXPECT_EQ(head.find("night"), &head.names[1]);
+  EXPECT_EQ(head.find("night"), &head.versions[1]);
   EXPECT_EQ(head.find("nigh"), nullptr);
   std::vector<PieceRecord> records;
-  ASSERT_EQ(decode_contents(encode_contents(sample_records(), store_id()), store_id(), records),
-            nullptr);
+  ASSERT_EQ(
+      decode_piece_index(encode_piece_index(sample_records(), store_id()), store_id(), records),
+      nullptr);
   EXPECT_EQ(records, sample_records());
   VersionPieces list;
   ASSERT_EQ(decode_piece_list(encode_piece_list(sample_list(), store_id()), store_id(), list),
@@ -131,16 +132,16 @@ TEST(RemoteObjects, TheFileOfAnOlderVellumIsRead) {
 
 // A reader takes no more memory than 256 times what it has read, so these are not compressed.
 TEST(RemoteObjects, NamesThatWouldUnpackToManyTimesTheirSizeAreWrittenAsTheyAre) {
-  RemoteName name = sample_head().names[1];
+  RemoteVersion name = sample_head().versions[1];
   name.ref.version.runs.assign(250, name.ref.version.runs[0]);
-  std::vector<RemoteName> names;
+  std::vector<RemoteVersion> names;
   for (int i = 0; i < 1000; ++i) {
     name.ref.name = fmt::format("n{:04}", i);
     names.push_back(name);
   }
   const auto bytes = encode_name_table(names, 2, store_id());
   EXPECT_GT(bytes.size(), 1'000'000u) << "they compress less than expected";
-  std::vector<RemoteName> again;
+  std::vector<RemoteVersion> again;
   ASSERT_EQ(decode_name_table(bytes, store_id(), again), nullptr);
   EXPECT_EQ(again, names);
 }

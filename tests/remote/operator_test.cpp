@@ -8,8 +8,8 @@
 #include "remote/failing_objects.hpp"
 #include "remote/holds.hpp"
 #include "remote/lazy/open_remote.hpp"
-#include "remote/mend.hpp"
 #include "remote/remote_fixture.hpp"
+#include "remote/repair_remote.hpp"
 #include "remote/replicator.hpp"
 #include "remote/session/missing_pieces.hpp"
 
@@ -254,7 +254,7 @@ TEST_F(OperatorTest, ARemoteIsMendedFromAStore) {
     objects()->put(key, bytes);
   }
   fs::remove(dir.path("r") + "/" + kSuperblockKey);
-  const MendReport report = mend_remote(*store, url(), nullptr);
+  const RemoteRepairReport report = repair_remote(*store, url(), nullptr);
   EXPECT_GE(report.found.size(), 1u);
   EXPECT_EQ(report.left.size(), 0u);
   expect_good_remote();
@@ -262,7 +262,7 @@ TEST_F(OperatorTest, ARemoteIsMendedFromAStore) {
   // What the store does not have is named, and stays.
   store->remove_snapshot("s0");
   for (const std::string& key : keys(kPiecePrefix)) fs::remove(dir.path("r") + "/" + key);
-  const MendReport rest = mend_remote(*store, url(), nullptr);
+  const RemoteRepairReport rest = repair_remote(*store, url(), nullptr);
   ASSERT_FALSE(rest.left.empty());
   for (const RemoteDamage& damage : rest.left) {
     EXPECT_EQ(damage.versions, std::vector<std::string>{"s0"});
@@ -312,7 +312,7 @@ TEST_F(OperatorTest, AHoldGoesOnlyAfterThePacksHaveCome) {
     } catch (const Error&) {
       has_failed = true;
     }
-    const bool is_remote = has_away_list(base::posix_fs(), name);
+    const bool is_remote = has_missing_pieces(base::posix_fs(), name);
     EXPECT_TRUE(!is_remote || !keys(kHoldPrefix).empty()) << nth;
     if (!has_failed || HasFailure()) break;
     ASSERT_LT(nth, 200u);

@@ -38,7 +38,7 @@ inline Head sample_head() {
   head.generation = 2;
   head.write_id = filled<16>(1);
   head.before = filled<32>(2);
-  RemoteName branch;
+  RemoteVersion branch;
   branch.is_branch = true;
   branch.ref = {"main", "main", 0, 0, sample_version()};
   branch.epoch = 4;
@@ -46,10 +46,10 @@ inline Head sample_head() {
   branch.write_id = filled<16>(4);
   branch.encoding = format::Encoding{};
   branch.list = {{}, {{1, filled<32>(5)}, 300}};
-  RemoteName snapshot;
+  RemoteVersion snapshot;
   snapshot.ref = {"night", "main", 5, 9, sample_version()};
   snapshot.list = {branch.list.own, {{2, filled<32>(9)}, 90}};
-  head.names = {branch, snapshot};
+  head.versions = {branch, snapshot};
   head.table = {{1, filled<32>(6)}, 900};
   head.gone = {"dawn", "eve"};
   return head;
@@ -72,9 +72,9 @@ inline VersionPieces sample_list() {
   VersionPieces out;
   out.list = {{{0, filled<32>(7)}, 5000, 200}, {{2, filled<32>(8)}, 9000, 100}};
   const auto records = sample_records();
-  out.index.spans = {spans_of(records), {{(3ULL << 32) | 2, 128, 4096}}};
-  out.index.roots = {records[1]};
-  out.index.root_bytes.resize(static_cast<std::size_t>(records[1].size_bytes), std::byte{5});
+  out.opening.spans = {spans_of(records), {{(3ULL << 32) | 2, 128, 4096}}};
+  out.opening.roots = {records[1]};
+  out.opening.root_bytes.resize(static_cast<std::size_t>(records[1].size_bytes), std::byte{5});
   out.in_use = {{{40, 8}, {0, 1}, {4, 100}}, {1, 0}};
   return out;
 }

@@ -100,7 +100,7 @@ TEST(S3EngineTest, AFaultThatStaysIsNotWaitedForLongerThanIsAllowed) {
   S3Options options = server.options();
   options.attempts = 1000;
   options.first_pause = std::chrono::milliseconds(20);
-  options.longest_wait = std::chrono::milliseconds(300);
+  options.timeout = std::chrono::milliseconds(300);
   const auto objects = make_s3_engine(options);
   server.fault = [](const S3Request&) { return Fault::error_503; };
   const auto start = std::chrono::steady_clock::now();
@@ -259,10 +259,10 @@ TEST(S3EngineTest, APutTellsTheChecksumOfWhatItSends) {
 }
 
 TEST(S3EngineTest, BucketsWithDotsGoByPath) {
-  EXPECT_FALSE(goes_by_path(parse_remote_url("s3://plain/p"), false));
-  EXPECT_TRUE(goes_by_path(parse_remote_url("s3://my.bucket/p"), false));
-  EXPECT_TRUE(goes_by_path(parse_remote_url("s3://plain/p"), true));
-  EXPECT_FALSE(goes_by_path(parse_remote_url("s3://my.bucket/p?addressing=virtual"), true));
+  EXPECT_FALSE(uses_path_addressing(parse_remote_url("s3://plain/p"), false));
+  EXPECT_TRUE(uses_path_addressing(parse_remote_url("s3://my.bucket/p"), false));
+  EXPECT_TRUE(uses_path_addressing(parse_remote_url("s3://plain/p"), true));
+  EXPECT_FALSE(uses_path_addressing(parse_remote_url("s3://my.bucket/p?addressing=virtual"), true));
 }
 
 TEST(S3EngineTest, AStoppedEngineWaitsForNobody) {

@@ -113,11 +113,11 @@ TEST_F(S3RemoteTest, ALookAtAThousandVersionsTakesThreeRequests) {
   for (int i = 0; i < 1000; ++i) {
     StoredHead base = remote.newest_head();
     Head next = base.head;
-    RemoteName name = *next.find("s0");
+    RemoteVersion name = *next.find("s0");
     name.ref.name = fmt::format("v{:04}", i);
     name.ref.order = static_cast<std::uint64_t>(i) + 2;
-    name.list.own.name.hash = base::sha256(std::as_bytes(std::span(name.ref.name)));
-    next.names.push_back(name);
+    name.list.own.content.hash = base::sha256(std::as_bytes(std::span(name.ref.name)));
+    next.versions.push_back(name);
     if (const auto table = remote.make_table(base)) {
       objects->put_if_absent(table->key, table->bytes);
       table->use(base);
@@ -128,7 +128,7 @@ TEST_F(S3RemoteTest, ALookAtAThousandVersionsTakesThreeRequests) {
   }
   EXPECT_EQ(small_heads, 1000u);
   const std::uint64_t before = server.requests();
-  EXPECT_EQ(newest_head_of(*objects).head.names.size(), 1002u);
+  EXPECT_EQ(newest_head_of(*objects).head.versions.size(), 1002u);
   EXPECT_EQ(server.requests() - before, 3u);
 }
 

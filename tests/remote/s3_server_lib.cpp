@@ -128,7 +128,7 @@ S3Options S3Server::options(const std::string& prefix) const {
   out.http.connections = 8;
   out.http.stall_timeout = std::chrono::seconds(5);
   out.first_pause = std::chrono::milliseconds(1);
-  out.longest_pause = std::chrono::milliseconds(8);
+  out.max_pause = std::chrono::milliseconds(8);
   return out;
 }
 

@@ -66,7 +66,7 @@ class TlsServer {
     out.credentials = {"id", "secret", ""};
     out.attempts = 2;
     out.first_pause = std::chrono::minutes(10);  // a second attempt would not end
-    out.longest_wait = out.longest_pause = std::chrono::hours(1);
+    out.timeout = out.max_pause = std::chrono::hours(1);
     return out;
   }
   std::string certificate() const { return directory_ + "/cert"; }

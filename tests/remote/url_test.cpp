@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.hpp"
-#include "remote/engine/longest_wait.hpp"
 #include "remote/engine/object_store.hpp"
+#include "remote/engine/remote_timeout.hpp"
 #include "remote/engine/url.hpp"
 #include "remote/s3/aws_config.hpp"
 #include "remote/s3/s3_replies.hpp"
@@ -24,7 +24,7 @@ TEST(RemoteUrls, ABucketHasAPrefixAndOptions) {
   const RemoteUrl url = parse_remote_url(
       "s3://my.bucket-1/a/b%20c/?endpoint=https://host:9000/"
       "&region=eu-1&profile=p%31&addressing=virtual");
-  EXPECT_EQ(url.kind, RemoteUrl::Kind::s3);
+  EXPECT_EQ(url.kind, RemoteUrl::EngineKind::s3);
   EXPECT_EQ(url.bucket, "my.bucket-1");
   EXPECT_EQ(url.prefix, "a/b c");
   EXPECT_EQ(url.endpoint, "https://host:9000");
@@ -172,19 +172,19 @@ TEST(S3Replies, NothingIsFoundInsideOfAnObject) {
   EXPECT_EQ(out.next, "");
 }
 
-TEST(LongestWait, IsChosenOrComesFromTheEnvironment) {
+TEST(RemoteTimeout, ComesFromTheOptionOrTheEnvironment) {
   using std::chrono::milliseconds;
   constexpr const char* kVariable = "VELLUM_REMOTE_WAIT_S";
   ::unsetenv(kVariable);
-  EXPECT_EQ(longest_wait(), milliseconds(60'000));
+  EXPECT_EQ(remote_timeout(), milliseconds(60'000));
   for (const auto& [text, wait] : {std::pair("0.5", 500), {"2", 2000}, {"1.25", 1250}}) {
     ::setenv(kVariable, text, 1);
-    EXPECT_EQ(longest_wait(), milliseconds(wait)) << text;
+    EXPECT_EQ(remote_timeout(), milliseconds(wait)) << text;
   }
-  EXPECT_EQ(longest_wait(milliseconds(7)), milliseconds(7));
+  EXPECT_EQ(remote_timeout(milliseconds(7)), milliseconds(7));
   for (const char* bad : {"", "x", "-1", "1e3", "1.2.3", "0", "0.0001", ".", "nan"}) {
     ::setenv(kVariable, bad, 1);
-    EXPECT_ERRC(longest_wait(), Errc::invalid_argument);
+    EXPECT_ERRC(remote_timeout(), Errc::invalid_argument);
   }
   ::unsetenv(kVariable);
 }

@@ -297,19 +297,20 @@ TEST_F(Meeting, VerifyOfARemoteLooksForEachPage) {
   const Remote remote(*objects, read_superblock(*objects).store_id);
   const StoredHead base = remote.newest_head();
   Head next = base.head;
-  RemoteName& v4 = *std::ranges::find(next.names, "v4", [](const auto& n) { return n.ref.name; });
-  const RemoteName& v8 = *next.find("v8");
+  RemoteVersion& v4 =
+      *std::ranges::find(next.versions, "v4", [](const auto& n) { return n.ref.name; });
+  const RemoteVersion& v8 = *next.find("v8");
   // As if v8 were made of all pieces but the one that has its half of the record.
   VersionPieces pieces = remote.pieces_of(v8.list), own = remote.pieces_of(v4.list);
   const format::RecordRef shared = [&] {
     std::set<format::RecordRef> of_v4;
     for (const PieceName& name : own.list) {
-      for (const auto& record : remote.contents(name)) {
+      for (const auto& record : remote.piece_index(name)) {
         if (!record.dropped.empty()) of_v4.insert(record.ref);
       }
     }
     for (const PieceName& name : pieces.list) {
-      for (const auto& record : remote.contents(name)) {
+      for (const auto& record : remote.piece_index(name)) {
         if (of_v4.contains(record.ref)) return record.ref;
       }
     }
@@ -317,21 +318,21 @@ TEST_F(Meeting, VerifyOfARemoteLooksForEachPage) {
   }();
   ASSERT_NE(shared, format::RecordRef{});
   const auto has_shared = [&](const PieceName& name) {
-    const auto records = remote.contents(name);
+    const auto records = remote.piece_index(name);
     return std::ranges::find(records, shared, &PieceRecord::ref) != records.end();
   };
   VersionPieces wrong;
-  wrong.index.roots = pieces.index.roots;
-  wrong.index.root_bytes = pieces.index.root_bytes;
+  wrong.opening.roots = pieces.opening.roots;
+  wrong.opening.root_bytes = pieces.opening.root_bytes;
   for (std::size_t i = 0; i < pieces.list.size(); ++i) {
     if (has_shared(pieces.list[i])) continue;
     wrong.list.push_back(pieces.list[i]);
-    wrong.index.spans.push_back(pieces.index.spans[i]);
+    wrong.opening.spans.push_back(pieces.opening.spans[i]);
   }
   const auto bytes = encode_piece_list(wrong, remote.store_id());
   const ObjectName name{{next.generation, base::sha256(bytes)}, bytes.size()};
-  objects->put(list_key(name.name), bytes);
-  const_cast<RemoteName&>(v8).list = {{}, name};
+  objects->put(list_key(name.content), bytes);
+  const_cast<RemoteVersion&>(v8).list = {{}, name};
   ASSERT_TRUE(remote.publish(base, std::move(next)).has_value());
   const auto damages = verify_there(fs).damages;
   ASSERT_EQ(damages.size(), 1u);

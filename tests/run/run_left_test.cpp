@@ -60,7 +60,7 @@ class RunLeftNoSanitizer : public CliTest {
   // The process that a line names, which nobody else ends.
   static void end_named(const std::string& err) {
     std::smatch id;
-    ASSERT_TRUE(std::regex_search(err, id, std::regex("process ([0-9]+)\\) goes on without")))
+    ASSERT_TRUE(std::regex_search(err, id, std::regex("process ([0-9]+)\\) continues without")))
         << err;
     EXPECT_EQ(0, kill(std::stoi(id[1].str()), SIGKILL));
     std::error_code gone;  // from when on it has nothing any more

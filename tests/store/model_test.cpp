@@ -1,4 +1,4 @@
-// Random histories against plain memory: whatever is done, every version reads back bit for bit.
+// Random histories against plain memory: after any operation, every version reads back exactly.
 #include "store/branch/checkpoint/checkpoint.hpp"
 #include "store/check/stat.hpp"
 #include "store/check/verify.hpp"
@@ -54,7 +54,7 @@ class History {
     for (auto& [name, b] : branches_) {
       if (b.model.touched.empty()) {
         auto source = open_version(*store_, name);
-        // Growing is not committed by itself.
+        // Growth is not committed by itself.
         auto bytes = b.model.bytes;
         bytes.resize(source->region_bytes());
         expect_same(*source, bytes);
@@ -119,10 +119,10 @@ class History {
     b.model.bytes = snapshots_[from];
     for (PageNumber p = 0; p < b.model.pages(); ++p) b.model.touched.insert(p);
     base::Compressor compressor;
-    b.model.take(4, compressor);  // all that is there is old
+    b.model.take(4, compressor);  // all versions are old
     branches_[name] = std::move(b);
   }
-  // What is on disk now is all that the next process sees.
+  // The next process sees only the current content of the disk.
   void crash() {
     copy_directory(directory_.path("s"), directory_.path("copy"));
     for (auto& [name, b] : branches_) b.writer.reset();
@@ -172,7 +172,7 @@ class ModelTest : public ::testing::TestWithParam<int> {};
 TEST_P(ModelTest, EveryVersionReadsBack) {
   const int seed = GetParam();
   format::Superblock options = small_options();
-  if (seed % 2 == 1) options.pack_bytes = 16u << 10;          // packs roll all the time
+  if (seed % 2 == 1) options.pack_bytes = 16u << 10;          // new packs all the time
   if (seed % 3 == 1) options.journal_half_bytes = 16u << 10;  // the journal wraps all the time
   if (seed % 4 == 1) options.codec = base::Codec::lz4;
   if (seed % 5 == 1) options.codec = base::Codec::none;

@@ -1,4 +1,4 @@
-// The way of pages into a store and back, step by step.
+// Writing pages to a store and reading them, step by step.
 #include "store/check/repair.hpp"
 #include "store/support.hpp"
 
@@ -173,7 +173,7 @@ TEST_F(RoundTrip, LargeCommitsAreStreamed) {
   EXPECT_TRUE(cost.checkpointed);
   expect_same(*open_version(*store_, "main"), model.bytes, 64);
 
-  // One with deltas and blocks of the same neighbourhood, on top of journal commits.
+  // One with adjacent deltas and blocks, on top of journal commits.
   model.store64(1, 0, 1);
   model.store64(900, 0, 1);
   EXPECT_FALSE(commit(*writer, model, false).checkpointed);
@@ -183,7 +183,7 @@ TEST_F(RoundTrip, LargeCommitsAreStreamed) {
   expect_same(*open_version(*store_, "main"), model.bytes, 64);
 }
 
-// Blocks that compress to nothing must not pile up in the journal: readers unpack all of it.
+// Blocks that compress to almost nothing must not accumulate in the journal: readers decompress all.
 TEST_F(RoundTrip, WhatTheJournalUnpacksToIsBounded) {
   store_->create_branch("main", 4096 * kPageBytes, 0);
   Model model(4096);

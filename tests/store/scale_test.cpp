@@ -1,5 +1,5 @@
-// The cost of listing, counting and checking where there is much of something: calls at the file
-// seam, blocks of the disk. stat must also say what it said when it looked at each version alone.
+// The cost of listing, counting and checking large numbers of objects: calls of the file
+// system, blocks of the disk. The result of stat must equal that of a separate pass per version.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -68,7 +68,7 @@ class ScaleCountingFs final : public vellum::test::ForwardingFs {
 
 class ScaleTest : public SnapshotsTest {
  protected:
-  // Snapshots of a line, of which one in three has a branch with commits of its own.
+  // Snapshots of a line. One in three has a branch with commits of its own.
   void make_store(std::size_t snapshots, std::size_t pages = 300,
                   std::uint64_t pack_bytes = 64u << 10) {
     format::Superblock options = small_options();
@@ -94,7 +94,7 @@ class ScaleTest : public SnapshotsTest {
   }
 };
 
-// Calls `need` for everything that the version needs, perhaps more than once, at the cost of all
+// Calls `need` for every record that the version needs, possibly more than once, at the cost of all
 // its entries.
 template <typename Need>
 void visit_needs(LiveSet& live_set, const format::Version& version, const Need& need) {
@@ -108,7 +108,7 @@ void visit_needs(LiveSet& live_set, const format::Version& version, const Need& 
   }
 }
 
-// By looking at each version alone.
+// By a separate pass per version.
 std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> shares_one_by_one(
     StoreDirectory& store) {
   const VersionPin names = hold_names(store);
@@ -159,7 +159,7 @@ TEST_F(ScaleTest, StatSaysWhatEachVersionAloneSays) {
   }
 }
 
-// By looking at each version alone: pack, rank, records, rank of versions that name it.
+// By a separate pass per version: pack, rank, records, rank of versions that name it.
 using Heat = std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, std::uint32_t>;
 std::set<Heat> heats_one_by_one(StoreDirectory& store, const Roots& roots) {
   std::vector<const Root*> order;
@@ -214,7 +214,7 @@ TEST_F(ScaleTest, HeatIsWhatEachVersionAloneSays) {
   EXPECT_GT(ranks.size(), 2u);
 }
 
-// Not a step an entry and version, nor a read of each run for each of them.
+// Not a step per entry and version, nor a read of each run for each version.
 TEST_F(ScaleTest, HeatCostsWhatDiffersBetweenVersions) {
   make_store(90);
   ScaleCountingFs counting(base::posix_fs());
@@ -230,7 +230,7 @@ TEST_F(ScaleTest, HeatCostsWhatDiffersBetweenVersions) {
   }
 }
 
-// One on whose pages others stand may be read again by a thread that needs it at the same time.
+// A thread may read a record of base pages again if it needs it at the same time.
 TEST_F(ScaleTest, VerifyReadsEachRecordOnce) {
   make_store(60);
   ScaleCountingFs counting(base::posix_fs());
@@ -291,7 +291,7 @@ TEST_F(ScaleTest, AnIdleBranchTakesLittleOfTheDisk) {
   expect_same(*open_version(*store, "main"), model.bytes);
 }
 
-// Blocks that are there already: the sync of a commit then writes no metadata of the file system.
+// The blocks already exist: the sync of a commit then writes no metadata of the file system.
 TEST_F(ScaleTest, MostCommitsOverwriteWhatIsThere) {
   store = StoreDirectory::create(fs, dir.path("steps"), format::Superblock{});
   store->create_branch("main", 100 * kPageBytes, 0);
@@ -311,7 +311,7 @@ TEST_F(ScaleTest, MostCommitsOverwriteWhatIsThere) {
   EXPECT_GE(grown, 1);
 }
 
-// As of NFSv3: what it cannot make a hole of, a writer overwrites with zeros.
+// As on NFSv3: a writer overwrites with zeros what cannot be punched.
 TEST_F(ScaleTest, WhatACrashLeftIsClearedWithoutHolesToo) {
   class NoHoles final : public vellum::test::ForwardingFs {
    public:
@@ -348,7 +348,7 @@ TEST_F(ScaleTest, WhatACrashLeftIsClearedWithoutHolesToo) {
   }
 }
 
-// A branch's id is looked for among those of all others; not in their files, each time.
+// A branch's id is searched among those of all others, without reading their files each time.
 TEST(Scale, MakingABranchCostsTheSameBesideMany) {
   TempDirectory dir;
   ScaleCountingFs fs{base::posix_fs()};
@@ -363,10 +363,10 @@ TEST(Scale, MakingABranchCostsTheSameBesideMany) {
   EXPECT_EQ(ids.size(), 100u);
   EXPECT_EQ(calls[99], calls[9]);
 
-  // A branch that is gone, and another one of its name.
+  // A removed branch, and another one of its name.
   store->remove_branch("b5");
   EXPECT_TRUE(ids.insert(store->create_branch("b5", kPageBytes, 0)).second);
-  // A branch that does not read keeps no other from being made.
+  // An unreadable branch does not prevent the creation of others.
   std::filesystem::resize_file(dir.path("store") + "/branches/b7/journal", 10);
   StoreDirectory::open(fs, dir.path("store"))->create_branch("new", kPageBytes, 0);
 }

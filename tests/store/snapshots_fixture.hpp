@@ -1,4 +1,4 @@
-// A store of snapshots to remove and to collect, with the expected content of each version.
+// A store with snapshots to remove and to collect, with the expected content of each version.
 #pragma once
 
 #include "store/branch/fault_fs.hpp"
@@ -47,7 +47,7 @@ class SnapshotsTest : public testing::Test {
     for (const auto& [name, bytes] : contents) expect_same(*open_version(*fresh, name), bytes);
     expect_no_damage(*fresh);
   }
-  // What a fresh process would do.
+  // The result in a new process.
   GcReport gc(int level = 0) {
     return collect_garbage(*StoreDirectory::open(fs, store->path()), false, nullptr, level);
   }

@@ -1,5 +1,5 @@
-// Shared parts of the tests of the store layer: a directory that is removed afterwards, a model of
-// a region, and the way from a changed model to a commit.
+// Shared parts of the tests of the store layer: a temporary directory, a model of
+// a region, and commits of a changed model.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -90,8 +90,8 @@ inline format::Superblock small_options() {
   return sb;
 }
 
-// While it lives, journals of any size have checkpoints in the background; `in_call`: within the
-// commit that begins one, so that calls come in one order.
+// While it exists, journals of any size have checkpoints in the background; `in_call`: within the
+// commit that starts one, which makes the order of calls deterministic.
 class BackgroundCheckpoints {
  public:
   explicit BackgroundCheckpoints(bool in_call) { BackgroundCheckpoint::set_policy({0, in_call}); }
@@ -100,7 +100,7 @@ class BackgroundCheckpoints {
   BackgroundCheckpoints& operator=(const BackgroundCheckpoints&) = delete;
 };
 
-// A region as plain memory, with what has changed since the last commit.
+// A region as plain memory, with its changes since the last commit.
 class Model {
  public:
   explicit Model(std::size_t pages) : bytes(pages * kPageBytes), old_(bytes) {}
@@ -120,7 +120,7 @@ class Model {
       store64(p, i, random() % 16 == 0 ? random() : i);
     }
   }
-  // Nothing compresses it, and no other page resembles it.
+  // It is incompressible, and no other page resembles it.
   void fill_noise(PageNumber p, std::mt19937_64& random) {
     for (std::size_t i = 0; i < kPageBytes; i += 8) store64(p, i, random());
   }
@@ -129,7 +129,7 @@ class Model {
     touched.insert(p);
   }
 
-  // The changes since the last call, as a commit takes them: each page in one of the three ways.
+  // The changes since the last call, in the form of a commit: each page in one of the three ways.
   PageWrites take(std::size_t block_pages, base::Compressor& compressor) {
     PageWrites out;
     PageBlock block;
@@ -200,7 +200,7 @@ inline std::shared_ptr<PageSource> open_version(StoreDirectory& store, const std
   return PageSource::open(store, v.version, v.commits, v.label + " of " + store.path());
 }
 
-// Compares all of a version, in steps of `step` pages, and what zeros_from promises.
+// Compares all of a version, in steps of `step` pages, and checks zeros_from().
 inline void expect_same(const PageSource& source, const std::vector<std::byte>& bytes,
                         std::size_t step = 16) {
   ASSERT_EQ(source.region_bytes(), bytes.size()) << source.label();

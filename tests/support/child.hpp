@@ -1,7 +1,7 @@
 // Child processes: what a test does in one, and how it ended.
 //
 // run_child() forks; start_child() does so without waiting. A body that throws ends the child with
-// kThrew, its message on standard error. run_program() starts this test program anew and runs a
+// kThrew, its message on standard error. run_program() starts this test program again and runs a
 // registered ChildProgram there: for what depends on a process that has not opened a region yet.
 #pragma once
 

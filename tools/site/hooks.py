@@ -107,7 +107,7 @@ def public_headers():
 
 
 def resolve(path, link):
-    """The path in the repository that a link of `path` leads to; None: it leads elsewhere."""
+    """The path in the repository that a link of `path` leads to; None for a link out of the repository."""
     if not link or re.match(r"[a-z]+:", link):
         return None
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), link))

@@ -1,9 +1,9 @@
 /* privateer/c_api/privateer.h: the C interface of LLNL's Privateer over a Vellum store.
- * interfaces/privateer/privateer.hpp describes each function, at the member function of the same name.
+ * privateer/privateer.hpp describes each function, at the member function of the same name.
  *
  * ERRORS. After an error pointers are NULL, flags 0, sizes UINT64_MAX (privateer_region_size: 0).
- * privateer_last_error() is not part of the original: it tells a person what was wrong with the
- * calling thread's last call, and is "" when nothing was.
+ * privateer_last_error() is not part of the original: it describes the error of the calling
+ * thread's last call, and is "" when the call succeeded.
  */
 #ifndef PRIVATEER_C_API_PRIVATEER_H
 #define PRIVATEER_C_API_PRIVATEER_H

@@ -1,9 +1,8 @@
 // vellum/heap/algorithm.hpp: how a heap allocates.
 //
-// Boost's best fit serves the heap. Blocks up to 1 KiB come from spans (classes.hpp), and the spans
-// come from best fit; so do small blocks of a heap below 1 MiB, or of one that has no room for
-// another span. A heap that an earlier Vellum made gets spans when it needs one, and keeps the
-// blocks that it has.
+// Boost's best fit serves the heap. Blocks up to 1 KiB are allocated from spans (classes.hpp), and
+// the spans from best fit; so are small blocks of a heap below 1 MiB, or of one without space for
+// another span. A heap of an earlier Vellum gets spans when it needs one, and keeps its blocks.
 #ifndef VELLUM_HEAP_ALGORITHM_HPP
 #define VELLUM_HEAP_ALGORITHM_HPP
 
@@ -21,8 +20,8 @@
 
 namespace vellum::detail {
 
-// Boost's best fit, with size classes in front, extended to ask for a larger region before it gives
-// up. REQUIRES: it lies directly behind a HeapHeader.
+// Boost's best fit, with size classes in front of it, extended to grow the region before it fails.
+// REQUIRES: it directly follows a HeapHeader.
 class HeapAlgorithm
     : public boost::interprocess::rbtree_best_fit<HeapMutexFamily,
                                                   boost::interprocess::offset_ptr<void>> {
@@ -36,7 +35,7 @@ class HeapAlgorithm
     return result;
   }
 
-  // Whatever `attempt` returns; false or nullptr: there is no room.
+  // The result of `attempt`; false or nullptr: there is no space.
   template <class Attempt>
   auto until_grown(size_type least_bytes, size_type wanted_bytes, const Attempt& attempt) {
     // The base locks too, but reads the segment's size before it does.
@@ -59,13 +58,13 @@ class HeapAlgorithm
 
   HeapAlgorithm(size_type size, size_type reserved_bytes) : base(size, reserved_bytes) {}
 
-  // Takes in what the region has grown.
+  // Adds the space by which the region has grown.
   void grow(size_type more_bytes) {
     base::grow(more_bytes);
     header().segment_bytes += more_bytes;
   }
 
-  // An upper bound for one request of a container. Not the present size: the heap grows.
+  // An upper bound for one request of a container. Not the current size: the heap grows.
   size_type get_size() const { return size_type{1} << 46; }
 
   size_type get_free_memory() const {
@@ -79,7 +78,7 @@ class HeapAlgorithm
     return base::check_sanity() && (classes == nullptr || classes->is_sane(header().segment_bytes));
   }
 
-  // What a block has room for.
+  // The usable bytes of a block.
   size_type size(const void* block) const {
     return is_small(block) ? classes()->bytes_of(block) : base::size(block);
   }
@@ -163,7 +162,7 @@ class HeapAlgorithm
     }
     T* const block = reuse;
     return or_refuse(least * sizeof(T), until_grown(least * sizeof(T), wanted * sizeof(T), [&] {
-                       // The base refuses outright any request larger than the present segment.
+                       // The base refuses any request larger than the current segment.
                        wanted_then_received =
                            std::max(least, std::min(wanted, base::get_size() / sizeof(T)));
                        reuse = block;
@@ -171,14 +170,14 @@ class HeapAlgorithm
                      }));
   }
 
-  // Of Boost's interface; nothing calls it.
+  // Part of Boost's interface; never called.
   void* raw_allocation_command(boost::interprocess::allocation_type command, size_type least,
                                size_type& wanted_then_received, void*& reuse,
                                size_type object_bytes = 1) = delete;
 
  private:
-  static constexpr size_type kBlockBytes = 32;  // a block's overhead beside its payload, at most
-  // Of a smaller region, spans that are hardly used would take a large part.
+  static constexpr size_type kBlockBytes = 32;  // the largest overhead of a block
+  // In a smaller region, spans that are hardly used would take a large part.
   static constexpr std::uint64_t kMinBytesForSpans = 1 << 20;
 
   HeapHeader& header() { return *(reinterpret_cast<HeapHeader*>(this) - 1); }
@@ -214,8 +213,8 @@ class HeapAlgorithm
     return nullptr;
   }
 
-  // For the next allocation of this thread. False: there is none. Other threads that live are not
-  // disturbed before the heap would have to grow.
+  // Gets a span for the next allocation of this thread. False: there is none. Spans of other live
+  // threads are taken only when the heap would have to grow otherwise.
   bool find_span(SizeClass size_class) {
     return take_over(size_class, SlotsOf::ended_threads) || make_span(size_class, false) ||
            take_over(size_class, SlotsOf::living_threads) || make_span(size_class, true);
@@ -242,7 +241,7 @@ class HeapAlgorithm
     if (memory == nullptr) {
       return false;
     }
-    // A region may lie at an address that is no multiple of a span's size.
+    // A region's address may be no multiple of a span's size.
     if (!HeapClasses::is_place_for_span(start(), memory) || !make_map_part(memory)) {
       base::deallocate(memory);
       return false;
@@ -273,7 +272,7 @@ class HeapAlgorithm
     }
     const auto place = static_cast<std::uint64_t>(static_cast<char*>(memory) - start());
     ::new (memory) HeapClasses(place);
-    header().version = kHeapWithClasses;  // a Vellum that knows no spans must not free their blocks
+    header().version = kHeapWithClasses;  // a Vellum without spans must not free their blocks
     header().classes.store(place, std::memory_order_release);
     return true;
   }

@@ -1,15 +1,15 @@
 // vellum/heap/classes.hpp: a heap's small blocks, by size and by thread.
 //
 // A span (span.hpp) belongs to one of 64 slots, a thread allocates from the spans of its slot
-// (thread_slot.hpp), and any thread frees a block by locking the slot of its span. All that says
-// which blocks are in use lies in the region, nothing in the threads: a commit takes it along, a
-// rollback takes it back, and a crash leaks nothing.
+// (thread_slot.hpp), and any thread frees a block by locking the slot of its span. The record of
+// used blocks is in the region, and none of it in the threads: a commit includes it, a rollback
+// restores it, and a crash leaks nothing.
 //
-// A slot lists, for each size, its spans that have a free block, first the one that it allocates
-// from. A slot that has none takes over a span of a thread that has ended, makes a new one, or takes
-// over one of a thread that lives.
+// A slot lists, for each size, its spans that have a free block; the first one serves allocations.
+// A slot without a span takes over a span of a thread that has ended, creates a new one, or takes
+// over one of a live thread.
 //
-// Locks: HeapMutex before locks of slots, never the other way round.
+// Lock order: HeapMutex before locks of slots.
 #ifndef VELLUM_HEAP_CLASSES_HPP
 #define VELLUM_HEAP_CLASSES_HPP
 
@@ -28,7 +28,7 @@ namespace vellum::detail {
 
 enum class SlotsOf { living_threads, ended_threads };
 
-// Lies in the region. REQUIRES of `place`: where, from the heap's start.
+// Stored in the region. REQUIRES: `place` is its offset from the heap's start.
 class HeapClasses {
  public:
   explicit HeapClasses(std::uint64_t place) : place_(place) {}
@@ -67,12 +67,12 @@ class HeapClasses {
     return false;
   }
 
-  // Whether the block is one of a span. REQUIRES: it lies in the heap.
+  // Whether the block belongs to a span. REQUIRES: it is in the heap.
   bool owns(const void* block) const { return map_.contains(heap(), number_of(block)); }
   // REQUIRES: owns(block).
   std::size_t bytes_of(const void* block) const { return at(number_of(block)).block_bytes(); }
 
-  // Returns a span that has become empty and that no list has any more: for keep_empty().
+  // Returns a span that has become empty and is in no list: for keep_empty().
   // REQUIRES: owns(block).
   Span* deallocate(void* block) {
     const SpanNumber number = number_of(block);
@@ -95,7 +95,7 @@ class HeapClasses {
 
   // ---- With HeapMutex ----
 
-  // Room for a span, which was empty; nullptr: there is none.
+  // The space of an empty span; nullptr: there is none.
   void* reuse_empty() {
     if (empty_spans_ == 0) {
       return nullptr;
@@ -120,7 +120,7 @@ class HeapClasses {
   void add_map_part(const void* memory_of_span, void* part) {
     map_.add_part(heap(), number_of(memory_of_span), part);
   }
-  // Makes a span of this thread's slot. REQUIRES: is_place_for_span(), no map part is missing.
+  // Creates a span of this thread's slot. REQUIRES: is_place_for_span(), no map part is missing.
   void add_span(void* memory, SizeClass size_class) {
     const std::uint32_t mine = ThreadSlot::of_this_thread();
     const SlotGuard guard(ThreadSlot::lock_of(mine));
@@ -133,7 +133,7 @@ class HeapClasses {
     link(slots_[mine], number_of(memory));
   }
 
-  // Of all spans, what is not used.
+  // The unused bytes of all spans.
   std::uint64_t free_bytes() const {
     std::uint64_t bytes = spans_ * kSpanBytes;
     for (std::uint32_t i = 0; i < kThreadSlots; ++i) {
@@ -162,7 +162,7 @@ class HeapClasses {
     return true;
   }
 
-  // False: not what this program makes. For what was read from a store.
+  // False: not a value that this program writes. For data that was read from a store.
   bool fits(std::uint64_t place, std::uint64_t heap_bytes) const {
     return place_ == place && spans_ <= heap_bytes / kSpanBytes && map_.fits(heap_bytes) &&
            free_bytes() <= spans_ * kSpanBytes;
@@ -207,7 +207,7 @@ class HeapClasses {
     const std::scoped_lock both(ThreadSlot::lock_of(mine), ThreadSlot::lock_of(theirs));
     SpanNumber number = slots_[theirs].first(size_class);
     if (number != 0 && ThreadSlot::is_taken(theirs)) {
-      number = at(number).next;  // the first is what that thread allocates from
+      number = at(number).next;  // that thread allocates from the first
     }
     if (number == 0) {
       return false;
@@ -221,7 +221,7 @@ class HeapClasses {
     return true;
   }
 
-  // Behind the first: the thread stays with that, so that what it makes at one time lies together.
+  // After the first: the thread continues with that, so that its next blocks are adjacent.
   void link(Slot& slot, SpanNumber number) {
     Span& span = at(number);
     const SpanNumber first = slot.first(span.size_class());
@@ -272,7 +272,7 @@ class HeapClasses {
   const std::uint64_t place_;
   std::uint64_t spans_ = 0;  // also the empty ones
   SpanNumber empty_spans_ = 0;
-  std::atomic<std::uint32_t> slots_used_{0};  // those behind never had a span
+  std::atomic<std::uint32_t> slots_used_{0};  // later slots never had a span
   SpanMap map_;
   Slot slots_[kThreadSlots];
 };

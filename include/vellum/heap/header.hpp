@@ -1,4 +1,4 @@
-// vellum/heap/header.hpp: what a region starts with that holds a heap.
+// vellum/heap/header.hpp: the header at the start of a region with a heap.
 #ifndef VELLUM_HEAP_HEADER_HPP
 #define VELLUM_HEAP_HEADER_HPP
 
@@ -8,13 +8,13 @@
 
 namespace vellum::detail {
 
-// Boost's segment lies behind it.
+// Boost's segment follows it.
 struct HeapHeader {
   char magic[8];
   std::uint32_t version;
   std::uint32_t layout;
   std::uint64_t segment_bytes;
-  std::atomic<std::uint64_t> classes;  // the place of HeapClasses; 0: there are none
+  std::atomic<std::uint64_t> classes;  // the offset of HeapClasses; 0: there are none
   std::uint64_t reserved[4];
 };
 static_assert(sizeof(HeapHeader) == 64 && sizeof(std::size_t) == 8,

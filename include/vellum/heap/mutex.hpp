@@ -1,4 +1,4 @@
-// vellum/heap/mutex.hpp: locks of heaps. None lies in a region.
+// vellum/heap/mutex.hpp: locks of heaps. None is in a region.
 #ifndef VELLUM_HEAP_MUTEX_HPP
 #define VELLUM_HEAP_MUTEX_HPP
 
@@ -6,8 +6,8 @@
 
 namespace vellum::detail {
 
-// Each lock of a heap is held for a fraction of a microsecond, as a rule. A thread that slept
-// instead of waiting that long would lose 50 us.
+// A lock of a heap is usually held for a fraction of a microsecond. A thread that sleeps instead of
+// spinning that long loses 50 us.
 template <class Mutex>
 class ShortlyHeld {
  public:

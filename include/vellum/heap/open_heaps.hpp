@@ -1,6 +1,6 @@
 // vellum/heap/open_heaps.hpp: the heaps that a process has open for writing, and their regions.
 //
-// An allocator knows only where it lies. Here it finds the region to grow, and its name.
+// An allocator has only its own address. Here it finds the region to grow, and its name.
 #ifndef VELLUM_HEAP_OPEN_HEAPS_HPP
 #define VELLUM_HEAP_OPEN_HEAPS_HPP
 
@@ -16,7 +16,7 @@
 
 namespace vellum {
 
-// A heap has no room and does not grow. what() names it.
+// A heap is full and cannot grow. what() names it.
 class HeapFull : public Error {
  public:
   explicit HeapFull(const std::string& message) : Error(Errc::out_of_memory, message) {}
@@ -35,7 +35,7 @@ inline std::vector<OpenHeap>& open_heaps() {
   return heaps;
 }
 
-// nullptr: none of the heaps there grows by itself.
+// nullptr: no heap at this address grows by itself.
 inline Region* growing_region_of(const void* segment) {
   const auto& heaps = open_heaps();
   const auto heap = std::find_if(heaps.begin(), heaps.end(), [&](const OpenHeap& candidate) {
@@ -45,8 +45,7 @@ inline Region* growing_region_of(const void* segment) {
 }
 
 // Makes the region of the heap at `segment` larger by at least `least_bytes`: doubles it, or adds
-// `wanted_bytes` if that is more, as far as there is room. Returns its size then; 0: it does not
-// grow.
+// `wanted_bytes` if that is more, within its capacity. Returns its new size; 0: it does not grow.
 inline std::uint64_t grow_region_of(const void* segment, std::uint64_t least_bytes,
                                     std::uint64_t wanted_bytes) {
   constexpr std::uint64_t kSlackBytes = 64 << 10;  // the blocks' own headers, alignment

@@ -1,8 +1,8 @@
 // vellum/heap/span.hpp: 16 KiB of a heap that hold blocks of one size.
 //
-// A bitmap at its start says which blocks are in use. Blocks have no headers, and a free block is
-// not written to. The bitmap tells all: whatever version of the region is opened, exactly those
-// blocks are in use that the program had at that version.
+// A bitmap at its start records the used blocks. Blocks have no headers, and a free block is not
+// written to. The bitmap is the only record: in every version of the region exactly those blocks
+// are in use that the program had allocated at that version.
 #ifndef VELLUM_HEAP_SPAN_HPP
 #define VELLUM_HEAP_SPAN_HPP
 
@@ -13,8 +13,8 @@
 
 namespace vellum::detail {
 
-// Spans start at multiples of kSpanBytes in the region, and have numbers: their place divided by
-// it. The heap's header lies at place 0, so 0 is no span's number.
+// Spans start at multiples of kSpanBytes in the region, and have numbers: their offset divided by
+// it. The heap's header is at offset 0, so 0 is no span's number.
 constexpr std::size_t kSpanBytes = 16 << 10;
 using SpanNumber = std::uint32_t;
 
@@ -34,8 +34,8 @@ class Span {
     }
   }
 
-  // Whose lists it is in. It changes only while both slots are locked: who locks a slot because a
-  // span is in it has to look again.
+  // The slot whose lists it is in. It changes only while both slots are locked: check it again
+  // after locking a slot.
   std::uint32_t slot() const { return slot_.load(std::memory_order_relaxed); }
   void set_slot(std::uint32_t slot) {
     slot_.store(static_cast<std::uint16_t>(slot), std::memory_order_relaxed);
@@ -47,7 +47,7 @@ class Span {
   std::uint32_t free_blocks() const { return free_; }
   bool is_full() const { return free_ == 0; }
   bool is_empty() const { return free_ == capacity(); }
-  // What is no free block: of an empty span nothing, otherwise the header, too.
+  // The bytes that are no free block: 0 for an empty span, otherwise with the header.
   std::size_t used_bytes() const { return is_empty() ? 0 : kSpanBytes - free_ * block_bytes(); }
 
   // REQUIRES: !is_full().

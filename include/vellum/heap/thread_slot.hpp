@@ -1,7 +1,7 @@
 // vellum/heap/thread_slot.hpp: a small number for each thread, and a lock for each number.
 //
-// Threads that live at the same time have different numbers, as long as there are at most 64 of
-// them. A thread gives its number back when it ends, so few numbers are in use.
+// Threads that are alive at the same time have different numbers, as long as there are at most 64
+// of them. A thread releases its number when it ends, so few numbers are in use.
 #ifndef VELLUM_HEAP_THREAD_SLOT_HPP
 #define VELLUM_HEAP_THREAD_SLOT_HPP
 
@@ -21,7 +21,7 @@ class ThreadSlot {
     return slot.number_;
   }
 
-  // Whether a thread that lives has this number. It may end, and another one start, at any time.
+  // Whether a live thread has this number. It may end, and another one start, at any time.
   static bool is_taken(std::uint32_t number) {
     return (taken().load(std::memory_order_relaxed) & bit(number)) != 0;
   }

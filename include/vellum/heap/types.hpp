@@ -1,9 +1,9 @@
-// vellum/heap/types.hpp: which types a heap takes, and what it notes of the type of a root.
+// vellum/heap/types.hpp: which types a heap accepts, and its record of the type of a root.
 //
-// A plain pointer is another address in the next run. So pointers, references, types with virtual
-// functions and the containers, strings and smart pointers of std:: are refused when the program is
-// compiled, wherever a type shows them: as a root, and as an element, key or value. The members of
-// a user's own type cannot be looked at.
+// A plain pointer is invalid in the next run. The compiler therefore refuses pointers, references,
+// types with virtual functions and the containers, strings and smart pointers of std::, wherever a
+// type shows them: as a root, and as an element, key or value. The members of a user's own type
+// cannot be inspected.
 #ifndef VELLUM_HEAP_TYPES_HPP
 #define VELLUM_HEAP_TYPES_HPP
 
@@ -32,7 +32,7 @@
 
 namespace vellum::detail {
 
-// What of std:: holds plain pointers. Needs no complete T.
+// The types of std:: that hold plain pointers. Needs no complete T.
 template <class T>
 struct HoldsPlainPointers : std::false_type {};
 template <class T>
@@ -122,8 +122,8 @@ constexpr void require_root_type() {
                 "another address in the next run");
 }
 
-// What a root's type is called in its heap: the same for every compiler, and for a type that has
-// only got another name. A user's type counts by its size and alignment.
+// The name of a root's type in its heap: the same for every compiler, and after a type was renamed.
+// A user's type is recorded by its size and alignment.
 template <class T, class = void>
 struct TypeText {
   static std::string text() {

@@ -1,9 +1,9 @@
-// base/bytes/checksum.cpp: XXH3, at the width of the CPU where the library can choose.
+// base/bytes/checksum.cpp: XXH3, with the CPU's vector width if the library can dispatch.
 #include "base/bytes/checksum.hpp"
 
 #include "base/processor.h"
 
-#define XXH_STATIC_LINKING_ONLY  // for a state that lives on the stack
+#define XXH_STATIC_LINKING_ONLY  // for a state on the stack
 #if defined(VELLUM_X86_64) && __has_include(<xxh_x86dispatch.h>) && !defined(VELLUM_STATIC_XXHASH)
 #include <xxh_x86dispatch.h>
 #else
@@ -18,7 +18,7 @@ std::uint64_t checksum64(std::span<const std::byte> bytes, std::uint64_t seed) n
 
 std::uint64_t checksum64(std::span<const std::byte> head, std::span<const std::byte> body,
                          std::uint64_t seed) noexcept {
-  XXH3_state_t state;  // on the stack: checksums run where nothing may be allocated
+  XXH3_state_t state;  // on the stack: the fault handler must not allocate
   XXH3_INITSTATE(&state);
   // Neither call can fail with a state and valid pointers. An empty span has a null pointer, which
   // XXH3 treats as an error.

@@ -1,4 +1,4 @@
-// base/bytes/checksum.hpp: XXH3 checksums (xxHash library). They catch damage, not forgery
+// base/bytes/checksum.hpp: XXH3 checksums (xxHash library). They detect damage, not forgery
 // (docs/security.md).
 #pragma once
 

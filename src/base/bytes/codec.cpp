@@ -29,9 +29,9 @@ struct FreeDCtx {
 };
 
 constexpr int kMinLevel = 1;
-constexpr int kMaxLevel = 19;  // above it zstd needs hundreds of megabytes
-// For differences: level 1 handles the longest repetitions badly (262,144 bytes of one word: 10,325
-// bytes; at level 3 42) and is no faster on the rest.
+constexpr int kMaxLevel = 19;  // higher levels need hundreds of megabytes
+// For differences. Level 1 handles the longest repetitions badly (262,144 bytes of one word: 10,325
+// bytes; at level 3 42) and is no faster on other data.
 constexpr int kStridesLevel = 3;
 
 std::size_t copy_raw(std::span<const std::byte> raw, std::span<std::byte> out) noexcept {
@@ -58,14 +58,14 @@ bool decompress_lz4(std::span<const std::byte> stored, std::span<std::byte> raw)
   if (stored.empty() || stored.size() > LZ4_MAX_INPUT_SIZE || raw.size() > LZ4_MAX_INPUT_SIZE) {
     return false;
   }
-  std::byte nowhere{};  // lz4 takes no null pointer, even for nothing
+  std::byte nowhere{};  // lz4 accepts no null pointer, even for zero bytes
   char* out = raw.empty() ? chars(std::span(&nowhere, 1)) : chars(raw);
   const int got =
       LZ4_decompress_safe(chars(stored), out, lz4_size(stored.size()), lz4_size(raw.size()));
   return got >= 0 && static_cast<std::size_t>(got) == raw.size();
 }
 
-// Exactly one current frame that declares exactly the wanted size. zstd itself would also take
+// Whether these bytes are exactly one current frame that declares exactly this size. zstd also accepts
 // frame chains, skippable frames, and the formats of its first versions, whose decoders allocate.
 bool is_single_frame_of(std::span<const std::byte> stored, std::size_t raw_size) noexcept {
   constexpr std::array magic{std::byte{0x28}, std::byte{0xB5}, std::byte{0x2F}, std::byte{0xFD}};
@@ -76,14 +76,15 @@ bool is_single_frame_of(std::span<const std::byte> stored, std::size_t raw_size)
 
 enum class Filter { none, words, strides, fields };
 
-// The meaning of each number, in numerical order.
-struct Form {
+// The meaning of each number, in numerical order. A new codec is a row for itself and one for each
+// filter.
+struct CodecForm {
   Codec codec;
   const char* name;
   Codec plain;
   Filter filter;
 };
-constexpr Form kForms[] = {
+constexpr CodecForm kForms[] = {
     {Codec::none, "none", Codec::none, Filter::none},
     {Codec::lz4, "lz4", Codec::lz4, Filter::none},
     {Codec::zstd, "zstd", Codec::zstd, Filter::none},
@@ -103,18 +104,20 @@ constexpr bool in_order_of_numbers() noexcept {
 }
 static_assert(in_order_of_numbers());
 
-constexpr Form kUnknown{Codec::none, "unknown", Codec::none, Filter::none};
+constexpr CodecForm kUnknown{Codec::none, "unknown", Codec::none, Filter::none};
 
-const Form& form_of(Codec codec) noexcept {
+const CodecForm& form_of(Codec codec) noexcept {
   const auto number = static_cast<std::size_t>(codec);
   return number < std::size(kForms) ? kForms[number] : kUnknown;
 }
 
 // REQUIRES: the plain codec compresses.
-const Form& form_of(Codec plain, Filter filter) noexcept {
-  return *std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& form) {
-    return form.plain == plain && form.filter == filter;
-  });
+const CodecForm& form_of(Codec plain, Filter filter) noexcept {
+  const auto* const found = std::find_if(
+      std::begin(kForms), std::end(kForms),
+      [&](const CodecForm& form) { return form.plain == plain && form.filter == filter; });
+  assert(plain != Codec::none && found != std::end(kForms));
+  return *found;
 }
 
 // In these forms the first stored byte is the stride.
@@ -122,20 +125,21 @@ bool has_stride(Filter filter) noexcept {
   return filter == Filter::strides || filter == Filter::fields;
 }
 
-constexpr std::size_t kPieceBytes = 2048, kPieces = 4;
-constexpr std::size_t kSampleBytes = kPieceBytes * kPieces;
+constexpr std::size_t kPartBytes = 2048, kParts = 4;
+constexpr std::size_t kSampleBytes = kPartBytes * kParts;
 
-// Pieces from all over a block, to judge it by; each starts with a whole structure. REQUIRES: the
+// Parts spread over a block, as a sample of it. Each starts with a whole structure. REQUIRES: the
 // block has at least kSampleBytes.
 struct Sample {
   Sample(std::span<const std::byte> block, std::size_t stride_words) noexcept {
+    assert(block.size() >= kSampleBytes && stride_words >= 1 && stride_words <= kMaxStrideWords);
     const std::size_t structure = stride_words * kWordBytes;
-    const std::size_t piece = kPieceBytes / structure * structure;
-    const std::size_t step = (block.size() - kPieceBytes) / (kPieces - 1) / structure * structure;
-    for (std::size_t i = 0; i < kPieces; ++i) {
-      std::memcpy(room.data() + i * piece, block.data() + i * step, piece);
+    const std::size_t part = kPartBytes / structure * structure;
+    const std::size_t step = (block.size() - kPartBytes) / (kParts - 1) / structure * structure;
+    for (std::size_t i = 0; i < kParts; ++i) {
+      std::memcpy(room.data() + i * part, block.data() + i * step, part);
     }
-    bytes = std::span(room).first(piece * kPieces);
+    bytes = std::span(room).first(part * kParts);
   }
   Sample(const Sample&) = delete;
   Sample& operator=(const Sample&) = delete;
@@ -144,7 +148,7 @@ struct Sample {
   std::span<const std::byte> bytes;
 };
 
-// 0: the filter has no chance.
+// 0: the filter would not help.
 std::size_t stride_for(Filter filter, std::span<const std::byte> words) noexcept {
   if (filter == Filter::strides) return regular_stride(words);
   return filter == Filter::fields ? similar_stride(words) : 1;
@@ -159,7 +163,7 @@ bool codec_plain(Codec codec) noexcept { return codec <= Codec::zstd; }
 const char* codec_name(Codec codec) noexcept { return form_of(codec).name; }
 
 std::size_t compress_bound(Codec codec, std::size_t raw_bytes) noexcept {
-  const Form& form = form_of(codec);
+  const CodecForm& form = form_of(codec);
   if (form.plain == Codec::none) return raw_bytes;
   const std::size_t stride_bytes = has_stride(form.filter) ? 1 : 0;
   return stride_bytes +
@@ -175,7 +179,7 @@ struct Compressor::Impl {
 
   std::span<const std::byte> filter(Filter filter, std::size_t stride_words,
                                     std::span<const std::byte> raw);
-  std::size_t compress(const Form& form, int level, std::size_t stride_words,
+  std::size_t compress(const CodecForm& form, int level, std::size_t stride_words,
                        std::span<const std::byte> raw, std::span<std::byte> out);
   std::size_t compress_plain(Codec plain, int level, std::span<const std::byte> raw,
                              std::span<std::byte> out);
@@ -194,6 +198,7 @@ struct Compressor::Impl {
 std::span<const std::byte> Compressor::Impl::filter(Filter filter, std::size_t stride_words,
                                                     std::span<const std::byte> raw) {
   if (filter == Filter::none) return raw;
+  assert(raw.size() <= kMaxFilteredBytes && stride_words >= 1 && stride_words <= kMaxStrideWords);
   if (filtered.size() < raw.size()) filtered.resize(raw.size());
   const std::span<std::byte> out(filtered.data(), raw.size());
   if (filter == Filter::strides) {
@@ -210,7 +215,7 @@ std::span<const std::byte> Compressor::Impl::filter(Filter filter, std::size_t s
   return out;
 }
 
-std::size_t Compressor::Impl::compress(const Form& form, int level, std::size_t stride_words,
+std::size_t Compressor::Impl::compress(const CodecForm& form, int level, std::size_t stride_words,
                                        std::span<const std::byte> raw, std::span<std::byte> out) {
   if (form.filter == Filter::strides) level = std::max(level, kStridesLevel);
   const auto bytes = filter(form.filter, stride_words, raw);
@@ -218,11 +223,13 @@ std::size_t Compressor::Impl::compress(const Form& form, int level, std::size_t 
   if (out.empty()) return 0;
   out[0] = static_cast<std::byte>(stride_words);
   const std::size_t size = compress_plain(form.plain, level, bytes, out.subspan(1));
+  assert(size < out.size());
   return size == 0 ? 0 : size + 1;
 }
 
 std::size_t Compressor::Impl::compress_plain(Codec plain, int level, std::span<const std::byte> raw,
                                              std::span<std::byte> out) {
+  assert(plain == Codec::lz4 || plain == Codec::zstd);
   return plain == Codec::lz4 ? compress_lz4(raw, out) : compress_zstd(level, raw, out);
 }
 
@@ -239,8 +246,8 @@ std::size_t Compressor::Impl::compress_zstd(int level, std::span<const std::byte
   const std::size_t got = ZSTD_compressCCtx(zstd.get(), out.data(), out.size(), raw.data(),
                                             raw.size(), std::clamp(level, kMinLevel, kMaxLevel));
   if (!ZSTD_isError(got)) return got;
-  // zstd's stable interface has no error numbers, but with an output of this size only memory can
-  // be the reason.
+  // zstd's stable interface has no error numbers. With an output of this size the only possible
+  // reason is a lack of memory.
   if (out.size() >= ZSTD_compressBound(raw.size())) {
     fail(Errc::out_of_memory, "zstd: {}", ZSTD_getErrorName(got));
   }
@@ -255,7 +262,7 @@ Compressor& Compressor::operator=(Compressor&&) noexcept = default;
 std::size_t Compressor::compress(Codec codec, int level, std::span<const std::byte> raw,
                                  std::span<std::byte> out, std::size_t stride_words) {
   if (codec == Codec::none) return copy_raw(raw, out);
-  const Form& form = form_of(codec);
+  const CodecForm& form = form_of(codec);
   if (form.plain == Codec::none) fail(Errc::invalid_argument, "no such codec");
   if (form.filter != Filter::none && raw.size() > kMaxFilteredBytes) return 0;
   if (stride_words == 0 && has_stride(form.filter)) {
@@ -278,7 +285,7 @@ std::size_t Compressor::compress_on(std::span<const std::byte> prefix, int level
   return 0;
 }
 
-// The codec itself judges, at its fastest level: lz4 gains from splitting where zstd's own entropy
+// Tries the codec itself, at its fastest level: lz4 gains from splitting where zstd's own entropy
 // coding does the same and better (measured on heaps of graphs: 20 % more bytes).
 Compressor::Choice Compressor::choose(Codec plain, std::span<const std::byte> raw) {
   Choice best{plain, 1};
@@ -287,15 +294,15 @@ Compressor::Choice Compressor::choose(Codec plain, std::span<const std::byte> ra
   }
   const Sample sample(raw, 1);
   // Sizes per thousand bytes of the sample.
-  std::array<std::byte, kSampleBytes + 256> out;  // above all bounds: always fits
-  const auto trial = [&](const Form& form, std::size_t stride_words) {
+  std::array<std::byte, kSampleBytes + 256> out;  // larger than all bounds: always fits
+  const auto trial = [&](const CodecForm& form, std::size_t stride_words) {
     const Sample aligned(raw, stride_words);
     return impl_->compress(form, kMinLevel, stride_words, aligned.bytes, out) * 1000 /
            aligned.bytes.size();
   };
   std::size_t least = trial(form_of(plain), 1) * 99 / 100;
   const auto consider = [&](Filter filter, std::size_t stride_words) {
-    const Form& form = form_of(plain, filter);
+    const CodecForm& form = form_of(plain, filter);
     const std::size_t size = trial(form, stride_words);
     if (size >= least) return;
     least = size;
@@ -329,8 +336,9 @@ struct Decompressor::Impl {
   }
 
   // Decompresses to the filtered form, then undoes the filter.
-  bool decompress_filtered(const Form& form, std::size_t stride_words,
+  bool decompress_filtered(const CodecForm& form, std::size_t stride_words,
                            std::span<const std::byte> stored, std::span<std::byte> raw) noexcept {
+    assert(stride_words >= 1 && stride_words <= kMaxStrideWords && raw.size() <= planes.size());
     if (form.filter == Filter::strides) {
       if (!decompress_plain(form.plain, stored, raw)) return false;
       sum_differences(raw, stride_words);
@@ -349,7 +357,7 @@ struct Decompressor::Impl {
   }
 
   std::unique_ptr<ZSTD_DCtx, FreeDCtx> zstd;
-  Reservation planes, fields, whole;  // address space only, until a block needs it
+  Reservation planes, fields, whole;  // only address space until a block needs it
 };
 
 Decompressor::Decompressor(std::size_t max_filtered_bytes)
@@ -360,7 +368,7 @@ Decompressor& Decompressor::operator=(Decompressor&&) noexcept = default;
 
 bool Decompressor::decompress(Codec codec, std::span<const std::byte> stored,
                               std::span<std::byte> raw) noexcept {
-  const Form& form = form_of(codec);
+  const CodecForm& form = form_of(codec);
   if (form.plain == Codec::none) return codec == Codec::none && decompress_none(stored, raw);
   if (form.filter == Filter::none) return impl_->decompress_plain(form.plain, stored, raw);
   if (raw.size() > impl_->planes.size()) return false;
@@ -377,7 +385,10 @@ bool Decompressor::decompress(Codec codec, std::span<const std::byte> stored,
 bool Decompressor::decompress_part(Codec codec, std::span<const std::byte> stored,
                                    std::size_t raw_bytes, std::size_t offset_bytes,
                                    std::span<std::byte> part) noexcept {
-  const Form& form = form_of(codec);
+  [[maybe_unused]] constexpr std::size_t kAlign = 4096;
+  assert(raw_bytes % kAlign == 0 && offset_bytes % kAlign == 0 && part.size() % kAlign == 0);
+  assert(offset_bytes <= raw_bytes && part.size() <= raw_bytes - offset_bytes);
+  const CodecForm& form = form_of(codec);
   if (form.plain == Codec::none) {
     if (codec != Codec::none || stored.size() != raw_bytes) return false;
     std::memcpy(part.data(), stored.data() + offset_bytes, part.size());

@@ -1,9 +1,8 @@
 // base/bytes/codec.hpp: block compression (zstd, lz4), bounded on both sides.
 //
-// A Compressor and a Decompressor own their work memory. A Decompressor allocates nothing after
-// construction, so it may run inside the fault handler; a Compressor grows at the first use of a
-// higher level or a larger block, and throws Errc::out_of_memory when it cannot. Neither is
-// thread-safe; each thread, and each decoder for page-ins, owns its own.
+// A Compressor and a Decompressor own their work memory. A Decompressor does not allocate after
+// construction, hence the fault handler may use it. A Compressor allocates at the first use of a
+// higher level or a larger block, and throws Errc::out_of_memory when it cannot. Threads: one each.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +12,9 @@
 
 namespace vellum::base {
 
-// The numbers are stored on disk: never reuse one. Before compressing, the `words` forms split
-// 8-byte words into planes of bytes. The `fields` forms do that with the fields of structures
-// (word_planes.hpp). The `strides` forms take differences of words at a distance
+// The numbers are stored on disk: never reuse one. Each stands for a compressor and a filter before
+// it. `words` splits 8-byte words into planes of bytes. `fields` does that with the fields of
+// structures (word_planes.hpp). `strides` takes differences of words at a distance
 // (word_strides.hpp). The first stored byte of the latter two is the size of a structure in words.
 enum class Codec : std::uint8_t {
   none = 0,
@@ -33,15 +32,16 @@ enum class Codec : std::uint8_t {
 inline constexpr std::size_t kMaxFilteredBytes = 128u << 20;
 
 bool codec_known(std::uint8_t value) noexcept;
-// The forms that a user can ask for: none, lz4, zstd. Each block chooses between one of these and
-// its filtered forms.
+// Whether a user can choose the codec: none, lz4, zstd. Each block has one of these, or one of its
+// filtered forms.
 bool codec_plain(Codec codec) noexcept;
 const char* codec_name(Codec codec) noexcept;
 
 // The largest output of compressing `raw_bytes`, for sizing the buffer.
 std::size_t compress_bound(Codec codec, std::size_t raw_bytes) noexcept;
 
-// How a prefix has to begin, so that zstd never takes it for a dictionary in its own format.
+// The number of zero bytes at the start of a prefix. They keep zstd from reading the prefix as a
+// dictionary in its own format.
 inline constexpr std::size_t kPrefixZeros = 8;
 
 class Compressor {
@@ -53,12 +53,12 @@ class Compressor {
 
   // Returns the compressed size, or 0 when the result would not fit `out` (the caller then stores
   // Codec::none). `level` is zstd's (1..19); lz4 ignores it. `stride_words` is for the forms that
-  // have a stride: choose() returns it, and 0 means search for it.
+  // have a stride: choose() returns it; 0: search for it. REQUIRES: stride_words <= kMaxStrideWords.
   std::size_t compress(Codec codec, int level, std::span<const std::byte> raw,
                        std::span<std::byte> out, std::size_t stride_words = 0);
 
-  // Compresses with zstd, with `prefix` in front of `raw` for the codec to refer to. REQUIRES: as
-  // Decompressor::decompress_on().
+  // Compresses with zstd, which may refer to `prefix` as if it were in front of `raw`. REQUIRES: as
+  // for Decompressor::decompress_on().
   std::size_t compress_on(std::span<const std::byte> prefix, int level,
                           std::span<const std::byte> raw, std::span<std::byte> out);
 
@@ -88,9 +88,9 @@ class Decompressor {
   // stream of exactly that size.
   bool decompress(Codec codec, std::span<const std::byte> stored,
                   std::span<std::byte> raw) noexcept;
-  // Fills `part` with what lies at `offset_bytes` of a stream of `raw_bytes`. It is faster than
-  // decompress() by what the rest takes to be put in its place; the codec unpacks all of it.
-  // REQUIRES: the part lies within; both numbers and the sizes are multiples of 4 KiB.
+  // Fills `part` with the bytes at `offset_bytes` of a stream of `raw_bytes`. The codec decompresses
+  // the whole stream, but the filter is undone only for the part. REQUIRES: the part is inside the
+  // stream; both numbers and the part's size are multiples of 4 KiB.
   bool decompress_part(Codec codec, std::span<const std::byte> stored, std::size_t raw_bytes,
                        std::size_t offset_bytes, std::span<std::byte> part) noexcept;
   // Undoes compress_on(). REQUIRES: the prefix begins with kPrefixZeros zero bytes.

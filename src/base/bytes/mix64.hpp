@@ -5,7 +5,7 @@
 
 namespace vellum::base {
 
-// Every input bit reaches every output bit.
+// Every input bit affects every output bit.
 constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
   x ^= x >> 33;
   x *= 0xff51afd7ed558ccdULL;

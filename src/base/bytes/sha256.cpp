@@ -10,7 +10,7 @@
 namespace vellum::base {
 namespace {
 
-// Looking an algorithm up costs more than hashing a page, so it is done once and kept permanently.
+// Fetching an algorithm costs more than hashing a page. Hence it is fetched once and kept.
 const EVP_MD* sha256_algorithm() {
   static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   if (algorithm == nullptr) fail(Errc::unsupported, "OpenSSL offers no SHA-256");

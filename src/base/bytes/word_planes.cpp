@@ -17,9 +17,9 @@ constexpr std::size_t kUnitWords = kWordPlanesUnitBytes / kWordBytes;
 
 #if defined(VELLUM_X86_64)
 
-// Interleaves the first 64 of 128 bytes with the last 64: the byte at index i moves to i's seven
-// bits rotated left by one. A byte's index is (word, byte in word) = 4 + 3 bits: four rounds give
-// (byte, word), three more restore it.
+// Interleaves the first 64 of 128 bytes with the last 64. The byte at index i moves to the index
+// that is i's seven bits rotated left by one. A byte's index is (word, byte in word) = 4 + 3 bits.
+// Four rounds therefore give (byte, word), and three more restore it.
 inline void rotate_indices(__m128i (&v)[8]) noexcept {
   __m128i out[8];
   for (std::size_t i = 0; i < 4; ++i) {
@@ -76,21 +76,27 @@ constexpr std::size_t whole_units(std::size_t bytes) noexcept {
   return bytes / kWordPlanesUnitBytes * kWordPlanesUnitBytes;
 }
 
-// What follows the last whole unit.
+// Copies the bytes after the last whole unit.
 void copy_rest(std::span<const std::byte> in, std::span<std::byte> out) noexcept {
   assert(in.size() == out.size());
   const std::size_t whole = whole_units(in.size());
   if (whole < in.size()) std::memcpy(out.data() + whole, in.data() + whole, in.size() - whole);
 }
 
+[[maybe_unused]] bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) noexcept {
+  return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+}
+
 }  // namespace
 
 void split_word_planes(std::span<const std::byte> words, std::span<std::byte> planes) noexcept {
+  assert(words.size() == planes.size() && !overlap(words, planes));
   split_units(words.data(), planes.data(), whole_units(words.size()) / kWordBytes);
   copy_rest(words, planes);
 }
 
 void join_word_planes(std::span<const std::byte> planes, std::span<std::byte> words) noexcept {
+  assert(words.size() == planes.size() && !overlap(words, planes));
   const std::size_t count = whole_units(planes.size()) / kWordBytes;
   join_units(planes.data(), words.data(), count, 0, count);
   copy_rest(planes, words);
@@ -107,8 +113,8 @@ void join_word_planes_part(std::span<const std::byte> planes, std::size_t offset
 
 namespace {
 
-// Calls move(place among the fields, place among the structures) for each word that is a field of a
-// whole structure. Returns where the remainder begins, in both.
+// Calls move(offset in the fields, offset in the structures) for each word that is a field of a
+// whole structure. Returns the offset of the remainder, which is the same in both.
 template <typename Move>
 std::size_t for_each_field(std::size_t bytes, std::size_t fields_per_structure,
                            Move move) noexcept {
@@ -126,7 +132,8 @@ std::size_t for_each_field(std::size_t bytes, std::size_t fields_per_structure,
 
 void gather_fields(std::span<const std::byte> structures, std::span<std::byte> fields,
                    std::size_t fields_per_structure) noexcept {
-  assert(structures.size() == fields.size());
+  assert(structures.size() == fields.size() && fields_per_structure >= 1);
+  assert(!overlap(structures, fields));
   const std::size_t rest =
       for_each_field(fields.size(), fields_per_structure, [&](std::size_t field, std::size_t from) {
         std::memcpy(fields.data() + field, structures.data() + from, kWordBytes);
@@ -137,7 +144,8 @@ void gather_fields(std::span<const std::byte> structures, std::span<std::byte> f
 
 void scatter_fields(std::span<const std::byte> fields, std::span<std::byte> structures,
                     std::size_t fields_per_structure) noexcept {
-  assert(structures.size() == fields.size());
+  assert(structures.size() == fields.size() && fields_per_structure >= 1);
+  assert(!overlap(structures, fields));
   const std::size_t rest =
       for_each_field(fields.size(), fields_per_structure, [&](std::size_t field, std::size_t to) {
         std::memcpy(structures.data() + to, fields.data() + field, kWordBytes);

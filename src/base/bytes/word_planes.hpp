@@ -1,8 +1,8 @@
 // base/bytes/word_planes.hpp: a filter that makes arrays of 8-byte numbers compressible.
 //
 // It stores the first bytes of all words, then the second bytes, and so on. The high bytes of small
-// integers, ids, times and pointers then stand side by side and are nearly all alike ("byte
-// shuffle", as in HDF5 and Blosc).
+// integers, ids, times and pointers are then adjacent and nearly all equal ("byte shuffle", as in
+// HDF5 and Blosc).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace vellum::base {
 
 inline constexpr std::size_t kWordBytes = 8;
 
-// The remainder after the last whole unit stays as it is.
+// The bytes after the last whole unit are not changed.
 inline constexpr std::size_t kWordPlanesUnitBytes = 128;
 
 // REQUIRES: sizes equal, no overlap. Neither allocates.
@@ -23,9 +23,10 @@ void join_word_planes(std::span<const std::byte> planes, std::span<std::byte> wo
 void join_word_planes_part(std::span<const std::byte> planes, std::size_t offset_bytes,
                            std::span<std::byte> words) noexcept;
 
-// The same for structures of several words: the first words of all structures, then the second
-// words, and so on. split_word_planes() then keeps like with like. An incomplete structure stays at
-// the end. REQUIRES: sizes equal, no overlap, fields_per_structure >= 1. Neither allocates.
+// The same for structures of several words: stores the first words of all structures, then the
+// second words, and so on. split_word_planes() then keeps equal fields together. An incomplete
+// structure remains at the end. REQUIRES: sizes equal, no overlap, fields_per_structure >= 1. Neither
+// allocates.
 void gather_fields(std::span<const std::byte> structures, std::span<std::byte> fields,
                    std::size_t fields_per_structure) noexcept;
 void scatter_fields(std::span<const std::byte> fields, std::span<std::byte> structures,

@@ -18,7 +18,7 @@ inline void store(std::byte* at, std::uint64_t word) noexcept {
   std::memcpy(at, &word, kWordBytes);
 }
 
-// Counts places where a difference is the same as one stride before, and not zero.
+// Counts the words whose difference is the same as one stride before, and not zero.
 std::size_t repeats(const std::byte* words, std::size_t count, std::size_t stride) noexcept {
   std::size_t found = 0;
   for (std::size_t i = 2 * stride; i < count; ++i) {
@@ -31,7 +31,7 @@ std::size_t repeats(const std::byte* words, std::size_t count, std::size_t strid
   return found;
 }
 
-// Counts places where a word equals the one a stride before except in its low bytes.
+// Counts the words that equal the word one stride before, except in the low bytes.
 std::size_t similar(const std::byte* words, std::size_t count, std::size_t stride) noexcept {
   constexpr int kLowBits = 24;
   std::size_t found = 0;
@@ -43,7 +43,7 @@ std::size_t similar(const std::byte* words, std::size_t count, std::size_t strid
   return found;
 }
 
-// The smallest stride with clearly more places than `most` and than every smaller stride, or
+// The smallest stride with clearly higher count than `most` and than every smaller stride, or
 // `none`.
 template <typename Count>
 std::size_t most_found(std::span<const std::byte> words, std::size_t most, std::size_t none,
@@ -63,7 +63,7 @@ std::size_t most_found(std::span<const std::byte> words, std::size_t most, std::
 }  // namespace
 
 std::size_t regular_stride(std::span<const std::byte> words) noexcept {
-  // Fewer are chance or not worthwhile.
+  // Smaller counts are chance or not worthwhile.
   return most_found(words, words.size() / kWordBytes / 32, 0, repeats);
 }
 

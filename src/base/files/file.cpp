@@ -1,4 +1,4 @@
-// base/files/file.cpp: posix_fs(), the real file system behind the seam.
+// base/files/file.cpp: posix_fs(), the real file system.
 #include "base/files/file.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <cstdio>
 #include <optional>
@@ -52,7 +53,7 @@ Errc errc_of(int error) noexcept {
   }
 }
 
-// No file has a name that is too long: FILE-lock of a FILE whose own name is as long as it may be.
+// No file has a name that is too long, for example FILE-lock of a FILE with a name of maximal length.
 bool is_absence(int error) noexcept {
   return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
 }
@@ -74,7 +75,7 @@ void check(int result, const std::string& path, const char* what) {
   if (result != 0) fail(path, what);
 }
 
-// Calls again while a signal interrupts.
+// Repeats the call while a signal interrupts it.
 template <typename Call>
 auto retry(Call call) noexcept {
   auto result = call();
@@ -92,7 +93,7 @@ class Descriptor {
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  // Data that must last was synced before. Linux closes even when close(2) reports an error.
+  // Data that must be durable was synced before. Linux closes even when close(2) reports an error.
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -106,7 +107,8 @@ class Descriptor {
 class PosixFile final : public File {
  public:
   PosixFile(std::string path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
-  // Closing alone leaves the lock to any process that has the file mapped: a child of fork(2), say.
+  // Without the unlock, a process that has the file mapped keeps the lock, for example a child of
+  // fork(2).
   ~PosixFile() override {
     if (locked_ && locked_in_ == fork_count()) ::flock(fd_.get(), LOCK_UN);
     locks_.forget();
@@ -116,7 +118,8 @@ class PosixFile final : public File {
   void renamed(const std::string& path) override { path_ = path; }
   std::uint64_t size_bytes() const override { return static_cast<std::uint64_t>(stat().st_size); }
   std::uint64_t allocated_bytes() const override {
-    return static_cast<std::uint64_t>(stat().st_blocks) * 512;  // whatever st_blksize says: stat(2)
+    return static_cast<std::uint64_t>(stat().st_blocks) *
+           512;  // independent of st_blksize: stat(2)
   }
 
   void pread(std::span<std::byte> out, std::uint64_t offset_bytes) const override;
@@ -151,7 +154,7 @@ class PosixFile final : public File {
   void take_access_of(const File& other) override {
     struct stat wanted{};
     check(::fstat(other.descriptor(), &wanted), other.path(), "stat");
-    // Only root may give a file away. fchown(2) comes first, since it clears bits of the mode.
+    // Only root may change the owner. fchown(2) is called first, since it clears bits of the mode.
     if (::fchown(fd_.get(), wanted.st_uid, wanted.st_gid) != 0 && errno != EPERM)
       fail(path_, "change the owner");
     check(::fchmod(fd_.get(), wanted.st_mode & 0777), path_, "change the permissions");
@@ -187,7 +190,7 @@ class PosixFile final : public File {
   }
   std::vector<std::uint64_t> pinned_bytes() const override;
   bool replaced() const override;
-  // Moves the descriptor's own offset, which nobody uses.
+  // Changes the descriptor's own offset, which is not used.
   std::uint64_t next_data(std::uint64_t offset_bytes) const override {
     const off_t found = ::lseek(fd_.get(), static_cast<off_t>(offset_bytes), SEEK_DATA);
     if (found >= 0) return static_cast<std::uint64_t>(found);
@@ -292,7 +295,8 @@ void PosixFile::pwrite(std::span<const std::byte> bytes, std::uint64_t offset_by
       return ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset_bytes));
     });
     if (put < 0) fail(path_, "write");
-    if (put == 0) fail(path_, "write", ENOSPC);  // no progress and no reason: never loop on it
+    if (put == 0) fail(path_, "write", ENOSPC);  // no progress and no error: never loop
+    assert(static_cast<std::size_t>(put) <= bytes.size());
     bytes = bytes.subspan(static_cast<std::size_t>(put));
     offset_bytes += static_cast<std::uint64_t>(put);
   }
@@ -302,7 +306,7 @@ namespace {
 
 constexpr const char* kAccessList = "system.posix_acl_access";
 
-// None: the file has no such attribute, or its file system has none at all.
+// nullopt: the file does not have the attribute, or its file system has no attributes.
 std::optional<std::vector<char>> attribute_of(const File& file, const char* name) {
   for (;;) {
     const ssize_t bytes = ::fgetxattr(file.descriptor(), name, nullptr, 0);
@@ -311,7 +315,7 @@ std::optional<std::vector<char>> attribute_of(const File& file, const char* name
     std::vector<char> value(static_cast<std::size_t>(bytes) + 1);
     const ssize_t got = ::fgetxattr(file.descriptor(), name, value.data(), value.size());
     if (got < 0 && errno != ERANGE && errno != ENODATA) fail(file.path(), name);
-    if (got < 0) continue;  // somebody has changed it meanwhile
+    if (got < 0) continue;  // another process has changed it meanwhile
     value.resize(static_cast<std::size_t>(got));
     return value;
   }
@@ -319,8 +323,8 @@ std::optional<std::vector<char>> attribute_of(const File& file, const char* name
 
 }  // namespace
 
-// The mode alone would give the group what the list's mask gives. Without a list, this file must
-// not keep one that its directory gives to new files.
+// With only the mode, the group would have the rights of the list's mask. Without a list, this file
+// must not keep the default list of its directory.
 void PosixFile::take_access_list_of(const File& other) {
   if (const auto list = attribute_of(other, kAccessList)) {
     check(::fsetxattr(fd_.get(), kAccessList, list->data(), list->size(), 0), path_,
@@ -331,7 +335,7 @@ void PosixFile::take_access_list_of(const File& other) {
   }
 }
 
-// Those of the system's own need rights that few have: such a one stays behind.
+// Attributes outside `user.` may need privileges. Without them, the attribute is not copied.
 void PosixFile::take_attributes_of(const File& other) {
   const ssize_t bytes = ::flistxattr(other.descriptor(), nullptr, 0);
   if (bytes <= 0) return;
@@ -348,7 +352,7 @@ void PosixFile::take_attributes_of(const File& other) {
   }
 }
 
-// The kernel reports any one lock of a range; the ranges before and behind it are asked for next.
+// The kernel reports any one lock of a range. The ranges before and after it are queried next.
 std::vector<std::uint64_t> PosixFile::pinned_bytes() const {
   constexpr std::uint64_t kEnd = INT64_MAX;
   std::vector<std::uint64_t> found;
@@ -361,7 +365,7 @@ std::vector<std::uint64_t> PosixFile::pinned_bytes() const {
     check(retry([&] { return ::fcntl(fd_.get(), F_OFD_GETLK, &lock); }), path_, "look for locks");
     if (lock.l_type == F_UNLCK) continue;
     const auto start = static_cast<std::uint64_t>(lock.l_start);
-    // Adjacent pins come as one lock; a much longer lock is not ours.
+    // The kernel reports adjacent pins as one lock. A much longer lock is not ours.
     if (lock.l_len <= 0 || lock.l_len > 64) fail(path_, "look for locks", EBUSY);
     const std::uint64_t end = start + static_cast<std::uint64_t>(lock.l_len);
     for (std::uint64_t at = std::max(from, start); at < std::min(end, to); ++at)
@@ -370,10 +374,11 @@ std::vector<std::uint64_t> PosixFile::pinned_bytes() const {
     ranges.emplace_back(std::max(end, from), to);
   }
   std::sort(found.begin(), found.end());
+  assert(std::adjacent_find(found.begin(), found.end()) == found.end());
   return found;
 }
 
-// Not by the count of names: a backup may hold the old file by a hard link.
+// Does not use the link count: a backup may have a hard link to the old file.
 bool PosixFile::replaced() const {
   struct stat named{};
   if (::lstat(path_.c_str(), &named) != 0) {
@@ -430,17 +435,17 @@ void check_regular(int fd, const std::string& path) {
   if (!S_ISREG(status.st_mode)) fail_not_regular(path);
 }
 
-// A name in a directory, as the calls of the *at() family take it.
-struct Place {
+// A name in a directory, for the calls of the *at() family.
+struct AtPath {
   Descriptor directory{-1};
   std::string name;
   int fd() const noexcept { return directory.get() < 0 ? AT_FDCWD : directory.get(); }
   const char* path() const noexcept { return name.c_str(); }
 };
 
-// RENAME_NOREPLACE where the file system lacks it (NFS). A hard link never replaces either, nor
-// does mkdir(2), and a directory may then be renamed over the empty one.
-void rename_new_in_two_steps(const Place& from, const Place& to, const std::string& path) {
+// RENAME_NOREPLACE for file systems without it (NFS). Like it, link(2) and mkdir(2) never replace a
+// file. A directory may then be renamed over the empty one.
+void rename_new_in_two_steps(const AtPath& from, const AtPath& to, const std::string& path) {
   struct stat status{};
   check(::fstatat(from.fd(), from.path(), &status, AT_SYMLINK_NOFOLLOW), path, "stat");
   if (S_ISDIR(status.st_mode)) {
@@ -457,7 +462,7 @@ struct CloseDirectory {
 };
 using DirectoryStream = std::unique_ptr<DIR, CloseDirectory>;
 
-// The kind of an entry, never of a symbolic link's target.
+// The file type of an entry, not of a symbolic link's target.
 mode_t kind_of(DIR* stream, const dirent& entry) noexcept {
   if (entry.d_type != DT_UNKNOWN) return static_cast<mode_t>(DTTOIF(entry.d_type));
   struct stat status{};
@@ -469,7 +474,7 @@ struct NoDirectory : Error {
   using Error::Error;
 };
 
-// Of a directory that was to be opened without following links, and was not.
+// For a directory that could not be opened without following links.
 [[noreturn]] void fail_to_open(int directory, const std::string& name, const std::string& path) {
   const int error = errno;
   struct stat status{};
@@ -484,7 +489,7 @@ struct NoDirectory : Error {
 class PosixFs : public Fs {
  public:
   std::unique_ptr<File> open(const std::string& path, OpenMode mode) override {
-    const Place at = place(path);
+    const AtPath at = resolve(path);
     Descriptor fd(retry([&] { return ::openat(at.fd(), at.path(), open_flags(mode), kFileMode); }));
     if (fd.get() < 0) {
       if (means_not_a_regular_file(errno)) fail_not_regular(path);
@@ -495,24 +500,23 @@ class PosixFs : public Fs {
   }
 
   void rename(const std::string& from, const std::string& to) override {
-    const Place old_place = place(from), new_place = place(to);
-    check(::renameat(old_place.fd(), old_place.path(), new_place.fd(), new_place.path()), to,
-          "rename");
+    const AtPath old_path = resolve(from), new_path = resolve(to);
+    check(::renameat(old_path.fd(), old_path.path(), new_path.fd(), new_path.path()), to, "rename");
   }
 
   void rename_new(const std::string& from, const std::string& to) override {
-    const Place old_place = place(from), new_place = place(to);
-    if (::renameat2(old_place.fd(), old_place.path(), new_place.fd(), new_place.path(),
+    const AtPath old_path = resolve(from), new_path = resolve(to);
+    if (::renameat2(old_path.fd(), old_path.path(), new_path.fd(), new_path.path(),
                     RENAME_NOREPLACE) == 0)
       return;
     if (errno != EINVAL && errno != ENOSYS) fail(to, "rename");
-    rename_new_in_two_steps(old_place, new_place, to);
+    rename_new_in_two_steps(old_path, new_path, to);
   }
 
   void unlink(const std::string& path) override { remove(path, 0, "unlink"); }
 
   void make_directory(const std::string& path) override {
-    const Place at = place(path);
+    const AtPath at = resolve(path);
     check(::mkdirat(at.fd(), at.path(), kDirectoryMode), path, "mkdir");
   }
 
@@ -528,22 +532,22 @@ class PosixFs : public Fs {
   bool is_directory(const std::string& path) const override { return S_ISDIR(kind(path)); }
 
  protected:
-  // Where the calls find a path.
-  virtual Place place(const std::string& path) const { return {Descriptor(-1), path}; }
-  // Whether a link in place of a directory may lead elsewhere.
+  // The path in the form for the calls.
+  virtual AtPath resolve(const std::string& path) const { return {Descriptor(-1), path}; }
+  // Whether to follow a link in place of the directory.
   virtual bool follows(const std::string&) const noexcept { return true; }
 
  private:
   void remove(const std::string& path, int flags, const char* what) {
-    const Place at = place(path);
+    const AtPath at = resolve(path);
     check(::unlinkat(at.fd(), at.path(), flags), path, what);
   }
 
-  // 0: there is nothing.
+  // 0: no file has this path.
   mode_t kind(const std::string& path) const {
     struct stat status{};
     try {
-      const Place at = place(path);
+      const AtPath at = resolve(path);
       if (::fstatat(at.fd(), at.path(), &status, AT_SYMLINK_NOFOLLOW) == 0) return status.st_mode;
       if (!is_absence(errno)) fail(path, "stat");
     } catch (const NoDirectory&) {
@@ -554,7 +558,7 @@ class PosixFs : public Fs {
   }
 
   Descriptor open_directory(const std::string& path) const {
-    const Place at = place(path);
+    const AtPath at = resolve(path);
     const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follows(path) ? 0 : O_NOFOLLOW);
     Descriptor fd(retry([&] { return ::openat(at.fd(), at.path(), flags); }));
     if (fd.get() >= 0) return fd;
@@ -567,10 +571,10 @@ std::vector<DirEntry> PosixFs::list(const std::string& path) const {
   Descriptor fd = open_directory(path);
   const DirectoryStream stream(::fdopendir(fd.get()));
   if (stream == nullptr) fail(path, "open directory");
-  fd.release();  // the stream owns it now
+  fd.release();  // the stream owns it
   std::vector<DirEntry> entries;
   for (;;) {
-    errno = 0;  // the only way to tell the end from an error
+    errno = 0;  // the only way to distinguish the end from an error
     const dirent* entry = ::readdir(stream.get());
     if (entry == nullptr) break;
     std::string name = entry->d_name;
@@ -584,7 +588,7 @@ std::vector<DirEntry> PosixFs::list(const std::string& path) const {
   return entries;
 }
 
-// Goes down from the root by descriptors. Without `..`, this keeps what openat2(2) does by
+// Opens each directory from the root down. Without `..`, this has the effect of openat2(2) with
 // RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, on every kernel.
 class BeneathFs final : public PosixFs {
  public:
@@ -596,9 +600,9 @@ class BeneathFs final : public PosixFs {
     return path.size() > root_.size() + 1 && path.starts_with(root_) && path[root_.size()] == '/';
   }
 
-  Place place(const std::string& path) const override {
-    if (!is_beneath(path)) return PosixFs::place(path);
-    Place out{step(AT_FDCWD, root_, 0, path), ""};
+  AtPath resolve(const std::string& path) const override {
+    if (!is_beneath(path)) return PosixFs::resolve(path);
+    AtPath out{step(AT_FDCWD, root_, 0, path), ""};
     for (std::size_t at = root_.size() + 1; at <= path.size();) {
       const std::size_t slash = std::min(path.find('/', at), path.size());
       std::string part = path.substr(at, slash - at);

@@ -1,6 +1,6 @@
-// base/files/file.hpp: the only seam between Vellum and the file system.
+// base/files/file.hpp: the only interface between Vellum and the file system.
 //
-// Every file operation of every layer goes through an Fs, so a test can count, delay, tear, drop,
+// Every layer accesses files only through an Fs. A test can therefore count, delay, tear, drop,
 // reorder or fail any call (idea: leveldb's Env, db/fault_injection_test.cc). The real one is
 // posix_fs().
 //
@@ -12,8 +12,8 @@
 //   unsupported     EOPNOTSUPP (a file system without fallocate or holes)
 //   out_of_memory   EMFILE, ENFILE, ENOMEM
 //   io              the rest
-// A held lock is not an error. EINTR and short transfers are retried inside. A read that meets the
-// end of the file early throws Errc::corrupted ("truncated").
+// A held lock is not an error. EINTR and short transfers are retried inside. A read past the end of
+// the file throws Errc::corrupted ("truncated").
 //
 // Threads: any number may use a File at once (positioned I/O only, no shared offset).
 #pragma once
@@ -34,7 +34,7 @@ enum class OpenMode {
   create_new,  // must not exist (O_EXCL), read-write
 };
 
-// Tells a file from an earlier state or file of that name, which someone has changed or replaced.
+// Distinguishes a file from an earlier state of it, and from an earlier file with the same name.
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0, size_bytes = 0;
   std::int64_t modified_ns = 0, changed_ns = 0;  // mtime, ctime, since 1970-01-01 UTC
@@ -56,29 +56,29 @@ class File {
   // Like pread(), without exceptions or allocation, for the fault handler. Returns 0 or an errno
   // (ENODATA when the file ends early).
   virtual int try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept = 0;
-  // Lets the medium begin to read these bytes, for a pread() that follows. Tells no error.
+  // Starts reading these bytes from the medium, for a later pread(). Reports no errors.
   virtual void begin_read(std::uint64_t, std::uint64_t) const noexcept {}
-  // Writes all bytes; extends the file where needed. Not durable before sync_data().
+  // Writes all bytes and extends the file if needed. Not durable before sync_data().
   virtual void pwrite(std::span<const std::byte> bytes, std::uint64_t offset_bytes) = 0;
   virtual void sync_data() = 0;  // fdatasync(2)
-  // Lets the medium begin with these bytes, so that a later sync_data() waits for less. Makes
-  // nothing durable, and tells no error.
+  // Starts writing these bytes to the medium, to make a later sync_data() faster. Makes nothing
+  // durable, and reports no errors.
   virtual void begin_flush(std::uint64_t, std::uint64_t) noexcept {}
   virtual void truncate(std::uint64_t size_bytes) = 0;
   virtual void allocate(std::uint64_t offset_bytes,
                         std::uint64_t length_bytes) = 0;  // fallocate(2), extends
   virtual void punch(std::uint64_t offset_bytes,
                      std::uint64_t length_bytes) = 0;  // FALLOC_FL_PUNCH_HOLE
-  // Takes an exclusive advisory lock (flock(2)) that dies with its holder. False: someone else
-  // holds it. A child of fork(2) shares neither this lock nor any below (base/threads/forked_locks.hpp).
+  // Takes an exclusive advisory lock (flock(2)) that ends with its process. False: another File holds
+  // it. A child of fork(2) shares neither this lock nor any below (base/threads/forked_locks.hpp).
   virtual bool try_lock_exclusive() = 0;
-  // The same, shared: any number of holders at once, but none beside an exclusive one.
+  // The same, shared: any number of holders at once, but none concurrently with an exclusive one.
   virtual bool try_lock_shared() = 0;
-  // Pins the byte at an offset, which need not exist, by a shared lock that dies with this File
-  // (fcntl(2), F_OFD_SETLK). A file opened read_only suffices. False: it is locked otherwise.
+  // Pins the byte at an offset, which need not exist, by a shared lock that ends with this File
+  // (fcntl(2), F_OFD_SETLK). A file opened read_only suffices. False: another File has locked it.
   virtual bool pin_byte(std::uint64_t offset_bytes) = 0;
-  // The same, exclusively: nobody else pins or locks the byte meanwhile. REQUIRES: opened for
-  // writing, so a process that may only read a file cannot keep others from pinning it.
+  // The same, exclusively: no other File can pin or lock the byte meanwhile. REQUIRES: opened for
+  // writing. A process that may only read a file thus cannot keep others from pinning it.
   virtual bool try_lock_byte(std::uint64_t offset_bytes) = 0;
   // Whether another File holds the byte by try_lock_byte().
   virtual bool byte_locked(std::uint64_t offset_bytes) const = 0;
@@ -86,19 +86,19 @@ class File {
   virtual void unpin_byte(std::uint64_t offset_bytes) = 0;
   // The bytes that other Files have pinned, in this process or any other, ascending.
   virtual std::vector<std::uint64_t> pinned_bytes() const = 0;
-  // Tells the File its new name, for messages and for replaced().
+  // Sets the File's new name, for messages and for replaced().
   virtual void renamed(const std::string&) {}
-  // Whether this file's name now belongs to another file or to none.
+  // Whether this file's name now belongs to another file or to no file.
   virtual bool replaced() const = 0;
   // Bytes that the file occupies on the medium (st_blocks * 512).
   virtual std::uint64_t allocated_bytes() const = 0;
-  // The first offset at or after this one that may hold data (lseek(2), SEEK_DATA). The offset
-  // itself where the file system does not say. UINT64_MAX: only a hole follows, or the end.
+  // The first offset at or after this one that may have data (lseek(2), SEEK_DATA). The offset
+  // itself if the file system does not report holes. UINT64_MAX: only a hole follows, or the end.
   virtual std::uint64_t next_data(std::uint64_t offset_bytes) const { return offset_bytes; }
-  // Where the next hole begins at or after the offset (lseek(2), SEEK_HOLE); the end of the file
-  // counts as one. UINT64_MAX where the file system does not say.
+  // The start of the next hole at or after the offset (lseek(2), SEEK_HOLE); the end of the file
+  // counts as one. UINT64_MAX if the file system does not report holes.
   virtual std::uint64_t next_hole(std::uint64_t) const { return UINT64_MAX; }
-  // Reads as much as comes at once: for files whose size says nothing, as in /proc. 0: the end.
+  // One read(2), for files with a meaningless size, as in /proc. May read less. 0: the end.
   virtual std::size_t read_some(std::span<std::byte> out, std::uint64_t offset_bytes) const {
     const std::uint64_t size = size_bytes();
     if (offset_bytes >= size) return 0;
@@ -107,12 +107,12 @@ class File {
     pread(out, offset_bytes);
     return out.size();
   }
-  // Gives this file the permissions with the access list and, as far as permitted, the owner of
-  // another. Comes before anything of the other is copied here.
+  // Copies the permissions, the access list and, as far as permitted, the owner of another file.
+  // Call it before copying content of the other file.
   virtual void take_access_of(const File&) {}
-  // Gives it the other extended attributes of another, as far as permitted.
+  // Copies the other extended attributes of another file, as far as permitted.
   virtual void take_attributes_of(const File&) {}
-  // Whether it belongs to the owner of the other file, or to root.
+  // Whether this file belongs to the owner of the other file, or to root.
   virtual bool trusted_beside(const File&) const { return true; }
   virtual FileIdentity identity() const { return {.size_bytes = size_bytes()}; }
   // For mmap(2) only: a mapping bypasses this seam. The File keeps the descriptor. -1: this file
@@ -158,16 +158,16 @@ std::vector<std::byte> read_whole(Fs& fs, const std::string& path, std::uint64_t
 // 1. write tmp_directory/<name>.<unique>, fdatasync
 // 2. rename
 // 3. fsync the directory
-// With `replace` false the name must be free (Errc::already_exists). Readers see all of it or
-// nothing. A kill leaves the file in tmp_directory.
+// With `replace` false the name must be free (Errc::already_exists). Readers see the complete file or
+// none. If the process is killed, the file remains in tmp_directory. REQUIRES: `name` has no '/'.
 void publish_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                   const std::string& name, std::span<const std::byte> bytes, bool replace);
-// As publish_file() where the name must be free: a file of `size_bytes` that starts with `start`
-// and is zero behind it, as a hole, as far as the file system has holes.
+// Like publish_file() without `replace`: a file of `size_bytes` that starts with `start`, followed by
+// zeros, as a hole if the file system has holes. REQUIRES: start.size() <= size_bytes.
 void publish_sparse_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                          const std::string& name, std::span<const std::byte> start,
                          std::uint64_t size_bytes);
-// Removes a leftover of publish_file(), unless its writer is at work and holds its lock.
+// Removes an unpublished file of publish_file(), unless its writer still holds its lock.
 bool remove_unpublished(Fs& fs, const std::string& path);
 
 // Like publish_file() with `replace`, without a flush: after a power cut the file may be the
@@ -175,8 +175,8 @@ bool remove_unpublished(Fs& fs, const std::string& path);
 void replace_hint_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                        const std::string& name, std::span<const std::byte> bytes);
 
-// Unlinks a file that an error has left unfinished. Drops its own errors: the first error says
-// more, and a sweep takes the file later.
+// Unlinks a file that is unfinished because of an error. Ignores its own errors: the first error is
+// more important, and a sweep removes the file later.
 void unlink_quietly(Fs& fs, const std::string& path) noexcept;
 
 }  // namespace vellum::base

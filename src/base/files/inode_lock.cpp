@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include <cassert>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -16,53 +17,54 @@ namespace {
 constexpr char kPath[] = "/dev/shm/vellum-images";
 constexpr mode_t kForEverybody = 0666;
 
-// Any user may have made it. null: this machine has no such place.
+// Any user may have created it. Null: this machine has no /dev/shm.
 std::unique_ptr<File> open_table() {
   for (const OpenMode mode : {OpenMode::read_write, OpenMode::create_new, OpenMode::read_write}) {
     try {
       auto file = posix_fs().open(kPath, mode);
       if (mode == OpenMode::create_new) ::fchmod(file->descriptor(), kForEverybody);
       return file;
-    } catch (const Error&) {  // the next way, or none
+    } catch (const Error&) {  // try the next mode
     }
   }
   return nullptr;
 }
 
-// The locks of this process. One open file excludes others only, so it has its own counts.
+// The locks of this process. An open file does not exclude its own process, hence the counts.
 class Table {
  public:
   static Table& instance() {
     static Table& table = *[] {
       fork_count();
-      auto* const made = new Table;
+      auto* const created = new Table;
       pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
                      [] { instance().mutex_.unlock(); });
-      return made;
+      return created;
     }();
     return table;
   }
 
-  bool take(std::uint64_t byte, InodeLock::Kind kind) {
+  bool take(std::uint64_t byte, InodeLock::Mode mode) {
     const std::lock_guard lock(mutex_);
     open_in_this_process();
     const auto here = held_.find(byte);
     if (here != held_.end()) {
-      if (kind == InodeLock::Kind::exclusive || here->second == kExclusive) return false;
+      if (mode == InodeLock::Mode::exclusive || here->second == kExclusive) return false;
       ++here->second;
       return true;
     }
-    const bool exclusive = kind == InodeLock::Kind::exclusive;
+    const bool exclusive = mode == InodeLock::Mode::exclusive;
     if (file_ != nullptr && !(exclusive ? file_->try_lock_byte(byte) : file_->pin_byte(byte)))
       return false;
     held_.emplace(byte, exclusive ? kExclusive : 1);
     return true;
   }
 
-  void give_back(std::uint64_t byte) {
+  void release(std::uint64_t byte) {
     const std::lock_guard lock(mutex_);
     const auto here = held_.find(byte);
     if (opened_in_ != fork_count() || here == held_.end()) return;  // the parent's
+    assert(here->second == kExclusive || here->second >= 1);
     if (here->second > 1) return void(--here->second);
     held_.erase(here);
     if (file_ != nullptr) file_->unpin_byte(byte);
@@ -84,28 +86,28 @@ class Table {
   bool ever_opened_ = false;
   std::uint32_t opened_in_ = 0;
   std::unique_ptr<File> file_;
-  std::map<std::uint64_t, int> held_;  // how often by shared holders, or kExclusive
+  std::map<std::uint64_t, int> held_;  // by byte: the number of shared holders, or kExclusive
 };
 
 std::uint64_t byte_of(const FileIdentity& file) noexcept {
   const std::uint64_t mixed = (file.inode * 0x9e3779b97f4a7c15 ^ file.device) * 0xff51afd7ed558ccd;
-  return mixed >> 2;  // an off_t, and room behind it
+  return mixed >> 2;  // less than the maximum of off_t
 }
 
 }  // namespace
 
-std::unique_ptr<InodeLock> InodeLock::try_take(File& of, Kind kind) {
+std::unique_ptr<InodeLock> InodeLock::try_take(File& of, Mode mode) {
   if (of.descriptor() < 0) {
-    const bool taken = kind == Kind::exclusive ? of.try_lock_exclusive() : of.try_lock_shared();
+    const bool taken = mode == Mode::exclusive ? of.try_lock_exclusive() : of.try_lock_shared();
     return taken ? std::unique_ptr<InodeLock>(new InodeLock(0, false)) : nullptr;
   }
   const std::uint64_t byte = byte_of(of.identity());
-  if (!Table::instance().take(byte, kind)) return nullptr;
+  if (!Table::instance().take(byte, mode)) return nullptr;
   return std::unique_ptr<InodeLock>(new InodeLock(byte, true));
 }
 
 InodeLock::~InodeLock() {
-  if (held_) Table::instance().give_back(byte_);
+  if (held_) Table::instance().release(byte_);
 }
 
 }  // namespace vellum::base

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstdint>
 #include <mutex>
@@ -26,7 +27,8 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 
-// Reads own memory that may not be there. Returns the bytes read, or -1 and errno (EFAULT).
+// Reads memory of this process that may be unreadable. Returns the bytes read, or -1 and errno
+// (EFAULT).
 ssize_t read_own_memory(void* to, const std::byte* from, std::size_t bytes) noexcept {
   const iovec here{to, bytes};
   const iovec there{const_cast<std::byte*>(from), bytes};
@@ -58,7 +60,7 @@ class MappedFile final : public ReadOnlyFile {
 
   const std::string& path() const noexcept override { return path_; }
   void renamed(const std::string& path) override { path_ = path; }
-  // A file that has lost its name is not written, either.
+  // A file without its name is no longer written. Its last size is therefore right.
   std::uint64_t size_bytes() const override {
     const auto now = named();
     return now ? static_cast<std::uint64_t>(now->st_size) : last_bytes_;
@@ -113,8 +115,8 @@ std::unique_ptr<File> MappedFile::reopen() const {
   fail(Errc::not_found, "{}: another file has the name", path_);
 }
 
-// The mapping's pages come back by a fault, which fails past the end of the file and when the
-// medium fails: both give EFAULT. REQUIRES: only calls that a fault handler may make.
+// A page fault on the mapping fails past the end of the file and when the medium fails. Both give
+// EFAULT. Makes only calls that a fault handler may make.
 int MappedFile::why_missing(std::uint64_t end_bytes) const noexcept {
   struct stat now{};
   const bool same = ::lstat(path_.c_str(), &now) == 0 && now.st_dev == identity_.device &&
@@ -123,7 +125,8 @@ int MappedFile::why_missing(std::uint64_t end_bytes) const noexcept {
   return end_bytes > size ? ENODATA : EIO;
 }
 
-// The kernel reads one page per fault here (MADV_RANDOM), so it is told of all pages beforehand.
+// The kernel reads one page per fault here (MADV_RANDOM). MADV_WILLNEED therefore announces all pages
+// first.
 int MappedFile::try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept {
   if (out.size() > room_bytes_ || offset_bytes > room_bytes_ - out.size()) return ENODATA;
   const std::uint64_t end = offset_bytes + out.size();
@@ -132,6 +135,7 @@ int MappedFile::try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) 
   ::madvise(at_ + first, end - first, MADV_WILLNEED);
   int result = 0;
   while (!out.empty() && result == 0) {
+    assert(out.size() <= end);
     const ssize_t got = read_own_memory(out.data(), at_ + (end - out.size()), out.size());
     if (got > 0) {
       out = out.subspan(static_cast<std::size_t>(got));
@@ -164,8 +168,9 @@ bool MappedFile::pin_byte(std::uint64_t offset_bytes) {
 void MappedFile::unpin_byte(std::uint64_t offset_bytes) {
   const std::lock_guard guard(mutex_);
   if (pins_ == nullptr) return;
+  assert(pinned_ > 0);
   if (--pinned_ == 0) {
-    pins_.reset();  // the pins go with it
+    pins_.reset();  // releases the pins
   } else {
     pins_->unpin_byte(offset_bytes);
   }

@@ -1,6 +1,7 @@
 // base/files/new_file.cpp: see new_file.hpp.
 #include "base/files/new_file.hpp"
 
+#include <cassert>
 #include <string_view>
 #include <utility>
 #include <vellum/error.hpp>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::string_view kBegin = ".vellum-new.";
 constexpr std::string_view kDirectoryEnd = ".d";  // of a directory, after its lock's name
-constexpr std::size_t kMaxOfName = 100;           // a file's name has 255 bytes at most
+constexpr std::size_t kMaxOfName = 100;           // a file's name has at most 255 bytes
 
 void remove_tree(Fs& fs, const std::string& path) {
   for (const auto& entry : fs.list(path)) {
@@ -23,7 +24,7 @@ void remove_tree(Fs& fs, const std::string& path) {
   fs.remove_directory(path);
 }
 
-// Removes the directory first: as long as it exists, its lock's file names its owner.
+// Removes the directory first. The lock file must exist as long as the directory.
 void sweep_one(Fs& fs, const std::string& path) {
   const auto file = fs.open(path, OpenMode::read_only);
   if (!file->try_lock_exclusive() || file->replaced()) return;
@@ -36,11 +37,11 @@ bool is_ours(File& file) {
   try {
     return file.try_lock_exclusive() && !file.replaced();
   } catch (const Error&) {
-    return true;  // a file system without locks: nobody sweeps there either
+    return true;  // a file system without locks: no process sweeps there
   }
 }
 
-// Errors name the file that the caller knows.
+// Errors name the final path, not the unfinished one.
 std::unique_ptr<File> create(Fs& fs, const std::string& unfinished, const std::string& path) {
   try {
     return fs.open(unfinished, OpenMode::create_new);
@@ -94,7 +95,7 @@ void sweep_unfinished(Fs& fs, const std::string& directory) noexcept {
       if (!entry.is_regular_file || !entry.name.starts_with(kBegin)) continue;
       try {
         sweep_one(fs, directory + "/" + entry.name);
-      } catch (const std::exception&) {  // gone meanwhile, or another user's file
+      } catch (const std::exception&) {  // removed meanwhile, or another user's file
       }
     }
   } catch (const std::exception&) {  // an unlistable directory may be writable
@@ -109,12 +110,13 @@ void require_free(Fs& fs, const std::string& given_path) {
 
 NewFile::NewFile(Fs& fs, std::string path) : fs_(fs), path_(std::move(path)) {
   sweep_unfinished(fs_, parent_of(path_));
-  // Between creation and lock a sweep may take the file for garbage: then another is made.
+  // Between creation and lock a sweep may remove the file. Then create another one.
   do {
     unfinished_ = unfinished_name(path_);
     file_ = create(fs_, unfinished_, path_);
   } while (!is_ours(*file_));
   file_->renamed(path_);
+  assert(parent_of(unfinished_) == parent_of(path_));
 }
 
 NewFile::~NewFile() {
@@ -125,11 +127,13 @@ void NewFile::publish() { name_it(false); }
 void NewFile::replace() { name_it(true); }
 
 void NewFile::replace_unsynced(const std::string& path) {
+  assert(file_ != nullptr);
   fs_.rename(unfinished_, path);
   file_.reset();
 }
 
 void NewFile::name_it(bool replacing) {
+  assert(file_ != nullptr);
   file_->sync_data();
   replacing ? fs_.rename(unfinished_, path_) : fs_.rename_new(unfinished_, path_);
   file_.reset();
@@ -145,7 +149,7 @@ NewDirectory::NewDirectory(Fs& fs, std::string path)
 NewDirectory::~NewDirectory() {
   try {
     if (fs_.exists(unfinished_)) remove_tree(fs_, unfinished_);
-  } catch (const std::exception&) {  // the next writer sweeps it
+  } catch (const std::exception&) {  // the next writer's sweep removes it
   }
 }
 

@@ -1,11 +1,12 @@
 // base/files/new_file.hpp: files and directories that get their final name when they are complete.
 //
-// Until then they stand beside that name, as `.vellum-new.NAME.PID.TIME.N`, under a lock that dies
-// with its holder. The next writer in the same directory removes the leftovers of killed processes.
-// So a final name never shows a partial file, and a second try never meets the remains of the
+// Until then they are in the same directory as `.vellum-new.NAME.PID.TIME.N`, with a lock that ends
+// with its process. The next writer in the directory removes the files of killed processes. A final
+// name therefore never has a partial file, and a second attempt does not find the remains of the
 // first.
 #pragma once
 
+#include <cassert>
 #include <memory>
 #include <string>
 
@@ -15,14 +16,15 @@ namespace vellum::base {
 
 // The directory of a path; "." for a bare name.
 std::string parent_of(const std::string& path);
-std::string without_end_slashes(std::string path);  // "/" stays
+std::string without_end_slashes(std::string path);  // "/" remains "/"
 
-// Makes a directory unless it exists. True: it was made.
+// Creates a directory unless it exists. Returns whether it was created.
 bool ensure_directory(Fs& fs, const std::string& path);
-// The same with those above it.
+// The same, with its parents.
 void ensure_directories(Fs& fs, const std::string& path);
 
-// Removes the leftovers of killed processes in a directory. Never fails: files that cannot go stay.
+// Removes the unfinished files of killed processes in a directory. Never fails: skips files that it
+// cannot remove.
 void sweep_unfinished(Fs& fs, const std::string& directory) noexcept;
 
 // Sweeps the directory of a path and throws Errc::already_exists unless the path is free. For
@@ -31,20 +33,25 @@ void require_free(Fs& fs, const std::string& path);
 
 class NewFile {
  public:
-  // Errc::not_found: there is no such directory.
+  // Errc::not_found: the directory does not exist.
   NewFile(Fs& fs, std::string path);
   ~NewFile();  // removes the file unless it has its name
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  File& file() noexcept { return *file_; }
+  // REQUIRES: not yet published or replaced.
+  File& file() noexcept {
+    assert(file_ != nullptr);
+    return *file_;
+  }
   const std::string& unfinished_path() const noexcept { return unfinished_; }
+  // Call one of the following once.
   // Durable on return, and unlocked. Errc::already_exists: the name is taken.
   void publish();
   // The same, replacing any file of that name.
   void replace();
-  // For files that can be made again: moves the file to `path`, in the same directory or below it,
-  // replaces any file there and syncs nothing.
+  // For files that can be created again: renames the file to `path`, in the same directory or below
+  // it, replaces any file there and syncs nothing.
   void replace_unsynced(const std::string& path);
 
  private:
@@ -63,7 +70,7 @@ class NewDirectory {
   NewDirectory(const NewDirectory&) = delete;
   NewDirectory& operator=(const NewDirectory&) = delete;
 
-  // Where the caller builds it. It does not exist yet.
+  // The path for the caller to create the directory. It does not exist yet.
   const std::string& unfinished_path() const noexcept { return unfinished_; }
   // Errc::already_exists: the name is taken.
   void publish();

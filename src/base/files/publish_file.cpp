@@ -1,4 +1,5 @@
-// base/files/publish_file.cpp: whole small files, read and published through the seam (file.hpp).
+// base/files/publish_file.cpp: reads and publishes small files as a whole (file.hpp).
+#include <cassert>
 #include <string>
 #include <vellum/error.hpp>
 
@@ -15,34 +16,40 @@ bool is_locked_by_us(File& file) {
   try {
     return file.try_lock_byte(kMakingByte) && !file.replaced();
   } catch (const Error&) {
-    return true;  // a file system without locks: nobody sweeps there
+    return true;  // a file system without locks: no process sweeps there
   }
 }
 
-// Between creation and lock a sweep may take the file for garbage: then another is made.
+// Between creation and lock a sweep may remove the file. Then creates another one.
 std::unique_ptr<File> make_locked(Fs& fs, const std::string& tmp_directory,
                                   const std::string& name) {
+  assert(!name.empty() && name.find('/') == std::string::npos);
   for (;;) {
     auto file = fs.open(tmp_directory + "/" + name + "." + unique_suffix(), OpenMode::create_new);
     if (is_locked_by_us(*file)) return file;
   }
 }
 
-// What is missing to the size becomes a hole.
+// Extends the file to the size with a hole.
 void write_content(File& file, std::span<const std::byte> bytes, std::uint64_t size_bytes) {
+  assert(bytes.size() <= size_bytes);
   file.pwrite(bytes, 0);
   if (bytes.size() < size_bytes) file.truncate(size_bytes);
   file.sync_data();
 }
 
+struct FileContent {
+  std::span<const std::byte> start;
+  std::uint64_t size_bytes;
+};
+
 void publish(Fs& fs, const std::string& tmp_directory, const std::string& directory,
-             const std::string& name, std::span<const std::byte> bytes, std::uint64_t size_bytes,
-             bool replace) {
+             const std::string& name, const FileContent& content, bool replace) {
   const auto file = make_locked(fs, tmp_directory, name);
   const std::string& tmp = file->path();
   const std::string target = directory + "/" + name;
   try {
-    write_content(*file, bytes, size_bytes);
+    write_content(*file, content.start, content.size_bytes);
     if (replace) {
       fs.rename(tmp, target);
     } else {
@@ -82,13 +89,13 @@ void replace_hint_file(Fs& fs, const std::string& tmp_directory, const std::stri
 
 void publish_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                   const std::string& name, std::span<const std::byte> bytes, bool replace) {
-  publish(fs, tmp_directory, directory, name, bytes, bytes.size(), replace);
+  publish(fs, tmp_directory, directory, name, {bytes, bytes.size()}, replace);
 }
 
 void publish_sparse_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                          const std::string& name, std::span<const std::byte> start,
                          std::uint64_t size_bytes) {
-  publish(fs, tmp_directory, directory, name, start, size_bytes, false);
+  publish(fs, tmp_directory, directory, name, {start, size_bytes}, false);
 }
 
 bool remove_unpublished(Fs& fs, const std::string& path) {

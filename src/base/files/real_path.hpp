@@ -1,15 +1,15 @@
-// base/files/real_path.hpp: one spelling for each place in the file system.
+// base/files/real_path.hpp: canonical paths.
 #pragma once
 
 #include <string>
 
 namespace vellum::base {
 
-// Absolute, without links as far as the path exists. On one machine two paths to the same place
-// give the same text. Looks at names only, so it does not go through the seam (base/files/file.hpp).
+// Absolute, without links as far as the path exists. On one machine two paths to the same file give
+// the same text. Reads only names, hence it does not use an Fs (base/files/file.hpp).
 std::string real_path(const std::string& path);
 
-// The path of an open file, as the kernel has it. Empty: none.
+// The path of an open file according to the kernel. Empty: none.
 std::string path_of(int fd);
 
 }  // namespace vellum::base

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <system_error>
 #include <vellum/error.hpp>
@@ -26,8 +27,8 @@ class KeepErrno {
   int saved_;
 };
 
-// NFS and some FUSE file systems have no O_TMPFILE. A file that loses its name at once is
-// equivalent, except for a crash just in between.
+// NFS and some FUSE file systems have no O_TMPFILE. Removing the name at once is equivalent, except
+// for a crash between the two calls.
 int open_with_a_name(const std::string& directory) noexcept {
   std::string path = directory + "/vellum-spill-XXXXXX";
   const int fd = ::mkostemp(path.data(), O_CLOEXEC);
@@ -49,7 +50,8 @@ ScratchFile::ScratchFile(const std::string& directory) {
   if (error == EROFS) code = Errc::read_only;
   if (error == ENOSPC || error == EDQUOT) code = Errc::no_space;
   if (is_shortage(error)) code = Errc::out_of_memory;
-  fail(code, "{}: cannot make a file there: {}", directory, std::generic_category().message(error));
+  fail(code, "{}: cannot create a file there: {}", directory,
+       std::generic_category().message(error));
 }
 
 ScratchFile::~ScratchFile() { ::close(fd_); }
@@ -60,6 +62,7 @@ int ScratchFile::read(std::span<std::byte> out, std::uint64_t offset_bytes) cons
     const ssize_t n = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset_bytes));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return n < 0 ? errno : ENODATA;
+    assert(static_cast<std::size_t>(n) <= out.size());
     out = out.subspan(static_cast<std::size_t>(n));
     offset_bytes += static_cast<std::uint64_t>(n);
   }
@@ -73,6 +76,7 @@ int ScratchFile::write(std::span<const std::byte> bytes, std::uint64_t offset_by
     const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset_bytes));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return n < 0 ? errno : ENOSPC;
+    assert(static_cast<std::size_t>(n) <= bytes.size());
     bytes = bytes.subspan(static_cast<std::size_t>(n));
     offset_bytes += static_cast<std::uint64_t>(n);
   }

@@ -1,8 +1,8 @@
-// base/files/scratch_file.hpp: a nameless file for data that memory has no room for.
+// base/files/scratch_file.hpp: an unnamed file for data that does not fit into memory.
 //
-// Its content never outlives the process, however that ends, so nothing is ever synced. The fault
-// handler may use every call but the constructor: no exception, no allocation, errno preserved.
-// They return 0 or an errno.
+// Its content never outlives the process, hence it is never synced. The fault handler may use every
+// call except the constructor: no exception, no allocation, errno preserved. They return 0 or an
+// errno.
 //
 // Threads: any number; positioned I/O only.
 #pragma once
@@ -25,9 +25,9 @@ class ScratchFile {
   // ENODATA when the file ends early.
   int read(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept;
   int write(std::span<const std::byte> bytes, std::uint64_t offset_bytes) noexcept;
-  // The range will be read soon: the kernel begins to bring it in, and nobody waits.
+  // Starts read-ahead of the range, without waiting.
   void will_need(std::uint64_t offset_bytes, std::uint64_t length_bytes) const noexcept;
-  // Gives a range back to the file system. Where that fails, the bytes stay, which does no harm.
+  // Frees the space of a range. If that fails, the bytes remain, which is harmless.
   void punch(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept;
   std::uint64_t allocated_bytes() const noexcept;
 

@@ -1,5 +1,7 @@
-// base/memory/page_size.hpp: the kernel's page size. Written pages are found, mapped and dropped by
-// 4 KiB, so a kernel with larger ones would take neighbours along, without a word.
+// base/memory/page_size.hpp: the kernel's page size.
+//
+// Dirty pages are detected, mapped and dropped in units of 4 KiB. A kernel with larger pages would
+// silently include their neighbours.
 #pragma once
 
 #include <unistd.h>
@@ -10,7 +12,8 @@
 
 namespace vellum::base {
 
-// Throws Errc::unsupported unless the kernel's pages have 4 KiB. `what`: what needs them.
+// Throws Errc::unsupported unless the kernel's pages have 4 KiB. `what` names the feature that needs
+// them.
 inline void require_pages_of_4_kib(const char* what) {
   const long bytes = sysconf(_SC_PAGESIZE);
   if (bytes == 4096) return;

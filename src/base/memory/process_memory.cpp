@@ -13,17 +13,17 @@
 namespace vellum::base {
 namespace {
 
-constexpr std::uint64_t kOtherBytes = 64u << 20;
+constexpr std::uint64_t kReservedForProcessBytes = 64u << 20;
 
-// The number in a file; `otherwise` where it has none ("max") or does not exist.
+// The number in a file; `otherwise` if it has none ("max") or does not exist.
 std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
   std::ifstream in(path);
   std::uint64_t value = 0;
   return in >> value ? value : otherwise;
 }
 
-// The least limit of a group and its ancestors. In a container the path may not be visible from
-// inside; then the root of the mount is the container's own.
+// The minimum limit of a group and its ancestors. Inside a container the path may be invisible. The
+// root of the mount is then the container's own group.
 std::uint64_t least_limit(const std::string& mount, std::string group, const char* file) {
   std::uint64_t least = number_in(mount + "/" + file, UINT64_MAX);
   while (!group.empty() && group != "/") {
@@ -64,7 +64,7 @@ std::uint64_t memory_for_regions() {
   const auto text = environment("VELLUM_MEMORY_LIMIT");
   if (!text.has_value()) {
     const std::uint64_t memory = memory_of_process();
-    return memory / 4 * 3 - std::min(memory / 4, kOtherBytes);
+    return memory / 4 * 3 - std::min(memory / 4, kReservedForProcessBytes);
   }
   const auto limit = parse_number<std::uint64_t>(*text);
   if (limit.value_or(0) == 0) {

@@ -1,4 +1,4 @@
-// base/memory/process_memory.hpp: how much memory this process may have, and its regions.
+// base/memory/process_memory.hpp: the memory limits of this process and of its regions.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace vellum::base {
 // (sysinfo(2); cgroups(7), v1 and v2). Determined once.
 std::uint64_t memory_of_process();
 
-// What all regions together may have of it: three quarters, less 64 MiB for the library's other
-// needs, but at least half. VELLUM_MEMORY_LIMIT=BYTES overrides it. Errc::invalid_argument: that is
-// no number of bytes.
+// The part of it for all regions together: three quarters, less 64 MiB for the library's other
+// needs, but at least half. VELLUM_MEMORY_LIMIT=BYTES overrides it. Errc::invalid_argument: its value
+// is no number of bytes.
 std::uint64_t memory_for_regions();
 
 }  // namespace vellum::base

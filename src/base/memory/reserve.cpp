@@ -19,7 +19,7 @@ Reservation::Reservation(std::size_t bytes) : size_(bytes) {
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) {
     fail(Errc::out_of_memory,
-         "cannot reserve {} bytes of address space (`ulimit -v` says how much there is): {}", bytes,
+         "cannot reserve {} bytes of address space (`ulimit -v` shows the limit): {}", bytes,
          std::generic_category().message(errno));
   }
   data_ = static_cast<std::byte*>(address);

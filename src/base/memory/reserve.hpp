@@ -1,7 +1,7 @@
-// base/memory/reserve.hpp: address space that costs nothing until it is touched.
+// base/memory/reserve.hpp: address space that uses no memory until it is touched.
 //
-// Caches and tables of the fault handler are reserved here when a region opens, so the handler
-// never allocates: the kernel hands out zeroed pages on first touch.
+// Caches and tables of the fault handler are reserved here when a region opens. The handler then
+// never allocates: the kernel provides zeroed pages on first touch.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <fstream>
 
 #include "base/size_limit.hpp"
@@ -14,13 +15,13 @@ namespace {
 constexpr std::uint64_t kUsualBytes = 64ULL << 30;
 constexpr std::uint64_t kShare = 8;
 
-// What is in use, of proc(5): in pages, all of the address space and its writable private part.
-struct Used {
+// The used address space in pages, and its writable private part: proc(5).
+struct UsedPages {
   std::uint64_t all = 0, data = 0;
 };
 
-Used used_pages() {
-  Used used;
+UsedPages used_pages() {
+  UsedPages used;
   std::uint64_t skipped = 0;
   std::ifstream in("/proc/self/statm");
   in >> used.all >> skipped >> skipped >> skipped >> skipped >> used.data;
@@ -37,7 +38,7 @@ std::uint64_t left_of(decltype(RLIMIT_AS) resource, std::uint64_t used_bytes) no
 
 std::uint64_t space_left() {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const Used used = used_pages();
+  const UsedPages used = used_pages();
   return std::min(left_of(RLIMIT_AS, used.all * page), left_of(RLIMIT_DATA, used.data * page));
 }
 
@@ -45,7 +46,9 @@ std::uint64_t room_to_grow(std::uint64_t size_bytes) {
   const std::uint64_t usual = std::max(4 * size_bytes, kUsualBytes);
   const std::uint64_t left = space_left();
   const std::uint64_t share = left == UINT64_MAX ? usual : left / kShare;
-  return std::max(size_bytes, std::min({usual, share, file_size_limit()}));
+  const std::uint64_t room = std::max(size_bytes, std::min({usual, share, file_size_limit()}));
+  assert(room >= size_bytes);
+  return room;
 }
 
 }  // namespace vellum::base

@@ -1,12 +1,12 @@
-// base/memory/thread_sanitizer.hpp: where ThreadSanitizer lets a program map memory.
+// base/memory/thread_sanitizer.hpp: the addresses that ThreadSanitizer permits for mappings.
 #pragma once
 
 #include <cstdint>
 
 namespace vellum::base {
 
-// ThreadSanitizer ends a program that maps memory over its own tables, and leaves the range from
-// here on to mappings (compiler-rt, tsan_platform.h).
+// ThreadSanitizer aborts a program that maps memory over its own tables. The range from here on is
+// free for mappings (compiler-rt, tsan_platform.h).
 inline constexpr std::uintptr_t kThreadSanitizerMappings = 0x7e8000000000;
 
 // Determined at run time: a program may use ThreadSanitizer without an instrumented library.

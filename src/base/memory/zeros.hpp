@@ -1,8 +1,11 @@
-// base/memory/zeros.hpp: stores to memory that touch only the pages that change. Each page stored to is
-// one more to commit, and a page of zeros that is only read takes no memory of its own.
+// base/memory/zeros.hpp: stores to memory that touch only the pages that change.
+//
+// Each page stored to is one more to commit, and a zero page that is only read uses no memory of its
+// own.
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -29,12 +32,14 @@ void for_pages(std::byte* at, std::size_t length_bytes, const Visit& visit) {
 }
 
 inline void make_zero(std::byte* memory, std::size_t length_bytes) {
+  assert(memory != nullptr || length_bytes == 0);
   for_pages(memory, length_bytes, [](std::byte* at, std::size_t n) {
     if (!is_zero({at, n})) std::memset(at, 0, n);
   });
 }
 
 inline void make_equal(std::byte* memory, std::span<const std::byte> bytes) {
+  assert(memory != nullptr || bytes.empty());
   for_pages(memory, bytes.size(), [&](std::byte* at, std::size_t n) {
     const std::byte* const wanted = bytes.data() + (at - memory);
     if (std::memcmp(at, wanted, n) != 0) std::memcpy(at, wanted, n);

@@ -17,9 +17,10 @@ Background::~Background() {
 }
 
 void Background::start(std::function<void()> task) {
+  assert(task != nullptr);
   {
     const std::lock_guard lock(mutex_);
-    assert(task_ == nullptr);
+    assert(task_ == nullptr && !stop_);
     if (!thread_.joinable()) {
       thread_ = start_thread("works in the background", [this] { run(); });
     }

@@ -1,4 +1,4 @@
-// base/threads/background.hpp: a thread that does one thing at a time for its owner.
+// base/threads/background.hpp: a thread that runs one task at a time for its owner.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace vellum::base {
 
-// The thread begins with the first task and takes no signals of the application. Any thread may
-// wait; one thread at a time starts tasks.
+// The thread starts with the first task and receives no signals of the application. Any thread may
+// wait. Only one thread at a time may start tasks.
 class Background {
  public:
   Background() = default;
@@ -22,8 +22,8 @@ class Background {
   // started; the task has then not begun.
   void start(std::function<void()> task);
   void wait_idle();
-  bool wait_idle_for(std::chrono::nanoseconds time);  // false: the task goes on
-  bool idle();                                        // what the task did is seen after true
+  bool wait_idle_for(std::chrono::nanoseconds time);  // false: the task is still running
+  bool idle();                                        // after true, the task's writes are visible
 
  private:
   void run();

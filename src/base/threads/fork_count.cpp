@@ -14,8 +14,8 @@ using Number = std::atomic<std::uint32_t>;
 
 constexpr std::size_t kNumberBytes = 4096;  // a page: the unit of advice to the kernel
 
-// 0 in a process that has not asked yet: the kernel gives a child an empty page. Where it cannot
-// (before Linux 4.14), the C library's fork(2) empties it.
+// 0 in a process that has not called fork_count() yet: the kernel gives a child a zero page. Before
+// Linux 4.14, a handler of the C library's fork(2) sets it to 0.
 Number* make_number() noexcept {
   void* const page =
       mmap(nullptr, kNumberBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -26,7 +26,7 @@ Number* make_number() noexcept {
   return &instead;
 }
 
-Number processes{0};  // a child's copy goes on from its parent's
+Number processes{0};  // a child's copy continues from its parent's value
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <charconv>
 #include <new>
 #include <vellum/error.hpp>
@@ -21,9 +22,8 @@ struct ForkedLocks::Entry {
 
 namespace {
 
-// The list only grows and has no lock: another thread may be changing it at the moment of fork(2).
-// A taken entry names an open file: it is taken before the lock, and released before the file is
-// closed.
+// The list only grows and has no lock: another thread may change it during fork(2). A used entry has
+// an open file: it is set before the file is locked, and released before the file is closed.
 struct Block {
   std::array<ForkedLocks::Entry, 64> entries;
   std::atomic<Block*> next{nullptr};
@@ -31,30 +31,30 @@ struct Block {
 
 Block first;
 
-// Uses direct system calls: `vellum run` replaces those of the C library, and allocates there.
-void open_anew(int fd) noexcept {
+// Uses direct system calls: `vellum run` replaces the C library's functions, and allocates there.
+void reopen(int fd) noexcept {
   char path[32] = "/proc/self/fd/";
   constexpr std::size_t kPrefix = 14;
   *std::to_chars(path + kPrefix, path + sizeof path - 1, fd).ptr = '\0';
   const long own = ::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-  if (own < 0) return;  // already closed, or no number left: this child keeps the lock
+  if (own < 0) return;  // already closed, or no descriptor available: this child keeps the lock
   ::syscall(SYS_dup3, own, fd, O_CLOEXEC);
   ::syscall(SYS_close, own);
 }
 
-void open_all_anew() noexcept {
+void reopen_all() noexcept {
   const int saved_errno = errno;
   for (Block* block = &first; block != nullptr; block = block->next.load()) {
     for (ForkedLocks::Entry& entry : block->entries) {
       const int fd = entry.fd.load();
-      if (fd >= 0) open_anew(fd);
+      if (fd >= 0) reopen(fd);
     }
   }
   errno = saved_errno;
 }
 
 ForkedLocks::Entry* take_entry(int fd) {
-  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, open_all_anew);
+  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, reopen_all);
   for (Block* block = &first;;) {
     for (ForkedLocks::Entry& entry : block->entries) {
       int free = -1;
@@ -77,7 +77,9 @@ ForkedLocks::Entry* take_entry(int fd) {
 }  // namespace
 
 void ForkedLocks::keep_from_children(int fd) {
+  assert(fd >= 0);
   if (entry_ == nullptr) entry_ = take_entry(fd);
+  assert(entry_->fd.load() == fd);
 }
 
 void ForkedLocks::forget() noexcept {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <ctime>
 
@@ -13,7 +14,7 @@
 namespace vellum::base {
 namespace {
 
-// The result does not matter, as a waiter reads the word again.
+// The result is ignored, since a waiter reads the word again.
 void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
            const timespec* most, Waiters waiters) noexcept {
   static_assert(sizeof(word) == sizeof(std::uint32_t), "the kernel reads the word itself");
@@ -27,6 +28,7 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value,
                 std::optional<std::chrono::milliseconds> most, Waiters waiters) noexcept {
+  assert(!most.has_value() || most->count() >= 0);
   if (HandlerWait::is_in_handler())
     most = std::min(most.value_or(HandlerWait::kStep), HandlerWait::kStep);
   if (!most) return futex(word, FUTEX_WAIT, value, nullptr, waiters);
@@ -34,10 +36,11 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value,
   const timespec time{static_cast<std::time_t>(seconds.count()),
                       static_cast<long>(std::chrono::nanoseconds(*most - seconds).count())};
   futex(word, FUTEX_WAIT, value, &time, waiters);
-  HandlerWait::end_if_asked();
+  HandlerWait::end_if_requested();
 }
 
 void futex_wake(std::atomic<std::uint32_t>& word, int threads, Waiters waiters) noexcept {
+  assert(threads >= 1);
   futex(word, FUTEX_WAKE, static_cast<std::uint32_t>(threads), nullptr, waiters);
 }
 

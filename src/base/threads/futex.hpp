@@ -8,11 +8,11 @@
 
 namespace vellum::base {
 
-// Which threads wait for a word: those of this process, or also those of others that have mapped
-// the word's page by MAP_SHARED.
+// The threads that wait for a word: those of this process, or also those of other processes that
+// share the word's page by MAP_SHARED.
 enum class Waiters { of_this_process, of_all_processes };
 
-// Any context; errno stays. A waiter reads the word again however it woke up.
+// Any context; errno is preserved. A waiter must read the word again after any wake-up.
 
 // Sleeps if the word is `value`, until a wake or for `most`.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value,

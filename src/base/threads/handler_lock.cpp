@@ -1,6 +1,8 @@
 // base/threads/handler_lock.cpp: see handler_lock.hpp.
 #include "base/threads/handler_lock.hpp"
 
+#include <cassert>
+
 #include "base/threads/futex.hpp"
 
 namespace vellum::base {
@@ -15,7 +17,7 @@ constexpr std::uint32_t kHeldWithWaiters = 2;
 void HandlerLock::lock() noexcept {
   std::uint32_t seen = kFree;
   if (state_.compare_exchange_strong(seen, kHeld, std::memory_order_acquire)) return;
-  // A waiter takes the lock as "with waiters": it cannot know whether it was the last one.
+  // A waiter takes the lock in the state "with waiters": other waiters may exist.
   while (state_.exchange(kHeldWithWaiters, std::memory_order_acquire) != kFree) {
     futex_wait(state_, kHeldWithWaiters);
   }
@@ -27,9 +29,9 @@ bool HandlerLock::try_lock() noexcept {
 }
 
 void HandlerLock::unlock() noexcept {
-  if (state_.exchange(kFree, std::memory_order_release) == kHeldWithWaiters) {
-    futex_wake(state_, 1);
-  }
+  const std::uint32_t was = state_.exchange(kFree, std::memory_order_release);
+  assert(was != kFree);
+  if (was == kHeldWithWaiters) futex_wake(state_, 1);
 }
 
 }  // namespace vellum::base

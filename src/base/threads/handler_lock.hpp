@@ -1,8 +1,8 @@
 // base/threads/handler_lock.hpp: a lock that the fault handler may take.
 //
 // A futex word (Drepper, "Futexes are tricky", 2011, mutex 2): no allocation, no ownership
-// bookkeeping, errno preserved. REQUIRES: nobody touches region memory while holding one, so a
-// faulting thread never waits for itself.
+// bookkeeping, errno preserved. REQUIRES: the holder does not touch region memory. A faulting thread
+// thus never waits for itself.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ class HandlerLock {
  public:
   void lock() noexcept;
   bool try_lock() noexcept;
-  void unlock() noexcept;
+  void unlock() noexcept;  // REQUIRES: locked
 
  private:
   std::atomic<std::uint32_t> state_{

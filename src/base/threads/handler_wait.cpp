@@ -9,10 +9,10 @@ namespace {
 using BlockedBefore = std::atomic<const sigset_t*>;
 
 std::atomic<const std::byte*> g_stacks{nullptr};
-std::size_t g_bytes_each = 0, g_count = 0;  // known before g_stacks is
+std::size_t g_bytes_each = 0, g_count = 0;  // set before g_stacks
 BlockedBefore g_blocked_before[HandlerWait::kMaxStacks];
 
-// Of the stack that the caller stands on; null: it is no handler's.
+// Of the caller's stack; null: it is no handler's stack.
 [[gnu::noinline]] BlockedBefore* of_this_stack() noexcept {
   const std::byte* const begin = g_stacks.load(std::memory_order_acquire);
   const auto* const here = static_cast<const std::byte*>(__builtin_frame_address(0));
@@ -27,9 +27,9 @@ const sigset_t* blocked_before() noexcept {
 
 }  // namespace
 
-void HandlerWait::know_stacks(const std::byte* begin, std::size_t bytes_each,
-                              std::size_t count) noexcept {
-  assert(count <= kMaxStacks);
+void HandlerWait::set_stacks(const std::byte* begin, std::size_t bytes_each,
+                             std::size_t count) noexcept {
+  assert(count <= kMaxStacks && begin != nullptr && bytes_each != 0);
   g_bytes_each = bytes_each;
   g_count = count;
   g_stacks.store(begin, std::memory_order_release);
@@ -45,7 +45,7 @@ HandlerWait::~HandlerWait() {
 
 bool HandlerWait::is_in_handler() noexcept { return blocked_before() != nullptr; }
 
-void HandlerWait::end_if_asked() noexcept {
+void HandlerWait::end_if_requested() noexcept {
   const sigset_t* const before = blocked_before();
   sigset_t pending;
   if (before == nullptr || sigpending(&pending) != 0) return;

@@ -1,11 +1,13 @@
-// base/threads/handler_wait.hpp: waits of a fault handler end when the user ends the process.
+// base/threads/handler_wait.hpp: lets signals end a process that waits in a fault handler.
 //
-// A fault handler runs with all signals blocked (memory/kernel/fault_router.cpp), and may wait for a remote for
-// minutes. So a wait looks now and then whether SIGHUP, SIGINT, SIGQUIT or SIGTERM is pending that would end the
-// process, and lets it. One that the program handles stays pending until the page is there.
+// A fault handler runs with all signals blocked (memory/kernel/fault_router.cpp), and may wait for a
+// remote for minutes. A wait therefore checks periodically whether a pending SIGHUP, SIGINT, SIGQUIT
+// or SIGTERM would end the process, and then unblocks it. A signal that the program handles remains
+// pending until the page is loaded.
 //
-// A thread is known by the stack that it stands on, and not by a thread_local variable: in a handler that would
-// need the model initial-exec, with which a library is not loaded by dlopen(3) where its variables are too large.
+// A thread is identified by its stack and not by a thread_local variable. In a handler that variable
+// would need the TLS model initial-exec, and dlopen(3) does not load a library whose variables of this
+// model are too large.
 #pragma once
 
 #include <chrono>
@@ -16,23 +18,23 @@ namespace vellum::base {
 
 class HandlerWait {
  public:
-  // How long a wait may go on before the next look.
+  // The time between two checks.
   static constexpr std::chrono::milliseconds kStep{500};
   static constexpr std::size_t kMaxStacks = 256;
 
-  // The stacks of handlers, at most kMaxStacks side by side. Called once.
-  static void know_stacks(const std::byte* begin, std::size_t bytes_each,
-                          std::size_t count) noexcept;
+  // Sets the stacks of handlers, at most kMaxStacks adjacent ones. Called once.
+  static void set_stacks(const std::byte* begin, std::size_t bytes_each,
+                         std::size_t count) noexcept;
 
-  // While it lives, this thread is in a handler; `interrupted`: the signals that were blocked before. Without
-  // effect on another stack than those.
+  // While this object exists, its thread is in a handler. `interrupted`: the signals that were blocked
+  // before. Has no effect on other stacks.
   explicit HandlerWait(const sigset_t& interrupted) noexcept;
   ~HandlerWait();
   HandlerWait(const HandlerWait&) = delete;
   HandlerWait& operator=(const HandlerWait&) = delete;
 
   static bool is_in_handler() noexcept;
-  static void end_if_asked() noexcept;
+  static void end_if_requested() noexcept;
 };
 
 }  // namespace vellum::base

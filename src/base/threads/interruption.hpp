@@ -1,7 +1,6 @@
-// base/threads/interruption.hpp: a long call ends early when the thread that called it is asked to.
+// base/threads/interruption.hpp: ends a long call early on request.
 //
-// The caller says where the wish will be; the work looks there now and then, at places where it can
-// fail anyway.
+// The caller provides a flag. The work checks it periodically, at points where it can fail anyway.
 #pragma once
 
 #include <atomic>
@@ -9,32 +8,32 @@
 
 namespace vellum::base {
 
-// The work has not been done, for no fault of its own.
+// The work was interrupted on request.
 class Interrupted : public std::exception {
  public:
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// While it lives, calls of this thread end by Interrupted soon after `wish` is true.
+// While this object exists, calls of its thread throw Interrupted soon after `request` is true.
 class Interruptible {
  public:
-  using Wish = std::atomic<bool>;
+  using Request = std::atomic<bool>;
 
-  explicit Interruptible(const Wish& wish) noexcept : before_(current) { current = &wish; }
+  explicit Interruptible(const Request& request) noexcept : before_(current) { current = &request; }
   ~Interruptible() { current = before_; }
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
-  // Of this thread, for work that it shares with others; null: nobody will ask.
-  static const Wish* wish() noexcept { return current; }
+  // The flag of this thread, for work that it shares with other threads; null: none.
+  static const Request* request() noexcept { return current; }
 
  private:
-  static inline thread_local const Wish* current = nullptr;
-  const Wish* before_;
+  static inline thread_local const Request* current = nullptr;
+  const Request* before_;
 };
 
-inline void throw_if(const Interruptible::Wish* wish) {
-  if (wish != nullptr && wish->load(std::memory_order_relaxed)) throw Interrupted();
+inline void throw_if(const Interruptible::Request* request) {
+  if (request != nullptr && request->load(std::memory_order_relaxed)) throw Interrupted();
 }
 
 }  // namespace vellum::base

@@ -1,4 +1,4 @@
-// base/threads/per_process.hpp: one object for each process, even after fork().
+// base/threads/per_process.hpp: one object per process, even after fork(2).
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,12 @@
 
 namespace vellum::base {
 
-// A child of fork() has none of its parent's threads, and perhaps a lock that is never released, so
-// it gets another object. None is ever destroyed: its users may outlive static objects.
+// A child of fork(2) has none of its parent's threads, and possibly a lock that is never released.
+// It therefore gets another object. No object is ever destroyed: its users may outlive static objects.
 template <typename T>
 class PerProcess {
  public:
-  // The object that `make` (which returns a T) made at this process's first call.
+  // The object that `make` (which returns a T) created at this process's first call.
   template <typename Make>
   T& get(const Make& make) {
     Owned* owned = current_.load();
@@ -36,7 +36,7 @@ class PerProcess {
   std::atomic<Owned*> current_{nullptr};
 };
 
-// An object that all users in a process share and that lives as long as one of them holds it.
+// An object that all users in a process share. It exists as long as one of them holds it.
 template <typename T>
 class SharedInProcess {
  public:

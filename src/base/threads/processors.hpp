@@ -1,4 +1,4 @@
-// base/threads/processors.hpp: how many processors the machine has.
+// base/threads/processors.hpp: the number of the machine's processors.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace vellum::base {
 
-// At least 1, also where the number is not known.
+// At least 1; 1 if the number is unknown.
 inline unsigned processors() noexcept { return std::max(1U, std::thread::hardware_concurrency()); }
 
 }  // namespace vellum::base

@@ -1,4 +1,4 @@
-// base/threads/signals_blocked.hpp: signal masks for threads that the application does not know of.
+// base/threads/signals_blocked.hpp: the signal mask of the library's own threads.
 #pragma once
 
 #include <pthread.h>
@@ -7,9 +7,9 @@
 
 namespace vellum::base {
 
-// While it lives, threads that this thread starts begin without the application's signals, which go
-// to its own threads. Signals that a fault raises must get through: blocked, they would kill the
-// process instead of running the handler.
+// While this object exists, threads that its thread starts have the application's signals blocked;
+// the application's own threads receive them. Signals of faults must not be blocked: they would kill
+// the process instead of running the handler.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -1,4 +1,4 @@
-// base/threads/start_thread.hpp: starting a thread that the application does not know of.
+// base/threads/start_thread.hpp: starts the library's own threads.
 #pragma once
 
 #include <future>
@@ -12,8 +12,8 @@
 
 namespace vellum::base {
 
-// The thread takes no signals of the application. Throws Errc::out_of_memory where the system grants
-// none (ulimit -u, -v); `what` says what it is for: "the thread that ...".
+// The thread receives no signals of the application. Throws Errc::out_of_memory if the system grants
+// none (ulimit -u, -v). `what` completes "the thread that ..." in the message.
 template <typename Body>
 std::thread start_thread(const char* what, Body&& body) {
   const SignalsBlocked blocked;
@@ -24,8 +24,8 @@ std::thread start_thread(const char* what, Body&& body) {
   }
 }
 
-// Begins `body` beside the caller. Where the system grants no thread, it runs when its result is
-// asked for or waited for, and never without that.
+// Starts `body` concurrently with the caller. If the system grants no thread, `body` runs when the
+// caller gets or waits for the result, and never otherwise.
 template <typename Body>
 auto beside(Body&& body) {
   return std::async(std::launch::async | std::launch::deferred, std::forward<Body>(body));

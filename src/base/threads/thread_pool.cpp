@@ -1,15 +1,16 @@
 // base/threads/thread_pool.cpp: see thread_pool.hpp.
 //
 // A call of parallel_for is a Job on the caller's stack. Workers join it as they wake up, and the
-// caller waits only for those that joined: a worker that sleeps through a short job costs nothing.
+// caller waits only for those that joined. A worker that sleeps during a short job costs nothing.
 //
-// fork(2) copies the locks but not the workers, which may have held them. So a child never touches
-// them: it does its jobs alone and abandons the pool's state until the process ends.
+// fork(2) copies the locks but not the workers, which may have held them. A child therefore never uses
+// the locks: it runs its jobs in the calling thread and leaks the pool's state.
 #include "base/threads/thread_pool.hpp"
 
 #include <pthread.h>
 
 #include <atomic>
+#include <cassert>
 #include <condition_variable>
 #include <csignal>
 #include <cstdint>
@@ -59,7 +60,7 @@ class Job {
   const Body& body_;
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> failed_{false};
-  std::exception_ptr error_;  // read after every worker has left
+  std::exception_ptr error_;  // read after all workers have finished
 };
 
 }  // namespace
@@ -74,7 +75,7 @@ struct ThreadPool::Impl {
 
   const std::size_t wanted;
   const std::uint32_t owner = fork_count();
-  std::mutex one_call;  // callers take turns
+  std::mutex one_call;  // serializes callers
   bool started = false;
 
   std::mutex mutex;
@@ -97,7 +98,7 @@ void ThreadPool::Impl::start() {
       threads.emplace_back([this, worker] { run_worker(worker); });
     }
   } catch (const std::system_error&) {
-    // The system grants no more threads: the running ones, or the caller alone, do the work.
+    // The system grants no more threads. The running ones, or only the caller, do the work.
   }
 }
 
@@ -113,6 +114,7 @@ void ThreadPool::Impl::run_worker(std::size_t worker) {
     lock.unlock();
     mine->work(worker);
     lock.lock();
+    assert(mine->joined > 0);
     if (--mine->joined == 0) worker_left.notify_all();
   }
 }
@@ -120,6 +122,7 @@ void ThreadPool::Impl::run_worker(std::size_t worker) {
 void ThreadPool::Impl::run(Job& posted) {
   {
     const std::lock_guard lock(mutex);
+    assert(job == nullptr && !stopping);
     job = &posted;
     ++job_number;
   }
@@ -134,8 +137,8 @@ ThreadPool::ThreadPool(std::size_t threads) : impl_(std::make_unique<Impl>(threa
 
 ThreadPool::~ThreadPool() {
   if (impl_->in_forked_child()) {
-    // There is nobody to join, and destroying the locks could wait permanently: the state stays.
-    [[maybe_unused]] const Impl* left_behind = impl_.release();
+    // No thread can be joined, and destroying the locks could block. The state is leaked.
+    [[maybe_unused]] const Impl* leaked = impl_.release();
     return;
   }
   {
@@ -156,9 +159,9 @@ void ThreadPool::parallel_for(std::size_t count, const Body& body) {
     job.rethrow();
     return;
   }
-  const std::lock_guard turn(impl_->one_call);
+  const std::lock_guard lock(impl_->one_call);
   if (impl_->wanted == 0 || count == 1) {
-    job.work(0);  // waking a worker would only cost
+    job.work(0);  // waking a worker would cost more
   } else {
     impl_->start();
     impl_->run(job);

@@ -9,9 +9,9 @@ namespace vellum::base {
 
 class ThreadPool {
  public:
-  // `threads` workers beside the caller; with 0 the caller runs everything. Threads start at the
-  // first parallel_for. They block all signals except those that a fault raises (SIGSEGV, SIGBUS,
-  // ...), whose handler must run.
+  // `threads` workers in addition to the caller; with 0 the caller runs everything. Threads start at
+  // the first parallel_for. They block all signals except those of faults (SIGSEGV, SIGBUS, ...),
+  // whose handler must run.
   explicit ThreadPool(std::size_t threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -25,7 +25,7 @@ class ThreadPool {
   // ended. No further body starts after one has thrown. Concurrent calls from several threads run
   // one after the other. REQUIRES: `body` does not call parallel_for of the same pool.
   //
-  // A child of fork(2) has no workers: there the caller does everything as worker 0, and only one
+  // A child of fork(2) has no workers: there the caller runs everything as worker 0, and only one
   // thread may call at a time. Destroying the pool there is safe.
   void parallel_for(std::size_t count,
                     const std::function<void(std::size_t index, std::size_t worker)>& body);

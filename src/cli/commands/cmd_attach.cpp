@@ -41,8 +41,8 @@ int run_attach(Context& context, const IngestFileArguments& arguments) {
 void add_attach(CLI::App& app, Context& context) {
   add_take_file_command(
       app, context, "attach",
-      "Record what a plain file holds now, and keep the file as the branch's image",
-      "The file, which is not changed",
+      "Record the current content of a plain file, and use the file as the branch's image",
+      "The file; it is not changed",
       [&context](const IngestFileArguments& arguments) { return run_attach(context, arguments); });
 }
 

@@ -1,5 +1,5 @@
-// cli/commands/cmd_backup.cpp: vellum backup: keeps a file's current content, while other programs may have
-// it open.
+// cli/commands/cmd_backup.cpp: vellum backup: records a file's current content, while other
+// programs may have it open.
 #include <memory>
 
 #include "base/fail.hpp"
@@ -22,7 +22,7 @@ struct BackupArguments : IngestFileArguments {
 [[noreturn]] void refuse_live(const BackupArguments& arguments, const std::string& branch) {
   fail(Errc::busy,
        "{}: a program has it open under vellum run, as branch '{}'; "
-       "keep what it holds with: vellum snapshot {} {} {}",
+       "keep its content with: vellum snapshot {} {} {}",
        arguments.file, branch, arguments.store, arguments.name, branch);
 }
 
@@ -35,7 +35,7 @@ void mend_image(const BackupArguments& arguments, Store& store) {
       store.open_region(branch, image_at(path)).close();
     } catch (const Error& error) {
       if (error.code() == Errc::busy) refuse_live(arguments, branch);
-      if (error.code() != Errc::already_exists) throw;  // another file: taken as it is
+      if (error.code() != Errc::already_exists) throw;  // another file: read as it is
     }
   }
 }
@@ -47,7 +47,7 @@ int run_backup(Context& context, BackupArguments arguments) {
   require_good_name(arguments.name);
   require_good_name(arguments.branch);
   require_two_names(arguments.name, arguments.branch);
-  require_alone(regular_file(arguments.file));  // before a store is made for it
+  require_alone(regular_file(arguments.file));  // before a store is created for it
   Store store = Store::open_or_create(arguments.store);
   require_takable(store, arguments);
   mend_image(arguments, store);
@@ -68,10 +68,10 @@ void add_backup(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<BackupArguments>();
   arguments->branch = "main";
   CLI::App* command = add_command(
-      app, context, "backup", "Keep what a file holds now, also while LMDB writes it",
+      app, context, "backup", "Record the current content of a file, also while LMDB writes it",
       arguments->store, [&context, arguments] { return run_backup(context, *arguments); });
-  command->get_option("STORE")->description("The store, which is made when it does not exist");
-  command->add_option("FILE", arguments->file, "The file, or the directory that holds data.mdb")
+  command->get_option("STORE")->description("The store; it is created if it does not exist");
+  command->add_option("FILE", arguments->file, "The file, or a directory with data.mdb")
       ->required();
   command->add_option("--name", arguments->name, "The new snapshot's name")
       ->required()
@@ -80,10 +80,10 @@ void add_backup(CLI::App& app, Context& context) {
       ->type_name("MSG");
   command
       ->add_option("--branch", arguments->branch,
-                   "The branch, which is made when it does not exist (default: main)")
+                   "The branch; it is created if it does not exist (default: main)")
       ->type_name("NAME");
   command->add_flag("--stopped", arguments->stopped,
-                    "Take the file as it is, whoever has it open; nobody may write it meanwhile");
+                    "Read the file even if programs have it open; none may write it meanwhile");
 }
 
 }  // namespace vellum::cli

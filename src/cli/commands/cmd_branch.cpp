@@ -1,4 +1,4 @@
-// cli/commands/cmd_branch.cpp: vellum branch: makes a branch, or lists branches.
+// cli/commands/cmd_branch.cpp: vellum branch: creates a branch, or lists branches.
 #include <memory>
 #include <optional>
 
@@ -33,7 +33,7 @@ int make_branch(Context& context, BranchArguments arguments) {
   object["store"] = store.path();
   object["from"] = arguments.from;
   context.report(object,
-                 fmt::format("branch '{}' made from '{}'", *arguments.name, arguments.from));
+                 fmt::format("created branch '{}' from '{}'", *arguments.name, arguments.from));
   return kExitOk;
 }
 
@@ -42,8 +42,7 @@ int run_branch(Context& context, const BranchArguments& arguments) {
     return make_branch(context, arguments);
   }
   if (arguments.encoding.any()) {
-    fail(Errc::invalid_argument,
-         "options for storing a branch need NAME: they are for a new branch");
+    fail(Errc::invalid_argument, "encoding options need NAME: they are for a new branch");
   }
   list_kind(context, arguments.store, true, arguments.names_only);
   return kExitOk;
@@ -54,7 +53,7 @@ int run_branch(Context& context, const BranchArguments& arguments) {
 void add_branch(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<BranchArguments>();
   CLI::App* command = add_command(
-      app, context, "branch", "Make a branch; without a name, list them", arguments->store,
+      app, context, "branch", "Create a branch; without a name, list branches", arguments->store,
       [&context, arguments] { return run_branch(context, *arguments); });
   command->add_option("NAME", arguments->name, "The new branch's name");
   command->add_option(

@@ -32,7 +32,7 @@ ByteRange wanted_range(const CatArguments& arguments, std::uint64_t file_bytes) 
   const std::uint64_t rest = file_bytes - range.offset_bytes;
   range.length_bytes = arguments.length ? parse_size("--length", *arguments.length) : rest;
   if (range.length_bytes > rest) {
-    fail(Errc::invalid_argument, "--length: {} goes past the end of '{}', which has {} bytes",
+    fail(Errc::invalid_argument, "--length: {} extends past the end of '{}', which has {} bytes",
          range.length_bytes, arguments.version, file_bytes);
   }
   return range;
@@ -58,7 +58,7 @@ void cat_head(Context& context, Store& store, const CatArguments& arguments) {
   const char* const data = static_cast<const char*>(region.data());
   while (left.length_bytes > 0) {
     const auto take = static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes));
-    // Makes a corrupted page an exception, not a signal.
+    // With the pin a corrupted page causes an exception, not a signal.
     const Pin pin = region.pin({left.offset_bytes, take});
     context.out.write(std::string_view(data + left.offset_bytes, take));
     left.offset_bytes += take;
@@ -92,7 +92,7 @@ void add_cat(CLI::App& app, Context& context) {
       ->type_name("SIZE");
   command
       ->add_option("--length", arguments->length,
-                   "How many bytes to write (default: all up to the end)")
+                   "The number of bytes to write (default: all up to the end)")
       ->type_name("SIZE");
 }
 

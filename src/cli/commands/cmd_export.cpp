@@ -46,7 +46,7 @@ void add_export(CLI::App& app, Context& context) {
       [&context, arguments] { return run_export(context, *arguments); });
   command->add_option("VERSION", arguments->version, "A branch (its head) or a snapshot")
       ->required();
-  command->add_option("FILE", arguments->file, "The file to make; must not exist")->required();
+  command->add_option("FILE", arguments->file, "The new file; must not exist")->required();
 }
 
 }  // namespace vellum::cli

@@ -80,7 +80,7 @@ std::vector<RetentionDecision> forget_in_store(const ForgetArguments& arguments)
   return forget(store, arguments.policy, {arguments.branch, arguments.prefix, arguments.dry_run});
 }
 
-// All of them by one head.
+// Removes all of them with one head.
 std::vector<RetentionDecision> forget_at_remote(const ForgetArguments& arguments) {
   auto decisions = decide_retention(
       api::snapshots_of(list_remote(arguments.store), arguments.branch, arguments.prefix),
@@ -96,7 +96,7 @@ std::vector<RetentionDecision> forget_at_remote(const ForgetArguments& arguments
 int run_forget(Context& context, const ForgetArguments& arguments) {
   const bool is_remote = remote::is_remote_url(arguments.store);
   if (!arguments.hold.empty()) {
-    if (!is_remote) fail(Errc::invalid_argument, "{}: a remote has holds", arguments.store);
+    if (!is_remote) fail(Errc::invalid_argument, "{}: only a remote has holds", arguments.store);
     return forget_hold_at_remote(context, arguments.store, arguments.hold);
   }
   const auto decisions = is_remote ? forget_at_remote(arguments) : forget_in_store(arguments);
@@ -133,17 +133,17 @@ void add_forget(CLI::App& app, Context& context) {
       ->add_option("--keep-yearly", policy.keep_yearly,
                    "Keep the newest snapshot of each of N years")
       ->type_name("N");
-  command->add_option("--branch", arguments->branch, "Look only at snapshots of this branch")
+  command->add_option("--branch", arguments->branch, "Consider only snapshots of this branch")
       ->type_name("NAME");
   command
       ->add_option("--prefix", arguments->prefix,
-                   "Look only at snapshots whose names begin with this")
+                   "Consider only snapshots whose names begin with this")
       ->type_name("TEXT");
-  CLI::Option* dry_run =
-      command->add_flag("--dry-run", arguments->dry_run, "Only say what would be removed");
+  CLI::Option* dry_run = command->add_flag("--dry-run", arguments->dry_run,
+                                           "Only list the snapshots that would be removed");
   command
       ->add_option("--hold", arguments->hold,
-                   "At a remote: remove what keeps the pieces of a lazy clone, instead")
+                   "At a remote: remove the hold of a lazy clone instead")
       ->type_name("HOLD")
       ->excludes(dry_run);
 }

@@ -56,9 +56,9 @@ std::string recompression_sentence(const GcReport& report, bool dry_run) {
                         dry_run ? "about " : "", human_bytes(report.recompressed.bytes_after));
   }
   if (report.recompressed.packs_in_use != 0) {
-    text +=
-        fmt::format(", {} left as {}, in use", counted(report.recompressed.packs_in_use, "pack"),
-                    report.recompressed.packs_in_use == 1 ? "it is" : "they are");
+    text += fmt::format(", {} skipped because {} in use",
+                        counted(report.recompressed.packs_in_use, "pack"),
+                        report.recompressed.packs_in_use == 1 ? "it is" : "they are");
   }
   return text;
 }
@@ -111,12 +111,13 @@ int run_gc(Context& context, const GcArguments& arguments) {
 void add_gc(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<GcArguments>();
   CLI::App* command =
-      add_command(app, context, "gc", "Give back the space that no version needs", arguments->store,
+      add_command(app, context, "gc", "Free the space that no version needs", arguments->store,
                   [&context, arguments] { return run_gc(context, *arguments); });
-  command->add_flag("--dry-run", arguments->options.dry_run, "Only say what would be freed");
+  command->add_flag("--dry-run", arguments->options.dry_run,
+                    "Only report the space that would be freed");
   // A flag with a value instead of an option, so that the store's path is not taken for the level.
   command->add_flag("--recompress{15}", arguments->recompress,
-                    "Also write packs again, smaller, at this level of zstd (default: 15)");
+                    "Also rewrite packs, smaller, at this level of zstd (default: 15)");
 }
 
 }  // namespace vellum::cli

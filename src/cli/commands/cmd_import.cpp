@@ -1,5 +1,5 @@
-// cli/commands/cmd_import.cpp: vellum import: makes a branch's content from a plain file, or a datastore
-// from one of Metall's.
+// cli/commands/cmd_import.cpp: vellum import: imports a plain file into a branch, or a Metall
+// datastore into a new datastore.
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
 #include "cli/files/file_family.hpp"
@@ -27,7 +27,7 @@ int run_import(Context& context, const IngestFileArguments& arguments) {
   if (arguments.branch.empty() || arguments.file.empty()) {
     fail(Errc::invalid_argument, "import needs BRANCH and FILE, or --metall DIR");
   }
-  require_alone(regular_file(arguments.file));  // before a store is made for it
+  require_alone(regular_file(arguments.file));  // before a store is created for it
   Store store = Store::open_or_create(arguments.store);
   require_takable(store, arguments);
   const CommitReport report = import_file(context, store, arguments);
@@ -68,16 +68,16 @@ int run_import_metall(Context& context, const IngestFileArguments& arguments,
 void add_import(CLI::App& app, Context& context) {
   auto metall = std::make_shared<std::string>();
   CLI::App* const command = add_take_file_command(
-      app, context, "import", "Give a branch the content of a plain file", "The file to read",
+      app, context, "import", "Import a plain file into a branch", "The file to read",
       [&context, metall](const IngestFileArguments& arguments) {
         return metall->empty() ? run_import(context, arguments)
                                : run_import_metall(context, arguments, *metall);
       });
-  command->get_option("STORE")->description("The store, which is made when it does not exist");
+  command->get_option("STORE")->description("The store; it is created if it does not exist");
   CLI::Option* const from = command
                                 ->add_option("--metall", *metall,
-                                             "Make the new datastore STORE from this Metall "
-                                             "datastore, instead of taking BRANCH and FILE")
+                                             "Create the new datastore STORE from this Metall "
+                                             "datastore, instead of BRANCH and FILE")
                                 ->type_name("DIR");
   // Required unless --metall is given, which excludes them.
   for (const char* name : {"BRANCH", "FILE"}) {

@@ -1,4 +1,4 @@
-// cli/commands/cmd_init.cpp: vellum init: makes an empty store.
+// cli/commands/cmd_init.cpp: vellum init: creates an empty store.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -28,8 +28,7 @@ StoreOptions options_from(const InitArguments& arguments) {
   return options;
 }
 
-// A file prevents this as much as a directory with content does; the library would only report that
-// it cannot list it.
+// For a file, the library would only report that it cannot list it.
 void require_no_file(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
@@ -55,7 +54,7 @@ int run_init(Context& context, const InitArguments& arguments) {
 
 void add_init(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<InitArguments>();
-  CLI::App* command = add_command(app, context, "init", "Make an empty store", arguments->store,
+  CLI::App* command = add_command(app, context, "init", "Create an empty store", arguments->store,
                                   [&context, arguments] { return run_init(context, *arguments); });
   add_encoding_options(*command, arguments->encoding);
   command

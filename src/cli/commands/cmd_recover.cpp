@@ -1,4 +1,4 @@
-// cli/commands/cmd_recover.cpp: vellum recover: brings a plain file back to its last atomic msync.
+// cli/commands/cmd_recover.cpp: vellum recover: restores a plain file to its last atomic msync.
 #include <vellum/atomic_file.hpp>
 
 #include <memory>
@@ -25,7 +25,7 @@ Json report_json(const std::string& file, const RecoveryReport& report) {
 
 std::string report_text(const std::string& file, const RecoveryReport& report) {
   if (!report.journal) return fmt::format("{} has no journal: nothing to recover", file);
-  return fmt::format("{}: brought {} with {} to the file; the journal is {}", file,
+  return fmt::format("{}: applied {} with {} to the file; the journal is {}", file,
                      counted(report.commits, "commit"), human_bytes(report.bytes),
                      report.kept_as.empty() ? "removed" : "kept as " + report.kept_as);
 }
@@ -39,7 +39,7 @@ int run_recover(Context& context, const RecoverArguments& arguments) {
     context.begin_object(json);
   }
   if (report.damage.empty()) return kExitOk;
-  // Scripts see the loss, whatever else was saved.
+  // Scripts see the loss, even if other commits were saved.
   fail(Errc::corrupted, "{}", report.damage);
 }
 
@@ -48,12 +48,12 @@ int run_recover(Context& context, const RecoverArguments& arguments) {
 void add_recover(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<RecoverArguments>();
   CLI::App* command =
-      app.add_subcommand("recover", "Bring a plain file to its last atomic msync after a crash");
-  command->add_option("FILE", arguments->file, "The file, beside its journal")->required();
+      app.add_subcommand("recover", "Restore a plain file to its last atomic msync after a crash");
+  command->add_option("FILE", arguments->file, "The file, next to its journal")->required();
   command->add_flag("--copied", arguments->options.copied,
-                    "Take a journal that was made for another file: both were copied together");
+                    "Accept a journal of another file: both were copied together");
   command->add_flag("--corrupted", arguments->options.corrupted,
-                    "Bring the commits before the damage of a journal to the file, and keep the "
+                    "Apply the commits before the damage in a journal to the file, and keep the "
                     "journal as FILE.vellum-journal.corrupted");
   command->callback([&context, arguments] {
     context.action = [&context, arguments] { return run_recover(context, *arguments); };

@@ -16,7 +16,7 @@ namespace {
 struct RepairArguments {
   std::string store;
   std::string destination;
-  std::string from;  // of a remote: a store that has what it has lost
+  std::string from;  // for a remote: a store that has the lost data
   RepairOptions options;
 };
 
@@ -74,16 +74,15 @@ int run_repair_of_remote(Context& context, const RepairArguments& arguments) {
   }
   if (!arguments.destination.empty() || arguments.options.include_removed ||
       arguments.options.dry_run) {
-    fail(Errc::invalid_argument,
-         "--to, --removed and --dry-run are for a store, and not for a remote");
+    fail(Errc::invalid_argument, "--to, --removed and --dry-run are for a store, not for a remote");
   }
-  return mend_remote(context, arguments.store, arguments.from);
+  return repair_remote(context, arguments.store, arguments.from);
 }
 
 int run_repair(Context& context, const RepairArguments& arguments) {
   if (remote::is_remote_url(arguments.store)) return run_repair_of_remote(context, arguments);
   if (!arguments.from.empty()) {
-    fail(Errc::invalid_argument, "--from is for a remote: give its URL in place of the store");
+    fail(Errc::invalid_argument, "--from is for a remote: give its URL instead of the store");
   }
   const std::string destination =
       arguments.destination.empty() ? default_destination(arguments.store) : arguments.destination;
@@ -97,7 +96,7 @@ int run_repair(Context& context, const RepairArguments& arguments) {
   } else {
     context.begin_object(report_json(arguments.store, report));
   }
-  // Scripts see the loss, whatever else was saved.
+  // Scripts see the loss, even if other versions were saved.
   if (!report.lost.empty()) {
     fail(Errc::corrupted, "{}: {} lost", arguments.store, counted(report.lost.size(), "version"));
   }
@@ -109,19 +108,18 @@ int run_repair(Context& context, const RepairArguments& arguments) {
 void add_repair(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<RepairArguments>();
   CLI::App* command = add_command(
-      app, context, "repair",
-      "Save every version that is whole into a new store beside a corrupted one", arguments->store,
-      [&context, arguments] { return run_repair(context, *arguments); });
+      app, context, "repair", "Save every intact version of a corrupted store into a new store",
+      arguments->store, [&context, arguments] { return run_repair(context, *arguments); });
   command->add_option("--to", arguments->destination,
                       "The new store, which must not exist (default: STORE.repaired)");
   command
       ->add_option("--from", arguments->from,
-                   "Of a remote, given by its URL: a store that has what it has lost")
+                   "For a remote, given by its URL: a store that has the lost data")
       ->type_name("STORE");
   command->add_flag("--removed", arguments->options.include_removed,
-                    "Also offer what was removed, as far as gc has not freed it yet");
+                    "Also offer removed versions, as far as gc has not freed them yet");
   command->add_flag("--dry-run", arguments->options.dry_run,
-                    "Say what can be saved, and write nothing");
+                    "Report the versions that can be saved, and write nothing");
 }
 
 }  // namespace vellum::cli

@@ -31,8 +31,8 @@ struct RestoreArguments {
   bool force = false;
 };
 
-// The file to be replaced, while no other process has it open. Programs under vellum run cannot
-// open it meanwhile; those that use LMDB wait.
+// The file to be replaced, locked so that no other process has it open. Programs under vellum run
+// cannot open it meanwhile; programs that use LMDB wait.
 class Held {
  public:
   Held(const std::string& path, bool force) {
@@ -47,13 +47,13 @@ class Held {
     }
     if (!files.exists(path)) return;
     file_ = files.open(path, base::OpenMode::read_only);
-    in_use_ = base::InodeLock::try_take(*file_, base::InodeLock::Kind::exclusive);
+    in_use_ = base::InodeLock::try_take(*file_, base::InodeLock::Mode::exclusive);
     if (in_use_ == nullptr) fail(Errc::busy, "{}: a program under vellum run has it open", path);
     if (!force && is_open_elsewhere(*file_, Use::any)) refuse(path, "a program has it open");
   }
 
   const base::File* file() const noexcept { return file_.get(); }
-  // Replaces the file, or makes it if there is none.
+  // Replaces the file, or creates it if there is none.
   void replace_by(const std::string& from, const std::string& path) const {
     auto& files = base::posix_fs();
     if (!stale_lock_file_.empty()) files.unlink(stale_lock_file_);
@@ -67,7 +67,7 @@ class Held {
 
  private:
   [[noreturn]] static void refuse(const std::string& path, const char* why) {
-    fail(Errc::busy, "{}: {}; with --force, that program goes on with the old file", path, why);
+    fail(Errc::busy, "{}: {}; with --force, that program continues with the old file", path, why);
   }
 
   std::optional<lmdb::Lock> lock_;
@@ -76,8 +76,8 @@ class Held {
   std::unique_ptr<base::InodeLock> in_use_;
 };
 
-// A directory beside a file, closed to others: a file in it gets the access rights of the target
-// only at the end.
+// A private directory next to a file. A file in it gets the access rights of the target only at the
+// end.
 class DirectoryBeside {
  public:
   explicit DirectoryBeside(const std::string& path) : directory_(base::posix_fs(), path) {
@@ -90,7 +90,7 @@ class DirectoryBeside {
   base::NewDirectory directory_;
 };
 
-// Returns the files beside it that went with the old content.
+// Returns the companion files that were removed with the old content.
 std::vector<std::string> replace(const Store& store, const RestoreArguments& arguments,
                                  const std::string& path, const ProgressFn& progress) {
   const DirectoryBeside beside(path);
@@ -102,20 +102,20 @@ std::vector<std::string> replace(const Store& store, const RestoreArguments& arg
     made->take_attributes_of(*held.file());
     made->sync_data();
   }
-  // Before the file: the log of the old content must never lie beside the new one.
+  // Before the file: the log of the old content must never exist next to the new one.
   auto removed = make_alone(path, arguments.force);
   held.replace_by(beside.file(), path);
   return removed;
 }
 
-// Keeps the file's content in the history of each branch whose image it is.
+// Commits the file's content to each branch whose image it is.
 void keep_what_is_there(Store& store, const std::string& path) {
   for (const std::string& branch : branches_with_image(store, path)) {
     try {
       commit_as_found(store, branch, image_at(path));
     } catch (const Error& error) {
       if (error.code() != Errc::already_exists) throw;
-      // Both have changed: the branch takes the file's content, which then matches its image.
+      // Both have changed: the branch gets the file's content, which then matches its image.
       store.import_file(branch, path, "as the file was found");
       commit_as_found(store, branch, image_at(path));
     }
@@ -154,15 +154,15 @@ int run_restore(Context& context, RestoreArguments arguments) {
 void add_restore(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<RestoreArguments>();
   CLI::App* command = add_command(
-      app, context, "restore", "Give a file the content of a version, in place of its own",
-      arguments->store, [&context, arguments] { return run_restore(context, *arguments); });
+      app, context, "restore", "Replace a file by the content of a version", arguments->store,
+      [&context, arguments] { return run_restore(context, *arguments); });
   command->add_option("VERSION", arguments->version, "A snapshot, or a branch (its head)")
       ->required();
-  command->add_option("FILE", arguments->file, "The file, or the directory that holds data.mdb")
+  command->add_option("FILE", arguments->file, "The file, or a directory with data.mdb")
       ->required();
   command->add_flag("--force", arguments->force,
-                    "Restore even while programs have FILE open: they go on with the old file; "
-                    "and remove a log or journal of SQLite or DuckDB beside it");
+                    "Restore even while programs have FILE open: they continue with the old file; "
+                    "and remove a log or journal of SQLite or DuckDB next to it");
 }
 
 }  // namespace vellum::cli

@@ -1,4 +1,5 @@
-// cli/commands/cmd_run.cpp: vellum run: runs an unmodified program on files that are branches' images.
+// cli/commands/cmd_run.cpp: vellum run: runs an unmodified program on files that are branches'
+// images.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -39,7 +40,7 @@ struct RunArguments {
   std::vector<std::string> command;
 };
 
-// Keeps the last commit of each branch as a snapshot, under the name that the library also uses. A
+// Makes a snapshot of the last commit of each branch, with the name that the library also uses. A
 // version that has this name already needs no other.
 void keep_head(Store& store, const std::string& branch) {
   if (!store.contains(branch)) return;
@@ -70,17 +71,18 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
   const char* before = std::getenv("LD_PRELOAD");
   std::string library = preload_library();
   if (library.find_first_of(": ") != std::string::npos)
-    fail(Errc::unsupported, "{}: the dynamic linker takes no path with a space or a colon",
+    fail(Errc::unsupported, "{}: the dynamic linker accepts no path with a space or a colon",
          library);
   const std::string first = library_to_come_first(find_program(arguments.command[0]));
   if (!first.empty()) library = first + ":" + library;
   const char* asan = std::getenv("ASAN_OPTIONS");
   return {
       {"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
-      // For programs that this one starts: their library comes after ours, which works as well.
+      // For programs that this one starts: their sanitizer library is loaded after ours, which
+      // works as well.
       {"ASAN_OPTIONS", fmt::format("{}{}verify_asan_link_order=0", asan != nullptr ? asan : "",
                                    asan != nullptr && *asan != '\0' ? ":" : "")},
-      {preload::kStoreVariable, base::real_path(store)},  // the program may go elsewhere
+      {preload::kStoreVariable, base::real_path(store)},  // the program may change its directory
       {preload::kFilesVariable, lines(targets, &preload::Target::path)},
       {preload::kBranchesVariable, lines(targets, &preload::Target::branch)},
       {preload::kCopiesVariable, arguments.version ? lines(targets, &preload::Target::copy) : ""},
@@ -152,7 +154,7 @@ int run(Context& context, const RunArguments& arguments) {
                            : run_live(context, arguments, targets);
 }
 
-// The program and its arguments are no options: they stand behind --.
+// The program and its arguments are not options: they follow --.
 class RunFormatter : public CLI::Formatter {
  public:
   explicit RunFormatter(const CLI::FormatterBase& others)
@@ -172,13 +174,10 @@ void add_run(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "run", "Run an unmodified program, and give its file atomic msync and versions");
   command->formatter(std::make_shared<RunFormatter>(*app.get_formatter()));
-  command
-      ->add_option("--store", arguments->store, "The store, which is made when it does not exist")
+  command->add_option("--store", arguments->store, "The store; it is created if it does not exist")
       ->required()
       ->type_name("STORE");
-  command
-      ->add_option("--file", arguments->files,
-                   "The file that the program works on, or a pattern; repeatable")
+  command->add_option("--file", arguments->files, "The program's file, or a pattern; repeatable")
       ->required()
       ->type_name("FILE")
       ->expected(1)
@@ -186,19 +185,19 @@ void add_run(CLI::App& app, Context& context) {
   command->add_option("--branch", arguments->branch, "The branch of the one file (default: main)")
       ->type_name("NAME");
   command->add_option("--snapshot-every-commits", arguments->every_commits,
-                      "Keep every Nth commit, as BRANCH-SEQUENCE");
+                      "Make a snapshot of every Nth commit, BRANCH-SEQUENCE");
   command
       ->add_option("--snapshot-every-seconds", arguments->every_seconds,
-                   "Keep the last commit about this often; SIGUSR1 to this process does so at once")
+                   "Make a snapshot about this often; SIGUSR1 to this process makes one at once")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--no-gc", arguments->no_gc,
-                    "Leave what is no longer needed in the store until `vellum gc`");
+                    "Do not free unneeded space in the store until `vellum gc`");
   command
       ->add_option("--version", arguments->version,
                    "Let the program read this version of its file, and write nothing")
       ->type_name("VERSION");
   command->add_flag("--strict", arguments->strict,
-                    "Exit with 13 when a file changed around vellum, or was never opened");
+                    "Exit with 13 if a file changed around vellum, or was never opened");
   command->footer("-- PROGRAM [ARGUMENTS]\n  The program to run. The exit status is its own.");
   command->callback([&context, arguments] {
     arguments->command = context.program;

@@ -1,4 +1,4 @@
-// cli/commands/cmd_snapshot.cpp: vellum snapshot (also: tag): keeps a version under a name, or lists names.
+// cli/commands/cmd_snapshot.cpp: vellum snapshot (also: tag): creates a snapshot, or lists them.
 #include <memory>
 #include <optional>
 
@@ -28,7 +28,7 @@ int make_snapshot(Context& context, SnapshotArguments arguments) {
   object["store"] = store.path();
   object["from"] = arguments.from;
   context.report(object,
-                 fmt::format("snapshot '{}' made from '{}'", *arguments.name, arguments.from));
+                 fmt::format("created snapshot '{}' from '{}'", *arguments.name, arguments.from));
   return kExitOk;
 }
 
@@ -45,7 +45,7 @@ int run_snapshot(Context& context, const SnapshotArguments& arguments) {
 void add_snapshot(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<SnapshotArguments>();
   CLI::App* command = add_command(
-      app, context, "snapshot", "Keep a version under a name; without a name, list snapshots",
+      app, context, "snapshot", "Create a snapshot; without a name, list snapshots",
       arguments->store, [&context, arguments] { return run_snapshot(context, *arguments); });
   command->alias("tag");
   command->add_option("NAME", arguments->name, "The new snapshot's name");

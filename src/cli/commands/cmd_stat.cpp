@@ -1,4 +1,5 @@
-// cli/commands/cmd_stat.cpp: vellum stat: the space of a store, compared with full copies of its versions.
+// cli/commands/cmd_stat.cpp: vellum stat: the space of a store, compared with full copies of its
+// versions.
 #include <memory>
 
 #include "cli/history/space.hpp"
@@ -16,7 +17,7 @@ struct StatArguments {
   std::string store;
 };
 
-// How many times smaller the store is than full copies; 0 if nothing can be compared.
+// Size of full copies divided by that of the store; 0 if nothing can be compared.
 double ratio(const StoreStat& stat) {
   if (stat.stored_bytes == 0) {
     return 0;
@@ -58,7 +59,7 @@ Json stat_json(const Store& store, const StoreStat& stat,
   return object;
 }
 
-// Prints the branches whose encoding is not the store's.
+// Prints the branches whose encoding differs from the store's.
 void print_encodings(Output& out, const std::vector<VersionInfo>& versions) {
   for (const VersionInfo& v : versions) {
     if (!v.encoding) continue;
@@ -71,7 +72,7 @@ void print_totals(Output& out, const Store& store, const StoreStat& stat,
   const StoreOptions options = store.options();
   out.print("store        {}\n", printable(store.path()));
   out.print("id           {}\n", store.id());
-  out.print("made with    {}, blocks of {}, packs of {}\n", compression_text(options.encoding),
+  out.print("created with {}, blocks of {}, packs of {}\n", compression_text(options.encoding),
             human_bytes(options.encoding.block_bytes), human_bytes(options.pack_bytes));
   print_encodings(out, versions);
   out.print("versions     {}, {}\n", counted(stat.snapshots, "snapshot"),

@@ -1,4 +1,5 @@
-// cli/commands/cmd_tier.cpp: vellum tier: directories that hold packs besides the store, and their contents.
+// cli/commands/cmd_tier.cpp: vellum tier: further directories for a store's packs, and their
+// contents.
 #include <memory>
 
 #include "base/fail.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 struct TierArguments {
   std::string store;
-  std::string kind;  // archive or cache; of a move: archive or home
+  std::string kind;  // archive or cache; for a move: archive or home
   std::string directory;
   std::string bytes, home_bytes;  // sizes; empty: not given
   bool bring_home = false;
@@ -57,7 +58,7 @@ int run_list(Context& context, const TierArguments& arguments) {
   for (const Tier& tier : tiers) {
     const std::string note =
         tier.present && !tier.writable ? " (of another copy of the store)" : "";
-    table.add({tier_kind_name(tier.kind), tier.present ? std::to_string(tier.packs) : "not there",
+    table.add({tier_kind_name(tier.kind), tier.present ? std::to_string(tier.packs) : "absent",
                tier.present ? human_bytes(tier.bytes) : "",
                tier.limit_bytes == 0 ? "none" : human_bytes(tier.limit_bytes),
                printable(tier.directory) + note});
@@ -100,7 +101,7 @@ std::string moved_sentence(const TierReport& report, bool dry_run) {
       fmt::format("{}move{} {} of {}", dry_run ? "would " : "", dry_run ? "" : "d",
                   counted(report.packs_moved, "pack"), human_bytes(report.moved_bytes));
   if (report.packs_in_use != 0) {
-    text += fmt::format(", left {} in use where {}", counted(report.packs_in_use, "pack"),
+    text += fmt::format(", did not move {} because {} in use", counted(report.packs_in_use, "pack"),
                         report.packs_in_use == 1 ? "it is" : "they are");
   }
   return text + fmt::format("; packs at home take {}", human_bytes(report.home_bytes));
@@ -176,25 +177,26 @@ CLI::App* add_work(CLI::App& app, Context& context, const char* name, const char
 }  // namespace
 
 void add_tier(CLI::App& app, Context& context) {
-  CLI::App& tier = *app.add_subcommand("tier", "Keep packs, or copies, in other directories");
+  CLI::App& tier =
+      *app.add_subcommand("tier", "Keep packs, or copies of them, in other directories");
   tier.require_subcommand(1);
   auto arguments = std::make_shared<TierArguments>();
-  add_work(tier, context, "list", "List tiers, and what they hold", arguments, run_list);
-  CLI::App* command = add_work(tier, context, "add", "Add a directory, or find one that has moved",
+  add_work(tier, context, "list", "List tiers and their content", arguments, run_list);
+  CLI::App* command = add_work(tier, context, "add", "Add a directory, also one that was moved",
                                arguments, run_add);
   command->add_option("KIND", arguments->kind, "archive or cache")
       ->required()
       ->check(CLI::IsMember({"archive", "cache"}));
   command->add_option("DIR", arguments->directory, "The directory's path")->required();
-  command->add_option("--bytes", arguments->bytes, "How much space copies in a cache may take")
+  command->add_option("--bytes", arguments->bytes, "The space that copies in a cache may take")
       ->type_name("SIZE");
   command = add_work(tier, context, "remove", "Stop using a directory", arguments, run_remove);
   command->add_option("DIR", arguments->directory, "The directory's path")->required();
   command->add_flag("--bring-home", arguments->bring_home, "Move all archived packs home first");
   command =
-      add_work(tier, context, "limit", "Set how much space a tier may take", arguments, run_limit);
+      add_work(tier, context, "limit", "Set the space that a tier may take", arguments, run_limit);
   command->add_option("TIER", arguments->directory, "home, or a cache's path")->required();
-  command->add_option("SIZE", arguments->bytes, "How much space, or none for no limit")->required();
+  command->add_option("SIZE", arguments->bytes, "The limit, or none")->required();
   command = add_work(tier, context, "move", "Move packs now", arguments, run_move);
   command->add_option("TO", arguments->kind, "archive or home")
       ->required()
@@ -204,12 +206,13 @@ void add_tier(CLI::App& app, Context& context) {
       ->type_name("SIZE");
   command
       ->add_option("--keep-last", arguments->move.keep_last,
-                   "Leave at home what heads and the newest N snapshots need")
+                   "Keep packs at home that heads and the newest N snapshots need")
       ->type_name("N");
-  command->add_flag("--dry-run", arguments->move.dry_run, "Only say what would be moved");
-  command = add_work(tier, context, "apply", "Move and copy packs as the limits say", arguments,
+  command->add_flag("--dry-run", arguments->move.dry_run,
+                    "Only report the packs that would be moved");
+  command = add_work(tier, context, "apply", "Move and copy packs to enforce the limits", arguments,
                      run_apply);
-  command->add_flag("--dry-run", arguments->move.dry_run, "Only say what would be done");
+  command->add_flag("--dry-run", arguments->move.dry_run, "Only report the moves and copies");
 }
 
 }  // namespace vellum::cli

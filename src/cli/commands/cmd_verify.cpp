@@ -1,4 +1,4 @@
-// cli/commands/cmd_verify.cpp: vellum verify: looks for damage, and names what it affects.
+// cli/commands/cmd_verify.cpp: vellum verify: checks for damage, and names the affected versions.
 #include <memory>
 #include <set>
 
@@ -58,7 +58,7 @@ void print_text(Context& context, const VerifyReport& report) {
   for (const Damage& damage : report.damages) {
     print_damage(context.out, damage);
   }
-  context.out.print("looked at {}, {}, {}; read {}\n", counted(report.versions, "version"),
+  context.out.print("checked {}, {}, {}; read {}\n", counted(report.versions, "version"),
                     counted(report.packs, "pack"), counted(report.records, "record"),
                     human_bytes(report.bytes_read));
 }
@@ -89,8 +89,8 @@ int run_verify(Context& context, const VerifyArguments& arguments) {
 void add_verify(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<VerifyArguments>();
   CLI::App* command = add_command(
-      app, context, "verify", "Look for damage, and name the versions that it affects",
-      arguments->store, [&context, arguments] { return run_verify(context, *arguments); });
+      app, context, "verify", "Check for damage, and name the affected versions", arguments->store,
+      [&context, arguments] { return run_verify(context, *arguments); });
   command->add_flag("--read-data", arguments->read_data,
                     "Read and check every byte that a version needs, not only the structure");
 }

@@ -19,14 +19,14 @@
 namespace vellum::cli {
 namespace {
 
-// A file that no program under vellum run opens meanwhile.
+// A file that no program under vellum run can open meanwhile.
 struct HeldFile {
   explicit HeldFile(const std::string& path)
       : file(base::posix_fs().open(path, base::OpenMode::read_only)),
-        lock(base::InodeLock::try_take(*file, base::InodeLock::Kind::shared)) {
+        lock(base::InodeLock::try_take(*file, base::InodeLock::Mode::shared)) {
     if (lock != nullptr) return;
     fail(Errc::busy,
-         "{}: a program under vellum run has it open; vellum snapshot keeps what it holds", path);
+         "{}: a program under vellum run has it open; vellum snapshot keeps its content", path);
   }
   std::unique_ptr<base::File> file;
   std::unique_ptr<base::InodeLock> lock;
@@ -36,23 +36,22 @@ bool on_read_only_file_system(const std::string& path) {
   return ::access(path.c_str(), W_OK) != 0 && errno == EROFS;
 }
 
-// Detects whether a file has been written. Of the stores through a mapping only the first changes
-// the file's times, so an older mapping has to be detected as such.
+// Detects whether a file has been written. Only the first store through a mapping changes the
+// file's times, so an older mapping has to be detected as such.
 class Watch {
  public:
   Watch(const base::File& file, bool stopped, const char* other_way = "")
       : file_(file), stopped_(stopped) {
     if (is_being_written()) {
       fail(Errc::busy,
-           "{}: somebody has it open to write; {}if nobody writes it "
-           "meanwhile, take it with --stopped",
+           "{}: a program has it open for writing; {}if none writes it meanwhile, use --stopped",
            file_.path(), other_way);
     }
     before_ = file_.identity();
   }
   void require_unchanged() const {
     if (file_.identity() == before_ && !file_.replaced() && !is_being_written()) return;
-    fail(Errc::busy, "{}: somebody has changed it meanwhile; nothing was kept, try again",
+    fail(Errc::busy, "{}: a program has changed it meanwhile; nothing was kept, try again",
          file_.path());
   }
 
@@ -64,7 +63,7 @@ class Watch {
   base::FileIdentity before_;
 };
 
-// Content that comes from another one.
+// Content that reads from another one.
 class Source : public store::Content {
  public:
   Piece next(std::span<std::byte> room) override { return from().next(room); }
@@ -96,7 +95,7 @@ class PlainSource final : public Source {
 };
 
 constexpr char kWriteTheLock[] =
-    "LMDB's readers take no lock on a read-only file system: take it where it can be written, or ";
+    "LMDB's readers take no lock on a read-only file system: back it up on a writable one, or ";
 
 class CopySource final : public Source {
  public:
@@ -117,7 +116,7 @@ class CopySource final : public Source {
       fail(Errc::busy, "{}: LMDB has committed to it meanwhile; nothing was kept, try again",
            file_.file->path());
     if (had_lock_file_ || lmdb::lock_file_of(file_.file->path()).empty()) return;
-    fail(Errc::busy, "{}: somebody has opened it meanwhile; nothing was kept, try again",
+    fail(Errc::busy, "{}: a program has opened it meanwhile; nothing was kept, try again",
          file_.file->path());
   }
 
@@ -126,8 +125,8 @@ class CopySource final : public Source {
 
   HeldFile file_;
   const bool had_lock_file_;
-  // Without a lock file the environment was not open anywhere, and LMDB does not know of this
-  // reader: a writer that came meanwhile may have reused pages that were still to be read. It has
+  // Without a lock file the environment was open in no process, and LMDB does not know of this
+  // reader: a writer that started meanwhile may have reused pages before they were read. It has
   // left a lock file, or its writes are detected. On a read-only file system LMDB opens without its
   // lock, and no writer knows of this reader either: there must be none.
   const std::unique_ptr<const Watch> watch_;

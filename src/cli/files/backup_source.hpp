@@ -1,4 +1,5 @@
-// cli/files/backup_source.hpp: the input of `vellum backup`: a file that others may have open.
+// cli/files/backup_source.hpp: the input of `vellum backup`: a file that other programs may have
+// open.
 #pragma once
 
 #include <memory>
@@ -8,9 +9,9 @@
 
 namespace vellum::cli {
 
-// LMDB's file as of one transaction, beside its writers. With `stopped`, and for any other file, the
-// file as it is, provided that nobody writes it meanwhile. Where the bytes are not of one moment,
-// reading ends with Errc::busy, which names the file.
+// An LMDB file in the state of one transaction, concurrent with its writers. With `stopped`, and
+// for any other file, the file's current bytes, provided that no program writes it meanwhile. If it
+// was written meanwhile, reading fails with Errc::busy, which names the file.
 std::unique_ptr<store::Content> open_backup_source(const std::string& file, bool stopped);
 
 }  // namespace vellum::cli

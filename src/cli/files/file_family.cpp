@@ -22,7 +22,7 @@ bool begins_wal(const Start& s) {
          (s[3] == std::byte{0x82} || s[3] == std::byte{0x83});
 }
 
-// SQLite's rollback journal. Where it is kept after use, its header is zeroed.
+// SQLite's rollback journal. If it is kept after use, its header is zeroed.
 bool begins_journal(const Start& s) {
   return s == Start{std::byte{0xd9}, std::byte{0xd5}, std::byte{0x05}, std::byte{0xf9}};
 }
@@ -38,17 +38,17 @@ struct Member {
 };
 
 constexpr Member kMembers[] = {
-    {"-wal", begins_wal, 33, "SQLite's write-ahead log holds transactions that are not in it yet",
-     "close the programs that use it, or let SQLite take the log in: sqlite3 {} 'PRAGMA "
+    {"-wal", begins_wal, 33, "SQLite's write-ahead log has transactions that are not in it yet",
+     "close the programs that use it, or let SQLite apply the log: sqlite3 {} 'PRAGMA "
      "wal_checkpoint(TRUNCATE)'"},
     {"-journal", begins_journal, 28,
-     "SQLite's rollback journal says that a transaction is in progress or was cut off",
+     "SQLite's rollback journal shows that a transaction is in progress or was interrupted",
      "end the transaction, or after a crash open it once: sqlite3 {} 'PRAGMA integrity_check'"},
-    {".wal", is_anything, 1, "DuckDB's write-ahead log holds transactions that are not in it yet",
-     "close the programs that use it, or let DuckDB take the log in: CHECKPOINT, in {}"},
+    {".wal", is_anything, 1, "DuckDB's write-ahead log has transactions that are not in it yet",
+     "close the programs that use it, or let DuckDB apply the log: CHECKPOINT, in {}"},
 };
 
-// Goes when the others go: it says where in the log each page is.
+// Removed together with the others: it is the index of pages in the log.
 constexpr std::string_view kIndexOfLog = "-shm";
 
 bool is_duckdb(const std::string& path) {
@@ -90,8 +90,8 @@ std::vector<std::string> make_alone(const std::string& path, bool remove) {
     if (!holds_content(path, member)) continue;
     if (!remove) {
       refuse(path, member,
-             ". With --force it is removed, with what it holds: it belongs to the "
-             "content that goes");
+             ". With --force it is removed, with its content: it belongs to the content that is "
+             "replaced");
     }
     removed.push_back(path + std::string(member.end));
   }

@@ -1,9 +1,9 @@
-// cli/files/file_family.hpp: files that a program keeps beside a data file and that belong to its content.
-//
-// A database's last transactions may be in such a file alone (SQLite's -wal, DuckDB's .wal), or the
-// data file may be half written until one is applied (SQLite's -journal). The data file without it is
-// another content, and beside another content it is applied where it does not belong. Vellum takes
-// one file. So it takes none that has such a file with content beside it, and puts none there.
+// cli/files/file_family.hpp: companion files of a data file, which belong to its content. A
+// database's last transactions may be only in a companion file (SQLite's -wal, DuckDB's .wal), or
+// the data file may be half written until one is applied (SQLite's -journal). Without it, the data
+// file has another content, and next to a replaced data file it would be applied wrongly. Vellum
+// versions a single file. It therefore refuses a file that has a companion with content, and
+// restores none next to one.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace vellum::cli {
 
-// Errc::busy: a file beside `path` holds content that belongs to it. The message says the way out.
+// Errc::busy: a companion of `path` has content. The message explains the remedy.
 void require_alone(const std::string& path);
 
-// The same, before `path` gets another content. With `remove`, such files are removed with those
-// that go with them, and their names returned: they belong to the content that goes.
+// The same, before `path` gets another content. With `remove`, companions are removed with their
+// own auxiliary files, and their names returned: they belong to the replaced content.
 std::vector<std::string> make_alone(const std::string& path, bool remove);
 
 }  // namespace vellum::cli

@@ -22,8 +22,7 @@ bool is_open_elsewhere(const base::File& file, Use use) {
 void require_no_journal(const std::string& path) {
   const std::string journal = atomic_file::journal_path(path);
   if (!base::posix_fs().exists(journal)) return;
-  fail(Errc::busy,
-       "{}: a program is at work on {}, or has crashed; after a crash, run vellum recover {}",
+  fail(Errc::busy, "{}: a program uses {}, or has crashed; after a crash, run vellum recover {}",
        journal, path, path);
 }
 

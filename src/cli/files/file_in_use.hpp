@@ -1,4 +1,5 @@
-// cli/files/file_in_use.hpp: whether others have a file open, as far as the system tells.
+// cli/files/file_in_use.hpp: whether other processes have a file open, as far as the system
+// reports.
 #pragma once
 
 #include <string>
@@ -9,11 +10,12 @@ namespace vellum::cli {
 
 enum class Use { writing, any };
 
-// Whether any process has another descriptor or mapping of the file. False, too, where the system
-// does not tell (fcntl(2), F_SETLEASE): for another user's file, and on some file systems.
+// Whether any process has another descriptor or mapping of the file. Also false if the system does
+// not report it (fcntl(2), F_SETLEASE): for another user's file, and on some file systems.
 bool is_open_elsewhere(const base::File& file, Use use);
 
-// Errc::busy if a journal of atomic msync lies beside the file: the file alone is incomplete.
+// Errc::busy if a journal of atomic msync exists next to the file: the file is incomplete without
+// it.
 void require_no_journal(const std::string& path);
 
 }  // namespace vellum::cli

@@ -1,4 +1,4 @@
-// cli/files/import_metall.cpp: turns a datastore of plain Metall into one of Vellum.
+// cli/files/import_metall.cpp: converts a datastore of plain Metall to one of Vellum.
 #include "cli/files/import_metall.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using format::kPageBytes;
 constexpr std::size_t kCopyBytes = 1u << 20;
 constexpr std::uint64_t kMinCapacityBytes = 1ULL
-                                            << 40;  // address space; an opening may ask for more
+                                            << 40;  // address space; an opening may request more
 
 // The segment's files, in order. All have the same size.
 std::vector<fs::path> blocks_of(const std::string& from, std::uint64_t& block_bytes) {
@@ -35,13 +35,12 @@ std::vector<fs::path> blocks_of(const std::string& from, std::uint64_t& block_by
     const std::uint64_t size = fs::file_size(block);
     if (blocks.empty()) block_bytes = size;
     if (size != block_bytes || size == 0 || size % kPageBytes != 0) {
-      fail(Errc::corrupted, "{}: {} bytes, where block-0 has {}", block.string(), size,
-           block_bytes);
+      fail(Errc::corrupted, "{}: {} bytes, but block-0 has {}", block.string(), size, block_bytes);
     }
     blocks.push_back(block);
   }
   if (blocks.empty()) {
-    fail(Errc::not_found, "{}: not a Metall datastore: {}/block-0 is not there", from,
+    fail(Errc::not_found, "{}: not a Metall datastore: {}/block-0 does not exist", from,
          segment.string());
   }
   return blocks;

@@ -1,4 +1,4 @@
-// cli/files/import_metall.hpp: turns a datastore of plain Metall into one of Vellum.
+// cli/files/import_metall.hpp: converts a datastore of plain Metall to one of Vellum.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct MetallImport {
   CommitReport commit;
 };
 
-// Reads `from` as Metall 0.30 leaves it (FROM/mds), and makes the datastore `to`, which must not
-// exist. All or nothing: a failure or a kill leaves a directory without a commit. Throws
+// Reads `from` in the format of Metall 0.30 (FROM/mds), and creates the datastore `to`, which must
+// not exist. All or nothing: a failure or a kill leaves a directory without a commit. Throws
 // Errc::not_found: there is no such datastore; corrupted: it was not closed, or its files do not
 // match.
 MetallImport import_metall(const std::string& from, const std::string& to,

@@ -18,8 +18,7 @@ CLI::App* add_take_file_command(CLI::App& app, Context& context, const std::stri
                                     store_first(arguments->store, arguments->file);
                                     return run(*arguments);
                                   });
-  command
-      ->add_option("BRANCH", arguments->branch, "The branch, which is made when it does not exist")
+  command->add_option("BRANCH", arguments->branch, "The branch; it is created if it does not exist")
       ->required();
   command->add_option("FILE", arguments->file, of_file)->required();
   command->add_option("-m,--message", arguments->message, "The message that log and show print")

@@ -1,4 +1,5 @@
-// cli/files/ingest_file.hpp: shared by commands that set a branch's content from a plain file.
+// cli/files/ingest_file.hpp: shared by commands that commit the content of a plain file to a
+// branch.
 #pragma once
 
 #include <functional>
@@ -22,28 +23,28 @@ CLI::App* add_take_file_command(CLI::App& app, Context& context, const std::stri
                                 const std::string& description, const std::string& of_file,
                                 std::function<int(const IngestFileArguments&)> run);
 
-// Throws unless the message and the snapshot's name are valid: a snapshot that cannot be made must
-// not leave the commit behind.
+// Throws unless the message and the snapshot's name are valid: if the snapshot cannot be created,
+// the commit must not happen either.
 void require_takable(const Store& store, const IngestFileArguments& arguments);
 
-// Snapshots and branches share one name space.
+// Snapshots and branches share one namespace.
 void require_two_names(const std::string& snapshot, const std::string& branch);
 
 // The order is STORE ... FILE. Swaps the two if only FILE is a store.
 void store_first(std::string& store, std::string& file);
 
-// Resolves links, as the library follows none. Throws unless it is a regular file.
+// Resolves links, because the library follows none. Throws unless it is a regular file.
 std::string regular_file(const std::string& file);
 // The same for a file that need not exist yet.
 std::string whole_path(const std::string& file);
-// For a directory that holds data.mdb, returns that file, as LMDB does.
+// For a directory with data.mdb, returns that file, as LMDB does.
 std::string data_file(const std::string& file);
 
 RegionOptions image_at(const std::string& path);
-// The same for a file that a program may have made anew, even where no library sees it.
+// Options for a file that a program may have recreated without the library.
 RegionOptions image_as_it_is(const std::string& path);
-// Opens the branch with its image: repairs what a crash has left in the file, and commits what
-// another program has written there.
+// Opens the branch with its image: repairs the file after a crash, and commits the changes of other
+// programs to it.
 void commit_as_found(Store& store, const std::string& branch, const RegionOptions& image);
 // The branches whose image is, or last was, this file.
 std::vector<std::string> branches_with_image(const Store& store, const std::string& path);

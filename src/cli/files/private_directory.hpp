@@ -1,5 +1,5 @@
-// cli/files/private_directory.hpp: a directory for this user alone. It and its content exist as long as
-// the object.
+// cli/files/private_directory.hpp: a directory that only this user can access. It and its content
+// exist as long as the object.
 #pragma once
 
 #include <stdlib.h>

@@ -17,8 +17,8 @@ ByteRange whole_pages(const ByteRange& range) {
   return {begin, end - begin};
 }
 
-// Ranges that no version has been found for yet, ascending. Changes are taken out in ascending
-// order; rounding to pages may make one begin where the one before it ended, or earlier.
+// Ranges without a version so far, ascending. Changes are removed in ascending order; rounding to
+// pages may make a change begin at the end of the previous one, or earlier.
 class Unexplained {
  public:
   explicit Unexplained(const ByteRange& range) : left_{range} {}
@@ -26,7 +26,7 @@ class Unexplained {
   bool empty() const { return left_.empty(); }
   const std::vector<ByteRange>& ranges() const { return left_; }
 
-  // Begins to go through the changes of one version.
+  // Starts with the changes of one version.
   void begin() { next_ = 0, rest_.clear(); }
 
   void take(const ByteRange& change, std::size_t version, std::vector<Blamed>& out) {

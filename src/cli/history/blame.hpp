@@ -1,4 +1,4 @@
-// cli/history/blame.hpp: which version last changed a byte.
+// cli/history/blame.hpp: the version that last changed a byte.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace vellum::cli {
 
 struct Blamed {
   ByteRange range;
-  std::size_t version = 0;  // its place in the list; 0: it was so in the oldest version already
+  std::size_t version = 0;  // its index in the list; 0: unchanged since the oldest version
 };
 
 // Goes back from the newest version until every byte of `range` is explained. The result is

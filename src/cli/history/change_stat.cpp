@@ -22,7 +22,7 @@ std::uint64_t part_bytes_for(std::uint64_t region_bytes) {
   return bytes;
 }
 
-// Shares ascending ranges out to the parts that they touch.
+// Distributes ascending ranges to the parts that they touch.
 class Parts {
  public:
   explicit Parts(std::uint64_t part_bytes) : part_bytes_(part_bytes) {}
@@ -55,7 +55,8 @@ class Parts {
   std::vector<ChangedPart> parts_;
 };
 
-// What the terminal leaves beside offsets up to `last_offset` and the other columns.
+// The columns that remain on the terminal next to offsets up to `last_offset` and the other
+// columns.
 std::size_t bar_columns(std::uint64_t last_offset) {
   const auto screen = screen_columns();
   if (!screen) return kMaxBarColumns;

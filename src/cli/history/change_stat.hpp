@@ -1,4 +1,4 @@
-// cli/history/change_stat.hpp: in which parts of a region two versions differ, and how much.
+// cli/history/change_stat.hpp: the differences of two versions, by parts of the region.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,16 @@ struct ChangeStat {
   std::vector<ChangedPart> parts;  // ascending, only those with a difference: at most 32
 };
 
-// Compares two versions of `store`, which are named in full. `visit` gets each range that differs.
+// Compares two versions of `store`, given by their full names. `visit` gets each range that
+// differs.
 ChangeStat change_stat(const Store& store, const std::string& a, const std::string& b,
                        const std::function<void(const ByteRange&)>& visit = nullptr);
 
 // The part's bytes: the last one of a region may have fewer than the others.
 std::uint64_t length_of(const ChangeStat& stat, const ChangedPart& part);
 
-// A row for each part, with a bar, as `git diff --stat` has one for each file. Nothing differs: no
-// row.
+// Prints a row for each part, with a bar, as `git diff --stat` does for each file. Without
+// differences there is no row.
 void print_parts(Output& out, const ChangeStat& stat);
 
 // "part_bytes" and "parts": objects with "offset", "length", "pages_different", "bytes_different".

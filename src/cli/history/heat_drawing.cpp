@@ -86,7 +86,7 @@ std::string heat_svg(const HeatMap& map) {
       "\n"
       R"(<rect width="{0}" height="{1}" fill="white"/>)"
       "\n"
-      R"(<text x="{2}" y="20" font-size="13">What changed since '{3}': a column is {4} of {5})"
+      R"(<text x="{2}" y="20" font-size="13">Changes since '{3}': a column is {4} of {5})"
       "</text>\n",
       width, height, kMargin, in_markup(map.first.name), human_bytes(map.column_bytes),
       human_bytes(map.region_bytes));

@@ -11,7 +11,7 @@ namespace {
 
 using format::kPageBytes;
 
-// Shares a range out to the columns that it touches.
+// Distributes a range to the columns that it touches.
 void add(HeatRow& row, std::uint64_t column_bytes, const ByteRange& range) {
   row.bytes_changed += range.length_bytes;
   const std::uint64_t end = range.offset_bytes + range.length_bytes;

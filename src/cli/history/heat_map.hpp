@@ -1,4 +1,4 @@
-// cli/history/heat_map.hpp: which parts of a region changed when.
+// cli/history/heat_map.hpp: the changes of each part of a region, version by version.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ namespace vellum::cli {
 
 struct HeatRow {
   VersionInfo version;
-  std::uint64_t bytes_changed = 0;               // since the version before it
+  std::uint64_t bytes_changed = 0;               // since the previous version
   std::vector<std::uint64_t> changed_in_column;  // the same, for each column
 };
 
 struct HeatMap {
   std::uint64_t region_bytes = 0;  // of the largest version
   std::uint64_t column_bytes = 0;  // a multiple of a page; the last column may have fewer
-  VersionInfo first;               // what the oldest row is compared with
+  VersionInfo first;               // the oldest row is compared with this version
   std::vector<HeatRow> rows;       // oldest first
 };
 

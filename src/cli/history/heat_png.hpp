@@ -1,4 +1,4 @@
-// cli/history/heat_png.hpp: a heat map as a PNG, by libpng.
+// cli/history/heat_png.hpp: a heat map as a PNG, with libpng.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ struct Png {
   std::vector<std::byte> bytes;
 };
 
-// A row of cells for each version, the newest first, in the colours of the SVG, without text. Cells
-// become smaller, down to a pixel, where the picture would have more than 16 million pixels. Throws
-// Errc::invalid_argument for more versions than pixels, Errc::unsupported without libpng.
-// REQUIRES: the map has rows.
+// A row of cells for each version, the newest first, in the colours of the SVG, without text. If
+// the picture would have more than 16 million pixels, cells are smaller, down to a pixel. Throws
+// Errc::invalid_argument for more versions than pixels, Errc::unsupported without libpng. REQUIRES:
+// the map has rows.
 Png heat_png(const HeatMap& map);
 
 }  // namespace vellum::cli

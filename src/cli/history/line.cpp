@@ -32,7 +32,7 @@ std::vector<VersionInfo> versions_of(const Store& store, const std::string& stre
   const auto found =
       std::find_if(line.begin(), line.end(), [&](const VersionInfo& v) { return v.name == first; });
   if (found == line.end()) {
-    store.version(first);  // says so if there is no such version at all
+    store.version(first);  // throws if there is no version of this name at all
     fail(Errc::invalid_argument, "'{}' is not before '{}' on its line", first, line.back().name);
   }
   line.erase(line.begin(), found);

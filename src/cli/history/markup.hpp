@@ -6,9 +6,8 @@
 
 namespace vellum::cli {
 
-// `text` as the content of an element, or of an attribute in double quotes. Names and messages come
-// from a store that someone else may have written: no markup of theirs is left, and no control
-// character.
+// `text` as the content of an element, or of an attribute in double quotes. Names and messages are
+// from a possibly untrusted store: the result has no markup of theirs, and no control characters.
 std::string in_markup(std::string_view text);
 
 }  // namespace vellum::cli

@@ -1,4 +1,4 @@
-// cli/history/no_heat_png.cpp: in builds without libpng.
+// cli/history/no_heat_png.cpp: for builds without libpng.
 #include "base/fail.hpp"
 #include "cli/history/heat_png.hpp"
 

@@ -1,4 +1,4 @@
-// cli/history/parent.hpp: the version before another one.
+// cli/history/parent.hpp: the parent of a version.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace vellum::cli {
 
-// Nothing: the version is the first on its line, or its parent has been removed, perhaps to give
-// the name to a later one.
+// Nothing: the version is the first on its line, or its parent has been removed, and perhaps its
+// name reused.
 std::optional<VersionInfo> parent_that_is_left(const Store& store, const VersionInfo& version);
 
 }  // namespace vellum::cli

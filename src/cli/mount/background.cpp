@@ -36,7 +36,7 @@ Background::~Background() {
 void Background::is_ready() {
   const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && nowhere >= 0; ++fd) {
-    // A log goes on; a pipe would keep its reader waiting for the end.
+    // A log file is kept; with a pipe, its reader would wait for the end.
     struct stat status{};
     if (fd == STDERR_FILENO && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) continue;
     dup2(nowhere, fd);

@@ -1,4 +1,4 @@
-// cli/mount/background.hpp: a child process that goes on after the command has returned.
+// cli/mount/background.hpp: a child process that continues after the command has returned.
 #pragma once
 
 #include <sys/types.h>
@@ -14,9 +14,10 @@ class Background {
   Background& operator=(const Background&) = delete;
 
   bool is_child() const { return child_ == 0; }
-  // In the child: the parent returns, and the child leaves its terminal and directory.
+  // In the child: the parent returns, and the child detaches from its terminal and directory.
   void is_ready();
-  // In the parent: the exit status of the command. The child has said why it is not 0.
+  // In the parent: the exit status of the command. If it is not 0, the child has reported the
+  // reason.
   int wait();
 
  private:

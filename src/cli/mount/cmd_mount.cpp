@@ -1,5 +1,5 @@
-// cli/mount/cmd_mount.cpp: vellum mount: shows every version of a store as a file, and branches to
-// write.
+// cli/mount/cmd_mount.cpp: vellum mount: shows every version of a store as a file, and writable
+// branches.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -31,17 +31,17 @@ void require_directory(const MountArguments& arguments) {
   namespace fs = std::filesystem;
   const fs::path& directory = arguments.directory;
   if (!fs::is_directory(directory)) {
-    fail(fs::exists(directory) ? Errc::invalid_argument : Errc::not_found,
-         "{}: is no directory to mount on", arguments.directory);
+    fail(fs::exists(directory) ? Errc::invalid_argument : Errc::not_found, "{}: not a directory",
+         arguments.directory);
   }
   if (remote::is_remote_url(arguments.store)) return;
   const fs::path at = fs::canonical(directory), store = fs::canonical(arguments.store);
   if (lies_in(at, store)) {
-    fail(Errc::invalid_argument, "{}: lies in the store", arguments.directory);
+    fail(Errc::invalid_argument, "{}: is inside the store", arguments.directory);
   }
-  // The server would ask itself for the store's files, and wait for ever.
+  // The server would request the store's files from itself, and deadlock.
   if (lies_in(store, at)) {
-    fail(Errc::invalid_argument, "{}: the store lies in it", arguments.directory);
+    fail(Errc::invalid_argument, "{}: contains the store", arguments.directory);
   }
 }
 
@@ -49,19 +49,19 @@ void report_mounted(Context& context, const Store& store, const MountArguments& 
   context.report(Json{{"store", store.path()},
                       {"directory", arguments.directory},
                       {"writable", arguments.writable}},
-                 fmt::format("{} shows {}; unmount it by: fusermount3 -u {}", arguments.directory,
+                 fmt::format("{} shows {}; unmount it with: fusermount3 -u {}", arguments.directory,
                              store.path(), arguments.directory));
   context.out.flush();
 }
 
-// A URL is one already.
+// A URL is absolute already.
 std::string absolute_place(const std::string& store) {
   return remote::is_remote_url(store) ? store : std::filesystem::absolute(store).string();
 }
 
 int run_mount(Context& context, MountArguments arguments) {
   mount::clear_dead_mount(arguments.directory);
-  // In the background the working directory is another.
+  // The background process has another working directory.
   arguments.store = absolute_place(arguments.store);
   const Store store = Store::open(arguments.store);
   require_directory(arguments);
@@ -75,7 +75,7 @@ int run_in_background(Context& context, const MountArguments& arguments) {
   MountArguments there = arguments;
   there.store = absolute_place(arguments.store);
   there.directory = std::filesystem::absolute(arguments.directory);
-  // Before the store is open: its threads and locks belong to the process that serves.
+  // Before the store is open: its threads and locks belong to the serving process.
   Background background;
   if (!background.is_child()) return background.wait();
   const Store store = Store::open(there.store);
@@ -100,11 +100,11 @@ void add_mount(CLI::App& app, Context& context) {
   command->add_option("DIR", arguments->directory, "The directory to mount on")->required();
   command
       ->add_option("--writable", arguments->writable,
-                   "A branch that programs write as a file; its fsync is a commit (repeatable)")
+                   "A branch that programs can write as a file; its fsync is a commit (repeatable)")
       ->type_name("BRANCH")
       ->allow_extra_args(false);
   command->add_flag("--background", arguments->background,
-                    "Return when the directory shows the store, and serve on");
+                    "Return when the directory shows the store, and serve in the background");
 }
 
 }  // namespace vellum::cli

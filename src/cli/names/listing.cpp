@@ -9,7 +9,7 @@
 namespace vellum::cli {
 namespace {
 
-// The table of versions, with a drawing before each row where there is one.
+// The table of versions, optionally with a drawing before each row.
 class VersionTable {
  public:
   VersionTable(Output& out, const std::vector<VersionInfo>& versions, bool drawn)

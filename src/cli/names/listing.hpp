@@ -18,10 +18,10 @@ std::chrono::system_clock::time_point shown_time(const VersionInfo& version);
 void print_versions(Context& context, const std::string& place,
                     const std::vector<VersionInfo>& versions, bool names_only);
 
-// Prints the table, or the names, with the lines that they lie on drawn before each row.
+// Prints the table, or the names, with the graph of lines before each row.
 void print_graph(Context& context, const std::vector<VersionInfo>& versions, bool names_only);
 
-// Prints the list that branch and snapshot give when they get no name.
+// Prints the list of branch and snapshot without a name.
 void list_kind(Context& context, const std::string& store_path, bool branches, bool names_only);
 
 }  // namespace vellum::cli

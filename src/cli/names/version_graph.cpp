@@ -14,7 +14,7 @@ std::string repeated(std::string_view part, std::size_t count) {
   return out;
 }
 
-// The columns of the drawing: each waits for the version that its line goes on to.
+// The columns of the drawing: each waits for the next version of its line.
 class Drawing {
  public:
   void add(VersionInfo version, const std::string& parent) {
@@ -32,7 +32,7 @@ class Drawing {
  private:
   void draw(std::string row) { rows_.push_back({std::move(row), std::nullopt, ""}); }
 
-  // Several lines come from one version: all but the first bend to the first, from the right.
+  // Several lines have the same parent: all but the first bend to the first, from the right.
   void join_columns_of(const std::string& name) {
     const auto found = std::find(columns_.begin(), columns_.end(), name);
     const auto first = static_cast<std::size_t>(found - columns_.begin());
@@ -67,7 +67,7 @@ std::vector<GraphRow> graph_of(std::vector<VersionInfo> versions) {
     return older ? v.parent : std::string();
   };
   Drawing drawing;
-  std::multimap<std::string, VersionInfo> heads;  // by the snapshots that they came from
+  std::multimap<std::string, VersionInfo> heads;  // by their parent snapshots
   for (VersionInfo& v : versions) {
     if (v.is_branch) {
       heads.emplace(parent_of(v), std::move(v));

@@ -1,4 +1,4 @@
-// cli/names/version_graph.hpp: the lines of a store's versions, drawn beside their list.
+// cli/names/version_graph.hpp: the graph of a store's versions, drawn next to their list.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@ namespace vellum::cli {
 struct GraphRow {
   std::string drawing;
   std::optional<VersionInfo> version;
-  std::string parent = {};  // of the version: the row that its line goes on to; empty: none
+  std::string parent = {};  // of the version: the next row of its line; empty: none
 };
 
-// Every version once, below all that came from it: snapshots from the newest to the oldest, a
-// branch's head above the snapshot that it came from. A parent that is not among `versions`, or is
-// no older than its child (the name was given again), ends a line. REQUIRES: `versions` are as
-// sort_newest_first() leaves them.
+// Every version once, below all of its descendants: snapshots from the newest to the oldest, a
+// branch's head above its parent snapshot. A parent that is not among `versions`, or is no older
+// than its child (the name was reused), ends a line. REQUIRES: `versions` are in the order of
+// sort_newest_first().
 std::vector<GraphRow> graph_of(std::vector<VersionInfo> versions);
 
 }  // namespace vellum::cli

@@ -1,4 +1,4 @@
-// cli/names/version_names.hpp: versions as a command line names them: as the library does.
+// cli/names/version_names.hpp: names of versions on a command line: the same as the library's.
 #pragma once
 
 #include "region/api/version_names.hpp"

@@ -1,4 +1,4 @@
-// cli/remote/cmd_pull.cpp: vellum pull and vellum clone: versions come from a remote.
+// cli/remote/cmd_pull.cpp: vellum pull and vellum clone: fetch versions from a remote.
 #include <memory>
 
 #include "base/fail.hpp"
@@ -41,13 +41,13 @@ std::string pull_sentence(const PullReport& report) {
   std::string text =
       fmt::format("got {} ({} of {})", counted(got, "version"), human_bytes(report.bytes_read),
                   counted(report.pieces_read, "piece"));
-  if (ahead != 0) text += fmt::format("; {} here with commits that the remote lacks", ahead);
+  if (ahead != 0) text += fmt::format("; {} with local commits that the remote lacks", ahead);
   for (const PulledVersion& name : report.versions) {
     if (!name.is_older) continue;
     text += fmt::format(
-        "; '{}' stays as it is: the remote has an older commit than it had, as after a restore. "
+        "; '{}' is not changed: the remote has an older commit than before, as after a restore. "
         "push "
-        "sends what it lacks, pull --take-over drops it here",
+        "sends the missing commits, pull --take-over drops them locally",
         printable(name.name));
   }
   return text;
@@ -72,7 +72,7 @@ int run_clone(Context& context, const PullArguments& arguments) {
   Json object{{"url", arguments.url}, {"store", arguments.directory}, {"lazy", arguments.lazy}};
   object.update(pull_json(report));
   context.report(object, "made " + arguments.directory + ": " + pull_sentence(report) +
-                             (arguments.lazy ? "; their packs stay at the remote" : ""));
+                             (arguments.lazy ? "; their packs remain at the remote" : ""));
   return kExitOk;
 }
 
@@ -81,28 +81,28 @@ int run_clone(Context& context, const PullArguments& arguments) {
 void add_pull(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<PullArguments>();
   CLI::App* command =
-      add_command(app, context, "pull", "Get versions from a remote", arguments->store,
+      add_command(app, context, "pull", "Fetch versions from a remote", arguments->store,
                   [&context, arguments] { return run_pull(context, *arguments); });
   command->add_option("VERSION", arguments->names,
-                      "The snapshots and branches to get (default: all)");
+                      "The snapshots and branches to fetch (default: all)");
   command->add_option("--remote", arguments->remote, "The remote's name (default: origin)")
       ->type_name("NAME");
   command->add_flag("--packs", arguments->packs,
-                    "Also get all packs that a lazy clone left at the remote");
+                    "Also fetch all packs that a lazy clone left at the remote");
   command->add_flag("--take-over", arguments->take_over,
-                    "Also replace branches that have commits which the remote's version lacks");
+                    "Also replace branches with commits that the remote's version lacks");
 }
 
 void add_clone(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<PullArguments>();
-  CLI::App* command = app.add_subcommand("clone", "Make a store from a remote");
+  CLI::App* command = app.add_subcommand("clone", "Create a store from a remote");
   command->add_option("URL", arguments->url, "The remote: s3://bucket/prefix or file:///path")
       ->required();
   command->add_option("DIR", arguments->directory, "The new store's directory")->required();
   command->add_option("VERSION", arguments->names,
-                      "The snapshots and branches to get (default: all)");
+                      "The snapshots and branches to fetch (default: all)");
   command->add_flag("--lazy", arguments->lazy,
-                    "Leave the packs at the remote, and get pages when they are read");
+                    "Leave the packs at the remote, and fetch pages when they are read");
   command->callback([&context, arguments] {
     context.action = [&context, arguments] { return run_clone(context, *arguments); };
   });

@@ -1,4 +1,4 @@
-// cli/remote/cmd_push.cpp: vellum push: versions go to a remote.
+// cli/remote/cmd_push.cpp: vellum push: sends versions to a remote.
 #include <memory>
 
 #include "base/fail.hpp"
@@ -48,7 +48,7 @@ int run_push(Context& context, const PushArguments& arguments) {
   for (const PushedVersion& name : report.versions) pushed += name.was_there ? 0 : 1;
   context.report(
       push_json(*store, arguments, report),
-      fmt::format("pushed {} to '{}' ({} of {}); {} there already", counted(pushed, "version"),
+      fmt::format("pushed {} to '{}' ({} of {}); {} already there", counted(pushed, "version"),
                   arguments.remote, human_bytes(report.bytes_uploaded),
                   counted(report.objects_uploaded, "object"), report.versions.size() - pushed));
   return kExitOk;
@@ -66,7 +66,7 @@ void add_push(CLI::App& app, Context& context) {
   command->add_option("--remote", arguments->remote, "The remote's name (default: origin)")
       ->type_name("NAME");
   command->add_flag("--take-over", arguments->take_over,
-                    "Push branches that another store has pushed, too: what it pushed is dropped");
+                    "Also push branches that another store has pushed: its pushes are dropped");
 }
 
 }  // namespace vellum::cli

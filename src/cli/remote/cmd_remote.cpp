@@ -1,4 +1,4 @@
-// cli/remote/cmd_remote.cpp: vellum remote: the remotes that a store knows.
+// cli/remote/cmd_remote.cpp: vellum remote: the remotes of a store.
 #include <memory>
 
 #include "cli/terminal/command.hpp"
@@ -51,7 +51,7 @@ int run_list(Context& context, const RemoteArguments& arguments) {
   } else if (!list.empty()) {
     table.print(context.out);
   } else {
-    context.explain(store->path() + " knows no remote: vellum remote add makes one known");
+    context.explain(store->path() + " has no remote: vellum remote add adds one");
   }
   return kExitOk;
 }
@@ -68,32 +68,32 @@ int run_remove(Context& context, const RemoteArguments& arguments) {
   const auto store = open_core(arguments.store);
   remote::remove_remote(*store, arguments.name);
   context.report(Json{{"store", store->path()}, {"name", arguments.name}},
-                 fmt::format("removed remote '{}'; what it holds stays there", arguments.name));
+                 fmt::format("removed remote '{}'; its content was not deleted", arguments.name));
   return kExitOk;
 }
 
 }  // namespace
 
 void add_remote(CLI::App& app, Context& context) {
-  CLI::App& remote =
-      *app.add_subcommand("remote", "Say where versions can be pushed to and pulled from");
+  CLI::App& remote = *app.add_subcommand("remote", "Manage the remotes for push and pull");
   remote.require_subcommand(1);
   auto arguments = std::make_shared<RemoteArguments>();
   CLI::App* command =
-      add_command(remote, context, "add", "Make a remote known, after a probe", arguments->store,
+      add_command(remote, context, "add", "Add a remote, after a probe", arguments->store,
                   [&context, arguments] { return run_add(context, *arguments); });
   command->add_option("NAME", arguments->name, "Its name in this store, such as origin")
       ->required();
   command->add_option("URL", arguments->url, "s3://bucket/prefix or file:///path")->required();
-  command->add_flag("--one-writer", arguments->one_writer, "Let this store alone push there");
+  command->add_flag("--one-writer", arguments->one_writer, "Let only this store push there");
   add_command(remote, context, "list", "List the remotes", arguments->store,
               [&context, arguments] { return run_list(context, *arguments); });
-  command = add_command(remote, context, "set-url", "Say where a remote is now", arguments->store,
+  command = add_command(remote, context, "set-url", "Change the URL of a remote", arguments->store,
                         [&context, arguments] { return run_set_url(context, *arguments); });
   command->add_option("NAME", arguments->name, "Its name")->required();
   command->add_option("URL", arguments->url, "s3://bucket/prefix or file:///path")->required();
-  command = add_command(remote, context, "remove", "Forget where a remote is", arguments->store,
-                        [&context, arguments] { return run_remove(context, *arguments); });
+  command =
+      add_command(remote, context, "remove", "Remove a remote from the list", arguments->store,
+                  [&context, arguments] { return run_remove(context, *arguments); });
   command->add_option("NAME", arguments->name, "Its name")->required();
 }
 

@@ -1,4 +1,4 @@
-// cli/remote/cmd_replicate.cpp: vellum replicate: commits go to a remote as they are made.
+// cli/remote/cmd_replicate.cpp: vellum replicate: sends each commit to a remote.
 #include <signal.h>
 
 #include <map>
@@ -19,7 +19,7 @@ struct ReplicateArguments {
   bool take_over = false;
 };
 
-// SIGINT, SIGTERM and SIGHUP ask for an end, and no longer interrupt.
+// SIGINT, SIGTERM and SIGHUP request the end, and no longer interrupt.
 class EndRequest {
  public:
   EndRequest() {
@@ -41,7 +41,7 @@ class EndRequest {
   bool has_come_ = false;
 };
 
-// Tells of failures and recoveries as they come.
+// Reports failures and recoveries as they happen.
 class Teller {
  public:
   explicit Teller(Context& context) : context_(context) {}
@@ -49,7 +49,7 @@ class Teller {
     if (state.failure == failure_) return;
     failure_ = state.failure;
     context_.explain(failure_.empty() ? "replicate: the remote has all commits again"
-                                      : "replicate: goes on after a failure: " + failure_);
+                                      : "replicate: retries after a failure: " + failure_);
   }
 
  private:
@@ -62,7 +62,7 @@ int run_replicate(Context& context, const ReplicateArguments& arguments) {
   Teller teller(context);
   const std::chrono::milliseconds interval(static_cast<std::int64_t>(arguments.interval_ms));
   remote::Replicator replicator(*store, arguments.url, {interval, arguments.take_over});
-  EndRequest end;  // a probe before is ended by the signal itself
+  EndRequest end;  // until here, the signal itself ends the probe
   const ReplicateState state = replicator.run([&](const ReplicateState& now) {
     teller.tell(now);
     return !end.has_come();
@@ -87,19 +87,19 @@ int run_replicate(Context& context, const ReplicateArguments& arguments) {
 void add_replicate(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ReplicateArguments>();
   CLI::App* command = add_command(
-      app, context, "replicate", "Send each commit to a remote as it is made, until a signal",
-      arguments->store, [&context, arguments] { return run_replicate(context, *arguments); });
+      app, context, "replicate", "Send each commit to a remote, until a signal", arguments->store,
+      [&context, arguments] { return run_replicate(context, *arguments); });
   command->add_option("URL", arguments->url, "The remote: s3://bucket/prefix or file:///path")
       ->required();
   command
       ->add_option("--interval", arguments->interval_ms,
-                   "What a lost machine loses at most, such as 500ms, 1s, 5m (default: 1s)")
+                   "The most that a lost machine loses, such as 500ms, 1s, 5m (default: 1s)")
       ->transform(CLI::AsNumberWithUnit(
           std::map<std::string, double>{{"ms", 1}, {"s", 1e3}, {"m", 6e4}, {"h", 3.6e6}},
           CLI::AsNumberWithUnit::UNIT_REQUIRED, "TIME"))
       ->check(CLI::Range(1.0, 1e12));
   command->add_flag("--take-over", arguments->take_over,
-                    "Push branches that another store has pushed, too: what it pushed is dropped");
+                    "Also push branches that another store has pushed: its pushes are dropped");
 }
 
 }  // namespace vellum::cli

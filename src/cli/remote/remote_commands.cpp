@@ -7,7 +7,7 @@
 #include "cli/terminal/progress.hpp"
 #include "remote/holds.hpp"
 #include "remote/lazy/open_remote.hpp"
-#include "remote/mend.hpp"
+#include "remote/repair_remote.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/upkeep.hpp"
 
@@ -30,7 +30,7 @@ void print_report(Context& context, const remote::RemoteVerifyReport& report) {
     context.out.print("corrupted  {}: {}\n", printable(damage.object), printable(damage.reason));
     context.out.print("  affects  {}\n", listed(damage.versions));
   }
-  context.out.print("looked at {}, {}, {}; read {}\n", counted(report.versions, "version"),
+  context.out.print("checked {}, {}, {}; read {}\n", counted(report.versions, "version"),
                     counted(report.pieces, "piece"), counted(report.records, "record"),
                     human_bytes(report.bytes_read));
 }
@@ -47,8 +47,8 @@ int stat_remote(Context& context, const std::string& url) {
   const remote::Head head = place.remote().newest_head().head;
   const remote::RemoteSpace space = remote::space_of_remote(place.remote());
   std::uint64_t branches = 0;
-  for (const remote::RemoteName& name : head.names) branches += name.is_branch ? 1 : 0;
-  const std::uint64_t snapshots = head.names.size() - branches;
+  for (const remote::RemoteVersion& name : head.versions) branches += name.is_branch ? 1 : 0;
+  const std::uint64_t snapshots = head.versions.size() - branches;
   Json holds = Json::array();
   std::string held;
   for (const remote::Hold& hold : space.holds) {
@@ -69,7 +69,7 @@ int stat_remote(Context& context, const std::string& url) {
                       {"heads", space.heads},
                       {"generation", space.generation},
                       {"holds", std::move(holds)}},
-                 fmt::format("{} and {} in {} of {}; {} of it is needed by no version",
+                 fmt::format("{} and {} in {} of {}; no version needs {} of it",
                              counted(snapshots, "snapshot"),
                              branches == 1 ? "1 branch" : fmt::format("{} branches", branches),
                              human_bytes(space.object_bytes), counted(space.objects, "object"),
@@ -128,10 +128,10 @@ int gc_remote(Context& context, const std::string& url, bool dry_run) {
   return kExitOk;
 }
 
-int mend_remote(Context& context, const std::string& url, const std::string& from) {
+int repair_remote(Context& context, const std::string& url, const std::string& from) {
   const auto store = remote::open_store(base::posix_fs(), from);
   ProgressMeter meter("repair", context.progress_wanted());
-  const auto report = remote::mend_remote(*store, url, meter.callback());
+  const auto report = remote::repair_remote(*store, url, meter.callback());
   Json left = Json::array();
   for (const remote::RemoteDamage& damage : report.left) left.push_back(damage_json(damage));
   const std::string sentence =
@@ -156,7 +156,7 @@ int forget_hold_at_remote(Context& context, const std::string& url, const std::s
   const RemotePlace place(url);
   remote::forget_hold(place.remote(), hold);
   context.report(Json{{"url", url}, {"hold", hold}},
-                 fmt::format("removed hold {}: gc removes what it alone needed", hold));
+                 fmt::format("removed hold {}: gc removes the objects that only it needed", hold));
   return kExitOk;
 }
 
@@ -165,7 +165,7 @@ void remove_at_remote(const std::string& url, const std::set<std::string>& names
   const RemotePlace place(url);
   const remote::Head head = place.remote().newest_head().head;
   for (const std::string& name : names) {
-    const remote::RemoteName* found = head.find(name);
+    const remote::RemoteVersion* found = head.find(name);
     if (found != nullptr && found->is_branch != branches) {
       fail(Errc::invalid_argument,
            "'{}' is a {} at {}: rm --branch removes branches, rm without it snapshots", name,

@@ -1,5 +1,5 @@
-// cli/remote/remote_commands.hpp: commands that look at a store, or tidy it up, for a remote that is given
-// by its URL in place of a store.
+// cli/remote/remote_commands.hpp: commands that inspect or clean up a store, for a remote that is
+// given by its URL instead of a store.
 #pragma once
 
 #include <optional>
@@ -16,9 +16,9 @@ std::vector<VersionInfo> list_remote(const std::string& url);
 int stat_remote(Context& context, const std::string& url);
 int verify_remote(Context& context, const std::string& url, bool read_data);
 int gc_remote(Context& context, const std::string& url, bool dry_run);
-// Sends from the store `from` what the remote has lost.
-int mend_remote(Context& context, const std::string& url, const std::string& from);
-// Removes what keeps the pieces of a lazy clone that is gone.
+// Sends objects that the remote has lost, from the store `from`.
+int repair_remote(Context& context, const std::string& url, const std::string& from);
+// Removes the hold of a deleted lazy clone.
 int forget_hold_at_remote(Context& context, const std::string& url, const std::string& hold);
 // Checks all names before the first is removed.
 void remove_at_remote(const std::string& url, const std::set<std::string>& names, bool branches);

@@ -7,7 +7,7 @@
 namespace vellum::cli {
 namespace {
 
-VersionInfo info_of_name(const remote::RemoteName& name) {
+VersionInfo info_of_name(const remote::RemoteVersion& name) {
   const format::Version& version = name.ref.version;
   VersionInfo out;
   out.name = name.ref.name;
@@ -36,7 +36,7 @@ RemotePlace::RemotePlace(const std::string& url)
 
 std::vector<VersionInfo> versions_of(const remote::Head& head) {
   std::vector<VersionInfo> out;
-  for (const remote::RemoteName& name : head.names) out.push_back(info_of_name(name));
+  for (const remote::RemoteVersion& name : head.versions) out.push_back(info_of_name(name));
   return out;
 }
 

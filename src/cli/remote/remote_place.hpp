@@ -23,7 +23,7 @@ class RemotePlace {
   std::unique_ptr<remote::Remote> remote_;
 };
 
-// The versions that a head names, as a store tells of its own.
+// The versions in a head, in the form in which a store lists its own.
 std::vector<VersionInfo> versions_of(const remote::Head& head);
 
 }  // namespace vellum::cli

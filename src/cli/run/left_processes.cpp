@@ -23,7 +23,7 @@ std::vector<fs::path> threads_of(pid_t id) {
   return out;
 }
 
-// Each thread has children of its own (proc(5)).
+// Each thread has its own children (proc(5)).
 std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> out;
   for (const fs::path& thread : threads_of(parent)) {

@@ -15,7 +15,7 @@ struct LeftProcess {
 };
 
 // This process's descendants, without those that are exiting. Only proc(5) is read: a process that
-// ends meanwhile is left out.
+// ends meanwhile is omitted.
 std::vector<LeftProcess> descendants(const std::string& held_below);
 
 }  // namespace vellum::cli

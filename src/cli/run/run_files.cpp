@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kMaxWaiting(2);  // for branches that another process has
+constexpr std::chrono::seconds kMaxWaiting(2);  // for branches that another process has locked
 
 bool has_content(const std::string& path) {
   std::error_code problem;
@@ -26,7 +26,7 @@ bool has_content(const std::string& path) {
   return !problem && bytes != 0;
 }
 
-// A file that the program has removed is not made again.
+// A file that the program has removed is not recreated.
 bool was_removed(const std::string& path) {
   std::error_code problem;
   return !path.empty() && fs::status(path, problem).type() == fs::file_type::not_found;
@@ -41,9 +41,9 @@ bool was_never_opened(const RunReports& reports, std::size_t target) {
   return reports.complete() && !reports.was_opened(target);
 }
 
-// Writes around the library while the file was live do not show in the file's times: closing the
-// file recorded those as its own. Setting the times to their present values gives a new change
-// time, and so has the file compared with its branch.
+// Writes that bypassed the library while the file was live are not visible in the file's times:
+// closing the file recorded those as its own. Setting the times to their current values gives a new
+// change time, so that the file is compared with its branch.
 void have_compared(const std::string& path) {
   struct stat status;
   if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
@@ -54,7 +54,7 @@ void have_compared(const std::string& path) {
 }  // namespace
 
 // A killed process may take time to end. A process that this run has not started usually has the
-// branch for a moment only.
+// branch only briefly.
 template <typename Open>
 auto RunFiles::when_free(const Open& open) const {
   return api::when_free(wait_until_, {Errc::busy}, open);
@@ -81,12 +81,12 @@ void RunFiles::refuse_branch_of_another(const preload::Target& target) const {
   if (!image || image->path == target.path || fs::exists(fs::symlink_status(target.path, problem)))
     return;
   fail(Errc::already_exists,
-       "{0}: branch '{1}' of {2} is the content of {3}, and this file does not exist: give it a "
-       "branch of its own (--branch NAME), or get that content by vellum restore {2} {1} {0}",
+       "{0}: branch '{1}' of {2} has the content of {3}, and this file does not exist: give it "
+       "another branch (--branch NAME), or get that content with vellum restore {2} {1} {0}",
        target.path, target.branch, store_.path(), image->path);
 }
 
-// Also repairs what a crash has left in the file.
+// Also repairs the file after a crash.
 void RunFiles::bring_up_to_date(Context& context, const preload::Target& target) {
   const bool known = store_.contains(target.branch);
   if (known) refuse_branch_of_another(target);
@@ -99,7 +99,8 @@ void RunFiles::bring_up_to_date(Context& context, const preload::Target& target)
   when_free([&] { commit_as_found(store_, target.branch, image_as_it_is(target.path)); });
 }
 
-// Returns each branch with its file's path. Branches record the paths of files found by a pattern.
+// Returns each branch with its file's path. Branches record the paths of files that match a
+// pattern.
 std::map<std::string, std::string> RunFiles::branches_of(std::size_t target) const {
   const preload::Target& of = config_.targets[target];
   if (!of.branch.empty()) {
@@ -181,7 +182,7 @@ void RunFiles::finish_branch(const std::string& branch, const std::string& path,
   }
 }
 
-// Takes files without a branch: no program has opened them through the library to write.
+// Imports files without a branch: no program has opened them through the library for writing.
 void RunFiles::take_unknown(std::size_t target, RunOutcome& outcome,
                             std::vector<std::string>& changed) {
   const auto take = [&](const std::string& branch, const std::string& path) {
@@ -199,7 +200,7 @@ void RunFiles::take_unknown(std::size_t target, RunOutcome& outcome,
   }
 }
 
-// A killed process has made the branch, but has not recorded yet which file it belongs to.
+// A killed process has created the branch, but has not recorded its file yet.
 void RunFiles::adopt_unfinished(const std::string& branch, const std::string& path,
                                 RunOutcome& outcome) {
   if (!store_.contains(branch) || store_.branch_image(branch)) return;

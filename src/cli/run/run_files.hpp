@@ -1,5 +1,5 @@
-// cli/run/run_files.hpp: the files of a run, before and after it: changes by the program through the
-// library, and changes around the library.
+// cli/run/run_files.hpp: the files of a run, before and after it: changes by the program through
+// the library, and changes that bypassed it.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 namespace vellum::cli {
 
 enum class RunProblem {
-  changed_around,  // its content is not what a live file has left
+  changed_around,  // its content is not that of the closed live file
   never_opened,    // for a pattern: no matching file was
 };
 
@@ -31,14 +31,14 @@ struct RunOutcome {
 
 class RunFiles {
  public:
-  // Commits what the files hold now to their branches. The program makes files that do not exist
-  // yet.
+  // Commits the current content of the files to their branches. The program creates files that do
+  // not exist yet.
   RunFiles(Context& context, Store& store, std::vector<preload::Target> targets);
 
-  // Call when the program has ended. Brings each file to its branch's last commit, as a killed
-  // program may have left it behind that, and commits what was written around the library.
+  // Call when the program has ended. Updates each file to its branch's last commit, because a
+  // killed program may have left an older state, and commits changes that bypassed the library.
   RunOutcome finish(const RunReports& reports);
-  // The branches that the targets have now.
+  // The current branches of the targets.
   std::vector<std::string> branches() const;
 
  private:

@@ -58,8 +58,8 @@ int as_shell_status(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// A run lasts from the program's start until it and the processes that it has left with files of
-// the run have ended. Those become this process's children when their parents have ended.
+// A run lasts from the program's start until it and its remaining processes with files of the run
+// have ended. These become this process's children when their parents have ended.
 class Run {
  public:
   Run(const RunningProgram& program, pid_t child, const sigset_t& wanted)
@@ -81,8 +81,8 @@ class Run {
     if (number == SIGCHLD) reap();
     if (number == SIGUSR1) program_.on_tick();
     if (number != SIGTERM && number != SIGHUP && number != SIGINT) return;
-    // The terminal sends SIGINT to the program, too, as it is in the same group. Programs that a
-    // shell has started in the background ignore it.
+    // The terminal also sends SIGINT to the program, because it is in the same group. Programs that
+    // a shell has started in the background ignore it.
     if (!status_ && number != SIGINT) kill(child_, number);
     if (status_) end_left(number == SIGINT ? SIGTERM : number);
   }
@@ -120,7 +120,7 @@ class Run {
 
   static bool holds(const LeftProcess& process) { return process.holds; }
 
-  // Polls: no event tells that a process opens or closes a file.
+  // Polls: no event reports that a process opens or closes a file.
   Timeout next_look() const {
     Timeout out = status_ ? std::chrono::milliseconds(50) : std::chrono::hours(1);
     if (program_.period.count() != 0)
@@ -141,7 +141,7 @@ class Run {
   void tell_of_left() const {
     for (const LeftProcess& process : left_)
       if (process.holds || !program_.quiet)
-        fmt::print(stderr, "vellum: {} (process {}) goes on without vellum run\n",
+        fmt::print(stderr, "vellum: {} (process {}) continues without vellum run\n",
                    printable(process.name), process.id);
   }
 
@@ -177,7 +177,7 @@ void require_preloadable(const std::string& program, bool reads_version) {
   const preload::ProgramKind kind = preload::kind_of_program(path);
   const std::string problem = fmt::format("{}: {}", path, preload::what_it_means(kind));
   if (kind == preload::ProgramKind::go && !reads_version)
-    fmt::print(stderr, "vellum: {}; what it writes is recorded when the run has ended\n", problem);
+    fmt::print(stderr, "vellum: {}; its writes are recorded when the run has ended\n", problem);
   else if (kind != preload::ProgramKind::preloadable && kind != preload::ProgramKind::unknown)
     fail(Errc::unsupported, "{}", problem);
 }

@@ -13,11 +13,11 @@ namespace vellum::cli {
 std::string find_program(const std::string& name);
 
 // Throws for a program that the dynamic linker does not start (statically linked, or set-user-ID),
-// as nothing can be put in front of its C library. Throws for a program that bypasses its C library
-// (Go) if it is to read an old version, which it would not find.
+// because its C library cannot be intercepted. Throws for a program that bypasses its C library
+// (Go) if it has to read an old version, which it would not find.
 void require_preloadable(const std::string& program, bool reads_version);
 
-// The path of libvellum-run.so, beside this program: built or installed.
+// The path of libvellum-run.so, relative to this program: built or installed.
 std::string preload_library();
 
 struct RunningProgram {
@@ -31,9 +31,9 @@ struct RunningProgram {
   bool quiet = false;
 };
 
-// Waits for the program, and for processes that it has left running with files of the run; forwards
-// to them the signals that would end this process. Returns the status as a shell gives it: 128 and
-// the signal's number for a killed program.
+// Waits for the program, and for its remaining processes with files of the run; forwards to them
+// the signals that would end this process. Returns the status as a shell gives it: 128 and the
+// signal's number for a killed program.
 int run_program(const RunningProgram& program);
 
 }  // namespace vellum::cli

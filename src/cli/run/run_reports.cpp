@@ -26,7 +26,7 @@ RunReports::RunReports() {
     if (fd_ >= 0) close(fd_);
     fail(Errc::io, "memory for the run's reports: {}", std::strerror(error));
   }
-  record_ = static_cast<preload::RunRecord*>(at);  // zero at first, throughout
+  record_ = static_cast<preload::RunRecord*>(at);  // initially all zero
   std::random_device random;
   record_->nonce = std::uint64_t{random()} << 32 | random();
 }
@@ -40,7 +40,7 @@ std::string RunReports::variable() const {
   return fmt::format("/proc/{}/fd/{} {:x}", getpid(), fd_, record_->nonce);
 }
 
-// Leaves out a program whose note was cut short by a kill.
+// Omits a program whose note is incomplete because of a kill.
 std::vector<RunReports::Program> RunReports::programs() const {
   std::vector<Program> out;
   for (const preload::RunRecord::Program& program : record_->programs) {

@@ -26,7 +26,7 @@ class RunReports {
     std::string path;
     preload::ProgramKind kind;
   };
-  // The programs that the library could not stand in front of.
+  // The programs that the library could not intercept.
   std::vector<Program> programs() const;
 
  private:

@@ -36,7 +36,7 @@ std::string whole_pattern(const std::string& pattern) {
   return escaped(directory) + (directory.ends_with('/') ? "" : "/") + behind;
 }
 
-// A link to a missing file stands for that file: the program will make it there.
+// A link to a missing file means that file: the program will create it there.
 fs::path behind_links(const std::string& file) {
   fs::path path(file);
   constexpr int kMaxLinks = 40;  // the kernel's limit
@@ -45,7 +45,7 @@ fs::path behind_links(const std::string& file) {
     if (!fs::is_symlink(fs::symlink_status(path, problem))) return path;
     path = path.parent_path() / fs::read_symlink(path);
   }
-  fail(Errc::invalid_argument, "{}: too many links lead to one another", file);
+  fail(Errc::invalid_argument, "{}: too many levels of symbolic links", file);
 }
 
 std::string whole_file(const std::string& file) {
@@ -54,9 +54,8 @@ std::string whole_file(const std::string& file) {
   if (fs::is_directory(path, problem)) {
     const std::string inside = data_file(path.string());
     fail(Errc::invalid_argument,
-         "{}: a directory, not a regular file: name the file in it that the program "
-         "works on{}",
-         file, inside == path.string() ? "" : ", as " + inside);
+         "{}: a directory, not a regular file: name the program's file in it{}", file,
+         inside == path.string() ? "" : ", as " + inside);
   }
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (!fs::is_directory(parent, problem))

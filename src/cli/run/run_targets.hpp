@@ -10,8 +10,8 @@
 namespace vellum::cli {
 
 // A single file belongs to branch main unless `branch` names another; several files belong to
-// branches with their names. Throws for paths that cannot be targets: a directory, a place that
-// does not exist, two files of one branch.
+// branches with their names. Throws for paths that cannot be targets: a directory, a file in a
+// missing directory, two files of one branch.
 std::vector<preload::Target> targets_of(const std::vector<std::string>& files,
                                         const std::optional<std::string>& branch);
 

@@ -59,8 +59,8 @@ std::string library_to_come_first(const std::string& program) {
   const std::string names = dynamic_strings(program);
   if (!name_from(names, "__tsan_init").empty())
     fail(Errc::unsupported,
-         "{}: built with ThreadSanitizer, which does not start beside another "
-         "library that takes over the C library's functions",
+         "{}: built with ThreadSanitizer, which does not start together with another library that "
+         "replaces the C library's functions",
          program);
   return name_from(names, "libasan.so");
 }

@@ -14,7 +14,7 @@ std::uint64_t parse_size(const std::string& option, const std::string& text);
 // before steps that must not happen when a later step would fail on the name.
 void require_good_name(const std::string& name);
 
-// Throws Errc::invalid_argument if a message is longer than a store takes.
+// Throws Errc::invalid_argument if a message is longer than a store permits.
 void require_good_message(const std::string& message);
 
 }  // namespace vellum::cli

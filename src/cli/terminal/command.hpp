@@ -1,4 +1,5 @@
-// cli/terminal/command.hpp: shared by main and the commands. Each cmd_*.cpp adds one command to the parser.
+// cli/terminal/command.hpp: shared by main and the commands. Each cmd_*.cpp adds one command to the
+// parser.
 #pragma once
 
 #include <functional>
@@ -15,21 +16,21 @@ struct Context {
   bool json = false;
   bool quiet = false;
   bool no_progress = false;
-  // Standard output holds not JSON, but the bytes that the command was asked for.
+  // Standard output has no JSON, but the requested bytes.
   bool raw_output = false;
   // The text before the member "error" when a failure ends an object that a command has begun;
   // empty: no object has begun.
   std::string json_prefix;
   // The command's STORE argument, for suggestions.
   const std::string* store = nullptr;
-  // The arguments behind -- of `vellum run`.
+  // The arguments after -- of `vellum run`.
   std::vector<std::string> program;
   Output out;
   // Set by the parser for the given command. Returns the exit status; errors are vellum::Error.
   std::function<int()> action;
 
   bool progress_wanted() const { return !quiet && !no_progress; }
-  // Reports the result of a command: with --json the object, else the sentence unless --quiet.
+  // Reports the result of a command: with --json the object, otherwise the sentence unless --quiet.
   void report(const Json& object, const std::string& sentence);
   // Begins the object of a command that is about to fail: the failure adds the member "error".
   void begin_object(const Json& object);
@@ -37,7 +38,7 @@ struct Context {
   void explain(const std::string& sentence) const;
 };
 
-// A command of the program, or of a command that has commands of its own; null: no such name.
+// A command of the program, or a subcommand of `app`; null: no command of this name.
 const CLI::App* find_command(const CLI::App& app, const std::string& word);
 std::vector<std::string> command_names(const CLI::App& app);
 

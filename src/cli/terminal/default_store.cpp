@@ -46,7 +46,7 @@ bool lacks_store(const CLI::App& command, const std::vector<std::string>& words)
   return !is_store(words[0]) && words[0].find('/') == std::string::npos;
 }
 
-// Of `vellum run`, which takes its store as an option.
+// For `vellum run`, which has its store as an option.
 bool lacks_store_option(const CLI::App& command, const std::vector<std::string>& arguments) {
   if (command.get_option_no_throw("--store") == nullptr) return false;
   return std::none_of(arguments.begin(), arguments.end(), [](const std::string& argument) {

@@ -28,7 +28,7 @@ void set(bool& option, const std::optional<bool>& given) {
   if (given) option = *given;
 }
 
-// For a pair of flags: the count is positive for the one, and negative for the other.
+// For a pair of flags: the count is positive for the first, and negative for the second.
 std::function<void(std::int64_t)> given(std::optional<bool>& option) {
   return [&option](std::int64_t count) { option = count > 0; };
 }
@@ -70,23 +70,24 @@ void add_encoding_options(CLI::App& command, EncodingArguments& arguments) {
       ->check(CLI::Range(1, 19));
   command
       .add_option("--block", arguments.block,
-                  "How much is compressed together: 4K to 128M, a power of two (default: 64K)")
+                  "The size of blocks, which are compressed together: 4K to 128M, a power of two "
+                  "(default: 64K)")
       ->type_name("SIZE");
   command
-      .add_option("--hash", arguments.hash,
-                  "The hash that is kept with every block beside its checksum: none (the default) "
-                  "or sha256")
+      .add_option(
+          "--hash", arguments.hash,
+          "The hash of every block, in addition to its checksum: none (the default) or sha256")
       ->type_name("NAME")
       ->check(CLI::IsMember({"none", "sha256"}));
   command.add_flag_function("--grow-blocks,!--fixed-blocks", given(arguments.grow_blocks),
-                            "Whether blocks grow where their pages compress well");
+                            "Whether blocks grow if their pages compress well");
   command.add_flag_function(
       "--filters,!--no-filters", given(arguments.filters),
       "Whether blocks may become byte planes or differences before compression");
   command.add_flag_function("--dedup,!--no-dedup", given(arguments.dedup),
-                            "Whether a page that the store holds already is stored only once");
+                            "Whether a page that the store already has is stored only once");
   command.add_flag_function("--deltas,!--no-deltas", given(arguments.deltas),
-                            "Whether a changed page may be stored as only what changed in it");
+                            "Whether a changed page may be stored as a delta");
 }
 
 }  // namespace vellum::cli

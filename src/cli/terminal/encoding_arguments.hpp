@@ -1,4 +1,4 @@
-// cli/terminal/encoding_arguments.hpp: options of init and branch for how pages are stored.
+// cli/terminal/encoding_arguments.hpp: options of init and branch for the encoding of pages.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// cli/terminal/output.cpp: writing to standard output, and the look of values.
+// cli/terminal/output.cpp: writing to standard output, and the format of values.
 #include "cli/terminal/output.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr std::size_t kBufferBytes = 64u << 10;
        std::strerror(os_errno));
 }
 
-// The length of the UTF-8 sequence at the start of `text`; 0 when there is none.
+// The length of the UTF-8 sequence at the start of `text`; 0 if there is none.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
@@ -49,7 +49,7 @@ bool is_control(std::string_view sequence) {
   if (sequence.size() == 1) {
     return first < 0x20 || first == 0x7f;
   }
-  // Terminals obey U+0080..U+009F like escape sequences.
+  // Terminals interpret U+0080..U+009F like escape sequences.
   return sequence.size() == 2 && first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
 }
 

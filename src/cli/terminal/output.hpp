@@ -1,4 +1,4 @@
-// cli/terminal/output.hpp: standard output, and the look of values in text and JSON.
+// cli/terminal/output.hpp: standard output, and the format of values in text and JSON.
 #pragma once
 
 #include <chrono>
@@ -17,10 +17,10 @@ namespace vellum::cli {
 
 using Json = nlohmann::ordered_json;
 
-// How times look in text. JSON has all of them as ISO 8601.
+// The format of times in text. JSON always has ISO 8601.
 enum class TimeFormat {
   iso,   // "2024-05-01T12:00:00Z"
-  human  // "3 hours ago", and the date beyond two weeks
+  human  // "3 hours ago", and the date after two weeks
 };
 
 // Standard output with error checks: a full disk behind `>` is an Error, not a shorter file.
@@ -40,7 +40,7 @@ class Output {
   void discard() noexcept { buffer_.clear(); }
 
   TimeFormat time_format = TimeFormat::iso;
-  // A time as this output shows it; full_time() has nanoseconds where the format has them.
+  // A time in this output's format; full_time() has nanoseconds if the format has them.
   std::string time(std::chrono::system_clock::time_point time) const;
   std::string full_time(std::chrono::system_clock::time_point time) const;
 
@@ -52,8 +52,8 @@ class Output {
 // A JSON value as print_json() writes it, without the newline.
 std::string json_text(const Json& value);
 
-// `text` made safe for a terminal: control characters and invalid UTF-8 become \xNN. Names and
-// messages come from a store that someone else may have written.
+// `text`, safe for a terminal: control characters and invalid UTF-8 become \xNN. Names and messages
+// are from a possibly untrusted store.
 std::string printable(std::string_view text);
 std::string first_line(std::string_view text);
 
@@ -62,7 +62,7 @@ std::string counted(std::uint64_t count, std::string_view one);    // "1 page", 
 std::string utc_time(std::chrono::system_clock::time_point time);  // "2024-05-01T12:00:00Z"
 std::string utc_time_full(
     std::chrono::system_clock::time_point time);  // "2024-05-01T12:00:00.000000000Z"
-// "3 hours ago"; the date, when `time` is two weeks before `now`, or after it.
+// "3 hours ago"; the date, if `time` is two weeks or more before `now`, or after it.
 std::string human_time(std::chrono::system_clock::time_point time,
                        std::chrono::system_clock::time_point now);
 const char* compression_name(Encoding::Compression compression) noexcept;

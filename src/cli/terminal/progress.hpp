@@ -9,8 +9,8 @@
 
 namespace vellum::cli {
 
-// The line goes to standard error, if that is a terminal, at most ten times a second. The
-// destructor wipes it.
+// The line is printed on standard error, if that is a terminal, at most ten times a second. The
+// destructor clears it.
 class ProgressMeter {
  public:
   ProgressMeter(std::string what, bool wanted);
@@ -18,7 +18,8 @@ class ProgressMeter {
   ProgressMeter(const ProgressMeter&) = delete;
   ProgressMeter& operator=(const ProgressMeter&) = delete;
 
-  // For the library; empty if nothing is to be shown. Valid while the meter lives. Threads: any.
+  // For the library; empty if no progress is shown. Valid as long as the meter exists. Threads:
+  // any.
   ProgressFn callback();
 
  private:

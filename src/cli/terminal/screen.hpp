@@ -1,4 +1,4 @@
-// cli/terminal/screen.hpp: the terminal that standard output goes to.
+// cli/terminal/screen.hpp: the terminal behind standard output.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,8 @@
 
 namespace vellum::cli {
 
-// Columns of the terminal; none where standard output is a file or a pipe, which take lines of any length.
+// Columns of the terminal; none if standard output is a file or a pipe, which take lines of any
+// length.
 std::optional<std::size_t> screen_columns();
 
 // Whether the user's locale has UTF-8. The program itself runs in the locale C.

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kMaxConfigBytes = 64u << 10;
 
-// An empty variable counts as none: the XDG specification says so of its own.
+// An empty variable counts as unset, as in the XDG specification.
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -48,13 +48,14 @@ std::vector<CLI::ConfigItem> items_of(const std::string& path) {
 std::string store_of(const std::string& path, const std::string& value) {
   if (value.starts_with("~/")) return variable("HOME") + value.substr(1);
   if (!value.starts_with('/') && !remote::is_remote_url(value))
-    fail(Errc::invalid_argument, "{}: store = {}: give a path from / or ~/, or a URL", path, value);
+    fail(Errc::invalid_argument, "{}: store = {}: must be a path from / or ~/, or a URL", path,
+         value);
   return value;
 }
 
 std::string time_format_of(const std::string& path, const std::string& value) {
   if (value != "iso" && value != "human")
-    fail(Errc::invalid_argument, "{}: time-format = {}: it is iso or human", path, value);
+    fail(Errc::invalid_argument, "{}: time-format = {}: must be iso or human", path, value);
   return value;
 }
 

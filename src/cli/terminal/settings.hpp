@@ -1,11 +1,11 @@
-// cli/terminal/settings.hpp: what a user sets once, for all calls of the program.
+// cli/terminal/settings.hpp: settings for all calls of the program.
 //
-// An argument comes first, then the environment, then the file $XDG_CONFIG_HOME/vellum/config
+// An argument takes precedence, then the environment, then the file $XDG_CONFIG_HOME/vellum/config
 // ($HOME/.config without that variable):
 //
-//   # the store of commands that are given none; VELLUM_STORE comes first
+//   # the store of commands without a store argument; VELLUM_STORE takes precedence
 //   store = "/data/s"
-//   # iso or human; --time-format comes first
+//   # iso or human; --time-format takes precedence
 //   time-format = human
 #pragma once
 
@@ -15,11 +15,11 @@ namespace vellum::cli {
 
 struct Settings {
   std::string store;        // a path or a URL; empty: none
-  std::string time_format;  // empty: as the program does by itself
+  std::string time_format;  // empty: the program's default
 };
 
-// No file, or none that can be reached, is no error. Throws Errc::invalid_argument for a key that is unknown, a value that is
-// none, or a relative path, and names file and key.
+// A missing or inaccessible file is no error. Throws Errc::invalid_argument for an unknown key, an
+// invalid value, or a relative path, and names file and key.
 Settings read_settings();
 
 }  // namespace vellum::cli

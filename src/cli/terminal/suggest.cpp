@@ -20,7 +20,7 @@ std::vector<std::string> names_of(const std::string& store) {
   return names;
 }
 
-// The path in the same directory nearest to this one, in the form in which it was given.
+// The most similar path in the same directory, in the form of the argument.
 std::string nearest_path(const std::string& path) {
   const fs::path wanted(path);
   const fs::path directory = wanted.has_parent_path() ? wanted.parent_path() : fs::path(".");

@@ -32,7 +32,7 @@ std::string shortened_time(const std::string& text) {
   return is_time ? text.substr(0, 10) + " " + text.substr(11, 5) : text;
 }
 
-// A table on its way to the width of a screen.
+// Narrows a table to the width of a screen.
 class Layout {
  public:
   Layout(const std::vector<Table::Column>& columns, std::vector<std::vector<std::string>> rows)

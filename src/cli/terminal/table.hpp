@@ -10,14 +10,14 @@
 
 namespace vellum::cli {
 
-// Columns are two spaces apart, without trailing spaces. Where the table is wider than the terminal, columns
-// narrow in the order of their ranks until it fits.
+// Columns are two spaces apart, without trailing spaces. If the table is wider than the terminal,
+// columns are narrowed in the order of their ranks until it fits.
 class Table {
  public:
   enum class Align { left, right };
   enum class Narrowing {
-    omit,          // the column goes
-    shorten_time,  // 2024-05-01T12:00:00Z becomes 2024-05-01 12:00; other texts stay
+    omit,          // the column is removed
+    shorten_time,  // 2024-05-01T12:00:00Z becomes 2024-05-01 12:00; other texts do not change
     cut            // the text ends with an ellipsis, after at least kMinCutColumns
   };
   static constexpr std::size_t kMinCutColumns = 12;

@@ -1,4 +1,4 @@
-// cli/top/cmd_top.cpp: vellum top: what the regions of running processes do.
+// cli/top/cmd_top.cpp: vellum top: the activity of the regions of running processes.
 #include <unistd.h>
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct TopArguments {
 
 using Clock = std::chrono::steady_clock;
 
-// Without an end of its own, on a terminal: as top(1), until the user ends it.
+// On a terminal, like top(1), until the user ends it.
 int watch(Context& context, const TopArguments& arguments) {
   const bool repeats = !arguments.once && ::isatty(STDOUT_FILENO) == 1;
   auto before = sample_regions(arguments.process, arguments.store);
@@ -36,7 +36,7 @@ int watch(Context& context, const TopArguments& arguments) {
     const auto time = Clock::now();
     if (repeats) context.out.write("\x1b[H\x1b[2J");  // to the top, and clear
     if (!now.empty()) print_regions(context.out, before, now, time - then);
-    if (now.empty()) context.explain("no process has a region open, or none that may be looked at");
+    if (now.empty()) context.explain("no process has a region open, or this user may read none");
     context.out.flush();
     before = std::move(now);
     then = time;
@@ -63,11 +63,14 @@ int run_top(Context& context, const TopArguments& arguments) {
 
 void add_top(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<TopArguments>();
-  CLI::App* command = app.add_subcommand("top", "Show what the regions of running processes do");
+  CLI::App* command =
+      app.add_subcommand("top", "Show the activity of the regions of running processes");
   command->add_option("STORE", arguments->store, "Only regions of this store (default: of all)");
   command->add_option("--pid", arguments->process, "Only regions of this process")
       ->type_name("PID");
-  command->add_option("--interval", arguments->interval_seconds, "How long to count (default: 1)")
+  command
+      ->add_option("--interval", arguments->interval_seconds,
+                   "Seconds between two tables (default: 1)")
       ->type_name("SECONDS");
   command->add_flag("--once", arguments->once, "End after one table, also on a terminal");
   command->add_flag("--metrics", arguments->metrics, "Print OpenMetrics text, and end");

@@ -26,9 +26,10 @@ constexpr Metric kMetrics[] = {
      [](Counts c) { return number_text(c.region_bytes); }},
     {"vellum_resident_bytes", "gauge", "bytes", "Committed copies and private ones in memory.",
      [](Counts c) { return number_text(c.resident_bytes); }},
-    {"vellum_spilled_bytes", "gauge", "bytes", "Written pages that wait in the spill file.",
+    {"vellum_spilled_bytes", "gauge", "bytes", "Dirty pages in the spill file.",
      [](Counts c) { return number_text(c.spilled_bytes); }},
-    {"vellum_backlog_bytes", "gauge", "bytes", "Journal that no checkpoint has taken yet.",
+    {"vellum_backlog_bytes", "gauge", "bytes",
+     "Journal that no checkpoint has written to packs yet.",
      [](Counts c) { return number_text(c.backlog_bytes); }},
     {"vellum_dirty_pages", "gauge", "", "Pages in memory that were written since the last commit.",
      [](Counts c) { return c.dirty_pages ? number_text(*c.dirty_pages) : "NaN"; }},
@@ -45,9 +46,9 @@ constexpr Metric kMetrics[] = {
      [](Counts c) { return number_text(c.bytes_written); }},
     {"vellum_spill_written_bytes", "counter", "bytes", "Written to the spill file.",
      [](Counts c) { return number_text(c.spill_written_bytes); }},
-    {"vellum_arrived_chunks", "counter", "", "Chunks that came into memory.",
+    {"vellum_arrived_chunks", "counter", "", "Chunks loaded into memory.",
      [](Counts c) { return number_text(c.chunks_in); }},
-    {"vellum_departed_chunks", "counter", "", "Chunks that left memory.",
+    {"vellum_departed_chunks", "counter", "", "Chunks evicted from memory.",
      [](Counts c) { return number_text(c.chunks_out); }},
 };
 
@@ -86,7 +87,7 @@ std::string open_metrics(const std::vector<RegionSample>& samples) {
     for (const RegionSample& s : samples)
       out += fmt::format("{}{}{{{}}} {}\n", metric.name, suffix, labels(s), metric.value(s.counts));
   }
-  add_head(out, "vellum_faults", "counter", "", "Page faults, by what they met.");
+  add_head(out, "vellum_faults", "counter", "", "Page faults, by kind.");
   for (const RegionSample& s : samples) {
     for (std::size_t kind = 0; kind < s.counts.faults.size(); ++kind)
       out += fmt::format("vellum_faults_total{{{},kind=\"{}\"}} {}\n", labels(s),

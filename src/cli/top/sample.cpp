@@ -38,7 +38,7 @@ std::vector<pid_t> all_processes() {
   std::vector<pid_t> processes;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
-    // Other directories are of no process.
+    // Other directories do not belong to a process.
     if (const auto process = base::parse_number<pid_t>(entry.path().filename().native())) {
       processes.push_back(*process);
     }
@@ -47,7 +47,7 @@ std::vector<pid_t> all_processes() {
   return processes;
 }
 
-// A process's own number, as it sees itself; 0: it has gone.
+// A process's own number, in its own namespace; 0: it has ended.
 std::uint32_t own_number_of(pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   std::uint32_t own = 0;
@@ -72,8 +72,8 @@ bool read_page(int fd, Page& page) {
          static_cast<ssize_t>(sizeof page);
 }
 
-// Whether it looks like a page of this build's form, and of this process: a child inherits its
-// parent's.
+// Whether it has this build's format and belongs to this process: a child inherits its parent's
+// page.
 bool is_sound(const Page& page, pid_t process) {
   return page.magic == region::statistics::kMagic && page.slot_bytes == sizeof(Slot) &&
          page.slots == region::statistics::kSlots && page.process == own_number_of(process);
@@ -112,7 +112,8 @@ RegionCounts counts_of(const Slot& slot) {
   return counts;
 }
 
-// By its own count where it keeps one, as engine sigsegv does, whose pages the kernel does not track.
+// The region's own count if it has one, as with engine sigsegv, whose pages the kernel does not
+// track.
 std::optional<std::uint64_t> dirty_pages_of(const Slot& slot, const Descriptor& pagemap) {
   if (slot.writable == 0) return 0;
   if (slot.engine == static_cast<std::uint32_t>(Engine::sigsegv)) {
@@ -140,7 +141,7 @@ RegionSample sample_of(const Slot& slot, std::size_t index, const Descriptor& pa
   return sample;
 }
 
-// A slot counts if one region had it while it was read twice.
+// A slot counts if the same region had it at both reads.
 std::vector<RegionSample> regions_in(const Page& first, const Page& then,
                                      const Descriptor& pagemap) {
   std::vector<RegionSample> samples;
@@ -152,7 +153,7 @@ std::vector<RegionSample> regions_in(const Page& first, const Page& then,
   return samples;
 }
 
-// Null: the descriptor leads to no page of counters. Never blocks, whatever it leads to.
+// Null: the descriptor is not a page of counters. Never blocks, whatever it refers to.
 std::unique_ptr<Descriptor> open_page(const fs::path& link) {
   std::error_code error;
   const std::string target = fs::read_symlink(link, error).string();

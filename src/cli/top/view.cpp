@@ -13,7 +13,7 @@ RegionCounts counts_before(const std::vector<RegionSample>& before, const Region
   return found == before.end() ? RegionCounts{} : found->counts;
 }
 
-// Counters only grow, unless a process lies.
+// Counters only grow, unless a process forges them.
 double rate(std::uint64_t before, std::uint64_t now, std::chrono::duration<double> elapsed) {
   return now < before ? 0 : static_cast<double>(now - before) / elapsed.count();
 }

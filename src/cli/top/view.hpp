@@ -1,4 +1,4 @@
-// cli/top/view.hpp: samples as people see them: what happened between two of them.
+// cli/top/view.hpp: samples as a table: the changes between two of them.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace vellum::cli {
 
-// A row for each region of `now`, with rates since `before`, which was `elapsed` earlier. A region
-// that is new since then has its rates from its opening on.
+// Prints a row for each region of `now`, with rates since `before`, which was `elapsed` earlier.
+// For a region that is new since then, the rates cover the time since its opening.
 void print_regions(Output& out, const std::vector<RegionSample>& before,
                    const std::vector<RegionSample>& now, std::chrono::duration<double> elapsed);
 

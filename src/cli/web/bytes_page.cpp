@@ -30,7 +30,7 @@ std::string value_text(const std::byte* at) {
   return fmt::format("{}", value);
 }
 
-// How the bytes are read. `width`: of the longest value, in columns.
+// The interpretation of the bytes. `width`: of the longest value, in columns.
 struct View {
   const char* name;
   std::size_t bytes;
@@ -60,7 +60,7 @@ const View& view_named(const std::string& name) {
   return *found;
 }
 
-// Of another version, with zeros beyond its end.
+// Bytes of another version, with zeros beyond its end.
 std::vector<std::byte> bytes_of(const Store& store, const std::string& version,
                                 std::uint64_t offset, std::size_t length) {
   std::vector<std::byte> bytes(length);
@@ -138,7 +138,7 @@ Content bytes_page(const Store& store, const Request& request) {
   shown.offset = offset.empty() ? 0 : parse_size("offset", offset);
   shown.region_bytes = store.version(shown.version).region_bytes;
   if (shown.offset >= shown.region_bytes)
-    fail(Errc::invalid_argument, "offset {} lies behind the end of '{}', which has {} bytes",
+    fail(Errc::invalid_argument, "offset {} is past the end of '{}', which has {} bytes",
          shown.offset, shown.version, shown.region_bytes);
   const auto length =
       static_cast<std::size_t>(std::min(kShownBytes, shown.region_bytes - shown.offset));
@@ -146,7 +146,7 @@ Content bytes_page(const Store& store, const Request& request) {
   std::vector<std::byte> other;
   if (!shown.against.empty()) other = bytes_of(store, shown.against, shown.offset, length);
   const std::string marked = other.empty() ? ""
-                                           : fmt::format("<p>Marked: other than in {}.</p>\n",
+                                           : fmt::format("<p>Marked: differs from {}.</p>\n",
                                                          link_to_version(shown.against));
   return {fmt::format("Bytes of {}", shown.version),
           links_of(shown) + marked + R"(<div class="wide">)" +

@@ -17,7 +17,7 @@ struct WebArguments {
   std::uint16_t port = 0;
 };
 
-// Blocked before the server's thread begins, so that they come to this one.
+// Blocked before the server's thread begins, so that this thread gets them.
 sigset_t block_end_signals() {
   sigset_t ends;
   sigemptyset(&ends);
@@ -39,7 +39,7 @@ int run_web(Context& context, const WebArguments& arguments) {
     context.out.write(url + "\n");
   }
   context.out.flush();
-  context.explain("whoever has this address may read the store; Ctrl-C ends");
+  context.explain("anyone with this address may read the store; Ctrl-C ends");
   int signal_number = 0;
   sigwait(&ends, &signal_number);
   return kExitOk;
@@ -50,7 +50,7 @@ int run_web(Context& context, const WebArguments& arguments) {
 void add_web(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<WebArguments>();
   CLI::App* command =
-      add_command(app, context, "web", "Show a store to a browser on this machine",
+      add_command(app, context, "web", "Serve pages about a store to a browser on this machine",
                   arguments->store, [&context, arguments] { return run_web(context, *arguments); });
   command->add_option("--port", arguments->port, "The port of 127.0.0.1 (default: a free one)")
       ->type_name("PORT");

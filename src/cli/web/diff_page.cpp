@@ -1,4 +1,4 @@
-// cli/web/diff_page.cpp: one version, and what differs between two.
+// cli/web/diff_page.cpp: one version, and the differences between two.
 #include <fmt/format.h>
 
 #include "base/fail.hpp"
@@ -95,7 +95,7 @@ Content version_page(const Store& store, const Request& request) {
             link_to("heat?versions=" + in_query(v.name), "Heat of its line") + "</p>\n";
   const auto parent = parent_that_is_left(store, v);
   markup += parent ? change_markup(compare_versions(store, parent->name, v.name))
-                   : "<p>No version is left on its line to compare it with.</p>\n";
+                   : "<p>No earlier version on its line exists any more.</p>\n";
   return {v.name, std::move(markup)};
 }
 

@@ -45,7 +45,7 @@ class Picture {
   static std::size_t lane_color(std::size_t lane) { return lane % kColors; }
   std::size_t text_x() const { return kMargin + (lanes_.size() + 1) * kLaneWidth; }
 
-  // A branch's lane is as far to the left as its first version is new.
+  // The newer the first version of a branch, the further left its lane.
   void add(const VersionInfo& v) {
     const auto [at, is_new] = lanes_.emplace(v.branch, lanes_.size());
     const std::size_t lane = at->second;
@@ -81,8 +81,8 @@ class Picture {
     return from.lane != to.lane || *dots.upper_bound(from.y) >= to.y;
   }
 
-  // In the younger version's lane down to the row above the older one, and there to its lane; past
-  // the dots that lie between two of one lane.
+  // Follows the younger version's lane down to the row above the older one, and there changes to
+  // its lane; it passes the dots between two versions of one lane.
   void draw_line(const Place& from, const Place& to) {
     if (!is_free_between(from, to)) {
       lines_ += fmt::format(R"(<path class="lane{0}" d="M{1} {2}C{3} {2} {3} {4} {1} {4}"/>)"

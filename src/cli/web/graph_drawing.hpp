@@ -9,8 +9,8 @@
 namespace vellum::cli {
 
 // A legend of the branches, and an SVG: a lane for each branch, a dot for each version, a line to
-// the version that it came from. Names lead to the version, `diff` to what it changed. The colours
-// are those of the style sheet.
+// its parent. Names link to the version, `diff` to its changes. The colours are those of the style
+// sheet.
 std::string graph_svg(const std::vector<GraphRow>& rows);
 
 }  // namespace vellum::cli

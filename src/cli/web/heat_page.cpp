@@ -1,4 +1,4 @@
-// cli/web/heat_page.cpp: which parts of the region changed in which version.
+// cli/web/heat_page.cpp: the changes of a region, by part and version.
 #include <fmt/format.h>
 
 #include "base/fail.hpp"
@@ -11,7 +11,7 @@ namespace vellum::cli {
 namespace {
 
 constexpr std::size_t kColumns = 128;
-constexpr std::size_t kMaxVersions = 400;  // a page of more would take minutes
+constexpr std::size_t kMaxVersions = 400;  // a page with more would take minutes
 
 }  // namespace
 

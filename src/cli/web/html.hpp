@@ -1,4 +1,4 @@
-// cli/web/html.hpp: the parts that all pages are made of.
+// cli/web/html.hpp: the building blocks of all pages.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace vellum::cli {
 // A whole page: `body` is markup, `title` is text.
 std::string page_of(std::string_view title, std::string_view body);
 
-// The style of all pages: a file of its own, since no page may hold any.
+// The style of all pages: a separate file, because pages may not contain styles.
 std::string_view style_sheet() noexcept;
 
 // `text` as a value in the query of a URL.
@@ -22,7 +22,7 @@ std::string link_to(std::string_view page_and_query, std::string_view text);
 std::string link_to_version(std::string_view name);
 std::string link_to_diff(std::string_view from, std::string_view to);
 
-// The page about a version, as an address.
+// The address of the page about a version.
 std::string version_page(std::string_view name);
 
 // A bar as long as the share of `most`.
@@ -30,7 +30,7 @@ std::string bar(std::uint64_t value, std::uint64_t most);
 
 struct Cell {
   std::string markup;
-  bool is_number = false;  // and stands on the right
+  bool is_number = false;  // and is aligned to the right
 };
 
 // A table: the head's texts, then rows.

@@ -1,4 +1,4 @@
-// cli/web/no_server.cpp: in builds without libmicrohttpd.
+// cli/web/no_server.cpp: for builds without libmicrohttpd.
 #include "base/fail.hpp"
 #include "cli/web/server.hpp"
 

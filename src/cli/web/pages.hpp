@@ -1,7 +1,6 @@
-// cli/web/pages.hpp: the pages of `vellum web`, each as markup behind its title.
-//
-// Each takes the parameters of its query as text. What names nothing is Errc::not_found, and what
-// cannot be read Errc::invalid_argument: the site answers with the message.
+// cli/web/pages.hpp: the pages of `vellum web`, each as a title and markup. Each takes the
+// parameters of its query as text. Unknown names are Errc::not_found, and malformed values
+// Errc::invalid_argument: the site answers with the message.
 #pragma once
 
 #include <string>
@@ -17,15 +16,15 @@ struct Content {
   std::string markup;
 };
 
-// All versions, with the lines that they lie on.
+// All versions, with their graph.
 Content versions_page(const Store& store, const Request& request);
-// What each version costs.
+// The size of each version.
 Content sizes_page(const Store& store, const Request& request);
-// name: all that is known of it, and how much of which parts changed since its parent.
+// name: everything about it, and the changes of each part since its parent.
 Content version_page(const Store& store, const Request& request);
-// a, b: how much of which parts differs, and the first ranges.
+// a, b: the differences of each part, and the first ranges.
 Content diff_page(const Store& store, const Request& request);
-// versions: "A..B" as `vellum heat` takes it.
+// versions: "A..B" as in `vellum heat`.
 Content heat_page(const Store& store, const Request& request);
 // version, offset, as (hex, or a type), against (a version to mark differences from).
 Content bytes_page(const Store& store, const Request& request);

@@ -1,4 +1,4 @@
-// cli/web/request.hpp: what a browser asks for, and what it gets.
+// cli/web/request.hpp: a browser's request, and the response.
 #pragma once
 
 #include <map>

@@ -17,12 +17,12 @@ namespace vellum::cli {
 namespace {
 
 constexpr unsigned kMaxConnections = 128;
-// Beyond so many, a new connection ends the one that has been silent longest: those that ask for
-// nothing, whoever holds them, keep nobody out.
+// Beyond this number, a new connection ends the one that has been idle longest: idle connections
+// cannot exclude new ones.
 constexpr std::size_t kKeptConnections = 96;
 constexpr unsigned kTimeoutSeconds = 30;
 
-// The open connections, the longest silent first. Threads: the server's one thread.
+// The open connections, the longest idle first. Threads: the server's one thread.
 class Connections {
  public:
   void add(MHD_Connection* connection) {
@@ -43,8 +43,8 @@ class Connections {
   std::vector<MHD_Connection*> open_;
 };
 
-// A page may hold what a stranger wrote into a store: nothing of it runs, is loaded from elsewhere,
-// is kept by the browser, or tells another site of the token.
+// A page may contain untrusted text from a store: nothing of it runs, loads external resources, is
+// cached by the browser, or reveals the token to another site.
 constexpr std::pair<const char*, const char*> kHeaders[] = {
     {"Content-Security-Policy",
      "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -99,7 +99,7 @@ struct Server::Impl {
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) connections.remove(connection);
   }
 
-  // The first call for a request has its head, the last one all of its body, which is not wanted.
+  // The first call for a request has its head, the last one all of its body, which is ignored.
   static MHD_Result answer(void* self, MHD_Connection* connection, const char* url,
                            const char* method, const char*, const char*, std::size_t* body_bytes,
                            void** seen) {
@@ -134,7 +134,7 @@ Server::Server(const Site& site, std::uint16_t port) : impl_(new Impl{site, null
       kMaxConnections, MHD_OPTION_CONNECTION_TIMEOUT, kTimeoutSeconds, MHD_OPTION_NOTIFY_CONNECTION,
       &Impl::notice, impl_.get(), MHD_OPTION_END);
   if (impl_->daemon == nullptr)
-    fail(Errc::io, "cannot listen at 127.0.0.1:{}: {}", port, std::strerror(errno));
+    fail(Errc::io, "cannot listen on 127.0.0.1:{}: {}", port, std::strerror(errno));
   impl_->port = MHD_get_daemon_info(impl_->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
 }
 

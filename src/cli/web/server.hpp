@@ -1,4 +1,4 @@
-// cli/web/server.hpp: a site at a port of the loopback, by GNU libmicrohttpd.
+// cli/web/server.hpp: a site on a port of the loopback interface, with GNU libmicrohttpd.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace vellum::cli {
 
-// Serves in a thread of its own, a request after the other, until it is destroyed.
+// Serves requests in a separate thread, in sequence, until it is destroyed.
 class Server {
  public:
   // `port` of 127.0.0.1; 0: any that is free. Throws Errc::io, and Errc::unsupported in a build

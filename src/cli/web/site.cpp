@@ -59,7 +59,7 @@ std::string Site::url(std::uint16_t port) const {
   return fmt::format("http://127.0.0.1:{}/{}/", port, token_);
 }
 
-// In a time that does not tell how much of a guess is right.
+// Takes a time that does not depend on the number of correct characters.
 bool Site::knows_token(const std::string& first_of_path) const noexcept {
   return first_of_path.size() == token_.size() &&
          CRYPTO_memcmp(first_of_path.data(), token_.data(), token_.size()) == 0;

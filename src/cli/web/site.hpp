@@ -1,4 +1,4 @@
-// cli/web/site.hpp: answers requests about one store, to whoever knows the site's token.
+// cli/web/site.hpp: answers requests about one store that have the site's token.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ class Site {
   explicit Site(Store store);
 
   const std::string& token() const noexcept { return token_; }
-  // What the user opens. `port`: of 127.0.0.1.
+  // The URL for the user. `port`: of 127.0.0.1.
   std::string url(std::uint16_t port) const;
 
-  // Never throws. Without the token there is nothing but 404; with another Host than the loopback
-  // and `port` there is 403, since a name that leads here may be an attacker's (DNS rebinding).
+  // Never throws. Without the token the answer is always 404; with another Host than the loopback
+  // and `port` it is 403, because another host name may be an attacker's (DNS rebinding).
   Response answer(const Request& request, std::uint16_t port) const noexcept;
 
  private:

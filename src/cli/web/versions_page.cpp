@@ -1,4 +1,4 @@
-// cli/web/versions_page.cpp: the graph of versions, and what they cost.
+// cli/web/versions_page.cpp: the graph of versions, and their sizes.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ Content sizes_page(const Store& store, const Request&) {
                {human_bytes(space.nonzero_bytes), true}});
   }
   const std::string totals = fmt::format(
-      "<p>On disk {}; in packs {}, of which versions need {} and gc would free {}. Full copies of "
+      "<p>On disk {}; in packs {}; versions need {} of that, and gc would free {}. Full copies of "
       "all versions would take {}.</p>\n<p>Own bytes are needed by no other version.</p>\n",
       human_bytes(stat.stored_bytes), human_bytes(stat.pack_bytes),
       human_bytes(stat.pack_needed_bytes), human_bytes(stat.pack_freeable_bytes),

@@ -7,7 +7,8 @@
 
 namespace vellum::format {
 
-// Lines count from the base page before; 0: another slot of the same record.
+// A line is the distance from the previous base page in units of kRecordAlignBytes. 0: another slot
+// of the same record.
 std::vector<std::byte> encode_base_pages(std::span<const BasePage> bases) {
   assert(!bases.empty() && bases.size() <= kMaxBasePages);
   std::vector<std::byte> out;
@@ -15,6 +16,7 @@ std::vector<std::byte> encode_base_pages(std::span<const BasePage> bases) {
   w.varint(bases.size());
   std::uint64_t before = 0;
   for (const BasePage& b : bases) {
+    assert(b.offset_bytes % kRecordAlignBytes == 0);
     w.varint((b.offset_bytes - before) / kRecordAlignBytes);
     if (b.offset_bytes != before) w.u32(b.tag);
     w.varint(b.slot);
@@ -43,6 +45,7 @@ std::size_t decode_base_pages(std::span<const std::byte> stored, std::uint64_t o
     if (lines == 0 && b.slot <= before.slot) return 0;
     out[i] = before = b;
   }
+  assert(in.left() < stored.size());
   list_bytes = stored.size() - in.left();
   return static_cast<std::size_t>(count);
 }

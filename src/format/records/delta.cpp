@@ -12,8 +12,8 @@
 namespace vellum::format {
 namespace {
 
-// Span gaps and lengths are below 2^14, so their varints have one or two bytes. index_delta_batch
-// checks this once, and take_short may then assume it.
+// Span gaps and lengths are below 2^14. Their varints therefore have one or two bytes.
+// index_delta_batch() checks this once; take_short() relies on it.
 constexpr std::size_t kMaxShort = 1u << 14;
 static_assert(kPageBytes < kMaxShort);
 static_assert(kPageBytes <= UINT16_MAX && kMaxDeltaBatchRawBytes <= UINT16_MAX + 1);
@@ -30,8 +30,9 @@ std::size_t take_short(const std::byte*& at) noexcept {
   return (low & 0x7f) | static_cast<std::size_t>(*at++) << 7;
 }
 
-// The same, checked: false when the bytes end or the varint has more than two bytes.
+// The same, checked. Returns false at the end of the bytes, or for a varint of more than two bytes.
 bool read_short(const std::byte*& at, const std::byte* end, std::size_t& out) noexcept {
+  assert(at <= end);
   if (at == end) return false;
   if (static_cast<unsigned>(*at) >= 0x80 && (end - at < 2 || static_cast<unsigned>(at[1]) >= 0x80))
     return false;
@@ -39,9 +40,10 @@ bool read_short(const std::byte*& at, const std::byte* end, std::size_t& out) no
   return true;
 }
 
-// Most spans are a few bytes long: a fixed-size copy is then faster than a call.
+// Most spans are a few bytes long. For them a fixed-size copy is faster than a call.
 // REQUIRES: PageDiff::kSlackBytes readable and writable past either end.
 void copy_span(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  assert(bytes >= 1 && bytes <= kPageBytes);
   if (bytes <= PageDiff::kSlackBytes) {
     std::memcpy(to, from, PageDiff::kSlackBytes);
   } else {
@@ -55,6 +57,7 @@ void copy_span(std::byte* to, const std::byte* from, std::size_t bytes) noexcept
 bool DeltaBatch::add_difference(PageNumber page, const std::byte* old_content, const std::byte* now,
                                 std::uint64_t lines) {
   assert(pages_.empty() || page > pages_.back().page);
+  assert(page < kMaxPages && now != nullptr);
   PageDiff diff;
   if (lines == kAllLines) {
     diff_page(old_content, now, diff);
@@ -70,7 +73,8 @@ bool DeltaBatch::add_difference(PageNumber page, const std::byte* old_content, c
     spans_.push_back({static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(length)});
     total += length;
   });
-  // A merged gap is shorter than a line, so its bytes lie in changed lines: `copy` has them.
+  // A merged gap is shorter than a line. Its bytes are therefore in changed lines, and in `copy`.
+  assert(total >= 1 && total <= kPageBytes);
   bytes_.resize(first_byte + total + PageDiff::kSlackBytes);
   std::byte* to = bytes_.data() + first_byte;
   for (std::size_t i = first_span; i < spans_.size(); ++i) {
@@ -98,6 +102,8 @@ void DeltaBatch::add(PageNumber page, std::span<const DeltaSpan> spans,
 void DeltaBatch::add_borrowed(PageNumber page, std::span<const DeltaSpan> spans,
                               std::span<const std::byte> bytes) {
   assert(pages_.empty() || page > pages_.back().page);
+  assert(page < kMaxPages && !spans.empty() && spans.size() <= kPageBytes);
+  assert(bytes.size() <= kPageBytes);
   pages_.push_back({page, spans_.size(), bytes_.size(), static_cast<std::uint32_t>(spans.size()),
                     static_cast<std::uint32_t>(bytes.size()), bytes.data()});
   spans_.insert(spans_.end(), spans.begin(), spans.end());
@@ -105,8 +111,10 @@ void DeltaBatch::add_borrowed(PageNumber page, std::span<const DeltaSpan> spans,
 
 void DeltaBatch::add_content(PageNumber page, std::span<const DeltaSpan> spans,
                              const std::byte* content) {
+  assert(content != nullptr);
   add(page, spans, {});
   for (const DeltaSpan& s : spans) {
+    assert(std::size_t{s.offset_bytes} + s.length_bytes <= kPageBytes);
     const std::byte* const from = content + s.offset_bytes;
     bytes_.insert(bytes_.end(), from, from + s.length_bytes);
   }
@@ -140,11 +148,15 @@ void DeltaBatch::clear() {
 
 void apply_delta(std::span<const DeltaSpan> spans, std::span<const std::byte> bytes,
                  std::byte* page) noexcept {
+  assert(page != nullptr);
   const std::byte* from = bytes.data();
   for (const DeltaSpan& s : spans) {
+    assert(std::size_t{s.offset_bytes} + s.length_bytes <= kPageBytes);
+    assert(from + s.length_bytes <= bytes.data() + bytes.size());
     std::memcpy(page + s.offset_bytes, from, s.length_bytes);
     from += s.length_bytes;
   }
+  assert(from == bytes.data() + bytes.size());
 }
 
 DeltaComposer::DeltaComposer() : content_(kPageBytes), mask_(kLinesPerPage) {}
@@ -159,6 +171,7 @@ void DeltaComposer::apply(std::span<const DeltaSpan> spans, std::span<const std:
 void DeltaComposer::touch(std::span<const DeltaSpan> spans) {
   for (const DeltaSpan& s : spans) {
     const std::size_t end = std::size_t{s.offset_bytes} + s.length_bytes;
+    assert(end <= kPageBytes);
     for (std::size_t at = s.offset_bytes; at < end;) {
       const std::size_t bit = at % kLineBytes;
       const std::size_t n = std::min(end - at, kLineBytes - bit);
@@ -168,7 +181,7 @@ void DeltaComposer::touch(std::span<const DeltaSpan> spans) {
   }
 }
 
-// Untouched bytes are unknown here, so spans are not merged across them.
+// Untouched bytes are unknown here. Spans are therefore not merged across them.
 void DeltaComposer::append_to(DeltaBatch& out, PageNumber page) const {
   append_spans(out, page, content_.data(), 0);
 }
@@ -188,6 +201,7 @@ void DeltaComposer::append_spans(DeltaBatch& out, PageNumber page, const std::by
     bytes.insert(bytes.end(), content + offset, content + offset + length);
   });
   assert(!spans.empty());
+  assert(bytes.size() <= kPageBytes);
   out.add(page, spans, bytes);
 }
 
@@ -315,10 +329,11 @@ std::size_t read_page_columns(ByteReader& in, std::span<DeltaIndexLine> lines) n
   return total;
 }
 
-// Checks one page's spans: gap and length columns side by side. Returns the bytes they cover, or 0
-// for corrupted bytes.
+// Checks one page's spans, gaps and lengths in step. Returns the number of bytes that they cover,
+// or 0 for corrupted bytes.
 std::size_t check_spans(std::uint32_t spans, const std::byte*& gaps, const std::byte*& lengths,
                         const std::byte* end) noexcept {
+  assert(spans >= 1);
   std::size_t at = 0, covered = 0;
   for (std::uint32_t i = 0; i < spans; ++i) {
     std::size_t gap = 0, more = 0;
@@ -327,6 +342,7 @@ std::size_t check_spans(std::uint32_t spans, const std::byte*& gaps, const std::
     covered += more + 1;
     if (at > kPageBytes) return 0;
   }
+  assert(covered >= spans && covered <= at);
   return covered;
 }
 
@@ -339,9 +355,11 @@ const std::byte* skip_shorts(const std::byte* at, const std::byte* end,
   return at;
 }
 
-// Gaps, lengths, bytes. Fills the offsets of `lines`; true when the columns fill the input exactly.
+// Gaps, lengths, bytes. Fills the offsets of `lines`. Returns whether the columns fill the input
+// exactly.
 bool index_spans(std::span<const std::byte> raw, std::size_t start, std::size_t spans,
                  std::span<DeltaIndexLine> lines) noexcept {
+  assert(start <= raw.size() && spans >= lines.size());
   const std::byte* const begin = raw.data();
   const std::byte* const end = begin + raw.size();
   const std::byte* gaps = begin + start;
@@ -350,7 +368,7 @@ bool index_spans(std::span<const std::byte> raw, std::size_t start, std::size_t 
   if (bytes == nullptr) return false;
   std::size_t byte_offset = static_cast<std::size_t>(bytes - begin);
   for (auto& l : lines) {
-    // Each is the offset of an existing byte, or the check below fails: so 16 bits hold it.
+    // Each is the offset of an existing byte, or the check below fails. 16 bits therefore hold it.
     l.gap_offset = static_cast<std::uint16_t>(gaps - begin);
     l.length_offset = static_cast<std::uint16_t>(lengths - begin);
     l.byte_offset = static_cast<std::uint16_t>(byte_offset);
@@ -375,8 +393,20 @@ int index_delta_batch(std::span<const std::byte> raw, std::span<DeltaIndexLine> 
   return static_cast<int>(n);
 }
 
+namespace {
+
+// A cheap part of "`line` comes from index_delta_batch over the same bytes".
+[[maybe_unused]] bool is_line_of(const DeltaIndexLine& line,
+                                 std::span<const std::byte> raw) noexcept {
+  return line.spans >= 1 && line.gap_offset < line.length_offset &&
+         line.length_offset < line.byte_offset && line.byte_offset < raw.size();
+}
+
+}  // namespace
+
 void apply_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& line,
                          std::byte* page) noexcept {
+  assert(page != nullptr && is_line_of(line, raw));
   const std::byte* gaps = raw.data() + line.gap_offset;
   const std::byte* lengths = raw.data() + line.length_offset;
   const std::byte* bytes = raw.data() + line.byte_offset;
@@ -391,6 +421,7 @@ void apply_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& l
 
 void expand_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& line,
                           std::vector<DeltaSpan>& spans, std::vector<std::byte>& bytes) {
+  assert(is_line_of(line, raw));
   const std::byte* gaps = raw.data() + line.gap_offset;
   const std::byte* lengths = raw.data() + line.length_offset;
   std::size_t at = 0, covered = 0;
@@ -401,6 +432,7 @@ void expand_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& 
     at += length;
     covered += length;
   }
+  assert(at <= kPageBytes && covered <= raw.size() - line.byte_offset);
   const auto covering = raw.subspan(line.byte_offset, covered);
   bytes.insert(bytes.end(), covering.begin(), covering.end());
 }

@@ -1,14 +1,16 @@
 #include "format/records/page_diff.hpp"
 
+#include <cassert>
+
 #include "base/processor.h"
 
 #if defined(VELLUM_X86_64)
 #include <immintrin.h>
 #endif
 
-// The application may write the page during this read. That is intended: a byte is recorded as it
-// was at the one moment it was loaded. Each kernel loads a line into registers or a local copy once
-// and hides the value from the optimizer, which could otherwise load the same bytes again.
+// The application may write the page during this read. That is intended: the recorded byte is the
+// loaded one. Each kernel loads a line into registers or a local copy once, and hides the value from
+// the optimizer, which could otherwise load the same bytes again.
 #define VELLUM_RACY_READ __attribute__((no_sanitize("thread")))
 
 namespace vellum::format {
@@ -112,6 +114,19 @@ __attribute__((target("avx2"))) VELLUM_RACY_READ void diff_avx2(const std::byte*
 }
 // NOLINTEND(portability-simd-intrinsics)
 
+void run_kernel(DiffKernel kernel, const std::byte* old_content, const std::byte* now,
+                PageDiff& out) noexcept {
+  const bool from_zero = old_content == nullptr;
+  if (kernel == DiffKernel::avx512) {
+    return from_zero ? diff_avx512<true>(nullptr, now, out)
+                     : diff_avx512<false>(old_content, now, out);
+  }
+  if (kernel == DiffKernel::avx2) {
+    return from_zero ? diff_avx2<true>(nullptr, now, out) : diff_avx2<false>(old_content, now, out);
+  }
+  diff_generic(old_content, now, ~std::uint64_t{0}, out);
+}
+
 DiffKernel best_kernel() noexcept {
   if (diff_kernel_supported(DiffKernel::avx512)) return DiffKernel::avx512;
   if (diff_kernel_supported(DiffKernel::avx2)) return DiffKernel::avx2;
@@ -119,6 +134,11 @@ DiffKernel best_kernel() noexcept {
 }
 
 #else
+
+void run_kernel(DiffKernel, const std::byte* old_content, const std::byte* now,
+                PageDiff& out) noexcept {
+  diff_generic(old_content, now, ~std::uint64_t{0}, out);
+}
 
 DiffKernel best_kernel() noexcept { return DiffKernel::generic; }
 
@@ -139,28 +159,20 @@ bool diff_kernel_supported(DiffKernel kernel) noexcept {
 
 void diff_page_with(DiffKernel kernel, const std::byte* old_content, const std::byte* now,
                     PageDiff& out) noexcept {
-#if defined(VELLUM_X86_64)
-  const bool from_zero = old_content == nullptr;
-  if (kernel == DiffKernel::avx512) {
-    return from_zero ? diff_avx512<true>(nullptr, now, out)
-                     : diff_avx512<false>(old_content, now, out);
-  }
-  if (kernel == DiffKernel::avx2) {
-    return from_zero ? diff_avx2<true>(nullptr, now, out) : diff_avx2<false>(old_content, now, out);
-  }
-#endif
-  (void)kernel;
-  diff_generic(old_content, now, ~std::uint64_t{0}, out);
+  assert(now != nullptr && diff_kernel_supported(kernel));
+  run_kernel(kernel, old_content, now, out);
 }
 
 void diff_lines(const std::byte* old_content, const std::byte* now, std::uint64_t lines,
                 PageDiff& out) noexcept {
+  assert(now != nullptr);
   diff_generic(old_content, now, lines, out);
 }
 
 void diff_page(const std::byte* old_content, const std::byte* now, PageDiff& out) noexcept {
+  assert(now != nullptr);
   static const DiffKernel kernel = best_kernel();
-  diff_page_with(kernel, old_content, now, out);
+  run_kernel(kernel, old_content, now, out);
 }
 
 }  // namespace vellum::format

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,8 +14,8 @@ inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kLinesPerPage = kPageBytes / kLineBytes;
 static_assert(kLinesPerPage == 64, "a set of lines is one 64-bit word");
 
-// The difference of one page. `copy` holds the changed lines as read, at their place in the page,
-// and `mask` was computed from that copy. The two agree even while another thread writes.
+// The difference of one page. `copy` holds the changed lines as read, at their offsets in the page.
+// `mask` is computed from that copy. The two agree even while another thread writes the page.
 struct PageDiff {
   static constexpr std::size_t kSlackBytes = 16;  // copiers may read past a span's end
   alignas(kLineBytes) std::byte copy[kPageBytes + kSlackBytes];  // valid in changed lines
@@ -25,12 +26,12 @@ struct PageDiff {
 enum class DiffKernel { generic, avx2, avx512 };
 bool diff_kernel_supported(DiffKernel kernel) noexcept;
 
-// Fills `out`. A null `old_content` means all zero. Reads every line of `now` once.
+// Fills `out`. A null `old_content` stands for an all-zero page. Reads every line of `now` once.
 void diff_page(const std::byte* old_content, const std::byte* now, PageDiff& out) noexcept;
-// The same of some lines alone, one bit each: reads no others.
+// The same for the lines whose bits are set. Reads no others.
 void diff_lines(const std::byte* old_content, const std::byte* now, std::uint64_t lines,
                 PageDiff& out) noexcept;
-// REQUIRES: supported.
+// REQUIRES: diff_kernel_supported(kernel).
 void diff_page_with(DiffKernel kernel, const std::byte* old_content, const std::byte* now,
                     PageDiff& out) noexcept;
 
@@ -48,6 +49,7 @@ void for_each_span(std::uint64_t lines, const std::uint64_t* mask, std::size_t m
       const auto length = static_cast<std::size_t>(std::countr_one(m >> first));
       m = first + length == 64 ? 0 : m & (~std::uint64_t{0} << (first + length));
       const std::size_t at = line * kLineBytes + first;
+      assert(at >= end);
       if (end == 0 || at - end > merge_gap_bytes) {
         if (end != 0) emit(start, end - start);
         start = at;
@@ -55,6 +57,7 @@ void for_each_span(std::uint64_t lines, const std::uint64_t* mask, std::size_t m
       end = at + length;
     }
   }
+  assert(end <= kPageBytes);
   if (end != 0) emit(start, end - start);
 }
 

@@ -9,25 +9,27 @@
 namespace vellum::format {
 namespace {
 
-// A record's line: the distances to the previous record, its tag, and the number of its hashes.
+// Per record: the distances to the previous record, its tag, and the number of its hashes.
 constexpr std::size_t kMinRecordBytes = 7;
 constexpr std::size_t kMinHashBytes = 5;
 
-struct Group {
+// Consecutive hashes of one record.
+struct HashGroup {
   RecordRef record;
   std::size_t count = 0;
 };
 
-std::vector<Group> groups_of(std::span<const PageHash> hashes) {
-  std::vector<Group> out;
+std::vector<HashGroup> groups_of(std::span<const PageHash> hashes) {
+  std::vector<HashGroup> out;
   for (const PageHash& h : hashes) {
     if (out.empty() || out.back().record != h.record) out.push_back({h.record, 0});
     ++out.back().count;
   }
+  assert(out.size() <= hashes.size());
   return out;
 }
 
-bool read_groups(ByteReader& in, std::vector<Group>& groups) noexcept {
+bool read_groups(ByteReader& in, std::vector<HashGroup>& groups) noexcept {
   std::uint64_t pack = 0, line = 0;
   for (auto& g : groups) g.record.pack = pack += static_cast<std::uint64_t>(in.zigzag());
   for (auto& g : groups) {
@@ -57,6 +59,7 @@ std::vector<std::byte> encode_page_hashes(std::span<const PageHash> hashes) {
   w.varint(groups.size());
   std::uint64_t pack = 0, line = 0;
   for (const auto& g : groups) {
+    assert(g.record.offset_bytes % kRecordAlignBytes == 0 && g.count >= 1);
     w.zigzag(distance(g.record.pack, pack));
     pack = g.record.pack;
   }
@@ -68,6 +71,7 @@ std::vector<std::byte> encode_page_hashes(std::span<const PageHash> hashes) {
   for (const auto& g : groups) w.varint(g.count);
   for (const PageHash& h : hashes) w.varint(h.slot);
   for (const PageHash& h : hashes) w.u32(h.hash);
+  assert(out.size() > groups.size() * kMinRecordBytes + hashes.size() * kMinHashBytes);
   return out;
 }
 
@@ -76,10 +80,11 @@ bool decode_page_hashes(std::span<const std::byte> raw, std::vector<PageHash>& o
   ByteReader in(raw);
   const std::uint64_t n = in.varint();
   if (!in.ok() || n == 0 || n > kMaxPageHashes || n > in.left() / kMinRecordBytes) return false;
-  std::vector<Group> groups(static_cast<std::size_t>(n));
+  std::vector<HashGroup> groups(static_cast<std::size_t>(n));
   if (!read_groups(in, groups)) return false;
   std::vector<PageHash> hashes;
   for (const auto& g : groups) hashes.insert(hashes.end(), g.count, PageHash{g.record, 0, 0});
+  assert(hashes.size() >= groups.size() && hashes.size() <= kMaxPageHashes);
   for (auto& h : hashes) {
     const std::uint64_t slot = in.varint();
     if (slot >= kMaxRecordRawBytes / kPageBytes) return false;

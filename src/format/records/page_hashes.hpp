@@ -1,5 +1,7 @@
-// format/records/page_hashes.hpp: hashes of some pages that a checkpoint has written, by which a later
-// writer finds them again. They are only a hint: its user compares the contents.
+// format/records/page_hashes.hpp: hashes of pages that a checkpoint has written.
+//
+// A later writer looks up a page by its hash, to store a reference in place of the page. A hash is
+// only a hint: the writer compares the contents.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,8 @@ struct PageHash {
   bool operator==(const PageHash&) const = default;
 };
 
-// Raw payload of a `hashes` record. REQUIRES: 1..kMaxPageHashes; neighbours mostly of one record.
+// Raw payload of a `hashes` record. Compact if consecutive hashes are mostly of one record.
+// REQUIRES: 1..kMaxPageHashes hashes, aligned records.
 std::vector<std::byte> encode_page_hashes(std::span<const PageHash> hashes);
 bool decode_page_hashes(std::span<const std::byte> raw, std::vector<PageHash>& out);
 

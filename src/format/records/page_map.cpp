@@ -18,8 +18,8 @@ struct RecordRefHash {
   }
 };
 
-// The distinct records of a block in the order in which entries first use them. A reader can then
-// keep the table in its output and spread it backwards (see spread_records).
+// The distinct records of a block in the order in which entries first use them. This order lets a
+// reader keep the table in its output and spread it backwards (see spread_records()).
 struct RecordTable {
   std::vector<RecordRef> records;
   std::vector<std::uint32_t> index_of_entry;  // 0 for kind zero, unused
@@ -35,7 +35,9 @@ RecordTable build_record_table(std::span<const MapEntry> entries) {
         seen.try_emplace(entries[i].record, static_cast<std::uint32_t>(t.records.size()));
     if (fresh) t.records.push_back(entries[i].record);
     t.index_of_entry[i] = at->second;
+    assert(t.index_of_entry[i] <= i);  // spread_records() relies on it
   }
+  assert(t.records.size() <= entries.size());
   return t;
 }
 
@@ -82,9 +84,10 @@ void write_places(ByteWriter& w, std::span<const MapEntry> entries, const Record
   }
 }
 
-// The table goes into the `record` fields of the first entries, where spread_records finds it.
+// Stores the table in the `record` fields of the first entries. spread_records() reads it there.
 bool read_record_table(ByteReader& in, std::size_t n, std::span<MapEntry> out,
                        std::size_t& records) noexcept {
+  assert(n <= out.size());
   const std::uint64_t count = in.varint();
   if (!in.ok() || count > n) return false;
   records = static_cast<std::size_t>(count);
@@ -141,7 +144,7 @@ bool read_kinds(ByteReader& in, std::span<MapEntry> out) noexcept {
     if (!kind_ok(e)) return false;
   }
   for (std::size_t i = 1; i < out.size(); ++i) {
-    // Pages repeat only when the gap was zero, which steps back into the last page of the previous
+    // A page repeats only after a gap of zero: this one steps back to the last page of the previous
     // entry.
     const bool overlaps = out[i].page < out[i - 1].page + out[i - 1].count;
     if (overlaps && !chain_ok(out[i - 1], out[i])) return false;
@@ -152,6 +155,7 @@ bool read_kinds(ByteReader& in, std::span<MapEntry> out) noexcept {
 // Checks first-use order: a new index is always the next one, so index[i] <= i.
 bool read_indices(ByteReader& in, std::span<const MapEntry> out, std::size_t records,
                   std::uint16_t* index) noexcept {
+  assert(records <= out.size() && out.size() <= kMaxEntriesPerMapBlock);
   std::uint64_t at = 0;
   std::size_t used = 0;
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -166,6 +170,7 @@ bool read_indices(ByteReader& in, std::span<const MapEntry> out, std::size_t rec
 
 bool read_slots(ByteReader& in, std::span<MapEntry> out, const std::uint16_t* index) noexcept {
   static_assert(kMaxSlotsPerPagesRecord <= UINT16_MAX && kMaxDeltasPerBatch <= UINT16_MAX);
+  assert(out.size() <= kMaxEntriesPerMapBlock);
   std::uint16_t next_slot[kMaxEntriesPerMapBlock] = {};
   for (std::size_t i = 0; i < out.size(); ++i) {
     MapEntry& e = out[i];
@@ -181,10 +186,11 @@ bool read_slots(ByteReader& in, std::span<MapEntry> out, const std::uint16_t* in
   return in.ok();
 }
 
-// Goes from the last entry to the first: index[i] <= i, so a table line is overwritten only after
-// its last use.
+// Copies from the last entry to the first. Since index[i] <= i, a record of the table is overwritten
+// only after its last use.
 void spread_records(std::span<MapEntry> out, const std::uint16_t* index) noexcept {
   for (std::size_t i = out.size(); i-- > 0;) {
+    assert(out[i].kind == PageKind::zero || index[i] <= i);
     out[i].record = out[i].kind == PageKind::zero ? RecordRef{} : out[index[i]].record;
   }
 }
@@ -201,6 +207,7 @@ std::vector<std::byte> encode_map_block(std::span<const MapEntry> entries) {
   write_record_table(w, table.records);
   write_positions(w, entries);
   write_places(w, entries, table);
+  assert(out.size() >= 1 + entries.size() * 3);
   return out;
 }
 
@@ -228,6 +235,7 @@ bool is_described(std::span<const MapEntry> entries, const MapBlockRef& block) n
 
 std::vector<std::byte> encode_run_root(const RunRoot& root) {
   const std::vector<MapBlockRef>& blocks = root.blocks;
+  assert(!blocks.empty());
   std::vector<std::byte> out;
   out.reserve(20 + blocks.size() * 16 + root.packs.size() * 10);
   ByteWriter w(out);
@@ -241,6 +249,7 @@ std::vector<std::byte> encode_run_root(const RunRoot& root) {
   for (const auto& b : blocks) w.varint(b.last_page - b.first_page);
   std::uint64_t line = 0;
   for (const auto& b : blocks) {
+    assert(b.offset_bytes % kRecordAlignBytes == 0);
     w.zigzag(distance(b.offset_bytes / kRecordAlignBytes, line));
     line = b.offset_bytes / kRecordAlignBytes;
   }
@@ -253,12 +262,13 @@ std::vector<std::byte> encode_run_root(const RunRoot& root) {
     w.varint(pack - previous - 1);
     previous = pack;
   }
+  assert(out.size() > blocks.size() * kMinRootLineBytes);
   return out;
 }
 
 namespace {
 
-// The gaps precede the spans, so page numbers are known only after both columns.
+// The gaps precede the spans. Page numbers are therefore known only after both columns.
 bool read_block_pages(ByteReader& in, std::vector<MapBlockRef>& blocks) noexcept {
   for (auto& b : blocks) b.first_page = in.varint();
   PageNumber next = 0;

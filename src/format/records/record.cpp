@@ -24,19 +24,21 @@ std::uint64_t body_bytes(const RecordHeader& h) noexcept {
 }
 
 void append_padding(std::vector<std::byte>& out, std::size_t start, std::uint64_t extent_bytes) {
+  assert(extent_bytes % kRecordAlignBytes == 0 && out.size() - start <= extent_bytes);
   out.resize(start + static_cast<std::size_t>(extent_bytes));
 }
 
 // `record` starts at the header; its own checksum field counts as zero.
 std::uint64_t record_checksum(std::span<const std::byte> record, std::uint64_t seed) noexcept {
+  assert(record.size() >= kRecordHeaderBytes);
   std::byte head[kRecordHeaderBytes];
   std::memcpy(head, record.data(), sizeof head);
   std::memset(head + kChecksumOffset, 0, 8);
   return base::checksum64(head, record.subspan(sizeof head), seed);
 }
 
-// The limits of each type: items against raw bytes, so a reader can size its tables before
-// decompressing.
+// The limits of each type: items against raw bytes. A reader can then size its tables before it
+// decompresses.
 bool items_ok(const RecordHeader& h) noexcept {
   const std::uint64_t items = h.items;
   const std::uint64_t raw = h.raw_bytes;
@@ -73,7 +75,8 @@ bool same_header(const RecordHeader& a, const RecordHeader& b) noexcept {
          a.checksum == b.checksum;
 }
 
-// A pack's header says all that its readers need, so an unknown type is damage or forgery.
+// The pack's header names the format that its readers need. An unknown type is therefore damage or
+// forgery.
 static_assert(kFormatVersion == format_number(1, 0));  // which decode_record_header() names
 bool type_known(std::uint8_t type) noexcept {
   return type >= static_cast<std::uint8_t>(RecordType::pages) &&
@@ -94,6 +97,7 @@ std::vector<std::byte> encode_pack_header(const PackHeader& h) {
   w.u64(h.branch_id);
   w.u64(h.translation_offset_bytes);
   append_checksum(out, checksum_seed(h.store_id));
+  assert(out.size() == kPackHeaderBytes);
   return out;
 }
 
@@ -143,11 +147,13 @@ void append_record(std::vector<std::byte>& out, RecordHeader& h, std::span<const
   w.u32(0);
   w.u64(0);
   w.u64(0);
+  assert(out.size() - start == kRecordHeaderBytes);
   w.bytes(hash);
   w.bytes(stored);
   h.checksum = record_checksum(std::span<const std::byte>(out).subspan(start), seed);
   std::memcpy(out.data() + start + kChecksumOffset, &h.checksum, sizeof h.checksum);
   append_padding(out, start, record_extent_bytes(h));
+  assert(out.size() - start == record_extent_bytes(h));
 }
 
 const char* decode_record_header(std::span<const std::byte> bytes, RecordHeader& out) noexcept {
@@ -186,7 +192,7 @@ const char* verify_record(std::span<const std::byte> bytes, const RecordHeader& 
   const std::uint64_t length = body_bytes(h);
   if (bytes.size() < length) return "truncated record";
   const auto record = bytes.first(static_cast<std::size_t>(length));
-  // `h` may come from an earlier read of the same place.
+  // `h` may stem from an earlier read of the same offset.
   RecordHeader again;
   if (decode_record_header(record, again) != nullptr || !same_header(again, h) ||
       record_checksum(record, seed) != h.checksum) {
@@ -199,6 +205,7 @@ const char* verify_record(std::span<const std::byte> bytes, const RecordHeader& 
 
 std::span<const std::byte> record_hash(std::span<const std::byte> bytes,
                                        const RecordHeader& h) noexcept {
+  assert(bytes.size() >= kRecordHeaderBytes + hash_bytes(h));
   return bytes.subspan(kRecordHeaderBytes, hash_bytes(h));
 }
 
@@ -224,6 +231,7 @@ std::vector<std::byte> encode_index(std::span<const IndexLine> lines) {
   for (const auto& l : lines) w.varint(l.raw_bytes);
   for (const auto& l : lines) w.varint(l.items);
   for (const auto& l : lines) w.u32(l.tag);
+  assert(out.size() > lines.size() * kMinIndexLineBytes);
   return out;
 }
 
@@ -288,6 +296,7 @@ std::vector<std::byte> encode_pack_trailer(std::uint64_t pack, std::uint64_t ind
   w.u64(pack);
   w.u64(index_offset_bytes);
   append_checksum(out, seed);
+  assert(out.size() == kPackTrailerBytes);
   return out;
 }
 

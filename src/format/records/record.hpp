@@ -1,9 +1,9 @@
 // format/records/record.hpp: packs and the records in them.
 //
 // A pack is a header, then records back to back, each aligned to 8 bytes. A sealed pack ends with
-// an index record and a trailer. A record's header names its type, pack and offset under one
-// checksum with the payload. Reading it finds damage, truncation, and a valid record at a wrong
-// place.
+// an index record and a trailer. A record's header names its type, pack and offset. One checksum
+// covers header and payload. A reader thus detects damage, truncation, and a valid record at a wrong
+// offset.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct PackHeader {
   Uuid store_id{};
   std::uint64_t pack = 0;
   std::uint64_t branch_id = 0;  // its writer
-  // The translation record of a rewritten pack (format/records/translation.hpp). 0: records are where
-  // references say.
+  // The translation record of a rewritten pack (format/records/translation.hpp). 0: records are at
+  // the offsets that references give.
   std::uint64_t translation_offset_bytes = 0;
   std::uint32_t translation_tag = 0;
 };
@@ -36,11 +36,11 @@ enum class RecordType : std::uint8_t {
   version = 5,      // an encoded Version, kept for repair
   index = 6,        // items records: the content of a sealed pack
   hashes = 7,       // items hashes of pages (format/records/page_hashes.hpp)
-  translation = 8,  // items lines: where records went (format/records/translation.hpp)
-  based_pages = 9,  // items pages, on the pages of other records (format/records/based_pages.hpp)
+  translation = 8,  // items lines: new offsets of records (format/records/translation.hpp)
+  based_pages = 9,  // items pages, compressed with base pages (format/records/based_pages.hpp)
 };
 
-// Whether a map entry of kind `base` may lead to such a record.
+// Whether a map entry of kind `base` may refer to a record of this type.
 constexpr bool holds_pages(RecordType type) noexcept {
   return type == RecordType::pages || type == RecordType::based_pages;
 }
@@ -53,7 +53,7 @@ struct RecordHeader {
   std::uint32_t raw_bytes = 0;     // payload, decompressed
   std::uint32_t stored_bytes = 0;  // payload, as stored (without padding)
   std::uint32_t items = 0;
-  bool has_hash = false;       // a SHA-256 of the raw payload stands between header and payload
+  bool has_hash = false;       // a SHA-256 of the raw payload is between header and payload
   std::uint64_t checksum = 0;  // of header (checksum field zero), hash and stored payload
   std::uint32_t tag() const noexcept { return static_cast<std::uint32_t>(checksum); }
 };
@@ -62,15 +62,15 @@ struct RecordHeader {
 std::uint64_t record_extent_bytes(const RecordHeader& h) noexcept;
 
 // Appends header (checksum computed with `seed` and set in `h`), optional hash (32 bytes or empty),
-// payload and padding to `out`. REQUIRES: h.offset_bytes is where out's end will land in the pack,
-// and is aligned.
+// payload and padding to `out`. REQUIRES: h.offset_bytes is the offset in the pack that the end of
+// `out` will have, and is aligned.
 void append_record(std::vector<std::byte>& out, RecordHeader& h, std::span<const std::byte> hash,
                    std::span<const std::byte> stored, std::uint64_t seed);
 
 // Parses and range-checks a header (known type and codec, raw_bytes <= kMaxRecordRawBytes,
-// stored_bytes no larger than a codec could make it, items plausible for the type). Does not verify
-// the checksum. Returns nullptr, or a description of the error. Does not allocate: the fault
-// handler uses this and verify_record.
+// stored_bytes at most the codec's bound, items plausible for the type). Does not verify the
+// checksum. Returns nullptr, or a description of the error. Does not allocate: the fault handler
+// uses this and verify_record().
 const char* decode_record_header(std::span<const std::byte> bytes, RecordHeader& out) noexcept;
 
 // Checks the checksum over the whole record (`bytes` starts at the header and holds at least hash
@@ -78,14 +78,15 @@ const char* decode_record_header(std::span<const std::byte> bytes, RecordHeader&
 // ("checksum mismatch", "stale record", "misdirected record", ...).
 const char* verify_record(std::span<const std::byte> bytes, const RecordHeader& h,
                           const RecordRef& ref, std::uint64_t seed) noexcept;
-// The SHA-256 of the raw payload inside these bytes; empty when the record has none.
+// The SHA-256 of the raw payload inside these bytes; empty when the record has none. REQUIRES:
+// `bytes` hold header and hash.
 std::span<const std::byte> record_hash(std::span<const std::byte> bytes,
                                        const RecordHeader& h) noexcept;
-// The stored payload inside these bytes.
+// The stored payload inside these bytes; empty when they are too few.
 std::span<const std::byte> record_payload(std::span<const std::byte> bytes,
                                           const RecordHeader& h) noexcept;
 
-// Index record of a sealed pack, and the trailer that finds it.
+// Index record of a sealed pack, and the trailer that holds its offset.
 struct IndexLine {
   RecordType type = RecordType::pages;
   std::uint64_t offset_bytes = 0;

@@ -32,6 +32,7 @@ bool any_dropped(std::span<const SlotRange> dropped, std::uint32_t first,
 }
 
 std::vector<std::byte> encode_translation(const Translation& t) {
+  assert(t.level <= kMaxTranslationLevel && t.lines.size() <= kMaxTranslatedRecords);
   std::vector<std::byte> out;
   out.reserve(16 + t.lines.size() * 16 + t.dropped.size() * 2);
   ByteWriter w(out);
@@ -61,12 +62,13 @@ std::vector<std::byte> encode_translation(const Translation& t) {
   for (const auto& l : t.lines) {
     for (const SlotRange& r : t.dropped_of(l)) w.varint(r.count - 1);
   }
+  assert(out.size() > t.lines.size() * kMinTranslationLineBytes);
   return out;
 }
 
 namespace {
 
-// A record takes at least its header, so two records are at least that far apart.
+// A record has at least a header, hence the distance of two records is at least a header's size.
 void read_offsets(ByteReader& in, std::uint64_t TranslationLine::* offset, std::uint64_t end_bytes,
                   std::vector<TranslationLine>& lines) noexcept {
   std::uint64_t at = 0, least = kPackHeaderBytes;
@@ -104,13 +106,14 @@ void read_dropped(ByteReader& in, Translation& t) {
   }
 }
 
-// Turns gaps into slots.
+// Replaces the gaps by slots.
 bool place_dropped(Translation& t) noexcept {
   for (const auto& l : t.lines) {
+    assert(std::uint64_t{l.first_dropped} + l.dropped_count <= t.dropped.size());
     std::uint64_t end = 0;
     for (std::uint32_t i = 0; i < l.dropped_count; ++i) {
       SlotRange& r = t.dropped[l.first_dropped + i];
-      if (i != 0 && r.first == 0) return false;  // two ranges that should have been one
+      if (i != 0 && r.first == 0) return false;  // adjacent ranges, which an encoder merges
       const std::uint64_t first = end + r.first;
       end = first + r.count;
       if (end > kMaxSlotsPerPagesRecord) return false;

@@ -1,9 +1,10 @@
-// format/records/translation.hpp: the present places of the records of a rewritten pack.
+// format/records/translation.hpp: the current offsets of the records of a rewritten pack.
 //
-// References to a record never change. A pack rewritten under its own name moves its records, and
-// this table says where each one went. Records missing from it were given back.
+// References to a record never change. Rewriting a pack under its own name moves its records. This
+// table maps their old offsets to the new ones. A record that it does not list was freed.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -26,11 +27,12 @@ struct TranslationLine {
 };
 
 struct Translation {
-  std::uint8_t level = 0;              // of zstd: neither it nor a lower one saves more
-  std::vector<TranslationLine> lines;  // ascending by old offset, and so by new offset
-  std::vector<SlotRange> dropped;      // line by line; ascending and apart within a line
+  std::uint8_t level = 0;              // of zstd: no level up to it saves more
+  std::vector<TranslationLine> lines;  // ascending by old offset, hence by new offset
+  std::vector<SlotRange> dropped;      // line by line; ascending and not adjacent within a line
 
   std::span<const SlotRange> dropped_of(const TranslationLine& line) const noexcept {
+    assert(std::uint64_t{line.first_dropped} + line.dropped_count <= dropped.size());
     return std::span(dropped).subspan(line.first_dropped, line.dropped_count);
   }
   // The line of the record that was at `old_offset_bytes`, or nullptr. Does not allocate: the fault
@@ -41,14 +43,15 @@ struct Translation {
   bool operator==(const Translation&) const = default;
 };
 
-// Whether any of slots [first, first + count) was given back. Does not allocate.
+// Whether any of slots [first, first + count) was freed. REQUIRES: `dropped` ascends. Does not
+// allocate.
 bool any_dropped(std::span<const SlotRange> dropped, std::uint32_t first,
                  std::uint64_t count) noexcept;
 
 // Raw payload of a translation record. REQUIRES: decode_translation() would accept it.
 std::vector<std::byte> encode_translation(const Translation& translation);
-// Checks that old and new offsets are possible and ascend without overlap, that all new ones lie
-// below `end_bytes`, and that slots ascend. Allocates only for what the bytes can fill.
+// Checks that old and new offsets are possible and ascend without overlap, that all new ones are
+// below `end_bytes`, and that slots ascend. Allocates in proportion to the size of `raw`.
 bool decode_translation(std::span<const std::byte> raw, std::uint64_t end_bytes, Translation& out);
 
 }  // namespace vellum::format

@@ -22,7 +22,8 @@ inline bool record_offset_ok(std::uint64_t offset_bytes) noexcept {
          offset_bytes % kRecordAlignBytes == 0;
 }
 
-// Whether `codec` could have made `stored` bytes of `raw`. The upper bound covers lz4's and zstd's.
+// Whether `codec` can compress `raw` bytes to `stored` bytes. The upper bound covers lz4's and
+// zstd's.
 inline bool stored_size_ok(base::Codec codec, std::uint64_t raw, std::uint64_t stored) noexcept {
   if (codec == base::Codec::none) return stored == raw;
   return stored >= 1 && stored <= raw + raw / 255 + 64;
@@ -47,13 +48,13 @@ inline void read_uuid(ByteReader& in, Uuid& out) noexcept {
   if (b.size() == out.size()) std::memcpy(out.data(), b.data(), out.size());
 }
 
-// Ends a fixed structure: the checksum of everything in `out` so far.
+// Ends a fixed structure with the checksum of all bytes in `out`.
 inline void append_checksum(std::vector<std::byte>& out, std::uint64_t seed) {
   const std::uint64_t sum = base::checksum64(out, seed);
   ByteWriter(out).u64(sum);
 }
 
-// The last 8 bytes are the checksum of all before them.
+// Whether the last 8 bytes are the checksum of all bytes before them.
 inline bool ends_with_checksum(std::span<const std::byte> bytes, std::uint64_t seed) noexcept {
   if (bytes.size() < 8) return false;
   const auto body = bytes.first(bytes.size() - 8);

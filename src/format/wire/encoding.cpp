@@ -1,6 +1,7 @@
 #include "format/wire/encoding.hpp"
 
 #include <bit>
+#include <cassert>
 
 #include "format/wire/magic.hpp"
 
@@ -29,10 +30,12 @@ bool set_flags(std::uint16_t flags, Encoding& e) noexcept {
 }  // namespace
 
 void write_encoding(ByteWriter& out, const Encoding& e) {
+  [[maybe_unused]] const std::size_t start = out.size();
   out.u32(e.block_bytes);
   out.u8(static_cast<std::uint8_t>(e.codec));
   out.u8(e.codec_level);
   out.u16(flags_of(e));
+  assert(out.size() - start == kEncodingBytes);
 }
 
 bool read_encoding(ByteReader& in, Encoding& out) noexcept {
@@ -46,6 +49,7 @@ bool read_encoding(ByteReader& in, Encoding& out) noexcept {
                      e.block_bytes <= kMaxBlockBytes;
   const bool level = e.codec_level <= 19 && (e.codec != base::Codec::zstd || e.codec_level >= 1);
   if (!block || !level || !base::codec_plain(e.codec)) return false;
+  assert(flags_of(e) <= 31);
   out = e;
   return true;
 }

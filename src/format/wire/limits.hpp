@@ -1,5 +1,7 @@
-// format/wire/limits.hpp: the sizes and bounds of the format. Decoders refuse anything beyond them, so
-// no number from a file decides how much memory is allocated.
+// format/wire/limits.hpp: the sizes and bounds of the format.
+//
+// Decoders refuse anything beyond them. No number from a file therefore decides how much memory is
+// allocated.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +22,7 @@ inline constexpr std::uint32_t kMaxDeltasPerBatch = 4096;
 inline constexpr std::uint32_t kMaxEntriesPerMapBlock = 1024;
 inline constexpr std::uint32_t kMaxRunsPerVersion = 256;
 inline constexpr std::uint32_t kMaxMapBlockRawBytes = 64u << 10;
-inline constexpr std::uint32_t kMaxVersionBytes = 14u << 10;  // an encoded Version at its largest
+inline constexpr std::uint32_t kMaxVersionBytes = 14u << 10;  // of an encoded Version
 inline constexpr std::uint64_t kMaxPackOffsetBytes = 1ULL << 48;
 inline constexpr std::uint32_t kMaxNameBytes = 200;  // a branch or snapshot name
 inline constexpr std::uint32_t kMaxMessageBytes = 4096;

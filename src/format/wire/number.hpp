@@ -1,11 +1,12 @@
-// format/wire/number.hpp: format_version, the number behind the magic of every file: the major number in
-// its low half, the minor in its high half.
+// format/wire/number.hpp: format_version, the number after the magic of every file.
 //
-// A file names the smallest number that its reader has to know, and a reader that knows a minor
-// knows all earlier ones. Within a major the headers keep their lengths and checksums. An unknown
-// number in a whole header therefore means a newer Vellum; in any other header it means damage.
+// The major number is in its low half, the minor in its high half. A file names the smallest number
+// that its reader has to support. A reader that supports a minor supports all earlier ones. Within a
+// major the headers keep their lengths and checksums. An unknown number in a header with a right
+// checksum therefore means a newer Vellum. In any other header it means damage.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@ namespace vellum::format {
 inline constexpr const char* kNewerFormat = "written by a newer format";
 
 constexpr std::uint32_t format_number(std::uint32_t major, std::uint32_t minor) noexcept {
+  assert(major <= 0xffff && minor <= 0xffff);
   return minor << 16 | major;
 }
 static_assert(kFormatVersion == format_number(1, 0));
@@ -30,10 +32,10 @@ constexpr bool number_is_newer(std::uint32_t number) noexcept {
 inline std::uint32_t number_of(std::span<const std::byte> file) noexcept {
   ByteReader in(file);
   in.u64();
-  return in.u32();  // 0 where the file is too short
+  return in.u32();  // 0 if the file is too short
 }
 
-// `whole`: a header or a file whose last 8 bytes are its checksum.
+// `whole` is a header or a file that ends with its checksum.
 inline bool is_newer(std::span<const std::byte> whole, std::uint64_t seed) noexcept {
   return number_is_newer(number_of(whole)) && ends_with_checksum(whole, seed);
 }

@@ -1,5 +1,6 @@
 #include "format/wire/superblock.hpp"
 
+#include <cassert>
 #include <cstring>
 
 #include "base/bytes/checksum.hpp"
@@ -16,8 +17,10 @@ bool fields_ok(const Superblock& sb) noexcept {
   return pack && journal_half_ok(sb.journal_half_bytes);
 }
 
-// Takes one code point of strict UTF-8 off `s`, or gives -1: no overlong forms, no surrogates.
+// Removes one code point of strict UTF-8 from the front of `s` and returns it. Returns -1 for
+// anything else, overlong forms and surrogates included. REQUIRES: `s` is not empty.
 long take_code_point(std::string_view& s) noexcept {
+  assert(!s.empty());
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned first = at(0);
   const std::size_t length = first < 0x80   ? 1
@@ -46,9 +49,10 @@ bool plain_ascii(long c) noexcept {
          c == '_' || c == '+' || c == '-';
 }
 
-// Controls, spaces, and characters that are invisible or reverse the text around them: two names
+// Controls, spaces, and characters that are invisible or reverse the text around them. Two names
 // must not look alike because of them.
 bool invisible(long c) noexcept {
+  assert(c >= 0 && c <= 0x10ffff);
   return (c >= 0x80 && c <= 0xa0) || c == 0xad || c == 0x1680 || c == 0x180e ||
          (c >= 0x2000 && c <= 0x200f) || (c >= 0x2028 && c <= 0x202f) ||
          (c >= 0x205f && c <= 0x206f) || c == 0x3000 || c == 0xfeff ||
@@ -71,6 +75,7 @@ std::vector<std::byte> encode_superblock(const Superblock& sb) {
   w.u32(sb.journal_half_bytes);
   w.u32(0);
   append_checksum(out, 0);
+  assert(out.size() == kSuperblockBytes);
   return out;
 }
 
@@ -81,7 +86,7 @@ SuperblockStatus decode_superblock(std::span<const std::byte> bytes, Superblock&
     return SuperblockStatus::not_a_store;
   }
   const std::uint32_t version = in.u32();
-  // Before the checksum: only the magic and this number keep their places.
+  // Checked before the checksum: newer formats keep only the magic and this number in place.
   if (in.ok() && number_is_newer(version)) return SuperblockStatus::newer_format;
   const std::uint32_t length = in.u32();
   if (!in.ok() || version != kFormatVersion || length != kSuperblockBytes ||

@@ -17,8 +17,8 @@ namespace vellum::format {
 using Uuid = std::array<std::byte, 16>;
 using PageNumber = std::uint64_t;
 
-// Where a record starts, and the low half of its checksum. A reader that finds another tag there
-// has met a stale, lost or misdirected write.
+// The offset of a record in a pack, and the low half of its checksum. Another tag at that offset
+// means a stale, lost or misdirected write.
 struct RecordRef {
   std::uint64_t pack = 0;
   std::uint64_t offset_bytes = 0;
@@ -27,14 +27,14 @@ struct RecordRef {
 };
 
 enum class PageKind : std::uint8_t {
-  zero = 0,   // the page is all zero; no record
+  zero = 0,   // the page is all zero and has no record
   base = 1,   // slot `slot` of a pages record
   delta = 2,  // delta number `slot` of a deltas record, against the page's next older entry
 };
 
-// One line of the page map: pages [page, page + count) of a version. For kind base, page + i is
+// An entry of the page map: pages [page, page + count) of a version. For kind base, page + i is in
 // slot + i of the record. Entries of kind delta have count 1. `depth` is the number of deltas from
-// here down to the base (0 for zero and base).
+// this one to the base (0 for zero and base).
 struct MapEntry {
   PageNumber page = 0;
   std::uint32_t count = 1;
@@ -45,7 +45,7 @@ struct MapEntry {
   bool operator==(const MapEntry&) const = default;
 };
 
-// A sorted run of the page map: its root record, which lists the run's map blocks.
+// A sorted run of the page map, given by its root record. The root lists the run's map blocks.
 struct RunRef {
   RecordRef root;
   std::uint64_t entries = 0;

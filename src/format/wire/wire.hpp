@@ -1,10 +1,11 @@
-// format/wire/wire.hpp: little-endian integers and LEB128 varints, written to a growing buffer and read
-// with bounds checks.
+// format/wire/wire.hpp: little-endian integers and LEB128 varints.
 //
-// A reader never throws and never allocates (it runs in the fault handler). After the first bad
-// read ok() is false and every further read gives 0; the caller checks once at the end.
+// A writer appends to a growing buffer. A reader checks bounds, and never throws or allocates (it
+// runs in the fault handler). After the first bad read ok() is false and every further read returns
+// 0. The caller checks once at the end.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,6 +48,7 @@ class ByteWriter {
   // Not insert(): GCC 12 mistakes its growth path for an overflow and warns.
   void append(const void* from, std::size_t n) {
     if (n == 0) return;
+    assert(from != nullptr);
     const std::size_t at = out_.size();
     out_.resize(at + n);
     std::memcpy(out_.data() + at, from, n);

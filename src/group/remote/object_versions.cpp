@@ -61,7 +61,7 @@ void ObjectVersions::forget_except(const format::Uuid& group_id, std::uint32_t p
   const auto objects = remote::open_object_store(fs_, url_of_partition(url_, partition));
   const remote::Remote remote(*objects, remote::read_superblock(*objects).store_id);
   std::vector<std::string> names;
-  for (const remote::RemoteName& name : remote.newest_head().head.names) {
+  for (const remote::RemoteVersion& name : remote.newest_head().head.versions) {
     const auto pin = parse_pin(group_id, partition, name.ref.name);
     if (pin.has_value() && !keep.contains(*pin)) names.push_back(name.ref.name);
   }
@@ -73,7 +73,7 @@ std::set<format::GroupPin> pins_at(base::Fs& fs, const std::string& url,
   std::set<format::GroupPin> pins;
   const auto objects = remote::open_object_store(fs, url_of_partition(url, partition));
   const remote::Remote remote(*objects, remote::read_superblock(*objects).store_id);
-  for (const remote::RemoteName& name : remote.newest_head().head.names) {
+  for (const remote::RemoteVersion& name : remote.newest_head().head.versions) {
     if (const auto pin = parse_pin(group_id, partition, name.ref.name)) pins.insert(*pin);
   }
   return pins;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cassert>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -43,6 +44,7 @@ AtomicFileOptions checked(AtomicFileOptions options, std::uint64_t size_bytes) {
 }
 
 void append_spans(const MarkedPage& marked, const std::byte* data, std::vector<RedoSpan>& out) {
+  assert(marked.cards != 0);
   for (std::uint64_t left = marked.cards; left != 0;) {
     const int first = std::countr_zero(left);
     const int count = std::countr_one(left >> first);
@@ -165,6 +167,7 @@ void AtomicFile::Impl::put_back() noexcept {
 
 // Appends a durable record of `spans`. Returns whether the full journal went to the file first.
 bool AtomicFile::Impl::append_record(std::uint64_t file_bytes) {
+  assert(file_bytes <= window->capacity_bytes());
   atomic_file::RedoJournal& log = journal->log();
   const auto encode = [&] {
     encode_redo_record(log.header(), log.next_sequence(), file_bytes, spans, record);
@@ -255,6 +258,7 @@ void AtomicFile::Impl::close() {
 
 // Order: the watch goes before the mapping that it watches.
 void AtomicFile::Impl::finish() noexcept {
+  assert(!inherited());
   closed = true;
   watch.reset();
   window.reset();
@@ -309,6 +313,13 @@ AtomicFile AtomicFile::open_or_create(const std::string& path, std::uint64_t siz
                                       const AtomicFileOptions& options) {
   make_file(path, size_bytes);
   return open(path, options);
+}
+
+RecoveryReport AtomicFile::recover(const std::string& path, const RecoveryOptions& options) {
+  base::Fs& fs = base::posix_fs();
+  const std::string real = base::real_path(path);
+  const auto file = fs.open(real, base::OpenMode::read_write);
+  return atomic_file::FileJournal::recover(fs, real, *file, options);
 }
 
 bool AtomicFile::valid() const noexcept { return impl_ != nullptr && !impl_->closed; }
@@ -379,11 +390,9 @@ void AtomicFile::close() {
 }
 
 void AtomicFile::close_but_leave_mapped() {
-  {
-    const auto turn = take_turn(impl_);
-    impl_->window->leave_mapped();
-  }
-  close();
+  const auto turn = take_turn(impl_);
+  impl_->window->leave_mapped();
+  impl_->close();
 }
 
 }  // namespace vellum

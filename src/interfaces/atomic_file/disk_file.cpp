@@ -1,5 +1,6 @@
 // A medium on a disk: pwrite(2) and fdatasync(2), through the seam.
 #include <algorithm>
+#include <cassert>
 #include <vector>
 
 #include "interfaces/atomic_file/medium.hpp"
@@ -15,9 +16,11 @@ class DiskFile final : public MediumFile {
   const std::string& path() const noexcept override { return file_.path(); }
   std::uint64_t size_bytes() const override { return size_bytes_; }
   void read(std::span<std::byte> out, std::uint64_t offset_bytes) const override {
+    assert(offset_bytes + out.size() <= size_bytes_);
     file_.pread(out, offset_bytes);
   }
   void write(std::span<const std::byte> bytes, std::uint64_t offset_bytes) override {
+    assert(offset_bytes + bytes.size() <= size_bytes_);
     file_.pwrite(bytes, offset_bytes);
   }
   void barrier() override { file_.sync_data(); }
@@ -33,6 +36,7 @@ class DiskFile final : public MediumFile {
 
  private:
   void write_zeros(std::uint64_t end) {
+    assert(end >= size_bytes_);
     constexpr std::uint64_t kStepBytes = 256u << 10;
     const std::vector<std::byte> zeros(std::min(kStepBytes, end - size_bytes_));
     for (std::uint64_t at = size_bytes_; at < end; at += zeros.size())

@@ -1,6 +1,7 @@
 #include "interfaces/atomic_file/page_watch.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "format/records/page_diff.hpp"
@@ -15,7 +16,9 @@ PageWatch::PageWatch(std::byte* data, std::uint64_t capacity_bytes, const Medium
       image_(image),
       written_(data, capacity_bytes),
       base_copies_(capacity_bytes),
-      has_base_copy_(capacity_bytes / kPageBytes) {}
+      has_base_copy_(capacity_bytes / kPageBytes) {
+  assert(data != nullptr && capacity_bytes % kPageBytes == 0);
+}
 
 void PageWatch::make_base_copy(std::uint64_t page) {
   if (has_base_copy_.data()[page] != std::byte{0}) return;
@@ -44,6 +47,7 @@ void PageWatch::collect(std::uint64_t size_bytes, std::vector<MarkedPage>& out) 
 void PageWatch::settle(std::span<const format::RedoSpan> spans) noexcept {
   for (const format::RedoSpan& span : spans) {
     const std::uint64_t page = span.first_line * kLineBytes / kPageBytes;
+    assert(span.count != 0 && span.first_line % 64 + span.count <= 64);
     if (has_base_copy_.data()[page] == std::byte{0}) continue;
     std::memcpy(base_copies_.data() + span.first_line * kLineBytes, span.bytes,
                 span.count * kLineBytes);
@@ -52,6 +56,7 @@ void PageWatch::settle(std::span<const format::RedoSpan> spans) noexcept {
 }
 
 void PageWatch::forget(std::uint64_t begin_bytes, std::uint64_t end_bytes) noexcept {
+  assert(begin_bytes <= end_bytes);
   const std::uint64_t begin = begin_bytes / kPageBytes;
   const std::uint64_t end = format::pages_in(end_bytes);
   const std::uint64_t whole = format::pages_in(begin_bytes);

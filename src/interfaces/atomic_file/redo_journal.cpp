@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstring>
 #include <utility>
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
 #include "format/wire/number.hpp"
-#include "interfaces/atomic_file/apply_pieces.hpp"
+#include "format/wire/types.hpp"
 
 namespace vellum::atomic_file {
 
@@ -24,14 +25,14 @@ namespace {
 constexpr std::uint64_t kExtendBytes = 1 << 20;
 
 // Keeps the parts of earlier commits that still lie in a file cut to `file_bytes`.
-void cut(std::vector<Piece>& pieces, std::uint64_t file_bytes) {
-  std::erase_if(pieces, [&](const Piece& piece) { return piece.offset_bytes >= file_bytes; });
-  for (Piece& piece : pieces)
+void cut(std::vector<FilePiece>& pieces, std::uint64_t file_bytes) {
+  std::erase_if(pieces, [&](const FilePiece& piece) { return piece.offset_bytes >= file_bytes; });
+  for (FilePiece& piece : pieces)
     piece.bytes = piece.bytes.first(
         std::min<std::uint64_t>(piece.bytes.size(), file_bytes - piece.offset_bytes));
 }
 
-void append_pieces(const RedoRecord& record, std::vector<Piece>& pieces) {
+void append_pieces(const RedoRecord& record, std::vector<FilePiece>& pieces) {
   for (const RedoSpan& span : record.spans) {
     const std::uint64_t offset = span.first_line * format::kLineBytes;
     if (offset >= record.file_bytes) continue;
@@ -62,6 +63,47 @@ std::uint64_t newest_in(const RedoHeader& header, std::span<const std::byte> log
 
 std::uint64_t header_place(std::uint64_t epoch) { return epoch % 2 * format::kRedoHeaderCopyBytes; }
 
+constexpr std::uint64_t kSpanPages = 64;
+
+std::uint64_t page_of(const FilePiece& piece) { return piece.offset_bytes / format::kPageBytes; }
+
+// Handles neighbouring pages together: read, patch in the order of the commits, write.
+void apply_span(std::span<const FilePiece> pieces, MediumFile& image,
+                std::vector<std::byte>& buffer) {
+  const std::uint64_t begin = page_of(pieces.front()) * format::kPageBytes;
+  const std::uint64_t end =
+      std::min(image.size_bytes(), (page_of(pieces.back()) + 1) * format::kPageBytes);
+  buffer.resize(end - begin);
+  image.read(buffer, begin);
+  for (const FilePiece& piece : pieces) {
+    assert(piece.offset_bytes >= begin && piece.offset_bytes + piece.bytes.size() <= end);
+    std::memcpy(buffer.data() + (piece.offset_bytes - begin), piece.bytes.data(),
+                piece.bytes.size());
+  }
+  image.write(buffer, begin);
+}
+
+// Writes the pieces to the file, later ones over earlier ones, without a barrier. Sorts `pieces`.
+// REQUIRES: their bytes lie in one log, in the order of the commits, and within the file.
+void apply_pieces(std::vector<FilePiece>& pieces, MediumFile& image) {
+  if (image.byte_addressable()) {
+    for (const FilePiece& piece : pieces) image.write(piece.bytes, piece.offset_bytes);
+    return;
+  }
+  std::sort(pieces.begin(), pieces.end(), [](const FilePiece& a, const FilePiece& b) {
+    return page_of(a) != page_of(b) ? page_of(a) < page_of(b) : a.bytes.data() < b.bytes.data();
+  });
+  std::vector<std::byte> buffer;
+  for (std::size_t first = 0; first < pieces.size();) {
+    std::size_t last = first;
+    while (last + 1 < pieces.size() && page_of(pieces[last + 1]) <= page_of(pieces[last]) + 1 &&
+           page_of(pieces[last + 1]) < page_of(pieces[first]) + kSpanPages)
+      ++last;
+    apply_span(std::span(pieces).subspan(first, last - first + 1), image, buffer);
+    first = last + 1;
+  }
+}
+
 }  // namespace
 
 RedoJournal RedoJournal::create(std::unique_ptr<MediumFile> medium, const RedoHeader& header,
@@ -76,6 +118,7 @@ RedoJournal RedoJournal::create(std::unique_ptr<MediumFile> medium, const RedoHe
   journal.medium_->write(format::encode_redo_header(first), header_place(first.epoch));
   ++first.epoch;
   journal.write_header(first);
+  assert(journal.empty());
   return journal;
 }
 
@@ -139,6 +182,7 @@ void RedoJournal::take_header_of_records() {
 
 // REQUIRES: the log ends behind `replay`. For use after a crash only: it scans the whole medium.
 void RedoJournal::look_for_later(std::span<const std::byte> log, Replay& replay) {
+  assert(replay.log_bytes <= log.size());
   const std::uint64_t newest = newest_in(header_, log.subspan(replay.log_bytes), replay.commits);
   if (newest <= replay.commits) return;
   replay.commits_lost = newest - replay.commits;
@@ -178,8 +222,8 @@ std::vector<std::byte> RedoJournal::read_log() const {
 }
 
 // The consecutive records from the start of `log` on.
-RedoJournal::Found RedoJournal::find_records(std::span<const std::byte> log) const {
-  Found found;
+RedoJournal::FoundRecords RedoJournal::find_records(std::span<const std::byte> log) const {
+  FoundRecords found;
   Replay& replay = found.replay;
   for (RedoRecord record; replay.log_bytes < log.size();) {
     const std::size_t bytes = format::decode_redo_record(header_, replay.commits + 1,
@@ -198,7 +242,7 @@ RedoJournal::Found RedoJournal::find_records(std::span<const std::byte> log) con
 
 // After a crash the file may be too long or too short. While it is mapped it has been cut already
 // and must not be cut again: that would take the program's pages away.
-void RedoJournal::bring(Found& found, MediumFile& image, bool after_crash) {
+void RedoJournal::bring(FoundRecords& found, MediumFile& image, bool after_crash) {
   if (after_crash) {
     if (image.size_bytes() > found.smallest_bytes) image.resize(found.smallest_bytes);
     if (image.size_bytes() < found.file_bytes) image.resize(found.file_bytes);
@@ -218,7 +262,7 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
     const std::uint64_t begin = std::min(kRedoLogBegin, log_end());  // it may have been cut
     log = log.subspan(begin, log_end() - begin);
   }
-  Found found = find_records(log);
+  FoundRecords found = find_records(log);
   Replay& replay = found.replay;
   // Records that append() made durable must be there: anything else is damage, and ends the work.
   if (replay.commits + 1 < next_sequence_)
@@ -259,6 +303,7 @@ bool RedoJournal::fits(std::uint64_t record_bytes, std::uint64_t limit_bytes) co
 }
 
 void RedoJournal::make_room(std::uint64_t end) {
+  assert(end >= tail_);
   if (end <= medium_->size_bytes()) return;
   medium_->resize(base::round_up(end, kExtendBytes));
   barrier(*medium_);
@@ -283,6 +328,7 @@ void RedoJournal::write_marker(std::uint64_t end) noexcept {
 
 void RedoJournal::append(std::span<const std::byte> record) {
   if (!poison_.empty()) fail(Errc::poisoned, "{}", poison_);
+  assert(!recovering_ && damage_.empty());
   make_room(end_with_marker(tail_ + record.size()));
   medium_->write(record, tail_);
   write_marker(tail_ + record.size());

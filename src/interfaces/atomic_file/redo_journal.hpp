@@ -28,10 +28,15 @@
 #include <vector>
 
 #include "format/redo.hpp"
-#include "interfaces/atomic_file/apply_pieces.hpp"
 #include "interfaces/atomic_file/medium.hpp"
 
 namespace vellum::atomic_file {
+
+// Bytes of the file, within a page.
+struct FilePiece {
+  std::uint64_t offset_bytes = 0;
+  std::span<const std::byte> bytes;
+};
 
 struct Replay {
   std::uint64_t commits = 0;
@@ -89,13 +94,13 @@ class RedoJournal {
   // The least end of the medium for a record that ends at `end`: its marker needs room.
   std::uint64_t end_with_marker(std::uint64_t end) const noexcept;
   void write_marker(std::uint64_t end) noexcept;
-  struct Found {
+  struct FoundRecords {
     Replay replay;
-    std::vector<Piece> pieces;
+    std::vector<FilePiece> pieces;
     std::uint64_t smallest_bytes = UINT64_MAX, file_bytes = UINT64_MAX;  // of the file
   };
-  Found find_records(std::span<const std::byte> log) const;
-  void bring(Found& found, MediumFile& image, bool after_crash);
+  FoundRecords find_records(std::span<const std::byte> log) const;
+  void bring(FoundRecords& found, MediumFile& image, bool after_crash);
   void note_damage(const std::string& what);
   void look_for_later(std::span<const std::byte> log, Replay& replay);
   void take_header_of_records();

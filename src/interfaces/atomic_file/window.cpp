@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -67,6 +68,7 @@ Window::Window(std::uint64_t capacity_bytes, std::uint64_t base_address, bool ca
   } else {
     data_ = reserve_untracked(capacity_bytes_, base_address);
   }
+  assert(data_ != nullptr);
 }
 
 Window::~Window() {
@@ -86,12 +88,14 @@ void Window::map(int descriptor, std::uint64_t size_bytes) {
 
 void Window::open_up(std::uint64_t size_bytes) {
   const std::uint64_t bytes = pages(size_bytes);
+  assert(bytes <= capacity_bytes_);
   if (bytes != 0 && mprotect(data_, bytes, PROT_READ | PROT_WRITE) != 0)
     refuse(Errc::out_of_memory, "cannot map the file");
 }
 
 void Window::forget(std::uint64_t begin_bytes, std::uint64_t end_bytes) {
   const std::uint64_t begin = pages(begin_bytes), end = pages(end_bytes);
+  assert(begin_bytes <= end_bytes && end <= capacity_bytes_);
   // Only stores to pages that are not zero: a store to a page of the file would make it private,
   // and blind to later changes of the file.
   base::make_zero(data_ + begin_bytes, begin - begin_bytes);

@@ -1,5 +1,6 @@
 #include "interfaces/c/boundary.hpp"
 
+#include <cassert>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -33,6 +34,7 @@ static_assert(VELLUM_ERR_OUT_OF_MEMORY == static_cast<int>(Errc::out_of_memory))
 thread_local char last_message[2048] = "";
 
 int note(int code, const char* message) noexcept {
+  assert(code != VELLUM_OK);
   std::snprintf(last_message, sizeof last_message, "%s", message);
   return code;
 }

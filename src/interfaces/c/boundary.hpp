@@ -3,6 +3,7 @@
 
 #include <vellum/vellum.h>
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstring>
 #include <optional>
@@ -67,6 +68,7 @@ inline std::string or_empty(const char* text) { return text == nullptr ? std::st
 template <class Struct>
 void copy_known(Struct& to, const Struct& from, std::size_t known_bytes) {
   constexpr std::size_t start = sizeof to.struct_size;
+  assert(known_bytes >= start);
   std::memcpy(reinterpret_cast<char*>(&to) + start, reinterpret_cast<const char*>(&from) + start,
               std::min(known_bytes, sizeof(Struct)) - start);
 }

@@ -17,64 +17,80 @@ using namespace vellum::capi;
 
 namespace vellum::capi {
 
-RegionOptions region_options_from(const vellum_region_options* given) {
-  const vellum_region_options options = options_or_zero(given);
-  RegionOptions result;
-  switch (options.engine) {
+namespace {
+
+Engine engine_from(int engine) {
+  switch (engine) {
     case VELLUM_ENGINE_AUTOMATIC:
-      result.engine = Engine::automatic;
-      break;
+      return Engine::automatic;
     case VELLUM_ENGINE_UFFD:
-      result.engine = Engine::uffd;
-      break;
+      return Engine::uffd;
     case VELLUM_ENGINE_SIGSEGV:
-      result.engine = Engine::sigsegv;
-      break;
+      return Engine::sigsegv;
     case VELLUM_ENGINE_MAPPED:
-      result.engine = Engine::mapped;
-      break;
+      return Engine::mapped;
     default:
       fail(Errc::invalid_argument, "options: engine is none of VELLUM_ENGINE_...");
   }
-  result.fixed_address = options.fixed_address != 0;
-  result.capacity_bytes = options.capacity_bytes;
-  result.base_address = options.base_address;
-  if (options.encode_threads < -1) {
-    fail(Errc::invalid_argument, "options: encode_threads is below -1");
-  }
-  // In C, 0 means the default; in C++, none.
-  if (options.encode_threads != 0) {
-    result.encode_threads = options.encode_threads == -1 ? 0 : options.encode_threads;
-  }
-  result.image.path = or_empty(options.image_path);
-  result.image.is_content = options.image_is_content != 0;
-  result.memory_limit_bytes = options.memory_limit_bytes;
-  result.spill_directory = or_empty(options.spill_directory);
-  result.fault_bytes = options.fault_bytes;
-  result.huge_pages = options.huge_pages != 0;
-  result.working_set = options.working_set != 0;
-  result.over_reservation = options.over_reservation != 0;
-  result.verify_cards = options.verify_cards != 0;
-  result.give_back_copies = options.keep_copies == 0;
-  result.fault_thread = options.fault_thread != 0;
-  result.share = options.share != 0;
-  result.background_gc = options.no_background_gc == 0;
-  switch (options.tracker) {
+}
+
+Tracker tracker_from(int tracker) {
+  switch (tracker) {
     case VELLUM_TRACKER_PAGES:
-      break;
+      return Tracker::pages;
     case VELLUM_TRACKER_CARDS:
-      result.tracker = Tracker::cards;
-      break;
+      return Tracker::cards;
     case VELLUM_TRACKER_CARDS_AND_PAGES:
-      result.tracker = Tracker::cards_and_pages;
-      break;
+      return Tracker::cards_and_pages;
     default:
       fail(Errc::invalid_argument, "options: tracker is none of VELLUM_TRACKER_...");
   }
-  result.encoding = optional_encoding(options.encoding);
-  return result;
 }
 
+// 0 means the default in C, and no threads in C++.
+int encode_threads_from(int threads) {
+  if (threads < -1) fail(Errc::invalid_argument, "options: encode_threads is below -1");
+  if (threads == 0) return RegionOptions().encode_threads;
+  return threads == -1 ? 0 : threads;
+}
+
+}  // namespace
+
+// The two lists name every field of both structs: a field that is added to one of them does not
+// compile until it is converted here. Flags of C whose default is "on" have the opposite sense.
+RegionOptions region_options_from(const vellum_region_options* given) {
+  const vellum_region_options options = options_or_zero(given);
+  const auto& [struct_size, c_engine, c_fixed_address, c_capacity_bytes, c_base_address,
+               c_encode_threads, c_encoding, c_image_path, c_memory_limit_bytes, c_spill_directory,
+               c_fault_bytes, c_huge_pages, c_working_set, c_over_reservation, c_tracker,
+               c_verify_cards, c_no_background_gc, c_image_is_content, c_keep_copies,
+               c_fault_thread, c_share] = options;
+  RegionOptions result;
+  auto& [engine, image, encoding, capacity_bytes, fixed_address, base_address, over_reservation,
+         memory_limit_bytes, spill_directory, fault_bytes, working_set, give_back_copies,
+         fault_thread, huge_pages, share, encode_threads, tracker, verify_cards, background_gc] =
+      result;
+  engine = engine_from(c_engine);
+  image = {or_empty(c_image_path), c_image_is_content != 0};
+  encoding = optional_encoding(c_encoding);
+  capacity_bytes = c_capacity_bytes;
+  fixed_address = c_fixed_address != 0;
+  base_address = c_base_address;
+  over_reservation = c_over_reservation != 0;
+  memory_limit_bytes = c_memory_limit_bytes;
+  spill_directory = or_empty(c_spill_directory);
+  fault_bytes = c_fault_bytes;
+  working_set = c_working_set != 0;
+  give_back_copies = c_keep_copies == 0;
+  fault_thread = c_fault_thread != 0;
+  huge_pages = c_huge_pages != 0;
+  share = c_share != 0;
+  encode_threads = encode_threads_from(c_encode_threads);
+  tracker = tracker_from(c_tracker);
+  verify_cards = c_verify_cards != 0;
+  background_gc = c_no_background_gc == 0;
+  return result;
+}
 }  // namespace vellum::capi
 
 namespace {

@@ -1,4 +1,5 @@
 // vellum_store and its versions: see vellum.h.
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -14,34 +15,49 @@ using namespace vellum::capi;
 
 namespace vellum::capi {
 
-Encoding encoding_from(const vellum_encoding* given) {
-  const vellum_encoding options = options_or_zero(given);
-  Encoding result;
-  switch (options.compression) {
+namespace {
+
+Encoding::Compression compression_from(int compression) {
+  switch (compression) {
     case VELLUM_COMPRESSION_DEFAULT:
-      break;
+      return Encoding().compression;
     case VELLUM_COMPRESSION_NONE:
-      result.compression = Encoding::Compression::none;
-      break;
+      return Encoding::Compression::none;
     case VELLUM_COMPRESSION_LZ4:
-      result.compression = Encoding::Compression::lz4;
-      break;
+      return Encoding::Compression::lz4;
     case VELLUM_COMPRESSION_ZSTD:
-      result.compression = Encoding::Compression::zstd;
-      break;
+      return Encoding::Compression::zstd;
     default:
       fail(Errc::invalid_argument, "encoding: compression is none of VELLUM_COMPRESSION_...");
   }
-  if (options.compression_level != 0) result.compression_level = options.compression_level;
-  if (options.block_bytes != 0) result.block_bytes = options.block_bytes;
-  result.grow_blocks = options.fixed_blocks == 0;
-  result.filters = options.no_filters == 0;
-  result.dedup = options.no_dedup == 0;
-  result.deltas = options.no_deltas == 0;
-  if (options.hash != VELLUM_HASH_NONE && options.hash != VELLUM_HASH_SHA256) {
+}
+
+Encoding::Hash hash_from(int hash) {
+  if (hash != VELLUM_HASH_NONE && hash != VELLUM_HASH_SHA256) {
     fail(Errc::invalid_argument, "encoding: hash is none of VELLUM_HASH_...");
   }
-  if (options.hash == VELLUM_HASH_SHA256) result.hash = Encoding::Hash::sha256;
+  return hash == VELLUM_HASH_SHA256 ? Encoding::Hash::sha256 : Encoding::Hash::none;
+}
+
+}  // namespace
+
+// As region_options_from(): a field that is added to one of the structs does not compile until it
+// is converted here.
+Encoding encoding_from(const vellum_encoding* given) {
+  const vellum_encoding options = options_or_zero(given);
+  const auto& [struct_size, c_compression, c_compression_level, c_block_bytes, c_fixed_blocks,
+               c_no_filters, c_no_dedup, c_no_deltas, c_hash] = options;
+  Encoding result;
+  auto& [compression, compression_level, block_bytes, grow_blocks, filters, dedup, deltas, hash] =
+      result;
+  compression = compression_from(c_compression);
+  if (c_compression_level != 0) compression_level = c_compression_level;
+  if (c_block_bytes != 0) block_bytes = c_block_bytes;
+  grow_blocks = c_fixed_blocks == 0;
+  filters = c_no_filters == 0;
+  dedup = c_no_dedup == 0;
+  deltas = c_no_deltas == 0;
+  hash = hash_from(c_hash);
   return result;
 }
 
@@ -166,6 +182,7 @@ int vellum_store_id(const vellum_store* store, char id[33]) {
   return guarded([&] {
     require(id, "id");
     const std::string text = store_of(store).id();
+    assert(text.size() == 32);
     std::memcpy(id, text.c_str(), text.size() + 1);
   });
 }

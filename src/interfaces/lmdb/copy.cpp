@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -95,6 +96,7 @@ std::size_t Copy::read(void* to, std::size_t capacity_bytes) {
 }
 
 void Copy::start() {
+  assert(from_copy_ < 0 && !copier_.joinable());
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail(Errc::io, "{}: no pipe: {}", path_, std::strerror(errno));
   ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);  // faster, where permitted

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <climits>
 #include <mutex>
@@ -53,6 +54,7 @@ ssize_t for_pieces(const MappedDescriptor& file, const iovec* pieces, std::size_
     const std::size_t wanted = std::min(piece.iov_len, most - total);
     const ssize_t done = transfer(piece.iov_base, wanted, static_cast<std::uint64_t>(at) + total);
     if (done < 0) return total > 0 ? static_cast<ssize_t>(total) : -1;
+    assert(static_cast<std::size_t>(done) <= wanted);
     total += static_cast<std::size_t>(done);
     if (static_cast<std::size_t>(done) < wanted) break;
   }

@@ -1,6 +1,7 @@
 #include "interfaces/mapped_io/mappings.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "format/wire/types.hpp"
 
@@ -20,6 +21,7 @@ bool Mappings::contains(const void* address) const noexcept {
 }
 
 void Mappings::add(std::byte* begin, std::size_t length_bytes) {
+  assert(length_bytes != 0);
   all_.emplace_back(begin, begin + whole_pages(length_bytes));
 }
 
@@ -39,6 +41,7 @@ bool Mappings::resize(std::byte* begin, std::size_t old_bytes, std::size_t new_b
   const auto it =
       std::find(all_.begin(), all_.end(), std::pair(begin, begin + whole_pages(old_bytes)));
   if (it == all_.end()) return false;
+  assert(new_bytes != 0);
   it->second = begin + whole_pages(new_bytes);
   return true;
 }

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +42,10 @@ class AddressRange {
     return *this;
   }
 
-  std::byte* head() const { return region_ - Datastore::kHeadBytes; }
+  std::byte* head() const {
+    assert(region_ != nullptr);
+    return region_ - Datastore::kHeadBytes;
+  }
   std::byte* region() const { return region_; }
 
  private:

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -24,9 +25,9 @@ namespace {
 namespace fs = std::filesystem;
 using base::round_up;
 using datastore::AddressRange;
+using datastore::DatastorePlace;
 using datastore::FileIndex;
 using datastore::kAreaBytes;
-using datastore::Place;
 using format::kPageBytes;
 
 constexpr std::uint64_t kMinStepBytes = 64u << 20;
@@ -41,8 +42,8 @@ RegionOptions placed(const RegionOptions& options, const AddressRange& range,
   return result;
 }
 
-Place existing(const std::string& path) {
-  Place place = datastore::place_of(path);
+DatastorePlace existing(const std::string& path) {
+  DatastorePlace place = datastore::place_of(path);
   if (!fs::exists(place.store)) {
     if (place.linked) {
       fail(Errc::not_found, "{}: it is a version of the store {}, which is not there",
@@ -54,7 +55,7 @@ Place existing(const std::string& path) {
 }
 
 // A branch without a commit, left by a killed create() or copy(), does not count.
-void require_nothing_at(const Place& place) {
+void require_nothing_at(const DatastorePlace& place) {
   if (!place.linked && !datastore::is_there(place)) return;
   if (!place.linked && fs::exists(place.store)) {
     Store store = Store::open(place.store);
@@ -77,7 +78,7 @@ auto reporting(const Body& body) {
 }  // namespace
 
 struct Datastore::Impl {
-  Place place;
+  DatastorePlace place;
   DatastoreOptions options;
   std::optional<Store> store;
   AddressRange range;  // outlives the region inside it
@@ -88,7 +89,10 @@ struct Datastore::Impl {
   std::string begun;
 
   std::byte* data() const { return static_cast<std::byte*>(region.data()); }
-  std::uint64_t segment_bytes() const { return region.size_bytes() - kAreaBytes; }
+  std::uint64_t segment_bytes() const {
+    assert(region.size_bytes() > kAreaBytes);
+    return region.size_bytes() - kAreaBytes;
+  }
   std::byte* area() const { return data() + segment_bytes(); }
 
   void reserve(std::uint64_t segment_capacity_bytes) {
@@ -108,8 +112,8 @@ struct Datastore::Impl {
     reporting([&] { datastore::pack_files(place.files(), area(), index); });
   }
   // The place of a new snapshot, and its name in this store.
-  std::pair<Place, std::string> snapshot_at(const std::string& path) const {
-    const Place target = datastore::place_of(path);
+  std::pair<DatastorePlace, std::string> snapshot_at(const std::string& path) const {
+    const DatastorePlace target = datastore::place_of(path);
     std::string name = datastore::snapshot_name(target, store->path(), begun);
     if (!target.linked && datastore::is_there(target)) {
       fail(Errc::already_exists, "{}: a datastore is there already", path);
@@ -216,6 +220,7 @@ void Datastore::extend(std::uint64_t size_bytes) {
   }
   const std::uint64_t step = std::max(kMinStepBytes, now / 4);
   const std::uint64_t next = std::min(most, round_up(std::max(size_bytes, now + step), kPageBytes));
+  assert(next >= size_bytes && next <= most);
   std::byte* const old_area = impl.area();
   impl.region.grow(next + kAreaBytes);
   // The area has moved: its old place is the segment's, and the next commit() packs all files anew.
@@ -281,7 +286,7 @@ void Datastore::close() noexcept {
 
 std::string Datastore::files_directory(const std::string& path) {
   return reporting([&] {
-    const Place place = datastore::place_of(path);
+    const DatastorePlace place = datastore::place_of(path);
     if (!fs::exists(place.files()) && datastore::is_there(place)) {
       datastore::put_files_back(Store::open(place.store), place, {});
     }
@@ -291,7 +296,7 @@ std::string Datastore::files_directory(const std::string& path) {
 
 bool Datastore::consistent(const std::string& path, const DatastoreOptions& options) {
   return reporting([&] {
-    const Place place = datastore::place_of(path);
+    const DatastorePlace place = datastore::place_of(path);
     if (!fs::exists(place.store) || !datastore::is_there(place)) return false;
     Store store = Store::open(place.store);
     if (!datastore::has_commit(store, place)) return false;
@@ -307,7 +312,7 @@ bool Datastore::consistent(const std::string& path, const DatastoreOptions& opti
 
 void Datastore::prepare(const std::string& path) {
   return reporting([&] {
-    const Place place = datastore::place_of(path);
+    const DatastorePlace place = datastore::place_of(path);
     if (fs::exists(place.store) && datastore::is_there(place)) remove(path);
     // Leftovers of a version or store that somebody else has removed.
     datastore::remove_stamp(place);
@@ -319,7 +324,7 @@ void Datastore::prepare(const std::string& path) {
 
 void Datastore::remove(const std::string& path) {
   return reporting([&] {
-    const Place place = existing(path);
+    const DatastorePlace place = existing(path);
     Store store = Store::open(place.store);
     if (store.version(place.version).is_branch) {
       store.remove_branch(place.version);
@@ -341,7 +346,7 @@ void Datastore::remove(const std::string& path) {
 void Datastore::copy(const std::string& from, const std::string& to,
                      const DatastoreOptions& options) {
   return reporting([&] {
-    const Place source = existing(from), target = datastore::place_of(to);
+    const DatastorePlace source = existing(from), target = datastore::place_of(to);
     Store store = Store::open(source.store);
     datastore::settle_files(store, source, options);
     require_nothing_at(target);

@@ -2,6 +2,7 @@
 #include "interfaces/metall/files.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <filesystem>
 
@@ -114,6 +115,7 @@ PageBytes encode_index(const FileIndex& index) {
   PageBytes page{};
   std::memcpy(page.data(), kMagic, 8);
   for (std::size_t i = 0; i < kFiles; ++i) {
+    assert(index[i].name.size() < kNameBytes && index[i].length_bytes <= kFileBytes);
     std::byte* const entry = page.data() + kEntriesAt + i * kEntryBytes;
     std::memcpy(entry, index[i].name.data(), index[i].name.size());
     std::memcpy(entry + kNameBytes, &index[i].length_bytes, sizeof(std::uint64_t));
@@ -171,6 +173,7 @@ void pack_files(const std::string& directory, std::byte* area, FileIndex& index)
 
 void clear_files(std::byte* area, const FileIndex& index) {
   for (std::size_t i = 0; i < kFiles; ++i) {
+    assert(index[i].length_bytes <= kFileBytes);
     base::make_zero(area + i * kFileBytes, index[i].length_bytes);
   }
   base::make_zero(area + kIndexAt, kPageBytes);
@@ -193,6 +196,7 @@ void unpack_files(const std::string& directory, const FileIndex& index, const Re
   for (std::size_t i = 0; i < kFiles; ++i) {
     const FileEntry& entry = index[i];
     if (entry.name.empty()) continue;
+    assert(is_safe_name(entry.name));
     const std::string file = directory + "/" + entry.name;
     std::error_code error;
     const bool is_own = std::find(own.begin(), own.end(), entry.name) != own.end();

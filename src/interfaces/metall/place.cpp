@@ -2,6 +2,7 @@
 #include "interfaces/metall/place.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <filesystem>
 #include <string_view>
 #include <vellum/store.hpp>
@@ -19,7 +20,7 @@ constexpr std::uint64_t kMaxLinkBytes = 8192;
 constexpr std::string_view kLinkTitle = "vellum datastore link";
 
 // Lines: title, path of the store relative to the link's directory, version.
-void read_link(Place& place) {
+void read_link(DatastorePlace& place) {
   const auto bytes = base::read_whole(base::posix_fs(), place.link(), kMaxLinkBytes);
   std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::string_view lines[3];
@@ -53,8 +54,8 @@ std::pair<std::string, std::string> split_version(const std::string& path) {
 
 }  // namespace
 
-Place place_of(const std::string& path) {
-  Place place;
+DatastorePlace place_of(const std::string& path) {
+  DatastorePlace place;
   place.directory = base::without_end_slashes(path);
   if (place.directory.empty()) fail(Errc::invalid_argument, "a datastore needs a path");
   const auto [owner, name] = split_version(place.directory);
@@ -76,7 +77,7 @@ Place place_of(const std::string& path) {
   return place;
 }
 
-bool is_there(const Place& place) {
+bool is_there(const DatastorePlace& place) {
   if (!fs::exists(place.store)) return fs::exists(place.link());
   try {
     return Store::open(place.store).contains(place.version);
@@ -86,13 +87,13 @@ bool is_there(const Place& place) {
   }
 }
 
-void make_directory(const Place& place) {
+void make_directory(const DatastorePlace& place) {
   std::error_code error;
   fs::create_directories(place.files(), error);
   if (error) fail(Errc::io, "{}: cannot be made: {}", place.files(), error.message());
 }
 
-std::string snapshot_name(const Place& place, const std::string& store_path,
+std::string snapshot_name(const DatastorePlace& place, const std::string& store_path,
                           const std::string& begun) {
   std::error_code error;
   if (place.linked && fs::equivalent(place.store, store_path, error)) return place.version;
@@ -113,10 +114,13 @@ std::string snapshot_name(const Place& place, const std::string& store_path,
   for (int i = 2; free == begun || store.contains(free); ++i) {
     free = name + "-" + std::to_string(i);
   }
+  assert(format::name_problem(free) == nullptr);
   return free;
 }
 
-void write_link(const Place& place, const std::string& store_path, const std::string& version) {
+void write_link(const DatastorePlace& place, const std::string& store_path,
+                const std::string& version) {
+  assert(format::name_problem(version) == nullptr);
   std::error_code error;
   fs::create_directories(place.directory, error);
   if (error) fail(Errc::io, "{}: cannot be made: {}", place.directory, error.message());

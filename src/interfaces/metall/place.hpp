@@ -7,7 +7,7 @@ namespace vellum::datastore {
 
 inline constexpr char kMainBranch[] = "main";
 
-struct Place {
+struct DatastorePlace {
   std::string directory;        // of the datastore itself: files, and the store or a link
   std::string store;            // the store's path, whether it exists or not
   std::string version;          // in the store
@@ -20,20 +20,21 @@ struct Place {
 
 // The place for a path as users write it: a directory, or DIR@NAME. Throws Errc::corrupted for an
 // invalid link.
-Place place_of(const std::string& path);
+DatastorePlace place_of(const std::string& path);
 
 // Whether any part of a datastore exists.
-bool is_there(const Place& place);
+bool is_there(const DatastorePlace& place);
 
 // Makes the directory of a path, with no datastore in it.
-void make_directory(const Place& place);
+void make_directory(const DatastorePlace& place);
 
 // The name for a snapshot at `path` in `store_path`, other than `begun`, which will be there soon.
 // For DIR@NAME, which must be of that store (Errc::invalid_argument), NAME.
-std::string snapshot_name(const Place& place, const std::string& store_path,
+std::string snapshot_name(const DatastorePlace& place, const std::string& store_path,
                           const std::string& begun);
 
 // Durable on return.
-void write_link(const Place& place, const std::string& store_path, const std::string& version);
+void write_link(const DatastorePlace& place, const std::string& store_path,
+                const std::string& version);
 
 }  // namespace vellum::datastore

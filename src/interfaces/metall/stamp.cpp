@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxStampBytes = 512;
 
-std::string stamp_file(const Place& place) { return place.directory + "/closed"; }
+std::string stamp_file(const DatastorePlace& place) { return place.directory + "/closed"; }
 
 std::string stamp_text(const VersionInfo& version, Lasting lasting) {
   std::string text = fmt::format("{} {} {}\n", version.sequence,
@@ -38,7 +38,7 @@ void flush_files(const std::string& directory) {
 }
 
 // A process killed during this leaves no partial stamp.
-void write_unflushed(const Place& place, std::span<const std::byte> bytes) {
+void write_unflushed(const DatastorePlace& place, std::span<const std::byte> bytes) {
   base::NewFile made(base::posix_fs(), stamp_file(place));
   made.file().pwrite(bytes, 0);
   made.replace_unsynced(stamp_file(place));
@@ -46,7 +46,7 @@ void write_unflushed(const Place& place, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-bool is_stamped(const Place& place, const VersionInfo& version) {
+bool is_stamped(const DatastorePlace& place, const VersionInfo& version) {
   auto& files = base::posix_fs();
   if (!files.exists(stamp_file(place))) return false;
   const auto bytes = base::read_whole(files, stamp_file(place), kMaxStampBytes);
@@ -55,7 +55,7 @@ bool is_stamped(const Place& place, const VersionInfo& version) {
          (!base::boot_id().empty() && text == stamp_text(version, Lasting::this_boot));
 }
 
-void stamp(const Place& place, const VersionInfo& version, Lasting lasting) noexcept {
+void stamp(const DatastorePlace& place, const VersionInfo& version, Lasting lasting) noexcept {
   try {
     const std::string text = stamp_text(version, lasting);
     const auto bytes = std::as_bytes(std::span(text));
@@ -71,7 +71,7 @@ void stamp(const Place& place, const VersionInfo& version, Lasting lasting) noex
   }
 }
 
-void remove_stamp(const Place& place) {
+void remove_stamp(const DatastorePlace& place) {
   auto& files = base::posix_fs();
   if (!files.exists(stamp_file(place))) return;
   files.unlink(stamp_file(place));

@@ -15,13 +15,13 @@
 
 namespace vellum::datastore {
 
-bool is_stamped(const Place& place, const VersionInfo& version);
+bool is_stamped(const DatastorePlace& place, const VersionInfo& version);
 
 enum class Lasting { this_boot, for_ever };
 // Best effort: where writing fails there is no stamp.
-void stamp(const Place& place, const VersionInfo& version, Lasting lasting) noexcept;
+void stamp(const DatastorePlace& place, const VersionInfo& version, Lasting lasting) noexcept;
 
 // Durable on return. Throws Errc::io.
-void remove_stamp(const Place& place);
+void remove_stamp(const DatastorePlace& place);
 
 }  // namespace vellum::datastore

@@ -19,7 +19,7 @@ constexpr int kTries = 20;
 constexpr std::chrono::milliseconds kBetweenTries{10};
 
 // Reads without mapping the version. False: no commit yet.
-bool read_index(const Store& store, const Place& place, FileIndex& index) {
+bool read_index(const Store& store, const DatastorePlace& place, FileIndex& index) {
   const std::uint64_t at = segment_bytes_of(store, place) + kAreaBytes - kPageBytes;
   PageBytes page;
   store.read(place.version, at, page.data(), page.size());
@@ -31,11 +31,11 @@ bool read_index(const Store& store, const Place& place, FileIndex& index) {
 
 }  // namespace
 
-std::string label_of(const Place& place) {
+std::string label_of(const DatastorePlace& place) {
   return fmt::format("'{}' of {}", place.version, place.store);
 }
 
-std::uint64_t segment_bytes_of(const Store& store, const Place& place) {
+std::uint64_t segment_bytes_of(const Store& store, const DatastorePlace& place) {
   const std::uint64_t region_bytes = store.version(place.version).region_bytes;
   if (region_bytes <= kAreaBytes) {
     fail(Errc::not_found, "{} holds no datastore, but something else", label_of(place));
@@ -43,12 +43,12 @@ std::uint64_t segment_bytes_of(const Store& store, const Place& place) {
   return region_bytes - kAreaBytes;
 }
 
-bool has_commit(const Store& store, const Place& place) {
+bool has_commit(const Store& store, const DatastorePlace& place) {
   FileIndex index;
   return read_index(store, place, index);
 }
 
-Region keep_writers_out(Store& store, const Place& place) {
+Region keep_writers_out(Store& store, const DatastorePlace& place) {
   if (!store.version(place.version).is_branch) return {};
   try {
     return store.open_region(place.version);
@@ -58,7 +58,8 @@ Region keep_writers_out(Store& store, const Place& place) {
   }
 }
 
-void put_files_back(const Store& store, const Place& place, const DatastoreOptions& options) {
+void put_files_back(const Store& store, const DatastorePlace& place,
+                    const DatastoreOptions& options) {
   FileIndex index;
   if (!read_index(store, place, index)) {
     fail(Errc::not_found, "{} has no commit: its creation was cut off", label_of(place));
@@ -74,7 +75,7 @@ void put_files_back(const Store& store, const Place& place, const DatastoreOptio
   stamp(place, version, Lasting::this_boot);
 }
 
-void settle_files(Store& store, const Place& place, const DatastoreOptions& options) {
+void settle_files(Store& store, const DatastorePlace& place, const DatastoreOptions& options) {
   for (int tries = 1;; ++tries) {
     // With a stamp there is no writer: a writer first removes the stamp.
     if (is_stamped(place, store.version(place.version))) return;

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 #include <exception>
-#include <interfaces/privateer/privateer.hpp>
+#include <privateer/privateer.hpp>
 #include <limits>
 #include <vellum/error.hpp>
 

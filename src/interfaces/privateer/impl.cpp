@@ -1,6 +1,7 @@
 // interfaces/privateer/impl.cpp: opens, makes and keeps versions through Vellum's public interface.
 #include "interfaces/privateer/impl.hpp"
 
+#include <cassert>
 #include <utility>
 #include <vellum/error.hpp>
 
@@ -66,12 +67,12 @@ void Privateer::Impl::start_at_version(const std::string& directory) {
   start_beside(privateer::place_of_directory(absolute(directory)).store);
 }
 
-privateer::Place Privateer::Impl::place_of(const std::string& version) const {
+privateer::VersionPlace Privateer::Impl::place_of(const std::string& version) const {
   return blocks.empty() ? privateer::place_in_base(base, version)
                         : privateer::place_beside_blocks(blocks, absolute(version));
 }
 
-Store& Privateer::Impl::store_of(const privateer::Place& at) {
+Store& Privateer::Impl::store_of(const privateer::VersionPlace& at) {
   if (!store) store = privateer::open_blocks(at);
   return *store;
 }
@@ -109,7 +110,9 @@ void Privateer::Impl::close() {
   region.close();
 }
 
-void* Privateer::Impl::use(Region&& opened, privateer::Place&& at, std::uint64_t its_block_bytes) {
+void* Privateer::Impl::use(Region&& opened, privateer::VersionPlace&& at,
+                           std::uint64_t its_block_bytes) {
+  assert(opened.valid() && !region.valid() && its_block_bytes != 0);
   region = std::move(opened);
   place = std::move(at);
   block_bytes = its_block_bytes;

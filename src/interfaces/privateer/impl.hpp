@@ -1,7 +1,7 @@
-// interfaces/privateer/impl.hpp: the implementation of a Privateer object (interfaces/privateer/privateer.hpp).
+// interfaces/privateer/impl.hpp: the implementation of a Privateer object (privateer/privateer.hpp).
 #pragma once
 
-#include <interfaces/privateer/privateer.hpp>
+#include <privateer/privateer.hpp>
 
 #include <cstdint>
 #include <mutex>
@@ -20,7 +20,7 @@ struct Privateer::Impl {
   std::uint64_t block_bytes = 0;  // of the open version, or of what create() will make; 0: unknown
 
   std::optional<vellum::Store> store;
-  vellum::privateer::Place place;
+  vellum::privateer::VersionPlace place;
   vellum::Region region;
   std::vector<vellum::Region> read_before;  // versions that stay mapped
 
@@ -28,13 +28,14 @@ struct Privateer::Impl {
   void start_beside(const std::string& blocks_path);    // for the first interface
   void start_at_version(const std::string& directory);  // likewise
 
-  vellum::privateer::Place place_of(const std::string& version) const;
-  vellum::Store& store_of(const vellum::privateer::Place& at);
+  vellum::privateer::VersionPlace place_of(const std::string& version) const;
+  vellum::Store& store_of(const vellum::privateer::VersionPlace& at);
   void require_open(const char* call) const;
 
   void put_away(void* addr, std::uint64_t size_bytes);
   void close();
-  void* use(vellum::Region&& opened, vellum::privateer::Place&& at, std::uint64_t its_block_bytes);
+  void* use(vellum::Region&& opened, vellum::privateer::VersionPlace&& at,
+            std::uint64_t its_block_bytes);
 
   void* create(void* addr, const std::string& version, std::uint64_t size_bytes, bool overwrite);
   void* open(void* addr, const std::string& version);

@@ -1,6 +1,7 @@
 // interfaces/privateer/link.cpp: lines of text, each a word and a value, published in one step.
 #include "interfaces/privateer/link.hpp"
 
+#include <cassert>
 #include <span>
 #include <sstream>
 #include <vellum/error.hpp>
@@ -59,6 +60,7 @@ std::optional<Link> read_link(const std::string& directory) {
 }
 
 void write_link(const std::string& directory, const Link& link) {
+  assert(!link.store.empty() && !link.name.empty() && link.block_bytes != 0);
   std::ostringstream text;
   text << kFirstLine << "\nstore " << link.store << "\nname " << link.name << "\nblock_bytes "
        << link.block_bytes << "\nsequence " << link.sequence << "\ntime_ns " << link.time_ns

@@ -59,28 +59,28 @@ std::string tidy(const path& any) {
 
 }  // namespace
 
-std::string Place::label() const { return "version '" + directory + "'"; }
+std::string VersionPlace::label() const { return "version '" + directory + "'"; }
 
-Place place_in_base(const std::string& base, const std::string& version) {
+VersionPlace place_in_base(const std::string& base, const std::string& version) {
   const path below = path(tidy(version)).relative_path();
   if (below.empty() || below == "." || *below.begin() == ".." || *below.begin() == kBlocks) {
     fail(Errc::invalid_argument, "'{}' cannot be the name of a version of {}", version, base);
   }
-  Place place;
+  VersionPlace place;
   place.directory = tidy(path(base) / below);
   place.store = tidy(path(base) / kBlocks);
   place.name = store_name(below.string());
   return place;
 }
 
-Place place_beside_blocks(const std::string& blocks, const std::string& directory) {
+VersionPlace place_beside_blocks(const std::string& blocks, const std::string& directory) {
   const path store = tidy(blocks), at = tidy(directory);
   // The usual layout, through whichever interface.
   const path below = at.lexically_relative(store.parent_path());
   if (store.filename() == kBlocks && !below.empty() && *below.begin() != "..") {
     return place_in_base(store.parent_path(), below);
   }
-  Place place;
+  VersionPlace place;
   place.directory = at;
   place.store = store;
   // Directories of one name may share a store; their paths tell them apart.
@@ -93,7 +93,7 @@ Place place_beside_blocks(const std::string& blocks, const std::string& director
   return place;
 }
 
-Place place_of_directory(const std::string& directory) {
+VersionPlace place_of_directory(const std::string& directory) {
   const std::string tidied = tidy(split_stash(directory).base);
   if (!is_directory(tidied)) {
     fail(Errc::not_found, "version '{}': there is no such directory", tidied);

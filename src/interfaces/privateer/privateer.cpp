@@ -1,6 +1,6 @@
-// interfaces/privateer/privateer.cpp: Privateer's class (interfaces/privateer/privateer.hpp): one call at a time, no
+// interfaces/privateer/privateer.cpp: Privateer's class (privateer/privateer.hpp): one call at a time, no
 // nulls.
-#include <interfaces/privateer/privateer.hpp>
+#include <privateer/privateer.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -2,6 +2,7 @@
 #include "interfaces/privateer/settings.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 #include <cstring>
 #include <vellum/error.hpp>
@@ -76,6 +77,7 @@ std::uint64_t whole_blocks(std::uint64_t bytes, std::uint64_t block_bytes) {
     fail(Errc::invalid_argument, "a region of {} bytes is not possible: give 1 to {} (64 TiB)",
          bytes, kMaxRegionBytes);
   }
+  assert(block_bytes != 0);
   const std::uint64_t rounded = base::round_up(bytes, block_bytes);
   if (rounded > kMaxRegionBytes) {
     fail(Errc::invalid_argument, "{} bytes in whole blocks of {} are more than 64 TiB", bytes,
@@ -87,6 +89,7 @@ std::uint64_t whole_blocks(std::uint64_t bytes, std::uint64_t block_bytes) {
 std::uint64_t memory_limit_bytes(std::uint64_t block_bytes) {
   const std::uint64_t blocks = number_in(kMaxMemBlocks);
   if (blocks == 0) return 0;
+  assert(block_bytes != 0);
   if (blocks > kMaxRegionBytes / block_bytes) return kMaxRegionBytes;
   return std::max(blocks * block_bytes, kMinMemoryBytes);
 }

@@ -37,7 +37,7 @@ void remove_from(Store& store, const std::string& name) {
 }
 
 // Relative if the base may move together with its content.
-std::string store_as_seen_from(const Place& place) {
+std::string store_as_seen_from(const VersionPlace& place) {
   const std::filesystem::path store(place.store);
   if (!place.in_base) return std::filesystem::absolute(store).lexically_normal();
   return store.lexically_relative(place.directory);
@@ -82,7 +82,7 @@ Store open_or_create_blocks(const std::string& path) {
   }
 }
 
-Store open_blocks(const Place& place) {
+Store open_blocks(const VersionPlace& place) {
   if (!is_directory(place.directory)) {
     fail(Errc::not_found, "{}: there is no such directory", place.label());
   }
@@ -93,30 +93,30 @@ Store open_blocks(const Place& place) {
   }
 }
 
-std::optional<Found> find_version(const Store& store, const Place& place) {
+std::optional<FoundVersion> find_version(const Store& store, const VersionPlace& place) {
   if (!is_directory(place.directory)) return std::nullopt;
   const auto link = read_link(place.directory);
   const std::uint64_t block_bytes = link ? link->block_bytes : kDefaultBlockBytes;
   // Without a link: a directory made by hand, for a name that the store has.
   if (!link || link->name == place.name) {
     if (!store.contains(place.name)) return std::nullopt;
-    return Found{place.name, false, block_bytes};
+    return FoundVersion{place.name, false, block_bytes};
   }
-  if (has_state(store, place.name, *link)) return Found{place.name, false, block_bytes};
-  if (has_state(store, link->name, *link)) return Found{link->name, true, block_bytes};
+  if (has_state(store, place.name, *link)) return FoundVersion{place.name, false, block_bytes};
+  if (has_state(store, link->name, *link)) return FoundVersion{link->name, true, block_bytes};
   fail(Errc::not_found,
        "{} has the files of version '{}', of its commit {}, which {} does not have under that name "
        "any more",
        place.label(), link->name, link->sequence, store.path());
 }
 
-Found require_version(const Store& store, const Place& place) {
+FoundVersion require_version(const Store& store, const VersionPlace& place) {
   auto found = find_version(store, place);
   if (!found) fail(Errc::not_found, "{} is not a version of {}", place.label(), store.path());
   return *found;
 }
 
-bool is_taken(const Store& store, const Place& place) {
+bool is_taken(const Store& store, const VersionPlace& place) {
   if (!is_directory(place.directory) || !read_link(place.directory)) return false;
   try {
     return find_version(store, place).has_value();
@@ -126,7 +126,7 @@ bool is_taken(const Store& store, const Place& place) {
   }
 }
 
-NewVersion::NewVersion(Store& store, const Place& place, std::uint64_t block_bytes)
+NewVersion::NewVersion(Store& store, const VersionPlace& place, std::uint64_t block_bytes)
     : directory_(place.directory) {
   // Removes the rest first: the link would revive it.
   keep_copies(store, place);
@@ -142,14 +142,14 @@ NewVersion::~NewVersion() {
   if (made_directory_) std::filesystem::remove(directory_, ignored);
 }
 
-void update_link(const Store& store, const Place& place, std::uint64_t block_bytes) {
+void update_link(const Store& store, const VersionPlace& place, std::uint64_t block_bytes) {
   const auto info = store.version(place.name);
   const Link link{store_as_seen_from(place), place.name, block_bytes, info.sequence,
                   base::nanoseconds_of(info.committed_at)};
   if (read_link(place.directory) != link) write_link(place.directory, link);
 }
 
-void keep_copies(Store& store, const Place& place) {
+void keep_copies(Store& store, const VersionPlace& place) {
   if (!place.in_base || !store.contains(place.name)) return;
   const std::string base = vellum::base::parent_of(place.directory);
   for (const auto& entry : std::filesystem::directory_iterator(base)) {
@@ -161,7 +161,7 @@ void keep_copies(Store& store, const Place& place) {
       continue;  // not a link
     }
     if (!link || link->name != place.name || !has_state(store, place.name, *link)) continue;
-    const Place copy = place_in_base(base, entry.path().filename());
+    const VersionPlace copy = place_in_base(base, entry.path().filename());
     if (has_state(store, copy.name, *link)) continue;  // it is a version already
     remove_from(store, copy.name);
     store.create_snapshot(copy.name, place.name);
@@ -169,7 +169,7 @@ void keep_copies(Store& store, const Place& place) {
   }
 }
 
-void convert_to_branch(Store& store, const Place& place, const Found& found) {
+void convert_to_branch(Store& store, const VersionPlace& place, const FoundVersion& found) {
   if (found.is_copy) {
     remove_from(store, place.name);
     store.create_branch(place.name, found.name);

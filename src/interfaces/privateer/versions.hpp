@@ -14,7 +14,7 @@
 namespace vellum::privateer {
 
 // The location of an existing or a possible version.
-struct Place {
+struct VersionPlace {
   std::string directory;
   std::string store;
   std::string name;     // in the store
@@ -23,14 +23,14 @@ struct Place {
   std::string label() const;  // for messages
 };
 
-Place place_in_base(const std::string& base, const std::string& version);
+VersionPlace place_in_base(const std::string& base, const std::string& version);
 // For a directory anywhere: the name in the store derives from its whole path.
-Place place_beside_blocks(const std::string& blocks, const std::string& directory);
+VersionPlace place_beside_blocks(const std::string& blocks, const std::string& directory);
 // Follows the directory's link; without one, assumes BASE. Errc::not_found: no such directory.
-Place place_of_directory(const std::string& directory);
+VersionPlace place_of_directory(const std::string& directory);
 
 // The version that a directory holds.
-struct Found {
+struct FoundVersion {
   std::string name;      // in the store: its own; for copied files, the other version's
   bool is_copy = false;  // the files are another version's
   std::uint64_t block_bytes = 0;
@@ -43,19 +43,19 @@ bool make_directory(const std::string& directory);
 
 // Waits for another process that is making the store.
 Store open_or_create_blocks(const std::string& path);
-Store open_blocks(const Place& place);
+Store open_blocks(const VersionPlace& place);
 
 // No value: there is no version. Errc::not_found: a copy of a version that no longer exists.
-std::optional<Found> find_version(const Store& store, const Place& place);
-Found require_version(const Store& store, const Place& place);
+std::optional<FoundVersion> find_version(const Store& store, const VersionPlace& place);
+FoundVersion require_version(const Store& store, const VersionPlace& place);
 // Whether the place has a version with its link, so that a new one must not be made there.
-bool is_taken(const Store& store, const Place& place);
+bool is_taken(const Store& store, const VersionPlace& place);
 
 // Makes the directory, removes the rest of an earlier version of that name, and writes the link.
 // The name is free then. The destructor undoes this, unless `keep()` has been called.
 class NewVersion {
  public:
-  NewVersion(Store& store, const Place& place, std::uint64_t block_bytes);
+  NewVersion(Store& store, const VersionPlace& place, std::uint64_t block_bytes);
   ~NewVersion();
   NewVersion(const NewVersion&) = delete;
   NewVersion& operator=(const NewVersion&) = delete;
@@ -68,13 +68,13 @@ class NewVersion {
 };
 
 // Updates the link to the version's present commit.
-void update_link(const Store& store, const Place& place, std::uint64_t block_bytes);
+void update_link(const Store& store, const VersionPlace& place, std::uint64_t block_bytes);
 
 // Call before a version of a base changes or disappears: directories in the base with a copy of its
 // present files become versions of their own. REQUIRES: the version has no writer.
-void keep_copies(Store& store, const Place& place);
+void keep_copies(Store& store, const VersionPlace& place);
 
 // Makes the version writable: a branch of its own name. Updates its link.
-void convert_to_branch(Store& store, const Place& place, const Found& found);
+void convert_to_branch(Store& store, const VersionPlace& place, const FoundVersion& found);
 
 }  // namespace vellum::privateer

@@ -116,7 +116,7 @@ void make_handler_stacks() {
     fail(Errc::unsupported, "this kernel cannot wipe memory on fork (MADV_WIPEONFORK)");
   g_taken_stacks = reinterpret_cast<std::atomic<std::uint64_t>*>(room.data());
   g_stacks = room.data() + kTakenBytes;
-  base::HandlerWait::know_stacks(g_stacks, kStackBytes, kStacks);
+  base::HandlerWait::set_stacks(g_stacks, kStackBytes, kStacks);
 }
 
 void call_on_handler_stack(void (*body)(void*), void* argument) noexcept {

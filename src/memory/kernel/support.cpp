@@ -19,7 +19,7 @@
 namespace vellum::region {
 namespace {
 
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kProbePageBytes = 4096;
 
 // Two pages of a file in memory, private: one that the file has, and a hole.
 struct Trial {
@@ -31,9 +31,9 @@ struct Trial {
   Trial() {
     const std::byte one{1};
     void* map = MAP_FAILED;
-    if (memfd >= 0 && pagemap >= 0 && base::may_have_size(2 * kPage) &&
-        ftruncate(memfd, 2 * kPage) == 0 && pwrite(memfd, &one, 1, 0) == 1) {
-      map = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
+    if (memfd >= 0 && pagemap >= 0 && base::may_have_size(2 * kProbePageBytes) &&
+        ftruncate(memfd, 2 * kProbePageBytes) == 0 && pwrite(memfd, &one, 1, 0) == 1) {
+      map = mmap(nullptr, 2 * kProbePageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
     }
     if (map != MAP_FAILED) {
       base = static_cast<std::byte*>(map);
@@ -42,7 +42,7 @@ struct Trial {
     }
   }
   ~Trial() {
-    if (base != nullptr) munmap(base, 2 * kPage);
+    if (base != nullptr) munmap(base, 2 * kProbePageBytes);
     if (pagemap >= 0) close(pagemap);
     if (memfd >= 0) close(memfd);
   }
@@ -53,21 +53,21 @@ struct Trial {
     if (base == nullptr) return error;
     std::byte* resume = nullptr;
     ScanRange range;
-    return scan_private(pagemap, base, base + kPage, false, {&range, 1}, resume) < 0 ? errno : 0;
+    return scan_private(pagemap, base, base + kProbePageBytes, false, {&range, 1}, resume) < 0 ? errno : 0;
   }
 
   bool finds_a_store(int uffd) const noexcept {
     ScanRange ranges[4];
     std::byte* resume = nullptr;
-    if (base == nullptr || register_range(uffd, base, 2 * kPage, true) != 0 ||
-        map_file_pages(uffd, base, kPage, true) != 0 ||
-        map_zero_pages(uffd, base + kPage, kPage) != 0 ||
-        scan_written(pagemap, base, base + 2 * kPage, ranges, resume) < 0)
+    if (base == nullptr || register_range(uffd, base, 2 * kProbePageBytes, true) != 0 ||
+        map_file_pages(uffd, base, kProbePageBytes, true) != 0 ||
+        map_zero_pages(uffd, base + kProbePageBytes, kProbePageBytes) != 0 ||
+        scan_written(pagemap, base, base + 2 * kProbePageBytes, ranges, resume) < 0)
       return false;
     *static_cast<volatile std::byte*>(base) = std::byte{2};
-    return scan_written(pagemap, base, base + 2 * kPage, ranges, resume) == 1 &&
+    return scan_written(pagemap, base, base + 2 * kProbePageBytes, ranges, resume) == 1 &&
            ranges[0].begin == reinterpret_cast<std::uintptr_t>(base) &&
-           ranges[0].end == ranges[0].begin + kPage;
+           ranges[0].end == ranges[0].begin + kProbePageBytes;
   }
 };
 

@@ -1,6 +1,7 @@
 // An old version in a region's memory (vellum/region.hpp).
 #include <vellum/cards.h>
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -23,7 +24,7 @@ constexpr std::size_t kMaxPages = 256;  // read at once
 
 class Checkout {
  public:
-  // REQUIRES: memory is as the last commit left it.
+  // REQUIRES: the memory equals the last commit.
   Checkout(region::RegionAccess::Impl& region, const std::string& name)
       : region_(region),
         head_(store::resolve_kept(*region.core, region.name)),
@@ -48,8 +49,9 @@ class Checkout {
                                    kept.version.label);
   }
 
-  // Takes pages side by side from pages[at] on; returns how many.
+  // Copies adjacent pages from pages[at] on; returns their number.
   std::size_t take(const std::vector<PageNumber>& pages, std::size_t at) {
+    assert(at < pages.size());
     std::size_t count = 1;
     while (count < kMaxPages && at + count < pages.size() &&
            pages[at + count] == pages[at] + count) {
@@ -61,6 +63,7 @@ class Checkout {
   }
 
   void write(PageNumber first, std::size_t count) {
+    assert(count <= kMaxPages && first + count <= region_.end_page());
     after_->read(first, count, buffer_.data());
     std::byte* const to = region_.memory->data() + first * kPageBytes;
     region_.make_present(first, count);

@@ -1,5 +1,6 @@
 // The difference of two versions, with the bytes of both (vellum/store.hpp).
 #include <algorithm>
+#include <cassert>
 #include <vector>
 #include <vellum/store.hpp>
 
@@ -13,14 +14,14 @@ namespace vellum {
 namespace {
 
 using format::kPageBytes;
-constexpr std::uint64_t kMaxBytes = 1 << 20;  // given at once
+constexpr std::uint64_t kMaxBytes = 1 << 20;  // of one visit
 
 std::shared_ptr<store::PageSource> open_source(store::StoreDirectory& core,
                                                const store::ResolvedVersion& version) {
   return store::PageSource::open(core, version.version, version.commits, version.label);
 }
 
-// Widens ranges to whole units, joins those that then touch, and gives them with their bytes.
+// Widens ranges to whole units, joins those that then touch, and visits them with their bytes.
 class Widener {
  public:
   Widener(const store::PageSource& a, const store::PageSource& b, const DiffOptions& options,
@@ -32,7 +33,10 @@ class Widener {
         end_(std::max(a.region_bytes(), b.region_bytes())) {}
 
   void add(const ByteRange& range) {
+    assert(unit_ != 0 && range.length_bytes != 0);
+    assert(range.offset_bytes + range.length_bytes <= end_);
     const std::uint64_t from = range.offset_bytes / unit_ * unit_;
+    assert(from >= from_);
     const std::uint64_t past = range.offset_bytes + range.length_bytes;
     const std::uint64_t rest = past % unit_;
     const std::uint64_t to = rest == 0 ? past : past + std::min(unit_ - rest, end_ - past);
@@ -43,7 +47,7 @@ class Widener {
     to_ = to;
   }
   void flush() {
-    // Parts end where units do, unless one unit alone is larger than a part.
+    // Parts end where units end, unless one unit is larger than a part.
     const std::uint64_t most = std::max(kMaxBytes / unit_ * unit_, unit_);
     while (from_ < to_) {
       const std::uint64_t bytes = std::min(most, to_ - from_);
@@ -68,7 +72,7 @@ class Widener {
   const std::uint64_t unit_;
   const std::function<void(const DiffRange&)>& visit_;
   const std::uint64_t end_;
-  std::uint64_t from_ = 0, to_ = 0;  // what is to be given; to_ 0: nothing
+  std::uint64_t from_ = 0, to_ = 0;  // the next range to visit; to_ 0: none
   std::vector<std::byte> bytes_a_, bytes_b_;
 };
 

@@ -1,5 +1,6 @@
 #include "region/api/import.hpp"
 
+#include <cassert>
 #include <chrono>
 #include <optional>
 
@@ -39,7 +40,7 @@ class Importer {
         if (snapshot_ != nullptr) name_new_branch();
         return report;
       } catch (const Error& e) {
-        // Somebody else may have made it meanwhile.
+        // Another process may have created it meanwhile.
         if (made || e.code() != Errc::already_exists || !has_branch(*core_, branch_)) throw;
         if (!content_.restart()) throw;
       }
@@ -72,15 +73,16 @@ class Importer {
     return report;
   }
 
-  // A branch that cannot be named is not left behind. REQUIRES: nobody knew of it before.
+  // Removes the new branch if its snapshot cannot be created. REQUIRES: run() created the branch.
   void name_new_branch() {
+    assert(snapshot_ != nullptr);
     try {
       const store::NameLock claim = store::claim_name(*core_, *snapshot_);
       store::BranchWriter::open(*core_, branch_)->publish_snapshot(claim, message_);
     } catch (...) {
       try {
         core_->remove_branch(branch_);
-      } catch (const Error&) {  // somebody has it open already, or the disk fails
+      } catch (const Error&) {  // another process has it open already, or the disk fails
       }
       throw;
     }
@@ -127,7 +129,7 @@ class Importer {
   store::Content& content_;
   const std::string& message_;
   const ProgressFn& progress_;
-  const std::string* const snapshot_;  // null: none is wanted
+  const std::string* const snapshot_;  // null: no snapshot
 };
 
 }  // namespace

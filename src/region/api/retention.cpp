@@ -1,5 +1,6 @@
 // Retention by age (vellum/retention.hpp).
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstdint>
 #include <set>
@@ -34,13 +35,14 @@ std::int64_t monthly(Time time) {
 struct Rule {
   const char* name;
   std::uint32_t count;
-  std::int64_t (*period)(Time time);  // null: each snapshot is its own
+  std::int64_t (*period)(Time time);  // null: each snapshot has its own
 };
 
-// The range is one branch's snapshots, newest first. A clock that was set back makes days come
-// again: the newest snapshot of such a day counts.
+// The range is one branch's snapshots, newest first. After a clock was set back a day may occur
+// twice: its newest snapshot counts.
 void apply(const Rule& rule, std::vector<RetentionDecision>::iterator first,
            std::vector<RetentionDecision>::iterator last) {
+  assert(first < last);
   std::uint32_t left = rule.count;
   std::set<std::int64_t> seen;
   for (auto at = first; at != last && left > 0; ++at) {

@@ -1,5 +1,5 @@
-// region/api/snapshots_of.hpp: the snapshots that retention looks at, for `vellum forget` and the C
-// interface.
+// region/api/snapshots_of.hpp: the snapshots that retention considers, for `vellum forget` and the
+// C interface.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace vellum::api {
 
-// Of these versions, the snapshots that were made on `branch` (empty: on any) and whose names begin with `prefix`.
+// The snapshots among `versions` that were created on `branch` (empty: on any) and whose names
+// begin with `prefix`.
 std::vector<VersionInfo> snapshots_of(std::vector<VersionInfo> versions, const std::string& branch,
                                       const std::string& prefix);
 

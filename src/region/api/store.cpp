@@ -50,7 +50,7 @@ format::Superblock superblock_of(const StoreOptions& options) {
   return sb;
 }
 
-// A snapshot that lives as long as this.
+// A snapshot that exists as long as this object.
 class Meanwhile {
  public:
   Meanwhile(Store& store, const std::string& branch)
@@ -61,7 +61,7 @@ class Meanwhile {
     try {
       store_.remove_snapshot(name_);
     } catch (const std::exception&) {
-      return;  // a version too many, under a name that says so
+      return;  // the snapshot stays, under a name that shows its purpose
     }
   }
   Meanwhile(const Meanwhile&) = delete;
@@ -94,8 +94,8 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   return info;
 }
 
-// By the branch's writer: the journal's commits go into packs, and the branch stands on the snapshot
-// from then on. Beside a writer at work, the head is taken without it.
+// By the branch's writer: the journal's commits are checkpointed, and the snapshot becomes the
+// branch's base version. While another writer works, the head is read without it.
 void snapshot_of_branch(store::StoreDirectory& core, const std::string& branch,
                         const store::NameLock& claim, const std::string& message) {
   std::unique_ptr<store::BranchWriter> writer;
@@ -154,7 +154,7 @@ Store Store::open_or_create(const std::string& path, const StoreOptions& options
   } catch (const Error& e) {
     if (e.code() != Errc::already_exists || !base::posix_fs().exists(path + "/vellum.store")) throw;
   }
-  return open(path);  // somebody else has made it meanwhile
+  return open(path);  // another process has created it meanwhile
 }
 
 const std::string& Store::path() const noexcept { return impl_->core->path(); }
@@ -186,7 +186,7 @@ Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
   try {
     return open_region(branch, options);
   } catch (...) {
-    // The name must not stay with a region that nobody received; it may be somebody else's by now.
+    // The name must not stay with a region that no caller has. Another process may have taken it.
     try {
       impl_->core->remove_new_branch(branch, id);
     } catch (const Error&) {
@@ -205,7 +205,7 @@ Region Store::open_or_create_region(const std::string& branch, std::uint64_t siz
   try {
     if (!has_branch(*impl_->core, branch)) return create_region(branch, size, options);
   } catch (const Error& e) {
-    // Somebody else may have made it meanwhile.
+    // Another process may have created it meanwhile.
     if (e.code() != Errc::already_exists || !has_branch(*impl_->core, branch)) throw;
   }
   RegionOptions roomy = options;
@@ -369,7 +369,7 @@ RepairReport Store::repair(const std::string& path, const std::string& destinati
   if (!options.dry_run && destination.empty()) {
     fail(Errc::invalid_argument, "{}: repair needs a name for the new store", path);
   }
-  if (remote::has_away_list(base::posix_fs(), path)) {
+  if (remote::has_missing_pieces(base::posix_fs(), path)) {
     fail(Errc::unsupported,
          "{}: packs of the store lie at its remote, where nothing is repaired: `vellum pull "
          "--packs` "

@@ -1,4 +1,4 @@
-// region/api/store_impl.hpp: the object behind a Store handle. Internal to the C++ interface of a store.
+// region/api/store_impl.hpp: the object behind a Store handle. Internal to the C++ interface.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ struct Store::Impl {
   std::shared_ptr<store::StoreDirectory> core;
 };
 
-// Makes handles for whoever has opened the store itself: the interface, and tests on other file
+// Creates handles of a store that is already open: for the interface, and for tests on other file
 // systems.
 struct StoreAccess {
   static Store handle_of(std::shared_ptr<store::StoreDirectory> core) {

@@ -35,10 +35,10 @@ std::optional<Moment> parse_date(std::string_view text) {
   using namespace std::chrono;
   const year_month_day day{year(static_cast<int>(fields[0])), month(fields[1]),
                            std::chrono::day(fields[2])};
-  // What nanoseconds in 64 bits reach: up to April 2262.
+  // The range of nanoseconds in 64 bits: up to April 2262.
   if (fields[0] < 1900 || fields[0] > 2261) return std::nullopt;
   if (!day.ok() || fields[3] > 23 || fields[4] > 59 || fields[5] > 59) return std::nullopt;
-  // The whole of the second, and of a minute or day whose rest is not given.
+  // The end of the second, and of a minute or day without a finer time.
   return sys_days(day) + hours(fields[3]) + minutes(fields[4]) + seconds(fields[5]) +
          milliseconds(999);
 }
@@ -69,14 +69,14 @@ std::optional<std::chrono::seconds> parse_ago(std::string_view text) {
   return std::nullopt;
 }
 
-// Of the forms in the header, at the time `now`; nullopt: none of them.
+// Parses the forms in the header, at the time `now`; nullopt: none of them.
 std::optional<Moment> parse_moment(std::string_view text, Moment now) {
   if (text == "yesterday") return now - std::chrono::days(1);
   if (const auto ago = parse_ago(text)) return now - *ago;
   return parse_date(text);
 }
 
-// The order decides which is the newest: clocks go wrong. The time only says which are too young.
+// The order decides which is the newest: clocks may be wrong. The time only excludes younger ones.
 const VersionInfo* newest_until(const std::vector<VersionInfo>& versions, Moment moment) {
   const VersionInfo* newest = nullptr;
   for (const VersionInfo& v : versions) {

@@ -2,13 +2,14 @@
 //
 //   NAME          the branch's head, or the snapshot
 //   NAME~N        N snapshots before it on its line; NAME~ is NAME~1
-//   NAME@{TIME}   the newest snapshot on its line that was made at TIME or before
+//   NAME@{TIME}   the newest snapshot on its line that was created at TIME or before
 //   @{TIME}       the same, of all snapshots
-//   latest        the snapshot made last, unless a version has this name
+//   latest        the newest snapshot, unless a version has this name
 //
-// TIME is 2026-11-24, 2026-11-24T10:30, 2026-11-24T10:30:15 (UTC), `yesterday`, or a number with its
-// unit: `3 days ago`, `90min`. A day alone means its end. ~N may follow any of these. Names have
-// neither '~' nor '@', so no version is hidden.
+// TIME is 2026-11-24, 2026-11-24T10:30, 2026-11-24T10:30:15 (UTC), `yesterday`, or a number with
+// its unit: `3 days ago`, `90min`. A day without a time means its end. ~N may follow any of these.
+// Names have neither '~' nor '@', so no version is hidden. (The forms are those of
+// git-rev-parse(1).)
 #pragma once
 
 #include <string>
@@ -18,13 +19,13 @@
 
 namespace vellum::api {
 
-// The name of the version that is meant. Text without '~', '@' and other than `latest` comes back
-// as it is, whether or not there is such a version. Throws Errc::not_found, which says how far the
-// line goes; Errc::invalid_argument for a number or time that cannot be read.
+// The name of the version that `text` denotes. Text without '~' and '@' other than `latest` is
+// returned unchanged, whether or not the version exists. Throws Errc::not_found, with the length of
+// the line; Errc::invalid_argument for a malformed number or time.
 std::string resolve_version(const Store& store, const std::string& text);
 
-// `name` and the earlier snapshots on its line, newest first; for a branch also every snapshot made
-// on it. A removed snapshot breaks the chain of parents.
+// `name` and the earlier snapshots on its line, newest first; for a branch also every snapshot
+// created on it. A removed snapshot breaks the chain of parents.
 std::vector<VersionInfo> line_of(const Store& store, const std::string& name);
 // The same of `last`, which is one of `versions`.
 std::vector<VersionInfo> line_of(std::vector<VersionInfo> versions, const VersionInfo& last);

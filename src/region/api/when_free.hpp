@@ -1,4 +1,4 @@
-// region/api/when_free.hpp: waits for a branch that another process has for a moment.
+// region/api/when_free.hpp: waits for a branch that another process uses briefly.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 
 namespace vellum::api {
 
-// What `open` returns. Calls it again while its error is one of `taken`, at most until `end`.
+// Returns the result of `open`. Calls it again while its error is one of `taken`, at most until
+// `end`.
 template <typename Open>
 auto when_free(std::chrono::steady_clock::time_point end, std::initializer_list<Errc> taken,
                const Open& open) {

@@ -64,9 +64,9 @@ std::uint64_t Encoder::for_slices(std::span<const PageNumber> dirty, const Body&
   const std::size_t count = (dirty.size() + step - 1) / step;
   slices_.clear();
   for (std::size_t i = 0; i < count; ++i) slices_.push_back(std::make_unique<Slice>());
-  const auto* const wish = base::Interruptible::wish();
+  const auto* const request = base::Interruptible::request();
   const auto run = [&](std::size_t index, std::size_t worker) {
-    base::throw_if(wish);
+    base::throw_if(request);
     const std::size_t first = index * step;
     body(dirty.subspan(first, std::min(step, dirty.size() - first)), *slices_[index],
          this->worker(worker));

@@ -30,7 +30,7 @@ std::vector<std::byte> DirectoryEngine::get(const std::string& key, std::uint64_
   return base::read_whole(fs_, path_of(key), limit_bytes);
 }
 
-std::vector<std::byte> DirectoryEngine::get_range(const std::string& key, ByteRange range) {
+std::vector<std::byte> DirectoryEngine::get_range(const std::string& key, ObjectRange range) {
   const auto file = fs_.open(path_of(key), base::OpenMode::read_only);
   const std::uint64_t size = file->size_bytes();
   if (range.offset_bytes > size || range.length_bytes > size - range.offset_bytes) {
@@ -54,7 +54,7 @@ std::string DirectoryEngine::make_directories(const std::string& key) {
   return directory;
 }
 
-// Whoever made a directory that is there may have been killed before its name was durable.
+// The creator of an existing directory may have been killed before its name was durable.
 void DirectoryEngine::make_directory(const std::string& directory) {
   const bool is_new = base::ensure_directory(fs_, directory);
   {
@@ -122,7 +122,7 @@ std::vector<ObjectInfo> DirectoryEngine::list(const std::string& prefix, std::si
       object.size_bytes = fs_.open(path_of(object.key), base::OpenMode::read_only)->size_bytes();
       there.push_back(std::move(object));
     } catch (const Error& e) {
-      if (e.code() != Errc::not_found) throw;  // removed just now
+      if (e.code() != Errc::not_found) throw;  // removed concurrently
     }
   }
   return there;
@@ -139,14 +139,14 @@ void DirectoryEngine::remove(const std::string& key) {
   fs_.sync_directory(base::parent_of(path));
 }
 
-// A file whose writer is at work is locked.
+// An active writer holds a lock on its file.
 void DirectoryEngine::sweep() noexcept {
   try {
     const std::string tmp = path_ + "/" + kTmpName;
     if (!fs_.exists(tmp)) return;
     for (const auto& entry : fs_.list(tmp)) base::remove_unpublished(fs_, tmp + "/" + entry.name);
   } catch (const std::exception&) {
-    // The next gc takes it.
+    // The next gc removes it.
   }
 }
 

@@ -1,8 +1,9 @@
 // remote/engine/directory_engine.hpp: objects as files of a shared directory (Lustre, NFS, a disk).
 //
-// An object is the file of its key below the directory. It is written in `tmp`, synced, and renamed
-// to its name without replacing (where the file system lacks that: by a hard link), and the
-// directory is synced. So an object is there whole or not at all, and of several creators one wins.
+// An object is the file at its key, relative to the directory. It is written in `tmp`, synced and
+// renamed without replacing (a hard link where the file system lacks such a rename), and the
+// directory is synced. Thus an object exists completely or not at all, and exactly one of several
+// creators wins.
 #pragma once
 
 #include <mutex>
@@ -15,13 +16,13 @@ namespace vellum::remote {
 
 class DirectoryEngine : public ObjectStore {
  public:
-  // The directory is made by the first put(); its parent must exist.
+  // The first put() creates the directory; its parent must exist.
   DirectoryEngine(base::Fs& fs, std::string path);
 
   const std::string& url() const noexcept override { return url_; }
   std::size_t connections() const noexcept override { return 4; }
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) override;
-  std::vector<std::byte> get_range(const std::string& key, ByteRange range) override;
+  std::vector<std::byte> get_range(const std::string& key, ObjectRange range) override;
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override;
   void put(const std::string& key, std::span<const std::byte> bytes) override;
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override;
@@ -31,17 +32,17 @@ class DirectoryEngine : public ObjectStore {
 
  private:
   std::string path_of(const std::string& key) const;
-  // Makes the directories on the way to a key, and returns that of its file.
+  // Creates the parent directories of a key's file and returns the innermost one.
   std::string make_directories(const std::string& key);
   void make_directory(const std::string& directory);
   void list_below(const std::string& directory, const std::string& prefix,
                   std::vector<ObjectInfo>& out) const;
 
   const std::string path_, url_;
-  const std::shared_ptr<base::Fs> beneath_;  // links that a stranger has put there lead nowhere
+  const std::shared_ptr<base::Fs> beneath_;  // refuses links that leave the directory
   base::Fs& fs_;
   std::mutex mutex_;
-  std::set<std::string> durable_;  // directories whose names this has synced; guarded by the mutex
+  std::set<std::string> durable_;  // directories whose names are synced; guarded by the mutex
 };
 
 }  // namespace vellum::remote

@@ -1,18 +1,17 @@
-// remote/engine/object_store.hpp: the seam between Vellum and the place where remotes keep objects.
+// remote/engine/object_store.hpp: the interface to the stores in which remotes keep objects.
 //
-// An object has a key and immutable or replaceable bytes. Everything that leaves the machine goes
-// through these five calls, so a test can count, delay, fail or damage each of them. Two engines
-// stand behind them: a directory, and S3.
+// An object has a key and immutable or replaceable bytes. All traffic with a remote uses this
+// interface, so a test can count, delay, fail or damage each call. It has two implementations: a
+// directory and S3.
 //
 // Errors: every call throws vellum::Error, which names the object by URL and key:
-//   not_found    there is no such object
+//   not_found    no such object
 //   read_only    the file system cannot be written
 //   no_space     the disk or the quota is full
 //   corrupted    the object is larger or smaller than the caller accepts
-//   io           the rest, after the engine's own attempts; as a RefusedRequest where attempts are
-// in vain
+//   io           the rest, after the engine's own retries; a RefusedRequest if retries are useless
 //
-// Integrity: the engine guarantees nothing about what get() returns. The objects of a remote carry
+// Integrity: the engine does not check the bytes that get() returns. The objects of a remote have
 // their own checksums, and the caller checks them.
 //
 // Threads: all calls from any thread. Calls of several threads run at once, up to connections().
@@ -27,7 +26,7 @@
 
 namespace vellum::remote {
 
-// The server has understood the request and refuses it: it would refuse it again.
+// The server has understood the request and refuses it; a retry would be refused again.
 struct RefusedRequest : Error {
   using Error::Error;
 };
@@ -38,7 +37,7 @@ struct ObjectInfo {
   bool operator==(const ObjectInfo&) const = default;
 };
 
-struct ByteRange {
+struct ObjectRange {
   std::uint64_t offset_bytes = 0, length_bytes = 0;
 };
 
@@ -49,36 +48,37 @@ class ObjectStore {
   ObjectStore(const ObjectStore&) = delete;
   ObjectStore& operator=(const ObjectStore&) = delete;
 
-  // The URL without anything secret, for messages.
+  // The URL without secrets, for messages.
   virtual const std::string& url() const noexcept = 0;
-  // How many calls it serves at once.
+  // The number of calls that it serves concurrently; at least 1.
   virtual std::size_t connections() const noexcept = 0;
 
   // The whole object. Errc::corrupted when it has more than `limit_bytes`.
   virtual std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) = 0;
-  // Exactly these bytes of it. Errc::corrupted when it ends before.
-  virtual std::vector<std::byte> get_range(const std::string& key, ByteRange range) = 0;
-  // Makes the object unless one of that key exists. False: one exists, with other content or with
-  // the same. Durable on return. Of several creators at once, one gets true, as far as the server
-  // keeps its word (remote/engine/probe.hpp).
+  // Exactly this range of the object. Errc::corrupted when the object is shorter.
+  virtual std::vector<std::byte> get_range(const std::string& key, ObjectRange range) = 0;
+  // Creates the object unless the key exists. False: it exists, with the same content or another.
+  // Durable on return. Of several concurrent creators exactly one gets true, provided that the
+  // server implements conditional writes correctly (remote/engine/probe.hpp).
   virtual bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) = 0;
-  // Makes or replaces the object. Durable on return.
+  // Creates or replaces the object. Durable on return.
   virtual void put(const std::string& key, std::span<const std::byte> bytes) = 0;
-  // The objects whose keys begin so, ascending by key; at most `most` of them.
+  // The objects whose keys begin with `prefix`, ascending by key; at most `most` of them.
   virtual std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) = 0;
-  // An object that was found, and not put by the caller, is durable on return: its maker may have
-  // been killed before it was. Servers say nothing that is not.
+  // Makes an object durable that another process has created, which may have been killed before it
+  // synced. Does nothing for servers: they report only durable objects.
   virtual void make_durable(const std::string&) {}
-  // An object that is not there is removed already.
+  // Succeeds if the object does not exist.
   virtual void remove(const std::string& key) = 0;
-  // Ends all calls, those under way and later ones, by an error.
+  // Fails all calls, current and later ones, with an error.
   virtual void stop() noexcept {}
-  // Removes what killed processes have left besides objects. Tells no error.
+  // Removes temporary files of killed processes. Reports no error.
   virtual void sweep() noexcept {}
 };
 
-// A key consists of lower-case letters, digits, '-' and '.', in parts divided by single slashes. No
-// part begins with a dot. So every key is a path in a directory and needs no escapes in a URL.
+// A key consists of lower-case letters, digits, '-' and '.', in components separated by single
+// slashes. No component begins with a dot. Thus every key is a relative path, and a URL needs no
+// escapes for it.
 bool is_good_key(const std::string& key);
 // Throws Errc::invalid_argument.
 void require_good_key(const std::string& key);

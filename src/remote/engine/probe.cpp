@@ -17,7 +17,7 @@ std::vector<std::byte> content_of(std::size_t creator) {
   return std::vector<std::byte>(256, static_cast<std::byte>(creator + 1));
 }
 
-// Races once for each key: threads that exist already start closer together than new ones.
+// One race for each key, with the same threads: they start closer together than new threads would.
 class Race {
  public:
   Race(ObjectStore& objects, std::vector<std::string> keys, std::size_t creators)
@@ -32,7 +32,7 @@ class Race {
         threads.push_back(base::start_thread("races for names",
                                              [&, c = threads.size()] { create_all(c, start); }));
       }
-    } catch (const Error&) {  // the others do not wait for those that never come
+    } catch (const Error&) {  // the started threads must not wait for the missing ones
       failure_ = std::current_exception();
       for (std::size_t c = threads.size(); c < creators_; ++c) start.arrive_and_drop();
     }
@@ -64,7 +64,7 @@ class Race {
   std::exception_ptr failure_;
 };
 
-// Whether what is left of the races could be removed.
+// False: the caller may not remove the objects of the races.
 bool judge(ObjectStore& objects, const std::vector<std::string>& keys,
            const std::vector<std::vector<std::size_t>>& winners, ProbeResult& result) {
   bool is_removed = true;

@@ -1,8 +1,8 @@
-// remote/engine/probe.hpp: what the conditional writes of a server are worth.
+// remote/engine/probe.hpp: a test of a server's conditional writes.
 //
-// Some servers check whether an object exists and write it then, without a lock between the two:
-// two creators at once can both be told that they made it. A probe finds that out with a good
-// chance. It can disprove, but never prove.
+// Some servers check whether an object exists and then write it, without a lock: two concurrent
+// creators can both get a success. A probe detects such a server with high probability. It can
+// disprove correctness, but not prove it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace vellum::remote {
 
-// What probes make lies here. It is removed by gc where the probe had no right to remove it.
+// The prefix of a probe's objects. gc removes those that the probe was not permitted to remove.
 inline constexpr const char* kProbePrefix = "probe/";
 
 struct ProbeOptions {
@@ -19,16 +19,16 @@ struct ProbeOptions {
 };
 struct ProbeResult {
   std::size_t rounds = 0;
-  std::size_t several_won = 0;  // rounds in which more than one creator was told that it had won
+  std::size_t several_won = 0;  // rounds with more than one winner
   std::size_t none_won = 0;
-  std::size_t other_content = 0;  // rounds after which the object was not the winner's
+  std::size_t other_content = 0;  // rounds whose object is not the winner's
   bool one_creator_wins() const noexcept {
     return several_won == 0 && none_won == 0 && other_content == 0;
   }
 };
 
-// In each round, creators race for one key, which is removed then, if that is allowed. Where the
-// first race shows that it is not, there is no other round.
+// In each round, creators race for one key, which is then removed. If the first round shows that
+// removal is not permitted, it is the only round.
 ProbeResult probe_conditional_writes(ObjectStore& objects, const ProbeOptions& options = {});
 
 }  // namespace vellum::remote

@@ -119,7 +119,7 @@ RemoteUrl parse_file(const std::string& text) {
 
 RemoteUrl parse_s3(const std::string& text) {
   RemoteUrl out;
-  out.kind = RemoteUrl::Kind::s3;
+  out.kind = RemoteUrl::EngineKind::s3;
   out.text = text;
   std::string_view rest = std::string_view(text).substr(kS3.size());
   const std::string_view place = rest.substr(0, rest.find('?'));

@@ -1,10 +1,10 @@
-// remote/engine/url.hpp: where a remote is.
+// remote/engine/url.hpp: the URL of a remote.
 //
 //   file:///mnt/lustre/x
 //   s3://bucket/prefix?endpoint=https://host:port&region=R&profile=P&addressing=path|virtual
 //
-// All parts behind the question mark are optional. Credentials are refused in a URL: it is kept in
-// files and shown in messages.
+// All parameters after the question mark are optional. Credentials in a URL are refused: it is
+// stored in files and printed in messages.
 #pragma once
 
 #include <string>
@@ -12,28 +12,28 @@
 namespace vellum::remote {
 
 struct RemoteUrl {
-  enum class Kind { directory, s3 };
+  enum class EngineKind { directory, s3 };
   enum class Addressing {
-    automatic,     // path with an endpoint of one's own, else virtual_host
+    automatic,     // path if an endpoint is given, otherwise virtual_host
     path,          // https://host/bucket/key
     virtual_host,  // https://bucket.host/key
   };
-  Kind kind = Kind::directory;
+  EngineKind kind = EngineKind::directory;
   std::string text;  // as given
   std::string path;  // of a directory, absolute
   std::string bucket, prefix;
-  std::string endpoint;  // with its scheme, without a path; empty: the usual chain decides
+  std::string endpoint;  // with its scheme, without a path; empty: remote/s3/aws_config.hpp
   std::string region, profile;
   Addressing addressing = Addressing::automatic;
 };
 
-// Whether the text is meant as a URL, and not as the path of a store.
+// Whether the text is a URL rather than the path of a store.
 bool is_remote_url(const std::string& text);
 
-// Errc::invalid_argument says what is wrong with it.
+// Errc::invalid_argument: the message names the error in the URL.
 RemoteUrl parse_remote_url(const std::string& text);
 
-// Whether two URLs name one place: region, profile and addressing only say how it is reached.
+// Whether two URLs name the same remote: region, profile and addressing do not matter.
 bool is_same_place(const RemoteUrl& a, const RemoteUrl& b);
 
 }  // namespace vellum::remote

@@ -7,9 +7,9 @@
 namespace vellum::remote {
 namespace {
 
-constexpr auto kTurnPause = std::chrono::milliseconds(2);
+constexpr auto kPollInterval = std::chrono::milliseconds(2);
 
-std::unique_ptr<base::File> open_turn(base::Fs& fs, const std::string& path) {
+std::unique_ptr<base::File> open_lock_file(base::Fs& fs, const std::string& path) {
   for (;;) {
     try {
       return fs.open(path, base::OpenMode::create_new);
@@ -25,13 +25,13 @@ std::unique_ptr<base::File> open_turn(base::Fs& fs, const std::string& path) {
 }
 
 // The lock's file goes with the turn, so a lock on a file without a name is of a turn that has ended.
-std::unique_ptr<base::File> wait_for_turn(base::Fs& fs, const std::string& path,
-                                          std::chrono::milliseconds longest) {
-  const auto until = std::chrono::steady_clock::now() + longest;
+std::unique_ptr<base::File> wait_for_lock(base::Fs& fs, const std::string& path,
+                                          std::chrono::milliseconds timeout) {
+  const auto until = std::chrono::steady_clock::now() + timeout;
   while (std::chrono::steady_clock::now() < until) {
-    auto file = open_turn(fs, path);
+    auto file = open_lock_file(fs, path);
     if (file->try_lock_exclusive() && !file->replaced()) return file;
-    std::this_thread::sleep_for(kTurnPause);
+    std::this_thread::sleep_for(kPollInterval);
   }
   return nullptr;
 }
@@ -39,9 +39,9 @@ std::unique_ptr<base::File> wait_for_turn(base::Fs& fs, const std::string& path,
 }  // namespace
 
 FetchLock acquire_fetch_lock(base::Fs& fs, const std::string& path,
-                             std::chrono::milliseconds longest) {
+                             std::chrono::milliseconds timeout) {
   std::unique_ptr<base::File> file;
-  base::try_to([&] { file = wait_for_turn(fs, path, longest); });
+  base::try_to([&] { file = wait_for_lock(fs, path, timeout); });
   return {fs, std::move(file)};
 }
 

@@ -31,6 +31,6 @@ class FetchLock {
 // Waits while another has the turn at `path`, at most for `longest`. A turn that could not be had
 // holds nothing: whoever has it fetches all the same.
 FetchLock acquire_fetch_lock(base::Fs& fs, const std::string& path,
-                             std::chrono::milliseconds longest);
+                             std::chrono::milliseconds timeout);
 
 }  // namespace vellum::remote

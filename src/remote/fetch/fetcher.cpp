@@ -16,18 +16,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMaxThreads = 16;  // each holds a piece in memory while it fetches
-constexpr std::size_t kMaxAhead = 4;     // pieces of 4 MiB
+constexpr std::size_t kMaxFetcherThreads = 16;  // each holds a piece in memory while it fetches
+constexpr std::size_t kMaxAhead = 4;            // pieces of 4 MiB
 constexpr std::size_t kMaxOpen = 256;
 constexpr std::size_t kMaxInMemory = 16;  // where no cache keeps them
 constexpr std::size_t kMaxReasons = 256;
-constexpr auto kFirstPause = 50ms, kLongestPause = 2000ms;
+constexpr auto kFirstRetryPause = 50ms, kMaxRetryPause = 2000ms;
 
 }  // namespace
 
-Fetcher::Fetcher(const Remote& remote, PieceCache& cache, std::chrono::milliseconds longest_wait)
-    : remote_(remote), cache_(cache), longest_wait_(longest_wait), owner_(base::fork_count()) {
-  const std::size_t count = std::min(kMaxThreads, remote.objects().connections());
+Fetcher::Fetcher(const Remote& remote, PieceCache& cache, std::chrono::milliseconds timeout)
+    : remote_(remote), cache_(cache), timeout_(timeout), owner_(base::fork_count()) {
+  const std::size_t count = std::min(kMaxFetcherThreads, remote.objects().connections());
   threads_.reserve(count);
   try {
     while (threads_.size() < count)
@@ -42,7 +42,7 @@ void Fetcher::stop() noexcept {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  stopped_.notify_all();
+  stopping_changed_.notify_all();
   work_.fetch_add(1);
   base::futex_wake(work_, INT32_MAX);
   for (std::thread& thread : threads_) thread.join();
@@ -51,16 +51,16 @@ void Fetcher::stop() noexcept {
 
 bool Fetcher::is_of_this_process() const noexcept { return base::fork_count() == owner_; }
 
-void Fetcher::want(RemotePiece& piece) noexcept {
-  piece.next_in_line = line_.load();
-  while (!line_.compare_exchange_weak(piece.next_in_line, &piece)) {
+void Fetcher::enqueue(RemotePiece& piece) noexcept {
+  piece.next_in_queue = queue_.load();
+  while (!queue_.compare_exchange_weak(piece.next_in_queue, &piece)) {
   }
   work_.fetch_add(1);
   base::futex_wake(work_, 1);
 }
 
-void Fetcher::used_ahead(RemotePiece& piece) noexcept {
-  used_ahead_.store(&piece);
+void Fetcher::note_read_ahead_used(RemotePiece& piece) noexcept {
+  used_read_ahead_.store(&piece);
   work_.fetch_add(1);
   base::futex_wake(work_, 1);
 }
@@ -69,7 +69,7 @@ void Fetcher::fetch_ahead(std::span<RemotePiece* const> pieces) {
   {
     const std::lock_guard lock(mutex_);
     for (RemotePiece* piece : pieces) {
-      if (piece->ask()) ahead_.push_back(piece);
+      if (piece->request()) ahead_.push_back(piece);
     }
   }
   work_.fetch_add(1);
@@ -84,7 +84,7 @@ void Fetcher::fetch_early(std::span<RemotePiece* const> pieces) {
     std::deque<RemotePiece*> early;
     for (RemotePiece* piece : pieces) {
       piece->note_wanted_soon();
-      if (piece->ask()) early.push_back(piece);
+      if (piece->request()) early.push_back(piece);
     }
     ahead_.insert(ahead_.begin(), early.begin(), early.end());
   }
@@ -112,11 +112,11 @@ RemotePiece* Fetcher::take() {
   const std::lock_guard lock(mutex_);
   if (stopping_) return nullptr;
   const auto first_fresh = waiting_.size();
-  for (RemotePiece* piece = line_.exchange(nullptr); piece != nullptr;
-       piece = piece->next_in_line) {
+  for (RemotePiece* piece = queue_.exchange(nullptr); piece != nullptr;
+       piece = piece->next_in_queue) {
     waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(first_fresh), piece);
   }
-  if (RemotePiece* const used = used_ahead_.exchange(nullptr)) note_order(*used, true);
+  if (RemotePiece* const used = used_read_ahead_.exchange(nullptr)) note_order(*used, true);
   if (!waiting_.empty()) {
     RemotePiece* const piece = waiting_.front();
     waiting_.pop_front();
@@ -140,7 +140,7 @@ void Fetcher::note_order(RemotePiece& piece, bool was_ahead) {
   expected_ = next;
   bool has_more = false;
   for (std::size_t i = 0; i < window_ && next != nullptr; ++i, next = next->following.load()) {
-    if (!next->ask()) continue;
+    if (!next->request()) continue;
     ahead_.push_back(next);
     has_more = true;
   }
@@ -150,13 +150,14 @@ void Fetcher::note_order(RemotePiece& piece, bool was_ahead) {
 }
 
 void Fetcher::serve(RemotePiece& piece) {
-  const auto until = std::chrono::steady_clock::now() + longest_wait_;
-  piece.let_go_of_file();
+  const auto until = std::chrono::steady_clock::now() + timeout_;
+  piece.close_file();
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(held_, [&](const Held& held) { return held.piece == &piece; });
+    std::erase_if(open_pieces_, [&](const OpenPiece& open) { return open.piece == &piece; });
   }
-  for (std::chrono::milliseconds time = kFirstPause;; time = std::min(2 * time, kLongestPause)) {
+  for (std::chrono::milliseconds time = kFirstRetryPause;;
+       time = std::min(2 * time, kMaxRetryPause)) {
     try {
       if (!open_copy(piece)) fetch(piece);
       return;
@@ -177,7 +178,7 @@ void Fetcher::serve(RemotePiece& piece) {
 // False: the fetcher stops.
 bool Fetcher::pause(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
-  return !stopped_.wait_for(lock, time, [&] { return stopping_; });
+  return !stopping_changed_.wait_for(lock, time, [&] { return stopping_; });
 }
 
 bool Fetcher::open_copy(RemotePiece& piece) {
@@ -186,20 +187,20 @@ bool Fetcher::open_copy(RemotePiece& piece) {
   if (file == nullptr) return false;
   const bool must_be_proven = piece.must_be_proven();
   std::vector<std::byte> bytes(
-      static_cast<std::size_t>(must_be_proven ? name.size_bytes : name.contents_bytes));
+      static_cast<std::size_t>(must_be_proven ? name.size_bytes : name.index_bytes));
   std::vector<PieceRecord> records;
   const bool is_sound =
       file->try_pread(bytes, 0) == 0 &&
-      (!must_be_proven || base::sha256(bytes) == name.name.hash) &&
-      decode_contents(std::span(bytes).first(static_cast<std::size_t>(name.contents_bytes)),
-                      remote_.store_id(), records) == nullptr &&
-      name.contents_bytes + records_bytes(records) == name.size_bytes;
+      (!must_be_proven || base::sha256(bytes) == name.content.hash) &&
+      decode_piece_index(std::span(bytes).first(static_cast<std::size_t>(name.index_bytes)),
+                         remote_.store_id(), records) == nullptr &&
+      name.index_bytes + records_bytes(records) == name.size_bytes;
   if (!is_sound) {
     cache_.drop(name);
     return false;
   }
-  give(piece, std::move(file), std::make_unique<PieceContents>(records, name.contents_bytes),
-       must_be_proven, false);
+  deliver(piece, std::move(file), std::make_unique<PieceIndex>(records, name.index_bytes),
+          must_be_proven, false);
   return true;
 }
 
@@ -208,44 +209,44 @@ void Fetcher::fetch(RemotePiece& piece) {
   const PieceName& name = piece.name();
   const PieceCache::FetchLock lock = cache_.acquire_fetch_lock(name);
   if (open_copy(piece)) return;
-  Piece got = remote_.piece(name);
-  auto contents = std::make_unique<PieceContents>(got.records, name.contents_bytes);
+  FetchedPiece got = remote_.piece(name);
+  auto index = std::make_unique<PieceIndex>(got.records, name.index_bytes);
   auto file = cache_.put(name, got.bytes);
   const bool in_memory = file == nullptr;
   if (in_memory) file = std::make_unique<BytesFile>(piece.path(), std::move(got.bytes));
-  give(piece, std::move(file), std::move(contents), true, in_memory);
+  deliver(piece, std::move(file), std::move(index), true, in_memory);
 }
 
-void Fetcher::give(RemotePiece& piece, std::unique_ptr<base::File> file,
-                   std::unique_ptr<const PieceContents> contents, bool is_proven, bool in_memory) {
+void Fetcher::deliver(RemotePiece& piece, std::unique_ptr<base::File> file,
+                      std::unique_ptr<const PieceIndex> index, bool is_proven, bool in_memory) {
   {
     const std::lock_guard lock(mutex_);
-    held_.push_back({&piece, in_memory});
+    open_pieces_.push_back({&piece, in_memory});
   }
   const bool is_ahead = !piece.take_wanted_soon() && !piece.is_waited_for();
-  piece.fetched(std::move(file), std::move(contents), is_proven, is_ahead);
-  make_room();
+  piece.fetched(std::move(file), std::move(index), is_proven, is_ahead);
+  close_oldest();
 }
 
 // Closes what was read the longest ago.
-void Fetcher::make_room() {
+void Fetcher::close_oldest() {
   const std::lock_guard lock(mutex_);
   const auto close_one_of = [&](bool in_memory, std::size_t most) {
-    const auto count = std::count_if(held_.begin(), held_.end(),
-                                     [&](const Held& h) { return h.in_memory == in_memory; });
+    const auto count = std::count_if(open_pieces_.begin(), open_pieces_.end(),
+                                     [&](const OpenPiece& h) { return h.in_memory == in_memory; });
     if (static_cast<std::size_t>(count) <= most) return;
-    const auto oldest =
-        std::min_element(held_.begin(), held_.end(), [&](const Held& a, const Held& b) {
+    const auto oldest = std::min_element(
+        open_pieces_.begin(), open_pieces_.end(), [&](const OpenPiece& a, const OpenPiece& b) {
           return std::pair(a.in_memory != in_memory, a.piece->last_use()) <
                  std::pair(b.in_memory != in_memory, b.piece->last_use());
         });
-    if (oldest->piece->retire()) held_.erase(oldest);
+    if (oldest->piece->retire()) open_pieces_.erase(oldest);
   };
   close_one_of(true, kMaxInMemory);
   close_one_of(false, std::min(kMaxOpen, base::descriptor_share()));
 }
 
-RemotePiece::Failure Fetcher::failure_of(const RemotePiece& piece, const Error& error) {
+RemotePiece::FetchFailure Fetcher::failure_of(const RemotePiece& piece, const Error& error) {
   if (error.code() == Errc::not_found) return {"the object is missing at the remote", 0};
   const int os_errno = error.code() == Errc::corrupted       ? 0
                        : error.code() == Errc::out_of_memory ? ENOMEM

@@ -16,12 +16,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLongestTurn = 10s;
-constexpr std::uint64_t kShareBetweenLooks = 16;  // of the limit
-constexpr std::uint64_t kTrimmedShare = 10;       // of the limit; leaves room for what follows
+constexpr auto kLockTimeout = 10s;
+constexpr std::uint64_t kShareBetweenScans = 16;  // of the limit
+constexpr std::uint64_t kFreedShare = 10;         // of the limit; leaves room for what follows
 
 // A piece may come from several remotes, in different generations.
-std::string name_of(const PieceName& piece) { return base::hex(piece.name.hash); }
+std::string name_of(const PieceName& piece) { return base::hex(piece.content.hash); }
 
 }  // namespace
 
@@ -31,7 +31,7 @@ PieceCache::PieceCache(base::Fs& fs, std::string directory, std::uint64_t limit_
       directory_(limit_bytes == 0 ? "" : std::move(directory)),
       pieces_(directory_ + "/pieces"),
       tmp_(directory_ + "/tmp"),
-      turns_(directory_ + "/turns"),
+      locks_(directory_ + "/turns"),
       limit_bytes_(limit_bytes),
       unaccounted_bytes_(limit_bytes) {}  // the first copy causes a look
 
@@ -41,7 +41,7 @@ std::string PieceCache::path_of(const PieceName& piece) const {
 
 bool PieceCache::make_directories() {
   return base::try_to([&] {
-    for (const std::string& path : {pieces_, tmp_, turns_}) base::ensure_directories(fs_, path);
+    for (const std::string& path : {pieces_, tmp_, locks_}) base::ensure_directories(fs_, path);
   });
 }
 
@@ -65,8 +65,8 @@ std::unique_ptr<base::File> PieceCache::put(const PieceName& piece,
     out = fs_.open(path_of(piece), base::OpenMode::read_only);
   });
   if (unaccounted_bytes_.fetch_add(bytes.size()) + bytes.size() >=
-      limit_bytes_ / kShareBetweenLooks) {
-    trim();
+      limit_bytes_ / kShareBetweenScans) {
+    evict_oldest();
   }
   return out;
 }
@@ -76,8 +76,8 @@ void PieceCache::drop(const PieceName& piece) {
 }
 
 // The oldest go. Who has one open keeps it.
-void PieceCache::trim() {
-  const std::lock_guard lock(trimming_);
+void PieceCache::evict_oldest() {
+  const std::lock_guard lock(evicting_);
   unaccounted_bytes_ = 0;
   base::try_to([&] {
     std::vector<std::tuple<std::int64_t, std::string, std::uint64_t>> copies;
@@ -92,7 +92,7 @@ void PieceCache::trim() {
     }
     if (total_bytes <= limit_bytes_) return;
     std::sort(copies.begin(), copies.end());
-    const std::uint64_t wanted_bytes = limit_bytes_ - limit_bytes_ / kTrimmedShare;
+    const std::uint64_t wanted_bytes = limit_bytes_ - limit_bytes_ / kFreedShare;
     for (const auto& [modified_ns, path, bytes] : copies) {
       if (total_bytes <= wanted_bytes) return;
       base::unlink_quietly(fs_, path);
@@ -108,7 +108,7 @@ void PieceCache::trim() {
 
 PieceCache::FetchLock PieceCache::acquire_fetch_lock(const PieceName& piece) {
   if (directory_.empty() || !make_directories()) return {fs_, nullptr};
-  return remote::acquire_fetch_lock(fs_, turns_ + "/" + name_of(piece), kLongestTurn);
+  return remote::acquire_fetch_lock(fs_, locks_ + "/" + name_of(piece), kLockTimeout);
 }
 
 }  // namespace vellum::remote

@@ -39,14 +39,14 @@ class PieceCache {
  private:
   std::string path_of(const PieceName& piece) const;
   bool make_directories();
-  void trim();
+  void evict_oldest();
 
   const std::shared_ptr<base::Fs> beneath_;  // a link in the cache leads nowhere
   base::Fs& fs_;
-  const std::string directory_, pieces_, tmp_, turns_;
+  const std::string directory_, pieces_, tmp_, locks_;
   const std::uint64_t limit_bytes_;
   std::atomic<std::uint64_t> unaccounted_bytes_;  // written since the last look at the directory
-  std::mutex trimming_;
+  std::mutex evicting_;
 };
 
 }  // namespace vellum::remote

@@ -23,12 +23,12 @@ class PieceParts {
     parts_.emplace_back(at_bytes, std::move(bytes));
   }
   bool has(std::uint64_t at_bytes, std::uint64_t size_bytes) const noexcept {
-    const Part* const part = find(at_bytes);
+    const StoredPart* const part = find(at_bytes);
     return part != nullptr && part->first + part->second.size() - at_bytes >= size_bytes;
   }
   // 0, or an errno where the part ends before. Nothing: no part has the first byte.
   std::optional<int> read(std::span<std::byte> out, std::uint64_t at_bytes) const noexcept {
-    const Part* const part = find(at_bytes);
+    const StoredPart* const part = find(at_bytes);
     if (part == nullptr) return std::nullopt;
     const std::uint64_t from = at_bytes - part->first;
     if (part->second.size() - from < out.size()) return ENODATA;
@@ -37,15 +37,16 @@ class PieceParts {
   }
 
  private:
-  using Part = std::pair<std::uint64_t, std::vector<std::byte>>;
-  const Part* find(std::uint64_t at_bytes) const noexcept {
-    const auto behind = std::partition_point(
-        parts_.begin(), parts_.end(), [&](const Part& part) { return part.first <= at_bytes; });
+  using StoredPart = std::pair<std::uint64_t, std::vector<std::byte>>;
+  const StoredPart* find(std::uint64_t at_bytes) const noexcept {
+    const auto behind =
+        std::partition_point(parts_.begin(), parts_.end(),
+                             [&](const StoredPart& part) { return part.first <= at_bytes; });
     if (behind == parts_.begin()) return nullptr;
-    const Part& part = *std::prev(behind);
+    const StoredPart& part = *std::prev(behind);
     return at_bytes - part.first < part.second.size() ? &part : nullptr;
   }
-  std::vector<Part> parts_;
+  std::vector<StoredPart> parts_;
 };
 
 }  // namespace vellum::remote

@@ -11,7 +11,7 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::chrono::nanoseconds kOnePageIn = std::chrono::milliseconds(5);
+constexpr std::chrono::nanoseconds kPageInTime = std::chrono::milliseconds(5);
 
 std::int64_t now_ns() noexcept {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -22,9 +22,9 @@ std::int64_t now_ns() noexcept {
 
 // A pack's records in a piece. Reads may go past the end of a record, where other bytes follow than
 // in the pack: who reads records checks them.
-class RemotePiece::InPack final : public base::ReadOnlyFile {
+class RemotePiece::PackView final : public base::ReadOnlyFile {
  public:
-  InPack(RemotePiece& piece, std::uint64_t pack, bool proven)
+  PackView(RemotePiece& piece, std::uint64_t pack, bool proven)
       : piece_(piece), pack_(pack), proven_(proven) {}
 
   std::uint64_t pack() const noexcept { return pack_; }
@@ -40,9 +40,9 @@ class RemotePiece::InPack final : public base::ReadOnlyFile {
   }
   int try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept override {
     if (const auto problem = read_part(out, offset_bytes)) return *problem;
-    Failure failure;
+    FetchFailure failure;
     if (!piece_.await(proven_, failure)) return failure.os_errno == 0 ? EIO : failure.os_errno;
-    const auto* record = piece_.contents()->at_place(pack_, offset_bytes);
+    const auto* record = piece_.index()->at_place(pack_, offset_bytes);
     if (record == nullptr) return ENODATA;
     return piece_.read(proven_, out,
                        record->at_bytes + (offset_bytes - record->place.offset_bytes));
@@ -58,7 +58,7 @@ class RemotePiece::InPack final : public base::ReadOnlyFile {
   std::optional<int> read_part(std::span<std::byte> out,
                                std::uint64_t offset_bytes) const noexcept {
     if (proven_ || piece_.parts_.load() == nullptr) return std::nullopt;
-    const auto* record = piece_.contents()->at_place(pack_, offset_bytes);
+    const auto* record = piece_.index()->at_place(pack_, offset_bytes);
     if (record == nullptr) return std::nullopt;
     return piece_.read_part(out, record->at_bytes + (offset_bytes - record->place.offset_bytes));
   }
@@ -73,13 +73,13 @@ RemotePiece::RemotePiece(PieceSource& source, const PieceName& name, std::string
     : source_(source), name_(name), path_(std::move(path)) {
   for (const PackSpan& span : spans) {
     for (const bool proven : {false, true}) {
-      packs_.push_back(std::make_unique<InPack>(*this, span.pack, proven));
+      packs_.push_back(std::make_unique<PackView>(*this, span.pack, proven));
     }
   }
 }
 
 RemotePiece::~RemotePiece() {
-  delete contents_.load();
+  delete index_.load();
   delete parts_.load();
 }
 
@@ -92,8 +92,8 @@ const base::File* RemotePiece::in_pack(std::uint64_t pack, bool proven) const no
 
 bool RemotePiece::is_ready() const noexcept { return state_.load() == kReady; }
 
-bool RemotePiece::ask() noexcept {
-  for (const State from : {kAbsent, kFailed}) {
+bool RemotePiece::request() noexcept {
+  for (const PieceState from : {kAbsent, kFailed}) {
     std::uint32_t expected = from;
     if (state_.compare_exchange_strong(expected, kWanted)) return true;
   }
@@ -101,11 +101,11 @@ bool RemotePiece::ask() noexcept {
 }
 
 // A page-in asks several times; it waits once.
-bool RemotePiece::was_given_up_just_now() const noexcept {
-  return now_ns() - kOnePageIn.count() < gave_up_ns_.load();
+bool RemotePiece::timed_out_recently() const noexcept {
+  return now_ns() - kPageInTime.count() < timed_out_ns_.load();
 }
 
-bool RemotePiece::await(bool proven, Failure& failure) noexcept {
+bool RemotePiece::await(bool proven, FetchFailure& failure) noexcept {
   if (is_usable(state_.load(), proven)) return true;
   if (!source_.is_of_this_process()) {
     failure = {"the store was opened before a fork: open it again in this process", EINVAL};
@@ -113,17 +113,17 @@ bool RemotePiece::await(bool proven, Failure& failure) noexcept {
   }
   using Clock = std::chrono::steady_clock;
   const auto until =
-      Clock::now() + (was_given_up_just_now() ? Clock::duration::zero() : source_.longest_wait());
+      Clock::now() + (timed_out_recently() ? Clock::duration::zero() : source_.timeout());
   waiters_.fetch_add(1);
   if (proven) proof_wanted_.store(true);
-  bool has_waited = false, came = false;
+  bool has_waited = false, is_usable_now = false;
   for (;;) {
     std::uint32_t state = state_.load();
-    came = is_usable(state, proven);
-    if (came || (state == kFailed && has_waited)) break;
+    is_usable_now = is_usable(state, proven);
+    if (is_usable_now || (state == kFailed && has_waited)) break;
     if (state != kWanted && state != kRetiring) {
       has_waited = true;
-      if (state_.compare_exchange_strong(state, kWanted)) source_.want(*this);
+      if (state_.compare_exchange_strong(state, kWanted)) source_.enqueue(*this);
       continue;
     }
     has_waited = true;
@@ -132,11 +132,11 @@ bool RemotePiece::await(bool proven, Failure& failure) noexcept {
     base::futex_wait(state_, state, left);
   }
   waiters_.fetch_sub(1);
-  if (came) return true;
+  if (is_usable_now) return true;
   const bool has_failed = state_.load() == kFailed;
   failure.reason = has_failed ? reason_.load() : "the remote has not answered in time";
   failure.os_errno = has_failed ? os_errno_.load() : ETIMEDOUT;
-  if (failure.os_errno != 0) gave_up_ns_.store(now_ns());
+  if (failure.os_errno != 0) timed_out_ns_.store(now_ns());
   return false;
 }
 
@@ -148,11 +148,11 @@ int RemotePiece::read(bool proven, std::span<std::byte> out, std::uint64_t at_by
       last_use_.store(static_cast<std::uint64_t>(now_ns()), std::memory_order_relaxed);
       const bool is_first = is_ahead_.load(std::memory_order_relaxed) && is_ahead_.exchange(false);
       readers_.fetch_sub(1);
-      if (is_first) source_.used_ahead(*this);
+      if (is_first) source_.note_read_ahead_used(*this);
       return problem;
     }
     readers_.fetch_sub(1);
-    Failure failure;
+    FetchFailure failure;
     if (!await(proven, failure)) return failure.os_errno == 0 ? EIO : failure.os_errno;
   }
 }
@@ -166,7 +166,7 @@ std::optional<int> RemotePiece::read_part(std::span<std::byte> out,
   return problem;
 }
 
-bool RemotePiece::has_part_with(const PieceContents::Record& record) noexcept {
+bool RemotePiece::has_part_with(const IndexedRecord& record) noexcept {
   readers_.fetch_add(1);
   const PieceParts* const parts = parts_.load();
   const bool has = parts != nullptr && parts->has(record.at_bytes, record.size_bytes);
@@ -174,15 +174,15 @@ bool RemotePiece::has_part_with(const PieceContents::Record& record) noexcept {
   return has;
 }
 
-bool RemotePiece::is_asked_for() const noexcept {
+bool RemotePiece::is_requested() const noexcept {
   const std::uint32_t state = state_.load();
   return state == kWanted || state == kReady;
 }
 
-void RemotePiece::learn(std::unique_ptr<const PieceContents> contents) noexcept {
-  const PieceContents* none = nullptr;
-  if (contents_.compare_exchange_strong(none, contents.get())) {
-    static_cast<void>(contents.release());
+void RemotePiece::set_index(std::unique_ptr<const PieceIndex> index) noexcept {
+  const PieceIndex* none = nullptr;
+  if (index_.compare_exchange_strong(none, index.get())) {
+    static_cast<void>(index.release());
   }
 }
 
@@ -195,47 +195,46 @@ bool RemotePiece::take_parts(std::unique_ptr<const PieceParts> parts) noexcept {
 
 void RemotePiece::drop_parts() noexcept {
   const std::unique_ptr<const PieceParts> parts(parts_.exchange(nullptr));
-  wait_until_unread();
+  wait_for_readers();
 }
 
 // Reads are short, and a reader that comes later finds the state changed.
-void RemotePiece::wait_until_unread() const noexcept {
+void RemotePiece::wait_for_readers() const noexcept {
   while (readers_.load() != 0) sched_yield();
 }
 
-void RemotePiece::become(State state) noexcept {
+void RemotePiece::set_state(PieceState state) noexcept {
   state_.store(state);
   base::futex_wake(state_, INT32_MAX);
 }
 
-void RemotePiece::let_go_of_file() noexcept {
-  wait_until_unread();
+void RemotePiece::close_file() noexcept {
+  wait_for_readers();
   file_ = nullptr;
   is_proven_.store(false);
 }
 
-void RemotePiece::fetched(std::unique_ptr<base::File> file,
-                          std::unique_ptr<const PieceContents> contents, bool is_proven,
-                          bool is_ahead) noexcept {
+void RemotePiece::fetched(std::unique_ptr<base::File> file, std::unique_ptr<const PieceIndex> index,
+                          bool is_proven, bool is_ahead) noexcept {
   file_ = std::move(file);
-  learn(std::move(contents));
+  set_index(std::move(index));
   is_proven_.store(is_proven);
   is_ahead_.store(is_ahead);
   last_use_.store(static_cast<std::uint64_t>(now_ns()));
-  become(kReady);
+  set_state(kReady);
 }
 
-void RemotePiece::failed(const Failure& failure) noexcept {
+void RemotePiece::failed(const FetchFailure& failure) noexcept {
   reason_.store(failure.reason);
   os_errno_.store(failure.os_errno);
-  become(kFailed);
+  set_state(kFailed);
 }
 
 bool RemotePiece::retire() noexcept {
   std::uint32_t expected = kReady;
   if (!state_.compare_exchange_strong(expected, kRetiring)) return false;
-  let_go_of_file();
-  become(kAbsent);
+  close_file();
+  set_state(kAbsent);
   return true;
 }
 

@@ -16,7 +16,7 @@ ClonedPacks::ClonedPacks(base::Fs& fs, std::string store_path, std::shared_ptr<O
       fs_(*beneath_),
       store_path_(std::move(store_path)),
       store_id_(store_id),
-      stand_in_(objects->url(), {}) {
+      placeholder_(objects->url(), {}) {
   refresh();
 }
 
@@ -24,12 +24,12 @@ void ClonedPacks::learn(const format::Version&) { refresh(); }
 
 // What was known stays: readers of versions that are open need it, also when all packs have come.
 void ClonedPacks::refresh() {
-  const std::string path = away_list_path(store_path_);
+  const std::string path = missing_pieces_path(store_path_);
   const std::lock_guard lock(mutex_);
   try {
     const auto now = fs_.open(path, base::OpenMode::read_only)->identity();
     if (now == read_) return;
-    add(read_away_list(fs_, store_path_, store_id_), path);
+    add(read_missing_pieces(fs_, store_path_, store_id_), path);
     read_ = now;
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
@@ -37,7 +37,7 @@ void ClonedPacks::refresh() {
 }
 
 const base::File* ClonedPacks::find(std::uint64_t pack) const noexcept {
-  return has_pack(pack) ? &stand_in_ : nullptr;
+  return has_pack(pack) ? &placeholder_ : nullptr;
 }
 
 }  // namespace vellum::remote

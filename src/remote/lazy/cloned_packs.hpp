@@ -23,7 +23,7 @@ class ClonedPacks final : public LazyPacks {
   base::Fs& fs_;
   const std::string store_path_;
   const format::Uuid store_id_;
-  const BytesFile stand_in_;
+  const BytesFile placeholder_;
   base::FileIdentity read_;  // the file as it was last read
 };
 

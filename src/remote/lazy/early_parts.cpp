@@ -16,15 +16,16 @@ constexpr std::uint64_t kRequestBytes = 128u << 10;
 constexpr std::uint64_t kMaxPartsBytes = 64u << 20;
 
 // Joins what lies close together.
-void join_close(std::vector<ByteRange>& ranges) {
-  std::sort(ranges.begin(), ranges.end(),
-            [](const ByteRange& a, const ByteRange& b) { return a.offset_bytes < b.offset_bytes; });
-  std::vector<ByteRange> out;
-  for (const ByteRange& range : ranges) {
+void join_neighbours(std::vector<ObjectRange>& ranges) {
+  std::sort(ranges.begin(), ranges.end(), [](const ObjectRange& a, const ObjectRange& b) {
+    return a.offset_bytes < b.offset_bytes;
+  });
+  std::vector<ObjectRange> out;
+  for (const ObjectRange& range : ranges) {
     const std::uint64_t end = range.offset_bytes + range.length_bytes;
     if (!out.empty() &&
         range.offset_bytes <= out.back().offset_bytes + out.back().length_bytes + kRequestBytes) {
-      ByteRange& last = out.back();
+      ObjectRange& last = out.back();
       last.length_bytes = std::max(last.offset_bytes + last.length_bytes, end) - last.offset_bytes;
     } else {
       out.push_back(range);
@@ -46,7 +47,7 @@ void EarlyParts::for_each(std::size_t count, const std::function<void(std::size_
   const std::size_t threads = std::min({count, kMaxThreadsOfParts, objects_.connections()});
   base::ThreadPool pool(threads - 1);
   pool.parallel_for(count, [&](std::size_t i, std::size_t) {
-    if (is_out_.load()) return;
+    if (has_failed_.load()) return;
     try {
       work(i);
     } catch (const Error& e) {
@@ -54,39 +55,39 @@ void EarlyParts::for_each(std::size_t count, const std::function<void(std::size_
     } catch (const std::exception&) {  // no memory
     }
   });
-  require_time_left();
+  rethrow_after_timeout();
 }
 
 // REQUIRES: an exception is being handled.
 void EarlyParts::note_outage() noexcept {
-  if (!is_out_.exchange(true)) outage_ = std::current_exception();
+  if (!has_failed_.exchange(true)) outage_ = std::current_exception();
 }
 
-void EarlyParts::require_time_left() {
+void EarlyParts::rethrow_after_timeout() {
   const auto waited = std::chrono::steady_clock::now() - start_;
-  if (is_out_.load() && waited >= fetcher_.longest_wait()) std::rethrow_exception(outage_);
+  if (has_failed_.load() && waited >= fetcher_.timeout()) std::rethrow_exception(outage_);
 }
 
-void EarlyParts::learn(std::span<RemotePiece* const> pieces) {
+void EarlyParts::fetch_indices(std::span<RemotePiece* const> pieces) {
   for_each(pieces.size(), [&](std::size_t i) {
     const PieceName& name = pieces[i]->name();
-    const std::vector<PieceRecord> records = lists_.contents(name);
-    if (name.contents_bytes + records_bytes(records) != name.size_bytes) return;
-    pieces[i]->learn(std::make_unique<PieceContents>(records, name.contents_bytes));
+    const std::vector<PieceRecord> records = lists_.piece_index(name);
+    if (name.index_bytes + records_bytes(records) != name.size_bytes) return;
+    pieces[i]->set_index(std::make_unique<PieceIndex>(records, name.index_bytes));
   });
 }
 
 // False: the whole piece is to come.
-bool EarlyParts::plan(RemotePiece& piece, std::vector<ByteRange>& records) {
-  join_close(records);
+bool EarlyParts::plan_parts(RemotePiece& piece, std::vector<ObjectRange>& records) {
+  join_neighbours(records);
   std::uint64_t bytes = 0, cost = 0;
-  for (const ByteRange& range : records) {
+  for (const ObjectRange& range : records) {
     bytes += range.length_bytes;
     cost += range.length_bytes + kRequestBytes;
   }
   if (cost > piece.name().size_bytes / 2 || bytes_ + bytes > kMaxPartsBytes) return false;
   bytes_ += bytes;
-  for (const ByteRange& range : records) {
+  for (const ObjectRange& range : records) {
     parts_.push_back({&piece, range.offset_bytes, range.length_bytes, {}});
   }
   return true;
@@ -94,14 +95,14 @@ bool EarlyParts::plan(RemotePiece& piece, std::vector<ByteRange>& records) {
 
 void EarlyParts::fetch_parts() {
   for_each(parts_.size(), [&](std::size_t i) {
-    Part& part = parts_[i];
-    part.bytes =
-        objects_.get_range(piece_key(part.piece->name().name), {part.at_bytes, part.length_bytes});
+    PartRequest& part = parts_[i];
+    part.bytes = objects_.get_range(piece_key(part.piece->name().content),
+                                    {part.at_bytes, part.length_bytes});
   });
 }
 
 // REQUIRES: parts of one piece stand side by side and ascend.
-void EarlyParts::hand_out() {
+void EarlyParts::hand_over_parts() {
   std::vector<RemotePiece*> whole;
   for (std::size_t i = 0; i < parts_.size();) {
     RemotePiece* const piece = parts_[i].piece;
@@ -126,16 +127,16 @@ namespace {
 // Calls use(piece, record) for the piece that has the record; where that is not known, for the one that
 // is looked into first, with null.
 void find_piece(const EarlyParts::ForPieces& for_pieces, const format::RecordRef& ref,
-                const std::function<void(RemotePiece&, const PieceContents::Record*)>& use) {
+                const std::function<void(RemotePiece&, const IndexedRecord*)>& use) {
   RemotePiece* likely = nullptr;
-  const PieceContents::Record* record = nullptr;
+  const IndexedRecord* record = nullptr;
   for_pieces(ref, [&](RemotePiece& piece) {
-    const PieceContents* const contents = piece.contents();
-    record = contents == nullptr ? nullptr : contents->find(ref);
-    if (record != nullptr || (contents == nullptr && likely == nullptr)) likely = &piece;
+    const PieceIndex* const index = piece.index();
+    record = index == nullptr ? nullptr : index->find(ref);
+    if (record != nullptr || (index == nullptr && likely == nullptr)) likely = &piece;
     return record != nullptr;
   });
-  if (likely != nullptr && !likely->is_asked_for()) use(*likely, record);
+  if (likely != nullptr && !likely->is_requested()) use(*likely, record);
 }
 
 }  // namespace
@@ -144,7 +145,7 @@ void EarlyParts::fetch(std::span<const format::RecordRef> refs, const ForPieces&
   std::vector<RemotePiece*> pieces;  // in the order in which they are needed
   std::set<const RemotePiece*> known;
   for (const format::RecordRef& ref : refs) {
-    find_piece(for_pieces, ref, [&](RemotePiece& piece, const PieceContents::Record*) {
+    find_piece(for_pieces, ref, [&](RemotePiece& piece, const IndexedRecord*) {
       if (known.insert(&piece).second) pieces.push_back(&piece);
     });
   }
@@ -154,20 +155,20 @@ void EarlyParts::fetch(std::span<const format::RecordRef> refs, const ForPieces&
   }
   if (large.size() <= kFewPieces) return fetcher_.fetch_early(pieces);
   fetcher_.fetch_early(small);
-  learn(large);
-  std::map<RemotePiece*, std::vector<ByteRange>> records;
+  fetch_indices(large);
+  std::map<RemotePiece*, std::vector<ObjectRange>> records;
   for (const format::RecordRef& ref : refs) {
-    find_piece(for_pieces, ref, [&](RemotePiece& piece, const PieceContents::Record* record) {
+    find_piece(for_pieces, ref, [&](RemotePiece& piece, const IndexedRecord* record) {
       if (record != nullptr) records[&piece].push_back({record->at_bytes, record->size_bytes});
     });
   }
   std::vector<RemotePiece*> whole;
   for (RemotePiece* const piece : large) {
-    if (piece->contents() == nullptr || !plan(*piece, records[piece])) whole.push_back(piece);
+    if (piece->index() == nullptr || !plan_parts(*piece, records[piece])) whole.push_back(piece);
   }
   fetcher_.fetch_early(whole);
   fetch_parts();
-  hand_out();
+  hand_over_parts();
 }
 
 }  // namespace vellum::remote

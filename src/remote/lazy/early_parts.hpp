@@ -36,26 +36,26 @@ class EarlyParts {
   void fetch(std::span<const format::RecordRef> refs, const ForPieces& for_pieces);
 
  private:
-  struct Part {
+  struct PartRequest {
     RemotePiece* piece;
     std::uint64_t at_bytes, length_bytes;
     std::vector<std::byte> bytes;  // empty: it could not be had
   };
-  void learn(std::span<RemotePiece* const> pieces);
-  bool plan(RemotePiece& piece, std::vector<ByteRange>& records);
+  void fetch_indices(std::span<RemotePiece* const> pieces);
+  bool plan_parts(RemotePiece& piece, std::vector<ObjectRange>& records);
   void fetch_parts();
-  void hand_out();
+  void hand_over_parts();
   void for_each(std::size_t count, const std::function<void(std::size_t)>& work);
   void note_outage() noexcept;
-  void require_time_left();
+  void rethrow_after_timeout();
 
   const Remote& lists_;
   ObjectStore& objects_;
   Fetcher& fetcher_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::atomic<bool> is_out_{false};  // the remote does not answer
-  std::exception_ptr outage_;        // set by who sets is_out_
-  std::vector<Part> parts_;
+  std::atomic<bool> has_failed_{false};  // the remote does not answer
+  std::exception_ptr outage_;            // set by who sets has_failed_
+  std::vector<PartRequest> parts_;
   std::uint64_t bytes_ = 0;  // of the parts
   std::vector<RemotePiece*> with_parts_;
 };

@@ -9,8 +9,8 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::uint64_t kMaxChangesFetched = 32u << 20, kMaxUsedFetched = 64u << 20;
-constexpr auto kLongestListTurn = std::chrono::seconds(2);
+constexpr std::uint64_t kMaxChangesFetched = 32u << 20, kMaxInUseFetched = 64u << 20;
+constexpr auto kListLockTimeout = std::chrono::seconds(2);
 
 std::string in_cache(const LazyOptions& options, const char* directory) {
   return options.cache_directory.empty() ? "" : options.cache_directory + directory;
@@ -24,54 +24,54 @@ HeadPacks::HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
     : LazyPacks(fs, objects, store_id, options, in_cache(options, "/lists"),
                 in_cache(options, "/tmp")),
       fs_(fs),
-      turns_(in_cache(options, "/openings")),
+      locks_(in_cache(options, "/openings")),
       head_(std::move(head)),
       names_(names),
-      stand_in_(objects->url(), {}) {}
+      placeholder_(objects->url(), {}) {}
 
-const base::File* HeadPacks::find(std::uint64_t) const noexcept { return &stand_in_; }
+const base::File* HeadPacks::find(std::uint64_t) const noexcept { return &placeholder_; }
 
 // A version is known by its runs; a snapshot and the head that it was made of have the same.
 void HeadPacks::learn(const format::Version& version) {
   if (version.runs.empty()) return;
   const std::lock_guard lock(mutex_);
-  for (const RemoteName& name : head_.names) {
+  for (const RemoteVersion& name : head_.versions) {
     if (name.ref.version.runs != version.runs || name.list.own.size_bytes == 0) continue;
-    if (learned_.contains(name.list.own.name)) return;
+    if (learned_.contains(name.list.own.content)) return;
     const VersionPieces found = list_of(name);
-    const auto pieces = add(found, remote().name_of(list_key(name.list.own.name)));
-    learned_.insert(name.list.own.name);
+    const auto pieces = add(found, remote().name_of(list_key(name.list.own.content)));
+    learned_.insert(name.list.own.content);
     if (found.in_use.ranges.empty()) return fetch_changes(version, pieces);
     note_working_set(version, found.in_use);
-    return fetch_used(found.in_use, pieces);
+    return fetch_pages_in_use(found.in_use, pieces);
   }
-  fail(Errc::not_found, "{}: the remote has no such version", stand_in_.path());
+  fail(Errc::not_found, "{}: the remote has no such version", placeholder_.path());
 }
 
 // One process of the machine fetches a list, and others find its copy.
-VersionPieces HeadPacks::list_of(const RemoteName& name) {
-  if (turns_.empty()) return remote().pieces_of(name.list);
-  const std::string path = turns_ + "/" + base::hex(name.list.own.name.hash) + ".turn";
-  const FetchLock lock = acquire_fetch_lock(fs_, path, kLongestListTurn);
+VersionPieces HeadPacks::list_of(const RemoteVersion& name) {
+  if (locks_.empty()) return remote().pieces_of(name.list);
+  const std::string path = locks_ + "/" + base::hex(name.list.own.content.hash) + ".turn";
+  const FetchLock lock = acquire_fetch_lock(fs_, path, kListLockTimeout);
   return remote().pieces_of(name.list);
 }
 
 void HeadPacks::note_working_set(const format::Version& version, const PagesInUse& in_use) {
-  for (const RemoteName& name : head_.names) {
+  for (const RemoteVersion& name : head_.versions) {
     if (name.ref.version.runs == version.runs) names_.add_working_set(name, in_use.ranges);
   }
 }
 
 // What comes first is used first.
-void HeadPacks::fetch_used(const PagesInUse& in_use, std::span<RemotePiece* const> pieces) {
-  std::vector<RemotePiece*> wanted;
+void HeadPacks::fetch_pages_in_use(const PagesInUse& in_use, std::span<RemotePiece* const> pieces) {
+  std::vector<RemotePiece*> pieces_to_fetch;
   std::uint64_t bytes = 0;
   for (const std::uint32_t number : in_use.pieces) {
     bytes += pieces[number]->name().size_bytes;
-    if (bytes > kMaxUsedFetched) break;
-    wanted.push_back(pieces[number]);
+    if (bytes > kMaxInUseFetched) break;
+    pieces_to_fetch.push_back(pieces[number]);
   }
-  fetch_ahead(wanted);
+  fetch_ahead(pieces_to_fetch);
 }
 
 // What the version itself has changed stands before the root of its newest run.
@@ -79,18 +79,18 @@ void HeadPacks::fetch_changes(const format::Version& version,
                               std::span<RemotePiece* const> pieces) {
   const format::RecordRef& root = version.runs.front().root;
   const std::uint64_t most = std::min(version.bytes_added, kMaxChangesFetched);
-  std::vector<RemotePiece*> wanted;
+  std::vector<RemotePiece*> pieces_to_fetch;
   std::uint64_t bytes = 0;
   for_pieces(root, [&](RemotePiece& piece) {
     const auto at = std::find(pieces.begin(), pieces.end(), &piece);
     for (auto i = at == pieces.end() ? 0 : at - pieces.begin() + 1; i > 0; --i) {
-      wanted.push_back(pieces[static_cast<std::size_t>(i - 1)]);
-      bytes += wanted.back()->name().size_bytes;
+      pieces_to_fetch.push_back(pieces[static_cast<std::size_t>(i - 1)]);
+      bytes += pieces_to_fetch.back()->name().size_bytes;
       if (bytes >= most) break;
     }
-    return !wanted.empty();
+    return !pieces_to_fetch.empty();
   });
-  fetch_ahead(wanted);
+  fetch_ahead(pieces_to_fetch);
 }
 
 }  // namespace vellum::remote

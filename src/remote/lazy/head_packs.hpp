@@ -20,16 +20,16 @@ class HeadPacks final : public LazyPacks {
   const base::File* find(std::uint64_t pack) const noexcept override;
 
  private:
-  VersionPieces list_of(const RemoteName& name);
+  VersionPieces list_of(const RemoteVersion& name);
   void note_working_set(const format::Version& version, const PagesInUse& in_use);
-  void fetch_used(const PagesInUse& in_use, std::span<RemotePiece* const> pieces);
+  void fetch_pages_in_use(const PagesInUse& in_use, std::span<RemotePiece* const> pieces);
   void fetch_changes(const format::Version& version, std::span<RemotePiece* const> pieces);
 
   base::Fs& fs_;
-  const std::string turns_;
+  const std::string locks_;
   const Head head_;
   RemoteFiles& names_;
-  const BytesFile stand_in_;
+  const BytesFile placeholder_;
   std::set<ContentName> learned_;
 };
 

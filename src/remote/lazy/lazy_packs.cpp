@@ -31,19 +31,20 @@ class Reading {
 }  // namespace
 
 // Records of one pack in one piece.
-struct LazyPacks::Span {
+struct LazyPacks::PieceSpan {
   PackSpan at;
   RemotePiece* piece = nullptr;
 };
 
 // Spans may overlap. They ascend by pack and start; `last_until` is the largest end up to each one
 // in its pack, so a search backwards knows where to stop.
-struct LazyPacks::Index {
-  std::vector<Span> spans;
+struct LazyPacks::SpanIndex {
+  std::vector<PieceSpan> spans;
   std::vector<std::uint64_t> last_until;
 
-  explicit Index(std::vector<Span> all) : spans(std::move(all)) {
-    std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.at < b.at; });
+  explicit SpanIndex(std::vector<PieceSpan> all) : spans(std::move(all)) {
+    std::sort(spans.begin(), spans.end(),
+              [](const PieceSpan& a, const PieceSpan& b) { return a.at < b.at; });
     for (std::size_t i = 0; i < spans.size(); ++i) {
       const PackSpan& span = spans[i].at;
       const bool same = i > 0 && spans[i - 1].at.pack == span.pack;
@@ -56,7 +57,7 @@ struct LazyPacks::Index {
   template <typename Visit>
   void for_pieces(const format::RecordRef& ref, const Visit& visit) const noexcept {
     auto at = static_cast<std::size_t>(std::partition_point(spans.begin(), spans.end(),
-                                                            [&](const Span& s) {
+                                                            [&](const PieceSpan& s) {
                                                               return s.at.pack < ref.pack ||
                                                                      (s.at.pack == ref.pack &&
                                                                       s.at.first_offset_bytes <=
@@ -64,7 +65,7 @@ struct LazyPacks::Index {
                                                             }) -
                                        spans.begin());
     while (at-- > 0) {
-      const Span& span = spans[at];
+      const PieceSpan& span = spans[at];
       if (span.at.pack != ref.pack || last_until[at] < ref.offset_bytes) return;
       if (span.at.last_offset_bytes >= ref.offset_bytes && visit(*span.piece)) return;
     }
@@ -72,7 +73,7 @@ struct LazyPacks::Index {
 };
 
 // A fork has none of the threads that these need to come to an end.
-struct LazyPacks::Parts {
+struct LazyPacks::RemoteAccess {
   std::shared_ptr<ObjectStore> objects;
   LocalCache lists;
   Remote lists_remote, remote;
@@ -80,47 +81,47 @@ struct LazyPacks::Parts {
   BytesFile nowhere;
   Fetcher fetcher;
 
-  Parts(base::Fs& fs, std::shared_ptr<ObjectStore> o, const format::Uuid& store_id,
-        const LazyOptions& options, const std::string& lists_directory,
-        const std::string& tmp_directory)
+  RemoteAccess(base::Fs& fs, std::shared_ptr<ObjectStore> o, const format::Uuid& store_id,
+               const LazyOptions& options, const std::string& lists_directory,
+               const std::string& tmp_directory)
       : objects(std::move(o)),
         lists(fs, lists_directory, tmp_directory),
         lists_remote(*objects, store_id, lists_directory.empty() ? nullptr : &lists),
         remote(*objects, store_id),
         cache(fs, options.cache_directory, options.cache_bytes),
         nowhere(objects->url(), {}),
-        fetcher(remote, cache, options.longest_wait) {}
+        fetcher(remote, cache, options.timeout) {}
 };
 
 LazyPacks::LazyPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
                      const format::Uuid& store_id, const LazyOptions& options,
                      const std::string& lists_directory, const std::string& tmp_directory)
-    : parts_(std::make_unique<Parts>(fs, std::move(objects), store_id, options, lists_directory,
-                                     tmp_directory)) {
-  rebuild_index();
+    : access_(std::make_unique<RemoteAccess>(fs, std::move(objects), store_id, options,
+                                             lists_directory, tmp_directory)) {
+  rebuild_span_index();
 }
 
 LazyPacks::~LazyPacks() {
-  if (parts_->fetcher.is_of_this_process()) {
+  if (access_->fetcher.is_of_this_process()) {
     // A request that waits for a server would keep the store from closing.
-    if (parts_->objects.use_count() == 1) parts_->objects->stop();
-    parts_->fetcher.stop();  // before the pieces go
+    if (access_->objects.use_count() == 1) access_->objects->stop();
+    access_->fetcher.stop();  // before the pieces go
   } else {
-    static_cast<void>(parts_.release());
+    static_cast<void>(access_.release());
   }
 }
 
-const Remote& LazyPacks::remote() const noexcept { return parts_->lists_remote; }
+const Remote& LazyPacks::remote() const noexcept { return access_->lists_remote; }
 
 std::vector<RemotePiece*> LazyPacks::add(const VersionPieces& found,
                                          const std::string& roots_path) {
   std::vector<RemotePiece*> pieces;
   for (std::size_t i = 0; i < found.list.size(); ++i) {
-    pieces.push_back(&piece_of(found.list[i], found.index.spans[i]));
+    pieces.push_back(&piece_of(found.list[i], found.opening.spans[i]));
   }
   link(found, pieces);
-  add_roots(found.index, roots_path);
-  rebuild_index();
+  add_roots(found.opening, roots_path);
+  rebuild_span_index();
   return pieces;
 }
 
@@ -141,8 +142,8 @@ void LazyPacks::link(const VersionPieces& found, std::span<RemotePiece* const> p
 RemotePiece& LazyPacks::piece_of(const PieceName& name, const std::vector<PackSpan>& spans) {
   std::unique_ptr<RemotePiece>& piece = pieces_[name];
   if (piece == nullptr) {
-    piece = std::make_unique<RemotePiece>(parts_->fetcher, name,
-                                          parts_->remote.name_of(piece_key(name.name)), spans);
+    piece = std::make_unique<RemotePiece>(access_->fetcher, name,
+                                          access_->remote.name_of(piece_key(name.content)), spans);
     for (const PackSpan& span : spans) spans_.push_back({span, piece.get()});
   }
   return *piece;
@@ -150,11 +151,11 @@ RemotePiece& LazyPacks::piece_of(const PieceName& name, const std::vector<PackSp
 
 // The roots came with a list that has been checked as a whole. Those of two stores that have written
 // a pack again may have the same place: they are kept apart.
-void LazyPacks::add_roots(const OpeningIndex& index, const std::string& path) {
+void LazyPacks::add_roots(const OpeningData& opening, const std::string& path) {
   std::vector<PieceRecord> roots;
   std::vector<std::byte> bytes;
   TakenPlaces places;
-  for_records(index.roots, index.root_bytes, 0,
+  for_records(opening.roots, opening.root_bytes, 0,
               [&](const PieceRecord& root, std::span<const std::byte> own, std::size_t) {
                 if (!known_roots_.insert(root.ref).second) return;
                 if (!places.take(root)) {
@@ -171,67 +172,67 @@ void LazyPacks::add_roots(const OpeningIndex& index, const std::string& path) {
 void LazyPacks::add_roots_piece(std::span<const PieceRecord> roots, std::vector<std::byte> bytes,
                                 const std::string& path) {
   const std::vector<PackSpan> spans = spans_of(roots);
-  auto piece = std::make_unique<RemotePiece>(parts_->fetcher, PieceName{}, path, spans);
+  auto piece = std::make_unique<RemotePiece>(access_->fetcher, PieceName{}, path, spans);
   piece->fetched(std::make_unique<BytesFile>(path, std::move(bytes)),
-                 std::make_unique<PieceContents>(roots, 0), true, false);
+                 std::make_unique<PieceIndex>(roots, 0), true, false);
   for (const PackSpan& span : spans) spans_.push_back({span, piece.get()});
   roots_.push_back(std::move(piece));
 }
 
-void LazyPacks::rebuild_index() {
-  indices_.push_back(std::make_unique<const Index>(spans_));
-  index_.store(indices_.back().get());
+void LazyPacks::rebuild_span_index() {
+  span_indices_.push_back(std::make_unique<const SpanIndex>(spans_));
+  span_index_.store(span_indices_.back().get());
   // A reader counts itself before it takes an index.
-  if (readers_.load() == 0) indices_.erase(indices_.begin(), indices_.end() - 1);
+  if (readers_.load() == 0) span_indices_.erase(span_indices_.begin(), span_indices_.end() - 1);
 }
 
 void LazyPacks::fetch_ahead(std::span<RemotePiece* const> pieces) {
-  parts_->fetcher.fetch_ahead(pieces);
+  access_->fetcher.fetch_ahead(pieces);
 }
 
 void LazyPacks::for_pieces(const format::RecordRef& ref,
                            const std::function<bool(RemotePiece&)>& visit) const {
   const Reading reading(readers_);
-  index_.load()->for_pieces(ref, visit);
+  span_index_.load()->for_pieces(ref, visit);
 }
 
 bool LazyPacks::has_pack(std::uint64_t pack) const noexcept {
   const Reading reading(readers_);
-  const std::vector<Span>& spans = index_.load()->spans;
+  const std::vector<PieceSpan>& spans = span_index_.load()->spans;
   const auto at = std::partition_point(spans.begin(), spans.end(),
-                                       [&](const Span& s) { return s.at.pack < pack; });
+                                       [&](const PieceSpan& s) { return s.at.pack < pack; });
   return at != spans.end() && at->at.pack == pack;
 }
 
 std::vector<std::uint64_t> LazyPacks::list() const {
   const Reading reading(readers_);
   std::vector<std::uint64_t> out;
-  for (const Span& span : index_.load()->spans) {
+  for (const PieceSpan& span : span_index_.load()->spans) {
     if (out.empty() || out.back() != span.at.pack) out.push_back(span.at.pack);
   }
   return out;
 }
 
 // REQUIRES: mutex_.
-const std::vector<PieceRecord>& LazyPacks::contents_of(const PieceName& name) const {
-  auto& contents = contents_[name];
-  if (!contents.empty()) return contents;
+const std::vector<PieceRecord>& LazyPacks::piece_index(const PieceName& name) const {
+  auto& index = piece_indices_[name];
+  if (!index.empty()) return index;
   try {
-    return contents = parts_->lists_remote.contents(name);
+    return index = access_->lists_remote.piece_index(name);
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
   }
   fail(Errc::corrupted, "{}: the object is missing at the remote",
-       parts_->remote.name_of(piece_key(name.name)));
+       access_->remote.name_of(piece_key(name.content)));
 }
 
 // By pack and offset; null: the piece does not have it. REQUIRES: mutex_.
 const PieceRecord* LazyPacks::record_in(const PieceName& name, const format::RecordRef& ref) const {
   const auto place = [](const format::RecordRef& r) { return std::pair(r.pack, r.offset_bytes); };
-  const auto& contents = contents_of(name);
-  const auto at = std::ranges::lower_bound(contents, place(ref), {},
+  const auto& index = piece_index(name);
+  const auto at = std::ranges::lower_bound(index, place(ref), {},
                                            [&](const PieceRecord& r) { return place(r.ref); });
-  return at != contents.end() && place(at->ref) == place(ref) ? &*at : nullptr;
+  return at != index.end() && place(at->ref) == place(ref) ? &*at : nullptr;
 }
 
 // The pieces that may have the record, but for roots that came with a list.
@@ -260,7 +261,7 @@ std::vector<store::RecordAtRemote> LazyPacks::describe(std::uint64_t pack,
   });
   if (!out.empty()) return out;
   fail(Errc::corrupted, "{}: no piece has the record at byte {} of pack {:016x}",
-       parts_->objects->url(), offset_bytes, pack);
+       access_->objects->url(), offset_bytes, pack);
 }
 
 std::vector<std::byte> LazyPacks::fetch(const store::RecordAtRemote& record) const {
@@ -271,18 +272,18 @@ std::vector<std::byte> LazyPacks::fetch(const store::RecordAtRemote& record) con
     for (RemotePiece* piece : candidates(record.ref)) {
       const PieceRecord* const found = record_in(piece->name(), record.ref);
       if (found == nullptr || found->place != record.place) continue;
-      const auto& contents = contents_of(piece->name());
-      at_bytes = piece->name().contents_bytes + records_bytes(std::span(contents.data(), found));
+      const auto& index = piece_index(piece->name());
+      at_bytes = piece->name().index_bytes + records_bytes(std::span(index.data(), found));
       from = piece;
       break;
     }
   }
   if (from == nullptr) {
     fail(Errc::corrupted, "{}: no piece has the record at byte {} of pack {:016x} as it was",
-         parts_->objects->url(), record.ref.offset_bytes, record.ref.pack);
+         access_->objects->url(), record.ref.offset_bytes, record.ref.pack);
   }
   std::vector<std::byte> out(static_cast<std::size_t>(record.size_bytes));
-  RemotePiece::Failure failure;
+  RemotePiece::FetchFailure failure;
   if (!from->await(true, failure)) {
     fail(failure.os_errno == 0 ? Errc::corrupted : Errc::io, "{}: {}", from->path(),
          failure.reason);
@@ -297,13 +298,13 @@ std::vector<std::byte> LazyPacks::fetch(const store::RecordAtRemote& record) con
 // piece with the hash of its name.
 bool LazyPacks::find_in(const RemotePiece& piece, const format::RecordRef& ref,
                         store::RecordPlace& out) noexcept {
-  const PieceContents& contents = *piece.contents();
-  const PieceContents::Record* const record = contents.find(ref);
+  const PieceIndex& index = *piece.index();
+  const IndexedRecord* const record = index.find(ref);
   if (record == nullptr) return false;
   out = {nullptr,
          piece.in_pack(ref.pack, true),
          record->place,
-         contents.dropped_of(*record),
+         index.dropped_of(*record),
          piece.in_pack(ref.pack, false),
          0};
   return true;
@@ -312,23 +313,23 @@ bool LazyPacks::find_in(const RemotePiece& piece, const format::RecordRef& ref,
 // First in the pieces whose contents are known, then in those that have to come. Waits for the piece
 // here, since the reader that follows holds locks.
 // A form without the slots stays only if no other piece has the record.
-store::RecordPlace LazyPacks::look_up(const Index& index, const format::RecordRef& ref,
+store::RecordPlace LazyPacks::look_up(const SpanIndex& index, const format::RecordRef& ref,
                                       const format::SlotRange& slots) const noexcept {
   store::RecordPlace out{
-      "no piece of the version has the record", &parts_->nowhere, ref, {}, nullptr, 0};
+      "no piece of the version has the record", &access_->nowhere, ref, {}, nullptr, 0};
   const auto has_slots = [&] {
     return out.problem == nullptr && !format::any_dropped(out.dropped, slots.first, slots.count);
   };
   for (const bool only_known : {true, false}) {
     index.for_pieces(ref, [&](RemotePiece& piece) {
-      const PieceContents* const contents = piece.contents();  // another thread may bring it now
-      const auto* const record = contents == nullptr ? nullptr : contents->find(ref);
-      if (record == nullptr && (contents != nullptr || only_known)) return false;
+      const PieceIndex* const piece_index = piece.index();  // another thread may bring it now
+      const auto* const record = piece_index == nullptr ? nullptr : piece_index->find(ref);
+      if (record == nullptr && (piece_index != nullptr || only_known)) return false;
       const bool is_part_here = record != nullptr && piece.has_part_with(*record);
-      RemotePiece::Failure failure;
+      RemotePiece::FetchFailure failure;
       if (!is_part_here && !piece.await(false, failure)) {
         out = {failure.reason, piece.in_pack(ref.pack, true), ref, {}, nullptr, failure.os_errno};
-        return contents != nullptr;
+        return piece_index != nullptr;
       }
       return find_in(piece, ref, out) && has_slots();
     });
@@ -338,9 +339,9 @@ store::RecordPlace LazyPacks::look_up(const Index& index, const format::RecordRe
 }
 
 std::shared_ptr<const void> LazyPacks::fetch_early(std::span<const format::RecordRef> refs) {
-  if (!parts_->fetcher.is_of_this_process()) return nullptr;
+  if (!access_->fetcher.is_of_this_process()) return nullptr;
   const auto early =
-      std::make_shared<EarlyParts>(parts_->lists_remote, *parts_->objects, parts_->fetcher);
+      std::make_shared<EarlyParts>(access_->lists_remote, *access_->objects, access_->fetcher);
   early->fetch(refs,
                [&](const format::RecordRef& ref, const auto& visit) { for_pieces(ref, visit); });
   return early;
@@ -349,7 +350,7 @@ std::shared_ptr<const void> LazyPacks::fetch_early(std::span<const format::Recor
 store::RecordPlace LazyPacks::locate(const format::RecordRef& ref,
                                      const format::SlotRange& slots) const noexcept {
   const Reading reading(readers_);
-  return look_up(*index_.load(), ref, slots);
+  return look_up(*span_index_.load(), ref, slots);
 }
 
 }  // namespace vellum::remote

@@ -23,7 +23,7 @@ namespace vellum::remote {
 struct LazyOptions {
   std::string cache_directory;  // empty: none
   std::uint64_t cache_bytes = 0;
-  std::chrono::milliseconds longest_wait{0};
+  std::chrono::milliseconds timeout{0};
 };
 
 // Which pieces there are, a subclass finds out.
@@ -60,33 +60,33 @@ class LazyPacks : public store::RemotePacks {
   mutable std::mutex mutex_;  // guards what follows, but for the atomics
 
  private:
-  struct Span;
-  struct Index;
-  struct Parts;
+  struct PieceSpan;
+  struct SpanIndex;
+  struct RemoteAccess;
   static void link(const VersionPieces& found, std::span<RemotePiece* const> pieces);
   RemotePiece& piece_of(const PieceName& name, const std::vector<PackSpan>& spans);
-  void add_roots(const OpeningIndex& index, const std::string& path);
-  void rebuild_index();
-  store::RecordPlace look_up(const Index& index, const format::RecordRef& ref,
+  void add_roots(const OpeningData& opening, const std::string& path);
+  void rebuild_span_index();
+  store::RecordPlace look_up(const SpanIndex& index, const format::RecordRef& ref,
                              const format::SlotRange& slots) const noexcept;
   void add_roots_piece(std::span<const PieceRecord> roots, std::vector<std::byte> bytes,
                        const std::string& path);
   static bool find_in(const RemotePiece& piece, const format::RecordRef& ref,
                       store::RecordPlace& out) noexcept;
-  const std::vector<PieceRecord>& contents_of(const PieceName& name) const;
+  const std::vector<PieceRecord>& piece_index(const PieceName& name) const;
   const PieceRecord* record_in(const PieceName& name, const format::RecordRef& at) const;
   std::vector<RemotePiece*> candidates(const format::RecordRef& ref) const;
 
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<RemoteAccess> access_;
   std::map<PieceName, std::unique_ptr<RemotePiece>> pieces_;
   std::vector<std::unique_ptr<RemotePiece>> roots_;
   std::set<format::RecordRef> known_roots_;
-  std::vector<Span> spans_;
-  std::vector<std::unique_ptr<const Index>>
-      indices_;  // the last one; others while readers may use them
-  std::atomic<const Index*> index_{nullptr};
-  mutable std::atomic<std::uint32_t> readers_{0};                   // of an index
-  mutable std::map<PieceName, std::vector<PieceRecord>> contents_;  // for describe()
+  std::vector<PieceSpan> spans_;
+  std::vector<std::unique_ptr<const SpanIndex>>
+      span_indices_;  // the last one; others while readers may use them
+  std::atomic<const SpanIndex*> span_index_{nullptr};
+  mutable std::atomic<std::uint32_t> readers_{0};                        // of an index
+  mutable std::map<PieceName, std::vector<PieceRecord>> piece_indices_;  // for describe()
 };
 
 }  // namespace vellum::remote

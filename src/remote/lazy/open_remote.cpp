@@ -7,7 +7,7 @@
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
 #include "base/parse_number.hpp"
-#include "remote/engine/longest_wait.hpp"
+#include "remote/engine/remote_timeout.hpp"
 #include "remote/lazy/cloned_packs.hpp"
 #include "remote/lazy/head_packs.hpp"
 #include "remote/lazy/remote_files.hpp"
@@ -45,7 +45,7 @@ LazyOptions resolve(const RemoteOptions& options) {
   out.cache_bytes = options.cache_bytes.has_value()
                         ? *options.cache_bytes
                         : number_in("VELLUM_CACHE_BYTES").value_or(kDefaultCacheBytes);
-  out.longest_wait = longest_wait(options.longest_wait);
+  out.timeout = remote_timeout(options.longest_wait);
   return out;
 }
 
@@ -76,9 +76,9 @@ std::shared_ptr<store::StoreDirectory> open_remote(base::Fs& fs, const std::stri
                                                    std::shared_ptr<ObjectStore> objects) {
   const std::string url = base::without_end_slashes(given);
   const LazyOptions resolved = resolve(options);
-  if (objects == nullptr) objects = open_object_store(fs, url, resolved.longest_wait);
+  if (objects == nullptr) objects = open_object_store(fs, url, resolved.timeout);
   const Opening opening =
-      ask_for_opening(fs, *objects, resolved.cache_bytes == 0 ? "" : resolved.cache_directory);
+      read_opening(fs, *objects, resolved.cache_bytes == 0 ? "" : resolved.cache_directory);
   format::Superblock superblock;
   if (decode_superblock(opening.superblock, superblock) != format::SuperblockStatus::ok) {
     superblock = read_superblock(*objects);  // once more: it may have been damaged on the way
@@ -99,11 +99,11 @@ std::shared_ptr<store::StoreDirectory> open_store(base::Fs& fs, const std::strin
                                                   std::shared_ptr<ObjectStore> objects) {
   const std::string path = base::without_end_slashes(given);
   auto core = store::StoreDirectory::open(fs, path);
-  if (!has_away_list(core->fs(), path)) return core;
+  if (!has_missing_pieces(core->fs(), path)) return core;
   const LazyOptions resolved = resolve(options);
   if (objects == nullptr) {
     objects = open_object_store_later(fs, read_remote_file(*core, kDefaultRemoteName).url,
-                                      resolved.longest_wait);
+                                      resolved.timeout);
   }
   auto packs = std::make_shared<ClonedPacks>(fs, path, std::move(objects),
                                              core->superblock().store_id, resolved);

@@ -18,7 +18,7 @@ RemoteFiles::RemoteFiles(base::Fs& below, const std::string& url,
     directories_.insert(root_ + name);
   }
   add_file(root_ + "/" + store::kSuperblockName, format::encode_superblock(superblock));
-  for (const RemoteName& name : head.names) {
+  for (const RemoteVersion& name : head.versions) {
     if (name.is_branch) {
       add_journal(name, superblock);
     } else {
@@ -28,7 +28,7 @@ RemoteFiles::RemoteFiles(base::Fs& below, const std::string& url,
   }
 }
 
-void RemoteFiles::add_working_set(const RemoteName& name,
+void RemoteFiles::add_working_set(const RemoteVersion& name,
                                   const std::vector<format::PageRange>& ranges) {
   const auto owner = store::working_set_owner(name.ref.version, name.is_branch);
   const std::lock_guard lock(mutex_);
@@ -38,7 +38,7 @@ void RemoteFiles::add_working_set(const RemoteName& name,
 }
 
 // All commits of a branch at a remote are in packs.
-void RemoteFiles::add_journal(const RemoteName& name, const format::Superblock& superblock) {
+void RemoteFiles::add_journal(const RemoteVersion& name, const format::Superblock& superblock) {
   format::JournalHeader header;
   header.store_id = superblock.store_id;
   header.branch_id = name.ref.version.branch_id;

@@ -25,7 +25,7 @@ class RemoteFiles final : public base::Fs {
               const Head& head);
 
   // The pages that the last use of this name touched, as its list says.
-  void add_working_set(const RemoteName& name, const std::vector<format::PageRange>& ranges);
+  void add_working_set(const RemoteVersion& name, const std::vector<format::PageRange>& ranges);
 
   std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override;
   void rename(const std::string& from, const std::string& to) override {
@@ -47,7 +47,7 @@ class RemoteFiles final : public base::Fs {
     std::vector<std::byte> start;
     std::uint64_t size_bytes = 0;  // zero behind `start`
   };
-  void add_journal(const RemoteName& name, const format::Superblock& superblock);
+  void add_journal(const RemoteVersion& name, const format::Superblock& superblock);
   void add_file(const std::string& path, std::vector<std::byte> bytes);
   bool is_remote(const std::string& path) const;
   // The file system below. Errc::read_only for a path at the remote.

@@ -20,7 +20,7 @@
 namespace vellum::remote {
 namespace {
 
-constexpr auto kLongestOpeningTurn = std::chrono::seconds(2);
+constexpr auto kOpeningLockTimeout = std::chrono::seconds(2);
 // So long a head that was read stays the one of its number, if the listing still has it first. Longer,
 // the remote may have been emptied and filled again.
 constexpr std::int64_t kHeadStaysNs = 1'000'000'000;
@@ -133,8 +133,7 @@ std::string opening_name(const std::string& url) {
 
 }  // namespace
 
-Opening ask_for_opening(base::Fs& any_fs, ObjectStore& objects,
-                        const std::string& cache_directory) {
+Opening read_opening(base::Fs& any_fs, ObjectStore& objects, const std::string& cache_directory) {
   const auto beneath = base::beneath(any_fs, cache_directory);
   base::Fs& fs = *beneath;
   const std::int64_t came_ns = clock_ns();
@@ -147,7 +146,7 @@ Opening ask_for_opening(base::Fs& any_fs, ObjectStore& objects,
   if (!is_shared) return ask_all(objects);
   const std::string name = opening_name(objects.url());
   const FetchLock lock =
-      acquire_fetch_lock(fs, openings + "/" + name + ".turn", kLongestOpeningTurn);
+      acquire_fetch_lock(fs, openings + "/" + name + ".turn", kOpeningLockTimeout);
   Shared shared;
   bool is_known = false;
   base::try_to([&] {

@@ -21,6 +21,6 @@ struct Opening {
 };
 
 // Errc::not_found: there is no remote. `cache_directory` is empty where there is none.
-Opening ask_for_opening(base::Fs& fs, ObjectStore& objects, const std::string& cache_directory);
+Opening read_opening(base::Fs& fs, ObjectStore& objects, const std::string& cache_directory);
 
 }  // namespace vellum::remote

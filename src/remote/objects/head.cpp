@@ -16,7 +16,7 @@ using format::ByteWriter;
 
 constexpr format::WholeFileKind kHead{"VLMHEAD\n", kMaxHeadBytes, "not a head of a remote",
                                       "too large for a head"};
-constexpr std::size_t kMinGoneBytes = 2;  // of an encoded name that is gone
+constexpr std::size_t kMinGoneBytes = 2;  // of an encoded forgotten name
 
 bool read_gone(ByteReader& in, std::vector<std::string>& out) {
   const std::uint64_t count = in.varint();
@@ -31,11 +31,11 @@ bool read_gone(ByteReader& in, std::vector<std::string>& out) {
 
 }  // namespace
 
-const RemoteName* Head::find(const std::string& name) const noexcept {
+const RemoteVersion* Head::find(const std::string& name) const noexcept {
   const auto at = std::lower_bound(
-      names.begin(), names.end(), name,
-      [](const RemoteName& n, const std::string& wanted) { return n.ref.name < wanted; });
-  return at != names.end() && at->ref.name == name ? &*at : nullptr;
+      versions.begin(), versions.end(), name,
+      [](const RemoteVersion& n, const std::string& wanted) { return n.ref.name < wanted; });
+  return at != versions.end() && at->ref.name == name ? &*at : nullptr;
 }
 
 std::vector<std::byte> encode_head(const Head& head, const format::Uuid& store_id) {
@@ -46,10 +46,10 @@ std::vector<std::byte> encode_head(const Head& head, const format::Uuid& store_i
   w.bytes(head.write_id);
   w.bytes(head.before);
   w.bytes(head.only_writer);
-  w.u32(head.table.name.generation);
-  w.bytes(head.table.name.hash);
+  w.u32(head.table.content.generation);
+  w.bytes(head.table.content.hash);
   w.varint(head.table.size_bytes);
-  write_names(w, head.names);
+  write_names(w, head.versions);
   w.varint(head.gone.size());
   for (const std::string& name : head.gone) w.string(name);
   return encode_whole_file(kHead, body, store_id);
@@ -65,12 +65,12 @@ const char* decode_head(std::span<const std::byte> bytes, const format::Uuid& st
   read_bytes(in, out.write_id);
   read_bytes(in, out.before);
   read_bytes(in, out.only_writer);
-  out.table.name.generation = in.u32();
-  read_bytes(in, out.table.name.hash);
+  out.table.content.generation = in.u32();
+  read_bytes(in, out.table.content.hash);
   out.table.size_bytes = in.varint();
-  if (!in.ok() || out.number == 0 || out.table.name.generation > out.generation ||
+  if (!in.ok() || out.number == 0 || out.table.content.generation > out.generation ||
       (out.table.size_bytes == 0 && out.table != ObjectName{}) ||
-      !read_names(in, out.generation, out.names) || !read_gone(in, out.gone)) {
+      !read_names(in, out.generation, out.versions) || !read_gone(in, out.gone)) {
     return "malformed";
   }
   return in.done() ? nullptr : "malformed";

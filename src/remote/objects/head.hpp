@@ -1,12 +1,11 @@
-// remote/objects/head.hpp: a head of a remote: the names of its versions, as far as they are no
-// older than a table to which the head refers.
+// remote/objects/head.hpp: a head of a remote: the versions that have changed since its name table.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
-#include "remote/objects/remote_name.hpp"
+#include "remote/objects/remote_version.hpp"
 
 namespace vellum::remote {
 
@@ -17,13 +16,13 @@ struct Head {
   std::uint32_t generation = 0;
   WriteId write_id{};
   base::Sha256 before{};
-  WriteId only_writer{};          // the store that alone may push; zeros: any may
-  ObjectName table;               // of older names (remote/objects/name_table.hpp)
-  std::vector<RemoteName> names;  // ascending by name; where it has one of the table, it counts
+  WriteId only_writer{};  // the only store that may push; zeros: any store may push
+  ObjectName table;       // of older names (remote/objects/name_table.hpp)
+  std::vector<RemoteVersion> versions;  // ascending by name; they override those of the table
   std::vector<std::string> gone;  // names of the table that are forgotten; ascending
   bool operator==(const Head&) const = default;
 
-  const RemoteName* find(const std::string& name) const noexcept;
+  const RemoteVersion* find(const std::string& name) const noexcept;
 };
 
 // REQUIRES: decode_head() would accept it.

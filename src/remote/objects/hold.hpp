@@ -1,5 +1,5 @@
-// remote/objects/hold.hpp: what a store that was cloned lazily still needs of a remote, whether a
-// version there needs it or not.
+// remote/objects/hold.hpp: the pieces that a lazy clone needs, even if no version of the remote
+// does.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "format/wire/types.hpp"
-#include "remote/objects/remote_name.hpp"
+#include "remote/objects/remote_version.hpp"
 
 namespace vellum::remote {
 
@@ -16,9 +16,9 @@ inline constexpr std::uint32_t kMaxHoldBytes = 64u << 20;
 inline constexpr std::size_t kMaxHoldPlaceBytes = 4096;
 
 struct Hold {
-  WriteId writer{};          // the store, as it names itself to the remote
+  WriteId writer{};          // the id of the store at the remote
   std::int64_t time_ns = 0;  // of its last pull
-  std::string place;         // machine and directory of the store then, for whoever clears up
+  std::string place;  // machine and directory of the store at that time, for the operator
   std::vector<ContentName> pieces;  // ascending
   bool operator==(const Hold&) const = default;
 };
@@ -28,10 +28,10 @@ std::vector<std::byte> encode_hold(const Hold& hold, const format::Uuid& store_i
 // nullptr, or a description of the error.
 const char* decode_hold(std::span<const std::byte> bytes, const format::Uuid& store_id, Hold& out);
 
-// The writer in hexadecimal digits: how commands name a hold.
+// The writer in hexadecimal digits: the name of a hold in commands.
 std::string hold_name(const WriteId& writer);
 std::string hold_key(const WriteId& writer);
-// nullopt: it is no such name.
+// nullopt: not the name of a hold.
 std::optional<WriteId> parse_hold_name(const std::string& name);
 
 }  // namespace vellum::remote

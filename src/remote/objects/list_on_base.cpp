@@ -10,19 +10,19 @@ namespace {
 constexpr format::WholeFileKind kListOnBase{
     "VLMLSTB\n", kMaxListBytes, "not a list of pieces on a base", "too large for a list of pieces"};
 
-// A list on a base is made of steps: each passes over pieces of the base, takes the next ones, and
-// then has some itself.
+// A list on a base consists of steps: each skips pieces of the base, takes the next ones, and then
+// adds some of its own.
 struct Step {
   std::size_t passed = 0, taken = 0, own = 0;
 };
 constexpr std::size_t kMinStepBytes = 3;
 
-// Pieces that stand in another order than in the base, or have other spans, are the list's own.
+// Pieces whose order or spans differ from the base are the list's own.
 std::vector<Step> steps_on(const BaseList& base, const VersionPieces& pieces) {
   std::vector<Step> out;
   std::size_t at = 0;
   for (std::size_t i = 0; i < pieces.list.size(); ++i) {
-    const auto number = base.find(pieces.list[i], pieces.index.spans[i]);
+    const auto number = base.find(pieces.list[i], pieces.opening.spans[i]);
     if (!number.has_value() || *number < at) {
       if (out.empty()) out.emplace_back();
       ++out.back().own;
@@ -64,11 +64,11 @@ void take_steps(const std::vector<Step>& steps, const BaseList& base, VersionPie
     at += step.passed;
     for (std::size_t i = 0; i < step.taken; ++i, ++at) {
       out.list.push_back(base.piece(at));
-      out.index.spans.push_back(base.spans(at));
+      out.opening.spans.push_back(base.spans(at));
     }
     for (std::size_t i = 0; i < step.own; ++i, ++next_own) {
       out.list.push_back(own.list[next_own]);
-      out.index.spans.push_back(std::move(own.index.spans[next_own]));
+      out.opening.spans.push_back(std::move(own.opening.spans[next_own]));
     }
   }
 }
@@ -76,19 +76,19 @@ void take_steps(const std::vector<Step>& steps, const BaseList& base, VersionPie
 }  // namespace
 
 BaseList::BaseList(const base::Sha256& hash, const VersionPieces& whole)
-    : hash_(hash), list_(whole.list), spans_(whole.index.spans) {
-  for (std::size_t i = 0; i < list_.size(); ++i) numbers_.emplace(list_[i].name, i);
+    : hash_(hash), list_(whole.list), spans_(whole.opening.spans) {
+  for (std::size_t i = 0; i < list_.size(); ++i) numbers_.emplace(list_[i].content, i);
 }
 
 std::optional<std::size_t> BaseList::find(const PieceName& piece,
                                           std::span<const PackSpan> spans) const {
-  const auto at = numbers_.find(piece.name);
+  const auto at = numbers_.find(piece.content);
   if (at == numbers_.end() || list_[at->second] != piece) return std::nullopt;
   if (!std::ranges::equal(spans_[at->second], spans)) return std::nullopt;
   return at->second;
 }
 
-std::size_t pieces_beside(const BaseList& base, const VersionPieces& pieces) {
+std::size_t own_piece_count(const BaseList& base, const VersionPieces& pieces) {
   return own_of(steps_on(base, pieces));
 }
 
@@ -101,7 +101,7 @@ std::vector<std::byte> encode_list_on_base(const VersionPieces& pieces, const Ba
     at += step.taken;
     for (std::size_t i = 0; i < step.own; ++i, ++at) {
       own.list.push_back(pieces.list[at]);
-      own.index.spans.push_back(pieces.index.spans[at]);
+      own.opening.spans.push_back(pieces.opening.spans[at]);
     }
   }
   std::vector<std::byte> body;
@@ -126,7 +126,7 @@ const char* decode_list_on_base(std::span<const std::byte> bytes, const format::
   format::ByteReader in(body);
   const auto hash = in.bytes(base.hash().size());
   if (!in.ok()) return "malformed";
-  if (!std::ranges::equal(hash, base.hash())) return "stands on another base";
+  if (!std::ranges::equal(hash, base.hash())) return "has another base";
   std::vector<Step> steps;
   VersionPieces own;
   if (!read_steps(in, base.size(), steps) || !read_pieces(in, own) ||
@@ -135,6 +135,40 @@ const char* decode_list_on_base(std::span<const std::byte> bytes, const format::
   }
   take_steps(steps, base, std::move(own), out);
   return read_end(in, store_id, out) ? nullptr : "malformed";
+}
+
+namespace {
+
+constexpr std::size_t kMaxBases = 8;
+constexpr std::size_t kMinTimesSmaller = 2;  // otherwise a reader's extra request does not pay
+
+// Each push sends the pieces that its list has in addition to the base; every n-th push sends a
+// whole list. Both costs are equal when n is the square root of twice the number of pieces.
+bool is_far(const BaseList& base, const VersionPieces& pieces) {
+  const std::size_t own = own_piece_count(base, pieces);
+  return own * own > 2 * pieces.list.size();
+}
+
+}  // namespace
+
+void BaseLists::add(const ObjectName& name, std::shared_ptr<const BaseList> list) {
+  std::erase_if(bases_, [&](const NamedBase& base) { return base.name == name; });
+  bases_.push_back({name, std::move(list)});
+  if (bases_.size() > kMaxBases) bases_.erase(bases_.begin());
+}
+
+BaseLists::EncodedList BaseLists::encode(const VersionPieces& pieces,
+                                         const format::Uuid& store_id) const {
+  EncodedList best{{}, encode_piece_list(pieces, store_id)};
+  std::size_t most_bytes = best.bytes.size() / kMinTimesSmaller;
+  for (const NamedBase& base : bases_) {
+    if (is_far(*base.list, pieces)) continue;
+    auto bytes = encode_list_on_base(pieces, *base.list, store_id);
+    if (bytes.size() > most_bytes) continue;
+    most_bytes = bytes.size() - 1;
+    best = {base.name, std::move(bytes)};
+  }
+  return best;
 }
 
 }  // namespace vellum::remote

@@ -9,13 +9,13 @@ namespace {
 
 constexpr format::WholeFileKind kTable{"VLMNAME\n", kMaxNameTableBytes, "not a table of names",
                                        "too large for a table of names"};
-constexpr std::size_t kMinNames = 16;  // that a head has itself before it gets a table
+constexpr std::size_t kMinNames = 16;  // of a head's own before it gets a table
 
-bool by_name(const RemoteName& a, const RemoteName& b) { return a.ref.name < b.ref.name; }
+bool by_name(const RemoteVersion& a, const RemoteVersion& b) { return a.ref.name < b.ref.name; }
 
 }  // namespace
 
-std::vector<std::byte> encode_name_table(std::span<const RemoteName> names,
+std::vector<std::byte> encode_name_table(std::span<const RemoteVersion> names,
                                          std::uint32_t generation, const format::Uuid& store_id) {
   std::vector<std::byte> body;
   format::ByteWriter w(body);
@@ -25,7 +25,7 @@ std::vector<std::byte> encode_name_table(std::span<const RemoteName> names,
 }
 
 const char* decode_name_table(std::span<const std::byte> bytes, const format::Uuid& store_id,
-                              std::vector<RemoteName>& out) {
+                              std::vector<RemoteVersion>& out) {
   std::span<const std::byte> body;
   if (const char* problem = open_whole_file(kTable, bytes, store_id, body)) return problem;
   out.clear();
@@ -34,34 +34,34 @@ const char* decode_name_table(std::span<const std::byte> bytes, const format::Uu
   return read_names(in, generation, out) && in.done() ? nullptr : "malformed";
 }
 
-std::vector<RemoteName> all_names(const Head& head, const std::vector<RemoteName>& table) {
-  std::vector<RemoteName> out;
-  out.reserve(head.names.size() + table.size());
-  std::set_union(head.names.begin(), head.names.end(), table.begin(), table.end(),
-                 std::back_inserter(out), by_name);  // of equal ones, the first
-  std::erase_if(out, [&](const RemoteName& name) {
+std::vector<RemoteVersion> all_names(const Head& head, const std::vector<RemoteVersion>& table) {
+  std::vector<RemoteVersion> out;
+  out.reserve(head.versions.size() + table.size());
+  std::set_union(head.versions.begin(), head.versions.end(), table.begin(), table.end(),
+                 std::back_inserter(out), by_name);  // of equal names, the head's
+  std::erase_if(out, [&](const RemoteVersion& name) {
     return std::ranges::binary_search(head.gone, name.ref.name) &&
            head.find(name.ref.name) == nullptr;
   });
   return out;
 }
 
-void set_names(Head& head, const std::vector<RemoteName>& names,
-               const std::vector<RemoteName>& table) {
-  std::vector<RemoteName> own;
-  for (const RemoteName& name : names) {
+void set_names(Head& head, const std::vector<RemoteVersion>& names,
+               const std::vector<RemoteVersion>& table) {
+  std::vector<RemoteVersion> own;
+  for (const RemoteVersion& name : names) {
     const auto at = std::ranges::lower_bound(table, name, by_name);
     if (at == table.end() || *at != name) own.push_back(name);
   }
   head.gone.clear();
-  for (const RemoteName& name : table) {
+  for (const RemoteVersion& name : table) {
     if (!std::ranges::binary_search(names, name, by_name)) head.gone.push_back(name.ref.name);
   }
-  head.names = std::move(own);
+  head.versions = std::move(own);
 }
 
-bool wants_new_table(const Head& head, const std::vector<RemoteName>& table) noexcept {
-  const std::size_t own = head.names.size() + head.gone.size();
+bool wants_new_table(const Head& head, const std::vector<RemoteVersion>& table) noexcept {
+  const std::size_t own = head.versions.size() + head.gone.size();
   return own >= kMinNames && own * own > 2 * table.size();
 }
 

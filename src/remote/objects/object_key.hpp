@@ -16,10 +16,10 @@ inline constexpr const char* kListPrefix = "lists/";
 inline constexpr const char* kNamesPrefix = "names/";
 inline constexpr const char* kHeadPrefix = "heads/";
 inline constexpr const char* kHoldPrefix = "holds/";
-// A copy of the newest head, put after it: a hint, which a listing has to confirm.
+// A copy of the newest head, written after it: a hint, which a listing must confirm.
 inline constexpr const char* kNewestKey = "newest/head";
 
-// An object that is named for its content, and the generation in which it was uploaded.
+// The name of an object by its content, with the generation in which it was uploaded.
 struct ContentName {
   std::uint32_t generation = 0;
   base::Sha256 hash{};
@@ -29,24 +29,24 @@ struct ContentName {
 std::string piece_key(const ContentName& name);
 std::string list_key(const ContentName& name);
 std::string names_key(const ContentName& name);
-// Larger numbers have smaller keys: a listing gives the newest head first.
+// Larger numbers have smaller keys: a listing begins with the newest head.
 std::string head_key(std::uint64_t number);
 
-// A list of pieces, or a table of names, as a head refers to it.
+// A head's reference to a list of pieces or a table of names.
 struct ObjectName {
-  ContentName name;
-  std::uint64_t size_bytes = 0;  // 0: there is no such object, since it would be empty
+  ContentName content;
+  std::uint64_t size_bytes = 0;  // 0: no such object, since it would be empty
   auto operator<=>(const ObjectName&) const = default;
 };
 
-// The list of pieces of a version, and the list that it stands on.
+// The list of pieces of a version, and its base.
 struct ListName {
-  ObjectName base;  // size 0: it is a whole list
+  ObjectName base;  // size 0: a whole list
   ObjectName own;   // size 0: the version has no pieces, and no base
   auto operator<=>(const ListName&) const = default;
 };
 
-// nullopt: it is no such key.
+// nullopt: not such a key.
 std::optional<ContentName> parse_content_key(const std::string& key, const std::string& prefix);
 std::optional<std::uint64_t> parse_head_key(const std::string& key);
 

@@ -13,13 +13,13 @@ constexpr std::uint64_t kMax = format::kMaxSnapshotOrder;
 }  // namespace
 
 bool OrderSet::contains(std::uint64_t order) const noexcept {
-  const auto at = std::ranges::lower_bound(ranges_, order, {}, &Range::last);
+  const auto at = std::ranges::lower_bound(ranges_, order, {}, &OrderRange::last);
   return at != ranges_.end() && at->first <= order;
 }
 
 void OrderSet::add(std::uint64_t order) {
   if (contains(order)) return;
-  auto at = std::ranges::lower_bound(ranges_, order, {}, &Range::last);
+  auto at = std::ranges::lower_bound(ranges_, order, {}, &OrderRange::last);
   at = ranges_.insert(at, {order, order});
   if (const auto next = at + 1; next != ranges_.end() && next->first == order + 1) {
     at->last = next->last;
@@ -31,11 +31,11 @@ void OrderSet::add(std::uint64_t order) {
   }
 }
 
-// Of each range: the gap before it, less 1, and its orders, less 1.
+// For each range: the gap before it minus 1, and its number of orders minus 1.
 void OrderSet::write(format::ByteWriter& w) const {
   w.varint(ranges_.size());
   std::uint64_t end = 0;
-  for (const Range& range : ranges_) {
+  for (const OrderRange& range : ranges_) {
     w.varint(range.first - end - 1);
     w.varint(range.last - range.first);
     end = range.last + 1;

@@ -1,4 +1,4 @@
-// remote/objects/order_set.hpp: a set of orders of snapshots, which has few gaps.
+// remote/objects/order_set.hpp: a set of orders of snapshots, stored as ranges.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ class OrderSet {
   bool read(format::ByteReader& in);
 
  private:
-  struct Range {
+  struct OrderRange {
     std::uint64_t first = 0, last = 0;
-    bool operator==(const Range&) const = default;
+    bool operator==(const OrderRange&) const = default;
   };
-  std::vector<Range> ranges_;  // ascending, with gaps between them
+  std::vector<OrderRange> ranges_;  // ascending, with gaps between them
 };
 
 }  // namespace vellum::remote

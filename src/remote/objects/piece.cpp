@@ -14,15 +14,15 @@ using format::ByteWriter;
 using format::kRecordAlignBytes;
 using format::RecordType;
 
-constexpr format::WholeFileKind kPiece{"VLMPIEC\n", kMaxContentsBytes, "not a piece of packs",
-                                       "too large for the contents of a piece"};
-constexpr std::size_t kMinRecordBytes = 9;  // of a line of the contents
+constexpr format::WholeFileKind kPiece{"VLMPIEC\n", kMaxPieceIndexBytes, "not a piece of packs",
+                                       "too large for the index of a piece"};
+constexpr std::size_t kMinRecordBytes = 9;  // of an entry of the index
 constexpr std::uint32_t kMaxSlots = format::kMaxSlotsPerPagesRecord;
 constexpr std::uint64_t kMaxRecordLines = (format::kRecordHeaderBytes + format::kHashBytes +
                                            2 * std::uint64_t{format::kMaxRecordRawBytes}) /
                                           kRecordAlignBytes;
 
-// Indexes, translations and hints stay where they are.
+// Indexes, translations and hints are not sent to a remote.
 bool type_ok(RecordType type) {
   return format::holds_pages(type) || type == RecordType::deltas || type == RecordType::map_block ||
          type == RecordType::run_root || type == RecordType::version;
@@ -101,8 +101,8 @@ bool read_sizes_and_forms(ByteReader& in, std::vector<PieceRecord>& out) {
 
 }  // namespace
 
-std::vector<std::byte> encode_contents(std::span<const PieceRecord> records,
-                                       const format::Uuid& store_id) {
+std::vector<std::byte> encode_piece_index(std::span<const PieceRecord> records,
+                                          const format::Uuid& store_id) {
   std::vector<std::byte> body;
   ByteWriter w(body);
   w.varint(records.size());
@@ -129,8 +129,8 @@ std::vector<std::byte> encode_contents(std::span<const PieceRecord> records,
   return encode_whole_file(kPiece, body, store_id);
 }
 
-const char* decode_contents(std::span<const std::byte> bytes, const format::Uuid& store_id,
-                            std::vector<PieceRecord>& out) {
+const char* decode_piece_index(std::span<const std::byte> bytes, const format::Uuid& store_id,
+                               std::vector<PieceRecord>& out) {
   std::span<const std::byte> body;
   if (const char* problem = open_whole_file(kPiece, bytes, store_id, body)) return problem;
   out.clear();

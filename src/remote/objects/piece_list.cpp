@@ -17,10 +17,10 @@ constexpr std::size_t kMinSpanBytes = 3;
 void write_names(format::ByteWriter& w, const PieceList& list) {
   w.varint(list.size());
   for (const PieceName& piece : list) {
-    w.u32(piece.name.generation);
-    w.bytes(piece.name.hash);
+    w.u32(piece.content.generation);
+    w.bytes(piece.content.hash);
     w.varint(piece.size_bytes);
-    w.varint(piece.contents_bytes);
+    w.varint(piece.index_bytes);
   }
 }
 
@@ -59,33 +59,33 @@ bool read_names(format::ByteReader& in, PieceList& out) {
   if (!in.ok() || count > in.left() / kMinPieceBytes) return false;
   out.resize(static_cast<std::size_t>(count));
   for (PieceName& piece : out) {
-    piece.name.generation = in.u32();
-    const auto hash = in.bytes(piece.name.hash.size());
+    piece.content.generation = in.u32();
+    const auto hash = in.bytes(piece.content.hash.size());
     if (!in.ok()) return false;
-    std::memcpy(piece.name.hash.data(), hash.data(), hash.size());
+    std::memcpy(piece.content.hash.data(), hash.data(), hash.size());
     piece.size_bytes = in.varint();
-    piece.contents_bytes = in.varint();
-    if (piece.size_bytes > kMaxPieceBytes || piece.contents_bytes > kMaxContentsBytes ||
-        piece.contents_bytes >= piece.size_bytes) {
+    piece.index_bytes = in.varint();
+    if (piece.size_bytes > kMaxPieceBytes || piece.index_bytes > kMaxPieceIndexBytes ||
+        piece.index_bytes >= piece.size_bytes) {
       return false;
     }
   }
   return in.ok();
 }
 
-void write_roots(format::ByteWriter& w, const OpeningIndex& index, const format::Uuid& store_id) {
-  const auto contents =
-      index.roots.empty() ? std::vector<std::byte>() : encode_contents(index.roots, store_id);
-  w.varint(contents.size());
-  w.bytes(contents);
-  w.bytes(index.root_bytes);
+void write_roots(format::ByteWriter& w, const OpeningData& opening, const format::Uuid& store_id) {
+  const auto root_index = opening.roots.empty() ? std::vector<std::byte>()
+                                                : encode_piece_index(opening.roots, store_id);
+  w.varint(root_index.size());
+  w.bytes(root_index);
+  w.bytes(opening.root_bytes);
 }
 
-bool read_roots(format::ByteReader& in, const format::Uuid& store_id, OpeningIndex& out) {
-  const std::uint64_t contents_bytes = in.varint();
-  if (contents_bytes == 0) return in.ok();
-  const auto contents = in.bytes(contents_bytes);
-  if (!in.ok() || decode_contents(contents, store_id, out.roots) != nullptr) return false;
+bool read_roots(format::ByteReader& in, const format::Uuid& store_id, OpeningData& out) {
+  const std::uint64_t index_bytes = in.varint();
+  if (index_bytes == 0) return in.ok();
+  const auto root_index = in.bytes(index_bytes);
+  if (!in.ok() || decode_piece_index(root_index, store_id, out.roots) != nullptr) return false;
   const auto records = in.bytes(records_bytes(out.roots));
   out.root_bytes.assign(records.begin(), records.end());
   return in.ok();
@@ -101,7 +101,7 @@ void write_pages_in_use(format::ByteWriter& w, const PagesInUse& in_use,
   for (const std::uint32_t piece : in_use.pieces) w.varint(piece);
 }
 
-// A list without it ends before.
+// A list without a working set ends here.
 bool read_pages_in_use(format::ByteReader& in, const format::Uuid& store_id, std::size_t pieces,
                        PagesInUse& out) {
   if (in.done()) return true;
@@ -141,25 +141,24 @@ std::vector<PackSpan> spans_of(std::span<const PieceRecord> records) {
 
 void write_pieces(format::ByteWriter& w, const VersionPieces& pieces) {
   write_names(w, pieces.list);
-  for (const auto& spans : pieces.index.spans) write_spans(w, spans);
+  for (const auto& spans : pieces.opening.spans) write_spans(w, spans);
 }
 
 bool read_pieces(format::ByteReader& in, VersionPieces& out) {
   if (!read_names(in, out.list)) return false;
   for (std::size_t i = 0; i < out.list.size(); ++i) {
-    if (!read_spans(in, out.index.spans.emplace_back())) return false;
+    if (!read_spans(in, out.opening.spans.emplace_back())) return false;
   }
   return true;
 }
 
-// What follows the pieces.
 void write_end(format::ByteWriter& w, const VersionPieces& pieces, const format::Uuid& store_id) {
-  write_roots(w, pieces.index, store_id);
+  write_roots(w, pieces.opening, store_id);
   write_pages_in_use(w, pieces.in_use, store_id);
 }
 
 bool read_end(format::ByteReader& in, const format::Uuid& store_id, VersionPieces& out) {
-  return read_roots(in, store_id, out.index) &&
+  return read_roots(in, store_id, out.opening) &&
          read_pages_in_use(in, store_id, out.list.size(), out.in_use);
 }
 

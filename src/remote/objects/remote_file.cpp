@@ -16,7 +16,7 @@ constexpr format::WholeFileKind kRemoteFile{"VLMRMO2\n", kMaxRemoteFileBytes, "n
 constexpr format::WholeFileKind kOldRemoteFile{
     "VLMRMOT\n", kMaxRemoteFileBytes, "not a remote's file", "too large for a remote's file"};
 constexpr std::uint64_t kOneWriterFlag = 1;
-constexpr std::uint64_t kPullingFlag = 2;  // each branch says what a pull that has begun brings
+constexpr std::uint64_t kPullingFlag = 2;  // each branch has the head of an unfinished pull
 constexpr std::size_t kMinBranchBytes = 74;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// remote/objects/remote_file.hpp: the file in which a store keeps where a remote is, and what this
-// store has seen of it.
+// remote/objects/remote_file.hpp: a store's file about one remote: its URL and the state last seen
+// there.
 #pragma once
 
 #include <span>
@@ -17,14 +17,14 @@ inline constexpr std::size_t kMaxUrlBytes = 4096;
 
 struct SeenBranch {
   std::string name;
-  WriteId seen{};      // of the remote's branch, as last pushed or pulled
-  WriteId intended{};  // of a push that has begun to publish; zeros: none has
-  WriteId pulling{};   // of a pull that has begun to change the local branch; zeros: none has
-  // The head of the local branch when `seen` was.
+  WriteId seen{};      // of the remote's branch at the last push or pull
+  WriteId intended{};  // of a push that has begun to publish; zeros: none
+  WriteId pulling{};   // of a pull that has begun to change the local branch; zeros: none
+  // The head of the local branch at that push or pull.
   std::uint64_t branch_id = 0, sequence = 0;
   std::int64_t time_ns = 0;
-  std::uint64_t epoch = 0;  // of the remote's branch then; 0: an older Vellum has noted it
-  // The head that the local branch gets from the pull that `pulling` is of, and the remote's epoch.
+  std::uint64_t epoch = 0;  // of the remote's branch at that time; 0: written by an older Vellum
+  // The head that the pull of `pulling` gives the local branch, and the remote's epoch.
   std::uint64_t pulled_sequence = 0;
   std::int64_t pulled_time_ns = 0;
   std::uint64_t pulled_epoch = 0;
@@ -33,10 +33,10 @@ struct SeenBranch {
 
 struct RemoteFile {
   std::string url;
-  WriteId writer{};         // random: this store, as it names itself to the remote
-  bool one_writer = false;  // this is such a remote
+  WriteId writer{};         // random: the id of this store at the remote
+  bool one_writer = false;  // only one store may push to the remote
   OrderSet replicated;      // snapshots; the remote may have forgotten some of them since
-  // A head that this store has published there. Number 0: none, or an older Vellum has.
+  // A head that this store has published there. Number 0: none, or written by an older Vellum.
   std::uint64_t head_number = 0;
   base::Sha256 head_hash{};
   std::vector<SeenBranch> branches;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kSmallPieceBytes = 1u << 20;
 constexpr std::size_t kMaxSmallPieces = 32;
-constexpr int kMaxRounds = 4;
+constexpr int kMaxPlanRounds = 4;
 constexpr std::uint64_t kMinShare = 4;  // a piece is of use where a fourth of it is needed
 
 }  // namespace
@@ -21,16 +21,17 @@ std::size_t KnownPieces::RefHash::operator()(const format::RecordRef& ref) const
 }
 
 // With all slots that are here. The version may not need all of them; to know that costs more.
-bool KnownPieces::Form::serves(const PieceRecord& needed) const {
+bool KnownPieces::RecordForm::serves(const PieceRecord& needed) const {
   return has_slots_of(dropped, needed.dropped);
 }
 
-void KnownPieces::require(const PieceList& list, const std::vector<PieceRecord>& needed) const {
+void KnownPieces::require_records(const PieceList& list,
+                                  const std::vector<PieceRecord>& needed) const {
   std::set<PieceId> own;
   for (const PieceName& name : list) own.insert(id_of(name));
   for (const PieceRecord& record : needed) {
     const auto forms = forms_.find(record.ref);
-    if (forms != forms_.end() && std::ranges::any_of(forms->second, [&](const Form& form) {
+    if (forms != forms_.end() && std::ranges::any_of(forms->second, [&](const RecordForm& form) {
           return own.contains(form.piece) && form.serves(record);
         })) {
       continue;
@@ -60,12 +61,12 @@ std::vector<KnownPieces::PieceId> KnownPieces::pieces_to_merge(
   if (small.size() <= kMaxSmallPieces) return {};
   std::ranges::sort(small, {},
                     [&](PieceId id) { return std::pair(pieces_[id].records_bytes, id); });
-  std::uint64_t together = 0;
+  std::uint64_t merged_bytes = 0;
   std::size_t count = 0;
   for (; count < small.size(); ++count) {
     const std::uint64_t bytes = pieces_[small[count]].records_bytes;
-    if (count >= kMaxSmallPieces / 2 && bytes > together) break;
-    together += bytes;
+    if (count >= kMaxSmallPieces / 2 && bytes > merged_bytes) break;
+    merged_bytes += bytes;
   }
   small.resize(count);
   return small;
@@ -73,11 +74,11 @@ std::vector<KnownPieces::PieceId> KnownPieces::pieces_to_merge(
 
 // For each record the largest piece that has it, of those that were not passed over: pieces that
 // have come together stay together.
-KnownPieces::Choice KnownPieces::choose(const std::vector<PieceRecord>& needed,
-                                        const std::set<PieceId>& passed) const {
-  Choice out;
+KnownPieces::PieceChoice KnownPieces::choose(const std::vector<PieceRecord>& needed,
+                                             const std::set<PieceId>& excluded) const {
+  PieceChoice out;
   out.pieces.assign(needed.size(), kNoPiece);
-  const auto is_better = [&](PieceId a, PieceId b) {
+  const auto is_preferred = [&](PieceId a, PieceId b) {
     if (b == kNoPiece) return true;
     const std::uint64_t bytes_a = pieces_[a].records_bytes, bytes_b = pieces_[b].records_bytes;
     return bytes_a != bytes_b ? bytes_a > bytes_b : a < b;
@@ -86,30 +87,30 @@ KnownPieces::Choice KnownPieces::choose(const std::vector<PieceRecord>& needed,
     const auto at = forms_.find(needed[i].ref);
     if (at == forms_.end()) continue;
     PieceId& chosen = out.pieces[i];
-    for (const Form& form : at->second) {
-      if (passed.contains(form.piece) || !form.serves(needed[i])) continue;
-      if (is_better(form.piece, chosen)) chosen = form.piece;
+    for (const RecordForm& form : at->second) {
+      if (excluded.contains(form.piece) || !form.serves(needed[i])) continue;
+      if (is_preferred(form.piece, chosen)) chosen = form.piece;
     }
     if (chosen != kNoPiece) out.used_bytes[chosen] += needed[i].size_bytes;
   }
   return out;
 }
 
-KnownPieces::Plan KnownPieces::plan(const std::vector<PieceRecord>& needed) const {
-  std::set<PieceId> passed;  // of which the version needs too little
-  Choice choice;
-  for (int round = 0; round < kMaxRounds; ++round) {
-    choice = choose(needed, passed);
-    const std::size_t before = passed.size();
+KnownPieces::PiecePlan KnownPieces::plan(const std::vector<PieceRecord>& needed) const {
+  std::set<PieceId> excluded;  // of which the version needs too little
+  PieceChoice choice;
+  for (int round = 0; round < kMaxPlanRounds; ++round) {
+    choice = choose(needed, excluded);
+    const std::size_t before = excluded.size();
     for (const auto& [id, bytes] : choice.used_bytes) {
-      if (bytes < pieces_[id].records_bytes / kMinShare) passed.insert(id);
+      if (bytes < pieces_[id].records_bytes / kMinShare) excluded.insert(id);
     }
-    if (passed.size() == before) break;
+    if (excluded.size() == before) break;
   }
   auto& used_bytes = choice.used_bytes;
-  std::erase_if(used_bytes, [&](const auto& use) { return passed.contains(use.first); });
+  std::erase_if(used_bytes, [&](const auto& use) { return excluded.contains(use.first); });
   for (const PieceId id : pieces_to_merge(used_bytes)) used_bytes.erase(id);
-  Plan out;
+  PiecePlan out;
   for (const auto& use : used_bytes) out.used.push_back(use.first);
   for (std::size_t i = 0; i < needed.size(); ++i) {
     if (!used_bytes.contains(choice.pieces[i])) out.missing.push_back(i);
@@ -128,8 +129,8 @@ PieceList KnownPieces::list(std::vector<PieceId> pieces) const {
   return out;
 }
 
-std::vector<std::uint32_t> KnownPieces::pieces_of(const PieceList& list,
-                                                  const std::vector<PieceRecord>& records) const {
+std::vector<std::uint32_t> KnownPieces::pieces_with(const PieceList& list,
+                                                    const std::vector<PieceRecord>& records) const {
   std::unordered_map<PieceId, std::uint32_t> numbers;
   for (std::uint32_t i = 0; i < list.size(); ++i) numbers.emplace(id_of(list[i]), i);
   std::vector<std::uint64_t> bytes(list.size());
@@ -137,7 +138,7 @@ std::vector<std::uint32_t> KnownPieces::pieces_of(const PieceList& list,
   for (const PieceRecord& record : records) {
     const auto forms = forms_.find(record.ref);
     if (forms == forms_.end()) continue;
-    for (const Form& form : forms->second) {
+    for (const RecordForm& form : forms->second) {
       const auto number = numbers.find(form.piece);
       if (number == numbers.end() || !form.serves(record)) continue;
       if (bytes[number->second] == 0) out.push_back(number->second);

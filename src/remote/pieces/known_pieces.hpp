@@ -22,33 +22,33 @@ class KnownPieces {
   // What a version is made of: pieces that are used as they are, and the records that no used piece
   // has. A piece is not used again where the version needs little of it; where a version would have
   // many small pieces, the records of the smaller ones are missing, too, and so come together.
-  struct Plan {
+  struct PiecePlan {
     std::vector<PieceId> used;
     std::vector<std::size_t> missing;  // indices of `needed`, ascending
   };
-  Plan plan(const std::vector<PieceRecord>& needed) const;
+  PiecePlan plan(const std::vector<PieceRecord>& needed) const;
 
   // The list of these pieces, in the order that lists have, and where their records lie.
   PieceList list(std::vector<PieceId> pieces) const;
   std::vector<std::vector<PackSpan>> spans(const PieceList& list) const;
   // The pieces of a list that have these records, in their order, by their numbers in the list.
   // Those of which the records are a small part are left out.
-  std::vector<std::uint32_t> pieces_of(const PieceList& list,
-                                       const std::vector<PieceRecord>& records) const;
+  std::vector<std::uint32_t> pieces_with(const PieceList& list,
+                                         const std::vector<PieceRecord>& records) const;
   // Checks that these pieces have the records, with all slots that the given forms have.
   // Errc::corrupted names one that is missing. REQUIRES: the pieces are known.
-  void require(const PieceList& list, const std::vector<PieceRecord>& needed) const;
+  void require_records(const PieceList& list, const std::vector<PieceRecord>& needed) const;
   PieceId id_of(const PieceName& name) const { return ids_.at(name); }
 
  private:
-  struct Piece {
+  struct KnownPiece {
     PieceName name;
     format::RecordRef first;
     std::vector<PackSpan> spans;
     std::uint64_t records_bytes = 0;
   };
   // A record's form in a piece.
-  struct Form {
+  struct RecordForm {
     PieceId piece;
     std::vector<format::SlotRange> dropped;
     bool serves(const PieceRecord& needed) const;
@@ -58,16 +58,17 @@ class KnownPieces {
   };
 
   static constexpr PieceId kNoPiece = UINT32_MAX;
-  struct Choice {
+  struct PieceChoice {
     std::vector<PieceId> pieces;  // for each record
     std::map<PieceId, std::uint64_t> used_bytes;
   };
-  Choice choose(const std::vector<PieceRecord>& needed, const std::set<PieceId>& passed) const;
+  PieceChoice choose(const std::vector<PieceRecord>& needed,
+                     const std::set<PieceId>& excluded) const;
   std::vector<PieceId> pieces_to_merge(const std::map<PieceId, std::uint64_t>& used_bytes) const;
 
-  std::vector<Piece> pieces_;
+  std::vector<KnownPiece> pieces_;
   std::map<PieceName, PieceId> ids_;
-  std::unordered_map<format::RecordRef, std::vector<Form>, RefHash> forms_;
+  std::unordered_map<format::RecordRef, std::vector<RecordForm>, RefHash> forms_;
 };
 
 }  // namespace vellum::remote

@@ -18,11 +18,11 @@ namespace vellum::remote {
 template <typename Make, typename Take>
 void make_in_order(std::size_t threads, std::size_t count, const Make& make, const Take& take,
                    const ProgressFn& progress) {
-  struct Slot {
+  struct MadeResult {
     std::size_t index = 0;
     decltype(make(0)) made;
   };
-  std::vector<Slot> slots(2 * threads);
+  std::vector<MadeResult> slots(2 * threads);
   std::atomic<std::size_t> taken = 0;
   store::OrderedWork work(
       threads == 1 ? 0 : std::min(threads, count), slots.size(),
@@ -32,16 +32,16 @@ void make_in_order(std::size_t threads, std::size_t count, const Make& make, con
          take(slots[slot].index, made);
          ++taken;
        }});
-  const auto tell = [&] {
+  const auto report_progress = [&] {
     if (progress) progress({taken, count, "pieces"});
   };
   for (std::size_t i = 0; i < count; ++i) {
     slots[work.free_slot()].index = i;
     work.submit();
-    tell();
+    report_progress();
   }
   work.finish();
-  tell();
+  report_progress();
 }
 
 }  // namespace vellum::remote

@@ -7,9 +7,7 @@
 #include "base/bytes/mix64.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
-#include "remote/pieces/flush_ahead.hpp"
 #include "remote/pieces/new_pack.hpp"
-#include "remote/pieces/translated_pack.hpp"
 #include "remote/pieces/version_records.hpp"
 #include "store/branch/leave_pack.hpp"
 #include "store/catalog/lock/version_pin.hpp"
@@ -23,7 +21,7 @@ using format::RecordRef;
 
 namespace {
 
-[[noreturn]] void fail_gone_apart(const std::string& path, std::uint64_t offset_bytes) {
+[[noreturn]] void fail_diverged(const std::string& path, std::uint64_t offset_bytes) {
   fail(
       Errc::corrupted,
       "{} at byte {}: this store has, or will have, another record there than the remote: they are "
@@ -34,17 +32,17 @@ namespace {
 }  // namespace
 
 // A pack that gets records.
-struct PackFiller::Filled {
+struct PackFiller::PackInProgress {
   std::uint64_t pack = 0;
   bool existed = false;
   std::string path;
   std::uint64_t limit_bytes = UINT64_MAX;  // what lies behind may be written by a branch's writer
-  FlushAhead flush;
-  std::unique_ptr<base::File> file;          // null while the pack is to be written anew
-  std::vector<store::IndexedExtent> taken;   // by what the index names, and by itself
-  std::vector<PieceRecord> live;             // what versions of this store need of it
-  std::map<RecordRef, PieceRecord> written;  // to the file
-  std::map<RecordRef, OwnedRecord> anew;     // records that have no place in the file as it is
+  EarlyWriteback writeback;
+  std::unique_ptr<base::File> file;            // null while the pack is to be written anew
+  std::vector<store::IndexedExtent> indexed;   // by what the index names, and by itself
+  std::vector<PieceRecord> live;               // what versions of this store need of it
+  std::map<RecordRef, PieceRecord> written;    // to the file
+  std::map<RecordRef, OwnedRecord> rewritten;  // records that have no place in the file as it is
 };
 
 std::size_t PackFiller::RefHash::operator()(const RecordRef& ref) const noexcept {
@@ -61,8 +59,8 @@ PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) {
 
 // Between the reading of a name and the pin of its version nobody may be, as when gc looks: what
 // follows from what is found then, is found, too. Pieces may be on their way meanwhile.
-void PackFiller::look_alone() {
-  if (std::exchange(has_looked_alone_, true)) return;
+void PackFiller::find_needed_records() {
+  if (std::exchange(has_needed_records_, true)) return;
   const store::VersionPin names = store::hold_names_alone(store_);
   const store::Roots roots = store::read_roots(store_);
   store::LiveSet live_set(store_);
@@ -92,34 +90,34 @@ void PackFiller::require_all(const format::Version& version) {
     if (!live_set.is_reached(id)) continue;
     const RecordRef& ref = live_set.record(id);
     const auto slots = live_set.needed_slots(id);
-    PieceRecord here;
-    if (!find_local_record(store_, ref, here, slots)) {
+    PieceRecord local;
+    if (!find_local_record(store_, ref, local, slots)) {
       fail(Errc::corrupted,
            "pack {:016x} at byte {}: the remote's pieces lack a record of the version", ref.pack,
            ref.offset_bytes);
     }
-    if (!has_slots(here, slots)) {
+    if (!has_slots(local, slots)) {
       fail(Errc::corrupted,
            "pack {:016x} at byte {}: the remote's pieces lack pages of the version", ref.pack,
            ref.offset_bytes);
     }
     // The header alone proves nothing: gc may have taken what is behind it.
-    const bool is_known = live_.contains(ref) || come_.contains(ref);
-    if (!is_known && !store_.packs().is_remote(ref.pack)) read_record_bytes(store_, here);
+    const bool is_known = live_.contains(ref) || received_.contains(ref);
+    if (!is_known && !store_.packs().is_remote(ref.pack)) read_record_bytes(store_, local);
   }
   note_live(live_set);
 }
 
 bool PackFiller::has(const PieceRecord& record) const {
-  PieceRecord here;
-  if (!find_local_record(store_, record.ref, here)) return false;
-  if (!has_slots_of(here.dropped, record.dropped)) return false;
+  PieceRecord local;
+  if (!find_local_record(store_, record.ref, local)) return false;
+  if (!has_slots_of(local.dropped, record.dropped)) return false;
   if (store_.packs().is_remote(record.ref.pack)) return true;
   if (live_.contains(record.ref)) return true;
   try {  // what gc or a pull that was cut off has left
-    read_record_bytes(store_, here);
+    read_record_bytes(store_, local);
     const std::lock_guard guard(mutex_);
-    found_[record.ref.pack].insert(record.ref);
+    unneeded_[record.ref.pack].insert(record.ref);
     return true;
   } catch (const Error& e) {
     if (e.code() != Errc::corrupted) throw;
@@ -127,14 +125,14 @@ bool PackFiller::has(const PieceRecord& record) const {
   }
 }
 
-PackFiller::Filled& PackFiller::filled(std::uint64_t pack) {
-  auto& out = filled_[pack];
+PackFiller::PackInProgress& PackFiller::pack_in_progress(std::uint64_t pack) {
+  auto& out = packs_[pack];
   if (out != nullptr) return *out;
-  out = std::make_unique<Filled>();
+  out = std::make_unique<PackInProgress>();
   out->pack = pack;
   out->path = store_.packs().path_of(pack);
   out->limit_bytes = roots_.settled_bytes(pack).value_or(UINT64_MAX);
-  if (out->limit_bytes == 0) fail_gone_apart(out->path, 0);
+  if (out->limit_bytes == 0) fail_diverged(out->path, 0);
   out->existed = store_.fs().exists(out->path);
   if (!out->existed && store_.packs().is_remote(pack)) {
     fail(Errc::unsupported,
@@ -158,10 +156,10 @@ PackFiller::Filled& PackFiller::filled(std::uint64_t pack) {
     return *out;
   }
   for (const RecordRef& ref : live_of_pack_[pack]) {
-    PieceRecord here;
-    if (find_local_record(store_, ref, here)) out->live.push_back(std::move(here));
+    PieceRecord local;
+    if (find_local_record(store_, ref, local)) out->live.push_back(std::move(local));
   }
-  out->taken = store::indexed_extents(store_, pack);
+  out->indexed = store::indexed_extents(store_, pack);
   if (store_.packs().translation(pack) == nullptr) {
     out->file = store_.fs().open(out->path, base::OpenMode::read_write);
   }
@@ -170,19 +168,19 @@ PackFiller::Filled& PackFiller::filled(std::uint64_t pack) {
 
 // Two pieces may have a record, in one form or in two.
 void PackFiller::add(const PieceRecord& record, std::span<const std::byte> bytes) {
-  Filled& pack = filled(record.ref.pack);
-  come_.insert(record.ref);
+  PackInProgress& pack = pack_in_progress(record.ref.pack);
+  received_.insert(record.ref);
   if (pack.written.contains(record.ref)) return;
   if (pack.file != nullptr && record.is_original()) {
     write(pack, record, bytes);
-    pack.anew.erase(record.ref);
+    pack.rewritten.erase(record.ref);
   } else {
     add_form(pack, {record, {bytes.begin(), bytes.end()}});
   }
 }
 
 // Of a record that no version needs, gc may have left a part alone.
-std::optional<OwnedRecord> PackFiller::form_here(const RecordRef& ref) const {
+std::optional<OwnedRecord> PackFiller::local_form(const RecordRef& ref) const {
   OwnedRecord out;
   if (!find_local_record(store_, ref, out.record)) return std::nullopt;
   try {
@@ -195,22 +193,22 @@ std::optional<OwnedRecord> PackFiller::form_here(const RecordRef& ref) const {
 }
 
 // With the slots of the forms that have come before, and of the one that is here.
-void PackFiller::add_form(Filled& pack, OwnedRecord form) {
+void PackFiller::add_form(PackInProgress& pack, OwnedRecord form) {
   const RecordRef ref = form.record.ref;
-  const auto at = pack.anew.find(ref);
-  if (at != pack.anew.end()) {
+  const auto at = pack.rewritten.find(ref);
+  if (at != pack.rewritten.end()) {
     at->second = merged_record(store_, std::move(at->second), std::move(form));
     return;
   }
-  if (auto here = pack.existed ? form_here(ref) : std::nullopt) {
-    form = merged_record(store_, std::move(*here), std::move(form));
+  if (auto local = pack.existed ? local_form(ref) : std::nullopt) {
+    form = merged_record(store_, std::move(*local), std::move(form));
   }
-  pack.anew.emplace(ref, std::move(form));
+  pack.rewritten.emplace(ref, std::move(form));
 }
 
 // Whether the record can have been there, and nothing else is or may come there. A place that gc has
 // given back is free again for the record that it was, also where the index never named that.
-bool PackFiller::is_free(const Filled& pack, const PieceRecord& record) const {
+bool PackFiller::is_free(const PackInProgress& pack, const PieceRecord& record) const {
   const std::uint64_t from = record.ref.offset_bytes, to = from + record.size_bytes;
   if (to > pack.limit_bytes) return false;
   if (std::ranges::any_of(pack.live, [&](const PieceRecord& other) {
@@ -218,53 +216,54 @@ bool PackFiller::is_free(const Filled& pack, const PieceRecord& record) const {
       })) {
     return false;
   }
-  return std::ranges::none_of(pack.taken, [&](const store::IndexedExtent& other) {
+  return std::ranges::none_of(pack.indexed, [&](const store::IndexedExtent& other) {
     const bool is_it = other.at.from == from && other.tag == record.ref.tag;
     return !is_it && other.at.from < to && from < other.at.to;
   });
 }
 
-void PackFiller::write(Filled& pack, const PieceRecord& record, std::span<const std::byte> bytes) {
-  if (!is_free(pack, record)) fail_gone_apart(pack.path, record.ref.offset_bytes);
+void PackFiller::write(PackInProgress& pack, const PieceRecord& record,
+                       std::span<const std::byte> bytes) {
+  if (!is_free(pack, record)) fail_diverged(pack.path, record.ref.offset_bytes);
   pack.file->pwrite(bytes, record.ref.offset_bytes);
   pack.written[record.ref] = record;
-  pack.flush.wrote(*pack.file, record.ref.offset_bytes + bytes.size(), bytes.size());
+  pack.writeback.wrote(*pack.file, record.ref.offset_bytes + bytes.size(), bytes.size());
 }
 
 // What the file has, and what this has written to it, goes to the new file, too. Of records that no
 // version needs, gc may have left a part alone: they stay behind.
-void PackFiller::add_old(Filled& pack) {
+void PackFiller::add_existing_records(PackInProgress& pack) {
   std::map<RecordRef, PieceRecord> kept;
   const format::Translation* translation =
       pack.existed ? store_.packs().translation(pack.pack) : nullptr;
   if (translation != nullptr) {
     for (const auto& line : translation->lines) {
-      PieceRecord here;
+      PieceRecord local;
       const RecordRef ref{pack.pack, line.old_offset_bytes, line.old_tag};
-      if (find_local_record(store_, ref, here)) kept[ref] = std::move(here);
+      if (find_local_record(store_, ref, local)) kept[ref] = std::move(local);
     }
   }
   std::set<RecordRef> needed = needed_[pack.pack];
   for (const PieceRecord& record : pack.live) needed.insert(record.ref);
   {
     const std::lock_guard guard(mutex_);
-    needed.merge(found_[pack.pack]);
+    needed.merge(unneeded_[pack.pack]);
   }
   for (const RecordRef& ref : needed) {
-    PieceRecord here;
-    if (find_local_record(store_, ref, here)) kept[ref] = std::move(here);
+    PieceRecord local;
+    if (find_local_record(store_, ref, local)) kept[ref] = std::move(local);
   }
   for (const auto& [ref, record] : pack.written) kept[ref] = record;
   // Written just now, perhaps, through another descriptor than that of the set of packs.
   const auto file = store_.fs().open(pack.path, base::OpenMode::read_only);
   for (const auto& [ref, record] : kept) {
-    if (pack.anew.contains(ref)) continue;  // with the slots of both
+    if (pack.rewritten.contains(ref)) continue;  // with the slots of both
     std::vector<std::byte> bytes(static_cast<std::size_t>(record.size_bytes));
     const char* problem = file->try_pread(bytes, record.place.offset_bytes) != 0
                               ? "the record cannot be read"
                               : check_record(record, bytes, store_.checksum_seed());
     if (problem == nullptr) {
-      pack.anew.emplace(ref, OwnedRecord{record, std::move(bytes)});
+      pack.rewritten.emplace(ref, OwnedRecord{record, std::move(bytes)});
     } else if (needed.contains(ref) || pack.written.contains(ref)) {
       fail(Errc::corrupted, "{} at byte {}: {}", pack.path, record.place.offset_bytes, problem);
     }
@@ -272,25 +271,25 @@ void PackFiller::add_old(Filled& pack) {
 }
 
 // As a translated pack that replaces the file.
-void PackFiller::write_anew(Filled& pack) {
-  look_alone();
+void PackFiller::rewrite(PackInProgress& pack) {
+  find_needed_records();
   if (pack.limit_bytes != UINT64_MAX) store::leave_pack(store_, pack.pack);
-  add_old(pack);
+  add_existing_records(pack);
   std::vector<OwnedRecord> records;
-  for (auto& [ref, record] : pack.anew) records.push_back(std::move(record));
+  for (auto& [ref, record] : pack.rewritten) records.push_back(std::move(record));
   pack.file.reset();
   write_translated_pack(store_, pack.pack, pack.path, std::move(records));
 }
 
 void PackFiller::finish_below(std::uint64_t pack) {
-  while (!filled_.empty() && filled_.begin()->first < pack) {
-    Filled& first = *filled_.begin()->second;
-    if (!first.anew.empty()) {
-      write_anew(first);
+  while (!packs_.empty() && packs_.begin()->first < pack) {
+    PackInProgress& first = *packs_.begin()->second;
+    if (!first.rewritten.empty()) {
+      rewrite(first);
     } else if (first.file != nullptr) {
       first.file->sync_data();
     }
-    filled_.erase(filled_.begin());
+    packs_.erase(packs_.begin());
   }
 }
 

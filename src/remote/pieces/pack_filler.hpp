@@ -46,32 +46,33 @@ class PackFiller {
   void require_all(const format::Version& version);
 
  private:
-  struct Filled;
-  void look_alone();
+  struct PackInProgress;
+  void find_needed_records();
   void note_live(const store::LiveSet& live_set);
-  Filled& filled(std::uint64_t pack);
-  bool is_free(const Filled& filled, const PieceRecord& record) const;
-  void write(Filled& filled, const PieceRecord& record, std::span<const std::byte> bytes);
-  void write_anew(Filled& filled);
-  void add_old(Filled& filled);
-  void add_form(Filled& filled, OwnedRecord form);
-  std::optional<OwnedRecord> form_here(const format::RecordRef& ref) const;
+  PackInProgress& pack_in_progress(std::uint64_t pack);
+  bool is_free(const PackInProgress& pack, const PieceRecord& record) const;
+  void write(PackInProgress& pack, const PieceRecord& record, std::span<const std::byte> bytes);
+  void rewrite(PackInProgress& pack);
+  void add_existing_records(PackInProgress& pack);
+  void add_form(PackInProgress& pack, OwnedRecord form);
+  std::optional<OwnedRecord> local_form(const format::RecordRef& ref) const;
 
   store::StoreDirectory& store_;
   store::Roots roots_;
-  bool has_looked_alone_ = false;
-  std::map<std::uint64_t, std::set<format::RecordRef>> needed_;  // as look_alone() has found
+  bool has_needed_records_ = false;
+  std::map<std::uint64_t, std::set<format::RecordRef>>
+      needed_;  // as find_needed_records() has found
   struct RefHash {
     std::size_t operator()(const format::RecordRef& ref) const noexcept;
   };
   std::unordered_set<format::RecordRef, RefHash> live_;  // that versions of this store need
   std::map<std::uint64_t, std::vector<format::RecordRef>> live_of_pack_;
-  std::map<std::uint64_t, std::unique_ptr<Filled>> filled_;
+  std::map<std::uint64_t, std::unique_ptr<PackInProgress>> packs_;
   // Records that no version needs yet, and that need not come: by pack.
-  mutable std::map<std::uint64_t, std::set<format::RecordRef>> found_;
-  mutable std::mutex mutex_;                             // of found_
-  std::unordered_set<format::RecordRef, RefHash> come_;  // checked as they came
-  std::set<std::string> directories_;                    // that got a new pack
+  mutable std::map<std::uint64_t, std::set<format::RecordRef>> unneeded_;
+  mutable std::mutex mutex_;                                 // of unneeded_
+  std::unordered_set<format::RecordRef, RefHash> received_;  // checked as they came
+  std::set<std::string> directories_;                        // that got a new pack
 };
 
 }  // namespace vellum::remote

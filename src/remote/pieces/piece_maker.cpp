@@ -31,11 +31,12 @@ std::vector<std::span<const PieceRecord>> parts_of(const std::vector<PieceRecord
 
 }  // namespace
 
-PieceMaker::PieceMaker(store::StoreDirectory& store, const Remote& remote, const SeenObjects& there,
-                       std::uint32_t generation, base::ThreadPool& pool, const ProgressFn& progress)
+PieceMaker::PieceMaker(store::StoreDirectory& store, const Remote& remote,
+                       const SeenObjects& seen_objects, std::uint32_t generation,
+                       base::ThreadPool& pool, const ProgressFn& progress)
     : store_(store),
       remote_(remote),
-      there_(there),
+      seen_objects_(seen_objects),
       generation_(generation),
       progress_(progress),
       pool_(pool) {}
@@ -43,19 +44,20 @@ PieceMaker::PieceMaker(store::StoreDirectory& store, const Remote& remote, const
 MadePiece PieceMaker::make_one(std::span<const PieceRecord> records, Uploads& uploads) {
   MadePiece out;
   out.records.assign(records.begin(), records.end());
-  std::vector<std::byte> bytes = encode_contents(records, remote_.store_id());
-  if (bytes.size() > kMaxContentsBytes)
+  std::vector<std::byte> bytes = encode_piece_index(records, remote_.store_id());
+  if (bytes.size() > kMaxPieceIndexBytes)
     fail(Errc::invalid_argument, "too many records for a piece");
-  out.name.contents_bytes = bytes.size();
+  out.name.index_bytes = bytes.size();
   for (const PieceRecord& record : records) {
     const auto content = read_record_bytes(store_, record);
     bytes.insert(bytes.end(), content.begin(), content.end());
   }
   out.name.size_bytes = bytes.size();
-  out.name.name = {generation_, base::sha256(bytes)};
-  const std::string key = piece_key(out.name.name);
-  remote_.remember(key, std::span(bytes).first(static_cast<std::size_t>(out.name.contents_bytes)));
-  if (!there_.has(key, bytes.size())) uploads.add(key, std::move(bytes));
+  out.name.content = {generation_, base::sha256(bytes)};
+  const std::string key = piece_key(out.name.content);
+  remote_.keep_in_cache(key,
+                        std::span(bytes).first(static_cast<std::size_t>(out.name.index_bytes)));
+  if (!seen_objects_.has(key, bytes.size())) uploads.add(key, std::move(bytes));
   return out;
 }
 

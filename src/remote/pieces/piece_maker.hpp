@@ -19,7 +19,7 @@ struct MadePiece {
 
 class PieceMaker {
  public:
-  PieceMaker(store::StoreDirectory& store, const Remote& remote, const SeenObjects& there,
+  PieceMaker(store::StoreDirectory& store, const Remote& remote, const SeenObjects& seen_objects,
              std::uint32_t generation, base::ThreadPool& pool, const ProgressFn& progress);
 
   // Adds the records, which ascend, to the uploads, in pieces. The same records always make the same
@@ -31,7 +31,7 @@ class PieceMaker {
 
   store::StoreDirectory& store_;
   const Remote& remote_;
-  const SeenObjects& there_;
+  const SeenObjects& seen_objects_;
   const std::uint32_t generation_;
   const ProgressFn& progress_;
   base::ThreadPool& pool_;

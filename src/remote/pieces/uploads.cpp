@@ -10,9 +10,77 @@ constexpr std::uint64_t kMaxKeptBytes = 8u << 20;
 
 }  // namespace
 
-Uploads::Uploads(const Remote& remote, SeenObjects& there, base::ThreadPool& pool,
+void SeenObjects::load(const Remote& remote, base::ThreadPool& pool,
+                       const std::function<void()>& task) {
+  if (is_known()) return;
+  auto tasks = load_tasks(remote);
+  tasks.push_back(task);
+  pool.parallel_for(tasks.size(), [&](std::size_t i, std::size_t) { tasks[i](); });
+  finish_loading();
+}
+
+std::vector<std::function<void()>> SeenObjects::load_tasks(const Remote& remote) {
+  return {[this, &remote] { add_listed(remote, kPiecePrefix); },
+          [this, &remote] { add_listed(remote, kListPrefix); }};
+}
+
+void SeenObjects::finish_loading() {
+  const std::lock_guard lock(mutex_);
+  is_known_ = true;
+}
+
+// A killed pusher may have left names that are not durable.
+void SeenObjects::add_listed(const Remote& remote, const char* prefix) {
+  const auto objects = remote.objects().list(prefix, SIZE_MAX);
+  if (!objects.empty()) remote.objects().make_durable(objects.front().key);
+  for (const ObjectInfo& object : objects) add(object.key, object.size_bytes);
+}
+
+bool SeenObjects::is_known() const {
+  const std::lock_guard lock(mutex_);
+  return is_known_;
+}
+
+void SeenObjects::forget() {
+  const std::lock_guard lock(mutex_);
+  is_known_ = false;
+  sizes_.clear();
+}
+
+bool SeenObjects::has(const std::string& key, std::uint64_t size_bytes) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = sizes_.find(key);
+  return at != sizes_.end() && at->second == size_bytes;
+}
+
+bool SeenObjects::has(const ListName& list) const {
+  for (const ObjectName& object : {list.base, list.own}) {
+    if (object.size_bytes != 0 && !has(list_key(object.content), object.size_bytes)) return false;
+  }
+  return true;
+}
+
+bool SeenObjects::has(const PieceName& piece) const {
+  return has(piece_key(piece.content), piece.size_bytes);
+}
+
+bool SeenObjects::has_damaged(const std::string& key, std::uint64_t size_bytes) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = sizes_.find(key);
+  return at != sizes_.end() && at->second != size_bytes;
+}
+
+void SeenObjects::add(const std::string& key, std::uint64_t size_bytes) {
+  const std::lock_guard lock(mutex_);
+  sizes_[key] = size_bytes;
+}
+
+Uploads::Uploads(const Remote& remote, SeenObjects& seen_objects, base::ThreadPool& pool,
                  std::function<void()> before_large)
-    : remote_(remote), there_(there), pool_(pool), before_large_(std::move(before_large)) {}
+    : remote_(remote),
+      seen_objects_(seen_objects),
+      pool_(pool),
+      before_large_(std::move(before_large)) {}
 
 bool Uploads::keep(const std::string& key, std::vector<std::byte>& bytes) {
   const std::lock_guard lock(mutex_);
@@ -29,10 +97,10 @@ void Uploads::add(const std::string& key, std::vector<std::byte> bytes) {
 }
 
 void Uploads::put(const std::string& key, std::span<const std::byte> bytes) {
-  const bool is_damaged = there_.has_damaged(key, bytes.size());
+  const bool is_damaged = seen_objects_.has_damaged(key, bytes.size());
   if (is_damaged) remote_.objects().put(key, bytes);
   const bool is_new = is_damaged || remote_.objects().put_if_absent(key, bytes);
-  if (is_new) there_.add(key, bytes.size());
+  if (is_new) seen_objects_.add(key, bytes.size());
   const std::lock_guard lock(mutex_);
   if (!is_new) {
     found_.emplace(key, bytes.size());
@@ -43,8 +111,9 @@ void Uploads::put(const std::string& key, std::span<const std::byte> bytes) {
 }
 
 bool Uploads::has_found_damage() const {
-  return std::ranges::any_of(
-      found_, [&](const auto& object) { return there_.has_damaged(object.first, object.second); });
+  return std::ranges::any_of(found_, [&](const auto& object) {
+    return seen_objects_.has_damaged(object.first, object.second);
+  });
 }
 
 void Uploads::finish(const std::vector<std::function<void()>>& tasks) {

@@ -9,17 +9,43 @@
 #include <vector>
 
 #include "base/threads/thread_pool.hpp"
-#include "remote/pieces/seen_objects.hpp"
 #include "remote/session/remote.hpp"
 
 namespace vellum::remote {
+
+class SeenObjects {
+ public:
+  // Lists what is there, unless that is known already, beside `task`. What is there is durable
+  // then.
+  void load(const Remote& remote, base::ThreadPool& pool, const std::function<void()>& task);
+  // The parts of that, for a caller that has a pool at work. After the last one, finish_loading().
+  std::vector<std::function<void()>> load_tasks(const Remote& remote);
+  void finish_loading();
+  bool is_known() const;
+  // What is there may be other than it was.
+  void forget();
+
+  bool has(const std::string& key, std::uint64_t size_bytes) const;
+  bool has(const ListName& list) const;
+  bool has(const PieceName& piece) const;
+  // Whether there is something else in the object's place.
+  bool has_damaged(const std::string& key, std::uint64_t size_bytes) const;
+  void add(const std::string& key, std::uint64_t size_bytes);
+
+ private:
+  void add_listed(const Remote& remote, const char* prefix);
+
+  mutable std::mutex mutex_;  // guards what follows
+  bool is_known_ = false;
+  std::map<std::string, std::uint64_t> sizes_;
+};
 
 class Uploads {
  public:
   // `before_large` is called once, before the first object leaves ahead of finish(); it may be null,
   // and what it throws ends the upload. The pool is the caller's.
   // What is put counts as seen in `there`; what is damaged there is replaced.
-  Uploads(const Remote& remote, SeenObjects& there, base::ThreadPool& pool,
+  Uploads(const Remote& remote, SeenObjects& seen_objects, base::ThreadPool& pool,
           std::function<void()> before_large);
 
   // Puts the object if it is absent, now or in finish(). From any thread.
@@ -41,7 +67,7 @@ class Uploads {
   bool keep(const std::string& key, std::vector<std::byte>& bytes);
 
   const Remote& remote_;
-  SeenObjects& there_;
+  SeenObjects& seen_objects_;
   base::ThreadPool& pool_;
   const std::function<void()> before_large_;
   std::once_flag asked_;

@@ -54,8 +54,8 @@ OwnedRecord merged_forms(store::StoreDirectory& store, const RecordRef& ref) {
 }
 
 // The form with most slots of those that have the slots, and else of all put together.
-const char* locate_away(store::StoreDirectory& store, const RecordRef& ref,
-                        std::span<const format::SlotRange> slots, PieceRecord& out) {
+const char* locate_remote(store::StoreDirectory& store, const RecordRef& ref,
+                          std::span<const format::SlotRange> slots, PieceRecord& out) {
   bool is_there = false;
   for (const auto& there : store.packs().describe(ref.pack, ref.offset_bytes)) {
     if (there.ref != ref) continue;
@@ -74,7 +74,7 @@ const char* locate_away(store::StoreDirectory& store, const RecordRef& ref,
 const char* locate(store::StoreDirectory& store, const RecordRef& ref,
                    std::span<const format::SlotRange> slots, PieceRecord& out) {
   store.packs().open(ref.pack);
-  if (store.packs().is_remote(ref.pack)) return locate_away(store, ref, slots, out);
+  if (store.packs().is_remote(ref.pack)) return locate_remote(store, ref, slots, out);
   const store::RecordPlace place = store.packs().locate(ref);
   if (place.problem != nullptr) return place.problem;
   out.ref = ref;
@@ -132,7 +132,7 @@ std::vector<PieceRecord> records_of_version(store::StoreDirectory& store,
   if (version.runs.empty()) return out;
   store.packs().learn(version);
   store::LiveSet live_set(store, true);
-  live_set.follow_elsewhere();
+  live_set.follow_remote();
   live_set.reach(version);
   out.reserve(live_set.size() + 1);
   for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
@@ -150,7 +150,7 @@ std::vector<PieceRecord> slots_of_version(store::StoreDirectory& store,
   std::vector<PieceRecord> out;
   store.packs().learn(version);
   store::LiveSet live_set(store, true);
-  live_set.follow_elsewhere();
+  live_set.follow_remote();
   live_set.reach(version);
   for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
     if (!live_set.is_reached(id)) continue;

@@ -23,7 +23,7 @@ std::string value_or(const Section& section, const std::string& name,
   return at == section.end() ? otherwise : at->second;
 }
 
-// Settings of one profile, from both files.
+// The settings of one profile, from both files.
 class Profile {
  public:
   Profile(const RemoteUrl& url, const AwsEnvironment& environment) : environment_(environment) {
@@ -125,7 +125,7 @@ IniFile parse_ini(const std::string& text) {
   Section* section = nullptr;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) {
-    // An indented line belongs to a nested setting (`s3 =`), and none of those is used.
+    // An indented line belongs to a nested setting (`s3 =`); these are not used.
     const bool nested = !line.empty() && (line[0] == ' ' || line[0] == '\t');
     line = without_blanks(line);
     if (line.empty() || nested || line[0] == '#' || line[0] == ';') continue;

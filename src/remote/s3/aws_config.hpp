@@ -1,4 +1,4 @@
-// remote/s3/aws_config.hpp: credentials, region and endpoint as AWS's own tools find them.
+// remote/s3/aws_config.hpp: credentials, region and endpoint, looked up like AWS's own tools do.
 //
 // Credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (with AWS_SESSION_TOKEN), unless the URL
 // names a profile; then the profile of the URL, of AWS_PROFILE, or `default`, in
@@ -6,7 +6,7 @@
 // Region: the URL, AWS_REGION, AWS_DEFAULT_REGION, the profile, us-east-1.
 // Endpoint: the URL, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile's endpoint_url.
 // Authorities: AWS_CA_BUNDLE, the profile's ca_bundle, CURL_CA_BUNDLE, SSL_CERT_FILE.
-// Credentials of machines and containers, single sign-on and roles are not looked for.
+// Credentials of machines and containers, single sign-on and roles are not supported.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@
 
 namespace vellum::remote {
 
-// Where settings come from: of the process, or of a test.
+// The source of settings: the process, or a test.
 struct AwsEnvironment {
   std::function<std::optional<std::string>(const std::string& name)> variable;
   std::function<std::optional<std::string>(const std::string& path)> file;
@@ -30,13 +30,13 @@ struct AwsSettings {
   Credentials credentials;
   std::string region;
   std::string endpoint;   // empty: AWS's own
-  std::string ca_bundle;  // a file; empty: none is named
+  std::string ca_bundle;  // a file; empty: none is configured
 };
-// Errc::invalid_argument when there are no credentials. No message has a secret in it.
+// Errc::invalid_argument: no credentials. No message contains a secret.
 AwsSettings find_aws_settings(const RemoteUrl& url, const AwsEnvironment& environment);
 
-// By section, then by name: `[section]`, `name = value`, comments from '#' or ';'. In a file of
-// configuration a section is called `profile NAME`.
+// By section, then by name: `[section]`, `name = value`, comments after '#' or ';'. In
+// ~/.aws/config, a section is called `profile NAME`.
 using IniFile = std::map<std::string, std::map<std::string, std::string>>;
 IniFile parse_ini(const std::string& text);
 

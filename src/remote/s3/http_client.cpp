@@ -31,7 +31,7 @@ struct HeaderList {
   }
 };
 
-// A request under way. Its thread waits; the thread of transfers fills the response.
+// An active request. The caller's thread waits; the transfer thread fills in the response.
 struct Transfer {
   const HttpRequest& request;
   HttpResponse response;
@@ -46,7 +46,7 @@ struct Transfer {
   explicit Transfer(const HttpRequest& r) : request(r) {}
 };
 
-std::size_t take_body(char* data, std::size_t size, std::size_t count, void* context) {
+std::size_t receive_body(char* data, std::size_t size, std::size_t count, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
   auto& body = transfer.response.body;
   const std::size_t bytes = size * count;
@@ -64,7 +64,7 @@ std::size_t take_body(char* data, std::size_t size, std::size_t count, void* con
   return bytes;
 }
 
-std::size_t give_body(char* out, std::size_t size, std::size_t count, void* context) {
+std::size_t send_body(char* out, std::size_t size, std::size_t count, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
   const auto body = transfer.request.body;
   const std::size_t bytes = std::min(size * count, body.size() - transfer.sent);
@@ -73,7 +73,7 @@ std::size_t give_body(char* out, std::size_t size, std::size_t count, void* cont
   return bytes;
 }
 
-// libcurl sends a body again where a kept connection turns out to be closed.
+// libcurl sends a body again if a reused connection turns out to be closed.
 int rewind_body(void* context, curl_off_t offset, int origin) {
   auto& transfer = *static_cast<Transfer*>(context);
   if (origin != SEEK_SET || offset < 0 ||
@@ -84,7 +84,7 @@ int rewind_body(void* context, curl_off_t offset, int origin) {
   return CURL_SEEKFUNC_OK;
 }
 
-// What the server says of the length saves copies, and may be a lie: no more is reserved than may come.
+// The stated length saves copies. It may be false: never reserve more than the limit.
 void reserve_body(Transfer& transfer, const std::string& length) {
   std::uint64_t bytes = 0;
   std::from_chars(length.data(), length.data() + length.size(), bytes);
@@ -92,14 +92,14 @@ void reserve_body(Transfer& transfer, const std::string& length) {
       static_cast<std::size_t>(std::min(bytes, transfer.request.limit_bytes)));
 }
 
-std::size_t take_header(char* data, std::size_t size, std::size_t count, void* context) {
+std::size_t receive_header(char* data, std::size_t size, std::size_t count, void* context) {
   constexpr std::size_t kMaxHeaders = 100, kMaxHeaderBytes = 8192;
   auto& transfer = *static_cast<Transfer*>(context);
   auto& headers = transfer.response.headers;
   const std::size_t bytes = size * count;
   try {
     const std::string line(data, bytes);
-    if (line.starts_with("HTTP/")) headers.clear();  // that of "100 Continue" came before
+    if (line.starts_with("HTTP/")) headers.clear();  // drops the headers of "100 Continue"
     const auto colon = line.find(':');
     if (colon == std::string::npos || bytes > kMaxHeaderBytes || headers.size() >= kMaxHeaders) {
       return bytes;
@@ -128,7 +128,7 @@ struct HttpClient::Impl {
   bool stopping = false;
   bool stopped = false;  // requests end at once
   std::thread thread;
-  std::vector<Transfer*> active;  // of the thread alone, like `idle`
+  std::vector<Transfer*> active;  // used only by the thread, like `idle`
   std::vector<CURL*> idle;
 
   explicit Impl(HttpOptions o) : options(std::move(o)) {
@@ -168,7 +168,7 @@ void HttpClient::Impl::prepare(Transfer& transfer) {
   const HttpRequest& request = transfer.request;
   CURL* const easy = transfer.easy;
   for (const auto& [name, value] : request.headers) transfer.headers.add(name + ": " + value);
-  transfer.headers.add("Expect:");  // a round trip that nothing is gained by
+  transfer.headers.add("Expect:");  // suppresses a useless round trip
   libcurl().easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
   libcurl().easy_setopt(easy, CURLOPT_URL, request.url.c_str());
   libcurl().easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -184,14 +184,14 @@ void HttpClient::Impl::prepare(Transfer& transfer) {
     libcurl().easy_setopt(easy, CURLOPT_CAINFO, options.ca_bundle.c_str());
   libcurl().easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                         static_cast<long>(options.connect_timeout.count()));
-  libcurl().easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+  libcurl().easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive_body);
   libcurl().easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
-  libcurl().easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+  libcurl().easy_setopt(easy, CURLOPT_HEADERFUNCTION, receive_header);
   libcurl().easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
   if (request.method == "PUT") {
     libcurl().easy_setopt(easy, CURLOPT_UPLOAD, 1L);
     libcurl().easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
-    libcurl().easy_setopt(easy, CURLOPT_READFUNCTION, give_body);
+    libcurl().easy_setopt(easy, CURLOPT_READFUNCTION, send_body);
     libcurl().easy_setopt(easy, CURLOPT_READDATA, &transfer);
     libcurl().easy_setopt(easy, CURLOPT_SEEKFUNCTION, rewind_body);
     libcurl().easy_setopt(easy, CURLOPT_SEEKDATA, &transfer);
@@ -204,7 +204,7 @@ void HttpClient::Impl::prepare(Transfer& transfer) {
   }
 }
 
-// Takes the requests that came since.
+// Starts the new requests.
 void HttpClient::Impl::begin_waiting() {
   std::deque<Transfer*> fresh;
   {
@@ -263,7 +263,8 @@ void HttpClient::Impl::end_finished() {
   }
 }
 
-// libcurl's own limits are of time as a whole, or of speed; a slow server that goes on is no error.
+// libcurl's own limits are for the total time or the speed; a slow server with progress is no
+// error.
 void HttpClient::Impl::end_stalled() {
   const auto now = Clock::now();
   const std::vector<Transfer*> all = active;
@@ -302,7 +303,7 @@ bool HttpClient::Impl::run_once() {
   libcurl().multi_perform(multi, &running);
   end_finished();
   end_stalled();
-  // A request that came meanwhile has woken it up in advance.
+  // A new request has already called multi_wakeup(), so this does not miss it.
   libcurl().multi_poll(multi, nullptr, 0, active.empty() ? 10'000 : 100, nullptr);
   return true;
 }

@@ -1,9 +1,12 @@
 // remote/s3/http_client.hpp: HTTP/1.1 requests over many connections, by libcurl's multi
 // interface.
 //
-// One thread drives all transfers. It starts with the first request. Connections are kept and used
-// again. TLS certificates and host names are always verified. Redirects are not followed: a
-// signature holds for one host.
+// One thread drives all transfers; the first request starts it. Connections are kept alive and
+// reused. TLS certificates and host names are always verified. Redirects are not followed: a
+// signature is valid for one host.
+//
+// libcurl() is a table of functions, since libcurl is loaded and not linked
+// (remote/s3/libcurl.hpp).
 //
 // Threads: perform() from any thread; it returns when its own request is done.
 #pragma once
@@ -23,9 +26,9 @@ namespace vellum::remote {
 struct HttpOptions {
   std::size_t connections = 32;
   std::chrono::milliseconds connect_timeout{10'000};
-  // A transfer that makes no progress for so long has failed.
+  // A transfer without progress for this time fails.
   std::chrono::milliseconds stall_timeout{20'000};
-  std::string ca_bundle;  // a file; empty: as libcurl finds it
+  std::string ca_bundle;  // a file; empty: libcurl's default
 };
 
 struct HttpRequest {
@@ -37,10 +40,10 @@ struct HttpRequest {
 };
 
 struct HttpResponse {
-  std::string failure;     // why there is no response, or not all of one; empty: there is
+  std::string failure;     // the reason for a missing or incomplete response; empty: complete
   bool too_large = false;  // the body has more than limit_bytes
   bool stopped = false;    // by HttpClient::stop()
-  bool untrusted = false;  // no authority vouches for the server, or there are none
+  bool untrusted = false;  // no certificate authority vouches for the server
   long status = 0;
   std::map<std::string, std::string> headers;  // names in lower case
   std::vector<std::byte> body;
@@ -54,7 +57,7 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   HttpResponse perform(const HttpRequest& request);
-  // Ends all requests, those under way and later ones.
+  // Fails all requests, current and later ones.
   void stop() noexcept;
 
  private:

@@ -1,12 +1,14 @@
-// remote/s3/libcurl.hpp: the functions of libcurl, which is loaded when the first remote on S3
-// is opened.
+// remote/s3/libcurl.hpp: the functions of libcurl, which is loaded when the first remote on S3 is
+// opened, and its certificate authorities.
 //
-// libcurl brings some twenty libraries. A program that is linked to Vellum, or one under
-// `vellum run`, has none of them in its memory until it names a remote on S3. The Python package
-// has a small libcurl of its own linked in (VELLUM_LIBCURL of CMake), and needs none of the machine.
+// libcurl depends on about twenty libraries. A program that is linked to Vellum, or runs under
+// `vellum run`, loads none of them until it names a remote on S3. The Python package has a small
+// static libcurl linked in (CMake's VELLUM_LIBCURL) and does not need the machine's.
 #pragma once
 
 #include <curl/curl.h>
+
+#include <string>
 
 #define VELLUM_LIBCURL_FUNCTIONS(APPLY) \
   APPLY(global_init)                    \
@@ -31,18 +33,23 @@
 
 namespace vellum::remote {
 
-// A member for each of curl's functions, without the prefix.
+// A member for each function of libcurl, without the prefix.
 struct LibCurl {
 #define VELLUM_MEMBER(name) decltype(&curl_##name) name;
   VELLUM_LIBCURL_FUNCTIONS(VELLUM_MEMBER)
 #undef VELLUM_MEMBER
 };
 
-// Found (loaded_libcurl.cpp or linked_libcurl.cpp) and started by the first call, for as long as the
-// process lives. Errc::unsupported: there is no libcurl, or it is too old.
+// The first call finds libcurl (loaded_libcurl.cpp or linked_libcurl.cpp) and initializes it for
+// the lifetime of the process. Errc::unsupported: libcurl is missing or too old.
 const LibCurl& libcurl();
 
-// The functions of the machine's library, or of the one that is linked in.
+// The functions of the machine's library, or of the one that is linked in. For libcurl().
 LibCurl find_libcurl();
+
+// The file of certificate authorities; "": libcurl has a default, as the machine's does. A linked
+// libcurl has none; for it, the usual paths of distributions are searched. Errc::unsupported: none
+// of them exists.
+std::string find_ca_bundle();
 
 }  // namespace vellum::remote

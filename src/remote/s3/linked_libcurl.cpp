@@ -1,4 +1,4 @@
-// remote/s3/linked_libcurl.cpp: the libcurl that is linked in.
+// remote/s3/linked_libcurl.cpp: the functions of a libcurl that is linked in.
 #include "remote/s3/libcurl.hpp"
 
 namespace vellum::remote {

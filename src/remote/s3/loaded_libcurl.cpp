@@ -1,4 +1,4 @@
-// remote/s3/loaded_libcurl.cpp: the machine's libcurl.
+// remote/s3/loaded_libcurl.cpp: the functions of the machine's libcurl, by dlopen().
 #include <dlfcn.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace vellum::remote {
 namespace {
 
-// The names of Debian's two builds; one with another TLS library has the first one elsewhere.
+// The names of Debian's two builds; other distributions use the first one.
 constexpr const char* kLibraryNames[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 
 void* open_library() {

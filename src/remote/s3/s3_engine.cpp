@@ -16,7 +16,7 @@
 #include "base/parse_number.hpp"
 #include "base/try_to.hpp"
 #include "remote/s3/aws_config.hpp"
-#include "remote/s3/ca_bundle.hpp"
+#include "remote/s3/libcurl.hpp"
 #include "remote/s3/s3_replies.hpp"
 
 namespace vellum::remote {
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint64_t kMaxReplyBytes = 16u << 20;  // of a listing or an error
 constexpr std::size_t kMaxListed = 1000;             // by one request
-constexpr std::size_t kMaxListings = 1u << 20;       // for one listing
+constexpr std::size_t kMaxListings = 1u << 20;       // of one list()
 
 std::string amz_time(std::chrono::system_clock::time_point now) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -35,7 +35,7 @@ std::string amz_time(std::chrono::system_clock::time_point now) {
   return text;
 }
 
-// "Tue, 24 Nov 2026 22:13:40 GMT"; nothing where it is another text.
+// "Tue, 24 Nov 2026 22:13:40 GMT"; nullopt: another text.
 std::optional<std::chrono::system_clock::time_point> parse_http_date(const std::string& text) {
   std::tm utc{};
   const char* const end = strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S", &utc);
@@ -43,7 +43,7 @@ std::optional<std::chrono::system_clock::time_point> parse_http_date(const std::
   return std::chrono::system_clock::from_time_t(timegm(&utc));
 }
 
-struct Call {
+struct S3Call {
   std::string method;
   std::string key;  // empty: the bucket
   NameValues query;
@@ -52,15 +52,15 @@ struct Call {
   std::uint64_t limit_bytes = kMaxReplyBytes;
 };
 
-struct Reply {
+struct S3Reply {
   std::string method;
   HttpResponse response;
   S3Error error;
-  // An attempt before this one may have done its work although it has failed.
+  // An earlier attempt may have succeeded although its reply was an error.
   bool is_repeated = false;
 };
 
-// "120", or a date; nothing where it says neither.
+// "120" or a date; nullopt: neither.
 std::optional<std::chrono::milliseconds> parse_retry_after(const std::string& text) {
   if (const auto seconds = base::parse_number<std::uint32_t>(text)) {
     return std::chrono::seconds(*seconds);
@@ -87,7 +87,7 @@ std::string base64(std::span<const std::byte> bytes) {
   return out;
 }
 
-// What a policy calls the right to do it.
+// The permission's name in a policy.
 const char* permission_of(const std::string& method, bool is_listing) {
   if (is_listing) return "s3:ListBucket";
   if (method == "PUT") return "s3:PutObject";
@@ -101,7 +101,7 @@ class S3Engine final : public ObjectStore {
     const std::size_t host = options_.endpoint.find("//") + 2;
     scheme_ = options_.endpoint.substr(0, host);
     authority_ = options_.endpoint.substr(host);
-    // libcurl leaves out a port that the scheme implies.
+    // libcurl omits the default port of the scheme.
     const std::string implied = scheme_ == "http://" ? ":80" : ":443";
     if (authority_.ends_with(implied)) authority_.resize(authority_.size() - implied.size());
     if (!options_.path_addressing) authority_ = options_.bucket + "." + authority_;
@@ -112,7 +112,7 @@ class S3Engine final : public ObjectStore {
 
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) override {
     require_good_key(key);
-    Reply reply = perform({"GET", key, {}, {}, {}, std::max(limit_bytes, kMaxReplyBytes)});
+    S3Reply reply = perform({"GET", key, {}, {}, {}, std::max(limit_bytes, kMaxReplyBytes)});
     auto& body = reply.response.body;
     if (reply.response.too_large || (reply.response.status == 200 && body.size() > limit_bytes)) {
       fail(Errc::corrupted, "{}: more than the {} bytes that are expected", name(key), limit_bytes);
@@ -121,16 +121,16 @@ class S3Engine final : public ObjectStore {
     return std::move(body);
   }
 
-  std::vector<std::byte> get_range(const std::string& key, ByteRange range) override {
+  std::vector<std::byte> get_range(const std::string& key, ObjectRange range) override {
     require_good_key(key);
     if (range.length_bytes == 0) return {};
     const std::uint64_t last = range.offset_bytes + range.length_bytes - 1;
-    Reply reply = perform({"GET",
-                           key,
-                           {},
-                           {{"range", fmt::format("bytes={}-{}", range.offset_bytes, last)}},
-                           {},
-                           std::max(range.length_bytes, kMaxReplyBytes)});
+    S3Reply reply = perform({"GET",
+                             key,
+                             {},
+                             {{"range", fmt::format("bytes={}-{}", range.offset_bytes, last)}},
+                             {},
+                             std::max(range.length_bytes, kMaxReplyBytes)});
     if (reply.response.status == 416 ||
         (reply.response.status == 206 && reply.response.body.size() != range.length_bytes)) {
       fail(Errc::corrupted, "{}: does not have the bytes {} to {} that are expected", name(key),
@@ -142,8 +142,8 @@ class S3Engine final : public ObjectStore {
 
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     require_good_key(key);
-    const Reply reply = perform({"PUT", key, {}, {{"if-none-match", "*"}}, bytes});
-    if (reply.response.status == 412) return reply.is_repeated && holds(key, bytes);
+    const S3Reply reply = perform({"PUT", key, {}, {{"if-none-match", "*"}}, bytes});
+    if (reply.response.status == 412) return reply.is_repeated && has_content(key, bytes);
     require_status(reply, key, {200, 201, 204});
     return true;
   }
@@ -195,8 +195,8 @@ class S3Engine final : public ObjectStore {
     return options_.prefix.empty() ? key : options_.prefix + "/" + key;
   }
 
-  // Whether the object is the one that these bytes make: an attempt of ours, then, has made it.
-  bool holds(const std::string& key, std::span<const std::byte> bytes) {
+  // Whether the object has this content, so that one of our own attempts has created it.
+  bool has_content(const std::string& key, std::span<const std::byte> bytes) {
     try {
       return std::ranges::equal(get(key, bytes.size()), bytes);
     } catch (const Error& e) {
@@ -206,11 +206,11 @@ class S3Engine final : public ObjectStore {
   }
 
   S3Listing list_some(const std::string& prefix, const std::string& token, std::size_t most) {
-    Call call{"GET", "", {{"list-type", "2"}, {"encoding-type", "url"}}, {}, {}};
+    S3Call call{"GET", "", {{"list-type", "2"}, {"encoding-type", "url"}}, {}, {}};
     call.query.emplace_back("prefix", in_bucket(prefix));
     call.query.emplace_back("max-keys", std::to_string(std::min(most, kMaxListed)));
     if (!token.empty()) call.query.emplace_back("continuation-token", token);
-    const Reply reply = perform(call);
+    const S3Reply reply = perform(call);
     require_status(reply, "", {200});
     S3Listing out;
     if (!parse_s3_listing(reply.response.body, out)) {
@@ -219,7 +219,7 @@ class S3Engine final : public ObjectStore {
     return out;
   }
 
-  // Objects that are none of Vellum's are left out.
+  // Skips objects that are not Vellum's.
   void add(const ObjectInfo& object, const std::string& prefix,
            std::vector<ObjectInfo>& out) const {
     const std::string start = options_.prefix.empty() ? "" : options_.prefix + "/";
@@ -229,7 +229,7 @@ class S3Engine final : public ObjectStore {
       out.push_back({std::move(key), object.size_bytes});
   }
 
-  std::string path_of(const Call& call) const {
+  std::string path_of(const S3Call& call) const {
     std::string path = options_.path_addressing ? "/" + options_.bucket : "";
     if (!call.key.empty() || path.empty()) {
       path += "/" + (call.key.empty() ? "" : uri_encoded(in_bucket(call.key), true));
@@ -237,13 +237,13 @@ class S3Engine final : public ObjectStore {
     return path;
   }
 
-  HttpResponse send(const Call& call, const Credentials& credentials) {
+  HttpResponse send(const S3Call& call, const Credentials& credentials) {
     const auto now = std::chrono::system_clock::now() + std::chrono::seconds(clock_ahead_s_.load());
     const std::string time = amz_time(now);
     RequestToSign to_sign{call.method, path_of(call), call.query, call.headers,
                           base::hex(base::sha256(call.body))};
     to_sign.headers.emplace_back("x-amz-content-sha256", to_sign.payload_hash);
-    // A bucket with a lock takes no object without it.
+    // A bucket with object lock refuses an object without it.
     if (call.method == "PUT") {
       to_sign.headers.emplace_back("x-amz-checksum-sha256", base64(base::sha256(call.body)));
     }
@@ -260,38 +260,38 @@ class S3Engine final : public ObjectStore {
     return http_.perform(request);
   }
 
-  // The request, repeated while its failure may pass.
-  Reply perform(const Call& call) {
-    Reply reply;
+  // Sends the request and retries it while its failure is transient.
+  S3Reply perform(const S3Call& call) {
+    S3Reply reply;
     reply.method = call.method;
-    const auto until = std::chrono::steady_clock::now() + options_.longest_wait;
+    const auto until = std::chrono::steady_clock::now() + options_.timeout;
     for (int attempt = 1;; ++attempt) {
       const Credentials credentials = current_credentials();
       reply.response = send(call, credentials);
       reply.error = {};
       if (reply.response.status >= 300) reply.error = parse_s3_error(reply.response.body);
       if (attempt >= options_.attempts || std::chrono::steady_clock::now() >= until) return reply;
-      if (are_refused(reply) && are_renewed(credentials)) continue;
-      if (!may_pass(reply)) return reply;
-      reply.is_repeated |= may_have_arrived(reply);
-      const auto time = std::max(pause_after(attempt), wanted_pause(reply.response));
+      if (are_credentials_refused(reply) && are_credentials_renewed(credentials)) continue;
+      if (!is_transient(reply)) return reply;
+      reply.is_repeated |= may_have_been_applied(reply);
+      const auto time = std::max(pause_after(attempt), requested_pause(reply.response));
       if (std::chrono::steady_clock::now() + time >= until || !pause(time)) return reply;
     }
   }
 
-  // False: the engine is stopped.
+  // False: stop() was called.
   bool pause(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
     return !wakes_.wait_for(lock, time, [&] { return stopped_; });
   }
 
-  static std::chrono::milliseconds wanted_pause(const HttpResponse& response) {
+  static std::chrono::milliseconds requested_pause(const HttpResponse& response) {
     const auto header = response.headers.find("retry-after");
     if (header == response.headers.end()) return std::chrono::milliseconds(0);
     return parse_retry_after(header->second).value_or(std::chrono::milliseconds(0));
   }
 
-  // Read again now and then: a helper renews those that expire before they do.
+  // Reads them again periodically: a helper renews credentials before they expire.
   Credentials current_credentials() {
     const std::lock_guard lock(credentials_mutex_);
     const auto now = std::chrono::steady_clock::now();
@@ -301,31 +301,31 @@ class S3Engine final : public ObjectStore {
     return credentials_;
   }
 
-  static bool are_refused(const Reply& reply) {
+  static bool are_credentials_refused(const S3Reply& reply) {
     const auto& code = reply.error.code;
     return code == "ExpiredToken" || code == "InvalidToken" || code == "TokenRefreshRequired" ||
            code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" ||
            code == "AccessDenied" || code == "RequestExpired";
   }
 
-  // Whether there are others than those that were refused.
-  bool are_renewed(const Credentials& refused) {
+  // Whether the current credentials differ from the refused ones.
+  bool are_credentials_renewed(const Credentials& refused) {
     const std::lock_guard lock(credentials_mutex_);
     if (options_.read_credentials && credentials_ == refused) read_credentials();
     return !(credentials_ == refused);
   }
 
-  // What cannot be read just now stays as it was. REQUIRES: credentials_mutex_.
+  // Keeps the old ones if they cannot be read. REQUIRES: credentials_mutex_ is held.
   void read_credentials() {
     base::try_to([&] { credentials_ = options_.read_credentials(); });
     credentials_read_ = std::chrono::steady_clock::now();
   }
 
-  bool may_pass(const Reply& reply) {
+  bool is_transient(const S3Reply& reply) {
     const HttpResponse& response = reply.response;
     if (response.too_large || response.untrusted || response.stopped) return false;
     if (!response.failure.empty()) return true;
-    if (reply.error.code == "RequestTimeTooSkewed") return learn_time(response);
+    if (reply.error.code == "RequestTimeTooSkewed") return adopt_server_time(response);
     if (response.status == 501) return false;
     for (const char* code : {"RequestTimeout", "XAmzContentSHA256Mismatch", "BadDigest",
                              "IncompleteBody", "ConditionalRequestConflict", "OperationAborted"}) {
@@ -334,12 +334,12 @@ class S3Engine final : public ObjectStore {
     return response.status >= 500 || response.status == 429 || response.status == 408;
   }
 
-  static bool may_have_arrived(const Reply& reply) {
+  static bool may_have_been_applied(const S3Reply& reply) {
     return !reply.response.failure.empty() || reply.response.status >= 500;
   }
 
-  // Signs with the server's time from now on. False: it does not tell.
-  bool learn_time(const HttpResponse& response) {
+  // Signs with the server's time from now on. False: the reply has no date.
+  bool adopt_server_time(const HttpResponse& response) {
     const auto date = response.headers.find("date");
     if (date == response.headers.end()) return false;
     const auto time = parse_http_date(date->second);
@@ -352,13 +352,13 @@ class S3Engine final : public ObjectStore {
 
   std::chrono::milliseconds pause_after(int attempt) {
     const auto longest =
-        std::min(options_.longest_pause, options_.first_pause * (1 << std::min(attempt - 1, 16)));
+        std::min(options_.max_pause, options_.first_pause * (1 << std::min(attempt - 1, 16)));
     const std::lock_guard lock(mutex_);
     return std::chrono::milliseconds(
         std::uniform_int_distribution<std::int64_t>(0, longest.count())(random_));
   }
 
-  void require_status(const Reply& reply, const std::string& key,
+  void require_status(const S3Reply& reply, const std::string& key,
                       std::initializer_list<long> expected) const {
     const HttpResponse& response = reply.response;
     if (!response.failure.empty()) fail(Errc::io, "{}: {}", name(key), response.failure);
@@ -405,21 +405,21 @@ std::unique_ptr<ObjectStore> make_s3_engine(S3Options options) {
   return std::make_unique<S3Engine>(std::move(options));
 }
 
-// A certificate for *.s3.REGION.amazonaws.com is none for a host with another dot.
-bool goes_by_path(const RemoteUrl& url, bool own_endpoint) {
+// A certificate for *.s3.REGION.amazonaws.com is not valid for a bucket with a dot.
+bool uses_path_addressing(const RemoteUrl& url, bool own_endpoint) {
   if (url.addressing != RemoteUrl::Addressing::automatic) {
     return url.addressing == RemoteUrl::Addressing::path;
   }
   return own_endpoint || url.bucket.find('.') != std::string::npos;
 }
 
-std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds longest_wait) {
+std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds timeout) {
   const AwsSettings settings = find_aws_settings(url, process_environment());
   S3Options options;
   options.url = url.text;
-  options.longest_wait = longest_wait;
-  for (auto* timeout : {&options.http.connect_timeout, &options.http.stall_timeout}) {
-    *timeout = std::min(*timeout, longest_wait);
+  options.timeout = timeout;
+  for (auto* limit : {&options.http.connect_timeout, &options.http.stall_timeout}) {
+    *limit = std::min(*limit, timeout);
   }
   options.bucket = url.bucket;
   options.prefix = url.prefix;
@@ -432,7 +432,7 @@ std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::millisec
   const bool own_endpoint = !settings.endpoint.empty();
   options.endpoint =
       own_endpoint ? settings.endpoint : "https://s3." + settings.region + ".amazonaws.com";
-  options.path_addressing = goes_by_path(url, own_endpoint);
+  options.path_addressing = uses_path_addressing(url, own_endpoint);
   if (options.http.ca_bundle.empty() && options.endpoint.starts_with("https://")) {
     options.http.ca_bundle = find_ca_bundle();
   }

@@ -1,10 +1,10 @@
 // remote/s3/s3_engine.hpp: objects in an S3 bucket.
 //
-// Requests are signed (remote/s3/sigv4.hpp), with the hash of the body in the signature, so a
-// server notices a body that was damaged on the way. A request that fails in a way that may pass is
-// repeated after a random pause. Repeating is safe: an object is written whole or not at all. Where
-// the reply to a conditional PUT is lost and its repetition is refused, the object is read back and
-// compared: the caller puts something random into what others may try to create at the same time.
+// Requests are signed (remote/s3/sigv4.hpp). The signature includes the hash of the body, so a
+// server detects a body that was damaged in transit. A request with a transient failure is retried
+// after a random pause. Retries are safe: an object is written completely or not at all. If the
+// reply to a conditional PUT is lost and the retry is refused, the object is read back and
+// compared. For that, objects that others may create concurrently contain random bytes.
 #pragma once
 
 #include <chrono>
@@ -26,23 +26,23 @@ struct S3Options {
   std::string region;
   bool path_addressing = true;
   Credentials credentials;
-  // Gives the credentials as they are now, for those that expire; null: they stay.
+  // Returns the current credentials, for those that expire; null: `credentials` are permanent.
   std::function<Credentials()> read_credentials;
-  std::chrono::seconds credentials_age{60};  // after so long they are read again
+  std::chrono::seconds credentials_age{60};  // after this time they are read again
   HttpOptions http;
-  int attempts = INT32_MAX;                        // of a request
-  std::chrono::milliseconds longest_wait{60'000};  // no attempt begins later, nor waits longer
-  // The pause before attempt n + 1 is random, up to this times 2^n, and to `longest_pause`; and no
-  // shorter than the server asks for.
-  std::chrono::milliseconds first_pause{50}, longest_pause{5'000};
+  int attempts = INT32_MAX;                   // for one request
+  std::chrono::milliseconds timeout{60'000};  // no attempt begins after it, and no pause exceeds it
+  // The pause before attempt n + 1 is random, up to min(first_pause * 2^(n-1), max_pause), and at
+  // least the server's Retry-After.
+  std::chrono::milliseconds first_pause{50}, max_pause{5'000};
 };
 
 std::unique_ptr<ObjectStore> make_s3_engine(S3Options options);
 
-// Whether the bucket is in the path: `own_endpoint`: the server is not Amazon's.
-bool goes_by_path(const RemoteUrl& url, bool own_endpoint);
+// Whether the bucket is part of the path. `own_endpoint`: the server is not Amazon's.
+bool uses_path_addressing(const RemoteUrl& url, bool own_endpoint);
 
-// With the settings that AWS's own tools would use.
-std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds longest_wait);
+// With the settings of remote/s3/aws_config.hpp. Errc::unsupported: this build has no S3.
+std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds timeout);
 
 }  // namespace vellum::remote

@@ -13,7 +13,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What stands between <name> and </name>, from `at` on; `at` goes behind it.
+// The text between <name> and </name>, from `at` on; sets `at` to the position after it.
 std::optional<std::string_view> element(std::string_view xml, std::string_view name,
                                         std::size_t& at) {
   const std::string open = "<" + std::string(name) + ">", close = "</" + std::string(name) + ">";
@@ -30,7 +30,7 @@ std::optional<std::string_view> element(std::string_view xml, std::string_view n
   return element(xml, name, at);
 }
 
-// All elements of a name. Returns what stands beside them, so that nothing is found inside of one.
+// All elements of a name. Returns the text around them, in which a search finds no nested element.
 std::string take_elements(std::string_view xml, std::string_view name,
                           std::vector<std::string_view>& out) {
   std::string rest;
@@ -45,7 +45,7 @@ std::string take_elements(std::string_view xml, std::string_view name,
   return rest;
 }
 
-// `&#34;` or `&#x22;` at the start: the character, and how long that is. Only what is one byte.
+// `&#34;` or `&#x22;` at the start: the character and the length of the entity. ASCII only.
 std::optional<std::pair<char, std::size_t>> numbered_entity(std::string_view text) {
   const std::size_t end = text.find(';');
   if (!text.starts_with("&#") || end == std::string_view::npos || end > 8) return std::nullopt;

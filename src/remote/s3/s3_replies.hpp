@@ -1,4 +1,4 @@
-// remote/s3/s3_replies.hpp: the little XML that S3 answers with. Pure functions.
+// remote/s3/s3_replies.hpp: parsers of S3's XML replies. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 namespace vellum::remote {
 
 struct S3Error {
-  std::string code, message;  // empty: the reply is none of S3's
+  std::string code, message;  // empty: not a reply of S3
 };
 S3Error parse_s3_error(std::span<const std::byte> xml);
 
 struct S3Listing {
-  std::vector<ObjectInfo> objects;  // with the whole keys of the bucket
-  std::string next;                 // the token for the rest; empty: there is none
+  std::vector<ObjectInfo> objects;  // with their full keys in the bucket
+  std::string next;                 // the token of the next request; empty: the listing is complete
 };
-// False: the reply is no listing. Allocates only in proportion to the reply.
+// False: not a listing. Allocates only in proportion to the reply.
 bool parse_s3_listing(std::span<const std::byte> xml, S3Listing& out);
 
 }  // namespace vellum::remote

@@ -39,7 +39,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Without spaces at the ends, and with one in place of several.
+// Without leading and trailing spaces, and with single spaces in between.
 std::string trimmed(const std::string& value) {
   std::string out;
   for (const char c : value) {
@@ -50,7 +50,7 @@ std::string trimmed(const std::string& value) {
   return out;
 }
 
-// Sorted by name; values of one name are joined by commas, in their order.
+// Sorted by name; the values of one name are joined by commas, in their order.
 using CanonicalHeaders = std::map<std::string, std::string>;
 
 CanonicalHeaders canonical_headers(const NameValues& headers) {

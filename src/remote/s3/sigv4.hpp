@@ -24,18 +24,18 @@ struct SigningScope {
 
 struct RequestToSign {
   std::string method;
-  std::string path;          // as it is sent: percent-encoded, beginning with a slash
+  std::string path;          // as sent: percent-encoded, with a leading slash
   NameValues query;          // neither encoded nor sorted
-  NameValues headers;        // all that are signed, in any order; names in any case
+  NameValues headers;        // all signed headers, in any order; names in any case
   std::string payload_hash;  // lower-case hexadecimal SHA-256, as in x-amz-content-sha256
 };
 
-// "%41" for every byte but letters, digits and "-._~"; slashes stay if `keep_slashes`.
+// "%41" for every byte except letters, digits and "-._~"; slashes stay if `keep_slashes`.
 std::string uri_encoded(const std::string& text, bool keep_slashes);
-// "a=b&c=d", encoded and sorted, as it is both signed and sent.
+// "a=b&c=d", encoded and sorted: the form that is both signed and sent.
 std::string canonical_query(const NameValues& query);
 
-// The value of the header Authorization.
+// The value of the Authorization header.
 std::string sign(const RequestToSign& request, const SigningScope& scope,
                  const Credentials& credentials);
 

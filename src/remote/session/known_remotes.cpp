@@ -85,7 +85,7 @@ RemoteFile read_remote_file(const store::StoreDirectory& store, const std::strin
   require_remote_name(name);
   const std::string path = path_of(store, name);
   if (!store.fs().exists(path)) {
-    fail(Errc::not_found, "{} knows no remote '{}': `vellum remote add` makes it known",
+    fail(Errc::not_found, "{} has no remote '{}': `vellum remote add` adds it",
          store.path(), name);
   }
   RemoteFile out;
@@ -112,14 +112,13 @@ WriteId read_writer(const store::StoreDirectory& store) {
   return out;
 }
 
-// An older Vellum gave each remote an id of its own.
+// Older versions of Vellum have an id for each remote.
 WriteId first_writer(const store::StoreDirectory& store) {
   const auto names = remote_names(store);
   return names.empty() ? random_write_id() : read_remote_file(store, names.front()).writer;
 }
 
-// The store as it names itself to all remotes, for as long as it lives: so it knows its own pushes
-// again, under whatever name or URL.
+// The permanent id of the store at all remotes: it identifies its own pushes under any name or URL.
 WriteId writer_of(store::StoreDirectory& store) {
   if (store.fs().exists(writer_path(store))) return read_writer(store);
   make_remotes_directory(store);
@@ -147,7 +146,7 @@ void add_remote_file(store::StoreDirectory& store, const std::string& name, cons
     write_remote_file(store, name, file, false);
   } catch (const Error& e) {
     if (e.code() != Errc::already_exists) throw;
-    fail(Errc::already_exists, "{} knows a remote '{}' already", store.path(), name);
+    fail(Errc::already_exists, "{} already has a remote '{}'", store.path(), name);
   }
 }
 
@@ -159,7 +158,7 @@ bool add_remote(store::StoreDirectory& store, const std::string& name, const std
   if (!probe.one_creator_wins() && !one_writer) {
     fail(Errc::unsupported,
          "{}: of several creators of an object, not just one won ({} of {} rounds): two stores "
-         "that push would lose versions. --one-writer lets this store alone push, to a new remote",
+         "that push would lose versions. --one-writer lets only this store push, to a new remote",
          objects->url(), probe.several_won + probe.none_won + probe.other_content, probe.rounds);
   }
   add_remote_file(store, name, url, one_writer);

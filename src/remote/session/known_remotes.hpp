@@ -1,4 +1,4 @@
-// remote/session/known_remotes.hpp: the remotes that a store knows, by name.
+// remote/session/known_remotes.hpp: the remotes of a store, by name.
 #pragma once
 
 #include <string>
@@ -10,53 +10,53 @@
 
 namespace vellum::remote {
 
-// The remote of a command that names none, and the one that a clone comes from.
+// The default remote of commands, and the source of a clone.
 inline constexpr const char* kDefaultRemoteName = "origin";
 
-// Where a store keeps what it knows of its remotes.
+// The directory with a store's files about its remotes.
 inline constexpr const char* kRemotesDirectoryName = "remotes";
-// In that directory: copies of lists and of contents of pieces.
+// In that directory: copies of lists and of piece indices.
 inline constexpr const char* kRemoteCacheName = "cache";
 
-// A clone has this behind its name until it is whole.
+// The suffix of an unfinished clone's directory.
 inline constexpr const char* kUnfinishedCloneSuffix = ".vellum-clone";
 
-// The remotes that a store knows, sorted.
+// The names of the store's remotes, sorted.
 std::vector<std::string> remote_names(const store::StoreDirectory& store);
 // Errc::not_found names the remote, corrupted the file.
 RemoteFile read_remote_file(const store::StoreDirectory& store, const std::string& name);
 
-// Where the file of a remote is, and what else a store keeps of its remotes.
+// The path of kRemotesDirectoryName in the store.
 std::string remotes_directory(const store::StoreDirectory& store);
-// Its name is durable on return, also where its maker was killed before it was.
+// Creates it if it is missing. Its name is durable on return, even if its creator was killed.
 void make_remotes_directory(store::StoreDirectory& store);
 void write_remote_file(store::StoreDirectory& store, const std::string& name,
                        const RemoteFile& file, bool replace);
 
 // Errc::invalid_argument: it is malformed, or too long.
 void require_url(const std::string& url);
-// A remote of another store is refused before anything is written there: Errc::invalid_argument.
-// There may be none yet.
+// Errc::invalid_argument: the remote has the versions of another store. It may be empty. Call it
+// before anything is written there.
 void require_same_store(ObjectStore& objects, const store::StoreDirectory& store);
 
-// Notes a new remote. Errc::already_exists: one has the name; invalid_argument: it is malformed.
+// Adds a remote. Errc::already_exists: the name is in use; invalid_argument: the name or the URL is
+// malformed.
 void add_remote_file(store::StoreDirectory& store, const std::string& name, const std::string& url,
                      bool one_writer);
-// The same, after a probe of its server; the remote is checked to be this store's, or new.
+// The same, after a probe of its server and a check that the remote is this store's or empty.
 // Errc::unsupported: the server lets two creators of an object win, and `one_writer` is false;
-// invalid_argument: the remote has the versions of another store. True: one creator won each time.
+// invalid_argument: the remote has the versions of another store. True: the probe found no fault.
 bool add_remote(store::StoreDirectory& store, const std::string& name, const std::string& url,
                 bool one_writer);
-// The name under which the store knows the remote at `url`; makes it known if it is not, as
-// add_remote() does.
+// The name of the store's remote at `url`; adds the remote if it is new, as add_remote() does.
 std::string know_remote(store::StoreDirectory& store, const std::string& url);
 
-// Puts the store's superblock where the remote has none. Errc::invalid_argument: it has that of
-// another store.
+// Writes the store's superblock to the remote if it is missing there. Errc::invalid_argument: the
+// remote has that of another store.
 void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store);
 
-// Errc::not_found names the remote. The objects stay. REQUIRES: no pack of the store is there alone;
-// remove_remote() sees to it (remote/session/missing_pieces.hpp).
+// Errc::not_found names the remote. Its objects stay. REQUIRES: each pack of the store has a local
+// file; remove_remote() checks that (remote/session/missing_pieces.hpp).
 void remove_remote_file(store::StoreDirectory& store, const std::string& name);
 
 }  // namespace vellum::remote

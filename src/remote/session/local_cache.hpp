@@ -1,7 +1,7 @@
-// remote/session/local_cache.hpp: copies of lists and of contents of pieces, in the store.
+// remote/session/local_cache.hpp: copies of lists and of piece indices, in the store.
 //
-// They spare a push the reading of what it pushed before. A copy is used only if it checks out, and
-// may vanish at any time. Nothing here throws but for lack of memory: without a cache, all is read
+// With them, a push need not read the objects of earlier pushes. A copy is used only after a check,
+// and may be deleted at any time. Throws only std::bad_alloc: without a cache, objects are read
 // from the remote.
 //
 // Threads: all calls from any thread.
@@ -21,7 +21,7 @@ class LocalCache {
   // REQUIRES: both directories are on one file system.
   LocalCache(base::Fs& fs, std::string directory, std::string tmp_directory);
 
-  // False: there is no copy, or none with this hash, or of this size.
+  // False: there is no copy, or it has another hash or size.
   bool get(const std::string& key, std::vector<std::byte>& out) const;
   bool get(const std::string& key, const base::Sha256& hash, std::vector<std::byte>& out) const;
   bool get(const std::string& key, std::uint64_t size_bytes, std::vector<std::byte>& out) const;

@@ -9,7 +9,7 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::size_t kConnectionsLater = 16;  // both engines serve more, or wait
+constexpr std::size_t kConnectionsLater = 16;  // an engine with fewer queues the calls
 
 class LaterObjects final : public ObjectStore {
  public:
@@ -21,7 +21,7 @@ class LaterObjects final : public ObjectStore {
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) override {
     return now().get(key, limit_bytes);
   }
-  std::vector<std::byte> get_range(const std::string& key, ByteRange range) override {
+  std::vector<std::byte> get_range(const std::string& key, ObjectRange range) override {
     return now().get_range(key, range);
   }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
@@ -64,7 +64,7 @@ std::shared_ptr<ObjectStore> open_object_store_later(base::Fs& fs, const std::st
 std::unique_ptr<ObjectStore> open_object_store(base::Fs& fs, const std::string& url,
                                                std::chrono::milliseconds wait) {
   const RemoteUrl parsed = parse_remote_url(url);
-  if (parsed.kind == RemoteUrl::Kind::directory) {
+  if (parsed.kind == RemoteUrl::EngineKind::directory) {
     return std::make_unique<DirectoryEngine>(fs, parsed.path);
   }
   return open_s3(parsed, wait);

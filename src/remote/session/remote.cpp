@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::uint64_t kMaxSuperblockObjectBytes = 64u << 10;
 constexpr std::uint64_t kMaxNewestCopyBytes = 64u << 10;  // a larger head has no copy
-constexpr std::size_t kHeadsListed = 8;                   // strangers among them are passed over
+constexpr std::size_t kHeadsListed = 8;                   // foreign keys among them are skipped
 
-// Runs `read` again after damage, which may have come about on the way.
+// Runs `read` again after damage, which may have occurred in transit.
 template <typename Read>
 auto read_twice(const Read& read) {
   try {
@@ -34,17 +34,25 @@ void require_content(const std::string& name, std::span<const std::byte> bytes,
   fail(Errc::corrupted, "{}: the content does not have the SHA-256 of its name", name);
 }
 
-void require_sound(const std::string& name, const char* problem) {
+// `problem` is the decoder's; null: the object is sound. `bytes` are those that it has decoded.
+void require_sound(const std::string& name, const char* problem, std::span<const std::byte> bytes,
+                   const format::Uuid& store_id) {
   if (problem == nullptr) return;
-  const std::string_view text = problem;
-  const Errc code = text == format::kNewerFormat  ? Errc::newer_format
-                    : text == format::kOtherStore ? Errc::invalid_argument
-                                                  : Errc::corrupted;
-  fail(code, "{}: {}", name, problem);
+  const auto code_of = [](format::FrameProblem frame) {
+    switch (frame) {
+      case format::FrameProblem::newer_format:
+        return Errc::newer_format;
+      case format::FrameProblem::other_store:
+        return Errc::invalid_argument;
+      default:
+        return Errc::corrupted;
+    }
+  };
+  fail(code_of(format::check_frame(bytes, store_id)), "{}: {}", name, problem);
 }
 
-std::optional<std::vector<std::byte>> get_if_there(ObjectStore& objects, const std::string& key,
-                                                   std::uint64_t limit_bytes) {
+std::optional<std::vector<std::byte>> get_if_present(ObjectStore& objects, const std::string& key,
+                                                     std::uint64_t limit_bytes) {
   try {
     return objects.get(key, limit_bytes);
   } catch (const Error& e) {
@@ -114,11 +122,11 @@ WriteId random_write_id() {
   return id;
 }
 
-// As it stands there. nullopt: there is none of this number.
+// Without the name table. nullopt: no head of this number.
 std::optional<StoredHead> Remote::read_head(std::uint64_t number) const {
   const std::string key = head_key(number);
   return read_twice([&]() -> std::optional<StoredHead> {
-    const auto bytes = get_if_there(objects_, key, kMaxHeadBytes);
+    const auto bytes = get_if_present(objects_, key, kMaxHeadBytes);
     if (!bytes.has_value()) return std::nullopt;
     return decoded_head(number, *bytes);
   });
@@ -127,32 +135,32 @@ std::optional<StoredHead> Remote::read_head(std::uint64_t number) const {
 StoredHead Remote::decoded_head(std::uint64_t number, std::span<const std::byte> bytes) const {
   StoredHead out;
   const std::string name = name_of(head_key(number));
-  require_sound(name, decode_head(bytes, store_id_, out.head));
+  require_sound(name, decode_head(bytes, store_id_, out.head), bytes, store_id_);
   if (out.head.number != number)
     fail(Errc::corrupted, "{}: this is head {}", name, out.head.number);
   out.hash = base::sha256(bytes);
-  remember(cached_head_, bytes);
+  keep_in_cache(cached_head_, bytes);
   return out;
 }
 
-// Reads the table that the head refers to.
+// Adds the versions of the head's name table.
 StoredHead Remote::with_table(StoredHead head) const {
   const ObjectName& name = head.head.table;
   if (name.size_bytes == 0) return head;
-  const std::string key = names_key(name.name);
+  const std::string key = names_key(name.content);
   read_twice([&] {
     const auto bytes = get_content(key, name, kMaxNameTableBytes);
-    require_sound(name_of(key), decode_name_table(bytes, store_id_, head.table));
+    require_sound(name_of(key), decode_name_table(bytes, store_id_, head.table), bytes, store_id_);
     return 0;
   });
-  head.head.names = all_names(head.head, head.table);
+  head.head.versions = all_names(head.head, head.table);
   head.head.gone.clear();
   return head;
 }
 
 std::optional<std::uint64_t> Remote::newest_number() const { return newest_number_at(objects_); }
 
-// The newest is never deleted while it is the newest; one that is not there any more was passed.
+// The newest head is never deleted. If `number` does not exist any more, there is a newer head.
 StoredHead Remote::newest_head(std::optional<std::uint64_t> number) const {
   for (; number.has_value(); number = newest_number()) {
     if (auto head = read_head(*number)) return with_table(std::move(*head));
@@ -160,7 +168,7 @@ StoredHead Remote::newest_head(std::optional<std::uint64_t> number) const {
   return {};
 }
 
-// The copy decides nothing: the listing says which head is the newest and how large it is.
+// The copy is only a hint: the number and the size of the newest head are those of the listing.
 StoredHead Remote::newest_head(const std::optional<ListedHead>& listed,
                                std::span<const std::byte> copy) const {
   if (!listed.has_value()) return {};
@@ -168,7 +176,7 @@ StoredHead Remote::newest_head(const std::optional<ListedHead>& listed,
   return with_table(decoded_head(listed->number, copy));
 }
 
-// Readers do without it where it cannot be put.
+// Best effort: readers work without the copy.
 void Remote::put_newest_copy(std::span<const std::byte> bytes) const {
   if (bytes.size() > kMaxNewestCopyBytes) return;
   base::try_to([&] { objects_.put(kNewestKey, bytes); });
@@ -181,7 +189,7 @@ StoredHead newest_head_of(ObjectStore& objects) {
       read_superblock(objects);
       return {};
     }
-    const auto bytes = get_if_there(objects, head_key(*number), kMaxHeadBytes);
+    const auto bytes = get_if_present(objects, head_key(*number), kMaxHeadBytes);
     if (!bytes.has_value()) continue;
     const Remote remote(objects, format::id_of_whole_file(*bytes));
     try {
@@ -189,7 +197,7 @@ StoredHead newest_head_of(ObjectStore& objects) {
     } catch (const Error& e) {
       if (e.code() != Errc::corrupted) throw;
     }
-    // Damage that came about on the way may have hit the id, too.
+    // Damage in transit may have changed the id, too.
     return Remote(objects, read_superblock(objects).store_id).newest_head();
   }
 }
@@ -204,19 +212,19 @@ std::optional<StoredHead> Remote::cached_head() const {
   out.hash = base::sha256(bytes);
   std::vector<std::byte> table;
   const ObjectName& name = out.head.table;
-  if (name.size_bytes != 0 && !cache_->get(names_key(name.name), name.name.hash, table)) {
+  if (name.size_bytes != 0 && !cache_->get(names_key(name.content), name.content.hash, table)) {
     return std::nullopt;
   }
   return with_table(std::move(out));
 }
 
-bool Remote::is_there(const StoredHead& head) const {
-  const auto there = get_if_there(objects_, head_key(head.head.number), kMaxHeadBytes);
+bool Remote::still_has(const StoredHead& head) const {
+  const auto there = get_if_present(objects_, head_key(head.head.number), kMaxHeadBytes);
   return there.has_value() && base::sha256(*there) == head.hash;
 }
 
-// Heads are deleted from the oldest on, so one may have been made again where another stood. It
-// counts if it is the newest, or if the next one was made by somebody who had read it.
+// gc deletes heads from the oldest on, so a slow push may recreate a number that was deleted. A
+// head counts if it is the newest, or if the next one was based on it.
 bool Remote::is_published(std::uint64_t number, const base::Sha256& hash) const {
   const auto newest = newest_number();
   if (newest == number) return true;
@@ -226,18 +234,18 @@ bool Remote::is_published(std::uint64_t number, const base::Sha256& hash) const 
 
 void Remote::NewTable::use(StoredHead& base) const {
   base.head.table = name;
-  base.table = base.head.names;
+  base.table = base.head.versions;
 }
 
 std::optional<Remote::NewTable> Remote::make_table(const StoredHead& base) const {
   Head own = base.head;
-  set_names(own, base.head.names, base.table);
+  set_names(own, base.head.versions, base.table);
   if (!wants_new_table(own, base.table)) return std::nullopt;
   NewTable out;
-  out.bytes = encode_name_table(base.head.names, base.head.generation, store_id_);
+  out.bytes = encode_name_table(base.head.versions, base.head.generation, store_id_);
   out.name = {{base.head.generation, base::sha256(out.bytes)}, out.bytes.size()};
-  out.key = names_key(out.name.name);
-  remember(out.key, out.bytes);
+  out.key = names_key(out.name.content);
+  keep_in_cache(out.key, out.bytes);
   return out;
 }
 
@@ -247,31 +255,32 @@ std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next) con
   next.write_id = random_write_id();
   next.table = base.head.table;
   Head short_head = next;
-  set_names(short_head, next.names, base.table);
+  set_names(short_head, next.versions, base.table);
   const auto bytes = encode_head(short_head, store_id_);
   if (bytes.size() > kMaxHeadBytes) {
     fail(Errc::invalid_argument, "{}: too many versions: their names take {} bytes", objects_.url(),
          bytes.size());
   }
   Head again;
-  require_sound("a new head of " + objects_.url(), decode_head(bytes, store_id_, again));
+  require_sound("a new head of " + objects_.url(), decode_head(bytes, store_id_, again), bytes,
+                store_id_);
   if (!objects_.put_if_absent(head_key(next.number), bytes)) return std::nullopt;
   StoredHead out{std::move(next), base::sha256(bytes), base.table};
   const auto copied = base::beside([&] { put_newest_copy(bytes); });
   if (!is_published(out.head.number, out.hash)) return std::nullopt;
   copied.wait();
-  remember(cached_head_, bytes);
+  keep_in_cache(cached_head_, bytes);
   return out;
 }
 
-// Out of the cache, or from the remote; with the hash that it must have.
+// From the cache or the remote; the hash is checked.
 std::vector<std::byte> Remote::get_content(const std::string& key, const ObjectName& name,
                                            std::uint64_t most_bytes) const {
   std::vector<std::byte> bytes;
-  if (cache_ != nullptr && cache_->get(key, name.name.hash, bytes)) return bytes;
+  if (cache_ != nullptr && cache_->get(key, name.content.hash, bytes)) return bytes;
   bytes = objects_.get(key, std::min(name.size_bytes, most_bytes));
-  require_content(name_of(key), bytes, name.name.hash);
-  remember(key, bytes);
+  require_content(name_of(key), bytes, name.content.hash);
+  keep_in_cache(key, bytes);
   return bytes;
 }
 
@@ -286,14 +295,14 @@ VersionPieces Remote::pieces_of(const ListName& name) const {
   const auto bytes = list_bytes(name.own);
   if (base == nullptr) base = coming.get();
   VersionPieces out;
-  require_sound(name_of(list_key(name.own.name)),
-                decode_list_on_base(bytes, store_id_, *base, out));
+  require_sound(name_of(list_key(name.own.content)),
+                decode_list_on_base(bytes, store_id_, *base, out), bytes, store_id_);
   return out;
 }
 
 std::shared_ptr<const BaseList> Remote::base_list(const ObjectName& name) const {
   if (auto last = last_base(name)) return last;
-  auto out = std::make_shared<const BaseList>(name.name.hash, whole_list(name));
+  auto out = std::make_shared<const BaseList>(name.content.hash, whole_list(name));
   const std::lock_guard lock(mutex_);
   last_base_ = out;
   return out;
@@ -301,73 +310,75 @@ std::shared_ptr<const BaseList> Remote::base_list(const ObjectName& name) const 
 
 std::shared_ptr<const BaseList> Remote::last_base(const ObjectName& name) const {
   const std::lock_guard lock(mutex_);
-  const bool is_last = last_base_ != nullptr && last_base_->hash() == name.name.hash;
+  const bool is_last = last_base_ != nullptr && last_base_->hash() == name.content.hash;
   return is_last ? last_base_ : nullptr;
 }
 
 VersionPieces Remote::whole_list(const ObjectName& name) const {
   VersionPieces out;
   const auto bytes = list_bytes(name);
-  require_sound(name_of(list_key(name.name)), decode_piece_list(bytes, store_id_, out));
+  require_sound(name_of(list_key(name.content)), decode_piece_list(bytes, store_id_, out), bytes,
+                store_id_);
   return out;
 }
 
 std::vector<std::byte> Remote::list_bytes(const ObjectName& name) const {
-  return read_twice([&] { return get_content(list_key(name.name), name, kMaxListBytes); });
+  return read_twice([&] { return get_content(list_key(name.content), name, kMaxListBytes); });
 }
 
-// The hash is that of the whole piece. The contents have a checksum, and are compared with the
-// records before one of these is used.
-std::vector<PieceRecord> Remote::contents(const PieceName& name) const {
-  if (auto cached = cached_contents(name)) return std::move(*cached);
-  const std::string key = piece_key(name.name);
+// The hash in the name is that of the whole piece. The index has its own checksum, and each record
+// is compared with it before use.
+std::vector<PieceRecord> Remote::piece_index(const PieceName& name) const {
+  if (auto cached = cached_piece_index(name)) return std::move(*cached);
+  const std::string key = piece_key(name.content);
   return read_twice([&] {
     std::vector<PieceRecord> out;
-    const auto bytes = objects_.get_range(key, {0, name.contents_bytes});
-    require_sound(name_of(key), decode_contents(bytes, store_id_, out));
+    const auto bytes = objects_.get_range(key, {0, name.index_bytes});
+    require_sound(name_of(key), decode_piece_index(bytes, store_id_, out), bytes, store_id_);
     if (cache_ != nullptr) cache_->put(key, bytes);
     return out;
   });
 }
 
 void Remote::require_records(
-    const PieceName& name, const Piece& piece,
+    const PieceName& name, const FetchedPiece& piece,
     const std::function<bool(const PieceRecord& record)>& is_wanted) const {
   const std::uint64_t seed = format::checksum_seed(store_id_);
-  for_records(piece.records, piece.bytes, static_cast<std::size_t>(name.contents_bytes),
+  for_records(piece.records, piece.bytes, static_cast<std::size_t>(name.index_bytes),
               [&](const PieceRecord& record, std::span<const std::byte> bytes, std::size_t at) {
                 if (!is_wanted(record)) return;
                 const char* const problem = check_record(record, bytes, seed);
                 if (problem == nullptr) return;
-                fail(Errc::corrupted, "{} at byte {}: {}", name_of(piece_key(name.name)), at,
+                fail(Errc::corrupted, "{} at byte {}: {}", name_of(piece_key(name.content)), at,
                      problem);
               });
 }
 
-std::optional<std::vector<PieceRecord>> Remote::cached_contents(const PieceName& name) const {
+std::optional<std::vector<PieceRecord>> Remote::cached_piece_index(const PieceName& name) const {
   std::vector<std::byte> bytes;
   std::vector<PieceRecord> out;
-  if (cache_ == nullptr || !cache_->get(piece_key(name.name), name.contents_bytes, bytes) ||
-      decode_contents(bytes, store_id_, out) != nullptr) {
+  if (cache_ == nullptr || !cache_->get(piece_key(name.content), name.index_bytes, bytes) ||
+      decode_piece_index(bytes, store_id_, out) != nullptr) {
     return std::nullopt;
   }
   return out;
 }
 
-Piece Remote::piece(const PieceName& name) const {
-  const std::string key = piece_key(name.name);
+FetchedPiece Remote::piece(const PieceName& name) const {
+  const std::string key = piece_key(name.content);
   return read_twice([&] {
-    Piece out;
+    FetchedPiece out;
     out.bytes = objects_.get(key, name.size_bytes);
     if (out.bytes.size() != name.size_bytes) {
       fail(Errc::corrupted, "{}: {} bytes, and not the {} that are expected", name_of(key),
            out.bytes.size(), name.size_bytes);
     }
-    require_content(name_of(key), out.bytes, name.name.hash);
-    const auto start = std::span(out.bytes).first(static_cast<std::size_t>(name.contents_bytes));
-    require_sound(name_of(key), decode_contents(start, store_id_, out.records));
-    if (name.contents_bytes + records_bytes(out.records) != out.bytes.size()) {
-      fail(Errc::corrupted, "{}: the records are not as long as the contents say", name_of(key));
+    require_content(name_of(key), out.bytes, name.content.hash);
+    const auto start = std::span(out.bytes).first(static_cast<std::size_t>(name.index_bytes));
+    require_sound(name_of(key), decode_piece_index(start, store_id_, out.records), start,
+                  store_id_);
+    if (name.index_bytes + records_bytes(out.records) != out.bytes.size()) {
+      fail(Errc::corrupted, "{}: the records are not as long as the index says", name_of(key));
     }
     if (cache_ != nullptr) cache_->put(key, start);
     return out;
@@ -376,10 +387,10 @@ Piece Remote::piece(const PieceName& name) const {
 
 std::optional<Hold> Remote::hold(const std::string& key) const {
   return read_twice([&]() -> std::optional<Hold> {
-    const auto bytes = get_if_there(objects_, key, kMaxHoldBytes);
+    const auto bytes = get_if_present(objects_, key, kMaxHoldBytes);
     if (!bytes.has_value()) return std::nullopt;
     Hold out;
-    require_sound(name_of(key), decode_hold(*bytes, store_id_, out));
+    require_sound(name_of(key), decode_hold(*bytes, store_id_, out), *bytes, store_id_);
     return out;
   });
 }

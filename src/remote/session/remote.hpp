@@ -1,7 +1,7 @@
-// remote/session/remote.hpp: a remote's objects, read with all of their checks, and the one way to publish.
-// docs/remote-format.md has the objects and the order of writes.
+// remote/session/remote.hpp: a remote's objects, read with all of their checks, and publish().
+// docs/remote-format.md describes the objects and the order of writes.
 //
-// An object that fails its checks is read once more, since it may have been damaged on the way.
+// An object that fails its checks is read once more, since it may have been damaged in transit.
 //
 // Threads: all calls from any thread.
 #pragma once
@@ -27,34 +27,35 @@
 namespace vellum::remote {
 
 struct StoredHead {
-  Head head;                      // with all of its names; number 0: the remote has none
-  base::Sha256 hash{};            // of its bytes
-  std::vector<RemoteName> table;  // the names in the table that it refers to
+  Head head;                         // with all of its versions; number 0: the remote has none
+  base::Sha256 hash{};               // of its bytes
+  std::vector<RemoteVersion> table;  // the versions in its name table
 };
 
-// A head as a listing has it.
+// A head in a listing.
 struct ListedHead {
   std::uint64_t number = 0, size_bytes = 0;
   bool operator==(const ListedHead&) const = default;
 };
-// Whether the bytes are that head, of this store.
+// Whether the bytes are that head of this store.
 bool is_listed_head(const ListedHead& listed, std::span<const std::byte> bytes,
                     const format::Uuid& store_id);
 
-// The superblock of the store whose versions a remote has. Errc::not_found: there is no remote.
+// The superblock of the store whose versions a remote has. Errc::not_found: no remote.
 std::vector<std::byte> read_superblock_bytes(ObjectStore& objects);
 format::Superblock read_superblock(ObjectStore& objects);
 
 WriteId random_write_id();
 
-struct Piece {
+struct FetchedPiece {
   std::vector<PieceRecord> records;
-  std::vector<std::byte> bytes;  // the records begin at contents_bytes of its name
+  std::vector<std::byte> bytes;  // the records begin at PieceName::index_bytes
 };
 
 class Remote {
  public:
-  // `cache` may be null; it outlives this. `name` tells heads of several remotes apart there.
+  // `cache` may be null; it outlives this object. `name` distinguishes the cached heads of several
+  // remotes.
   Remote(ObjectStore& objects, const format::Uuid& store_id, LocalCache* cache = nullptr,
          const std::string& name = "")
       : objects_(objects), store_id_(store_id), cache_(cache), cached_head_("head-" + name) {}
@@ -63,22 +64,22 @@ class Remote {
   const format::Uuid& store_id() const noexcept { return store_id_; }
 
   StoredHead newest_head() const { return newest_head(newest_number()); }
-  // The same, where its number was looked up just now.
+  // The same, with a number from newest_number(); nullopt: no head.
   StoredHead newest_head(std::optional<std::uint64_t> number) const;
-  // The same, with what newest_copy() gave beside the listing: where both name the same head, it is
-  // not read again.
+  // The same, with the result of newest_copy(): if it is the listed head, the head is not read
+  // again.
   StoredHead newest_head(const std::optional<ListedHead>& listed,
                          std::span<const std::byte> copy) const;
-  // The newest head that this store has seen, out of the cache; it may have been passed.
+  // The newest head in the cache; the remote may have a newer one.
   std::optional<StoredHead> cached_head() const;
-  // The rest of the question whether a head is the newest, which needs the listing, too: whether it
-  // is there as it was seen.
-  bool is_there(const StoredHead& head) const;
-  // The number of the newest head; nothing: there is none.
+  // Whether the remote still has this head, unchanged. It is the newest if newest_number() agrees,
+  // too.
+  bool still_has(const StoredHead& head) const;
+  // The number of the newest head; nullopt: none.
   std::optional<std::uint64_t> newest_number() const;
 
-  // A table of all names of `base`, where one is due. Whoever uploads it under `key` puts it into
-  // the base of the next head by use().
+  // A table of all versions of `base`, if a new table pays. The caller uploads it under `key`, and
+  // then makes it the table of the next head's base by use().
   struct NewTable {
     ObjectName name;
     std::string key;
@@ -87,33 +88,34 @@ class Remote {
   };
   std::optional<NewTable> make_table(const StoredHead& base) const;
 
-  // Publishes `next`, which has all of its names, behind `base`; sets its number, its `before`, its
-  // write id and its table. Nothing: another head is there already, and nothing has changed.
+  // Publishes `next`, which has all of its versions, as the successor of `base`; sets its number,
+  // `before`, write id and table. Nullopt: another store has published that number; nothing has
+  // changed.
   std::optional<StoredHead> publish(const StoredHead& base, Head next) const;
 
-  // Errc::not_found, corrupted; each names the object. A list and its base come side by side. The
-  // last base stays in memory: whoever reads many lists reads those of one base in a row.
+  // A list and its base are read concurrently. The last base stays in memory: read the lists of one
+  // base consecutively. Errc::not_found, corrupted; each names the object.
   VersionPieces pieces_of(const ListName& name) const;
   PieceList list(const ListName& name) const { return pieces_of(name).list; }
-  // A whole list, for others that stand on it.
+  // A whole list, as the base of others.
   std::shared_ptr<const BaseList> base_list(const ObjectName& name) const;
-  // Checks that the object is the one of its name, and not what it lists.
+  // Checks the hash of the list, not its content.
   void require_list(const ObjectName& name) const { list_bytes(name); }
-  std::vector<PieceRecord> contents(const PieceName& name) const;
-  // The same, without a request; nothing where there is no copy in the cache.
-  std::optional<std::vector<PieceRecord>> cached_contents(const PieceName& name) const;
-  // All of it, the records as long as the contents say.
-  Piece piece(const PieceName& name) const;
-  // Checks the records of a piece that are wanted; each is asked for once, in order. Errc::corrupted
-  // names the piece and the place.
-  void require_records(const PieceName& name, const Piece& piece,
+  std::vector<PieceRecord> piece_index(const PieceName& name) const;
+  // The same, without a request; nullopt: not in the cache.
+  std::optional<std::vector<PieceRecord>> cached_piece_index(const PieceName& name) const;
+  // The whole piece; its records have the sizes that the index states.
+  FetchedPiece piece(const PieceName& name) const;
+  // Checks the records for which is_wanted() returns true; it is called once for each, in order.
+  // Errc::corrupted names the piece and the place.
+  void require_records(const PieceName& name, const FetchedPiece& piece,
                        const std::function<bool(const PieceRecord& record)>& is_wanted) const;
 
-  // Nothing: it is gone.
+  // Nullopt: no such hold.
   std::optional<Hold> hold(const std::string& key) const;
 
-  // Keeps a list, or the contents of a piece, that was uploaded just now in the cache.
-  void remember(const std::string& key, std::span<const std::byte> bytes) const {
+  // Caches a list or a piece index that is being uploaded.
+  void keep_in_cache(const std::string& key, std::span<const std::byte> bytes) const {
     if (cache_ != nullptr) cache_->put(key, bytes);
   }
 
@@ -140,16 +142,15 @@ class Remote {
   mutable std::shared_ptr<const BaseList> last_base_;
 };
 
-// The newest head of a remote, by one listing; nothing: it has none.
+// The newest head of a remote, by one listing; nullopt: none.
 std::optional<ListedHead> newest_listed_at(ObjectStore& objects);
-// The copy of the newest head; empty: there is none, or it cannot be read. It may be old or damaged.
+// The copy of the newest head; empty: none, or it cannot be read. It may be old or damaged.
 std::vector<std::byte> newest_copy(ObjectStore& objects);
 
-// The number of a remote's newest head; nothing: it has none.
+// The number of a remote's newest head; nullopt: none.
 std::optional<std::uint64_t> newest_number_at(ObjectStore& objects);
 
-// The newest head of a remote, whatever store its versions are of. Errc::not_found: there is no
-// remote.
+// The newest head of a remote of any store. Errc::not_found: no remote.
 StoredHead newest_head_of(ObjectStore& objects);
 
 }  // namespace vellum::remote

@@ -21,7 +21,7 @@ std::unique_ptr<base::File> lock_remotes(store::StoreDirectory& store) {
   }
   auto file = store.fs().open(path, base::OpenMode::read_write);
   if (!file->try_lock_exclusive()) {
-    fail(Errc::busy, "{}: another push or pull is at work", store.path());
+    fail(Errc::busy, "{}: another push or pull is active", store.path());
   }
   return file;
 }
@@ -32,7 +32,7 @@ Session::Session(store::StoreDirectory& store, const std::string& name,
                  std::shared_ptr<ObjectStore> objects)
     : store_(store), name_(name), file_(read_remote_file(store, name)) {
   lock_ = lock_remotes(store);
-  file_ = read_remote_file(store, name);  // another may have written it before
+  file_ = read_remote_file(store, name);  // now under the lock
   objects_ = objects != nullptr ? std::move(objects) : open_object_store(store.fs(), file_.url);
   cache_ = std::make_unique<LocalCache>(
       store.fs(), remotes_directory(store) + "/" + kRemoteCacheName, store.tmp_directory());

@@ -1,4 +1,4 @@
-// remote/session/session.hpp: a remote that a store knows by name, and one push or pull with it.
+// remote/session/session.hpp: one push or pull between a store and one of its remotes.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@
 
 namespace vellum::remote {
 
-// The remote is at another URL now: its bucket was moved, or is reached otherwise. What the store
-// knows of it stays. Errc::not_found: there is no such remote; invalid_argument: the URL is
-// malformed, or another store's versions are there.
+// Changes the URL of a remote that was moved. The rest of the remote's file stays. Errc::not_found:
+// no such remote; invalid_argument: the URL is malformed, or the remote has another store's
+// versions.
 void set_remote_url(store::StoreDirectory& store, const std::string& name, const std::string& url);
 
-// One at a time for each store, in all processes.
+// At most one per store, in all processes.
 class Session {
  public:
-  // Errc::busy: another push or pull is at work; not_found: there is no such remote. `objects`
-  // stands in for what the remote's URL names, if it is not null.
+  // `objects` replaces the engine of the remote's URL unless it is null. Errc::busy: another push
+  // or pull is active; not_found: no such remote.
   Session(store::StoreDirectory& store, const std::string& name,
           std::shared_ptr<ObjectStore> objects = nullptr);
 
@@ -29,18 +29,18 @@ class Session {
   const std::string& name() const noexcept { return name_; }
   const Remote& remote() const noexcept { return *remote_; }
   const RemoteFile& file() const noexcept { return file_; }
-  // What this store has seen of a branch; null: nothing.
+  // The state of the remote's branch at the last push or pull; null: none.
   const SeenBranch* find(const std::string& branch) const noexcept;
-  // The newest head. Where the remote has lost what this store has published there, no snapshot
-  // counts as replicated any more; durable on return.
+  // The newest head. If the remote has lost a head of this store, all snapshots count as not yet
+  // replicated; that is durable on return.
   StoredHead newest_head();
-  // Whether newest_head() has found that.
+  // Whether newest_head() has found such a loss.
   bool has_lost() const noexcept { return has_lost_; }
-  // This store has published the head: the next note has that, too.
+  // Records that this store has published the head; the next note() makes that durable.
   void published(const StoredHead& head) noexcept;
-  // Notes what it has seen. Durable on return.
+  // Updates these branches in the remote's file. Durable on return.
   void note(const std::vector<SeenBranch>& branches);
-  // Notes the orders of snapshots that have been replicated. Durable on return.
+  // Adds the orders of replicated snapshots to the remote's file. Durable on return.
   void note_replicated(const std::vector<std::uint64_t>& orders);
 
  private:

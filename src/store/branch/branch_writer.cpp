@@ -204,7 +204,6 @@ void BranchWriter::Impl::start_epoch_at_snapshot(const NameLock& claim, Version&
   format::SnapshotRef ref;
   ref.branch = name;
   ref.created_ns = base::wall_clock_ns();
-  ref.order = 0;  // the last one
   ref.version = version;
   try {
     store.create_snapshot(claim, ref);

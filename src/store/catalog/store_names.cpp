@@ -199,7 +199,6 @@ void StoreDirectory::create_snapshot(const NameLock& claim, const std::string& b
   SnapshotRef ref;
   ref.branch = branch;
   ref.created_ns = base::wall_clock_ns();
-  ref.order = 0;
   ref.version = version;
   if (!message.empty()) ref.version.message = message;
   create_snapshot(claim, ref);

@@ -1,7 +1,8 @@
-// Writes the whole versions into a new store. repair_find.cpp finds them.
+// Copies the intact versions to a new store. repair_find.cpp finds them.
 #include "store/check/repair.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <set>
 #include <tuple>
@@ -32,9 +33,10 @@ class Copier {
 
   std::uint64_t pages_written() const { return pages_written_; }
 
-  // Replays the versions of one line, oldest first, on one branch: each costs only its difference
-  // from the one before.
+  // Replays the versions of one line, oldest first, on one branch. Each costs only its difference
+  // from the previous one.
   void copy_line(std::vector<const Whole*> versions) {
+    assert(!versions.empty());
     std::sort(versions.begin(), versions.end(), [](const Whole* a, const Whole* b) {
       const auto key = [](const Whole& w) {
         return std::tuple(w.resolved.head_sequence(), w.is_branch, w.name);
@@ -43,7 +45,7 @@ class Copier {
     });
     const auto head =
         std::find_if(versions.begin(), versions.end(), [](const Whole* w) { return w->is_branch; });
-    // A line without a branch is written on a branch that is removed again; its snapshots stay.
+    // A line without a branch is written to a temporary branch. Its snapshots remain.
     const bool has_head = head != versions.end();
     const std::string branch =
         has_head ? (*head)->name : free_name(fmt::format("repair-{:x}", versions.front()->line));
@@ -63,7 +65,7 @@ class Copier {
     return name;
   }
 
-  // Starts at the snapshot that the line was forked from if the new store has it, to share pages.
+  // Starts at the snapshot that the line was forked from, if the new store has it, to share pages.
   void start_branch(const std::string& branch, const Whole& first,
                     const std::optional<format::Encoding>& encoding) {
     previous_ = nullptr;
@@ -108,6 +110,7 @@ class Copier {
   std::vector<PageNumber> changed_pages(const PageSource& source, const Whole& v,
                                         const PageSource* before) const {
     if (before != nullptr) {
+      assert(previous_ != nullptr);
       return pages_that_may_differ(*before, previous_->resolved, source, v.resolved);
     }
     std::vector<PageNumber> out;
@@ -129,7 +132,7 @@ class Copier {
   std::uint64_t pages_written_ = 0, versions_done_ = 0;
 };
 
-// A line that was forked from a snapshot comes after the line of that snapshot.
+// Copies a line that was forked from a snapshot after the line of that snapshot.
 void copy_all(const std::vector<Whole>& whole, Copier& copier) {
   std::map<std::uint64_t, std::vector<const Whole*>> lines;
   std::map<std::string, std::uint64_t> line_of_snapshot;
@@ -147,13 +150,13 @@ void copy_all(const std::vector<Whole>& whole, Copier& copier) {
       return parent == line_of_snapshot.end() || parent->second == line.first ||
              copier.has(parent->first);
     });
-    if (next == lines.end()) next = lines.begin();  // a ring of forged parents
+    if (next == lines.end()) next = lines.begin();  // a cycle of forged parents
     copier.copy_line(std::move(next->second));
     lines.erase(next);
   }
 }
 
-// Returns the number of pages written. The destination appears only when all of it is there.
+// Returns the number of pages written. The destination appears only after it is complete.
 std::uint64_t copy_into_new_store(base::Fs& fs, StoreDirectory& from,
                                   const std::string& destination, const std::vector<Whole>& whole,
                                   const ProgressFn& progress) {
@@ -178,10 +181,10 @@ RepairReport repair_store(base::Fs& fs, const std::string& path,
   const auto store = StoreDirectory::open(fs, path);
   const VersionPin names = hold_names(*store);
   if (destination && (*destination + "/").starts_with(store->path() + "/")) {
-    fail(Errc::invalid_argument, "{}: lies inside the corrupted store", *destination);
+    fail(Errc::invalid_argument, "{}: is inside the corrupted store", *destination);
   }
   if (destination) base::require_free(fs, *destination);
-  Findings found = find_whole_versions(*store, removed, progress);
+  RepairFindings found = find_whole_versions(*store, removed, progress);
   RepairReport report;
   report.lost = std::move(found.lost);
   if (destination) {

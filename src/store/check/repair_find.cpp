@@ -1,7 +1,8 @@
-// The search for whole versions, and for substitutes of those that are not.
+// The search for intact versions, and for replacements of corrupted ones.
 #include "store/check/repair_find.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <functional>
 #include <map>
 #include <set>
@@ -27,7 +28,7 @@ class Finder {
   Finder(StoreDirectory& store, Removed removed, const ProgressFn& progress)
       : store_(store), removed_(removed), progress_(progress) {}
 
-  Findings run() {
+  RepairFindings run() {
     records_ = scan_version_records(store_);
     for (const auto& name : snapshot_names(store_)) add_snapshot(name);
     for (const auto& name : store_.branch_names()) {
@@ -50,9 +51,10 @@ class Finder {
     std::uint64_t sequence;
   };
 
-  // Reads every page that the maps or the journal mention. Throws the store's errors.
+  // Reads every page that the maps or the journal name. Throws the store's errors.
   void read_all(const ResolvedVersion& v);
-  bool keep(Whole whole, const std::string& what_is_lost);
+  // Saves the version, or records `lost_name`, if any, as lost. Returns whether it is saved.
+  bool keep(Whole whole, const std::string& lost_name);
   void add_snapshot(const std::string& name);
   void add_branch(const std::string& name);
   void replace_branch(const LostBranch& lost);
@@ -61,14 +63,14 @@ class Finder {
   void add_lost_lines();
   bool offer(const Version& v, const std::string& name, const std::string& origin);
   bool offer_branch(const std::string& name, ResolvedVersion resolved, bool exact,
-                    const std::string& origin, const std::string& what_is_lost);
+                    const std::string& origin, const std::string& lost_name);
   std::uint64_t line_of(const std::string& branch);
   bool name_taken(const std::string& name) const {
     return std::any_of(found_.whole.begin(), found_.whole.end(),
                        [&](const Whole& w) { return w.name == name; });
   }
 
-  // Whether the snapshot has a ref, but is lost.
+  // Whether the snapshot has a ref, but its version is lost.
   bool is_lost(const std::string& snapshot) const {
     return std::any_of(found_.lost.begin(), found_.lost.end(), [&](const LostVersion& lost) {
       return lost.name == "snapshot '" + snapshot + "'";
@@ -78,9 +80,9 @@ class Finder {
   StoreDirectory& store_;
   const Removed removed_;
   const ProgressFn& progress_;
-  Findings found_;
+  RepairFindings found_;
   std::vector<Version> records_;  // by line, oldest first
-  std::vector<Version> read_;     // of refs and journals, whole or not
+  std::vector<Version> read_;     // of refs and journals, intact or not
   std::vector<LostBranch> lost_branches_;
 };
 
@@ -101,7 +103,7 @@ void Finder::read_all(const ResolvedVersion& v) {
   if (progress_) progress_({found_.whole.size() + 1, 0, "versions"});
 }
 
-bool Finder::keep(Whole whole, const std::string& what_is_lost) {
+bool Finder::keep(Whole whole, const std::string& lost_name) {
   try {
     if (name_taken(whole.name)) {
       fail(Errc::corrupted, "{}: another version has the name", whole.resolved.label);
@@ -109,7 +111,7 @@ bool Finder::keep(Whole whole, const std::string& what_is_lost) {
     read_all(whole.resolved);
   } catch (const Error& e) {
     const std::string reason = damage_reason(e);
-    if (!what_is_lost.empty()) found_.lost.push_back({what_is_lost, reason});
+    if (!lost_name.empty()) found_.lost.push_back({lost_name, reason});
     return false;
   }
   found_.whole.push_back(std::move(whole));
@@ -135,11 +137,11 @@ void Finder::add_snapshot(const std::string& name) {
   }
 }
 
-// Offers a branch, described by the last of its commits if it has any.
+// Offers a branch, with the properties of its last commit if it has commits.
 bool Finder::offer_branch(const std::string& name, ResolvedVersion resolved, bool exact,
-                          const std::string& origin, const std::string& what_is_lost) {
+                          const std::string& origin, const std::string& lost_name) {
   const std::uint64_t line = resolved.version.branch_id;
-  return keep({name, true, exact, origin, line, std::move(resolved)}, what_is_lost);
+  return keep({name, true, exact, origin, line, std::move(resolved)}, lost_name);
 }
 
 void Finder::add_branch(const std::string& name) {
@@ -168,7 +170,7 @@ std::uint64_t Finder::line_of(const std::string& branch) {
       return header.branch_id;
     }
   } catch (const Error& e) {
-    if (e.code() == Errc::out_of_memory) throw;  // else a link or a short file: snapshots may tell
+    if (e.code() == Errc::out_of_memory) throw;  // else a link or a short file: try the snapshots
   }
   for (const auto& w : found_.whole) {
     if (!w.is_branch && w.resolved.branch == branch) return w.line;
@@ -201,11 +203,11 @@ void Finder::add_journal_remains(const LostBranch& lost, std::vector<Candidate>&
                    fmt::format("the journal up to the damage; dropped commits: {}", dropped),
                    head});
   } catch (const Error& e) {
-    if (e.code() == Errc::out_of_memory) throw;  // else: the journal has nothing
+    if (e.code() == Errc::out_of_memory) throw;  // else: the journal has no usable content
   }
 }
 
-// Offers the newest whole state of the line: from the journal, a version record or a snapshot.
+// Offers the newest intact state of the line: from the journal, a version record or a snapshot.
 void Finder::replace_branch(const LostBranch& lost) {
   const std::string label = "branch '" + lost.name + "'";
   std::vector<Candidate> candidates;
@@ -221,7 +223,7 @@ void Finder::replace_branch(const LostBranch& lost) {
     const Version& v = w.resolved.version;
     candidates.push_back({{label, false, v, {}, v.time_ns, lost.name}, w.origin, v.sequence});
   }
-  // Of equal ones the first found comes first: the journal says more than a copy.
+  // Of equal ones the first found is preferred: the journal has more than a copy.
   std::multimap<std::uint64_t, Candidate*, std::greater<>> newest_first;
   for (auto& c : candidates) newest_first.emplace(c.sequence, &c);
   for (const auto& [sequence, c] : newest_first) {
@@ -229,11 +231,10 @@ void Finder::replace_branch(const LostBranch& lost) {
   }
 }
 
-// Every version names the snapshot before it. A snapshot that is gone was the last version of its
-// line that does not name it yet.
+// Every version names the snapshot before it. A missing snapshot was the last version of its line
+// before the versions that name it.
 void Finder::add_lost_snapshots() {
-  // By sequence; of equal ones, the record that a checkpoint wrote comes before the version named
-  // later.
+  // By sequence. Of equal ones, the record of a checkpoint is before the version of a name.
   std::map<std::uint64_t, std::multimap<std::uint64_t, Version>> lines;
   for (const auto& v : records_) lines[v.branch_id].emplace(v.sequence, v);
   for (const auto& v : read_) lines[v.branch_id].emplace(v.sequence, v);
@@ -257,7 +258,7 @@ void Finder::add_lost_snapshots() {
   }
 }
 
-// Offers lines without any name left. A lost name may have belonged to one of them.
+// Offers lines without any remaining name. A lost name may have belonged to one of them.
 void Finder::add_lost_lines() {
   if (removed_ == Removed::left_out && found_.lost.empty()) return;
   std::set<std::uint64_t> alive;
@@ -266,7 +267,7 @@ void Finder::add_lost_lines() {
     const Version& v = records_[i];
     if (alive.contains(v.branch_id)) continue;
     const std::string name = fmt::format("recovered-{:x}-{}", v.branch_id, v.sequence);
-    if (offer(v, name, "the newest copy in the packs of a branch that is gone")) {
+    if (offer(v, name, "the newest copy in the packs of a removed branch")) {
       alive.insert(v.branch_id);
     }
   }
@@ -274,7 +275,8 @@ void Finder::add_lost_lines() {
 
 }  // namespace
 
-Findings find_whole_versions(StoreDirectory& store, Removed removed, const ProgressFn& progress) {
+RepairFindings find_whole_versions(StoreDirectory& store, Removed removed,
+                                   const ProgressFn& progress) {
   return Finder(store, removed, progress).run();
 }
 

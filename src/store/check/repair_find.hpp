@@ -1,4 +1,4 @@
-// store/check/repair_find.hpp: a search for a corrupted store's whole versions; internal to repair.
+// store/check/repair_find.hpp: the search for a corrupted store's intact versions; internal to repair.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace vellum::store {
 
-// A version that reads completely.
+// An intact version: all of its data can be read.
 struct Whole {
   std::string name;  // in the new store
   bool is_branch = false;
@@ -21,11 +21,12 @@ struct Whole {
 
 enum class Removed { left_out, saved_too };
 
-struct Findings {
+struct RepairFindings {
   std::vector<Whole> whole;
   std::vector<LostVersion> lost;
 };
 
-Findings find_whole_versions(StoreDirectory& store, Removed removed, const ProgressFn& progress);
+RepairFindings find_whole_versions(StoreDirectory& store, Removed removed,
+                                   const ProgressFn& progress);
 
 }  // namespace vellum::store

@@ -30,7 +30,7 @@ std::vector<Version> scan_version_records(StoreDirectory& store) {
       }
     } catch (const Error& e) {
       if (e.code() == Errc::out_of_memory || e.code() == Errc::newer_format) throw;
-      continue;  // a link, a directory, or an unreadable file; or the pack cannot serve anyone
+      continue;  // a link, a directory, or an unreadable file
     }
   }
   std::vector<Version> out;

@@ -10,8 +10,8 @@ namespace vellum::store {
 
 class StoreDirectory;
 
-// Every version record that checks out in any pack, by branch id and sequence; of equal ones the
-// last. The scan steps over damage and never fails because of it.
+// Every valid version record in any pack, by branch id and sequence; of equal ones the last. The scan
+// skips damage and never fails because of it.
 std::vector<format::Version> scan_version_records(StoreDirectory& store);
 
 }  // namespace vellum::store

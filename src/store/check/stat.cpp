@@ -1,6 +1,8 @@
+// The space of a store: files, packs, and the shares of versions in records.
 #include "store/check/stat.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <deque>
 #include <functional>
 
@@ -24,11 +26,13 @@ using format::PageKind;
 
 namespace {
 
-// The bytes that each version needs, and needs alone. All versions between those at which a record
-// begins and ceases to show need it, so no step is taken per record and version.
-class Shares {
+// The bytes that each version needs, and those that only it needs. The walk visits the versions in an
+// order in which a record shows during intervals. All versions of an interval need the record; the
+// work is per interval, not per version. Invariant: `versions` of a record is the number of versions
+// in its closed intervals, and its bytes are in `unique_bytes` of `sole_version` while that is 1.
+class VersionShares {
  public:
-  Shares(LiveSet& live_set, std::span<const std::uint64_t> record_bytes)
+  VersionShares(LiveSet& live_set, std::span<const std::uint64_t> record_bytes)
       : live_set_(live_set),
         bytes_(record_bytes),
         stack_([this](const ShownStack::Change& c) { count(c.id, c.count, c.shows); }) {}
@@ -36,7 +40,7 @@ class Shares {
   struct Share {
     std::uint64_t needed_bytes = 0, unique_bytes = 0, nonzero_pages = 0;
   };
-  // By version, in their order. `where` names the version of an error.
+  // By version, in the order of `versions`. `where` names the version of an error.
   std::vector<Share> of(std::span<const format::Version* const> versions,
                         const std::function<std::string(std::size_t)>& where) {
     out_.resize(versions.size());
@@ -44,15 +48,16 @@ class Shares {
                                with_context(where(version), [&] { push(run); });
                              },
                              [this] { pop(); }, [this](std::size_t version) { visit(version); }});
+    assert(runs_.empty() && needed_bytes_ == 0);
     return std::move(out_);
   }
 
  private:
-  struct Use {
-    std::uint64_t shown = 0;  // pages, and one for each run made of it
-    std::uint32_t since = 0;  // versions visited before it began to show
+  struct RecordShare {
+    std::uint64_t shown = 0;  // pages, plus one for each run with it as a root or block
+    std::uint32_t since = 0;  // versions visited before the current interval
     std::uint32_t versions = 0;
-    std::size_t one_of_them = 0;
+    std::size_t sole_version = 0;  // if `versions` is 1, the version that is charged
   };
 
   void push(const format::RunRef& ref) {
@@ -65,6 +70,7 @@ class Shares {
     stack_.push(items_);
   }
   void pop() {
+    assert(!runs_.empty());
     stack_.pop();
     for (const LiveSet::RecordId id : runs_.back()->own) count(id, 1, false);
     runs_.pop_back();
@@ -76,31 +82,35 @@ class Shares {
   }
   void count(LiveSet::RecordId id, std::uint64_t pages, bool shows) {
     if (id == ShownStack::kNothing) return;
-    Use& use = uses_[id];
+    assert(id < uses_.size());
+    RecordShare& use = uses_[id];
     const std::uint64_t bytes = id < bytes_.size() ? bytes_[id] : 0;
     const bool begins = shows && use.shown == 0;
     if (begins) {
       use.since = static_cast<std::uint32_t>(visited_.size());
       needed_bytes_ += bytes;
     }
+    assert(shows || use.shown >= pages);
     use.shown += shows ? pages : -pages;
     if (begins || use.shown == 0) {
       for (const LiveSet::RecordId base : live_set_.bases_of(id)) count(base, 1, shows);
     }
     if (use.shown != 0) return;
+    // The interval ends.
+    assert(bytes <= needed_bytes_ && use.since <= visited_.size());
     needed_bytes_ -= bytes;
     const auto more = static_cast<std::uint32_t>(visited_.size()) - use.since;
     if (more == 0) return;
-    if (use.versions != 0) out_[use.one_of_them].unique_bytes -= use.versions == 1 ? bytes : 0;
-    use.one_of_them = visited_[use.since];
-    if (use.versions == 0 && more == 1) out_[use.one_of_them].unique_bytes += bytes;
+    if (use.versions == 1) out_[use.sole_version].unique_bytes -= bytes;
+    use.sole_version = visited_[use.since];
+    if (use.versions == 0 && more == 1) out_[use.sole_version].unique_bytes += bytes;
     use.versions += more;
   }
 
   LiveSet& live_set_;
   std::span<const std::uint64_t> bytes_;
   ShownStack stack_;
-  std::vector<Use> uses_;  // by record
+  std::vector<RecordShare> uses_;  // by record
   std::vector<const LiveSet::Run*> runs_;
   std::vector<ShownStack::Item> items_;
   std::vector<std::size_t> visited_;
@@ -116,7 +126,7 @@ class Stat {
     const VersionPin names = hold_names(store_);
     const Roots roots = read_roots(store_);
     add_file(store_.superblock_path());
-    add_file_if_there(live_set_path(store_));
+    add_file_if_there(census_path(store_));
     out_.stored_bytes += allocated_bytes_of_working_sets(store_);
     add_snapshots(roots);
     for (const auto& name : store_.branch_names()) add_branch(name);
@@ -144,7 +154,7 @@ class Stat {
     }
   }
 
-  // Adds the image's files that lie in the store.
+  // Adds the files of the image that are in the store.
   void add_image(const std::string& branch) {
     for (const char* file : {kImageName, kImageStateName, kTouchedName}) {
       add_file_if_there(store_.branches_directory() + "/" + branch + "/" + file);
@@ -218,7 +228,7 @@ class Stat {
         out_.cache_copies += use.packs;
         out_.cache_bytes += use.bytes;
       } catch (const Error& e) {
-        if (e.code() == Errc::out_of_memory) throw;  // else: the cache is gone
+        if (e.code() == Errc::out_of_memory) throw;  // else: the cache has vanished
       }
     }
   }
@@ -229,9 +239,11 @@ class Stat {
       const VersionSpace& v = out_.versions[i];
       return (v.is_branch ? "branch '" : "snapshot '") + v.name + "'";
     };
-    const auto shares = Shares(live_set_, bytes).of(versions_, label);
+    const auto shares = VersionShares(live_set_, bytes).of(versions_, label);
+    assert(shares.size() == out_.versions.size());
     for (std::size_t i = 0; i < shares.size(); ++i) {
       VersionSpace& v = out_.versions[i];
+      assert(shares[i].unique_bytes <= shares[i].needed_bytes);
       v.unique_bytes = shares[i].unique_bytes;
       v.shared_bytes = shares[i].needed_bytes - shares[i].unique_bytes;
       v.nonzero_bytes += shares[i].nonzero_pages * kPageBytes;

@@ -1,6 +1,7 @@
 #include "store/check/verify.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -39,7 +40,7 @@ class Damages {
  public:
   void add(const std::string& object, const std::string& reason) {
     if (!index_.try_emplace(object, list_.size()).second) return;
-    // "<object>: <reason>" is how errors read; the object stands in its own field here.
+    // Errors have the form "<object>: <reason>". Here the object is a field of its own.
     std::string text = reason;
     if (text.starts_with(object + ": ")) text.erase(0, object.size() + 2);
     list_.push_back({object, std::move(text), {}});
@@ -48,7 +49,7 @@ class Damages {
     const auto at = index_.find(object);
     if (at == index_.end()) return;
     auto& versions = list_[at->second].versions;
-    // Versions are checked one after the other, so a repeated one is the last.
+    // Versions are checked one after the other. A repeated one is therefore the last.
     if (versions.empty() || versions.back() != version) versions.push_back(version);
   }
   std::vector<Damage> take() { return std::move(list_); }
@@ -79,8 +80,8 @@ class Verifier {
   }
 
  private:
-  // A record as entries use it.
-  struct Use {
+  // The use of a record by an entry.
+  struct RecordUse {
     RecordRef record;
     PageNumber page;
     std::uint32_t slot, count;
@@ -102,17 +103,18 @@ class Verifier {
   ShownProblem check_part(const ShownPart& part) const;
   void report_shown(const CheckedVersion& v, const std::vector<ShownProblem>& problems);
   void check_sealed_packs();
-  std::optional<std::string> check_record(std::span<const Use> uses);
-  void tell(std::uint64_t done, std::uint64_t total, const char* unit) {
+  std::optional<std::string> check_record(std::span<const RecordUse> uses);
+  void report_progress(std::uint64_t done, std::uint64_t total, const char* unit) {
+    assert(done <= total);
     if (progress_) progress_({done, total, unit});
   }
   std::string why_unusable(std::uint64_t pack) const {
     const auto bad = bad_packs_.find(pack);
     if (bad != bad_packs_.end()) return bad->second;
     if (absent_archives_.empty()) return "the pack is missing";
-    return "the pack is not in the store, and archive " + absent_archives_ + " is not there";
+    return "the pack is not in the store, and archive " + absent_archives_ + " is missing";
   }
-  // Where the record lies in its pack's file, and what it lacks. One that is elsewhere is looked at
+  // The record's place in its pack's file, and its freed slots. A record in a remote pack is checked
   // only if its data are to be read.
   RecordPlace place_in_file(const RecordRef& ref) const {
     if (!store_.packs().is_remote(ref.pack)) return store_.packs().locate(ref);
@@ -120,10 +122,11 @@ class Verifier {
     out.record = ref;
     return out;
   }
-  // A record that no page shows may be gone; one that a page shows has been looked at before.
-  // One that is elsewhere may be there in several forms: what all lack is gone.
-  std::uint64_t pages_gone(const RecordRef& ref, std::uint32_t slot, std::uint64_t count,
-                           std::uint64_t& first) const {
+  // The number of the slots that were freed, and the first of them. collect_uses() has checked that
+  // the record exists. A remote may have the record in several forms. Slots that all of them lack
+  // are freed.
+  std::uint64_t freed_pages(const RecordRef& ref, std::uint32_t slot, std::uint64_t count,
+                            std::uint64_t& first) const {
     std::vector<std::vector<format::SlotRange>> forms;
     if (store_.packs().is_remote(ref.pack)) {
       if (!read_data_) return 0;
@@ -139,29 +142,29 @@ class Verifier {
       forms.emplace_back(dropped.begin(), dropped.end());
     }
     if (std::ranges::any_of(forms, &std::vector<format::SlotRange>::empty)) return 0;
-    std::uint64_t gone = 0;
+    std::uint64_t freed = 0;
     for (std::uint32_t i = 0; !forms.empty() && i < count; ++i) {
       if (!std::ranges::all_of(
               forms, [&](const auto& f) { return format::any_dropped(f, slot + i, 1); })) {
         continue;
       }
-      if (gone++ == 0) first = i;
+      if (freed++ == 0) first = i;
     }
-    return gone;
+    return freed;
   }
-  // Whether a pack that is a file has given slots of records back.
+  // Whether a local pack lacks slots of records.
   bool lacks_slots() const {
     return std::ranges::any_of(pack_bytes_, [&](const auto& pack) {
       const format::Translation* table = store_.packs().translation(pack.first);
       return table != nullptr && !table->dropped.empty();
     });
   }
-  // An outage is no damage: what is elsewhere may be whole.
+  // An outage is no damage: the remote pack may be intact.
   std::string reason_of(const Error& e, std::uint64_t pack) const {
-    if (e.code() == Errc::io && store_.packs().is_remote(pack)) throw e;
+    if (e.code() == Errc::io && store_.packs().is_remote(pack)) throw;
     return damage_reason(e);
   }
-  // A version may name a pack that does not open. The place is then the one in the reference.
+  // A version may name a pack that cannot be opened. The place is then the reference's.
   std::string place_of(const RecordRef& ref) {
     if (pack_bytes_.contains(ref.pack)) {
       try {
@@ -187,11 +190,11 @@ class Verifier {
   std::uint64_t unreadable_versions_ = 0;
   std::string absent_archives_;
   std::map<std::uint64_t, std::uint64_t> pack_bytes_;  // sizes of good packs
-  std::map<std::uint64_t, std::string> bad_packs_;     // and why the others are bad
+  std::map<std::uint64_t, std::string> bad_packs_;     // the other packs, with reasons
   CheckedRuns runs_;
-  std::vector<Use> uses_;  // sorted by record
+  std::vector<RecordUse> uses_;  // sorted by record
   RecentPages recent_;
-  std::map<RecordRef, std::string> bad_records_;         // and the objects they are reported as
+  std::map<RecordRef, std::string> bad_records_;         // with the objects in their reports
   std::map<std::uint64_t, std::uint64_t> active_packs_;  // by branch id
 };
 
@@ -214,7 +217,7 @@ void Verifier::check_tiers() {
   if (tiers->code == Errc::newer_format) fail(tiers->code, "{}", tiers->problem);
   if (!tiers->problem.empty()) damages_.add(store_.path() + "/" + kTiersName, tiers->problem);
   for (const std::string& directory : tiers->missing_archives()) {
-    damages_.add(directory, "the archive is not there, or is not this store's");
+    damages_.add(directory, "the archive is missing or belongs to another store");
     absent_archives_ += (absent_archives_.empty() ? "" : ", ") + directory;
   }
 }
@@ -264,10 +267,10 @@ void Verifier::check_packs() {
     if (bytes.has_value()) {
       pack_bytes_[pack] = *bytes;
     } else {
-      // Damage only if a version needs it: a crash leaves such files, and nothing refers to them.
+      // Damage only if a version needs it: a crash can leave a file to which nothing refers.
       bad_packs_[pack] = reason;
     }
-    tell(++done, packs.size(), "packs");
+    report_progress(++done, packs.size(), "packs");
   }
 }
 
@@ -278,7 +281,7 @@ void Verifier::check_maps() {
       const auto [at, fresh] = runs_.try_emplace(ref.root);
       if (fresh) check_run(ref, at->second);
     }
-    tell(++done, versions_.size(), "versions");
+    report_progress(++done, versions_.size(), "versions");
   }
   find_shown(listed_versions(), runs_);
 }
@@ -367,10 +370,11 @@ void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef&
   run.entries.insert(run.entries.end(), entries.begin(), entries.end());
 }
 
-// Collects every record that shown entries lead to, with their expectations. Records outside their
-// packs are bad at once.
+// Collects the records that shown entries refer to, and the entries' expectations. Records outside
+// their packs are bad without being read.
 void Verifier::collect_uses() {
   for (const auto& [root, run] : runs_) {
+    assert(run.shown.size() == run.entries.size());
     for (std::size_t i = 0; i < run.entries.size(); ++i) {
       const MapEntry& e = run.entries[i];
       if (!run.shown[i] || e.kind == PageKind::zero || !pack_bytes_.contains(e.record.pack))
@@ -378,16 +382,16 @@ void Verifier::collect_uses() {
       uses_.push_back({e.record, e.page, e.slot, e.count, e.kind});
     }
   }
-  std::sort(uses_.begin(), uses_.end(), [](const Use& a, const Use& b) {
+  std::sort(uses_.begin(), uses_.end(), [](const RecordUse& a, const RecordUse& b) {
     return std::tie(a.record, a.slot, a.page) < std::tie(b.record, b.slot, b.page);
   });
   uses_.erase(std::unique(uses_.begin(), uses_.end(),
-                          [](const Use& a, const Use& b) {
+                          [](const RecordUse& a, const RecordUse& b) {
                             return a.record == b.record && a.slot == b.slot && a.page == b.page &&
                                    a.count == b.count && a.kind == b.kind;
                           }),
               uses_.end());
-  for (const Use& u : uses_) {
+  for (const RecordUse& u : uses_) {
     const RecordPlace at = place_in_file(u.record);
     const std::uint64_t end = at.record.offset_bytes + format::kRecordHeaderBytes;
     const bool outside = end > pack_bytes_.at(u.record.pack);
@@ -395,13 +399,14 @@ void Verifier::collect_uses() {
     const std::string place = place_of(u.record);
     damages_.add(place, at.problem != nullptr
                             ? at.problem
-                            : "the record lies past the end of the file (truncated)");
+                            : "the record is past the end of the file (truncated)");
     bad_records_[u.record] = place;
   }
 }
 
-// Checks whether one record holds what all its entries say. nullopt: it does.
-std::optional<std::string> Verifier::check_record(std::span<const Use> uses) {
+// Checks one record against all its entries. nullopt: it is good. REQUIRES: `uses` are of one record.
+std::optional<std::string> Verifier::check_record(std::span<const RecordUse> uses) {
+  assert(!uses.empty() && uses.front().record == uses.back().record);
   const bool pages = uses[0].kind == PageKind::base;
   std::shared_ptr<const LoadedRecord> loaded;
   try {
@@ -429,7 +434,7 @@ std::optional<std::string> Verifier::check_record(std::span<const Use> uses) {
     }
     lines.resize(static_cast<std::size_t>(n));
   }
-  for (const Use& u : uses) {
+  for (const RecordUse& u : uses) {
     if ((u.kind == PageKind::base) != pages) return "entries disagree about the record's type";
     if (std::uint64_t{u.slot} + u.count > record.header.items) {
       return fmt::format("page {}: the record has no such slot", u.page);
@@ -442,7 +447,7 @@ std::optional<std::string> Verifier::check_record(std::span<const Use> uses) {
 }
 
 void Verifier::check_records() {
-  std::vector<std::span<const Use>> records;
+  std::vector<std::span<const RecordUse>> records;
   for (std::size_t i = 0; i < uses_.size();) {
     std::size_t end = i;
     while (end < uses_.size() && uses_[end].record == uses_[i].record) ++end;
@@ -463,7 +468,7 @@ void Verifier::check_records() {
       damages_.add(place, *problems[i]);
       bad_records_[ref] = place;
     }
-    tell(first + count, records.size(), "records");
+    report_progress(first + count, records.size(), "records");
   }
 }
 
@@ -473,6 +478,7 @@ void Verifier::check_versions() {
     problems = find_shown_problems(listed_versions(), runs_,
                                    [this](const ShownPart& part) { return check_part(part); });
   }
+  assert(problems.size() == versions_.size());
   for (std::size_t i = 0; i < versions_.size(); ++i) {
     check_version(versions_[i]);
     report_shown(versions_[i], problems[i]);
@@ -492,7 +498,7 @@ void Verifier::check_version(const CheckedVersion& v) {
     }
     // Later commits may have grown the region further.
     if (run.end > format::pages_in(v.version.region_bytes)) {
-      corrupted(v.file, fmt::format("page {} lies outside the region", run.end - 1));
+      corrupted(v.file, fmt::format("page {} is outside the region", run.end - 1));
     }
   }
   const bool branch = v.label.starts_with("branch");
@@ -503,39 +509,42 @@ void Verifier::check_version(const CheckedVersion& v) {
   if (bytes == pack_bytes_.end()) {
     corrupted(path, why_unusable(active));
   } else if (bytes->second < v.version.active_pack_end_bytes) {
-    corrupted(path, fmt::format("truncated: {} bytes, the branch counts on {}", bytes->second,
+    corrupted(path, fmt::format("truncated: {} bytes, the branch needs {}", bytes->second,
                                 v.version.active_pack_end_bytes));
   }
 }
 
 ShownProblem Verifier::check_part(const ShownPart& part) const {
   const MapEntry& e = part.entry;
+  assert(part.first >= e.page && part.first + part.count <= e.page + e.count);
   if (e.kind == PageKind::zero) return {};
-  using Kind = ShownProblem::Kind;
-  if (bad_records_.contains(e.record)) return {Kind::record, part.count, part.first, "", nullptr};
+  using enum ShownProblemKind;
+  if (bad_records_.contains(e.record)) return {record, part.count, part.first, "", nullptr};
   const auto slot = e.slot + static_cast<std::uint32_t>(part.first - e.page);
   std::uint64_t first = 0;
-  const std::uint64_t pages = pages_gone(e.record, slot, part.count, first);
-  if (pages != 0) return {Kind::given_back, pages, part.first + first, "", nullptr};
+  const std::uint64_t pages = freed_pages(e.record, slot, part.count, first);
+  if (pages != 0) return {freed, pages, part.first + first, "", nullptr};
   if (e.kind != PageKind::delta) return {};
-  // Below a delta comes the rest of its chain, or nothing, which is zero.
+  // Below a delta is the rest of its chain, or nothing, which stands for zero.
   const int below = part.below != nullptr ? part.below->depth : 0;
-  if (e.depth != below + 1) return {Kind::chain, 1, e.page, "broken", nullptr};
-  if (e.depth > kMaxChainDeltas) return {Kind::chain, 1, e.page, "too long", nullptr};
+  if (e.depth != below + 1) return {chain, 1, e.page, "broken", nullptr};
+  if (e.depth > kMaxChainDeltas) return {chain, 1, e.page, "too long", nullptr};
   return {};
 }
 
 void Verifier::report_shown(const CheckedVersion& v, const std::vector<ShownProblem>& problems) {
   for (const auto& ref : v.version.runs) {
-    if (!runs_.at(ref.root).corrupted.empty()) return;  // reported already, and the rest is a guess
+    if (!runs_.at(ref.root).corrupted.empty())
+      return;  // reported already; the rest would be a guess
   }
   for (const ShownProblem& p : problems) {
     std::string object = v.file;
-    if (p.kind == ShownProblem::Kind::record) {
+    assert(p.kind != ShownProblemKind::none && p.entry != nullptr);
+    if (p.kind == ShownProblemKind::record) {
       object = bad_records_.at(p.entry->record);
-    } else if (p.kind == ShownProblem::Kind::given_back) {
+    } else if (p.kind == ShownProblemKind::freed) {
       object = place_of(p.entry->record);
-      damages_.add(object, fmt::format("page {} was given back", p.page));
+      damages_.add(object, fmt::format("page {} was freed", p.page));
     } else {
       damages_.add(object, fmt::format("page {}: the delta chain is {}", p.page, p.reason));
     }
@@ -543,8 +552,8 @@ void Verifier::report_shown(const CheckedVersion& v, const std::vector<ShownProb
   }
 }
 
-// Skips packs that nothing names and the pack that a branch still writes: they may hold a crash's
-// leftovers.
+// Skips packs that no version names and the pack that a branch still writes: they may contain
+// remains of a crash.
 void Verifier::check_sealed_packs() {
   std::set<std::uint64_t> named;
   std::map<std::uint64_t, std::set<std::uint64_t>> needed;  // places of records
@@ -556,7 +565,7 @@ void Verifier::check_sealed_packs() {
     named.insert(run.packs.begin(), run.packs.end());
     for (const RecordRef& ref : run.own) need(ref);
   }
-  for (const Use& u : uses_) need(u.record);
+  for (const RecordUse& u : uses_) need(u.record);
   std::map<std::uint64_t, std::uint64_t> newest = active_packs_;
   for (const std::uint64_t pack : named) {
     std::uint64_t& last = newest[pack >> 32];
@@ -575,12 +584,13 @@ void Verifier::check_sealed_packs() {
 }  // namespace
 
 VerifyReport verify_store(StoreDirectory& store, bool read_data, const ProgressFn& progress) {
-  const VersionPin names = hold_names(store);  // data freed meanwhile would look like damage
+  const VersionPin names =
+      hold_names(store);  // data that gc frees meanwhile would look like damage
   try {
     store.packs().refresh();
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
-    // check_packs() reads every pack's header and translation afresh and reports it.
+    // check_packs() reads every pack's header and translation again and reports the error.
   }
   return Verifier(store, read_data, progress).run();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "store/packs/header_error.hpp"
@@ -49,6 +50,7 @@ const char* check_line(const base::File& file, std::uint64_t pack, const format:
 }
 
 bool looks_like_trailer(std::span<const std::byte> bytes, std::uint64_t pack) {
+  assert(bytes.size() == format::kPackTrailerBytes);
   const auto whole = format::encode_pack_trailer(pack, format::kPackHeaderBytes, 0);
   constexpr std::size_t kMagicBytes = 8, kPackBytes = 8;
   return std::ranges::equal(bytes.first(kMagicBytes), std::span(whole).first(kMagicBytes)) ||
@@ -74,9 +76,9 @@ std::vector<PackProblem> check_pack_index(StoreDirectory& store, std::uint64_t p
         return {{path, "the pack's trailer is corrupted"}};
       }
     }
-    // What was pulled has none, and neither has the last pack of a writer that was killed.
+    // A pulled pack has no trailer, nor has the last pack of a killed writer.
     if (!sealed) return {};
-    // The trailer has no tag, so the tag in the record's own header has to do.
+    // The trailer has no tag. Hence use the tag in the record's own header.
     std::array<std::byte, format::kRecordHeaderBytes> head;
     file->pread(head, offset);
     RecordHeader h;

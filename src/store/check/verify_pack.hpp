@@ -1,4 +1,4 @@
-// store/check/verify_pack.hpp: checks of a pack on its own; internal to verify.
+// store/check/verify_pack.hpp: checks of a single pack; internal to verify.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct PackProblem {
   std::string reason;
 };
 
-// Checks header and translation, reading the file afresh whatever is open. Returns the pack's size,
-// or nullopt and a reason.
+// Reads the file again, open or not, and checks header and translation. Returns the pack's size, or
+// nullopt and a reason.
 std::optional<std::uint64_t> check_pack_header(StoreDirectory& store, std::uint64_t pack,
                                                std::string& reason);
 
-// Checks trailer, index, and the headers of the records that the index names and `needed` has (by
-// place): gc may have given the others back. A pack without a trailer is no problem: records that
-// were pulled from a remote have none behind them. REQUIRES: the pack is sealed.
+// Checks trailer, index, and the headers of those records of the index whose offsets are in `needed`.
+// gc may have freed the others. A pack without a trailer is no problem: pulled packs have none.
+// REQUIRES: no writer writes the pack any more.
 std::vector<PackProblem> check_pack_index(StoreDirectory& store, std::uint64_t pack,
                                           std::uint64_t bytes,
                                           const std::set<std::uint64_t>& needed);

@@ -1,6 +1,7 @@
 #include "store/check/verify_shown.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "store/gc/reach/version_walk.hpp"
 #include "store/page_map/shown_stack.hpp"
@@ -26,13 +27,13 @@ void walk_shown(std::span<const format::Version* const> versions, const CheckedR
   walk_versions(versions, {push, [&] { stack.pop(); }, visit});
 }
 
-// The entry behind each number.
-struct Numbered {
+// The entry with a given number.
+struct NumberedEntry {
   CheckedRun* run;
   std::size_t index;
 };
-std::vector<Numbered> number_entries(CheckedRuns& runs) {
-  std::vector<Numbered> out;
+std::vector<NumberedEntry> number_entries(CheckedRuns& runs) {
+  std::vector<NumberedEntry> out;
   for (auto& [root, run] : runs) {
     run.first_id = static_cast<std::uint32_t>(out.size());
     for (std::size_t i = 0; i < run.entries.size(); ++i) out.push_back({&run, i});
@@ -46,13 +47,15 @@ void find_shown(std::span<const format::Version* const> versions, CheckedRuns& r
   const auto numbered = number_entries(runs);
   for (auto& [root, run] : runs) run.shown.resize(run.entries.size());
   struct State {
-    std::uint64_t pages = 0;  // that show now
-    std::size_t since = 0;    // versions visited before
+    std::uint64_t pages = 0;  // that currently show
+    std::size_t since = 0;    // versions visited before they started to
   };
   std::vector<State> states(numbered.size());
   std::size_t visited = 0;
   const auto change = [&](const ShownStack::Change& c) {
+    assert(c.id < states.size());
     State& state = states[c.id];
+    assert(c.shows || state.pages >= c.count);
     if (c.shows && state.pages == 0) state.since = visited;
     state.pages += c.shows ? c.count : -c.count;
     if (state.pages == 0 && visited > state.since) {
@@ -64,19 +67,20 @@ void find_shown(std::span<const format::Version* const> versions, CheckedRuns& r
 
 std::vector<std::vector<ShownProblem>> find_shown_problems(
     std::span<const format::Version* const> versions, CheckedRuns& runs,
-    const std::function<ShownProblem(const ShownPart&)>& look) {
+    const std::function<ShownProblem(const ShownPart&)>& check) {
   const auto numbered = number_entries(runs);
   const auto entry = [&](std::uint32_t id) {
     return &numbered[id].run->entries[numbered[id].index];
   };
-  std::map<std::uint32_t, ShownProblem> problems;  // of what shows now, by entry
+  std::map<std::uint32_t, ShownProblem> problems;  // of the pages that currently show, by entry
   const auto change = [&](const ShownStack::Change& c) {
     const MapEntry* const e = entry(c.id);
     const MapEntry* const below = c.below == ShownStack::kNothing ? nullptr : entry(c.below);
-    ShownProblem found = look({*e, below, c.first, c.count});
-    if (found.kind == ShownProblem::Kind::none) return;
+    ShownProblem found = check({*e, below, c.first, c.count});
+    if (found.kind == ShownProblemKind::none) return;
     found.entry = e;
     const auto [at, fresh] = problems.try_emplace(c.id, found);
+    assert(fresh || c.shows || at->second.pages >= found.pages);
     if (!fresh) at->second.pages += c.shows ? found.pages : -found.pages;
     if (at->second.pages == 0) problems.erase(at);
   };

@@ -1,6 +1,7 @@
 #include "store/gc/gc.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <set>
 
 #include "base/fail.hpp"
@@ -31,9 +32,9 @@ class Collector {
     if (!dry_run_) {
       store_.packs().places().require_owned();
       remove_leftovers(store_);
-      remove_what_kills_left(store_);
+      remove_orphans(store_);
     }
-    // A dry run has to keep a gc from freeing the records that it looks at.
+    // A dry run must keep another gc from freeing the records that it reads.
     VersionPin names = dry_run_ ? hold_names(store_) : hold_names_alone(store_, pace_.patience);
     const Roots roots = read_roots(store_);
     if (!dry_run_) {
@@ -44,20 +45,20 @@ class Collector {
     report_.snapshots = roots.snapshots;
     report_.branches = roots.branches;
     report_.open_versions = roots.kept_open;
-    tell(0, roots.packs.size());
-    Findings found = look(roots);
+    report_progress(0, roots.packs.size());
+    Findings found = find_needs(roots);
     free(found.packs);
-    // Written now that there is space. A live set with slots starts from no earlier one: all of it
-    // has changed.
+    // Written after space was freed. A live set with slots ignores the census, hence all of it may
+    // differ from the census.
     if (!dry_run_ && (level_ != 0 || found.live_set->has_changed())) {
-      write_live_set_file(store_, found.live_set->save(), pace_.flush_live_set);
+      write_census_file(store_, found.live_set->save(), pace_.flush_census);
     }
     if (level_ != 0) {
-      report_.recompressed = recompress_packs(store_, roots, *found.live_set, found.needs, level_,
-                                              dry_run_, progress_);
+      report_.recompressed = recompress_packs(store_, roots, *found.live_set, found.needs,
+                                              {level_, dry_run_, progress_});
     }
     if (!dry_run_) {
-      // Packs that were written again hold next to nothing unneeded.
+      // Rewritten packs hold next to nothing that is not needed.
       if (level_ != 0) at_home_.left_bytes = at_home_.needed_bytes = home_pack_bytes(store_);
       write_space_note(store_, at_home_);
       report_.copies_removed = remove_stale_copies(store_);
@@ -72,20 +73,20 @@ class Collector {
     std::vector<PackUse> packs;
   };
 
-  // The file has no slots.
-  Findings look(const Roots& roots) {
-    if (level_ != 0) return look(roots, {});
+  // Uses the census unless slots are needed, which it does not have.
+  Findings find_needs(const Roots& roots) {
+    if (level_ != 0) return find_needs(roots, {});
     bool loaded = false;
     try {
-      return look(roots, read_live_set_file(store_), &loaded);
+      return find_needs(roots, read_census_file(store_), &loaded);
     } catch (const Error& e) {
       if (e.code() != Errc::corrupted || !loaded) throw;
     }
-    // The file was wrong, or the maps report the damage better.
-    return look(roots, {});
+    // The census was wrong, or the maps are damaged and reading them gives a better message.
+    return find_needs(roots, {});
   }
 
-  Findings look(const Roots& roots, format::GcCensus earlier, bool* loaded = nullptr) {
+  Findings find_needs(const Roots& roots, format::GcCensus earlier, bool* loaded = nullptr) {
     Findings found;
     found.live_set = std::make_unique<LiveSet>(store_, level_ != 0);
     found.live_set->load_earlier(std::move(earlier), store_.packs().list_with_away());
@@ -96,7 +97,7 @@ class Collector {
     return found;
   }
 
-  // Unlinks first: punching may itself take a block, which a full disk does not have.
+  // Unlinks first: punching may itself need a block, which a full disk does not have.
   void free(const std::vector<PackUse>& packs) {
     report_.packs = packs.size();
     for (const PackUse& use : packs) {
@@ -111,17 +112,19 @@ class Collector {
       for (const PackUse& use : packs) {
         if (use.removable != removable) continue;
         if (!dry_run_) free(use);
-        tell(++done, packs.size());
+        report_progress(++done, packs.size());
       }
     }
+    assert(done == packs.size());
     for (const std::string& directory : unlinked_in_) store_.fs().sync_directory(directory);
   }
 
-  void tell(std::uint64_t done, std::uint64_t total) const {
+  void report_progress(std::uint64_t done, std::uint64_t total) const {
+    assert(done <= total);
     if (progress_) progress_({done, total, "packs"});
   }
 
-  // A removed name must not come back after a power cut without its data.
+  // After a power cut, a removed name must not reappear without its data.
   void settle_removals() {
     before_change();
     store_.fs().sync_directory(store_.snapshots_directory());
@@ -151,8 +154,9 @@ class Collector {
     }
   }
 
-  // A process may still have the pack open, so its bytes go as well as its name.
+  // Truncates the file after unlinking it: a process may still have the pack open.
   void remove(const PackUse& use) {
+    assert(use.removable && use.holes.empty());
     const std::string path = store_.packs().path_of(use.pack);
     const auto file = store_.fs().open(path, base::OpenMode::read_write);
     before_change();
@@ -168,7 +172,7 @@ class Collector {
     if (without_holes_.contains(base::parent_of(path))) return;
     const auto file = store_.fs().open(path, base::OpenMode::read_write);
     try {
-      step_bytes_ = kPunchStepBytes;  // the first hole begins a step
+      step_bytes_ = kPunchStepBytes;  // the first hole starts a step
       for (const Extent& hole : use.holes) punch(*file, hole);
     } catch (const Error& e) {
       if (e.code() != Errc::unsupported) throw;
@@ -179,14 +183,16 @@ class Collector {
     ++report_.packs_punched;
   }
 
-  // Works in steps: a writer that appends to the file waits while the kernel takes bytes out of it.
+  // Works in steps: a writer that appends to the file waits while the kernel punches the hole.
   void punch(base::File& file, const Extent& hole) {
+    assert(hole.from < hole.to && hole.from % kHoleBytes == 0 && hole.to % kHoleBytes == 0);
     for (std::uint64_t at = hole.from;;) {
       at = std::max(at, file.next_data(at) / kHoleBytes * kHoleBytes);
       if (at >= hole.to) return;
       if (step_bytes_ >= kPunchStepBytes || step_holes_ >= kPunchStepHoles) before_change();
+      assert(step_bytes_ < kPunchStepBytes);
       const std::uint64_t end = std::min(hole.to, at + kPunchStepBytes - step_bytes_);
-      // Measured around each hole: a writer's appends meanwhile must not hide the freed bytes.
+      // Measured around each hole, so that a writer's appends do not hide the freed bytes.
       const std::uint64_t before = file.allocated_bytes();
       file.punch(at, end - at);
       const std::uint64_t after = file.allocated_bytes();

@@ -7,13 +7,13 @@ namespace vellum::store {
 
 namespace {
 
-// The name of a scratch file on a file system that makes none without a name
-// (base/files/scratch_file.cpp). Its maker removes the name at once.
+// The name of a scratch file on a file system without unnamed files (base/files/scratch_file.cpp).
+// The process that creates it removes the name at once.
 constexpr std::string_view kSpillFilePrefix = "vellum-spill-";
 
-// A file that disappears meanwhile need not be removed.
+// Another process may remove the file first.
 template <typename Body>
-void unless_gone(const Body& body) {
+void ignore_missing(const Body& body) {
   try {
     body();
   } catch (const Error& e) {
@@ -29,22 +29,22 @@ void remove_unpublished_in(StoreDirectory& store, const std::string& directory,
   }
 }
 
-void remove_branches_aside(StoreDirectory& store) {
+void remove_staging_branches(StoreDirectory& store) {
   for (const std::string& name : store.branch_names()) {
     if (!is_aside_name(name)) continue;
-    unless_gone([&] {
+    ignore_missing([&] {
       if (const auto journal = try_lock_branch(store, name)) store.drop_branch(name, *journal);
     });
   }
 }
 
-// The maker or remover of a branch has its name locked, except for a branch aside: its maker begins
-// again.
+// A process that creates or removes a branch holds the lock of its name. The creator of a staging
+// branch does not: if its directory is removed, it starts again.
 void remove_directory_without_journal(StoreDirectory& store, const std::string& name) {
   const std::string directory = store.branches_directory() + "/" + name;
   const auto lock = try_lock_name(store, name);
   if (!lock || store.fs().exists(store.journal_path(name))) return;
-  unless_gone([&] {
+  ignore_missing([&] {
     remove_image_files(store, name);
     store.fs().remove_directory(directory);
   });
@@ -61,7 +61,7 @@ void remove_directories_without_journal(StoreDirectory& store) {
 void remove_named_spills(StoreDirectory& store) {
   for (const auto& entry : store.fs().list(store.path())) {
     if (!entry.is_regular_file || !entry.name.starts_with(kSpillFilePrefix)) continue;
-    unless_gone([&] { store.fs().unlink(store.path() + "/" + entry.name); });
+    ignore_missing([&] { store.fs().unlink(store.path() + "/" + entry.name); });
   }
 }
 
@@ -71,8 +71,8 @@ void remove_unfinished(StoreDirectory& store) {
   remove_unpublished_in(store, store.tmp_directory(), "");
 }
 
-void remove_what_kills_left(StoreDirectory& store) {
-  remove_branches_aside(store);
+void remove_orphans(StoreDirectory& store) {
+  remove_staging_branches(store);
   remove_directories_without_journal(store);
   remove_named_spills(store);
   const std::string id_file = std::string(kTierIdName) + ".";

@@ -1,19 +1,18 @@
-// store/gc/leftovers.hpp: the removal of unreferenced files that killed processes have left.
+// store/gc/leftovers.hpp: removes the unreferenced files of killed processes.
 #pragma once
 
 #include "store/catalog/store_directory.hpp"
 
 namespace vellum::store {
 
-// Clears the store's tmp directory of files on their way to a name and of packs that were being
-// moved or written again. A file that its maker has locked stays. REQUIRES: the lock of gc, so that
-// nobody moves a pack.
+// Removes unpublished files, and unfinished copies of packs, from the store's tmp directory. Keeps a
+// file that its creator has locked. REQUIRES: the lock of gc, so that no process moves a pack.
 void remove_unfinished(StoreDirectory& store);
 
-// Removes branches aside of live snapshots, branch directories without a journal, and unfinished
-// ids of tiers. Those that a process at work has locked stay. Also removes named scratch files of
-// spill files. remove_leftovers() (store/gc/pack_mover.hpp) removes the rest. REQUIRES: the lock of
-// gc; the archives are this store's own.
-void remove_what_kills_left(StoreDirectory& store);
+// Removes staging branches, branch directories without a journal, and unfinished ids of tiers,
+// except those that a process has locked. Also removes named scratch files of spill files.
+// remove_leftovers() (store/gc/pack_mover.hpp) removes the rest. REQUIRES: the lock of gc; the
+// archives are this store's own.
+void remove_orphans(StoreDirectory& store);
 
 }  // namespace vellum::store

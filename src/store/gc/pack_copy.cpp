@@ -1,6 +1,7 @@
 #include "store/gc/pack_copy.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <vector>
 
@@ -14,35 +15,38 @@ namespace vellum::store {
 namespace {
 
 constexpr std::string_view kCopySuffix = ".copy";
-constexpr std::size_t kAtOnce = 1u << 20;
+constexpr std::size_t kBufferBytes = 1u << 20;
 constexpr std::size_t kHole = 4096;
+static_assert(kBufferBytes % kHole == 0);
 
-// Reads all of a file, piece by piece; returns its checksum.
+// Reads the whole file in buffers and passes each to `take`. Returns the file's checksum.
 template <typename Take>
 std::uint64_t read_through(const base::File& file, const Take& take) {
   const std::uint64_t size = file.size_bytes();
-  std::vector<std::byte> buffer(kAtOnce);
+  std::vector<std::byte> buffer(kBufferBytes);
   std::uint64_t sum = size;
   for (std::uint64_t at = 0; at < size;) {
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kAtOnce, size - at));
-    const auto piece = std::span(buffer).first(n);
-    file.pread(piece, at);
-    sum = base::checksum64(piece, sum);
-    take(std::span<const std::byte>(piece), at);
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, size - at));
+    const auto bytes = std::span(buffer).first(n);
+    file.pread(bytes, at);
+    sum = base::checksum64(bytes, sum);
+    take(std::span<const std::byte>(bytes), at);
     at += n;
   }
   return sum;
 }
 
-void write_stretches(base::File& to, std::span<const std::byte> piece, std::uint64_t at) {
-  std::size_t from = 0;  // start of the stretch to be written
-  for (std::size_t i = 0; i < piece.size(); i += kHole) {
-    const auto block = piece.subspan(i, std::min(kHole, piece.size() - i));
+// Writes `bytes` without their zero blocks.
+void write_with_holes(base::File& to, std::span<const std::byte> bytes, std::uint64_t at) {
+  assert(at % kHole == 0);
+  std::size_t from = 0;  // start of the bytes not yet written
+  for (std::size_t i = 0; i < bytes.size(); i += kHole) {
+    const auto block = bytes.subspan(i, std::min(kHole, bytes.size() - i));
     if (!base::is_zero(block)) continue;
-    if (from < i) to.pwrite(piece.subspan(from, i - from), at + from);
+    if (from < i) to.pwrite(bytes.subspan(from, i - from), at + from);
     from = i + block.size();
   }
-  if (from < piece.size()) to.pwrite(piece.subspan(from), at + from);
+  if (from < bytes.size()) to.pwrite(bytes.subspan(from), at + from);
 }
 
 }  // namespace
@@ -62,11 +66,11 @@ void copy_pack_file(base::Fs& fs, const base::File& from, const std::string& to,
   const auto file = fs.open(to, base::OpenMode::create_new);
   try {
     const std::uint64_t sum =
-        read_through(from, [&](std::span<const std::byte> piece, std::uint64_t at) {
-          write_stretches(*file, piece, at);
-          if (progress) progress(at + piece.size());
+        read_through(from, [&](std::span<const std::byte> bytes, std::uint64_t at) {
+          write_with_holes(*file, bytes, at);
+          if (progress) progress(at + bytes.size());
         });
-    file->truncate(from.size_bytes());  // in case it ends with a hole
+    file->truncate(from.size_bytes());  // the file may end with a hole
     file->sync_data();
     if (read_through(*file, [](std::span<const std::byte>, std::uint64_t) {}) != sum) {
       fail(Errc::io, "{}: the copy of {} does not read back", to, from.path());

@@ -15,9 +15,10 @@ bool is_copy_file_name(const std::string& name);
 
 using CopyProgress = std::function<void(std::uint64_t bytes)>;
 
-// Copies all of `from` to the new file `to`, with holes for zero blocks, then reads it back and
-// compares. On return the content is durable, the name is not. Leaves no file when it throws.
-// REQUIRES: nobody writes `from` meanwhile, except to punch holes; the comparison may then fail.
+// Copies `from` to the new file `to`, with holes for zero blocks, then reads the copy back and
+// compares it. On return the content is durable, the name is not. Removes the copy if it throws.
+// REQUIRES: no process writes `from` meanwhile. A process may punch holes, and the comparison may
+// then fail.
 void copy_pack_file(base::Fs& fs, const base::File& from, const std::string& to,
                     const CopyProgress& progress);
 

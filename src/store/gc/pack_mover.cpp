@@ -15,7 +15,7 @@ using format::TierKind;
 
 namespace {
 
-// The store object itself may have the pack open.
+// This process may have the pack open.
 void refresh_if_open(StoreDirectory& store, std::uint64_t pack) {
   if (store.packs().find(pack) != nullptr) store.packs().refresh(pack);
 }
@@ -102,7 +102,7 @@ std::uint64_t remove_stale_copies(StoreDirectory& store) {
         ++removed;
       }
     } catch (const Error& e) {
-      if (e.code() == Errc::out_of_memory) throw;  // else: the cache is gone
+      if (e.code() == Errc::out_of_memory) throw;  // else: the cache has vanished
     }
   }
   return removed;
@@ -123,7 +123,7 @@ void remove_leftovers(StoreDirectory& store) {
     try {
       sweep(cache);
     } catch (const Error& e) {
-      if (e.code() == Errc::out_of_memory) throw;  // else: the cache is gone
+      if (e.code() == Errc::out_of_memory) throw;  // else: the cache has vanished
     }
   }
   for (const std::string& archive : tiers->present_paths(TierKind::archive)) {
@@ -131,7 +131,7 @@ void remove_leftovers(StoreDirectory& store) {
     bool any = false;
     for (const std::uint64_t pack : places.list_in(archive)) {
       if (!fs.exists(places.home_path(pack))) continue;
-      if (!any) fs.sync_directory(places.home());  // its name there may be just as new
+      if (!any) fs.sync_directory(places.home());  // the name there may not be durable yet
       fs.unlink(archive + "/" + pack_file_name(pack));
       any = true;
     }

@@ -1,6 +1,7 @@
 #include "store/gc/pack_plan.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "store/packs/record/record_io.hpp"
@@ -59,12 +60,12 @@ class Planner {
     for (std::size_t i = 1; i < order_.size(); ++i) {
       const RecordRef& place = order_[i].record.place;
       if (order_[i - 1].record.place.offset_bytes != place.offset_bytes) continue;
-      fail(Errc::corrupted, "{}: two different records are said to be there",
+      fail(Errc::corrupted, "{}: two different records have this offset",
            record_place(store_, plan_.pack, place.offset_bytes));
     }
   }
 
-  // Nothing refers to the copy of a version, but it has a line like any other record.
+  // No reference leads to the copy of a version, but the translation has a line for it.
   RecordRef reference_to(const RecordRef& place) const {
     if (translation_ == nullptr) return place;
     const format::TranslationLine* line = translation_->find_new(place.offset_bytes);
@@ -87,6 +88,7 @@ class Planner {
     places.reserve(order_.size());
     for (const auto& o : order_) places.push_back(o.record.place.offset_bytes);
     const auto lines = record_lines(store_, plan_.pack, places);
+    assert(lines.size() == order_.size());
     plan_.records.reserve(order_.size());
     for (std::size_t i = 0; i < order_.size(); ++i) {
       PlannedRecord& r = order_[i].record;
@@ -102,14 +104,15 @@ class Planner {
   }
 
   void choose_slots(PlannedRecord& r, LiveSet::RecordId id) {
-    const auto gone = store_.packs().locate(r.ref).dropped;
+    const auto freed = store_.packs().locate(r.ref).dropped;
     for (const SlotRange& n : live_set_.durable_slots(id)) {
-      if (!format::any_dropped(gone, n.first, n.count)) continue;
-      fail(Errc::corrupted, "{}: a version needs what was given back",
+      if (!format::any_dropped(freed, n.first, n.count)) continue;
+      fail(Errc::corrupted, "{}: a version needs slots that were freed",
            record_place(store_, plan_.pack, r.place.offset_bytes));
     }
-    r.dropped = slots_in_either(slots_outside(live_set_.needed_slots(id), r.items), gone);
-    r.held = r.items - std::min<std::uint64_t>(r.items, slots_in(gone));
+    r.dropped = slots_in_either(slots_outside(live_set_.needed_slots(id), r.items), freed);
+    r.held = r.items - std::min<std::uint64_t>(r.items, slots_in(freed));
+    assert(r.held <= r.items);
     if (r.needed() < r.held) drops_ = true;
   }
 
@@ -123,13 +126,14 @@ class Planner {
   LiveSet& live_set_;
   const Translation* translation_ = nullptr;
   std::vector<Ordered> order_;
-  bool drops_ = false;  // something in the file is dropped
+  bool drops_ = false;  // the new file lacks a record or a slot
   PackPlan plan_;
 };
 
 }  // namespace
 
 std::uint64_t PackPlan::estimated_bytes(double ratio) const {
+  assert(ratio >= 0);
   std::uint64_t sum = format::kPackHeaderBytes + format::kPackTrailerBytes;
   for (const PlannedRecord& r : records) {
     double stored = r.stored_bytes;
@@ -145,6 +149,7 @@ std::uint64_t PackPlan::estimated_bytes(double ratio) const {
 
 std::optional<PackPlan> plan_pack(StoreDirectory& store, std::uint64_t pack, const PackNeeds& needs,
                                   LiveSet& live_set, int level) {
+  assert(live_set.has_slots() && level >= 1 && level <= format::kMaxTranslationLevel);
   return Planner(store, pack, needs, live_set).run(level);
 }
 

@@ -1,6 +1,7 @@
 #include "store/gc/pack_rewriter.hpp"
 
 #include <array>
+#include <cassert>
 #include <optional>
 
 #include "base/fail.hpp"
@@ -19,8 +20,7 @@ namespace {
 
 constexpr std::string_view kRewriteSuffix = ".rewrite";
 constexpr std::size_t kRewriteBufferBytes = 1u << 20;
-// Bytes encoded at once: enough for all workers, few enough to report progress often and to fit
-// into memory.
+// Bytes per batch: enough for all workers, few enough for frequent progress reports and for memory.
 constexpr std::uint64_t kBatchBytes = 4u << 20, kMaxBatchBytes = 512u << 20;
 
 std::string working_directory(const StoreDirectory& store, const std::string& target) {
@@ -44,9 +44,9 @@ struct PackRewriter::Impl {
   StoreDirectory& store;
   base::ThreadPool& pool;
   const PackPlan& plan;
-  std::string target;                // where the pack lies now and later
-  std::string path;                  // of the new file until then; on the same file system
-  std::unique_ptr<base::File> file;  // null: none made, or published
+  std::string target;                // the path of the pack, before and after
+  std::string path;                  // of the new file until publish(); on the same file system
+  std::unique_ptr<base::File> file;  // null: not created, or published
   std::vector<RecordEncoder> encoders;
   std::vector<std::byte> buffer;  // the last bytes before `end`
   std::uint64_t end = 0;
@@ -62,7 +62,7 @@ struct PackRewriter::Impl {
         encoders(p.workers() + 1) {}
 
   LoadedRecord load(const PlannedRecord& record) const;
-  // nullopt: the record is unreadable, no version that counts needs it, and it is left out.
+  // nullopt: the record is unreadable, no valid version needs it, and the new file omits it.
   std::optional<EncodedPayload> encode(const PlannedRecord& planned, RecordEncoder& encoder) const;
   void put(const PlannedRecord& planned, const EncodedPayload& record);
   format::RecordRef append(RecordHeader& h, std::span<const std::byte> hash,
@@ -79,7 +79,7 @@ struct PackRewriter::Impl {
 LoadedRecord PackRewriter::Impl::load(const PlannedRecord& record) const {
   LoadedRecord out = read_record_at(*store.packs().find(plan.pack), record.place, record.type,
                                     store.checksum_seed());
-  // The plan may come from the pack's index.
+  // The plan may be based on the pack's index.
   if (out.header.items != record.items || out.header.raw_bytes != record.raw_bytes) {
     fail(Errc::corrupted, "{}: the record is not the one that the pack's index names",
          record_place(store, plan.pack, record.place.offset_bytes));
@@ -92,7 +92,7 @@ std::optional<EncodedPayload> PackRewriter::Impl::encode(const PlannedRecord& pl
   try {
     return encoder.encode(load(planned), planned, plan.encode_level, plan.recompress);
   } catch (const Error& e) {
-    // A record that has ceased to count and is half gone stays behind.
+    // The new file omits a partly lost record that only stale versions need.
     if (planned.durable || e.code() != Errc::corrupted) throw;
     return std::nullopt;
   }
@@ -100,6 +100,7 @@ std::optional<EncodedPayload> PackRewriter::Impl::encode(const PlannedRecord& pl
 
 void PackRewriter::Impl::write_out() {
   if (buffer.empty()) return;
+  assert(buffer.size() <= end);
   file->pwrite(buffer, end - buffer.size());
   buffer.clear();
 }
@@ -111,11 +112,13 @@ format::RecordRef PackRewriter::Impl::append(RecordHeader& h, std::span<const st
   const std::size_t before = buffer.size();
   format::append_record(buffer, h, hash, stored, store.checksum_seed());
   end += buffer.size() - before;
+  assert(end % format::kRecordAlignBytes == 0);
   if (buffer.size() >= kRewriteBufferBytes) write_out();
   return {h.pack, h.offset_bytes, h.tag()};
 }
 
 void PackRewriter::Impl::put(const PlannedRecord& planned, const EncodedPayload& record) {
+  assert(planned.ref.pack == plan.pack);
   RecordHeader h;
   h.type = planned.type;
   h.codec = record.codec;
@@ -185,7 +188,7 @@ bool PackRewriter::Impl::write_end() {
   return true;
 }
 
-// Reads the new file as any reader does, and compares it with the old one.
+// Reads the new file like any reader, and compares it with the old one.
 void PackRewriter::Impl::compare() const {
   const auto written = store.fs().open(path, base::OpenMode::read_only);
   std::array<std::byte, format::kPackHeaderBytes> bytes;
@@ -204,13 +207,13 @@ void PackRewriter::Impl::compare() const {
     const format::TranslationLine* line = table->find(planned.ref.offset_bytes);
     if (line == nullptr && !planned.durable) return;
     if (line == nullptr) {
-      fail(Errc::corrupted, "{}: the translation lacks a record that is needed", path);
+      fail(Errc::corrupted, "{}: the translation lacks a needed record", path);
     }
     const LoadedRecord now =
         read_record_at(*written, {plan.pack, line->new_offset_bytes, line->new_tag}, planned.type,
                        store.checksum_seed());
     if (!same_content(load(planned), now, planned)) {
-      fail(Errc::corrupted, "{} at byte {}: the record does not hold what the old one does", path,
+      fail(Errc::corrupted, "{} at byte {}: the content differs from the old record's", path,
            line->new_offset_bytes);
     }
   });
@@ -250,6 +253,8 @@ PackRewriter::~PackRewriter() {
 
 bool PackRewriter::write(const std::function<void(std::uint64_t)>& progress) {
   Impl& w = *impl_;
+  assert(w.file == nullptr && w.end == 0);  // called once
+  assert(w.plan.level >= 0 && w.plan.level <= format::kMaxTranslationLevel);
   w.file = w.store.fs().open(w.path, base::OpenMode::create_new);
   w.translation.level = static_cast<std::uint8_t>(w.plan.level);
   w.buffer.reserve(kRewriteBufferBytes + (kRewriteBufferBytes >> 1));
@@ -265,9 +270,10 @@ std::uint64_t PackRewriter::new_bytes() const noexcept { return impl_->end; }
 
 bool PackRewriter::publish() {
   Impl& w = *impl_;
+  assert(w.file != nullptr && w.buffer.empty());
   {
-    // A process that pins a byte holds the names. So every pin is visible now, and a process that
-    // pins one later finds the new file.
+    // A process that pins a byte holds the names. Every pin is therefore visible now, and a process
+    // that pins a byte later finds the new file.
     const VersionPin names = hold_names_alone(w.store);
     const auto old = w.store.fs().open(w.target, base::OpenMode::read_only);
     if (!old->pinned_bytes().empty()) return false;

@@ -1,9 +1,9 @@
 // store/gc/pack_rewriter.hpp: a smaller file for a pack, which replaces the old one.
 //
-// References do not change: the new file says where each record went (format/records/translation.hpp). It
-// is complete, durable and compared with the old file before it gets the pack's name. Until then it
-// lies in tmp, or beside the old file if that is in an archive. Any holder of the lock of gc may
-// then delete it.
+// References do not change: the new file has a translation of the records' offsets
+// (format/records/translation.hpp). It gets the pack's name after it is complete, durable, and
+// compared with the old file. Until then it is in tmp, or in the same archive as the old file, and any
+// holder of the lock of gc may delete it.
 #pragma once
 
 #include <functional>
@@ -26,12 +26,13 @@ class PackRewriter {
   PackRewriter(const PackRewriter&) = delete;
   PackRewriter& operator=(const PackRewriter&) = delete;
 
-  // Calls `progress` with the bytes of the old file done so far. False: the pack needs more than a
-  // translation can hold. Throws Errc::corrupted, naming the place in the old file.
+  // Calls `progress` with the number of bytes of the old file that are done. False: the pack's
+  // translation or index would be too large. Throws Errc::corrupted with the offset in the old file.
+  // REQUIRES: called once.
   bool write(const std::function<void(std::uint64_t)>& progress);
   std::uint64_t new_bytes() const noexcept;
-  // False: the pin of an open version is on the old file, which stays. Errc::busy: the names are
-  // held elsewhere. REQUIRES: write() returned true; the lock of gc.
+  // False: an open version has a pin on the old file, which is not replaced. Errc::busy: another
+  // process holds the names. REQUIRES: write() returned true; the lock of gc.
   bool publish();
 
  private:

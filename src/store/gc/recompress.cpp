@@ -1,6 +1,7 @@
 #include "store/gc/recompress.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/round_up.hpp"
 #include "base/threads/processors.hpp"
@@ -12,16 +13,17 @@ namespace vellum::store {
 
 namespace {
 
-constexpr double kRatioOfNoUse = 0.98;
-constexpr std::size_t kSamples = 24;  // records of a pack that tell whether it is worth the work
-// The share of a pack's size that must be saved. Work on a pack begins if samples promise a
-// twentieth; once the work is done, half of that is enough. So an estimate that was somewhat too
-// good costs the work once, not in every run.
+constexpr double kMaxUsefulRatio = 0.98;
+constexpr std::size_t kSamples = 24;  // records of a pack, for an estimate of the ratio
+// The share of a pack's size that must be saved. A pack is rewritten if samples promise a twentieth.
+// The new file is published if it saves half of that. An estimate that is slightly too good then
+// costs the work once, not in every run.
 constexpr std::uint64_t kShareToBegin = 20, kShareToPublish = 40;
 
 constexpr std::uint64_t in_blocks(std::uint64_t bytes) { return base::round_up(bytes, kHoleBytes); }
 
-bool worth(std::uint64_t before, std::uint64_t after, std::uint64_t share) {
+bool saves_enough(std::uint64_t before, std::uint64_t after, std::uint64_t share) {
+  assert(share != 0);
   const std::uint64_t least = std::max(before / share, kHoleBytes);
   return before >= least && in_blocks(after) <= before - least;
 }
@@ -29,14 +31,12 @@ bool worth(std::uint64_t before, std::uint64_t after, std::uint64_t share) {
 class Recompression {
  public:
   Recompression(StoreDirectory& store, const Roots& roots, LiveSet& live_set, const Needs& needs,
-                int level, bool dry_run, const ProgressFn& progress)
+                const RecompressOptions& options)
       : store_(store),
         roots_(roots),
         live_set_(live_set),
         needs_(needs),
-        level_(level),
-        dry_run_(dry_run),
-        progress_(progress),
+        options_(options),
         pool_(base::processors() - 1) {}
 
   RecompressReport run() {
@@ -49,14 +49,15 @@ class Recompression {
     for (const auto& [pack, bytes] : packs) {
       consider(pack);
       done_bytes_ += bytes;
-      tell(0);
+      report_progress(0);
     }
+    assert(done_bytes_ == total_bytes_);
     return report_;
   }
 
  private:
-  void tell(std::uint64_t more) const {
-    if (progress_) progress_({done_bytes_ + more, total_bytes_, "bytes"});
+  void report_progress(std::uint64_t more) const {
+    if (options_.progress) options_.progress({done_bytes_ + more, total_bytes_, "bytes"});
   }
 
   std::unique_ptr<base::File> open_file(std::uint64_t pack) const {
@@ -64,22 +65,23 @@ class Recompression {
   }
 
   void consider(std::uint64_t pack) {
-    auto plan = plan_pack(store_, pack, needs_.at(pack), live_set_, level_);
+    auto plan = plan_pack(store_, pack, needs_.at(pack), live_set_, options_.level);
     if (!plan.has_value()) return;
     const double ratio = plan->recompress ? sampled_ratio(*plan) : 1.0;
-    if (plan->recompress && ratio > kRatioOfNoUse) compress_as_before(*plan);
+    if (plan->recompress && ratio > kMaxUsefulRatio) compress_as_before(*plan);
     const std::uint64_t about = plan->estimated_bytes(ratio);
-    if (!worth(plan->allocated_bytes, about, kShareToBegin)) return;
+    if (!saves_enough(plan->allocated_bytes, about, kShareToBegin)) return;
     if (!open_file(pack)->pinned_bytes().empty()) {
       ++report_.packs_in_use;
-    } else if (dry_run_) {
+    } else if (options_.dry_run) {
       count(*plan, in_blocks(about));
     } else {
       rewrite(*plan);
     }
   }
 
-  // The level makes nothing smaller, for example numbers without a pattern. Dropping slots does.
+  // For data that the level does not make smaller, for example random numbers. Dropping slots still
+  // saves space.
   void compress_as_before(PackPlan& plan) const {
     plan.recompress = false;
     const auto& sb = store_.superblock();
@@ -89,8 +91,8 @@ class Recompression {
 
   void rewrite(const PackPlan& plan) {
     PackRewriter rewriter(store_, pool_, plan);
-    if (!rewriter.write([this](std::uint64_t done) { tell(done); })) return;
-    if (!worth(plan.allocated_bytes, rewriter.new_bytes(), kShareToPublish)) return;
+    if (!rewriter.write([this](std::uint64_t done) { report_progress(done); })) return;
+    if (!saves_enough(plan.allocated_bytes, rewriter.new_bytes(), kShareToPublish)) return;
     if (rewriter.publish()) {
       count(plan, in_blocks(rewriter.new_bytes()));
     } else {
@@ -104,7 +106,7 @@ class Recompression {
     report_.bytes_after += after;
   }
 
-  // The ratio by which the level shrinks payloads, apart from dropped slots.
+  // The ratio by which the level shrinks payloads, without the effect of dropped slots.
   double sampled_ratio(const PackPlan& plan) {
     std::vector<const PlannedRecord*> all;
     for (const PlannedRecord& r : plan.records) {
@@ -136,10 +138,8 @@ class Recompression {
   const Roots& roots_;
   LiveSet& live_set_;
   const Needs& needs_;
-  int level_;
-  bool dry_run_;
-  const ProgressFn& progress_;
-  base::ThreadPool pool_;  // not the store's: commits do not wait for it
+  const RecompressOptions options_;
+  base::ThreadPool pool_;  // not the store's, so that commits do not wait for it
   std::uint64_t done_bytes_ = 0, total_bytes_ = 0;
   RecompressReport report_;
 };
@@ -147,9 +147,9 @@ class Recompression {
 }  // namespace
 
 RecompressReport recompress_packs(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
-                                  const Needs& needs, int level, bool dry_run,
-                                  const ProgressFn& progress) {
-  return Recompression(store, roots, live_set, needs, level, dry_run, progress).run();
+                                  const Needs& needs, const RecompressOptions& options) {
+  assert(live_set.has_slots() && options.level >= 1 && options.level <= kMaxRecompressLevel);
+  return Recompression(store, roots, live_set, needs, options).run();
 }
 
 }  // namespace vellum::store

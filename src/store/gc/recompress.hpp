@@ -1,7 +1,7 @@
 // store/gc/recompress.hpp: the recompression of packs, a part of gc.
 //
-// It rewrites packs that no longer have a writer, compressed harder and without the slots of their
-// records that no version needs.
+// It rewrites packs that no longer have a writer, with a higher compression level and without the
+// slots that no version needs.
 #pragma once
 
 #include <vellum/report.hpp>
@@ -12,12 +12,17 @@ namespace vellum::store {
 
 inline constexpr int kMaxRecompressLevel = 19;
 
-// Writes a pack again if that promises to save a twentieth of its size, and a block. Throws
-// Errc::corrupted, naming the place, and Errc::busy if the names are held elsewhere for long; packs
-// done by then stay done. REQUIRES: the live set was made for slots; the lock of gc or, with
-// `dry_run`, that names are held.
+struct RecompressOptions {
+  int level;  // zstd's, 1 to kMaxRecompressLevel
+  bool dry_run;
+  const ProgressFn& progress;
+};
+
+// Rewrites the packs for which estimates promise to save a twentieth of the size, and a block.
+// Throws Errc::corrupted with the offset, and Errc::busy if another process holds the names past the
+// timeout. Packs rewritten before the error remain rewritten. REQUIRES: the live set has slots; the
+// lock of gc or, with `dry_run`, that names are held.
 RecompressReport recompress_packs(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
-                                  const Needs& needs, int level, bool dry_run,
-                                  const ProgressFn& progress);
+                                  const Needs& needs, const RecompressOptions& options);
 
 }  // namespace vellum::store

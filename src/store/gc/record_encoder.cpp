@@ -1,6 +1,7 @@
 #include "store/gc/record_encoder.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "base/fail.hpp"
@@ -19,13 +20,18 @@ namespace {
 
 std::vector<std::byte> without_pages(std::vector<std::byte> raw,
                                      const std::vector<SlotRange>& dropped) {
+  // A translation may list slots past the last page.
+  const std::size_t pages = raw.size() / kPageBytes;
   for (const SlotRange& r : dropped) {
-    std::memset(raw.data() + r.first * kPageBytes, 0, r.count * kPageBytes);
+    const std::size_t first = std::min<std::size_t>(r.first, pages);
+    const std::size_t count = std::min<std::size_t>(r.count, pages - first);
+    std::memset(raw.data() + first * kPageBytes, 0, count * kPageBytes);
   }
   return raw;
 }
 
-// A dropped delta keeps one byte, the minimum. Its page stays: the pages of a batch ascend.
+// A dropped delta keeps one byte, the minimum. It keeps its page number, since the pages of a
+// batch ascend.
 std::vector<std::byte> without_deltas(std::span<const std::byte> raw,
                                       const std::vector<SlotRange>& dropped) {
   DeltaBatch batch, out;
@@ -40,6 +46,7 @@ std::vector<std::byte> without_deltas(std::span<const std::byte> raw,
       out.add(page.page, batch.spans_of(page), batch.bytes_of(page));
     }
   }
+  assert(out.pages().size() == batch.pages().size());
   return format::encode_delta_batch(out, 0, out.pages().size());
 }
 
@@ -85,6 +92,7 @@ bool same_deltas(const LoadedRecord& before, const LoadedRecord& now, const Plan
 
 EncodedPayload RecordEncoder::encode(const LoadedRecord& record, const PlannedRecord& plan,
                                      int level, bool recompress) {
+  assert(level >= 0 && level <= format::kMaxTranslationLevel);
   const auto stored = record.stored();
   EncodedPayload as_it_is{record.header.codec,
                           record.header.raw_bytes,
@@ -109,7 +117,7 @@ bool same_content(const LoadedRecord& before, const LoadedRecord& now, const Pla
     return false;
   }
   if (plan.type == RecordType::based_pages) {
-    return std::ranges::equal(before.stored(), now.stored());  // it is never encoded again
+    return std::ranges::equal(before.stored(), now.stored());  // copied without encoding
   }
   if (plan.dropped.empty()) return before.raw == now.raw;
   return plan.type == RecordType::pages ? same_pages(before, now, plan)

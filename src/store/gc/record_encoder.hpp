@@ -1,4 +1,4 @@
-// store/gc/record_encoder.hpp: the encoding of a record for a pack that is written again.
+// store/gc/record_encoder.hpp: the encoding of a record for a rewritten pack.
 #pragma once
 
 #include "base/bytes/codec.hpp"
@@ -8,11 +8,11 @@
 
 namespace vellum::store {
 
-// Threads: each has its own encoder.
+// Threads: one encoder per thread.
 class RecordEncoder {
  public:
-  // Compresses the record again without the plan's dropped slots, or returns it as it is if that
-  // would not be smaller.
+  // Compresses the record without the plan's dropped slots. Returns the record's own payload if the
+  // result is not smaller.
   EncodedPayload encode(const LoadedRecord& record, const PlannedRecord& plan, int level,
                         bool recompress);
 
@@ -20,7 +20,7 @@ class RecordEncoder {
   base::Compressor compressor_;
 };
 
-// Whether `now` holds, bit for bit, all of `before` that the plan does not drop.
+// Whether `now` equals `before`, bit for bit, in all slots that the plan does not drop.
 bool same_content(const LoadedRecord& before, const LoadedRecord& now, const PlannedRecord& plan);
 
 }  // namespace vellum::store

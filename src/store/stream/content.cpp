@@ -1,6 +1,7 @@
 #include "store/stream/content.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <utility>
 #include <vellum/error.hpp>
@@ -15,30 +16,32 @@ using format::PageNumber;
 
 namespace {
 
-// A hole that is smaller costs more to leave out than to read.
+// A smaller hole is cheaper to read than to skip.
 constexpr std::uint64_t kMinHoleBytes = 64u << 10;
 
 }  // namespace
 
 void FileContent::require_length(std::uint64_t bytes) const {
   if (file_.size_bytes() >= bytes) return;
-  fail(Errc::busy, "{}: somebody has made it shorter while it was read; nothing was kept",
+  fail(Errc::busy, "{}: another process truncated it during the read; nothing was stored",
        file_.path());
 }
 
-// Where the data ends at the latest: small holes in it count as data.
+// An upper bound of the end of the data: small holes count as data.
 std::uint64_t FileContent::end_of_data(std::uint64_t data, std::uint64_t end) const {
+  assert(data <= end);
   for (std::uint64_t at = data; at < end;) {
     const std::uint64_t hole = file_.next_hole(at);
     if (hole >= end) return end;
     at = file_.next_data(hole);
-    if (at == hole) return end;  // the file system does not say
+    if (at == hole) return end;  // the file system does not report holes
     if (at >= end || at - hole >= kMinHoleBytes) return hole;
   }
   return end;
 }
 
-Content::Piece FileContent::next(std::span<std::byte> room) {
+ContentRange FileContent::next(std::span<std::byte> room) {
+  assert(!room.empty() && room.size() % kPageBytes == 0);
   const std::uint64_t data = at_ < size_bytes_ ? file_.next_data(at_) : size_bytes_;
   if (data >= size_bytes_) {
     at_ = size_bytes_;
@@ -54,6 +57,7 @@ Content::Piece FileContent::next(std::span<std::byte> room) {
 
 void FileContent::read(PageNumber first, std::span<std::byte> out) const {
   const std::uint64_t from = first * kPageBytes;
+  assert(from < size_bytes_);
   const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), size_bytes_ - from));
   try {
     file_.pread(out.first(n), from);
@@ -69,22 +73,23 @@ bool FileContent::restart() {
   return true;
 }
 
-Content::Piece StreamContent::next(std::span<std::byte> room) {
+ContentRange StreamContent::next(std::span<std::byte> room) {
+  assert(!room.empty() && room.size() % kPageBytes == 0);
   std::size_t got = 0;
   while (!ended_ && got < room.size()) {
     const std::size_t n = read_(room.data() + got, room.size() - got);
     ended_ = n == 0;
     got += n;
   }
-  const Piece piece{at_ / kPageBytes, format::pages_in(got), true};
-  const auto rest = room.first(piece.pages * kPageBytes).subspan(got);
+  const ContentRange range{at_ / kPageBytes, format::pages_in(got), true};
+  const auto rest = room.first(range.pages * kPageBytes).subspan(got);
   std::fill(rest.begin(), rest.end(), std::byte{0});
   at_ += got;
-  return piece;
+  return range;
 }
 
 void StreamContent::read(PageNumber, std::span<std::byte>) const {
-  fail(Errc::invalid_argument, "a stream is read once");
+  fail(Errc::invalid_argument, "a stream can be read only once");
 }
 
 std::unique_ptr<Content> content_of(const base::File& file) {
@@ -106,7 +111,8 @@ VersionContent::VersionContent(std::shared_ptr<PageSource> source)
       end_(std::min(source_->region_bytes() / kPageBytes,
                     format::pages_in(source_->file_bytes().value_or(source_->region_bytes())))) {}
 
-Content::Piece VersionContent::next(std::span<std::byte> room) {
+ContentRange VersionContent::next(std::span<std::byte> room) {
+  assert(room.size() >= kPageBytes);
   if (at_ < end_) at_ += source_->zeros_from(at_, end_ - at_);
   if (at_ >= end_) {
     at_ = end_;
@@ -114,12 +120,13 @@ Content::Piece VersionContent::next(std::span<std::byte> room) {
   }
   const auto most =
       static_cast<std::size_t>(std::min<std::uint64_t>(room.size() / kPageBytes, end_ - at_));
-  const Piece piece{at_, std::max<std::size_t>(data_from(*source_, at_, most), 1), false};
-  at_ += piece.pages;
-  return piece;
+  const ContentRange range{at_, std::max<std::size_t>(data_from(*source_, at_, most), 1), false};
+  at_ += range.pages;
+  return range;
 }
 
 void VersionContent::read(PageNumber first, std::span<std::byte> out) const {
+  assert(out.size() % kPageBytes == 0);
   source_->read(first, out.size() / kPageBytes, out.data());
 }
 

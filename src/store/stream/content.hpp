@@ -1,4 +1,4 @@
-// store/stream/content.hpp: what a branch is to hold, as it passes.
+// store/stream/content.hpp: sources of a branch's new content, read once and in order.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,14 @@
 
 namespace vellum::store {
 
-// Gives its pages in ascending order. Threads: one, except read().
+// Pages of a Content.
+struct ContentRange {
+  format::PageNumber first = 0;
+  std::size_t pages = 0;  // 0: the end
+  bool is_read = false;   // next() has read the pages into `room`
+};
+
+// Returns its pages in ascending order. Threads: one, except read().
 class Content {
  public:
   virtual ~Content() = default;
@@ -22,23 +29,19 @@ class Content {
   Content(const Content&) = delete;
   Content& operator=(const Content&) = delete;
 
-  struct Piece {
-    format::PageNumber first = 0;
-    std::size_t pages = 0;  // 0: the end
-    bool is_read = false;   // its content is in `room` already
-  };
-  // The next pages, as many as fit into `room` or fewer. Pages that are left out are zero.
-  virtual Piece next(std::span<std::byte> room) = 0;
-  // Reads pages of a piece, unless that is read already. Where the content ends inside a page, the
-  // rest of that is zero. Threads: any number.
+  // The next pages, at most as many as fit into `room`. Skipped pages are zero. REQUIRES: `room` is
+  // of whole pages, at least one.
+  virtual ContentRange next(std::span<std::byte> room) = 0;
+  // Reads pages of a range that is not read yet. If the content ends inside a page, the rest of the
+  // page is zero. Threads: any number.
   virtual void read(format::PageNumber first, std::span<std::byte> out) const = 0;
-  // All has been read: throws unless it is of one moment.
+  // Called after the whole content was read. Throws if it changed meanwhile.
   virtual void check() const {}
-  // Back to the beginning. False: it can be read only once.
+  // Starts again at the beginning. False: the content can be read only once.
   virtual bool restart() = 0;
-  // Where the last piece ends.
+  // The end of the last range.
   virtual std::uint64_t position_bytes() const = 0;
-  // The whole size; before the end of a stream, what is expected.
+  // The whole size; before the end of a stream, the expected size.
   virtual std::uint64_t size_bytes() const = 0;
   // The size of the plain file, given that of the branch's head; none: all of the region.
   virtual std::optional<std::uint64_t> file_bytes(std::optional<std::uint64_t> head_file_bytes,
@@ -48,12 +51,12 @@ class Content {
   }
 };
 
-// A plain file, as long as it is now. Holes are not read. Errc::busy, which names the file: it has
-// become shorter meanwhile. REQUIRES: the file outlives the content.
+// A plain file with its current size. Does not read holes. Errc::busy, with the file's name: it was
+// truncated meanwhile. REQUIRES: the file outlives the content.
 class FileContent final : public Content {
  public:
   explicit FileContent(const base::File& file) : file_(file), size_bytes_(file.size_bytes()) {}
-  Piece next(std::span<std::byte> room) override;
+  ContentRange next(std::span<std::byte> room) override;
   void read(format::PageNumber first, std::span<std::byte> out) const override;
   void check() const override { require_length(size_bytes_); }
   bool restart() override;
@@ -69,13 +72,13 @@ class FileContent final : public Content {
   std::uint64_t at_ = 0;
 };
 
-// The bytes that a function gives, until it gives none.
+// The bytes that a function writes, until it writes none.
 class StreamContent final : public Content {
  public:
   using Read = std::function<std::size_t(void* to, std::size_t capacity_bytes)>;
   StreamContent(Read read, std::uint64_t expected_bytes)
       : read_(std::move(read)), expected_bytes_(expected_bytes) {}
-  Piece next(std::span<std::byte> room) override;
+  ContentRange next(std::span<std::byte> room) override;
   void read(format::PageNumber first, std::span<std::byte> out) const override;
   bool restart() override { return at_ == 0; }
   std::uint64_t position_bytes() const override { return at_; }
@@ -90,16 +93,16 @@ class StreamContent final : public Content {
   bool ended_ = false;
 };
 
-// The content of a file: as a stream where the size says 0 and there is content nevertheless, as in
-// /proc. REQUIRES: as for FileContent.
+// The content of a file. A file with size 0 and nevertheless with content, as in /proc, is read as a
+// stream. REQUIRES: as for FileContent.
 std::unique_ptr<Content> content_of(const base::File& file);
 
-// A version, of this store or another. A branch that uses all of its region stays so if the version
-// does, too.
+// A version, of this store or another. A branch whose file has the size of its region keeps this
+// property if the version has it, too.
 class VersionContent final : public Content {
  public:
   explicit VersionContent(std::shared_ptr<PageSource> source);
-  Piece next(std::span<std::byte> room) override;
+  ContentRange next(std::span<std::byte> room) override;
   void read(format::PageNumber first, std::span<std::byte> out) const override;
   bool restart() override;
   std::uint64_t position_bytes() const override { return at_ * format::kPageBytes; }
@@ -113,8 +116,8 @@ class VersionContent final : public Content {
   format::PageNumber at_ = 0;
 };
 
-// How many pages a version shows from `page` on, at most `limit`. The end is known to a few pages:
-// the rest is zero and costs as much as a search for it.
+// The number of pages that a version shows from `page` on, at most `limit`. May include a few zero
+// pages at the end, which cost no more than a search for the exact end.
 std::size_t data_from(const PageSource& source, format::PageNumber page, std::size_t limit);
 
 }  // namespace vellum::store

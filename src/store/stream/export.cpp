@@ -1,6 +1,7 @@
 #include "store/stream/export.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <vector>
 
@@ -16,9 +17,9 @@ using format::PageNumber;
 
 namespace {
 
-constexpr std::size_t kWrittenPages = 64;  // that fit a processor's nearer caches
+constexpr std::size_t kWrittenPages = 64;  // fit into a processor's L2 cache
 
-struct Range {
+struct ExportRange {
   PageNumber first = 0;
   std::size_t pages = 0;
   PageNumber end() const noexcept { return first + pages; }
@@ -31,7 +32,7 @@ class Export {
   void run();
 
  private:
-  void write(const Range& range, std::size_t worker);
+  void write(const ExportRange& range, std::size_t worker);
   void write_pages(PageNumber first, std::span<const std::byte> content);
   void reach(PageNumber done);
 
@@ -40,7 +41,7 @@ class Export {
   StreamProgress progress_;
   const std::uint64_t size_bytes_;
   const std::size_t threads_, most_pages_;
-  std::vector<Range> ranges_;                          // of the slots
+  std::vector<ExportRange> ranges_;                    // of the slots
   std::vector<std::unique_ptr<std::byte[]>> buffers_;  // of the threads
   OrderedWork work_;  // the last member: its threads use the others
 };
@@ -57,7 +58,9 @@ Export::Export(const PageSource& source, base::File& out, const StreamOptions& o
       buffers_(std::max<std::size_t>(threads_, 1)),
       work_(threads_, ranges_.size(),
             {[this](std::size_t slot, std::size_t worker) { write(ranges_[slot], worker); },
-             [](std::size_t) {}}) {}
+             [](std::size_t) {}}) {
+  assert(options.piece_bytes != 0 && options.piece_bytes % kPageBytes == 0);
+}
 
 void Export::run() {
   const PageNumber end = format::pages_in(size_bytes_);
@@ -76,7 +79,8 @@ void Export::run() {
   reach(end);
 }
 
-void Export::write(const Range& range, std::size_t worker) {
+void Export::write(const ExportRange& range, std::size_t worker) {
+  assert(worker < buffers_.size() && range.pages > 0);
   auto& buffer = buffers_[worker];
   if (buffer == nullptr) buffer.reset(new std::byte[kWrittenPages * kPageBytes]);
   for (PageNumber page = range.first; page < range.end();) {
@@ -89,8 +93,9 @@ void Export::write(const Range& range, std::size_t worker) {
   out_.begin_flush(range.first * kPageBytes, range.pages * kPageBytes);
 }
 
-// Pages side by side that are not zero go out together.
+// Writes adjacent nonzero pages together.
 void Export::write_pages(PageNumber first, std::span<const std::byte> content) {
+  assert(content.size() % kPageBytes == 0);
   const std::size_t pages = content.size() / kPageBytes;
   const auto is_zero = [&](std::size_t i) {
     return base::is_zero(content.subspan(i * kPageBytes, kPageBytes));

@@ -1,4 +1,4 @@
-// store/stream/export.hpp: a version becomes a plain file.
+// store/stream/export.hpp: writes a version to a plain file.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace vellum::store {
 
-// Writes the content to a file without any, and gives it the version's size. Zero pages become
+// Writes the content to the empty file `out`, and sets its size to the version's. Zero pages become
 // holes. Nothing is durable on return.
 void export_content(const PageSource& source, base::File& out, const StreamOptions& options,
                     const ProgressFn& progress);

@@ -2,6 +2,7 @@
 #include "store/stream/image_file.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstring>
 #include <ctime>
@@ -21,12 +22,12 @@ using format::PageNumber;
 namespace {
 
 constexpr std::size_t kPagesWritten = 256;
-// The image is synced and the touched ranges are forgotten after this many written bytes, which
-// bounds the comparison after a crash.
+// After this many written bytes the image is synced and the touched ranges are cleared. This bounds
+// the comparison after a crash.
 constexpr std::uint64_t kSyncEveryBytes = 256ULL << 20;
 
-// Waits until the kernel's clock for file times has moved past `time_ns`, so that a later change of
-// the file shows in its times (4 ms at most; longer only where the times are not this kernel's).
+// Waits until the kernel's clock for file times is past `time_ns`. A later change of the file then
+// changes its times. Takes at most 4 ms; up to 50 ms if the times are not this kernel's.
 void wait_until_past(std::int64_t time_ns) {
   using namespace std::chrono_literals;
   for (int tries = 0; tries < 50; ++tries) {
@@ -79,19 +80,21 @@ void ImageFile::read(PageNumber first, std::span<std::byte> out) const {
 }
 
 void ImageFile::set_size(std::uint64_t bytes) {
+  assert(bytes <= format::kMaxRegionBytes);
   if (bytes == file_bytes_) return;
   file_->truncate(bytes);
   file_bytes_ = bytes;
 }
 
 void ImageFile::resize(std::uint64_t region_bytes) {
+  assert(region_bytes % kPageBytes == 0);
   if (region_bytes == region_bytes_) return;
   if (exact_) {
     set_size(std::min(file_bytes_, region_bytes));
     region_bytes_ = region_bytes;
     return;
   }
-  // A file that ended within its last page gets that end back, too.
+  // A file that ended within its last page gets the same end again.
   const bool back =
       region_bytes < region_bytes_ && base::round_up(committed_bytes_, kPageBytes) == region_bytes;
   const std::uint64_t bytes = back ? committed_bytes_ : region_bytes;
@@ -100,9 +103,9 @@ void ImageFile::resize(std::uint64_t region_bytes) {
   region_bytes_ = region_bytes;
 }
 
-// The size is exact to the byte: every process sees the file's real size, and spare room is the
-// region's alone. A small extension writes a byte, which takes the kernel 6 us. Cutting or
-// lengthening a mapped file takes it 35 us, since it looks for mappings behind the end.
+// The size is exact to the byte: every process sees the file's real size, and only the region has
+// spare room. A small extension writes a byte, which takes the kernel 6 us. Truncating or extending a
+// mapped file takes 35 us, since the kernel then searches for mappings past the end.
 void ImageFile::extend(std::uint64_t file_bytes) {
   exact_ = true;
   if (file_bytes <= file_bytes_) return;
@@ -125,9 +128,10 @@ void ImageFile::announce(std::span<const PageNumber> pages) {
   with_context(path(), [&] { intent_.touch(pages); });
 }
 
-// Past the file's end, the last page is written only if it holds something there: another program's
-// file keeps its size.
+// Past the file's end, the last page is written only if it is not zero there. Another program's file
+// thus keeps its size.
 void ImageFile::write_range(PageNumber first, std::span<const std::byte> content) {
+  assert(content.size() % kPageBytes == 0);
   const std::uint64_t at = first * kPageBytes;
   if (at + content.size() > file_bytes_) {
     const std::size_t inside = file_bytes_ > at ? file_bytes_ - at : 0;
@@ -143,8 +147,9 @@ void ImageFile::write_range(PageNumber first, std::span<const std::byte> content
   unsynced_bytes_ += content.size();
 }
 
-// `content`: whole pages. Pages that the file already has are left out.
+// Writes the pages of `content` that differ from the file's. REQUIRES: whole pages.
 void ImageFile::write_changed(PageNumber first, std::span<const std::byte> content) {
+  assert(content.size() % kPageBytes == 0);
   std::vector<std::byte> held(content.size());
   read(first, held);
   const std::size_t pages = content.size() / kPageBytes;
@@ -166,6 +171,7 @@ void ImageFile::write(PageNumber first, std::span<const std::byte> content) {
 
 void ImageFile::write(std::span<const PageNumber> pages,
                       const std::function<const std::byte*(PageNumber)>& content) {
+  assert(std::is_sorted(pages.begin(), pages.end()));
   std::vector<std::byte> range;
   for (std::size_t i = 0; i < pages.size();) {
     std::size_t n = 1;
@@ -179,18 +185,18 @@ void ImageFile::write(std::span<const PageNumber> pages,
   }
 }
 
-// Cutting the file drops the pages behind its end from mappings; the commit says they are empty.
+// Truncating the file drops the pages past its end from mappings. The commit records them as empty.
 void ImageFile::note_commit(const std::optional<std::uint64_t>& file_bytes) {
   if (file_bytes.has_value()) {
     exact_ = true;
     set_size(*file_bytes);
   }
   committed_bytes_ = file_bytes_;
-  sync_now_and_then();
+  sync_if_due();
 }
 
-// A failed flush is not tried again: the kernel may have dropped the bytes that it could not write,
-// and a second flush would succeed.
+// A failed flush is not retried: the kernel may have dropped the bytes that it could not write, and a
+// second flush would succeed.
 void ImageFile::sync() {
   if (sync_failed_) fail(Errc::io, "{}: an earlier flush failed", path());
   sync_failed_ = true;
@@ -198,7 +204,7 @@ void ImageFile::sync() {
   sync_failed_ = false;
 }
 
-void ImageFile::sync_now_and_then() {
+void ImageFile::sync_if_due() {
   if (unsynced_bytes_ < kSyncEveryBytes || state_.adopting || sync_failed_) return;
   sync();
   unsynced_bytes_ = 0;

@@ -1,13 +1,13 @@
 // store/stream/image_file.hpp: a branch's image for engine `mapped`.
 //
-// An image is a plain file with the head's content. The store stays the truth: a commit is durable
-// in journal and packs before a byte of it goes to the image, and after a crash the image is
-// brought back to the head. Two files lie beside the journal: image.state describes the image when
-// it was last known whole, and image.touched has the ranges that may differ since
-// (store/stream/write_intent.hpp).
+// An image is a plain file with the head's content. The store is authoritative: a commit is durable
+// in journal and packs before its pages are written to the image, and after a crash the image is
+// restored to the head. Two files are in the journal's directory: image.state describes the image at
+// the last time when it was known to equal the head, and image.touched has the ranges that may differ
+// since (store/stream/write_intent.hpp).
 //
-// A file that another program has written since it was closed is *adopted*: where it differs from
-// the head, its content is content of the region that is not committed yet.
+// A file that another program has written after close() is *adopted*: its differences from the head
+// are uncommitted content of the region.
 //
 // Threads: one call at a time.
 #pragma once
@@ -30,28 +30,28 @@ namespace vellum::store {
 
 class ImageFile {
  public:
-  // Makes the image if there is none; repairs it after a crash. `path` empty: the image's last
+  // Creates the image if it does not exist; repairs it after a crash. `path` empty: the image's last
   // path, or else `image` in the branch's directory. With `is_content`
   // (ImageOptions::is_content) an empty or shorter file is adopted unless both file and
   // branch have changed; after a crash, another file is adopted.
   // REQUIRES: the branch's lock is held while the image is open; `pages` is `head`'s content.
-  // Errors name the file; besides those of the file system:
-  // - busy: the file is in use elsewhere; corrupted: it is no regular file,
-  // - already_exists: it is not known as the branch's and differs from it, or both have changed,
-  // - invalid_argument: another program has made it shorter, and the branch's versions do not know
+  // Errors name the file. In addition to those of the file system:
+  // - busy: another process uses the file; corrupted: it is no regular file,
+  // - already_exists: it is not recorded as the branch's and differs from it, or both have changed,
+  // - invalid_argument: another program has truncated it, and the branch's versions do not record
   //   the file's size.
   static std::unique_ptr<ImageFile> open(PackStore& store, const std::string& branch,
                                          const format::Version& head, const PageSource& pages,
                                          const std::string& path, bool is_content = false);
-  // For a writer of the branch that does not use its image: the next open() must not trust the
-  // noted state. REQUIRES: the branch's lock.
+  // For a writer of the branch that does not use its image. The next open() then does not trust the
+  // recorded state. REQUIRES: the branch's lock.
   static void note_other_writer(PackStore& store, const std::string& branch,
                                 std::uint64_t branch_id);
-  // The noted state of the image; nullopt: there was none, or it is not credible.
+  // The recorded state of the image; nullopt: none, or it cannot be trusted.
   static std::optional<format::ImageState> last_state(PackStore& store, const std::string& branch,
                                                       std::uint64_t branch_id);
-  // Whether the noted file, which is not in use, has been written or replaced since. False if there
-  // is none.
+  // Whether the recorded file was written or replaced since. False if the file does not exist.
+  // REQUIRES: the file is not in use.
   static bool changed_since(PackStore& store, const format::ImageState& state);
 
   const std::string& path() const noexcept { return file_->path(); }
@@ -59,7 +59,7 @@ class ImageFile {
   int descriptor() const;
   // The size of a region over the image: more than the head's if another program has appended.
   std::uint64_t region_bytes() const noexcept { return region_bytes_; }
-  // The file's size now.
+  // The file's current size.
   std::uint64_t file_bytes() const noexcept { return file_bytes_; }
   // The file's size when it was opened, or at the last commit since.
   std::uint64_t committed_bytes() const noexcept { return committed_bytes_; }
@@ -71,27 +71,27 @@ class ImageFile {
   // Whether another program's content is still to be committed.
   bool adopting() const noexcept { return state_.adopting; }
 
-  // Grows the region, or takes growth back. A file with a size of its own keeps it, but is cut
-  // where the region ends before it.
+  // Grows the region, or undoes growth. A file with a size of its own keeps it, but is truncated to
+  // the region's size. REQUIRES: whole pages.
   void resize(std::uint64_t region_bytes);
-  // Makes the file at least this long at once. (note_commit() makes it shorter.)
+  // Extends the file to at least this size at once. (note_commit() truncates it.)
   void extend(std::uint64_t file_bytes);
-  // Takes back uncommitted growth by resize() and extend(); by extend() only beyond `keep_bytes`.
+  // Undoes uncommitted growth by resize() and extend(); by extend() only beyond `keep_bytes`.
   void drop_growth(std::uint64_t keep_bytes = 0);
-  // Called before a commit becomes durable: notes durably that these pages (ascending) are going to
-  // be written.
+  // Called before a commit becomes durable. Records durably that these pages (ascending) will be
+  // written.
   void announce(std::span<const format::PageNumber> pages);
-  // Called after it, for announced pages. The first writes adjacent pages; the second writes the
-  // pages whose content differs in the image. If either throws, any of its pages may be missing.
+  // Called after the commit, for announced pages. The first writes adjacent pages. The second writes
+  // the pages whose content differs in the image. If either throws, any of its pages may be missing.
   void write(format::PageNumber first, std::span<const std::byte> content);
   void write(std::span<const format::PageNumber> pages,
              const std::function<const std::byte*(format::PageNumber)>& content);
-  // Notes that all of the commit has been written. Cuts or lengthens the file to `file_bytes`, for
-  // versions that know their file's size.
+  // Records that all pages of the commit are written. Truncates or extends the file to `file_bytes`,
+  // for versions that record their file's size.
   void note_commit(const std::optional<std::uint64_t>& file_bytes = std::nullopt);
-  // Notes that all of another program's content has been committed.
+  // Records that all of another program's content is committed.
   void note_adoption_committed();
-  // Syncs, and notes that the image holds `head`. Without close(), the image counts as in use.
+  // Syncs, and records that the image equals `head`. Without close(), the image counts as in use.
   void close(const format::Version& head);
 
  private:
@@ -103,7 +103,7 @@ class ImageFile {
   void write_changed(format::PageNumber first, std::span<const std::byte> content);
   void write_range(format::PageNumber first, std::span<const std::byte> content);
   void sync();
-  void sync_now_and_then();
+  void sync_if_due();
   void set_size(std::uint64_t bytes);
 
   PackStore& store_;
@@ -111,14 +111,14 @@ class ImageFile {
   std::unique_ptr<base::InodeLock> lock_;  // of file_
   std::unique_ptr<base::File> file_;
   WriteIntent intent_;
-  format::ImageState state_;  // as published last
+  format::ImageState state_;  // as last published
   std::uint64_t region_bytes_ = 0;
   std::uint64_t file_bytes_ = 0;       // may end within the last page
   std::uint64_t committed_bytes_ = 0;  // file_bytes_ at the last commit
   std::uint64_t unsynced_bytes_ = 0;
-  bool exact_ = false;  // versions know the file's size; it may need fewer pages than the region
+  bool exact_ = false;  // versions record the file's size; it may need fewer pages than the region
   std::optional<std::uint64_t> adopted_file_bytes_;
-  bool sync_failed_ = false;  // the medium's content is unknown: the touched ranges stay
+  bool sync_failed_ = false;  // the medium's content is unknown; the touched ranges are kept
   std::vector<format::PageNumber> adopted_;
 };
 

@@ -1,5 +1,6 @@
-// Opening an image: find the file, choose a plan, bring the file or the region up to date.
+// Opens an image: finds the file, chooses a plan, and updates the file or the region.
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <filesystem>
 
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::size_t kPagesCompared = 256;
 
-// nullopt: there is no state, or no credible one. Everything is then compared.
+// nullopt: no state, or one that cannot be trusted. All pages are then compared.
 std::optional<ImageState> read_state(PackStore& store, const std::string& branch,
                                      std::uint64_t branch_id) {
   const std::string file = branch_directory(store, branch) + "/" + kImageStateName;
@@ -37,7 +38,7 @@ std::optional<ImageState> read_state(PackStore& store, const std::string& branch
   return state;
 }
 
-// With the same path the device number does not count: it may be another after a reboot.
+// With the same path the device number is ignored: it may change in a reboot.
 bool is_same_file(const ImageState& known, const base::FileIdentity& found, bool same_path) {
   return known.inode == found.inode && known.born_ns == found.born_ns &&
          (known.device == found.device || same_path);
@@ -61,8 +62,8 @@ std::string absolute_path(const std::string& path) {
   return text;
 }
 
-// Opens or makes the file. True: it was made.
-bool open_or_make(base::Fs& fs, const std::string& path, std::unique_ptr<base::File>& file) {
+// Opens or creates the file. Returns whether it was created.
+bool open_or_create(base::Fs& fs, const std::string& path, std::unique_ptr<base::File>& file) {
   for (;;) {
     try {
       file = fs.open(path, base::OpenMode::read_write);
@@ -82,15 +83,15 @@ bool open_or_make(base::Fs& fs, const std::string& path, std::unique_ptr<base::F
 struct LockedFile {
   std::unique_ptr<base::File> file;
   std::unique_ptr<base::InodeLock> lock;
-  bool made = false;
+  bool created = false;
 };
 
-// Like open_or_make(); the file is also locked and still under its name.
+// Like open_or_create(). Also locks the file, and checks that it still has its name.
 LockedFile open_locked(base::Fs& fs, const std::string& path) {
   for (LockedFile out;;) {
     out.lock.reset();
-    out.made = open_or_make(fs, path, out.file) || out.made;
-    out.lock = base::InodeLock::try_take(*out.file, base::InodeLock::Kind::exclusive);
+    out.created = open_or_create(fs, path, out.file) || out.created;
+    out.lock = base::InodeLock::try_take(*out.file, base::InodeLock::Mode::exclusive);
     if (out.lock == nullptr) fail(Errc::busy, "{}: in use as an image", path);
     if (!out.file->replaced()) return out;
   }
@@ -118,29 +119,30 @@ class ImageFile::Opening {
     identity_ = opened.file->identity();
     image_.reset(new ImageFile(store_, branch_, std::move(opened.file), open_write_intent()));
     image_->lock_ = std::move(opened.lock);
-    // An empty file may be the branch's content, or what another program has made of it.
+    // An empty file may be the branch's content, or another program may have truncated it.
     const bool may_be_empty = is_content_ || (head_.file_bytes.has_value() && is_known_file());
-    fresh_ = opened.made || (identity_.size_bytes == 0 && !may_be_empty);
+    fresh_ = opened.created || (identity_.size_bytes == 0 && !may_be_empty);
     carry_out(decide());
     return std::move(image_);
   }
 
  private:
   enum class Plan {
-    trust,            // it is the head
-    repair,           // the head, except for ranges that may differ
-    make,             // whatever it is: it becomes the head
-    adopt,            // whatever it is: the region holds its content
-    only_if_the_head  // refuse it otherwise
+    trust,            // the file equals the head
+    repair,           // the file equals the head, except for ranges that may differ
+    rewrite,          // replace the file's content by the head
+    adopt,            // take the file's content as the region's
+    only_if_the_head  // refuse the file unless it equals the head
   };
 
   WriteIntent open_write_intent() {
     std::unique_ptr<base::File> file;
-    open_or_make(store_.fs(), branch_directory(store_, branch_) + "/" + kTouchedName, file);
+    open_or_create(store_.fs(), branch_directory(store_, branch_) + "/" + kTouchedName, file);
     return {std::move(file), store_.superblock().store_id, head_.branch_id};
   }
 
   bool head_is_known() const {
+    assert(known_.has_value());
     return known_->sequence == head_.sequence && known_->time_ns == head_.time_ns;
   }
   bool is_known_file() const {
@@ -152,43 +154,43 @@ class ImageFile::Opening {
     return !head_.file_bytes.has_value() || *head_.file_bytes == identity_.size_bytes;
   }
 
-  // The known file, or one that has its name now.
+  // The recorded file, or another one with its path.
   bool is_known_image() const { return known_ && (is_known_file() || known_->path == path_); }
 
   Plan decide() const {
     const bool known = is_known_image();
     if (known && known_->in_use) return after_a_crash();
     if (known && !fresh_) return after_a_close();
-    if (fresh_ || path_.empty()) return Plan::make;
+    if (fresh_ || path_.empty()) return Plan::rewrite;
     return head_.sequence == 0 ? Plan::adopt : Plan::only_if_the_head;
   }
 
   Plan after_a_crash() const {
-    if (fresh_) return Plan::make;
+    if (fresh_) return Plan::rewrite;
     if (!is_known_file() && is_content_) return Plan::adopt;
     if (!is_known_file() && !path_.empty()) {
-      fail(
-          Errc::already_exists,
-          "{}: the image of {} was in use when a crash came, and is another file now: remove it to "
-          "have it made again, or import it",
-          image_->path(), label());
+      fail(Errc::already_exists,
+           "{}: the image of {} was in use during a crash, and this is another file: remove it to "
+           "have the image created again, or import it",
+           image_->path(), label());
     }
     if (known_->adopting && head_is_known()) return Plan::adopt;
     if (known_->adopting && known_->all_touched) refuse_both_changed();
     const bool any = known_->adopting || known_->all_touched || !is_known_file();
-    return any ? Plan::make : Plan::repair;
+    return any ? Plan::rewrite : Plan::repair;
   }
 
   Plan after_a_close() const {
-    if (is_unchanged()) return head_is_known() && has_size_of_head() ? Plan::trust : Plan::make;
-    // With another head both have changed, perhaps to the same, as after a backup of the file.
+    if (is_unchanged()) return head_is_known() && has_size_of_head() ? Plan::trust : Plan::rewrite;
+    // With another head both have changed, possibly to the same content, as after restoring a backup
+    // of the file.
     return head_is_known() ? Plan::adopt : Plan::only_if_the_head;
   }
 
   [[noreturn]] void refuse_both_changed() const {
     fail(Errc::already_exists,
          "{}: another program has written the image, and {} has had commits without it: remove it "
-         "to have it made again, or import it",
+         "to have the image created again, or import it",
          image_->path(), label());
   }
 
@@ -196,7 +198,7 @@ class ImageFile::Opening {
 
   void carry_out(Plan plan) {
     ImageFile& image = *image_;
-    const bool all = plan == Plan::make;
+    const bool all = plan == Plan::rewrite;
     if (plan == Plan::adopt || plan == Plan::only_if_the_head) take_content(plan);
     if (all) publish(true, false);
     if (all || plan == Plan::repair) rewrite(all);
@@ -208,17 +210,17 @@ class ImageFile::Opening {
     }
     image.intent_.reset(format::pages_in(image.region_bytes()));
     if (plan == Plan::repair) {
-      image.state_ = *known_;  // still true
+      image.state_ = *known_;  // still valid
     } else {
       publish(false, !image.adopted_.empty() || image.region_bytes() > head_.region_bytes ||
                          image.adopted_file_bytes_ != std::nullopt);
     }
-    if (plan == Plan::adopt) make_room_for_the_head();
+    if (plan == Plan::adopt) extend_to_the_head();
   }
 
-  // The lost end of a shorter file is zero in the region and is committed as zero; until then the
-  // file has those pages. The state that was published before has the file's length.
-  void make_room_for_the_head() {
+  // The missing end of a shorter file is zero in the region and will be committed as zero. Until then
+  // the file is extended by these pages. The state published before has the file's original size.
+  void extend_to_the_head() {
     const bool exact = head_.file_bytes.has_value() || image_->adopted_file_bytes_.has_value();
     const std::uint64_t pages =
         exact ? format::pages_in(head_.file_bytes.value_or(head_.region_bytes)) : 0;
@@ -241,18 +243,16 @@ class ImageFile::Opening {
   void take_content(Plan plan) {
     ImageFile& image = *image_;
     if (image.region_bytes() > format::kMaxRegionBytes) {
-      fail(Errc::invalid_argument, "{}: larger than a region can be", image.path());
+      fail(Errc::invalid_argument, "{}: larger than the largest region", image.path());
     }
     if (plan == Plan::adopt) take_size();
     const bool both_changed = plan == Plan::only_if_the_head && is_known_image();
     const bool exact = head_.file_bytes.has_value() || image.adopted_file_bytes_.has_value();
     if (image.region_bytes() < head_.region_bytes && head_.sequence > 0 && !exact) {
       if (both_changed) refuse_both_changed();
-      fail(
-          Errc::invalid_argument,
-          "{}: {} bytes, where {} has {}: a region cannot become shorter; make the file longer, or "
-          "import it",
-          image.path(), image.file_bytes_, label(), head_.region_bytes);
+      fail(Errc::invalid_argument,
+           "{}: {} bytes, where {} has {}: a region cannot shrink; extend the file, or import it",
+           image.path(), image.file_bytes_, label(), head_.region_bytes);
     }
     const auto note = [&](PageNumber page, const std::byte*) { image.adopted_.push_back(page); };
     if (plan == Plan::adopt) {
@@ -265,17 +265,18 @@ class ImageFile::Opening {
     if (image.adopted_.empty() && !longer && has_size_of_head()) return;
     if (both_changed) refuse_both_changed();
     fail(Errc::already_exists,
-         "{}: exists, is not known as the image of {}, and differs from it: remove it to have it "
-         "made, or import it",
+         "{}: exists, is not recorded as the image of {}, and differs from it: remove it to have "
+         "the "
+         "image created, or import it",
          image.path(), label());
   }
 
-  // Pages behind the head's own end do not count, whatever they held before.
+  // Pages past the head's own end are ignored, whatever their earlier content.
   PageNumber pages_of_head() const {
     return format::pages_in(head_.file_bytes.value_or(head_.region_bytes));
   }
 
-  // Pages behind the file's end are zero: they differ where the head is not, and need no reading.
+  // Pages past the file's end are zero. Without reading them, they differ where the head is not zero.
   void adopt_zeros(PageNumber first, PageNumber end) {
     while (first < end) {
       first += pages_.zeros_from(first, end - first);
@@ -283,14 +284,14 @@ class ImageFile::Opening {
     }
   }
 
-  // Adopts the file's size if it is content, versions know it, or whole pages do not express it.
+  // Adopts the file's size if it is content, versions record it, or it is not of whole pages.
   void take_size() {
     ImageFile& image = *image_;
     const auto counts = [&](std::uint64_t bytes) {
       const bool within_a_page = bytes % kPageBytes != 0 && bytes + kPageBytes > head_.region_bytes;
       return is_content_ || head_.file_bytes.has_value() || within_a_page;
     };
-    // An adoption that a crash cut off may have left the file longer than it found it.
+    // A crash during an adoption may leave the file longer than it was before.
     if (known_ && known_->in_use && known_->adopting && counts(known_->size_bytes) &&
         known_->size_bytes < image.file_bytes_ && zero_from(known_->size_bytes)) {
       image.set_size(known_->size_bytes);
@@ -342,7 +343,7 @@ class ImageFile::Opening {
     image.sync();
   }
 
-  // A file that ended within its last page does so again, unless the region has data behind it.
+  // A file that ended within its last page gets the same end again, unless the region has data past it.
   void end_within_the_page(std::uint64_t bytes) {
     if (bytes >= head_.region_bytes || format::pages_in(bytes) * kPageBytes != head_.region_bytes)
       return;
@@ -355,7 +356,7 @@ class ImageFile::Opening {
     image_->file_bytes_ = image_->committed_bytes_ = bytes;
   }
 
-  // Calls `visit` with each page that differs between head and image, and with the head's content.
+  // Calls `visit` for each page that differs between head and image, with the head's content.
   void compare(std::uint64_t bytes, const std::function<bool(PageNumber)>& only,
                const std::function<void(PageNumber, const std::byte*)>& visit) {
     const PageNumber pages = format::pages_in(bytes);
@@ -363,7 +364,7 @@ class ImageFile::Opening {
     std::vector<std::byte> ours(most * kPageBytes), theirs(ours.size());
     for (PageNumber page = 0; page < pages;) {
       page += empty_range(page, pages - page);
-      // Stops at a range's end: the next range may be known to be equal.
+      // Stops at the end of a touched range: the next range may be known to be equal.
       const std::size_t n =
           std::min<std::uint64_t>(kPagesCompared - page % kPagesCompared, pages - page);
       if (n == 0) break;
@@ -384,6 +385,7 @@ class ImageFile::Opening {
                      std::vector<std::byte>& theirs,
                      const std::function<void(PageNumber, const std::byte*)>& visit) {
     const std::size_t bytes = count * kPageBytes;
+    assert(bytes <= ours.size() && ours.size() == theirs.size());
     image_->read(first, std::span(theirs).first(bytes));
     if (pages_.zeros_from(first, count) >= count) {
       std::fill_n(ours.begin(), bytes, std::byte{0});
@@ -406,7 +408,7 @@ class ImageFile::Opening {
   std::optional<ImageState> known_;
   std::string path_;  // as in ImageState
   base::FileIdentity identity_;
-  bool fresh_ = false;  // made just now, or empty
+  bool fresh_ = false;  // newly created, or empty
   std::unique_ptr<ImageFile> image_;
 };
 

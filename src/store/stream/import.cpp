@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -20,14 +21,14 @@ using format::PageNumber;
 
 namespace {
 
-// A piece on its way.
+// A range in progress.
 struct ImportSlot {
-  std::unique_ptr<std::byte[]> content;  // made when the slot is first used
+  std::unique_ptr<std::byte[]> content;  // allocated at the slot's first use
   PageNumber first = 0;
   std::size_t pages = 0;
-  bool is_read = false;         // `content` holds the pages
-  bool zeros = false;           // all pages are zero now, whatever `content` holds
-  std::uint64_t end_bytes = 0;  // of what has been read with it
+  bool is_read = false;         // `content` has the pages
+  bool zeros = false;           // all pages are zero; `content` is unused
+  std::uint64_t end_bytes = 0;  // the content's position after this range
   EncodedPiece encoded;
 };
 
@@ -62,17 +63,17 @@ class Import {
   const std::shared_ptr<PageSource> head_;
   const std::size_t threads_, piece_bytes_;
   ImportReport report_;
-  PageNumber at_ = 0;               // what lies before it is on its way
-  std::size_t expected_pages_ = 0;  // known before the first piece is on its way
+  PageNumber at_ = 0;               // all pages before it are submitted
+  std::size_t expected_pages_ = 0;  // set before the first range is submitted
   std::vector<ImportSlot> slots_;
   std::vector<std::unique_ptr<PieceEncoder>> encoders_;  // of the threads
-  // Encoded, and not taken yet.
+  // Encoded, and not yet taken.
   std::atomic<std::size_t> held_bytes_{0}, peak_held_bytes_{0};
   PieceEncoder loose_encoder_;
   std::vector<PageNumber> loose_;
   std::vector<std::byte> loose_content_;
   std::mutex commit_mutex_;
-  std::unique_ptr<BranchWriter::Commit> commit_;  // begins when a page has changed
+  std::unique_ptr<BranchWriter::Commit> commit_;  // begun when the first page has changed
   OrderedWork work_;                              // the last member: its threads use the others
 };
 
@@ -90,11 +91,13 @@ Import::Import(BranchWriter& writer, Content& content, const ImportOptions& opti
       loose_encoder_(writer.encoding(), *head_),
       work_(threads_, slots_.size(),
             {[this](std::size_t slot, std::size_t worker) { encode(slots_[slot], worker); },
-             [this](std::size_t slot) { take(slots_[slot].encoded); }}) {}
+             [this](std::size_t slot) { take(slots_[slot].encoded); }}) {
+  assert(piece_bytes_ != 0 && piece_bytes_ % kPageBytes == 0);
+}
 
 ImportReport Import::run() {
   require_fits(content_.size_bytes());
-  writer_.checkpoint_journal();  // deltas can then go to the pack before the commit ends
+  writer_.checkpoint_journal();  // deltas can then be written to the pack before the commit ends
   while (read_piece()) {
   }
   submit_zeros(at_, writer_.head().region_bytes / kPageBytes);
@@ -105,7 +108,7 @@ ImportReport Import::run() {
   return report_;
 }
 
-// False: the content is at its end.
+// False: the content has ended.
 bool Import::read_piece() {
   ImportSlot& slot = free_slot();
   if (slot.content == nullptr) {
@@ -116,6 +119,7 @@ bool Import::read_piece() {
   slot.end_bytes = content_.position_bytes();
   require_fits(slot.end_bytes);
   if (piece.pages == 0) return false;
+  assert(piece.first >= at_ && piece.pages * kPageBytes <= piece_bytes_);
   if (at_ == 0) expected_pages_ = format::pages_in(content_.size_bytes());
   slot.is_read = piece.is_read;
   submit(slot, piece.first, piece.pages, false);
@@ -124,7 +128,7 @@ bool Import::read_piece() {
   return true;
 }
 
-// The content leaves these pages out. They matter only where the head shows something.
+// The content has skipped these pages. They matter only where the head is not zero.
 void Import::submit_zeros(PageNumber first, PageNumber end) {
   const std::size_t most = piece_bytes_ / kPageBytes;
   while (first < end) {
@@ -177,6 +181,7 @@ void Import::encode(ImportSlot& slot, std::size_t worker) {
 void Import::take(EncodedPiece& piece) {
   if (piece.empty()) return;
   report_.pages_changed += piece.pages_changed;
+  assert(held_bytes_ >= piece.held_bytes());
   held_bytes_ -= piece.held_bytes();
   take_loose(piece);
   commit().add(std::move(piece.writes));
@@ -192,6 +197,8 @@ void Import::take_loose(const EncodedPiece& piece) {
 }
 
 void Import::write_loose(std::size_t pages) {
+  assert(pages >= 1 && pages <= loose_.size());
+  assert(loose_content_.size() == loose_.size() * kPageBytes);
   const auto bytes = static_cast<std::ptrdiff_t>(pages * kPageBytes);
   PageWrites writes;
   writes.blocks.push_back(loose_encoder_.pack(std::span(loose_).first(pages),

@@ -1,5 +1,6 @@
 #include "store/stream/ordered_work.hpp"
 
+#include <cassert>
 #include <system_error>
 #include <utility>
 
@@ -9,6 +10,7 @@ namespace vellum::store {
 
 OrderedWork::OrderedWork(std::size_t threads, std::size_t slots, Steps steps)
     : slots_(slots), steps_(std::move(steps)), done_(slots) {
+  assert(slots > 0);
   const base::SignalsBlocked inherited_by_threads;
   threads_.reserve(threads);
   try {
@@ -16,7 +18,7 @@ OrderedWork::OrderedWork(std::size_t threads, std::size_t slots, Steps steps)
       threads_.emplace_back([this, worker] { run(worker); });
     }
   } catch (const std::system_error&) {
-    // The system grants no more threads: those that run, or the caller, do the work.
+    // The system grants no more threads. The started ones, or the caller, do the work.
   }
 }
 
@@ -49,9 +51,10 @@ void OrderedWork::run(std::size_t worker) noexcept {
   }
 }
 
-// Whoever finds the next result done takes it, and those that follow it.
+// The thread that finds the next result done takes it, and those that follow it.
 void OrderedWork::work_on(std::uint64_t number, std::size_t worker,
                           std::unique_lock<std::mutex>& lock) {
+  assert(lock.owns_lock() && number < submitted_);
   lock.unlock();
   steps_.work(number % slots_, worker);
   lock.lock();
@@ -96,6 +99,7 @@ void OrderedWork::finish() { wait_for(submitted_); }
 
 std::optional<std::size_t> OrderedWork::last_taken() const {
   const std::lock_guard lock(mutex_);
+  assert(taken_ <= begun_ && begun_ <= submitted_);
   if (taken_ == 0) return std::nullopt;
   return (taken_ - 1) % slots_;
 }

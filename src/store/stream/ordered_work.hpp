@@ -1,9 +1,8 @@
-// store/stream/ordered_work.hpp: pieces of a stream that several threads work on, and whose results
-// are taken in order.
+// store/stream/ordered_work.hpp: parallel work on the ranges of a stream, with results in order.
 //
 // The caller fills one slot after the other. Threads work on the filled slots, in any order. One of
 // them at a time takes the results, in the order in which the slots were filled. A slot is free
-// again when its result is taken, so the slots bound what is in memory.
+// again when its result is taken. The number of slots therefore bounds the memory.
 #pragma once
 
 #include <condition_variable>
@@ -24,14 +23,14 @@ class OrderedWork {
     std::function<void(std::size_t slot, std::size_t worker)> work;  // worker < the threads
     std::function<void(std::size_t slot)> take;                      // one at a time
   };
-  // With 0 threads, or where the system grants none, the caller does everything, as worker 0.
+  // With 0 threads, or if the system grants none, the caller does all work, as worker 0.
   // REQUIRES: slots > 0.
   OrderedWork(std::size_t threads, std::size_t slots, Steps steps);
-  ~OrderedWork();  // work that has not begun is dropped
+  ~OrderedWork();  // drops work that has not begun
   OrderedWork(const OrderedWork&) = delete;
   OrderedWork& operator=(const OrderedWork&) = delete;
 
-  // The next slot, free to be filled. Waits for it. Rethrows the first exception of a step.
+  // Waits for the next slot to be free, and returns it. Rethrows the first exception of a step.
   std::size_t free_slot();
   void submit();  // the slot that free_slot() returned is filled
   // Waits until all results are taken. Rethrows as free_slot() does.
@@ -48,9 +47,9 @@ class OrderedWork {
   const Steps steps_;
   mutable std::mutex mutex_;
   std::condition_variable filled_, freed_;
-  // Numbers count the slots that were filled; number n lies in slot n % slots_.
+  // Numbers count the filled slots; number n is in slot n % slots_. taken_ <= begun_ <= submitted_.
   std::uint64_t submitted_ = 0, begun_ = 0, taken_ = 0;
-  std::vector<bool> done_;  // of each slot: worked on, and not taken yet
+  std::vector<bool> done_;  // by slot: worked on, and not yet taken
   bool taking_ = false, stopped_ = false;
   std::exception_ptr error_;
   std::vector<std::thread> threads_;

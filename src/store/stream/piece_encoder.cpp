@@ -1,6 +1,7 @@
 #include "store/stream/piece_encoder.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "base/memory/zeros.hpp"
@@ -14,7 +15,7 @@ using format::PageNumber;
 
 namespace {
 
-// Few enough for a processor's nearer caches, which content that is as it was never leaves.
+// Few enough for a processor's L1 and L2 caches. Unchanged content is never copied to memory.
 constexpr std::size_t kReadPages = 32;
 constexpr std::size_t kComparedPages = 16;
 
@@ -35,6 +36,7 @@ PieceEncoder::PieceEncoder(const format::Encoding& encoding, const PageSource& h
 
 void PieceEncoder::encode(const Input& input, const std::function<const Dedup*()>& dedup,
                           EncodedPiece& out) {
+  assert(input.room.size() % kPageBytes == 0);
   whole_.clear();
   compare(input, out);
   if (out.empty()) return;
@@ -42,7 +44,7 @@ void PieceEncoder::encode(const Input& input, const std::function<const Dedup*()
   if (!whole_.empty()) place_whole(input.first, input.room, look_up, out);
 }
 
-// Content that the head has goes no further than `now_`.
+// Content that equals the head's is read only into `now_`.
 void PieceEncoder::compare(const Input& input, EncodedPiece& out) {
   const std::size_t pages = input.room.size() / kPageBytes;
   for (std::size_t i = 0; i < pages;) {
@@ -62,6 +64,7 @@ void PieceEncoder::compare(const Input& input, EncodedPiece& out) {
 
 void PieceEncoder::compare_with_head(PageNumber first, std::span<const std::byte> now,
                                      EncodedPiece& out) {
+  assert(now.size() % kPageBytes == 0);
   const std::size_t pages = now.size() / kPageBytes;
   for (std::size_t i = 0; i < pages;) {
     const std::byte* const at = now.data() + i * kPageBytes;
@@ -128,9 +131,10 @@ void PieceEncoder::encode_zeros(PageNumber first, std::size_t pages, EncodedPiec
   }
 }
 
-// What the store does not hold yet becomes blocks.
+// Encodes pages that the store does not have yet as blocks.
 void PieceEncoder::place_whole(PageNumber first, std::span<const std::byte> now, const Dedup* dedup,
                                EncodedPiece& out) {
+  assert(std::is_sorted(whole_.begin(), whole_.end()) && whole_.front() >= first);
   const auto content = [&](PageNumber page) { return now.data() + (page - first) * kPageBytes; };
   if (dedup != nullptr) {
     dedup->find(whole_, [&](std::size_t i) { return content(whole_[i]); }, out.writes.found);
@@ -159,6 +163,7 @@ void PieceEncoder::place_whole(PageNumber first, std::span<const std::byte> now,
 
 PageBlock PieceEncoder::pack(std::span<const PageNumber> pages, std::span<const std::byte> raw,
                              bool note) {
+  assert(!pages.empty() && raw.size() == pages.size() * kPageBytes);
   auto payload = blocks_.encode(compressor_, raw);
   PageBlock block{{pages.begin(), pages.end()}, payload.codec, {}, {}, std::move(payload.hash)};
   if (note) block.noted = Dedup::worth_noting(raw, payload.stored.size());

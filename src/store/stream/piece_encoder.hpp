@@ -1,5 +1,4 @@
-// store/stream/piece_encoder.hpp: pages on their way into a commit: compared with the branch's head,
-// and what differs encoded in its cheapest form.
+// store/stream/piece_encoder.hpp: compares pages with the branch's head and encodes the differences.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +15,11 @@
 
 namespace vellum::store {
 
-// What became of a piece.
+// The encoded pages of a range.
 struct EncodedPiece {
   PageWrites writes;
   std::uint64_t pages_changed = 0;
-  // Pages that did not fill half a block, and their content: they may share one with later ones.
+  // Pages that do not fill half a block, and their content. They may share a block with later pages.
   std::vector<format::PageNumber> loose;
   std::vector<std::byte> loose_content;
 
@@ -31,19 +30,19 @@ struct EncodedPiece {
 // Threads: one.
 class PieceEncoder {
  public:
-  // `head`: what the branch holds.
+  // `head`: the content of the branch.
   PieceEncoder(const format::Encoding& encoding, const PageSource& head);
 
-  // A piece of content: `room` for its pages, and how they are read into it; null: they are there.
+  // A range of content: `room` for its pages, and a function that reads them. Null: they are read.
   struct Input {
     format::PageNumber first = 0;
     std::span<std::byte> room;
     std::function<void(format::PageNumber first, std::span<std::byte> out)> read;
   };
-  // Appends to `out`. The result depends on nothing that came before. `dedup` is called when a page
-  // has changed, and returns null when nothing is to be looked up.
+  // Appends to `out`. The result does not depend on earlier calls. Calls `dedup` if a page has
+  // changed; null: do not look up pages.
   void encode(const Input& input, const std::function<const Dedup*()>& dedup, EncodedPiece& out);
-  // The same for pages that are zero now, of which only those count that the head shows.
+  // The same for pages that are zero now. Only those that the head shows count.
   void encode_zeros(format::PageNumber first, std::size_t pages, EncodedPiece& out);
   PageBlock pack(std::span<const format::PageNumber> pages, std::span<const std::byte> raw,
                  bool note);
@@ -62,7 +61,7 @@ class PieceEncoder {
   const PageSource& head_;
   base::Compressor compressor_;
   BlockEncoder blocks_;
-  std::vector<format::PageNumber> whole_;  // of the piece at hand, ascending
+  std::vector<format::PageNumber> whole_;  // of the current range, ascending
   std::vector<std::byte> now_, old_, gathered_;
 };
 

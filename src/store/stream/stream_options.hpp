@@ -1,4 +1,4 @@
-// store/stream/stream_options.hpp: with how many threads, and how much memory, a stream is worked on.
+// store/stream/stream_options.hpp: the threads and the memory of an import or export.
 #pragma once
 
 #include <algorithm>
@@ -9,17 +9,17 @@
 namespace vellum::store {
 
 struct StreamOptions {
-  static constexpr std::size_t kMaxThreads = 8;  // memory grows with them, and one of them writes
+  static constexpr std::size_t kMaxThreads = 8;  // memory grows with them, and only one writes
 
   std::size_t threads =
       std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
   std::size_t piece_bytes = std::size_t{4} << 20;  // a multiple of a page
 
-  // 0: the caller does everything, as for a stream of one piece.
+  // 0: the caller does all work, as for a stream of one range.
   std::size_t threads_for(std::uint64_t bytes) const noexcept {
     return bytes <= piece_bytes ? 0 : threads;
   }
-  // Pieces in memory: one is read, one is written, the others are worked on.
+  // Ranges in memory: one is read, one is written, the threads work on the others.
   static std::size_t slots_for(std::size_t threads) noexcept { return threads + 2; }
 };
 

@@ -1,4 +1,4 @@
-// store/stream/stream_progress.hpp: how far a stream has come. It only grows.
+// store/stream/stream_progress.hpp: reports the progress of a stream, which only grows.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,20 @@
 
 namespace vellum::store {
 
-// REQUIRES: `tell` outlives it.
+// REQUIRES: `report` outlives it.
 class StreamProgress {
  public:
-  explicit StreamProgress(const ProgressFn& tell) : tell_(tell) {}
+  explicit StreamProgress(const ProgressFn& report) : report_(report) {}
 
   void reach(std::uint64_t done_bytes, std::uint64_t total_bytes) {
-    if (!tell_ || done_bytes <= told_bytes_) return;
-    told_bytes_ = done_bytes;
-    tell_({done_bytes, total_bytes, "bytes"});
+    if (!report_ || done_bytes <= reported_bytes_) return;
+    reported_bytes_ = done_bytes;
+    report_({done_bytes, total_bytes, "bytes"});
   }
 
  private:
-  const ProgressFn& tell_;
-  std::uint64_t told_bytes_ = 0;
+  const ProgressFn& report_;
+  std::uint64_t reported_bytes_ = 0;
 };
 
 }  // namespace vellum::store

@@ -1,6 +1,7 @@
 #include "store/stream/write_intent.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace vellum::store {
 
@@ -57,6 +58,7 @@ void WriteIntent::forget() {
 }
 
 void WriteIntent::touch(std::span<const PageNumber> pages) {
+  assert(std::is_sorted(pages.begin(), pages.end()));
   PageNumber done = UINT64_MAX;  // the range of the previous page
   for (const PageNumber page : pages) {
     if (page / kWriteIntentRangePages == done) continue;
@@ -67,6 +69,7 @@ void WriteIntent::touch(std::span<const PageNumber> pages) {
 }
 
 void WriteIntent::touch_in_memory(PageNumber page) {
+  assert(page < format::pages_in(format::kMaxRegionBytes));
   const std::size_t sector = sector_of(page);
   if (sector >= sectors_.size()) {
     sectors_.resize(sector + 1);
@@ -81,11 +84,13 @@ void WriteIntent::touch_in_memory(PageNumber page) {
 }
 
 void WriteIntent::write(std::size_t sector) {
+  assert(sector < sectors_.size());
   file_->pwrite(format::encode_touched_sector(sectors_[sector], store_id_, branch_id_, sector),
                 sector * kTouchedSectorBytes);
 }
 
 void WriteIntent::write_changed() {
+  assert(changed_.size() == sectors_.size() && credible_.size() == sectors_.size());
   if (std::find(changed_.begin(), changed_.end(), true) == changed_.end()) return;
   for (std::size_t i = 0; i < sectors_.size(); ++i) {
     if (changed_[i]) write(i);

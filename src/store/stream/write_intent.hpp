@@ -2,7 +2,7 @@
 //
 // The file branches/<name>/image.touched (docs/format.md) is a write-intent bitmap. A range's bit
 // is set durably before a page of the range is written to the image, and cleared some time after
-// the image was synced. A leftover bit costs a comparison during crash recovery, nothing else.
+// the image was synced. A bit that is still set costs only a comparison during crash recovery.
 //
 // Threads: one call at a time.
 #pragma once
@@ -22,15 +22,15 @@ inline constexpr std::uint64_t kWriteIntentRangePages =
 
 class WriteIntent {
  public:
-  // Reads the file. Ranges that it does not describe, or not credibly, count as touched.
+  // Reads the file. Ranges in missing or invalid sectors count as touched.
   WriteIntent(std::unique_ptr<base::File> file, const format::Uuid& store_id,
               std::uint64_t branch_id);
 
   bool touched(format::PageNumber page) const noexcept;
   // Clears all bits, and covers a region of `pages`. Durable on return.
   void reset(format::PageNumber pages);
-  // Clears all bits without a sync: if the write is lost, they stay set. REQUIRES: the
-  // image is synced.
+  // Clears all bits without a sync. If the write is lost, they remain set. REQUIRES: the image is
+  // synced.
   void forget();
   // Sets the bits of these pages, ascending. Durable on return; cheap if they are already set.
   void touch(std::span<const format::PageNumber> pages);
@@ -44,7 +44,7 @@ class WriteIntent {
   format::Uuid store_id_;
   std::uint64_t branch_id_;
   std::vector<format::TouchedSector> sectors_;
-  std::vector<bool> credible_, changed_;  // by sector; changed: the file does not have it yet
+  std::vector<bool> credible_, changed_;  // by sector; changed: not yet written to the file
 };
 
 }  // namespace vellum::store

@@ -141,7 +141,7 @@ TEST_F(Backup, AFileOfAProgramUnderVellumRunIsRefused) {
   write_file(data(), "first");
   must(backup("one"));
   const auto file = base::posix_fs().open(data(), base::OpenMode::read_only);
-  const auto lock = base::InodeLock::try_take(*file, base::InodeLock::Kind::exclusive);
+  const auto lock = base::InodeLock::try_take(*file, base::InodeLock::Mode::exclusive);
   ASSERT_NE(nullptr, lock);
   expect_failure(backup("two"), 7, "busy", data());
   expect_failure(backup("two", {"--stopped"}), 7, "busy", data());
@@ -180,7 +180,7 @@ TEST_F(Backup, AChangeMeanwhileIsFound) {
   ended = true;
   writer.join();
   EXPECT_EQ(7, result.status);
-  EXPECT_NE(std::string::npos, result.err.find(data() + ": somebody has changed it meanwhile"))
+  EXPECT_NE(std::string::npos, result.err.find(data() + ": a program has changed it meanwhile"))
       << result.err;
   const std::string kept = snapshots();
   const auto count = std::count(kept.begin(), kept.end(), '\n');

@@ -53,7 +53,8 @@ TEST_P(LazyClone, DuCountsWhatVersionsNeedAndSplitsNoPacksThatAreAway) {
   for (const std::string part : {"one", "several", "none"}) {
     EXPECT_TRUE(here.at("needed_by_" + part + "_bytes").is_null()) << part;
   }
-  EXPECT_TRUE(contains(must({"du", clone}).out, "0 B in packs here; the others lie at the remote"));
+  EXPECT_TRUE(
+      contains(must({"du", clone}).out, "0 B in local packs; the others are at the remote"));
   must({"pull", clone, "--packs"});
   EXPECT_FALSE(must({"du", clone, "--json"}).json().at("needed_by_several_bytes").is_null());
 }

@@ -1,6 +1,6 @@
 // The smallest program that uses an installed Privateer door, in both ways of including it.
 #include <privateer/c_api/privateer.h>
-#include <interfaces/privateer/privateer.hpp>
+#include <privateer/privateer.hpp>
 #include <privateer.hpp>
 
 int main(int argc, char** argv) {

@@ -123,12 +123,12 @@ TEST_F(CUpkeepTest, ABranchTellsItsImage) {
   ASSERT_EQ(vellum_region_create(store_, "filed", kUpkeepBytes, &options, &mapped), VELLUM_OK)
       << message();
   vellum_region_close(mapped);
-  struct Found {
+  struct FoundImage {
     std::string path;
     int in_use = -1, changed = -1;
   } found;
   const auto keep = [](const vellum_branch_image* given, void* context) {
-    *static_cast<Found*>(context) = {given->path, given->in_use, given->changed};
+    *static_cast<FoundImage*>(context) = {given->path, given->in_use, given->changed};
   };
   ASSERT_EQ(vellum_find_branch_image(store_, "filed", keep, &found), VELLUM_OK) << message();
   EXPECT_EQ(found.path, image);

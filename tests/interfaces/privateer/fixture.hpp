@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <interfaces/privateer/privateer.hpp>
+#include <privateer/privateer.hpp>
 
 #include <cstdint>
 #include <cstdlib>

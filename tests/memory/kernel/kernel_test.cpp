@@ -14,7 +14,7 @@
 namespace vellum::region::test {
 namespace {
 
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kKernelPageBytes = 4096;
 
 // Pages of a private mapping, tracked as engine uffd does.
 class KernelPages : public testing::Test {
@@ -39,10 +39,10 @@ class KernelPages : public testing::Test {
     }
   }
   void write_to(std::size_t page) {
-    *static_cast<volatile std::byte*>(base_ + page * kPage) = std::byte{1};
+    *static_cast<volatile std::byte*>(base_ + page * kKernelPageBytes) = std::byte{1};
   }
 
-  static constexpr std::size_t kPages = 4096, kBytes = kPages * kPage;
+  static constexpr std::size_t kPages = 4096, kBytes = kPages * kKernelPageBytes;
   int uffd_ = -1, memfd_ = -1, pagemap_ = -1;
   std::byte* base_ = nullptr;
 };
@@ -71,7 +71,7 @@ TEST_F(KernelPages, AScanThatFillsItsRangesGoesOnWhereItStopped) {
     const long n = scan_written(pagemap_, at, base_ + kBytes, ranges, resume);
     ASSERT_GE(n, 0);
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i, next += 2) {
-      ASSERT_EQ(ranges[i].begin, reinterpret_cast<std::uintptr_t>(base_ + next * kPage));
+      ASSERT_EQ(ranges[i].begin, reinterpret_cast<std::uintptr_t>(base_ + next * kKernelPageBytes));
     }
   }
   EXPECT_EQ(next, kPages);
@@ -84,23 +84,23 @@ TEST_F(KernelPages, PrivatePagesAreCountedWithoutZerosAndHoles) {
   ASSERT_GE(scan_written(pagemap_, base_, base_ + kBytes, ranges, resume), 0);  // leaves markers
   EXPECT_EQ(count_private(pagemap_, base_, base_ + kBytes), 4);
   std::uint64_t mask = 0;
-  EXPECT_EQ(find_private(pagemap_, base_ + 64 * kPage, 16, false, mask), 0);
+  EXPECT_EQ(find_private(pagemap_, base_ + 64 * kKernelPageBytes, 16, false, mask), 0);
   EXPECT_EQ(mask, 3U);
 }
 
 TEST_F(KernelPages, MovedAwayPagesLeaveHolesThatCanBeFilled) {
   write_to(5);
-  void* const place =
-      mmap(nullptr, 16 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const place = mmap(nullptr, 16 * kKernelPageBytes, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(place, MAP_FAILED);
   auto* const to = static_cast<std::byte*>(place);
-  ASSERT_EQ(move_away(base_, 16 * kPage, to), 0);
-  EXPECT_EQ(to[5 * kPage], std::byte{1});
-  EXPECT_EQ(count_private(pagemap_, base_, base_ + 16 * kPage), 0);
-  const std::vector<std::byte> content(kPage, std::byte{7});
-  EXPECT_EQ(copy_pages(uffd_, base_ + 5 * kPage, kPage, content.data()), 0);
-  EXPECT_EQ(base_[5 * kPage + 99], std::byte{7});
-  munmap(place, 16 * kPage);
+  ASSERT_EQ(move_away(base_, 16 * kKernelPageBytes, to), 0);
+  EXPECT_EQ(to[5 * kKernelPageBytes], std::byte{1});
+  EXPECT_EQ(count_private(pagemap_, base_, base_ + 16 * kKernelPageBytes), 0);
+  const std::vector<std::byte> content(kKernelPageBytes, std::byte{7});
+  EXPECT_EQ(copy_pages(uffd_, base_ + 5 * kKernelPageBytes, kKernelPageBytes, content.data()), 0);
+  EXPECT_EQ(base_[5 * kKernelPageBytes + 99], std::byte{7});
+  munmap(place, 16 * kKernelPageBytes);
 }
 
 }  // namespace

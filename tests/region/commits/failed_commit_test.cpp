@@ -66,7 +66,7 @@ TEST_P(FailedCommit, AnInterruptedOneLeavesEverythingAsItWas) {
     EXPECT_TRUE(transaction.is_open());
     EXPECT_EQ(content_of(region), wanted);
     EXPECT_EQ(content_of(Store::open(path()), "main"), good);
-    const base::Interruptible::Wish none{false};
+    const base::Interruptible::Request none{false};
     const base::Interruptible again(none);
     transaction.commit();
   }

@@ -59,12 +59,12 @@ class Content {
   }
 
  private:
-  struct Part {
+  struct PagesOfArray {
     std::uint64_t array = 0, shift = 0;
   };
   // Unlike any other page, and a tenth of it when compressed.
   void fill(std::uint64_t page, std::uint64_t* words) const {
-    const Part& part = parts_[page < border_ ? 0 : 1];
+    const PagesOfArray& part = parts_[page < border_ ? 0 : 1];
     std::mt19937_64 random(part.array * 10'000 + page + part.shift);
     std::generate(words, words + 40, std::ref(random));
     std::fill(words + 40, words + kWordsPerPage, random());
@@ -72,7 +72,7 @@ class Content {
   }
 
   std::uint64_t generation_, border_ = 0;
-  std::array<Part, 2> parts_;
+  std::array<PagesOfArray, 2> parts_;
 };
 
 class KilledBesideGc : public GenerationsTest {

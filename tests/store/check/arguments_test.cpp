@@ -1,4 +1,4 @@
-// Data that a reader would refuse is refused before it gets into the store, and changes nothing.
+// Data that a reader would refuse is refused before it is stored, and changes nothing.
 #include "store/check/stat.hpp"
 #include "store/support.hpp"
 
@@ -89,7 +89,7 @@ TEST_F(Arguments, BranchesSnapshotsAndOptions) {
   EXPECT_FALSE(std::filesystem::exists(directory_.path("t")));
 }
 
-// The statistics of a head count what its journal says, too.
+// The statistics of a head include its journal.
 TEST(Stat, OfAHeadWithCommitsInItsJournal) {
   TempDirectory directory;
   const auto store = StoreDirectory::create(base::posix_fs(), directory.path("s"), small_options());
@@ -102,7 +102,7 @@ TEST(Stat, OfAHeadWithCommitsInItsJournal) {
   model.zero(3);            // had a base
   model.zero(40);           // was zero
   model.store64(5, 8, 1);   // a delta over a base
-  model.store64(50, 8, 1);  // and one over nothing
+  model.store64(50, 8, 1);  // and a delta without a base
   model.grow(kPages + 2);
   model.fill(kPages, random);
   commit(*writer, model, false);

@@ -1,4 +1,4 @@
-// Corrupted files: always an error that names the file, never wrong bytes, never a crash.
+// Corrupted files: always an error with the file's name, never wrong bytes, never a crash.
 #include <unistd.h>
 
 #include <fstream>
@@ -57,8 +57,8 @@ class DamageTest : public ::testing::Test {
 
   std::string path(const std::string& suffix = "") const { return directory_.path("s") + suffix; }
 
-  // Reads everything of every version. Each gives its own bytes or an error that names `file`. The
-  // head of a branch may also be an earlier one: a corrupted last frame looks like a torn one.
+  // Reads everything of every version. Each gives its own bytes or an error with `file`. The
+  // head of a branch may also be an earlier one: a corrupted last frame looks like a torn frame.
   // Returns the number of versions with errors.
   int look(const std::string& file) {
     int errors = 0;
@@ -194,7 +194,7 @@ TEST_F(DamageTest, FlippedBitsInTheJournal) {
     with_errors += look(file) > 0;
   }
   EXPECT_GT(with_errors, 10);
-  // A commit that newer ones follow is not passed over.
+  // A corrupted commit is not skipped if newer ones follow.
   const std::string marker = "VFRM";
   std::vector<std::size_t> frames;
   for (auto it = good.begin();;) {
@@ -218,7 +218,7 @@ TEST_F(DamageTest, FlippedBitsInTheJournal) {
 }
 
 TEST_F(DamageTest, TheMessageNamesVersionPageFileAndOffset) {
-  // The first record of the first pack holds pages: all of the oldest snapshot need it.
+  // The first record of the first pack has pages. The oldest snapshot needs all of it.
   const std::string file = std::filesystem::directory_iterator(path() + "/packs")->path().string();
   auto store = StoreDirectory::open(base::posix_fs(), path());
   auto source = open_version(*store, "s0");
@@ -258,7 +258,7 @@ TEST_F(DamageTest, StrangeDirectoriesAreNoVersions) {
   error_text(Errc::corrupted, [&] { read_snapshot(*store, "dir"); });
   error_text(Errc::corrupted, [&] { read_snapshot(*store, "pw"); });
   EXPECT_EQ(verify_store(*store, true, {}).damages.size(), 2u);
-  store->create_branch("empty", 4096, 0);  // what a crash left is no obstacle
+  store->create_branch("empty", 4096, 0);  // remains of a crash do not interfere
 
   fs::rename(path() + "/packs", path() + "-packs");
   fs::create_directory_symlink(path() + "-packs", path() + "/packs");

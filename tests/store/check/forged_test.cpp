@@ -1,5 +1,5 @@
-// These stores have right checksums and wrong content, as a forger or a broken writer could leave
-// them. Reading is refused with the reason, in the fault handler as well, and verify says so.
+// These stores have right checksums and wrong content, as of a forger or a defective writer.
+// Reading is refused with the reason, in the fault handler as well, and verify reports it.
 #include "base/bytes/sha256.hpp"
 #include "format/records/delta.hpp"
 #include "format/records/page_map.hpp"
@@ -120,7 +120,7 @@ class Forged : public testing::Test {
     publish({add_root({{add_block(entries)}, {pack_->id()}})});
   }
 
-  // Another process, which knows nothing yet.
+  // Another process, which has no cached state.
   std::shared_ptr<StoreDirectory> open() { return StoreDirectory::open(fs_, "/s"); }
   Bytes read() {
     const auto store = open();
@@ -138,7 +138,7 @@ class Forged : public testing::Test {
     }
     ADD_FAILURE() << "verify finds nothing wrong with snapshot 'forged'";
   }
-  // Every other use of the version gives an answer or an Error.
+  // Every other use of the version gives a result or an Error.
   void use_otherwise() {
     const auto attempt = [&](const std::function<void(StoreDirectory&)>& body) {
       try {
@@ -169,7 +169,7 @@ class Forged : public testing::Test {
     expect_verify_complains();
     use_otherwise();
   }
-  // The same, and in the fault handler, where the version is open already.
+  // The same in the fault handler, with the version already open.
   void expect_page_refused(const char* reason) {
     {
       const auto store = open();
@@ -276,7 +276,7 @@ TEST_F(Forged, AChainWithoutAnEnd) {
   expect_page_refused("the page's delta chain has no end");
 }
 
-// Checkpoints and diff ask for chains by themselves.
+// Checkpoints and diff read chains separately.
 TEST_F(Forged, ChainsThatAreAskedFor) {
   const RecordRef record = add_pages(4), changes = add_deltas(2);
   publish({delta(0, changes, 3), base(0, record), delta(1, changes, 2, 1)});
@@ -373,7 +373,7 @@ TEST_F(Forged, ARootOfAnotherNumberOfBlocks) {
   expect_refused("the root of a run does not parse");
 }
 
-// Readers find a block by the pages that its root claims for it. A block of other pages would be
+// Readers find a block by the pages that its root states for it. A block of other pages would be
 // found or missed depending on the pages that are read together.
 TEST_F(Forged, AMapBlockThatItsRootDescribesWrongly) {
   const auto expect_refused_as = [&](PageNumber first, PageNumber last, std::uint32_t entries) {
@@ -408,7 +408,7 @@ TEST_F(Forged, PagesOutsideOfTheRegion) {
   use_otherwise();
 }
 
-// gc finds what an open version needs in the copy behind its root. Without one it frees nothing.
+// gc finds the needs of an open version in the copy after its root. Without it, gc frees nothing.
 TEST_F(Forged, AnOpenVersionWithoutItsCopy) {
   publish({base(0, add_pages(4), 0, 4)});
   const Bytes before = read();
@@ -422,7 +422,7 @@ TEST_F(Forged, AnOpenVersionWithoutItsCopy) {
   EXPECT_EQ(out, before);
 }
 
-// A branch whose journal holds one commit, made by hand.
+// A branch with one hand-written commit in its journal.
 class ForgedCommit : public testing::Test {
  protected:
   ForgedCommit() { store_ = StoreDirectory::create(fs_, "/s", small_options()); }
@@ -441,7 +441,7 @@ class ForgedCommit : public testing::Test {
     fs_.open(path, base::OpenMode::read_write)
         ->pwrite(frame, store_->read_branch("main").journal.tail_bytes);
   }
-  // Puts another version into the journal's base frame, and opens the branch for writing.
+  // Writes another version to the journal's base frame, and opens the branch for writing.
   std::string open_writer_with(const std::function<void(format::Version&)>& change) {
     const std::string path = store_->journal_path("main");
     auto journal = store_->read_branch("main").journal;
@@ -479,7 +479,7 @@ class ForgedCommit : public testing::Test {
   std::shared_ptr<StoreDirectory> store_;
 };
 
-// A journal may not lead its writer into another branch's pack, nor past the end of its own.
+// A journal must not direct its writer to another branch's pack, nor past the end of its own.
 TEST_F(ForgedCommit, AnActivePackThatIsNotTheBranchs) {
   for (const char* name : {"main", "other"}) {
     store_->create_branch(name, kForgedPages * kPageBytes, 0);
@@ -509,7 +509,7 @@ TEST_F(ForgedCommit, AnActivePackThatIsNotTheBranchs) {
   EXPECT_FALSE(verify_store(*store_, true, nullptr).damages.empty());
 }
 
-// No writer compresses deltas in a commit, but the format has it.
+// No writer compresses deltas in a commit, but the format permits it.
 TEST_F(ForgedCommit, CompressedPartsAreRead) {
   make({compressed(format::PartType::deltas, {}, deltas_of(3, std::byte{7})),
         compressed(format::PartType::pages, {5, 6}, pages_of(2, std::byte{1}))});
@@ -538,7 +538,7 @@ TEST_F(ForgedCommit, DeltasThatDoNotParse) {
   expect_refused("the deltas of a commit do not parse");
 }
 
-// A few bytes that unpack to more than a journal could ever have been given.
+// A few bytes that decompress to more than a journal can ever contain.
 TEST_F(ForgedCommit, PartsThatClaimTooMuch) {
   const std::uint64_t most = 8 * std::uint64_t{small_options().journal_half_bytes};
   std::vector<format::CommitPart> parts;
@@ -553,7 +553,7 @@ TEST_F(ForgedCommit, PartsThatClaimTooMuch) {
   expect_refused("the journal's commits claim");
 }
 
-// An encoding that a branch may have, but not in this store.
+// An encoding that a branch may have in general, but not in this store.
 TEST_F(ForgedCommit, ABranchWithBlocksThatReadersHaveNoRoomFor) {
   store_->create_branch("main", kForgedPages * kPageBytes, 0);
   const std::string path = store_->journal_path("main");

@@ -1,6 +1,6 @@
-// A file that a newer minor format has written, in a store that this one reads otherwise: every
-// call that needs it is refused, with the file and both numbers, and nothing of the store is lost
-// or taken for corrupted.
+// A file of a newer minor format, in a store that is otherwise readable: every
+// call that needs it is refused, with the file and both numbers, and no part of the store is lost
+// or reported as corrupted.
 #include "format/wire/number.hpp"
 #include "store/check/repair.hpp"
 #include "store/gc/tier/tiers_fixture.hpp"
@@ -17,7 +17,7 @@ class Newer : public TiersTest {
   std::vector<std::byte> bytes_of(const std::string& file) {
     return base::read_whole(fs, file, 64u << 20);
   }
-  // Format 1.7 in a header of that many bytes, whose checksum is right again.
+  // Format 1.7 in a header of `bytes` bytes, with a right checksum.
   void make_newer(const std::string& file, std::size_t header_bytes) {
     auto bytes = bytes_of(file);
     if (header_bytes == kWhole) header_bytes = bytes.size();
@@ -38,7 +38,7 @@ class Newer : public TiersTest {
     EXPECT_TRUE(contains(text, "format 1.7")) << text;
     EXPECT_TRUE(contains(text, "up to 1.0")) << text;
   }
-  // Calls that read all of the store, and calls that would change it permanently.
+  // Calls that read all of the store, and calls that change it permanently.
   void expect_left_alone(const std::string& file) {
     std::map<std::string, std::vector<std::byte>> before;
     for (const auto& e : std::filesystem::recursive_directory_iterator(dir.path())) {
@@ -84,7 +84,7 @@ TEST_F(Newer, AListOfTiersIsRefused) {
   expect_left_alone(file);
 }
 
-// A number that is not covered by the checksum is damage: it can be mended.
+// A number that is not covered by the checksum is damage: it can be repaired.
 TEST_F(Newer, AFlippedNumberIsDamage) {
   const std::string journal = path() + "/branches/main/journal";
   flip(journal, 10);

@@ -1,4 +1,4 @@
-// A version is removed while somebody looks at it: it is gone, and nothing is corrupted.
+// A version is removed while another process reads it: it is missing, and nothing is corrupted.
 #include <filesystem>
 
 #include "store/check/repair.hpp"
@@ -26,7 +26,7 @@ class BesideRemoval : public SnapshotsTest {
     store->create_branch_at("other", read_snapshot(*store, "s1").version, "s1");
   }
   std::string path() const { return store->path(); }
-  // As soon as the directory is listed, an entry of it goes: between the list and the look.
+  // As soon as the directory is listed, one of its entries is removed, before it is opened.
   void remove_when_listed(HookFs& hooked, const std::string& directory,
                           const std::function<void(StoreDirectory&)>& remove) {
     hooked.hooks.after_list = [this, directory, remove,
@@ -84,7 +84,8 @@ TEST_F(BesideRemoval, WhoeverLooksFindsNoDamage) {
   }
 }
 
-// The branch goes, and another one of its name comes, between finding the journal and locking it.
+// The branch is removed and another of the same name is created, between finding the journal and
+// locking it.
 TEST_F(BesideRemoval, OfABranchThatIsMadeAnewMeanwhile) {
   make("store");
   std::unique_ptr<BranchWriter> newer;

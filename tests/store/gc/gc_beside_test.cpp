@@ -1,4 +1,4 @@
-// gc beside writers and readers in other processes and threads; gc that is killed.
+// gc concurrent with writers and readers in other processes and threads; gc that is killed.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -26,18 +26,18 @@ using vellum::test::Shared;
 using vellum::test::start_child;
 
 using Clock = std::chrono::steady_clock;
-// How long a test goes on at most until it has seen what it looks for.
+// The timeout of a test that waits for an event.
 constexpr std::chrono::seconds kPatience{60};
 constexpr std::size_t kGcBesidePages = 64;
 constexpr std::uint64_t kStride = 4;  // commit n fills the pages p with p % 4 == n % 4
 constexpr std::uint64_t kNamedEvery = 3, kNamesKept = 4;
 
-// It compresses, and is not: recompression finds something to do.
+// It is compressible but stored uncompressed: recompression finds something to do.
 std::uint64_t word_of(std::uint64_t filled, PageNumber page, std::size_t i) {
   return i == 0 ? filled : (base::mix64(filled * 1000003 + page * 512 + i) & 0xffffff) | 1;
 }
 
-// The commit that filled this page, seen from commit n; 0: none.
+// The commit that filled this page, as of commit n; 0: none.
 std::uint64_t filled_at(std::uint64_t n, PageNumber page) {
   const std::uint64_t back = (n + kStride - page % kStride) % kStride;
   return n >= back ? n - back : 0;
@@ -66,7 +66,7 @@ void commit_number(BranchWriter& writer, std::uint64_t n, bool checkpoint) {
   commit->finish({1, kGcBesidePages * kPageBytes, 0, ""}, checkpoint);
 }
 
-// Throws when the version is not all of one commit.
+// Throws when the version mixes several commits.
 std::uint64_t number_of(const PageSource& source) {
   std::vector<std::byte> bytes(kGcBesidePages * kPageBytes);
   source.read(0, kGcBesidePages, bytes.data());
@@ -90,7 +90,7 @@ std::uint64_t number_of(const PageSource& source) {
 
 std::string name_of(std::uint64_t n) { return "n" + std::to_string(n); }
 
-// Commits, names some of them, and removes old names.
+// Commits, creates snapshots, and removes old ones.
 void write(StoreDirectory& store, std::uint64_t commits) {
   auto writer = BranchWriter::open(store, "main");
   for (std::uint64_t i = 0; i < commits; ++i) {
@@ -107,7 +107,7 @@ void write(StoreDirectory& store, std::uint64_t commits) {
   }
 }
 
-// Opens a version, waits a while, and reads it. A name that is gone is no error.
+// Opens a version, waits, and reads it. A removed name is no error.
 void read_some(StoreDirectory& store, std::mt19937_64& random) {
   const auto names = snapshot_names(store);
   const bool head = names.empty() || random() % 2 == 0;
@@ -124,7 +124,7 @@ void read_some(StoreDirectory& store, std::mt19937_64& random) {
   }
 }
 
-// Makes a branch of a snapshot that may go any moment, as Store::create_branch does.
+// Creates a branch of a snapshot that may be removed at any time, like Store::create_branch.
 void branch_off(StoreDirectory& store, std::mt19937_64& random) {
   const auto names = snapshot_names(store);
   if (names.empty()) return;
@@ -253,12 +253,12 @@ TEST_F(GcBeside, ACommitInTheMaking) {
     for (auto& block : writes.blocks) {
       PageWrites piece;
       piece.blocks.push_back(std::move(block));
-      commit->add(std::move(piece));  // past a quarter of the journal half they go to the pack
+      commit->add(std::move(piece));  // past a quarter of the journal half: to the pack
       if (n % 5 == 0) collect_garbage(*open(), false, nullptr);
     }
     collect_garbage(*open(), false, nullptr);
     if (n % 7 == 6) {
-      commit.reset();  // given up
+      commit.reset();  // abandoned
       collect_garbage(*open(), false, nullptr);
       commit_number(*writer, n, true);
     } else {
@@ -270,7 +270,7 @@ TEST_F(GcBeside, ACommitInTheMaking) {
   expect_sound();
 }
 
-// Runs something once, before the nth call.
+// Runs a function once, before the nth call.
 class InterruptedFs final : public vellum::test::ForwardingFs {
  public:
   using ForwardingFs::ForwardingFs;
@@ -330,9 +330,9 @@ class InterruptedFs final : public vellum::test::ForwardingFs {
   std::function<void()> body_;
 };
 
-// Commits do not stop for a gc, wherever it is: at each of its first calls, then at some.
+// Commits do not wait for a gc, wherever it is: at each of its first calls, then at some.
 TEST(GcBesideCommits, AtAnyCallOfTheGc) {
-  sim::SimFs memory;  // whose power stays
+  sim::SimFs memory;  // which has no power cut
   InterruptedFs interrupted(memory);
   format::Superblock options = small_options();
   options.pack_bytes = 256u << 10;
@@ -378,7 +378,7 @@ TEST_F(GcBeside, KilledAtAnyMoment) {
   EXPECT_LT(allocated(), (kNamesKept + 4) * kGcBesidePages * kPageBytes);
 }
 
-// The pin of a reader goes with its process, however that ends.
+// The pin of a reader ends with its process, however that ends.
 TEST_F(GcBeside, PinsOfTheDeadGo) {
   write(*open(), 3);
   int ready[2];

@@ -1,4 +1,4 @@
-// gc gives space back: what it frees, what it leaves, and how it works beside others.
+// gc frees space: the freed and the kept data, and its work concurrent with others.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::size_t kGcPages = 512;
 
-// All bytes new, so that the page is stored whole.
+// All bytes are new. The page is therefore stored as a whole.
 void fill(Model& model, PageNumber page, std::mt19937_64& random) {
   for (std::size_t i = 0; i < kPageBytes; i += 8) model.store64(page, i, random());
 }
 
-// A store of snapshots s0, s1, ...; each writes the first `changed` pages anew.
+// A store with snapshots s0, s1, ...; each rewrites the first `changed` pages.
 class GcTest : public SnapshotsTest {
  protected:
   void make(const format::Superblock& options, std::size_t snapshots, std::size_t changed,
@@ -66,7 +66,7 @@ TEST_F(GcTest, FreesWhatRemovedSnapshotsHadAlone) {
   EXPECT_LT(after, before);
   expect_all();
 
-  EXPECT_LT(gc().freed_bytes, 64u << 10);  // nothing is left
+  EXPECT_LT(gc().freed_bytes, 64u << 10);  // no packs remain
   expect_all();
 }
 
@@ -101,7 +101,7 @@ TEST_F(GcTest, FreesRunsAndPagesThatCheckpointsHaveSuperseded) {
   expect_all();
 }
 
-// A writer that appends to a pack waits while the kernel makes holes in it, so they are small ones.
+// A writer that appends to a pack waits while the kernel punches holes. Hence these are small.
 TEST_F(GcTest, FreesInSmallSteps) {
   make(packs_of(64 << 20), 20, 500);
   for (int i = 0; i < 20; ++i) remove("s" + std::to_string(i));
@@ -117,8 +117,8 @@ TEST_F(GcTest, FreesInSmallSteps) {
   expect_all();
 }
 
-// Records that a writer appends to the pack meanwhile do not count as kept by gc: nobody knows yet
-// whether they are needed, and the next gc must come in time for them.
+// Records that a writer appends to the pack meanwhile do not count as kept by gc: their need is not
+// yet known, and the next gc must start in time for them.
 TEST_F(GcTest, WhatIsAppendedMeanwhileCountsAsNew) {
   make(packs_of(64 << 20), 4, 500);
   for (int i = 0; i < 4; ++i) remove("s" + std::to_string(i));
@@ -142,7 +142,7 @@ TEST_F(GcTest, WhatIsAppendedMeanwhileCountsAsNew) {
   expect_all();
 }
 
-// The writer goes on in a pack with holes, seals it, and later writers do.
+// The writer continues in a pack with holes and seals it, as do later writers.
 TEST_F(GcTest, WritersGoOnInAPackWithHoles) {
   make(packs_of(1 << 20), 10, 60);
   std::mt19937_64 random(5);
@@ -192,8 +192,8 @@ TEST_F(GcTest, AWriterSealsAPackWithHoles) {
   expect_all();
 }
 
-// The copy of a version behind its newest root: it keeps the data of an open version, and repair
-// finds it. Each may lie across the edge of a block that could be freed.
+// The copy of a version after its newest root: it keeps the data of an open version, and repair
+// finds it. Each may cross the end of a block that could be freed.
 TEST_F(GcTest, CopiesOfWhatIsKeptStay) {
   make(packs_of(64 << 20), 120, 3);
   for (int i = 0; i < 120; i += 2) remove("s" + std::to_string(i));
@@ -211,7 +211,7 @@ TEST_F(GcTest, CopiesOfWhatIsKeptStay) {
   expect_all();
 }
 
-// One page of a pack is needed, and its index, of more than a block, with it.
+// One page of a pack is needed, and with it its index, which is larger than a block.
 TEST_F(GcTest, TheIndexOfASealedPackStays) {
   store = StoreDirectory::create(fs, dir.path("s"), packs_of(8 << 20));
   const std::size_t pages = 2500;
@@ -230,7 +230,7 @@ TEST_F(GcTest, TheIndexOfASealedPackStays) {
   const Extent index = index_extent(*store, pack);
   ASSERT_GT(index.to, index.from + 8192);
   ASSERT_GT(gc().freed_bytes, 4u << 20);
-  expect_all();  // verify looks at the indexes of sealed packs
+  expect_all();  // verify checks the indexes of sealed packs
 }
 
 TEST_F(GcTest, LeavesWhatIsOpenAlone) {
@@ -239,7 +239,7 @@ TEST_F(GcTest, LeavesWhatIsOpenAlone) {
   auto kept = resolve_kept(*reader_store, "s2");
   const auto source = PageSource::open(*reader_store, kept.version.version, {}, kept.version.label);
   const auto bytes = contents.at("s2");
-  // The head, too, though many checkpoints pass.
+  // Also the head, although many checkpoints follow.
   auto head = resolve_kept(*reader_store, "main");
   const auto head_source =
       PageSource::open(*reader_store, head.version.version, {}, head.version.label);
@@ -258,7 +258,7 @@ TEST_F(GcTest, LeavesWhatIsOpenAlone) {
     const GcReport report = gc();
     EXPECT_EQ(report.open_versions, 2u);  // s2, and the head that reader and writer have opened
     EXPECT_GT(report.freed_bytes, 0u);
-    expect_same(*at_open, head_bytes);  // what the writer's region has not brought in yet
+    expect_same(*at_open, head_bytes);  // pages that the writer's region has not loaded yet
   }
   expect_same(*source, bytes);
   expect_same(*head_source, head_bytes);
@@ -272,7 +272,7 @@ TEST_F(GcTest, LeavesWhatIsOpenAlone) {
   expect_all();
 }
 
-// Runs something when a directory is synced: gc does so between reading the names and freeing.
+// Runs a function when a directory is synced: gc syncs one between reading the names and freeing.
 class HookedFs final : public vellum::test::ForwardingFs {
  public:
   using ForwardingFs::ForwardingFs;
@@ -283,7 +283,7 @@ class HookedFs final : public vellum::test::ForwardingFs {
   std::function<void()> hook;
 };
 
-// Records that a writer appends to its pack while gc is at work are not in the names that gc has
+// Records that a writer appends to its pack during gc are not in the names that gc has
 // read.
 TEST_F(GcTest, LeavesWhatIsAppendedMeanwhileAlone) {
   make(packs_of(64 << 20), 4, 100);
@@ -337,7 +337,7 @@ TEST_F(GcTest, DamageStopsItBeforeAnythingIsFreed) {
   EXPECT_EQ(pack_allocated(*store), before);
 }
 
-// Every call that gc makes fails in turn, once; then gc runs again.
+// Every call of gc fails in turn, once; then gc runs again.
 TEST_F(GcTest, FailingCallsHurtNothing) {
   for (const Call call : {Call::punch, Call::unlink, Call::truncate, Call::sync_dir, Call::open,
                           Call::create, Call::write, Call::sync, Call::rename}) {
@@ -350,7 +350,7 @@ TEST_F(GcTest, FailingCallsHurtNothing) {
         remove("s0");
         remove("s2");
         fs.fail_nth(call, nth, code);
-        // A failure that affects only the live set file is no error.
+        // A failure that affects only the census is no error.
         try {
           gc();
         } catch (const Error& e) {

@@ -1,4 +1,4 @@
-// The next gc removes leftovers of killed processes; the files that living processes work on stay.
+// The next gc removes files of killed processes. Files that running processes use remain.
 #include <signal.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ using vellum::test::run_child;
 
 class Leftovers : public SnapshotsTest {
  protected:
-  // Branch `main` has a snapshot, and a commit that is in its journal only.
+  // Branch `main` has a snapshot, and a commit that is only in its journal.
   std::unique_ptr<BranchWriter> make(const std::string& name) {
     auto writer = create(small_options(), 32, name);
     Model model(32);
@@ -34,7 +34,7 @@ class Leftovers : public SnapshotsTest {
     return writer;
   }
   std::string path() const { return store->path(); }
-  // Names of what is in the store's directories; of packs only how many there are.
+  // Names of the files in the store's directories; for packs, only their number.
   std::set<std::string> entries() const {
     std::set<std::string> out;
     for (const char* directory : {"", "branches", "snapshots", "tmp"}) {
@@ -58,7 +58,7 @@ void snapshot_live(StoreDirectory& s) {
   snapshot_live_branch(s, "main", claim_name(s, "live"), "");
 }
 
-// Where the process dies: before a call whose path has this in it.
+// The process is killed before a call whose path contains this.
 struct Death {
   const char* what;
   Hooks::Hook Hooks::* hook;
@@ -124,7 +124,7 @@ TEST_F(Leftovers, OfKillsGoWithGc) {
   }
 }
 
-// The same calls, and a gc in another process at each of these moments.
+// The same calls, with a gc in another process at each of these points.
 TEST_F(Leftovers, WhatIsInTheMakingStays) {
   int number = 0;
   for (const Death& moment : deaths()) {

@@ -9,7 +9,7 @@
 
 namespace vellum::store::test {
 
-// Letters, and pieces of what stands before: a higher level finds more of those.
+// Letters, and repeated parts of earlier text: a higher level finds more of these.
 inline void fill_text(Model& model, PageNumber page, std::mt19937_64& random) {
   std::string text;
   while (text.size() < kPageBytes) {
@@ -46,8 +46,8 @@ inline format::Translation translation_of(StoreDirectory& store, std::uint64_t p
   return *read_translation(*file, pack_header(store, pack));
 }
 
-// Writes again every pack that nobody writes any more, whether that saves anything or not; returns
-// how many there were. REQUIRES: no gc is at work.
+// Rewrites every pack that has no writer, whether that saves space or not. Returns
+// their number. REQUIRES: no gc runs.
 inline std::uint64_t translate_all(StoreDirectory& store, int level) {
   const Roots roots = read_roots(store);
   LiveSet live_set(store, true);
@@ -66,7 +66,7 @@ inline std::uint64_t translate_all(StoreDirectory& store, int level) {
   return done;
 }
 
-// Appends a record to a file, which ends at a multiple of 8.
+// Appends a record to a file. REQUIRES: the file's size is a multiple of 8.
 inline format::RecordRef append_to_file(StoreDirectory& store, base::File& file, std::uint64_t pack,
                                         format::RecordType type, std::span<const std::byte> raw,
                                         std::size_t items) {
@@ -82,7 +82,7 @@ inline format::RecordRef append_to_file(StoreDirectory& store, base::File& file,
   return {pack, h.offset_bytes, h.tag()};
 }
 
-// Gives a translated pack another table, whose record, header, index and trailer are in order.
+// Replaces the table of a translated pack. Record, header, index and trailer are valid.
 inline void replace_translation(StoreDirectory& store, std::uint64_t pack,
                                 const std::vector<std::byte>& raw, std::size_t items) {
   const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_write);
@@ -108,7 +108,7 @@ inline void replace_translation(StoreDirectory& store, std::uint64_t pack,
   file->pwrite(format::encode_pack_header(header), 0);
 }
 
-// Makes the table of a translated pack say that all slots of some records were given back, and no others.
+// Sets the table of a translated pack: all slots of some records were freed, and no others.
 template <typename Which>
 void pretend_given_back(StoreDirectory& store, std::uint64_t pack, const Which& which) {
   format::Translation t = translation_of(store, pack);

@@ -1,4 +1,4 @@
-// Packs are written again: some data stays, space comes back, and others work meanwhile.
+// Rewriting packs: needed data remains, space is freed, and others work concurrently.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kRecompressPages = 512;
 constexpr int kLevel = 9;
 
-// A store of snapshots s0, s1, ...; each writes some pages anew, anywhere, and words in others.
+// A store with snapshots s0, s1, ...; each rewrites random pages, and words in others.
 class RecompressTest : public SnapshotsTest {
  protected:
   void make(std::size_t snapshots, std::size_t changed, std::uint64_t pack_bytes = 96u << 10,
@@ -70,7 +70,7 @@ TEST_F(RecompressTest, EveryVersionStaysBitForBit) {
   EXPECT_EQ(fs.seen(Call::rename), 0u);
   // A lower level finds nothing either.
   EXPECT_EQ(recompress(kLevel - 3).packs, 0u);
-  // stat and gc see the same store.
+  // stat and gc report the same store.
   const StoreStat stat = stat_store(*StoreDirectory::open(fs, store->path()));
   EXPECT_GE(stat.pack_bytes, stat.pack_needed_bytes);
   EXPECT_LT(stat.pack_freeable_bytes, 8u << 10);
@@ -78,7 +78,7 @@ TEST_F(RecompressTest, EveryVersionStaysBitForBit) {
   expect_all();
 }
 
-// References lead through both tables.
+// References are translated by both tables.
 TEST_F(RecompressTest, AgainAndAgainWhileWritersGoOn) {
   make(10, 40);
   std::uint64_t again = 0;
@@ -154,7 +154,7 @@ TEST_F(RecompressTest, LevelsOutsideTheRangeAreRefused) {
   }
 }
 
-// Packs of a branch that is gone are nobody's, sealed or not; what snapshots need of them stays.
+// Packs of a removed branch have no writer, sealed or not. The data that snapshots need remains.
 TEST_F(RecompressTest, PacksOfARemovedBranch) {
   make(6, 40);
   store->remove_branch("main");
@@ -170,7 +170,7 @@ TEST_F(RecompressTest, AnActivePackIsLeftAlone) {
   expect_all();
 }
 
-// A reader that had the old files open goes on reading them, and opens other versions through them.
+// A reader with the old files open continues to read them, and opens other versions through them.
 TEST_F(RecompressTest, AReaderFromBefore) {
   make(10, 40);
   const auto early = StoreDirectory::open(fs, store->path());
@@ -183,7 +183,7 @@ TEST_F(RecompressTest, AReaderFromBefore) {
   remove("s2");
   const GcReport report = gc(kLevel);
   EXPECT_GT(report.recompressed.packs, 0u);
-  EXPECT_EQ(report.recompressed.packs_in_use, 1u);  // where its pin is
+  EXPECT_EQ(report.recompressed.packs_in_use, 1u);  // in the file with its pin
   EXPECT_EQ(report.open_versions, 1u);
   expect_same(*source, bytes);
   for (const auto& [name, content] : contents) {
@@ -196,7 +196,7 @@ TEST_F(RecompressTest, AReaderFromBefore) {
   expect_all();
 }
 
-// A store object that knows the old file of a pack opens a version whose pin belongs there.
+// A store object that has the old file of a pack opens a version whose pin belongs in the new one.
 TEST_F(RecompressTest, APinIsSetOnTheNewFile) {
   make(10, 40);
   const auto early = StoreDirectory::open(fs, store->path());
@@ -210,15 +210,15 @@ TEST_F(RecompressTest, APinIsSetOnTheNewFile) {
   const GcReport report = gc(kLevel);
   EXPECT_EQ(report.open_versions, 1u);
   EXPECT_GE(report.recompressed.packs_in_use, 1u);
-  // Afresh, so that nothing comes from a cache or an old file.
+  // A new store object, so that no cache or old file is used.
   const auto late = StoreDirectory::open(fs, store->path());
   expect_same(*PageSource::open(*late, kept.version.version, {}, "s3"), bytes);
   expect_same(*source, bytes);
   expect_all();
 }
 
-// Versions that are opened while a pack is being written again, and closed before the next one is
-// looked at: only the process that is about to rename can see them.
+// Versions that are opened during the rewriting of a pack, and closed before the next pack:
+// only the process that is about to rename can detect them.
 TEST_F(RecompressTest, AVersionOpenedMeanwhile) {
   make(10, 40);
   const auto early = StoreDirectory::open(fs, store->path());
@@ -238,7 +238,7 @@ TEST_F(RecompressTest, AVersionOpenedMeanwhile) {
   expect_all();
 }
 
-// Tables of several blocks: gc must not take them for garbage.
+// Tables of several blocks: gc must not free them.
 TEST_F(RecompressTest, TablesStayWhenHolesArePunched) {
   format::Superblock options = small_options();
   options.block_bytes = 4096;
@@ -270,7 +270,7 @@ TEST_F(RecompressTest, TablesStayWhenHolesArePunched) {
   expect_all();
 }
 
-// One object does all of it: gc must look at the files that have the names.
+// One object does all of it: gc must use the files that have the names.
 TEST_F(RecompressTest, TheStoreThatHasEverythingOpenCollects) {
   make(10, 60);
   for (const auto& [name, bytes] : contents) expect_same(*open_version(*store, name), bytes);
@@ -293,7 +293,7 @@ TEST_F(RecompressTest, NamesThatAreHeldStopIt) {
   const auto hold = [&](const Progress& progress) {
     if (std::string(progress.unit) == "bytes" && names == nullptr) names = hold_names(*other);
   };
-  // Seen once the first pack has been dealt with, at the latest before the second gets its name.
+  // Detected after the first pack, and before the second gets its name.
   const std::string text = error_text(Errc::busy, [&] {
     collect_garbage(*StoreDirectory::open(fs, store->path()), false, hold, kLevel);
   });
@@ -305,7 +305,7 @@ TEST_F(RecompressTest, NamesThatAreHeldStopIt) {
   expect_all();
 }
 
-// What is in the making has a lock (leftovers_test.cpp); these have none.
+// Unfinished files have a lock (leftovers_test.cpp); these have none.
 TEST_F(RecompressTest, LeftoversGo) {
   make(2, 10);
   const auto put = [&](const std::string& name) {
@@ -321,7 +321,7 @@ TEST_F(RecompressTest, LeftoversGo) {
   EXPECT_TRUE(in_tmp().empty());
 }
 
-// Every call fails in turn: the store is whole, nothing is left lying about, and the next run ends
+// Every call fails in turn: the store is intact, no file remains, and the next run completes
 // the work.
 TEST_F(RecompressTest, FailingCallsHurtNothing) {
   int failures = 0;
@@ -369,7 +369,7 @@ TEST_F(RecompressTest, ProgressMayEndIt) {
   expect_all();
 }
 
-// A record that does not read is named, and its pack stays as it is.
+// An unreadable record is reported, and its pack is not changed.
 TEST_F(RecompressTest, DamageIsNotWrittenAgain) {
   make(6, 60);
   const auto source = open_version(*store, "s0");
@@ -383,7 +383,7 @@ TEST_F(RecompressTest, DamageIsNotWrittenAgain) {
   EXPECT_TRUE(in_tmp().empty());
 }
 
-// --- what is read from disk is hostile ---
+// --- data from disk is hostile ---
 
 class TranslationOnDisk : public RecompressTest {
  protected:
@@ -397,8 +397,8 @@ class TranslationOnDisk : public RecompressTest {
     good = translation_of(*store, pack);
     path = store->packs().path_of(pack);
   }
-  // Versions that need the pack give errors that name it; verify names it, too, for a table that
-  // does not parse without reading data.
+  // Versions that need the pack give errors with its name. verify reports it, too, also without
+  // reading data if the table does not parse.
   void expect_refused(const std::string& what, bool parses = false) {
     const auto fresh = StoreDirectory::open(fs, store->path());
     const std::string text = error_text(Errc::corrupted, [&] {
@@ -459,7 +459,7 @@ TEST_F(TranslationOnDisk, TablesThatCannotBeAreRefused) {
 }
 
 TEST_F(TranslationOnDisk, LinesThatLeadAstray) {
-  // Each leads where another record is, or none: the record's own header and tag tell.
+  // Each points to another record, or to none: the record's own header and tag reveal it.
   format::Translation t = good;
   for (std::size_t i = 0; i + 1 < t.lines.size(); ++i) {
     t.lines[i].new_offset_bytes = good.lines[i].new_offset_bytes + 8;
@@ -491,11 +491,11 @@ TEST_F(TranslationOnDisk, SlotsThatWereGivenBackAreNeverRead) {
     EXPECT_FALSE(report.damages[0].versions.empty());
   }
   const std::string refused = error_text(Errc::corrupted, [&] { recompress(kLevel + 1); });
-  EXPECT_TRUE(contains(refused, "needs what was given back")) << refused;
+  EXPECT_TRUE(contains(refused, "needs slots that were freed")) << refused;
 }
 
 TEST_F(TranslationOnDisk, NothingIsAppended) {
-  // A journal that takes it for the active pack.
+  // A journal with this pack as its active pack.
   format::Version version = resolve_version(*store, "main").version;
   version.active_pack = pack;
   version.active_pack_end_bytes = 4096;
@@ -517,7 +517,7 @@ TEST_F(RecompressTest, RepairSavesTranslatedPacks) {
   EXPECT_TRUE(report.lost.empty());
   const auto saved = StoreDirectory::open(fs, dir.path("saved"));
   for (const auto& [name, bytes] : contents) expect_same(*open_version(*saved, name), bytes);
-  // What it found besides are whole states, too.
+  // The other results are intact states, too.
   for (const auto& name : snapshot_names(*saved)) {
     if (contents.contains(name)) continue;
     std::vector<std::byte> bytes(kRecompressPages * kPageBytes);
@@ -528,8 +528,8 @@ TEST_F(RecompressTest, RepairSavesTranslatedPacks) {
   }
 }
 
-// The head is lost. The version before it is found in the active pack, all of its runs are there,
-// but pages of it were given back inside of blocks: it may not be offered with zeros in their
+// The head is lost. The version before it is found in the active pack with all of its runs,
+// but pages of it were freed inside of blocks: it must not be offered with zeros in their
 // place.
 TEST_F(RecompressTest, RepairOffersNoVersionWithPagesMissing) {
   make(1, 0, 400u << 10);
@@ -553,7 +553,7 @@ TEST_F(RecompressTest, RepairOffersNoVersionWithPagesMissing) {
   ASSERT_EQ(recompress().packs, 1u);
   expect_all();
 
-  const auto record = open_version(*store, "main")->chain(1).back().record;  // the head's alone
+  const auto record = open_version(*store, "main")->chain(1).back().record;  // only the head's
   ASSERT_EQ(record.pack, active);
   const std::array<std::byte, 1> wrong{std::byte{0x5a}};
   fs.open(store->packs().path_of(active), base::OpenMode::read_write)
@@ -572,7 +572,7 @@ TEST_F(RecompressTest, RepairOffersNoVersionWithPagesMissing) {
 
 using Contents = std::map<std::string, std::vector<std::byte>>;
 
-// A store of which a recompression has something to do and something to free.
+// A store in which a recompression has something to do and something to free.
 Contents make_store_to_recompress(base::Fs& fs, std::mt19937_64& random) {
   Contents contents;
   format::Superblock options = small_options();

@@ -1,4 +1,4 @@
-// The functions that the fault handler calls allocate nothing and use little stack.
+// The functions that the fault handler calls do not allocate and use little stack.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -62,7 +62,7 @@ TEST(Handler, ReadingAllocatesNothing) {
   EXPECT_TRUE(contains(text, "page 4")) << text;
 }
 
-// Runs on its own small stack: an overrun meets the guard page.
+// Runs on its own small stack: an overrun hits the guard page.
 TEST(Handler, ReadingNeedsLittleStack) {
   Mixed mixed;
   const auto store = mixed.open();
@@ -75,7 +75,7 @@ TEST(Handler, ReadingNeedsLittleStack) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   if (!vellum::test::kSanitizer) {
-    pthread_attr_setstacksize(&attributes, 32u << 10);  // the least allowed, plus thread-local data
+    pthread_attr_setstacksize(&attributes, 32u << 10);  // the minimum, plus thread-local data
   }
   pthread_t thread;
   const auto run = [](void* argument) -> void* {

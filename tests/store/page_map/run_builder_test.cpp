@@ -93,7 +93,7 @@ TEST(MergeRuns, GivesWhatTheRunsGiveOneAfterTheOther) {
                          a.kind == PageKind::delta && b.depth < a.depth;
       ASSERT_TRUE(chain || a.page + a.count <= b.page);
     }
-    // As the oldest, zeros are left out and nothing else.
+    // As the oldest run, it omits zeros and nothing else.
     Chains expected = overlay(runs);
     for (auto it = expected.begin(); it != expected.end();) {
       std::erase_if(it->second, [](const MapEntry& e) { return e.kind == PageKind::zero; });

@@ -1,4 +1,4 @@
-// Which entries show, against a plain set of pages: gc frees what this says does not.
+// The entries that show, against a plain set of pages: gc frees the records of all others.
 #include "store/page_map/shown_pages.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using format::PageNumber;
 
 constexpr std::uint64_t kStretch = 1u << 15;  // pages that share one word of bookkeeping
 
-// Says the same as ShownPages, page by page.
+// Computes the same as ShownPages, page by page.
 class PlainShownPages {
  public:
   bool take(PageNumber page, std::uint32_t count, PageKind kind) {
@@ -55,7 +55,7 @@ TEST(ShownPages, LikeAPlainSet) {
   }
 }
 
-// A stretch that is hidden in one step, or word by word to its last page.
+// A range that is hidden in one step, or word by word to its last page.
 TEST(ShownPages, WholeStretches) {
   for (const bool in_one_step : {true, false}) {
     ShownPages pages;

@@ -1,5 +1,5 @@
 // The visible entries of a stack of runs, against ShownPages of the same runs, and the cost of
-// going from version to version.
+// the steps between versions.
 #include "store/page_map/shown_stack.hpp"
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST(ShownStackTest, ADeltaSaysWhatItStandsOn) {
                        {1, ShownStack::kNothing}, {2, 1}, {3, 2}, {4, ShownStack::kNothing}}));
 }
 
-// A line of commits of ten pages each, merged as checkpoints merge them; a version after each.
+// A line of commits of ten pages each, merged like checkpoints merge them; a version after each.
 struct Line {
   std::vector<format::Version> versions;
   std::map<format::RecordRef, Items> runs;
@@ -153,7 +153,7 @@ TEST(ShownStackTest, ALineOfVersionsCostsItsRunsNotItsVersions) {
   EXPECT_EQ(stack.depth(), 0u);
   for (const auto& [root, times] : pushed) EXPECT_EQ(times, 1) << root.offset_bytes;
   EXPECT_TRUE(std::find(visited.begin(), visited.end(), false) == visited.end());
-  EXPECT_GT(line.entries_of_all_versions, 50 * line.entries);  // what a pass a version would take
+  EXPECT_GT(line.entries_of_all_versions, 50 * line.entries);  // the cost of one pass per version
   EXPECT_LT(changes, 8 * line.entries);
 }
 

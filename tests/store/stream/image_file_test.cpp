@@ -1,4 +1,4 @@
-// A branch's image without a region over it: opening makes it right, whatever happened before.
+// A branch's image without a region over it: opening repairs it, whatever happened before.
 #include "store/stream/image_file.hpp"
 
 #include "format/wire/types.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// A writer with an image, as a region over it would use both.
+// A writer with an image, used like by a region over it.
 struct Session {
   std::unique_ptr<BranchWriter> writer;
   std::unique_ptr<ImageFile> image;
@@ -29,7 +29,7 @@ struct Session {
     image->write(pages, [&](PageNumber page) { return model.page(page); });
     image->note_commit();
   }
-  // The same of versions that know their file's size, behind which the model is zero.
+  // The same for versions that record their file's size, past which the model is zero.
   void commit(Model& model, bool checkpoint, std::uint64_t file_bytes) {
     static base::Compressor compressor;
     image->extend(file_bytes);
@@ -59,7 +59,7 @@ Bytes head_of(StoreDirectory& store) {
   return out;
 }
 
-// A model whose last commit was this.
+// A model whose last commit is this one.
 Model with_content(const Bytes& bytes) {
   Model model(bytes.size() / kPageBytes);
   model.bytes = bytes;
@@ -89,7 +89,7 @@ class ImagePowerCuts {
       live();
       fs_ = sim::next_boot(*fs_, random_);
       if (random_() % 2 == 0) {
-        // Power goes again while the image is mended.
+        // Another power cut during the repair of the image.
         fs_->cut_power_at(1 + random_() % 12);
         live();
         fs_ = sim::next_boot(*fs_, random_);
@@ -133,12 +133,12 @@ class ImagePowerCuts {
           model.zero(p);
           break;
         default:
-          model.store64(p, 8 * (random_() % 4), random_() % 2);  // there and back, often
+          model.store64(p, 8 * (random_() % 4), random_() % 2);  // back and forth, often
       }
     }
   }
 
-  // Often the same, often a little, and now and then anywhere.
+  // Often the same page, often a few, and sometimes any.
   std::uint64_t change_size(Model& model, const Session& session) {
     std::uint64_t size = session.writer->head().file_bytes.value_or(model.bytes.size());
     const std::uint64_t kind = random_() % 6;
@@ -204,7 +204,7 @@ class ImageTest : public ::testing::Test {
     const std::byte byte{static_cast<unsigned char>(value)};
     fs_.open(path, base::OpenMode::read_write)->pwrite(std::span(&byte, 1), at);
   }
-  // Surely another byte than the one that is there.
+  // Certainly a byte that differs from the current one.
   void spoil(const std::string& path, std::uint64_t at) {
     poke(path, at, std::to_integer<int>(content_of(fs_, path).at(at) ^ std::byte{0xa5}));
   }
@@ -245,7 +245,7 @@ TEST_F(ImageTest, TornRangesAreMendedAndOnlyThose) {
     session.commit(model_);
   }  // not closed: as after a crash
   poke(in_store(), 3 * kPageBytes + 9, 0x55);    // in the range that was written
-  poke(in_store(), 700 * kPageBytes + 9, 0x55);  // in one that was not: nobody can have torn it
+  poke(in_store(), 700 * kPageBytes + 9, 0x55);  // in another range, which cannot be torn
   {
     Session session(*store_);
     EXPECT_TRUE(session.image->take_adopted().empty());
@@ -331,7 +331,7 @@ TEST_F(ImageTest, AnAdoptionThatCrashesIsAdoptedAgain) {
     const std::vector<PageNumber> pages{5, 77};
     session.image->announce(pages);
     commit(*session.writer, model_, false);
-  }  // durable, and nothing of it in the image
+  }  // durable, and no part of it in the image
   Session session(*store_, file());
   EXPECT_TRUE(session.image->take_adopted().empty());
   expect_whole(file());
@@ -366,7 +366,7 @@ TEST_F(ImageTest, FileAndBranchBothChangedIsRefused) {
     commit(*writer, model_, false);
   }
   {
-    Session session(*store_, file());  // only the branch: the image follows
+    Session session(*store_, file());  // only the branch: the image is updated
     expect_whole(file());
     session.close();
   }
@@ -381,7 +381,7 @@ TEST_F(ImageTest, FileAndBranchBothChangedIsRefused) {
   EXPECT_TRUE(contains(text, "has had commits without it")) << text;
   write_file(model_.bytes);
   {
-    Session session(*store_);  // both, to the same
+    Session session(*store_);  // both, to the same content
     EXPECT_TRUE(session.image->take_adopted().empty());
     session.close();
   }
@@ -474,7 +474,7 @@ TEST_F(ImageTest, WhatIsNoFileOrInUseIsRefused) {
   EXPECT_TRUE(contains(directory, directory_.path("d"))) << directory;
   write_file(model_.bytes);
   const auto held = fs_.open(file(), base::OpenMode::read_only);
-  const auto lock = base::InodeLock::try_take(*held, base::InodeLock::Kind::shared);
+  const auto lock = base::InodeLock::try_take(*held, base::InodeLock::Mode::shared);
   ASSERT_NE(nullptr, lock);
   const auto busy = error_text(Errc::busy, [&] { const Session session(*store_, file()); });
   EXPECT_TRUE(contains(busy, file())) << busy;
@@ -504,7 +504,7 @@ TEST_F(ImageTest, EveryFailedCallLeavesAnImageThatTheNextOpeningMends) {
   }
 }
 
-// The commit must not begin before it is durable which ranges of the image it will tear.
+// The commit must not start before the ranges of the image that it may tear are recorded durably.
 TEST_F(ImageTest, TouchedRangesThatCannotBeWrittenAreAnError) {
   Session session(*store_);
   const std::vector<PageNumber> pages{700};
@@ -513,7 +513,7 @@ TEST_F(ImageTest, TouchedRangesThatCannotBeWrittenAreAnError) {
     error_text(Errc::io, [&] { session.image->announce(pages); });
     fs_.heal();
   }
-  session.image->announce(pages);  // and not taken for touched
+  session.image->announce(pages);  // and not counted as touched
   format::TouchedSector ranges{};
   const auto bytes = content_of(fs_, directory_.path("s/branches/main/image.touched"));
   ASSERT_TRUE(format::decode_touched_sector(std::span(bytes).first(format::kTouchedSectorBytes),
@@ -522,8 +522,8 @@ TEST_F(ImageTest, TouchedRangesThatCannotBeWrittenAreAnError) {
   EXPECT_NE(ranges[0] & 2, 0u);
 }
 
-// Only when the image is durable may it be forgotten which ranges may be torn.
-// What is noted of it at its close is durable later than the image itself.
+// The touched ranges may be cleared only when the image is durable.
+// The state that close() records becomes durable after the image itself.
 TEST_F(ImageTest, IsFlushedBeforeItCountsAsWhole) {
   {
     Session session(*store_);

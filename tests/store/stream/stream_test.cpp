@@ -1,5 +1,5 @@
-// Content that becomes a branch's as it passes, and versions that become files: what comes back is
-// what went in, in bounded memory, and nothing of an import that ended early counts.
+// Imports of streams and exports to files: the exported content equals the
+// imported one, in bounded memory, and an import that ended early changes nothing.
 #include "store/stream/import.hpp"
 
 #include <atomic>
@@ -64,7 +64,7 @@ TEST(OrderedWork, TheFirstErrorComesOut) {
   }
 }
 
-// Small pieces, so that a few hundred pages are many of them.
+// Small ranges, so that a few hundred pages are many of them.
 StreamOptions small_pieces(std::size_t threads) {
   StreamOptions options;
   options.threads = threads;
@@ -72,7 +72,7 @@ StreamOptions small_pieces(std::size_t threads) {
   return options;
 }
 
-// A file with holes, and what it holds.
+// A file with holes, and its content.
 class SourceFile {
  public:
   SourceFile(const std::string& path, std::uint64_t size)
@@ -195,7 +195,7 @@ TEST_F(Streams, ChangesAndHolesComeBack) {
   EXPECT_TRUE(verify_store(*store_, true, {}).damages.empty());
 }
 
-// What is stored follows from the content, not from which thread was first.
+// The stored bytes depend on the content, not on the order of threads.
 TEST_F(Streams, ThreadsStoreTheSame) {
   SourceFile source(directory_.path("in"), 300 * kPageBytes);
   source.write(0, random_bytes(random_, 250 * kPageBytes));
@@ -236,7 +236,7 @@ TEST_F(Streams, MemoryDoesNotGrowWithTheFile) {
             std::uint64_t{96} << 20);
 }
 
-// Deltas of a commit do not wait in memory for its end.
+// Deltas of a commit do not stay in memory until its end.
 TEST_F(Streams, ManyDeltasGoToThePackBeforeTheCommit) {
   constexpr PageNumber kPages = 8000;
   SourceFile source(directory_.path("in"), kPages * kPageBytes);
@@ -290,7 +290,7 @@ TEST_F(Streams, ManyDeltasGoToThePackBeforeTheCommit) {
   EXPECT_TRUE(verify_store(*store_, true, {}).damages.empty());
 }
 
-// A page here and there does not become a block of its own.
+// A few scattered pages do not become a block of their own.
 TEST_F(Streams, ScatteredPagesShareBlocks) {
   SourceFile source(directory_.path("in"), 400 * kPageBytes);
   source.write(0, random_bytes(random_, 400 * kPageBytes));
@@ -310,7 +310,7 @@ TEST_F(Streams, ScatteredPagesShareBlocks) {
   expect_content(source.bytes(), 2);
 }
 
-// A file whose bytes cannot be read, from some place on.
+// A file whose bytes cannot be read from some offset on.
 class Unreadable final : public vellum::test::ForwardingFile {
  public:
   Unreadable(std::unique_ptr<base::File> below, std::uint64_t from)
@@ -341,7 +341,7 @@ TEST_F(Streams, ASourceThatFailsLeavesTheBranchAsItWas) {
   expect_content(source.bytes(), 2);
 }
 
-// In data, and in a hole, which nobody reads.
+// In data, and in a hole, which is not read.
 TEST_F(Streams, ASourceThatBecomesShorterLeavesTheBranchAsItWas) {
   for (const bool in_a_hole : {false, true}) {
     for (const std::size_t threads : {0u, 2u}) {
@@ -363,7 +363,7 @@ TEST_F(Streams, ASourceThatBecomesShorterLeavesTheBranchAsItWas) {
   }
 }
 
-// Each call of an import, into a branch that is there and into a new one.
+// Each call of an import, into an existing branch and into a new one.
 class StreamFaults : public ::testing::Test {
  protected:
   StreamFaults() : source_(directory_.path("in"), 60 * kPageBytes) {
@@ -396,7 +396,7 @@ class StreamFaults : public ::testing::Test {
     EXPECT_TRUE(verify_store(*store, true, {}).damages.empty());
     return out;
   }
-  // Fails the calls one after the other, until an import meets none.
+  // Fails the calls one after the other, until an import has no failure.
   std::uint64_t fail_each(Call call, const std::string& branch) {
     for (std::uint64_t nth = 1;; ++nth) {
       const Bytes before = has_branch(*store_, branch) ? content_of(branch) : Bytes();

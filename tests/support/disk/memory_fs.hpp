@@ -73,7 +73,7 @@ class MemoryFs final : public base::Fs {
     const auto node = find_parent(path).node();
     return node == nullptr ? Bytes() : node->bytes;
   }
-  // Takes away whatever is there, with all below it.
+  // Removes the file or directory, with everything below it.
   void erase(const std::string& path) {
     const std::lock_guard guard(shared_->mutex);
     const Place place = find_parent(path);

@@ -11,9 +11,9 @@
 namespace vellum::cli {
 
 struct GroupArguments {
-  std::string records;  // the directory; to look at a group, the URL of its remote as well
+  std::string records;  // the directory; for reading, also the URL of the group's remote
   std::string version;  // a name or a number; empty: the newest
-  std::string stores;   // a path with "{}"; empty: as the records say
+  std::string stores;   // a path with "{}"; empty: the recorded paths
   std::string to;       // export: a directory
   std::string url;      // restore: of the remote
   bool read_data = false;

@@ -7,7 +7,7 @@
 
 namespace vellum::cli {
 
-// A file that stands already is an error; those before it stay, each whole.
+// An existing file is an error; files that were written before it are kept, each complete.
 int run_group_export(Context& context, const GroupArguments& arguments) {
   const auto version = GroupVersion::open(arguments.records, arguments.version, arguments.stores);
   base::ensure_directory(base::posix_fs(), base::without_end_slashes(arguments.to));

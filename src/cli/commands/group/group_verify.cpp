@@ -27,7 +27,7 @@ void print_text(Context& context, const GroupVerifyReport& report) {
     context.out.print("version {}, partition {}: {}\n", problem.version, problem.partition,
                       printable(problem.reason));
   }
-  context.out.print("{} of {} are whole; looked at {}\n", report.complete,
+  context.out.print("{} of {} are complete; checked {}\n", report.complete,
                     counted(report.versions, "version"), counted(report.stores, "store"));
 }
 
@@ -48,7 +48,7 @@ int run_group_verify(Context& context, const GroupArguments& arguments) {
     context.begin_object(report_json(arguments, report));
   }
   if (!report.problems.empty()) {
-    fail(Errc::corrupted, "{}: {} of {} are not whole", arguments.records,
+    fail(Errc::corrupted, "{}: {} of {} are incomplete", arguments.records,
          report.versions - report.complete, counted(report.versions, "version"));
   }
   return kExitOk;

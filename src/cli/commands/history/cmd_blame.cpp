@@ -1,4 +1,4 @@
-// cli/commands/history/cmd_blame.cpp: vellum blame: says which version last changed each byte.
+// cli/commands/history/cmd_blame.cpp: vellum blame: prints the version that last changed each byte.
 #include <memory>
 #include <optional>
 
@@ -26,13 +26,14 @@ ByteRange wanted_range(const BlameArguments& arguments, const VersionInfo& last)
   const std::uint64_t offset =
       arguments.offset ? parse_size("--offset", *arguments.offset) : std::uint64_t{0};
   if (offset >= last.region_bytes)
-    fail(Errc::invalid_argument, "--offset {} lies behind the end of '{}', which has {} bytes",
-         offset, last.name, last.region_bytes);
+    fail(Errc::invalid_argument, "--offset {} is past the end of '{}', which has {} bytes", offset,
+         last.name, last.region_bytes);
   const std::uint64_t rest = last.region_bytes - offset;
   const std::uint64_t length = arguments.length ? parse_size("--length", *arguments.length) : rest;
   if (length == 0 || length > rest)
-    fail(Errc::invalid_argument, "--length {} is not within 1 and {}, the bytes of '{}' from there",
-         length, rest, last.name);
+    fail(Errc::invalid_argument,
+         "--length {} is not between 1 and {}, the bytes of '{}' after the offset", length, rest,
+         last.name);
   return {offset, length};
 }
 
@@ -89,17 +90,18 @@ int run_blame(Context& context, const BlameArguments& arguments) {
 
 void add_blame(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<BlameArguments>();
-  CLI::App* command = add_command(app, context, "blame", "Say which version last changed each byte",
-                                  arguments->store,
+  CLI::App* command = add_command(app, context, "blame",
+                                  "Print the version that last changed each byte", arguments->store,
                                   [&context, arguments] { return run_blame(context, *arguments); });
   command->add_option("A..B", arguments->stretch,
                       "The versions from A to B, or all of B's line (default: main)");
   command->add_option("--offset", arguments->offset, "The first byte (default: 0)")
       ->type_name("SIZE");
-  command->add_option("--length", arguments->length, "How many bytes (default: all to the end)")
+  command
+      ->add_option("--length", arguments->length,
+                   "The number of bytes (default: all up to the end)")
       ->type_name("SIZE");
-  command->add_flag("--pages", arguments->pages,
-                    "A page of 4096 bytes belongs to the version that last changed a byte of it");
+  command->add_flag("--pages", arguments->pages, "Work on whole pages of 4096 bytes");
 }
 
 }  // namespace vellum::cli

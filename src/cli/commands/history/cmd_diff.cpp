@@ -1,7 +1,6 @@
-// cli/commands/history/cmd_diff.cpp: vellum diff: bytes, pages or parts that differ between two versions.
-//
-// There may be hundreds of millions of ranges, so nothing is collected: text and JSON go out as the
-// ranges arrive.
+// cli/commands/history/cmd_diff.cpp: vellum diff: bytes, pages or parts that differ between two
+// versions. There may be hundreds of millions of ranges, so nothing is collected: text and JSON are
+// written range by range.
 #include <memory>
 #include <optional>
 
@@ -228,16 +227,16 @@ int run_diff(Context& context, DiffArguments arguments) {
 
 void add_diff(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<DiffArguments>();
-  CLI::App* command =
-      add_command(app, context, "diff", "Say which bytes of two versions differ", arguments->store,
-                  [&context, arguments] { return run_diff(context, *arguments); });
+  CLI::App* command = add_command(app, context, "diff",
+                                  "List the bytes in which two versions differ", arguments->store,
+                                  [&context, arguments] { return run_diff(context, *arguments); });
   command->add_option("A", arguments->a, "A branch (its head) or a snapshot")->required();
   command->add_option("B", arguments->b, "Another branch or snapshot")->required();
   command->add_flag("--pages", arguments->pages, "List pages of 4096 bytes instead of bytes");
   command->add_flag("--summary", arguments->summary, "Print only the totals");
-  command->add_flag("--stat", arguments->stat, "Say how much of which parts of the region differs");
+  command->add_flag("--stat", arguments->stat, "Print the differences of each part of the region");
   command->add_flag("--exit-code", arguments->exit_code,
-                    "Exit with 1 when the versions differ; --quiet implies this");
+                    "Exit with 1 if the versions differ; --quiet implies this");
 }
 
 }  // namespace vellum::cli

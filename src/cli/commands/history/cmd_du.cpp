@@ -1,4 +1,4 @@
-// cli/commands/history/cmd_du.cpp: vellum du: what each version costs in the store.
+// cli/commands/history/cmd_du.cpp: vellum du: the size of each version in the store.
 #include <algorithm>
 #include <memory>
 #include <tuple>
@@ -24,7 +24,7 @@ struct Cost {
   VersionSpace space;
 };
 
-// Those that were asked for; without a wish all of them, those that cost the most first.
+// The named versions; without names all of them, the largest first.
 std::vector<Cost> costs_of(const Store& store, const StoreStat& stat,
                            const std::vector<std::string>& wanted) {
   std::vector<VersionInfo> versions;
@@ -42,7 +42,7 @@ std::vector<Cost> costs_of(const Store& store, const StoreStat& stat,
   return costs;
 }
 
-// The packs' bytes by how many versions need them.
+// The packs' bytes by the number of versions that need them.
 struct Shares {
   std::uint64_t by_one = 0, by_several = 0, by_none = 0;
 };
@@ -50,15 +50,15 @@ struct Shares {
 Shares shares_of(const StoreStat& stat) {
   Shares shares;
   for (const VersionSpace& space : stat.versions) shares.by_one += space.unique_bytes;
-  // A version that is open without a name counts as one that needs its bytes, and has no row.
+  // An open version without a name counts as one that needs its bytes, but has no row.
   shares.by_several = stat.pack_needed_bytes - std::min(stat.pack_needed_bytes, shares.by_one);
   shares.by_none = stat.pack_bytes - std::min(stat.pack_bytes, stat.pack_needed_bytes);
   return shares;
 }
 
-// Then bytes of packs, which are files here, are no sum of what versions need.
+// Then the bytes of local packs are not the sum of the bytes that versions need.
 bool has_packs_elsewhere(const Store& store) {
-  return remote::has_away_list(base::posix_fs(), store.path());
+  return remote::has_missing_pieces(base::posix_fs(), store.path());
 }
 
 void print_costs(Output& out, const Store& store, const StoreStat& stat,
@@ -77,7 +77,7 @@ void print_costs(Output& out, const Store& store, const StoreStat& stat,
   }
   table.print(out);
   if (has_packs_elsewhere(store)) {
-    out.print("\n{} in packs here; the others lie at the remote\n", human_bytes(stat.pack_bytes));
+    out.print("\n{} in local packs; the others are at the remote\n", human_bytes(stat.pack_bytes));
     return;
   }
   const Shares shares = shares_of(stat);
@@ -124,10 +124,10 @@ int run_du(Context& context, const DuArguments& arguments) {
 void add_du(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<DuArguments>();
   CLI::App* command =
-      add_command(app, context, "du", "Say what each version costs in the store", arguments->store,
-                  [&context, arguments] { return run_du(context, *arguments); });
+      add_command(app, context, "du", "Print the size of each version in the store",
+                  arguments->store, [&context, arguments] { return run_du(context, *arguments); });
   command->add_option("VERSION", arguments->versions,
-                      "Only these versions, in this order (default: all, the dearest first)");
+                      "Only these versions, in this order (default: all, the largest first)");
 }
 
 }  // namespace vellum::cli

@@ -1,4 +1,5 @@
-// cli/commands/history/cmd_heat.cpp: vellum heat: draws which parts of a region changed when.
+// cli/commands/history/cmd_heat.cpp: vellum heat: draws a map of the changes of a region, version
+// by version.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -20,7 +21,7 @@ namespace vellum::cli {
 namespace {
 
 constexpr std::uint32_t kMaxColumns = 4096;
-constexpr std::size_t kUsualColumns = 64;  // of a drawing that goes to a file or a pipe
+constexpr std::size_t kUsualColumns = 64;  // of a drawing in a file or a pipe
 constexpr std::size_t kMinColumns = 16;
 constexpr std::size_t kBesideDrawing = 38;  // time, size, edges and gaps
 
@@ -32,7 +33,7 @@ struct HeatArguments {
   std::optional<std::string> png;
 };
 
-// What fits on the terminal's lines beside the names.
+// The columns that fit on the terminal's lines next to the names.
 std::size_t usual_columns(const std::vector<VersionInfo>& versions) {
   const auto screen = screen_columns();
   if (!screen) return kUsualColumns;
@@ -102,11 +103,11 @@ int run_heat(Context& context, const HeatArguments& arguments) {
 void add_heat(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<HeatArguments>();
   CLI::App* command = add_command(
-      app, context, "heat", "Draw which parts of a region changed in which version",
+      app, context, "heat", "Draw a map of the changes of a region, version by version",
       arguments->store, [&context, arguments] { return run_heat(context, *arguments); });
   command->add_option("A..B", arguments->stretch,
                       "The versions from A to B, or all of B's line (default: main)");
-  command->add_option("--columns", arguments->columns, "How many columns to draw at most")
+  command->add_option("--columns", arguments->columns, "The maximum number of columns")
       ->type_name("N");
   command->add_flag("--svg", arguments->svg, "Write an SVG picture to standard output");
   command->add_option("--png", arguments->png, "Write a PNG picture to this file")

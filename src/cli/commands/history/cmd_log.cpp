@@ -1,4 +1,5 @@
-// cli/commands/history/cmd_log.cpp: vellum log: the versions of a store or remote, or of one line, newest first.
+// cli/commands/history/cmd_log.cpp: vellum log: the versions of a store or remote, or of one line,
+// newest first.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -64,10 +65,10 @@ int run_log(Context& context, const LogArguments& arguments) {
   if (is_remote) {
     context.explain(arguments.store + " has no version yet: vellum push sends the first");
   } else {
-    context.explain(fmt::format(
-        "{} has no version yet: vellum import, backup or run, or a program with the library, "
-        "makes the first",
-        arguments.store));
+    context.explain(
+        fmt::format("{} has no version yet: vellum import, backup or run, or a program with the "
+                    "library, creates the first",
+                    arguments.store));
   }
   return kExitOk;
 }
@@ -80,10 +81,9 @@ void add_log(CLI::App& app, Context& context) {
       add_command(app, context, "log", "List branches and snapshots, newest first",
                   arguments->store, [&context, arguments] { return run_log(context, *arguments); });
   command->alias("ls");
-  command->add_option("BRANCH", arguments->line,
-                      "List only the line of this branch or snapshot: it and what came before");
-  command->add_flag("--graph", arguments->graph, "Draw which version came from which");
-  command->add_option("-n,--number", arguments->most, "List only so many, the newest")
+  command->add_option("BRANCH", arguments->line, "List only the line of this branch or snapshot");
+  command->add_flag("--graph", arguments->graph, "Draw the ancestry of the versions");
+  command->add_option("-n,--number", arguments->most, "List only the first N versions")
       ->type_name("N");
   command
       ->add_option("--grep", arguments->text,

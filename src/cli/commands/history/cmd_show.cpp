@@ -1,4 +1,4 @@
-// cli/commands/history/cmd_show.cpp: vellum show: prints all that is known of one version.
+// cli/commands/history/cmd_show.cpp: vellum show: prints everything about one version.
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -33,7 +33,7 @@ void print_version(Output& out, const VersionInfo& v) {
   if (v.is_branch) {
     out.print("time     {}\n", out.full_time(v.committed_at));
   } else {
-    out.print("made     {}, as number {}\n", out.full_time(v.created_at), v.order);
+    out.print("created  {}, as number {}\n", out.full_time(v.created_at), v.order);
     out.print("time     {} of the commit\n", out.full_time(v.committed_at));
   }
   out.print("parent   {}\n", v.parent.empty() ? "none" : printable(v.parent));
@@ -60,7 +60,7 @@ void print_change(Output& out, const VersionInfo& version,
                   const std::optional<ChangeStat>& change) {
   out.write("\n");
   if (!change) {
-    out.write("no version is left on its line to compare it with\n");
+    out.write("no earlier version on its line exists any more\n");
     return;
   }
   print_parts(out, *change);
@@ -98,13 +98,13 @@ int run_show(Context& context, const ShowArguments& arguments) {
 
 void add_show(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ShowArguments>();
-  CLI::App* command = add_command(app, context, "show",
-                                  "Say everything that is known of one version", arguments->store,
-                                  [&context, arguments] { return run_show(context, *arguments); });
+  CLI::App* command =
+      add_command(app, context, "show", "Print everything about one version", arguments->store,
+                  [&context, arguments] { return run_show(context, *arguments); });
   command->add_option("VERSION", arguments->version, "A branch (its head) or a snapshot")
       ->required();
   command->add_flag("--stat", arguments->stat,
-                    "Also say how much of which parts of the region changed since the parent");
+                    "Also print the changes of each part of the region since the parent");
 }
 
 }  // namespace vellum::cli

@@ -1,4 +1,4 @@
-// store/gc/reach/base_pages.hpp: which records of pages have base pages, and which ones.
+// store/gc/reach/base_pages.hpp: finds the base pages of records.
 #pragma once
 
 #include <functional>
@@ -9,16 +9,16 @@
 
 namespace vellum::store {
 
-// How find_base_pages() treats what it cannot read.
+// The treatment of records that find_base_pages() cannot read locally.
 struct BasePagesOptions {
   bool skip_corrupted = false;  // else Errc::corrupted
-  // Whether records that are elsewhere are fetched. Otherwise they pass for records without base
-  // pages: nobody here frees anything there.
+  // Whether to fetch records of remote packs. Otherwise they count as records without base pages:
+  // gc does not free parts of remote packs.
   bool fetch = false;
 };
 
-// Calls visit(record, bases) for those of the records that are based. REQUIRES: entries of kind
-// `base` lead to all of them; the records ascend.
+// Calls visit(record, bases) for each of the records that has base pages. REQUIRES: the records
+// ascend, and entries of kind `base` refer to them.
 void find_base_pages(
     PackStore& store, std::span<const format::RecordRef> records, const BasePagesOptions& options,
     const std::function<void(const format::RecordRef&, std::span<const format::BasePage>)>& visit);

@@ -5,16 +5,17 @@
 namespace vellum::store {
 
 namespace {
-constexpr const char* kLiveSetName = "gc.census";
-}
 
-std::string live_set_path(const StoreDirectory& store) { return store.path() + "/" + kLiveSetName; }
+constexpr const char* kCensusName = "gc.census";
 
-format::GcCensus read_live_set_file(StoreDirectory& store) {
+}  // namespace
+
+std::string census_path(const StoreDirectory& store) { return store.path() + "/" + kCensusName; }
+
+format::GcCensus read_census_file(StoreDirectory& store) {
   format::GcCensus out;
   try {
-    const auto bytes =
-        base::read_whole(store.fs(), live_set_path(store), format::kMaxSavedLiveSetBytes);
+    const auto bytes = base::read_whole(store.fs(), census_path(store), format::kMaxGcCensusBytes);
     format::decode_gc_census(bytes, store.superblock().store_id, out);
   } catch (const Error&) {
     // The caller reads the maps instead.
@@ -24,10 +25,10 @@ format::GcCensus read_live_set_file(StoreDirectory& store) {
 
 namespace {
 
-bool is_there(StoreDirectory& store, const std::vector<std::byte>& bytes) {
-  const std::string path = live_set_path(store);
+bool has_content(StoreDirectory& store, const std::vector<std::byte>& bytes) {
+  const std::string path = census_path(store);
   try {
-    return base::read_whole(store.fs(), path, format::kMaxSavedLiveSetBytes) == bytes;
+    return base::read_whole(store.fs(), path, format::kMaxGcCensusBytes) == bytes;
   } catch (const Error&) {
     return false;
   }
@@ -35,16 +36,15 @@ bool is_there(StoreDirectory& store, const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-void write_live_set_file(StoreDirectory& store, const format::GcCensus& live_set, bool flush) {
+void write_census_file(StoreDirectory& store, const format::GcCensus& census, bool flush) {
   try {
-    const auto bytes = format::encode_gc_census(live_set, store.superblock().store_id);
+    const auto bytes = format::encode_gc_census(census, store.superblock().store_id);
     if (bytes.empty()) {
-      store.fs().unlink(live_set_path(store));
+      store.fs().unlink(census_path(store));
     } else if (!flush) {
-      base::replace_hint_file(store.fs(), store.tmp_directory(), store.path(), kLiveSetName, bytes);
-    } else if (!is_there(store, bytes)) {
-      base::publish_file(store.fs(), store.tmp_directory(), store.path(), kLiveSetName, bytes,
-                         true);
+      base::replace_hint_file(store.fs(), store.tmp_directory(), store.path(), kCensusName, bytes);
+    } else if (!has_content(store, bytes)) {
+      base::publish_file(store.fs(), store.tmp_directory(), store.path(), kCensusName, bytes, true);
     }
   } catch (const Error&) {
     // The next gc reads the maps instead.

@@ -1,6 +1,7 @@
 #include "store/gc/reach/live_set.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/bytes/mix64.hpp"
 #include "base/fail.hpp"
@@ -19,12 +20,12 @@ std::size_t LiveSet::RefHash::operator()(const RecordRef& r) const noexcept {
 
 namespace {
 
-using Range = format::GcCensus::Range;
+using format::CensusRange;
 
 // Sorts `ids`.
-std::vector<Range> ranges_of(std::vector<std::uint32_t>& ids) {
+std::vector<CensusRange> ranges_of(std::vector<std::uint32_t>& ids) {
   std::sort(ids.begin(), ids.end());
-  std::vector<Range> out;
+  std::vector<CensusRange> out;
   for (const std::uint32_t id : ids) {
     if (out.empty() || id > out.back().first + out.back().count) {
       out.push_back({id, 1});
@@ -36,8 +37,8 @@ std::vector<Range> ranges_of(std::vector<std::uint32_t>& ids) {
 }
 
 template <typename Visit>
-void for_each(const std::vector<Range>& ranges, const Visit& visit) {
-  for (const Range& r : ranges) {
+void for_each(const std::vector<CensusRange>& ranges, const Visit& visit) {
+  for (const CensusRange& r : ranges) {
     for (std::uint32_t i = 0; i < r.count; ++i) visit(r.first + i);
   }
 }
@@ -68,7 +69,7 @@ const LiveSet::Run& LiveSet::load(const format::RunRef& ref) {
     run.packs.push_back(ref.root.pack);
     named_packs_.insert(run.packs.begin(), run.packs.end());
     run.entries.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(ref.entries, 1u << 20)));
-    // Neighbours often lie in the same record.
+    // Consecutive entries are often in the same record.
     RecordRef last;
     RecordId last_id = 0;
     for (std::size_t b = 0; b < loaded->root.blocks.size(); ++b) {
@@ -90,11 +91,13 @@ const LiveSet::Run& LiveSet::load(const format::RunRef& ref) {
 }
 
 void LiveSet::begin_stale() {
+  assert(!stale_);
   stale_ = true;
   durable_ = reached_;
 }
 
 void LiveSet::note(RecordId id) {
+  assert(id < records_.size());
   if (id >= reached_.size()) reached_.resize(records_.size());
   reached_[id] = true;
   noted_.push_back(id);
@@ -108,7 +111,7 @@ void LiveSet::note_shown(const Entry& e) {
   }
 }
 
-// A base page lives as long as a record that needs it.
+// A base page is live as long as a record needs it.
 void LiveSet::note_bases_of(RecordId id) {
   const auto at = bases_.find(id);
   if (at == bases_.end()) return;
@@ -124,13 +127,13 @@ void LiveSet::note_bases() {
   std::sort(shown_records_.begin(), shown_records_.end());
   const auto end = std::unique(shown_records_.begin(), shown_records_.end());
   shown_records_.erase(end, shown_records_.end());
-  looked_at_.resize(records_.size());
+  bases_known_.resize(records_.size());
   std::vector<RecordRef> refs;
   for (const RecordId id : shown_records_) {
-    if (!looked_at_[id]) refs.push_back(records_[id]);
+    if (!bases_known_[id]) refs.push_back(records_[id]);
   }
   std::sort(refs.begin(), refs.end());
-  find_base_pages(store_, refs, {.skip_corrupted = stale_, .fetch = follow_elsewhere_},
+  find_base_pages(store_, refs, {.skip_corrupted = stale_, .fetch = follow_remote_},
                   [&](const RecordRef& ref, std::span<const format::BasePage> pages) {
                     Bases& bases = bases_[id_of(ref)];
                     bases = {};
@@ -142,9 +145,9 @@ void LiveSet::note_bases() {
                       }
                     }
                   });
-  looked_at_.resize(records_.size());
+  bases_known_.resize(records_.size());
   for (const RecordId id : shown_records_) {
-    looked_at_[id] = true;
+    bases_known_[id] = true;
     note_bases_of(id);
   }
 }
@@ -162,14 +165,15 @@ void LiveSet::note_entry(const Entry& e, ShownPages& shown) {
 }
 
 LiveSet::ListId LiveSet::list_of(ListId older, RecordId root) {
+  assert(older < reached_lists_.size() && root < records_.size());
   const auto key = std::uint64_t{older} << 32 | root;
   const auto [at, fresh] = lists_.try_emplace(key, static_cast<ListId>(reached_lists_.size()));
   if (fresh) reached_lists_.push_back(false);
   return at->second;
 }
 
-LiveSet::Stretch LiveSet::above_reached(const Version& version) {
-  Stretch out;
+LiveSet::UnreachedRuns LiveSet::above_reached(const Version& version) {
+  UnreachedRuns out;
   out.roots.resize(version.runs.size());
   std::size_t above = out.roots.size();
   for (std::size_t i = out.roots.size(); i-- > 0;) {
@@ -181,7 +185,7 @@ LiveSet::Stretch LiveSet::above_reached(const Version& version) {
   return out;
 }
 
-void LiveSet::read(std::span<const format::RunRef> runs, Part& part) {
+void LiveSet::read(std::span<const format::RunRef> runs, ReachedPart& part) {
   noted_.clear();
   shown_records_.clear();
   std::set<std::uint64_t> packs;
@@ -197,9 +201,10 @@ void LiveSet::read(std::span<const format::RunRef> runs, Part& part) {
   part.records = ranges_of(noted_);
 }
 
-void LiveSet::take(const Part& part) {
+void LiveSet::mark_reached(const ReachedPart& part) {
   if (reached_.size() < records_.size()) reached_.resize(records_.size());
   for (const auto& r : part.records) {
+    assert(std::uint64_t{r.first} + r.count <= reached_.size());
     const auto first = reached_.begin() + static_cast<std::ptrdiff_t>(r.first);
     std::fill(first, first + static_cast<std::ptrdiff_t>(r.count), true);
   }
@@ -208,11 +213,12 @@ void LiveSet::take(const Part& part) {
 
 void LiveSet::reach(const Version& version) {
   const auto [roots, whole] = above_reached(version);
-  if (!roots.empty()) take(part_of(roots, version));
+  if (!roots.empty()) mark_reached(part_of(roots, version));
   reached_lists_[whole] = true;
 }
 
-const LiveSet::Part& LiveSet::part_of(const Roots& roots, const Version& version) {
+const LiveSet::ReachedPart& LiveSet::part_of(const Roots& roots, const Version& version) {
+  assert(roots.size() <= version.runs.size());
   const auto [at, fresh] = parts_.try_emplace(roots);
   if (!fresh) return at->second;
   const auto known = earlier_.find(roots);
@@ -230,20 +236,23 @@ const LiveSet::Part& LiveSet::part_of(const Roots& roots, const Version& version
   return at->second;
 }
 
-void LiveSet::set_lines(RecordId id, std::uint32_t lines) {
-  if (lines_.size() < records_.size()) lines_.resize(records_.size());
-  lines_[id] = lines;
+void LiveSet::set_size_lines(RecordId id, std::uint32_t lines) {
+  assert(id < records_.size());
+  if (size_lines_.size() < records_.size()) size_lines_.resize(records_.size());
+  size_lines_[id] = lines;
 }
 
 void LiveSet::load_earlier(format::GcCensus earlier, std::span<const std::uint64_t> packs) {
+  assert(records_.empty() && runs_.empty() && parts_.empty());
+  assert(std::is_sorted(packs.begin(), packs.end()));
   records_ = std::move(earlier.records);
   sorted_records_ = records_.size();
-  lines_ = std::move(earlier.lines);
+  size_lines_ = std::move(earlier.size_lines);
   for (auto& part : earlier.parts) {
-    const bool there =
+    const bool exists =
         std::includes(packs.begin(), packs.end(), part.packs.begin(), part.packs.end());
-    if (there) earlier_[std::move(part.roots)] = {std::move(part.records), std::move(part.packs)};
-    has_changed_ |= !there;
+    if (exists) earlier_[std::move(part.roots)] = {std::move(part.records), std::move(part.packs)};
+    has_changed_ |= !exists;
   }
 }
 
@@ -262,13 +271,16 @@ format::GcCensus LiveSet::save() const {
   for (const RecordId id : order) {
     number[id] = static_cast<RecordId>(out.records.size());
     out.records.push_back(records_[id]);
-    out.lines.push_back(lines(id));
+    out.size_lines.push_back(size_lines(id));
   }
   for (const auto& [roots, part] : parts_) {
     std::vector<RecordId> ids;
     for_each(part.records, [&](RecordId id) { ids.push_back(number[id]); });
     auto& saved = out.parts.emplace_back();
-    for (const RecordId root : roots) saved.roots.push_back(number[root]);
+    for (const RecordId root : roots) {
+      assert(used[root]);
+      saved.roots.push_back(number[root]);
+    }
     saved.records = ranges_of(ids);
     saved.packs = part.packs;
   }

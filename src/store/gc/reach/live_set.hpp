@@ -1,14 +1,15 @@
-// store/gc/reach/live_set.hpp: the live set: the records that versions need, on request with their
-// slots.
+// store/gc/reach/live_set.hpp: the live set, the records that versions need.
 //
-// A version needs the roots and map blocks of all its runs, and each record that a shown entry
-// names, with the records of its base pages. A record that only hidden entries name is not needed: nobody reads it, and no later
-// version of the line can bring it back.
+// On request it also has the needed slots of the records. A version needs the roots and map blocks of
+// all its runs, and each record that a shown entry names, with the records of its base pages. A
+// record that only hidden entries name is not needed: no reader uses it, and no later version of the
+// line can show it again.
 //
-// The live set reads a run once, however many versions share it. It does not read a run at all
-// where an earlier live set has the result (store/gc/reach/census_file.hpp).
+// The live set reads a run once, however many versions share it. It does not read runs for which the
+// census of an earlier gc has the result (store/gc/reach/census_file.hpp).
 #pragma once
 
+#include <cassert>
 #include <functional>
 #include <map>
 #include <set>
@@ -27,18 +28,22 @@ class LiveSet {
  public:
   using RecordId = std::uint32_t;
 
-  // `slots`: reach() also notes which slots of records are needed, at the cost of a step per page.
+  // `slots`: reach() also records the needed slots of records, at the cost of a step per page.
   explicit LiveSet(StoreDirectory& store, bool slots = false) : store_(store), note_slots_(slots) {}
+  bool has_slots() const noexcept { return note_slots_; }
 
-  // Lets reach() use an earlier live set, except for slots. `packs`: the packs that exist,
-  // ascending; parts that name another are ignored. REQUIRES: nothing was reached or loaded.
+  // Lets reach() use an earlier census, except for slots. `packs`: the packs that exist, ascending.
+  // Parts that name another pack are ignored. REQUIRES: before any other call.
   void load_earlier(format::GcCensus earlier, std::span<const std::uint64_t> packs);
-  // The size of a record in its pack, 0 if it is not known; see record_extents().
-  std::uint32_t lines(RecordId id) const { return id < lines_.size() ? lines_[id] : 0; }
-  void set_lines(RecordId id, std::uint32_t lines);
-  // The findings of reach(), for the next live set: the same for the same versions and packs.
+  // The size of a record in its pack in units of kRecordAlignBytes; 0: unknown. See
+  // record_extents().
+  std::uint32_t size_lines(RecordId id) const {
+    return id < size_lines_.size() ? size_lines_[id] : 0;
+  }
+  void set_size_lines(RecordId id, std::uint32_t lines);
+  // The result of reach(), for the next gc. It depends only on the versions and packs.
   format::GcCensus save() const;
-  // Whether reach() used the earlier live set, and whether save() differs from that live set.
+  // Whether reach() used the earlier census, and whether save() differs from it.
   bool has_earlier() const noexcept { return earlier_used_ != 0; }
   bool has_changed() const noexcept { return has_changed_ || earlier_used_ != earlier_.size(); }
 
@@ -52,48 +57,60 @@ class LiveSet {
   struct Run {
     std::vector<RecordId> own;  // its root and blocks
     std::vector<Entry> entries;
-    std::vector<std::uint64_t> packs;  // that it names, its own included
+    std::vector<std::uint64_t> packs;  // that it names, and its own
   };
   static constexpr RecordId kNoRecord = UINT32_MAX;
   // The contents of a run of the page map; read once. Throws Errc::corrupted.
   const Run& load(const format::RunRef& ref);
 
-  // Reaches the records that the version needs. This is cheap where the older part of the version
-  // has been reached as a whole before: begin with the oldest version.
+  // Marks the records that the version needs as reached. This is cheap if another version that
+  // consists of the version's older runs was reached before. Hence start with the oldest version.
   void reach(const format::Version& version);
-  // Also notes base pages of records that are elsewhere, which have to be fetched for that. REQUIRES:
-  // nothing was reached.
-  void follow_elsewhere() noexcept { follow_elsewhere_ = true; }
-  // The versions reached from here on may not count any more: records that only they need are not
-  // durable, and may be corrupted or gone.
+  // Lets reach() also mark base pages of records in remote packs, and fetch these records for that.
+  // REQUIRES: before reach().
+  void follow_remote() noexcept {
+    assert(parts_.empty());
+    follow_remote_ = true;
+  }
+  // The versions reached after this call may be stale. Records that only they need are not durable,
+  // and may be corrupted or missing. REQUIRES: called at most once.
   void begin_stale();
 
   bool is_reached(RecordId id) const { return id < reached_.size() && reached_[id]; }
   std::size_t size() const noexcept { return records_.size(); }
-  const format::RecordRef& record(RecordId id) const { return records_[id]; }
+  const format::RecordRef& record(RecordId id) const {
+    assert(id < records_.size());
+    return records_[id];
+  }
   bool is_durable(RecordId id) const { return id < durable_.size() && durable_[id]; }
-  // Slots of a pages or deltas record that some reached version shows; durable_slots(): that some
-  // version that counts shows. REQUIRES: the live set was made for slots.
-  std::vector<format::SlotRange> needed_slots(RecordId id) { return slots_.of(id); }
-  std::vector<format::SlotRange> durable_slots(RecordId id) { return durable_slots_.of(id); }
-  // The records of the base pages of a record, as far as reach() has read it in this live set.
+  // Slots of a pages or deltas record that a reached version shows. durable_slots(): that a version
+  // reached before begin_stale() shows. REQUIRES: has_slots().
+  std::vector<format::SlotRange> needed_slots(RecordId id) {
+    assert(note_slots_);
+    return slots_.of(id);
+  }
+  std::vector<format::SlotRange> durable_slots(RecordId id) {
+    assert(note_slots_);
+    return durable_slots_.of(id);
+  }
+  // The records of the base pages of a record that reach() has read in this live set.
   std::span<const RecordId> bases_of(RecordId id) const {
     const auto at = bases_.find(id);
     return at == bases_.end() ? std::span<const RecordId>() : at->second.records;
   }
-  // Packs that the runs seen so far name: opening a version opens them, needed or not.
+  // Packs that the loaded runs name. Opening a version opens them, needed or not.
   const std::set<std::uint64_t>& named_packs() const noexcept { return named_packs_; }
 
  private:
-  // A part has the records that the runs with these roots show and nothing newer hides.
+  // The records that the runs with these roots show, without entries that newer of these runs hide.
   using Roots = std::vector<RecordId>;
-  struct Part {
-    std::vector<format::GcCensus::Range> records;
+  struct ReachedPart {
+    std::vector<format::CensusRange> records;
     std::vector<std::uint64_t> packs;
   };
-  void read(std::span<const format::RunRef> runs, Part& part);
-  void take(const Part& part);
-  const Part& part_of(const Roots& roots, const format::Version& version);
+  void read(std::span<const format::RunRef> runs, ReachedPart& part);
+  void mark_reached(const ReachedPart& part);
+  const ReachedPart& part_of(const Roots& roots, const format::Version& version);
   void note(RecordId id);
   void note_shown(const Entry& e);
   void note_entry(const Entry& e, ShownPages& shown);
@@ -101,18 +118,18 @@ class LiveSet {
   void note_bases_of(RecordId id);
   RecordId id_of(const format::RecordRef& ref);
 
-  // A list of roots, as a number. Lists grow from the oldest root on, and equal beginnings are
-  // shared. 0: the empty list.
+  // The number of a list of roots. A list extends a shorter one by a newer root, and lists share
+  // equal older parts. 0: the empty list.
   using ListId = std::uint32_t;
   ListId list_of(ListId older, RecordId root);
-  // Of a version: `whole`, the list of all its roots, and `roots`, those of the newest runs down to
-  // the start of a version that is already reached. Everything that this older version shows is
-  // reached, whether the runs above hide it or not. No `roots`: the whole version is reached.
-  struct Stretch {
+  // Of a version: `whole`, the list of all its roots, and `roots`, those of its newest runs, down to
+  // the newest run of a version that is already reached. All records that this older version shows
+  // are reached, hidden by newer runs or not. Empty `roots`: the whole version is reached.
+  struct UnreachedRuns {
     Roots roots;
     ListId whole = 0;
   };
-  Stretch above_reached(const format::Version& version);
+  UnreachedRuns above_reached(const format::Version& version);
 
   struct RefHash {
     std::size_t operator()(const format::RecordRef& r) const noexcept;
@@ -124,23 +141,23 @@ class LiveSet {
   std::map<format::RecordRef, Run> runs_;
   std::unordered_map<format::RecordRef, RecordId, RefHash> ids_;
   std::vector<format::RecordRef> records_;
-  std::size_t sorted_records_ = 0;  // those at the front, from the earlier live set, not in ids_
-  std::vector<std::uint32_t> lines_;
+  std::size_t sorted_records_ = 0;  // those at the front, from the earlier census, not in ids_
+  std::vector<std::uint32_t> size_lines_;
   std::vector<bool> reached_, durable_;
-  std::vector<RecordId> noted_;  // while a part is read; with repetitions
-  // Base pages: their records, and the slots there.
+  std::vector<RecordId> noted_;  // by read(), for the current part; with repetitions
+  // Base pages: their records, and their slots in these.
   struct Bases {
     std::vector<RecordId> records;
     std::vector<std::pair<RecordId, std::uint32_t>> slots;
   };
   std::unordered_map<RecordId, Bases> bases_;
-  std::vector<bool> looked_at_;          // records whose base pages are known, if they have any
-  std::vector<RecordId> shown_records_;  // of pages, while a part is read; with repetitions
-  bool follow_elsewhere_ = false;
+  std::vector<bool> bases_known_;        // whether bases_ has the base pages of a record, if any
+  std::vector<RecordId> shown_records_;  // of pages, for the current part; with repetitions
+  bool follow_remote_ = false;
   std::set<std::uint64_t> named_packs_;
-  std::unordered_map<std::uint64_t, ListId> lists_;  // by the older list and the root above it
+  std::unordered_map<std::uint64_t, ListId> lists_;  // by the older list and its newer root
   std::vector<bool> reached_lists_{true};
-  std::map<Roots, Part> earlier_, parts_;
+  std::map<Roots, ReachedPart> earlier_, parts_;
   std::size_t earlier_used_ = 0;  // earlier parts in use
   bool has_changed_ = false;
 };

@@ -1,6 +1,7 @@
 #include "store/gc/reach/pack_heat.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <tuple>
 #include <unordered_map>
 
@@ -13,7 +14,7 @@ namespace vellum::store {
 
 namespace {
 
-// The least rank of the versions that were visited from some moment on.
+// The least rank of the versions visited since a given count of visits.
 class RanksSince {
  public:
   std::size_t visited() const noexcept { return visited_; }
@@ -21,8 +22,9 @@ class RanksSince {
     while (!least_.empty() && least_.back().rank >= rank) least_.pop_back();
     least_.push_back({visited_++, rank});
   }
-  // kCold: none was.
+  // kCold: no version was visited since.
   std::uint32_t since(std::size_t visited) const {
+    assert(visited <= visited_);
     const auto at =
         std::lower_bound(least_.begin(), least_.end(), visited,
                          [](const Visit& visit, std::size_t from) { return visit.index < from; });
@@ -34,12 +36,12 @@ class RanksSince {
     std::size_t index;
     std::uint32_t rank;
   };
-  std::vector<Visit> least_;  // each of a smaller rank than all after it
+  std::vector<Visit> least_;  // ascending by rank and index
   std::size_t visited_ = 0;
 };
 
-// Between the versions at which a record begins and ceases to show all need it; so nothing is
-// looked at a record and version.
+// A record is needed by all versions between the one where it starts to show and the one where it
+// ceases to. The work is therefore not proportional to records times versions.
 class Thermometer {
  public:
   Thermometer(StoreDirectory& store, const Roots& roots)
@@ -70,12 +72,12 @@ class Thermometer {
   std::uint64_t steps() const noexcept { return steps_; }
 
  private:
-  struct Use {
-    std::uint64_t shown = 0;  // pages, and once where a run is made of it
-    std::size_t since = 0;    // versions visited before it began to
+  struct RecordHeat {
+    std::uint64_t shown = 0;  // pages, plus one for each run with it as a root or block
+    std::size_t since = 0;    // versions visited before it started to show
     std::uint32_t rank = PackHeat::kCold;
   };
-  struct Pushed {
+  struct PushedRun {
     const LiveSet::Run* run;
     std::size_t since;
   };
@@ -108,6 +110,7 @@ class Thermometer {
   }
 
   void pop() {
+    assert(!runs_.empty());
     stack_.pop();
     const auto [run, since] = runs_.back();
     for (const LiveSet::RecordId id : run->own) count(id, 1, false);
@@ -118,13 +121,15 @@ class Thermometer {
   void count(LiveSet::RecordId id, std::uint64_t pages, bool shows) {
     ++steps_;
     if (id == ShownStack::kNothing) return;
-    Use& use = uses_[id];
+    assert(id < uses_.size());
+    RecordHeat& use = uses_[id];
+    assert(shows || use.shown >= pages);
     if (shows && use.shown == 0) use.since = ranks_.visited();
     use.shown += shows ? pages : -pages;
     if (use.shown == 0) use.rank = std::min(use.rank, ranks_.since(use.since));
   }
 
-  // Its pack is as hot as the hottest of its records.
+  // A pack is as hot as the hottest of its records.
   void warm(LiveSet::RecordId id) {
     const std::uint32_t rank = uses_[id].rank;
     const auto at = heats_.find(live_set_.record(id).pack);
@@ -147,8 +152,7 @@ class Thermometer {
         heat.bytes = store_.packs().places().open(pack)->allocated_bytes();
         out.push_back(heat);
       } catch (const Error& e) {
-        if (e.code() != Errc::corrupted)
-          throw;  // its writer has just given it up, or it is no pack
+        if (e.code() != Errc::corrupted) throw;  // its writer has just removed it, or it is no pack
       }
     }
     std::sort(out.begin(), out.end(), [](const PackHeat& a, const PackHeat& b) {
@@ -163,9 +167,9 @@ class Thermometer {
   ShownStack stack_;
   RanksSince ranks_;
   std::vector<const Root*> ranked_;
-  std::vector<std::uint32_t> ranks_of_;  // the same ones
-  std::vector<Use> uses_;                // by record
-  std::vector<Pushed> runs_;
+  std::vector<std::uint32_t> ranks_of_;  // of `ranked_`
+  std::vector<RecordHeat> uses_;         // by record
+  std::vector<PushedRun> runs_;
   std::vector<ShownStack::Item> items_;
   std::uint64_t steps_ = 0;
   std::unordered_map<std::uint64_t, PackHeat> heats_;

@@ -1,6 +1,7 @@
 #include "store/gc/reach/pack_use.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
@@ -31,8 +32,8 @@ void reach_roots(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
 
 namespace {
 
-// Records behind a base frame that a power cut has brought back may be gone since.
-bool is_there(StoreDirectory& store, const format::RecordRef& ref) {
+// A power cut may make an older base frame valid again, whose records may have been freed before.
+bool record_exists(StoreDirectory& store, const format::RecordRef& ref) {
   try {
     store.packs().open(ref.pack);
     if (store.packs().is_remote(ref.pack)) return true;
@@ -50,7 +51,7 @@ Needs needed_records(StoreDirectory& store, const LiveSet& live_set) {
   for (LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
     if (!live_set.is_reached(id)) continue;
     const auto& ref = live_set.record(id);
-    if (!live_set.is_durable(id) && !is_there(store, ref)) continue;
+    if (!live_set.is_durable(id) && !record_exists(store, ref)) continue;
     out[ref.pack].records.push_back({ref.offset_bytes, id});
   }
   for (auto& [pack, needs] : out) {
@@ -68,18 +69,22 @@ std::vector<Extent> extents_of(StoreDirectory& store, std::uint64_t pack,
   lines.reserve(records.size());
   for (const auto& r : records) {
     offsets.push_back(r.offset_bytes);
-    lines.push_back(live_set.lines(r.id));
+    lines.push_back(live_set.size_lines(r.id));
   }
   auto extents = record_extents(store, pack, offsets, lines);
-  for (std::size_t i = 0; i < records.size(); ++i) live_set.set_lines(records[i].id, lines[i]);
+  assert(extents.size() == records.size() && lines.size() == records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    live_set.set_size_lines(records[i].id, lines[i]);
+  }
   return extents;
 }
 
 constexpr std::uint64_t up(std::uint64_t at) { return base::round_up(at, kHoleBytes); }
 constexpr std::uint64_t down(std::uint64_t at) { return at / kHoleBytes * kHoleBytes; }
 
-// The whole blocks of [0, end) outside `needed`, which is sorted.
+// The whole blocks of [0, end) outside `needed`. REQUIRES: `needed` is sorted.
 std::vector<Extent> holes_between(const std::vector<Extent>& needed, std::uint64_t end) {
+  assert(std::is_sorted(needed.begin(), needed.end()));
   std::vector<Extent> holes;
   std::uint64_t at = 0;
   const auto add = [&](std::uint64_t to) {
@@ -113,7 +118,7 @@ PackUse use_of(StoreDirectory& store, std::uint64_t pack, std::vector<Extent> ne
     const Extent index = index_extent(store, pack);
     if (index.to != 0) {
       needed.push_back(index);
-      // Hints for later writers: they stay as long as their pack.
+      // Hints for later writers. They are kept as long as their pack.
       for (const auto& hint : hash_records(store, pack)) needed.push_back(extent_of(hint));
     }
   } else {
@@ -127,7 +132,10 @@ PackUse use_of(StoreDirectory& store, std::uint64_t pack, std::vector<Extent> ne
   }
   use.holes = holes_between(needed, settled);
   std::uint64_t kept = up(use.file_bytes);
-  for (const Extent& hole : use.holes) kept -= hole.to - hole.from;
+  for (const Extent& hole : use.holes) {
+    assert(hole.from < hole.to && hole.to - hole.from <= kept);
+    kept -= hole.to - hole.from;
+  }
   if (use.allocated_bytes > kept) use.freeable_bytes = use.allocated_bytes - kept;
   return use;
 }
@@ -154,6 +162,7 @@ std::vector<std::uint64_t> record_bytes(StoreDirectory& store, LiveSet& live_set
   for (const auto& [pack, needs] : needed_records(store, live_set)) {
     const auto extents = extents_of(store, pack, needs.records, live_set);
     for (std::size_t i = 0; i < needs.records.size(); ++i) {
+      assert(extents[i].from <= extents[i].to);
       out[needs.records[i].id] = extents[i].to - extents[i].from;
     }
   }
@@ -176,7 +185,7 @@ std::vector<PackUse> use_of_packs(StoreDirectory& store, const Roots& roots, Liv
       out.push_back(
           use_of(store, pack, std::move(needed), roots, live_set.named_packs().contains(pack)));
     } catch (const Error& e) {
-      // Its writer has just given it up, or it is no pack at all.
+      // Its writer has just removed it, or it is no pack.
       if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
     }
   }

@@ -1,6 +1,7 @@
 #include "store/gc/reach/roots.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <string_view>
 #include <tuple>
 
@@ -17,8 +18,8 @@ using format::Version;
 
 namespace {
 
-// Reads the copy that the checkpoint left there. It must be the one: a guess would free data in
-// use.
+// Reads the copy of the version that the checkpoint wrote after the root. It must be of exactly this
+// version: a guess would free data in use.
 Version version_behind_root(StoreDirectory& store, const RootPlace& place) {
   const Extent copy = version_copy_extent(store, place.pack, place.offset_bytes);
   Version out;
@@ -32,7 +33,7 @@ Version version_behind_root(StoreDirectory& store, const RootPlace& place) {
       return out;
     }
   }
-  fail(Errc::busy, "{}: someone has a version open, and its copy there is missing",
+  fail(Errc::busy, "{}: the copy of an open version is missing",
        record_place(store, place.pack, place.offset_bytes));
 }
 
@@ -57,15 +58,17 @@ void Roots::note_reached(const Version& head) {
   writer_ends_[head.branch_id] = {head.active_pack, head.active_pack_end_bytes};
 }
 
-// The order counts:
-// 1. Packs: a pack of a branch made meanwhile must not look like a pack of a removed branch.
-// 2. Branches: a snapshot that a writer names meanwhile follows from the head that was read.
-// 3. Snapshots: those that a branch named before it was removed are found then.
-// Everything else that could move a version from one name to another holds the names.
+// The order matters:
+// 1. Packs: a pack of a branch created meanwhile must not look like a pack of a removed branch.
+// 2. Branches: a snapshot that a writer creates meanwhile is a version of the head that was read, or
+//    follows it.
+// 3. Snapshots: those of a branch that was removed after its snapshot are found here.
+// Every other operation that could move a version from one name to another holds the names.
 Roots read_roots(StoreDirectory& store) {
   Roots out;
   store.packs().refresh();
   out.packs = store.packs().list();
+  assert(std::is_sorted(out.packs.begin(), out.packs.end()));
   for (const auto& name : store.branch_names()) {
     std::vector<Version> bases;
     try {
@@ -79,7 +82,7 @@ Roots read_roots(StoreDirectory& store) {
     ++out.branches;
     for (std::size_t i = 0; i < bases.size(); ++i) {
       Version& base = bases[i];
-      // The smaller of two: until the later base is durable, the writer may go back to the earlier.
+      // The smaller of two: until the later base is durable, a crash may restore the earlier one.
       const std::uint64_t next = (base.branch_id << 32) + base.next_pack_number;
       const auto [limit, fresh] = out.next_pack_.try_emplace(base.branch_id, next);
       if (!fresh) limit->second = std::min(limit->second, next);
@@ -115,7 +118,7 @@ Roots read_roots(StoreDirectory& store) {
     }
     out.versions.push_back({"", false, false, version_behind_root(store, place)});
   }
-  // The lesser of a branch's base frames, as above; the farthest of other versions.
+  // The smaller of a branch's base frames, as above; the largest of other versions.
   for (const Root& root : out.versions) {
     const Version& v = root.version;
     const Roots::WriterEnd end{v.active_pack, v.active_pack_end_bytes};

@@ -1,6 +1,7 @@
 #include "store/gc/reach/slot_uses.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <tuple>
 
 namespace vellum::store {
@@ -12,24 +13,25 @@ constexpr std::size_t kUnsettled = 1u << 16;
 }
 
 void SlotUses::add(std::uint32_t record, std::uint32_t slot, std::uint32_t count) {
+  assert(count != 0 && count <= UINT32_MAX - slot);
   if (uses_.size() > settled_) {
-    Use& last = uses_.back();
+    RecordSlots& last = uses_.back();
     if (last.record == record && last.slots.first + last.slots.count == slot) {
       last.slots.count += count;
       return;
     }
   }
   uses_.push_back({record, {slot, count}});
-  // Many versions need the same slots: settling keeps memory to those that differ.
+  // Many versions need the same slots. Settling limits the memory to those that differ.
   if (uses_.size() > 2 * settled_ + kUnsettled) settle();
 }
 
 void SlotUses::settle() {
-  std::sort(uses_.begin(), uses_.end(), [](const Use& a, const Use& b) {
+  std::sort(uses_.begin(), uses_.end(), [](const RecordSlots& a, const RecordSlots& b) {
     return std::tie(a.record, a.slots.first) < std::tie(b.record, b.slots.first);
   });
   std::size_t kept = 0;
-  for (const Use& use : uses_) {
+  for (const RecordSlots& use : uses_) {
     const bool same = kept != 0 && uses_[kept - 1].record == use.record;
     if (same) {
       SlotRange& last = uses_[kept - 1].slots;
@@ -41,6 +43,7 @@ void SlotUses::settle() {
     }
     uses_[kept++] = use;
   }
+  assert(kept <= uses_.size());
   uses_.resize(kept);
   settled_ = kept;
 }
@@ -48,7 +51,7 @@ void SlotUses::settle() {
 std::vector<SlotRange> SlotUses::of(std::uint32_t record) {
   if (settled_ != uses_.size()) settle();
   const auto first = std::partition_point(uses_.begin(), uses_.end(),
-                                          [&](const Use& u) { return u.record < record; });
+                                          [&](const RecordSlots& u) { return u.record < record; });
   std::vector<SlotRange> out;
   for (auto at = first; at != uses_.end() && at->record == record; ++at) out.push_back(at->slots);
   return out;
@@ -66,6 +69,7 @@ std::vector<SlotRange> slots_outside(const std::vector<SlotRange>& ranges, std::
   std::vector<SlotRange> out;
   std::uint32_t at = 0;
   for (const SlotRange& r : ranges) {
+    assert(r.first >= at);
     if (r.first >= items) break;
     if (r.first > at) out.push_back({at, r.first - at});
     at = r.first + r.count;

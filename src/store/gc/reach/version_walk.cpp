@@ -1,6 +1,7 @@
 #include "store/gc/reach/version_walk.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <vector>
 
 namespace vellum::store {
@@ -9,8 +10,8 @@ using format::RunRef;
 
 namespace {
 
-// Compares from the oldest run on.
-bool comes_before(const format::Version& a, const format::Version& b) {
+// Compares the runs, oldest run first.
+bool runs_before(const format::Version& a, const format::Version& b) {
   return std::lexicographical_compare(
       a.runs.rbegin(), a.runs.rend(), b.runs.rbegin(), b.runs.rend(),
       [](const RunRef& x, const RunRef& y) { return x.root < y.root; });
@@ -30,8 +31,8 @@ void walk_versions(std::span<const format::Version* const> versions, const Versi
   std::vector<std::size_t> order(versions.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (comes_before(*versions[a], *versions[b])) return true;
-    return a < b && !comes_before(*versions[b], *versions[a]);
+    if (runs_before(*versions[a], *versions[b])) return true;
+    return a < b && !runs_before(*versions[b], *versions[a]);
   });
   std::vector<RunRef> stack;  // oldest first
   for (const std::size_t index : order) {
@@ -44,6 +45,7 @@ void walk_versions(std::span<const format::Version* const> versions, const Versi
       steps.push(run, index);
       stack.push_back(run);
     }
+    assert(stack.size() == version.runs.size());
     steps.visit(index);
   }
   for (; !stack.empty(); stack.pop_back()) steps.pop();

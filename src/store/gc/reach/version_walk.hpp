@@ -1,8 +1,8 @@
-// store/gc/reach/version_walk.hpp: a walk through versions that reaches each run once.
+// store/gc/reach/version_walk.hpp: a walk through versions that visits each run once.
 //
-// The runs beneath a run are the same in every version that has it. So versions ordered by their
-// runs, oldest run first, are the leaves of a tree of runs. From one version to the next, the walk
-// takes runs off down to the common ones and puts the others on.
+// The runs older than a given run are the same in every version that has it. Versions, ordered by
+// their runs with the oldest first, are therefore the leaves of a tree of runs. From one version to
+// the next, the walk pops the runs that they do not share and pushes the others.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@
 namespace vellum::store {
 
 struct VersionSteps {
-  // A run goes on top of the stack, on the way to that version.
+  // Pushes a run of that version, which is visited next.
   std::function<void(const format::RunRef& run, std::size_t version)> push;
   std::function<void()> pop;
   std::function<void(std::size_t version)> visit;  // exactly its runs are on the stack
 };
 
-// Ends with an empty stack. An exception from a step ends the walk where it is.
+// Ends with an empty stack. An exception from a step ends the walk at once.
 void walk_versions(std::span<const format::Version* const> versions, const VersionSteps& steps);
 
 }  // namespace vellum::store

@@ -1,6 +1,7 @@
 #include "store/gc/tier/tier_policy.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <set>
 
 #include "base/fail.hpp"
@@ -14,16 +15,16 @@ using format::TierKind;
 
 namespace {
 
-class Work {
+class TierWork {
  public:
-  Work(StoreDirectory& store, bool dry_run, const ProgressFn& progress)
+  TierWork(StoreDirectory& store, bool dry_run, const ProgressFn& progress)
       : store_(store), places_(store.packs().places()), dry_run_(dry_run), progress_(progress) {
     if (!dry_run) {
       lock_ = keep_gc_for_us(store);
       places_.require_owned();
       remove_leftovers(store);
     }
-    // Names are held while versions are read; with the lock of gc, only until the roots are known.
+    // Holds the names while it reads versions; with the lock of gc, only until the roots are known.
     names_ = hold_names(store);
     const Roots roots = read_roots(store);
     if (!dry_run) names_.reset();
@@ -74,6 +75,7 @@ class Work {
       if (choice.home_bytes.has_value() && left <= *choice.home_bytes) break;
       if (!heat->settled || !at_home_.contains(heat->pack)) continue;
       if (choice.keep_last != 0 && heat->named_rank <= choice.keep_last) continue;
+      assert(heat->bytes <= left);
       left -= heat->bytes;
       out.push_back(*heat);
     }
@@ -94,11 +96,11 @@ class Work {
 
   bool to_archive(const PackHeat& heat, const std::string& archive) {
     if (dry_run_) return !is_pinned(heat.pack);
-    return move_to_archive(store_, heat.pack, archive, telling());
+    return move_to_archive(store_, heat.pack, archive, copy_progress());
   }
   bool to_home(const PackHeat& heat) {
     if (dry_run_) return !is_pinned(heat.pack);
-    return move_home(store_, heat.pack, telling());
+    return move_home(store_, heat.pack, copy_progress());
   }
   bool is_pinned(std::uint64_t pack) const { return !places_.open(pack)->pinned_bytes().empty(); }
 
@@ -117,13 +119,13 @@ class Work {
                     [&](const PackHeat& h) { return is_copy_current(store_, h.pack, cache.path); });
       for (const PackHeat& heat : wanted) total_bytes_ += heat.bytes;
       for (const PackHeat& heat : wanted) {
-        if (!dry_run_) copy_to_cache(store_, heat.pack, cache.path, telling());
+        if (!dry_run_) copy_to_cache(store_, heat.pack, cache.path, copy_progress());
         advance(heat);
         ++report_.copies_made;
         report_.copied_bytes += heat.bytes;
       }
     } catch (const Error&) {
-      // The cache may vanish at any moment. Its owner wants to know any other error.
+      // The cache may vanish at any time, which is no error. Any other error is reported.
       places_.reload();
       const auto left = places_.owned_caches();
       if (std::find(left.begin(), left.end(), cache.path) == left.end()) return;
@@ -141,7 +143,7 @@ class Work {
     }
   }
 
-  CopyProgress telling() const {
+  CopyProgress copy_progress() const {
     if (!progress_) return nullptr;
     return [this](std::uint64_t bytes) {
       progress_({std::min(done_bytes_ + bytes, total_bytes_), total_bytes_, "bytes"});
@@ -149,6 +151,7 @@ class Work {
   }
   void advance(const PackHeat& heat) {
     done_bytes_ += heat.bytes;
+    assert(done_bytes_ <= total_bytes_);
     if (progress_) progress_({done_bytes_, total_bytes_, "bytes"});
   }
 
@@ -166,13 +169,13 @@ class Work {
 }  // namespace
 
 TierReport move_packs(StoreDirectory& store, const TierMove& choice, const ProgressFn& progress) {
-  Work work(store, choice.dry_run, progress);
+  TierWork work(store, choice.dry_run, progress);
   work.move(choice);
   return work.report();
 }
 
 TierReport apply_tiers(StoreDirectory& store, bool dry_run, const ProgressFn& progress) {
-  Work work(store, dry_run, progress);
+  TierWork work(store, dry_run, progress);
   const auto state = store.packs().places().state();
   if (state->tiers.home_limit_bytes != 0) {
     work.move({true, state->tiers.home_limit_bytes, 0});

@@ -8,13 +8,14 @@
 
 namespace vellum::store {
 
-// Moves packs to the first archive that is present, coldest first, or home, hottest first. Only
-// packs that no writer will write any more move, and packs with an open version's pin stay.
-// Errc::not_found: there is no archive; no_space: it is full; packs moved by then stay moved.
+// Moves packs to the first archive that is present, coldest first, or home, hottest first. Does not
+// move packs that a writer may still write, or on which an open version has a pin. Errc::not_found:
+// the store has no archive; no_space: it is full. Packs moved before the error remain moved.
 TierReport move_packs(StoreDirectory& store, const TierMove& move, const ProgressFn& progress);
 
-// Applies the limits of home and caches (store/gc/tier/tiers.hpp). The coldest packs go to the
-// archive; each cache that is present gets copies of the hottest packs and loses all others.
+// Applies the limits of home and caches (store/gc/tier/tiers.hpp). Moves the coldest packs to the
+// archive. Fills each cache that is present with copies of the hottest packs, and removes all other
+// copies.
 TierReport apply_tiers(StoreDirectory& store, bool dry_run, const ProgressFn& progress);
 
 }  // namespace vellum::store

@@ -1,6 +1,7 @@
 #include "store/gc/tier/tiers.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <random>
 
 #include "base/fail.hpp"
@@ -26,12 +27,11 @@ format::Uuid random_id() {
   return id;
 }
 
-// The tiers in the file now. REQUIRES: the lock of gc, to change them.
+// The tiers in the file. REQUIRES: the lock of gc, if the caller changes them.
 Tiers read_tiers(StoreDirectory& store) {
   const auto state = store.packs().places().reload();
   if (!state->problem.empty()) {
-    fail(state->code, "{}. If the file is removed, the directories can be added again",
-         state->problem);
+    fail(state->code, "{}. Remove the file to add the directories again", state->problem);
   }
   return state->tiers;
 }
@@ -42,7 +42,7 @@ void publish(StoreDirectory& store, const Tiers& tiers) {
   store.packs().places().reload();
 }
 
-// The directory has nothing except unfinished tier ids that a crash has left.
+// Whether the directory has no files except unfinished tier ids of a crash.
 bool is_free(base::Fs& fs, const std::string& path) {
   const auto entries = fs.list(path);
   return std::all_of(entries.begin(), entries.end(), [](const base::DirEntry& e) {
@@ -50,17 +50,19 @@ bool is_free(base::Fs& fs, const std::string& path) {
   });
 }
 
-// Returns the directory's tier id, made this store's own, or a new one. Makes the directory if it
-// is missing. `before`: the tier under this path until now, or null. A cache without one gets the
-// old id: machines that share the store may each have a cache under the same path.
+// Returns the directory's tier id, or a new one, after making this store its owner. Creates the
+// directory if it is missing. `before`: the tier with this path until now, or null. A cache without
+// an id gets the id of `before`: machines that share the store may each have a cache with the same
+// path.
 TierId identify_directory(StoreDirectory& store, TierKind kind, const std::string& path,
                           const TierDirectory* before) {
+  assert(before == nullptr || before->kind == kind);
   base::Fs& fs = store.fs();
   const auto& id = store.superblock().store_id;
   const format::TierOwner owner = store.packs().places().owner();
   const std::string file = path + "/" + kTierIdName;
   if (kind == TierKind::archive && before != nullptr && !fs.exists(file)) {
-    fail(Errc::io, "{}: is not the archive that was here, whose packs are missing", path);
+    fail(Errc::io, "{}: is not the archive that was here; the packs of that one are missing", path);
   }
   if (!fs.exists(path)) {
     fs.make_directory(path);
@@ -100,7 +102,7 @@ void require_path(StoreDirectory& store, const std::string& path) {
   }
   const std::string packs = store.packs().places().real_home() + "/packs/";
   if ((base::real_path(path) + "/").starts_with(packs)) {
-    fail(Errc::invalid_argument, "{}: the store's own packs are there", path);
+    fail(Errc::invalid_argument, "{}: is inside the store's own directory of packs", path);
   }
 }
 
@@ -115,7 +117,7 @@ TierUse use_of_directory(StoreDirectory& store, const std::string& directory) {
       use.bytes += file->allocated_bytes();
       ++use.packs;
     } catch (const Error& e) {
-      // The file has just gone, or is no pack.
+      // The file has just been removed, or is no pack.
       if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
     }
   }
@@ -125,6 +127,7 @@ TierUse use_of_directory(StoreDirectory& store, const std::string& directory) {
 std::vector<Tier> list_tiers(StoreDirectory& store) {
   const Tiers tiers = read_tiers(store);
   const auto state = store.packs().places().state();
+  assert(state->present.size() == state->tiers.directories.size());
   const TierUse home = use_of_directory(store, store.packs_directory());
   std::vector<Tier> out;
   out.push_back({Tier::Kind::home, store.packs_directory(), true, true, home.packs, home.bytes,
@@ -152,18 +155,17 @@ void add_tier(StoreDirectory& store, TierKind kind, const std::string& path,
     fail(Errc::already_exists, "{}: the directory is a tier of another kind", path);
   }
   if (before == list.end() && list.size() >= format::kMaxTierDirectories) {
-    fail(Errc::invalid_argument, "{}: has {} tiers, and cannot have more", store.path(),
-         list.size());
+    fail(Errc::invalid_argument, "{}: has {} tiers, the maximum", store.path(), list.size());
   }
   const TierId tier =
       identify_directory(store, kind, path, before == list.end() ? nullptr : &*before);
-  // A known tier may have moved.
+  // A listed tier may have a new path.
   const auto same_id = std::find_if(list.begin(), list.end(),
                                     [&](const TierDirectory& d) { return d.id == tier.id; });
   const TierDirectory now{kind, tier.id, limit_bytes, path};
   const bool same = before != list.end() && same_id == before;
   if (before != list.end() && !same && kind == TierKind::archive) {
-    fail(Errc::io, "{}: is not the archive that was here, whose packs are missing", path);
+    fail(Errc::io, "{}: is not the archive that was here; the packs of that one are missing", path);
   }
   if (same_id != list.end()) {
     *same_id = now;
@@ -173,6 +175,7 @@ void add_tier(StoreDirectory& store, TierKind kind, const std::string& path,
   } else {
     list.push_back(now);
   }
+  assert(list.size() <= format::kMaxTierDirectories);
   publish(store, tiers);
 }
 
@@ -185,11 +188,11 @@ void remove_tier(StoreDirectory& store, const std::string& path) {
     return std::find(paths.begin(), paths.end(), path) != paths.end();
   };
   const PackPlaces& places = store.packs().places();
-  const bool there = contains(places.state()->present_paths(kind));
+  const bool present = contains(places.state()->present_paths(kind));
   const bool ours = contains(places.state()->owned_paths(kind, places.owner()));
   if (kind == TierKind::archive) {
-    if (!there) {
-      fail(Errc::io, "{}: the archive is not there, or is not this store's; it may hold packs",
+    if (!present) {
+      fail(Errc::io, "{}: the archive is missing or belongs to another store; it may hold packs",
            path);
     }
     store.packs().places().require_owned();

@@ -1,5 +1,5 @@
-// The file gc.census: what a gc takes from it, that it frees the same as without, and what becomes
-// of a file that is corrupted, foreign, old or forged.
+// The file gc.census: gc uses it, frees the same as without it, and tolerates
+// a file that is corrupted, foreign, old or forged.
 #include "store/gc/reach/census_file.hpp"
 #include "store/page_map/run_reader.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kLiveSetFilePages = 400;
 
-// Notes where packs are read.
+// Records the offsets of reads in packs.
 class ReadsFs final : public vellum::test::ForwardingFs {
  public:
   struct Read {
@@ -61,7 +61,7 @@ Model model_of(const std::vector<std::byte>& bytes) {
   return model;
 }
 
-// All bytes new, so that the page is stored whole.
+// All bytes are new. The page is therefore stored as a whole.
 void renew(Model& model, PageNumber page, std::mt19937_64& words) {
   for (std::size_t at = 0; at < kPageBytes; at += 8) model.store64(page, at, words());
 }
@@ -74,7 +74,7 @@ RootList roots_of(const format::Version& version) {
   return out;
 }
 
-// Of each version: the roots above the longest suffix that is an earlier version's whole list.
+// Of each version: the roots above the longest suffix that is the whole list of an earlier version.
 std::set<RootList> stretches(const Roots& roots) {
   std::set<RootList> whole, out;
   for (const bool stale : {false, true}) {
@@ -103,7 +103,7 @@ std::size_t count(const Blocks& blocks) {
 
 class LiveSetFileTest : public SnapshotsTest {
  protected:
-  // Snapshots s0, s1, ...: each a word of `changed` random pages, and some pages whole.
+  // Snapshots s0, s1, ...: each changes a word in `changed` random pages, and rewrites some pages.
   void make(std::size_t snapshots, std::size_t changed, std::uint64_t pack_bytes = 64u << 10) {
     format::Superblock options = small_options();
     options.pack_bytes = pack_bytes;
@@ -127,7 +127,7 @@ class LiveSetFileTest : public SnapshotsTest {
         return model.store64(page, random() % 512 * 8, random());
     }
   }
-  std::string file() const { return live_set_path(*store); }
+  std::string file() const { return census_path(*store); }
   std::vector<std::byte> file_bytes() { return base::read_whole(fs, file(), UINT64_MAX); }
   void put(const std::vector<std::byte>& bytes) {
     if (fs.exists(file())) fs.unlink(file());
@@ -148,7 +148,7 @@ class LiveSetFileTest : public SnapshotsTest {
     }
     return out;
   }
-  // Everything that gc goes by, with an earlier live set or none.
+  // All inputs of gc, with an earlier census or none.
   std::vector<PackUse> use(format::GcCensus earlier) {
     const auto fresh = StoreDirectory::open(fs, store->path());
     const Roots roots = read_roots(*fresh);
@@ -158,9 +158,9 @@ class LiveSetFileTest : public SnapshotsTest {
     const Needs needs = needs_of_packs(*fresh, roots, live_set);
     return use_of_packs(*fresh, roots, live_set, needs);
   }
-  // Hole by hole.
+  // Compares hole by hole.
   void expect_same_use() {
-    const auto with = use(read_live_set_file(*store)), without = use({});
+    const auto with = use(read_census_file(*store)), without = use({});
     ASSERT_EQ(with.size(), without.size());
     for (std::size_t i = 0; i < with.size(); ++i) {
       EXPECT_EQ(with[i].pack, without[i].pack);
@@ -220,7 +220,7 @@ TEST_F(LiveSetFileTest, ASecondGcReadsNoMap) {
   expect_all();
 }
 
-// Nor one behind a recompression, which has read everything for itself.
+// Nor after a recompression, which has read everything itself.
 TEST_F(LiveSetFileTest, RecompressionLeavesItToo) {
   make(12, 40);
   const auto blocks = map_blocks({});
@@ -249,7 +249,7 @@ TEST_F(LiveSetFileTest, ARemovalReadsTheMapsNextToIt) {
     const auto reads = reads_of_gc();
     EXPECT_EQ(blocks_read(all, reads), next_to_it) << i;
     EXPECT_LT(next_to_it, everywhere / 2) << i;
-    // It holds what this gc has met, and nothing else.
+    // It has the versions of this gc, and nothing else.
     EXPECT_EQ(saved_stretches(), stretches(read_roots(*store)));
   }
   expect_all();
@@ -274,7 +274,7 @@ TEST_F(LiveSetFileTest, ItShrinksWithTheStore) {
   EXPECT_EQ(saved(), format::GcCensus{});
 }
 
-// What gc frees and says is the same with the file and without, whatever has happened.
+// The result of gc is the same with the file and without, after any history.
 TEST_F(LiveSetFileTest, RandomHistoriesAreCollectedAsWithoutIt) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -335,7 +335,7 @@ TEST_F(LiveSetFileTest, RandomHistoriesAreCollectedAsWithoutIt) {
           gc(random() % 6 == 0 ? 3 : 0);
           expect_same_use();
           const auto expected = stretches(read_roots(*store));
-          // A gc that has met nothing leaves nothing.
+          // A gc that has found nothing writes nothing.
           if (!expected.empty() || fs.exists(file())) {
             EXPECT_EQ(saved_stretches(), expected);
           }
@@ -348,7 +348,7 @@ TEST_F(LiveSetFileTest, RandomHistoriesAreCollectedAsWithoutIt) {
   }
 }
 
-// A version that is open and has no name any more is a version like others.
+// An open version without a name is a version like others.
 TEST_F(LiveSetFileTest, WhatIsOpenIsInItAsLongAsItIs) {
   make(10, 40);
   auto kept = resolve_kept(*store, "s4");
@@ -390,7 +390,7 @@ TEST_F(LiveSetFileTest, WhatDoesNotDecodeIsAsIfItWereNotThere) {
   expect_all();
 }
 
-// The file of an earlier day, put back: it knows versions that are gone, and lacks others.
+// A restored older file: it has versions that were removed, and lacks others.
 TEST_F(LiveSetFileTest, AnOldFileSaysWhatItStillKnows) {
   make(20, 40);
   gc();
@@ -411,9 +411,9 @@ TEST_F(LiveSetFileTest, AnOldFileSaysWhatItStillKnows) {
   expect_all();
 }
 
-// A store that goes on from a copy of an earlier state, beside a file that has seen another future.
-// In that, the second checkpoint hides all of the first; here it hides nothing, and its records lie
-// in the same places.
+// A store that continues from a copy of an earlier state, with a file of another later state.
+// In that state, the second checkpoint hides all of the first. Here it hides none, and its records
+// have the same offsets.
 TEST_F(LiveSetFileTest, AFileFromAnotherFutureIsNotBelieved) {
   make(1, 0, 64u << 20);
   const auto go_on = [&](std::uint64_t seed, PageNumber second) {
@@ -430,7 +430,7 @@ TEST_F(LiveSetFileTest, AFileFromAnotherFutureIsNotBelieved) {
       roots.push_back(
           read_snapshot(*store, "f" + std::to_string(roots.size())).version.runs[0].root);
     }
-    // The base frame before the last counts, too: two more, or it would be that of f0.
+    // The base frame before the last counts, too: two more commits, or it would be that of f0.
     for (int i = 0; i < 2; ++i) {
       model.store64(0, 0, words());
       commit(*writer, model, true);
@@ -456,7 +456,7 @@ TEST_F(LiveSetFileTest, AFileFromAnotherFutureIsNotBelieved) {
     }
     return !roots.empty();
   };
-  // Most futures have records of the same lengths. One of another length has few that are like it.
+  // Most states have records of the same sizes. A record of another size has few equal ones.
   std::vector<std::byte> bytes;
   std::uint64_t seed = 0;
   while (seed < 300 && !same_places()) {
@@ -477,7 +477,7 @@ TEST_F(LiveSetFileTest, AFileFromAnotherFutureIsNotBelieved) {
   expect_all();
 }
 
-// Runs name packs of which nothing is needed any more; opening a version opens them.
+// Runs name packs of which no record is needed any more; opening a version opens them.
 TEST_F(LiveSetFileTest, PacksThatAreNamedStay) {
   make(1, 0);
   {
@@ -489,7 +489,7 @@ TEST_F(LiveSetFileTest, PacksThatAreNamedStay) {
   }
   remove("s0");
   gc();
-  // The base frame before the last goes, too.
+  // The base frame before the last is overwritten, too.
   {
     auto writer = BranchWriter::open(*store, "main");
     Model model = model_of(contents.at("main"));
@@ -500,7 +500,7 @@ TEST_F(LiveSetFileTest, PacksThatAreNamedStay) {
     name_head(*writer, model, "s2");
   }
   gc();
-  const auto packs = use(read_live_set_file(*store));
+  const auto packs = use(read_census_file(*store));
   EXPECT_TRUE(std::any_of(packs.begin(), packs.end(), [](const PackUse& u) {
     return !u.removable && u.needed_bytes < 4096 && u.allocated_bytes < u.file_bytes;
   }));
@@ -509,7 +509,7 @@ TEST_F(LiveSetFileTest, PacksThatAreNamedStay) {
   expect_all();
 }
 
-// With the right checksum it may say anything: gc does not fail over it where the maps are whole.
+// With a right checksum it may have any content: gc does not fail if the maps are intact.
 TEST_F(LiveSetFileTest, AForgedFileThatLeadsNowhereIsNotAnError) {
   make(10, 40);
   gc();
@@ -520,9 +520,9 @@ TEST_F(LiveSetFileTest, AForgedFileThatLeadsNowhereIsNotAnError) {
     put(format::encode_gc_census(forged, store->superblock().store_id));
   };
   forge([&](auto& c) {
-    // Records where there are none, claimed by all parts.
+    // Records at offsets without records, listed by all parts.
     c.records.push_back({c.records.back().pack, format::kMaxPackOffsetBytes - 64, 1});
-    c.lines.push_back(0);
+    c.size_lines.push_back(0);
     const auto last = static_cast<std::uint32_t>(c.records.size() - 1);
     for (auto& part : c.parts) {
       if (part.records.back().first + part.records.back().count == last) {
@@ -534,7 +534,7 @@ TEST_F(LiveSetFileTest, AForgedFileThatLeadsNowhereIsNotAnError) {
   });
   EXPECT_NO_THROW(gc());
   expect_same_use();
-  // A pack that is not there, as needed, and as named.
+  // A pack that does not exist, as needed, and as named.
   forge([](auto& c) {
     for (auto& part : c.parts) part.packs.push_back(UINT64_MAX);
   });
@@ -544,7 +544,7 @@ TEST_F(LiveSetFileTest, AForgedFileThatLeadsNowhereIsNotAnError) {
   expect_all();
 }
 
-// Damage of a map is found by a gc that reads it; it stops before anything is freed.
+// A gc that reads a damaged map detects it, and stops before it frees anything.
 TEST_F(LiveSetFileTest, DamageOfAMapThatItDoesNotKnowIsFound) {
   make(10, 40);
   gc();

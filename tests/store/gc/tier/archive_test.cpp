@@ -1,5 +1,5 @@
-// Packs were moved to an archive: everything works as before, and an archive that is not there is
-// not taken for lost.
+// Packs in an archive: all operations work as before, and a missing archive is
+// not treated as lost.
 #include <gtest/gtest.h>
 
 #include "store/catalog/kept_version.hpp"
@@ -27,7 +27,7 @@ TEST_F(ArchiveTest, EverythingWorksOverTwoDirectories) {
   const std::size_t packs = packs_in(home()).size();
   ASSERT_GT(packs, 5u);
   const TierReport moved = move(true);
-  EXPECT_EQ(moved.packs_moved, packs - 1);  // the active pack stays
+  EXPECT_EQ(moved.packs_moved, packs - 1);  // the active pack is not moved
   EXPECT_EQ(moved.packs_in_use, 0u);
   EXPECT_EQ(packs_in(home()).size(), 1u);
   EXPECT_EQ(packs_in(archive).size(), packs - 1);
@@ -47,11 +47,11 @@ TEST_F(ArchiveTest, EverythingWorksOverTwoDirectories) {
   EXPECT_GT(translated_packs(*fresh()), 0u);
   expect_all();
   EXPECT_EQ(stat_store(*fresh()).packs, fresh()->packs().list().size());
-  // A second branch, from what lies in the archive.
+  // A second branch, from data in the archive.
   store->create_branch_at("other", read_snapshot(*store, "s5").version, "s5");
   contents["other"] = contents.at("s5");
   expect_all();
-  // Packs in the archive that nobody needs are removed from there.
+  // Packs in the archive that no version needs are removed from there.
   for (int i = 1; i < 8; ++i) {
     if (contents.contains("s" + std::to_string(i))) remove("s" + std::to_string(i));
   }
@@ -75,7 +75,7 @@ TEST_F(ArchiveTest, EverythingWorksOverTwoDirectories) {
 
 TEST_F(ArchiveTest, OneObjectGoesOnThroughAllOfIt) {
   make(6);
-  // It opened packs before there was an archive; and one that had opened none.
+  // One object opened packs before the archive existed; one had opened none.
   const auto early = fresh(), idle = fresh();
   auto kept = resolve_kept(*early, "s2");
   const auto source = PageSource::open(*early, kept.version.version, {}, "s2");
@@ -88,7 +88,7 @@ TEST_F(ArchiveTest, OneObjectGoesOnThroughAllOfIt) {
     expect_same(*open_version(*early, name), bytes);
     expect_same(*open_version(*idle, name), bytes);
   }
-  // Its pins are set on the files that have the names now.
+  // Its pins are set on the files that have the names.
   const auto other = resolve_kept(*early, "s4");
   EXPECT_EQ(read_roots(*fresh()).kept_open, 2u);
   EXPECT_EQ(move(false).packs_in_use, 1u);
@@ -118,7 +118,7 @@ TEST_F(ArchiveTest, WhatAWriterWritesStays) {
   expect_all();
 }
 
-// The files of packs of both directories.
+// The files of the packs in both directories.
 std::set<std::string> files_of(const std::string& a, const std::string& b) {
   std::set<std::string> out;
   for (const std::string& directory : {a, b}) {
@@ -168,7 +168,7 @@ TEST_F(ArchiveTest, OneThatIsNotThereIsAClearErrorAndFreesNothing) {
   expect_all();
 }
 
-// A gc that has begun when the archive goes frees nothing of what it cannot see.
+// A gc that has started when the archive vanishes frees nothing that it cannot read.
 TEST_F(ArchiveTest, OneThatGoesWhileGcIsAtWork) {
   make(6);
   add_archive();
@@ -201,13 +201,13 @@ TEST_F(ArchiveTest, OneThatMovesIsFoundUnderItsNewPath) {
   const std::string elsewhere = dir.path("elsewhere");
   stdfs::rename(archive, elsewhere);
   error_text(Errc::io, [&] { open_version(*fresh(), "s1"); });
-  // Another empty directory under its old path is not taken for it.
+  // Another empty directory with its old path is not accepted as the archive.
   error_text(Errc::io, [&] { add_archive(); });
   add_tier(*fresh(), TierKind::archive, elsewhere, 0);
   ASSERT_EQ(list_tiers(*fresh()).size(), 2u);
   expect_all();
   EXPECT_TRUE(contains(error_text(Errc::busy, [&] { remove_tier(*fresh(), elsewhere); }), "holds"));
-  // Nor does another store take it.
+  // Nor does another store accept it.
   const auto other = StoreDirectory::create(fs, dir.path("other"), small_options());
   error_text(Errc::already_exists, [&] { add_tier(*other, TierKind::archive, elsewhere, 0); });
   error_text(Errc::already_exists, [&] { add_tier(*fresh(), TierKind::cache, elsewhere, 0); });
@@ -217,7 +217,7 @@ TEST_F(ArchiveTest, OneThatMovesIsFoundUnderItsNewPath) {
   error_text(Errc::not_found, [&] { remove_tier(*fresh(), "/no/such"); });
 }
 
-// A copy of a store names the same archive: it may read there, and nothing else.
+// A copy of a store names the same archive: it may only read there.
 TEST_F(ArchiveTest, ACopyOfTheStoreLeavesItAlone) {
   make(5);
   add_archive();
@@ -253,7 +253,7 @@ TEST_F(ArchiveTest, ACopyOfTheStoreLeavesItAlone) {
   EXPECT_EQ(files_of(archive, cache), files);
   expect_same(*open_version(*other(), "main"), contents.at("main"));
   expect_all();
-  // A store that has moved takes its archive along by adding it again.
+  // A moved store keeps its archive by adding it again.
   const std::string moved = dir.path("moved");
   stdfs::rename(store->path(), moved);
   store = StoreDirectory::open(fs, moved);
@@ -263,7 +263,7 @@ TEST_F(ArchiveTest, ACopyOfTheStoreLeavesItAlone) {
   expect_all();
 }
 
-// As in another container, or on another machine: the copy lies where the other store does.
+// As in another container, or on another machine: the copy has the path of the other store.
 TEST_F(ArchiveTest, ACopyUnderTheSamePathLeavesItAloneToo) {
   make(5);
   add_archive();
@@ -283,15 +283,15 @@ TEST_F(ArchiveTest, ACopyUnderTheSamePathLeavesItAloneToo) {
   error_text(Errc::read_only, [&] { move(false); });
   EXPECT_FALSE(list_tiers(*fresh())[1].writable);
   EXPECT_EQ(files_of(archive, archive), files);
-  // The original is back, and whole.
+  // The original is restored, and intact.
   stdfs::rename(here, copy);
   stdfs::rename(original, here);
   store = fresh_at(here);
   expect_all();
   gc();
   expect_all();
-  // Or the original is gone permanently: the copy takes the archive over, and the original could
-  // then only read.
+  // Or the original is removed permanently: the copy becomes the owner of the archive. The original
+  // could then only read.
   stdfs::rename(here, original);
   stdfs::rename(copy, here);
   store = fresh_at(here);
@@ -305,13 +305,13 @@ TEST_F(ArchiveTest, ACopyUnderTheSamePathLeavesItAloneToo) {
   error_text(Errc::read_only, [&] { gc(); });
 }
 
-// The leftovers of a move that was cut off.
+// The files of an interrupted move.
 TEST_F(ArchiveTest, InBothPlacesTheOneAtHomeCounts) {
   make(6);
   add_archive();
   move(true);
   const auto packs = packs_in(archive);
-  // One is whole in both places; of another the archive has an old state; of a third, rubbish.
+  // One is complete in both directories; of another the archive has an old state; one is garbage.
   stdfs::copy(file_in(archive, packs[0]), file_in(home(), packs[0]));
   stdfs::copy(file_in(archive, packs[1]), file_in(home(), packs[1]));
   stdfs::resize_file(file_in(archive, packs[1]), 100);
@@ -380,7 +380,7 @@ TEST_F(ArchiveTest, RepairLooksThereToo) {
   EXPECT_FALSE(repair_store(fs, store->path(), std::nullopt, nullptr).lost.empty());
 }
 
-// The coldest packs go first: those of old versions.
+// The coldest packs are moved first: those of old versions.
 TEST_F(ArchiveTest, WhatMovesFirst) {
   make(4);
   rewrite("t");  // until the page maps do not name the first packs any more

@@ -1,4 +1,4 @@
-// Copies of packs in a cache: looked at first, never needed, never believed without proof.
+// Copies of packs in a cache: read first, never required, never trusted without verification.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -51,8 +51,8 @@ class ReadCountFs final : public vellum::test::ForwardingFs {
 class CacheTierTest : public TiersTest {
  protected:
   ReadCountFs counted{base::posix_fs()};
-  // Reads everything; of the records that were brought in for pages and page maps, those from home
-  // and those from the cache.
+  // Reads everything. Returns the bytes of records for pages and page maps that were read from home
+  // and from the cache.
   void read_all(std::uint64_t& from_home, std::uint64_t& from_cache) {
     const auto reader = StoreDirectory::open(counted, store->path());
     counted.reset();
@@ -80,7 +80,7 @@ TEST_F(CacheTierTest, IsLookedAtFirst) {
   read_all(from_home, from_cache);
   EXPECT_GT(from_cache, from_home);
   EXPECT_EQ(apply().copies_made, 0u);
-  // The same holds for packs in an archive: only unsettled records are left to read there.
+  // The same for packs in an archive: only unsettled records are read there.
   add_archive();
   EXPECT_EQ(move(true).packs_moved, report.copies_made);
   counted.reset();
@@ -123,7 +123,7 @@ TEST_F(CacheTierTest, DamageAndLossOfCopiesDoNothing) {
   ASSERT_GT(packs.size(), 3u);
   const auto early = fresh();
   const auto s1 = open_version(*early, "s1");
-  // Every region of every copy, with files open from before, and afresh.
+  // Every region of every copy, with files already open, and with newly opened ones.
   for (const std::uint64_t pack : packs) {
     const std::string file = file_in(cache, pack);
     const auto size = stdfs::file_size(file);
@@ -132,7 +132,7 @@ TEST_F(CacheTierTest, DamageAndLossOfCopiesDoNothing) {
   expect_same(*s1, contents.at("s1"));
   expect_same(*open_version(*early, "s3"), contents.at("s3"));
   expect_all();
-  // Headers are whole, and nothing else.
+  // The headers are intact, but nothing else.
   for (const std::uint64_t pack : packs) {
     const auto size = stdfs::file_size(file_in(home(), pack));
     stdfs::copy_file(file_in(home(), pack), file_in(cache, pack),
@@ -154,7 +154,7 @@ TEST_F(CacheTierTest, DamageAndLossOfCopiesDoNothing) {
   gc();
   EXPECT_EQ(apply().copies_made, 0u);
   expect_all();
-  // It is made again on demand; under the id that it had, since another machine may have one.
+  // It is created again on demand, with its earlier id: another machine may have one with this id.
   const auto id = fresh()->packs().places().state()->tiers.directories[0].id;
   add_cache();
   EXPECT_EQ(fresh()->packs().places().state()->tiers.directories[0].id, id);
@@ -191,7 +191,7 @@ TEST_F(CacheTierTest, StaleCopiesAreNotRead) {
   const GcReport report = gc(9);
   EXPECT_GT(report.recompressed.packs, 0u);
   EXPECT_GE(report.copies_removed, report.recompressed.packs);
-  // As if gc had not reached them: another machine's cache, say.
+  // As if gc had not processed them, for example another machine's cache.
   for (const auto& entry : stdfs::directory_iterator(stale)) {
     stdfs::copy(entry.path(), cache, stdfs::copy_options::skip_existing);
   }
@@ -208,13 +208,13 @@ TEST_F(CacheTierTest, StaleCopiesAreNotRead) {
   expect_all();
 }
 
-// Packs that only a cache still has are gone: nothing may refer to them.
+// Packs that exist only in a cache are removed ones: nothing may refer to them.
 TEST_F(CacheTierTest, NoPageRefersToACopy) {
   make(4, 0);
   add_cache();
   apply();
   const auto bytes = contents.at("s0");
-  // All of it is overwritten, and nothing needs the old packs.
+  // All of it is overwritten, and no version needs the old packs.
   rewrite("t");
   for (int i = 0; i < 4; ++i) remove("s" + std::to_string(i));
   const std::string stale = dir.path("stale");
@@ -225,7 +225,7 @@ TEST_F(CacheTierTest, NoPageRefersToACopy) {
   for (const auto& entry : stdfs::directory_iterator(stale)) {
     stdfs::copy(entry.path(), cache, stdfs::copy_options::skip_existing);
   }
-  // The first content again, by a writer that looks for it.
+  // The first content again, by a writer that searches for it.
   {
     auto writer = BranchWriter::open(*store, "main");
     Model now(kPages);
@@ -241,7 +241,7 @@ TEST_F(CacheTierTest, NoPageRefersToACopy) {
   expect_all();
 }
 
-// Readers in threads while the cache is filled, emptied and taken away.
+// Readers in threads while the cache is filled, emptied and removed.
 TEST_F(CacheTierTest, ComesAndGoesBesideReaders) {
   make(5);
   add_archive();

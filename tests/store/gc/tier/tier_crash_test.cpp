@@ -1,5 +1,5 @@
-// Moves and copies that are cut off: by a power cut at every change, a call that fails, a kill; and
-// other processes beside them.
+// Interrupted moves and copies: by a power cut at every change, a failed call, or a kill; and
+// other processes concurrent with them.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ using Contents = std::map<std::string, std::vector<std::byte>>;
 
 constexpr std::size_t kTierCrashPages = 48;
 
-// A store of four snapshots in packs of 16 KiB.
+// A store with four snapshots in packs of 16 KiB.
 Contents make_store(base::Fs& fs, const std::string& path, std::mt19937_64& random) {
   Contents contents;
   format::Superblock options = small_options();
@@ -51,7 +51,7 @@ void expect_contents(StoreDirectory& store, const Contents& contents) {
   expect_no_damage(store);
 }
 
-// Everything that moves packs about, in an order that crosses each way more than once.
+// All operations that move packs, in an order that uses each direction more than once.
 void work(base::Fs& fs) {
   const auto store = [&] { return StoreDirectory::open(fs, "/s"); };
   add_tier(*store(), TierKind::archive, "/archive", 0);
@@ -75,7 +75,7 @@ std::size_t count_packs(base::Fs& fs, const std::string& directory) {
   return n;
 }
 
-// Looks at what a power cut has left of a store at work.
+// Checks the state after a power cut during work.
 class ImagesOfTiers {
  public:
   explicit ImagesOfTiers(const Contents& contents) : contents_(contents) {}
@@ -107,7 +107,7 @@ class ImagesOfTiers {
   void expect_all(sim::SimFs& disk) {
     expect_contents(*StoreDirectory::open(disk, "/s"), contents_);
   }
-  // For good.
+  // Permanently.
   void lose_cache(sim::SimFs& disk) {
     if (!disk.exists("/cache")) return;
     for (const auto& e : disk.list("/cache")) disk.unlink("/cache/" + e.name);
@@ -230,7 +230,7 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
     }
   }));
   std::uint64_t moved = 0, killed = 0;
-  // Waits until enough was moved and killed. A child that has ended has failed, and will say why.
+  // Waits until enough packs were moved and processes killed. A child that has ended has failed.
   const int rounds = vellum::test::rounds(30, 6);
   const auto runs = [](const Child& child) { return child.running(); };
   for (int round = 0; (round < rounds || moved <= 10 || killed == 0) &&

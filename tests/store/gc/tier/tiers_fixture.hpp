@@ -16,7 +16,7 @@ class TiersTest : public SnapshotsTest {
  protected:
   static constexpr std::size_t kPages = 256;
 
-  // Snapshots s0, s1, ...; each writes some pages anew. Packs of 32 KiB.
+  // Snapshots s0, s1, ...; each rewrites some pages. Packs of 32 KiB.
   void make(std::size_t snapshots, std::size_t changed = 40, const char* name = "s") {
     format::Superblock options = small_options();
     options.pack_bytes = 32u << 10;
@@ -58,7 +58,7 @@ class TiersTest : public SnapshotsTest {
     io.put(static_cast<char>(byte ^ 0x40));
     ASSERT_TRUE(io.good()) << file;
   }
-  // A writer that goes on: fills some pages, or all, and names the result.
+  // A writer that continues: fills some pages, or all, and creates a snapshot.
   void go_on(const std::string& name, std::size_t changed = 30) {
     auto writer = BranchWriter::open(*store, "main");
     Model now(kPages);
@@ -70,7 +70,7 @@ class TiersTest : public SnapshotsTest {
     name_head(*writer, now, name);
   }
 
-  // Everything, so often that no page map names the old packs any more.
+  // Rewrites everything until no page map names the old packs any more.
   void rewrite(const std::string& name) {
     for (int i = 0; i < 8; ++i) {
       go_on(name, kPages);

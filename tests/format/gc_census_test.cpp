@@ -17,8 +17,8 @@ const char* problem(const Bytes& bytes, GcCensus& out) {
   return decode_gc_census(bytes, samples::store_id(), out);
 }
 
-Bytes encoded(const GcCensus& live_set = samples::gc_census()) {
-  return encode_gc_census(live_set, samples::store_id());
+Bytes encoded(const GcCensus& census = samples::gc_census()) {
+  return encode_gc_census(census, samples::store_id());
 }
 
 TEST(GcCensus, ComesBack) {
@@ -39,12 +39,12 @@ TEST(GcCensus, SealedTruncationsAreRefused) {
   EXPECT_EQ(back, GcCensus{});
 }
 
-// A right checksum over numbers that lead out of the tables.
+// A right checksum over numbers that point out of the tables.
 TEST(GcCensus, WhatCannotBeIsRefused) {
   const auto refused = [](auto change) {
-    GcCensus live_set = samples::gc_census(), back;
-    change(live_set);
-    return problem(encoded(live_set), back) != nullptr;
+    GcCensus census = samples::gc_census(), back;
+    change(census);
+    return problem(encoded(census), back) != nullptr;
   };
   EXPECT_FALSE(refused([](auto&) {}));
   EXPECT_TRUE(refused([](auto& c) { c.parts[0].roots[1] = 5; }));
@@ -55,7 +55,7 @@ TEST(GcCensus, WhatCannotBeIsRefused) {
   EXPECT_TRUE(refused([](auto& c) { c.parts[0].records[0].first = 5; }));
   EXPECT_TRUE(refused([](auto& c) { c.parts[0].records[0].first = UINT32_MAX; }));
   EXPECT_TRUE(refused([](auto& c) { c.parts[0].records.clear(); }));
-  EXPECT_TRUE(refused([](auto& c) { c.parts[1].records[1].first = 1; }));  // not apart
+  EXPECT_TRUE(refused([](auto& c) { c.parts[1].records[1].first = 1; }));  // adjacent
   EXPECT_TRUE(refused([](auto& c) { c.parts[1].records[1].first = 0; }));
   EXPECT_TRUE(refused([](auto& c) { c.parts[1].packs[1] = c.parts[1].packs[0]; }));
   EXPECT_TRUE(refused([](auto& c) { c.parts[1].packs.clear(); }));
@@ -63,7 +63,7 @@ TEST(GcCensus, WhatCannotBeIsRefused) {
   EXPECT_TRUE(refused([](auto& c) { std::swap(c.records[0], c.records[1]); }));
   EXPECT_TRUE(refused([](auto& c) { c.records[0].offset_bytes = 0; }));
   EXPECT_TRUE(refused([](auto& c) { c.records[4].offset_bytes = kMaxPackOffsetBytes; }));
-  EXPECT_TRUE(refused([](auto& c) { c.lines[2] = UINT32_MAX; }));
+  EXPECT_TRUE(refused([](auto& c) { c.size_lines[2] = UINT32_MAX; }));
 }
 
 TEST(GcCensus, ChangedBytesUnderARightChecksumStayInside) {

@@ -1,4 +1,4 @@
-#include "remote/mend.hpp"
+#include "remote/repair_remote.hpp"
 
 #include <set>
 
@@ -30,11 +30,11 @@ void remove_damaged(const Remote& remote, const std::vector<RemoteDamage>& damag
 
 // What the remote has otherwise under one of the names does not keep the others from going.
 void send(Session& session, const std::set<std::string>& names, const ProgressFn& progress,
-          MendReport& report) {
-  SeenObjects there;
+          RemoteRepairReport& report) {
+  SeenObjects seen_objects;
   for (const std::string& name : names) {
     try {
-      const PushReport pushed = push(session, {{name}, false}, progress, {&there, false});
+      const PushReport pushed = push(session, {{name}, false}, progress, {&seen_objects, false});
       report.objects_uploaded += pushed.objects_uploaded;
       report.bytes_uploaded += pushed.bytes_uploaded;
     } catch (const Error& e) {
@@ -45,14 +45,14 @@ void send(Session& session, const std::set<std::string>& names, const ProgressFn
 
 }  // namespace
 
-MendReport mend_remote(store::StoreDirectory& store, const std::string& url,
-                       const ProgressFn& progress, std::shared_ptr<ObjectStore> objects) {
+RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string& url,
+                                 const ProgressFn& progress, std::shared_ptr<ObjectStore> objects) {
   if (objects == nullptr) objects = open_object_store(store.fs(), url);
   Session session(store, know_remote(store, url), objects);
   restore_superblock(*objects, store);
   const Remote& remote = session.remote();
   const Remote uncached(*objects, store.superblock().store_id);
-  MendReport report;
+  RemoteRepairReport report;
   report.found = report.left = verify_remote(uncached, true, progress).damages;
   // A piece of which only a damaged list tells is looked at when that is mended.
   for (int i = 0; i < kMaxRounds; ++i) {

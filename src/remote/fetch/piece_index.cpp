@@ -1,13 +1,13 @@
-#include "remote/fetch/piece_contents.hpp"
+#include "remote/fetch/piece_index.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace vellum::remote {
 
-PieceContents::PieceContents(std::span<const PieceRecord> records, std::uint64_t contents_bytes) {
+PieceIndex::PieceIndex(std::span<const PieceRecord> records, std::uint64_t index_bytes) {
   records_.reserve(records.size());
-  std::uint64_t at = contents_bytes;
+  std::uint64_t at = index_bytes;
   bool is_translated = false;
   for (const PieceRecord& record : records) {
     records_.push_back({record.ref, record.place, at, record.size_bytes,
@@ -18,32 +18,32 @@ PieceContents::PieceContents(std::span<const PieceRecord> records, std::uint64_t
     at += record.size_bytes;
   }
   if (!is_translated) return;
-  for (const Record& record : records_) places_.push_back(&record);
-  std::sort(places_.begin(), places_.end(), [](const Record* a, const Record* b) {
+  for (const IndexedRecord& record : records_) places_.push_back(&record);
+  std::sort(places_.begin(), places_.end(), [](const IndexedRecord* a, const IndexedRecord* b) {
     return std::pair(a->place.pack, a->place.offset_bytes) <
            std::pair(b->place.pack, b->place.offset_bytes);
   });
 }
 
-const PieceContents::Record* PieceContents::find(const format::RecordRef& ref) const noexcept {
+const IndexedRecord* PieceIndex::find(const format::RecordRef& ref) const noexcept {
   const auto at = std::partition_point(records_.begin(), records_.end(),
-                                       [&](const Record& r) { return r.ref < ref; });
+                                       [&](const IndexedRecord& r) { return r.ref < ref; });
   return at != records_.end() && at->ref == ref ? &*at : nullptr;
 }
 
-const PieceContents::Record* PieceContents::at_place(std::uint64_t pack,
-                                                     std::uint64_t offset_bytes) const noexcept {
-  const auto is_before = [&](const Record& r) {
+const IndexedRecord* PieceIndex::at_place(std::uint64_t pack,
+                                          std::uint64_t offset_bytes) const noexcept {
+  const auto is_before = [&](const IndexedRecord& r) {
     return r.place.pack < pack ||
            (r.place.pack == pack && r.place.offset_bytes + r.size_bytes <= offset_bytes);
   };
-  const Record* found = nullptr;
+  const IndexedRecord* found = nullptr;
   if (places_.empty()) {
     const auto at = std::partition_point(records_.begin(), records_.end(), is_before);
     if (at != records_.end()) found = &*at;
   } else {
     const auto at = std::partition_point(places_.begin(), places_.end(),
-                                         [&](const Record* r) { return is_before(*r); });
+                                         [&](const IndexedRecord* r) { return is_before(*r); });
     if (at != places_.end()) found = *at;
   }
   const bool holds =

@@ -1,4 +1,4 @@
-#include "remote/objects/remote_name.hpp"
+#include "remote/objects/remote_version.hpp"
 
 #include <cstring>
 
@@ -13,19 +13,19 @@ using format::ByteWriter;
 
 constexpr int kLevel = 9;
 constexpr std::uint64_t kMaxNamesBytes = 64u << 20;  // before they are compressed
-// More is written as it is, so that nobody's few bytes take much memory.
+// A higher ratio is stored uncompressed, so that a small object never needs much memory.
 constexpr std::uint64_t kMaxTimesPacked = 256;
 constexpr std::uint8_t kSnapshotKind = 1, kBranchKind = 2;
-constexpr std::uint8_t kHasBase = 4;       // beside the kind
+constexpr std::uint8_t kHasBase = 4;       // a flag next to the kind
 constexpr std::size_t kMinNameBytes = 58;  // of an encoded name: bounds what is allocated
 
 void write_object_name(ByteWriter& w, const ObjectName& object) {
-  w.u32(object.name.generation);
-  w.bytes(object.name.hash);
+  w.u32(object.content.generation);
+  w.bytes(object.content.hash);
   w.varint(object.size_bytes);
 }
 
-void write_name(ByteWriter& w, const RemoteName& name) {
+void write_name(ByteWriter& w, const RemoteVersion& name) {
   const bool has_base = name.list.base.size_bytes != 0;
   w.u8(static_cast<std::uint8_t>((name.is_branch ? kBranchKind : kSnapshotKind) |
                                  (has_base ? kHasBase : 0)));
@@ -58,10 +58,10 @@ bool read_version(ByteReader& in, format::Version& out) {
 }
 
 bool read_object_name(ByteReader& in, std::uint32_t generation, ObjectName& out) {
-  out.name.generation = in.u32();
-  read_bytes(in, out.name.hash);
+  out.content.generation = in.u32();
+  read_bytes(in, out.content.hash);
   out.size_bytes = in.varint();
-  return in.ok() && out.name.generation <= generation &&
+  return in.ok() && out.content.generation <= generation &&
          (out.size_bytes != 0 || out == ObjectName{});
 }
 
@@ -69,11 +69,11 @@ bool read_list_name(ByteReader& in, std::uint32_t generation, bool has_base, Lis
   if (!read_object_name(in, generation, out.own)) return false;
   if (!has_base) return true;
   return read_object_name(in, generation, out.base) && out.own.size_bytes != 0 &&
-         out.base.size_bytes != 0 && out.base.name != out.own.name;
+         out.base.size_bytes != 0 && out.base.content != out.own.content;
 }
 
-// What tells a branch from a snapshot.
-bool kind_ok(const RemoteName& n) {
+// The fields that distinguish a branch from a snapshot.
+bool kind_ok(const RemoteVersion& n) {
   if (!n.is_branch) {
     return n.epoch == 0 && !n.encoding.has_value() && n.ref.order >= 1 &&
            n.ref.order <= format::kMaxSnapshotOrder;
@@ -81,7 +81,7 @@ bool kind_ok(const RemoteName& n) {
   return n.epoch >= 1 && n.ref.order == 0 && n.ref.created_ns == 0 && n.ref.branch == n.ref.name;
 }
 
-bool read_name(ByteReader& in, std::uint32_t generation, RemoteName& out) {
+bool read_name(ByteReader& in, std::uint32_t generation, RemoteVersion& out) {
   const std::uint8_t stated = in.u8();
   const bool has_base = (stated & kHasBase) != 0;
   const int kind = stated & ~kHasBase;
@@ -100,7 +100,7 @@ bool read_name(ByteReader& in, std::uint32_t generation, RemoteName& out) {
          format::name_problem(out.ref.branch) == nullptr && kind_ok(out);
 }
 
-// False where the bytes do not decompress to what they say.
+// False: the bytes do not decompress to the stated size.
 bool unpack(ByteReader& in, std::vector<std::byte>& raw) {
   const std::uint8_t codec = in.u8();
   const std::uint64_t raw_bytes = in.varint(), stored_bytes = in.varint();
@@ -118,11 +118,11 @@ bool unpack(ByteReader& in, std::vector<std::byte>& raw) {
 
 }  // namespace
 
-void write_names(ByteWriter& w, std::span<const RemoteName> names) {
+void write_names(ByteWriter& w, std::span<const RemoteVersion> names) {
   std::vector<std::byte> raw;
   ByteWriter names_writer(raw);
   names_writer.varint(names.size());
-  for (const RemoteName& name : names) write_name(names_writer, name);
+  for (const RemoteVersion& name : names) write_name(names_writer, name);
   std::vector<std::byte> packed(raw.size());
   base::Compressor compressor;
   packed.resize(compressor.compress(base::Codec::zstd, kLevel, raw, packed));
@@ -133,7 +133,7 @@ void write_names(ByteWriter& w, std::span<const RemoteName> names) {
   w.bytes(is_packed ? packed : raw);
 }
 
-bool read_names(ByteReader& in, std::uint32_t generation, std::vector<RemoteName>& out) {
+bool read_names(ByteReader& in, std::uint32_t generation, std::vector<RemoteVersion>& out) {
   std::vector<std::byte> raw;
   if (!unpack(in, raw)) return false;
   ByteReader names(raw);

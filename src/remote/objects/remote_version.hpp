@@ -1,4 +1,4 @@
-// remote/objects/remote_name.hpp: a version of a remote, as heads and tables of names have it.
+// remote/objects/remote_version.hpp: a version of a remote, as heads and name tables store it.
 #pragma once
 
 #include <array>
@@ -18,29 +18,29 @@ namespace vellum::remote {
 
 using WriteId = std::array<std::byte, 16>;
 
-struct RemoteName {
+struct RemoteVersion {
   bool is_branch = false;
-  // Name, branch, time, order and version of a snapshot. Of a branch, `branch` is the name, and time
-  // and order are 0.
+  // Name, branch, time, order and version of a snapshot. For a branch, `branch` is the name, and
+  // time and order are 0.
   format::SnapshotRef ref;
   std::uint64_t epoch = 0;  // of a branch, from 1; of a snapshot 0
   WriteId writer{};         // of a branch: the store that pushed it last; of a snapshot: zeros
   WriteId write_id{};  // of a branch: of the push that gave it this version; of a snapshot: zeros
   std::optional<format::Encoding> encoding;  // of a branch that has its own
   ListName list;
-  bool operator==(const RemoteName&) const = default;
+  bool operator==(const RemoteVersion&) const = default;
 };
 
-// Reads a hash, or an id.
+// Reads a hash or an id.
 template <typename Bytes>
 void read_bytes(format::ByteReader& in, Bytes& out) {
   const auto bytes = in.bytes(out.size());
   if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
 }
 
-// Names that ascend, compressed: those of one store have much in common.
-void write_names(format::ByteWriter& w, std::span<const RemoteName> names);
-// False: malformed. Reads names whose lists are of this generation or an earlier one.
-bool read_names(format::ByteReader& in, std::uint32_t generation, std::vector<RemoteName>& out);
+// Versions, compressed: those of one store have much in common. REQUIRES: they ascend by name.
+void write_names(format::ByteWriter& w, std::span<const RemoteVersion> names);
+// False: malformed, or a list has a generation above this one.
+bool read_names(format::ByteReader& in, std::uint32_t generation, std::vector<RemoteVersion>& out);
 
 }  // namespace vellum::remote

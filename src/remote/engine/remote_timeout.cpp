@@ -1,4 +1,4 @@
-#include "remote/engine/longest_wait.hpp"
+#include "remote/engine/remote_timeout.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -14,7 +14,7 @@ constexpr const char* kVariable = "VELLUM_REMOTE_WAIT_S";
 constexpr std::chrono::milliseconds kDefaultWait{60'000};
 constexpr double kMaxSeconds = 24.0 * 3600 * 365;
 
-// Digits, perhaps with a point among them.
+// Digits with at most one decimal point.
 std::optional<double> seconds_in(std::string_view text) {
   if (text.empty() || text.find_first_not_of("0123456789.") != std::string_view::npos)
     return std::nullopt;
@@ -26,7 +26,7 @@ std::optional<double> seconds_in(std::string_view text) {
 
 }  // namespace
 
-std::chrono::milliseconds longest_wait(const std::optional<std::chrono::milliseconds>& chosen) {
+std::chrono::milliseconds remote_timeout(const std::optional<std::chrono::milliseconds>& chosen) {
   std::chrono::milliseconds out = kDefaultWait;
   const char* const text = std::getenv(kVariable);
   if (chosen.has_value()) {
@@ -40,7 +40,7 @@ std::chrono::milliseconds longest_wait(const std::optional<std::chrono::millisec
         static_cast<std::int64_t>(std::min(*seconds, kMaxSeconds) * 1000));
   }
   if (out.count() < 1) {
-    fail(Errc::invalid_argument, "the longest wait for a remote must be a millisecond at least");
+    fail(Errc::invalid_argument, "the timeout for a remote must be at least a millisecond");
   }
   return std::min(out, std::chrono::milliseconds(static_cast<std::int64_t>(kMaxSeconds * 1000)));
 }

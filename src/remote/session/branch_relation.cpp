@@ -1,4 +1,4 @@
-#include "remote/session/branch_standing.hpp"
+#include "remote/session/branch_relation.hpp"
 
 #include <algorithm>
 
@@ -6,8 +6,8 @@
 
 namespace vellum::remote {
 
-bool is_past_push(const RemoteName& there, const WriteId& me, const SeenBranch* seen,
-                  const store::SeenHead& here) {
+bool is_own_earlier_push(const RemoteVersion& there, const WriteId& me, const SeenBranch* seen,
+                         const store::SeenHead& here) {
   const format::Version& version = there.ref.version;
   const std::uint64_t sequence = seen == nullptr ? here.sequence : seen->sequence;
   const std::int64_t time_ns = seen == nullptr ? here.time_ns : seen->time_ns;
@@ -17,17 +17,18 @@ bool is_past_push(const RemoteName& there, const WriteId& me, const SeenBranch* 
           (version.sequence == sequence && version.time_ns == time_ns));
 }
 
-Standing standing_of(const RemoteName& there, const SeenBranch& seen, const store::SeenHead& here) {
+BranchRelation relation_of(const RemoteVersion& there, const SeenBranch& seen,
+                           const store::SeenHead& here) {
   const bool is_later = there.ref.version.sequence > here.sequence;
   if (seen.epoch == 0 || there.epoch == seen.epoch) {
-    return is_later ? Standing::newer : Standing::older;
+    return is_later ? BranchRelation::newer : BranchRelation::older;
   }
-  return there.epoch < seen.epoch ? Standing::older : Standing::beside;
+  return there.epoch < seen.epoch ? BranchRelation::older : BranchRelation::diverged;
 }
 
-void pass_orders(store::StoreDirectory& store, const Head& head) {
+void skip_orders_of(store::StoreDirectory& store, const Head& head) {
   std::uint64_t last = 0;
-  for (const RemoteName& name : head.names) last = std::max(last, name.ref.order);
+  for (const RemoteVersion& name : head.versions) last = std::max(last, name.ref.order);
   if (last != 0) store::pass_snapshot_order(store, last);
 }
 

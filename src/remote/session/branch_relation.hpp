@@ -1,0 +1,32 @@
+// remote/session/branch_relation.hpp: whether a branch of a remote is newer or older than the local
+// one.
+//
+// Heads do not record which version is based on which. But all pushes of one epoch of a branch are
+// based on each other: only a store that drops another's commits begins a new epoch.
+#pragma once
+
+#include "remote/objects/head.hpp"
+#include "remote/objects/remote_file.hpp"
+#include "store/branch/adopt_version.hpp"
+
+namespace vellum::remote {
+
+// Whether the remote's branch is a push of this store (`me`), no later than the last push that it
+// has noted, or, if it has noted none (`seen` is null), no later than the local head `here`. That
+// happens if the remote was restored from an older copy, or has another name in this store.
+bool is_own_earlier_push(const RemoteVersion& there, const WriteId& me, const SeenBranch* seen,
+                         const store::SeenHead& here);
+
+// The remote's branch compared with the local head, which has not changed since `seen`.
+enum class BranchRelation {
+  newer,     // it is based on the local head
+  older,     // the local head is based on it: the remote was restored from an older copy
+  diverged,  // another store has dropped commits of the local head
+};
+BranchRelation relation_of(const RemoteVersion& there, const SeenBranch& seen,
+                           const store::SeenHead& here);
+
+// The store's next snapshots get orders above those of the head's snapshots.
+void skip_orders_of(store::StoreDirectory& store, const Head& head);
+
+}  // namespace vellum::remote
