@@ -106,7 +106,7 @@ mutation 'memory for spans is not bounded' src/store/branch/checkpoint/changed_s
 mutation 'a failed checkpoint is believed' src/store/branch/checkpoint/changed_spans.cpp \
   '/^void ChangedSpans::clear/,/^}/s/^  .*$//'
 mutation 'a delta against a base is not remembered' src/store/branch/checkpoint/checkpoint.cpp \
-  's/^    chains_\.changed\.add(std::move(rebased_).*$//'
+  's/^  chains_\.changed\.add(std::move(rebased_).*$//'
 mutation 'a page that changes too much is taken for its base' src/store/branch/checkpoint/checkpoint.cpp \
   's/^  if (how == Rebased::whole) return false;$//'
 mutation 'no sync of the directory of a new pack' src/store/packs/record/pack_writer.cpp \
