@@ -1,12 +1,12 @@
-// bench commit: what one durable commit of a few scattered 8-byte stores costs in a resident
+// bench commit: the cost of one durable commit of a few scattered 8-byte stores in a resident
 // region.
 //
-// Beside it, in the same run and turn by turn: the floor (the bytes that the commit wrote, appended
+// The peers, in the same run and alternating: the floor (the bytes that the commit wrote, appended
 // to a preallocated file, and fdatasync) and plain MAP_SHARED with msync(MS_SYNC), which is neither
 // atomic nor versioned.
 //
-// Before that, many commits follow each other without a pause, for the slowest of them: checkpoints
-// have to keep up beside them. The floor comes after each hundred.
+// Before that, many commits in a row without a pause, for the slowest of them: checkpoints have to
+// keep up with them. The floor is measured after each hundred.
 //
 //   bench_commit [--json FILE] [--dir DIR] [--mib 1024] [--rounds 200] [--commits 10000]
 //                [--engine automatic|uffd|sigsegv|mapped]
@@ -27,7 +27,7 @@ namespace {
 
 double us(std::chrono::duration<double, std::micro> time) { return time.count(); }
 
-// A file whose blocks are all written, so that a write changes no file system metadata.
+// A file whose blocks are all written: writing to it changes no file system metadata.
 class Floor {
  public:
   Floor(const std::string& path, std::size_t bytes) : bytes_(bytes), source_(bytes, std::byte{1}) {
@@ -96,7 +96,7 @@ Samples measure(vellum::Region& region, Floor& floor, MappedFile& mapped, std::s
     const double both_us = bench::seconds_since(start) * 1e6;
     const double floor_us = floor.append_us(report.bytes_written);
     double msync_us = -1;
-    if (i >= kWarmUp && (i - kWarmUp) % 4 == 0) {  // dear, and steady: every fourth round
+    if (i >= kWarmUp && (i - kWarmUp) % 4 == 0) {  // expensive, and steady: every fourth round
       const auto begin = bench::Clock::now();
       bench::store_into(mapped.data(), picked, random);
       mapped.sync();
@@ -157,8 +157,8 @@ vellum::Region filled_region(vellum::Store& store, std::size_t bytes,
   return region;
 }
 
-// With the scheduling that programs have: real-time threads on all processors would hold up the
-// kernel's own, and be held up for 50 ms of each second themselves (sched(7), sched_rt_runtime_us).
+// With the default scheduling of programs: real-time threads on all processors would delay the
+// kernel's own threads, and lose 50 ms of each second themselves (sched(7), sched_rt_runtime_us).
 void measure_tails(const bench::Options& options, bench::Report& report) {
   const std::size_t commits = options.number("commits", 10'000);
   if (commits == 0) return;

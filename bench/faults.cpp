@@ -1,22 +1,22 @@
-// bench faults: how many pages a second come in, or become writable, on first touch.
+// bench faults: how many pages a second are loaded, or become writable, on first touch.
 //
-// One word of each page is read, or stored to, once, in order or in random order, by one thread and
-// by several (each its share of the pages): of a region with data (integers, compressed in the
-// store), by faults of 64, 4 and 256 KiB, and without read-ahead, whose thread takes a processor
-// that the program's threads may want; of one with zero pages only, and of one that was just made.
-// Each run is a process of its own; what it reads is in the page cache. Beside it: a private
-// mapping of a plain file of the same bytes, also in the page cache, and, for the new region,
-// anonymous memory.
+// One word of each page is read, or stored to, once, in order or in random order, by one thread or
+// by several (each its share of the pages). The regions: one with data (integers, compressed in the
+// store), with faults of 64, 4 and 256 KiB and without read-ahead, whose thread uses a processor
+// that the program's threads may need; one with zero pages only; and a new one. Each run is a
+// separate process; the files that it reads are in the page cache. The peers: a private mapping of
+// a plain file of the same bytes, also in the page cache, and, for the new region, anonymous
+// memory.
 //
-// Reads go to a version that is open (open_version), writes to the branch; engine mapped has its
-// image for both, which was made before.
+// Reads are of an open version (open_version), writes of the branch; engine mapped uses its image
+// for both, which was created before.
 //
 // The targets are for engine uffd with 1 and 2 threads. A page of data is decoded before it is
-// written; what decoding takes is what reading takes in the same order.
+// written; decoding takes as long as reading in the same order.
 //
-// With --events 1, a second table has what keeps threads from scaling on more processors than this
-// machine has, counted by the kernel for the threads that touch: TLB flushes that other processors
-// were asked for, and waits for locks of the kernel, for a thousand pages.
+// With --events 1, a second table has the events that prevent threads from scaling on more
+// processors than this machine has, counted by the kernel for the touching threads: TLB flushes
+// requested from other processors, and waits for kernel locks, per thousand pages.
 //
 //   bench_faults [--json FILE] [--dir DIR] [--mib 64] [--rounds 3] [--most-threads 2]
 //                [--engine all|uffd|sigsegv|mapped] [--only data|zeros|new] [--events 0]
@@ -80,7 +80,7 @@ Order order_of(std::size_t pages, bool random) {
   return out;
 }
 
-// The sum of what was read.
+// The sum of the words read.
 std::uint64_t touch(std::byte* base, std::span<const std::uint32_t> pages, bool write) {
   std::uint64_t sum = 0;
   for (const std::uint32_t page : pages) {
@@ -106,7 +106,7 @@ struct Manner {
   bool counts_events = false;
 };
 
-// `base`: nothing of it has been touched.
+// `base`: an untouched range.
 Touched touch_all(std::byte* base, const Order& order, const Manner& manner) {
   struct Share {
     std::uint64_t sum = 0;
@@ -180,12 +180,12 @@ class Bench {
     const std::uint64_t most_threads = options.number("most-threads", 2);
     for (std::size_t threads = 1; threads <= most_threads; threads *= 2)
       threads_.push_back(threads);
-    if (counts_events_) bench::KernelEvents();  // says at once what this machine lacks
+    if (counts_events_) bench::KernelEvents();  // reports early what this machine lacks
     for (const Kind kind : {Kind::data, Kind::zeros}) prepare(kind);
   }
 
   void run(bench::Report& report) {
-    bench::prefer_this_process();  // threads that wait for a processor would tell nothing
+    bench::prefer_this_process();  // waits for a processor would distort the figures
     std::vector<std::string> heading{"thousand pages/s, threads:"};
     for (const std::size_t threads : threads_) heading.push_back(std::to_string(threads));
     for (const std::size_t threads : threads_) {
@@ -219,7 +219,7 @@ class Bench {
   }
   std::size_t pages() const { return bytes_ / bench::kPageBytes; }
 
-  // A store for each engine, since only one of them keeps an image there; and the plain file.
+  // A store for each engine, since only one of them keeps an image in it; and the plain file.
   std::string store_of(Kind kind, vellum::Engine engine) const {
     return path_of(kind) + "-" + vellum::engine_name(engine);
   }
@@ -237,7 +237,7 @@ class Bench {
     }
   }
 
-  // Zeros come in by 2 MiB, whatever a fault brings in of data.
+  // Zeros are loaded by 2 MiB, whatever the fault size for data.
   std::vector<Way> ways_of(Kind kind) const {
     std::vector<Way> ways;
     for (const auto engine : engines_) {
@@ -295,8 +295,7 @@ class Bench {
     const auto ways = ways_of(c.kind);
     const std::size_t sources = ways.size() + 1;  // the last is the peer
     std::vector<std::map<std::size_t, std::vector<Touched>>> touched(sources);
-    // Turn by turn, so that what else the machine does hits all alike. The first one is for the
-    // page cache.
+    // Alternating, to expose all to the same disturbances. The first round fills the page cache.
     in_plain(c, 1);
     for (std::uint64_t round = 0; round < rounds_; ++round) {
       for (const std::size_t threads : threads_) {

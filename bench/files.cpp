@@ -1,10 +1,10 @@
-// bench files: what it costs that a file becomes a version, and a version a file.
+// bench files: the cost of turning a file into a version, and a version into a file.
 //
-// A file that does not compress and one that does; the first again with a byte changed, and written
-// back; a sparse file of 1 TiB. Each call runs in a process of its own, durable at its end, and
-// tells its peak of memory (VmHWM). Beside it in the same run: cp and a flush, zstd -1 and a flush,
-// reading the file, and restic where it is installed. Files are in the page cache, as after they
-// were written, unless --cold 1 drops it before each call (which needs root).
+// A file that does not compress and one that does; the first again with a byte changed, and
+// exported; a sparse file of 1 TiB. Each call runs in a separate process, is durable at its end,
+// and reports its peak of memory (VmHWM). The peers, in the same run: cp and a flush, zstd -1 and a
+// flush, reading the file, and restic where it is installed. Files are in the page cache, as after
+// they were written, unless --cold 1 drops it before each call (which needs root).
 //
 //   bench_files [--json FILE] [--dir DIR] [--mib 1024] [--rounds 3] [--cold 0]
 #include <fcntl.h>
@@ -169,7 +169,7 @@ void Files::round(std::uint64_t number) {
   }
 }
 
-// A word at each end, and one in the middle.
+// A word at each end and one in the middle.
 void Files::sparse() {
   const std::uint64_t size = std::uint64_t{1} << 40;
   std::ofstream(at("sparse")).close();

@@ -1,18 +1,18 @@
-// bench graph: a temporal graph that grows edge by edge, with a snapshot a year and a month: the
-// use that the papers have for versions of memory.
+// bench graph: a temporal graph that grows edge by edge, with a snapshot each year and each month:
+// the use case of the papers on versions of memory.
 //
-// Two containers on vellum::Heap, a hash map and an ordered map of vectors, take the edges in order
-// of time. Beside it, in the same run and turn by turn: the same region committed once at the end,
-// the same containers of the standard library in plain memory, full copies of the region's image
-// (written and flushed) and zstd --patch-from of these images.
+// Two containers on vellum::Heap, a hash map and an ordered map of vectors, insert the edges in
+// order of time. The peers, in the same run and alternating: the same region committed once at the
+// end, the same containers of the standard library in plain memory, full copies of the region's
+// image (written and flushed) and zstd --patch-from of these images.
 //
 //   bench_graph [--json FILE] [--dir DIR] [--edges FILE] [--rmat 18] [--edge-factor 16]
 //               [--periods 17] [--rounds 1] [--months 1] [--copies 1] [--patch plain|single|none]
 //               [--only hash|ordered] [--engine automatic|uffd|sigsegv|mapped] [--level 1]
 //               [--compression zstd|lz4|none]
 //
-// With --edges: that graph, by calendar years and months (examples/edge_list.hpp says what it
-// reads). With --rmat, or without --edges: R-MAT, in --periods equal parts and in twelve times as
+// With --edges: that graph, by calendar years and months (examples/edge_list.hpp describes the
+// format). With --rmat, or without --edges: R-MAT, in --periods equal parts and in twelve times as
 // many.
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ using OrderedGraph = vellum::map<NodeId, vellum::vector<Link>>;
 using PlainHashGraph = std::unordered_map<NodeId, std::vector<Link>>;
 using PlainOrderedGraph = std::map<NodeId, std::vector<Link>>;
 
-// Where the periods end: indices of edges, the last one their number.
+// The ends of the periods: indices of edges; the last one is the number of edges.
 using Ends = std::vector<std::size_t>;
 
 struct Input {
@@ -114,7 +114,7 @@ vellum::Encoding::Compression compression_named(const std::string& name) {
 // A commit at the end of the last period, or a snapshot at the end of each.
 enum class Keeps { one_commit, snapshots, async_snapshots };
 
-// `peers`: full copies are made of each period's state, too.
+// `peers`: full copies of each period's state are written, too.
 template <typename Graph>
 Result run_vellum(const Setting& setting, const std::vector<Edge>& edges, const Ends& ends,
                   Keeps keeps, bench::Peers* peers) {
@@ -199,7 +199,7 @@ Measured measure(const Container& container, const Input& input, const bench::Op
   setting.store.encoding.compression = compression_named(options.text("compression", "zstd"));
   const Ends whole{input.edges.size()};
   Measured out;
-  // Turn by turn, so that what else the machine does hits all alike.
+  // Alternating, to expose all to the same disturbances.
   for (std::uint64_t round = 0; round < options.number("rounds", 1); ++round) {
     out.plain.rounds.push_back(container.plain(input));
     const auto run = [&](const Ends& ends, Keeps keeps, Series& series) {
@@ -214,7 +214,7 @@ Measured measure(const Container& container, const Input& input, const bench::Op
   }
   if (options.number("copies", 1) == 0) return out;
   const auto patches = bench::patches_named(options.text("patch", "plain"));
-  // Runs of their own: a copy leaves the caches and the disk in another state.
+  // Separate runs: a copy leaves the caches and the disk in another state.
   for (const auto& [ends, peers] :
        {std::pair{&input.years, &out.year_peers}, {&input.months, &out.month_peers}}) {
     if (ends->empty()) continue;

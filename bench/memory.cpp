@@ -1,16 +1,16 @@
-// bench memory: how much memory a region takes beside its data.
+// bench memory: the memory of a region in addition to its data.
 //
-// Three programs, each a process of its own:
-// - all of a region is written and committed, and then nothing happens for a second;
+// Three programs, each a separate process:
+// - all of a region is written and committed, followed by a second without activity;
 // - data is loaded: each twentieth of the region is written in order and committed;
-// - the same under a memory limit of 0.6 of the region, with which nothing that is committed should
-//   go to the spill file.
-// Beside the first two: anonymous memory that is written in the same way, each twentieth also
-// appended to a plain file and flushed. Both write the same integers.
+// - the same under a memory limit of 0.6 of the region; then no committed page should go to the
+//   spill file.
+// The peer of the first two: anonymous memory that is written in the same way; each twentieth is
+// also appended to a plain file and flushed. Both write the same integers.
 //
-// Memory is the process's anonymous memory (RssAnon) and the blocks of its memfds, every 5 ms. (Its
-// resident size would count a memfd's page once for each mapping, and not at all where none maps
-// it.)
+// Memory is the process's anonymous memory (RssAnon) and the blocks of its memfds, sampled every
+// 5 ms. (Its resident size would count a memfd's page once for each mapping, and not at all without
+// one.)
 //
 //   bench_memory [--json FILE] [--dir DIR] [--mib 1024] [--rounds 3]
 //                [--engine automatic|uffd|sigsegv]
@@ -47,7 +47,7 @@ std::uint64_t anonymous_bytes() {
   throw std::runtime_error("/proc/self/status has no RssAnon");
 }
 
-// Of all memfds that the process has open, each once.
+// Of all memfds of the process, each once.
 std::uint64_t memfd_bytes() {
   std::uint64_t bytes = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -60,7 +60,7 @@ std::uint64_t memfd_bytes() {
   return bytes;
 }
 
-// What the process has more of than at the beginning.
+// The growth since the start of the process.
 class Memory {
  public:
   Memory() : thread_([this] { watch(); }) {}

@@ -1,12 +1,12 @@
-// bench mount: versions read through `vellum mount`, beside open_version(), the exported plain file, and
-// the mounts of restic and borg.
+// bench mount: versions read through `vellum mount`. The peers: open_version(), the exported plain
+// file, and the mounts of restic and borg.
 //
-// A file of integers, kept twice: as it is, and with a word of 1 % of its pages changed. The newer version
-// is read in order, by 1 MiB, and in random order, by 4 KiB: cold (mounted or opened anew, nothing of the
-// store in the page cache) and again, warm. Every reader is a process of its own, every sum is compared.
-// restic and borg are left out where they are not installed, which is said. The control is the exported
-// file in /dev/shm, whose pages lie one by one in the page cache, as those of FUSE do: ext4 has them in
-// large folios, which are copied faster.
+// A file of integers, stored twice: as it is, and with a word of 1 % of its pages changed. The
+// newer version is read in order, by 1 MiB, and in random order, by 4 KiB: cold (mounted or opened
+// again, no part of the store in the page cache) and again, warm. Every reader is a separate
+// process, every sum is compared. Missing restic or borg is reported. The control is the exported
+// file in /dev/shm: its pages are single in the page cache, like those of FUSE; ext4 has large
+// folios, which are copied faster.
 //
 //   bench_mount [--json FILE] [--dir DIR] [--mib 256] [--random 2000] [--rounds 3]
 #include <fcntl.h>
@@ -78,7 +78,7 @@ class Mounted {
   }
   ~Mounted() {
     umount2(directory_.c_str(), MNT_DETACH);
-    kill(server_, SIGKILL);  // borg does not end by SIGINT here
+    kill(server_, SIGKILL);  // SIGINT does not end borg here
     waitpid(server_, nullptr, 0);
   }
   Mounted(const Mounted&) = delete;
@@ -143,7 +143,7 @@ class Descriptor {
 
 struct Source {
   std::string name;
-  std::string data;           // what is dropped from the page cache
+  std::string data;           // dropped from the page cache
   Words mount;                // empty: there is nothing to mount
   std::string file;           // to read; empty: open_version()
   bool is_in_memory = false;  // is never cold
@@ -273,7 +273,7 @@ class Bench {
 
   void measure(const Source& source, const std::vector<std::uint64_t>* pages,
                std::vector<Times>& cold, std::vector<Times>& warm) {
-    bench::check(syncfs(scratch_.get()) == 0, "syncfs");  // what is dirty is not dropped
+    bench::check(syncfs(scratch_.get()) == 0, "syncfs");  // dirty pages cannot be dropped
     bench::drop_from_cache(source.data);
     if (source.file.empty()) return measure_region(pages, cold, warm);
     std::unique_ptr<Mounted> server;

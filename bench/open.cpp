@@ -1,13 +1,13 @@
-// bench open: from a version in a store to its first byte, and to all of its bytes.
+// bench open: the time from a version in a store to its first byte, and to all of its bytes.
 //
 // A region of integers, then a word of 1 % of its pages changed: two snapshots. The newer one is
-// opened (engine mapped: the branch, whose image is there), its first byte read, then all of it by
-// one thread, each in a process of its own; cold (nothing of the store in the page cache) and warm.
-// Beside it: `cp` of a full copy, and mmap of what it made; and mmap of the full copy itself.
+// opened (engine mapped: the branch, whose image exists), its first byte read, then all of it by
+// one thread, each in a separate process; cold (no part of the store in the page cache) and warm.
+// The peers: `cp` of a full copy and mmap of the result; and mmap of the full copy itself.
 //
 // Then the same with a part of it: a word of each page of some chunks of 64 KiB, in random order,
-// which the last use of the version had touched, too; with and without RegionOptions::working_set,
-// at once and when the program comes to it a second later (which is not counted).
+// which the last use of the version touched, too; with and without RegionOptions::working_set,
+// immediately and when the program needs it a second later (which is not counted).
 //
 //   bench_open [--json FILE] [--dir DIR] [--mib 1024] [--rounds 1] [--part-percent 5]
 //              [--engine all|uffd|sigsegv|mapped]
@@ -41,7 +41,7 @@ struct Times {
   double total_s() const { return copy_s + first_s + scan_s; }
 };
 
-// `open` gives something with bytes().
+// `open` returns an object with bytes().
 template <typename Open>
 Times timed(const Open& open) {
   Times out;
@@ -105,7 +105,7 @@ class OpenVersion {
   vellum::Region region_;
 };
 
-// As anyone would: the program.
+// The usual program.
 double seconds_of_cp(const std::string& from, const std::string& to) {
   const std::vector<std::string> words = {"cp", "--reflink=never", "--sparse=never", from, to};
   std::vector<char*> arguments;
@@ -124,9 +124,9 @@ double seconds_of_cp(const std::string& from, const std::string& to) {
 
 struct Source {
   std::string name;
-  std::vector<std::string> files;  // what it reads: files or directories
+  std::vector<std::string> files;  // its input: files or directories
   std::function<Times()> run;
-  std::string of_what = "all";  // those of the same are compared; the first is the peer
+  std::string of_what = "all";  // those with the same value are compared; the first is the peer
   std::vector<Times> cold = {}, warm = {};
 };
 
@@ -188,14 +188,14 @@ class Bench {
         report.figure(name + ", seconds", total);
       }
     }
-    if (made_image_s_ > 0) report.figure("mapped, image made, seconds", made_image_s_);
+    if (made_image_s_ > 0) report.figure("mapped, image creation, seconds", made_image_s_);
     table.print();
   }
 
  private:
   std::string copy() const { return path_ + "-copy"; }
 
-  // This uses a file: a region of that size would need the memory.
+  // This uses a file: a region of that size would exceed the memory.
   void prepare() const {
     auto store = vellum::Store::create(path_);
     {
@@ -255,7 +255,7 @@ class Bench {
         {"part, mmap of the full copy", {file}, [file, run] { return run(file); }, "part"});
   }
 
-  // Each engine's own last use is remembered.
+  // Each engine records its own last use.
   void add_engine_of_part(vellum::Engine engine) {
     using std::chrono::milliseconds;
     const auto run = [this, engine](bool working_set, milliseconds pause) {

@@ -1,24 +1,25 @@
 // bench paging: regions larger than memory.
 //
-// A region of four times the memory limit, and beside it a plain MAP_SHARED mapping of a file of
-// the same content, each in a process of its own under the same limit of the kernel's (cgroup):
-// words at random places counted up, numbers sorted in place, breadth-first search of a graph; at
-// the end everything is made durable (commit; msync). Seconds, bytes written, and how much memory
-// was held at most. Nothing is in the page cache when a process starts.
+// A region of four times the memory limit; the peer is a plain MAP_SHARED mapping of a file of the
+// same content. Each runs in a separate process under the same kernel limit (cgroup): words at
+// random positions incremented, numbers sorted in place, breadth-first search of a graph; at the
+// end everything is made durable (commit; msync). Seconds, bytes written, and the peak of memory.
+// The page cache is empty when a process starts.
 //
-// The limit is the cgroup's, --limit-mib: for all that a process has. The region takes a part of it
-// (memory/paging/pager.hpp), so it is more than four times its own limit; the plain mapping takes
-// all.
+// The limit is the cgroup's, --limit-mib: for all memory of the process. The region uses a part of
+// it (memory/paging/pager.hpp), and is therefore more than four times its own limit; the plain
+// mapping uses all.
 //
-// How a plain mapping does depends on how much the kernel reads around a fault, which is a setting
-// of the disk's (printed): so there is a second one, with MADV_RANDOM, which reads a page a fault.
-// Sorting does without that one. The search has only that one by default, since the other takes
-// hours where much is read around; --sides plain has it.
+// The speed of a plain mapping depends on how much the kernel reads around a fault, a setting of
+// the disk (printed). Therefore there is a second one, with MADV_RANDOM, which reads a page per
+// fault. Sorting omits that one. The search runs only that one by default, since the other takes
+// hours with much read-ahead; --sides plain selects it.
 //
-// With --threads, each thread updates or sorts its own part of the words; the search has one thread.
+// With --threads, each thread updates or sorts its own part of the words; the search has one
+// thread.
 //
-// Bytes written are what the process has made dirty (/proc/self/io), which other work on the
-// machine does not change, less what it gave back before it was written.
+// Bytes written are the bytes that the process has dirtied (/proc/self/io), which other work on the
+// machine does not change, minus those that it freed before they were written.
 //
 // Needs root, for the cgroup.
 //
@@ -29,7 +30,7 @@
 //                [--block-kib N]: blocks of that size, which do not grow
 //
 // DIR gets WORKLOAD-vellum.txt: seconds, and bytes of the region in memory, every 10 ms; with
-// --json it is FILE-log, where bench/plot.py looks for it.
+// --json it is FILE-log, which bench/plot.py reads.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -77,7 +78,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   Words words() const { return {static_cast<std::uint64_t*>(map_), bytes_ / 8}; }
-  // Of pages that the kernel may take away when it wants.
+  // Of pages that the kernel may reclaim at any time.
   std::uint64_t resident_bytes() const { return 0; }
   void make_durable() const {
     if (msync(map_, bytes_, MS_SYNC) != 0) throw std::runtime_error("msync");
@@ -103,7 +104,7 @@ class OpenRegion {
   vellum::Region region_;
 };
 
-// Asks the kernel every few milliseconds how much memory the region's pages take.
+// Queries every few milliseconds how much memory the region's pages use.
 class Watch {
  public:
   template <typename Target>
@@ -135,7 +136,7 @@ class Watch {
   std::thread thread_;
 };
 
-// The workloads. Each prepares its content in a span of words, and works on it.
+// The workloads. Each prepares its content in a span of words, and processes it.
 
 void prepare_integers(Words words) { bench::fill_with_integers(std::as_writable_bytes(words), 1); }
 
@@ -167,8 +168,8 @@ void prepare_graph(Words words) {
   std::uint64_t* const offsets = &words[2];
   std::uint64_t* const targets = offsets + vertices + 1;
   for (std::uint64_t v = 0; v <= vertices; ++v) offsets[v] = v * kDegree;
-  // Edges lead near, one of a thousand anywhere: graphs of the web with ordered vertices look like
-  // this.
+  // Most edges lead to near vertices, one in a thousand to any vertex: like graphs of the web with
+  // ordered vertices.
   for (std::uint64_t e = 0; e < vertices * kDegree; ++e) {
     const std::uint64_t near = e / kDegree + random() % 128;
     targets[e] = (random() % 1024 == 0 ? random() : near) % vertices;
@@ -235,7 +236,7 @@ double written_by_process() {
   return written - given_back;
 }
 
-// `open` gives what to work on. In a process of its own, under the limit.
+// `open` returns the memory to process. In a separate process, under the limit.
 template <typename Open>
 Outcome measure(const bench::MemoryGroup& group, const Workload& workload, const Load& load,
                 const std::string& data, const std::string& log, Open open) {
@@ -257,8 +258,7 @@ Outcome measure(const bench::MemoryGroup& group, const Workload& workload, const
   });
 }
 
-// Not in this process, which would know the machine's memory from then on, and its children with
-// it.
+// Not in this process, which would keep the machine's memory size, as would its children.
 void prepare(const Workload& workload, const std::string& path, std::size_t bytes,
              const vellum::StoreOptions& options) {
   bench::in_child([&] {
@@ -271,7 +271,7 @@ void prepare(const Workload& workload, const std::string& path, std::size_t byte
   });
 }
 
-// In rounds; empty: not asked for.
+// In rounds; empty: not requested.
 struct Sides {
   std::vector<Outcome> vellum, plain, random;
 };
@@ -373,7 +373,7 @@ void add(bench::Table& table, bench::Report& report, const char* name, const Sid
 
 void run(const bench::Options& options) {
   const std::uint64_t limit = options.number("limit-mib", kLimitMib) << 20;
-  // The memory that a region allows itself by default in such a group (memory/paging/pager.hpp).
+  // The default memory of a region in such a group (memory/paging/pager.hpp).
   const double own =
       static_cast<double>(limit / 4 * 3 - std::min<std::uint64_t>(limit / 4, 64u << 20));
   fmt::print(

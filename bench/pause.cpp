@@ -1,12 +1,13 @@
-// bench pause: how long snapshot_async() keeps the program from going on, and what it costs in all.
+// bench pause: how long snapshot_async() stops the program, and its total cost.
 //
-// Beside it, in the same run: snapshot(), which returns when all is durable, and fork() of a
-// process with as much plain memory, which is how programs take a state without stopping today
-// (Redis' BGSAVE): the child has the state, and nothing is durable yet. By tracker: pages, and cards
-// that the program marks.
+// The peers, in the same run: snapshot(), which returns when all is durable, and fork() of a
+// process with as much plain memory, which is how programs save a state without stopping today
+// (Redis' BGSAVE): the child has the state, and nothing is durable yet. By tracker: pages, and
+// cards that the program marks.
 //
-// And from which size of a region cards pay for small commits: commits of 64 stores in resident
-// regions, with either tracker. The page tracker's scan passes over all that is resident.
+// It also measures the size of a region from which cards pay for small commits: commits of 64
+// stores in resident regions, with either tracker. The page tracker's scan covers all resident
+// pages.
 //
 //   bench_pause [--json FILE] [--dir DIR] [--mib 4096] [--rounds 20] [--per-mille 10] [--engine
 //   automatic|uffd|sigsegv|mapped]
@@ -38,7 +39,7 @@ class PlainMemory {
     void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     bench::check(map != MAP_FAILED, "mmap");
     data_ = static_cast<std::byte*>(map);
-    // The pages are of 4 KiB, as in a program that is not one large array.
+    // Pages of 4 KiB, as in a program without large arrays.
     madvise(data_, bytes, MADV_NOHUGEPAGE);
     bench::fill_with_integers({data_, bytes}, 1);
   }
@@ -62,7 +63,7 @@ class PlainMemory {
   std::byte* data_;
 };
 
-// The stores of a round; page numbers are drawn before the clock runs.
+// The stores of a round; page numbers are drawn before the clock starts.
 class Stores {
  public:
   Stores(vellum::Region& region, std::size_t pages_dirty, vellum::Tracker tracker)
@@ -70,7 +71,7 @@ class Stores {
         pages_(region.size_bytes() / bench::kPageBytes),
         count_(pages_dirty),
         mark_(tracker == vellum::Tracker::cards),
-        random_(mark_ ? 8 : 7) {}  // what the other tracker stored would be no change
+        random_(mark_ ? 8 : 7) {}  // repeating the other tracker's stores would change nothing
   void draw() { picked_ = bench::pick_pages(random_, pages_, count_); }
   double store_ms() {
     const auto start = bench::Clock::now();
@@ -107,7 +108,7 @@ Samples measure(vellum::Store& store, vellum::Region& region, PlainMemory& plain
     auto end = region.snapshot_async("async-" + name);
     const double pause = bench::seconds_since(start) * 1e3;
     stores.draw();
-    const double beside = stores.store_ms();  // the program goes on while it is written
+    const double beside = stores.store_ms();  // the program continues during the write
     const auto report = end.get();
     const double durable = bench::seconds_since(start) * 1e3;
     const auto begin = bench::Clock::now();
@@ -160,8 +161,8 @@ class Bench {
     }
     PlainMemory plain(bytes_);
     fmt::print("{} MiB resident, {} rounds; milliseconds, p50 / worst\n\n", bytes_ >> 20, rounds_);
-    bench::Table table({"tracker, dirty pages", "pause", "(scan)", "durable after", "stores beside",
-                        "alone", "snapshot()", "fork()", "fork/pause", "bytes"});
+    bench::Table table({"tracker, dirty pages", "pause", "(scan)", "durable after", "stores during",
+                        "stores before", "snapshot()", "fork()", "fork/pause", "bytes"});
     for (const auto tracker : {vellum::Tracker::pages, vellum::Tracker::cards}) {
       auto options = options_;
       options.tracker = tracker;

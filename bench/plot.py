@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Draws what `make bench NAME=stl`, `NAME=graph`, `NAME=paging` or `NAME=metall` has measured.
+"""Draws the figures of `make bench NAME=stl`, `NAME=graph`, `NAME=paging` or `NAME=metall`.
 
     bench/plot.py build/bench/stl.json [--to FILE.svg|FILE.png]...
 
 Bytes and seconds of each row and configuration, divided by those of full copies, on logarithmic
-scales: below 1 is better than full copies. Of paging: what the region had in memory over time, from
-paging-log/WORKLOAD-vellum.txt beside the JSON, and its limit. Of metall: bytes stored after each
+scales: below 1 is better than full copies. For paging: the region's bytes in memory over time, from
+paging-log/WORKLOAD-vellum.txt next to the JSON, and its limit. For metall: bytes stored after each
 snapshot against seconds until then, a line for each peer. Without --to it writes an SVG and a PNG
-beside the JSON.
+next to the JSON.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def draw_metric(axes, rows, configurations, metric):
             if value > 0 and row[PEER][metric] > 0:
                 places.append(place - 0.4 + (i + 0.5) * width)
                 ratios.append(value / row[PEER][metric])
-        # From 1, so that what is better hangs down.
+        # From 1: better values hang down.
         heights = [ratio - 1 for ratio in ratios]
         axes.bar(places, heights, width, bottom=1, color=colour(i))
     axes.axhline(1, color="black", linewidth=0.8)
@@ -69,7 +69,7 @@ def draw(pyplot, name, rows):
     figure, both = pyplot.subplots(2, 1, sharex=True, figsize=(max(6, 0.55 * len(rows) + 2), 7))
     for axes, metric in zip(both, METRICS):
         draw_metric(axes, rows, configurations, metric)
-    # Not by the bars: some configurations have bytes or seconds only.
+    # Not by the bars: some configurations have only bytes or only seconds.
     handles = [pyplot.Rectangle((0, 0), 1, 1, color=colour(i)) for i in range(len(configurations))]
     both[0].legend(handles, configurations, bbox_to_anchor=(0.5, 1.01), loc="lower center", frameon=False,
                    ncol=min(5, len(configurations)),
@@ -155,7 +155,7 @@ def draw_report(pyplot, json_file, base):
         return draw_curves(pyplot, report["curves"])
     rows = read_rows(figures)
     if not rows:
-        sys.exit(f"plot: {json_file} has no figures beside full copies")
+        sys.exit(f"plot: {json_file} has no figures to compare with full copies")
     return draw(pyplot, name, rows)
 
 

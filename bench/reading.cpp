@@ -1,13 +1,13 @@
-// bench reading: what it costs to bring a version in by touching it.
+// bench reading: the cost of loading a version by touching it.
 //
-// A snapshot of integers is opened by a fresh process each time, its files in the page cache, and
-// read: from end to end; the same by a reader that works on what it reads for about as long as
-// decompressing takes; by two threads, a half each; a word of each of many 64 KiB chunks in random
-// order. Beside it, in the same run and turn by turn: the same without reading ahead (advise()
-// with Advice::random), and a full copy in a plain file, mapped. The least of the rounds.
+// A snapshot of integers is opened by a new process each time, its files in the page cache, and
+// read: from end to end; the same by a reader that processes the data for about as long as
+// decompression takes; by two threads, a half each; a word of each of many 64 KiB chunks in random
+// order. The peers, in the same run and alternating: the same without read-ahead (advise() with
+// Advice::random), and a full copy in a plain file, mapped. The minimum of the rounds.
 //
-// And once all of it is there (prefetch()): words at random places, each of which says where the
-// next one is looked for; in pages of 4 KiB, in huge pages (RegionOptions::huge_pages), and in the
+// And after all of it is loaded (prefetch()): words at random positions, each of which determines
+// the next position; in pages of 4 KiB, in huge pages (RegionOptions::huge_pages), and in the
 // mapped copy.
 //
 //   bench_reading [--json FILE] [--dir DIR] [--mib 256] [--rounds 5] [--engine automatic|...]
@@ -71,7 +71,7 @@ std::uint64_t read_random(Bytes bytes) {
   return total;
 }
 
-// The next place depends on what it has read, so no look-up can run ahead.
+// The next position depends on the word read: no access can run ahead.
 std::uint64_t follow(Bytes bytes) {
   constexpr int kSteps = 2'000'000;
   std::uint64_t at = 1;
@@ -135,7 +135,7 @@ Followed measure_follow(const std::string& path, vellum::Engine engine, bool hug
 double follow_copy_ms(const std::string& file) {
   return bench::in_child([&] {
     const bench::MappedCopy copy(file);
-    ms_of(scan, copy.bytes());  // all of it is there
+    ms_of(scan, copy.bytes());  // loads all of it
     return ms_of(follow, copy.bytes());
   });
 }

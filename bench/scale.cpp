@@ -1,13 +1,13 @@
-// bench scale: what a store costs that has many of something.
+// bench scale: the cost of a store with large numbers of objects.
 //
 // Snapshots: one region, a word of some pages changed before each snapshot; at 100, 1,000, 10,000
-// and 20,000 snapshots, as far as --snapshots goes, stat, verify, versions, gc and a snapshot.
-// Branches: many that have a name and a page, and that nobody has open. Packs: more of them than
-// the process may have descriptors. Sparse files: import and export of a file of 1 TiB that is
-// nearly all holes, beside a file of what it holds. Scattered reads: pages of a region of 1 TiB.
+// and 20,000 snapshots, up to --snapshots, stat, verify, versions, gc and a snapshot. Branches:
+// many that have a name and a page, and that no process has open. Packs: more than the process may
+// have descriptors. Sparse files: import and export of a file of 1 TiB that is nearly all holes,
+// compared with a file of its data. Scattered reads: pages of a region of 1 TiB.
 //
-// Seconds are of the processor, user and system: other work on the machine changes them little.
-// Each measurement runs in a process of its own, whose peak is its memory.
+// Seconds are processor time, user and system: other work on the machine changes them little. Each
+// measurement runs in a separate process, whose peak is its memory.
 //
 //   bench_scale [--json FILE] [--dir DIR] [--snapshots 1000] [--branches 200] [--packs 300]
 //               [--descriptors 128] [--sparse-mib 64] [--scattered 20000] [--part all]
@@ -48,7 +48,7 @@ struct Cost {
   bool failed = false;
 };
 
-// Measures `body` with the store open, in a process of its own. A failure is reported and counted.
+// Measures `body` with the store open, in a separate process. A failure is reported and counted.
 template <typename Body>
 Cost cost_of(const std::string& path, const Body& body) {
   return bench::in_child([&] {
@@ -88,10 +88,10 @@ Cost cost_of_verify(const std::string& path) {
 constexpr std::size_t kRegionBytes = 16u << 20, kPagesAStep = 8;
 
 struct SnapshotCost {
-  double seconds = 0, wall_s = 0;  // of one, the median of those that were made
+  double seconds = 0, wall_s = 0;  // of one: the median of the new ones
 };
 
-// Makes the snapshots of these numbers, the one of 0 from a region of integers.
+// Creates the snapshots of these numbers; number 0 from a region of integers.
 SnapshotCost add_snapshots(const std::string& path, std::size_t from, std::size_t to) {
   return bench::in_child([&] {
     auto store = vellum::Store::open_or_create(path);
@@ -113,7 +113,7 @@ SnapshotCost add_snapshots(const std::string& path, std::size_t from, std::size_
   });
 }
 
-// All of this many snapshots are there; the newest hundred are made by a process of their own.
+// All of this many snapshots exist; a separate process creates the newest hundred.
 void report_snapshots(bench::Table& table, bench::Report& report, const std::string& path,
                       std::size_t count, const SnapshotCost& made, const SnapshotCost& first) {
   const Cost stat = cost_of_stat(path), verify = cost_of_verify(path);
@@ -155,7 +155,7 @@ void run_snapshots(const bench::Options& options, bench::Report& report) {
 
 // Branches.
 
-// Each with a page of its own, so each has a pack.
+// Each with its own page, and therefore its own pack.
 void add_branches(const std::string& path, std::size_t count) {
   bench::in_child([&] {
     auto store = vellum::Store::open_or_create(path);
@@ -166,7 +166,7 @@ void add_branches(const std::string& path, std::size_t count) {
         bench::fill_with_integers({static_cast<std::byte*>(region.data()), bench::kPageBytes}, i);
         region.commit("a page");
       }
-      store.create_branch(name + "-idle", name);  // nobody ever opens this one
+      store.create_branch(name + "-idle", name);  // never opened
     }
     return 0;
   });
@@ -240,8 +240,7 @@ void run_packs(const bench::Options& options, bench::Report& report) {
   }
   fmt::print("\n");
   table.print();
-  report.target(fmt::format("{} packs, {} descriptors: what fails", count, descriptors), failures,
-                0);
+  report.target(fmt::format("{} packs, {} descriptors: failures", count, descriptors), failures, 0);
 }
 
 // Sparse files.
@@ -297,8 +296,8 @@ void run_sparse(const bench::Options& options, bench::Report& report) {
 
 // Scattered reads.
 
-// A word in each of `count` pages of 1 TiB is there. MiB that reading them takes, or as many pages
-// beside that are zero.
+// A word in each of `count` pages of 1 TiB has data. The MiB for reading them, or as many zero
+// pages next to them.
 double memory_of_reads(const std::string& path, std::size_t count, vellum::Engine engine,
                        bool zero) {
   return bench::in_child([&] {

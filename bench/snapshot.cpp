@@ -1,11 +1,11 @@
-// bench snapshot: what keeping a version costs, and what opening an old one costs.
+// bench snapshot: the cost of keeping a version, and of opening an old one.
 //
-// A region full of integers; 20 rounds of 1 % of its pages, picked at random, dirtied by one 8-byte
-// store each, a durable snapshot after each; the same with 26 pages. Then the 10th version is
-// opened by a fresh process and read from end to end: cold (page cache dropped), warm (the store's
-// files in the page cache), and once more through the same mapping (resident). Beside it in the
-// same run: the usual way, a mapped file that is copied whole for each version (copy + fdatasync),
-// and such a copy opened by mmap.
+// A region full of integers; 20 rounds: 1 % of its pages, picked at random, dirtied by one 8-byte
+// store each, a durable snapshot after each; the same with 26 pages. Then a new process opens the
+// 10th version and reads it from end to end: cold (page cache dropped), warm (the store's files in
+// the page cache), and once more through the same mapping (resident). The peers, in the same run:
+// the usual way, a mapped file that is copied whole for each version (copy + fdatasync), and one of
+// these copies opened by mmap.
 //
 //   bench_snapshot [--json FILE] [--dir DIR] [--mib 1024] [--rounds 20] [--copies 3]
 #include <fcntl.h>
@@ -36,7 +36,7 @@ struct Scan {
   double open_ms = 0, first_s = 0, again_s = 0;
 };
 
-// Runs in a process of its own, so that nothing is left over from the one that wrote.
+// Runs in a separate process, without leftovers of the writing one.
 Scan scan_version(const std::string& store_path, const std::string& version) {
   Scan out;
   auto start = bench::Clock::now();
@@ -74,7 +74,7 @@ Scan scan_copy(const std::string& file) {
   return out;
 }
 
-// Needs root; without, the cold figures are warm, and the output says so.
+// Needs root; otherwise the cold figures are warm, which the output states.
 bool drop_page_cache() {
   sync();
   std::ofstream out("/proc/sys/vm/drop_caches");

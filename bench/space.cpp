@@ -1,19 +1,19 @@
-// bench space: what gc gives back, and what it costs.
+// bench space: the space that gc frees, and its cost.
 //
 // Bytes: a region full of integers and a snapshot after each step that changes 1 % of its pages;
-// then only every second snapshot, or every tenth, is kept, and gc runs. Beside it: a store that
-// went the same way and never made the other snapshots; collected, too. The snapshot before the
-// first step is in both, and far larger than the rest; the ratio of what came on top says more.
+// then only every second snapshot, or every tenth, is kept, and gc runs. The peer: a store with the
+// same steps that never had the other snapshots; collected, too. The snapshot before the first step
+// is in both, and far larger than the rest; the ratio of the later bytes is more informative.
 //
 // Seconds: gc of one removed snapshot, and of none, in a store, in one of four times as many
-// snapshots, and in one whose region is four times as large and changes by the same. Each in a
-// process of its own.
+// snapshots, and in one whose region is four times as large with the same changes. Each in a
+// separate process.
 //
-// Without a command: a region of 64 MiB of which 1 MiB is rewritten whole, 2,000 times, with and
-// without the gc that regions do by themselves, in turns of 100 commits: what the store takes at
-// most, beside what is needed, and what commits take: percentiles of each turn, and the medians of
-// these, since what else the machine does comes in bursts. And mixed load: words and whole pieces,
-// and snapshots of which the last ten are kept.
+// Automatic gc: 1 MiB of a region of 64 MiB is rewritten whole, 2,000 times, with and without the
+// regions' background gc, in alternating runs of 100 commits: the store's peak size, the size
+// needed, and the time of commits: percentiles of each run, and the medians of these, since
+// disturbances of the machine come in bursts. And mixed load: words and whole blocks, and snapshots
+// of which the last ten are kept.
 //
 //   bench_space [--json FILE] [--dir DIR] [--mib 256] [--snapshots 60] [--rounds 5]
 //               [--rewrites 2000] [--only-steady 0]
@@ -49,7 +49,7 @@ struct Space {
   double ratio_on_top() const { return (after - first) / (never - first); }
 };
 
-// Removes all snapshots but the first and one in `keep_every`, collects, and takes the store away.
+// Removes all snapshots but the first and one in `keep_every`, collects, and removes the store.
 Space measure(const std::string& path, std::size_t steps, std::size_t keep_every) {
   Space space;
   auto store = vellum::Store::open(path);
@@ -91,23 +91,23 @@ void report_space(bench::Table& table, bench::Report& report, const std::string&
              bench::fixed(space.gc_s * 1e3, 1)});
   report.figure(name + ", before, bytes", space.before);
   report.figure(name + ", after, bytes", space.after);
-  report.figure(name + ", never made, bytes", space.never);
+  report.figure(name + ", never created, bytes", space.never);
   report.figure(name + ", first snapshot, bytes", space.first);
   report.figure(name + ", freed, bytes", space.freed);
   report.figure(name + ", freeable, bytes", space.freeable);
   report.figure(name + ", gc_s", space.gc_s);
-  report.target(name + ": after gc / never made", space.ratio(), 1.1);
+  report.target(name + ": after gc / never created", space.ratio(), 1.1);
   report.target(name + ": the same, on top of the first", space.ratio_on_top(), 1.5);
-  // A hole splits a contiguous piece of the file; the file system's own map of the file may grow by
-  // a block.
+  // A hole splits a contiguous range of the file; the file system's own extent map of the file may
+  // grow by a block.
   report.target(name + ": freed / freeable", freed_share, 0.9, false);
 }
 
 void run_bytes(const bench::Options& options, std::size_t bytes, std::size_t snapshots,
                bench::Report& report) {
-  bench::Table table({"packs", "before", "after gc", "never made", "ratio",
-                      "on top of the first: after", "never made", "ratio", "freed", "of freeable",
-                      "gc ms"});
+  bench::Table table({"packs", "before", "after gc", "never created", "ratio",
+                      "on top of the first: after", "never created", "ratio", "freed",
+                      "of freeable", "gc ms"});
   const std::string only_first = options.scratch() + "/first";
   make_history(only_first, {bench::Update::words, bytes, 0, 0});
   const double first = measure(only_first, 0, 1).after;
@@ -126,7 +126,7 @@ struct Cost {
   double one_s = 0, freed = 0, nothing_s = 0;
 };
 
-// A removal and its gc; a second one then finds nothing.
+// A removal and its gc; a second gc then finds nothing.
 Cost remove_one(const std::string& path, std::size_t step) {
   return bench::in_child([&] {
     Cost cost;
@@ -152,7 +152,7 @@ std::vector<Cost> cost_of_gc(const bench::Options& options, const History& histo
   const std::string path = options.scratch() + "/cost";
   const std::size_t rounds = options.number("rounds", 5);
   make_history(path, history);
-  collect_nothing(path);  // what writing has left
+  collect_nothing(path);  // after the garbage of the writing
   std::vector<Cost> costs;
   for (std::size_t i = 1; i <= rounds; ++i) {
     costs.push_back(remove_one(path, history.steps * i / (rounds + 1)));
@@ -206,7 +206,7 @@ constexpr std::size_t kSteadyBytes = 64u << 20, kPieceBytes = 1u << 20;
 constexpr std::size_t kTurnCommits = 100;
 constexpr double kSlackBytes = 64u << 20;
 
-// A region that is written all the time, and the time and space that this takes.
+// A region that is written all the time, with its time and space.
 class Steady {
  public:
   Steady(const std::string& path, bool background_gc, std::uint64_t seed)
@@ -227,7 +227,7 @@ class Steady {
     look(commits_++ % 200 == 0);
   }
 
-  // Mostly words; a piece now and then; a snapshot each ten commits, and one that goes.
+  // Mostly words; a block now and then; every ten commits a snapshot, and the removal of one.
   void mixed(std::size_t step) {
     if (step % 3 == 0) rewrite(random_() % (kSteadyBytes / kPieceBytes) * kPieceBytes);
     for (int i = 0; i < 200; ++i) words()[random_() % (kSteadyBytes / 8)] = random_();
@@ -240,7 +240,8 @@ class Steady {
     look(step % 10 == 0 || step % 10 == 5);
   }
 
-  // The most that was over what was needed then by 1.3, in bytes; and what was needed in the end.
+  // The maximum of the size over 1.3 times the needed size, in bytes; and the size needed at the
+  // end.
   double most_over_bytes() const { return most_over_; }
   double most_bytes() const { return most_; }
   double needed_bytes() const { return needed_; }

@@ -2,17 +2,17 @@
 // benchmark of Privateer's papers (Youssef et al., HPEC 2021 and 2022).
 //
 // Every container and order of keys runs at Vellum's defaults, without compression, and with deltas
-// off at several block sizes (whole changed pages, compressed by blocks: what a block store does at
-// best). Beside it, in the same run: the full copies that a program without versions makes after
-// each step (the region's pages in use, written to a file and flushed), and what zstd -3
-// --patch-from makes of these copies. Seconds are medians over the rounds; in a round all
-// configurations take their turn, each round beginning with the next one.
+// off at several block sizes (whole changed pages, compressed by blocks: the best case of a block
+// store). The peers, in the same run: the full copies that a program without versions writes after
+// each step (the region's pages in use, written to a file and flushed), and zstd -3 --patch-from of
+// these copies. Seconds are medians over the rounds; in a round all configurations run in turn,
+// each round starting with the next one.
 //
 //   bench_stl [--json FILE] [--dir DIR] [--inserts 2000000] [--steps 20] [--rounds 1]
 //             [--only CONTAINER] [--keys sequential|random] [--copies 1] [--patch
 //             plain|single|none]
 //             [--blocks 64,256,1024,4096,32768,131072]   (KiB, deltas off)
-//             [--configs default]   (only those whose name begins so, for large runs)
+//             [--configs default]   (only those whose name starts with this, for large runs)
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ struct Result {
   double seconds() const { return insert_seconds + snapshot_seconds; }
 };
 
-// With `peers`, copies of each step's state are made instead of snapshots.
+// With `peers`, copies of each step's state are written instead of snapshots.
 template <typename Container, typename Insert>
 Result run_container(const std::string& directory, const Config& config, const Load& load,
                      Insert insert, bench::Peers* peers) {
@@ -136,7 +136,7 @@ std::vector<std::pair<std::string, Runner>> containers() {
           {"unordered_set", runner<HashSet>(assign)}};
 }
 
-// `only`: what the names begin with; empty: all.
+// `only`: the prefix of the names; empty: all.
 std::vector<Config> configs(const std::string& block_list, const std::string& only) {
   std::vector<Config> all(3);
   all[0].name = "default";
@@ -186,7 +186,7 @@ Row measure(const std::string& name, const Runner& runner, const std::vector<Con
     }
   }
   if (options.number("copies", 1) != 0) {
-    // A run of its own: a copy leaves the caches and the disk in another state.
+    // A separate run: a copy leaves the caches and the disk in another state.
     row.peers.emplace(options.scratch() + "/copy",
                       bench::patches_named(options.text("patch", "plain")));
     runner(options.scratch(), Config{"copies", {}}, load, &*row.peers);
@@ -256,9 +256,9 @@ void add_figures(bench::Report& report, const Row& row, const std::vector<Config
   }
 }
 
-// Compares the default with the best configuration without deltas, which is not the same for bytes
-// and for seconds. Seconds are mostly those of the inserts, which are the same for all: what
-// differs is in the figures "snapshot seconds".
+// Compares the default with the best configuration without deltas, which differs for bytes and for
+// seconds. Seconds are mostly those of the inserts, which are the same for all: the figures
+// "snapshot seconds" show the difference.
 void add_targets(bench::Report& report, const Row& row, const std::vector<Config>& configs) {
   if (configs[0].name != "default") return;
   const auto compare = [&](const char* what, double (Series::*of)() const, double bound) {

@@ -1,4 +1,4 @@
-"""What the benchmarks' table.py share: runs that are ended, aligned columns, and the JSON."""
+"""Shared by the benchmarks' table.py: runs with a time limit, aligned columns, and the JSON."""
 
 import json
 import os

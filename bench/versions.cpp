@@ -1,21 +1,21 @@
-// bench versions: what old versions and the differences between versions cost.
+// bench versions: the cost of old versions and of differences between versions.
 //
 // Old versions: a region full of integers and a snapshot after each step; a step changes 1 % of the
-// pages, by one 8-byte store each or all of their bytes, new ones or those of other pages before, or
-// 25 %, so that every page stands on a chain of deltas. Fresh processes open the newest of these
+// pages, by one 8-byte store each or all of their bytes, new ones or those of other pages before,
+// or 25 %, which gives every page a chain of deltas. New processes open the newest of these
 // snapshots, a middle one, the oldest, and the one before the first step; their files are in the
-// page cache. Each reads words at random places, the same words again, and, in a process of its
-// own, all of the version. Beside it: a full copy of the same version, opened by mmap.
+// page cache. Each reads words at random positions, the same words again, and, in a separate
+// process, all of the version. The peer: a full copy of the same version, opened by mmap.
 //
-// Whole versions: all 64 KiB chunks of a version in random order, cold and warm, beside a full copy
-// in the same order (lib/whole_versions.hpp).
+// Whole versions: all 64 KiB chunks of a version in random order, cold and warm, compared with a
+// full copy in the same order (lib/whole_versions.hpp).
 //
-// Readers of one version: eight processes read all of it, sharing its pages and not
+// Readers of one version: eight processes read all of it, with and without sharing its pages
 // (lib/shared_versions.hpp).
 //
 // Differences: neighbours that differ in 26 pages, in 1 % of the region, and in all pages (one
-// 8-byte store each), and the same numbers of pages in a region of a quarter of the size. Beside
-// it: memcmp, page by page, of two full copies in memory.
+// 8-byte store each), and the same numbers of pages in a region of a quarter of the size. The peer:
+// memcmp, page by page, of two full copies in memory.
 //
 //   bench_versions [--json FILE] [--dir DIR] [--mib 256] [--snapshots 40] [--reads 100000]
 //                  [--rounds 3] [--only reads|whole|shared|differences]
@@ -111,7 +111,7 @@ std::vector<Read> read_versions(const bench::Options& options, Size size, const 
     out.push_back({std::to_string(i), {}, {}});
     vellum::Store::open(path).export_file(out.back().version, file_of(out.back()));
   }
-  // Turn by turn, so that what else the machine does hits all alike.
+  // Alternating, to expose all to the same disturbances.
   for (std::uint64_t round = 0; round < options.number("rounds", 3); ++round) {
     for (Read& read : out) {
       read.vellum.push_back(read_in_children<bench::OpenVersion>(reads, path, read.version));
@@ -123,7 +123,7 @@ std::vector<Read> read_versions(const bench::Options& options, Size size, const 
   return out;
 }
 
-// `reads`: of all versions, the newest first, that before the first step last.
+// `reads`: of all versions, the newest first, the one before the first step last.
 void report_read(bench::Table& table, bench::Report& report, const std::string& pattern,
                  const Read& read, const std::vector<Read>& reads) {
   const double read_us = read.median(&Times::read_us);

@@ -1,16 +1,16 @@
-# What the library cannot be built without, and what the optional parts need (Parts.cmake).
+# The required dependencies of the library, and those of the optional parts (Parts.cmake).
 option(VELLUM_STATIC_NEEDS "Link the libraries that the library needs statically, for the Python package" OFF)
 set(fmt_target fmt::fmt)
 if(VELLUM_STATIC_NEEDS)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
   set(OPENSSL_USE_STATIC_LIBS ON)
-  set(fmt_target fmt::fmt-header-only)  # Debian has no static one
+  set(fmt_target fmt::fmt-header-only)  # Debian has no static library
 endif()
 find_package(Threads REQUIRED)
 find_package(PkgConfig QUIET)
 vellum_require("pkg-config (pkgconf)" PKG_CONFIG_FOUND)
 if(NOT PKG_CONFIG_FOUND)
-  return()  # nothing else can be looked for
+  return()  # nothing else can be checked
 endif()
 find_package(OpenSSL QUIET COMPONENTS Crypto)
 vellum_require("OpenSSL's libcrypto (libssl-dev)" OPENSSL_FOUND)
@@ -37,8 +37,8 @@ set(need_cli VELLUM_WITH_CLI "command line")
 pkg_check_modules(LMDB_PC QUIET IMPORTED_TARGET lmdb>=0.9.24)
 vellum_part(LMDB "backup of a live LMDB" ${need_cli} LMDB_PC_FOUND "LMDB 0.9.24 (liblmdb-dev)")
 
-# Its headers alone: the library itself is loaded when a program names a remote on S3 (src/remote/s3). One of
-# tools/build-libcurl.sh, or another that needs nothing but OpenSSL, is linked in instead.
+# Only its headers: the library itself is loaded when a program names a remote on S3 (src/remote/s3). One of
+# tools/build-libcurl.sh, or another with OpenSSL as its only dependency, is linked in instead.
 set(VELLUM_LIBCURL "" CACHE PATH "Prefix of a static libcurl over OpenSSL to link, instead of loading the machine's")
 if(VELLUM_LIBCURL)
   set(CURL_PC_FOUND TRUE)
@@ -64,7 +64,7 @@ if(VELLUM_WITH_PMEM)
   list(APPEND VELLUM_EXTERNAL_LIBS PkgConfig::PMEM_PC)
 endif()
 
-# Metall (https://github.com/LLNL/metall) is headers only, and no package of Debian's. What needs it is built
+# Metall (https://github.com/LLNL/metall) is headers only, and Debian has no package of it. Its dependents are built
 # where it is found: -DMETALL_ROOT=DIR, or in the environment, for a checkout or an installation.
 find_path(METALL_INCLUDE_DIR metall/metall.hpp HINTS ${METALL_ROOT} ENV METALL_ROOT PATH_SUFFIXES include)
 find_path(VELLUM_BOOST_INCLUDE_DIR boost/interprocess/offset_ptr.hpp)
@@ -72,8 +72,8 @@ mark_as_advanced(METALL_INCLUDE_DIR VELLUM_BOOST_INCLUDE_DIR)
 set(need_boost VELLUM_BOOST_INCLUDE_DIR "Boost (libboost-dev)")
 vellum_part(METALL "tests, example, benchmark of Metall" METALL_INCLUDE_DIR "Metall (METALL_ROOT)" ${need_boost})
 
-# MPI: a library for each implementation that is found. Debian has two, side by side, and their pkg-config files
-# tell them apart; for another one, FindMPI asks the compiler wrapper.
+# MPI: a library for each implementation that is found. Debian has two, with separate pkg-config files; for another
+# one, FindMPI runs the compiler wrapper.
 set(VELLUM_MPI_FLAVOURS "")
 foreach(flavour "openmpi ompi-c" "mpich mpich")
   string(REPLACE " " ";" flavour ${flavour})
@@ -94,10 +94,10 @@ if(NOT VELLUM_MPI_FLAVOURS)
 endif()
 vellum_part(MPI "versions over the ranks of MPI" VELLUM_MPI_FLAVOURS "MPI (libopenmpi-dev or libmpich-dev)")
 
-# A project that includes this one wants the library.
+# A project that includes this one needs the library only.
 if(PROJECT_IS_TOP_LEVEL)
   find_package(GTest QUIET)
-  foreach(library gtest gmock)  # Debian's packages are two
+  foreach(library gtest gmock)  # Debian has two packages
     set(has_${library} FALSE)
     if(TARGET GTest::${library} AND TARGET GTest::gtest_main)
       set(has_${library} TRUE)
@@ -108,7 +108,7 @@ if(PROJECT_IS_TOP_LEVEL)
   vellum_part(BENCH "benchmarks" ${need_boost} ${need_json})
 endif()
 
-# Not a part of this build: the presets `asan` and `tsan` are builds of their own.
+# Not a part of this build: the presets `asan` and `tsan` are separate builds.
 find_program(VELLUM_CLANG_19 clang-19)
 mark_as_advanced(VELLUM_CLANG_19)
 set(state "no, not found: clang 19 and its sanitizers (clang-19, libclang-rt-19-dev)")

@@ -1,4 +1,4 @@
-# The project's version is the one source; the public header repeats it, as programs compile with it before
+# The project's version is defined here only; the public header repeats it, as programs compile with it before
 # anything is configured.
 function(vellum_check_header_version header)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})

@@ -1,4 +1,4 @@
-# What `cmake --install` puts where; the components are the Debian packages (cmake/Packages.cmake).
+# The destinations of `cmake --install`; the components are the Debian packages (cmake/Packages.cmake).
 include(CMakePackageConfigHelpers)
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Vellum)
@@ -30,9 +30,9 @@ write_basic_package_version_file(VellumConfigVersion.cmake COMPATIBILITY SameMaj
 install(FILES ${PROJECT_BINARY_DIR}/VellumConfig.cmake ${PROJECT_BINARY_DIR}/VellumConfigVersion.cmake
         DESTINATION ${config_dir} COMPONENT libvellum-dev)
 
-# A static library needs its own libraries on the consumer's link line (a C program the C++ runtime
-# too), a shared one brings them along. Where both are, the linker takes the shared one, and `pkg-config
-# --static` adds what the other needs; no Requires.private, as that asks for their headers in any case.
+# A static library needs its own libraries on the consumer's link line (a C program the C++ runtime too); a shared
+# one loads them itself. With both installed, the linker takes the shared one, and `pkg-config --static` adds the
+# libraries of the static one; no Requires.private, which always requires their headers.
 set(VELLUM_PC_REQUIRES "Requires: libzstd liblz4 libxxhash libcrypto fmt")
 set(VELLUM_PC_MORE_LIBS " -lstdc++ -pthread")
 set(VELLUM_PC_STATIC_LIBS " -lzstd -llz4 -lxxhash -lcrypto -lfmt")
@@ -45,7 +45,7 @@ if(TARGET vellum_shared)
   set(VELLUM_PC_REQUIRES "Libs.private:${VELLUM_PC_STATIC_LIBS}")
   set(VELLUM_PC_MORE_LIBS "")
 endif()
-# Relative to the file itself, so that the installed tree can move.
+# Relative to the file itself: the installed tree can move.
 file(RELATIVE_PATH VELLUM_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 foreach(pc vellum.pc vellum-privateer.pc)
   configure_file(cmake/${pc}.in ${pc} @ONLY)
@@ -53,7 +53,7 @@ foreach(pc vellum.pc vellum-privateer.pc)
           COMPONENT libvellum-dev)
 endforeach()
 
-# vellum-mpi.pc is that of the first MPI that was found.
+# vellum-mpi.pc is for the first MPI that was found.
 foreach(VELLUM_MPI_FLAVOUR IN LISTS VELLUM_MPI_FLAVOURS)
   if(NOT VELLUM_WITH_MPI)
     break()
@@ -74,7 +74,7 @@ foreach(VELLUM_MPI_FLAVOUR IN LISTS VELLUM_MPI_FLAVOURS)
   endforeach()
 endforeach()
 
-# What section 3 describes are functions; vellum-clang has a package of its own.
+# Section 3 describes functions; vellum-clang has its own package.
 function(vellum_install_page page)
   cmake_path(GET page EXTENSION LAST_ONLY extension)
   cmake_path(GET page FILENAME name)
@@ -107,7 +107,7 @@ if(NOT VELLUM_PACKAGES)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT libvellum-dev)
 endif()
 
-# Each shell looks for completions under a name of its own.
+# Each shell looks for completions under a different name.
 install(FILES completions/vellum.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         RENAME vellum COMPONENT vellum)
 set(zsh_completions ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

@@ -7,8 +7,8 @@
 set(debian ${PROJECT_SOURCE_DIR}/packaging/debian)
 
 # Debian's revision and the maintainer are those of the newest entry of Debian's changelog; its version is the
-# project's (tools/check-packaging.py). Who builds for others gives an own address, as for Debian's tools:
-# DEBFULLNAME and DEBEMAIL.
+# project's (tools/check-packaging.py). To build for others, set your own address, as for Debian's tools: DEBFULLNAME
+# and DEBEMAIL.
 file(READ ${debian}/changelog changelog)
 string(REGEX MATCH "^vellum \\([^)]*-([0-9]+)\\)" ignored "${changelog}")
 set(CPACK_DEBIAN_PACKAGE_RELEASE ${CMAKE_MATCH_1})
@@ -18,7 +18,7 @@ if(DEFINED ENV{DEBEMAIL} AND DEFINED ENV{DEBFULLNAME})
   set(CPACK_DEBIAN_PACKAGE_MAINTAINER "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
 endif()
 
-# Each package says who may copy it, and what has changed.
+# Each package contains its license and its changelog.
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/debian)
 foreach(log changelog.Debian=${debian}/changelog changelog=${PROJECT_SOURCE_DIR}/CHANGELOG.md)
   string(REPLACE = ";" log ${log})
@@ -45,8 +45,7 @@ foreach(package IN LISTS packages)
   endif()
 endforeach()
 
-# The list of exported names, each with the version that brought it, as dpkg-shlibdeps of other packages reads
-# it.
+# The list of exported names, each with the version that introduced it, which dpkg-shlibdeps of other packages reads.
 configure_file(${debian}/libvellum1.symbols debian/symbols COPYONLY)
 file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libvellum ${VELLUM_ABI} libvellum1 (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
@@ -81,14 +80,14 @@ vellum_describe(libvellum-dev libdevel "libvellum1 (= ${full_version})" "version
   "Headers for C++17 and C11, the static library, pkg-config and CMake files.")
 set(CPACK_DEBIAN_LIBVELLUM-DEV_PACKAGE_SUGGESTS
     "libzstd-dev, liblz4-dev, libxxhash-dev, libssl-dev, libfmt-dev, libboost-dev")
-# Loaded at the first use of S3 (src/remote/engine/libcurl.hpp), so no list of linked libraries has it.
+# Loaded at the first use of S3 (src/remote/s3/libcurl.hpp); no list of linked libraries has it.
 set(libcurl "")
 if(VELLUM_WITH_S3)
   set(libcurl "libcurl4t64 | libcurl4")
   set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_SUGGESTS libcurl4)
 endif()
 vellum_describe(vellum utils "${libcurl}" "versioned durable memory (command line)"
-  "Looks at stores and changes them, backs up LMDB, and runs unmodified programs\nwhose files get versions.")
+  "Inspects and changes stores, backs up LMDB, and runs unmodified programs\nthat read and write versions as files.")
 vellum_describe(vellum-clang devel "clang-19 | clang-16" "versioned durable memory (compiler)"
   "clang with a pass that marks stores to tracked memory, and its runtime.")
 include(CPack)

@@ -1,10 +1,10 @@
-# The optional parts of a build. Each has an option of three values: AUTO, the default, builds the part where
-# what it needs is found; ON makes a missing need an error; OFF leaves the part out. A table at the end of
-# configuring says what is built, and what is missing for the rest.
+# The optional parts of a build. Each has an option of three values: AUTO, the default, builds the part if its
+# dependencies are found; ON makes a missing dependency an error; OFF leaves the part out. A table at the end of
+# configuring lists the built parts, and the missing dependencies of the others.
 
 # vellum_part(<name> <text> [<variable> <what>]...) defines the option VELLUM_<name> and sets VELLUM_WITH_<name>.
-# Every variable has to be true for the part to be built; `what` is what the table says of one that is not. A
-# variable VELLUM_WITH_<other> stands for another part that this one takes.
+# The part is built if every variable is true; `what` is the table's text for one that is not. A variable
+# VELLUM_WITH_<other> represents another part that this one needs.
 function(vellum_part name text)
   set(option VELLUM_${name})
   set(${option} AUTO CACHE STRING "${text}: AUTO, ON or OFF")
@@ -33,7 +33,7 @@ function(vellum_part name text)
   set(VELLUM_WITH_${name} ${with} PARENT_SCOPE)
 endfunction()
 
-# vellum_find_reasons(<out> [<variable> <what>]...): why a part cannot be built; empty where it can.
+# vellum_find_reasons(<out> [<variable> <what>]...): why a part cannot be built; empty if it can.
 function(vellum_find_reasons out)
   set(needed "")
   set(missing "")
@@ -56,8 +56,8 @@ function(vellum_find_reasons out)
   set(${out} "${reasons}" PARENT_SCOPE)
 endfunction()
 
-# vellum_require(<what> <variable>): without it there is no library. All that is missing is named at once, by
-# vellum_print_summary().
+# vellum_require(<what> <variable>): a required dependency of the library. vellum_print_summary() names all missing
+# ones at once.
 function(vellum_require what variable)
   set(state yes)
   if(NOT ${variable})
@@ -78,7 +78,7 @@ endfunction()
 function(vellum_print_summary)
   get_property(lines GLOBAL PROPERTY VELLUM_SUMMARY)
   message(STATUS "Vellum ${PROJECT_VERSION} builds:\n${lines}")
-  file(WRITE ${PROJECT_BINARY_DIR}/parts.txt "${lines}")  # tools/test.sh repeats what is not built
+  file(WRITE ${PROJECT_BINARY_DIR}/parts.txt "${lines}")  # tools/test.sh repeats the parts that are not built
   get_property(lacking GLOBAL PROPERTY VELLUM_LACKING)
   if(lacking)
     list(JOIN lacking ", " lacking)

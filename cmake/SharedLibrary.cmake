@@ -1,5 +1,5 @@
 # libvellum.so: the same objects as in the static library. It exports the names of the public headers, which
-# src/interfaces/libvellum.map lists (tools/exports.sh), and nothing else. The number of its interface is no version: it
+# src/interfaces/libvellum.map lists (tools/exports.sh), and nothing else. Its ABI number is not a version: it
 # changes when programs have to be recompiled.
 set(VELLUM_ABI 1)
 set(exports ${PROJECT_SOURCE_DIR}/src/interfaces/libvellum.map)

@@ -1,4 +1,4 @@
-# Settings and small functions that every folder shares.
+# Shared settings and small functions of all folders.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -32,8 +32,8 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
   find_program(VELLUM_MOLD mold)
   if(VELLUM_MOLD)
-    # Where segments share pages and one ends just before the end of a page, mold 1.10 begins RELRO on a page that
-    # is not mapped, so that ld.so does not start the program, or lays the file out for ever.
+    # Where segments share pages and one ends just before the end of a page, mold 1.10 begins RELRO on an unmapped
+    # page, and ld.so does not start the program; or mold never finishes the layout of the file.
     add_link_options(-fuse-ld=mold -Wl,-z,norelro -Wl,-z,separate-loadable-segments)
   endif()
 endif()
@@ -42,13 +42,13 @@ endif()
 function(vellum_compile_together target batch)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${VELLUM_UNITY} UNITY_BUILD_BATCH_SIZE ${batch})
   if(VELLUM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # It takes a file that is included for a header, where members of hidden types would be a mistake.
+    # It takes an included file for a header, where members of hidden types would be a mistake.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
-# Where VELLUM_PCH asks for it, targets of one group share the precompiled headers that are named for its
-# first.
+# If VELLUM_PCH requests it, targets of one group share the precompiled headers that are listed for its first
+# target.
 function(vellum_precompile target group)
   if(NOT VELLUM_PCH MATCHES "^(all|${group})$")
     return()

@@ -1,10 +1,10 @@
-# Toolchain for arm64 on a Debian or Ubuntu machine of another processor:
+# Toolchain for arm64 on a Debian or Ubuntu machine with another processor:
 #
 #   cmake -B build/aarch64 -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake
 #         -DVELLUM_AARCH64_ROOT=DIRECTORY
 #
-# DIRECTORY holds the arm64 packages of the libraries, unpacked (`tools/aarch64.sh` makes it). The
-# programs run under qemu-aarch64-static where that is installed, tests included.
+# DIRECTORY contains the arm64 packages of the libraries, unpacked (by `tools/aarch64.sh`). The programs run
+# under qemu-aarch64-static where that is installed, tests included.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -4,7 +4,7 @@
 //                                           and then prints one line
 //
 //   counter /tmp/c --increments 1000000 | tail -n 1 &
-//   sleep 1; killall -9 counter             # at any moment
+//   sleep 1; killall -9 counter             # at any time
 //   counter /tmp/c --increments 0           # the last number printed, or the one in progress
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// The examples' graphs come from here: files in the usual formats, or R-MAT. This file does not use
-// Vellum.
+// The graphs of the examples: files in the usual formats, or R-MAT (Chakrabarti et al., SDM 2004).
+// This file does not use Vellum.
 #pragma once
 
 #include <fcntl.h>
@@ -56,7 +56,7 @@ struct Edge {
   std::int64_t time;
 };
 
-// Lines of a file, of the standard input, or of what another program unpacks.
+// Lines of a file, of the standard input, or of the output of a program that unpacks it.
 class LineReader {
  public:
   explicit LineReader(const std::string& path) {

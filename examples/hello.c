@@ -1,4 +1,4 @@
-/* Vellum from C: remembers every name it is told, and looks back at an old version.
+/* Vellum from C: stores every name that it gets, and reads an old version.
  *
  *   hello STORE NAME
  */
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <vellum/vellum.h>
 
-/* What lies in the region, from its first byte. No pointers, so it may be mapped anywhere. */
+/* The content of the region, from its first byte. No pointers, so it works at any address. */
 struct guest_book {
   uint64_t count;
   char names[63][64];

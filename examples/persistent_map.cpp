@@ -6,8 +6,8 @@
 //   persistent_map STORE list [VERSION]
 //   persistent_map STORE snapshot NAME            keeps the map as it is now
 //
-// VERSION is a snapshot; without it, the command uses the map as it is now. Readers take no lock
-// and run beside a writer.
+// VERSION is a snapshot; without it, the command uses the current map. Readers take no lock and run
+// concurrently with a writer.
 #include <cstdio>
 #include <exception>
 #include <string>

@@ -5,14 +5,14 @@
 // EDGES has one edge a line, "source target unix_time", separated by blanks, commas or semicolons,
 // as in SNAP's temporal graphs; where there are four columns, the third (KONECT's weight) is
 // skipped. Lines that start with # or % are comments. '-' is the standard input; .zst, .gz and .bz2
-// go through the program that unpacks them. Without EDGES, the program makes an R-MAT graph.
+// files are unpacked by their programs. Without EDGES, the program generates an R-MAT graph.
 //
 // The graph is an ordinary hash map of vectors, a vellum::Heap puts it into a region, and
 // Region::snapshot() keeps each period's state. At the end every snapshot is opened read-only,
-// beside the live graph, and asked questions, and the answers are compared with what was counted
-// while the edges went in. For comparison the program also keeps versions in the usual way: it
-// copies the region to a file for each snapshot, and asks the same questions of some of the copies,
-// mapped by mmap(2).
+// while the live graph is open, and queried, and the answers are compared with counts that were
+// made while the edges were added. For comparison the program also keeps versions in the usual way:
+// it copies the region to a file for each snapshot, and runs the same queries on some of the
+// copies, mapped by mmap(2).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -42,7 +42,7 @@
 
 namespace {
 
-// ---- The graph, as it lies in the region ----
+// ---- The graph in the region ----
 
 struct Link {
   NodeId target;
@@ -98,7 +98,7 @@ Answers ask(const Graph& graph) {
   return answers;
 }
 
-// Counts the same things in ordinary memory while edges go in.
+// Counts the same things in ordinary memory while edges are added.
 class Counter {
  public:
   void add(NodeId source) {
@@ -144,8 +144,8 @@ void show_progress_of_queries(std::size_t done, std::size_t of, double seconds) 
 
 // ---- The comparison: a full copy per snapshot ----
 
-// Copies a region's pages that are not zero into a new file, makes it durable, and returns what it
-// takes on the medium.
+// Copies a region's pages that are not zero into a new file, makes it durable, and returns the
+// space that it occupies on the medium.
 std::uint64_t copy_to_file(const vellum::Region& region, const std::string& path) {
   constexpr std::size_t kPage = 4096, kLongestStretch = 1 << 20;
   static constexpr char kZeros[kPage] = {};
@@ -155,7 +155,7 @@ std::uint64_t copy_to_file(const vellum::Region& region, const std::string& path
   }
   const std::uint64_t size = region.size_bytes();
   const auto* data = region.array<const char>(size);
-  // Looking at a page also makes it present, so that write(2) can read it.
+  // Reading a page also makes it present, so that write(2) can read it.
   const auto is_zero = [&](std::uint64_t at) { return std::memcmp(data + at, kZeros, kPage) == 0; };
   for (std::uint64_t at = 0; at < size;) {
     std::uint64_t end = at;
@@ -211,7 +211,7 @@ struct Row {
   Answers expected;
   double ingest_s = 0, snapshot_s = 0, query_s = 0;
   std::uint64_t added_bytes = 0;  // by this snapshot
-  std::uint64_t copy_bytes = 0;   // what a full copy takes
+  std::uint64_t copy_bytes = 0;   // of a full copy
   double copy_s = -1;             // -1: it was only counted
   double copy_query_s = -1;       // -1: no copy was asked
 };
@@ -328,7 +328,8 @@ class MappedFile {
   std::size_t bytes_ = 0;
 };
 
-// Asks the same of a full copy of the snapshot, which is in the page cache and goes afterwards.
+// Runs the same query on a full copy of the snapshot, which is in the page cache and is removed
+// afterwards.
 Answers ask_copy(const vellum::Region& region, const Graph* graph, const std::string& path,
                  Row& row) {
   copy_to_file(region, path);
@@ -342,8 +343,8 @@ Answers ask_copy(const vellum::Region& region, const Graph* graph, const std::st
   return answers;
 }
 
-// Opens the row's snapshot beside the live graph and compares what it answers. `copy`: where a copy
-// of it may go; empty: none is asked.
+// Opens the row's snapshot while the live graph is open and compares its answers. `copy`: the path
+// for a copy of it; empty: no copy is queried.
 bool check_snapshot(vellum::Store& store, Row& row, const std::string& copy) {
   const auto start = Clock::now();
   const vellum::Region region = store.open_version(row.period);
@@ -360,7 +361,8 @@ bool check_snapshot(vellum::Store& store, Row& row, const std::string& copy) {
   return copy.empty() || ask_copy(region, graph, copy, row) == row.expected;
 }
 
-// Returns how many answered wrong. Some snapshots, spread evenly, are asked as copies as well.
+// Returns the number of wrong answers. Some snapshots, spread evenly, are queried as copies as
+// well.
 std::uint64_t check_snapshots(vellum::Store& store, std::vector<Row>& rows,
                               const std::string& copy) {
   constexpr std::size_t kCopies = 12;
@@ -578,7 +580,7 @@ std::vector<Edge> load_edges(const Options& options) {
   return read_edges_by_time(options.edges);
 }
 
-// Returns how many snapshots answered wrong.
+// Returns the number of snapshots with wrong answers.
 std::uint64_t run(const Options& options, const std::string& store_path) {
   const auto start = Clock::now();
   const std::vector<Edge> edges = load_edges(options);

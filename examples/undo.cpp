@@ -16,14 +16,14 @@ struct Point {
   double x, y;
 };
 struct Drawing {
-  long edit;  // the number of the edit that made this state
+  long edit;  // the number of the edit of this state
   long count;
   Point points[1000];
 };
 
 static std::string version_of(long edit) { return "edit-" + std::to_string(edit); }
 
-// An edit after an undo starts another line: what could be redone goes.
+// An edit after an undo starts another line: the redone edits are removed.
 static void forget_redo(vellum::Store& store, long edit) {
   for (long next = edit; store.contains(version_of(next)); ++next) {
     store.remove_snapshot(version_of(next));

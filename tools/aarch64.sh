@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Builds for arm64 on a machine of another processor, and runs the tests that an emulator of programs can
-# run (no userfaultfd there: engine sigsegv takes over):
+# Builds for arm64 on a machine with another processor, and runs the tests that a user-mode emulator can run (it has
+# no userfaultfd: engine sigsegv replaces uffd):
 #   tools/aarch64.sh [DIRECTORY]    # build/aarch64
-# Needs g++-aarch64-linux-gnu and qemu-user-static; 77 says that one is missing. The arm64 packages of the
-# libraries are unpacked into DIRECTORY/root: nothing is installed. Ends "N passed, N failed".
+# Needs g++-aarch64-linux-gnu and qemu-user-static; exit status 77: one is missing. The arm64 packages of the
+# libraries are unpacked into DIRECTORY/root; nothing is installed. Ends "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 directory=$(realpath -m "${1:-build/aarch64}")
 for program in aarch64-linux-gnu-g++ qemu-aarch64-static apt-get dpkg; do
   command -v "$program" >/dev/null || {
-    echo "aarch64.sh: skipped: there is no $program (g++-aarch64-linux-gnu, qemu-user-static)" >&2
+    echo "aarch64.sh: skipped: $program is missing (g++-aarch64-linux-gnu, qemu-user-static)" >&2
     exit 77
   }
 done
@@ -19,7 +19,7 @@ packages=(libzstd-dev liblz4-dev libxxhash-dev libssl-dev libfmt-dev libgtest-de
   libboost1.74-dev libcli11-dev nlohmann-json3-dev liblmdb-dev libpng-dev libfuse3-dev
   libmicrohttpd-dev libcurl4-openssl-dev)
 
-# apt's own state, for one architecture: the machine's is left alone.
+# apt's own state, for one architecture: the machine's state is unchanged.
 unpack_packages() {
   local apt=$directory/apt root=$directory/root
   [[ -e $root/complete ]] && return
@@ -33,7 +33,7 @@ unpack_packages() {
   local package
   for package in "$apt"/cache/archives/*.deb; do
     case ${package##*/} in
-      libc6* | linux-libc-dev* | libgcc-* | libstdc++* | gcc-*) ;;  # the compiler brings its own
+    libc6* | linux-libc-dev* | libgcc-* | libstdc++* | gcc-*) ;;  # the compiler has its own
       *) dpkg -x "$package" "$root" ;;
     esac
   done
@@ -66,7 +66,7 @@ cmake -B "$directory" -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake \
 cmake --build "$directory" --target vellum vellum_cli test_base test_format test_store test_memory test_golden
 
 passed=0 failed=0
-# The emulator answers itself for memory that the kernel should describe: left out is what asks the kernel.
+# The emulator itself answers queries about memory; tests that query the kernel are left out.
 run test_base '*'
 run test_format '*'
 run test_store '*'

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the libcurl that the Python package's wheel has linked in: HTTP and HTTPS over OpenSSL, and nothing else, from
-# the newest source package of this Debian, security patches included. apt-get checks its signatures. Debian's own
-# libcurl.a needs some thirty libraries more. The result is build/libcurl/lib/libcurl.a with its headers, for
-# -DVELLUM_LIBCURL=build/libcurl. It is built once: remove build/libcurl for a newer one.
-# The lists of apt-get are the script's own, so neither root nor a line of `deb-src` in /etc/apt is needed.
+# Builds the libcurl that is linked into the Python package's wheel: HTTP and HTTPS over OpenSSL, and nothing else,
+# from the newest source package of this Debian, security patches included. apt-get checks its signatures. Debian's
+# own libcurl.a needs about thirty more libraries. The result is build/libcurl/lib/libcurl.a with its headers, for
+# -DVELLUM_LIBCURL=build/libcurl. It is built once: remove build/libcurl for a newer one. The script has its own
+# lists of apt-get: it needs neither root nor a line of `deb-src` in /etc/apt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,14 +12,14 @@ if [[ -e $out/lib/libcurl.a ]]; then
   exit 0
 fi
 if ! command -v apt-get >/dev/null; then
-  echo "build-libcurl: not a Debian system: build a static libcurl with OpenSSL alone, and set VELLUM_LIBCURL" >&2
+  echo "build-libcurl: not a Debian system: build a static libcurl with OpenSSL only, and set VELLUM_LIBCURL" >&2
   exit 1
 fi
 work=$out/work
 rm -rf "$out"
 mkdir -p "$work/sources" "$work/lists/partial" "$work/cache/archives/partial" "$work/curl"
 
-# The machine's own sources, of source packages.
+# The machine's own package sources, for source packages.
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
   case $file in
     *.list) [[ -e $file ]] && sed -E 's/^deb(-src)?\s/deb-src /' "$file" >"$work/sources/${file##*/}" ;;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the includes of src to src/layers.txt: no include goes up, and no modules form a cycle. Nor do the files of
-the Python package by their imports. The command line includes no more of the library's inside than CLI_INTERNALS.
+"""Checks the includes of src against src/layers.txt: no include goes up, and no modules form a cycle. The files of
+the Python package form no cycle by their imports, either. The command line includes no more of the library's
+internal headers than CLI_INTERNALS.
 
 A module is a header with its sources, and with the headers and sources whose names begin with its name and
 an underscore. docs/architecture.md shows the same file. Exit status: 0, or 1 with a line for each violation.
@@ -86,7 +87,7 @@ def upward_includes(layers, includes):
 
 
 def cli_internals(includes):
-    """Violations of CLI_INTERNALS, also entries that nothing includes any more."""
+    """Violations of CLI_INTERNALS, and its unused entries."""
     inside = ("store/", "region/", "remote/", "memory/", "format/", "group/", "interfaces/")
     used = collections.defaultdict(list)
     for name, lines in includes.items():
@@ -101,7 +102,7 @@ def cli_internals(includes):
 
 
 def modules_of(includes):
-    """{file: module}. The shortest stem of the folder that the file's own stem continues."""
+    """{file: module}. The shortest stem in the folder that is a prefix of the file's own stem."""
     headers = {os.path.splitext(name)[0] for name in includes if name.endswith((".h", ".hpp"))}
     result = {}
     for name in includes:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks the links of every Markdown file that git knows or would add, without a network.
+"""Checks the links of every Markdown file that git tracks or would add, without a network.
 
     tools/check-links.py [FILE...]
 
 A relative link must lead to a file or folder of the repository, and a #fragment to a heading of that
-file. Links with a scheme (https:, mailto:) are left alone. Prints one line for each broken link and
-exits with 1 if there is one.
+file. Links with a scheme (https:, mailto:) are skipped. Prints one line for each broken link and exits
+with 1 if there is one.
 """
 
 import functools
@@ -41,7 +41,7 @@ def read(path):
 
 @functools.lru_cache(None)
 def anchors(path):
-    """The fragments of a file's headings, as GitHub makes them."""
+    """The fragments of a file's headings, in GitHub's form."""
     found, fence = set(), False
     for line in read(path).split("\n"):
         if re.match(r"\s*(```|~~~)", line):

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Shows that the Debian packages are good: lintian finds no error, the symbols are those of
-# packaging/debian/libvellum1.symbols, and in a Debian 12 tree that has nothing else of ours the program of
-# README.md is compiled by pkg-config, by CMake and without the shared library, and runs. The command line,
-# `vellum run`, the manual pages, the completions and vellum-clang work there. Removed, the packages leave
-# nothing behind.
+# Tests the Debian packages: lintian finds no error, the symbols are those of packaging/debian/libvellum1.symbols,
+# and in a Debian 12 tree without any other part of Vellum, README.md's program compiles by pkg-config, by CMake and
+# without the shared library, and runs. The command line, `vellum run`, the manual pages, the completions and
+# vellum-clang work there. Removing the packages leaves nothing behind.
 #   tools/check-packages.sh [--packages DIR] [TREE]
 #     --packages DIR   these packages, instead of building them here (tools/packages.sh)
-#     TREE             a clean Debian 12, made by tools/debian-tree.sh if it is not there, and kept; what is
-#                      installed goes to a copy. Needs root.
+#     TREE             a clean Debian 12, created by tools/debian-tree.sh if it does not exist, and kept; packages
+#     are
+#                      installed in a copy. Needs root.
 # Not part of `make test`: it builds the project once more, and downloads two compilers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -70,7 +70,7 @@ fail() {
   echo "check-packages: $*" >&2
   exit 1
 }
-# twice PROGRAM: the README's program counts its runs.
+# twice PROGRAM: README.md's program counts its runs.
 twice() {
   rm -rf /tmp/run
   mkdir /tmp/run

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compares what packaging/ and the manual pages say with CMakeLists.txt and cmake/, which are the source.
+"""Compares packaging/ and the manual pages with CMakeLists.txt and cmake/, which are the source.
 
 The project's version: Debian's changelog, Spack's recipe, each manual page. The options: each recipe sets
-VELLUM_SHARED and each optional part (vellum_part), and no other. The least versions of libraries. Exit status:
+VELLUM_SHARED and each optional part (vellum_part), and no other. The minimum versions of libraries. Exit status:
 0, or 1 with a line for each difference.
 """
 import glob
@@ -36,7 +36,7 @@ def version_differences(version):
     for page in sorted(glob.glob("docs/man/*.[0-9]", root_dir=ROOT)):
         if not read(page).startswith(".so "):
             stated[page] = one(r'\A\.TH .* "Vellum ([^" ]*)" ', page)
-    # Conan's recipe reads CMakeLists.txt; a version of its own would go before.
+    # Conan's recipe reads CMakeLists.txt; a version in the recipe would override it.
     if re.search(r"^    version = ", read(CONAN), re.M) or "def set_version" not in read(CONAN):
         yield f"{CONAN}: has a version of its own"
     for path, has in stated.items():

@@ -4,8 +4,8 @@
 #
 #   tools/coverage.sh [folder of src]...       (format and store, unless others are named)
 #
-# Prints a line a file and the sums; build/coverage/source.txt has the sources, each line and branch with its
-# count. Code that runs only in children that are killed does not count. VELLUM_JOBS: compiler processes.
+# Prints a line for each file and the sums; build/coverage/source.txt has the sources, each line and branch with its
+# count. Code that only runs in killed children does not count. VELLUM_JOBS: compiler processes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folders=("${@:-format}")

@@ -3,9 +3,9 @@
 #
 #   tools/crash.sh [sequences] [first seed]      (default: 400 sequences, about a million distinct images)
 #
-# One process a core, each with its own seeds. Prints the sums; logs are in build/crash. Exit status 1 when an
-# image is wrong: the log says the seed. VELLUM_JOBS: processes. VELLUM_TEST_CRASH: the test
-# program, when it is not to be built.
+# One process per core, each with its own seeds. Prints the sums; logs are in build/crash. Exit status 1 when an
+# image is wrong: the log has the seed. VELLUM_JOBS: processes. VELLUM_TEST_CRASH: the test program, instead of
+# building it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 sequences=${1-400}

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes a minimal Debian in a directory, as one gets it on a new machine: apt, and the packages that are named.
-# It takes the mirror, the proxy and the certificates that this machine uses.
+# Installs a minimal Debian in a directory, like a new machine: apt, and the named packages. It uses this machine's
+# mirror, proxy and certificates.
 #   tools/debian-tree.sh SUITE DIRECTORY [PACKAGE...]    SUITE: bookworm (Debian 12), trixie (13)
 #   tools/debian-tree.sh --enter DIRECTORY COMMAND...    runs a command in it
-# Exit status 77: it cannot be had here (not root, no debootstrap, no mirror, no namespaces). What a command in it
-# mounts and starts ends with it: it has namespaces of its own.
+# Exit status 77: not possible here (not root, no debootstrap, no mirror, no namespaces). Mounts and processes of a
+# command in it end with it: it has its own namespaces.
 set -euo pipefail
 
 cannot() {
@@ -52,7 +52,7 @@ debootstrap --variant=minbase ${packages:+"--include=$packages"} "$suite" "$tree
   cannot "debootstrap failed: $suite from $mirror"
 }
 rm -f "$tree.log"
-rm -f "$tree"/var/cache/apt/archives/*.deb # so that what is there is what was downloaded later
+rm -f "$tree"/var/cache/apt/archives/*.deb # only later downloads remain
 apt-config dump | grep -E '^Acquire::((http|https|ftp)::|Check-|Retries)' >"$tree/etc/apt/apt.conf.d/90machine" || true
 for scheme in http https; do
   name=${scheme}_proxy

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds Vellum and lets a graph grow with time in persistent memory, a snapshot a period.
-#   EDGES=FILE          lines "source target unix_time"; empty: an R-MAT graph is made up
+# Builds Vellum and grows a temporal graph in persistent memory, with a snapshot for each period.
+#   EDGES=FILE          lines "source target unix_time"; empty: a generated R-MAT graph
 #   PERIOD=year|month   (year)
-#   arguments           go to the program: see build/demo/examples/temporal_graph --help
-# The store is kept in build/demo.store until the next demo, unless --store names another place.
+#   arguments           are passed to the program: see build/demo/examples/temporal_graph --help
+# The store is kept in build/demo.store until the next demo, unless --store names another path.
 set -euo pipefail
 edges=${EDGES-}
 if [[ -n $edges && $edges != - ]]; then

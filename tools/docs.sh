@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the documents a site in build/docs/site. A broken link or anchor fails.
+# Builds a site from the documents in build/docs/site. Fails on a broken link or anchor.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The exports of libvellum.so: the functions of the public headers, and the type of their exception.
-#   tools/exports.sh BUILD            compares: the static library's public names, src/interfaces/libvellum.map, and the
+#   tools/exports.sh BUILD            compares: the static library's public names, src/interfaces/libvellum.map, and
+#   the
 #                                     names that BUILD's libvellum.so exports
 #   tools/exports.sh --update BUILD   writes src/interfaces/libvellum.map and packaging/debian/libvellum1.symbols
 # A removed or changed name breaks programs: this needs a new VELLUM_ABI (cmake/SharedLibrary.cmake).
@@ -18,7 +19,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Members of the headers' classes, free functions of namespace vellum, and C functions that a header declares.
-# Namespaces inside of vellum, and the classes named Impl, are ours.
+# Nested namespaces of vellum, and classes named Impl, are internal.
 public_names() {
   nm --defined-only "$1" 2>/dev/null | awk '$2 == "T" { print $3 }' | sort -u >"$work/all"
   c++filt <"$work/all" | paste "$work/all" - >"$work/demangled"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Prints which tests of a JUnit report failed, and for each the lines that say why; or why tests were skipped.
+"""Prints the failed tests of a JUnit report, each with the lines that show the reason; or the skipped tests.
 
 tools/failed-tests.py [--skipped] REPORT
 
-With --skipped, a line for each test that was not run, with the reason that it gives.
+With --skipped, a line for each test that was not run, with the reason that it prints.
 
-The reports of ctest and pytest are understood. It is what remains of a run whose log was cut: the name, then
-what a test, a sanitizer or the C++ runtime said.
+Reads the reports of ctest and pytest. When a log is truncated, this output remains: the name, then the message
+of the test, of a sanitizer or of the C++ runtime.
 """
 
 import re
@@ -21,12 +21,12 @@ SAYS_WHY = re.compile(
 
 
 def failures_of(case):
-    """What the report has about the failure of a test; empty where it passed."""
+    """The report's text about the failure of a test; empty where it passed."""
     return [part for part in case if part.tag in ("failure", "error")]
 
 
 def reasons(case):
-    """From the first line that says why a test failed; the last lines where none does."""
+    """From the first line that shows the reason of a failure; the last lines where none does."""
     texts = [part.text or part.get("message") or "" for part in failures_of(case)]
     texts += [part.text or "" for part in case if part.tag in ("system-out", "system-err")]
     lines = [line for line in "\n".join(texts).splitlines() if line.strip()]
@@ -35,7 +35,7 @@ def reasons(case):
 
 
 def reason_to_skip(case):
-    """GoogleTest says it in the output, pytest in the message; None where the test was run."""
+    """GoogleTest prints it in the output, pytest in the message; None where the test was run."""
     skipped = case.find("skipped")
     if skipped is None and case.get("status") not in ("notrun", "disabled"):
         return None

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What README.md tells a newcomer, on machines that have nothing: a minimal Debian with `make` and `ca-certificates`,
-# made by debootstrap for this run. Prints a line for each step: system, user, sources, step, seconds, MB of packages.
+# README.md's commands for new users, on empty machines: a minimal Debian with `make` and `ca-certificates`, created
+# by debootstrap for this run. Prints a line for each step: system, user, sources, step, seconds, MB of packages.
 #   tools/fresh.sh [--long] [SUITE...]     SUITE: bookworm (Debian 12), trixie (13); all
 # Short: `make demo`, as root from a tarball. --long: also as a user with sudo from a git clone, with `make test`,
-# `make python`, the installation, README's program by pkg-config and CMake, and the packages in another fresh one.
-# VELLUM_FRESH_STEPS names steps of one's own choice (demo test python install package).
-# VELLUM_FRESH_KEEP=DIR keeps the clean machines there, and takes those that are.
-# Exit status 77: such a machine cannot be made here, and why (tools/debian-tree.sh).
+# `make python`, the installation, README's program by pkg-config and CMake, and the packages in another new one.
+# VELLUM_FRESH_STEPS selects the steps (demo test python install package).
+# VELLUM_FRESH_KEEP=DIR keeps the clean machines there, and uses existing ones.
+# Exit status 77: such a machine cannot be created here, with the reason (tools/debian-tree.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,7 @@ work=$(mktemp -d "${TMPDIR:-/var/tmp}/vellum-fresh.XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
 failed=0
 
-# run_as WHO COMMAND: in the checkout on the new machine, by a shell that logs in.
+# run_as WHO COMMAND: in the checkout on the new machine, by a login shell.
 run_as() {
   local start=(bash -c)
   if [[ $1 == user ]]; then start=(setpriv --reuid newcomer --regid newcomer --init-groups --reset-env bash -c); fi

@@ -3,8 +3,8 @@
 # sanitizers).
 #   tools/fuzz.sh [<seconds>s | <executions>] [target...]
 # The budget is for each target: "2s" (the default), or a number of executions. Without targets all run.
-# Starts from the committed seeds and from what earlier runs found (build/fuzz/corpus). An input that
-# breaks a property is kept in build/fuzz/crashes; put it into fuzz/regressions/<target> with the fix.
+# Starts from the committed seeds and the finds of earlier runs (build/fuzz/corpus). An input that breaks a
+# property is kept in build/fuzz/crashes; add it to fuzz/regressions/<target> with the fix.
 # Prints the executions of each target; the last line sums them up.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -34,7 +34,7 @@ targets_of() {
   "$bin/$1" 2>/dev/null
 }
 
-# No input may be longer, use more memory, or allocate more at once than this.
+# The limits of an input's length, of memory, and of a single allocation.
 options_of() {
   case $1 in
     store | store_gc | store_write) echo "-max_len=400 -rss_limit_mb=1024 -malloc_limit_mb=300 -timeout=10" ;;

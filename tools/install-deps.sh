@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Installs what this machine lacks to build and test Vellum, from the packages of Debian 12 or 13.
-# Running it again changes nothing. It looks for things, never for packages: another package, or one's own
-# build, that brings the same will do. Where nothing is missing, it needs neither a network nor Debian.
-# Programs given as arguments are wanted too; each is the package of its name.
-# --for GROUP[,GROUP...], first, wants what these purposes need and nothing else; --list prints the table.
+# Installs the missing dependencies for building and testing Vellum, from the packages of Debian 12 or 13.
+# It is idempotent. It checks for items, never for packages: another package, or one's own build, that provides
+# the same item will do. Where nothing is missing, it needs neither a network nor Debian.
+# Programs given as arguments are required too; each is in the package of its name.
+# --for GROUP[,GROUP...], first, requires exactly the items of these groups; --list prints the table.
 set -euo pipefail
 
-# PACKAGE GROUP,... THING..., where a thing is program:NAME, module:NAME (of pkg-config), header:NAME (which
+# PACKAGE GROUP,... ITEM..., where an item is program:NAME, module:NAME (of pkg-config), header:NAME (which
 # the compiler finds), library:FILE (which ld.so finds), llvm:VERSION, sanitizers:VERSION (of clang),
 # python:MODULE, or python-header:FILE. PACKAGE|PACKAGE is the first of these that the system offers, and
-# THING|THING any of these things. A package with `?` is left out with a word where it cannot be had: what needs
-# it is not built, or skipped.
-# The groups: what `make build` and `make demo` build; tests; benchmarks; lint and clang-tidy; the sanitizers;
+# ITEM|ITEM any of these items. A package with `?` is skipped with a message when it is not available: its
+# dependents are not built, or skipped.
+# The groups: `make build` and `make demo`; tests; benchmarks; lint and clang-tidy; the sanitizers;
 # vellum-clang; MPI; tests of power cuts and of allocators; the documentation, packages, the Python package.
-# Without --for all but the last three are wanted.
+# Without --for all but the last three are required.
 table='
 g++                      build,demo,test       program:c++ program:cc header:stdio.h
 make                     build,demo,test       program:make
@@ -69,7 +69,7 @@ mandoc                   docs                  program:mandoc
 dpkg-dev                 packages,python       program:dpkg-shlibdeps program:dpkg-gensymbols
 file                     packages              program:file
 '
-sbin=${VELLUM_SBIN-/usr/sbin:/sbin} # where mkfs.* are, on the PATH of root only
+sbin=${VELLUM_SBIN-/usr/sbin:/sbin} # the folder of mkfs.*, on the PATH of root only
 wanted=build,demo,test,more,bench,lint,tidy,sanitizers,clang,mpi,power,allocators
 if [[ ${1-} == --list ]]; then
   printf '%s' "${table#?}"
@@ -127,7 +127,7 @@ has() {
   esac
 }
 
-# Whether one of THING|THING is there.
+# Whether one of ITEM|ITEM is present.
 has_any() {
   local one
   for one in ${1//|/ }; do
@@ -136,7 +136,7 @@ has_any() {
   return 1
 }
 
-# `PACKAGE|PACKAGE` or, for those that may be left out, `PACKAGE|PACKAGE?`
+# `PACKAGE|PACKAGE` or, for optional ones, `PACKAGE|PACKAGE?`
 required=() optional=() lacking=()
 while read -r packages groups things; do
   is_wanted "${groups:-none}" || continue
@@ -156,14 +156,14 @@ missing="${required[*]} ${optional[*]}"
 
 if ! command -v apt-get >/dev/null; then
   echo "install-deps: not a Debian system; install by hand: ${lacking[*]} (Debian: $missing)" >&2
-  ((${#required[@]} == 0)) # without the others a part is not built, or a test skipped
+  ((${#required[@]} == 0)) # without the optional ones a part is not built, or a test skipped
   exit
 fi
 
 as_root=()
 if ((EUID != 0)); then
   if ! command -v sudo >/dev/null; then
-    echo "install-deps: lacking: ${lacking[*]} (packages: $missing)" >&2
+    echo "install-deps: missing: ${lacking[*]} (packages: $missing)" >&2
     echo "install-deps: installing them takes root; run as root or install sudo" >&2
     ((${#required[@]} == 0))
     exit
@@ -171,7 +171,7 @@ if ((EUID != 0)); then
   as_root=(sudo)
 fi
 
-# Asks apt once for all of them.
+# Queries apt once for all of them.
 declare -A offered
 look_up() {
   local all name
@@ -184,7 +184,7 @@ look_up() {
 }
 is_offered() { [[ -n ${offered[$1]-} ]]; }
 
-# Sets `chosen` to the first of PACKAGE|PACKAGE that the system offers; fails where it offers none.
+# Sets `chosen` to the first of PACKAGE|PACKAGE that the system offers; fails when it offers none.
 choose() {
   for chosen in ${1//|/ }; do
     is_offered "$chosen" && return
@@ -192,8 +192,8 @@ choose() {
   return 1
 }
 
-# Fills `wanted_packages`, and `left_out` with what the system does not offer. What is required stays wanted, so
-# that apt-get says why it cannot be had.
+# Fills `wanted_packages`, and `left_out` with the packages that the system does not offer. Required packages stay
+# wanted: apt-get then prints why one is not available.
 choose_all() {
   look_up
   wanted_packages=() left_out=()
@@ -212,7 +212,7 @@ install() {
     apt-get install -y -q --no-install-recommends "$@"
 }
 
-# Package by package, so that one that does not install prevents no other.
+# Package by package: one that fails to install does not stop the others.
 install_each() {
   local packages failed=0
   for packages in "${required[@]}"; do
@@ -226,7 +226,7 @@ install_each() {
   return "$failed"
 }
 
-# The package lists may be absent or too old to download from: one refresh cures both.
+# The package lists may be absent or too old to download from: one refresh fixes both.
 refresh() { "${as_root[@]}" apt-get update -q; }
 
 choose_all
@@ -238,7 +238,7 @@ fi
 if ! install "${wanted_packages[@]}"; then
   refresh || true
   install "${wanted_packages[@]}" || install_each || {
-    echo "install-deps: could not install ${required[*]}; lacking: ${lacking[*]}" >&2
+    echo "install-deps: could not install ${required[*]}; missing: ${lacking[*]}" >&2
     exit 1
   }
 fi

@@ -24,7 +24,7 @@ elif ! sources | xargs -0 -r -n 16 -P 2 clang-format-19 --dry-run -Werror 2>buil
   grep -E 'clang-format-19: |No such' build/lint.log || true
   failed=1
 fi
-# With pipefail, what writes to a reader that ends early fails now and then, by SIGPIPE.
+# With pipefail, a writer to a reader that ends early occasionally fails by SIGPIPE.
 if tools/sources.sh '*.sh' .ci/run | grep -zvx tools/lint.sh |
   xargs -0 grep -nE '[|] *(grep -[a-zA-Z]*[qm]|head( |$)|sed [^|]*[0-9;]q)'; then
   echo "these readers of a pipe end before their writer: let them read all of it"

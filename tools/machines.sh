@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs the tests that a machine decides, as other machines would:
+# Runs machine-dependent tests as on other machines:
 #   tools/machines.sh [--short] [BUILD]      # build/release
 #   linux-6.1, docker, no-userfaultfd, no-userfaultfd-in-kernel, no-threads
-#               a filter of system calls makes this kernel look so (tests/support/other_machine.c)
+#               a filter of system calls emulates another kernel (tests/support/other_machine.c)
 #   user        an ordinary user
 #   shm         a /dev/shm of 64 MiB
 #   cgroup      a memory cgroup of 2 GiB
-#   read-only   a root that cannot be written, but for /tmp
-# What this machine does not permit is skipped, with the reason. --short: few tests, in some minutes. Ends
-# "N passed, N failed, N skipped", counting tests.
+#   read-only   a read-only root, except /tmp
+# Environments that this machine does not permit are skipped, with the reason. --short: few tests, in some minutes.
+# Ends "N passed, N failed, N skipped", counting tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +23,7 @@ chmod 777 "$scratch"
 passed=0 failed=0 skipped=0
 trap 'rm -rf "$scratch"' EXIT
 
-# What a kernel, its limits and its user decide. Of the program's tests, those that run the library.
+# Tests that depend on a kernel, its limits and its user. Of the program's tests, those that run the library.
 declare -A filters=(
   [test_base]='*'
   [test_memory]='*'
@@ -33,21 +33,21 @@ declare -A filters=(
 )
 if $short; then
   filters=(
-    [test_base]='MemoryLimit*:Reservation*'
+    [test_base]='ProcessMemory*:Reservation*'
     [test_memory]='Dirty.*:Pinned*:Sparse*:FileMapping*:FaultAccess*:KernelSupport*:MemfdBacking*'
-    [test_region]='Limits*:PageSize*:SparseRegion*:SpaceBack.WhatReaders*:*Errors.AddressSpace*:SystemCall*'
+    [test_region]='Limits*:PageSize*:SparseRegion*:SpaceBack.VersionsOpenToReaders*:*Errors.MissingAddressSpace*:SystemCall*'
     [test_cli]='Output*:Top*:Limits*:RunManyFiles*'
   )
 fi
 
-# run MACHINE COMMAND...: each test program, with the command in front.
+# run MACHINE COMMAND...: each test program, prefixed by the command.
 run() {
   local machine=$1 program output
   shift
   for program in "${!filters[@]}"; do
     [[ -x $bin/$program ]] || continue
     output=$scratch/$machine-$program.txt
-    # A test that hangs is a failed one.
+    # A test that hangs has failed.
     timeout 3000 "$@" "$bin/$program" --gtest_brief=1 "--gtest_filter=${filters[$program]}" \
       >"$output" 2>&1 </dev/null || true
     count "$machine" "$program" "$output"
@@ -80,7 +80,7 @@ for profile in linux-6.1 docker no-userfaultfd no-userfaultfd-in-kernel; do
   run "$profile" "$bin/other_machine" "$profile"
 done
 
-# The tests start threads of their own; the program's are enough.
+# The tests start their own threads; the program's are sufficient.
 declare -A all=()
 for program in "${!filters[@]}"; do all[$program]=${filters[$program]}; done
 filters=([test_cli]='Limits*:Commands*')
@@ -89,9 +89,9 @@ filters=()
 for program in "${!all[@]}"; do filters[$program]=${all[$program]}; done
 
 if ((EUID != 0)); then
-  skip "user, shm, cgroup, read-only" "they take root"
+  skip "user, shm, cgroup, read-only" "they need root"
 else
-  # Where a user cannot come to the build, as under /root, the programs are copied.
+  # Where a user has no access to the build, as under /root, the programs are copied.
   user=(setpriv --reuid=65534 --regid=65534 --clear-groups env "HOME=$scratch")
   if "${user[@]}" test -x "$bin/test_memory"; then
     run user "${user[@]}"
@@ -117,7 +117,7 @@ else
     fi
     rmdir "$group" || true
   else
-    skip cgroup "no cgroup can be made"
+    skip cgroup "no cgroup can be created"
   fi
 fi
 

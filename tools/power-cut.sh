@@ -4,14 +4,14 @@
 #
 #   tools/power-cut.sh [images] [first seed]      (default: 10000 images of Vellum's files on each file system)
 #
-# Rounds of other seeds follow until each file system has its images; SQLite and LMDB, the controls, get a fifth
-# of what Vellum's workloads get, each. Prints a line now and then for each file system; logs are in build/power.
-# Exit status 1 when an image is wrong: the log says the seed. Mounts and loop devices end with the
-# processes, also when those are killed.
+# Rounds with other seeds follow until each file system has its images; SQLite and LMDB, the controls, each get a
+# fifth of the images of Vellum's workloads. Regularly prints a line for each file system; logs are in build/power.
+# Exit status 1 when an image is wrong: the log has the seed. Mounts and loop devices end with the processes, also
+# when those are killed.
 #
-# VELLUM_POWER_LOGS: another place for the logs, for several runs at once (of other seeds).
+# VELLUM_POWER_LOGS: another directory for the logs, for several runs at once (with other seeds).
 # VELLUM_POWER_SYSTEMS: some of "ext4_ordered ext4_journal ext4_writeback xfs btrfs". VELLUM_TEST_POWER: the test
-# program, when it is not to be built.
+# program, instead of building it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 wanted=${1-10000}
@@ -54,7 +54,7 @@ run_tests() {
   wait "$child"
 }
 
-# One file system until it has its images.
+# Runs one file system until it has its images.
 run_system() {
   local system=$1 seed=$first status=0 child=
   trap 'kill "$child" 2>/dev/null; exit 1' TERM
@@ -62,7 +62,7 @@ run_system() {
   while (($(count "$system" vellum images) < wanted)); do
     run_tests "$system" "$images" "$seed" "On/PowerCut.*/$system:-*Control*" || status=1
     run_tests "$system" $((images / 5)) "$seed" "On/PowerCut.Control*/$system" || status=1
-    # A round without an image is one in which the tests are skipped: the log says why.
+    # In a round without an image the tests were skipped: the log has the reason.
     (($(count "$system" vellum images) > 0)) || return 1
     seed=$((seed + 1))
   done

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds the Python package and tests it in a fresh virtual environment, in build/python: sdist, a wheel from it with
-# all that it needs linked in (auditwheel says so), tests. PYTHON names the interpreter, 3.11 or later: python3.
+# Builds the Python package and tests it in a new virtual environment, in build/python: sdist, a self-contained wheel
+# from it (checked by auditwheel), tests. PYTHON names the interpreter, 3.11 or later: python3.
 #   tools/python.sh [--optional] [--linked] [--also PYTHON]... [ARGUMENTS OF pytest]
 #   --optional     tests with large peers (python/requirements-optional.txt), too; otherwise they are skipped
-#   --linked       a wheel that links build/release's library, and the system's, without the second build of the
-#                  library's sources that a real wheel takes
-#   --also PYTHON  the tests in another interpreter, too, with the same wheel. The wheel that 3.12 makes is for all
-#                  later ones (stable ABI): PYTHON=python3.12 tools/python.sh --also python3.13
-# A free-threaded interpreter (PYTHON=python3.13t) gets a wheel of its own, and tests with the libraries that have
-# wheels for it. The last line is pytest's. Exit status 77: the requirements cannot be had here (no package index).
+#   --linked       a wheel that links build/release's library and the system's libraries, without the second build of
+#                  the library's sources that a real wheel needs
+#   --also PYTHON  the tests in another interpreter, too, with the same wheel. The wheel of 3.12 is for all later
+#                  ones (stable ABI): PYTHON=python3.12 tools/python.sh --also python3.13
+# A free-threaded interpreter (PYTHON=python3.13t) gets its own wheel, and tests with the libraries that have wheels
+# for it. The last line is pytest's. Exit status 77: the requirements are not available here (no package index).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -43,7 +43,7 @@ tag_of() {
   "$1" -c 'import sys; print("cp%d%d%s" % (*sys.version_info[:2], sys.abiflags))'
 }
 
-# A fresh environment VENV of an interpreter, with what the tests need.
+# A new environment VENV of an interpreter, with the tests' requirements.
 make_environment() {
   local python=$1 venv=$2 requirements=test
   case $(tag_of "$python") in *t) requirements=free-threaded ;; esac
@@ -61,7 +61,7 @@ install_wheel() {
   "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps "$work"/wheels/*.whl
 }
 
-# Not from the sources' folder: the installed package is what is tested.
+# Not from the sources' folder: the tests use the installed package.
 run_tests() {
   local venv=$PWD/$1
   shift
@@ -97,7 +97,7 @@ if [[ -n $linked ]]; then
   shown "$venv/bin/pip" wheel --verbose --disable-pip-version-check --no-build-isolation --no-deps -w "$work/wheels" \
     --config-settings "build-dir=$work/linked" --config-settings "cmake.define.VELLUM_LIBRARY=$PWD/build/release/lib/libvellum.a" .
 else
-  # At the same place each time, for ccache.
+  # At the same path each time, for ccache.
   source=build/python/source
   rm -rf "$work/dist" "$source" "$work/whole"
   say "the source distribution"
@@ -111,7 +111,7 @@ else
     --config-settings "build-dir=$PWD/$work/whole" --config-settings "cmake.define.VELLUM_LIBCURL=$PWD/build/libcurl" "./$source"
   "$venv/bin/auditwheel" show "$work"/dist/*.whl
   PATH=$PWD/$venv/bin:$PATH "$venv/bin/auditwheel" repair --wheel-dir "$work/wheels" "$work"/dist/*.whl
-  # Repairing would have copied the libraries that are not linked in.
+  # Repairing would have copied libraries that are not linked in.
   if "$venv/bin/python" -m zipfile -l "$work"/wheels/*.whl | grep -F 'vellum.libs/' >/dev/null; then
     echo "python.sh: the wheel needs libraries that are not linked in" >&2
     exit 1

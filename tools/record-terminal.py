@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Records commands as a terminal shows them: tools/record-terminal.py SCRIPT OUT.cast [DIRECTORY]
+"""Records commands in a terminal: tools/record-terminal.py SCRIPT OUT.cast [DIRECTORY]
 
 SCRIPT has a command on each line; lines with # are comments, which the recording shows, too. Each
-runs in bash, on a terminal of 100 columns, in a new directory; DIRECTORY, where vellum is
-(build/release/bin by default), comes first in PATH. A command that fails ends it. OUT is an asciicast of version 2, which
-`asciinema play` plays and web players show. What stands in it was printed by these commands; only
-the pace of typing is made up.
+runs in bash, on a terminal of 100 columns, in a new directory; DIRECTORY, with the program vellum
+(build/release/bin by default), is first in PATH. A failing command ends the recording. OUT is an asciicast
+of version 2, for `asciinema play` and web players. These commands have printed all of its text; only the
+pace of typing is simulated.
 """
 
 import json
@@ -47,7 +47,7 @@ class Cast:
 
 
 def run(command, cast, environment, directory):
-    """Runs one command on a terminal of its own; returns its exit status."""
+    """Runs one command on its own terminal; returns its exit status."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
     process = subprocess.Popen(["bash", "-c", command], stdin=follower, stdout=follower,
@@ -59,12 +59,12 @@ def run(command, cast, environment, directory):
         select.select([leader], [], [])
         try:
             some = os.read(leader, 65536)
-        except OSError:  # the last one has closed the terminal
+        except OSError:  # the last process has closed the terminal
             break
         pending += some
         try:
             text = pending.decode()
-        except UnicodeDecodeError:  # the rest of a character is still to come
+        except UnicodeDecodeError:  # the rest of a character has not arrived yet
             continue
         waited, last, pending = time.monotonic() - last, time.monotonic(), b""
         cast.show(text, min(waited, MOST_WAIT_SECONDS))

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Mixed load for hours, every page checked: threads that store, commits, snapshots, rollbacks, reopenings, old
-# versions, removals and gc beside, on a region of four times its memory limit.
+# Mixed load for hours, with every page checked: threads that store, commits, snapshots, rollbacks, reopenings, old
+# versions, removals and concurrent gc, on a region of four times its memory limit.
 #
 #   tools/soak.sh [hours]      (default: 1; 0.1 is six minutes)
 #
-# One process an engine, all at once, at the lowest priority. Prints a line a minute for each; logs are in
-# build/soak. Exit status 1 when a store was lost, or memory, mappings, descriptors, threads or the store have
+# One process per engine, all at once, at the lowest priority. Prints a line a minute for each; logs are in
+# build/soak. Exit status 1 when a store was lost, or when memory, mappings, descriptors, threads or the store have
 # grown from the second quarter of the time to the last.
 #
 # VELLUM_SOAK_ENGINES: some of "uffd sigsegv mapped". VELLUM_SOAK_MIB: size of the region (default 64).
-# VELLUM_SOAK_DIR: where the stores are (default: build/soak). VELLUM_SOAK_PRINT: seconds between two lines.
-# VELLUM_TEST_SOAK: the test program, when it is not to be built.
+# VELLUM_SOAK_DIR: the directory of the stores (default: build/soak). VELLUM_SOAK_PRINT: seconds between two lines.
+# VELLUM_TEST_SOAK: the test program, instead of building it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 hours=${1-1}

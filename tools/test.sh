@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Checks, builds and tests. Without arguments it runs the stages that a person waits for, lint and release;
-# with arguments it runs those that are named, or `all` of them:
+# Checks, builds and tests. Without arguments it runs the stages for interactive use, lint and release; with
+# arguments it runs the named stages, or `all` of them:
 #   lint     clang-format over all sources, layers, links between documents, versions in packaging/
-#   release  gcc, optimised: builds all but the benchmarks and runs the tests that find most
-#   more     the other tests of that build, of a label <folder>_more (tests/CMakeLists.txt): MPI, clang's plugins, power
-#            cuts on real file systems, further engines, seeds and allocators
+#   release  gcc, optimised: builds all but the benchmarks and runs the tests that find most errors
+#   more     the other tests of that build, with a label <folder>_more (tests/CMakeLists.txt): MPI, clang's plugins,
+#            power cuts on real file systems, further engines, seeds and allocators
 #   asan     clang, address and undefined behaviour sanitizers: the tests of the layers that hold memory
 #   tsan     clang, thread sanitizer: the tests of the layers that have threads
 #   fuzz     clang, libFuzzer: every target for a short while (tools/fuzz.sh)
@@ -12,35 +12,35 @@
 #   clang    clang, optimised: builds all, and runs the tests of the two lowest layers
 #   tidy     clang-tidy over src and include
 #   python   the Python package over the release build's library: lint, types, tests (tools/python.sh --linked)
-#   s3       the release build's tests that want a real S3 server, beside each that is here (tools/with-s3.sh)
-#   fresh    README.md's commands on a new Debian 12 and 13 that have nothing (tools/fresh.sh): the demo; with
+#   s3       the release build's tests that need a real S3 server, with each installed one (tools/with-s3.sh)
+#   fresh    README.md's commands on a new, empty Debian 12 and 13 (tools/fresh.sh): the demo; with
 #            VELLUM_LONG all of them. Needs root
-# Before its first stage it installs what the stages need and what this machine lacks.
-# A sanitizer slows tests down and is in the way of a few. Tests whose name contains NoSanitizer, and those
-# labelled `install`, run under release only; NoTsan and NoAsan in a name leave out one sanitizer.
-# While a stage's tests run, the build of the next stage goes on beside them at the lowest priority, as tests
-# wait for the disk. VELLUM_NEXT_STAGE names the stage that the caller runs after the last one of this call.
-# Each stage says how long it took and names its slowest tests. The summary comes last: how each stage ended,
-# which tests failed and why, and "N passed, N failed", summed over all stages. A stage that does not build,
-# format or lint counts as one failure.
+# Before its first stage it installs the missing dependencies of the stages.
+# A sanitizer slows tests down and breaks a few. Tests whose name contains NoSanitizer, and those labelled `install`,
+# run under release only; NoTsan and NoAsan in a name exclude one sanitizer.
+# While a stage's tests run, the next stage is already built at the lowest priority, as tests wait for the disk.
+# VELLUM_NEXT_STAGE names the stage that the caller runs after the last one of this call.
+# Each stage prints its time and its slowest tests. The summary is last: how each stage ended, the failed tests with
+# the reasons, and "N passed, N failed", summed over all stages. A stage that does not build, format or lint counts
+# as one failure.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 all_stages=(lint release more asan tsan fuzz bench clang tidy python s3 fresh)
 default_stages=(lint release)
-# A sanitizer builds and runs these: the layers that hold memory, and those that have threads. The rest of the
-# tests use these same layers; VELLUM_LONG=1, which `make check` sets, runs them under sanitizers, too, and
-# has the tests of corruption flip every bit. The compiler's plugin loads into a plain compiler only.
+# Each sanitizer builds and runs these: the layers that hold memory, and those that have threads. The other tests
+# use the same layers; VELLUM_LONG=1, which `make check` sets, runs them under sanitizers, too, and makes the tests
+# of corruption flip every bit. The compiler's plugin loads into a plain compiler only.
 asan_tests=(base format store memory region interfaces_c interfaces_atomic_file corruption group group_remote remote)
 tsan_tests=(base store memory region interfaces_c interfaces_atomic_file remote)
-# Tests of region come in one form for each engine. The parts that engines do not share are tested in memory,
-# with all of them. Simulated power cuts and most seeds of the model say more about the store than about its
-# memory, as do permissions and descriptors that run out. Large sizes (UnpacksTo, AThousandVersions, AHuge,
-# RoomOfOneSize) make no access that small ones do not. A fault at each call in turn, each bit flipped, a full
-# disk, commits that fail, a race of processes, and a file that one thread reads say nothing about threads.
+# Tests of region run once for each engine. The parts that engines do not share are tested in memory, with all of
+# them. Simulated power cuts and most seeds of the model test the store rather than its memory, as do permissions and
+# a shortage of descriptors. Large sizes (UnpacksTo, AThousandVersions, AHuge, SpaceOfOneSize) access memory in the
+# same ways as small ones. A fault at each call in turn, each bit flipped, a full disk, commits that fail, a race of
+# processes, and a file that one thread reads do not test threads.
 without_of_region='/sigsegv|/mapped'
-without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|RemoteCrash|EveryVersionReadsBack/[12][0-9]|ReadOnly\.Use|FewDescriptors|UnpacksTo|AThousandVersions|AHugeFailed|RoomOfOneSize'
-tsan_without_of_all='FailingCalls|AnyCallThat|EachCallMayFail|EveryFailed|FlippedBits|RandomHistories|FullDisk|AnyByteOf|ItsTableHas|^FailedCommit|AFailedCommitLeavesThem|TwoProcesses|^Mapped\.The|ManyFaultsAt|MappedSize|^ImageContent|ModelWithCommits'
+without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|RemoteCrash|EveryVersionReadsBack/[12][0-9]|ReadOnly\.Reading|FewDescriptors|UnpacksTo|AThousandVersions|AHugeFailed|SpaceOfOneSize'
+tsan_without_of_all='FailingCalls|AnyCallThat|EachCallMayFail|EveryFailed|FlippedBits|RandomHistories|FullDisk|AnyByteOf|ItsTableHas|^FailedCommit|AFailedCommitKeepsPagesThat|TwoProcesses|^Mapped\.The|MappedSize|^ImageContent|ModelWithCommits'
 if [[ -n ${VELLUM_LONG-} ]]; then
   without_of_region=
   without_of_all='nothing' tsan_without_of_all='nothing'
@@ -49,15 +49,15 @@ if [[ -n ${VELLUM_LONG-} ]]; then
   tsan_tests+=(interfaces_metall soak)
 fi
 jobs=${VELLUM_JOBS:-$(nproc)}
-next_stage=  # the one after the stage at work
-around=()    # the command that runs ctest as its own command
+next_stage=  # the stage after the current one
+around=()    # the command that runs ctest as its argument
 ahead=       # the process that builds for it
 passed=0
 failed=0
 skipped=0
-reasons=()  # why, a line for each test that is skipped
+reasons=()  # a line with the reason for each skipped test
 summary=()
-failures=()  # of each stage with tests that failed: their names and what they said
+failures=()  # for each stage with failed tests: their names and messages
 
 stage_lint() { tools/lint.sh; }
 
@@ -80,8 +80,7 @@ build_of() {
   esac
 }
 
-# Begins the build of the next stage, where it has a folder of its own. Its errors show when the stage builds
-# again.
+# Starts the build of the next stage, where it has its own folder. Its errors appear when the stage builds again.
 build_ahead() {
   case $next_stage in
     asan | tsan | clang) ;;
@@ -106,7 +105,7 @@ print_slowest() {
     awk 'NR <= 10 { printf "  %7.1f  %s\n", $1, $2 }'
 }
 
-# note_failures <JUnit file>: keeps for the summary which of its tests failed, and why.
+# note_failures <JUnit file>: records the failed tests and their reasons for the summary.
 note_failures() {
   local report=$1 text
   text=$(tools/failed-tests.py "$report" 2>&1)
@@ -121,8 +120,8 @@ junit_count() {
   grep -om1 "$2=\"[0-9]*\"" "$1" | tr -dc 0-9
 }
 
-# run_tests <preset> <ctest arguments>: adds to the counts; fails when a test did. Tests wait for the disk
-# half of the time, so two run per core.
+# run_tests <preset> <ctest arguments>: adds to the counts; fails when a test did. Tests wait for the disk half of
+# the time: two run per core.
 run_tests() {
   local preset=$1 report total bad skip
   shift
@@ -151,7 +150,7 @@ run_tests() {
   return "$status"
 }
 
-# skip_stage WHY: a stage, or a part of it, that this machine cannot run, is one test that is skipped.
+# skip_stage WHY: counts a stage, or a part of it, that this machine cannot run as one skipped test.
 skip_stage() {
   echo "test.sh: skipped: $1"
   skipped=$((skipped + 1))
@@ -176,8 +175,8 @@ stage_fresh() {
   return "$status"
 }
 
-# Adds pytest's counts; a build that fails counts as one failure. Without a package index all of it is one test
-# that is skipped.
+# Adds pytest's counts; a build that fails counts as one failure. Without a package index all of it counts as one
+# skipped test.
 stage_python() {
   local report=$PWD/build/python/junit.xml bad skip
   rm -f "$report"
@@ -202,7 +201,7 @@ stage_python() {
   return "$status"
 }
 
-# A server that is not installed counts as one test that is skipped.
+# A server that is not installed counts as one skipped test.
 stage_s3() {
   local server status result=0
   for server in versitygw ceph; do
@@ -226,7 +225,7 @@ counted() {
   return 1
 }
 
-# sanitized <preset> <names of tests to leave out> <folder of tests>...
+# sanitized <preset> <names of excluded tests> <folder of tests>...
 # REQUIRES: their programs are built.
 sanitized() {
   local preset=$1 without=$2
@@ -259,7 +258,7 @@ run_stage() {
   esac
 }
 
-# The groups of tools/install-deps.sh that a stage needs; tools/python.sh asks for its own.
+# The groups of tools/install-deps.sh that a stage needs; tools/python.sh requests its own.
 needs_of() {
   case $1 in
     lint) echo lint ;;

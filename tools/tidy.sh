@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # clang-tidy over src (and through it the headers), with the compile commands of the clang preset.
-# Arguments narrow it to files whose path matches the regular expressions given.
+# Arguments restrict it to files whose path matches the given regular expressions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

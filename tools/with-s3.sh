@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs a command beside a real S3 server, and stops the server afterwards whatever happens:
+# Runs a command with a real S3 server, and always stops the server afterwards:
 #   tools/with-s3.sh versitygw|ceph COMMAND [ARGUMENT...]
-# The command finds an empty bucket at $VELLUM_TEST_S3_URL, and its credentials in the environment. Its exit
-# status is that of this script; 77 says that the server is not installed here.
+# The command gets an empty bucket at $VELLUM_TEST_S3_URL, and its credentials in the environment. The exit status
+# is that of the command; 77: the server is not installed here.
 #   versitygw  $VERSITYGW, or the program on the PATH, or in $(go env GOPATH)/bin:
 #              go install github.com/versity/versitygw/cmd/versitygw@latest
-#   ceph       one monitor, manager, OSD in memory, and gateway, of Debian's packages:
+#   ceph       one monitor, manager, OSD in memory, and gateway, from Debian's packages:
 #              apt-get install ceph-mon ceph-mgr ceph-osd radosgw
-# All listen on 127.0.0.1 only. What a server says is shown when it does not start.
+# All listen on 127.0.0.1 only. When a server does not start, its output is shown.
 set -euo pipefail
 
 server=${1-}
@@ -22,7 +22,7 @@ missing() {
   exit 77
 }
 
-# A port that nobody uses now.
+# An unused port.
 free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
@@ -148,7 +148,7 @@ END
 }
 
 make_bucket() {
-  local nothing=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  # the hash of no body
+  local nothing=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  # the hash of an empty body
   curl -sS -f -X PUT -H "x-amz-content-sha256: $nothing" --aws-sigv4 "aws:amz:$AWS_REGION:s3" --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \
     "$endpoint/vellum"
 }
@@ -156,7 +156,7 @@ make_bucket() {
 "start_$server"
 until_it_works 90 "$server does not make a bucket" make_bucket
 export VELLUM_TEST_S3_URL="s3://vellum/test?endpoint=$endpoint&region=$AWS_REGION"
-# In the background, so that a signal to this script ends it at once.
+# In the background: a signal to this script then ends it immediately.
 "$@" &
 command=$!
 servers+=("$command")

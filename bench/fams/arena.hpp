@@ -1,5 +1,5 @@
-// bench/fams/arena.hpp: memory for structures: a range at an address that stays, allocated from
-// its start to its end. All of its state is in the range.
+// bench/fams/arena.hpp: memory for structures: a range at a fixed address, allocated from its start
+// to its end. All of its state is in the range.
 #pragma once
 
 #include "store.hpp"
@@ -7,9 +7,9 @@
 namespace fams {
 
 struct ArenaHead {
-  std::uint64_t used_bytes;  // 0: nobody has been here
+  std::uint64_t used_bytes;  // 0: never used
   void* root;
-  void* released;  // a chain of blocks of one size, each naming the next in its first word
+  void* released;  // a list of blocks of one size; the first word of each points to the next
 };
 inline constexpr std::size_t kArenaAlignment = 64;
 
@@ -19,9 +19,9 @@ inline std::uint64_t arena_bytes(const Size& size) {
   return (std::uint64_t{1} << 20) + size.keys * 320;
 }
 
-// Tells: has stores(address, bytes). It is to be a type of one translation unit (in an unnamed
-// namespace), so that what is compiled differently is different code.
-template <typename Tells>
+// Reporter: has stores(address, bytes). It must be a type of one translation unit (in an unnamed
+// namespace): differently compiled code then has different symbols.
+template <typename Reporter>
 class Arena {
  public:
   static constexpr bool kWholeNodes = false;
@@ -30,12 +30,12 @@ class Arena {
 
   bool is_fresh() const { return head_->used_bytes == 0; }
   void format() {
-    Tells::stores(head_, sizeof(ArenaHead));
+    Reporter::stores(head_, sizeof(ArenaHead));
     *head_ = ArenaHead{kArenaAlignment, nullptr, nullptr};
   }
 
   void* allocate(std::size_t bytes) {
-    Tells::stores(head_, sizeof(ArenaHead));
+    Reporter::stores(head_, sizeof(ArenaHead));
     void* block = head_->released;
     if (block != nullptr) {
       head_->released = *static_cast<void**>(block);
@@ -45,20 +45,20 @@ class Arena {
       block = reinterpret_cast<char*>(head_) + head_->used_bytes;
       head_->used_bytes += bytes;
     }
-    Tells::stores(block, bytes);
+    Reporter::stores(block, bytes);
     return block;
   }
   // REQUIRES: from then on, all allocations are of that size.
   void release(void* block, std::size_t) {
     stores(block, sizeof(void*));
-    Tells::stores(head_, sizeof(ArenaHead));
+    Reporter::stores(head_, sizeof(ArenaHead));
     *static_cast<void**>(block) = head_->released;
     head_->released = block;
   }
-  void stores(const void* address, std::size_t bytes) { Tells::stores(address, bytes); }
+  void stores(const void* address, std::size_t bytes) { Reporter::stores(address, bytes); }
   void* root() const { return head_->root; }
   void set_root(void* root) {
-    Tells::stores(head_, sizeof(ArenaHead));
+    Reporter::stores(head_, sizeof(ArenaHead));
     head_->root = root;
   }
 

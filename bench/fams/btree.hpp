@@ -1,7 +1,7 @@
 // bench/fams/btree.hpp: a b-tree of order 8: up to 7 keys with their values and 8 children a node;
-// full nodes are split on the way down. Keys are in order, values stay where they were put and are
-// found through slots, as in b-trees made for persistent memory (Chen and Jin, VLDB 2015): moving
-// 100-byte values aside at each insert is what every way of tracking stores would pay for.
+// full nodes are split on the way down. Keys are in order; values never move and are found through
+// slots, as in b-trees for persistent memory (Chen and Jin, VLDB 2015): every way of tracking
+// stores would pay for moving 100-byte values at each insert.
 #pragma once
 
 #include <bit>
@@ -113,7 +113,7 @@ class Btree final : public Structure {
     place = value;
   }
 
-  // A key at `at` of a node that is not full, and in an inner node the child behind it.
+  // Inserts a key at `at` of a node that is not full, and in an inner node the child after it.
   void add(Node* node, std::uint64_t at, Key key, const Value& value, Node* child) {
     const std::uint64_t behind = node->used - at;
     const std::uint8_t slot = node->free_slot();
@@ -133,7 +133,8 @@ class Btree final : public Structure {
     node->children[at + 1] = child;
   }
 
-  // Of a full child of a node that is not: its upper half goes into a new one, its middle key up.
+  // Splits a full child of a node that is not full: its upper half moves to a new one, its middle
+  // key up.
   void split_child(Node* parent, std::uint64_t at) {
     Node* left = parent->children[at];
     Node* right = new_node();
@@ -159,7 +160,7 @@ class Btree final : public Structure {
     *top_ = node;
   }
 
-  // Returns how many of `count` are still wanted.
+  // Returns how many of `count` are still missing.
   std::uint64_t scan_below(const Node* node, Key from, std::uint64_t count, Value& value) const {
     for (std::uint64_t at = node->lower_bound(from);; ++at) {
       if (!node->is_leaf()) count = scan_below(node->children[at], from, count, value);

@@ -1,18 +1,18 @@
-// bench fams: one cell of the table that table.py prints: one structure in one store, one
-// workload, committed every so many operations.
+// bench fams: one cell of the table of table.py: one structure in one store, one workload,
+// committed every so many operations.
 //
 //   bench_fams --store NAME --structure list|btree|hash|scattered --workload NAME
 //              [--every 1] [--keys 100000] [--operations 100000] [--seconds 10] [--check 0]
 //              [--scattered-mib 1024] [--dir DIR] [--json FILE]
-//   bench_fams --list 1            names of the stores that were built
+//   bench_fams --list 1            the names of the built stores
 //
 // Stores: peer_*.cpp; workloads: workloads.hpp. With PMEM_IS_PMEM_FORCE=1 in the environment,
 // --dir (on tmpfs) is persistent memory. The measurement ends after --seconds, if not before.
 //
-// Operations per second are of the operations and their commits. Those "closed" also pay for
-// closing the store and for what the file system still has to write. Device bytes, of the device's
-// own counter, come as two figures in the same way. Afterwards the number of keys and a sample of
-// values are compared with what they have to be; with --check 1, all of them, after opening again.
+// Operations per second are of the operations and their commits. The "closed" ones include closing
+// the store and the file system's pending writes. Device bytes, from the device's own counter, have
+// the same two figures. Afterwards the number of keys and a sample of values are compared with the
+// expected ones; with --check 1, all of them, after reopening.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,7 +86,7 @@ Shape shape_named(const std::string& name) {
 }
 
 // Without persistent memory, libpmemobj calls msync for each range, and filling it takes minutes.
-// So a child that is told of persistent memory fills it.
+// Therefore a child with PMEM_IS_PMEM_FORCE=1 fills it.
 void fill_in_child(const std::string& directory) {
   const pid_t child = ::fork();
   bench::check(child >= 0, "fork");
@@ -155,7 +155,7 @@ void measure(Cell& cell, bench::Report& report) {
   if (std::getenv("FAMS_FILL_ONLY") != nullptr) return store->close();
   const Device device(cell.setting.directory);
   device.sync();
-  if (!cell.setting.persistent_memory) bench::prefer_this_process();  // who waits for a disk
+  if (!cell.setting.persistent_memory) bench::prefer_this_process();  // it waits for a disk
   const auto bytes_before = device.bytes_written();
   const Progress progress = run(*store, cell.workload, cell.every, cell.seconds_limit);
   const auto bytes_after = device.bytes_written();
@@ -193,7 +193,7 @@ void run_cell(const bench::Options& options) {
     return;
   }
   Cell cell = cell_of(options);
-  // libpmem reads it before main(): pools have to be mapped where they were.
+  // libpmem reads it before main(): pools have to be mapped at the same address.
   if (is_pmdk(cell.setting.name) && !is_set("PMEM_MMAP_HINT", nullptr)) {
     ::setenv("PMEM_MMAP_HINT", "0x100000000000", 1);
     std::filesystem::remove_all(options.scratch());

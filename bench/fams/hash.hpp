@@ -1,4 +1,4 @@
-// bench/fams/hash.hpp: a hash map with chains, of as many buckets as it will have keys.
+// bench/fams/hash.hpp: a hash map with chains and as many buckets as it will have keys.
 #pragma once
 
 #include <bit>

@@ -1,16 +1,16 @@
-// bench/fams/kyoto.cpp: Kyoto Cabinet's hash database in two ways of committing: its own
+// bench/fams/kyoto.cpp: Kyoto Cabinet's hash database with two ways to commit: its own
 // transactions, hard (a write-ahead log of old bytes, flushed at each write, and msync), and no
-// transactions but synchronize(hard), which is msync(2) of its mapping. The second is crash-
-// consistent where msync is: when Kyoto Cabinet and this file are compiled by vellum-clang++.
+// transactions but synchronize(hard), which is msync(2) of its mapping. The second is
+// crash-consistent if msync is: when Kyoto Cabinet and this file are compiled by vellum-clang++.
 //
 //   bench_fams_kyoto FILE --mode transactions|synchronize|none
 //                    [--workload insert|update] [--every 100] [--keys 100000]
 //                    [--operations 100000] [--seconds 10]
 //
-// It uses nothing but Kyoto Cabinet's public interface and the standard library, so that any
-// compiler makes it: CXX kyoto.cpp -std=c++17 -IKYOTO KYOTO/libkyotocabinet.a -lz -llzo2 -llzma
-// -lpthread, with the libraries that Kyoto Cabinet was configured with. The file is new; afterwards
-// it is opened again, and each key has to be there with its value.
+// It uses only Kyoto Cabinet's public interface and the standard library; any compiler builds it:
+// CXX kyoto.cpp -std=c++17 -IKYOTO KYOTO/libkyotocabinet.a -lz -llzo2 -llzma -lpthread, with the
+// libraries that Kyoto Cabinet was configured with. The file is new; afterwards it is reopened, and
+// each key must exist with its value.
 #include <kchashdb.h>
 
 #include <chrono>
@@ -116,7 +116,7 @@ class Writer {
   std::uint64_t every_, since_ = 0;
 };
 
-// What each key's value is of, after an operation; 0: it is not there.
+// The number of each key's value after an operation; 0: the key is absent.
 using Ordinals = std::vector<std::uint64_t>;
 
 void run(HashDB& database, const Options& options, Ordinals& ordinals) {

@@ -5,9 +5,9 @@
 
 namespace fams {
 
-// Memory: allocate, release, root(), set_root(), and stores(address, bytes), called before bytes
-// are stored to that are not of a fresh allocation; kWholeNodes: it would rather be told of a whole
-// node of a tree at once than of its parts.
+// Memory: allocate, release, root(), set_root(), and stores(address, bytes), called before stores
+// to bytes that are not of a fresh allocation; kWholeNodes: it prefers one report of a whole tree
+// node to reports of its parts.
 template <typename Memory>
 class List final : public Structure {
  public:
@@ -85,8 +85,8 @@ class List final : public Structure {
     Node *head, *tail;
   };
 
-  // Keys come in ascending order. The next search is mostly for the key after the last one found,
-  // so searching for all of them is not quadratic.
+  // Keys are requested in ascending order. The next search is mostly for the key after the last one
+  // found; therefore searching for all of them is not quadratic.
   Node* find(Key key) {
     Node* node = last_found_ != nullptr && last_key_ < key ? last_found_ : ends_->head;
     while (node != nullptr && node->key != key) node = node->next;

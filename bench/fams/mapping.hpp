@@ -1,4 +1,4 @@
-// bench/fams/mapping.hpp: files and memory at addresses that stay, for several peers.
+// bench/fams/mapping.hpp: files and memory at fixed addresses, for several peers.
 #pragma once
 
 #include <fcntl.h>
@@ -14,8 +14,7 @@
 namespace fams {
 
 // A new file of that many zeros, all of them written: overwriting them changes no metadata. The
-// page cache has it in folios as large as the pieces in which it was written, and ext4 writes back
-// whole folios.
+// page cache has it in folios as large as the writes, and ext4 writes back whole folios.
 inline void make_dense_file(const std::string& path, std::uint64_t size_bytes,
                             std::size_t piece_bytes = 1 << 20) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);

@@ -1,6 +1,6 @@
 // bench/fams/peer_bdb.cpp: BerkeleyDB, transactional, for one process (DB_PRIVATE) with one thread,
-// which needs no locks: a cache that holds everything, a large log buffer, one transaction a
-// commit, which flushes the log. Its b-tree for lists and trees, its hash for the hash map.
+// which needs no locks: a cache for everything, a large log buffer, one transaction per commit,
+// which flushes the log. Its b-tree for lists and trees, its hash for the hash map.
 #include <db.h>
 #include <endian.h>
 

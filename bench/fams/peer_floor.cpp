@@ -1,6 +1,5 @@
-// bench/fams/peer_floor.cpp: the least cost of durability: each operation that changes something
-// appends 108 bytes to a file whose blocks are allocated, and each commit is one fdatasync(2).
-// Nothing can be looked up.
+// bench/fams/peer_floor.cpp: the minimal cost of durability: each changing operation appends 108
+// bytes to a file with allocated blocks, and each commit is one fdatasync(2). It supports no reads.
 #include <cstring>
 
 #include "mapping.hpp"
@@ -9,7 +8,7 @@
 namespace fams {
 namespace {
 
-constexpr std::uint64_t kFileBytes = 64 << 20;  // then it starts again
+constexpr std::uint64_t kFileBytes = 64 << 20;  // then it restarts at the front
 
 class Floor final : public Store, public Structure {
  public:

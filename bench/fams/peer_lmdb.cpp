@@ -1,6 +1,6 @@
-// bench/fams/peer_lmdb.cpp: LMDB with its default, durable flags; one write transaction a commit,
-// begun by the first change. Keys are its native integers, so that it compares them fast. On
-// persistent memory it writes through its map (MDB_WRITEMAP), which is twice as fast there.
+// bench/fams/peer_lmdb.cpp: LMDB with its default, durable flags; one write transaction per commit,
+// begun by the first change. Keys are its native integers, which it compares fast. On persistent
+// memory it writes through its map (MDB_WRITEMAP), which is twice as fast there.
 #include <lmdb.h>
 
 #include <cstring>
@@ -90,8 +90,7 @@ class Lmdb final : public Store, public Structure {
     MDB_val k{sizeof key, &key}, v{sizeof value, const_cast<Value*>(&value)};
     must(mdb_put(writing(), table_, &k, &v, flags), "mdb_put");
   }
-  // A reader must not stay open: it sees an old state, and keeps the pages of that from being used
-  // again.
+  // A reader must not stay open: it sees an old state, and prevents the reuse of its pages.
   MDB_txn* writing() {
     if (writing_ != nullptr) return writing_;
     if (is_reading_) mdb_txn_reset(reading_);
@@ -99,7 +98,7 @@ class Lmdb final : public Store, public Structure {
     must(mdb_txn_begin(environment_, nullptr, 0, &writing_), "mdb_txn_begin");
     return writing_;
   }
-  // The write transaction sees what it has changed.
+  // The write transaction sees its own changes.
   MDB_txn* reading() {
     if (writing_ != nullptr) return writing_;
     if (reading_ == nullptr) {

@@ -1,21 +1,21 @@
-// bench/fams/peer_memory.cpp: the structures in memory that nobody makes durable, and in a file
-// that is mapped shared and given to msync(2), which is durable but not atomic.
+// bench/fams/peer_memory.cpp: the structures in memory without durability, and in a shared mapping
+// of a file with msync(2), which is durable but not atomic.
 //
 //   volatile                        plain memory, compiled plainly
 //   instrumented                    the same, compiled by vellum-clang++; outside of the window
-//   instrumented-window             the same in the window, whose marks nobody takes
-//   msync                           one call over all of the file: the kernel knows what is dirty
+//   instrumented-window             the same in the window; its marks are never collected
+//   msync                           one call over all of the file: the kernel knows the dirty pages
 //   msync-pages                     a call for each range of touched pages
-//   msync-folios                    as msync, of a file that is not known to the page cache by
-//                                   4 KiB pages but by large folios, as most files are
+//   msync-folios                    as msync, of a file that the page cache has in large folios, as
+//                                   most files, not in 4 KiB pages
 #include <algorithm>
 #include <optional>
 
 #include "arena.hpp"
 #include "mapping.hpp"
 #include "memory/cards/tracked_range.hpp"
+#include "store_reports.hpp"
 #include "structures.hpp"
-#include "tells.hpp"
 
 namespace fams {
 

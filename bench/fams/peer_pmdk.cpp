@@ -1,11 +1,11 @@
-// bench/fams/peer_pmdk.cpp: the structures in a pool of PMDK's libpmemobj, one transaction a
+// bench/fams/peer_pmdk.cpp: the structures in a pool of PMDK's libpmemobj, one transaction per
 // commit, in which each range is added (its undo log) before it is stored to.
 //
-//   pmdk          nodes come from its own allocator (pmemobj_tx_alloc)
-//   pmdk-arena    nodes come from one object of the pool, end to end, as the others' do; fresh
-//                 memory is flushed without a snapshot of what it was
+//   pmdk          nodes are from its own allocator (pmemobj_tx_alloc)
+//   pmdk-arena    nodes are from one object of the pool, end to end, like the others'; fresh memory
+//                 is flushed without a snapshot of its old content
 //
-// Pointers are plain ones: the pool is mapped where PMEM_MMAP_HINT says, which fams.cpp sets.
+// Pointers are plain ones: the pool is mapped at PMEM_MMAP_HINT, which fams.cpp sets.
 #include <libpmemobj.h>
 
 #include "arena.hpp"
@@ -45,7 +45,7 @@ struct Pool {
 Pool the_pool;
 
 struct PoolRoot {
-  void* pool;  // where all of it was mapped
+  void* pool;  // the address of its mapping
   void* root;
 };
 
@@ -53,8 +53,7 @@ PoolRoot* pool_root() {
   return static_cast<PoolRoot*>(pmemobj_direct(pmemobj_root(the_pool.pool, sizeof(PoolRoot))));
 }
 
-// A range costs it more than bytes do, so changes all over a node are one range, as in its own
-// b-tree.
+// A range costs more than its bytes: changes all over a node are one range, as in its own b-tree.
 class ObjectMemory {
  public:
   static constexpr bool kWholeNodes = true;
@@ -76,7 +75,7 @@ class ObjectMemory {
   }
 };
 
-// As Arena does it. Where its memory is fresh, nothing has to be kept of what was there.
+// Like Arena. Where its memory is fresh, no old content has to be saved.
 class ArenaMemory {
  public:
   static constexpr bool kWholeNodes = true;
@@ -174,7 +173,7 @@ class Pmdk final : public Store {
       the_pool.add(pool_root(), sizeof(PoolRoot), 0);
       pool_root()->pool = the_pool.pool;
     } else if (pool_root()->pool != the_pool.pool) {
-      throw std::runtime_error("the pool is mapped elsewhere than before");
+      throw std::runtime_error("the pool is mapped at another address than before");
     }
     if (setting_.name == "pmdk-arena") {
       const std::uint64_t size_bytes = arena_bytes(setting_.size);

@@ -1,5 +1,5 @@
-// bench/fams/scattered.hpp: an array of 8-byte words that are stored to one by one; its keys are
-// their indexes, and each store is a value's first 8 bytes.
+// bench/fams/scattered.hpp: an array of 8-byte words with separate stores; its keys are their
+// indexes, and each store is a value's first 8 bytes.
 #pragma once
 
 #include <cstring>

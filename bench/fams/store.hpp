@@ -1,5 +1,5 @@
-// bench/fams/store.hpp: the interface of everything that the benchmark compares: a structure of
-// 8-byte keys and 100-byte values, and a store that makes its changes durable.
+// bench/fams/store.hpp: the interface of all peers of the benchmark: a structure of 8-byte keys and
+// 100-byte values, and a store that makes its changes durable.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,15 @@ struct Value {
 
 enum class Shape { list, btree, hash, scattered };
 
-// The most that a structure has to hold: it is sized for that before it is filled.
+// The maximum content of a structure: it is sized for that before it is filled.
 struct Size {
   Shape shape;
-  std::uint64_t keys;             // all that will ever be put in
-  std::uint64_t scattered_bytes;  // of the array that scattered stores go to
+  std::uint64_t keys;             // all that are ever inserted
+  std::uint64_t scattered_bytes;  // of the array for scattered stores
 };
 
-// A list takes keys in the order in which they come, and removes the one that came first. An
-// operation that a shape does not have throws.
+// A list keeps keys in the order of their insertion, and removes the oldest one. An operation that
+// a shape does not support throws.
 class Structure {
  public:
   virtual ~Structure() = default;
@@ -35,7 +35,7 @@ class Structure {
   virtual bool update(Key key, const Value& value) = 0;
   virtual bool read(Key key, Value& value) = 0;
   // Copies the values of up to `count` keys, from `from` on; the last of them stays in `value`.
-  // Returns how many there were. A list starts at its head.
+  // Returns their number. A list starts at its head.
   virtual std::uint64_t scan(Key from, std::uint64_t count, Value& value) = 0;
   virtual bool remove(Key key) = 0;
   virtual std::uint64_t count() = 0;
@@ -45,23 +45,23 @@ class Store {
  public:
   virtual ~Store() = default;
   virtual Structure& structure() = 0;  // until close()
-  // Everything since the last commit is durable when it returns. A commit without changes may cost
-  // nothing.
+  // All changes since the last commit are durable when it returns. A commit without changes may
+  // cost nothing.
   virtual void commit() = 0;
-  // After filling, before measuring: work that was put off is done now.
+  // After filling, before measuring: completes deferred work.
   virtual void settle() {}
   virtual void close() = 0;
-  virtual void open() = 0;                        // what close() left
-  virtual bool keeps() const { return true; }     // close() and open() bring all of it back
+  virtual void open() = 0;                        // the state that close() left
+  virtual bool keeps() const { return true; }     // close() and open() restore all of it
   virtual bool can_read() const { return true; }  // the floor cannot
 };
 
 struct Setting {
   std::string name;       // of the store
-  std::string directory;  // empty, or what the store left there
+  std::string directory;  // empty, or with the files that the store left
   Size size;
   bool persistent_memory;  // emulated: PMEM_IS_PMEM_FORCE=1
-  bool fresh;              // make a new one; otherwise open()'s
+  bool fresh;              // create a new one; otherwise open() the old one
 };
 
 class Unsupported : public std::runtime_error {

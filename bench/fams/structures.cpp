@@ -1,5 +1,5 @@
 // bench/fams/structures.cpp: compiled once for each way to report stores: it defines FAMS_FACTORY,
-// and reports stores to FAMS_TELLS.
+// and reports stores to FAMS_REPORTER.
 #include "structures.hpp"
 
 #include "arena.hpp"
@@ -7,13 +7,13 @@
 #include "hash.hpp"
 #include "list.hpp"
 #include "scattered.hpp"
-#include "tells.hpp"
+#include "store_reports.hpp"
 
 namespace fams {
 namespace {
 
-struct Tells : FAMS_TELLS {};
-using Memory = Arena<Tells>;
+struct Reporter : FAMS_REPORTER {};
+using Memory = Arena<Reporter>;
 
 template <typename Shaped>
 std::unique_ptr<Structure> make(Memory memory, const Size& size) {

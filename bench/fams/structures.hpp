@@ -5,7 +5,7 @@
 
 namespace fams {
 
-// The structure in the range at `base`, made there when the range has none. Bytes of a fresh range
+// The structure in the range at `base`, created there if the range has none. Bytes of a fresh range
 // are zeros.
 using MakeStructure = std::unique_ptr<Structure> (*)(void* base, std::uint64_t size_bytes,
                                                      const Size& size);
@@ -14,9 +14,9 @@ using MakeStructure = std::unique_ptr<Structure> (*)(void* base, std::uint64_t s
 std::unique_ptr<Structure> plain_structure(void*, std::uint64_t, const Size&);
 // Calls vellum_mark().
 std::unique_ptr<Structure> marked_structure(void*, std::uint64_t, const Size&);
-// Notes which pages are touched (tells.hpp).
+// Records the touched pages (store_reports.hpp).
 std::unique_ptr<Structure> noted_structure(void*, std::uint64_t, const Size&);
-// Compiled by vellum-clang++, where that is at hand.
+// Compiled by vellum-clang++, where available.
 std::unique_ptr<Structure> instrumented_structure(void*, std::uint64_t, const Size&);
 
 }  // namespace fams

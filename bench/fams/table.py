@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Runs bench_fams cell by cell, each in a process and a directory of its own, and prints tables.
+"""Runs bench_fams cell by cell, each in its own process and directory, and prints tables.
 
     bench/fams/table.py [--medium pm|disk]... [--dir DIR] [--pm-dir DIR] [--rounds 3] [--seconds 1]
                         [--structure NAME]... [--workload NAME]... [--store NAME]... [--every N]...
     bench/fams/table.py --instrumentation
 
 pm: persistent memory, emulated: --pm-dir, on tmpfs, with PMEM_IS_PMEM_FORCE=1. disk: --dir, on a file
-system that matters. Operations per second are medians of --rounds; x is how many times as fast
-vellum-cards is. B/op: bytes that the disk's own counter says it was given, per operation, until the
-last commit; who else writes there counts too, so nobody should. A cell ends after --seconds. All of it
-takes about an hour; --every 1 --every 100 --rounds 1 a tenth of that.
+system that matters. Operations per second are medians of --rounds; x is the factor by which
+vellum-cards is faster. B/op: bytes written according to the disk's own counter, per operation, until
+the last commit; other programs' writes count too, and should be avoided. A cell ends after --seconds.
+All of it takes about an hour; --every 1 --every 100 --rounds 1 a tenth of that.
 
-msync, msync-pages and msync-folios are not crash-consistent, volatile keeps nothing, floor finds
-nothing again. On tmpfs a flush costs its system call and no more: only Vellum and PMDK do there what
+msync, msync-pages and msync-folios are not crash-consistent, volatile keeps nothing, floor supports no
+reads. On tmpfs a flush costs only its system call: there, only Vellum and PMDK do the work that
 persistent memory needs: write-backs of cache lines and fences.
 --instrumentation: structures in plain memory, compiled by the same clang without and with the pass,
 outside of the window of tracked memory and in it.
@@ -60,14 +60,14 @@ def everies(structure, workload, options):
 
 
 def run_cell(medium, structure, workload, every, store, options, more=()):
-    """Its figures, or in words what was wrong."""
+    """Its figures, or the error as text."""
     parent = options.pm_dir if medium == "pm" else options.dir
     os.makedirs(parent, exist_ok=True)
     directory = tempfile.mkdtemp(prefix="fams-table-", dir=parent)  # two of these may run
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PMEM_")}
     if medium == "pm":
         environment["PMEM_IS_PMEM_FORCE"] = "1"
-    # Reads are over in a moment.
+    # Reads take little time.
     operations = options.operations * (4 if workload in READS else 1)
     with tempfile.NamedTemporaryFile(suffix=".json") as out, tempfile.TemporaryFile("w+") as said:
         command = [options.program, "--store", store, "--structure", structure, "--workload", workload,
@@ -96,7 +96,7 @@ def stores_built(options):
 
 
 class Results:
-    """{(medium, structure, workload, every, store): medians}, and what went wrong."""
+    """{(medium, structure, workload, every, store): medians}, and the errors."""
 
     def __init__(self):
         self.runs, self.troubles = {}, {}
@@ -125,7 +125,7 @@ def cells_of(options, built):
 
 
 def measure(options, built):
-    """Round robin, so that what else the machine does hits all alike."""
+    """Round robin, to expose all to the same disturbances."""
     results, cells = Results(), list(cells_of(options, built))
     for turn in range(options.rounds):
         for number, key in enumerate(cells):
@@ -140,7 +140,7 @@ def measure(options, built):
 
 
 def base_store(options, built):
-    """Whom ratios compare with."""
+    """The peers of the ratios."""
     wanted = [store for store in (*VELLUM, *STORES["disk"]) if store in built]
     return next(store for store in wanted if not options.store or store in options.store)
 
@@ -183,7 +183,7 @@ class Targets:
         self.all = []
 
     def at_least(self, name, value, bound, limit=None):
-        """`limit`: what structures in plain memory would get, which is the most there is to get."""
+        """`limit`: the figure of structures in plain memory, the upper bound."""
         if value is not None:
             self.all.append({"name": name, "value": value, "bound": bound, "holds": value >= bound})
             if limit is not None:
@@ -200,7 +200,7 @@ class Targets:
 
 
 def ratio_to_best(results, key, base, stores):
-    """How many times as fast as the fastest of them, and which that is."""
+    """The factor over the fastest of them, and that one's name."""
     speeds = [(results.median((*key, store)), store) for store in stores]
     best = max(((speed, store) for speed, store in speeds if speed), default=None)
     own = results.median((*key, base))
@@ -250,7 +250,7 @@ INSTRUMENTATION = ("volatile", "instrumented", "instrumented-window")
 
 
 def instrumentation(options, built):
-    """Slowdowns of the pass alone: nothing is committed, and marks stay."""
+    """Slowdowns of the pass only: nothing is committed, and marks stay."""
     if "instrumented" not in built:
         sys.exit("table: vellum-clang++ was not there when bench_fams was built")
     results = Results()
@@ -311,7 +311,7 @@ def parse_options():
     parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--operations", type=int, default=500_000,
                         help="of workloads that go on as long as one likes")
-    parser.add_argument("--seconds", type=int, default=1, help="a cell, and what filling takes")
+    parser.add_argument("--seconds", type=int, default=1, help="of a cell, in addition to filling")
     parser.add_argument("--timeout", type=float, default=120, help="seconds a cell")
     parser.add_argument("--no-check", action="store_true",
                         help="does not open each file again to compare all that it has")

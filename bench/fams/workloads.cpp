@@ -44,7 +44,7 @@ class Zipfian {
   double items_, zeta_ = 0, eta_ = 0;
 };
 
-// One letter of YCSB: the kind that is rarer, its part, and the other.
+// One workload letter of YCSB: its rarer operation, that one's share, and the other operation.
 struct Mix {
   Kind rarer;
   double part;
@@ -88,7 +88,7 @@ void add_mixed(Workload& workload, const std::string& name, std::uint64_t count)
 
 bool changes(Kind kind) { return kind != Kind::read && kind != Kind::scan; }
 
-// For each key, by its index, the ordinal of its value; -1: it is not there.
+// For each key, by its index, the ordinal of its value; -1: absent.
 std::vector<std::int64_t> expected(const Workload& workload, std::uint64_t operations) {
   std::vector<std::int64_t> ordinals(workload.keys, -1);
   for (std::uint64_t i = 0; i < workload.filled; ++i) ordinals[i] = static_cast<std::int64_t>(i);
@@ -105,7 +105,7 @@ std::vector<std::int64_t> expected(const Workload& workload, std::uint64_t opera
   throw std::runtime_error("the structure is wrong: " + what);
 }
 
-// Words that nobody has stored to are zeros, and are not looked at.
+// Words without stores are zeros, and are skipped.
 void verify_words(Structure& structure, const Workload& workload, std::uint64_t operations) {
   std::unordered_map<std::uint32_t, std::uint64_t> words;
   for (std::uint64_t i = 0; i < operations; ++i) words[workload.operations[i].index] = i;

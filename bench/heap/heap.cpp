@@ -1,9 +1,9 @@
-// bench heap: what vellum::Heap costs beside malloc: edges of an R-MAT graph go into hash maps of
-// vectors, by one thread and by several, and one commit makes them durable.
+// bench heap: the cost of vellum::Heap compared with malloc: edges of an R-MAT graph are inserted
+// into hash maps of vectors, by one thread and by several, and one commit makes them durable.
 //
-// Beside it, in the same run and turn by turn: the same containers of the standard library in plain
-// memory, and the same containers on Metall's allocator, where that is installed. Each thread has a
-// map of its own; all maps lie in one heap.
+// The peers, in the same run and alternating: the same containers of the standard library in plain
+// memory, and the same containers on Metall's allocator, where that is installed. Each thread has
+// its own map; all maps are in one heap.
 //
 //   bench_heap [--json FILE] [--dir DIR] [--rmat 18] [--edge-factor 16] [--threads 2] [--rounds 3]
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// bench/heap/ingest.hpp: edges that go into graphs, one graph for each thread.
+// bench/heap/ingest.hpp: inserts edges into graphs, one graph for each thread.
 #pragma once
 
 #include <latch>
@@ -25,7 +25,7 @@ inline Shares shares_of(const std::vector<Edge>& edges, std::size_t threads) {
   return shares;
 }
 
-// Seconds until all edges are in. `graphs` has a graph for each share.
+// Seconds until all edges are inserted. `graphs` has a graph for each share.
 template <typename Graph>
 double ingest(const std::vector<Graph*>& graphs, const Shares& shares) {
   std::latch ready(static_cast<std::ptrdiff_t>(shares.size() + 1));

@@ -1,5 +1,5 @@
-// bench/lib/child.hpp: a measurement in a process of its own, so that the writing process leaves
-// nothing over: no mapping, no cache of records, no open store.
+// bench/lib/child.hpp: runs a measurement in a separate process without leftovers of the writing
+// process: no mapping, no cache of records, no open store.
 #pragma once
 
 #include <fmt/format.h>

@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kLevel = 3;
 
-// As the program chooses it: a window that reaches from any byte back to its place in the image
-// before.
+// As the program chooses it: a window that reaches from any byte back to the same offset in the
+// previous image.
 int window_log_for(std::size_t bytes) {
   const auto bounds = ZSTD_cParam_getBounds(ZSTD_c_windowLog);
   return std::clamp(static_cast<int>(std::bit_width(bytes)), bounds.lowerBound, bounds.upperBound);
@@ -118,7 +118,7 @@ std::uint64_t PatchFrom::add(Image& image) {
     checked(ZSTD_CCtx_refPrefix(zstd, before_.data(), before_.size()));
   }
   const std::size_t room = ZSTD_compressBound(image.size());
-  // Memory that is never written takes no space: this takes what the patch takes.
+  // Untouched memory takes no space: this buffer takes the space of the patch.
   const auto out = std::make_unique_for_overwrite<std::byte[]>(room);
   const std::size_t size =
       checked(ZSTD_compress2(zstd, out.get(), room, image.data(), image.size()));

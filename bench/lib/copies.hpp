@@ -13,13 +13,13 @@
 
 namespace bench {
 
-// A region's pages that are not zero, one after the other: the content of a sparse copy. (A prefix
-// is no substitute: the heap keeps a block at the region's very end.)
+// A region's nonzero pages in sequence: the content of a sparse copy. (A prefix is no substitute:
+// the heap keeps a block at the region's very end.)
 using Image = std::vector<std::byte>;
 void gather_image(const vellum::Region& region, Image& image);
 
-// Writes the bytes to a new file, flushes and closes it. Returns the seconds; the file is removed
-// after them.
+// Writes the bytes to a new file, flushes and closes it. Returns the seconds; the file is then
+// removed, which is not timed.
 double write_copy(const std::string& file, std::span<const std::byte> bytes);
 
 // A full copy of a version, opened the usual way.
@@ -35,11 +35,11 @@ class MappedCopy {
   std::span<const std::byte> bytes_;
 };
 
-// What `zstd -3 --patch-from=<the image before> <image>` makes of consecutive images, and plain
-// `zstd -3` of the first, computed with libzstd in this process.
+// The result of `zstd -3 --patch-from=<previous image> <image>` for consecutive images, and of
+// plain `zstd -3` for the first, computed with libzstd in this process.
 //
-// The program compresses in parts of a few MiB by a worker thread, and finds only matches of 64
-// bytes and more in the image before for all parts but the first; with --single-thread it finds
+// The program compresses in parts of a few MiB in a worker thread, and for all parts but the first
+// it finds only matches of 64 bytes and more in the previous image; with --single-thread it finds
 // short ones, too. Checked against zstd 1.5.4, the sixth image of: a map of 1 M random keys (46
 // MiB) 13,349,938 bytes here, 13,349,942 by the program, 8,575,947 and 8,575,951 with
 // --single-thread; a vector of 2 M sequential integers 340,858 and 340,862; an R-MAT graph (scale
@@ -50,8 +50,8 @@ Patches patches_named(const std::string& name);  // none, plain or single; anyth
 class PatchFrom {
  public:
   explicit PatchFrom(bool single_thread);
-  // Returns the compressed bytes. Keeps the image for the next call, and leaves the one before in
-  // its place.
+  // Returns the compressed bytes. Keeps the image for the next call, and stores the previous one in
+  // its variable.
   std::uint64_t add(Image& image);
 
  private:
@@ -64,7 +64,7 @@ class PatchFrom {
 // Full copies and patches of the same images, summed up.
 class Peers {
  public:
-  // `file`: where a copy goes, one at a time.
+  // `file`: the path of a copy, one at a time.
   Peers(std::string file, Patches patches)
       : file_(std::move(file)),
         patches_(patches != Patches::none),

@@ -1,5 +1,6 @@
-// bench/lib/kernel_events.hpp: what the kernel did for a thread, by its tracepoints. Times need as
-// many processors as threads; these counts tell on a small machine what a large one has to expect.
+// bench/lib/kernel_events.hpp: counts the kernel's work for a thread, by its tracepoints. Times
+// need as many processors as threads; these counts predict on a small machine the costs on a large
+// one.
 #pragma once
 
 #include <array>
@@ -9,18 +10,18 @@
 namespace bench {
 
 struct KernelEventCounts {
-  // Flushes of a TLB that the thread asked other processors for: each costs them an interrupt, and
+  // TLB flushes that the thread requested from other processors: each costs them an interrupt, and
   // the thread waits for all of them.
   std::uint64_t remote_flushes = 0;
-  // The thread found a lock of the kernel taken, and spun or slept.
+  // The thread met a held lock of the kernel, and spun or slept.
   std::uint64_t lock_waits = 0;
 };
 
-// Counts from its construction on, for the thread that makes it. Needs the kernel's tracepoints and
+// Counts from its construction on, for the constructing thread. Needs the kernel's tracepoints and
 // CAP_PERFMON.
 class KernelEvents {
  public:
-  KernelEvents();  // throws std::runtime_error that says what is missing
+  KernelEvents();  // throws std::runtime_error that names what is missing
   ~KernelEvents();
   KernelEvents(const KernelEvents&) = delete;
   KernelEvents& operator=(const KernelEvents&) = delete;

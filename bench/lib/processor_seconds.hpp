@@ -1,11 +1,11 @@
-// bench/lib/processor_seconds.hpp: what this process has used.
+// bench/lib/processor_seconds.hpp: the processor time of this process.
 #pragma once
 
 #include <sys/resource.h>
 
 namespace bench {
 
-// Of all threads of this process so far, in the program and in the kernel.
+// Of all threads of this process so far, in user and kernel mode.
 inline double processor_seconds() {
   rusage use{};
   getrusage(RUSAGE_SELF, &use);

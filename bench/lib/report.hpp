@@ -18,12 +18,12 @@ double seconds_since(Clock::time_point start);
 // For a system call that has set errno: throws `what` and its message unless `ok`.
 void check(bool ok, const char* what);
 
-// Asks for real-time scheduling (SCHED_FIFO; this needs privilege), and says so when it is refused.
-// Without it, a process that has just been busy may wait for a scheduler tick (up to 4 ms) after
-// its disk has answered, and that tick hides everything else.
+// Requests real-time scheduling (SCHED_FIFO; this needs privilege), and reports a refusal. Without
+// it, a process that has just been busy may wait for a scheduler tick (up to 4 ms) after its disk
+// has answered, and that tick hides everything else.
 void prefer_this_process();
 
-// The value below which `percent` of the samples lie. REQUIRES: not empty.
+// The value below which `percent` of the samples are. REQUIRES: not empty.
 double percentile(std::vector<double> samples, double percent);
 
 // Of a member or a function of each item. REQUIRES: not empty.
@@ -48,8 +48,8 @@ class Table {
 std::string fixed(double value, int digits);
 std::string human_bytes(double bytes);
 
-// The command line that all benchmarks take: --json FILE, --dir DIR (where the data goes: a file
-// system that matters; default build/bench/data), and the benchmark's own options as --name VALUE.
+// The command line of all benchmarks: --json FILE, --dir DIR (the data directory: a file system
+// that matters; default build/bench/data), and the benchmark's own options as --name VALUE.
 class Options {
  public:
   Options(int argc, char** argv);

@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kReadBytes = 64u << 10;
 constexpr std::size_t kMaxReaders = 64;
 
-// What the readers of one round tell, in memory that all of them have.
+// The results of one round's readers, in memory that all of them share.
 struct Board {
   std::atomic<std::size_t> ready{0}, done{0}, measured{0}, failed{0};
   std::uint64_t total[kMaxReaders] = {};
@@ -60,7 +60,7 @@ std::uint64_t sum_of_chunks(std::span<const std::byte> bytes, std::size_t reader
   return total;
 }
 
-// `open` returns a pointer to something that has bytes().
+// `open` returns a pointer to an object with bytes().
 template <typename Open>
 void read_as_one_of(Board& board, std::size_t reader, std::size_t readers, const Open& open) {
   const double pss_before = pss_bytes();

@@ -74,7 +74,7 @@ void count_up(std::byte* at) {
 
 }  // namespace
 
-// The content of the picked pages goes to these, each of which gets an end of its own.
+// Receive the content of the picked pages; each gets a different end.
 void Updates::move_to(std::byte* base, std::span<const std::uint64_t> pages) {
   constexpr std::size_t kMoveBytes = 1000;
   std::vector<std::byte> content(picked_.size() * kPageBytes);

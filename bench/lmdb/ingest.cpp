@@ -1,15 +1,15 @@
-// bench_lmdb: keys to bodies, month by month, into an LMDB environment; then random reads of it. It
-// knows nothing of Vellum: table.py runs it with and without.
+// bench_lmdb: writes keys and bodies, month by month, into an LMDB environment; then reads it at
+// random. It does not use Vellum: table.py runs it with and without.
 //
 //   bench_lmdb KV DIR MODE BATCH READS
 //
 // KV: lines of `month TAB key TAB value` in order of time, values escaped (\\, \t, \n, \r), `\D` to
 // delete the key. MODE: default, writemap (both durable commits), nosync (WRITEMAP|NOSYNC, and one
-// flush a month). BATCH: rows a transaction; 0: a month.
+// flush a month). BATCH: rows per transaction; 0: a month.
 //
-// After each month it says `month NAME ROWS SECONDS` and waits for a line, so that
-// a snapshot can be taken; at the end `reads COUNT SECONDS` and `scan ENTRIES SECONDS`, both of the environment as
-// it is then, open to write.
+// After each month it prints `month NAME ROWS SECONDS` and waits for a line, to permit a snapshot;
+// at the end `reads COUNT SECONDS` and `scan ENTRIES SECONDS`, both of the current environment,
+// open for writing.
 #include <lmdb.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ std::string read_whole(const char* path) {
   return text;
 }
 
-// In its place, as it only becomes shorter.
+// In place, as it only becomes shorter.
 std::string_view unescape(char* begin, const char* end) {
   char* to = begin;
   for (const char* from = begin; from < end; ++from) {
@@ -163,7 +163,7 @@ class Environment {
   }
 
  private:
-  // A byte of each line of the cache.
+  // Reads a byte of each cache line.
   void note(const MDB_val& value) {
     for (std::size_t at = 0; at < value.mv_size; at += 64)
       sum_ = sum_ + static_cast<const unsigned char*>(value.mv_data)[at];
@@ -216,7 +216,7 @@ int main(int argc, char** argv) {
 
   const auto keys = keys_left(rows);
   const std::size_t reads = std::strtoull(argv[5], nullptr, 10);
-  environment.read(keys, reads);  // so that all has been touched
+  environment.read(keys, reads);  // touches everything once
   std::printf("reads %zu %.6f\n", reads, environment.read(keys, reads));
   const auto start = Clock::now();
   const std::size_t entries = environment.scan();

@@ -4,17 +4,17 @@
     bench/lmdb/table.py --kv FILE[.zst] [--mode default|writemap|nosync] [--batch ROWS] [--rounds 3]
                         [--peer NAME]... [--dir DIR] [--json FILE]
 
-Each peer has an LMDB environment and takes a snapshot when a month is complete, by a command from
-outside while the program that writes waits, as an unmodified program's user would: mdb_copy and
-mdb_copy -c (full copies), borg and restic (deduplicated archives of the file), `vellum backup`, and
-`vellum snapshot` where the program runs under `vellum run`. Inserts per second are over all: rows by
-the seconds of inserting and of the snapshots together. Versions' bytes are disk blocks of the copies,
-the repository or the store; the environment itself, which every peer has beside them, is counted apart.
+Each peer has an LMDB environment and takes a snapshot when a month is complete, by an external command
+while the writing program waits, as a user of an unmodified program would: mdb_copy and mdb_copy -c (full
+copies), borg and restic (deduplicated archives of the file), `vellum backup`, and `vellum snapshot` with
+the program under `vellum run`. Inserts per second are over all: rows by the seconds of inserting and of
+the snapshots together. Versions' bytes are disk blocks of the copies, the repository or the store; the
+environment itself, which every peer has as well, is counted separately.
 
 Each run has an emptied directory and a machine whose file systems were synchronised. --sync 1: after
 each snapshot its directory is flushed (syncfs), which mdb_copy leaves to the kernel. Reads are of the
-live environment, open to write, when all is in. Medians of --rounds; ratios are to the first peer.
-What is not installed is left out.
+live environment, open for writing, when everything is inserted. Medians of --rounds; ratios are to the
+first peer. Missing peers are omitted.
 """
 
 import argparse
@@ -36,8 +36,8 @@ SECRET = {"BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK": "yes", "BORG_RELOCATED_R
 
 
 class Peer:
-    """How a snapshot is taken. `{db}`, `{keep}`, `{name}`: the environment's directory, that of what is
-    kept, and the snapshot's name."""
+    """How a snapshot is taken. `{db}`, `{keep}`, `{name}`: the directories of the environment and of the
+    versions, and the snapshot's name."""
 
     def __init__(self, name, snapshot, start=(), wrap=(), cache=None):
         self.name, self.snapshot, self.start, self.wrap, self.cache = name, snapshot, start, wrap, cache
@@ -102,7 +102,7 @@ def run_peer(peer, options):
     """Its figures."""
     scratch = tempfile.mkdtemp(prefix="lmdb-table-", dir=options.dir)
     places = {"db": f"{scratch}/db", "keep": f"{scratch}/keep", "name": ""}
-    # Caches of its own, so that a run before is none.
+    # Separate caches, to be independent of earlier runs.
     environment = {**os.environ, **SECRET, "BORG_BASE_DIR": f"{scratch}/cache",
                    "XDG_CACHE_HOME": f"{scratch}/cache"}
     for directory in (places["db"], places["keep"]):
@@ -146,7 +146,7 @@ def ingest(peer, places, environment, options):
 
 
 def measure(peers, options):
-    """{name: [figures]}, round robin, so that what else the machine does hits all alike."""
+    """{name: [figures]}, round robin, to expose all to the same disturbances."""
     runs = {peer.name: [] for peer in peers}
     for turn in range(options.rounds):
         for peer in peers:

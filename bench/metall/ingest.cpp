@@ -1,23 +1,23 @@
-// bench metall: the workloads that Metall's and Privateer's papers measure, through metall::manager
-// and nothing else: containers that take keys, and the adjacency list of an R-MAT graph, in equal
-// rounds with a snapshot after each.
+// bench metall: the workloads of Metall's and Privateer's papers, only through metall::manager:
+// containers that take keys, and the adjacency list of an R-MAT graph, in equal rounds with a
+// snapshot after each.
 //
-// The same source is compiled once for each manager; all of it that differs is what
-// <metall/metall.hpp> makes of metall::manager. The store is DIR/store/live and its snapshots are
-// DIR/store/round<i>, which suits plain Metall and those that keep versions of one base directory.
-// table.py runs several of these programs and compares them.
+// The same source is compiled once for each manager; they differ only in the metall::manager of
+// <metall/metall.hpp>. The store is DIR/store/live and its snapshots are DIR/store/round<i>, which
+// suits plain Metall and managers that keep versions of one base directory. table.py runs several
+// of these programs and compares them.
 //
 //   bench_metall [--json FILE] [--dir DIR] [--only vector|map|unordered_map|graph]
 //                [--keys random|sequential] [--inserts 4000000] [--rmat 18] [--edge-factor 16]
-//                [--rounds 10] [--snapshots 1] [--sync 0] [--async 0] [--capacity-gib 32] [--check 1]
+//                [--rounds 10] [--snapshots 1] [--sync 0] [--async 0] [--capacity-gib 32] [--check
+//                1]
 //
 // Seconds of inserts, of snapshots (with --sync 1 until the file system has all of it on disk; with
-// --async 1 what the program waits for, the rest is in closing), of closing and of opening the last
+// --async 1 the program's wait, the rest is in closing), of closing and of opening the last
 // snapshot. Bytes after each round and at the end: the files' sizes, their disk blocks (of hard
-// links once, of reflinks as often as they are there), and how much less room the file system has,
-// which is what counts where blocks are shared or compressed - when nothing else writes there, and,
-// before the end, only with --sync 1. With --check, the first and the last snapshot must have what
-// was put in.
+// links once, of reflinks each time), and the decrease of the file system's free space, which is
+// the figure for shared or compressed blocks - if nothing else writes there, and, before the end,
+// only with --sync 1. With --check, the first and the last snapshot must have the inserted content.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -87,7 +87,7 @@ Bytes stored_bytes(const std::string& path, double used_before) {
   std::set<std::pair<dev_t, ino_t>> seen;
   for (const auto& entry : fs::recursive_directory_iterator(path)) {
     struct stat info{};
-    if (lstat(entry.path().c_str(), &info) != 0 && errno == ENOENT) continue;  // gone meanwhile
+    if (lstat(entry.path().c_str(), &info) != 0 && errno == ENOENT) continue;  // removed meanwhile
     if (!S_ISREG(info.st_mode) || !seen.emplace(info.st_dev, info.st_ino).second) continue;
     bytes.apparent += static_cast<double>(info.st_size);
     bytes.blocks += static_cast<double>(info.st_blocks) * 512;
@@ -109,7 +109,7 @@ struct Result {
   }
 };
 
-// What a container holds, the same for each that has seen the same inserts.
+// The content of a container, equal for equal inserts.
 template <typename Container>
 std::size_t count(const Container& container) {
   return container.size();
@@ -143,8 +143,8 @@ double check_snapshots(const Setting& setting, const std::vector<std::size_t>& c
   return seconds;
 }
 
-// Snapshots of one manager. In the background where the manager can and `--async` says so: then
-// they are all there when wait() returns.
+// Snapshots of one manager. With `--async`, in the background where the manager can do so: then
+// they are all complete when wait() returns.
 class Snapshots {
  public:
   explicit Snapshots(const Setting& setting) : setting_(setting) {}
@@ -179,7 +179,7 @@ class Snapshots {
 template <typename Container, typename Insert>
 Result run_workload(const Setting& setting, Insert insert) {
   fs::create_directories(setting.directory);
-  // Twice: what was deleted before may be given back only by the second.
+  // Twice: deleted blocks may be freed only by the second one.
   for (int i = 0; i < 2; ++i) sync_file_system(setting.directory);
   const double used_before = used_bytes(setting.directory);
   Result result;

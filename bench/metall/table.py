@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs bench_metall of several managers in turns, and prints one table of them.
+"""Runs bench_metall of several managers alternately, and prints one table of them.
 
     bench/metall/table.py [--peer "NAME=PROGRAM@DIR[,statvfs][,async][,VARIABLE=VALUE]..."]...
 
-A peer is a program that was built from ingest.cpp, the directory where its data go, and what is to be
-in its environment. `statvfs` counts its bytes by what its file system has less room, where blocks are
-shared or compressed; nothing else may write there. Otherwise its files' disk blocks count. `async`
-takes snapshots in the background; they are durable at the end. Without --peer: what the build has
-made, in --dir.
+A peer is a program that was built from ingest.cpp, its data directory, and variables for its environment.
+`statvfs` counts its bytes by the decrease of its file system's free space, for shared or compressed
+blocks; nothing else may write there. Otherwise its files' disk blocks count. `async` takes snapshots in
+the background; they are durable at the end. Without --peer: the peers that the build has produced, in
+--dir.
 
 Each run has an emptied directory and a machine whose file systems were synchronised; the page cache
 stays. As shipped: a snapshot is as durable as the peer makes it. Durable: its seconds last until the
@@ -27,7 +27,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, f"{TOP}/bench")
 from table_lib import kill_group, print_rows, write_json
 MODES = {"as shipped": "0", "durable": "1"}
-# What plain Metall takes some seconds for: keys, and for the graph R-MAT's scale.
+# Sizes for which plain Metall takes some seconds: keys, and for the graph R-MAT's scale.
 SIZES = {"vector": 40_000_000, "map": 2_000_000, "unordered_map": 5_000_000, "graph": 20}
 DEFAULT_PEERS = (("Vellum", "bench_metall", ()),
                  ("Vellum, snapshot_async()", "bench_metall", ("async",)),
@@ -63,11 +63,11 @@ class Peer:
 
 
 def run_program(peer, workload, mode, options):
-    """Its figures; or None when it did not end in time; or what it said when it failed."""
+    """Its figures; None when it did not end in time; or the output of a failure."""
     scratch = os.path.join(peer.directory, "metall-table")
     shutil.rmtree(scratch, ignore_errors=True)
     os.makedirs(scratch)
-    for _ in range(2):  # what was deleted may be given back only by the second
+    for _ in range(2):  # deleted blocks may be freed only by the second one
         os.sync()
     with tempfile.NamedTemporaryFile(suffix=".json") as out, tempfile.TemporaryFile("w+") as said:
         size = str(options.size[workload])
@@ -121,8 +121,8 @@ class Series:
 
 
 def measure(peers, options):
-    """{(workload, mode, peer's name): Series}; round robin, so that what else the machine does hits
-    all alike. Who did not end in time or failed is not asked again for that workload."""
+    """{(workload, mode, peer's name): Series}; round robin, to expose all to the same disturbances. A
+    peer that did not end in time or failed is not run again for that workload."""
     all_series = {}
     for workload in options.workload:
         out = set()
@@ -252,7 +252,7 @@ def main():
         write_report(report, peers, all_series, options)
         if options.plot:
             to = [word for file in options.plot for word in ("--to", file)]
-            # Debian's python3 has Debian's matplotlib; another one need not.
+            # Debian's python3 has Debian's matplotlib; another one may lack it.
             python = next(filter(os.path.exists, ("/usr/bin/python3", sys.executable)))
             subprocess.run([python, f"{TOP}/bench/plot.py", report, *to], check=False)
     return 1 if any(series.trouble == "failed" for series in all_series.values()) else 0

@@ -1,5 +1,5 @@
-// Metall over MPI: its own adaptor, whose snapshot copies each rank's files and ANDs the results; and
-// the same program with Vellum's adaptor.
+// Metall over MPI: its own adaptor, whose snapshot copies each rank's files and ANDs the results;
+// and the same program with Vellum's adaptor.
 #include "peer.hpp"
 
 #ifdef BENCH_METALL
@@ -25,7 +25,7 @@ class MetallPeer final : public Peer {
   void* data() override { return data_; }
   bool keep(std::uint64_t round) override { return adaptor_.snapshot(path_of(round)); }
   void remove(std::uint64_t round) override {
-    // Vellum's versions stay: they have taken no time to speak of, and no space.
+    // Vellum's versions stay: they have taken hardly any time and no space.
     if constexpr (std::is_same_v<Adaptor, metall::utility::metall_mpi_adaptor>) {
       Adaptor::remove(path_of(round));
     }

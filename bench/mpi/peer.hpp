@@ -12,13 +12,13 @@ class Peer {
  public:
   virtual ~Peer() = default;
   virtual void* data() = 0;
-  // Keeps a version of all ranks. True: all have theirs.
+  // Keeps a version of all ranks. True: all of them have theirs.
   virtual bool keep(std::uint64_t round) = 0;
-  // Removes it again, outside of the time that is taken.
+  // Removes it again, outside of the measured time.
   virtual void remove(std::uint64_t round) = 0;
 };
 
-// Null: this build does not have it. `directory` is there.
+// Null: this build does not have it. `directory` exists.
 std::unique_ptr<Peer> make_metall(const std::string& directory, std::uint64_t bytes);
 std::unique_ptr<Peer> make_metall_on_vellum(const std::string& directory, std::uint64_t bytes);
 std::unique_ptr<Peer> make_veloc(const std::string& directory, std::uint64_t bytes);

@@ -1,15 +1,15 @@
-// bench mpi: what a global version costs beyond the local ones that it is made of.
+// bench mpi: the cost of a global version beyond that of the local versions in it.
 //
 //   bench/mpi/table.py [--ranks 4] [--json FILE] [--dir DIR] [--mib 256] [--rounds 12]
 //
-// Each rank has a region of integers. Per round 1 % of its pages, picked at random, is dirtied by one
-// 8-byte store each; then all ranks begin at once to keep a version, one way after the other: each its
-// own snapshot (Region::snapshot()); a global snapshot (Group::snapshot()); a small file that rank 0
-// publishes durably, which a record costs at the least; a file that each rank copies whole and syncs;
-// and, where they are there (METALL_ROOT, VELOC_PREFIX), Metall with its own adaptor, Metall with
-// Vellum's, and VELOC in file mode. Metall and VELOC sync no copy. A time is that of the slowest rank.
-// Coordination is the time between the moment at which the last rank's own commit is durable and the
-// last return of a call. All ranks run on one machine, and so have one clock.
+// Each rank has a region of integers. Per round 1 % of its pages, picked at random, is dirtied by
+// one 8-byte store each; then all ranks start at once to keep a version, in one way after the
+// other: each its own snapshot (Region::snapshot()); a global snapshot (Group::snapshot()); a small
+// file that rank 0 publishes durably, the minimal cost of a record; a file that each rank copies
+// whole and syncs; and, where installed (METALL_ROOT, VELOC_PREFIX), Metall with its own adaptor,
+// Metall with Vellum's, and VELOC in file mode. Metall and VELOC sync no copy. A time is that of
+// the slowest rank. Coordination is the time from when the last rank's own commit is durable to the
+// last return of a call. All ranks run on one machine, and therefore share its clock.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -82,7 +82,7 @@ double timed(Body body) {
 struct Figures {
   std::vector<double> local_ms, global_ms, coordination_ms, publish_ms, copy_ms;
   double local_bytes = 0, global_bytes = 0, copy_bytes = 0;
-  std::vector<double> metall_ms, metall_on_vellum_ms, veloc_ms;  // empty: not there
+  std::vector<double> metall_ms, metall_on_vellum_ms, veloc_ms;  // empty: not built
 };
 
 // A mapped file, and whole copies of it.
@@ -118,7 +118,7 @@ class MappedFile {
   void* data_ = nullptr;
 };
 
-// What the disk takes for a small file that appears whole under its name, as a group's record does.
+// The disk's time for a small file that appears whole under its name, as a group's record does.
 void publish_file(const std::string& directory, std::uint64_t round) {
   const std::string name = directory + "/published-" + std::to_string(round);
   const std::string made = name + ".tmp";

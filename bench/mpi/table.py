@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs bench_mpi on four ranks, or --ranks N, under the launcher of the MPI that it was built for; all
-other arguments go to it."""
+"""Runs bench_mpi on four ranks, or --ranks N, under the launcher of its build's MPI; all other
+arguments are passed to it."""
 import os
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ def launcher(ranks):
     libraries = subprocess.run(["ldd", PROGRAM], capture_output=True, text=True, check=True).stdout
     if "libmpich" in libraries:
         return [shutil.which("mpirun.mpich") or "mpiexec", "-n", ranks]
-    # Waiting ranks leave the processors to those that work.
+    # Waiting ranks leave the processors to working ones.
     return [shutil.which("mpirun.openmpi") or "mpirun", "--oversubscribe", "--allow-run-as-root",
             "--mca", "mpi_yield_when_idle", "1", "-n", ranks]
 

@@ -1,6 +1,6 @@
-// VELOC (https://github.com/ECP-VeloC/VELOC) in file mode: each rank writes its memory to the file that
-// VELOC names, and VELOC copies it to the persistent directory. Synchronous, without erasure codes: all
-// ranks are on one machine.
+// VELOC (https://github.com/ECP-VeloC/VELOC) in file mode: each rank writes its memory to the file
+// that VELOC names, and VELOC copies it to the persistent directory. Synchronous, without erasure
+// codes: all ranks are on one machine.
 #include "peer.hpp"
 
 #ifdef BENCH_VELOC
@@ -60,7 +60,7 @@ class Veloc final : public Peer {
   void remove(std::uint64_t round) override { std::filesystem::remove(file_of(round)); }
 
  private:
-  // Where VELOC brings the file from its scratch directory.
+  // The copy of the file from VELOC's scratch directory.
   std::string file_of(std::uint64_t round) const {
     return directory_ + "/rank-" + std::to_string(rank_) + "-" + std::to_string(round);
   }

@@ -1,8 +1,8 @@
 """Free memory that the next measurement can use at memory's speed.
 
-A virtual machine's host takes back what its guest has freed (free page reporting, balloons). The first touch of such
-a page then waits for the host: 2.5 to 4 s a GiB were seen, beside 0.1 s. What a measurement is about to
-allocate, also for the page cache, is therefore touched before, in a process that ends.
+A virtual machine's host reclaims the memory that its guest has freed (free page reporting, balloons). The first
+touch of such a page then waits for the host: 2.5 to 4 s per GiB instead of 0.1 s. Therefore a process that ends
+first touches as much memory as the measurement is about to allocate, including the page cache.
 """
 
 import mmap
@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 PIECE_BYTES = 128 << 20
-LEFT_BYTES = 1 << 30  # for others; nothing is pushed out of memory
+LEFT_BYTES = 1 << 30  # for others; nothing is evicted from memory
 MADV_POPULATE_WRITE = 23  # Linux 5.14
 
 

@@ -1,7 +1,7 @@
-"""The peers of table.py: what people do to keep versions of an array.
+"""The peers of table.py: the usual ways to keep versions of an array.
 
-Each takes a folder and the values, changes `live`, makes it durable as a version with `keep()`, and gives a version
-back with `open()`. Modules of a peer are imported where they are used: not all are installed.
+Each takes a folder and the values, changes `live`, makes it durable as a version with `keep()`, and opens a version
+with `open()`. Modules of a peer are imported where they are used: not all are installed.
 """
 
 import importlib
@@ -28,7 +28,7 @@ def sync_file(path):
 
 
 class Peer:
-    """What a peer has unless it says otherwise."""
+    """The defaults of a peer."""
 
     needs = ("numpy",)
 
@@ -37,7 +37,7 @@ class Peer:
 
     @classmethod
     def of(cls, folder, shape):
-        """For workers: what opens versions, without the live array."""
+        """For workers: an object that opens versions, without the live array."""
         peer = cls.__new__(cls)
         peer.folder, peer.shape = folder, shape
         return peer
@@ -47,7 +47,7 @@ class Peer:
         return opened[picked]
 
     def reference(self, version):
-        """What goes to workers by pickle; None: the path goes, and they open it."""
+        """The object to pickle for workers; None: they get the path and open it."""
         return None
 
 
@@ -162,7 +162,7 @@ class Icechunk(Peer):
     def repository(self):
         import icechunk
 
-        icechunk.set_logs_filter("error")  # it warns of concurrent commits, of which there are none
+        icechunk.set_logs_filter("error")  # it warns of concurrent commits, but there are none
         return icechunk.Repository.open_or_create(icechunk.local_filesystem_storage(f"{self.folder}/repository"))
 
     def keep(self, version):
@@ -170,7 +170,7 @@ class Icechunk(Peer):
 
         repository = self.repository()
         session = repository.writable_session("main")
-        # All is written: each chunk has a changed row, or the changed column.
+        # All chunks are written: each has a changed row, or the changed column.
         zarr.create_array(session.store, name="x", data=self.live, chunks=CHUNK, overwrite=True)
         repository.create_snapshot(f"v{version}", session.commit(f"version {version}"))
         sync_all(self.folder)
@@ -185,7 +185,7 @@ class Icechunk(Peer):
 
 
 class FromArrow:
-    """What an array is that lies in a table: rows are lists of floats."""
+    """An array as a table: rows are lists of floats."""
 
     def __init__(self, read, shape):
         self.read, self.shape = read, shape
@@ -282,7 +282,7 @@ class DuckDB(Peer):
 
 
 def installed(peer):
-    """Imports what a peer needs, also as the first thing in a worker. False: it is not there."""
+    """Imports the modules of a peer, also as the first call in a worker. False: they are not installed."""
     try:
         for module in peer.needs:
             importlib.import_module(module)

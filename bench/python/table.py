@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Versions of a float32 array by Vellum and by what people do instead, in one run and one table.
+"""Versions of a float32 array by Vellum and by the usual other ways, in one run and one table.
 
     bench/python/table.py [--mib 1024] [--versions 20] [--dir DIR] [--json FILE] [--peer NAME]... [--pattern NAME]
                           [--more FILE]
 
-An array of --mib MiB, rows of 1 KiB of values that compress by little. Each version changes 1 % of the rows
-at random, and in a second pass one column of all rows. Every peer makes its version durable (fsync). Bytes
-are disk blocks of all versions. Reads are of the version in the middle: 5 % of the rows at random, then all.
-Workers are 8 processes, each of which opens the version from a pickle, or a path, and sums an eighth.
-Peers that are not installed are left out: zarr, icechunk, h5py, parquet, duckdb. Ratios are to the best of the
-others. --peer chooses some of them, --pattern rows, column or resident (arrays that are in memory already). With
---more, results are added to those in a file of the same size, and the table shows all of them: for runs in pieces.
+An array of --mib MiB, rows of 1 KiB of values that hardly compress. Each version changes 1 % of the rows at random,
+and in a second pass one column of all rows. Every peer makes its version durable (fsync). Bytes are disk blocks of all
+versions. Reads are of the middle version: 5 % of the rows at random, then all. Workers are 8 processes, each of which
+opens the version from a pickle, or a path, and sums an eighth. Missing peers are omitted: zarr, icechunk, h5py,
+parquet, duckdb. Ratios are to the best of the others. --peer selects some of them, --pattern rows, column or resident
+(arrays that are already in memory). With --more, results are added to those in a file of the same size, and the table
+shows all of them: for runs in parts.
 
-Another Python than one that has the package hands over to build/python/*/venv/bin/python, which `make python`
-makes; with ARGS=--optional it has the peers, too.
+A Python that lacks the package re-executes this with build/python/*/venv/bin/python, which `make python` creates; with
+ARGS=--optional it has the peers, too.
 """
 
 import argparse
@@ -38,7 +38,7 @@ try:
 except ImportError:
     pythons = glob.glob(f"{TOP}/build/python/*/venv/bin/python")
     if not pythons or os.environ.get("VELLUM_BENCH_PYTHON"):
-        sys.exit("bench/python/table.py: there is no Python with the package: make python")
+        sys.exit("bench/python/table.py: no Python with the package was found: make python")
     os.execve(pythons[-1], [pythons[-1], *sys.argv], {**os.environ, "VELLUM_BENCH_PYTHON": "1"})
 sys.path.insert(0, f"{TOP}/bench")
 import free_memory  # noqa: E402
@@ -53,7 +53,7 @@ def disk_bytes(folder):
 
 
 def forget_pages(folder):
-    """Takes a peer's files out of the page cache, as far as they are clean."""
+    """Drops a peer's clean files from the page cache."""
     for at, _, names in os.walk(folder):
         for name in names:
             fd = os.open(os.path.join(at, name), os.O_RDONLY)
@@ -62,7 +62,7 @@ def forget_pages(folder):
 
 
 def make_cold(folder, mib):
-    """What is read next comes from the disk, into memory that is ready: the page cache's and the reader's own."""
+    """Makes the next read load from the disk, into memory that is ready: the page cache's and the reader's own."""
     forget_pages(folder)
     free_memory.touch(3 * mib)
 
@@ -111,7 +111,7 @@ def measure(peer_type, folder, values, versions, column):
     old = peer.open(at)
     out["all s"], total = timed(lambda: np.asarray(old[:]).sum(dtype="f8"))
     assert np.array_equal(np.asarray(old[:])[::97], middle), f"{peer.name}: another content"
-    # A reference, unless it would be the data: then the path goes to the workers.
+    # A reference, unless it would be the data: then the workers get the path.
     reference, pickled = peer.reference(at), None
     if reference is not None:
         pickled = pickle.dumps(reference)
@@ -122,7 +122,7 @@ def measure(peer_type, folder, values, versions, column):
     make_cold(folder, mib)
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(8, context, installed, (peer_type,)) as pool:
-        list(pool.map(abs, range(64)))  # the workers are there
+        list(pool.map(abs, range(64)))  # waits for the workers
         jobs = [(peer_type, folder, values.shape, pickled, at, part) for part in range(8)]
         seconds, sums = timed(lambda: list(pool.map(sum_of_part, *zip(*jobs, strict=True))))
     out["8 workers s"] = seconds
@@ -131,7 +131,7 @@ def measure(peer_type, folder, values, versions, column):
 
 
 def least_seconds(uses, arrays):
-    """By use, then by array: the least of 15, in turns."""
+    """By use, then by array: the minimum of 15, alternating."""
     least = {use: dict.fromkeys(arrays, 1e9) for use in uses}
     for use, call in uses.items():
         for _ in range(15):
@@ -144,7 +144,7 @@ def numpy_arrays(folder, values):
     """The same content in memory of others, by name."""
     mapped = np.memmap(f"{folder}/mapped", "f4", "w+", shape=values.shape)
     mapped[:] = values
-    # numpy asks for huge pages, which a branch cannot have: its pages are written one by one.
+    # numpy requests huge pages, which a branch cannot have: its pages are written one by one.
     memory = mmap.mmap(-1, values.nbytes)
     memory.madvise(mmap.MADV_NOHUGEPAGE)
     small = np.frombuffer(memory, "f4")
@@ -153,7 +153,7 @@ def numpy_arrays(folder, values):
 
 
 def resident_ratios(folder):
-    """Indexing and arithmetic on memory that is there: Vellum's seconds by those of others."""
+    """Indexing and arithmetic on resident memory: Vellum's seconds by those of others."""
     path = f"{folder}/resident"
     region = vellum.open(path, create=True)
     x = region.create_array("x", 16 << 20, "f4")
@@ -174,7 +174,7 @@ def resident_ratios(folder):
         found = least_seconds(reads, {"vellum": old, "plain numpy": others["plain numpy"]})
         out[title] = {use: {"plain numpy": s["vellum"] / s["plain numpy"]} for use, s in found.items()}
         del old
-    # The same memory without the subclass: what is left of a ratio lies in the pages.
+    # The same memory without the subclass: the pages cause the rest of a ratio.
     arrays = {"vellum": x, "np.asarray over the same memory": np.asarray(x), **others}
     found = least_seconds({"x += 1": lambda a: a.__iadd__(1), **reads}, arrays)
     out["a branch"] = {
@@ -211,7 +211,7 @@ def print_commit_targets(results):
 
 
 def print_resident_targets(resident):
-    """An array that is in memory, beside others of the same content."""
+    """An array in memory, compared with others of the same content."""
     print("\nresident arrays, seconds by those of another, and the import")
     for title, uses in resident.items():
         print_lines(
@@ -221,7 +221,7 @@ def print_resident_targets(resident):
                 for other, ratio in ratios.items()
             ]
         )
-    print_lines([("import beside numpy, ms", import_ms(), "<=", 60)])
+    print_lines([("import in addition to numpy, ms", import_ms(), "<=", 60)])
 
 
 def print_table(size, pattern, results):
@@ -237,7 +237,7 @@ def print_table(size, pattern, results):
 
 
 def earlier_results(file, size):
-    """What --more has, by pattern."""
+    """The results of --more, by pattern."""
     if file is None or not os.path.exists(file):
         return {}
     with open(file, encoding="utf-8") as opened:

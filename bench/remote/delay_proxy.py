@@ -1,7 +1,7 @@
-"""A proxy before an HTTP server that adds a round trip's time, in a process of its own, and notes requests.
+"""A proxy before an HTTP server that adds a round trip's time, in a separate process, and records requests.
 
-What a client sends reaches the server half of the round trip after it came, and a reply likewise. Later bytes wait
-as long, so the rate stays. A new connection costs a client one round trip more, as TCP's handshake does.
+A client's bytes reach the server half of the round trip after their arrival, and a reply likewise. Later bytes wait as
+long; the rate is unchanged. A new connection costs a client one round trip more, like TCP's handshake.
 """
 
 import asyncio
@@ -13,17 +13,17 @@ import time
 from dataclasses import dataclass
 
 CHUNK_BYTES = 1 << 20
-MOST_AHEAD = 64  # chunks of a connection that are on their way
-# A client waits for the reply to its last request, so a request begins a chunk.
+MAX_AHEAD = 64  # chunks of a connection in transit
+# A client waits for the reply to its last request; therefore a request begins a chunk.
 REQUEST = re.compile(rb"(GET|PUT|POST|HEAD|DELETE) (\S+) HTTP/1\.1\r\n")
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 @dataclass
 class Request:
-    """Bytes are those of the connection, with headers; `body` is what the client says.
+    """Bytes are those of the connection, with headers; `body` is the length that the client declares.
 
-    The first request of a connection has begun when the connection came.
+    The first request of a connection begins when the connection is accepted.
     """
 
     what: str
@@ -35,7 +35,7 @@ class Request:
 
 
 class Connection:
-    """Gives its requests to `note`, each when the next one begins or the connection ends."""
+    """Passes its requests to `note`, each when the next one begins or the connection ends."""
 
     def __init__(self, note):
         self.note, self.open, self.came = note, None, time.monotonic()
@@ -62,8 +62,8 @@ class Connection:
 
 
 async def pass_on(reader, writer, delay, look):
-    """Each chunk `delay` seconds after it came; reading does not wait for that."""
-    line = asyncio.Queue(MOST_AHEAD)
+    """Passes each chunk on `delay` seconds after its arrival; reading does not wait for that."""
+    line = asyncio.Queue(MAX_AHEAD)
 
     async def write():
         while (item := await line.get()) is not None:
@@ -80,7 +80,7 @@ async def pass_on(reader, writer, delay, look):
             await line.put((time.monotonic() + delay, data))
         await line.put(None)
 
-    # Either one's failure ends both: nobody may wait for a place in the line then.
+    # A failure of either ends both: otherwise one would wait for space in the queue.
     async with asyncio.TaskGroup() as both:
         both.create_task(read())
         both.create_task(write())
@@ -96,7 +96,7 @@ async def serve(listener, upstream, half, note):
             async with asyncio.TaskGroup() as ways:
                 ways.create_task(pass_on(reader, to_server, half, seen.sends))
                 ways.create_task(pass_on(from_server, writer, half, seen.receives))
-        except* OSError:  # an end has hung up: so does the other
+        except* OSError:  # one end has closed: so does the other
             pass
         finally:
             seen.end()
@@ -114,7 +114,7 @@ def run(listener, upstream, half, queue):
 
 
 class DelayProxy:
-    """A context. `requests()` gives those that ended since the last call; a client's end ends all of its own."""
+    """A context. `requests()` returns those that ended since the last call; the end of a client ends its requests."""
 
     def __init__(self, host, port, round_trip_s):
         context = multiprocessing.get_context("fork")
@@ -143,7 +143,7 @@ class DelayProxy:
 
 
 def in_sequence(requests):
-    """The most requests of which each began after the one before had ended."""
+    """The longest chain of requests, each of which began after its predecessor had ended."""
     count, last = 0, 0.0
     for request in sorted(requests, key=lambda r: r.ended):
         if request.begun >= last:
@@ -152,7 +152,7 @@ def in_sequence(requests):
 
 
 def own_rate(round_trip_s, count=256):
-    """Bytes a second of one connection through a proxy, from a server that does nothing else."""
+    """Bytes a second of one connection through a proxy, from a server that only sends."""
     with socket.create_server(("127.0.0.1", 0)) as source:
 
         def send():

@@ -1,9 +1,9 @@
-"""An array of integers in an Icechunk repository over S3: one commit, or one read, a process.
+"""An array of integers in an Icechunk repository over S3: one commit, or one read, per process.
 
     icechunk_peer.py make|commit|read ENDPOINT BUCKET FILE     "commit SECONDS" or "read SECONDS"
 
-Credentials come from AWS_*. The array has a chunk a MiB, FILE its first content. A commit changes 1 % of random
-elements; a read opens the repository and gets 5 % of the chunks, at random, at once.
+Credentials are those of AWS_*. The array has a chunk per MiB, FILE its first content. A commit changes 1 % of random
+elements; a read opens the repository and gets 5 % of the chunks, at random, in one call.
 """
 
 import os

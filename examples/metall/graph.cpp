@@ -4,8 +4,8 @@
 //   metall_graph DIR snapshot NAME  keeps the graph as it is now, as DIR@NAME
 //   metall_graph DIR[@NAME] degree VERTEX
 //
-// Only the first alias differs from a program for plain Metall. A kill at any moment
-// leaves the graph of the last commit: try it during `add` (every 100,000 edges there is one).
+// Only the first alias differs from a program for plain Metall. After a kill at any time the graph
+// is that of the last commit: try it during `add`, which commits every 100,000 edges.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

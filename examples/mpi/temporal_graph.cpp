@@ -1,14 +1,15 @@
-// A graph that grows with time, over the ranks of MPI, with a global version for each year or month.
+// A graph that grows with time, over the ranks of MPI, with a global version for each year or
+// month.
 //
 //   mpirun -n 4 mpi_temporal_graph DIR [EDGES] [--month]
 //
 // DIR gets a store for each rank and the directory of records. EDGES is an edge list with times, as
-// for the example temporal_graph; without it, the program makes an R-MAT graph. A node and its edges
-// belong to the rank that its number says. Killed at any moment and started again, the program goes
-// on behind its last period. At the end it searches the graph breadth-first as it was at each
-// period, from the node that then had the most edges; the ranks search together, each in its part of
-// the old version. The number of nodes reached, and their distances in sum, are compared with a search
-// by one process in plain memory.
+// for the example temporal_graph; without it, the program generates an R-MAT graph. A node and its
+// edges belong to the rank given by its number. Killed at any time and started again, the program
+// continues after its last period. At the end it searches the graph breadth-first as it was at each
+// period, from the node that then had the most edges; the ranks search together, each in its part
+// of the old version. The number of nodes reached, and their distances in sum, are compared with a
+// search by one process in plain memory.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -43,7 +44,7 @@ int all_ranks() {
 
 int owner_of(NodeId node) { return static_cast<int>(node % static_cast<NodeId>(all_ranks())); }
 
-// Sends each rank its nodes, and returns those that came.
+// Sends each rank its nodes, and returns the received ones.
 std::vector<NodeId> exchange(const std::vector<std::vector<NodeId>>& outgoing) {
   const auto ranks = static_cast<std::size_t>(all_ranks());
   std::vector<int> send_counts(ranks), send_starts(ranks), counts(ranks), starts(ranks);
@@ -95,7 +96,7 @@ struct Reached {
   }
 };
 
-// What can be reached from a node, over all ranks: breadth-first, a distance at a time.
+// The nodes reachable from a node, over all ranks: breadth-first, a distance at a time.
 Reached reach(const Graph& graph, NodeId start) {
   std::unordered_set<NodeId> seen;  // of this rank's nodes
   std::vector<NodeId> frontier;
@@ -146,7 +147,7 @@ Reached reach_in_memory(const std::vector<Edge>& edges, std::size_t end, NodeId 
 
 struct Period {
   std::string name;
-  std::size_t end;  // behind its last edge
+  std::size_t end;  // after its last edge
 };
 
 std::vector<Period> periods_of(const std::vector<Edge>& edges, bool monthly) {
@@ -159,7 +160,7 @@ std::vector<Period> periods_of(const std::vector<Edge>& edges, bool monthly) {
   return periods;
 }
 
-// Adds this rank's edges, period by period, behind those that are there.
+// Adds this rank's edges, period by period, after the existing ones.
 void ingest(vellum::Group& group, const std::vector<Edge>& edges,
             const std::vector<Period>& periods) {
   vellum::Heap heap(group.region());
@@ -200,7 +201,7 @@ void search(vellum::Group& group, const std::vector<Edge>& edges, const Period& 
   const auto start = Clock::now();
   const Reached reached = reach(graph, top);
   if (my_rank() != 0) return;
-  std::printf("as of %-8s from node %lu: %lu nodes, %.2f away on average, in %.3f s\n",
+  std::printf("as of %-8s from node %lu: %lu nodes, %.2f steps on average, in %.3f s\n",
               period.name.c_str(), static_cast<unsigned long>(top),
               static_cast<unsigned long>(reached.nodes),
               static_cast<double>(reached.distances) / static_cast<double>(reached.nodes),

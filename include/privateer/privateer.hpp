@@ -5,7 +5,7 @@
 //   auto* words = static_cast<std::uint64_t*>(privateer.create(nullptr, "v0", 1 << 30, false));
 //   words[0] = 1;
 //   privateer.msync();             // durable, all or nothing
-//   privateer.snapshot("v1");      // kept as it is now; v0 goes on
+//   privateer.snapshot("v1");      // kept unchanged; v0 continues
 //
 // BASE/blocks is the Vellum store; BASE/VERSION/ is a version's directory, for files of the
 // program. A version exists when it has its directory and its name in the store: removing the

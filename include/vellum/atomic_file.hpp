@@ -48,7 +48,7 @@ enum class Medium {
   disk,               // read and written by system calls, flushed by fdatasync(2)
   persistent_memory,  // mapped, written with non-temporal stores, flushed by fences: a commit makes
                       // no system call. For files on a DAX file system. For tests,
-                      // PMEM_IS_PMEM_FORCE=1 makes any file count, honestly only on tmpfs
+                      // PMEM_IS_PMEM_FORCE=1 accepts any file, which is correct only on tmpfs
                       // (libpmem(7)).
 };
 

@@ -309,7 +309,7 @@ class unordered_map {
   }
   ~unordered_map() { clear(); }
 
-  // REQUIRES: both lie in the same heap.
+  // REQUIRES: both are in the same heap.
   void swap(unordered_map& other) noexcept {
     table_.swap(other.table_);
     std::swap(size_, other.size_);
@@ -364,7 +364,7 @@ class unordered_map {
     return result;
   }
 
-  // As try_emplace(): the key comes first, and then what makes the value.
+  // As try_emplace(): the key is first, followed by the arguments of the value.
   template <class K, class... Args>
   std::pair<iterator, bool> emplace(K&& key, Args&&... args) {
     return try_emplace(std::forward<K>(key), std::forward<Args>(args)...);

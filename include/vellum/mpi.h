@@ -62,7 +62,7 @@ int vellum_group_open(MPI_Comm communicator, const char* records,
 /* On all ranks, before MPI_Finalize(). Uncommitted stores are lost. */
 void vellum_group_close(vellum_group* group);
 
-/* Not collective; they cannot fail: 0 or NULL if there is none. Partitions are those of this rank.
+/* Not collective; they cannot fail: 0 or NULL if none exists. Partitions are those of this rank.
  * */
 uint32_t vellum_group_partitions(const vellum_group* group); /* of the whole group */
 uint64_t vellum_group_number(const vellum_group* group);     /* of the last global version */

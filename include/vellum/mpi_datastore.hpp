@@ -41,13 +41,13 @@ class DatastoreManager {
 
 class DatastoreGroup {
  public:
-  // Makes ROOT, and its first version: what the managers have made. What a killed create() has left
-  // is removed. Errc::already_exists: a group is there, and `overwrite` is false; or something else
-  // is there. `manager` outlives the group.
+  // Creates ROOT, and its first version: the managers' new datastores. Leftovers of a killed
+  // create() are removed. Errc::already_exists: ROOT is a group, and `overwrite` is false, or ROOT
+  // is something else. REQUIRES: `manager` outlives the group.
   [[nodiscard]] static DatastoreGroup create(MPI_Comm communicator, const std::string& root,
                                              DatastoreManager& manager, bool overwrite = false);
-  // Each datastore goes back to the newest version: later commits of a rank alone are dropped.
-  // Errc::not_found: no group is there, or no version of it; invalid_argument: it has another
+  // Each datastore is reset to the newest version: later commits of only one rank are dropped.
+  // Errc::not_found: there is no group, or no version of it; invalid_argument: it has another
   // number of partitions than there are ranks, or `root` is a version, which is read-only; busy.
   [[nodiscard]] static DatastoreGroup open(MPI_Comm communicator, const std::string& root,
                                            DatastoreManager& manager);

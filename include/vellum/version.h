@@ -1,6 +1,6 @@
 /* vellum/version.h: the version of these headers, for C and C++. vellum_version() (vellum/vellum.h)
- * and vellum::version() (vellum/version.hpp) say that of the library, which a program may have from
- * elsewhere. */
+ * and vellum::version() (vellum/version.hpp) return that of the library, which may be another one
+ * at run time. */
 #ifndef VELLUM_VERSION_H
 #define VELLUM_VERSION_H
 

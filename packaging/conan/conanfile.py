@@ -12,7 +12,7 @@ from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load, rm, rmdir
 from conan.tools.gnu import PkgConfigDeps
 
-# (package, its component, what the linker calls it)
+# (package, its component, the linker's name)
 LIBRARIES = (
     ("zstd", "zstd", "zstd"),
     ("lz4", "lz4", "lz4"),
@@ -39,7 +39,7 @@ class VellumConan(ConanFile):
     def _root(self):
         return os.path.normpath(os.path.join(self.recipe_folder, "..", ".."))
 
-    # The sources are those that the recipe lies in.
+    # The sources of the checkout that contains the recipe.
     def export_sources(self):
         for folder in ("cmake", "completions", "docs/man", "include", "src"):
             copy(self, "*", os.path.join(self._root(), folder), os.path.join(self.export_sources_folder, folder))
@@ -61,7 +61,7 @@ class VellumConan(ConanFile):
         self.requires("openssl/[>=3 <4]")
         self.requires("fmt/[>=9 <12]")
         if self.options.with_cli:
-            # Headers that the program alone includes.
+            # Headers that only the program includes.
             self.requires("cli11/[>=2.2 <3]", visible=False)
             self.requires("nlohmann_json/[>=3.11 <4]", visible=False)
 
@@ -100,13 +100,13 @@ class VellumConan(ConanFile):
         vellum.system_libs = ["pthread"]
         of_system = []
         for package, component, library in LIBRARIES:
-            # A library of the system ([platform_requires]) is none of Conan's packages.
+            # A library of the system ([platform_requires]) is not a package of Conan.
             if package in self.dependencies:
                 vellum.requires.append(f"{package}::{component}")
             else:
                 vellum.system_libs.append(library)
                 of_system.append(package)
-        self.cpp_info.ignored_requires = of_system  # Conan 2.31 and later ask for it
+        self.cpp_info.ignored_requires = of_system  # required by Conan 2.31 and later
         if not self.options.shared:
             privateer = self.cpp_info.components["privateer"]
             privateer.set_property("cmake_target_name", "Vellum::privateer")

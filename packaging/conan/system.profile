@@ -1,4 +1,4 @@
-# What Debian 12 has, in place of packages of a remote.
+# Debian 12's libraries, instead of a remote's packages.
 [platform_requires]
 zstd/1.5.4
 lz4/1.9.4

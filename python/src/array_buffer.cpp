@@ -1,5 +1,5 @@
-// On CPython 3.11, what a class's __buffer__ does from 3.12 on: Array brings its pages in before a
-// buffer of it goes to a system call that cannot wait.
+// On CPython 3.11, implements a class's __buffer__ of 3.12 and later: Array loads its pages before
+// its buffer is passed to a system call that cannot wait.
 #include "bindings.hpp"
 
 namespace vellum::python {

@@ -1,10 +1,10 @@
-// python/src/bindings.hpp: the parts of the extension module, each of one source file.
+// python/src/bindings.hpp: the parts of the extension module, each in one source file.
 //
-// The module is the C++ interface as Python can call it, and no more: regions, stores, their reports.
-// What its users see (arrays, groups, transactions) is written in Python, in python/vellum.
+// The module exposes the C++ interface to Python, and no more: regions, stores, their reports. The
+// interface for users (arrays, groups, transactions) is written in Python, in python/vellum.
 //
 // Calls that wait for a disk release the interpreter's lock (interpreter.hpp). No page fault needs
-// it: a thread of the library brings pages in (RegionOptions::fault_thread).
+// it: a thread of the library loads pages (RegionOptions::fault_thread).
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -29,7 +29,7 @@ void bind_remotes(nb::module_& module, nb::class_<Store>& store);
 void bind_replication(nb::module_& module);
 void bind_array_buffer(nb::module_& module);
 
-// A path or a URL: of Python, `str` or `bytes` as os.fsencode() takes them.
+// A path or a URL: from Python, `str` or `bytes` as os.fsencode() takes them.
 struct FileName {
   std::string bytes;
 };

@@ -1,4 +1,4 @@
-// vellum::Error becomes the exception that vellum/errors.py has for its code.
+// Maps vellum::Error to the exception that vellum/errors.py defines for its code.
 #include <cstring>
 #include <vellum/error.hpp>
 
@@ -8,7 +8,7 @@ namespace vellum::python {
 
 namespace {
 
-// A message may have names of files, which are bytes.
+// A message may contain names of files, which are bytes.
 nb::object text_of(const char* message) {
   return nb::steal(PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)),
                                         "backslashreplace"));

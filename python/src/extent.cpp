@@ -1,8 +1,8 @@
-// Extent: a range of a region's memory, which numpy arrays have as their base.
+// Extent: a range of a region's memory, the base of numpy arrays.
 //
-// It holds its owner, so memory stays mapped while any array of it lives. Its number of arrays is not
-// known, but whether there are any: Python's code holds a weak reference to each extent that it gives
-// out.
+// It owns a reference to its owner: memory stays mapped while any of its arrays lives. Whether it
+// has arrays is known, but not their number: Python's code keeps a weak reference to each extent
+// that it returns.
 #include <nanobind/stl/string.h>
 
 #include <vellum/region.hpp>

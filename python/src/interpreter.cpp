@@ -13,10 +13,10 @@ namespace vellum::python {
 namespace {
 
 std::atomic<bool> is_ending{false};
-std::atomic<int> coming_back{0};  // threads that ask for the interpreter's lock
+std::atomic<int> coming_back{0};  // threads that wait for the interpreter's lock
 std::atomic<std::thread::id> last_thread;
 
-// Waits for the process's end where the interpreter ends.
+// Waits for the end of the process if the interpreter is ending.
 void begin_coming_back() noexcept {
   coming_back.fetch_add(1);
   if (!is_ending.load() || last_thread.load() == std::this_thread::get_id()) return;
@@ -30,7 +30,7 @@ void end_coming_back() noexcept {
   if (is_ending.load()) coming_back.notify_all();
 }
 
-// From now on only this thread gets the interpreter's lock back.
+// From now on only this thread gets the interpreter's lock again.
 void begin_end() {
   last_thread.store(std::this_thread::get_id());
   is_ending.store(true);
@@ -40,7 +40,7 @@ void begin_end() {
   }
 }
 
-// A child has no thread but the one that called fork(2).
+// A child has only the thread that called fork(2).
 void begin_child() {
   coming_back.store(0);
   is_ending.store(false);
@@ -60,8 +60,8 @@ void on_interrupt(int number, siginfo_t* info, void* context) {
   }
 }
 
-// Notices SIGINT while it lives, beside Python's handler. REQUIRES: the main thread, which alone
-// sets handlers in Python.
+// Detects SIGINT while it lives, in addition to Python's handler. REQUIRES: the main thread, the
+// only one that sets handlers in Python.
 class InterruptWatch {
  public:
   InterruptWatch() noexcept {
@@ -110,7 +110,7 @@ CommitReport interruptible(const std::function<CommitReport()>& commit) {
       const WithoutLock unlocked;
       return commit();
     } catch (const base::Interrupted&) {
-      // The handler runs here, where nothing is held: it may itself use the region.
+      // The handler runs here, without any locks held: it may itself use the region.
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
   }

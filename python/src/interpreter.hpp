@@ -1,8 +1,9 @@
 // python/src/interpreter.hpp: the interpreter's lock, its end, and its signals.
 //
-// When the interpreter ends, CPython before 3.14 ends each thread that asks for its lock by
-// pthread_exit(), whose unwinding meets C++ frames that do not let it through: the process aborts.
-// So a thread that comes back from a call of the library at that time waits for the process's end.
+// When the interpreter ends, CPython before 3.14 ends each thread that requests its lock by
+// pthread_exit(), whose unwinding meets C++ frames that it cannot pass: the process aborts. A
+// thread that returns from a call of the library at that time therefore waits for the end of the
+// process.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -36,8 +37,8 @@ class WithLock {
   PyGILState_STATE state_;
 };
 
-// Makes a commit without the interpreter's lock. Ctrl-C ends it, unless it is about to be durable:
-// then nothing is committed, and what Python's handler raises is thrown.
+// Makes a commit without the interpreter's lock. Ctrl-C ends it, unless it is about to become
+// durable: then nothing is committed, and the exception of Python's handler is thrown.
 CommitReport interruptible(const std::function<CommitReport()>& commit);
 
 }  // namespace vellum::python

@@ -7,10 +7,11 @@
 #include "bindings.hpp"
 
 NB_MODULE(_core, module) {
-  // Regions that a program has left open end with the process, as in C++.
+  // Regions that a program leaves open end with the process, as in C++.
   nanobind::set_leak_warnings(false);
 #ifdef VELLUM_OWN_OPENSSL
-  // The machine's openssl.cnf is for the machine's OpenSSL. It may name modules that fit no other.
+  // The machine's openssl.cnf is for the machine's OpenSSL. It may name modules that only fit that
+  // one.
   OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
 #endif
   module.doc() =

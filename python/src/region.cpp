@@ -17,11 +17,11 @@ Advice advice_named(const std::string& name) {
   if (name == "random") return Advice::random;
   if (name == "will_need") return Advice::will_need;
   if (name == "dont_need") return Advice::dont_need;
-  throw Error(Errc::invalid_argument, "there is no advice '" + name + "'");
+  throw Error(Errc::invalid_argument, "unknown advice '" + name + "'");
 }
 
-// What Python threads do meanwhile, and that a child of fork(2) does not have the region, is said in
-// the guide.
+// The guide describes what other Python threads may do meanwhile, and that a child of fork(2) does
+// not have the region.
 void bind_memory(nb::class_<Region>& region) {
   region
       .def_prop_ro("address",
@@ -49,7 +49,7 @@ void bind_memory(nb::class_<Region>& region) {
             r.prefetch(out);
           },
           nb::arg("ranges"), Unlocked())
-      // Under engine sigsegv pages of a branch stay open to write until the next commit.
+      // With engine sigsegv, pages of a branch stay writable until the next commit.
       .def(
           "open_to_system_calls",
           [](const Region& r, std::uint64_t offset, std::uint64_t length) {
@@ -67,7 +67,7 @@ void bind_memory(nb::class_<Region>& region) {
           nb::arg("offset_bytes"), nb::arg("length_bytes"), Unlocked());
 }
 
-// Keeps a range of addresses free for OpenOptions::reserved_address. The range must be free now.
+// Reserves a range of addresses for OpenOptions::reserved_address. The range must be free now.
 void reserve(std::uintptr_t address, std::uint64_t length_bytes) {
   void* const wanted = reinterpret_cast<void*>(address);
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
@@ -77,13 +77,13 @@ void reserve(std::uintptr_t address, std::uint64_t length_bytes) {
   throw Error(Errc::out_of_memory, "the addresses of a region are taken");
 }
 
-// Puts zeros of this process's own over pages of a region, which its children do not inherit.
-// REQUIRES: they lie in its capacity.
+// Maps private zeros over pages of a region, which children do not inherit. REQUIRES: they are
+// within its capacity.
 void cover(std::uintptr_t address, std::uint64_t length_bytes) {
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   void* const at = reinterpret_cast<void*>(address);
   if (mmap(at, length_bytes, PROT_READ | PROT_WRITE, flags, -1, 0) != at) {
-    throw Error(Errc::out_of_memory, "there is no memory for what the parent has not committed");
+    throw Error(Errc::out_of_memory, "not enough memory for the parent's uncommitted pages");
   }
   madvise(at, length_bytes, MADV_DONTFORK);
 }

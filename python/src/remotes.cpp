@@ -1,4 +1,4 @@
-// Remotes of a store: versions leave the machine, and come from others.
+// Remotes of a store: push, pull and clone.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -13,21 +13,21 @@ namespace {
 using Names = std::vector<std::string>;
 
 void bind_push_report(nb::module_& module) {
-  Report<RemoteInfo>(module, "RemoteInfo", "A remote that a store knows.")
-      .field("name", &RemoteInfo::name, "Its name here.")
+  Report<RemoteInfo>(module, "RemoteInfo", "A remote of a store.")
+      .field("name", &RemoteInfo::name, "Its name in this store.")
       .field(
-          "url", [](const RemoteInfo& r) { return FileName{r.url}; }, "Where it is.")
-      .field("one_writer", &RemoteInfo::one_writer, "This store alone may push there.");
+          "url", [](const RemoteInfo& r) { return FileName{r.url}; }, "Its URL.")
+      .field("one_writer", &RemoteInfo::one_writer, "Only this store may push to it.");
   using Pushed = PushedVersion;
-  Report<Pushed>(module, "PushedVersion", "A version that a push was about.")
+  Report<Pushed>(module, "PushedVersion", "A version of a push.")
       .field("name", &Pushed::name, "Its name.")
       .field("is_branch", &Pushed::is_branch, "A branch's head; otherwise a snapshot.")
       .field("was_there", &Pushed::was_there, "The remote had it already.")
       .field("epoch", &Pushed::epoch,
-             "Of a branch: one more each time that another store takes it over.");
-  Report<PushReport>(module, "PushReport", "What a push did.")
+             "Of a branch: incremented each time that another store takes it over.");
+  Report<PushReport>(module, "PushReport", "The result of a push.")
       .field("versions", &PushReport::versions, "A `PushedVersion` for each.")
-      .field("objects_uploaded", &PushReport::objects_uploaded, "Objects that were made there.")
+      .field("objects_uploaded", &PushReport::objects_uploaded, "Objects that the push created.")
       .field("bytes_uploaded", &PushReport::bytes_uploaded, "Their size.")
       .field("pieces_used_again", &PushReport::pieces_used_again,
              "Pieces that the remote had already.");
@@ -35,13 +35,13 @@ void bind_push_report(nb::module_& module) {
 
 void bind_pull_report(nb::module_& module) {
   using Pulled = PulledVersion;
-  Report<Pulled>(module, "PulledVersion", "A version that a pull was about.")
+  Report<Pulled>(module, "PulledVersion", "A version of a pull.")
       .field("name", &Pulled::name, "Its name.")
       .field("is_branch", &Pulled::is_branch, "A branch's head; otherwise a snapshot.")
-      .field("was_there", &Pulled::was_there, "Nothing was to be done.")
+      .field("was_there", &Pulled::was_there, "The store had it already.")
       .field("is_ahead", &Pulled::is_ahead,
-             "A branch with commits of this store's own, which stays as it is.");
-  Report<PullReport>(module, "PullReport", "What a pull did.")
+             "A branch with commits of this store only; it is unchanged.");
+  Report<PullReport>(module, "PullReport", "The result of a pull.")
       .field("versions", &PullReport::versions, "A `PulledVersion` for each.")
       .field("pieces_read", &PullReport::pieces_read, "Pieces that were fetched.")
       .field("bytes_read", &PullReport::bytes_read, "Their size.");

@@ -1,4 +1,4 @@
-// Replication: the commits of a store go to a remote by a thread of their own, until it is asked to end.
+// Replication: a separate thread pushes a store's commits to a remote until it is stopped.
 #include <nanobind/stl/string.h>
 #include <signal.h>
 #include <unistd.h>
@@ -17,7 +17,8 @@
 namespace vellum::python {
 namespace {
 
-// Signals go to the program's own threads while this lives: what the library starts inherits that.
+// Signals go to the program's own threads while this lives: threads of the library inherit the
+// mask.
 class NoSignals {
  public:
   NoSignals() {
@@ -34,7 +35,7 @@ class NoSignals {
   sigset_t before_{};
 };
 
-// What the thread and its owner share. The thread never takes the interpreter's lock.
+// The shared state of the thread and its owner. The thread never takes the interpreter's lock.
 class Work {
  public:
   Work(const Store& store, std::string url, const ReplicateOptions& options)
@@ -93,8 +94,8 @@ class Work {
   bool is_end_asked_ = false, has_ended_ = false;
 };
 
-// A child of fork(2) does not have the thread: there a Replication has ended, and touches neither the
-// thread nor what it shares with it.
+// A child of fork(2) does not have the thread: there a Replication has ended, and uses neither the
+// thread nor the shared state.
 class Replication {
  public:
   Replication(const Store& store, const FileName& url, std::uint64_t interval_ms, bool take_over)
@@ -105,7 +106,7 @@ class Replication {
     thread_ = std::make_unique<std::thread>([work = work_] { work->run(); });
   }
 
-  // Does not wait for a server: a thread that still works ends by itself.
+  // Does not wait for a server: a thread that is still running ends by itself.
   ~Replication() {
     if (is_in_child()) {
       (void)thread_.release();
@@ -126,7 +127,7 @@ class Replication {
   // True: it has ended.
   bool wait(double seconds) { return is_in_child() || work_->wait(seconds); }
   ReplicateState state() { return is_in_child() ? ReplicateState{} : work_->state(); }
-  // Throws what ended the replication, if that was not a wish.
+  // Throws the error that ended the replication, if it was not stopped.
   void rethrow() {
     if (!is_in_child()) work_->rethrow();
   }
@@ -147,14 +148,14 @@ double seconds(std::chrono::milliseconds time) {
 
 void bind_replication(nb::module_& module) {
   using State = ReplicateState;
-  Report<State>(module, "ReplicateState", "What a replication has done up to now.")
-      .field("pushes", &State::pushes, "Pushes that sent something.")
+  Report<State>(module, "ReplicateState", "The progress of a replication.")
+      .field("pushes", &State::pushes, "Pushes that sent data.")
       .field("versions", &State::versions, "Versions that were sent.")
-      .field("bytes_uploaded", &State::bytes_uploaded, "What was sent.")
-      .field("failure", &State::failure, "Why the last push failed; empty: it did not.")
+      .field("bytes_uploaded", &State::bytes_uploaded, "Bytes that were sent.")
+      .field("failure", &State::failure, "The error of the last push; empty: it succeeded.")
       .field(
           "behind_seconds", [](const State& s) { return seconds(s.behind); },
-          "How long ago the oldest commit was noticed that is not at the remote; 0: there is "
+          "The time since the oldest commit that is not at the remote was noticed; 0: there is "
           "none.");
   nb::class_<Replication>(module, "Replication")
       .def(nb::init<const Store&, const FileName&, std::uint64_t, bool>(), nb::arg("store"),

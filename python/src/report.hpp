@@ -1,5 +1,5 @@
-// python/src/report.hpp: a C++ struct as Python sees it: read-only attributes with a docstring each,
-// and a repr that shows them.
+// python/src/report.hpp: a C++ struct in Python: read-only attributes with a docstring each, and a
+// repr that shows them.
 #pragma once
 
 #include <string>
@@ -42,7 +42,7 @@ class Report {
     return out + ">";
   }
 
-  // It goes to other processes, and into copies, with the same names and without the class.
+  // It is pickled and copied with the same names, without the class.
   static nb::object reduce(nb::handle self) {
     nb::dict fields;
     for (const char* const name : names) fields[name] = self.attr(name);

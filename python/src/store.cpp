@@ -1,4 +1,4 @@
-// Store: names, upkeep, and the opening of regions.
+// Store: names, maintenance, and opening regions.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -21,11 +21,11 @@ Engine engine_named(const std::string& name) {
   for (const Engine engine : {Engine::automatic, Engine::uffd, Engine::sigsegv, Engine::mapped}) {
     if (name == engine_name(engine)) return engine;
   }
-  throw Error(Errc::invalid_argument, "there is no engine '" + name + "'");
+  throw Error(Errc::invalid_argument, "unknown engine '" + name + "'");
 }
 
-// How Python opens regions. Faults are answered by a thread: other libraries of the process install
-// handlers of SIGBUS and SIGSEGV as they like.
+// How Python opens regions. A thread handles faults: other libraries of the process install their
+// own handlers of SIGBUS and SIGSEGV.
 struct OpenOptions {
   std::string engine = "automatic";
   std::uint64_t capacity_bytes = 0;
@@ -62,7 +62,7 @@ void bind_options(nb::module_& module) {
       .def_rw("huge_pages", &OpenOptions::huge_pages);
 }
 
-// The ranges as pairs of 64-bit words, offset and length: there may be millions.
+// The ranges as pairs of 64-bit words, offset and length: there may be millions of them.
 nb::bytes diff(const Store& store, const std::string& a, const std::string& b) {
   std::vector<std::uint64_t> words;
   {

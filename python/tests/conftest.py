@@ -1,4 +1,4 @@
-"""Fixtures. pytest itself switches faulthandler on: handlers of SIGSEGV and SIGBUS that are not ours."""
+"""Fixtures. pytest itself switches faulthandler on: SIGSEGV and SIGBUS have handlers other than Vellum's."""
 
 import os
 import socket
@@ -27,7 +27,7 @@ def region(path):
 
 @pytest.fixture
 def numbers(path):
-    """The path of a store with a snapshot "first" of an array "x", a million numbers that do not compress."""
+    """The path of a store with a snapshot "first" of an array "x", a million incompressible numbers."""
     with vellum.open(path, create=True) as r:
         r["x"] = np.random.default_rng(1).integers(1, 1 << 62, 1_000_000)
         r.snapshot("first")
@@ -36,7 +36,7 @@ def numbers(path):
 
 @pytest.fixture
 def values():
-    """What "x" of `numbers` is."""
+    """The values of "x" in `numbers`."""
     return np.random.default_rng(1).integers(1, 1 << 62, 1_000_000)
 
 
@@ -45,7 +45,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
 
 
 class Server:
-    """An S3 server of another make (moto) in a process of its own, with an empty bucket.
+    """An S3 server of another kind (moto) in a separate process, with an empty bucket.
 
     `certificate`: the paths of a certificate and its key, for https; `trusted`: of the authority behind it.
     """
@@ -81,7 +81,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def server():
-    """An S3 server in a process of its own, where moto is installed."""
+    """An S3 server in a separate process, where moto is installed."""
     pytest.importorskip("moto")
     made = Server()
     yield made
@@ -93,7 +93,7 @@ S3_URL = os.environ.get("VELLUM_TEST_S3_URL")  # of a real server's bucket: tool
 
 @pytest.fixture(params=["directory", "s3"])
 def url(request, tmp_path, monkeypatch):
-    """That of an empty remote, of either kind."""
+    """The URL of an empty remote, of either kind."""
     if request.param == "directory":
         return f"file://{tmp_path}/remote"
     if S3_URL:

@@ -18,7 +18,7 @@ DTYPES = [
 
 
 def filled(shape, dtype):
-    """Any bytes, except where the values would be none."""
+    """Any bytes, except where they would not be valid values."""
     data = np.zeros(shape, dtype)
     if data.dtype.kind not in "U?":
         data = np.random.default_rng(7).bytes(data.nbytes)
@@ -155,7 +155,7 @@ def kernel_version():
 
 
 def huge_kib(array):
-    """How much of an array's mapping lies in huge pages, as the kernel says."""
+    """How much of an array's mapping is in huge pages, according to the kernel."""
     address, found, inside = array.__array_interface__["data"][0], 0, False
     for line in pathlib.Path("/proc/self/smaps").read_text().splitlines():
         first = line.split()[0]

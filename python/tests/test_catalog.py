@@ -1,4 +1,4 @@
-"""The list of arrays is hostile until it is checked."""
+"""The list of arrays is untrusted until it is checked."""
 
 import json
 import struct

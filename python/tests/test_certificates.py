@@ -1,4 +1,4 @@
-"""An https endpoint is believed where its certificate authority is known, and nowhere else."""
+"""An https endpoint is trusted only where its certificate authority is known."""
 
 import os
 import shutil
@@ -33,7 +33,8 @@ def signed(folder):
 def authority_and_url(tmp_path, monkeypatch):
     pytest.importorskip("moto")
     authority, certificate = signed(tmp_path)
-    # What the server's own clients trust, to make its bucket: the authority, not the certificate itself.
+    # The server's own clients, which create its bucket, trust the authority, not the certificate
+    # itself.
     server = Server(certificate, trusted=authority)
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
@@ -54,12 +55,12 @@ def test_a_private_authority(numbers, authority_and_url, values, monkeypatch):
     store.add_remote("origin", url, one_writer=True)
     store.push()
     np.testing.assert_array_equal(vellum.open(url, version="first")["x"], values)
-    # The certificate is of an address, and not of this name.
+    # The certificate is for an address, not for this name.
     with pytest.raises(OSError, match=r"certificate|localhost"):
         vellum.open(url.replace("127.0.0.1", "localhost"), version="first")
 
 
-# Where distributions have them.
+# The paths of distributions.
 BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -91,7 +92,7 @@ if "/libcurl" in open("/proc/self/maps").read():
 
 
 def open_on_machine(authority, url, bundle="", **variables):
-    """What PROGRAM prints where the private authority is in the file `bundle` alone."""
+    """The output of PROGRAM when only the file `bundle` has the private authority."""
     if shutil.which("unshare") is None or subprocess.run([*OWN_MOUNTS, "true"], capture_output=True).returncode != 0:
         pytest.skip("a process gets no mounts of its own here")
     machine = [*OWN_MOUNTS, MACHINE, "sh", authority, bundle, authority.parent]
@@ -114,7 +115,7 @@ def test_authorities_of_the_machine(authority_and_url):
     nothing = open_on_machine(authority, url)
     assert "believed" not in nothing
     if "the machine's libcurl" in nothing:
-        # It knows one of them, its distribution's.
+        # It knows the path of its distribution.
         assert any("believed" in open_on_machine(authority, url, bundle) for bundle in BUNDLES)
         return
     assert "this machine has no certificate authorities at" in nothing

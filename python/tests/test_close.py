@@ -32,9 +32,9 @@ def test_arrays_keep_the_memory(path):
     part = x[5:10]
     del x, r
     gc.collect()
-    part[:] = 2  # the branch is open still
+    part[:] = 2  # the branch is still open
     assert part.tolist() == [2] * 5
-    again = vellum.open(path)  # takes the memory over, at the last commit
+    again = vellum.open(path)  # takes over the memory, at the last commit
     assert part.tolist() == [1] * 5
     part[:] = 3
     again.commit()

@@ -1,4 +1,4 @@
-"""The examples run, and print what they mean to."""
+"""The examples run and print the intended output."""
 
 import pathlib
 import subprocess

@@ -32,7 +32,7 @@ def take(group, kind, source, **options):
 
 
 def fill(r):
-    """Something of everything, some of it longer than a piece."""
+    """Data of every kind, some of it longer than a part."""
     rng = np.random.default_rng(4)
     for i, dtype in enumerate(DTYPES):
         x = r.create_array(f"g/types/{i}", (5, 3), dtype)
@@ -74,7 +74,7 @@ def content_of(group, prefix=""):
 
 @pytest.fixture
 def full(path):
-    """A version with something of everything."""
+    """A version with data of every kind."""
     with vellum.open(path, create=True) as r:
         fill(r)
         r.snapshot("full")
@@ -266,7 +266,7 @@ with vellum.open(back, create=True, memory_limit_bytes=16 << 20) as r:
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_memory_does_not_grow_with_the_content(kind, tmp_path):
-    """An array of 160 MiB goes through in less than half of its size."""
+    """An array of 160 MiB passes through in less than half of its size."""
     need(kind)
     with vellum.open(tmp_path / "s", create=True) as r:
         x = r.create_array("x", (20 << 10, 1 << 10), "i8")
@@ -366,7 +366,7 @@ def test_arrow_has_a_copy_of_what_it_stores_otherwise(region, name):
 
 @pytest.mark.parametrize("change", ["replace", "remove", "append", "rollback"])
 def test_arrows_strings_of_a_branch_stay_as_they_are(region, change):
-    """The bytes, and where they begin, change with the branch, and Arrow would read what lies behind."""
+    """The bytes and their start change with the branch; Arrow would read the bytes after it."""
     pytest.importorskip("pyarrow")
     strings = region.create_strings("s", ["alpha", "beta"])
     region.commit()

@@ -1,4 +1,4 @@
-"""numpy's own tests of `numpy.memmap`, on arrays of a region: what users of memmap expect holds."""
+"""numpy's own tests of `numpy.memmap`, on arrays of a region: the expectations of memmap's users hold."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ numpys = pytest.importorskip("numpy._core.tests.test_memmap", reason="numpy 1, o
 
 
 class memmap(vellum.Array):
-    """`numpy.memmap`'s constructor and attributes. A store stands beside the file; a commit is what a flush is."""
+    """`numpy.memmap`'s constructor and attributes. A store is next to the file; a commit replaces a flush."""
 
     folder = None
 

@@ -1,6 +1,6 @@
-"""The notebooks of the documents run, and say what they say there.
+"""The notebooks of the documents run, with the recorded output.
 
-VELLUM_WRITE_NOTEBOOKS=1 writes what they say now, plots included, into the documents.
+VELLUM_WRITE_NOTEBOOKS=1 writes the current output, plots included, into the documents.
 """
 
 import os
@@ -12,7 +12,7 @@ FOLDER = pathlib.Path(__file__).parents[2] / "docs/notebooks"
 
 
 def printed(cell):
-    """What a cell prints, and how many plots it draws."""
+    """The printed output of a cell, and its number of plots."""
     text = "".join(output.get("text", "") for output in cell.outputs)
     return text, sum("image/png" in output.get("data", {}) for output in cell.outputs)
 

@@ -1,4 +1,4 @@
-"""What open() takes and refuses, and a branch that is open already."""
+"""The arguments that open() accepts and refuses, and a branch that is already open."""
 
 import gc
 import os
@@ -15,7 +15,7 @@ def test_a_branch_that_is_open_is_given_back(path):
     r["x"] = np.arange(3)
     assert vellum.open(path) is r and vellum.open(path, create=True) is r
     assert vellum.open(os.path.relpath(path)) is r and r["x"].tolist() == [0, 1, 2]
-    kept = [r]  # as a notebook's Out
+    kept = [r]  # like a notebook's Out
     del r
     again = vellum.open(path)
     assert again is kept[0]
@@ -248,6 +248,6 @@ def test_many_branches_at_once(tmp_path):
     r.close()
     del r
     gc.collect()
-    with vellum.open(tmp_path / "large") as r:  # a region that is larger than the capacity of its time
+    with vellum.open(tmp_path / "large") as r:  # a region larger than the default capacity
         r["y"] = np.arange(3)
         assert r["x"][-1] == 1

@@ -1,4 +1,4 @@
-"""What the wheel has linked in is its own: settings for the machine's libraries are none for it."""
+"""The wheel's linked libraries are its own: settings for the machine's libraries do not affect them."""
 
 import os
 import pathlib

@@ -130,7 +130,7 @@ def test_a_version_comes_back_beside_arrays_in_its_place(region):
     same = region["same"]
     del region["a"], region["s"]
     region.commit()
-    place = region.create_array("b", data=np.full(600_000, 2.0))  # over the places of both
+    place = region.create_array("b", data=np.full(600_000, 2.0))  # over the ranges of both
     others = [region.create_array(f"c{i}", data=np.full(1000, 3.0 + i)) for i in range(4)]
     same[:] = 0
     region.commit()
@@ -163,7 +163,7 @@ def test_the_space_of_arrays_without_users_comes_back(region):
     region.commit()
     size = region._mapping.core.size_bytes
     for _ in range(40):
-        region.create_array("big", 4 << 20, "u1")[:] = 1  # 16 MiB with its room
+        region.create_array("big", 4 << 20, "u1")[:] = 1  # 16 MiB with its reserve
         region.commit()
         del region["big"]
         gc.collect()
@@ -180,7 +180,7 @@ def test_new_rows_are_zero_after_a_store_into_rows_that_went(region):
 
 
 def test_a_name_costs_no_walk_through_all_names(region):
-    """The name of an array is looked up by its place."""
+    """The name of an array is looked up by its address."""
     for i in range(300):
         region[f"g{i % 7}/x{i}"] = np.arange(3)
     entries = region._mapping.catalog.entries

@@ -92,7 +92,7 @@ def test_what_is_saved_has_values(items, tmp_path, saved):
     items.close()
     shutil.rmtree(items_path := tmp_path / "store")
     assert not items_path.exists()
-    again = saved(back, tmp_path / "again")  # the store is gone, and nothing asks for it
+    again = saved(back, tmp_path / "again")  # the store was removed, and is not needed
     for found in (back, again):
         assert type(found["x"]) is np.ndarray and found["x"].tolist() == [[0, 1, 2], [3, 4, 5]]
         assert found["row"].tolist() == [3, 4, 5] and found["b"] == [b"x"]
@@ -218,7 +218,7 @@ def test_a_fork_has_arrays_that_are_not_committed(path):
     r["old"] = np.arange(5)
     r.commit()
     small = r.create_array("small", data=np.arange(1000.0))
-    large = r.create_array("g/large", data=np.ones(40 << 20, "u1"))  # beyond the region that was committed
+    large = r.create_array("g/large", data=np.ones(40 << 20, "u1"))  # beyond the committed region
     scalars = [r.create_array(f"scalar{i}", data=np.float64(i)) for i in range(5)]
     data = r.create_strings("s", ["abc", "def"]).data
     stale = r.create_array("stale", 1000)

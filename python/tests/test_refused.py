@@ -1,4 +1,4 @@
-"""What is refused, or fails, changes nothing: neither names, values nor space."""
+"""A refused or failed call changes nothing: neither names, values nor space."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import vellum
 
 
 class Fails:
-    """A source that cannot be read."""
+    """A source whose reads fail."""
 
     dtype, shape = np.dtype("f8"), (3,)
 

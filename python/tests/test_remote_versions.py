@@ -12,13 +12,14 @@ import vellum
 
 @pytest.fixture(autouse=True)
 def no_copies(monkeypatch):
-    """What was read is kept nowhere, so that each test reads the remote itself."""
+    """Read data is not cached: each test reads from the remote itself."""
     monkeypatch.setenv("VELLUM_CACHE_DIR", "")
 
 
 def push_to(url, path):
     store = vellum.Store(path)
-    # moto looks whether an object is there before it writes one: two creators may win, which is for the probe to say.
+    # moto checks for an object before it writes one: two creators may win, which the probe has to
+    # detect.
     store.add_remote("origin", url, one_writer=True)
     store.push()
     return store

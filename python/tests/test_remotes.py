@@ -1,4 +1,4 @@
-"""Versions that leave the machine, by a remote that is a directory."""
+"""Push and pull, with a remote that is a directory."""
 
 import numpy as np
 import pytest

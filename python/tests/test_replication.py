@@ -1,4 +1,4 @@
-"""Commits go to a remote as they are made: a directory, and an S3 server (moto, or a real one)."""
+"""Commits are pushed to a remote while they are made: a directory, and an S3 server (moto, or a real one)."""
 
 import itertools
 import signal
@@ -16,16 +16,17 @@ import vellum
 
 @pytest.fixture
 def store(numbers, url):
-    """A store with a snapshot "first", which knows the remote."""
+    """A store with a snapshot "first" and a known remote."""
     store = vellum.Store(numbers)
-    # moto looks whether an object is there before it writes one: two creators may win, which is for the probe to say.
+    # moto checks for an object before it writes one: two creators may win, which the probe has to
+    # detect.
     store.add_remote("there", url, one_writer=True)
     return store
 
 
 @pytest.fixture
 def directory(tmp_path):
-    """The URL of a remote that no store knows."""
+    """The URL of a remote that no store has."""
     return f"file://{tmp_path}/replica"
 
 
@@ -134,7 +135,7 @@ def test_what_nothing_heals_ends_it(numbers, directory, tmp_path):
 
 
 def test_no_lock_of_the_interpreter(numbers, directory):
-    """Pushes and other threads of Python go on beside each other."""
+    """Pushes and other threads of Python run concurrently."""
     with vellum.open(numbers) as r, r.replicate(directory, interval=0.002) as replication:
         counted, ended = [0], threading.Event()
 
@@ -151,7 +152,7 @@ def test_no_lock_of_the_interpreter(numbers, directory):
             r["x"][number % 20] = number
             r.commit()
 
-        # However many commits a push takes along, there are more until the third one.
+        # However many commits a push includes, there are more until the third one.
         wait_until(lambda: replication.state.pushes >= 3, commit)
         wait_until(lambda: replication.state.behind_seconds == 0)
         ended.set()
@@ -210,7 +211,7 @@ def test_ctrl_c_ends_the_wait_for_a_server(numbers, tmp_path, monkeypatch):
         program = tmp_path / "program.py"
         program.write_text(WAITING)
         with subprocess.Popen([sys.executable, program, numbers, url], stdout=subprocess.PIPE, text=True) as process:
-            connection, _ = silent.accept()  # so it waits for an answer
+            connection, _ = silent.accept()  # the push waits for an answer
             process.send_signal(signal.SIGINT)
             assert process.communicate(timeout=60)[0] == "interrupted\n"
             connection.close()

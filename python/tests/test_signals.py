@@ -1,4 +1,4 @@
-"""Handlers that others install after ours, of any kind, do not keep pages out."""
+"""Handlers that others install after Vellum's, of any kind, do not prevent page loads."""
 
 import subprocess
 import sys
@@ -122,7 +122,7 @@ def ended(program, *arguments):
 
 @pytest.mark.parametrize("way", ["r.commit()", "vellum.Store(sys.argv[1]).verify(progress=lambda *a: None)"])
 def test_a_daemon_thread_in_a_call_at_the_interpreters_end(path, way):
-    """Its asking for the interpreter's lock unwinds the thread, where CPython is older than 3.14."""
+    """Requesting the interpreter's lock unwinds the thread in CPython before 3.14."""
     program = f"""
 import vellum, threading, sys, os
 os.makedirs(os.path.dirname(sys.argv[1]), exist_ok=True)
@@ -212,7 +212,7 @@ def test_ctrl_c_rolls_a_long_transaction_back(path):
 
 
 def test_a_handler_that_does_not_raise_lets_a_commit_go_on(path):
-    """It may use the region itself: nothing is held when it runs."""
+    """It may use the region itself: no lock is held when it runs."""
     handler = "lambda *a: (r.commit(), handled.append(1))"
     program = CTRL_C.format(handler=handler, work="commits()", after="''")
     found = ended(program, path)

@@ -1,4 +1,4 @@
-"""Calls that hand memory to the kernel, on arrays of which nothing has come in."""
+"""Calls that pass memory to the kernel, on arrays without a page in memory."""
 
 import hashlib
 import io
@@ -17,7 +17,7 @@ import vellum
 
 @pytest.fixture
 def cold(numbers):
-    """An array of a version, of which nothing is in memory."""
+    """An array of a version without a page in memory."""
     return vellum.open(numbers, version="first")["x"]
 
 
@@ -98,7 +98,7 @@ def test_reads_into_a_branch(numbers, tmp_path, values):
 
 
 def test_other_ways_of_paging(numbers, tmp_path, values):
-    """Where system calls cannot wait, taking the buffer brings all of it in."""
+    """Where system calls cannot wait, taking the buffer loads all of it."""
     cold = vellum.open(numbers, version="first", engine="sigsegv")
     assert cold.engine == "sigsegv" and not cold.serves_system_calls
     np.save(tmp_path / "x.npy", cold["x"])

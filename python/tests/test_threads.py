@@ -1,4 +1,4 @@
-"""Threads that open, fault, commit, pickle and look arrays up, at once: also without the interpreter's lock."""
+"""Threads that concurrently open, fault, commit, pickle and look arrays up: also without the interpreter's lock."""
 
 import pickle
 import subprocess
@@ -12,7 +12,7 @@ import vellum
 
 
 def at_once(*works, rounds=30):
-    """Runs each in a thread of its own, and raises what the first of them raised."""
+    """Runs each in a separate thread, and raises the first exception of a thread."""
     errors = []
 
     def run(work):
@@ -69,7 +69,7 @@ def test_all_at_once(numbers, values):
 
 
 def test_extents_in_use_are_known(region):
-    """An array that comes while the last one of its extent goes keeps its place."""
+    """An array that is created while the last one of its extent is freed keeps its memory."""
     region["x"] = np.arange(1000)
 
     def comes_and_goes(i):
@@ -83,7 +83,7 @@ def test_extents_in_use_are_known(region):
 
 
 def test_an_end_with_arrays_in_cycles(numbers):
-    """The interpreter ends while regions and arrays are left over."""
+    """The interpreter ends while regions and arrays still exist."""
     program = """
 import sys, vellum
 class Cycle:

@@ -1,4 +1,4 @@
-"""As a user without capabilities, whose userfaultfd does not answer the kernel: that of most containers."""
+"""As a user without capabilities, whose userfaultfd does not handle the kernel's faults: as in most containers."""
 
 import os
 import pathlib
@@ -81,7 +81,7 @@ with h5py.File(out, "w") as file:
 
 @pytest.fixture
 def store():
-    """A store that nobody owns, where nobody comes to."""
+    """A store of an unprivileged user, in memory."""
     if SYSCTL.exists() and SYSCTL.read_text().strip() != "0":
         pytest.skip("vm.unprivileged_userfaultfd is 1: everybody's userfaultfd answers the kernel")
     folder = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm"))

@@ -25,8 +25,8 @@ auto with_context(const std::string& where, Body&& body) {
   }
 }
 
-// The text of an error for a report of damage. Rethrows errors that are no damage: lack of memory or
-// descriptors, and data of a newer Vellum. REQUIRES: `e` is being handled.
+// The text of an error for a report of damage. Rethrows errors that are no damage: lack of memory
+// or descriptors, and data of a newer Vellum. REQUIRES: `e` is being handled.
 inline std::string damage_reason(const Error& e) {
   if (e.code() == Errc::out_of_memory || e.code() == Errc::newer_format) throw;
   return e.what();

@@ -9,8 +9,8 @@
 
 namespace vellum::base {
 
-// The whole text must be the number, without plus sign, spaces, or a prefix such as 0x. nullopt: any
-// other text, or the number does not fit.
+// The whole text must be the number, without plus sign, spaces, or a prefix such as 0x. nullopt:
+// any other text, or the number does not fit.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text, int base = 10) noexcept {
   assert(base >= 2 && base <= 36);

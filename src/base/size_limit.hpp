@@ -17,8 +17,8 @@ inline std::uint64_t file_size_limit() noexcept {
   return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : UINT64_MAX;
 }
 
-// Whether a write at this offset is permitted; if not, sets errno. (The kernel truncates a write that
-// starts below the limit.)
+// Whether a write at this offset is permitted; if not, sets errno. (The kernel truncates a write
+// that starts below the limit.)
 inline bool may_write_from(std::uint64_t offset_bytes) noexcept {
   if (offset_bytes < file_size_limit()) return true;
   errno = EFBIG;

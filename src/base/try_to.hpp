@@ -5,7 +5,8 @@
 
 namespace vellum::base {
 
-// Runs `body`. Ignores an Error, except lack of memory, which is rethrown. False: `body` has failed.
+// Runs `body`. Ignores an Error, except lack of memory, which is rethrown. False: `body` has
+// failed.
 template <typename Body>
 bool try_to(const Body& body) {
   try {

@@ -201,8 +201,8 @@ void apply_settings(Context& context, const CLI::App& app, std::vector<std::stri
 }
 
 // The parser also throws exceptions for help and version.
-int parser_said(Context& context, const CLI::App& app, const CLI::ParseError& said,
-                const std::vector<std::string>& arguments) {
+int report_parser_result(Context& context, const CLI::App& app, const CLI::ParseError& said,
+                         const std::vector<std::string>& arguments) {
   if (said.get_exit_code() == 0) {
     std::ostringstream out;
     app.exit(said, out, out);
@@ -248,7 +248,7 @@ int parse_and_run(Context& context, std::vector<std::string> arguments) {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& said) {
     context.json = json_wanted;
-    return parser_said(context, app, said, arguments);
+    return report_parser_result(context, app, said, arguments);
   }
   require_no_empty_value(app);
   return run_action(context, arguments);

@@ -1,7 +1,7 @@
 // format/gc_census.hpp: the file gc.census, the saved live set of a garbage collection.
 //
-// It lists the records that versions need. It is a hint for the next gc; store/gc/reach/census_file.hpp
-// gives the reason why gc can rely on it.
+// It lists the records that versions need. It is a hint for the next gc;
+// store/gc/reach/census_file.hpp gives the reason why gc can rely on it.
 #pragma once
 
 #include <compare>
@@ -21,8 +21,8 @@ struct CensusRange {
   bool operator==(const CensusRange&) const = default;
 };
 
-// The records of consecutive runs of a version, without the entries that newer runs of the same list
-// hide.
+// The records of consecutive runs of a version, without the entries that newer runs of the same
+// list hide.
 struct CensusPart {
   std::vector<std::uint32_t> roots;  // of the runs, newest first; 1..kMaxRunsPerVersion
   std::vector<CensusRange> records;  // ascending, not adjacent; roots and map blocks included
@@ -39,8 +39,8 @@ struct GcCensus {
   bool operator==(const GcCensus&) const = default;
 };
 
-// Returns an empty vector when the file would exceed the limit. REQUIRES: size_lines has one element
-// per record.
+// Returns an empty vector when the file would exceed the limit. REQUIRES: size_lines has one
+// element per record.
 std::vector<std::byte> encode_gc_census(const GcCensus& census, const Uuid& store_id);
 // nullptr, or a description of the error. A decoded census satisfies all constraints above.
 const char* decode_gc_census(std::span<const std::byte> bytes, const Uuid& store_id, GcCensus& out);

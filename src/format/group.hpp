@@ -1,8 +1,8 @@
 // format/group.hpp: the files of a group: `vellum.group`, and one record for each global version.
 //
 // `vellum.group` identifies the group. A group is one region in many partitions, each a branch of a
-// store. A global version names one version of each partition. Its record is the commit point: it is
-// written when all partitions are durable, and never changed.
+// store. A global version names one version of each partition. Its record is the commit point: it
+// is written when all partitions are durable, and never changed.
 #pragma once
 
 #include <array>

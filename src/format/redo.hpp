@@ -58,8 +58,8 @@ struct RedoRecord {
 };
 
 // Replaces `out` by the record, a multiple of kLineBytes long. Copies the spans' bytes first and
-// computes the checksum from the copy. The bytes may therefore change meanwhile. REQUIRES: the spans
-// are inside the file.
+// computes the checksum from the copy. The bytes may therefore change meanwhile. REQUIRES: the
+// spans are inside the file.
 void encode_redo_record(const RedoHeader& header, std::uint64_t sequence, std::uint64_t file_bytes,
                         std::span<const RedoSpan> spans, std::vector<std::byte>& out);
 
@@ -69,8 +69,8 @@ std::uint64_t redo_sequence(std::span<const std::byte> log) noexcept;
 // The value that the first 8 bytes of a record must have. REQUIRES: `record` has a whole header.
 std::uint64_t redo_checksum(const RedoHeader& header, std::span<const std::byte> record) noexcept;
 
-// Lists the spans of a record in order, with their bytes in the record. REQUIRES: encode_redo_record()
-// wrote `record`.
+// Lists the spans of a record in order, with their bytes in the record. REQUIRES:
+// encode_redo_record() wrote `record`.
 void spans_in_record(std::span<const std::byte> record, std::vector<RedoSpan>& out);
 
 // Reads the record at the start of `log` if its sequence is `sequence`. Returns its length in

@@ -15,15 +15,15 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-// Ranks that make different calls notice it by this.
+// Detects ranks that make different calls.
 std::uint64_t hash_of(const std::string& name, const std::string& message) {
   const std::string call = name + '\n' + message;
   return base::checksum64(std::as_bytes(std::span(call)), 0);
 }
 
-// How a version ended, from rank 0 to all.
+// The outcome of a version, broadcast by rank 0.
 struct Verdict {
-  bool is_end = false;  // the job makes no more versions
+  bool is_end = false;  // the job creates no more versions
   std::uint64_t number = 0, slowest_ns = 0, bytes_written = 0;
   Outcome outcome;
 };
@@ -72,7 +72,7 @@ void Job::check_arguments(const std::string& name, const std::string& message) c
       fail(Errc::invalid_argument, "'{}': {}", name, problem);
     }
     if (names_.contains(name)) {
-      fail(Errc::already_exists, "the group has a version '{}' already", name);
+      fail(Errc::already_exists, "the group already has a version '{}'", name);
     }
   }
   if (message.size() > format::kMaxMessageBytes) {
@@ -98,7 +98,7 @@ JobReport Job::snapshot(const std::string& name, const std::string& message) {
   Commits commits = new_commits(name, message);
   commits.outcome = attempt([&] {
     check_arguments(name, message);
-    if (partitions_.size() == 1) {  // without a change of threads
+    if (partitions_.size() == 1) {  // avoids a change of threads
       const Partition& p = partitions_[0];
       commits.done.push_back(
           p.memory->snapshot(pin_name(group_.id, p.number, commits.pin), message));
@@ -130,7 +130,7 @@ std::shared_ptr<PendingVersion> Job::snapshot_async(const std::string& name,
   return pending_end_;
 }
 
-// Every commit that has begun ends, also after the error of another.
+// Waits for every commit, even after an error of another.
 void Job::wait_for(Commits& commits) {
   for (auto& running : commits.running) {
     const Outcome outcome = attempt([&] { commits.done.push_back(running.get()); });
@@ -145,6 +145,7 @@ void Job::wait_for(Commits& commits) {
 
 void Job::settle_pending() {
   if (!pending_.has_value()) return;
+  assert(pending_end_ != nullptr);
   Commits commits = std::move(*pending_);
   pending_.reset();
   const auto end = std::move(pending_end_);
@@ -164,12 +165,14 @@ JobReport Job::finish(const std::shared_ptr<PendingVersion>& pending) {
   return pending->report;
 }
 
-// What this rank tells of its partitions: the call, the time, their numbers, and a record of them.
+// This rank's message for rank 0: the hash of the call, the time, and the numbers and the record of
+// its partitions.
 Message Job::describe(const Commits& commits) const {
   Message message;
   message.outcome = commits.outcome;
   if (message.outcome.ok()) {
     message.outcome = attempt([&] {
+      assert(commits.bytes_written.size() == partitions_.size());
       format::GroupRecord part;
       part.epoch = std::max(epoch_, commits.pin.epoch);
       part.pin = commits.pin;
@@ -198,6 +201,7 @@ Message Job::describe(const Commits& commits) const {
 // REQUIRES: rank 0.
 format::GroupRecord Job::record_of(const Commits& commits, const std::vector<Bytes>& gathered,
                                    JobReport& report) const {
+  assert(ranks_.rank() == 0);
   require_all(gathered);
   format::GroupRecord record;
   record.number = last_.number + 1;
@@ -213,7 +217,8 @@ format::GroupRecord Job::record_of(const Commits& commits, const std::vector<Byt
     format::ByteReader in(message.body);
     if (in.u64() != hash_of(commits.name, commits.message)) {
       fail(Errc::invalid_argument,
-           "rank {} makes another version than rank 0: the calls differ in name or message", rank);
+           "rank {} creates another version than rank 0: the calls differ in name or message",
+           rank);
     }
     const nanoseconds time(static_cast<std::int64_t>(in.u64()));
     report.slowest_time = std::max(report.slowest_time, time);
@@ -222,7 +227,7 @@ format::GroupRecord Job::record_of(const Commits& commits, const std::vector<Byt
     if (numbers.empty()) continue;
     format::GroupRecord part;
     if (const char* problem = format::decode_group_record(in.bytes(in.left()), group_.id, part)) {
-      fail(Errc::io, "rank {} sent a record that is none: {}", rank, problem);
+      fail(Errc::io, "rank {} sent an invalid record: {}", rank, problem);
     }
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       if (numbers[i] >= group_.partitions || seen[numbers[i]]) {
@@ -241,6 +246,7 @@ format::GroupRecord Job::record_of(const Commits& commits, const std::vector<Byt
 
 JobReport Job::publish(Commits& commits) {
   const auto gathered = ranks_.gather(encode_message(describe(commits)));
+  assert(directory_.has_value() == (ranks_.rank() == 0));
   JobReport report;
   Verdict verdict;
   if (ranks_.rank() == 0) {
@@ -251,11 +257,11 @@ JobReport Job::publish(Commits& commits) {
       directory_->publish(record);
       verdict.number = record.number;
     });
-    // Either another job is at work, or the record may be there although its flush failed.
+    // Either another job is active, or the record may exist although its sync failed.
     if (!verdict.outcome.ok() && is_written) {
-      const bool stands = directory_->contains(last_.number + 1);
-      verdict.is_end = stands || verdict.outcome.code == Errc::busy;
-      if (stands && verdict.outcome.code != Errc::busy) verdict.outcome.code = Errc::poisoned;
+      const bool exists = directory_->contains(last_.number + 1);
+      verdict.is_end = exists || verdict.outcome.code == Errc::busy;
+      if (exists && verdict.outcome.code != Errc::busy) verdict.outcome.code = Errc::poisoned;
     }
     verdict.slowest_ns = static_cast<std::uint64_t>(report.slowest_time.count());
     verdict.bytes_written = report.bytes_written;
@@ -282,9 +288,10 @@ void Job::succeed(const Commits& commits, std::uint64_t number) {
   ahead_ = false;
 }
 
-// Once the record stands, what the version before had for itself alone goes.
+// After the new record is published, removes the record and the pins that only the previous version
+// needed.
 JobReport Job::make(Commits& commits) {
-  const Known before = last_;
+  const GlobalVersion before = last_;
   JobReport report = publish(commits);
   const bool pin_goes = !kept_.contains(before.pin) && !is_pushing(before.pin);
   const bool record_goes = !before.is_named && directory_.has_value();
@@ -306,16 +313,17 @@ void Job::remove_pins(const GroupPin& pin) {
 void Job::give_up(const Commits& commits, const Outcome& outcome, bool is_end) {
   ahead_ = true;
   if (is_end) {
-    // Nothing is released: the record may be there, or another job decides.
+    // Keeps all pins: the record may exist, or belong to another job.
     ended_ = outcome;
   } else if (commits.pins_are_new) {
     run_later([this, pin = commits.pin] { remove_pins(pin); });
   }
   outcome.require();
-  std::abort();  // REQUIRES: an outcome that is not ok
+  assert(!outcome.ok());
+  std::abort();  // REQUIRES: the outcome is an error
 }
 
-// A pin that stays is removed when the next job begins.
+// Errors are ignored: the next job removes the remaining pins.
 void Job::run_later(std::function<void()> task) {
   later_.wait_idle();
   auto quietly = [task = std::move(task)] {
@@ -351,7 +359,7 @@ format::GroupRecord Job::read_record(const std::string& version) {
   format::GroupRecord record;
   if (const char* problem =
           format::decode_group_record(broadcast_from_0(ranks_, found), group_.id, record)) {
-    fail(Errc::io, "rank 0 sent a record that is none: {}", problem);
+    fail(Errc::io, "rank 0 sent an invalid record: {}", problem);
   }
   return record;
 }
@@ -362,7 +370,7 @@ std::string Job::free_name(const std::string& wanted) const {
   return name;
 }
 
-// The record goes first, so that no version is without its pins.
+// Removes the record first, so that no version exists without its pins.
 void Job::remove_version(const std::string& name) {
   const format::GroupRecord record = read_record(name);
   Message removed;

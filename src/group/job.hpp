@@ -1,15 +1,15 @@
-// group/job.hpp: a rank's side of a job that has a group open to write: the protocol of global
+// group/job.hpp: a rank's side of a job that has a group open for writing: the protocol of global
 // versions.
 //
-// A version is made in these steps (docs/format.md has the crash table):
-//   1. Each rank makes its partitions durable, each by a snapshot, the pin. The pins of the version
-//      before stay.
-//   2. The ranks' results come together at rank 0. An error on one is an error on all, and the pins
-//      of this attempt go.
+// A version is created in these steps (docs/format.md has the crash table):
+//   1. Each rank makes its partitions durable, each by a snapshot, the pin. The pins of the
+//      previous version stay.
+//   2. Rank 0 gathers the results. An error on one rank is an error on all, and the pins of this
+//      attempt are removed.
 //   3. Rank 0 publishes the record: the commit point.
-//   4. All ranks learn the outcome. Only then do the older pins go, in a thread of each rank.
-// A job begins with a record of its own, with the versions that it found. Its number fences a job
-// before it that has lost its lock and not noticed.
+//   4. Rank 0 broadcasts the outcome. Only then each rank removes the older pins, in a thread.
+// A job begins with a record of its own for the version that it opens. Its number fences an earlier
+// job that has lost its lock without noticing.
 //
 // Threads: one at a time. All calls but the accessors are collective (group/ranks.hpp).
 #pragma once
@@ -35,16 +35,17 @@ namespace vellum::group {
 
 struct JobOptions {
   std::string records;  // the directory; only rank 0 uses it
-  // How many partitions a new group has; 0: one a rank. An existing group's: 0, or its number.
+  // The number of partitions of a new group; 0: one for each rank. For an existing group: 0, or its
+  // number.
   std::uint32_t partitions = 0;
-  // Those of this rank; nothing: its even share. Each partition has to be one rank's.
+  // The partitions of this rank; nullopt: its even share. Each partition must belong to one rank.
   std::optional<std::vector<std::uint32_t>> mine;
-  std::string version;  // to open at: a name, or a number; empty: the newest
+  std::string version;  // to open: a name or a number; empty: the newest
   std::string branch = "main";
-  std::optional<format::Encoding> encoding;              // of a branch that is made anew
+  std::optional<format::Encoding> encoding;              // of a recreated branch
   std::function<std::string(std::uint32_t)> store_path;  // for the records
-  std::shared_ptr<RemoteVersions> remote;  // null: versions are durable in the stores alone
-  bool release_in_background = true;  // pins that no version needs; a test wants one order of calls
+  std::shared_ptr<RemoteVersions> remote;  // null: versions are durable only in the stores
+  bool release_in_background = true;  // of unneeded pins; false: a fixed order of calls, for tests
 };
 
 struct JobReport {
@@ -56,14 +57,14 @@ struct JobReport {
   std::chrono::nanoseconds coordination_time{0};  // of the call, beyond the slowest rank's commits
 };
 
-// The end of a snapshot_async().
+// The result of a snapshot_async().
 struct PendingVersion {
   bool is_done = false;
   Outcome outcome;
   JobReport report;
 };
 
-// The end of a push_async().
+// The result of a push_async().
 struct PendingPush {
   bool is_done = false;
   Outcome outcome;
@@ -82,31 +83,30 @@ class Job {
   std::uint64_t epoch() const noexcept { return epoch_; }
   std::uint64_t number() const noexcept { return last_.number; }  // of the last global version
   const std::vector<std::uint32_t>& mine() const noexcept { return numbers_; }
-  // Errc::invalid_argument: it is not one of this rank's.
+  // Errc::invalid_argument: another rank's partition.
   PartitionMemory& memory(std::uint32_t partition);
 
-  // With an empty name, the version stays until the next one.
+  // A version with an empty name exists until the next version.
   JobReport snapshot(const std::string& name, const std::string& message);
-  // Takes the memory now. The version is made by finish(), or by the next call that is collective.
+  // Captures the memory now. finish(), or the next collective call, creates the version.
   std::shared_ptr<PendingVersion> snapshot_async(const std::string& name,
                                                  const std::string& message);
   JobReport finish(const std::shared_ptr<PendingVersion>& pending);
-  // All partitions go back to the last global version.
+  // Rolls all partitions back to the last global version.
   void rollback();
   // The record of a version, on all ranks. Empty: the newest.
   format::GroupRecord read_record(const std::string& version);
   // Not collective; the same on all ranks.
   bool has_name(const std::string& name) const { return names_.contains(name); }
-  std::string free_name(const std::string& wanted) const;  // with a number behind it if it is taken
-  // Removes a version that has a name. Errc::not_found; invalid_argument: it is the newest.
+  std::string free_name(const std::string& wanted) const;  // with a number appended if it is in use
+  // Removes a named version. Errc::not_found; invalid_argument: it is the newest.
   void remove_version(const std::string& name);
-  // Each rank begins to make its part of a version durable in the remote, in a thread; empty: the
-  // newest. finish_push(), or the next push_async(), publishes the record there, when all ranks have
-  // ended (job_push.cpp).
+  // Each rank starts a thread that makes its part of a version durable at the remote; empty: the
+  // newest. finish_push(), or the next push_async(), waits for all ranks and publishes the record
+  // there (job_push.cpp).
   std::shared_ptr<PendingPush> push_async(const std::string& version);
   void finish_push(const std::shared_ptr<PendingPush>& pending);
-  // Closes the partitions. Not collective. An unfinished push makes no version at the remote, and an
-  // unfinished snapshot_async() makes no version.
+  // Closes the partitions. Not collective. Unfinished pushes and snapshots create no version.
   void close();
 
  private:
@@ -115,16 +115,16 @@ class Job {
     std::shared_ptr<store::StoreDirectory> store;
     std::unique_ptr<PartitionMemory> memory;
   };
-  // What all ranks know of a version.
-  struct Known {
+  // The facts about a global version that all ranks have.
+  struct GlobalVersion {
     std::uint64_t number = 0;
     GroupPin pin;
     bool is_named = false;
   };
-  // This rank's part in a version that is being made.
+  // This rank's part in a version that is being created.
   struct Commits {
     GroupPin pin;
-    bool pins_are_new = false;  // made for this version alone: they go if it is not made
+    bool pins_are_new = false;  // created for this version only: removed if it fails
     std::int64_t created_ns = 0;
     std::string name, message;
     std::vector<std::future<CommitReport>> running;
@@ -134,30 +134,30 @@ class Job {
     std::chrono::steady_clock::time_point began;
     std::chrono::nanoseconds time{0};
   };
-  // A version on its way to the remote.
-  struct Push {
+  // A version that is being pushed to the remote.
+  struct ActivePush {
     format::GroupRecord record;
-    Outcome outcome;  // of this rank, and below: once its thread is idle
+    Outcome outcome;  // of this rank; like the next member, valid once the thread is idle
     std::uint64_t bytes_uploaded = 0;
     std::shared_ptr<PendingPush> end;
   };
-  // What rank 0 finds in the directory when the job begins.
-  struct Found {
+  // The state of the directory when the job begins, read by rank 0.
+  struct FoundGroup {
     format::GroupFile group;
     std::uint64_t epoch = 1, last_number = 0;
-    bool all_readable = true;  // false: pins of a record that does not read may be needed
+    bool all_readable = true;  // false: an unreadable record may need its pins
     std::vector<std::pair<GroupPin, std::string>> named;
-    std::optional<format::GroupRecord> at;  // nothing: the group has no version yet
+    std::optional<format::GroupRecord> at;  // nullopt: the group has no version yet
   };
-  static Bytes encode(const Found& found);
-  static Found decode_found(std::span<const std::byte> bytes);
+  static Bytes encode(const FoundGroup& found);
+  static FoundGroup decode_found(std::span<const std::byte> bytes);
 
   // job_open.cpp
-  Found find();
-  void take_over(const Found& found);
-  Commits open_partitions(const Found& found, PartitionOpener& opener);
-  void open_partition(std::uint32_t number, const Found& found, PartitionOpener& opener);
-  void tidy(const Found& found);
+  FoundGroup find();
+  void take_over(const FoundGroup& found);
+  Commits open_partitions(const FoundGroup& found, PartitionOpener& opener);
+  void open_partition(std::uint32_t number, const FoundGroup& found, PartitionOpener& opener);
+  void tidy(const FoundGroup& found);
 
   Commits new_commits(const std::string& name, const std::string& message);
   void check_arguments(const std::string& name, const std::string& message) const;
@@ -175,9 +175,9 @@ class Job {
   void require_usable() const;
 
   // job_push.cpp
-  void push_partitions(Push& push) noexcept;
+  void push_partitions(ActivePush& push) noexcept;
   void settle_push();
-  void complete(const Push& push);
+  void complete(const ActivePush& push);
   bool is_pushing(const GroupPin& pin) const {
     return push_.has_value() && push_->record.pin == pin;
   }
@@ -185,10 +185,10 @@ class Job {
   base::Fs& fs_;
   Ranks& ranks_;
   const JobOptions options_;
-  std::optional<RecordDirectory> directory_;  // rank 0's
+  std::optional<RecordDirectory> directory_;  // only on rank 0
   format::GroupFile group_;
   std::uint64_t epoch_ = 0, attempt_ = 0;
-  Known last_;                   // the last global version
+  GlobalVersion last_;           // the last global version
   std::set<GroupPin> kept_;      // pins of versions with names
   std::set<std::string> names_;  // of versions
   std::vector<std::uint32_t> numbers_;
@@ -196,8 +196,8 @@ class Job {
   std::optional<Commits> pending_;
   std::shared_ptr<PendingVersion> pending_end_;
   bool ahead_ = false;  // a branch may have commits that no global version has
-  Outcome ended_;       // why this job makes no more versions
-  std::optional<Push> push_;
+  Outcome ended_;       // an error: this job creates no more versions
+  std::optional<ActivePush> push_;
   base::Background pusher_;
   base::Background later_;
 };

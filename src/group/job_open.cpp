@@ -1,4 +1,7 @@
-// How a job begins: what rank 0 finds, the branches that go back to it, and the job's own record.
+// The start of a job: rank 0 reads the group, all ranks reset their branches to its version, and
+// the job publishes a record of its own.
+
+#include <cassert>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
@@ -11,8 +14,8 @@
 namespace vellum::group {
 namespace {
 
-// A job that was killed before the first record may have left the first pin. Later ones were made
-// for records that were there.
+// A job that was killed before the first record may have left the first pin. Later pins always have
+// a record before them.
 void remove_first_pin(store::StoreDirectory& store, const format::Uuid& group_id,
                       std::uint32_t partition) {
   constexpr GroupPin kFirst{1, 0};
@@ -34,7 +37,7 @@ format::GroupRecord find_record(const RecordDirectory& directory, const std::str
     fail(Errc::not_found, "{}: the group has no version yet", directory.path());
   }
   for (const std::uint64_t number : directory.numbers()) {
-    // One that does not read hides no other.
+    // An unreadable record does not hide the others.
     format::GroupRecord record;
     const Outcome outcome = attempt([&] { record = directory.read(number); });
     if (outcome.ok() && record.name == version) return record;
@@ -44,7 +47,7 @@ format::GroupRecord find_record(const RecordDirectory& directory, const std::str
   fail(Errc::not_found, "{}: the group has no version '{}'", directory.path(), version);
 }
 
-Bytes Job::encode(const Found& found) {
+Bytes Job::encode(const FoundGroup& found) {
   Bytes bytes = format::encode_group_file(found.group);
   format::ByteWriter w(bytes);
   w.u64(found.epoch);
@@ -60,9 +63,9 @@ Bytes Job::encode(const Found& found) {
   return bytes;
 }
 
-Job::Found Job::decode_found(std::span<const std::byte> bytes) {
+Job::FoundGroup Job::decode_found(std::span<const std::byte> bytes) {
   format::ByteReader in(bytes);
-  Found found;
+  FoundGroup found;
   const char* problem = format::decode_group_file(in.bytes(format::kGroupBytes), found.group);
   found.epoch = in.u64();
   found.last_number = in.u64();
@@ -82,7 +85,8 @@ Job::Found Job::decode_found(std::span<const std::byte> bytes) {
 }
 
 // REQUIRES: rank 0.
-Job::Found Job::find() {
+Job::FoundGroup Job::find() {
+  assert(ranks_.rank() == 0);
   const auto ranks = static_cast<std::uint32_t>(ranks_.size());
   const std::uint32_t wanted = options_.partitions == 0 ? ranks : options_.partitions;
   if (wanted > format::kMaxGroupPartitions) {
@@ -91,7 +95,7 @@ Job::Found Job::find() {
   }
   directory_ = RecordDirectory::open_or_create(fs_, options_.records, wanted);
   directory_->lock();
-  Found found;
+  FoundGroup found;
   found.group = directory_->group();
   if (options_.partitions != 0 && options_.partitions != found.group.partitions) {
     fail(Errc::invalid_argument, "{}: the group has {} partitions, not {}", options_.records,
@@ -115,7 +119,7 @@ Job::Found Job::find() {
   return found;
 }
 
-void Job::take_over(const Found& found) {
+void Job::take_over(const FoundGroup& found) {
   group_ = found.group;
   epoch_ = found.epoch;
   last_.number = found.last_number;
@@ -133,7 +137,7 @@ void Job::take_over(const Found& found) {
   }
 }
 
-void Job::open_partition(std::uint32_t number, const Found& found, PartitionOpener& opener) {
+void Job::open_partition(std::uint32_t number, const FoundGroup& found, PartitionOpener& opener) {
   Partition p;
   p.number = number;
   p.store = opener.open_store(number, !found.at.has_value());
@@ -150,9 +154,8 @@ void Job::open_partition(std::uint32_t number, const Found& found, PartitionOpen
   partitions_.push_back(std::move(p));
 }
 
-// The version that was found, as it is in this rank's partitions; or the first version of a new
-// group.
-Job::Commits Job::open_partitions(const Found& found, PartitionOpener& opener) {
+// This rank's partitions at the version that was found, or the first version of a new group.
+Job::Commits Job::open_partitions(const FoundGroup& found, PartitionOpener& opener) {
   Commits commits;
   commits.began = std::chrono::steady_clock::now();
   commits.pin = found.at.has_value() ? found.at->pin : GroupPin{epoch_, 0};
@@ -174,9 +177,9 @@ Job::Commits Job::open_partitions(const Found& found, PartitionOpener& opener) {
   return commits;
 }
 
-// Removes the records and pins that no version needs now: those that jobs before have left. This job
-// goes on making others meanwhile, which have its epoch.
-void Job::tidy(const Found& found) {
+// Removes unneeded records and pins of earlier jobs. This job's own pins have its epoch, and it may
+// create more of them meanwhile.
+void Job::tidy(const FoundGroup& found) {
   if (!found.all_readable) return;
   std::set<GroupPin> keep = kept_;
   keep.insert(last_.pin);
@@ -202,7 +205,7 @@ Job::Job(base::Fs& fs, Ranks& ranks, JobOptions options, PartitionOpener& opener
     message.outcome = attempt([&] { message.body = encode(find()); });
   }
   const Bytes bytes = broadcast_from_0(ranks_, message);
-  Found found;
+  FoundGroup found;
   Commits commits;
   const Outcome outcome = attempt([&] {
     found = decode_found(bytes);

@@ -1,20 +1,24 @@
-// How a version becomes durable in the remote, its second strength.
+// Pushes a version to the group's remote.
+//
 //
 //   1. Each rank pushes its partitions' pins to their remotes, in a thread. The pins stay in the
-//      stores meanwhile, also when a later version takes this one's place.
-//   2. The ranks' results come together at rank 0. An error on one is an error on all, and what the
-//      others have pushed is nobody's until a later push forgets it.
-//   3. Rank 0 publishes the record in the remote: the commit point there. Then it removes the records
-//      that this one supersedes.
-//   4. All ranks learn the outcome. Only then does each forget the pins that no record there needs.
+//      stores meanwhile, even if a later version supersedes this one.
+//   2. Rank 0 gathers the results. An error on one rank is an error on all; the pins that the
+//      others have pushed belong to no version, and a later push removes them.
+//   3. Rank 0 publishes the record at the remote: the commit point there. Then it removes the
+//      records that this one supersedes.
+//   4. Rank 0 broadcasts the outcome. Only then each rank removes the pins that no record there
+//      needs.
 #include "base/fail.hpp"
+
+#include <cassert>
 #include "format/wire/wire.hpp"
 #include "group/job.hpp"
 
 namespace vellum::group {
 namespace {
 
-// What rank 0 has published.
+// The result of rank 0's publication.
 struct Published {
   std::uint64_t bytes_uploaded = 0;
   std::set<GroupPin> keep;
@@ -50,7 +54,7 @@ std::shared_ptr<PendingPush> Job::push_async(const std::string& version) {
   settle_push();
   require_usable();
   if (options_.remote == nullptr) fail(Errc::invalid_argument, "the group has no remote");
-  Push push;
+  ActivePush push;
   push.record = read_record(version);
   push.end = std::make_shared<PendingPush>();
   push_ = std::move(push);
@@ -62,7 +66,8 @@ std::shared_ptr<PendingPush> Job::push_async(const std::string& version) {
   return push_->end;
 }
 
-void Job::push_partitions(Push& push) noexcept {
+void Job::push_partitions(ActivePush& push) noexcept {
+  assert(options_.remote != nullptr);
   push.outcome = attempt([&] {
     for (const Partition& p : partitions_) {
       with_context(fmt::format("partition {}", p.number), [&] {
@@ -86,7 +91,7 @@ void Job::finish_push(const std::shared_ptr<PendingPush>& pending) {
 void Job::settle_push() {
   if (!push_.has_value()) return;
   pusher_.wait_idle();
-  const Push push = std::move(*push_);
+  const ActivePush push = std::move(*push_);
   push_.reset();
   push.end->outcome = attempt([&] { complete(push); });
   push.end->is_done = true;
@@ -94,7 +99,7 @@ void Job::settle_push() {
   if (!kept_.contains(pin) && pin != last_.pin) run_later([this, pin] { remove_pins(pin); });
 }
 
-void Job::complete(const Push& push) {
+void Job::complete(const ActivePush& push) {
   Message said{push.outcome, {}};
   if (said.outcome.ok()) {
     format::ByteWriter(said.body).u64(push.bytes_uploaded);
@@ -118,7 +123,8 @@ void Job::complete(const Push& push) {
   const Published published = decode_published(broadcast_from_0(ranks_, verdict));
   push.end->number = push.record.number;
   push.end->bytes_uploaded = published.bytes_uploaded;
-  // Without a thread, the next push forgets them: the version is published, and no rank may throw.
+  // If no thread can be started, the next push removes the pins: the version is published, so no
+  // rank may throw.
   const Outcome begun = attempt([&] {
     pusher_.start([this, keep = published.keep] {
       const Outcome ignored = attempt([&] {

@@ -1,5 +1,7 @@
 #include "group/outcome.hpp"
 
+#include <cassert>
+
 #include <unistd.h>
 
 #include "base/fail.hpp"
@@ -24,7 +26,7 @@ Message decode_message(std::span<const std::byte> bytes) {
   format::ByteReader in(bytes);
   const std::uint32_t code = in.u32();
   if (!in.ok() || code > static_cast<std::uint32_t>(Errc::out_of_memory)) {
-    fail(Errc::io, "a rank sent a message of {} bytes that is none", bytes.size());
+    fail(Errc::io, "a rank sent an invalid message of {} bytes", bytes.size());
   }
   const auto rest = in.bytes(in.left());
   Message message;
@@ -46,6 +48,7 @@ Bytes broadcast_from_0(Ranks& ranks, const Message& of_rank_0) {
 }
 
 void require_all(const std::vector<Bytes>& gathered) {
+  assert(!gathered.empty());  // rank 0
   for (const Bytes& bytes : gathered) decode_message(bytes).outcome.require();
 }
 

@@ -1,7 +1,7 @@
-// group/outcome.hpp: how a step ended on a rank, on its way to the others.
+// group/outcome.hpp: the result of a step on one rank, as a value that ranks can exchange.
 //
-// An error on one rank must not keep it from a collective call, where the others wait. So a step
-// that may fail gives an outcome, and all ranks throw the same Error once they agree.
+// A rank with an error must still make the collective calls in which the others wait. Therefore a
+// step returns an outcome, and all ranks throw the same Error when they have exchanged them.
 #pragma once
 
 #include <exception>
@@ -37,13 +37,13 @@ Outcome attempt(Body&& body) {
   }
 }
 
-// An outcome, and what a step that went well has to say.
+// An outcome and, if it is ok, the data of the step.
 struct Message {
   Outcome outcome;
   Bytes body;
 };
 Bytes encode_message(const Message& message);
-// Errc::io: it is none. Another build of Vellum on another rank may have sent it.
+// Errc::io: malformed. A rank with another build of Vellum may have sent it.
 Message decode_message(std::span<const std::byte> bytes);
 
 // Rank 0's outcome and bytes, on all ranks. Throws rank 0's error on all of them.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "vellum-group-";
 
-// "vellum-group-<16 hex digits>-": the first half of the id is enough to tell groups apart.
+// "vellum-group-<16 hex digits>-": the first half of the id is sufficient to distinguish groups.
 std::string group_prefix(const format::Uuid& group_id) {
   return fmt::format("{}{}-", kPrefix, base::hex(std::span(group_id).first(8)));
 }

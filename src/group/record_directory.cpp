@@ -43,7 +43,7 @@ format::Uuid random_id() {
 [[noreturn]] void refuse_second_job(const std::string& path, std::uint64_t number) {
   fail(Errc::busy,
        "{}: another job has taken over the group: it has published version {}. This job ends "
-       "without the version that it was making",
+       "without a new version",
        path, number);
 }
 
@@ -54,7 +54,7 @@ RecordDirectory::RecordDirectory(base::Fs& fs, std::string path)
 
 void RecordDirectory::read_group() {
   const std::string file = path_ + "/" + kGroupName;
-  if (!fs_->exists(file)) fail(Errc::not_found, "{}: no group (there is no {})", path_, kGroupName);
+  if (!fs_->exists(file)) fail(Errc::not_found, "{}: no group (no file {})", path_, kGroupName);
   const auto bytes = base::read_whole(*fs_, file, format::kGroupBytes);
   if (const char* problem = format::decode_group_file(bytes, group_)) {
     store::fail_header(file, bytes, format::checksum_seed(format::id_of_whole_file(bytes)),
@@ -77,12 +77,12 @@ RecordDirectory RecordDirectory::open_or_create(base::Fs& fs, const std::string&
                                                 const format::GroupFile& group) {
   RecordDirectory directory = make(fs, path, group);
   if (directory.group_.id != group.id) {
-    fail(Errc::invalid_argument, "{}: another group is there", directory.path_);
+    fail(Errc::invalid_argument, "{}: belongs to another group", directory.path_);
   }
   return directory;
 }
 
-// The group that is there, or this one.
+// The existing group, or a new one.
 RecordDirectory RecordDirectory::make(base::Fs& fs, const std::string& path,
                                       const format::GroupFile& group) {
   RecordDirectory directory(fs, path);
@@ -94,7 +94,7 @@ RecordDirectory RecordDirectory::make(base::Fs& fs, const std::string& path,
       base::publish_file(fs, directory.tmp_directory(), directory.path_, kGroupName,
                          format::encode_group_file(group), false);
     } catch (const Error& e) {
-      if (e.code() != Errc::already_exists) throw;  // another job has just made it
+      if (e.code() != Errc::already_exists) throw;  // another job has created it concurrently
     }
   }
   directory.read_group();
@@ -186,8 +186,8 @@ void RecordDirectory::publish(const format::GroupRecord& record) {
     if (e.code() != Errc::already_exists) throw;
     refuse_second_job(path_, record.number);
   }
-  // The number may be free because another job has published it, and later ones, and removed it.
-  // Those later ones were there before it went.
+  // The number may be free since another job has published and then removed it. That job has
+  // published a later record before the removal.
   const std::uint64_t last = numbers().back();
   if (last == record.number) return;
   fs_->unlink(path_of(record.number));

@@ -36,7 +36,7 @@ class RegionPartition final : public PartitionMemory {
   Region& region() { return region_; }
 
  private:
-  // The branch has commits behind the version: what differs is stored anew, as a program would. A
+  // Writes the pages in which the branch differs from the version, like a program's stores. A
   // region that has grown keeps its size.
   void restore(const std::string& version) {
     const std::uint64_t bytes = store_.version(version).region_bytes;

@@ -8,12 +8,12 @@
 
 namespace vellum::group {
 
-// A partition's path: each "{}" in the pattern becomes its number.
+// The path of a partition: its number replaces each "{}" in the pattern.
 std::string path_of_partition(const std::string& pattern, std::uint32_t partition);
-// The path that a record names: relative to the directory of the records where the store lies in it
-// or beside it, so that all can move together; otherwise absolute.
+// The path in a record: relative to the directory of records if the store is in it or in its
+// parent, so that all can be moved together; otherwise absolute.
 std::string path_for_record(const std::string& store, const std::string& records);
-// The store that a record names.
+// The path of the store in a record.
 std::string path_from_record(const std::string& path, const std::string& records);
 
 struct RegionPartitionOptions {
@@ -38,7 +38,7 @@ class RegionPartitions final : public PartitionOpener {
   const RegionPartitionOptions options_;
 };
 
-// The region of a partition that RegionPartitions has opened.
+// The region of a partition. REQUIRES: RegionPartitions has opened it.
 Region& region_of(PartitionMemory& memory);
 
 }  // namespace vellum::group

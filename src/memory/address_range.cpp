@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <vellum/error.hpp>
@@ -16,8 +17,8 @@ namespace {
 
 constexpr int kFlags = MAP_PRIVATE | MAP_NORESERVE;
 
-// Code compiled by vellum-clang looks at the cards of whatever lies in the window, so there must be
-// cards. Where they cannot be reserved, such code does not run.
+// Code compiled by vellum-clang accesses the cards of all addresses in the window, so the cards
+// must exist. Where they cannot be reserved, that code does not run.
 void reserve_cards_of(std::uint64_t address) {
   if (!cards::in_window(address)) return;
   try {
@@ -30,17 +31,17 @@ void reserve_cards_of(std::uint64_t address) {
   fail(Errc::busy, "address {:#x} is taken: cannot map {} bytes there", address, bytes);
 }
 
-// MAP_FAILED: the place is taken, or not to be had.
+// MAP_FAILED: the address is taken or not available.
 void* map_at(std::uint64_t address, std::size_t bytes, int file) {
   if (!base::may_map_at(address)) return MAP_FAILED;
   void* const wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   void* const map = mmap(wanted, bytes, PROT_NONE, kFlags | MAP_FIXED_NOREPLACE, file, 0);
   if (map == MAP_FAILED || map == wanted) return map;
-  munmap(map, bytes);  // a kernel or sanitizer that took it for a hint
+  munmap(map, bytes);  // a kernel or sanitizer that treats it as a hint
   return MAP_FAILED;
 }
 
-// A region starts at a multiple of 2 MiB, so room for that is reserved, too.
+// A region starts at a multiple of 2 MiB, so address space for the alignment is reserved, too.
 void* map_anywhere(std::size_t bytes, int file) {
   void* const room = mmap(nullptr, bytes + kTableBytes, PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -55,6 +56,7 @@ void* map_anywhere(std::size_t bytes, int file) {
 }
 
 void* map_over_reservation(std::uint64_t address, std::size_t bytes, int file) {
+  assert(address != 0 && address % kPageBytes == 0);
   void* const wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   return mmap(wanted, bytes, PROT_NONE, kFlags | MAP_FIXED, file, 0);
 }
@@ -73,6 +75,7 @@ void* map(const MemoryOptions& options, int file) {
 
 AddressRange::AddressRange(const MemoryOptions& options, int file)
     : bytes_(options.capacity_bytes), over_reservation_(options.over_reservation) {
+  assert(file >= 0 && bytes_ % kPageBytes == 0);
   void* const at = map(options, file);
   if (at == MAP_FAILED) {
     fail(Errc::out_of_memory,
@@ -90,22 +93,22 @@ AddressRange::AddressRange(const MemoryOptions& options, int file)
 AddressRange::~AddressRange() {
   if (left_mapped_) return;
   if (over_reservation_) {
-    // Leaves no hole for another thread's mapping: the caller is going to unmap the range.
+    // No hole for another thread's mapping: the caller unmaps the range later.
     mmap(data_, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   } else {
     munmap(data_, bytes_);
   }
 }
 
-// The area lies past the window of the cards, which is for tracked regions, and past their table.
+// The area is above the window of the cards, which is for tracked regions, and above their table.
 std::uint64_t far_address(std::uint64_t branch_id) noexcept {
   constexpr std::uint64_t kArea = 0x380000000000;  // 56 TiB up
-  constexpr std::uint64_t kPlaceBytes = 64ULL << 30;
-  constexpr std::uint64_t kPlaces = 384;  // 24 TiB: AddressSanitizer's heap begins at 80 TiB
+  constexpr std::uint64_t kSlotBytes = 64ULL << 30;
+  constexpr std::uint64_t kSlots = 384;  // 24 TiB: AddressSanitizer's heap begins at 80 TiB
   const std::uint64_t hash = branch_id * 0x9E3779B97F4A7C15ULL >> 54;
-  if (!base::in_thread_sanitizer()) return kArea + hash % kPlaces * kPlaceBytes;
+  if (!base::in_thread_sanitizer()) return kArea + hash % kSlots * kSlotBytes;
   // 448 GiB: above, the kernel chooses addresses.
-  return base::kThreadSanitizerMappings + hash % 7 * kPlaceBytes;
+  return base::kThreadSanitizerMappings + hash % 7 * kSlotBytes;
 }
 
 }  // namespace vellum::region

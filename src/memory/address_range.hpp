@@ -13,7 +13,7 @@ class AddressRange {
   // Maps `file` privately, without access, as `options` say. Throws Errc::busy (address taken),
   // out_of_memory.
   AddressRange(const MemoryOptions& options, int file);
-  // Unmaps. Over a reservation, address space without access stays behind.
+  // Unmaps. Over a reservation, address space without access is left mapped.
   ~AddressRange();
   AddressRange(const AddressRange&) = delete;
   AddressRange& operator=(const AddressRange&) = delete;
@@ -31,8 +31,8 @@ class AddressRange {
   std::byte* data_ = nullptr;
 };
 
-// The address of a branch's region at its first opening: far from where the loader and malloc place
-// things, so it is likely to be free the next time, too.
+// The address of a branch's region at its first opening: far from the addresses of the loader and
+// malloc, so it is likely to be free the next time, too.
 std::uint64_t far_address(std::uint64_t branch_id) noexcept;
 
 }  // namespace vellum::region

@@ -1,7 +1,7 @@
 // memory/file_behind.hpp: the plain file that holds a region's last commit.
 //
 // A region has one under engine mapped (RegionMemory::file_behind()): the branch's image. The file
-// follows a commit once the commit is durable in the store. Until then the store alone has it.
+// follows a commit once the commit is durable in the store. Until then only the store has it.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ namespace vellum::region {
 // One call at a time, except backed_bytes().
 class FileBehind {
  public:
-  // How much of the region lies in the file now; the rest must not be touched. Any thread.
+  // How much of the region is in the file now; the rest must not be accessed. Any thread.
   virtual std::uint64_t backed_bytes() const noexcept = 0;
   // Sets the length that the next finish_commit() gives the file; none: as long as the region.
   virtual void set_length(std::optional<std::uint64_t> bytes) noexcept = 0;
-  // Lengthens the file at once if it is shorter. Call it before anything is touched up to there.
+  // Extends the file at once if it is shorter. Call it before pages up to there are accessed.
   virtual void extend(std::uint64_t bytes) = 0;
-  // Takes back uncommitted growth of the file, except the first `keep_bytes`.
+  // Undoes uncommitted growth of the file, except the first `keep_bytes`.
   virtual void drop_growth(std::uint64_t keep_bytes) = 0;
-  // Drops the region's own copies of pages that equal the file; the file shows again. REQUIRES:
-  // nobody stores to them meanwhile.
+  // Drops the region's private copies of pages that equal the file; the file's pages show again.
+  // REQUIRES: no thread stores to them meanwhile.
   virtual void drop_copies(const std::vector<format::PageNumber>& pages) = 0;
 
-  // A commit of the pages that RegionMemory::collect_dirty() gave calls the first of these, and
-  // then one of the two others.
-  // Precedes encoding: makes the base copies of the pages right. An exception fails the commit.
+  // A commit of the pages from RegionMemory::collect_dirty() calls the first of these, and then one
+  // of the two others.
+  // Precedes encoding: corrects the base copies of the pages. An exception fails the commit.
   virtual void prepare_commit(std::span<const format::PageNumber> dirty) = 0;
-  // The commit is durable, or no page had changed: the file follows.
+  // The commit is durable, or no page has changed: the file follows.
   virtual void finish_commit(std::span<const format::PageNumber> dirty) noexcept = 0;
   // The commit has failed, and the encoder has undone its work.
   virtual void abandon_commit(std::span<const format::PageNumber> dirty) noexcept = 0;

@@ -20,14 +20,19 @@ RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::
       base_copies_(std::move(base_copies)),
       source_(std::move(source)),
       range_(options, options.shared ? options.shared->descriptor() : base_copies_->file()) {
+  assert(base_copies_ != nullptr && options.size_bytes <= options.capacity_bytes);
   assert(options.capacity_bytes % kPageBytes == 0 && options.size_bytes % kPageBytes == 0);
   assert(std::has_single_bit(options.chunk_bytes) && options.chunk_bytes >= kPageBytes &&
          options.chunk_bytes <= kMaxChunkPages * kPageBytes);
 }
 
-void RegionMemory::make_private(PageNumber page) noexcept { rewrite_racing_page(address_of(page)); }
+void RegionMemory::make_private(PageNumber page) noexcept {
+  assert(options_.writable && is_present(page));
+  rewrite_racing_page(address_of(page));
+}
 
 void RegionMemory::read_committed(PageNumber page, std::byte* out) const {
+  assert(out != nullptr);
   if (const auto& source = source_.shared(); source != nullptr) {
     source->read(page, 1, out);
   } else {
@@ -38,7 +43,7 @@ void RegionMemory::read_committed(PageNumber page, std::byte* out) const {
 void RegionMemory::report(const store::ReadFailure& failure) const noexcept {
   char text[1024] = "vellum: ";
   const std::size_t used = std::strlen(text);
-  const LiveSource::Use source(source_);
+  const LiveSourceReader source(source_);
   if (source.get() != nullptr) {
     source->describe(failure, std::span(text).subspan(used, sizeof text - used - 1));
   } else {

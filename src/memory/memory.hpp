@@ -1,22 +1,23 @@
 // memory/memory.hpp: the memory of a region, as Region, its commits and the encoder see it.
 //
-// A region's memory is a private mapping of a file that holds base copies: what each page was at
-// the last commit (memory/copies/backing.hpp). A store of the program gives it a copy of the page
-// of its own; a commit compares the two and then brings the base copy up to what it has recorded.
+// A region's memory is a private mapping of a file that holds base copies: the content of each page
+// at the last commit (memory/copies/backing.hpp). A store of the program creates a private copy of
+// the page; a commit compares the two and then updates the base copy to the recorded content.
 //
 // Two kinds of memory implement this:
-//  - PagedMemory (paged_memory.hpp), for engines uffd and sigsegv: the file is a memfd. Pages come
-//    in from a page source by faults, and leave when memory is short; written pages then wait in a
-//    spill file for the next commit.
+//  - PagedMemory (memory/paged/paged_memory.hpp), for engines uffd and sigsegv: the file is a
+//    memfd. Faults fill pages from a page source, and pages are evicted when memory is short; dirty
+//    pages are then kept in a spill file for the next commit.
 //  - FileMemory (memory/engine/file_memory.hpp), for engine mapped: the file is a plain file, and
-//    the kernel brings pages in. All pages are present, and none is ever spilled.
+//    the kernel fills pages. All pages are present, and none is ever spilled.
 //
-// Threads: "any thread" says that a call may run beside all others. The calls of a commit (from
-// collect_dirty() on), discard() and resize() take turns; the encoder's own threads are the
-// exception, as noted there.
+// Threads: a call marked "any thread" may run concurrently with all others. The calls of a commit
+// (from collect_dirty() on), discard() and resize() run one at a time; the encoder's own threads
+// are the exception, as noted there.
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -49,7 +50,7 @@ class RegionMemory {
   virtual Engine engine() const noexcept = 0;
   // Whether a system call that touches an absent page waits for it.
   virtual bool serves_system_calls() const noexcept = 0;
-  // Whether pages come in by signals, whose handlers then matter.
+  // Whether signal handlers fill pages, and must stay installed.
   virtual bool needs_handlers() const noexcept = 0;
   // The plain file that holds the last commit; null: the region has none.
   virtual FileBehind* file_behind() noexcept = 0;
@@ -59,27 +60,27 @@ class RegionMemory {
 
   // Pages in memory. Any thread.
 
-  // Brings pages in. False: `failure` has the reason.
+  // Fills and maps pages. False: `failure` has the reason.
   virtual bool make_present(PageNumber first, std::size_t count,
                             store::ReadFailure& failure) noexcept = 0;
-  // The same for several ranges. What they need of a version at a remote is asked for at once.
+  // The same for several ranges. All pieces that they need from a remote are requested at once.
   virtual bool make_present(std::span<const format::PageRange> ranges,
                             store::ReadFailure& failure) = 0;
-  // Puts pages of a version into huge pages: all 2 MiB that lie wholly in the range, as far as the
-  // pager lets memory stay (try_keep). Only where MemoryOptions::huge_pages asks for it.
+  // Combines pages of a version into huge pages: each 2 MiB that is wholly in the range, as long as
+  // the pager permits it (try_keep). Nothing without MemoryOptions::huge_pages.
   virtual void make_huge(PageNumber first, std::size_t count) = 0;
   // See Region::advise().
   virtual void advise(PageNumber first, std::size_t count, Advice advice) = 0;
   // While pinned, system calls may read and write the pages. REQUIRES: present.
   virtual void pin(PageNumber first, std::size_t count) = 0;
   virtual void unpin(PageNumber first, std::size_t count) noexcept = 0;
-  // How many pages from `first` on, at most `limit`, are zero where nothing has ever come in.
+  // How many pages from `first` on, at most `limit`, are zero and were never filled.
   virtual std::size_t untouched_zeros(PageNumber first, std::size_t limit) const noexcept = 0;
-  // Whether the page's chunk is not in memory, and all of it would come in as zeros.
+  // Whether the page's chunk is missing, and all of it would be filled with zeros.
   virtual bool holds_nothing(PageNumber page) const noexcept = 0;
 
-  // Pages are held by chunks. A held chunk does not leave memory, and its base copies stay in
-  // place: hold it while looking at base copies. Any context.
+  // Pages are held by chunks. A held chunk is not evicted, and its base copies stay in place: hold
+  // it while reading base copies. Any context. REQUIRES: count != 0, within capacity.
   std::size_t chunk_pages() const noexcept { return std::size_t{1} << chunk_shift_; }
   std::size_t chunk_of(PageNumber page) const noexcept { return page >> chunk_shift_; }
   virtual void hold(PageNumber first, std::size_t count) noexcept = 0;
@@ -90,62 +91,66 @@ class RegionMemory {
   // Commit and rollback.
 
   // Appends, ascending, the pages that may have been written since the last call and those in the
-  // spill file, and arms them again. No write is lost: a concurrent write is reported now or next
-  // time. A page may be reported that was not written. Throws Errc::io; Errc::poisoned when pages
-  // were lost.
-  // With `known`, another tracker has found the written pages, ascending, and nothing is armed.
+  // spill file, and arms them again. No write is lost: a concurrent write is reported by this call
+  // or the next one. A page may be reported that was not written. Throws Errc::io; Errc::poisoned
+  // when pages were lost. With `known`, another tracker has found the dirty pages, ascending, and
+  // nothing is armed.
   virtual void collect_dirty(std::vector<PageNumber>& out,
                              const std::vector<PageNumber>* known = nullptr) = 0;
-  // Restores pages from their base copies, or from the source. REQUIRES: nobody else uses them
-  // meanwhile.
+  // Restores pages from their base copies, or from the source. REQUIRES: no other thread
+  // uses them meanwhile.
   virtual void discard(const std::vector<PageNumber>& pages) = 0;
   Backing& backing() noexcept { return *base_copies_; }
-  // A page as of the commit at hand; null: it is zero, or not in memory. REQUIRES: held, present.
+  // A page as of the current commit; null: it is zero, or not in memory. REQUIRES: held, present.
   virtual const std::byte* base_copy_of(PageNumber page) const noexcept = 0;
-  // Whether a page without a base copy is bare: written, and what it was in the last commit is not
-  // in memory. REQUIRES: held, present.
+  // Whether a page without a base copy is bare: dirty, and its content of the last commit is not in
+  // memory. REQUIRES: held, present.
   virtual bool is_bare(PageNumber) const noexcept { return false; }
-  // The base copy of the page is becoming newer than the source. REQUIRES: held. The encoder's
+  // The base copy of the page becomes newer than the source. REQUIRES: held. The encoder's
   // threads.
   virtual void note_newer(PageNumber page) noexcept = 0;
   // The page keeps its content whatever happens to its base copy. REQUIRES: held and present;
   // writable.
   void make_private(PageNumber page) noexcept;
-  // Makes room if there are too many pages. Call it after adding pages. The encoder's threads.
+  // Makes room if more pages are in memory than the limit permits. Call it after adding pages. The
+  // encoder's threads.
   virtual void stay_within_limit() noexcept = 0;
 
-  // Written pages that memory had no room for: a commit takes them from the spill file.
+  // Dirty pages that were evicted: a commit takes them from the spill file.
 
   // Any thread.
   virtual bool has_spilled() const noexcept = 0;
   // Of a page that is not present: reads its spill file entry and notes that it is taken. False:
-  // the page has no entry and is as committed, or it has come in meanwhile (see is_present).
+  // the page has no entry and is as committed, or it was filled meanwhile (see is_present).
   // Throws Errc::io, corrupted. REQUIRES: held; `buffer` aligned to 8. The encoder's threads.
   virtual bool take_spilled(PageNumber page, std::byte* buffer, SpillFile::Entry& out) = 0;
   // Reads a page from the source. Throws Errc::corrupted, io. REQUIRES: as for replace_source().
   void read_committed(PageNumber page, std::byte* out) const;
-  // Whether so much cannot leave memory that replace_source() is due.
+  // Whether so many pages cannot be evicted that replace_source() is due.
   virtual bool wants_source() const noexcept = 0;
   // The commit is durable and `source` reads it: the taken pages are now as committed. REQUIRES:
-  // all base copies are as of that commit; nobody takes or notes meanwhile.
+  // all base copies are as of that commit; no thread calls take_spilled() or note_newer()
+  // meanwhile.
   virtual void replace_source(std::shared_ptr<store::PageSource> source,
                               const std::vector<PageNumber>& taken) = 0;
-  // Between these, a commit finds, encodes and writes pages, and threads that bring others in wait
-  // for room.
+  // Between these, a commit finds, encodes and writes pages, and threads that fill others wait for
+  // room.
   virtual void begin_committing() noexcept {}
   virtual void end_committing() noexcept {}
-  // The commit is durable and base copies hold it; what memory does afterwards may begin.
+  // The commit is durable and base copies have its content: background work of the memory may
+  // start.
   virtual void note_commit_end() noexcept = 0;
   // The commit failed: the taken pages are as they were before it. Adds to `present` those that
-  // have come in since: their base copies hold what the commit recorded and need to be put back.
+  // were filled since: their base copies have the content that the commit recorded and must be
+  // restored.
   virtual void give_back(const std::vector<PageNumber>& taken,
                          std::vector<PageNumber>& present) = 0;
 
   // REQUIRES: within capacity. When the region grows, the new pages are zero. When it shrinks,
-  // pages past the end are forgotten (after discard); REQUIRES: nobody else uses them.
+  // pages beyond the end are forgotten (after discard); REQUIRES: no other thread uses them.
   virtual void resize(std::uint64_t size_bytes) = 0;
-  // The chunks used since the opening, in order of arrival, also those that have left. Empty
-  // unless MemoryOptions::keeps_working_set asks for it. REQUIRES: the region is no longer in use.
+  // The chunks used since the opening, in the order of their first fill, evicted ones included.
+  // Empty without MemoryOptions::keeps_working_set. REQUIRES: the region is no longer in use.
   virtual std::vector<format::PageRange> working_set() = 0;
 
  protected:
@@ -154,7 +159,10 @@ class RegionMemory {
   RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
                std::shared_ptr<Backing> base_copies);
 
-  std::byte* address_of(PageNumber page) const noexcept { return data() + page * kPageBytes; }
+  std::byte* address_of(PageNumber page) const noexcept {
+    assert(page * kPageBytes <= capacity_bytes());
+    return data() + page * kPageBytes;
+  }
   bool contains(const std::byte* address) const noexcept {
     return address >= data() && address < data() + size_bytes();
   }

@@ -1,14 +1,17 @@
-// memory/options.hpp: what a region's memory is made from.
+// memory/options.hpp: the options of a region's memory.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "format/working_set.hpp"
+#include "memory/paging/reclaim_schedule.hpp"
 #include "memory/paging/sizes.hpp"
 #include "memory/shared/shared_chunks.hpp"
 #include "memory/statistics/counters.hpp"
@@ -19,7 +22,7 @@ namespace vellum::region {
 
 struct MemoryOptions {
   std::uint64_t capacity_bytes = 0;  // multiple of kPageBytes
-  // Where there is no room for that, less will do, down to here. 0: it will not.
+  // Where the address space has no room for that, this much suffices. 0: it does not.
   std::uint64_t least_capacity_bytes = 0;
   std::uint64_t size_bytes = 0;  // multiple of kPageBytes
   bool writable = false;
@@ -34,14 +37,18 @@ struct MemoryOptions {
   // Of paged memory.
   std::string spill_directory;  // empty: dirty pages stay in memory, whatever the limit
   bool huge_pages = false;
-  bool fault_thread = false;      // of engine uffd: faults are answered by a thread, not by signals
-  bool gives_back_copies = true;  // private copies that equal their base copies
-  bool keeps_working_set = false;  // remembers which pages are used, and brings in the last use's
+  bool fault_thread = false;       // of engine uffd: a thread serves faults, not signal handlers
+  bool gives_back_copies = true;   // drops private copies that equal their base copies
+  bool keeps_working_set = false;  // records which pages are used, and prefetches those of the last
   std::vector<format::PageRange> last_working_set;
+  std::optional<ReclaimPolicy> reclaim_policy;  // none: ReclaimPolicy::of_process()
+  // Empty: the steady clock, and a thread reclaims. With a clock, which allocates and throws
+  // nothing, its owner calls PagedMemory::reclaimer().step() instead.
+  std::function<std::chrono::steady_clock::time_point()> reclaim_clock;
 
   std::shared_ptr<SharedChunks> shared;  // of a version to read, in chunks of chunk_bytes
 
-  // Of file memory: the file to map, and the last commit as the store has it.
+  // Of file memory: the file to map, and how to open the last commit in the store.
   std::shared_ptr<store::ImageFile> image;
   std::function<std::shared_ptr<store::PageSource>()> open_committed;
 };

@@ -1,4 +1,4 @@
-// mount/fuse.hpp: libfuse, as of one version for all of src/mount.
+// mount/fuse.hpp: libfuse, with the same API version in all of src/mount.
 #pragma once
 
 #define FUSE_USE_VERSION 314

@@ -1,4 +1,4 @@
-// mount/no_serve.cpp: a build without FUSE.
+// mount/no_serve.cpp: for builds without FUSE.
 #include "base/fail.hpp"
 #include "mount/serve.hpp"
 
@@ -8,7 +8,8 @@ void clear_dead_mount(const std::string&) {}
 
 void serve(const Store&, const std::string&, const std::vector<std::string>&,
            const std::function<void()>&) {
-  fail(Errc::unsupported, "vellum is built without FUSE (libfuse3-dev), which mounting takes");
+  fail(Errc::unsupported,
+       "this vellum was built without FUSE (libfuse3-dev), which mounting needs");
 }
 
 }  // namespace vellum::mount

@@ -18,8 +18,8 @@ namespace {
 void begin(void*, fuse_conn_info* connection) {
   constexpr unsigned kReadAheadBytes = 1 << 20;
   connection->max_readahead = std::min(connection->max_readahead, kReadAheadBytes);
-  // The kernel knows of each change of a writable file, for all come through it: it drops nothing
-  // from its cache because of a new time. O_TRUNC comes as a change of the size.
+  // All changes of a writable file pass through the kernel, so it does not have to drop cached
+  // pages because of a new time. O_TRUNC arrives as a change of the size.
   connection->want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC);
 }
 
@@ -35,10 +35,10 @@ void look_up(fuse_req_t request, fuse_ino_t parent, const char* name) {
     }
     entry.ino = node->number;
     entry.attr = attributes_of(*node);
-    entry.attr_timeout = kForEverSeconds;
-    const bool stays = directory->kind == Node::Kind::datastore || node->is_writable();
-    entry.entry_timeout = stays ? kForEverSeconds : kNowSeconds;
-    // What does not arrive is not held by the kernel.
+    entry.attr_timeout = kForeverSeconds;
+    const bool stays = directory->kind == NodeKind::datastore || node->is_writable();
+    entry.entry_timeout = stays ? kForeverSeconds : kNowSeconds;
+    // If the reply fails, the kernel does not hold the number.
     if (fuse_reply_entry(request, &entry) != 0) tree_of(request).forget(node->number, 1);
   });
 }
@@ -58,7 +58,7 @@ void get_attributes(fuse_req_t request, fuse_ino_t number, fuse_file_info*) {
     const auto node = node_of(request, number);
     if (node == nullptr) return;
     const struct stat out = attributes_of(*node);
-    fuse_reply_attr(request, &out, kForEverSeconds);
+    fuse_reply_attr(request, &out, kForeverSeconds);
   });
 }
 
@@ -73,7 +73,7 @@ void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* file) {
     auto opened = std::make_unique<OpenFile>(
         OpenFile{node, node->is_writable() ? nullptr : tree_of(request).open(*node)});
     file->fh = reinterpret_cast<std::uint64_t>(opened.get());
-    file->keep_cache = 1;  // for all that read this version, one after the other, too
+    file->keep_cache = 1;  // also across openings of this version
     if (fuse_reply_open(request, file) == 0) static_cast<void>(opened.release());
   });
 }
@@ -88,14 +88,14 @@ void read_file(fuse_req_t request, fuse_ino_t, std::size_t size, off_t offset,
   reply(request, [&] {
     const auto& [node, source] = handle_of<OpenFile>(file);
     const auto at = static_cast<std::uint64_t>(offset);
-    const std::uint64_t length = node->part.length_bytes;
+    const std::uint64_t length = node->file.length_bytes;
     thread_local std::vector<std::byte> bytes;
     if (node->is_writable()) {
       bytes.resize(size);
       bytes.resize(node->writable->read(at, bytes));
     } else {
       bytes.resize(at >= length ? 0 : std::min<std::uint64_t>(size, length - at));
-      if (!bytes.empty()) read_part(*source, node->part, at, bytes);
+      if (!bytes.empty()) read_version_file(*source, node->file, at, bytes);
     }
     fuse_reply_buf(request, reinterpret_cast<const char*>(bytes.data()), bytes.size());
   });
@@ -114,9 +114,9 @@ void seek(fuse_req_t request, fuse_ino_t, off_t offset, int whence, fuse_file_in
       fuse_reply_lseek(request, whence == SEEK_DATA ? offset : static_cast<off_t>(length));
       return;
     }
-    const std::uint64_t found = whence == SEEK_DATA ? next_data(*source, node->part, at)
-                                                    : next_hole(*source, node->part, at);
-    if (whence == SEEK_DATA && found == node->part.length_bytes) {
+    const std::uint64_t found = whence == SEEK_DATA ? next_data(*source, node->file, at)
+                                                    : next_hole(*source, node->file, at);
+    if (whence == SEEK_DATA && found == node->file.length_bytes) {
       fuse_reply_err(request, ENXIO);
       return;
     }
@@ -140,7 +140,7 @@ void close_directory(fuse_req_t request, fuse_ino_t, fuse_file_info* file) {
   fuse_reply_err(request, 0);
 }
 
-// Of the names alone: what they are is found when somebody looks one up.
+// Only names: the kernel looks up the type of an entry when it is used.
 void read_directory(fuse_req_t request, fuse_ino_t, std::size_t size, off_t offset,
                     fuse_file_info* file) {
   reply(request, [&] {

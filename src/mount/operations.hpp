@@ -1,4 +1,4 @@
-// mount/operations.hpp: what the kernel asks of the file system. Internal to src/mount.
+// mount/operations.hpp: the kernel's requests to the file system. Internal to src/mount.
 #pragma once
 
 #include "mount/fuse.hpp"

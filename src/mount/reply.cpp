@@ -31,17 +31,17 @@ std::int64_t time_ns_of(const Node& node) {
   // No version has a time for these directories.
   static const std::int64_t mounted_ns = base::wall_clock_ns();
   if (node.is_writable()) return node.writable->changed_ns();
-  return node.kind < Node::Kind::datastore ? mounted_ns : node.version.key.time_ns;
+  return node.kind < NodeKind::datastore ? mounted_ns : node.version.key.time_ns;
 }
 
 }  // namespace
 
 int error_number(const Error& error) {
-  if (error.code() == Errc::not_found) return ESTALE;  // it was there when its name was looked up
+  if (error.code() == Errc::not_found) return ESTALE;  // it existed when its name was looked up
   return base::error_number(error.code());
 }
 
-// The mode says what can be written to programs that ask before they try.
+// The mode shows programs whether the file is writable.
 struct stat attributes_of(const Node& node) {
   struct stat out{};
   out.st_ino = node.number;
@@ -57,7 +57,8 @@ struct stat attributes_of(const Node& node) {
   out.st_mode = S_IFREG | (node.is_writable() ? 0644 : 0444);
   out.st_nlink = 1;
   out.st_size = static_cast<off_t>(bytes);
-  // One less than all of them: programs then look for holes. None would say that all is a hole.
+  // One block less than the file has: programs then search for holes. 0 would mean that the file is
+  // one hole.
   const std::uint64_t blocks = bytes / kStatBlockBytes;
   out.st_blocks = static_cast<blkcnt_t>(std::max<std::uint64_t>(blocks, 2) - 1);
   return out;

@@ -1,4 +1,4 @@
-// mount/reply.hpp: what all answers to the kernel share. Internal to src/mount.
+// mount/reply.hpp: shared by all replies to the kernel. Internal to src/mount.
 #pragma once
 
 #include <cerrno>
@@ -16,9 +16,9 @@
 
 namespace vellum::mount {
 
-// A version never changes. A name in the store may lead elsewhere at the next moment, and is asked
-// for each time. What changes of a writable file, the kernel has changed itself.
-inline constexpr double kForEverSeconds = 1e6, kNowSeconds = 0;
+// Cache times. A version never changes. A name in the store may be changed at any time, and is
+// looked up each time. Changes of a writable file pass through the kernel.
+inline constexpr double kForeverSeconds = 1e6, kNowSeconds = 0;
 
 struct OpenFile {
   std::shared_ptr<const Node> node;
@@ -35,10 +35,10 @@ T& handle_of(const fuse_file_info* file) {
 
 int error_number(const Error& error);
 struct stat attributes_of(const Node& node);
-// nullptr: there is none, which has been answered.
+// nullptr: there is none, and the error has been sent.
 std::shared_ptr<const Node> node_of(fuse_req_t request, fuse_ino_t number);
 
-// Runs `answer`, which replies unless it throws.
+// Runs `answer`, which replies; if it throws, replies with the error.
 template <typename Answer>
 void reply(fuse_req_t request, const Answer& answer) noexcept {
   try {

@@ -44,7 +44,7 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-// The kernel checks who may read what: only the user that mounts, without `allow_other`.
+// The kernel checks permissions: without `allow_other`, only the user that mounts may read.
 Session make_session(Tree& tree, const std::string& store, bool is_writable) {
   std::string options = is_writable ? "rw" : "ro";
   options += ",nosuid,nodev,default_permissions,subtype=vellum,fsname=" + escaped(store);
@@ -53,7 +53,7 @@ Session make_session(Tree& tree, const std::string& store, bool is_writable) {
   fuse_args arguments = FUSE_ARGS_INIT(3, words);
   Session session(fuse_session_new(&arguments, &kOperations, sizeof kOperations, &tree));
   fuse_opt_free_args(&arguments);
-  if (session == nullptr) fail(Errc::io, "FUSE does not start");
+  if (session == nullptr) fail(Errc::io, "FUSE could not be started");
   return session;
 }
 
@@ -66,7 +66,7 @@ bool is_unmounted(fuse_session* session) noexcept {
 void answer(fuse_session* session) {
   const std::unique_ptr<fuse_loop_config, void (*)(fuse_loop_config*)> config(
       fuse_loop_cfg_create(), fuse_loop_cfg_destroy);
-  // Threads that read beside each other, each by its own descriptor.
+  // Threads that read concurrently, each with its own descriptor.
   constexpr unsigned kMaxThreads = 16;
   fuse_loop_cfg_set_max_threads(config.get(), kMaxThreads);
   fuse_loop_cfg_set_clone_fd(config.get(), 1);
@@ -89,12 +89,12 @@ void serve_tree(Tree& tree, const std::string& store, const std::string& directo
   answer(session.get());
 }
 
-// One that fails keeps no other from its commit.
+// Commits all files, even if one of them fails.
 void commit_all(const Tree::WritableFiles& files) {
   std::exception_ptr failed;
   for (const auto& file : files) {
     try {
-      with_context("branch '" + file->branch() + "': what was written since the last fsync is lost",
+      with_context("branch '" + file->branch() + "': writes since the last fsync are lost",
                    [&] { file->close(); });
     } catch (const Error&) {
       failed = std::current_exception();
@@ -106,7 +106,7 @@ void commit_all(const Tree::WritableFiles& files) {
 }  // namespace
 
 void clear_dead_mount(const std::string& directory) {
-  // Not stat(2), which the kernel answers from its cache long after the server is gone.
+  // Not stat(2), which the kernel answers from its cache long after the server has ended.
   struct statvfs ignored{};
   if (statvfs(directory.c_str(), &ignored) == 0 || errno != ENOTCONN) return;
   if (umount2(directory.c_str(), MNT_DETACH) == 0) return;

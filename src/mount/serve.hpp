@@ -9,14 +9,14 @@
 
 namespace vellum::mount {
 
-// Unmounts what a killed `vellum mount` has left on the directory, if anything.
+// Unmounts the dead mount of a killed `vellum mount`, if there is one on the directory.
 void clear_dead_mount(const std::string& directory);
 
-// Returns when somebody unmounts the directory, or the process gets SIGINT, SIGTERM or SIGHUP.
-// The `writable` branches can be written, and what was is committed before the call returns.
+// Returns when the directory is unmounted, or the process gets SIGINT, SIGTERM or SIGHUP. The
+// `writable` branches can be written, and their writes are committed before the call returns.
 // `when_mounted` runs when the directory shows the store. Errc::io: it cannot be mounted; standard
-// error says why. Errc::unsupported: built without FUSE. Of a writable branch: Errc::busy, when it
-// has a writer; and the errors of its last commit.
+// error has the reason. Errc::unsupported: built without FUSE. For a writable branch: Errc::busy,
+// if it has a writer; and the errors of its last commit.
 void serve(const Store& store, const std::string& directory,
            const std::vector<std::string>& writable, const std::function<void()>& when_mounted);
 

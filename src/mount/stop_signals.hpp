@@ -1,7 +1,6 @@
-// mount/stop_signals.hpp: SIGINT, SIGTERM and SIGHUP end a mount, and lose nothing.
-//
-// libfuse's own handlers end its loop at once. What programs have stored to mappings would then
-// stay in the kernel, which could not send it any more.
+// mount/stop_signals.hpp: SIGINT, SIGTERM and SIGHUP end a mount without losing data. libfuse's own
+// handlers end its loop at once. Stores of programs to mappings would then remain in the kernel,
+// which could no longer send them.
 #pragma once
 
 #include <pthread.h>
@@ -15,8 +14,8 @@
 
 namespace vellum::mount {
 
-// One at a time in a process. While it lives, such a signal makes the kernel send what it has kept
-// back, and then ends the loop of the thread that has made this object.
+// One at a time in a process. While it exists, one of these signals makes the kernel send its
+// unwritten pages, and then ends the loop of the thread that has created this object.
 class StopSignals {
  public:
   // `written`: the paths of the files that programs may have written.

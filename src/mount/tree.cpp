@@ -15,26 +15,26 @@ namespace {
 
 std::optional<std::uint64_t> number_in(const std::string& name) {
   const auto out = base::parse_number<std::uint64_t>(name);
-  // One spelling a commit.
+  // Each commit has only one spelling.
   return out.has_value() && std::to_string(*out) == name ? out : std::nullopt;
 }
 
 std::string key_of(const Node& node) {
   switch (node.kind) {
-    case Node::Kind::root:
+    case NodeKind::root:
       return "/";
-    case Node::Kind::commits:
+    case NodeKind::commits:
       return "at";
-    case Node::Kind::commits_of_branch:
+    case NodeKind::commits_of_branch:
       return "at/" + node.branch;
-    case Node::Kind::writable:
+    case NodeKind::writable:
       return "writable/" + node.writable->branch();
-    case Node::Kind::datastore:
-    case Node::Kind::file:
+    case NodeKind::datastore:
+    case NodeKind::file:
       break;
   }
   const VersionKey& key = node.version.key;
-  const std::string& path = node.is_file() ? node.part.path : node.prefix;
+  const std::string& path = node.is_file() ? node.file.path : node.prefix;
   return fmt::format("{}:{}:{}:{}", key.branch_id, key.sequence, key.time_ns, path);
 }
 
@@ -55,7 +55,7 @@ std::shared_ptr<const Node> Tree::node(std::uint64_t number) const {
 std::shared_ptr<const Node> Tree::hold(Node node, const std::string& key) {
   const std::lock_guard lock(mutex_);
   const auto [at, is_new] = numbers_.emplace(key, next_);
-  Held& held = held_[at->second];
+  HeldNode& held = held_[at->second];
   if (is_new) {
     node.number = next_++;
     held.key = key;
@@ -78,12 +78,12 @@ void Tree::forget(std::uint64_t number, std::uint64_t times) {
 Node Tree::version_node(const FoundVersion& version) const {
   Node out;
   out.version = version;
-  std::vector<Part> parts = parts_of(versions_, version);
-  out.kind = parts.front().path.empty() ? Node::Kind::file : Node::Kind::datastore;
+  std::vector<VersionFile> files = files_of(versions_, version);
+  out.kind = files.front().path.empty() ? NodeKind::file : NodeKind::datastore;
   if (out.is_file()) {
-    out.part = parts.front();
+    out.file = files.front();
   } else {
-    out.parts = std::make_shared<const std::vector<Part>>(std::move(parts));
+    out.files = std::make_shared<const std::vector<VersionFile>>(std::move(files));
   }
   return out;
 }
@@ -92,13 +92,13 @@ Node Tree::version_node(const FoundVersion& version) const {
 Node Tree::inside(const Node& directory, const std::string& name) {
   const std::string path = directory.prefix + name;
   Node out = directory;
-  for (const Part& part : *directory.parts) {
-    if (part.path == path) {
-      out.kind = Node::Kind::file;
-      out.part = part;
+  for (const VersionFile& file : *directory.files) {
+    if (file.path == path) {
+      out.kind = NodeKind::file;
+      out.file = file;
       return out;
     }
-    if (part.path.starts_with(path + "/")) {
+    if (file.path.starts_with(path + "/")) {
       out.prefix = path + "/";
       return out;
     }
@@ -110,26 +110,26 @@ std::shared_ptr<const Node> Tree::look_up(const Node& directory, const std::stri
   Node out;
   try {
     switch (directory.kind) {
-      case Node::Kind::root:
+      case NodeKind::root:
         if (name == kCommits) {
-          out.kind = Node::Kind::commits;
+          out.kind = NodeKind::commits;
           break;
         }
         if (const auto at = writable_.find(name); at != writable_.end()) {
-          out.kind = Node::Kind::writable;
+          out.kind = NodeKind::writable;
           out.writable = at->second;
           break;
         }
         out = version_node(versions_.find(name));
         break;
-      case Node::Kind::commits: {
+      case NodeKind::commits: {
         const auto branches = versions_.branches();
         if (std::find(branches.begin(), branches.end(), name) == branches.end()) return nullptr;
-        out.kind = Node::Kind::commits_of_branch;
+        out.kind = NodeKind::commits_of_branch;
         out.branch = name;
         break;
       }
-      case Node::Kind::commits_of_branch: {
+      case NodeKind::commits_of_branch: {
         const auto sequence = number_in(name);
         if (!sequence) return nullptr;
         const auto commits = versions_.commits_of(directory.branch);
@@ -138,16 +138,16 @@ std::shared_ptr<const Node> Tree::look_up(const Node& directory, const std::stri
         out = version_node(at->second);
         break;
       }
-      case Node::Kind::datastore:
+      case NodeKind::datastore:
         out = inside(directory, name);
-        if (out.kind == Node::Kind::root) return nullptr;
+        if (out.kind == NodeKind::root) return nullptr;
         break;
-      case Node::Kind::file:
-      case Node::Kind::writable:
+      case NodeKind::file:
+      case NodeKind::writable:
         return nullptr;
     }
   } catch (const Error& error) {
-    // What is no name of a version is not there either.
+    // An invalid name of a version is not found either.
     if (error.code() == Errc::not_found || error.code() == Errc::invalid_argument) return nullptr;
     throw;
   }
@@ -157,31 +157,31 @@ std::shared_ptr<const Node> Tree::look_up(const Node& directory, const std::stri
 
 std::vector<std::string> Tree::list(const Node& directory) const {
   switch (directory.kind) {
-    case Node::Kind::root: {
+    case NodeKind::root: {
       std::vector<std::string> out = versions_.names();
       out.insert(out.begin(), kCommits);
       return out;
     }
-    case Node::Kind::commits:
+    case NodeKind::commits:
       return versions_.branches();
-    case Node::Kind::commits_of_branch: {
+    case NodeKind::commits_of_branch: {
       std::vector<std::string> out;
       for (const auto& [sequence, version] : versions_.commits_of(directory.branch)) {
         out.push_back(std::to_string(sequence));
       }
       return out;
     }
-    case Node::Kind::datastore: {
+    case NodeKind::datastore: {
       std::set<std::string> out;
-      for (const Part& part : *directory.parts) {
-        if (!part.path.starts_with(directory.prefix)) continue;
-        const std::string rest = part.path.substr(directory.prefix.size());
+      for (const VersionFile& file : *directory.files) {
+        if (!file.path.starts_with(directory.prefix)) continue;
+        const std::string rest = file.path.substr(directory.prefix.size());
         out.insert(rest.substr(0, rest.find('/')));
       }
       return {out.begin(), out.end()};
     }
-    case Node::Kind::file:
-    case Node::Kind::writable:
+    case NodeKind::file:
+    case NodeKind::writable:
       break;
   }
   return {};
@@ -194,7 +194,7 @@ std::shared_ptr<const store::PageSource> Tree::open(const Node& file) {
   }
   auto source = versions_.open(file.version);
   const std::lock_guard lock(mutex_);
-  Held& held = held_.at(file.number);
+  HeldNode& held = held_.at(file.number);
   if (auto earlier = held.source.lock()) return earlier;  // another thread was faster
   held.source = source;
   return source;

@@ -5,14 +5,14 @@
 
 #include "base/fail.hpp"
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::mount {
 namespace {
 
 using store::ResolvedVersion;
 
-// The version that the first `count` of the commits make.
+// The version after the first `count` of the commits.
 FoundVersion found(const std::string& name, const ResolvedVersion& resolved, std::size_t count) {
   const format::Version& base = resolved.version;
   const auto commits = std::span(resolved.commits).first(count);
@@ -27,7 +27,7 @@ FoundVersion found(const std::string& name, const ResolvedVersion& resolved, std
 
 std::vector<std::string> Versions::branches() const {
   std::vector<std::string> out = store_->branch_names();
-  std::erase_if(out, [](const std::string& name) { return store::is_aside_name(name); });
+  std::erase_if(out, [](const std::string& name) { return store::is_staging_name(name); });
   return out;
 }
 
@@ -64,7 +64,7 @@ std::map<std::uint64_t, FoundVersion> Versions::commits_of(const std::string& br
   return out;
 }
 
-// The journal may have moved on since the version was found: a snapshot may have it still.
+// The journal may have changed since the version was found: a snapshot may still have it.
 ResolvedVersion Versions::resolve(const FoundVersion& version) const {
   ResolvedVersion resolved = store::resolve_version(*store_, version.name);
   for (std::size_t count = 0; count <= resolved.commits.size(); ++count) {
@@ -76,14 +76,13 @@ ResolvedVersion Versions::resolve(const FoundVersion& version) const {
     ResolvedVersion snapshot = store::resolve_snapshot(*store_, name);
     if (found(name, snapshot, 0).key == version.key) return snapshot;
   }
-  fail(Errc::not_found, "commit {} of '{}' is not kept any more", version.key.sequence,
-       version.name);
+  fail(Errc::not_found, "commit {} of '{}' no longer exists", version.key.sequence, version.name);
 }
 
 std::shared_ptr<const store::PageSource> Versions::open(const FoundVersion& version) const {
-  store::VersionPin names = store::hold_names(*store_);
+  store::NamesShared names(*store_);
   ResolvedVersion resolved = resolve(version);
-  store::VersionPin pin = store::keep_version(*store_, std::move(names), resolved.version);
+  store::VersionPin pin(*store_, std::move(names), resolved.version);
   auto source = store::PageSource::open(*store_, resolved.version, std::move(resolved.commits),
                                         resolved.label);
   source->keep(std::move(pin));

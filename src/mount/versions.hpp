@@ -1,7 +1,6 @@
-// mount/versions.hpp: the versions that a mounted store shows, found by name and opened.
-//
-// A version is known by its key, whatever name leads to it: what the kernel caches of its bytes
-// stays right when a branch goes on. Threads: all calls from any thread.
+// mount/versions.hpp: the versions that a mounted store shows, found by name and opened. A version
+// is identified by its key, under any name: the kernel's cached bytes stay valid when a branch gets
+// new commits. Threads: all calls from any thread.
 #pragma once
 
 #include <compare>
@@ -20,12 +19,12 @@ inline constexpr const char* kCommits = "at";  // the directory of all commits
 
 struct VersionKey {
   std::uint64_t branch_id = 0, sequence = 0;
-  std::int64_t time_ns = 0;  // tells a commit from one that took its place after a failure
+  std::int64_t time_ns = 0;  // distinguishes a commit from one that replaced it after a failure
   auto operator<=>(const VersionKey&) const = default;
 };
 
 struct FoundVersion {
-  std::string name;  // of the snapshot or branch that leads to it
+  std::string name;  // of its snapshot or branch
   VersionKey key;
   std::uint64_t file_bytes = 0, region_bytes = 0;
 };
@@ -38,10 +37,10 @@ class Versions {
   std::vector<std::string> branches() const;
   // Errc::not_found.
   FoundVersion find(const std::string& name) const;
-  // Every commit of a branch that can still be read: those in its journal, and those that
-  // snapshots keep. Errc::not_found.
+  // Every commit of a branch that is still readable: those in its journal, and those of snapshots.
+  // Errc::not_found.
   std::map<std::uint64_t, FoundVersion> commits_of(const std::string& branch) const;
-  // Keeps the version from gc while the result lives. Errc::not_found when it is gone.
+  // Pins the version as long as the result exists. Errc::not_found if it was freed.
   std::shared_ptr<const store::PageSource> open(const FoundVersion& version) const;
 
  private:

@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "format/wire/types.hpp"
-#include "mount/part.hpp"
+#include "mount/version_file.hpp"
 #include "mount/versions.hpp"
 #include "region/api/store_impl.hpp"
 
@@ -17,14 +17,13 @@ namespace {
 
 void require_one_file(const Store& store, const std::string& branch) {
   const Versions versions(StoreAccess::core_of(store));
-  if (parts_of(versions, versions.find(branch)).front().path.empty()) return;
-  fail(Errc::unsupported, "branch '{}' is a datastore's: its files cannot be written by a mount",
-       branch);
+  if (files_of(versions, versions.find(branch)).front().path.empty()) return;
+  fail(Errc::unsupported, "branch '{}' is a datastore's: a mount cannot write its files", branch);
 }
 
 Region open_or_make(Store& store, const std::string& branch) {
   if (branch == kCommits) {
-    fail(Errc::invalid_argument, "a branch '{}' has no name in a mounted store", branch);
+    fail(Errc::invalid_argument, "a branch named '{}' cannot be shown in a mounted store", branch);
   }
   if (store.contains(branch)) {
     require_one_file(store, branch);
@@ -51,7 +50,7 @@ void WritableFile::note_change() noexcept {
   changed_ns_ = base::wall_clock_ns();
 }
 
-// A page that cannot be read is an error of the call: without the pin it would end the process.
+// With the pin, an unreadable page is an error of the call; without it, the process would end.
 std::size_t WritableFile::read(std::uint64_t at, std::span<std::byte> out) const {
   const std::shared_lock lock(mutex_);
   const std::uint64_t size = region_.file_bytes();
@@ -97,7 +96,7 @@ void WritableFile::resize(std::uint64_t bytes) {
   set_size(bytes);
 }
 
-// With room, so that a file that is appended to a little at a time need not grow the region often.
+// Grows the region in larger steps, so that small appends seldom have to grow it.
 void WritableFile::set_size(std::uint64_t bytes) {
   constexpr std::uint64_t kMinRoomBytes = 1u << 20, kMaxRoomBytes = 16u << 20;
   if (bytes == region_.file_bytes()) return;
@@ -105,7 +104,7 @@ void WritableFile::set_size(std::uint64_t bytes) {
   note_change();
 }
 
-// Who has waited for another's commit often finds that it took everything along.
+// A caller that waited for another commit often finds that it included everything.
 void WritableFile::commit() {
   const std::lock_guard committing(commit_mutex_);
   std::unique_lock alone(mutex_);
@@ -117,7 +116,7 @@ void WritableFile::commit() {
     done.get();
   } catch (const Error& error) {
     if (error.code() != Errc::no_space) throw;
-    // A collection may have made room.
+    // A collection may have freed space.
     alone.lock();
     changes = changes_;
     region_.commit();

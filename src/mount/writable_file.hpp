@@ -1,10 +1,7 @@
-// mount/writable_file.hpp: a branch that programs write as a file; its fsync(2) is a commit.
-//
-// The kernel sends each write(2) before it returns, and stores to mappings at the latest with
-// fsync(2) or msync(2). What has arrived is in the region's memory, and in the store with the next
-// commit.
-//
-// Threads: all calls from any thread. A commit holds each write() as a whole or not at all.
+// mount/writable_file.hpp: a branch that programs write as a file; its fsync(2) is a commit. The
+// kernel sends each write(2) before it returns, and stores to mappings no later than with fsync(2)
+// or msync(2). Received data is in the region's memory, and in the store after the next commit.
+// Threads: all calls from any thread. A commit contains each write() completely or not at all.
 #pragma once
 
 #include <vellum/store.hpp>
@@ -21,8 +18,8 @@ namespace vellum::mount {
 
 class WritableFile {
  public:
-  // Takes the branch's lock; makes the branch, with an empty file, where it is absent. Errc::busy:
-  // it has a writer; unsupported: a datastore's files are no file.
+  // Takes the branch's lock; creates the branch, with an empty file, if it does not exist.
+  // Errc::busy: it has a writer; unsupported: it is a datastore.
   WritableFile(Store store, const std::string& branch);
   WritableFile(const WritableFile&) = delete;
   WritableFile& operator=(const WritableFile&) = delete;
@@ -30,22 +27,23 @@ class WritableFile {
   const std::string& branch() const noexcept { return branch_; }
   std::uint64_t capacity_bytes() const noexcept { return region_.capacity_bytes(); }
   std::uint64_t size_bytes() const;
-  // The time of the last change; of the last commit, when nothing has changed since the mount.
+  // The time of the last change; that of the last commit, if nothing has changed since mounting.
   std::int64_t changed_ns() const noexcept { return changed_ns_; }
   void set_changed_ns(std::int64_t time_ns) noexcept { changed_ns_ = time_ns; }
 
-  // How many bytes there are from `at` on, at most those of `out`. Errc::corrupted, io.
+  // Returns the number of bytes from `at` on, at most those of `out`. Errc::corrupted, io.
   std::size_t read(std::uint64_t at, std::span<std::byte> out) const;
-  // The file grows as far as needed. REQUIRES: the end is within capacity_bytes().
+  // The file grows if needed. REQUIRES: the end is within capacity_bytes().
   void write(std::uint64_t at, std::span<const std::byte> bytes);
-  // The part of the bytes that lies in the file: what the kernel has kept back of a mapping.
+  // Writes the part of the bytes that is inside the file: pages of a mapping that the kernel writes
+  // back.
   void write_back(std::uint64_t at, std::span<const std::byte> bytes);
-  // REQUIRES: at most capacity_bytes(). Bytes that come back into the file are zero.
+  // REQUIRES: at most capacity_bytes(). Bytes that a growing file regains are zero.
   void resize(std::uint64_t bytes);
 
-  // Returns when all that was written before the call is durable. After an error the memory has it
-  // still, and the next commit takes it along. Errc::no_space, io; poisoned: the branch has to be
-  // mounted again.
+  // Returns when all writes before the call are durable. After an error they are still in memory,
+  // and the next commit includes them. Errc::no_space, io; poisoned: the branch has to be mounted
+  // again.
   void commit();
   // Commits, and releases the branch.
   void close();
@@ -58,8 +56,8 @@ class WritableFile {
   Store store_;
   const std::string branch_;
   Region region_;
-  // Shared by those that read or write within the file's size. Alone: who changes the size, and a
-  // commit while it finds what it takes along.
+  // Shared: reads and writes within the file's size. Exclusive: changes of the size, and a commit
+  // while it collects its pages.
   mutable std::shared_mutex mutex_;
   std::mutex commit_mutex_;  // before mutex_
   std::atomic<std::uint64_t> changes_{0};

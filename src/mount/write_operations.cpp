@@ -1,8 +1,7 @@
-// mount/write_operations.cpp: see write_operations.hpp.
-//
-// Only what programs call to make a file durable commits (interfaces/mapped_io/durable.hpp): a commit at close(2) would break the transactions of programs
-// that close one of several descriptors, as every child of fork(2) does that ends. So flush is left
-// out, and the kernel does not ask for it again.
+// mount/write_operations.cpp: see write_operations.hpp. Only calls that make a file durable commit
+// (interfaces/mapped_io/durable.hpp): a commit at close(2) would break the transactions of programs
+// that close one of several descriptors, as every exiting child of fork(2) does. The operation
+// flush is therefore missing, and the kernel does not request it again.
 #include "mount/write_operations.hpp"
 
 #include <cerrno>
@@ -19,7 +18,7 @@
 namespace vellum::mount {
 namespace {
 
-// The file that is to be written; nullptr: it is a version, which has been answered.
+// The writable file; nullptr: it is a version, and the error has been sent.
 WritableFile* writable_of(fuse_req_t request, const Node& node) {
   if (!node.is_writable()) fuse_reply_err(request, EROFS);
   return node.writable.get();
@@ -30,7 +29,7 @@ void commit(WritableFile& writable, const char* call) {
                [&] { writable.commit(); });
 }
 
-// The kernel tells of O_DSYNC, O_SYNC and the flags of pwritev2(2) alike.
+// The kernel reports O_DSYNC, O_SYNC and the flags of pwritev2(2) in the same way.
 void write_file(fuse_req_t request, fuse_ino_t, const char* from, std::size_t size, off_t offset,
                 fuse_file_info* file) {
   reply(request, [&] {
@@ -54,7 +53,7 @@ void write_file(fuse_req_t request, fuse_ino_t, const char* from, std::size_t si
 
 void sync_file(fuse_req_t request, fuse_ino_t, int, fuse_file_info* file) {
   reply(request, [&] {
-    // Of a version, all is durable.
+    // A version is always durable.
     const Node& node = *handle_of<OpenFile>(file).node;
     if (node.is_writable()) commit(*node.writable, "fsync");
     fuse_reply_err(request, 0);
@@ -90,11 +89,11 @@ void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, 
       set_time(*writable, wanted->st_mtim);
     }
     const struct stat now = attributes_of(*node);
-    fuse_reply_attr(request, &now, kForEverSeconds);
+    fuse_reply_attr(request, &now, kForeverSeconds);
   });
 }
 
-// Names are the store's.
+// Names belong to the store.
 void refuse_make(fuse_req_t request, fuse_ino_t, const char*, mode_t, fuse_file_info*) {
   fuse_reply_err(request, EROFS);
 }

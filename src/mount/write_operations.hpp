@@ -1,4 +1,4 @@
-// mount/write_operations.hpp: what the kernel asks when programs write. Internal to src/mount.
+// mount/write_operations.hpp: the kernel's requests when programs write. Internal to src/mount.
 #pragma once
 
 #include "mount/fuse.hpp"

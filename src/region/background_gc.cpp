@@ -117,10 +117,10 @@ void BackgroundGc::look(const std::function<void()>& at_steps) noexcept {
   } catch (const Error& e) {
     if (e.code() == Errc::busy) return;
     step_bytes_ = kAfterAnError * step_bytes_;
-    tell(e.what());
+    report(e.what());
   } catch (const std::exception& e) {
     step_bytes_ = kAfterAnError * step_bytes_;
-    tell(e.what());
+    report(e.what());
   }
 }
 
@@ -161,10 +161,10 @@ void BackgroundGc::finish() noexcept {
   if (at_a_step && wait_idle(0ms)) look();
 }
 
-void BackgroundGc::tell(const char* problem) noexcept {
-  if (told_) return;
-  told_ = true;
-  std::fprintf(stderr, "vellum: commits cannot give space back: %s\n", problem);
+void BackgroundGc::report(const char* problem) noexcept {
+  if (reported_) return;
+  reported_ = true;
+  std::fprintf(stderr, "vellum: background garbage collection failed: %s\n", problem);
 }
 
 }  // namespace vellum::region

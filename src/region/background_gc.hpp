@@ -63,7 +63,7 @@ class BackgroundGc {
   void start() noexcept;
   bool wait_idle(std::chrono::milliseconds longest);
   void stop_if_asked() const;
-  void tell(const char* problem) noexcept;
+  void report(const char* problem) noexcept;
 
   const std::shared_ptr<store::StoreDirectory> core_;
   const Policy policy_;
@@ -73,7 +73,7 @@ class BackgroundGc {
   std::atomic<std::uint64_t> step_bytes_, ahead_bytes_;  // grow with the store
   std::atomic<bool> stop_{false};
   std::atomic<std::chrono::steady_clock::time_point> deadline_;
-  bool told_ = false;
+  bool reported_ = false;
   GcPacing pacing_;
   std::thread thread_;
   std::mutex mutex_;  // guards the members below

@@ -21,7 +21,7 @@ void Region::Impl::write_working_set() noexcept {
   }
 }
 
-// If the store has been moved away, nothing is written: its path may hold another store.
+// If the store has been moved, nothing is written: its path may hold another store.
 void Region::Impl::finish() noexcept {
   background.reset();  // waits for its task
   const bool in_place = writer == nullptr || writer->in_place();

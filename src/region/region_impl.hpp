@@ -104,7 +104,7 @@ struct Region::Impl {
   std::uint64_t remembered_address = 0;
   std::optional<format::WorkingSetOwner>
       remembered_as;                           // of its working set; no value: not recorded
-  std::unique_ptr<region::CardTracker> cards;  // null: the page tracker alone
+  std::unique_ptr<region::CardTracker> cards;  // null: only the page tracker
   std::unique_ptr<region::Counters> counters;
   // Declared after all members that faults use, so it is unmapped first.
   std::unique_ptr<region::RegionMemory> memory;

@@ -15,7 +15,6 @@
 #include "memory/shared/share_name.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/region_impl.hpp"
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/stream/image_file.hpp"
@@ -48,7 +47,7 @@ void require_reservation(const RegionOptions& options, std::uint64_t needed_byte
 }
 
 // The options of the memory. The list names every field of RegionOptions: a field that is added
-// does not compile until this function has been looked at. The callers and their other functions
+// does not compile until this function has been checked. The callers and their other functions
 // handle those that it does not use.
 region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t size_bytes,
                                      std::uint64_t remembered, bool writable) {
@@ -142,7 +141,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   const format::Version& head = impl->writer->head();
   if (options.fixed_address && options.base_address != 0 && head.base_address != 0 &&
       options.base_address != head.base_address) {
-    fail(Errc::invalid_argument, "branch '{}' of {} was made at another base address", branch,
+    fail(Errc::invalid_argument, "branch '{}' of {} was created at another base address", branch,
          impl->core->path());
   }
   const std::uint64_t remembered =

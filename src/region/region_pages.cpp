@@ -51,7 +51,7 @@ format::PageRange Region::Impl::find_pages(const ByteRange& range) const {
   const auto [offset, length] = range;
   const std::uint64_t size = memory->size_bytes();
   if (offset > size || length > size - offset) {
-    fail(Errc::invalid_argument, "the range does not lie in region '{}'", name);
+    fail(Errc::invalid_argument, "the range is not inside region '{}'", name);
   }
   const PageNumber first = offset / kPageBytes;
   return {first, length == 0 ? 0 : (offset + length - 1) / kPageBytes - first + 1};

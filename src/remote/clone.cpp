@@ -9,7 +9,7 @@
 namespace vellum::remote {
 namespace {
 
-// What a killed clone has left may be in memory alone.
+// The files of a killed clone may not be durable.
 void sync_remains(base::Fs& fs, const std::string& path) {
   for (const auto& entry : fs.list(path)) {
     const std::string inner = path + "/" + entry.name;
@@ -19,7 +19,7 @@ void sync_remains(base::Fs& fs, const std::string& path) {
   fs.sync_directory(path);
 }
 
-// What a clone that was cut off has left, or a new store.
+// The store of an interrupted clone, or a new one.
 std::shared_ptr<store::StoreDirectory> open_unfinished(base::Fs& fs, const std::string& path,
                                                        const format::Superblock& superblock,
                                                        std::shared_ptr<ObjectStore> objects) {

@@ -25,8 +25,8 @@ std::string place_of_store(const store::StoreDirectory& store) {
   return out;
 }
 
-// A copy of the store (`cp -r`) has the same writer. Whether there is one, the place of the hold tells,
-// unless no lazy clone is there any more: then the store has moved.
+// A copy of the store (`cp -r`) has the same writer, but another place in its hold. If that place
+// has no lazy clone any more, the store has been moved.
 bool is_of_another(const store::StoreDirectory& store, const Hold& hold) {
   const std::string own = place_of_store(store);
   const std::size_t host = own.find(':') + 1;
@@ -48,7 +48,7 @@ std::optional<Hold> hold_of_another(const Session& session) {
 
 }  // namespace
 
-// What a copy of the store needs stays in the hold that both have.
+// A store and its copy share one hold, with the pieces of both.
 void put_hold(const Session& session, const PieceList& pieces) {
   Hold hold;
   if (auto other = hold_of_another(session)) hold.pieces = std::move(other->pieces);
@@ -83,7 +83,8 @@ std::vector<Hold> read_holds(const Remote& remote) {
 void forget_hold(const Remote& remote, const std::string& name) {
   const auto writer = parse_hold_name(name);
   if (!writer.has_value()) {
-    fail(Errc::invalid_argument, "'{}' is no hold: `vellum stat URL` lists them", name);
+    fail(Errc::invalid_argument,
+         "'{}' is not the name of a hold: `vellum stat URL` lists the holds", name);
   }
   const std::string key = hold_key(*writer);
   const auto found = remote.objects().list(key, 1);

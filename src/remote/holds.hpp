@@ -1,5 +1,5 @@
-// remote/holds.hpp: holds keep gc of a remote from deleting what lazy clones need.
-// docs/remote-format.md says why none is overlooked.
+// remote/holds.hpp: holds keep gc of a remote from deleting the pieces that lazy clones need.
+// docs/remote-format.md shows that gc reads each hold in time.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace vellum::remote {
 
-// Puts the hold of the session's store, in the place of the one before; where that is of a copy of
-// the store, with what that needs, too. It counts from the moment
-// that a head read afterwards has the generation of the head from which the pieces are known.
+// Writes the hold of the session's store, which replaces the previous one. If that is the hold of a
+// copy of the store, keeps its pieces, too. The hold is effective if a head that is read afterwards
+// has the generation of the head from which `pieces` are.
 void put_hold(const Session& session, const PieceList& pieces);
-// Puts it again where somebody has removed it.
+// Writes it again if it is missing and `pieces` is not empty.
 void restore_hold(const Session& session, const PieceList& pieces);
-// Leaves one that a copy of the store has put.
+// Keeps the hold if a copy of the store has written it.
 void remove_hold(const Session& session);
 
-// All holds. Errc::corrupted, newer_format: one cannot be read; what it lists is not known.
+// All holds. Errc::corrupted, newer_format: one cannot be read, so its pieces are unknown.
 std::vector<Hold> read_holds(const Remote& remote);
-// Errc::not_found: there is no such hold; invalid_argument: it is no name of one.
+// Errc::not_found: no such hold; invalid_argument: not the name of a hold.
 void forget_hold(const Remote& remote, const std::string& name);
 
 }  // namespace vellum::remote

@@ -1,6 +1,7 @@
 #include "remote/pull.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <set>
 
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxFetchThreads = 16;  // each holds a piece in memory
 
-// A pack that is put together in `tmp`, with its records at the places of their references.
+// A pack that is assembled in `tmp`, with its records at the places of their references.
 class UnfinishedPack {
  public:
   UnfinishedPack(store::StoreDirectory& store, std::uint64_t pack)
@@ -33,8 +34,9 @@ class UnfinishedPack {
   UnfinishedPack(const UnfinishedPack&) = delete;
   UnfinishedPack& operator=(const UnfinishedPack&) = delete;
 
-  // Pieces may have the record in several forms: all of their slots are kept.
+  // Merges the forms of a record that several pieces have.
   void add(const PieceRecord& record, std::span<const std::byte> bytes) {
+    assert(record.ref.pack == pack_ && bytes.size() == record.size_bytes);
     if (written_.contains(record.ref)) return;
     if (record.is_original()) {
       file_->pwrite(bytes, record.ref.offset_bytes);
@@ -48,7 +50,7 @@ class UnfinishedPack {
     if (!fresh) at->second = merged_record(store_, std::move(at->second), std::move(form));
   }
 
-  // Durable but for its name.
+  // Syncs the file and renames it into place; the caller syncs the directory.
   void publish() {
     const std::string path = store_.packs().places().home_path(pack_);
     if (rewritten_.empty()) {
@@ -76,7 +78,7 @@ class UnfinishedPack {
   std::unique_ptr<base::File> file_;
   EarlyWriteback writeback_;
   std::map<format::RecordRef, PieceRecord> written_;
-  std::map<format::RecordRef, OwnedRecord> rewritten_;  // have no place in the file
+  std::map<format::RecordRef, OwnedRecord> rewritten_;  // forms that have no place in the file
 };
 
 class CloneMaterializer {
@@ -90,8 +92,8 @@ class CloneMaterializer {
 
   void run() {
     store_.packs().refresh();
-    const auto away = store_.packs().list_away();
-    missing_packs_ = {away.begin(), away.end()};
+    const auto packs = store_.packs().list_remote();
+    missing_packs_ = {packs.begin(), packs.end()};
     const VersionPieces pieces =
         read_missing_pieces(store_.fs(), store_.path(), store_.superblock().store_id);
     fetch_packs(pieces);
@@ -102,7 +104,7 @@ class CloneMaterializer {
   }
 
  private:
-  // Pieces ascend by their first pack.
+  // Pieces ascend by their first pack, so packs below it are complete.
   void fetch_packs(const VersionPieces& pieces) {
     std::vector<std::size_t> needed;
     for (std::size_t i = 0; i < pieces.list.size(); ++i) {
@@ -150,9 +152,9 @@ class CloneMaterializer {
     }
   }
 
-  // Reads the page maps of all versions. Each of their pages has to be here.
+  // Reads the page maps of all versions and checks that the store has each of their pages.
   void require_all() {
-    const store::VersionPin names = store::hold_names(store_);
+    const store::NamesShared names(store_);
     const store::Roots roots = store::read_roots(store_);
     store::LiveSet live_set(store_, true);
     store::reach_roots(store_, roots, live_set);
@@ -177,7 +179,7 @@ class CloneMaterializer {
   const ProgressFn& progress_;
   const std::size_t threads_;
   std::set<std::uint64_t> missing_packs_;
-  std::set<format::RecordRef> received_;  // checked as they came
+  std::set<format::RecordRef> received_;  // checked by fetch()
   std::map<std::uint64_t, std::unique_ptr<UnfinishedPack>> unfinished_;
 };
 

@@ -1,6 +1,7 @@
 #include "remote/pull.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,21 +25,21 @@ using namespace std::chrono_literals;
 constexpr auto kGcWait = 30s;
 constexpr std::size_t kMaxReadingThreads = 16;  // each holds a piece in memory
 
-constexpr int kMaxPullTries = 1000;  // each lost to a gc at the remote
+constexpr int kMaxPullTries = 1000;  // each fails since a gc of the remote has begun
 
-// What comes may take the place of files: so no gc is at work meanwhile, and no commit refers to
-// records that no version needs yet.
-store::VersionPin hold_what_gc_holds(store::StoreDirectory& store) {
-  return store::keep_gc_for_us(store, kGcWait);
+// A pull may replace pack files: this excludes gc, and commits that refer to records which no
+// version needs yet.
+store::GcExclusive hold_what_gc_holds(store::StoreDirectory& store) {
+  return store::GcExclusive(store, kGcWait);
 }
 
-// The packs of this remote may stay there.
+// Whether the store is a lazy clone of this remote.
 bool is_lazy(const Session& session) {
   return session.name() == kDefaultRemoteName &&
          has_missing_pieces(session.store().fs(), session.store().path());
 }
 
-// The store has something else of a name. Other names are not concerned.
+// The store has another version of a name. Other names are still pulled.
 struct Refusal : Error {
   using Error::Error;
 };
@@ -76,7 +77,7 @@ class Pull {
     wanted_.erase(std::unique(wanted_.begin(), wanted_.end()), wanted_.end());
   }
 
-  // False: a gc at the remote has begun meanwhile, and nothing has changed here.
+  // False: a gc of the remote has begun meanwhile, and the store is unchanged.
   bool run() {
     std::vector<const RemoteVersion*> to_do;
     for (const RemoteVersion* name : wanted_) {
@@ -93,7 +94,7 @@ class Pull {
     }
     skip_orders_of(store_, head_);
     if (to_do.empty()) return true;
-    const store::VersionPin no_gc = hold_what_gc_holds(store_);
+    const store::GcExclusive no_gc = hold_what_gc_holds(store_);
     if (is_lazy_ && !note_pieces(to_do)) return false;
     for (const RemoteVersion* name : to_do) {
       if (!is_lazy_) with_context("'" + name->ref.name + "'", [&] { fetch(*name); });
@@ -102,18 +103,18 @@ class Pull {
     }
     return true;
   }
-  // Throws if the store has something else of one of the names. The others have come.
+  // Throws if a name was refused. The others have been pulled.
   PullReport report() {
     if (refusals_.empty()) return std::move(report_);
     const Refusal& first = refusals_.front();
     if (report_.versions.empty()) throw first;
-    fail(first.code(), "{}{} (the other versions have come)", first.what(),
+    fail(first.code(), "{}{} (the other versions are pulled)", first.what(),
          refusals_.size() == 1 ? "" : fmt::format(" (and {} more like it)", refusals_.size() - 1));
   }
 
  private:
-  // leave_newer: the remote has lost commits that are here. note: the store has just learned of the
-  // remote, which has the same.
+  // leave_newer: the remote has lost commits that the store has. note: the store has not noted that
+  // the remote has the same head.
   enum class Action { nothing, leave, leave_newer, get, note, refuse };
 
   Action action_or_refusal(const RemoteVersion& name) {
@@ -125,15 +126,16 @@ class Pull {
     }
   }
 
-  // A pull that was cut off may have changed the branch and not noted it. Then the branch has what
-  // that pull was of, whatever the remote has by now.
+  // An interrupted pull may have changed the branch without noting it. Then the branch has the head
+  // of that pull, even if the remote has another one by now: notes it.
   void settle_cut_off(const RemoteVersion& name) {
+    assert(name.is_branch);
     const std::string& wanted = name.ref.name;
     const SeenBranch* seen = session_.find(wanted);
     if (seen == nullptr || seen->pulling == WriteId{} || !store::has_branch(store_, wanted)) return;
     SeenBranch now = *seen;
     if (now.pulled_sequence == 0 && now.pulled_time_ns == 0 && now.pulling == name.write_id) {
-      now.pulled_sequence = name.ref.version.sequence;  // an older Vellum has noted less
+      now.pulled_sequence = name.ref.version.sequence;  // noted by an older Vellum
       now.pulled_time_ns = name.ref.version.time_ns;
       now.pulled_epoch = name.epoch;
     }
@@ -162,6 +164,7 @@ class Pull {
   }
 
   Action action_for_branch(const RemoteVersion& name) const {
+    assert(name.is_branch);
     const SeenBranch* seen = session_.find(name.ref.name);
     const auto here = store::seen_head(store_.read_branch(name.ref.name).journal);
     const bool is_changed =
@@ -173,6 +176,7 @@ class Pull {
     if (takes_over_) return Action::get;
     if (is_own_earlier_push(name, session_.file().writer, seen, here)) return Action::leave_newer;
     if (is_changed) refuse_both_changed(name);
+    assert(seen != nullptr);  // without it the branch counts as changed
     switch (relation_of(name, *seen, here)) {
       case BranchRelation::newer:
         return Action::get;
@@ -184,13 +188,12 @@ class Pull {
     refuse(
         Errc::io,
         "branch '{}': another store has taken it over at {}, and dropped commits that {} has: pull "
-        "with --take-over drops them here, too (`vellum snapshot` or `vellum branch` names them "
-        "before)",
+        "with --take-over drops them, too (first name them with `vellum snapshot` or `vellum "
+        "branch`)",
         name.ref.name, remote_.objects().url(), store_.path());
   }
 
-  // Whether the branch has the remote's version already: a pull that was cut off has given it that,
-  // or the store has pushed it.
+  // Whether the branch has the remote's version already, by an interrupted pull or an own push.
   bool is_same_head(const RemoteVersion& name, const SeenBranch* seen) const {
     const store::JournalState journal = store_.read_branch(name.ref.name).journal;
     const store::SeenHead here = store::seen_head(journal);
@@ -203,9 +206,9 @@ class Pull {
 
   [[noreturn]] void refuse_both_changed(const RemoteVersion& name) const {
     refuse(Errc::io,
-           "branch '{}' has changed both in {} and at {}: name one of the two otherwise (`vellum "
-           "branch`), and pull again, or push or pull with --take-over, which drops the other's "
-           "commits",
+           "branch '{}' has changed both in {} and at {}: keep one of the two under another name "
+           "(`vellum branch`) and pull again, or push or pull with --take-over, which drops the "
+           "other's commits",
            name.ref.name, store_.path(), remote_.objects().url());
   }
 
@@ -214,7 +217,7 @@ class Pull {
     return *filler_;
   }
 
-  // The version's records come to the packs, durable.
+  // Writes the version's records to the packs, durable.
   void fetch(const RemoteVersion& name) {
     const VersionPieces pieces = remote_.pieces_of(name.list);
     in_use_[&name] = pieces.in_use.ranges;
@@ -232,10 +235,11 @@ class Pull {
         progress_);
   }
 
-  // The versions' pieces are noted, and so are there before a version needs them. What belongs to a
-  // pack that is a file here comes here. False: a gc at the remote may not know what is needed.
+  // For a lazy clone: adds the versions' pieces to the list of missing pieces before a version
+  // needs them, and fetches the records of packs that are files of the store. False: a gc of the
+  // remote may not have read the hold.
   bool note_pieces(const std::vector<const RemoteVersion*>& to_do) {
-    VersionPieces away =
+    VersionPieces missing =
         read_missing_pieces(store_.fs(), store_.path(), store_.superblock().store_id);
     VersionPieces fresh;
     for (const RemoteVersion* name : to_do) {
@@ -243,16 +247,16 @@ class Pull {
       in_use_[name] = pieces.in_use.ranges;
       add_pieces(fresh, pieces);
     }
-    const bool is_new = add_pieces(away, fresh);
+    const bool is_new = add_pieces(missing, fresh);
     if (is_new) {
-      put_hold(session_, away.list);
+      put_hold(session_, missing.list);
       if (remote_.newest_number() != head_.number &&
           remote_.newest_head().head.generation != head_.generation) {
         return false;
       }
     }
     fetch_for_files(fresh);
-    if (is_new) write_missing_pieces(store_, away);
+    if (is_new) write_missing_pieces(store_, missing);
     store_.packs().refresh();
     for (const RemoteVersion* name : to_do) create_empty_packs(store_, name->ref.version);
     return true;
@@ -276,17 +280,18 @@ class Pull {
     filler().finish();
   }
 
-  // Whether it need not come: a lazy clone leaves packs away that are no files.
+  // Whether the record need not be fetched: the store has it, or it belongs to a remote pack.
   bool has(const PackFiller& filler, const PieceRecord& record) const {
     return (is_lazy_ && !files_.contains(record.ref.pack)) || filler.has(record);
   }
 
   struct PulledPiece {
-    FetchedPiece piece;  // without bytes: the store has all of it
+    FetchedPiece piece;  // without bytes: the store has all records
     std::vector<bool> missing;
   };
 
-  // Whole, unless the store is known to have all of it: most of what is new is missing.
+  // Fetches the whole piece unless the store has all records of a known index: usually most records
+  // of a new piece are missing.
   PulledPiece fetch_one(const PieceName& name, const PackFiller& filler) const {
     PulledPiece out;
     std::optional<std::vector<PieceRecord>> known = remote_.cached_piece_index(name);
@@ -304,7 +309,7 @@ class Pull {
     return out;
   }
 
-  // Pieces ascend by their first pack.
+  // REQUIRES: calls ascend by the first pack of the piece.
   void add(const PieceName& name, const PulledPiece& fetched, PackFiller& filler) {
     const FetchedPiece& piece = fetched.piece;
     if (piece.bytes.empty()) return;
@@ -324,7 +329,8 @@ class Pull {
       store_.create_snapshot(wanted, name.ref);
       return;
     }
-    // A pull that is cut off between the branch and its note is known by this.
+    // Identifies this pull if it is interrupted after the change of the branch; see
+    // settle_cut_off().
     SeenBranch before;
     if (const SeenBranch* seen = session_.find(wanted)) before = *seen;
     before.name = wanted;
@@ -345,7 +351,7 @@ class Pull {
     note(name);
   }
 
-  // What was recorded here counts for more.
+  // A local record takes precedence.
   void note_working_set(const RemoteVersion& name) {
     const std::string& wanted = name.ref.name;
     const auto& ranges = in_use_[&name];
@@ -356,6 +362,7 @@ class Pull {
   }
 
   void note(const RemoteVersion& name) {
+    assert(name.is_branch);
     const auto now = store::seen_head(store_.read_branch(name.ref.name).journal);
     session_.note({seen_branch(name.ref.name, name.write_id, now, name.epoch)});
   }
@@ -382,9 +389,9 @@ class Pull {
   std::vector<const RemoteVersion*> wanted_;
   std::optional<PackFiller> filler_;  // it reads the page maps of the whole store
   std::set<std::uint64_t> files_;     // packs that a lazy clone has
-  std::map<const RemoteVersion*, std::vector<format::PageRange>> in_use_;  // as lists say
+  std::map<const RemoteVersion*, std::vector<format::PageRange>> in_use_;  // of the lists
   PullReport report_;
-  std::vector<Refusal> refusals_;  // of names that are something else here
+  std::vector<Refusal> refusals_;  // of names that the store has for other versions
 };
 
 }  // namespace
@@ -404,10 +411,10 @@ PullReport pull(Session& session, const PullOptions& options, const ProgressFn& 
       return report;
     }
     if (is_lazy(session)) {
-      const store::VersionPin no_gc = hold_what_gc_holds(session.store());
+      const store::GcExclusive no_gc = hold_what_gc_holds(session.store());
       materialize_packs(session, report, progress);
     }
-    remove_hold(session);  // also the one that a bringing which was cut off has left
+    remove_hold(session);  // also after an interrupted materialize_packs()
     return report;
   }
   fail(Errc::busy, "{}: gc has begun there {} times meanwhile", session.remote().objects().url(),

@@ -1,7 +1,19 @@
+// The steps of a push:
+//   1. Pin the versions, so that gc of the store keeps their records.
+//   2. Take the last head that this store has seen as the base, and check only during the uploads
+//      that it is the newest. If it is not, read the newest head and begin again.
+//   3. Compare each version with the base: it may be there already, or belong to another writer.
+//   4. Reuse pieces of related versions; upload new pieces for the other records, then the list of
+//      pieces and, if due, a name table. No head refers to them yet.
+//   5. Note each branch's write id as intended in the remote's file, so that a later push
+//      recognizes this one if it is interrupted.
+//   6. Create the next head if its number is free: the commit point. Otherwise begin again at 2.
+//   7. Check that the head counts (Remote::publish()), then note the write ids as seen.
 #include "remote/push.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,36 +30,37 @@
 #include "remote/session/branch_relation.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/branch/checkpointed_head.hpp"
-#include "store/catalog/kept_version.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
 
 namespace vellum::remote {
 namespace {
 
-constexpr int kMaxTries = 1000;         // each lost to another pusher
-constexpr std::size_t kMaxRelated = 3;  // of each kind of relation
-// What a list may hold besides roots: a small part of what the push sends.
+constexpr int kMaxTries = 1000;         // each fails since another pusher was faster
+constexpr std::size_t kMaxRelated = 3;  // by shared runs, and by sequence
+// Limits for the records in a list besides roots: an absolute one, and a share of the upload.
 constexpr std::uint64_t kMaxOpeningBytes = 128u << 10, kOpeningShare = 32;
-// From so many bytes on, what a recorded working set needs has pieces of its own.
+// A working set with at least this many bytes of records has pieces of its own.
 constexpr std::uint64_t kMinBytesInUse = 256u << 10;
 constexpr std::uint64_t kMinBytesToList = 3 * kPieceBytes;
 constexpr std::size_t kMaxPushThreads = 16;  // each holds a piece in memory
 
-// The head that a push has built on is no longer the newest, or names what is lost.
+// The base of the push is no longer the newest head, or refers to lost objects.
 struct HeadSuperseded {};
 
-// A version of the store that is to be pushed; gc keeps it while this lives.
+// A version of the store to push. gc keeps it for the lifetime of this object.
 struct VersionToPush {
   std::string name;
   bool is_branch = false;
   std::unique_ptr<store::KeptVersion> snapshot;
   std::unique_ptr<store::CheckpointedHead> head;
   store::SeenHead seen;  // of a branch
-  WriteId replaces{};    // of a branch: the remote's, as this push has found it; zeros: none
-  RemoteVersion entry;   // as the remote is to have it
+  WriteId replaces{};    // of a branch: the remote's in the base head; zeros: none
+  RemoteVersion entry;   // of the new head
 
   const store::ResolvedVersion& resolved() const {
+    assert(is_branch ? head != nullptr : snapshot != nullptr);
     return is_branch ? head->head() : snapshot->version;
   }
 };
@@ -58,7 +71,7 @@ std::set<std::string> version_names(const store::StoreDirectory& store,
   if (!names.empty()) return names;
   for (const std::string& name : store::snapshot_names(store)) names.insert(name);
   for (const std::string& branch : store.branch_names()) {
-    if (!store::is_aside_name(branch)) names.insert(branch);
+    if (!store::is_staging_name(branch)) names.insert(branch);
   }
   if (names.empty()) fail(Errc::invalid_argument, "{} has no version yet", store.path());
   return names;
@@ -101,7 +114,7 @@ std::size_t runs_in_common(const format::Version& a, const format::Version& b) {
 
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; }
 
-// Names of the remote whose pieces the version probably shares.
+// Versions of the remote that probably share pieces with this one.
 std::set<const RemoteVersion*> related_names(const Head& head, const RemoteVersion& version) {
   std::set<const RemoteVersion*> out;
   if (const RemoteVersion* same = head.find(version.ref.name)) out.insert(same);
@@ -139,7 +152,7 @@ class Push {
     for (const std::string& name : version_names(session.store(), options)) {
       versions_.push_back(find_version(session.store(), name));
     }
-    // What later versions share is pushed with the earlier ones.
+    // Earlier versions first: the later ones reuse their pieces.
     std::sort(versions_.begin(), versions_.end(),
               [](const VersionToPush& a, const VersionToPush& b) {
                 const auto order = [](const VersionToPush& w) {
@@ -158,18 +171,18 @@ class Push {
       if (session_.has_lost()) seen_objects_.forget();
       if (try_from(newest, false)) return report_;
     }
-    fail(Errc::busy, "{}: others have pushed {} times meanwhile", remote_.objects().url(),
+    fail(Errc::busy, "{}: other stores have pushed {} times meanwhile", remote_.objects().url(),
          kMaxTries);
   }
 
  private:
-  // Takes the last head that this store knows for the newest one. Whether it is, is asked while the
-  // objects are uploaded. False: it is not, or refuses what the newest one may take.
+  // Pushes with the last head that this store has seen as the base, and checks during the uploads
+  // that it is the newest. False: it is not, or refuses a version that the newest one may accept.
   bool try_guess(const StoredHead& guess) {
     try {
       return try_from(guess, true);
     } catch (const Error& e) {
-      // What a passed head refers to may be gone, too.
+      // not_found: objects of an old head may have been deleted.
       if (e.code() != Errc::busy && e.code() != Errc::already_exists && e.code() != Errc::not_found)
         throw;
     } catch (const HeadSuperseded&) {
@@ -205,15 +218,15 @@ class Push {
     return true;
   }
 
-  // What is there, so that nothing is built on what is lost. The remote belongs to the store whose
-  // versions come first. Its heads are refused to others.
+  // Lists the remote's objects, so that the push does not refer to lost ones. Concurrently writes
+  // the superblock if it is missing: the first store that pushes owns the remote.
   void load_seen_objects() {
     seen_objects_.load(remote_, pool_,
                        [&] { restore_superblock(remote_.objects(), session_.store()); });
   }
 
-  // Whether an object is there. Where a look comes only beside the uploads, it is believed, and
-  // noted.
+  // Whether an object exists. Before the listing is loaded, assumes that it does; upload() checks
+  // these assumptions.
   bool has(const std::string& key, std::uint64_t size_bytes) const {
     if (seen_objects_.is_known()) return seen_objects_.has(key, size_bytes);
     assumed_objects_.emplace(key, size_bytes);
@@ -226,7 +239,7 @@ class Push {
     });
   }
 
-  // Whether the remote has all that a name of it needs.
+  // Whether the remote has the list and all of its pieces.
   bool is_complete(const ListName& name) const {
     if (!has(name)) return false;
     try {
@@ -241,13 +254,14 @@ class Push {
     return false;
   }
 
-  // Whether its list is. (Looking for the pieces finds out that a list which is there is damaged.)
+  // Whether the remote has the list, undamaged. (is_complete() reads it and marks a damaged one.)
   bool is_readable(const ListName& name) const {
     return has(name) && (is_complete(name) || has(name));
   }
 
-  // Passes on what is no damage of one object. REQUIRES: called where `e` was caught.
+  // Rethrows errors other than damage of an object. REQUIRES: called in the handler of `e`.
   static void require_damage(const Error& e) {
+    assert(std::current_exception() != nullptr);
     if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
   }
 
@@ -255,9 +269,8 @@ class Push {
     const WriteId& me = session_.file().writer;
     if (head.only_writer != WriteId{} && head.only_writer != me) {
       fail(Errc::busy,
-           "{}: only the store that made the remote may push to it, since its server lets two "
-           "writers "
-           "win",
+           "{}: only the store that created the remote may push to it, since its server lets two "
+           "writers win",
            remote_.objects().url());
     }
     if (!session_.file().one_writer || head.only_writer == me) return;
@@ -268,7 +281,7 @@ class Push {
     next.only_writer = me;
   }
 
-  // Fills in what depends on the head. True: the remote has the version already.
+  // Sets the fields that depend on the head. True: the remote has the version already.
   bool settle_entry(const Head& head, VersionToPush& version) const {
     const RemoteVersion* there = head.find(version.name);
     if (there != nullptr && there->is_branch != version.is_branch) {
@@ -288,6 +301,7 @@ class Push {
   }
 
   bool settle_branch(const RemoteVersion* there, VersionToPush& version) const {
+    assert(version.is_branch && (there == nullptr || there->is_branch));
     const SeenBranch* seen = session_.find(version.name);
     const WriteId& me = session_.file().writer;
     version.entry.writer = me;
@@ -314,18 +328,18 @@ class Push {
     const std::string& url = remote_.objects().url();
     if (is_known) {
       fail(Errc::busy,
-           "{}: another store replicates or pushes branch '{}' (commit {}), of which this one is a "
+           "{}: another store replicates or pushes branch '{}' (commit {}), and this store has a "
            "copy: --take-over makes this store its writer, and ends the other's replication",
            url, there.ref.name, there.ref.version.sequence);
     }
     fail(Errc::busy,
          "{}: another store has pushed branch '{}' (commit {}): pull it, or push with --take-over, "
-         "which drops what that store has pushed",
+         "which drops that store's commits",
          url, there.ref.name, there.ref.version.sequence);
   }
 
-  // The objects of the changed versions, and a table of names where one is due. All that is small
-  // goes side by side, with the two questions whether a guessed head is the newest.
+  // Uploads the objects of the changed versions, and a name table if one is due. Small objects are
+  // uploaded concurrently with the checks that a guessed head is the newest; large ones after them.
   void upload(StoredHead& base, bool is_guess, const std::vector<VersionToPush*>& changed) {
     std::vector<std::function<void()>> questions;
     if (is_guess) {
@@ -372,7 +386,8 @@ class Push {
       const std::uint64_t most_bytes =
           std::min(kMaxOpeningBytes, records_bytes(missing) / kOpeningShare);
       const UsedRecords used = used_by_last(*version, needed);
-      // Of many pieces, those that a push which was cut off has left are not sent again.
+      // With a listing, pieces of an interrupted push are not uploaded again; for few pieces it
+      // does not pay.
       if (records_bytes(missing) >= kMinBytesToList) load_seen_objects();
       for (const auto& records : split_by_use(std::move(missing), used.records)) {
         for (const MadePiece& piece : maker.make(records, uploads)) {
@@ -398,7 +413,7 @@ class Push {
     return used_records(session_.store(), version.entry.ref.version, std::move(recorded), needed);
   }
 
-  // What a working set needs apart from the rest, each ascending.
+  // The records of a working set, if they are many, and the rest; both ascend.
   static std::vector<std::vector<PieceRecord>> split_by_use(std::vector<PieceRecord> records,
                                                             const std::vector<PieceRecord>& used) {
     std::set<format::RecordRef> refs;
@@ -411,7 +426,8 @@ class Push {
     return {std::move(in_use), std::move(rest)};
   }
 
-  // Fetches what is not cached, by many connections.
+  // Adds the pieces and lists of related versions to `known` and `bases`. Indices that are not
+  // cached are fetched concurrently.
   void learn_pieces(const Head& head, const VersionToPush& version, KnownPieces& known,
                     BaseLists& bases) {
     PieceList pieces;
@@ -444,7 +460,7 @@ class Push {
     }
   }
 
-  // With the roots at hand, opening a version reads no piece.
+  // With the roots in its list, a version opens without reading a piece.
   OpeningData opening_data(std::vector<std::vector<PackSpan>> spans,
                            std::vector<PieceRecord> records) const {
     OpeningData out;
@@ -479,7 +495,7 @@ class Push {
     }
   }
 
-  // A push that was cut off after its head was published is known by what it intended.
+  // `intended`: before publishing, so that an interrupted push is recognized. Otherwise afterwards.
   void note(const std::vector<VersionToPush*>& changed, bool intended) {
     std::vector<SeenBranch> branches;
     for (const VersionToPush* version : changed) {
@@ -510,7 +526,7 @@ class Push {
   const ProgressFn& progress_;
   SeenObjects own_seen_objects_;
   SeenObjects& seen_objects_;
-  mutable std::map<std::string, std::uint64_t> assumed_objects_;  // objects, with their sizes
+  mutable std::map<std::string, std::uint64_t> assumed_objects_;  // see has(); with their sizes
   const bool own_branches_only_;
   base::ThreadPool pool_;
   std::vector<VersionToPush> versions_;

@@ -1,4 +1,12 @@
-// remote/push.hpp: versions of a store go to a remote.
+// remote/push.hpp: pushes versions of a store to a remote.
+//
+// Three rules make a push safe, at any interruption and against any other process:
+//   - The objects of a version are durable at the remote before a head refers to them.
+//   - The next head is created only if its number is free: of several pushers that have read the
+//     same head, exactly one publishes, and the others begin again from its head.
+//   - Each object of a new head is referred to by the head before it, or has that head's
+//     generation: gc of the remote deletes neither.
+// push.cpp lists the steps; docs/remote-format.md has the order of writes and the crash table.
 #pragma once
 
 #include <vellum/remote.hpp>
@@ -9,18 +17,17 @@
 
 namespace vellum::remote {
 
-// What a long process keeps over several pushes, and asks of each.
+// The state and the rules of a process that pushes repeatedly.
 struct PushRules {
-  SeenObjects* seen_objects = nullptr;  // null: the push lists what is there itself
-  bool own_branches_only =
-      false;  // a branch that another store writes is refused without take_over
+  SeenObjects* seen_objects = nullptr;  // null: the push lists the remote's objects itself
+  bool own_branches_only = false;  // refuse a branch with another writer unless take_over is set
 };
 
-// Pushes all of the names by one head, or none. What it reports as pushed is durable at the remote.
+// Pushes all of the versions with one head, or none. Reported versions are durable at the remote.
+// Lost objects of the remote are uploaded again, and new lists never refer to lost objects.
 // Errc::not_found: the store has no such version; busy: another store has pushed the branch, or is
 // the only one that may push; already_exists: the remote has another snapshot of the name, or a
 // branch for a snapshot; invalid_argument: the remote is of another store.
-// What the remote has lost of them is sent again, and nothing is built on what is lost.
 PushReport push(Session& session, const PushOptions& options, const ProgressFn& progress,
                 const PushRules& rules = {});
 

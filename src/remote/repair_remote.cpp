@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxRounds = 3;
 
-// Those of the damaged versions that the store has.
+// The damaged versions that the store has.
 std::set<std::string> names_to_send(const store::StoreDirectory& store,
                                     const std::vector<RemoteDamage>& damages) {
   std::set<std::string> out;
@@ -23,12 +23,12 @@ std::set<std::string> names_to_send(const store::StoreDirectory& store,
   return out;
 }
 
-// What is damaged would count as there. Nobody can use it.
+// A push would take a damaged object for an existing one.
 void remove_damaged(const Remote& remote, const std::vector<RemoteDamage>& damages) {
   for (const RemoteDamage& damage : damages) remote.objects().remove(damage.object);
 }
 
-// What the remote has otherwise under one of the names does not keep the others from going.
+// Pushes each version on its own: one that the remote refuses does not stop the others.
 void send(Session& session, const std::set<std::string>& names, const ProgressFn& progress,
           RemoteRepairReport& report) {
   SeenObjects seen_objects;
@@ -54,7 +54,7 @@ RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string
   const Remote uncached(*objects, store.superblock().store_id);
   RemoteRepairReport report;
   report.found = report.left = verify_remote(uncached, true, progress).damages;
-  // A piece of which only a damaged list tells is looked at when that is mended.
+  // A piece that only a damaged list has is checked in the next round, when the list is repaired.
   for (int i = 0; i < kMaxRounds; ++i) {
     const std::set<std::string> names = names_to_send(store, report.left);
     if (names.empty()) break;

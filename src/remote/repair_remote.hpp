@@ -1,4 +1,4 @@
-// remote/repair_remote.hpp: a remote gets back from a store what it has lost.
+// remote/repair_remote.hpp: restores lost and damaged objects of a remote from a store.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@ struct RemoteRepairReport {
   std::uint64_t objects_uploaded = 0, bytes_uploaded = 0;
 };
 
-// Looks at every byte of the remote at `url`, removes objects that are damaged, and sends again
-// what versions need that the store has, too. Errc::invalid_argument: the remote has the versions
-// of another store. `objects` stands in for what the URL names, if it is not null.
+// Reads every byte of the remote at `url`, removes damaged objects, and uploads those that a
+// version of the store needs again. `objects` replaces the engine of the URL unless it is null.
+// Errc::invalid_argument: the remote has the versions of another store.
 RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string& url,
                                  const ProgressFn& progress,
                                  std::shared_ptr<ObjectStore> objects = nullptr);

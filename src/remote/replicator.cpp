@@ -1,6 +1,7 @@
 #include "remote/replicator.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <future>
 #include <thread>
 #include <utility>
@@ -10,7 +11,7 @@
 #include "remote/push.hpp"
 #include "remote/session/open_engine.hpp"
 #include "store/branch/adopt_version.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -18,10 +19,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kEndWait{1000};                       // for the last push
 constexpr std::chrono::milliseconds kFirstPause{500}, kMaxPause{30'000};  // after failures
-constexpr std::chrono::milliseconds kStep{100};     // between two looks at whether to end
-constexpr std::chrono::seconds kCheckInterval{60};  // at a remote to which nothing was pushed
+constexpr std::chrono::milliseconds kStep{100};     // between two calls of the caller's function
+constexpr std::chrono::seconds kCheckInterval{60};  // of a remote without pushes
 
-// Joins the thread of a push, also where a caller's function throws.
+// Joins the thread of a push, even if the caller's function throws.
 struct Joined {
   std::thread& thread;
   ~Joined() { thread.join(); }
@@ -33,7 +34,7 @@ Replicator::Replicator(store::StoreDirectory& store, const std::string& url,
                        const ReplicateOptions& options, std::shared_ptr<ObjectStore> objects)
     : store_(store), options_(options), objects_(std::move(objects)) {
   if (options_.interval <= std::chrono::milliseconds(0)) {
-    fail(Errc::invalid_argument, "an interval of a replication is longer than 0 ms");
+    fail(Errc::invalid_argument, "the interval of a replication must be longer than 0 ms");
   }
   remote_ = know_remote(store, url);
   if (objects_ == nullptr) objects_ = open_object_store(store.fs(), url);
@@ -44,13 +45,13 @@ ReplicateState Replicator::run(const ReplicateFn& on_state) {
     const auto start = Clock::now();
     is_running = push_in_background(on_state) && wait(on_state, next_check(start));
   }
-  checked_.reset();  // the last word is about the remote as it is
+  checked_.reset();  // the final report needs a new check of the remote
   push_in_background(nullptr);
   return state();
 }
 
-// Twice in each interval; after failures later and later, and at random, so that many do not come
-// back at once.
+// Half an interval after `start`; after failures, an exponential pause with a random part, so that
+// many replicators do not retry at the same time.
 Clock::time_point Replicator::next_check(Clock::time_point start) {
   const auto usual = start + options_.interval / 2;
   if (failures_ == 0) return usual;
@@ -60,8 +61,8 @@ Clock::time_point Replicator::next_check(Clock::time_point start) {
   return std::max(usual, Clock::now() + Clock::duration(random(random_)));
 }
 
-// Pushes what is new, and asks `told` meanwhile, if it is not null. False: it wants an end, and so
-// do calls of the remote that take longer than a moment then.
+// Pushes new versions in a thread and calls `on_state` meanwhile, unless it is null. False:
+// `on_state` has returned false. Then, and if it is null, stops the remote's calls after kEndWait.
 bool Replicator::push_in_background(const ReplicateFn& on_state) {
   std::packaged_task<void()> task([this] { push_new(); });
   std::future<void> pushing = task.get_future();
@@ -78,7 +79,7 @@ bool Replicator::push_in_background(const ReplicateFn& on_state) {
   return on_state != nullptr && !end.has_value();
 }
 
-// False: `told` wants an end.
+// False: `on_state` has returned false.
 bool Replicator::wait(const ReplicateFn& on_state, Clock::time_point until) {
   for (;;) {
     update_behind();
@@ -100,12 +101,12 @@ bool Replicator::push_new() {
     failure = push_once();
     failures_ = 0;
   } catch (const Error& e) {
-    // A version was removed meanwhile; a server comes back.
+    // not_found: a version was removed meanwhile. The others: the server may recover.
     const bool may_pass = e.code() == Errc::io || e.code() == Errc::not_found ||
                           e.code() == Errc::no_space || e.code() == Errc::corrupted;
     if (!may_pass) throw;
     failure = e.what();
-    checked_.reset();  // what is there may be other than it was
+    checked_.reset();  // the remote may have changed
     seen_objects_.forget();
     ++failures_;
   }
@@ -117,7 +118,7 @@ bool Replicator::push_new() {
   return state().failure.empty();
 }
 
-// Why something is left behind, if it is.
+// The reason why versions are not replicated; empty: all are.
 std::string Replicator::push_once() {
   const bool is_behind = !find_new().names.empty();
   if (is_behind) note_behind();
@@ -143,8 +144,8 @@ bool Replicator::is_check_due() const {
   return !checked_.has_value() || Clock::now() - *checked_ >= kCheckInterval;
 }
 
-// What the remote has lost, or has otherwise than this store has left it, is to be pushed with what
-// is new.
+// Sets lost_ to the names to push again: snapshots of the head whose objects may be lost, and all
+// branches.
 void Replicator::check_remote(Session& session) {
   const Head head = session.newest_head().head;
   if (session.has_lost()) seen_objects_.forget();
@@ -154,7 +155,7 @@ void Replicator::check_remote(Session& session) {
     lost_.insert(name);
   }
   for (const std::string& branch : store_.branch_names()) {
-    if (!store::is_aside_name(branch)) lost_.insert(branch);
+    if (!store::is_staging_name(branch)) lost_.insert(branch);
   }
 }
 
@@ -167,7 +168,7 @@ void Replicator::push_fresh(Session& session) {
   session.note_replicated(fresh.orders);
 }
 
-// Null, and why: another push or pull is at work.
+// Null, and the reason: another push or pull is active.
 std::unique_ptr<Session> Replicator::open_session(std::string& busy) {
   try {
     return std::make_unique<Session>(store_, remote_, objects_);
@@ -196,7 +197,7 @@ Replicator::NewVersions Replicator::find_new() const {
     out.orders.push_back(order);
   }
   for (const std::string& branch : store_.branch_names()) {
-    if (!store::is_aside_name(branch) && !is_pushed_branch(file, branch)) {
+    if (!store::is_staging_name(branch) && !is_pushed_branch(file, branch)) {
       out.names.push_back(branch);
     }
   }
@@ -204,6 +205,7 @@ Replicator::NewVersions Replicator::find_new() const {
 }
 
 void Replicator::push_names(Session& session, const std::vector<std::string>& names) {
+  assert(!names.empty());
   try {
     const PushReport report =
         push(session, {names, options_.take_over}, nullptr, {&seen_objects_, true});
@@ -225,8 +227,9 @@ void Replicator::push_names(Session& session, const std::vector<std::string>& na
   }
 }
 
-// One of them has another meaning at the remote: that one stays behind.
+// The remote refuses one of them: the others are pushed without it.
 void Replicator::push_each(Session& session, const std::vector<std::string>& names) {
+  assert(names.size() > 1);  // otherwise push_names() would call it again
   for (const std::string& name : names) push_names(session, {name});
 }
 

@@ -1,4 +1,4 @@
-// remote/replicator.hpp: the commits of a store go to a remote as they are made.
+// remote/replicator.hpp: replicates the commits of a store to a remote continuously.
 #pragma once
 
 #include <chrono>
@@ -16,18 +16,19 @@
 
 namespace vellum::remote {
 
-// Looks twice in each interval what the store has that the remote has not seen, and pushes it. So a
-// commit waits for half an interval at most, and the push has the other half.
+// Pushes new versions twice in each interval. Thus a commit waits for at most half an interval, and
+// its push has the other half.
 class Replicator {
  public:
-  // Makes the remote known if it is not. `objects` stands in for what the URL names, if not null.
+  // Adds the remote if it is new. `objects` replaces the engine of the URL unless it is null.
+  // REQUIRES: `store` outlives it.
   Replicator(store::StoreDirectory& store, const std::string& url, const ReplicateOptions& options,
              std::shared_ptr<ObjectStore> objects = nullptr);
 
-  // Until `told` returns false; see Store::replicate(). An idle one looks at the remote now and
-  // then, and sends what is lost there.
+  // Runs until `on_state` returns false; see Store::replicate(). Checks the remote periodically
+  // even without new versions, and uploads lost objects again.
   ReplicateState run(const ReplicateFn& on_state);
-  // Pushes what is new, once. False: it failed in a way that may pass (state().failure).
+  // Pushes new versions once. False: a transient failure (state().failure).
   bool push_new();
   ReplicateState state() const;
 
@@ -55,14 +56,15 @@ class Replicator {
   const ReplicateOptions options_;
   std::string remote_;
   std::shared_ptr<ObjectStore> objects_;
-  std::map<std::string, std::string> refused_;  // names that mean something else at the remote
+  std::map<std::string, std::string>
+      refused_;  // names of other versions at the remote, with the error
   std::optional<std::chrono::steady_clock::time_point>
-      checked_;  // when the remote was looked at; unset: look
+      checked_;  // when the remote was checked; nullopt: check it now
   SeenObjects seen_objects_;
-  std::set<std::string> lost_;  // names that the remote may not have as it should
+  std::set<std::string> lost_;  // names whose objects the remote may have lost
   int failures_ = 0;            // in a row
   std::mt19937_64 random_{std::random_device{}()};
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::optional<std::chrono::steady_clock::time_point> behind_since_;
   ReplicateState state_;
 };

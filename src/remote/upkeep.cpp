@@ -1,6 +1,7 @@
 #include "remote/upkeep.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <mutex>
 #include <set>
@@ -24,7 +25,7 @@ std::size_t extra_threads(const Remote& remote, std::size_t most) {
   return std::min(most, remote.objects().connections()) - 1;
 }
 
-// A version needs it, so the remote is damaged where it is not there.
+// Errc::corrupted if the list is missing: a version needs it.
 PieceList require_piece_list(const Remote& remote, const ListName& name) {
   try {
     return remote.list(name);
@@ -32,17 +33,17 @@ PieceList require_piece_list(const Remote& remote, const ListName& name) {
     if (e.code() != Errc::not_found) throw;
     fail(Errc::corrupted,
          "{} (it is missing: `vellum verify` names the versions that need it, `vellum repair "
-         "--from` sends it again from a store)",
+         "--from` uploads it again from a store)",
          e.what());
   }
 }
 
-// The keys of all objects that a head's versions need, or a lazy clone. What a clone needs is known
-// after the boundary of a gc is durable, and not before: docs/remote-format.md says why.
+// The keys of all objects that a head's versions or a lazy clone needs. Of lazy clones, the result
+// is complete only if the boundary of the gc was durable before: see docs/remote-format.md.
 std::set<std::string> needed_keys(const Remote& remote, const Head& head) {
   std::set<std::string> out;
   if (head.table.size_bytes != 0) out.insert(names_key(head.table.content));
-  std::set<ListName> lists;  // those of one base in a row
+  std::set<ListName> lists;  // ascending: lists of one base are consecutive
   for (const RemoteVersion& name : head.versions) lists.insert(name.list);
   for (const ListName& list : lists) {
     for (const ObjectName& object : {list.base, list.own}) {
@@ -81,8 +82,8 @@ StoredHead require_head(const Remote& remote) {
   return out;
 }
 
-// Publishes a head that follows from the newest one. Returns that head, as published, or nothing
-// where another was faster every time.
+// Publishes a changed copy of the newest head, and returns it. Errc::busy: another pusher was
+// faster each time.
 template <typename Change>
 Head publish_change(const Remote& remote, const Change& change) {
   for (int i = 0; i < kMaxChanges; ++i) {
@@ -95,7 +96,7 @@ Head publish_change(const Remote& remote, const Change& change) {
     }
     if (auto published = remote.publish(base, std::move(next))) return std::move(published->head);
   }
-  fail(Errc::busy, "{}: others have pushed {} times meanwhile", remote.objects().url(),
+  fail(Errc::busy, "{}: other stores have pushed {} times meanwhile", remote.objects().url(),
        kMaxChanges);
 }
 
@@ -110,7 +111,7 @@ class Verifier {
   RemoteVerifyReport run() {
     const Head head = remote_.newest_head().head;
     report_.versions = head.versions.size();
-    std::map<ListName, std::vector<std::string>> lists;  // those of one base in a row
+    std::map<ListName, std::vector<std::string>> lists;  // lists of one base are consecutive
     std::map<ObjectName, std::vector<std::string>> bases;
     for (const RemoteVersion& name : head.versions) {
       if (name.list.own.size_bytes != 0) lists[name.list].push_back(name.ref.name);
@@ -189,7 +190,7 @@ class Verifier {
     }
   }
 
-  // Of each version that nothing has damaged yet. What is read here is no copy on this machine.
+  // Checks the page maps of the undamaged versions. Reads from the remote only, without a cache.
   void check_pages(const Head& head) {
     std::set<std::string> damaged;
     for (const RemoteDamage& damage : report_.damages) {
@@ -223,8 +224,10 @@ class Verifier {
     remote_.require_records(name, remote_.piece(name), [](const PieceRecord&) { return true; });
   }
 
-  // What only this run could not do is no damage. A list may be damaged as a base, too.
+  // Records a damage; merges it with one of the same object. Rethrows other errors. REQUIRES:
+  // called in the handler of `e`.
   void note(const std::string& key, const Error& e, const std::vector<std::string>& versions) {
+    assert(std::current_exception() != nullptr);
     if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
     const std::lock_guard lock(mutex_);
     auto& damages = report_.damages;
@@ -243,8 +246,8 @@ class Verifier {
   base::ThreadPool pool_;
   std::set<ObjectName> bad_bases_;
   std::map<PieceName, std::set<std::string>> users_;
-  std::map<std::string, std::uint64_t> sizes_;  // of the pieces that are there
-  std::mutex mutex_;                            // guards what follows
+  std::map<std::string, std::uint64_t> sizes_;  // of the existing pieces
+  std::mutex mutex_;                            // guards the members below
   RemoteVerifyReport report_;
   KnownPieces known_;
 };
@@ -286,7 +289,7 @@ void forget_names(const Remote& remote, const std::vector<std::string>& names) {
 
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {
   Head boundary = require_head(remote).head;
-  // The lists are read before the boundary: one that cannot be read ends the gc.
+  // Reads the lists before it publishes the boundary: an unreadable list ends the gc.
   std::set<std::string> needed = needed_keys(remote, boundary);
   if (!dry_run) {
     boundary = publish_change(remote, [](Head& next) {

@@ -1,4 +1,4 @@
-// remote/upkeep.hpp: verifying, forgetting and collecting at a remote, without a store.
+// remote/upkeep.hpp: verify, statistics, forget and gc of a remote, without a store.
 #pragma once
 
 #include <string>
@@ -20,30 +20,31 @@ struct RemoteVerifyReport {
   std::vector<RemoteDamage> damages;
 };
 
-// Reads the newest head, every list and the contents of every piece that its versions need, and their
-// page maps: each page of a version must be in the pieces of its own list. With `read_data`, reads
-// the pieces whole, and each of their records. Throws what keeps it from looking at all.
+// Reads the newest head and, of its versions, every list, the index of every piece and the page
+// map: each page of a version must be in the pieces of its own list. With `read_data`, reads whole
+// pieces and checks each record. Throws errors that are not damage of an object.
 RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const ProgressFn& progress);
 
 struct RemoteSpace {
   std::uint64_t heads = 0, objects = 0, object_bytes = 0;  // objects: lists, pieces and
                                                            // tables of names
-  std::uint64_t needed_objects = 0, needed_bytes = 0;      // of them, that some version or lazy
-                                                           // clone needs
+  std::uint64_t needed_objects = 0, needed_bytes = 0;      // of them, those that a version
+                                                           // or a lazy clone needs
   std::uint32_t generation = 0;
   std::vector<Hold> holds;  // of lazy clones
 };
 RemoteSpace space_of_remote(const Remote& remote);
 
-// Removes the names by a new head. What they alone needed stays until the next gc. Errc::not_found:
-// there is no such name; nothing is forgotten then.
+// Removes the names with a new head. Objects that only they needed stay until the next gc.
+// Errc::not_found: no such name; then none is removed.
 void forget_names(const Remote& remote, const std::vector<std::string>& names);
 
 struct RemoteGcReport {
   std::uint64_t objects_removed = 0, bytes_removed = 0, heads_removed = 0;
   std::uint64_t objects_left = 0, bytes_left = 0;
 };
-// Deletes what no version needs. A dry run deletes nothing, and publishes no boundary.
+// Deletes objects that no version and no hold needs. A dry run only reports them: it deletes
+// nothing and publishes no boundary.
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress);
 
 }  // namespace vellum::remote

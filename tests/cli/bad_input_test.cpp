@@ -1,5 +1,4 @@
-// The messages and exit statuses of `vellum` when something is wrong: the table in vellum(1), EXIT
-// STATUS.
+// The messages and exit statuses of `vellum` after errors: the table in vellum(1), EXIT STATUS.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -76,7 +75,7 @@ TEST_F(BadInput, MalformedNamesExitWith2) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "x"));
 }
 
-TEST_F(BadInput, MissingThingsExitWith3) {
+TEST_F(BadInput, MissingObjectsExitWith3) {
   const std::string s = make_store_with({noise(1, 1)});
   const std::string code = "not_found";
   expect_failure({"log", path("nowhere")}, 3, code, path("nowhere"));
@@ -115,7 +114,7 @@ TEST_F(BadInput, TakenNamesExitWith4) {
   EXPECT_EQ(read_file(out), "precious");
 }
 
-TEST_F(BadInput, WhatIsNoStoreExitsWith5) {
+TEST_F(BadInput, APathThatIsNotAStoreExitsWith5) {
   const std::string code = "not_a_store";
   std::filesystem::create_directory(path("dir"));
   const std::string f = file("plain", "text");
@@ -128,10 +127,10 @@ TEST_F(BadInput, WhatIsNoStoreExitsWith5) {
   expect_failure({"log", path("dir")}, 5, code, path("dir"));
 }
 
-TEST_F(BadInput, ANewerFormatExitsWith6AndIsLeftAlone) {
+TEST_F(BadInput, ANewerFormatExitsWith6AndIsNotChanged) {
   const std::string s = make_store_with({noise(1, 1)});
   std::string superblock = read_file(s + "/vellum.store");
-  superblock[8] = 99;  // the format's version always stands behind the magic of 8 bytes
+  superblock[8] = 99;  // the format's version always follows the magic of 8 bytes
   write_file(s + "/vellum.store", superblock);
   for (const Arguments& arguments :
        {Arguments{"log", s}, Arguments{"verify", s}, Arguments{"snapshot", s, "x"},
@@ -195,7 +194,7 @@ TEST_F(BadInput, NoPermissionExitsWith10) {
   const std::string s = make_store();
   std::filesystem::permissions(directory_, std::filesystem::perms::none);
   const Result result = run({"--json", "log", s}, [] {
-    constexpr uid_t kNobody = 65534;  // root may go everywhere
+    constexpr uid_t kNobody = 65534;  // root has access to everything
     if (::geteuid() == 0 && (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)) {
       ::_exit(kExecFailed);
     }
@@ -209,8 +208,8 @@ TEST_F(BadInput, NoPermissionExitsWith10) {
   EXPECT_NE(result.err.find(s), std::string::npos) << result.err;
 }
 
-// A mount of its own for one command, which is gone with the process. Empty when this machine does
-// not allow it.
+// A private mount for one command, which ends with the process. Empty if this machine does not
+// allow it.
 class OnOwnMount : public CliTest {
  protected:
   // `script` runs with the mount at $1, the program at $0 and `arguments` as $2...
@@ -280,7 +279,7 @@ TEST_F(OnOwnMount, AReadOnlyMediumExitsWith8AndCanBeRead) {
 
 class Corrupted : public CliTest {};
 
-// Every command must answer for a store with this damage.
+// Every command must report this damage of a store.
 void expect_damage_found(const std::string& store, const std::string& object,
                          const std::vector<std::string>& versions) {
   const Result text = run({"verify", store, "--read-data"});
@@ -329,7 +328,7 @@ TEST_F(Corrupted, AMissingPackExitsWith11) {
   expect_failure({"cat", s, "v1"}, 11, "corrupted", pack);
 }
 
-TEST_F(Corrupted, AFlippedBitNamesTheVersionsItHurts) {
+TEST_F(Corrupted, VerifyNamesTheVersionsThatAFlippedBitAffects) {
   const std::string s = make_store_with({noise(100, 1), noise(100, 2)});
   const std::string pack = pack_of(s);
   std::string bytes = read_file(pack);
@@ -346,8 +345,8 @@ TEST_F(Corrupted, AFlippedBitNamesTheVersionsItHurts) {
   expect_failure({"cat", s, "v1", "--offset", "200K", "--length", "1"}, 11, "corrupted", "v1");
 }
 
-// The ranges before the damage are printed already, and the object must still be whole.
-TEST_F(Corrupted, DiffStaysOneObject) {
+// The ranges before the damage are already printed, and the object must still be complete.
+TEST_F(Corrupted, DiffOfACorruptedVersionPrintsOneObject) {
   const std::string first = noise(600, 1);
   const std::string s = make_store_with({first, noise(600, 2)});
   const std::string pack = pack_of(s);
@@ -397,7 +396,7 @@ TEST_F(Corrupted, ALinkOutOfTheStoreIsRefused) {
   EXPECT_TRUE(std::filesystem::is_empty(path("outside")));
 }
 
-// 12: neither the program nor its input is to blame.
+// 12: the error is neither the program's nor its input's.
 TEST_F(BadInput, TooLittleMemoryExitsWith12NoSanitizer) {
   const std::string s = make_store();
   const std::string big = path("big");

@@ -24,7 +24,7 @@ using Names = std::vector<std::string>;
 
 class Commands : public CliTest {};
 
-TEST_F(Commands, InitMakesAStoreWithTheDefaults) {
+TEST_F(Commands, InitCreatesAStoreWithTheDefaults) {
   const Result result = must({"init", path("s")});
   EXPECT_TRUE(contains(result.out, "created store " + path("s"))) << result.out;
   const StoreOptions defaults;
@@ -35,7 +35,7 @@ TEST_F(Commands, InitMakesAStoreWithTheDefaults) {
   EXPECT_EQ(made.pack_bytes, defaults.pack_bytes);
 }
 
-TEST_F(Commands, InitTakesAHashAndVerifyChecksIt) {
+TEST_F(Commands, InitSetsAHashAndVerifyChecksIt) {
   const auto object = must({"init", path("s"), "--hash", "sha256", "--json"}).json();
   EXPECT_EQ(object.at("hash"), "sha256");
   EXPECT_EQ(Store::open(path("s")).options().encoding.hash, Encoding::Hash::sha256);
@@ -45,7 +45,7 @@ TEST_F(Commands, InitTakesAHashAndVerifyChecksIt) {
   EXPECT_EQ(run({"init", path("u"), "--hash", "md5"}).status, 2);
 }
 
-TEST_F(Commands, ABranchIsMadeWithAnEncodingOfItsOwn) {
+TEST_F(Commands, ABranchCanHaveItsOwnEncoding) {
   write_file(path("f"), "content");
   must({"init", path("s"), "--compression", "lz4", "--no-deltas"});
   must({"import", path("s"), "main", path("f")});
@@ -89,7 +89,7 @@ TEST_F(Commands, InitTakesOptionsWithUnits) {
   }
 }
 
-TEST_F(Commands, ImportedBytesComeBackThroughCatAndExport) {
+TEST_F(Commands, CatAndExportGiveTheImportedBytes) {
   const std::string content = noise(300, 1);
   const std::string store = make_store_with({content});
   for (const char* version : {"v1", "main"}) {
@@ -99,7 +99,7 @@ TEST_F(Commands, ImportedBytesComeBackThroughCatAndExport) {
   }
 }
 
-TEST_F(Commands, AFileOfAnySizeComesBackAsLong) {
+TEST_F(Commands, ExportKeepsTheSizeOfTheImportedFile) {
   const std::string longer = noise(3, 1) + "odd", shorter = noise(1, 2).substr(0, 1001);
   const std::string store = make_store_with({longer, shorter, ""});
   const auto sizes = [&](const std::string& version) {
@@ -148,7 +148,7 @@ TEST_F(Commands, ImportFollowsALinkToTheFile) {
   EXPECT_EQ(must({"cat", store, "main"}).out, noise(2, 1));
 }
 
-TEST_F(Commands, ImportOfASmallerFileLeavesNothingBehindIt) {
+TEST_F(Commands, ImportOfASmallerFileZeroesTheRest) {
   const std::string store = make_store_with({noise(4, 1), noise(1, 2) + "tail"});
   EXPECT_EQ(must({"cat", store, "v2"}).out, noise(1, 2) + "tail");
   const auto totals = must({"diff", store, "v1", "v2", "--json"}).json();
@@ -168,7 +168,7 @@ TEST_F(Commands, ImportWithSnapshotMakesItTheNextOnesParent) {
   EXPECT_EQ(show("v3").at("pages_changed"), 8);
 }
 
-TEST_F(Commands, ImportDoesNothingWhenTheSnapshotCannotBeMade) {
+TEST_F(Commands, ImportDoesNothingIfTheSnapshotCannotBeCreated) {
   const std::string store = make_store_with({noise(2, 1)});
   const std::string other = file("other", noise(2, 9));
   expect_failure({"import", store, "main", other, "--snapshot", "v1"}, 4, "already_exists", "v1");
@@ -194,7 +194,7 @@ TEST_F(Commands, AttachRecordsAPlainFileAgainAndAgain) {
   EXPECT_EQ(second.at("sequence"), first.at("sequence"));
   content[5 * kPageOfFiles] ^= 1;
   content += noise(2, 3);
-  file("db", content);  // another file of the same name, as many programs do it
+  file("db", content);  // another file with the same name, as many programs write files
   std::filesystem::create_symlink("db", path("link"));
   const Result third = must({"attach", store, "db", path("link"), "--snapshot", "v1"});
   EXPECT_TRUE(contains(third.out, "4 pages changed")) << third.out;
@@ -210,8 +210,8 @@ TEST_F(Commands, AttachRecordsAPlainFileAgainAndAgain) {
   EXPECT_EQ(must({"cat", store, "db"}).out, noise(2, 1));
 }
 
-// Where no version knows a size but the region's, a file in whole pages might as well be corrupted.
-TEST_F(Commands, AttachOfAFileThatHasLostPages) {
+// If no version has a file size, a shorter file in whole pages might be corrupted.
+TEST_F(Commands, AttachRefusesAFileThatHasLostPages) {
   const std::string store = make_store();
   must({"attach", store, "db", file("db", noise(4, 1))});
   file("db", noise(2, 1));
@@ -221,7 +221,7 @@ TEST_F(Commands, AttachOfAFileThatHasLostPages) {
   EXPECT_EQ(must({"cat", store, "db"}).out, noise(2, 1));
 }
 
-TEST_F(Commands, CatGivesARange) {
+TEST_F(Commands, CatPrintsARange) {
   const std::string content = noise(3000, 7);  // more than one chunk
   const std::string store = make_store_with({content});
   for (const char* version : {"v1", "main"}) {
@@ -268,7 +268,7 @@ TEST_F(Commands, LogOfAnEmptyStoreIsEmpty) {
   EXPECT_TRUE(must({"log", store, "--json"}).json().at("versions").empty());
 }
 
-TEST_F(Commands, LogOfOneLineLeavesOthersOut) {
+TEST_F(Commands, LogOfOneLineOmitsOthers) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2)});
   must({"branch", store, "side", "v1"});
   must({"import", store, "side", file("f", noise(1, 3)), "--snapshot", "s1"});
@@ -282,7 +282,7 @@ TEST_F(Commands, LogOfOneLineLeavesOthersOut) {
   EXPECT_TRUE(contains(must({"log", store, "main", "--names"}).out, "late\n"));
 }
 
-TEST_F(Commands, NamesOfCommandsAreFineAsNamesOfVersions) {
+TEST_F(Commands, NamesOfCommandsMayBeNamesOfVersions) {
   const std::string store = make_store_with({noise(1, 1)});
   must({"snapshot", store, "log"});
   must({"branch", store, "branch", "log"});
@@ -291,7 +291,7 @@ TEST_F(Commands, NamesOfCommandsAreFineAsNamesOfVersions) {
   must({"rm", store, "log"});
 }
 
-TEST_F(Commands, ShowTellsOneVersion) {
+TEST_F(Commands, ShowPrintsOneVersion) {
   const std::string store = make_store();
   must({"import", store, "main", file("f", noise(3, 1)), "-m", "line one\nline two", "--snapshot",
         "year+2009_a.b"});
@@ -382,7 +382,7 @@ TEST_F(Diff, SummaryHasNoList) {
   EXPECT_EQ(object.at("bytes_different"), 19);
 }
 
-TEST_F(Diff, ExitStatusTellsWhenAsked) {
+TEST_F(Diff, ExitCodeOptionSetsTheExitStatus) {
   EXPECT_EQ(run({"diff", store_, "v1", "v2", "--exit-code"}).status, 1);
   EXPECT_EQ(run({"diff", store_, "v1", "v2", "--exit-code", "--json"}).status, 1);
   const Result quiet = run({"diff", store_, "v1", "v2", "--quiet"});
@@ -407,7 +407,7 @@ TEST_F(Diff, AnotherSizeIsADifference) {
   EXPECT_TRUE(contains(text.out, "24576 and 28672 bytes")) << text.out;
 }
 
-TEST_F(Commands, BranchMakesAndLists) {
+TEST_F(Commands, BranchCreatesAndLists) {
   const std::string store = make_store_with({noise(2, 1), noise(2, 2)});
   EXPECT_TRUE(contains(must({"branch", store, "old", "v1"}).out, "created branch 'old' from 'v1'"));
   const auto made = must({"branch", store, "new", "--json"}).json();
@@ -422,7 +422,7 @@ TEST_F(Commands, BranchMakesAndLists) {
   EXPECT_EQ(must({"cat", store, "main"}).out, noise(2, 2));
 }
 
-TEST_F(Commands, SnapshotKeepsAHeadAndTagIsTheSame) {
+TEST_F(Commands, SnapshotNamesAHeadAndTagIsTheSame) {
   const std::string store = make_store();
   must({"import", store, "main", file("f", noise(2, 1)), "-m", "of the commit"});
   must({"snapshot", store, "a"});
@@ -451,7 +451,7 @@ TEST_F(Commands, RmRemovesSnapshotsAndBranches) {
   EXPECT_EQ(must({"cat", store, "main"}).out, noise(2, 3));
 }
 
-TEST_F(Commands, RmLooksAtAllNamesFirst) {
+TEST_F(Commands, RmChecksAllNamesFirst) {
   const std::string store = make_store_with({noise(1, 1)});
   expect_failure({"rm", store, "v1", "gone"}, 3, "not_found", "gone");
   expect_failure({"rm", store, "v1", "main"}, 2, "invalid_argument", "main");
@@ -459,7 +459,7 @@ TEST_F(Commands, RmLooksAtAllNamesFirst) {
   EXPECT_EQ(must({"log", store, "--names"}).out, "main\nv1\n");
 }
 
-TEST_F(Commands, VerifyOfASoundStore) {
+TEST_F(Commands, VerifyOfAnIntactStoreSucceeds) {
   const std::string store = make_store_with({noise(20, 1), noise(20, 2)});
   EXPECT_TRUE(contains(must({"verify", store}).out, "checked 3 versions, 1 pack"));
   const auto object = must({"verify", store, "--read-data", "--json"}).json();
@@ -472,7 +472,7 @@ TEST_F(Commands, VerifyOfASoundStore) {
   EXPECT_EQ(must({"verify", store, "-q"}).out, "");
 }
 
-TEST_F(Commands, QuietReportsNothingButAnswers) {
+TEST_F(Commands, QuietPrintsOnlyRequestedOutput) {
   const std::string store = path("s");
   const std::string f = file("f", noise(1, 1));
   for (const Arguments& arguments :
@@ -497,7 +497,7 @@ TEST_F(Commands, ExportReports) {
   EXPECT_EQ(object.at("size_bytes"), 3 * kPageOfFiles);
 }
 
-// A writer beside it must not mix two heads into what cat gives.
+// With a concurrent writer, the output of cat must not mix two heads.
 TEST_F(Commands, CatOfAHeadReadsOneCommit) {
   const std::string store_path = make_store();
   Store store = Store::open(store_path);
@@ -510,7 +510,7 @@ TEST_F(Commands, CatOfAHeadReadsOneCommit) {
   EXPECT_EQ(must({"cat", store_path, "main"}).out, std::string(3000 * kPageOfFiles, 'b'));
 }
 
-TEST_F(Commands, LogDrawsWhichVersionCameFromWhich) {
+TEST_F(Commands, LogDrawsTheAncestryOfVersions) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2), noise(1, 3)});
   must({"branch", store, "early", "v1"});
   must({"branch", store, "side", "v2"});
@@ -541,7 +541,7 @@ TEST_F(Commands, LogDrawsWhichVersionCameFromWhich) {
             "* v1\n");
 }
 
-TEST_F(Commands, LogDrawsLinesThatCrossOthers) {
+TEST_F(Commands, LogDrawsCrossingLines) {
   const std::string store = make_store_with({noise(1, 1)});
   for (const char* name : {"a", "b", "c"}) {
     must({"branch", store, name, "v1"});

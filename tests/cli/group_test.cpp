@@ -23,7 +23,7 @@ class GroupCommands : public CliTest {
   }
 };
 
-TEST_F(GroupCommands, LogAndShow) {
+TEST_F(GroupCommands, LogAndShowPrintTheVersions) {
   const std::string records = three_versions();
   const auto log = must({"group", "log", records, "--json"}).json().at("versions");
   ASSERT_EQ(log.size(), 2u) << "the first has gone with the next";
@@ -40,17 +40,17 @@ TEST_F(GroupCommands, LogAndShow) {
   EXPECT_EQ(shown.at("partitions").at(2).at("branch"), "main");
   EXPECT_EQ(must({"group", "show", records, "--json"}).json().at("number"), 3);
   EXPECT_TRUE(contains(must({"group", "show", records, "2"}).out, "3 partitions"));
-  // The next job begins with a version of its own.
+  // The next job begins with another version.
   {
     test::OneProcess again(directory_.string());
   }
   EXPECT_TRUE(contains(must({"group", "log", records}).out, "a job began here"));
 }
 
-TEST_F(GroupCommands, VerifyNamesWhatIsMissing) {
+TEST_F(GroupCommands, VerifyReportsMissingParts) {
   const std::string records = three_versions();
   EXPECT_EQ(must({"group", "verify", records, "--read-data", "--json"}).json().at("ok"), true);
-  fs::rename(path("store-1"), path("away-1"));
+  fs::rename(path("store-1"), path("moved-1"));
   const Result text = run({"group", "verify", records});
   EXPECT_EQ(text.status, 11);
   EXPECT_TRUE(contains(text.out, "version 2, partition 1"));
@@ -59,9 +59,9 @@ TEST_F(GroupCommands, VerifyNamesWhatIsMissing) {
   EXPECT_EQ(json.json().at("problems").size(), 2u);
   EXPECT_EQ(json.json().at("error").at("code"), "corrupted");
   for (int p : {0, 2}) {
-    fs::rename(path("store-" + std::to_string(p)), path("away-" + std::to_string(p)));
+    fs::rename(path("store-" + std::to_string(p)), path("moved-" + std::to_string(p)));
   }
-  must({"group", "verify", records, "--stores", path("away-{}")});
+  must({"group", "verify", records, "--stores", path("moved-{}")});
 }
 
 TEST_F(GroupCommands, ExportWritesEachPartition) {
@@ -76,7 +76,7 @@ TEST_F(GroupCommands, ExportWritesEachPartition) {
                  "partition-0");
 }
 
-TEST_F(GroupCommands, RemovesAndCollects) {
+TEST_F(GroupCommands, RmRemovesAVersionAndGcFreesIt) {
   const std::string records = three_versions();
   must({"group", "rm", records, "one"});
   const auto dry = must({"group", "gc", records, "--dry-run", "--json"}).json();
@@ -93,7 +93,7 @@ TEST_F(GroupCommands, RemovesAndCollects) {
 }
 
 // A lost store, and lost records.
-TEST_F(GroupCommands, RestoreGetsAVersionFromTheRemote) {
+TEST_F(GroupCommands, RestoreFetchesAVersionFromTheRemote) {
   const std::string records = path("records"), url = "file://" + path("remote");
   fs::create_directory(path("remote"));
   {
@@ -118,8 +118,8 @@ TEST_F(GroupCommands, RestoreGetsAVersionFromTheRemote) {
   EXPECT_EQ(group.word(1), 1u);
 }
 
-// What is complete at the remote, without records and stores.
-TEST_F(GroupCommands, LookAtARemoteByItsUrl) {
+// The versions that are complete at the remote, without records and stores.
+TEST_F(GroupCommands, LogShowAndVerifyWorkOnAUrl) {
   const std::string url = "file://" + path("remote");
   fs::create_directory(path("remote"));
   {
@@ -129,7 +129,7 @@ TEST_F(GroupCommands, LookAtARemoteByItsUrl) {
     group.job().snapshot("one", "the first");
     group.job().finish_push(group.job().push_async(""));
     group.set(2);
-    group.job().snapshot("two", "");  // in the stores alone
+    group.job().snapshot("two", "");  // only in the stores
   }
   fs::remove_all(path("records"));
   for (int p = 0; p < 3; ++p) fs::remove_all(path("store-" + std::to_string(p)));
@@ -144,7 +144,7 @@ TEST_F(GroupCommands, LookAtARemoteByItsUrl) {
   must({"group", "export", url, "one", path("out")});
   EXPECT_EQ(read_file(path("out/partition-2")).substr(0, 2), std::string("\1\0", 2));
 
-  fs::rename(path("remote/partition-1"), path("away"));
+  fs::rename(path("remote/partition-1"), path("moved"));
   const Result text = run({"group", "verify", url});
   EXPECT_EQ(text.status, 11);
   EXPECT_TRUE(contains(text.out, "partition 1")) << text.out;

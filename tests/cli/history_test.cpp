@@ -1,4 +1,4 @@
-// vellum heat and vellum blame: which parts changed when, and in which version last.
+// vellum heat and vellum blame: the changes of each part, by version.
 #include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
@@ -9,7 +9,7 @@ constexpr std::size_t kPage = 4096;
 class History : public CliTest {
  protected:
   // Ten pages. v2 changes 100 bytes across the border of pages 2 and 3, v3 all of page 9, and v4
-  // takes back half of what v2 changed.
+  // reverts half of v2's changes.
   std::string make_history() const {
     const std::string v1 = noise(10, 1);
     std::string v2 = v1;
@@ -22,7 +22,7 @@ class History : public CliTest {
   }
 };
 
-TEST_F(History, HeatHasTheBytesOfEachVersionInEachColumn) {
+TEST_F(History, HeatCountsTheBytesOfEachVersionInEachColumn) {
   const std::string store = make_history();
   const auto heat = must({"heat", store, "v1..v4", "--columns", "10", "--json"}).json();
   EXPECT_EQ(heat.at("since"), "v1");
@@ -57,7 +57,7 @@ TEST_F(History, HeatIsDrawnForATerminalAndAsAPicture) {
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
 }
 
-TEST_F(History, APictureHoldsNoMarkupOfANameOrMessage) {
+TEST_F(History, APictureEscapesNamesAndMessages) {
   const std::string store = make_store_with({noise(1, 1)});
   must({"snapshot", store, "é"});
   const std::string svg = must({"heat", store, "--svg"}).out;
@@ -86,7 +86,7 @@ TEST_F(History, BlameFindsTheVersionThatChangedAByteLast) {
   }
 }
 
-TEST_F(History, BlameLooksAtARangeAndAtWholePages) {
+TEST_F(History, BlameAcceptsARangeAndWholePages) {
   const std::string store = make_history();
   const auto part =
       must({"blame", store, "--offset", std::to_string(3 * kPage + 20), "--length", "1K", "--json"})
@@ -109,7 +109,7 @@ TEST_F(History, BlameLooksAtARangeAndAtWholePages) {
   EXPECT_TRUE(contains(must({"blame", store, "v3..v4"}).out, "v3 or before"));
 }
 
-TEST_F(History, WhatCannotBeIsSaid) {
+TEST_F(History, ImpossibleRequestsAreReported) {
   const std::string store = make_history();
   must({"branch", store, "side", "v1"});
   EXPECT_TRUE(contains(run({"heat", store, "v3..side"}).err, "'v3' is not before 'side'"));

@@ -1,4 +1,5 @@
-// Limits of batch systems, and a machine that grants no thread: commands work, or say what is missing.
+// Limits of batch systems, and a machine that grants no thread: commands work, or report the
+// missing resource.
 #include <csignal>
 
 #include <fcntl.h>

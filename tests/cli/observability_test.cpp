@@ -1,4 +1,4 @@
-// vellum show --stat, diff --stat, du and heat --png: what changed, and what it costs.
+// vellum show --stat, diff --stat, du and heat --png: changes, and their size.
 #include "format/wire/types.hpp"
 #include "run/run_lib.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 using format::kPageBytes;
 
-class See : public CliTest {
+class Observability : public CliTest {
  protected:
   // 64 pages, so parts of two pages. v2 changes 100 bytes across the border of pages 1 and 2, and
   // all of page 40.
@@ -29,7 +29,7 @@ nlohmann::json part(std::size_t offset, std::size_t pages, std::size_t bytes) {
           {"bytes_different", bytes}};
 }
 
-TEST_F(See, DiffByPartsHasEachPartThatDiffers) {
+TEST_F(Observability, DiffByPartsListsEachPartThatDiffers) {
   const std::string store = make_history();
   const auto stat = must({"diff", store, "v1", "v2", "--stat", "--json"}).json();
   EXPECT_EQ(stat.at("part_bytes"), 2 * kPageBytes);
@@ -45,7 +45,7 @@ TEST_F(See, DiffByPartsHasEachPartThatDiffers) {
   EXPECT_TRUE(contains(lines[4], "4196 bytes in 2 ranges on 3 pages")) << lines[4];
 }
 
-TEST_F(See, APageWithSeveralRangesCountsOnce) {
+TEST_F(Observability, APageWithSeveralRangesCountsOnce) {
   const std::string v1 = noise(2, 1);
   std::string v2 = v1;
   for (const std::size_t at : {std::size_t{10}, std::size_t{1000}, kPageBytes + 5}) v2[at] ^= 1;
@@ -57,7 +57,7 @@ TEST_F(See, APageWithSeveralRangesCountsOnce) {
   EXPECT_EQ(stat.at("parts")[0].at("bytes_different"), 2);
 }
 
-TEST_F(See, DiffByPartsOfEqualAndOfGrownVersions) {
+TEST_F(Observability, DiffByPartsOfEqualAndOfGrownVersions) {
   const std::string store = make_store_with({noise(3, 1), noise(3, 1) + noise(2, 2)});
   must({"snapshot", store, "again", "v2"});
   EXPECT_EQ(must({"diff", store, "v2", "again", "--stat"}).out, "no difference\n");
@@ -70,7 +70,7 @@ TEST_F(See, DiffByPartsOfEqualAndOfGrownVersions) {
   EXPECT_EQ(run({"diff", store, "v1", "v2", "--stat", "--summary"}).status, 2);
 }
 
-TEST_F(See, ShowComparesAVersionWithItsParent) {
+TEST_F(Observability, ShowComparesAVersionWithItsParent) {
   const std::string store = make_history();
   const auto stat = must({"show", store, "v2", "--stat", "--json"}).json().at("stat");
   EXPECT_EQ(stat.at("parts").size(), 3U);
@@ -82,7 +82,7 @@ TEST_F(See, ShowComparesAVersionWithItsParent) {
   EXPECT_TRUE(contains(must({"show", store, "v1", "--stat"}).out, "no earlier version"));
 }
 
-TEST_F(See, AParentThatHasGoneIsNotComparedWithItsNamesake) {
+TEST_F(Observability, ARemovedParentIsNotReplacedByANewVersionOfItsName) {
   const std::string store = make_history();
   must({"rm", store, "v1"});
   EXPECT_TRUE(must({"show", store, "v2", "--stat", "--json"}).json().at("stat").is_null());
@@ -90,7 +90,7 @@ TEST_F(See, AParentThatHasGoneIsNotComparedWithItsNamesake) {
   EXPECT_TRUE(must({"show", store, "v2", "--stat", "--json"}).json().at("stat").is_null());
 }
 
-TEST_F(See, DuSaysWhatOneVersionAloneCosts) {
+TEST_F(Observability, DuPrintsTheBytesThatOnlyOneVersionNeeds) {
   const std::string store = make_store_with({noise(50, 1), noise(50, 2), noise(5, 3)});
   const auto du = must({"du", store, "--json"}).json();
   const auto& versions = du.at("versions");
@@ -114,7 +114,7 @@ TEST_F(See, DuSaysWhatOneVersionAloneCosts) {
   EXPECT_EQ(one[1].at("nonzero_bytes"), 50 * kPageBytes);
   EXPECT_GE(one[1].at("unique_bytes").get<std::size_t>(), 50 * kPageBytes);
   EXPECT_EQ(run({"du", store, "nobody"}).status, 3);
-  // What du calls its own is what a collection frees.
+  // A version's own bytes in du are the bytes that a collection frees.
   const auto freeable = [&] {
     return must({"gc", store, "--dry-run", "--json"}).json().at("freeable_bytes").get<long>();
   };
@@ -131,7 +131,7 @@ std::uint32_t big_endian(const std::string& bytes, std::size_t at) {
   return value;
 }
 
-TEST_F(See, HeatWritesAPngPicture) {
+TEST_F(Observability, HeatWritesAPngPicture) {
   const std::string store = make_history();
   const std::string picture = path("heat.png");
   const Result result = run({"heat", store, "--columns", "10", "--png", picture, "--json"});

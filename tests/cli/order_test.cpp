@@ -1,5 +1,5 @@
-// Snapshots have an order and a time of their own: which of two is newer does not depend on the
-// clock, nor on their commits.
+// Snapshots have their own order and time: which of two is newer depends neither on the clock nor
+// on their commits.
 #include <stdlib.h>
 
 #include "run/run_lib.hpp"
@@ -22,7 +22,7 @@ class Order : public CliTest {
   static std::string names(const std::string& store) { return must({"log", store, "--names"}).out; }
 };
 
-TEST_F(Order, AClockThatIsSetBackChangesNothingNoSanitizer) {
+TEST_F(Order, AClockThatIsSetBackDoesNotChangeTheOrderNoSanitizer) {
   const std::string store = make_store_with({noise(1, 1)});
   const std::string f = file("f", noise(1, 2));
   must_a_year_ago({"import", store, "main", f, "--snapshot", "newest"});
@@ -36,7 +36,7 @@ TEST_F(Order, AClockThatIsSetBackChangesNothingNoSanitizer) {
   EXPECT_EQ(names(store), "main\nnewest\n");
 }
 
-TEST_F(Order, SnapshotsOfOneCommitAreAsTheyWereMade) {
+TEST_F(Order, SnapshotsOfOneCommitAreInTheOrderOfTheirCreation) {
   const std::string store = make_store_with({noise(1, 1)});
   for (const char* name : {"b", "d", "a", "c"}) must({"snapshot", store, name});
   EXPECT_EQ(names(store), "main\nc\na\nd\nb\nv1\n");
@@ -48,8 +48,8 @@ TEST_F(Order, SnapshotsOfOneCommitAreAsTheyWereMade) {
   EXPECT_EQ(names(store), "main\nc\n");
 }
 
-// An order is not given twice, also when the snapshot that had it is gone, and its file is.
-TEST_F(Order, GoesOnAfterRemovalsAndWithoutItsFile) {
+// An order is not assigned twice, even if its snapshot and the order's file are removed.
+TEST_F(Order, TheOrderContinuesAfterRemovalsAndWithoutItsFile) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2)});
   const auto order_of = [&](const char* name) {
     return must({"show", store, name, "--json"}).json().at("order").get<std::uint64_t>();
@@ -71,8 +71,8 @@ TEST_F(Order, GoesOnAfterRemovalsAndWithoutItsFile) {
   must({"verify", store, "--read-data"});
 }
 
-// The snapshot of an old version is made now.
-TEST_F(Order, ASnapshotOfAnOldVersionIsYoung) {
+// The snapshot of an old version is created now.
+TEST_F(Order, ASnapshotOfAnOldVersionIsTheNewest) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2)});
   must({"snapshot", store, "again", "v1"});
   EXPECT_EQ(names(store), "main\nagain\nv2\nv1\n");
@@ -82,8 +82,8 @@ TEST_F(Order, ASnapshotOfAnOldVersionIsYoung) {
   EXPECT_GT(again.at("created_ns"), v1.at("created_ns"));
 }
 
-// repair keeps the orders, and goes on behind them.
-TEST_F(Order, IsSavedByRepair) {
+// repair keeps the orders, and continues after them.
+TEST_F(Order, RepairKeepsTheOrder) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2), noise(1, 3)});
   must({"rm", store, "v1"});
   const std::string saved = path("saved");

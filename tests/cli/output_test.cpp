@@ -1,5 +1,5 @@
-// Standard output and standard error: full disks, closed pipes, terminals, and characters that must
-// not reach a terminal.
+// Standard output and standard error: full disks, closed pipes, terminals, and control characters
+// that must not reach a terminal.
 #include <csignal>
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ InChild output_to(const char* path) {
   };
 }
 
-TEST_F(OutputTest, AFullDiskBehindARedirectIsAnError) {
+TEST_F(OutputTest, ARedirectToAFullDiskIsAnError) {
   const std::string s = make_store_with({noise(300, 1)});
   for (const Arguments& arguments :
        {Arguments{"log", s}, Arguments{"log", s, "--json"}, Arguments{"cat", s, "v1"},
@@ -34,7 +34,7 @@ TEST_F(OutputTest, AFullDiskBehindARedirectIsAnError) {
   }
 }
 
-TEST_F(OutputTest, AClosedOutputIsAnErrorAndHurtsNoFile) {
+TEST_F(OutputTest, AClosedOutputIsAnErrorAndDamagesNoFile) {
   const std::string s = make_store();
   const std::string f = file("f", noise(3, 1));
   const auto close_all = [] {
@@ -42,7 +42,7 @@ TEST_F(OutputTest, AClosedOutputIsAnErrorAndHurtsNoFile) {
     ::close(STDOUT_FILENO);
     ::close(STDERR_FILENO);
   };
-  EXPECT_EQ(run({"log", s}, [] { ::close(STDOUT_FILENO); }).status, 0);  // nothing to say
+  EXPECT_EQ(run({"log", s}, [] { ::close(STDOUT_FILENO); }).status, 0);  // no output
   EXPECT_EQ(run({"stat", s}, [] { ::close(STDOUT_FILENO); }).status, 10);
   run({"import", s, "main", f, "--snapshot", "a"}, close_all);
   run({"show", s, "nothing"}, close_all);
@@ -50,8 +50,8 @@ TEST_F(OutputTest, AClosedOutputIsAnErrorAndHurtsNoFile) {
   must({"verify", s, "--read-data"});
 }
 
-// As `vellum cat ... | head -c 1`: the signal ends it, silently, as it ends cat(1).
-TEST_F(OutputTest, AClosedPipeEndsItSilently) {
+// As in `vellum cat ... | head -c 1`: the signal ends it silently, like cat(1).
+TEST_F(OutputTest, AClosedPipeEndsTheProgramSilently) {
   const std::string s = make_store_with({noise(300, 1)});
   int pipe[2];
   ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
@@ -62,16 +62,16 @@ TEST_F(OutputTest, AClosedPipeEndsItSilently) {
   });
   EXPECT_EQ(killed.signal, SIGPIPE);
   EXPECT_EQ(killed.err, "");
-  const Result told = run({"cat", s, "v1"}, [&] {
+  const Result output = run({"cat", s, "v1"}, [&] {
     ::signal(SIGPIPE, SIG_IGN);
     ::dup2(pipe[1], STDOUT_FILENO);
   });
-  EXPECT_EQ(told.status, 10);
-  EXPECT_NE(told.err.find("Broken pipe"), std::string::npos) << told.err;
+  EXPECT_EQ(output.status, 10);
+  EXPECT_NE(output.err.find("Broken pipe"), std::string::npos) << output.err;
   ::close(pipe[1]);
 }
 
-TEST_F(OutputTest, ProgressShowsOnATerminalOnly) {
+TEST_F(OutputTest, ProgressIsShownOnlyOnATerminal) {
   const std::string s = make_store();
   const std::string f = file("f", noise(4000, 1));
   const Result import = run_on_terminal({"import", s, "main", f, "--snapshot", "a"});
@@ -87,7 +87,7 @@ TEST_F(OutputTest, ProgressShowsOnATerminalOnly) {
   EXPECT_EQ(run({"export", s, "a", path("o4")}).err, "");
 }
 
-TEST_F(OutputTest, NothingFromAStoreReachesTheTerminalAsAnEscape) {
+TEST_F(OutputTest, ControlCharactersFromAStoreAreEscaped) {
   const std::string s = make_store();
   must({"import", s, "main", file("f", noise(1, 1)), "--snapshot", "a", "-m",
         "red \x1b[31m bell \x07 csi \xc2\x9b raw \x9b ümlaut"});
@@ -115,7 +115,7 @@ TEST_F(OutputTest, JsonAsAMessageIsNotTheOption) {
   EXPECT_EQ(must({"show", s, "b", "--json"}).json().at("message"), "--json");
 }
 
-TEST_F(OutputTest, GlobalOptionsStandBeforeAndAfterTheCommand) {
+TEST_F(OutputTest, GlobalOptionsMayPrecedeOrFollowTheCommand) {
   const std::string s = make_store_with({noise(1, 1)});
   EXPECT_EQ(must({"--json", "log", s}).out, must({"log", s, "--json"}).out);
   EXPECT_EQ(must({"--json", "log", s}).out, must({"log", "--json", s}).out);

@@ -1,4 +1,4 @@
-// The library's own patterns match as those of fnmatch(3) do, in ASCII.
+// The library's own patterns match like those of fnmatch(3), in ASCII.
 #include "run/run/pattern.hpp"
 
 #include <fnmatch.h>
@@ -8,7 +8,7 @@
 namespace vellum::cli_test {
 namespace {
 
-TEST(Pattern, IsWhatTheCLibraryTakesItFor) {
+TEST(Pattern, MatchesLikeFnmatch) {
   const char* const patterns[] = {
       "",      "*",      "**",    "?",      "a",           "/a/*.db",      "*/data.mdb",    "a*b*c",
       "[abc]", "[!abc]", "[^a]b", "[a-c]x", "x[]]y",       "[a-]",         "a\\*b",         "\\[a]",

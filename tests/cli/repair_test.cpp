@@ -14,7 +14,7 @@ void flip(const std::string& file, std::size_t at) {
   write_file(file, bytes);
 }
 
-TEST_F(Repair, AWholeStoreIsCopied) {
+TEST_F(Repair, AnIntactStoreIsCopied) {
   const std::string s = make_store_with({noise(20, 1), noise(20, 2)});
   const Result text = must({"repair", s, "--to", path("new")});
   EXPECT_NE(text.out.find("saved  snapshot 'v2'"), std::string::npos) << text.out;
@@ -25,7 +25,7 @@ TEST_F(Repair, AWholeStoreIsCopied) {
   expect_failure({"repair", s, "--to", path("new")}, 4, "already_exists", path("new"));
 }
 
-// A branch is stored in the new store as it was in the old one.
+// A branch has the same encoding in the new store as in the old one.
 TEST_F(Repair, ABranchKeepsItsEncoding) {
   const std::string s = make_store_with({noise(20, 1)}), pages = std::string(300 * 4096, 'x');
   must({"branch", s, "plain", "main", "--compression", "none", "--hash", "sha256"});
@@ -40,7 +40,7 @@ TEST_F(Repair, ABranchKeepsItsEncoding) {
   must({"verify", saved, "--read-data"});
 }
 
-TEST_F(Repair, WhatIsLostIsNamedAndTheRestSaved) {
+TEST_F(Repair, LostVersionsAreNamedAndTheOthersSaved) {
   const std::string s = make_store_with({noise(20, 1), noise(20, 2)});
   flip(s + "/snapshots/v1.ref", 40);
   const Result dry = run({"repair", s, "--dry-run", "--json"});

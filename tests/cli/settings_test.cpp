@@ -1,4 +1,4 @@
-// The store and the form of times that hold where a command line says nothing.
+// The default store and time format of command lines without one.
 #include <cstdlib>
 
 #include "run/run_lib.hpp"
@@ -28,7 +28,7 @@ class Settings : public CliTest {
   std::string config_ = path("config");
 };
 
-TEST_F(Settings, AVariableNamesTheStoreOfEveryCommand) {
+TEST_F(Settings, AVariableSetsTheStoreOfEveryCommand) {
   const Arguments lines[] = {{"log"},
                              {"log", "main"},
                              {"log", "--names", "v1"},
@@ -57,7 +57,7 @@ TEST_F(Settings, AVariableNamesTheStoreOfEveryCommand) {
   EXPECT_EQ(run({"show", mine_, "v1"}).status, 3) << "rm has removed it from this store";
 }
 
-TEST_F(Settings, AnArgumentComesFirstThenTheVariableThenTheFile) {
+TEST_F(Settings, AnArgumentPrecedesTheVariableAndThatTheFile) {
   configure("# mine\nstore = \"" + mine_ + "\"\n");
   const auto store_of = [](const Result& result) { return result.json().at("store"); };
   EXPECT_EQ(store_of(run_with("", {"log", "--json"})), mine_);
@@ -73,20 +73,20 @@ TEST_F(Settings, APathIsAlwaysTheStore) {
   const Result result = run_with(mine_, {"log", path("nowhere")});
   EXPECT_EQ(result.status, 3);
   EXPECT_TRUE(contains(result.err, path("nowhere"))) << result.err;
-  // Store and file may change places; then there is no room for another store.
+  // Store and file may be swapped; then no position is left for another store.
   EXPECT_EQ(run_with(mine_, {"backup", file("b", noise(1, 4)), other_, "--name", "b"}).status, 0);
   EXPECT_EQ(run({"show", other_, "b"}).status, 0);
   EXPECT_EQ(run_with(mine_, {"backup", file("c", noise(1, 4)), "--name", "c"}).status, 0);
   EXPECT_EQ(run({"show", mine_, "c"}).status, 0);
 }
 
-TEST_F(Settings, WithoutAnyTheStoreIsMissing) {
+TEST_F(Settings, WithoutASettingTheStoreIsMissing) {
   const Result result = run_with("", {"log"});
   EXPECT_EQ(result.status, 2);
   EXPECT_TRUE(contains(result.err, "STORE")) << result.err;
 }
 
-TEST_F(Settings, AFileThatCannotBeReadIsSaid) {
+TEST_F(Settings, AnInvalidConfigurationFileIsReported) {
   const std::pair<const char*, const char*> wrong[] = {{"stoer = \"/x\"\n", "no setting 'stoer'"},
                                                        {"store = relative\n", "relative"},
                                                        {"store = /a b\n", "one value"},
@@ -101,7 +101,7 @@ TEST_F(Settings, AFileThatCannotBeReadIsSaid) {
   }
 }
 
-TEST_F(Settings, TimesAreForPeopleWhereThisIsAsked) {
+TEST_F(Settings, TheTimeFormatIsConfigurable) {
   const std::string iso = must({"log", mine_}).out;
   EXPECT_TRUE(contains(iso, "Z")) << iso;
   const std::string human = must({"log", mine_, "--time-format", "human"}).out;

@@ -1,4 +1,4 @@
-// vellum gc, forget, and what stat says about space.
+// vellum gc, forget, and the space in stat.
 #include <chrono>
 #include <thread>
 
@@ -37,8 +37,8 @@ TEST_F(Space, GcFreesWhatRmRemoved) {
   EXPECT_TRUE(contains(must({"gc", s, "--dry-run"}).out, "would free"));
   const auto done = must({"gc", s, "--json"}).json();
   EXPECT_EQ(done.at("freeable_bytes"), look.at("freeable_bytes"));
-  // A file with more pieces may need a block of the file system for their list, which counts as the
-  // file's.
+  // A file with more extents may need a block of the file system for their list, which counts as
+  // part of the file.
   EXPECT_LE(done.at("freed_bytes"), look.at("freeable_bytes"));
   EXPECT_GE(done.at("freed_bytes").get<std::uint64_t>() + 4096,
             look.at("freeable_bytes").get<std::uint64_t>());
@@ -50,7 +50,7 @@ TEST_F(Space, GcFreesWhatRmRemoved) {
   EXPECT_EQ(must({"gc", s, "--quiet"}).out, "");
 }
 
-TEST_F(Space, StatSaysWhatEachVersionWouldFree) {
+TEST_F(Space, StatPrintsTheBytesThatEachVersionWouldFree) {
   const std::string s = three();
   auto stat = must({"stat", s, "--json"}).json();
   for (const auto& version : stat.at("versions")) {
@@ -68,7 +68,7 @@ TEST_F(Space, StatSaysWhatEachVersionWouldFree) {
   EXPECT_TRUE(contains(must({"stat", s}).out, "unique"));
 }
 
-TEST_F(Space, ForgetKeepsWhatTheRulesSay) {
+TEST_F(Space, ForgetKeepsTheSnapshotsOfItsRules) {
   const std::string s = three();
   const auto look = must({"forget", s, "--keep-last", "2", "--dry-run", "--json"}).json();
   EXPECT_EQ(names_of_list(look.at("kept")), (Names{"v3", "v2"}));
@@ -83,7 +83,7 @@ TEST_F(Space, ForgetKeepsWhatTheRulesSay) {
   EXPECT_EQ(must({"branch", s, "--names"}).out, "main\n");
 }
 
-TEST_F(Space, ForgetLooksOnlyAtWhatItIsToldTo) {
+TEST_F(Space, ForgetConsidersOnlyTheSelectedSnapshots) {
   const std::string s = three();
   must({"snapshot", s, "nightly-1", "v1"});
   must({"snapshot", s, "nightly-2", "v2"});
@@ -104,7 +104,7 @@ TEST_F(Space, ForgetNeedsARule) {
   EXPECT_EQ(Store::open(s).versions().size(), 4u);
 }
 
-// Bytes that compress, differently by level.
+// Bytes that compress differently at different levels.
 std::string letters(std::size_t pages, unsigned seed) {
   const std::string choices = noise(pages, seed);
   std::string out;
@@ -133,10 +133,11 @@ TEST_F(Space, GcRecompresses) {
   must({"verify", s, "--read-data"});
   const std::string again = must({"gc", s, "--recompress=12"}).out;
   EXPECT_TRUE(contains(again, "; recompressed 0 packs")) << again;
-  must({"gc", "--recompress", s});  // 15: the store's path is no level
+  must({"gc", "--recompress", s});  // 15: the store's path is not a level
 }
 
-// Packs get other files while a process has them open; what it opens then is pinned on those.
+// Packs get other files while a process has them open; versions that it opens then are pinned in
+// those.
 TEST_F(Space, AVersionOpenedAfterRecompressionKeepsItsData) {
   const std::string s =
       make_store_with({letters(2048, 1), letters(2048, 2)}, {"--pack-size", "1M"});
@@ -154,7 +155,7 @@ TEST_F(Space, AVersionOpenedAfterRecompressionKeepsItsData) {
   EXPECT_EQ(must({"gc", s, "--json"}).json().at("open_versions"), 0);
 }
 
-TEST_F(Space, GcRefusesLevelsThatAreNone) {
+TEST_F(Space, GcRefusesInvalidLevels) {
   const std::string s = three();
   for (const char* level : {"0", "20", "-1", "x", "15x"}) {
     expect_failure({"gc", s, std::string("--recompress=") + level}, 2, "invalid_argument",
@@ -184,7 +185,7 @@ TEST_F(Space, GcNamesTheDamageThatStopsIt) {
   expect_failure({"gc", s}, 11, "corrupted", "v2.ref");
 }
 
-// A program that writes the same MiB again and again. What the packs take after it.
+// A program that writes the same MiB repeatedly. Returns the size of the packs afterwards.
 class SpaceOfRunNoSanitizer : public Space {
  protected:
   std::uint64_t packs_after_rewrites(const std::string& name, const Arguments& options) const {
@@ -213,7 +214,7 @@ class SpaceOfRunNoSanitizer : public Space {
   }
 };
 
-TEST_F(SpaceOfRunNoSanitizer, ComesBackUnlessItIsSwitchedOff) {
+TEST_F(SpaceOfRunNoSanitizer, SpaceIsFreedUnlessGcIsSwitchedOff) {
   const std::uint64_t without = packs_after_rewrites("without", {"--no-gc"});
   EXPECT_GE(without, 120u << 20);
   EXPECT_LE(packs_after_rewrites("with", {}), 66u << 20);

@@ -1,4 +1,4 @@
-// vellum tier: archives and caches, and what happens when they go.
+// vellum tier: archives and caches, and their loss.
 #include <vellum/store.hpp>
 
 #include "run/run_lib.hpp"
@@ -59,7 +59,7 @@ TEST_F(Tiers, APolicyMovesColdPacks) {
   expect_all(s);
 }
 
-TEST_F(Tiers, AnArchiveThatIsAwayIsNamed) {
+TEST_F(Tiers, AnAbsentArchiveIsNamed) {
   const std::string s = four(), archive = path("hdd");
   must({"tier", "add", s, "archive", archive});
   must({"tier", "move", s, "archive"});
@@ -75,7 +75,7 @@ TEST_F(Tiers, AnArchiveThatIsAwayIsNamed) {
   expect_all(s);
 }
 
-TEST_F(Tiers, LosingACacheLosesNothing) {
+TEST_F(Tiers, LosingACacheLosesNoData) {
   const std::string s = four(), cache = path("nvme");
   must({"tier", "add", s, "cache", cache, "--bytes", "2M"});
   const auto done = must({"tier", "apply", s, "--json"}).json();
@@ -99,7 +99,7 @@ TEST_F(Tiers, LosingACacheLosesNothing) {
   EXPECT_EQ(must({"tier", "list", s, "--json"}).json().at("tiers").size(), 1u);
 }
 
-TEST_F(Tiers, WhatIsRefused) {
+TEST_F(Tiers, InvalidTierCommandsAreRefused) {
   const std::string s = four();
   expect_failure({"tier", "move", s, "archive"}, 3, "not_found", "archive");
   expect_failure({"tier", "remove", s, "/no/such"}, 3, "not_found", "/no/such");

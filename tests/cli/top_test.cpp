@@ -1,4 +1,4 @@
-// vellum top: what the regions of running processes count.
+// vellum top: the counters of the regions of running processes.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -54,7 +54,7 @@ TEST_F(Top, ARegionCountsItsFaultsAndCommits) {
   ASSERT_EQ(now.size(), 1U);
   EXPECT_EQ(now[0].at("commits"), 2);
   EXPECT_EQ(now[0].at("pages_changed"), 4);
-  // Engine sigsegv lets many pages of zeros in at once: the next store finds its page there.
+  // Engine sigsegv maps many zero pages at once: the next store finds its page present.
   const auto faults = now[0].at("faults");
   EXPECT_GE(faults.at("write"), 1);
   EXPECT_GE(faults.at("write").get<int>() + faults.at("present").get<int>(), 3);
@@ -66,7 +66,7 @@ TEST_F(Top, ARegionCountsItsFaultsAndCommits) {
   EXPECT_EQ(regions().size(), 0U);
 }
 
-TEST_F(Top, DirtyPagesAreThoseOfNow) {
+TEST_F(Top, DirtyPagesAreCurrent) {
   for (const Engine engine : {Engine::uffd, Engine::sigsegv, Engine::mapped}) {
     if (!test::engine_available(engine)) continue;
     const std::string name = engine_name(engine);
@@ -75,7 +75,7 @@ TEST_F(Top, DirtyPagesAreThoseOfNow) {
     Region region = store.create_region(name, 64 * kChunk, options);
     const auto dirty_pages = [&] { return regions().at(0).at("dirty_pages"); };
     auto* const bytes = static_cast<char*>(region.data());
-    if (test::finds_written_pages_again(engine)) {  // the kernel does not tell
+    if (test::finds_written_pages_again(engine)) {  // the kernel does not report it
       EXPECT_TRUE(dirty_pages().is_null());
       continue;
     }
@@ -100,7 +100,7 @@ TEST_F(Top, DirtyPagesAreThoseOfNow) {
   }
 }
 
-TEST_F(Top, AnOpenVersionIsThereToo) {
+TEST_F(Top, AnOpenVersionIsListed) {
   {
     Region region = store.create_region("main", 8 * kChunk);
     std::memset(region.data(), 7, 8 * kChunk);
@@ -119,7 +119,7 @@ TEST_F(Top, AnOpenVersionIsThereToo) {
   EXPECT_GE(now[0].at("resident_bytes"), kPageBytes);
 }
 
-TEST_F(Top, MemoryThatLeavesIsCounted) {
+TEST_F(Top, EvictedMemoryIsCounted) {
   RegionOptions options;
   options.memory_limit_bytes = 2u << 20;
   Region region = store.create_region("main", 16u << 20, options);
@@ -151,7 +151,7 @@ TEST_F(Top, ATableAndMetrics) {
   EXPECT_EQ(run(top({"--interval", "0"})).status, 2);
 }
 
-TEST_F(Top, OnlyRegionsOfTheStoreThatIsMeant) {
+TEST_F(Top, AStoreArgumentSelectsItsRegions) {
   Store other = Store::create(path("other"));
   Region here = store.create_region("main", kChunk), there = other.create_region("side", kChunk);
   EXPECT_EQ(regions().size(), 1U);
@@ -159,7 +159,7 @@ TEST_F(Top, OnlyRegionsOfTheStoreThatIsMeant) {
   EXPECT_EQ(both.at("regions").size(), 2U);
 }
 
-TEST_F(Top, AChildIsNotTakenForItsParent) {
+TEST_F(Top, AForkedChildIsNotListed) {
   Region region = store.create_region("main", kChunk);
   const pid_t child = ::fork();
   if (child == 0) {
@@ -175,7 +175,7 @@ TEST_F(Top, AChildIsNotTakenForItsParent) {
   EXPECT_EQ(childs.size(), 0U);
 }
 
-TEST_F(Top, MoreRegionsThanThePageHasRoomForStillWork) {
+TEST_F(Top, RegionsBeyondTheSlotsOfThePageWork) {
   store.create_region("main", kChunk).snapshot("v1");
   std::vector<Region> open;
   for (std::size_t i = 0; i < region::statistics::kSlots + 6; ++i)
@@ -184,8 +184,8 @@ TEST_F(Top, MoreRegionsThanThePageHasRoomForStillWork) {
   EXPECT_EQ(regions().size(), region::statistics::kSlots);
 }
 
-// A page as any process of the user may make one.
-TEST_F(Top, AHostilePageDoesNoHarm) {
+// A page as any process of the user may create it.
+TEST_F(Top, AHostilePageIsHarmless) {
   using region::statistics::Page;
   using region::statistics::Slot;
   const int fd = ::memfd_create(region::statistics::kFileName, MFD_CLOEXEC);
@@ -212,7 +212,7 @@ TEST_F(Top, AHostilePageDoesNoHarm) {
   EXPECT_FALSE(contains(with("--metrics"), "\x1b"));
   EXPECT_TRUE(contains(with("--metrics"), "store=\"\\\"\\\"")) << "quotes are escaped";
   EXPECT_TRUE(contains(with("--json"), "\"engine\":\"unknown\""));
-  // Another form, or another process's: nothing is there.
+  // Another format, or another process's page: nothing is listed.
   page.slot_bytes = 8;
   EXPECT_TRUE(contains(with("--json"), "\"regions\":[]"));
   page.slot_bytes = sizeof(Slot);

@@ -1,4 +1,4 @@
-// Versions that are named in relation to others: main~2, latest, @{yesterday}.
+// Relative names of versions: main~2, latest, @{yesterday}.
 #include <stdlib.h>
 
 #include "run/run_lib.hpp"
@@ -16,7 +16,7 @@ class VersionNames : public CliTest {
     EXPECT_EQ(result.status, status) << version << ": " << result.out << result.err;
     return result.err;
   }
-  // With a clock that is so many days behind.
+  // Runs with a clock that is this many days behind.
   static void must_days_ago(int days, const Arguments& arguments) {
     const std::string seconds = std::to_string(days * 86'400);
     const Result result = run(arguments, [&] {
@@ -27,7 +27,7 @@ class VersionNames : public CliTest {
   }
 };
 
-TEST_F(VersionNames, CountBackAlongTheLine) {
+TEST_F(VersionNames, RelativeNamesCountBackAlongTheLine) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2), noise(1, 3)});
   EXPECT_EQ(name_of(store, "main~0"), "main");
   EXPECT_EQ(name_of(store, "main~"), "v3");
@@ -43,7 +43,7 @@ TEST_F(VersionNames, CountBackAlongTheLine) {
             std::string::npos);
 }
 
-TEST_F(VersionNames, LatestIsTheSnapshotMadeLastUnlessItIsAName) {
+TEST_F(VersionNames, LatestIsTheNewestSnapshotUnlessItIsAName) {
   const std::string store = make_store_with({noise(1, 1), noise(1, 2)});
   EXPECT_EQ(name_of(store, "latest"), "v2");
   EXPECT_EQ(name_of(store, "latest~"), "v1");
@@ -56,7 +56,7 @@ TEST_F(VersionNames, LatestIsTheSnapshotMadeLastUnlessItIsAName) {
   EXPECT_NE(error_of(path("empty"), "latest", 3).find("no snapshot yet"), std::string::npos);
 }
 
-TEST_F(VersionNames, AMomentIsWhatWasThereThenNoSanitizer) {
+TEST_F(VersionNames, ATimeMeansTheNewestSnapshotOfThatTimeNoSanitizer) {
   const std::string store = make_store_with({noise(1, 1)});
   must({"rm", store, "v1"});
   must_days_ago(30, {"snapshot", store, "month"});
@@ -74,7 +74,7 @@ TEST_F(VersionNames, AMomentIsWhatWasThereThenNoSanitizer) {
   EXPECT_NE(error_of(store, "@{soon}", 2).find("'soon' is no time"), std::string::npos);
 }
 
-TEST_F(VersionNames, AreTakenByEachCommandThatReadsAVersion) {
+TEST_F(VersionNames, EachReadingCommandAcceptsRelativeNames) {
   const std::string old = noise(1, 1);
   const std::string store = make_store_with({old, noise(1, 2)});
   EXPECT_EQ(must({"cat", store, "main~2"}).out, old);
@@ -92,7 +92,7 @@ TEST_F(VersionNames, AreTakenByEachCommandThatReadsAVersion) {
   EXPECT_EQ(must({"log", store, "main~2", "--names"}).out, "v1\n");
 }
 
-TEST_F(VersionNames, AreNoNamesOfNewVersions) {
+TEST_F(VersionNames, RelativeNamesCannotNameNewVersions) {
   const std::string store = make_store_with({noise(1, 1)});
   EXPECT_EQ(run({"snapshot", store, "main~1"}).status, 2);
   EXPECT_EQ(run({"rm", store, "main~1"}).status, 3);
@@ -102,7 +102,7 @@ TEST_F(VersionNames, AreNoNamesOfNewVersions) {
   EXPECT_EQ(run({"show", store, "nobody~1"}).status, 3);
 }
 
-TEST_F(VersionNames, TimesAreReadAsTheyAreDocumented) {
+TEST_F(VersionNames, TimesAreParsedAsDocumented) {
   const std::string store = make_store_with({noise(1, 1)});
   for (const char* future : {"2199-12-31", "2199-12-31T23:59", "2199-12-31T23:59:59", "0min"})
     EXPECT_EQ(name_of(store, std::string("@{") + future + "}"), "v1") << future;

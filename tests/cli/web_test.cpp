@@ -1,4 +1,4 @@
-// vellum web: pages about a store, over HTTP, and in a browser where there is one.
+// vellum web: pages about a store, over HTTP, and in a browser if there is one.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -32,7 +32,7 @@ class Web : public CliTest {
     std::memcpy(&v2[5000], &value, sizeof value);
     for (std::size_t i = 3 * kPageBytes; i < 4 * kPageBytes; ++i) v2[i] = static_cast<char>(~v1[i]);
     store_ = make_store_with({v1, v2});
-    must({"snapshot", store_, "told", "v1", "-m", "<script>alert(1)</script> & \"more\""});
+    must({"snapshot", store_, "escaped", "v1", "-m", "<script>alert(1)</script> & \"more\""});
     begin();
   }
   ~Web() override { end(); }
@@ -80,7 +80,7 @@ class Web : public CliTest {
     return -1;
   }
 
-  // What the server sends for these bytes, to the end.
+  // The server's complete response to these bytes.
   std::string exchange(const std::string& request, in_addr_t to = INADDR_LOOPBACK) const {
     const int fd = connected(to);
     std::string got;
@@ -123,10 +123,10 @@ class Web : public CliTest {
 #define SKIP_WITHOUT_SERVER() \
   if (!is_built_) GTEST_SKIP() << "built without libmicrohttpd"
 
-TEST_F(Web, EachPageHasWhatItsCommandSays) {
+TEST_F(Web, EachPageHasTheOutputOfItsCommand) {
   SKIP_WITHOUT_SERVER();
   const std::string versions = body("");
-  for (const char* name : {">main</a>", ">v1</a>", ">v2</a>", ">told</a>"})
+  for (const char* name : {">main</a>", ">v1</a>", ">v2</a>", ">escaped</a>"})
     EXPECT_TRUE(contains(versions, name)) << name;
   EXPECT_TRUE(contains(body("sizes"), "<meter"));
   EXPECT_TRUE(contains(body("version?name=v2"), "4104 bytes in 2 ranges on 2 pages"));
@@ -141,18 +141,18 @@ TEST_F(Web, EachPageHasWhatItsCommandSays) {
   EXPECT_EQ(page("diff?a=v1").status, 404);
 }
 
-TEST_F(Web, ConnectionsThatAskForNothingKeepNobodyOut) {
+TEST_F(Web, IdleConnectionsDoNotBlockOthers) {
   SKIP_WITHOUT_SERVER();
   std::vector<int> idle;
   for (int i = 0; i < 300; ++i) {
     idle.push_back(connected());
-    // Half of them begin to ask.
+    // Half of them begin a request.
     if (i % 2 == 0) {
       EXPECT_GE(::send(idle.back(), "GET /", 5, MSG_NOSIGNAL), -1);
     }
   }
   EXPECT_EQ(page("").status, 200);
-  // Those that are still open are answered, when they ask at last.
+  // Those that are still open get an answer when they finally send a request.
   const std::string rest = token_ + "/ HTTP/1.1\r\nHost: " + own_host() + "\r\n\r\n";
   const int last = idle[298];
   EXPECT_EQ(::send(last, rest.data(), rest.size(), MSG_NOSIGNAL),
@@ -163,7 +163,7 @@ TEST_F(Web, ConnectionsThatAskForNothingKeepNobodyOut) {
   for (const int fd : idle) ::close(fd);
 }
 
-// What stands between each of these and the next one.
+// The text between each of these and the next one.
 std::vector<std::string> parts_after(const std::string& text, const std::string& mark) {
   std::vector<std::string> out;
   for (std::size_t at = text.find(mark); at != std::string::npos;) {
@@ -180,7 +180,7 @@ TEST_F(Web, TheGraphHasALaneForEachBranchAndALineToEachParent) {
   must({"import", store_, "side", file("side", noise(8, 3)), "--snapshot", "s1"});
   const std::string page = body("");
   const auto dots = parts_after(page, "<circle ");
-  ASSERT_EQ(dots.size(), 6U) << page;  // main, side, v1, v2, told, s1
+  ASSERT_EQ(dots.size(), 6U) << page;  // main, side, v1, v2, escaped, s1
   std::set<std::string> lanes[2];
   for (const std::string& dot : dots) {
     const bool on_side = contains(dot, "<title>side:") || contains(dot, "<title>s1:");
@@ -192,7 +192,7 @@ TEST_F(Web, TheGraphHasALaneForEachBranchAndALineToEachParent) {
   EXPECT_EQ(lanes[0].size(), 1U);
   EXPECT_EQ(lanes[1].size(), 1U);
   EXPECT_NE(lanes[0], lanes[1]);
-  EXPECT_EQ(parts_after(page, "<path ").size(), 4U) << page;  // v1 and told came from none
+  EXPECT_EQ(parts_after(page, "<path ").size(), 4U) << page;  // v1 and escaped came from none
   EXPECT_TRUE(contains(page, "diff?a=v1&amp;b=v2")) << page;
   EXPECT_TRUE(contains(page, "diff?a=v1&amp;b=s1")) << page;
   EXPECT_EQ(parts_after(page, "<span class=\"lane").size(), 2U) << page;
@@ -212,7 +212,7 @@ TEST_F(Web, BytesAreShownAsHexAndAsValues) {
   EXPECT_EQ(page("bytes?version=v1&as=f16").status, 400);
 }
 
-TEST_F(Web, NothingIsAnsweredWithoutTheToken) {
+TEST_F(Web, RequestsWithoutTheTokenAreRefused) {
   SKIP_WITHOUT_SERVER();
   std::string wrong = token_;
   wrong.back() = wrong.back() == '0' ? '1' : '0';
@@ -237,10 +237,10 @@ TEST_F(Web, AnotherHostsNameIsRefused) {
   EXPECT_EQ(ask(path, own_host(), "HEAD").status, 200);
 }
 
-TEST_F(Web, NoMarkupOfAStrangerIsLeft) {
+TEST_F(Web, MarkupInNamesAndMessagesIsEscaped) {
   SKIP_WITHOUT_SERVER();
   const std::string path = "version?name=%3Cscript%3Ealert(2)%3C/script%3E";
-  for (const std::string& markup : {body(""), body("version?name=told"), page(path).body}) {
+  for (const std::string& markup : {body(""), body("version?name=escaped"), page(path).body}) {
     EXPECT_FALSE(contains(markup, "<script")) << markup;
     EXPECT_TRUE(contains(markup, "&lt;script&gt;")) << markup;
   }
@@ -252,7 +252,7 @@ TEST_F(Web, NoMarkupOfAStrangerIsLeft) {
   EXPECT_TRUE(contains(answer.head, "no-store"));
 }
 
-TEST_F(Web, ItListensAtTheLoopbackAloneAndEndsByASignal) {
+TEST_F(Web, TheServerListensOnlyOnTheLoopbackAndEndsOnASignal) {
   SKIP_WITHOUT_SERVER();
   EXPECT_FALSE(exchange("GET / HTTP/1.0\r\n\r\n").empty());
   bool is_loopback = false;
@@ -269,7 +269,7 @@ TEST_F(Web, ItListensAtTheLoopbackAloneAndEndsByASignal) {
   EXPECT_EQ(exchange("GET / HTTP/1.0\r\n\r\n"), "");
 }
 
-TEST_F(Web, ManyClientsAtOnceAndClientsThatSayNothing) {
+TEST_F(Web, TheServerHandlesManyAndIdleClients) {
   SKIP_WITHOUT_SERVER();
   std::vector<int> silent;
   for (int i = 0; i < 20; ++i) {
@@ -297,7 +297,7 @@ TEST_F(Web, ABrowserShowsThePages) {
   };
   const Result dom = browse("", "--dump-dom");
   ASSERT_EQ(dom.status, 0) << dom.err;
-  EXPECT_TRUE(contains(dom.out, ">told</a>")) << dom.out;
+  EXPECT_TRUE(contains(dom.out, ">escaped</a>")) << dom.out;
   EXPECT_TRUE(contains(dom.out, "<circle ")) << dom.out;
   const Result graph = browse("", "--screenshot=" + path("graph.png"));
   ASSERT_EQ(graph.status, 0) << graph.err;

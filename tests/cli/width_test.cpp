@@ -1,4 +1,4 @@
-// Tables and drawings are no wider than the terminal; files and pipes take all columns.
+// Tables and drawings fit the terminal's width; files and pipes get all columns.
 #include <algorithm>
 
 #include "run/run_lib.hpp"
@@ -43,7 +43,7 @@ TEST_P(Width, NoLineIsWiderThanTheTerminal) {
     const Result result = run_on_screen(command, GetParam());
     EXPECT_EQ(result.status, 0) << result.err;
     auto lines = lines_of(result.out);
-    // What stat says before its table, and du behind it, are sentences, which may go on in the next line.
+    // stat's sentences before its table, and du's after it, may continue on the next line.
     const auto between = std::find(lines.begin(), lines.end(), "");
     if (command[0] == "stat") lines.erase(lines.begin(), between);
     if (command[0] == "du") lines.erase(between, lines.end());
@@ -53,7 +53,7 @@ TEST_P(Width, NoLineIsWiderThanTheTerminal) {
   }
 }
 
-TEST_P(Width, ANameKeepsItsBeginning) {
+TEST_P(Width, AShortenedNameKeepsItsBeginning) {
   for (const std::string& line :
        lines_of(run_on_screen({"log", make_wide_store()}, GetParam()).out))
     EXPECT_TRUE(line.starts_with("version") || line.starts_with("main") ||

@@ -1,5 +1,5 @@
-// Bits of a store flipped one at a time: every bit with VELLUM_LONG=1 in the environment, a sample
-// of them otherwise.
+// Flips the bits of a store one at a time: every bit with VELLUM_LONG=1 in the environment,
+// otherwise a sample.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -43,9 +43,9 @@ void expect_nothing_silent(const FlipCounts& c) {
   EXPECT_GT(c.detected, 0u);
 }
 
-// About 1 MiB. In the short run a share of the bits, at random: every other one from the small
-// files (refs, journals, the superblock), which the packs would crowd out otherwise.
-TEST(BitFlip, SmallStore) {
+// About 1 MiB. In the short run a random share of the bits: every second one from the small files
+// (refs, journals, the superblock); otherwise the packs would outnumber them.
+TEST(BitFlip, BitsOfASmallStore) {
   FlipLab lab(make_sample(long_run() ? 1400 : 400, 1));
   FlipCounts counts;
   const auto files = lab.files();
@@ -61,7 +61,7 @@ TEST(BitFlip, SmallStore) {
     std::mt19937_64 random(7);
     for (int i = 0; i < 4000; ++i) {
       const auto& [path, bytes] = files[random() % files.size()];
-      // The front half of the time: that is where frames are.
+      // The front half of the file most of the time: the frames are there.
       const std::uint64_t end = i % 2 == 0 ? bytes : std::min<std::uint64_t>(bytes, 8192);
       lab.flip(path, random() % end, static_cast<unsigned>(random() % 8), i % 64 == 0, counts);
     }
@@ -70,7 +70,7 @@ TEST(BitFlip, SmallStore) {
   expect_nothing_silent(counts);
 }
 
-// The last frames of a journal that was not closed are where damage looks most like a crash.
+// In the last frames of a journal that was not closed, corruption looks most like a crash.
 TEST(BitFlip, EveryBitOfAnOpenJournal) {
   FlipLab lab(make_sample(64, 3));
   FlipCounts counts;
@@ -107,8 +107,8 @@ TEST(BitFlip, LargeStoreAtRandom) {
   expect_nothing_silent(counts);
 }
 
-// This does the same with packs that were written again: headers, tables, records.
-TEST(BitFlip, TranslatedPacks) {
+// The same with recompressed packs: headers, tables, records.
+TEST(BitFlip, RecompressedPacks) {
   Sample sample = make_sample(long_run() ? 1400 : 400, 4);
   const auto store = store::StoreDirectory::open(*sample.fs, kStorePath);
   store->remove_snapshot("snap-1");

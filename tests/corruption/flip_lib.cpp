@@ -41,7 +41,7 @@ std::set<std::string> all_names(const store::StoreDirectory& store) {
 
 FlipLab::FlipLab(Sample sample) : sample_(std::move(sample)) { trace_all(); }
 
-// Each step with a cache of its own: what a cache answers is not traced.
+// Each step with its own cache: the trace excludes reads from a cache.
 void FlipLab::trace_all() {
   TracingFs fs(*sample_.fs);
   Trace opening_store;
@@ -86,8 +86,8 @@ std::uint64_t FlipLab::total_bytes() const {
   return sum;
 }
 
-// Reads after resolving depend on the result and on other bytes. A version that resolves to the
-// same is read again only where a later step reads the byte.
+// Reads after resolving depend on the result and on other bytes. A version with the same result is
+// read again only where a later step reads the byte.
 FlipLab::Outcome FlipLab::check_version(store::StoreDirectory& store, const Version& v,
                                         const std::string& path, std::uint64_t at,
                                         std::string& text) {
@@ -134,9 +134,9 @@ FlipLab::Outcome FlipLab::check_with(store::StoreDirectory& store, const std::st
   return error ? Outcome::error : Outcome::exact;
 }
 
-// A store that is open already may know a record from before the flip, so only its errors count:
-// whatever it reads exactly is read again through a new one. Most flips are errors, and opening
-// costs more than meeting one.
+// An open store may have a record from before the flip in its cache. Only its errors count: exact
+// reads are repeated through a new store. Most flips are errors, and opening costs more than an
+// error.
 FlipLab::Outcome FlipLab::check(const std::string& path, std::uint64_t at, std::string& text) {
   if (warm_ != nullptr && path.find("/packs/") != std::string::npos &&
       check_with(*warm_, path, at, text) == Outcome::error) {
@@ -181,7 +181,7 @@ void FlipLab::flip(const std::string& path, std::uint64_t at, unsigned bit, bool
     complain(text);
   } else if (outcome == Outcome::error) {
     ++counts.detected;
-    // The superblock stands for the store: an error that names the store names it.
+    // The superblock represents the store: an error that names the store names it.
     const std::string named = path.ends_with("vellum.store") ? kStorePath : path;
     if (text.find(named) == std::string::npos) {
       ++counts.detected_unnamed;

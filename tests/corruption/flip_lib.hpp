@@ -1,5 +1,5 @@
-// Tries single bits of a store: each flip must be found (an error that names the file) or do no
-// harm (every version reads bit-exact). Anything else is silent damage.
+// Flips single bits of a store: each flip must be found (an error that names the file) or be
+// harmless (every version reads bit-exact). Anything else is silent corruption.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct FlipCounts {
   std::uint64_t flips = 0;
   std::uint64_t detected = 0;          // an error while opening or reading
   std::uint64_t detected_unnamed = 0;  // of these, errors that do not name the file
-  std::uint64_t harmless_unread = 0;   // nothing ever reads the byte
-  std::uint64_t harmless_read = 0;     // read, and everything still exact
+  std::uint64_t harmless_unread = 0;   // the byte is never read
+  std::uint64_t harmless_read = 0;     // read, and every version is still exact
   std::uint64_t silent = 0;
-  std::uint64_t verified = 0;           // flips that verify was run on as well
+  std::uint64_t verified = 0;           // flips on which verify ran as well
   std::uint64_t verify_missed = 0;      // reading found it, verify did not
   std::vector<std::string> complaints;  // the first few silent or missed ones
 };
@@ -38,7 +38,7 @@ class FlipLab {
   struct Version {
     std::string name;
     store::ResolvedVersion resolved;
-    Trace resolving;            // finding out what it is: the ref or the journal
+    Trace resolving;            // reading the ref or the journal
     Trace opening;              // its source: packs, roots of runs
     std::vector<Trace> chunks;  // reading 16 pages each
   };

@@ -1,5 +1,5 @@
 // A hostile store on the real file system: links, FIFOs and directories in place of files, names
-// that lead out of the store, copied, forged and exchanged refs and packs.
+// with paths out of the store, and copied, forged and exchanged refs and packs.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,14 +53,14 @@ class HostileFiles : public ::testing::Test {
     names.erase("canary");
     names.erase("journal");
     names.erase("moved");
-    EXPECT_TRUE(names.empty()) << *names.begin() << " was made outside the store";
+    EXPECT_TRUE(names.empty()) << *names.begin() << " was created outside the store";
   }
 
   std::shared_ptr<store::StoreDirectory> open() {
     return store::StoreDirectory::open(base::posix_fs(), store_.string());
   }
 
-  // Uses everything there is; errors are expected. Returns them.
+  // Uses every part of the store; errors are expected. Returns them.
   std::vector<std::string> use_everything() {
     std::vector<std::string> errors;
     const auto attempt = [&](const auto& body) {
@@ -77,7 +77,7 @@ class HostileFiles : public ::testing::Test {
       for (const auto& name : names) {
         attempt([&] {
           const Bytes now = read_version(*store, name);
-          // Content that reads without an error is what was written under that name.
+          // Content that reads without an error is the content that was written under that name.
           if (sample_.contents.contains(name) && !written_.contains(name)) {
             EXPECT_TRUE(now == sample_.contents.at(name)) << name;
           }
@@ -111,7 +111,7 @@ class HostileFiles : public ::testing::Test {
     }
     std::string all;
     for (const auto& e : errors) all += "\n  " + e;
-    ADD_FAILURE() << "no error says '" << part << "', but:" << all;
+    ADD_FAILURE() << "no error contains '" << part << "', but:" << all;
   }
   stdfs::path first_pack() const {
     std::set<stdfs::path> packs;
@@ -125,7 +125,7 @@ class HostileFiles : public ::testing::Test {
   std::set<std::string> written_;  // branches that use_everything() has committed to
 };
 
-TEST_F(HostileFiles, TheSampleItselfIsFine) { EXPECT_TRUE(use_everything().empty()); }
+TEST_F(HostileFiles, TheSampleHasNoErrors) { EXPECT_TRUE(use_everything().empty()); }
 
 TEST_F(HostileFiles, LinksInPlaceOfDirectories) {
   for (const char* name : {"packs", "branches", "snapshots", "tmp"}) {
@@ -154,7 +154,7 @@ TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfFiles) {
                                        store_ / "snapshots/snap-2.ref", first_pack()};
   for (const auto& file : files) {
     const Bytes bytes = read(file);
-    write(outside_ / "journal", bytes);  // what the link leads to would even do
+    write(outside_ / "journal", bytes);  // the link's target is even valid
     for (const char* kind : {"link", "fifo", "directory", "dangling"}) {
       stdfs::remove(file);
       const std::string k = kind;
@@ -175,7 +175,7 @@ TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfFiles) {
 }
 
 // gc works without it, and follows no link to read or to write.
-TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheLiveSet) {
+TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheCensus) {
   const auto gc = [&] { return store::collect_garbage(*open(), false, nullptr).needed_bytes; };
   const std::uint64_t needed = gc();
   const stdfs::path file = store_ / "gc.census";
@@ -205,7 +205,7 @@ TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheLiveSet) {
   EXPECT_TRUE(use_everything().empty());
 }
 
-// Writing, removing and sweeping follow no link, be it the directory or the file.
+// Writing, removing and sweeping follow no link, neither of the directory nor of the file.
 TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfWorkingSets) {
   const auto store = open();
   const format::WorkingSetOwner owner{1, 2, 3};
@@ -253,7 +253,7 @@ TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfWorkingSets) {
   EXPECT_TRUE(use_everything().empty());
 }
 
-TEST_F(HostileFiles, NamesThatLeadElsewhere) {
+TEST_F(HostileFiles, NamesWithPathsAreRefused) {
   const auto store = open();
   for (const std::string name :
        {"..", ".", "", "../outside", "/etc", "a/b", "a\nb", ".hidden", "-rf", "main/"}) {
@@ -287,8 +287,8 @@ TEST_F(HostileFiles, RefsOfOtherNamesStoresAndBranches) {
   expect_error("the journal belongs to branch 'main'");
 }
 
-// A forger who can compute checksums can lead a version anywhere inside the store, but not out of
-// bounds.
+// A forger who can compute checksums can redirect a version to any record inside the store, but not
+// out of bounds.
 TEST_F(HostileFiles, RefsForgedWithRightChecksums) {
   const auto store = open();
   const auto good = read_snapshot(*store, "snap-5");
@@ -306,11 +306,11 @@ TEST_F(HostileFiles, RefsForgedWithRightChecksums) {
   expect_error("does not parse");
   forge([](auto& v) { v.runs.front().root.tag ^= 1; });
   expect_error("stale record");
-  // A map block as the root of a run: the type of a record is part of it.
+  // A map block as the root of a run: the type of a record is checked, too.
   const auto run = load_run(*store, good.version.runs.front());
   forge([&](auto& v) { v.runs.front().root = run->block_ref(0); });
   expect_error("the record is of another type");
-  // The same run 256 times over is no cycle, only long.
+  // The same run 256 times in a row is long, but no cycle.
   forge([](auto& v) { v.runs.resize(format::kMaxRunsPerVersion, v.runs.front()); });
   use_everything();
   forge([](auto& v) { v.region_bytes = format::kMaxRegionBytes; });
@@ -348,7 +348,7 @@ TEST_F(HostileFiles, PacksMissingTruncatedStaleOrExchanged) {
   expect_error("belongs to another store");
 }
 
-// The right record at the wrong place, and an old one at the right place.
+// The right record at the wrong position, and an old one at the right position.
 TEST_F(HostileFiles, RecordsSwappedOrStale) {
   const auto store = open();
   const auto seed = store->checksum_seed();
@@ -375,7 +375,7 @@ TEST_F(HostileFiles, RecordsSwappedOrStale) {
     expect_error(pack.filename().string());
     break;
   }
-  // Well-formed, of this place, but not the one that was published.
+  // Well-formed and for this position, but not the published one.
   auto h = records[0];
   Bytes record;
   const auto payload =
@@ -390,7 +390,7 @@ TEST_F(HostileFiles, RecordsSwappedOrStale) {
   expect_error("stale record");
 }
 
-// 72 bytes with a right checksum may claim anything within the limits.
+// 72 bytes with a right checksum may claim any value within the limits.
 TEST_F(HostileFiles, HugeClaimsTakeNoMemory) {
   auto sb = open()->superblock();
   sb.block_bytes = format::kMaxBlockBytes;

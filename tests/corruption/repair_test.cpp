@@ -1,5 +1,5 @@
-// store::repair_store saves versions bit by bit, names those that it cannot save, and leaves the
-// corrupted store as it is.
+// store::repair_store saves versions bit by bit, names the lost ones, and leaves the corrupted
+// store unchanged.
 #include "store/check/repair.hpp"
 
 #include <fmt/format.h>
@@ -92,7 +92,7 @@ TEST_F(Repair, AWholeStoreIsCopiedExactly) {
     EXPECT_EQ(a.version.time_ns, b.version.time_ns);
     EXPECT_EQ(a.version.base_address, b.version.base_address);
   }
-  // Deltas and shared pages stay what they are: the copy is not much larger.
+  // Deltas and shared pages stay deltas and shared: the copy is not much larger.
   std::uint64_t old_bytes = 0, new_bytes = 0;
   for (const auto& file : fs_.files()) {
     if (file.find("/packs/") == std::string::npos) continue;
@@ -111,8 +111,8 @@ TEST_F(Repair, ADryRunWritesNothing) {
   EXPECT_EQ(report.saved.size(), sample_.contents.size());
 }
 
-TEST_F(Repair, ACorruptedRecordCostsOnlyWhatUsesIt) {
-  // The root of the newest run: the first snapshot was there before it.
+TEST_F(Repair, ACorruptedRecordCostsOnlyTheVersionsThatUseIt) {
+  // The root of the newest run: the first snapshot is older.
   const auto old = store::StoreDirectory::open(fs_, kStorePath);
   const auto root = read_snapshot(*old, "snap-5").version.runs.front().root;
   const auto pack = old->packs().path_of(root.pack);
@@ -126,7 +126,7 @@ TEST_F(Repair, ACorruptedRecordCostsOnlyWhatUsesIt) {
   for (const auto& l : report.lost) EXPECT_NE(l.reason.find(pack), std::string::npos) << l.reason;
 }
 
-TEST_F(Repair, EveryPackMissingInTurn) {
+TEST_F(Repair, EachPackMissingInTurn) {
   for (const auto& pack : packs()) {
     const Bytes bytes = fs_.read_file(pack);
     fs_.erase(pack);
@@ -165,8 +165,8 @@ TEST_F(Repair, ACorruptedJournalFallsBackToTheNewestCopyInThePacks) {
   for (const char* name : {"snap-1", "snap-5", "idle", "open"}) expect_saved(report, name);
 }
 
-// Content before the damage is saved, and the report says what was dropped.
-TEST_F(Repair, OfAJournalWhoseLastCommitIsCorruptedTheOthersAreSaved) {
+// The commits before the corruption are saved, and the report lists the dropped ones.
+TEST_F(Repair, AJournalWithACorruptedLastCommitKeepsTheOthers) {
   const auto old = store::StoreDirectory::open(fs_, kStorePath);
   const auto state = old->read_branch("open").journal;
   ASSERT_GE(state.commits.size(), 2u);
@@ -182,8 +182,8 @@ TEST_F(Repair, OfAJournalWhoseLastCommitIsCorruptedTheOthersAreSaved) {
   EXPECT_NE(saved->origin.find("dropped commits: at least 1"), std::string::npos) << saved->origin;
 }
 
-// The journal does not tell how many commits were cut off.
-TEST_F(Repair, OfAJournalThatWasCutTheFirstCommitsAreSaved) {
+// The journal does not record how many commits were cut off.
+TEST_F(Repair, ATruncatedJournalKeepsItsFirstCommits) {
   const auto old = store::StoreDirectory::open(fs_, kStorePath);
   const auto state = old->read_branch("open").journal;
   const std::string path = journal("open");
@@ -199,7 +199,7 @@ TEST_F(Repair, OfAJournalThatWasCutTheFirstCommitsAreSaved) {
   EXPECT_NE(saved->origin.find("an unknown number"), std::string::npos) << saved->origin;
 }
 
-TEST_F(Repair, AJournalThatIsNoneAtAllFallsBackByName) {
+TEST_F(Repair, ARandomFileAsJournalFallsBackByName) {
   fs_.erase(journal("main"));
   fs_.write_file(journal("main"), Bytes(10, std::byte{1}));
   const auto report = run();
@@ -225,9 +225,8 @@ TEST_F(Repair, LostRefsAreFoundInThePacks) {
   EXPECT_EQ(again, 2);
 }
 
-// A version without a name was removed, as far as anyone can tell; one whose ref does not read was
-// not.
-TEST_F(Repair, WhatWasRemovedStaysAwayUnlessItIsAskedFor) {
+// A version without a name counts as removed; a version with an unreadable ref does not.
+TEST_F(Repair, ARemovedVersionIsRestoredOnlyOnRequest) {
   store::StoreDirectory::open(fs_, kStorePath)->remove_snapshot("snap-3");
   auto report = run();
   EXPECT_TRUE(report.lost.empty());
@@ -260,7 +259,7 @@ class Removing final : public test::ForwardingFs {
   const std::string listed_, removed_;
 };
 
-TEST_F(Repair, WhatIsRemovedMeanwhileIsNotLost) {
+TEST_F(Repair, AVersionRemovedMeanwhileIsNotReportedAsLost) {
   const std::string store = kStorePath;
   for (const auto& [listed, removed] : {std::pair{store + "/snapshots", ref("snap-3")},
                                         std::pair{store + "/branches", store + "/branches/idle"},
@@ -272,7 +271,7 @@ TEST_F(Repair, WhatIsRemovedMeanwhileIsNotLost) {
   }
 }
 
-TEST_F(Repair, OfAStoreWithoutNamesTheLinesAreFound) {
+TEST_F(Repair, AStoreWithoutNamesGetsItsNewestVersionBack) {
   for (const char* name : {"/branches", "/snapshots"}) {
     fs_.erase(kStorePath + std::string(name));
     fs_.make_directory(kStorePath + std::string(name));

@@ -46,7 +46,7 @@ void make_main(store::StoreDirectory& store, Sample& sample, std::size_t pages,
   sample.contents["main"] = model.bytes;
 }
 
-// Its writer is never closed: the caller copies the files while it lives.
+// Its writer is never closed: the caller copies the files during its lifetime.
 std::unique_ptr<BranchWriter> make_open(store::StoreDirectory& store, Sample& sample,
                                         std::mt19937_64& random) {
   store.create_branch_at("open", read_snapshot(store, "snap-2").version, "snap-2");
@@ -55,7 +55,7 @@ std::unique_ptr<BranchWriter> make_open(store::StoreDirectory& store, Sample& sa
   model.bytes = sample.contents["snap-2"];
   for (std::size_t p = 0; p < model.pages(); ++p) model.touched.insert(p);
   base::Compressor compressor;
-  model.take(4, compressor);  // nothing to commit: this is what changes are found against
+  model.take(4, compressor);  // sets the baseline of later changes; there is nothing to commit yet
   for (int i = 0; i < 4; ++i) {
     scribble(model, random, 3, 4);
     store::test::commit(*writer, model, i == 1);

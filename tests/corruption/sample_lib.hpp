@@ -22,11 +22,11 @@ struct Sample {
   std::map<std::string, Bytes> contents;  // of each version, by name
 };
 
-// About `pages` * 4 KiB of content that compresses little. The branch "open" is as a crash leaves
-// it.
+// About `pages` * 4 KiB of content that hardly compresses. The branch "open" is in the state of a
+// crash.
 Sample make_sample(std::size_t pages, std::uint64_t seed);
 
-// Reads all of a version. Throws what the store throws.
+// Reads all of a version. Throws the store's errors.
 Bytes read_version(store::StoreDirectory& store, const std::string& name);
 
 }  // namespace vellum::corruption

@@ -1,5 +1,5 @@
-// Records which bytes of which files are read. The result depends only on these bytes: damage to
-// others cannot change it. This makes it affordable to flip every bit of a store.
+// Records which bytes of which files are read. The result depends only on these bytes: corruption
+// of others cannot change it. This makes it affordable to flip every bit of a store.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace vellum::corruption {
 
-// For each file, which of its bytes were read.
+// The bytes of each file that were read.
 using Trace = std::map<std::string, std::vector<bool>>;
 
 class TracingFs final : public test::ForwardingFs {

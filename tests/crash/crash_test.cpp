@@ -1,5 +1,5 @@
 // Power cuts at every step of generated sequences (simulator_lib.hpp). tools/crash.sh runs many
-// more of them.
+// more.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -57,11 +57,12 @@ SimulatorOptions short_run() {
 
 SimulatorOptions long_run() { return {}; }
 
-// Environment: VELLUM_CRASH_LONG=1 the effort of the long run, VELLUM_CRASH_SEQUENCES how many,
-// VELLUM_CRASH_FIRST the first, VELLUM_CRASH_VERBOSE=1 a line a sequence.
+// Environment variables: VELLUM_CRASH_LONG=1 selects the effort of the long run,
+// VELLUM_CRASH_SEQUENCES the number of sequences, VELLUM_CRASH_FIRST the first one;
+// VELLUM_CRASH_VERBOSE=1 prints a line for each sequence.
 bool long_effort() { return from_environment("VELLUM_CRASH_LONG", 0) != 0; }
 
-// Each of these images holds megabytes.
+// Each of these images has several MiB.
 SimulatorOptions short_repeats() {
   SimulatorOptions options;
   options.effort = {3, 6, 2, 3};
@@ -70,7 +71,7 @@ SimulatorOptions short_repeats() {
   return options;
 }
 
-// Every crash of a session on a store that was made with options_for(seed).
+// Every crash of a session on a store that was created with options_for(seed).
 void cut_everywhere(SimSession& session, std::uint64_t seed, const char* label,
                     const SimulatorOptions& options = short_run()) {
   Simulator simulator(options, label);
@@ -80,11 +81,11 @@ void cut_everywhere(SimSession& session, std::uint64_t seed, const char* label,
   print(label, sum);
 }
 
-// Packs that were written again and took their old places.
+// The number of packs that recompression has replaced.
 std::uint64_t recompressions_in(SimSession& session) {
   const auto& log = session.fs.log();
   return static_cast<std::uint64_t>(std::count_if(log.begin(), log.end(), [](const Op& op) {
-    return op.kind == Op::Kind::rename && op.to_name.ends_with(".pack");
+    return op.kind == Op::OpKind::rename && op.to_name.ends_with(".pack");
   }));
 }
 
@@ -105,7 +106,7 @@ std::unique_ptr<SimSession> cut_sequence(std::uint64_t seed, std::size_t steps,
   return session;
 }
 
-// A sequence in which gc writes packs again at another level: one in twenty does.
+// A sequence in which gc recompresses packs: one in twenty does.
 constexpr std::uint64_t kSeedThatRecompresses = 30;
 
 TEST(Crash, GeneratedSequences) {
@@ -132,7 +133,7 @@ TEST(Crash, GeneratedSequences) {
   }
 }
 
-// These commits refer to pages of each other, of older versions and of removed ones.
+// These commits refer to pages of each other, of older versions and of removed versions.
 TEST(Crash, CommitsThatRepeatOthers) {
   const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
   const std::uint64_t count =
@@ -147,13 +148,13 @@ TEST(Crash, CommitsThatRepeatOthers) {
   }
   print("repeats", sum);
   fmt::print("{} pages found, {} records of based pages left\n", found, based);
-  // More than the three commits with which each sequence begins could have found.
+  // The three commits at the start of each sequence find fewer.
   EXPECT_GT(found, count * 3 * kRepeatedPages);
   EXPECT_GT(based, 0u);
 }
 
-// The session starts from nothing: a directory without a superblock is not a store, and can be made
-// one.
+// The session starts with an empty disk: a directory without a superblock is not a store, and a
+// store can be created in it.
 TEST(Crash, CreationOfStoreBranchAndFirstSnapshot) {
   SimSession simulated{Disk(), StoreState()};
   Session& session = simulated.session;
@@ -169,8 +170,8 @@ TEST(Crash, CreationOfStoreBranchAndFirstSnapshot) {
   cut_everywhere(simulated, 1, "creation");
 }
 
-// Runs a script in which `fail` makes one call fail, and cuts the power everywhere: before, in what
-// `go_on` does then, and after it. False: there was no such call.
+// Runs a script in which `fail` makes one call fail, and cuts the power everywhere: before the
+// failure, during `go_on`, and after it. False: the script has no such call.
 bool crash_around_failure(std::uint64_t seed, std::uint64_t n, std::function<bool()> SimFs::* fail,
                           const std::function<void(Session&)>& go_on, Totals& sum) {
   SimSession simulated = session_on_new_store(seed);
@@ -212,13 +213,13 @@ void commit_on_all(Session& session, bool only_open) {
   }
 }
 
-// The nth fdatasync fails, and what was to be synced is gone for good, though the page cache goes
-// on showing it. The program reopens the store and goes on; then the power fails, too.
+// The nth fdatasync fails and its data is lost permanently, but the page cache still shows the
+// data. The program reopens the store and continues; then the power fails.
 TEST(Crash, DataLostByAFailedSync) {
   crash_around_failures("failed syncs", &SimFs::sync_fails, [](Session& session) {
     session.reopen();
-    session.collect_garbage(true);  // what is seen of the last checkpoint may not last
-    // Opening a branch for writing makes durable what is seen of it; a commit on another branch
+    session.collect_garbage(true);  // the visible last checkpoint may not be durable
+    // Opening a branch for writing makes its visible state durable; a commit on another branch
     // does not.
     const StoreState seen = session.state();
     for (const auto& [name, version] : seen.branches) session.open_writer(name);
@@ -226,9 +227,9 @@ TEST(Crash, DataLostByAFailedSync) {
   });
 }
 
-// The same where the next program commits what the failed commit held: it must not refer to what
-// the page cache shows of it.
-TEST(Crash, RepeatsOfWhatAFailedSyncHasLost) {
+// The same, and the next program repeats the failed commit's content: its commit must not refer to
+// pages that only the page cache has.
+TEST(Crash, RepeatsOfContentLostByAFailedSync) {
   const std::uint64_t stride = long_effort() ? 1 : static_cast<std::uint64_t>(test::rounds(7, 20));
   Totals sum;
   for (const bool without : {false, true}) {
@@ -252,8 +253,8 @@ TEST(Crash, RepeatsOfWhatAFailedSyncHasLost) {
   print("repeats after failed syncs", sum);
 }
 
-// The nth write reports an error, and reaches the disk nevertheless. The same writers go on.
-TEST(Crash, WriteThatFailedAndArrived) {
+// The nth write reports an error, but reaches the disk. The same writers continue.
+TEST(Crash, AFailedWriteThatReachedTheDisk) {
   crash_around_failures("failed writes", &SimFs::write_fails, [](Session& session) {
     session.accept_failure();
     session.collect_garbage(true);
@@ -261,8 +262,8 @@ TEST(Crash, WriteThatFailedAndArrived) {
   });
 }
 
-// A program removes a snapshot, and is killed before the removal is durable; gc comes; then the
-// power fails. The snapshot must not come back without its data.
+// A program removes a snapshot and is killed before the removal is durable; gc runs; then the power
+// fails. The snapshot must not reappear without its data.
 TEST(Crash, GcAfterARemovalThatWasNotSynced) {
   SimSession simulated = session_on_new_store(6);
   Session& session = simulated.session;
@@ -279,9 +280,9 @@ TEST(Crash, GcAfterARemovalThatWasNotSynced) {
   cut_everywhere(simulated, 6, "unsynced removal");
 }
 
-// gc leaves what it has found for the next gc, while snapshots come and go, and branches go on:
-// after each crash that file is the old one, the new one, torn or gone.
-TEST(Crash, ALiveSetFromBeforeTheCrash) {
+// gc saves its census for the next gc, while snapshots are created and removed and branches
+// commit: after each crash that file is the old one, the new one, torn or missing.
+TEST(Crash, ACensusFromBeforeTheCrash) {
   SimSession simulated = session_on_new_store(6);
   Session& session = simulated.session;
   std::mt19937_64 random(1);
@@ -308,14 +309,14 @@ TEST(Crash, ALiveSetFromBeforeTheCrash) {
   const auto& log = simulated.fs.log();
   EXPECT_EQ(std::count_if(log.begin(), log.end(),
                           [](const Op& op) {
-                            return op.kind == Op::Kind::rename && op.to_name == "gc.census";
+                            return op.kind == Op::OpKind::rename && op.to_name == "gc.census";
                           }),
             5);
   cut_everywhere(simulated, 6, "a live set from before");
 }
 
-// Writers that give back space by themselves, within their commits and beside each other.
-TEST(Crash, SpaceThatComesBackByItself) {
+// Writers collect garbage in the background, during their commits and concurrently.
+TEST(Crash, BackgroundGarbageCollection) {
   const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
   Totals sum;
   std::uint64_t collections = 0;
@@ -336,9 +337,9 @@ TEST(Crash, SpaceThatComesBackByItself) {
   EXPECT_GT(collections, 10u);
 }
 
-// The newest base frame of a journal is seen, but a failed sync has lost it; gc comes; then the
-// power fails, and the one before counts again.
-TEST(Crash, GcAfterACheckpointThatIsLost) {
+// The newest base frame of a journal is visible, but a failed sync has lost it; gc runs; then the
+// power fails, and the previous base frame is valid again.
+TEST(Crash, GcAfterALostCheckpoint) {
   Totals sum;
   bool more = true;
   for (std::uint64_t n = 1; more; ++n) {
@@ -360,15 +361,15 @@ TEST(Crash, GcAfterACheckpointThatIsLost) {
       session.collect_garbage(true);
     }
     Simulator simulator(short_run(), fmt::format("lost checkpoint, sync {}", n));
-    simulator.run(simulated, n, options_for(6));  // each loses something else
+    simulator.run(simulated, n, options_for(6));  // each loses different data
     add(sum, simulator.totals());
   }
   print("lost checkpoints", sum);
 }
 
-// Branches that get their content from streams: new ones, changed ones, ones that grow; and gc after
-// them, which takes what a cut-off one has left.
-TEST(Crash, ImportsAreThereWholeOrNot) {
+// Streams are imported into branches: new ones, changed ones and growing ones. gc then removes the
+// leftovers of an interrupted import.
+TEST(Crash, AnImportIsCompleteOrAbsent) {
   SimSession simulated = session_on_new_store(2);  // packs of a few KiB
   Session& session = simulated.session;
   std::mt19937_64 random(3);
@@ -393,7 +394,7 @@ TEST(Crash, ImportsAreThereWholeOrNot) {
   cut_everywhere(simulated, 2, "imports");
 }
 
-// Packs go to an archive and come back, and have copies in a cache, between commits, removals, gc
+// Packs move to an archive and back, and have copies in a cache, in between commits, removals, gc
 // and recompression.
 TEST(Crash, PacksThatMove) {
   SimSession simulated = session_on_new_store(6);
@@ -420,9 +421,9 @@ TEST(Crash, PacksThatMove) {
   cut_everywhere(simulated, 6, "moving packs");
 }
 
-// Frames that differ little, at every place in a sector: a crash tears one, the next program writes
-// another in its place, and is cut off, too. What is left of both must not make the first one
-// whole.
+// Frames that differ little, at every position in a sector: a crash tears one, the next program
+// writes another at its position and is interrupted, too. The remains of both must not complete the
+// first one.
 TEST(Crash, ATornFrameDoesNotComeBack) {
   SimSession simulated = session_on_new_store(1);
   simulated.session.create_branch("main", 2);

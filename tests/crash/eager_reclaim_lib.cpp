@@ -1,4 +1,4 @@
-// All regions of this program give back private copies at once.
+// All regions of this program free private copies immediately.
 #include "support/eager_reclaim.hpp"
 
 namespace vellum::test {

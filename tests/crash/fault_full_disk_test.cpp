@@ -1,4 +1,4 @@
-// A real disk that fills up: ext4 on a small file, mounted where only this test sees it.
+// A real disk that fills up: ext4 on a small file, mounted in the test's own mount namespace.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -83,19 +83,19 @@ void fill_and_free(const std::string& mount_point, Engine engine) {
       test::require(holds(region.data(), 1 << 20, 14 << 20, 2), "memory is as it was");
     }
     std::filesystem::remove(ballast);
-    test::require(commit_error(region) == Errc::ok, "with space again, the commit goes through");
+    test::require(commit_error(region) == Errc::ok, "with free space, the commit succeeds");
   }
   auto region = store.open_region("main", options);
   test::require(holds(region.data(), 0, 1 << 20, 1) && holds(region.data(), 1 << 20, 14 << 20, 2) &&
                     holds(region.data(), 20 << 20, (20 << 20) + 65536, 3),
-                "everything is there after reopening");
+                "all content exists after reopening");
   region.close();
   test::require(store.verify({.read_data = true}).damages.empty(), "nothing is corrupted");
 }
 
 class FullDisk : public testing::TestWithParam<Engine> {};
 
-TEST_P(FullDisk, LastCommitStaysAndTheRegionGoesOn) {
+TEST_P(FullDisk, TheLastCommitStaysAndTheRegionStaysUsable) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may mount a file system";
   std::string directory = "/tmp/vellum-disk-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);

@@ -1,4 +1,5 @@
-// Address space and memory run out: opening a store or a region says so, and leaves nothing behind.
+// Address space and memory run out: opening a store or a region reports it and leaves nothing
+// behind.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -32,7 +33,7 @@ class FaultMemory : public testing::Test {
   }
 
   void fail_every_mapping(Engine engine) {
-    read_first(path_, engine);  // what is made once in a process, is made now
+    read_first(path_, engine);  // creates the objects that a process creates only once
     const std::size_t descriptors = open_descriptors();
     for (std::uint64_t n = 1;; ++n) {
       const FaultScope scope(Fault::memory, n, false);
@@ -42,7 +43,7 @@ class FaultMemory : public testing::Test {
       } catch (const Error& e) {
         EXPECT_EQ(e.code(), Errc::out_of_memory) << FaultScope::hit_call() << ": " << e.what();
       }
-      FaultScope::mend();
+      FaultScope::repair();
       EXPECT_EQ(open_descriptors(), descriptors);
       if (!FaultScope::hit() || HasFailure()) break;
     }
@@ -74,7 +75,7 @@ TEST_F(FaultMemory, AddressSpaceLimitNoSanitizer) {
     }
     auto region = Store::open(path_).open_region("main");
     test::require(region.capacity_bytes() < limit.rlim_cur / 4, "leaves the program some");
-    test::require(*static_cast<int*>(region.data()) == 42, "the content is there");
+    test::require(*static_cast<int*>(region.data()) == 42, "the content is unchanged");
     *static_cast<int*>(region.data()) = 43;
     region.commit();
   });

@@ -38,7 +38,7 @@ void run_commits(Session& s) {
   s.commit("main", true);
   small_commit(s, "main", 3);
   s.close_all();
-  small_commit(s, "main", 77);  // fills the holes that the clean close has made
+  small_commit(s, "main", 77);  // fills the holes that the clean close has punched
   s.pages("main").grow(12);
   small_commit(s, "main", 11);
   s.close_all();
@@ -80,13 +80,12 @@ bool must_not_show(Fault fault) {
   return fault == Fault::interrupted || fault == Fault::short_only;
 }
 
-// The program that met the error goes on so.
+// How the program continues after the error.
 class Aftermath {
  public:
   Aftermath(Session& session, const Error& error, Fault fault) : s_(session), error_(error) {
     const std::string call = FaultScope::hit_call();
-    // Of a fault that goes on, the first call may have been one that need not succeed: a marker's
-    // or a pin's.
+    // With a sticky fault, the first failed call may be an optional one: of a marker or a pin.
     const std::string what = error_.what();
     sync_failed_ =
         call == "fdatasync" || call == "fsync" || what.find(": fdatasync: ") < what.size();
@@ -104,7 +103,7 @@ class Aftermath {
     }
   }
 
-  // The head is the last commit. When the sync failed, what was written may be seen, too.
+  // The head is the last commit. After a failed sync, the failed commit may be visible, too.
   void check_head() {
     s_.accept_failure();
     if (!s_.failed_commit().empty() && !sync_failed_ && s_.state() != s_.before_failure()) {
@@ -113,7 +112,7 @@ class Aftermath {
     poisoned_ = sync_failed_ ? s_.failed_commit() : "";
   }
 
-  // The fault goes on: no commit goes through, and none does harm.
+  // The fault persists: every commit fails, and none does harm.
   void commits_fail() {
     for (const auto& [name, version] : usable_branches()) {
       FaultScope::strike_again();
@@ -121,12 +120,12 @@ class Aftermath {
         small_commit(s_, name, 99);
       } catch (const Error&) {
       }
-      FaultScope::mend();
+      FaultScope::repair();
       s_.accept_failure();
     }
   }
 
-  // The same writers go on, now that the fault is over.
+  // The same writers continue after the fault has ended.
   void next_commit(bool sticky) {
     for (const auto& [name, version] : usable_branches()) {
       try {
@@ -153,7 +152,7 @@ class Aftermath {
     const std::string what = e.what();
     if (what.find("flush failed") == std::string::npos ||
         what.find("reopen") == std::string::npos) {
-      complain("poisoned, and does not say why: " + what);
+      complain("poisoned, without a reason: " + what);
     }
   }
 
@@ -164,7 +163,7 @@ class Aftermath {
   std::string poisoned_;  // the branch that must refuse commits
 };
 
-// A new program comes after all of it.
+// A new program opens the store afterwards.
 void use_again(Session& s) {
   s.reopen();
   if (!s.state().exists) s.create_store(options_for(0));
@@ -183,10 +182,10 @@ void run_once(const Workload& workload, Session& session, Fault fault, std::uint
   const FaultScope scope(fault, nth, sticky);
   try {
     workload.run(session);
-    FaultScope::mend();
+    FaultScope::repair();
     out.hit = FaultScope::hit();
   } catch (const Error& e) {
-    FaultScope::mend();
+    FaultScope::repair();
     out.hit = FaultScope::hit();
     if (must_not_show(fault)) complain(fmt::format("an error that must not show: {}", e.what()));
     Aftermath after(session, e, fault);
@@ -221,7 +220,7 @@ FaultOutcome run_with_fault(const Workload& workload, const std::string& directo
     return out;
   }
   if (open_descriptors() != descriptors) out.problem = "descriptors are left open";
-  // Sticky: unlinking failed as well.
+  // With a sticky fault, unlink failed as well.
   if (!sticky && std::string(FaultScope::hit_call()) != "unlink" &&
       files_in(directory + "/tmp") != 0) {
     out.problem = fmt::format("{}: {} at call {} ({}): a file is left in tmp", workload.name,

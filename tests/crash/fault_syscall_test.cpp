@@ -1,4 +1,4 @@
-// Every system call of the file layer fails once, and from there on, in every workload
+// Every system call of the file layer fails once, or fails from then on, in every workload
 // (fault_run_lib.hpp).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace vellum::crash {
 namespace {
 
-// In memory, where there is such a place: only the errors are of interest.
+// In memory, where available: only the errors matter.
 std::string scratch() {
   const std::string base = std::filesystem::exists("/dev/shm") ? "/dev/shm" : "/tmp";
   return fmt::format("{}/vellum-fault-{}", base, ::getpid());
@@ -32,7 +32,7 @@ class FaultSyscall : public testing::TestWithParam<Fault> {
   }
 };
 
-TEST_P(FaultSyscall, EveryCallOnceAndForGood) {
+TEST_P(FaultSyscall, EachCallFailsOnceOrPermanently) {
   const std::uint64_t before = faults_injected();
   std::uint64_t sites = 0;
   for (const Workload& workload : fault_workloads()) {

@@ -42,7 +42,7 @@ void expect_state(const Disk& disk, const StoreState& wanted, const char* when) 
   complain(fmt::format("{}: {}\n  instead of {}", when, found.text(), wanted.text()));
 }
 
-// One more commit on the image, in one of several ways; then everything is read again.
+// One more commit on the image, in one of several ways; then every version is read again.
 class NextCommit {
  public:
   NextCommit(SimFs& fs, std::uint64_t choice, const StoreState& state)

@@ -1,4 +1,4 @@
-// Opens the image that a crash left, and looks at everything.
+// Opens the image that a crash left, and checks all of it.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct Finding {
   std::string problem;  // empty: the store opens, verifies, takes a commit, and opens again
 };
 
-// `names`: a state whose names, where the image lacks them, must be free to be made.
+// `names`: a state whose names must be free for creation where the image lacks them.
 Finding check_image(const Disk& image, std::uint64_t image_hash, const StoreState& names,
                     const format::Superblock& options);
 

@@ -1,12 +1,12 @@
-// kill -9 exactly before and exactly after every file call of a workload, whether commit(), a
-// checkpoint, an opening or the fault handler makes it (kill_workload_lib.hpp).
+// kill -9 exactly before and exactly after every file call of a workload, in commit(), in a
+// checkpoint, while a store opens and in the fault handler (kill_workload_lib.hpp).
 //
-// A failure seen in Privateer (github.com/LLNL/Privateer at dcb5a80): a snapshot makes its
-// directory and an empty block list first, writes the blocks, and then the files without which it
-// cannot be opened; a kill in between leaves a version that exists and cannot be opened.
+// A failure seen in Privateer (github.com/LLNL/Privateer at dcb5a80): a snapshot first creates its
+// directory and an empty block list, then writes the blocks, and then the files that are needed to
+// open it; a kill in between leaves a version that exists but cannot be opened.
 //
-// The short form takes calls at even distances. VELLUM_KILL_EVERY_CALL=N kills at every call of N
-// workloads, for each engine, and prints what the processes were at when they died.
+// The short form kills at calls at even distances. VELLUM_KILL_EVERY_CALL=N kills at every call of
+// N workloads, for each engine, and prints the activities of the killed processes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ Bytes bytes_in(const Region& region) {
   return {data, data + region.size_bytes()};
 }
 
-// Checks what a new process finds, and what it can do. Throws when something is wrong.
+// Checks the state that a new process finds, and that it can continue. Throws on a violation.
 class Aftermath {
  public:
   Aftermath(const std::string& path, Engine engine, const NamedContents& before,
@@ -55,22 +55,22 @@ class Aftermath {
   }
 
  private:
-  // Before the first step has returned there may be no store: it can be made then.
+  // Before the first step has returned there may be no store; then it can be created.
   Store open_or_make_store() const {
     if (before_.empty()) return Store::open_or_create(path_, kill_store_options());
     return Store::open(path_);
   }
 
-  // Every name that must be there is there; no name that cannot be there is. Each holds what it
-  // held before the step that was cut, or what it should hold after it.
+  // Every required name exists; no impossible name exists. Each has its content from before or from
+  // after the interrupted step.
   void check_names(const Store& store) {
     for (const auto& info : store.versions()) {
       test::require(before_.contains(info.name) || after_.contains(info.name),
-                    info.name + " has never been made");
+                    info.name + " was never created");
       seen_[info.name] = match(info.name, read_all(store, info.name));
     }
     for (const auto& [name, content] : before_) {
-      test::require(seen_.contains(name) || !after_.contains(name), name + " is there");
+      test::require(seen_.contains(name) || !after_.contains(name), name + " exists");
     }
   }
 
@@ -79,7 +79,7 @@ class Aftermath {
       const auto at = state->find(name);
       if (at != state->end() && *at->second == content) return at->second;
     }
-    throw std::runtime_error(name + " holds what was never committed");
+    throw std::runtime_error(name + " has content that was never committed");
   }
 
   // The same through memory: the head, and the newest snapshot.
@@ -106,9 +106,9 @@ class Aftermath {
   }
 
   void check_all(const Store& store) const {
-    test::require(store.versions().size() == seen_.size(), "no version has come or gone");
+    test::require(store.versions().size() == seen_.size(), "the versions are the same");
     for (const auto& [name, content] : seen_) {
-      test::require(read_all(store, name) == *content, name + " stays what it was");
+      test::require(read_all(store, name) == *content, name + " is unchanged");
     }
     const auto report = store.verify({.read_data = true});
     if (report.damages.empty()) return;
@@ -123,7 +123,7 @@ class Aftermath {
   NamedContents seen_;
 };
 
-// Kills, by what the process was doing.
+// Kills, by the activity of the process.
 struct Tally {
   std::uint64_t kills = 0, in_handler = 0, commits = 0, checkpoints = 0, snapshots = 0;
   std::uint64_t in_background = 0, not_reached = 0;
@@ -153,8 +153,8 @@ struct Tally {
 
   std::string line() const {
     std::string out = fmt::format(
-        "{} kills: {} in the fault handler, {} in a commit, {} in a checkpoint, {} in one beside "
-        "commits, {} in a snapshot",
+        "{} kills: {} in the fault handler, {} in a commit, {} in a checkpoint, {} in a "
+        "background checkpoint, {} in a snapshot",
         kills, in_handler, commits, checkpoints, in_background, snapshots);
     for (std::size_t i = 0; i < kActivities; ++i) {
       if (others[i] != 0) {
@@ -179,8 +179,8 @@ class KillAtCall : public test::EngineTest {
     });
   }
 
-  // The least of a few runs: threads of the library's own read ahead and give back copies, so how
-  // many calls there are depends on when they come.
+  // The minimum of a few runs: the library's own threads read ahead and free copies, and their
+  // timing changes the number of calls.
   std::uint64_t count_calls(const KillWorkload& workload) const {
     std::uint64_t least = UINT64_MAX;
     for (int run = 0; run < 3; ++run) {
@@ -202,7 +202,8 @@ class KillAtCall : public test::EngineTest {
     SCOPED_TRACE(where);
     if (board->report.killed) {
       EXPECT_CHILD_SIGNAL(end, SIGKILL);
-      // Faults are where the program touches memory. (The thread that reads ahead makes calls at any time.)
+      // Page faults occur only where the program touches memory. (The read-ahead thread makes calls
+      // at any time.)
       EXPECT_TRUE(!board->report.in_fault_handler || board->activity == Activity::touching);
       tally_.add(*board);
     } else {
@@ -217,10 +218,9 @@ class KillAtCall : public test::EngineTest {
     }
   }
 
-  // At `wanted` moments, or at all of them when it is 0. How many calls a checkpoint makes and
-  // which of them the stride meets differs from run to run: where none was met, moments in between
-  // follow. (A sanitizer makes that take too long: there, what was met is enough after a few
-  // rounds.)
+  // Kills at `wanted` points, or at all of them when it is 0. The number of a checkpoint's calls,
+  // and the ones that the stride hits, differ from run to run: where it hit none, points in between
+  // follow. (Under a sanitizer that takes too long: there a few rounds suffice.)
   void kill_all_over(const KillWorkload& workload, std::uint64_t wanted) {
     const std::uint64_t moments = 2 * count_calls(workload);
     const std::uint64_t stride = wanted == 0 ? 1 : std::max<std::uint64_t>(1, moments / wanted) | 1;
@@ -233,7 +233,7 @@ class KillAtCall : public test::EngineTest {
     }
   }
 
-  // At `wanted` moments of each workload, or at all when it is 0.
+  // At `wanted` points of each workload, or at all of them when it is 0.
   void kill_workloads(KillWorkload (*make)(std::uint64_t seed), int workloads, int wanted) {
     if (const char* const all = std::getenv("VELLUM_KILL_EVERY_CALL")) {
       workloads = std::atoi(all);
@@ -243,7 +243,7 @@ class KillAtCall : public test::EngineTest {
       kill_all_over(make(static_cast<std::uint64_t>(seed)), static_cast<std::uint64_t>(wanted));
     }
     if (HasFailure()) return;
-    // Some runs make fewer calls than any run that was counted.
+    // Some runs make fewer calls than each of the counted runs.
     EXPECT_LE(tally_.not_reached, 1 + tally_.kills / 10);
     fmt::print("{}: {}\n", engine_name(GetParam()), tally_.line());
   }
@@ -252,13 +252,13 @@ class KillAtCall : public test::EngineTest {
   Tally tally_;
 };
 
-TEST_P(KillAtCall, TheLastCommitIsThereWhole) {
+TEST_P(KillAtCall, TheLastCommitSurvivesWhole) {
   kill_workloads(make_kill_workload, 1, test::rounds(100, 40));
   EXPECT_TRUE(tally_.has_each() || test::kSanitizer || HasFailure()) << tally_.line();
 }
 
-// The process dies at the calls of the thread that makes a checkpoint beside commits.
-TEST_P(KillAtCall, TheLastCommitBesideACheckpointIsThereWhole) {
+// The process is killed at calls of the checkpoint thread, concurrently with commits.
+TEST_P(KillAtCall, ACommitDuringACheckpointSurvivesWhole) {
   kill_workloads(make_background_workload, 3, 0);
   EXPECT_GE(tally_.in_background, 10u) << tally_.line();
 }

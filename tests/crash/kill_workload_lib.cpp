@@ -23,7 +23,7 @@ using Words = std::span<std::uint64_t>;
 void fill_stretch(Words words, std::mt19937_64& random, std::uint64_t longest) {
   const std::uint64_t first = random() % words.size();
   const std::uint64_t count = 1 + random() % std::min(longest, words.size() - first);
-  // Half of the stretches hold content that compresses.
+  // Half of the ranges hold compressible content.
   const std::uint64_t mask = random() % 2 == 0 ? 255 : ~std::uint64_t{0};
   for (std::uint64_t& word : words.subspan(first, count)) word = random() & mask;
 }
@@ -35,7 +35,7 @@ void write_pages(Words words, std::mt19937_64& random, std::uint64_t pages, std:
   }
 }
 
-// More bytes that do not compress than a journal half takes, and some pages of zeros.
+// More incompressible bytes than a journal half takes, and some pages of zeros.
 void write_most(Words words, std::mt19937_64& random) {
   for (std::uint64_t at = 0; at < words.size(); at += kWordsPerPage) {
     const std::uint64_t what = random() % 8;
@@ -45,8 +45,8 @@ void write_most(Words words, std::mt19937_64& random) {
   }
 }
 
-// The stores of a step, which are the same in the model and in the region.
-void write_step(const KillWorkload::Step& step, void* data, std::uint64_t bytes) {
+// The stores of a step, identical in the model and in the region.
+void write_step(const KillWorkload::WorkloadStep& step, void* data, std::uint64_t bytes) {
   const Words words(static_cast<std::uint64_t*>(data), bytes / 8);
   std::mt19937_64 random(step.seed);
   switch (step.what) {
@@ -63,7 +63,7 @@ void write_step(const KillWorkload::Step& step, void* data, std::uint64_t bytes)
   }
 }
 
-Bytes stream_of(const KillWorkload::Step& step) {
+Bytes stream_of(const KillWorkload::WorkloadStep& step) {
   std::mt19937_64 random(step.seed);
   Bytes content((20 + random() % 60) * kPage);
   write_step(step, content.data(), content.size());
@@ -72,12 +72,12 @@ Bytes stream_of(const KillWorkload::Step& step) {
 
 std::uint64_t grown(std::uint64_t bytes) { return bytes + 7 * kPage; }
 
-// The model: what the store holds, and what a step makes of it.
+// The model: the content of the store, and the changes of a step.
 class Model {
  public:
   NamedContents state;
 
-  void apply(const KillWorkload::Step& step) {
+  void apply(const KillWorkload::WorkloadStep& step) {
     switch (step.what) {
       case KillStep::create_store:
       case KillStep::rollback:
@@ -107,14 +107,14 @@ class Model {
   }
 
  private:
-  // A region does not become shorter.
-  void import(const KillWorkload::Step& step) {
+  // A region never shrinks.
+  void import(const KillWorkload::WorkloadStep& step) {
     Bytes content = stream_of(step);
     const auto before = state.find(step.name);
     if (before != state.end()) content.resize(std::max(content.size(), before->second->size()));
     state[step.name] = std::make_shared<const Bytes>(std::move(content));
   }
-  void write(const KillWorkload::Step& step, const std::string& branch) {
+  void write(const KillWorkload::WorkloadStep& step, const std::string& branch) {
     Bytes content = *state.at(branch);
     if (step.what == KillStep::grow) content.resize(grown(content.size()));
     write_step(step, content.data(), content.size());
@@ -122,7 +122,7 @@ class Model {
   }
 };
 
-// How often each step comes, beside the two that make the store.
+// The frequency of each step, in addition to the two that create the store.
 using Share = std::pair<KillStep, int>;
 constexpr Share kShares[] = {
     {KillStep::small_commit, 14}, {KillStep::medium_commit, 6}, {KillStep::large_commit, 6},
@@ -142,7 +142,7 @@ std::vector<KillStep> shuffled_steps(std::span<const Share> shares, std::mt19937
     steps.insert(steps.end(), static_cast<std::size_t>(count), step);
   }
   std::shuffle(steps.begin(), steps.end(), random);
-  // Something to read and to branch from.
+  // A snapshot to read and to branch from.
   steps.insert(steps.begin(), {KillStep::create_store, KillStep::create_region,
                                KillStep::large_commit, KillStep::snapshot});
   return steps;
@@ -150,7 +150,7 @@ std::vector<KillStep> shuffled_steps(std::span<const Share> shares, std::mt19937
 
 bool is_snapshot_name(const std::string& name) { return name.starts_with("s"); }
 
-// The kth of the names that are (not) snapshots' and not main; empty: there is none.
+// The kth name that is (or is not) a snapshot and is not main; empty: none.
 std::string choose(const NamedContents& state, bool snapshots, std::uint64_t k) {
   std::vector<std::string> names;
   for (const auto& [name, content] : state) {
@@ -159,9 +159,9 @@ std::string choose(const NamedContents& state, bool snapshots, std::uint64_t k) 
   return names.empty() ? std::string() : names[k % names.size()];
 }
 
-KillWorkload::Step make_step(KillStep what, std::size_t index, std::mt19937_64& random,
-                             const NamedContents& state) {
-  KillWorkload::Step step{what, random(), {}, {}};
+KillWorkload::WorkloadStep make_step(KillStep what, std::size_t index, std::mt19937_64& random,
+                                     const NamedContents& state) {
+  KillWorkload::WorkloadStep step{what, random(), {}, {}};
   const std::string number = std::to_string(index);
   switch (what) {
     case KillStep::snapshot:
@@ -185,7 +185,7 @@ KillWorkload::Step make_step(KillStep what, std::size_t index, std::mt19937_64& 
     default:
       step.name = "main";
   }
-  // What it needs is not there.
+  // The step's precondition does not hold.
   if (step.name.empty() || (what == KillStep::make_branch && step.other.empty())) {
     step = {KillStep::small_commit, step.seed, "main", {}};
   }
@@ -198,7 +198,7 @@ class Runner {
   Runner(const std::string& path, Engine engine, KillBoard& board)
       : path_(path), options_(kill_region_options(engine)), board_(board) {}
 
-  void run(const KillWorkload::Step& step, const NamedContents& before) {
+  void run(const KillWorkload::WorkloadStep& step, const NamedContents& before) {
     switch (step.what) {
       case KillStep::create_store:
         at(Activity::creating);
@@ -255,17 +255,17 @@ class Runner {
     board_.activity = activity;
   }
 
-  void write(const KillWorkload::Step& step, Region& region) {
+  void write(const KillWorkload::WorkloadStep& step, Region& region) {
     at(Activity::touching);
     write_step(step, region.data(), region.size_bytes());
   }
-  void write_and_commit(const KillWorkload::Step& step, Region& region) {
+  void write_and_commit(const KillWorkload::WorkloadStep& step, Region& region) {
     write(step, region);
     at(Activity::committing);
     region.commit();
   }
 
-  // A new handle: it knows nothing of what the old one had read.
+  // A new handle: nothing is in its caches.
   void reopen() {
     close();
     store_.clear();
@@ -274,7 +274,7 @@ class Runner {
     region_ = store().open_region("main", options_);
   }
 
-  void commit_branch(const KillWorkload::Step& step) {
+  void commit_branch(const KillWorkload::WorkloadStep& step) {
     at(Activity::opening);
     Region branch = store().open_region(step.name, options_);
     write_and_commit(step, branch);
@@ -282,7 +282,7 @@ class Runner {
     branch.close();
   }
 
-  void import(const KillWorkload::Step& step) {
+  void import(const KillWorkload::WorkloadStep& step) {
     const Bytes content = stream_of(step);
     std::size_t read_bytes = 0;
     store().import_stream(
@@ -298,12 +298,12 @@ class Runner {
 
   void read_version(const std::string& name, const Bytes& expected) {
     at(Activity::opening);
-    // Its own handle: the blocks of a shared one are in its cache already.
+    // Its own handle: the blocks are already in the cache of a shared one.
     const Region version = Store::open(path_).open_version(name, options_);
     at(Activity::touching);
     if (version.size_bytes() != expected.size() ||
         std::memcmp(version.data(), expected.data(), expected.size()) != 0) {
-      throw std::runtime_error("version " + name + " is not what it was");
+      throw std::runtime_error("version " + name + " has changed");
     }
     at(Activity::reading);
     Bytes again(expected.size());
@@ -369,7 +369,7 @@ KillWorkload make_background_workload(std::uint64_t seed) {
 
 void run_kill_workload(const KillWorkload& workload, const std::string& path, Engine engine,
                        KillBoard& board) {
-  // Space comes back all the time, within commits: so that a call has the same number in each run.
+  // Commits collect garbage all the time: a call has the same number in each run.
   region::BackgroundGc::set_policy({64u << 10, 16u << 10, 16u << 10, true});
   if (workload.in_background) store::BackgroundCheckpoint::set_policy({0, false});
   Runner runner(path, engine, board);

@@ -1,5 +1,5 @@
-// A workload through the public API that can be stopped anywhere: a list of steps, the state of the
-// store after each of them, and a process that runs them until it is killed.
+// A workload through the public API that can stop anywhere: a list of steps, the state of the store
+// after each step, and a process that runs the steps until it is killed.
 #pragma once
 
 #include <atomic>
@@ -19,21 +19,21 @@ enum class KillStep {
   create_store,
   create_region,
   small_commit,   // a few words
-  medium_commit,  // stretches of words in some pages
+  medium_commit,  // ranges of words in some pages
   large_commit,   // whole pages, more than a journal half
-  moved_commit,   // all content, shifted a little: records are based on others
+  moved_commit,   // all content, shifted a little: records are based on other records
   snapshot,
   rollback,
   reopen,
   grow,
   make_branch,    // at a snapshot
   commit_branch,  // by a writer of its own
-  import_branch,  // a stream becomes a new branch, or an existing one's content
+  import_branch,  // a stream becomes a new branch, or the new content of an existing branch
   remove_snapshot,
   read_version
 };
 
-// What the process is doing within a step.
+// The activity of the process within a step.
 enum class Activity : int {
   creating,
   touching,
@@ -53,21 +53,21 @@ using Bytes = std::vector<std::byte>;
 using NamedContents = std::map<std::string, std::shared_ptr<const Bytes>>;
 
 struct KillWorkload {
-  struct Step {
+  struct WorkloadStep {
     KillStep what;
-    std::uint64_t seed;  // of what it writes
-    std::string name;    // of the branch or snapshot that it is about
-    std::string other;   // make_branch: the snapshot it starts at
+    std::uint64_t seed;  // of its stores
+    std::string name;    // its branch or snapshot
+    std::string other;   // make_branch: the snapshot where the branch starts
   };
-  std::vector<Step> steps;
+  std::vector<WorkloadStep> steps;
   std::vector<NamedContents> states;  // before each step, and after the last
-  // Journals of any size have checkpoints in the background, and the process dies there.
+  // The journal has any size, checkpoints run in the background, and the process is killed in them.
   bool in_background = false;
 };
 
-// Everything that a store is for; all checkpoints are made by commits, snapshots and closes.
+// All operations of a store; commits, snapshots and closes run all checkpoints.
 KillWorkload make_kill_workload(std::uint64_t seed);
-// Mostly commits that the journal takes, so that threads make checkpoints beside them.
+// Mostly commits that fit into the journal, and concurrent checkpoints in threads.
 KillWorkload make_background_workload(std::uint64_t seed);
 
 // In memory that the process shares with its parent.
@@ -79,9 +79,9 @@ struct KillBoard {
 
 inline constexpr std::uint64_t kKillRegionBytes = 100u * 4096;
 RegionOptions kill_region_options(Engine engine);
-StoreOptions kill_store_options();  // checkpoints and new packs all the time
+StoreOptions kill_store_options();  // frequent checkpoints and new packs
 
-// In a child process. Throws when a version that it reads is not what it was.
+// In a child process. Throws when a version that it reads has changed.
 void run_kill_workload(const KillWorkload& workload, const std::string& path, Engine engine,
                        KillBoard& board);
 

@@ -1,3 +1,3 @@
-// This program simulates thousands of crashes a second, each with stores of its own. When a store
-// sees only one processor, it starts no threads for a handful of pages.
+// This program simulates thousands of crashes a second, each with its own stores. A store that sees
+// only one processor starts no threads for a few pages.
 extern "C" int get_nprocs() { return 1; }

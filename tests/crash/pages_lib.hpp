@@ -1,4 +1,4 @@
-// A region as plain memory, and what a commit says about its changes.
+// A region as plain memory, and the page writes of its changes for a commit.
 #pragma once
 
 #include <random>
@@ -19,19 +19,19 @@ class Pages {
   const std::vector<std::byte>& bytes() const noexcept { return now_; }
   void grow(std::size_t pages);
   void store64(std::size_t page, std::size_t offset, std::uint64_t value);
-  void fill(std::size_t page, std::mt19937_64& random);  // shrinks by half when compressed
+  void fill(std::size_t page, std::mt19937_64& random);  // compresses to half its size
   void zero(std::size_t page);
-  // A page that its number determines, unlike all others. Takes a twelfth when compressed.
+  // A page that its number determines, unlike all others. Compresses to a twelfth.
   void fill_numbered(std::size_t page, std::uint64_t content);
   // The part of an endless text that begins with this word. A page with another start is stored
-  // whole. Takes a sixth when compressed.
+  // whole. Compresses to a sixth.
   void fill_moved(std::size_t page, std::uint64_t first_word);
   void copy(std::size_t page, const std::byte* from);
   std::size_t touched() const noexcept { return touched_.size(); }
-  // What has changed since the last call. With `dedup`, whole pages are looked up first.
+  // The changes since the last call. With `dedup`, whole pages are looked up first.
   store::PageWrites take(std::size_t block_pages, base::Codec codec,
                          const store::Dedup* dedup = nullptr);
-  void untake();  // the commit failed: the next take() gives these changes again
+  void untake();  // the commit failed: the next take() returns these changes again
 
  private:
   void add_to_block(std::size_t page, std::size_t block_pages, base::Codec codec, bool note,

@@ -31,7 +31,7 @@ class Repeats {
     session_.create_branch("main", kRepeatedPages);
     session_.create_branch("side", kRepeatedPages);
     commit("main", 0);
-    commit("main", 1);  // only now a power cut cannot take the one before back
+    commit("main", 1);  // from here on a power cut cannot revert the commit before
     must_find("side", 0);
     session_.snapshot("main", fresh("s"));
     must_find("main", 0);
@@ -71,7 +71,7 @@ class Repeats {
     put(session_.pages(name), content);
     session_.commit(name, below(2) == 0);
   }
-  // The first part of one content, the second of another, and a few pages that are new.
+  // The first part of one content, the second part of another, and a few new pages.
   void commit_mixed(const std::string& name) {
     Pages& pages = session_.pages(name);
     const std::array<std::uint64_t, 2> contents{below(contents_), below(contents_)};

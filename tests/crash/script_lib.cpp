@@ -10,7 +10,7 @@ namespace vellum::crash {
 
 namespace {
 
-enum class Step {
+enum class ScriptStep {
   small,
   many_small,
   zero,
@@ -31,7 +31,7 @@ constexpr std::size_t kSteps = 15, kFlavours = 8;
 
 struct FlavourWeights {
   const char* name;
-  std::array<unsigned, kSteps> steps;  // how often each step comes, in the order of Step
+  std::array<unsigned, kSteps> steps;  // the frequency of each step, in the order of ScriptStep
 };
 
 // In the order of Flavour.
@@ -60,12 +60,12 @@ class Script {
 
   void run(std::size_t steps) {
     session_.create_branch("main", flavour_ == Flavour::huge ? 900 : 8 + below(12));
-    for (std::size_t i = 0; i < steps; ++i) step(static_cast<Step>(choose_(random_)));
+    for (std::size_t i = 0; i < steps; ++i) step(static_cast<ScriptStep>(choose_(random_)));
     session_.close_all();
   }
 
  private:
-  void step(Step step);
+  void step(ScriptStep step);
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
   bool chance(std::size_t percent) { return below(100) < percent; }
 
@@ -123,45 +123,45 @@ class Script {
   int names_ = 0;
 };
 
-void Script::step(Step step) {
+void Script::step(ScriptStep step) {
   const std::string name = branch();
   switch (step) {
-    case Step::small:
+    case ScriptStep::small:
       return commit_small(name);
-    case Step::many_small:
+    case ScriptStep::many_small:
       for (int i = 0; i < 6; ++i) commit_small(name);
       return;
-    case Step::zero:
+    case ScriptStep::zero:
       session_.pages(name).zero(below(session_.pages(name).count()));
       return session_.commit(name, false);
-    case Step::medium:
+    case ScriptStep::medium:
       store_some(name, 40 + below(200));
       return session_.commit(name, false);
-    case Step::large:
+    case ScriptStep::large:
       fill_some(name, 2 + below(6));
       return session_.commit(name, false);
-    case Step::checkpoint:
+    case ScriptStep::checkpoint:
       store_some(name, 1 + below(4));
       return session_.commit(name, true);
-    case Step::snapshot:
+    case ScriptStep::snapshot:
       store_some(name, below(3));
       return session_.snapshot(name, fresh("s"));
-    case Step::branch:
+    case ScriptStep::branch:
       return session_.create_branch(fresh("e"), 1 + below(6));
-    case Step::branch_at:
+    case ScriptStep::branch_at:
       return make_branch_at();
-    case Step::remove_snapshot:
+    case ScriptStep::remove_snapshot:
       return remove_a_snapshot();
-    case Step::remove_branch:
+    case ScriptStep::remove_branch:
       return remove_a_branch();
-    case Step::reopen:
+    case ScriptStep::reopen:
       session_.close_writer(name);
       return session_.open_writer(name);
-    case Step::grow:
+    case ScriptStep::grow:
       return grow(name);
-    case Step::huge:
+    case ScriptStep::huge:
       return commit_huge(name);
-    case Step::gc:
+    case ScriptStep::gc:
       return session_.collect_garbage(chance(50), chance(50) ? 3 : 0);
   }
 }
@@ -181,7 +181,7 @@ Flavour flavour_of(std::uint64_t seed) {
 
 std::uint64_t seed_of_repeats(std::uint64_t n) { return 41 * n + 39; }
 
-// As small as the format allows, so that everything happens within few operations.
+// As small as the format allows: everything happens within few operations.
 format::Superblock options_for(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   format::Superblock options;

@@ -5,17 +5,17 @@
 
 namespace vellum::crash {
 
-// Which operations a sequence is rich in.
+// The predominant operations of a sequence.
 enum class Flavour {
   mixed,
-  chains,     // the same few pages over and over, many checkpoints: delta chains, run merges
+  chains,     // the same few pages repeatedly, many checkpoints: delta chains, run merges
   rolls,      // tiny packs, incompressible pages
   wraps,      // many small commits: the journal fills and changes halves
-  names,      // branches and snapshots come and go
+  names,      // branches and snapshots are created and removed
   reopening,  // writers close and open
-  garbage,    // snapshots go, and gc gives back what they had
+  garbage,    // snapshots are removed, and gc frees their space
   huge,       // a commit of megabytes: several writes before one sync
-  repeats     // large commits of content that the store has: repeats_lib.hpp
+  repeats     // large commits of content that the store already has: repeats_lib.hpp
 };
 
 const char* flavour_name(Flavour flavour);
@@ -24,7 +24,8 @@ std::uint64_t seed_of_repeats(std::uint64_t n);  // the nth seed of flavour `rep
 format::Superblock options_for(std::uint64_t seed);
 // Runs `steps` operations on an empty store.
 void run_script(Session& session, std::uint64_t seed, std::size_t steps);
-// On a simulated disk with an empty store, made with options_for(seed); that is not in the log.
+// On a simulated disk with an empty store, created with options_for(seed); the creation is not
+// logged.
 SimSession session_on_new_store(std::uint64_t seed);
 // Both.
 std::unique_ptr<SimSession> simulate_script(std::uint64_t seed, std::size_t steps);

@@ -48,7 +48,7 @@ void Session::create_branch(const std::string& name, std::size_t pages) {
   step({next}, [&] { core_->create_branch(name, zeros.size(), 0); });
 }
 
-// At a snapshot, or at the head of a branch that has just been checkpointed.
+// At a snapshot, or at the head of a freshly checkpointed branch.
 void Session::create_branch_at(const std::string& name, const std::string& version) {
   StoreState next = state();
   next.branches[name] = state().snapshots.at(version);
@@ -100,8 +100,8 @@ void Session::remove_snapshot(const std::string& name) {
   step({next}, [&] { core_->remove_snapshot(name); });
 }
 
-// Whether it lasts is decided by the next sync of the directory: then, at the latest, the next step
-// allows no more than the new state.
+// The next sync of the directory decides whether it is durable: at the latest, the next step allows
+// only the new state.
 void Session::remove_snapshot_unsynced(const std::string& name) {
   StoreState next = state();
   next.snapshots.erase(name);
@@ -176,8 +176,8 @@ void Session::snapshot(const std::string& branch, const std::string& name) {
   });
 }
 
-// Freed space stays undecided until something syncs it, which nobody has to do. Here a sync of all
-// packs comes later: else every crash of the rest would be one with some holes missing.
+// Freed space stays undecided until a sync, which is optional. This test syncs all packs
+// afterwards: otherwise some holes would be missing in every later crash.
 void Session::collect_garbage(bool by_another, int recompress_level) {
   const auto core = by_another ? StoreDirectory::open(fs_, path_) : core_;
   store::collect_garbage(*core, false, nullptr, recompress_level);
@@ -207,7 +207,7 @@ void Session::accept_failure() {
     throw std::logic_error(text);
   }
   states_.push_back(found);
-  allow(low_);  // what is seen may not be durable yet
+  allow(low_);  // the visible state may not be durable yet
 }
 
 void Session::reopen() {

@@ -1,8 +1,8 @@
-// A program that uses a store, and knows what it must find there.
+// A program that uses a store and a model of its content.
 //
-// The states of the store are numbered in the order in which the session makes them. During a step
-// that changes the store, states from the last to the new one are allowed; after it returned, only
-// the new one.
+// The states of the store are numbered in the order of the session's steps. During a step that
+// changes the store, the states from the last to the new one are allowed; after it has returned,
+// only the new one.
 #pragma once
 
 #include <functional>
@@ -23,49 +23,49 @@ inline constexpr const char* kStorePath = "/s";  // on a simulated disk
 class Session {
  public:
   using Note =
-      std::function<void(std::size_t low, std::size_t high)>;  // what is allowed from now on
+      std::function<void(std::size_t low, std::size_t high)>;  // the states allowed from now on
   // Opens the store when the state has one.
   Session(base::Fs& fs, std::string path, StoreState state, Note note = nullptr);
 
   void create_store(const format::Superblock& options);
   void create_branch(const std::string& name, std::size_t pages);
   void create_branch_at(const std::string& name, const std::string& version);
-  // The branch's writer is closed first. The branch is made when it does not exist.
+  // Closes the branch's writer first. Creates the branch when it does not exist.
   void import_branch(const std::string& name, const std::vector<std::byte>& content);
   void remove_branch(const std::string& name);  // its writer is closed first
-  // After reopen(): what is seen of the branch may not be durable.
+  // After reopen(): the visible state of the branch may not be durable.
   void remove_branch_as_found(const std::string& name);
   void remove_snapshot(const std::string& name);
-  void remove_snapshot_unsynced(const std::string& name);  // as if killed in the middle
+  void remove_snapshot_unsynced(const std::string& name);  // as if killed in between
   void open_writer(const std::string& branch);
-  void close_writer(const std::string& branch);  // cleanly: what the journal holds is checkpointed
+  void close_writer(const std::string& branch);  // cleanly: the journal's commits are checkpointed
   void close_all();
   Pages& pages(const std::string& branch);  // to be changed, then committed
   void commit(const std::string& branch, bool checkpoint);
   void snapshot(const std::string& branch, const std::string& name);
-  // Changes no state. Done by this process, or as by one that has just opened the store.
+  // Changes no state. By this process, or as by one that has just opened the store.
   void collect_garbage(bool by_another, int recompress_level = 0);
-  // From here on writers give back space by themselves, in their commits, as often as they can.
+  // From here on writers collect garbage in their commits, as often as possible.
   void keep_space() { keeps_space_ = true; }
-  // Neither do these. An archive and a cache beside the store; then all packs that may move go to
-  // the archive or home, and the cache gets copies.
+  // These change no state either. An archive and a cache for the store; then all packs that may
+  // move move to the archive or back to the store, and the cache gets copies.
   void add_tiers();
   void move_packs(bool to_archive);
-  // After a step that threw: goes on from what the files show. A state that the step must not leave
-  // is a logic_error. The writers stay; a commit that failed will be part of the next.
+  // After a step that threw: continues from the state of the files. Throws std::logic_error for a
+  // state that the step must not leave. The writers stay; the next commit includes a failed one.
   void accept_failure();
-  // The same after a program that ended: handles are forgotten.
+  // The same after the end of a program: the handles are discarded.
   void reopen();
 
   bool has_writer(const std::string& branch) const { return writers_.count(branch) != 0; }
   const StoreState& state() const { return states_.back(); }
   const std::vector<StoreState>& states() const { return states_; }
-  // The state before the step that failed last, and the branch whose commit failed in it, if that
-  // was it.
+  // The state before the last failed step; and the branch whose commit failed in that step, or an
+  // empty name.
   const StoreState& before_failure() const { return states_[low_]; }
   const std::string& failed_commit() const { return failed_commit_; }
   store::StoreDirectory& core() { return *core_; }
-  // Over all commits: pages that were not stored, since the store had them.
+  // Over all commits: pages that were not stored because the store already had them.
   std::uint64_t pages_found() const { return pages_found_; }
 
  private:
@@ -91,10 +91,10 @@ class Session {
   std::map<std::string, Writer> writers_;
 };
 
-// A session on a simulated disk, with a log of what it did.
+// A session on a simulated disk, with a log of its operations.
 struct SimSession {
   SimSession(Disk disk, StoreState state);
-  ~SimSession() { fs.stop_log(); }  // the writers' last checkpoints are not part of the log
+  ~SimSession() { fs.stop_log(); }  // the log excludes the writers' last checkpoints
 
   SimFs fs;
   Session session;

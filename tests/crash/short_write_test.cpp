@@ -1,6 +1,6 @@
 // A failure seen in Privateer (github.com/LLNL/Privateer at dcb5a80): it renames a block's file to
-// the block's hash whatever pwrite(2) returned but -1; and as a file of that name is never written
-// again, the half block stands for the whole one in every later version.
+// the block's hash after any result of pwrite(2) but -1. A file of that name is never written
+// again, and the half block replaces the whole one in every later version.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -31,8 +31,8 @@ class ShortWrite : public test::EngineTest {
     std::memcpy(region.data(), content_.data(), bytes);
   }
 
-  // The commit whose nth write is cut short fails, or was not hit. The same bytes are committed
-  // again by the next program, and in another branch. False: there is no nth write.
+  // The commit fails whose nth write is cut short. The next program commits the same bytes again,
+  // and so does another branch. False: there is no nth write.
   bool commit_with_a_short_write(std::uint64_t bytes, std::uint64_t nth) {
     std::filesystem::remove_all(path_);
     bool hit = false;
@@ -76,8 +76,9 @@ class ShortWrite : public test::EngineTest {
   std::vector<std::uint64_t> content_ = std::vector<std::uint64_t>(kBytes / 8);
 };
 
-TEST_P(ShortWrite, IsNeverTakenForTheWholeBlock) {
-  for (const std::uint64_t bytes : {std::uint64_t{3000}, kBytes}) {  // into journal, into a pack
+TEST_P(ShortWrite, AHalfBlockNeverReplacesTheWholeOne) {
+  // Into the journal, into a pack
+  for (const std::uint64_t bytes : {std::uint64_t{3000}, kBytes}) {
     std::uint64_t nth = 1;
     while (!HasFailure() && commit_with_a_short_write(bytes, nth)) ++nth;
     EXPECT_GT(nth, 1u);

@@ -16,7 +16,7 @@ class SimDisk : public testing::Test {
  protected:
   SimDisk() { fs_.start_log(); }
 
-  // A letter a sector of the file: its first byte, '-' where there is no file.
+  // A letter for each sector of the file: its first byte, or '-' where the file does not exist.
   static std::string content_in(const Disk& image, const std::string& path) {
     const auto inode = image.find(path);
     if (!inode) return "-";
@@ -36,7 +36,7 @@ class SimDisk : public testing::Test {
         [&](const Disk& image, std::size_t, std::size_t) { out.insert(content_in(image, path)); });
     return out;
   }
-  // The same of the last step alone.
+  // The same for the last step only.
   std::set<std::string> last_contents(const std::string& path) {
     ++step_;
     fs_.allow_states(step_, step_);
@@ -47,7 +47,7 @@ class SimDisk : public testing::Test {
     });
     return out;
   }
-  // What the next boot may find.
+  // The states that the next boot may find.
   std::set<std::string> next_contents(const std::string& path) {
     std::mt19937_64 random(1);
     std::set<std::string> out;
@@ -106,7 +106,7 @@ TEST_F(SimDisk, TheSyncOfTheTargetEndsARename) {
   EXPECT_EQ(last_contents("/d/t"), (std::set<std::string>{"-"}));
 }
 
-TEST_F(SimDisk, TheNextBootFindsAnythingThatIsPossible) {
+TEST_F(SimDisk, TheNextBootFindsAnyPossibleState) {
   const auto file = fs_.open("/f", base::OpenMode::create_new);
   fs_.sync_directory("/");
   file->pwrite(bytes_of(512, 'a'), 0);
@@ -116,7 +116,7 @@ TEST_F(SimDisk, TheNextBootFindsAnythingThatIsPossible) {
   EXPECT_EQ(last_contents("/f"), next_contents("/f"));
 }
 
-TEST_F(SimDisk, TheCallAtWhichThePowerGoesMayHaveArrived) {
+TEST_F(SimDisk, TheCallDuringAPowerCutMayHaveReachedTheDisk) {
   const auto file = fs_.open("/f", base::OpenMode::create_new);
   fs_.sync_directory("/");
   fs_.cut_power_at(2);
@@ -125,7 +125,7 @@ TEST_F(SimDisk, TheCallAtWhichThePowerGoesMayHaveArrived) {
   EXPECT_EQ(next_contents("/f"), (std::set<std::string>{"", "0", "a", "00", "a0", "0b", "ab"}));
 }
 
-TEST_F(SimDisk, TheSyncAtWhichThePowerGoesHasNotReturned) {
+TEST_F(SimDisk, TheSyncDuringAPowerCutHasNotReturned) {
   const auto file = fs_.open("/f", base::OpenMode::create_new);
   fs_.cut_power_at(2);
   file->pwrite(bytes_of(512, 'a'), 0);
@@ -136,13 +136,13 @@ TEST_F(SimDisk, TheSyncAtWhichThePowerGoesHasNotReturned) {
   EXPECT_EQ(next_contents("/g"), std::set<std::string>{"-"});
 }
 
-TEST_F(SimDisk, EachImageComesOnce) {
+TEST_F(SimDisk, EachImageIsVisitedOnce) {
   fs_.open("/before", base::OpenMode::create_new);
   fs_.sync_directory("/");
   fs_.allow_states(1, 1);
   const auto file = fs_.open("/f", base::OpenMode::create_new);
   file->pwrite(bytes_of(512, 'a'), 0);
-  file->pwrite(bytes_of(512, 'a'), 0);  // leaves what the first one left
+  file->pwrite(bytes_of(512, 'a'), 0);  // leaves the same image as the first one
   std::multiset<std::string> found;
   each_image_once(fs_, 1, {12, 100, 12, 100}, [&](const Disk& image) {
     EXPECT_TRUE(image.find("/before"));
@@ -151,7 +151,7 @@ TEST_F(SimDisk, EachImageComesOnce) {
   EXPECT_EQ(found, (std::multiset<std::string>{"-", "", "0", "a"}));
 }
 
-TEST_F(SimDisk, CopiesDoNotSeeEachOther) {
+TEST_F(SimDisk, CopiesAreIndependent) {
   const auto file = fs_.open("/f", base::OpenMode::create_new);
   file->pwrite(bytes_of(5000, 'a'), 0);
   const Disk before = fs_.disk();

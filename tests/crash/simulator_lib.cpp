@@ -62,7 +62,7 @@ void Simulator::crash_everywhere(SimSession& session, const Effort& effort, std:
   totals_.crash_points += images.crash_points();
 }
 
-// What the next program does: opens a branch or two, commits, closes; and is cut off in it.
+// The next program's actions: it opens a branch or two, commits and closes; the power fails within.
 void Simulator::recover(const Disk& image, const StoreState& state, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   SimSession simulated(image, state);
@@ -92,7 +92,7 @@ void Simulator::run(SimSession& session, std::uint64_t seed, const format::Super
   to_recover_.clear();
   ++totals_.sequences;
   crash_everywhere(session, options_.effort, seed, false);
-  // Recovery adds images of its own to the list; two crashes in a row are enough.
+  // Recovery adds its own images to the list; two crashes in a row are enough.
   const auto chosen = std::exchange(to_recover_, {});
   for (const auto& [image, state] : chosen) recover(image, state, ++seed);
 }

@@ -32,14 +32,11 @@ struct Totals {
 class Simulator {
  public:
   Simulator(SimulatorOptions options, std::string label);
-  // `superblock`: for making the store again where the image has none.
+  // `superblock`: to create the store again where the image has none.
   void run(SimSession& session, std::uint64_t seed, const format::Superblock& superblock);
   const Totals& totals() const noexcept { return totals_; }
 
  private:
-  struct Found {
-    std::shared_ptr<const Finding> finding;
-  };
   const Finding& find(const Disk& image, const StoreState& names);
   void crash_everywhere(SimSession& session, const Effort& effort, std::uint64_t seed,
                         bool recover);

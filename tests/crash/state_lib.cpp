@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes/checksum.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 #include "vellum/error.hpp"
 
 namespace vellum::crash {
@@ -48,7 +48,7 @@ StoreState read_state(store::StoreDirectory& store) {
     to[name] = state_of(sequence, read_pages(*source));
   };
   for (const auto& name : store.branch_names()) {
-    if (!store::is_aside_name(name)) add(name, out.branches);  // Store::versions() shows none
+    if (!store::is_staging_name(name)) add(name, out.branches);  // Store::versions() shows none
   }
   for (const auto& name : snapshot_names(store)) add(name, out.snapshots);
   return out;

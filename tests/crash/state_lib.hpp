@@ -18,7 +18,7 @@ struct VersionState {
 };
 
 struct StoreState {
-  bool exists = false;  // as a store
+  bool exists = false;  // is the directory a store?
   std::map<std::string, VersionState> branches, snapshots;
   bool operator==(const StoreState&) const = default;
   std::string text() const;
@@ -28,7 +28,7 @@ VersionState state_of(std::uint64_t sequence, const std::vector<std::byte>& byte
 std::shared_ptr<store::PageSource> open_version(store::StoreDirectory& store,
                                                 const std::string& name);
 std::vector<std::byte> read_pages(const store::PageSource& source);
-// Reads every byte of every version. Throws what opening or reading throws.
+// Reads every byte of every version. Throws the errors of opening and reading.
 StoreState read_state(base::Fs& fs, const std::string& path);
 StoreState read_state(store::StoreDirectory& store);
 

@@ -18,7 +18,7 @@ namespace vellum::crash {
 
 namespace {
 
-// What a call is, for choosing the faults that can hit it.
+// The properties of a call that decide which faults can hit it.
 enum Trait : unsigned {
   kWrites = 1,     // takes space
   kTransfers = 2,  // may move less than asked
@@ -77,7 +77,7 @@ int error_of(Fault fault) {
   }
 }
 
-// Whether this call is the one. An interrupted call succeeds when it is made again.
+// Whether this call fails. An interrupted call succeeds when it is repeated.
 bool struck(const char* call, unsigned traits) {
   if (!armed.load(std::memory_order_relaxed) || !concerns(traits)) return false;
   ++plan.seen;
@@ -95,7 +95,7 @@ bool fails(const char* call, unsigned traits) {
   return true;
 }
 
-// How many bytes a transfer may move now; 0: it fails, with errno.
+// How many bytes a transfer may move now; 0: it fails with errno.
 std::size_t allowed(const char* call, unsigned traits, std::size_t bytes) {
   if (armed && plan.next_write_fails && (traits & kWrites) != 0) {
     plan.next_write_fails = plan.sticky;
@@ -115,7 +115,7 @@ std::size_t allowed(const char* call, unsigned traits, std::size_t bytes) {
 
 bool write_is_done_anyway() { return plan.fault == Fault::late_error; }
 
-// Where the process is to die. All of it may run in a signal handler.
+// Where the process dies. All of it may run in a signal handler.
 struct KillPlan {
   std::atomic<KillReport*> report{nullptr};
   std::uint64_t nth = 0;
@@ -138,7 +138,7 @@ bool opened_as_pack(int fd) {
   return fd >= 0 && static_cast<std::size_t>(fd) < kMaxDescriptors && is_pack[fd];
 }
 
-// The kernel blocks a signal while its handler runs, and nothing else in this program blocks these.
+// The kernel blocks a signal while its handler runs; this program blocks these nowhere else.
 bool handling_a_fault() {
   std::uint64_t blocked = 0;
   ::syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &blocked, sizeof blocked);
@@ -208,7 +208,7 @@ FaultScope::FaultScope(Fault fault, std::uint64_t nth, bool sticky) {
 FaultScope::~FaultScope() { armed = false; }
 bool FaultScope::hit() { return plan.hit; }
 const char* FaultScope::hit_call() { return plan.call; }
-void FaultScope::mend() { armed = false; }
+void FaultScope::repair() { armed = false; }
 void FaultScope::strike_again() { armed = true; }
 
 std::uint64_t faults_injected() { return injected; }
@@ -224,8 +224,8 @@ void begin_operation() { kill_plan.checkpointing = false; }
 
 }  // namespace vellum::crash
 
-// The calls themselves. The C library's own use of them inside (malloc, stdio) does not come
-// through here.
+// The calls themselves. The C library's own internal calls (malloc, stdio) do not pass through
+// here.
 using namespace vellum::crash;
 
 extern "C" {
@@ -280,7 +280,7 @@ int flock(int fd, int operation) noexcept {
   return call_kernel(SYS_flock, fd, operation);
 }
 
-// Descriptors of directories on the way to a file are no step of their own.
+// Descriptors of the directories of a path are not steps of their own.
 int openat(int directory, const char* path, int flags, ...) {
   va_list list;
   va_start(list, flags);

@@ -23,7 +23,7 @@ constexpr auto kNone = Encoding::Compression::none;
 constexpr auto kLz4 = Encoding::Compression::lz4;
 constexpr auto kZstd = Encoding::Compression::zstd;
 
-// A block in each of the forms, and records with a hash.
+// A block in each of its forms, and records with a hash.
 const Branch kCodecBranches[] = {
     {"none", nullptr, 16, encoded(kNone)},
     {"lz4", nullptr, 64, encoded(kLz4)},
@@ -32,7 +32,7 @@ const Branch kCodecBranches[] = {
     {"plain-zstd", nullptr, 32, encoded(kZstd, false)},
     {"sha256", nullptr, 32, hashed()},
 };
-const Step kCodecSteps[] = {
+const GoldenStep kCodecSteps[] = {
     {"none", Fill::text, 0, 8, 1, "none-1"},
     {"lz4", Fill::text, 0, 16, 2, "lz4-1"},
     {"lz4", Fill::numbers, 16, 16, 3, "lz4-2"},
@@ -48,15 +48,15 @@ const Step kCodecSteps[] = {
     {"sha256", Fill::touch, 0, 8, 13, "sha256-2"},
 };
 
-// Chains of deltas, sealed packs, pages that are zero again, two branches of a snapshot, a commit
-// that is large enough for its pages to be found again; and commits behind the last snapshot, which
-// only journals hold.
+// Chains of deltas, sealed packs, pages that become zero again, two branches from a snapshot, a
+// commit that is large enough to look up its pages; and commits after the last snapshot, which only
+// journals contain.
 const Branch kHistoryBranches[] = {
     {"main", nullptr, 128, {}},
     {"side", "second", 0, {}},
     {"many", nullptr, 640, {}},
 };
-const Step kHistorySteps[] = {
+const GoldenStep kHistorySteps[] = {
     {"main", Fill::text, 0, 64, 20, "first"},
     {"main", Fill::noise, 64, 12, 21, nullptr},
     {"main", Fill::touch, 0, 40, 22, "second"},
@@ -74,27 +74,27 @@ const Step kHistorySteps[] = {
     {"side", Fill::touch, 40, 5, 29, nullptr},
 };
 
-// Packs that are written again, without pages that versions gave up.
+// Recompressed packs, without pages that no version uses.
 const Branch kSpaceBranches[] = {{"main", nullptr, 96, {}}};
-const Step kSpaceSteps[] = {
+const GoldenStep kSpaceSteps[] = {
     {"main", Fill::text, 0, 96, 30, "kept"},    {"main", Fill::text, 0, 40, 31, "removed"},
     {"main", Fill::touch, 0, 50, 32, nullptr},  {"main", Fill::text, 0, 37, 33, "late"},
     {"main", Fill::noise, 40, 10, 34, nullptr}, {"main", Fill::touch, 40, 30, 35, "later"},
     {"main", Fill::numbers, 0, 8, 36, "last"},
 };
 
-// Commits that the last checkpoint, written beside them, carries in its base frame; and one more.
+// Commits during the last checkpoint, which its base frame carries; and one more.
 const Branch kBesideBranches[] = {{"main", nullptr, 96, {}}};
-const Step kBesideSteps[] = {
+const GoldenStep kBesideSteps[] = {
     {"main", Fill::text, 0, 96, 50, "start"},      {"main", Fill::speckles, 0, 30, 51, nullptr},
     {"main", Fill::speckles, 20, 30, 52, nullptr}, {"main", Fill::speckles, 40, 30, 53, nullptr},
     {"main", Fill::speckles, 60, 30, 54, nullptr}, {"main", Fill::zeros, 90, 3, 0, nullptr},
     {"main", Fill::text, 91, 1, 57, nullptr},      {"main", Fill::touch, 7, 40, 58, nullptr},
 };
 
-// Content that moves within its pages, and out of them.
+// Content that moves within its pages, and to other pages.
 const Branch kMovedBranches[] = {{"main", nullptr, 64, {}}};
-const Step kMovedSteps[] = {
+const GoldenStep kMovedSteps[] = {
     {"main", Fill::noise, 0, 6, 60, "before"},
     {"main", Fill::further, 0, 6, 0, "moved"},
     {"main", Fill::further, 0, 6, 0, "again"},
@@ -116,7 +116,7 @@ void put_text(std::span<std::byte> out, std::mt19937_64& random) {
   }
 }
 
-// `word` is asked for every word of 8 bytes, in order.
+// Calls `word` for every word of 8 bytes, in order.
 template <typename Word>
 void put_words(std::span<std::byte> out, Word&& word) {
   for (std::size_t i = 0; i * 8 + 8 <= out.size(); ++i) {
@@ -153,7 +153,7 @@ void touch(std::span<std::byte> out, std::mt19937_64& random, int words) {
 
 std::span<const History> histories() { return kHistories; }
 
-void put(const Step& step, std::span<std::byte> region) {
+void put(const GoldenStep& step, std::span<std::byte> region) {
   const auto out = region.subspan(step.page * kPageBytes, step.pages * kPageBytes);
   std::mt19937_64 random(step.seed);
   switch (step.fill) {
@@ -181,7 +181,7 @@ void put(const Step& step, std::span<std::byte> region) {
 
 std::map<std::string, Bytes> contents(const History& history) {
   std::map<std::string, Bytes> out;
-  for (const Step& step : history.steps) {
+  for (const GoldenStep& step : history.steps) {
     for (const Branch& branch : history.branches) {
       if (branch.name != std::string(step.branch)) continue;
       const Bytes start =

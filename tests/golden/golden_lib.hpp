@@ -1,10 +1,10 @@
-// The golden stores: small stores that a release has left, which every later 1.x has to read,
-// extend, collect and verify (docs/format.md, "The promise"). tests/golden/<format>/<name>.tar.gz;
-// golden_make makes them.
+// The golden stores: small stores from a release, which every later 1.x has to read, extend,
+// collect and verify (docs/format.md, "The promise"). tests/golden/<format>/<name>.tar.gz;
+// golden_make creates them.
 //
-// What they hold follows from the tables of golden_lib.cpp: a version's content is made by the same
-// steps once more, in memory. Tables and fills of a format that was released never change; the next
-// minor adds its own.
+// The tables of golden_lib.cpp determine their content: the same steps, repeated in memory, give a
+// version's content. Tables and fills of a released format never change; the next minor format adds
+// its own.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +22,21 @@ inline constexpr std::size_t kPageBytes = 4096;
 
 using Bytes = std::vector<std::byte>;
 
-// What a step puts into pages.
+// The content that a step writes into pages.
 enum class Fill {
   zeros,
-  noise,     // nothing compresses it
-  text,      // best compressed as it is
-  numbers,   // words whose high bytes are alike: planes
-  nodes,     // what an allocator lays out: differences
-  fields,    // structures with two links that are alike: fields
+  noise,     // incompressible
+  text,      // compresses best as it is
+  numbers,   // words with equal high bytes: planes
+  nodes,     // the layout of an allocator: differences
+  fields,    // structures with two similar links: fields
   touch,     // a few words of each page: deltas
-  speckles,  // more of them
-  further    // what they hold, 1,000 bytes further on: based pages
+  speckles,  // more words than touch
+  further    // their content, shifted by 1,000 bytes: based pages
 };
 
 // One commit of a branch, and a snapshot of it if that has a name.
-struct Step {
+struct GoldenStep {
   const char* branch;
   Fill fill;
   std::size_t page, pages;
@@ -46,31 +46,31 @@ struct Step {
 
 struct Branch {
   const char* name;
-  const char* from;  // a snapshot; nullptr: made empty, with `pages`
+  const char* from;  // a snapshot; nullptr: created empty, with `pages`
   std::size_t pages;
   Encoding encoding;
 };
 
-// Stores whose whole history is a table.
+// Stores whose whole history is in a table.
 struct History {
   const char* name;  // of the archive
   std::span<const Branch> branches;
-  std::span<const Step> steps;
+  std::span<const GoldenStep> steps;
 };
 std::span<const History> histories();
 
-void put(const Step& step, std::span<std::byte> region);
+void put(const GoldenStep& step, std::span<std::byte> region);
 // Every snapshot and every branch, by name.
 std::map<std::string, Bytes> contents(const History& history);
 
-// The others: a datastore's segment and its file, an atomic file, and the changes of its last
+// The other stores: a datastore's segment and its file, an atomic file, and the changes of its last
 // commits.
 inline constexpr std::size_t kSegmentBytes = 64 << 10;
 inline constexpr std::size_t kAtomicBytes = 40'000;
 inline constexpr const char* kMetadata = "books/count";
 Bytes segment(std::uint64_t seed);
 std::string metadata(std::uint64_t seed);
-Bytes atomic_content(std::uint64_t commits);  // after so many
+Bytes atomic_content(std::uint64_t commits);  // after that many commits
 inline constexpr std::uint64_t kAtomicCommits = 5;
 
 }  // namespace vellum::golden

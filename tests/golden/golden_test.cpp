@@ -1,7 +1,6 @@
-// The promise of docs/format.md: every golden store of every format that there is, opened, compared
-// with the content that the same steps give in memory, extended, collected and verified. The stores
-// must also still hold what they are to show: each type of record and frame, each codec, each kind
-// of file.
+// The promise of docs/format.md: every golden store of every format is opened, compared with the
+// content of the same steps in memory, extended, collected and verified. The stores must also keep
+// their coverage: each type of record and frame, each codec, each kind of file.
 #include "golden/golden_lib.hpp"
 
 #include <gmock/gmock.h>
@@ -29,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What is in a golden store, as the readers of the format tell.
+// The contents of a golden store, as the readers of the format report them.
 struct Tally {
   std::set<format::RecordType> records;
   std::set<base::Codec> codecs;  // of records of pages
@@ -38,7 +37,7 @@ struct Tally {
   bool hash = false;            // a record with a SHA-256
   bool trailer = false;         // a sealed pack
   bool translation = false;     // a translated pack
-  bool own_encoding = false;    // a branch stored in its own way
+  bool own_encoding = false;    // a branch with its own encoding
   bool file_bytes = false;      // a version that is a plain file
   std::set<std::string> files;  // magic numbers at the front of files
 };
@@ -72,8 +71,8 @@ void count_pack(const fs::path& path, std::uint64_t seed, Tally& tally) {
   }
 }
 
-// The frames of both halves of a journal, as far as each follows the one before it, and the marker
-// behind them.
+// The frames of both halves of a journal, each as long as it follows its predecessor, and the
+// marker after them.
 void count_frames(const fs::path& path, const store::JournalState& journal, std::uint64_t seed,
                   Tally& tally) {
   const auto file = base::posix_fs().open(path, base::OpenMode::read_only);
@@ -148,8 +147,8 @@ void extend(Store& store, std::map<std::string, Bytes>& expected) {
     if (!version.is_branch) continue;
     Region region = store.open_region(version.name, options());
     const auto bytes = std::span(static_cast<std::byte*>(region.data()), region.size_bytes());
-    for (const Step& step :
-         {Step{"", Fill::text, 2, 3, 90, nullptr}, Step{"", Fill::touch, 0, 4, 91, nullptr}}) {
+    for (const GoldenStep& step : {GoldenStep{"", Fill::text, 2, 3, 90, nullptr},
+                                   GoldenStep{"", Fill::touch, 0, 4, 91, nullptr}}) {
       if (bytes.size() < 5 * kPageBytes) continue;
       put(step, bytes);
       region.commit("extended");
@@ -167,7 +166,7 @@ void expect_whole(const Store& store) {
 
 class Golden : public testing::TestWithParam<std::string> {
  protected:
-  // A copy of a golden store: the directory that the archive holds.
+  // A copy of a golden store: the directory in the archive.
   fs::path unpack(const std::string& name) const {
     const fs::path archive =
         fs::path(VELLUM_SOURCE_DIR) / "tests/golden" / GetParam() / (name + ".tar.gz");
@@ -177,7 +176,7 @@ class Golden : public testing::TestWithParam<std::string> {
     EXPECT_EQ(std::system(command.c_str()), 0) << command;
     return to;
   }
-  // Everything that a store is for.
+  // Runs all operations of a store.
   void use(const fs::path& path, std::map<std::string, Bytes> expected,
            std::size_t least_versions) {
     {
@@ -201,7 +200,7 @@ class Golden : public testing::TestWithParam<std::string> {
   vellum::test::TempDirectory directory_;
 };
 
-TEST_P(Golden, HoldEverythingThatTheFormatHas) {
+TEST_P(Golden, TheStoresCoverAllOfTheFormat) {
   Tally tally;
   for (const char* name : {"codecs", "history", "packs", "tiers", "beside", "moved"})
     count_store(unpack(name) / "store", tally);
@@ -223,7 +222,7 @@ TEST_P(Golden, HoldEverythingThatTheFormatHas) {
   }
 }
 
-TEST_P(Golden, StoresAreReadExtendedCollectedAndVerified) {
+TEST_P(Golden, AStoreIsReadExtendedCollectedAndVerified) {
   for (const History& history : histories()) {
     if (history.name == std::string("tiers")) continue;
     SCOPED_TRACE(history.name);
@@ -245,7 +244,7 @@ TEST_P(Golden, ABranchThatIsAFileHasItsBytes) {
   EXPECT_EQ(std::memcmp(image.data(), metadata(8).data(), metadata(8).size()), 0);
 }
 
-// The copy reads what its tiers hold where they are; to write, it takes them over.
+// The copy reads its tiers in place; it claims them before it writes.
 TEST_P(Golden, TiersAreTakenOver) {
   const fs::path path = unpack("tiers");
   {
@@ -286,12 +285,12 @@ TEST_P(Golden, ADatastoreOpensWithItsFiles) {
   expect_whole(Store::open(path + "/store"));
 }
 
-TEST_P(Golden, AnAtomicFileGetsWhatItsJournalHolds) {
+TEST_P(Golden, AnAtomicFileGetsTheCommitsOfItsJournal) {
   const std::string path = unpack("atomic") / "file";
   Bytes before(kAtomicBytes);
   std::ifstream(path, std::ios::binary)
       .read(reinterpret_cast<char*>(before.data()), static_cast<std::streamsize>(before.size()));
-  EXPECT_NE(before, atomic_content(kAtomicCommits)) << "the journal has nothing to bring";
+  EXPECT_NE(before, atomic_content(kAtomicCommits)) << "the journal has no commits to apply";
   RecoveryOptions copied;
   copied.copied = true;
   EXPECT_EQ(AtomicFile::recover(path, copied).commits, kAtomicCommits);
@@ -302,7 +301,7 @@ TEST_P(Golden, AnAtomicFileGetsWhatItsJournalHolds) {
   file.commit();
 }
 
-// Each directory there is: the next minor adds its own.
+// Every existing directory: the next minor format adds its own.
 std::vector<std::string> formats() {
   std::vector<std::string> out;
   for (const auto& entry : fs::directory_iterator(fs::path(VELLUM_SOURCE_DIR) / "tests/golden")) {
@@ -311,7 +310,7 @@ std::vector<std::string> formats() {
   return out;
 }
 
-TEST(GoldenFormats, ThisVellumsIsAmongThem) {
+TEST(GoldenFormats, TheCurrentFormatIsAmongThem) {
   EXPECT_THAT(formats(), testing::Contains(format::number_text(format::kFormatVersion)));
   EXPECT_EQ(format::number_text(format::kFormatVersion), kFormat);
 }

@@ -1,5 +1,6 @@
-// golden_make DIR [NAME]: makes the golden stores of this format, DIR/<name>.tar.gz, or one of them
-// (see golden_lib.hpp). Run once for a format, before its release, from the top of the project:
+// golden_make DIR [NAME]: creates the golden stores of this format, DIR/<name>.tar.gz, or one of
+// them (see golden_lib.hpp). Run once for a format, before its release, from the top of the
+// project:
 //   cmake --build --preset release --target golden_make
 //   build/release/bin/golden_make tests/golden/1.0
 #include <cstdio>
@@ -30,8 +31,7 @@ void archive(const fs::path& directory, const fs::path& to) {
   if (std::system(command.c_str()) != 0) throw std::runtime_error(command);
 }
 
-// Packs are sealed early, so that a small store has sealed ones; smaller than StoreOptions may ask
-// for.
+// Packs are sealed early, to give a small store sealed packs; smaller than StoreOptions permits.
 void make_store(const std::string& path) {
   format::Superblock options;
   options.pack_bytes = 32 << 10;
@@ -47,7 +47,7 @@ RegionOptions region_options(const Encoding& encoding = {}) {
   return out;
 }
 
-const Branch& branch_of(const History& history, const Step& step) {
+const Branch& branch_of(const History& history, const GoldenStep& step) {
   for (const Branch& branch : history.branches) {
     if (branch.name == std::string(step.branch)) return branch;
   }
@@ -64,11 +64,11 @@ Region open(Store& store, const Branch& branch) {
   return store.open_region(branch.name, region_options());
 }
 
-// `copy`: is made while the last writers have the store open, as a crash would leave it.
+// `copy`: is created while the last writers have the store open, in the state of a crash.
 void play(const History& history, const std::string& path, const std::string& copy = "") {
   Store store = Store::open(path);
   std::map<std::string, Region> regions;
-  for (const Step& step : history.steps) {
+  for (const GoldenStep& step : history.steps) {
     const Branch& branch = branch_of(history, step);
     const auto at = regions.find(branch.name);
     Region& region = at != regions.end()
@@ -81,7 +81,7 @@ void play(const History& history, const std::string& path, const std::string& co
   if (!copy.empty()) fs::copy(path, copy, fs::copy_options::recursive);
 }
 
-// The store as a crash behind the last step would leave it.
+// The store in the state of a crash after the last step.
 void play_and_crash(const History& history, const fs::path& work) {
   const fs::path whole = work / "whole";
   make_store(whole);
@@ -94,15 +94,15 @@ void make_plain(const History& history, const fs::path& work) {
   play(history, work / "store");
 }
 
-// A journal as a crash leaves it, whose newest base frame carries commits. The checkpoint is written
-// within the commit that begins it, so that the same commits are carried each time.
+// A journal in the state of a crash, whose newest base frame carries commits. The checkpoint is
+// written within the commit that starts it; therefore each run carries the same commits.
 void make_beside(const History& history, const fs::path& work) {
   store::BackgroundCheckpoint::set_policy({0, true});
   play_and_crash(history, work);
   store::BackgroundCheckpoint::set_policy({});
 }
 
-// Journals as a crash leaves them, a working set, an image, a version that is a plain file of
+// Journals in the state of a crash, a working set, an image, and a version that is a plain file of
 // 10,000 bytes.
 void make_history(const History& history, const fs::path& work) {
   play_and_crash(history, work);
@@ -136,7 +136,7 @@ void make_packs(const History& history, const fs::path& work) {
   store.remove_snapshot("removed");
   collect(store, 0);
   collect(store, 19);
-  collect(store, 0);  // leaves a live set
+  collect(store, 0);  // leaves a census
 }
 
 void make_tiers(const History& history, const fs::path& work) {
@@ -173,7 +173,7 @@ void make_datastore(const fs::path& work) {
   data.close();
 }
 
-// The file as it was, and a journal with what it has not got yet.
+// The old file, and a journal with commits that it lacks.
 void make_atomic(const fs::path& work) {
   const std::string path = work / "whole";
   AtomicFileOptions options;

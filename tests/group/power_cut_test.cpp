@@ -1,8 +1,9 @@
-// Power cuts while a job makes global versions: the next boot finds the last version that returned
-// or the one in progress, the same in all partitions, and every version with a name that returned.
+// Power cuts while a job creates global versions: the next boot finds the last version that
+// returned or the one in progress, the same in all partitions, and every named version that
+// returned.
 //
-// All stores and the records are on one disk, and what has not been synced is lost at random: so
-// each partition may be ahead of the others, or behind, in any combination.
+// All stores and the records are on one disk, and unsynced data is lost at random: each partition
+// may be ahead of the others or behind, in any combination.
 #include <fmt/format.h>
 
 #include "group/writer_partitions.hpp"
@@ -26,7 +27,7 @@ class GroupCuts {
       fs_->cut_power_at(1 + random_() % 200);
       live();
       fs_ = sim::next_boot(*fs_, random_);
-      if (random_() % 3 == 0) {  // power goes again, while the branches go back
+      if (random_() % 3 == 0) {  // another power cut, while the branches are reset
         fs_->cut_power_at(1 + random_() % 40);
         open_only();
         fs_ = sim::next_boot(*fs_, random_);
@@ -60,11 +61,11 @@ class GroupCuts {
     EXPECT_NE(std::string(e.what()).find("power cut"), std::string::npos) << e.what();
   }
 
-  // Works until the power goes.
+  // Works until the power cut.
   void live() {
     try {
       const auto job = open_job();
-      // The version that was found, or the first one, and it has a record now.
+      // The opened version, or the first one; it has a record now.
       for (std::uint32_t p = 0; p < kPartitions; ++p) {
         ASSERT_TRUE(partition(*job, p).model().bytes == now_[p]) << "partition " << p;
       }
@@ -112,7 +113,7 @@ class GroupCuts {
     const auto newest = directory.newest();
     ASSERT_TRUE(newest.has_value() || made_ == 0);
     if (!newest.has_value()) return;
-    const State found = state_of(*fs_, *newest, directory.group().id);
+    const GroupContent found = state_of(*fs_, *newest, directory.group().id);
     if (found != now_) {
       ASSERT_TRUE(found == next_) << "neither the last version nor the one in progress";
       ++found_in_progress_;
@@ -139,8 +140,8 @@ class GroupCuts {
   std::mt19937_64 random_;
   std::unique_ptr<sim::SimFs> fs_;
   OneRank rank_;
-  State now_, next_;
-  std::map<std::string, State> named_, maybe_named_;
+  GroupContent now_, next_;
+  std::map<std::string, GroupContent> named_, maybe_named_;
   int names_made_ = 0, made_ = 0, found_in_progress_ = 0;
 };
 

@@ -1,5 +1,4 @@
-// The directory of records: one job at a time, records that are none, and what reading needs no job
-// for.
+// The directory of records: one job at a time, invalid records, and reads without a job.
 #include "group/record_directory.hpp"
 
 #include <gmock/gmock.h>
@@ -52,7 +51,7 @@ TEST_F(GroupRecords, TwoJobsWithoutALockGetOneRecordOfEachNumber) {
   ++record.number;
   first.publish(record);
   EXPECT_ERROR(busy, second.publish(record), "another job has taken over");
-  // The number is free again, since the other job has gone on.
+  // The number is free again, since the other job has published later records.
   ++record.number;
   first.publish(record);
   first.remove(record.number - 1);
@@ -106,13 +105,13 @@ TEST_F(GroupRecords, ADamagedNewestRecordIsNoOlderVersion) {
   EXPECT_ERROR(corrupted, group_versions(records()), "truncated");
   EXPECT_ERROR(corrupted, collect_group_garbage(records()), "truncated");
   EXPECT_EQ(word_of("seven", 2), 7u) << "the others can be read";
-  // Whoever removes it has decided.
+  // Removing the record is the operator's decision.
   fs::remove(record_file(newest));
   OneProcess group(directory_.path());
   EXPECT_EQ(group.word(0), 7u);
 }
 
-// Nothing is thrown away when all records are gone, and nothing is made up.
+// If all records are lost, no data is discarded, and no version is invented.
 TEST_F(GroupRecords, LostRecordsAreAnError) {
   {
     OneProcess group(directory_.path());
@@ -139,8 +138,8 @@ TEST_F(GroupRecords, FilesWithOtherNamesAreNoRecords) {
   EXPECT_ERROR(corrupted, GroupVersion::open(records()), "the record is that of version 1");
 }
 
-// Each rank finds out on its own what it lacks, and says so; the others have discarded nothing.
-TEST_F(GroupRecords, NamesAPartitionThatLacksItsVersion) {
+// Each rank reports its missing version, and the others have discarded nothing.
+TEST_F(GroupRecords, AnErrorNamesThePartitionThatLacksItsVersion) {
   {
     OneProcess group(directory_.path());
     group.set(5);
@@ -149,7 +148,7 @@ TEST_F(GroupRecords, NamesAPartitionThatLacksItsVersion) {
   EXPECT_TRUE(verify_group(records(), true).problems.empty());
   const std::string pin = GroupVersion::open(records(), "five").partition(1).snapshot;
   Store::open(store(1)).remove_snapshot(pin);
-  fs::rename(store(2), store(2) + "-away");
+  fs::rename(store(2), store(2) + "-moved");
   EXPECT_ERROR(not_found, OneProcess{directory_.path()}, "partition 1");
   EXPECT_ERROR(not_found, GroupVersion::open(records()).open_partition(2), "partition 2");
   EXPECT_EQ(word_of("five", 0), 5u);
@@ -160,7 +159,7 @@ TEST_F(GroupRecords, NamesAPartitionThatLacksItsVersion) {
   EXPECT_EQ(report.problems[0].partition, 1u);
   EXPECT_NE(report.problems[0].reason.find(pin), std::string::npos) << report.problems[0].reason;
   // Another store in its place, with the same names in it.
-  fs::rename(store(2) + "-away", store(2));
+  fs::rename(store(2) + "-moved", store(2));
   fs::remove_all(store(1));
   fs::copy(store(2), store(1), fs::copy_options::recursive);
   EXPECT_ERROR(not_found, OneProcess{directory_.path()}, "another one");
@@ -180,7 +179,7 @@ TEST_F(GroupRecords, ASnapshotThatIsAnotherOneIsNotTaken) {
   EXPECT_ERROR(corrupted, GroupVersion::open(records(), "five").open_partition(1), pin);
 }
 
-// Else every version would make the next look for space a collection of the whole store.
+// Otherwise each version would cause the next gc to scan the whole store.
 TEST_F(GroupRecords, AVersionLeavesTheSpaceNote) {
   {
     OneProcess group(directory_.path());
@@ -198,7 +197,7 @@ TEST_F(GroupRecords, AVersionLeavesTheSpaceNote) {
   EXPECT_TRUE(fs::exists(store(0) + "/gc.space"));
 }
 
-TEST_F(GroupRecords, CollectsWhatNoVersionNeeds) {
+TEST_F(GroupRecords, GcRemovesWhatNoVersionNeeds) {
   {
     OneProcess group(directory_.path());
     group.set(1);
@@ -206,7 +205,7 @@ TEST_F(GroupRecords, CollectsWhatNoVersionNeeds) {
     group.set(2);
     group.job().snapshot("", "");
   }
-  // As a killed job leaves it: a pin without a record.
+  // A leftover of a killed job: a pin without a record.
   const auto newest = GroupVersion::open(records());
   const auto& group_id = GroupAccess::impl_of(newest).group.id;
   Store::open(store(0)).create_snapshot(pin_name(group_id, 0, {9, 9}), "main");
@@ -229,7 +228,7 @@ TEST_F(GroupRecords, CollectsWhatNoVersionNeeds) {
   EXPECT_EQ(collect_group_garbage(records()).unreachable.size(), 1u);
 }
 
-// The newest version loses its name, and stays.
+// The newest version loses its name, but still exists.
 TEST_F(GroupRecords, RemovingTheNameOfTheNewestVersionKeepsIt) {
   {
     OneProcess group(directory_.path());
@@ -263,7 +262,7 @@ TEST_F(GroupRecords, VersionsAreFoundByNameAndNumber) {
   EXPECT_ERROR(invalid_argument, three.partition(3), "no partition 3");
   three.export_partition(1, directory_ / "exported");
   EXPECT_EQ(fs::file_size(directory_ / "exported"), kBytes);
-  // Stores that have moved.
+  // Moved stores.
   fs::rename(store(0), directory_ / "moved-0");
   const Region moved =
       GroupVersion::open(records(), "three", directory_ / "moved-{}").open_partition(0);

@@ -1,4 +1,4 @@
-// A group of three partitions on a simulated disk: no regions, but models of their memory and the
+// A group of three partitions on a simulated disk: models of memory instead of regions, and the
 // branches' writers.
 #pragma once
 
@@ -30,7 +30,7 @@ inline Bytes read_all(StoreDirectory& store, const std::string& name) {
   return out;
 }
 
-// A partition without a region: a model of its memory, and the branch's writer.
+// A partition without a region: a model of its memory and the branch's writer.
 class WriterPartition final : public PartitionMemory {
  public:
   WriterPartition(StoreDirectory& store, const std::string& branch)
@@ -42,7 +42,7 @@ class WriterPartition final : public PartitionMemory {
       model_.store64(at / format::kPageBytes, at % format::kPageBytes, word);
     }
     base::Compressor compressor;
-    model_.take(4, compressor);  // from here on, changes
+    model_.take(4, compressor);  // from now on changes
   }
   CommitReport snapshot(const std::string& name, const std::string& message) override {
     CommitReport report;
@@ -88,12 +88,13 @@ class WriterPartitions final : public PartitionOpener {
   base::Fs& fs_;
 };
 
-using State = std::vector<Bytes>;  // of all partitions
+using GroupContent = std::vector<Bytes>;  // of all partitions
 
-// What a record names, in stores of this pattern; each is checked against the record.
-inline State state_of(base::Fs& fs, const format::GroupRecord& record, const format::Uuid& group_id,
-                      const std::string& stores = "/s{}") {
-  State state;
+// The content of a record's version in stores of this pattern; each store is checked against the
+// record.
+inline GroupContent state_of(base::Fs& fs, const format::GroupRecord& record,
+                             const format::Uuid& group_id, const std::string& stores = "/s{}") {
+  GroupContent state;
   for (std::uint32_t p = 0; p < kPartitions; ++p) {
     const auto core = StoreDirectory::open(fs, path_of_partition(stores, p));
     const std::string pin = pin_name(group_id, p, record.pin);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The program of `make demo`, of the build tree given first: a store by a bare name in the working directory, and
-# nothing left of one that was not finished.
+# The program of `make demo`, from the build tree in the first argument: creates a store by a bare name in the
+# working directory, and leaves no unfinished store behind.
 set -euo pipefail
 
 program=$1/examples/temporal_graph
@@ -18,10 +18,10 @@ for store in mine ./beside ../"$(basename "$work")"/around "$work/whole"; do
   [[ -d $store/packs ]] || fail "--store $store keeps no store"
 done
 
-# In the way of a full copy.
+# Obstructs a full copy.
 mkdir other.full-copy
-if "$program" --scale 6 --edge-factor 4 --store other >log 2>&1; then fail "makes a copy where a directory is"; fi
+if "$program" --scale 6 --edge-factor 4 --store other >log 2>&1; then fail "overwrites a directory with a copy"; fi
 [[ ! -e other ]] || fail "leaves half a store"
-if "$program" --scale 6 --store mine >log 2>&1; then fail "takes a store that there is"; fi
-[[ -d mine/packs ]] || fail "removes a store of somebody else's"
+if "$program" --scale 6 --store mine >log 2>&1; then fail "overwrites an existing store"; fi
+[[ -d mine/packs ]] || fail "removes an existing store"
 echo "demo: good"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# tools/install-deps.sh on a machine made of stubs: every thing of its table is there, or all but one. It must
-# ask for nothing where nothing is lacking, and otherwise for the one package that brings what is lacking, by
-# whatever packages the rest may have come. Of several packages it takes the first that the system offers, and
-# leaves out with a word what may be left out. apt-get is a recorder.
+# tools/install-deps.sh on a machine of stubs: all items of its table are present, or all but one. It must
+# request no package when nothing is missing, and otherwise only the package that provides the missing item,
+# whichever packages the other items are from. Of several packages it takes the first that the system offers; it
+# skips an optional one with a message. apt-get is a recorder.
 set -euo pipefail
 
 script=$(cd "$(dirname "$0")/../.." && pwd)/tools/install-deps.sh
@@ -26,7 +26,7 @@ stub pkg-config "grep -qxF \"module:\$2\" '$work/things'"
 stub c++ "read -r _ header; header=\${header#<}; grep -qxF \"header:\${header%>}\" '$work/things'"
 stub ldconfig "[[ \$* == -p ]] && grep ^library: '$work/things' | while IFS=: read -r _ file; do echo \"	\$file (libc6)\"; done"
 
-# Makes the machine have these things.
+# Gives the machine these items.
 make_machine() {
   local thing name
   printf '%s\n' "$@" >"$work/things"
@@ -81,27 +81,27 @@ done < <("$script" --list)
 ((${#things[@]} > 20)) || fail "the table has only ${#things[@]} things"
 
 make_machine "${things[@]}"
-run >/dev/null || fail "fails where nothing is lacking"
-[[ ! -e $work/asked ]] || fail "asks where nothing is lacking: $(cat "$work/asked")"
+run >/dev/null || fail "fails when nothing is missing"
+[[ ! -e $work/asked ]] || fail "requests packages when nothing is missing: $(cat "$work/asked")"
 
 all=build,demo,test,more,bench,lint,tidy,sanitizers,clang,mpi,power,allocators,docs,packages,python
 for lacking in "${things[@]}"; do
-  # Without these nothing else can be looked for.
+  # Without these the script cannot check anything else.
   case $lacking in program:c++ | program:pkg-config | program:llvm-config-19) continue ;; esac
   rest=()
   for thing in "${things[@]}"; do [[ $thing == "$lacking" ]] || rest+=("$thing"); done
   make_machine "${rest[@]}"
-  run --for "$all" >/dev/null || fail "fails where $lacking is lacking"
+  run --for "$all" >/dev/null || fail "fails when $lacking is missing"
   [[ -e $work/asked ]] || fail "does not miss $lacking"
   wanted="install -y -q --no-install-recommends ${package_of[$lacking]}"
-  # A compiler that is not there has no sanitizers either.
+  # A missing compiler has no sanitizers either.
   [[ $lacking == program:clang-19 ]] && wanted+=" libclang-rt-19-dev"
   [[ $lacking == program:python3 ]] && wanted+=" python3-venv python3-dev" # nor has a Python its modules
-  [[ $(cat "$work/asked") == "$wanted" ]] || fail "for $lacking it asks: $(cat "$work/asked")"
+  [[ $(cat "$work/asked") == "$wanted" ]] || fail "for $lacking it requests: $(cat "$work/asked")"
 done
 
-# Debian 13 has other packages, and some not at all. asked_without THING PACKAGE...: what is asked for where THING
-# is lacking and the system does not offer these packages.
+# Debian 13 has other packages, and lacks some. asked_without THING PACKAGE...: the requested packages when THING
+# is missing and the system does not offer these packages.
 asked_without() {
   local lacking=$1 thing rest=() status=0
   shift
@@ -121,55 +121,55 @@ for thing in "${things[@]}"; do
     others=$((others + 1))
     next=${others_of[$thing]#|}
     next=${next%%[|?]*}
-    [[ $(asked_without "$thing" "$package") == *" $next" ]] || fail "without $package it does not ask for $next"
+    [[ $(asked_without "$thing" "$package") == *" $next" ]] || fail "without $package it does not request $next"
     package+="|$next"
   fi
   # shellcheck disable=SC2086 # a list of packages
   if [[ -n ${may_be_left_out[$thing]-} ]]; then
     left_out=$((left_out + 1))
-    [[ -z $(asked_without "$thing" ${package//|/ }) ]] || fail "asks for $package, which is not offered"
-    grep -qF "left out, as this system does not offer them: $package" "$work/said" || fail "leaves $package out without a word"
+    [[ -z $(asked_without "$thing" ${package//|/ }) ]] || fail "requests $package, which is not offered"
+    grep -qF "left out, as this system does not offer them: $package" "$work/said" || fail "skips $package without a message"
   elif [[ $thing == program:cmake ]]; then
     asked_without "$thing" "$package" >"$work/asked-for"
-    grep -qF " $package" "$work/asked-for" || fail "leaves $package out, which is required"
+    grep -qF " $package" "$work/asked-for" || fail "skips $package, which is required"
   fi
 done
-((others > 2 && left_out > 15)) || fail "only $others things have other packages, $left_out may be left out"
+((others > 2 && left_out > 15)) || fail "only $others items have other packages, $left_out are optional"
 
-# A package that does not install prevents no other one, and is an error only where nothing works without it.
+# A package that fails to install does not stop the others, and is an error only if it is required.
 make_machine program:c++ program:pkg-config
 echo xfsprogs >"$work/broken"
-run --for build,test,power >"$work/said" 2>&1 || fail "one package that may be left out stops all: $(cat "$work/said")"
+run --for build,test,power >"$work/said" 2>&1 || fail "one optional package stops all: $(cat "$work/said")"
 for package in cmake libsqlite3-dev btrfs-progs; do
-  grep -qx "install .* $package" "$work/asked" || fail "does not install $package beside one that fails"
+  grep -qx "install .* $package" "$work/asked" || fail "does not install $package when another one fails"
 done
 grep -qF 'left out, as this system does not offer them: xfsprogs' "$work/said" || fail "does not name xfsprogs"
 echo cmake >"$work/broken"
-if run --for build >"$work/said" 2>&1; then fail "ends well without cmake"; fi
+if run --for build >"$work/said" 2>&1; then fail "succeeds without cmake"; fi
 : >"$work/broken"
 
 make_machine "${things[@]}"
 run zstd >/dev/null
-[[ $(cat "$work/asked") == *" zstd" ]] || fail "a program that is an argument is not missed"
+[[ $(cat "$work/asked") == *" zstd" ]] || fail "does not miss a program that is an argument"
 
-# Each purpose wants what it needs, and nothing else.
+# Each group requests exactly its needs.
 for group in ${all//,/ }; do
   of_group=() others=()
   for thing in "${things[@]}"; do
     if [[ ,${groups_of[$thing]}, == *",$group,"* ]]; then of_group+=("$thing"); else others+=("$thing"); fi
   done
-  ((${#of_group[@]} > 0)) || fail "nothing is of group $group"
+  ((${#of_group[@]} > 0)) || fail "group $group is empty"
   make_machine "${of_group[@]}"
-  run --for "$group" >/dev/null || fail "fails where only the things of group $group are"
-  [[ ! -e $work/asked ]] || fail "for $group it asks for more: $(cat "$work/asked")"
+  run --for "$group" >/dev/null || fail "fails with only the items of group $group"
+  [[ ! -e $work/asked ]] || fail "for $group it requests more: $(cat "$work/asked")"
   last=${of_group[-1]}
   make_machine "${of_group[@]:0:${#of_group[@]}-1}"
-  run --for "$group" >/dev/null || fail "fails where $last is lacking"
+  run --for "$group" >/dev/null || fail "fails when $last is missing"
   [[ $(cat "$work/asked") == *" ${package_of[$last]}"* ]] || fail "for $group it does not miss $last"
 done
 for package in clang llvm gtest mandoc; do
-  if "$script" --list | awk '$2 ~ /demo/' | grep "$package"; then fail "the demo wants $package"; fi
+  if "$script" --list | awk '$2 ~ /demo/' | grep "$package"; then fail "the demo requests $package"; fi
 done
-if run --for nothing 2>"$work/refused"; then fail "takes a group that there is not"; fi
-grep -q "no group 'nothing'" "$work/refused" || fail "does not name the group that there is not"
+if run --for nothing 2>"$work/refused"; then fail "accepts an unknown group"; fi
+grep -q "no group 'nothing'" "$work/refused" || fail "does not name the unknown group"
 echo "deps: ${#things[@]} things"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Configures on machines that lack a thing, or two, or where an optional part is switched off: nothing stops but
-# what nothing is built without, which is named. The table blames no thing that is there, and the build that is
-# written has all its files. Things are hidden from CMake, so it runs on any machine.
-#   VELLUM_LONG=1   all pairs; otherwise each thing with the next one
+# Configures on machines that lack one or two dependencies, or with an optional part switched off: only a missing
+# required dependency stops it, with an error that names it. The table names no present dependency as missing, and
+# the generated build has all its files. Dependencies are hidden from CMake; the test runs on any machine.
+#   VELLUM_LONG=1   all pairs; otherwise each dependency with the next one
 set -euo pipefail
 
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -14,7 +14,8 @@ fail() {
   exit 1
 }
 
-# What hides a thing, and the words that may then stand after `not found:`. `module` hides a file of pkg-config.
+# The options that hide a dependency, and its name in the table after `not found:`. `module` hides a file of
+# pkg-config.
 things='
 cli11       -DVELLUM_CLI11_INCLUDE_DIR=                              CLI11
 json        -DVELLUM_JSON_INCLUDE_DIR=                               nlohmann-json
@@ -74,7 +75,7 @@ add_library(GTest::gtest INTERFACE IMPORTED)
 add_library(GTest::gtest_main INTERFACE IMPORTED)
 END
 
-# Every file that pkg-config knows, but those of the modules that are named.
+# Every file of pkg-config, except those of the named modules.
 make_modules() {
   rm -rf "$work/modules"
   mkdir "$work/modules"
@@ -86,13 +87,13 @@ make_modules() {
 }
 pc_path=$(pkg-config --variable pc_path pkg-config):${PKG_CONFIG_PATH-}
 
-# What the compiler is has been found by the first run.
+# The first run has detected the compiler.
 configure() {
   rm -f "$work/build/CMakeCache.txt"
   PKG_CONFIG_PATH='' PKG_CONFIG_LIBDIR=$work/modules cmake -S "$source" -B "$work/build" -G Ninja "$@" >"$work/log" 2>&1
 }
 
-# What the table says is not found, a line each.
+# The dependencies that the table lists as not found, a line each.
 not_found() { sed -n 's/^  .* no, .*not found: //p' "$work/log"; }
 
 # without THING...
@@ -123,15 +124,15 @@ without() {
   fi
   not_found >"$work/blamed"
   while IFS= read -r line; do
-    # Each thing of the line has to be one of those that are hidden, or not on this machine.
+    # Each dependency of the line is hidden, or not installed on this machine.
     while IFS= read -r thing; do
-      [[ $thing =~ ^($allowed) ]] || fail "without $* the table blames: $thing"
+      [[ $thing =~ ^($allowed) ]] || fail "without $* the table names as missing: $thing"
     done < <(sed 's/([^)]*)//g; s/, */\n/g' <<<"$line")
   done <"$work/blamed"
 }
 
 make_modules
-configure || fail "does not configure with all that is there"
+configure || fail "does not configure with all that is installed"
 here_already=nothing
 while IFS= read -r line; do here_already+="|$line"; done < <(not_found | sed 's/([^)]*)//g; s/, */\n/g; s/ *$//; s/[+*]//g')
 
@@ -147,10 +148,10 @@ for i in "${!names[@]}"; do
   done
 done
 
-# What others take from the command line is said to lack that, and not its own libraries.
+# Parts that depend on the command line are listed as lacking it, not its libraries.
 make_modules
 configure -DVELLUM_CLI11_INCLUDE_DIR=
 for part in 'backup of a live LMDB' 'vellum mount' 'vellum heat --png' 'vellum web'; do
-  grep -qE "^  $part +no, needs the command line" "$work/log" || fail "the table does not say what '$part' lacks"
+  grep -qE "^  $part +no, needs the command line" "$work/log" || fail "the table does not name what '$part' lacks"
 done
 echo "parts: ${#names[@]} things, $cases machines"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the build tree given first and builds a small program against the result with the compiler
-# given second: through find_package, through pkg-config, and after the installed tree has moved. The programs
-# of README.md and of the first guide are built and run as they stand there.
+# Installs the build tree in the first argument and builds a small program against the result with the compiler
+# in the second: through find_package, through pkg-config, and after the installed tree has moved. The programs
+# of README.md and of the first guide are built and run unchanged.
 set -euo pipefail
 
 build=$1
@@ -72,7 +72,7 @@ for source in "$work"/document-*.cpp; do
 done
 ((built == 3))
 
-# A group of one rank, by each library that was installed, and by the first one's CMake target.
+# A group of one rank, with each installed library, and with the first one's CMake target.
 if compgen -G "$work/prefix/lib*/libvellum_mpi_*.a" >/dev/null || compgen -G "$work/prefix/lib*/*/libvellum_mpi_*.a" >/dev/null; then
   echo "groups over MPI"
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/lint.sh looks at the same files wherever the sources lie: in a clone, in a checkout of another user, where
+# tools/lint.sh checks the same files wherever the sources are: in a clone, in a checkout of another user, where
 # git refuses to answer, in a tarball, in one inside another project's repository that ignores it, and without git.
 set -euo pipefail
 
@@ -41,7 +41,7 @@ if command -v git >/dev/null; then
   git -C "$tarball" init -q
   list "$tarball" >"$work/found"
   compare "a clone"
-  if GIT_TEST_ASSUME_DIFFERENT_OWNER=1 git -C "$tarball" rev-parse 2>/dev/null; then fail "git answers another user"; fi
+  if GIT_TEST_ASSUME_DIFFERENT_OWNER=1 git -C "$tarball" rev-parse 2>/dev/null; then fail "git accepts another user"; fi
   GIT_TEST_ASSUME_DIFFERENT_OWNER=1 list "$tarball" >"$work/found"
   compare "another user's checkout"
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What configuring says on a machine without the libraries: every one that is lacking, at once, and which of
-# the optional parts are not built and why.
+# The summary of configuring on a machine without the libraries: all missing ones at once, and the optional parts
+# that are not built, with the reason.
 set -euo pipefail
 
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,11 +21,11 @@ for lacking in fmt zstd lz4 xxhash; do
   grep -qE "^  $lacking .*NOT FOUND" "$work/log" || fail "the table does not miss $lacking"
   tr '\n' ' ' <"$work/log" | grep -E "Vellum is not built without:[^:]*$lacking" >/dev/null || fail "the error does not name $lacking"
 done
-grep -qE '^  OpenSSL.* yes$' "$work/log" || fail "misses OpenSSL, which is there"
+grep -qE '^  OpenSSL.* yes$' "$work/log" || fail "misses OpenSSL, which is installed"
 grep -qE '^  backup of a live LMDB +no, not found: LMDB' "$work/log" || fail "does not miss LMDB"
 grep -qE '^  remotes on S3 +no, not found: libcurl' "$work/log" || fail "does not miss libcurl"
-grep -qE '^  tests +no \(VELLUM_TESTS=OFF\)' "$work/log" || fail "does not say that tests are off"
+grep -qE '^  tests +no \(VELLUM_TESTS=OFF\)' "$work/log" || fail "does not report that tests are off"
 for part in "command line" "persistent memory" examples benchmarks sanitizers libvellum.so; do
   grep -qE "^  $part +[a-z]" "$work/log" || fail "the table has no line for $part"
 done
-echo "summary: names what is lacking"
+echo "summary: names the missing libraries"

@@ -25,20 +25,20 @@ inline constexpr std::size_t kChunkBytes = kDefaultChunkBytes,
 
 // The image of a branch that has no commit, in a store of its own.
 inline std::shared_ptr<store::ImageFile> make_image(std::uint64_t size_bytes) {
-  struct Held {  // what the image stands on
+  struct ImageOwner {  // all that the image needs
     vellum::test::TempDirectory directory{vellum::test::memory_directory()};
     std::shared_ptr<store::StoreDirectory> core;
     std::unique_ptr<store::ImageFile> image;
   };
-  auto held = std::make_shared<Held>();
+  auto owner = std::make_shared<ImageOwner>();
   format::Superblock small;
   small.journal_half_bytes = 64u << 10;
-  held->core = store::StoreDirectory::create(base::posix_fs(), held->directory / "store", small);
-  held->core->create_branch("main", size_bytes, 0);
-  const auto head = store::resolve_version(*held->core, "main");
-  const auto pages = store::PageSource::open(*held->core, head.version, {}, "main");
-  held->image = store::ImageFile::open(*held->core, "main", head.version, *pages, "");
-  return {held, held->image.get()};
+  owner->core = store::StoreDirectory::create(base::posix_fs(), owner->directory / "store", small);
+  owner->core->create_branch("main", size_bytes, 0);
+  const auto head = store::resolve_version(*owner->core, "main");
+  const auto pages = store::PageSource::open(*owner->core, head.version, {}, "main");
+  owner->image = store::ImageFile::open(*owner->core, "main", head.version, *pages, "");
+  return {owner, owner->image.get()};
 }
 
 inline std::unique_ptr<RegionMemory> make_memory(Engine engine, std::uint64_t size_bytes,
@@ -60,7 +60,7 @@ class MemoryTest : public vellum::test::EngineTest {
     return make_memory(GetParam(), size_bytes, std::max(size_bytes, capacity_bytes));
   }
 
-  // What is found when nothing was written since `written` was.
+  // The pages that are found when no page was written since `written` were.
   std::vector<PageNumber> found_again(const std::vector<PageNumber>& written) const {
     const bool again = vellum::test::finds_written_pages_again(GetParam());
     return again ? written : std::vector<PageNumber>();
@@ -87,7 +87,7 @@ class MemoryTest : public vellum::test::EngineTest {
                        [value](std::byte b) { return b == static_cast<std::byte>(value); });
   }
 
-  // Does what a commit does to the pages that it found: their base copies follow.
+  // Updates the base copies of the dirty pages, as a commit does.
   static void commit(RegionMemory& memory) {
     const auto dirty = collect(memory);
     FileBehind* const file = memory.file_behind();

@@ -1,5 +1,4 @@
-// vellum mount of a store whose packs lie at a remote. The remote is a directory, or a real S3 server
-// (tools/with-s3.sh).
+// vellum mount of a lazy clone. The remote is a directory, or a real S3 server (tools/with-s3.sh).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -59,12 +58,12 @@ class MountOutageNoSanitizer : public OfLazyClone<MountTest> {
   }
 };
 
-TEST_F(MountOutageNoSanitizer, IsAnErrorOfTheReadAndTheNextOneSucceeds) {
+TEST_F(MountOutageNoSanitizer, AnOutageFailsTheReadAndTheNextOneSucceeds) {
   clone_from("file://" + path("remote"));
-  const fs::path pieces = path("remote/pieces"), away = path("remote/gone");
+  const fs::path pieces = path("remote/pieces"), outage = path("remote/gone");
   ASSERT_EQ(setenv("VELLUM_REMOTE_WAIT_S", "0.2", 1), 0);
   serve(clone);
-  fs::rename(pieces, away);
+  fs::rename(pieces, outage);
   write_file(pieces, "no directory");
   const Descriptor file(at("v1"), O_RDONLY);
   std::string page(4096, 0);
@@ -72,7 +71,7 @@ TEST_F(MountOutageNoSanitizer, IsAnErrorOfTheReadAndTheNextOneSucceeds) {
   EXPECT_EQ(errno, EIO);
   EXPECT_TRUE(contains(log(), "v1")) << log();
   fs::remove(pieces);
-  fs::rename(away, pieces);
+  fs::rename(outage, pieces);
   EXPECT_TRUE(read_file(at("v1")) == noise(100, 1));
 }
 

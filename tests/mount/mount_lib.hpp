@@ -1,4 +1,4 @@
-// A store that is mounted as long as a test.
+// A store that is mounted for the duration of a test.
 #pragma once
 
 #include <fcntl.h>
@@ -32,8 +32,8 @@ class MountTest : public CliTest {
 
   std::string at(const std::string& name) const { return path("m") + "/" + name; }
 
-  // Starts the process that serves, and waits until the directory shows the store. What it has to
-  // say comes to log().
+  // Starts the server process, and waits until the directory shows the store. Its messages are in
+  // log().
   void serve(const std::string& store, const Arguments& options = {}) {
     Arguments arguments{"mount", store, path("m")};
     arguments.insert(arguments.end(), options.begin(), options.end());
@@ -51,7 +51,7 @@ class MountTest : public CliTest {
     EXPECT_EQ(1, read(said[0], &byte, 1)) << "it does not mount: " << log();
     close(said[0]);
   }
-  // How many lie on the directory, one over the other.
+  // The number of mounts on the directory, one over the other.
   std::size_t mounts() const {
     std::size_t count = 0;
     for (const std::string& line : lines_of(read_file("/proc/self/mountinfo"))) {

@@ -80,12 +80,12 @@ TEST_F(MountNoSanitizer, NamesFollowTheStore) {
   EXPECT_EQ(next, read_file(at("v2")));
   must({"rm", s, "v1"});
   EXPECT_FALSE(fs::exists(at("v1")));
-  // Another version of this name is not taken for the earlier one.
+  // Another version of this name is not mistaken for the earlier one.
   must({"snapshot", s, "v1", "main"});
   EXPECT_EQ(next, read_file(at("v1")));
 }
 
-TEST_F(MountNoSanitizer, WhatIsOpenStaysBesideGc) {
+TEST_F(MountNoSanitizer, AnOpenFileStaysReadableDuringGc) {
   const std::string content = noise(400, 1);
   const std::string s = make_store_with({content});
   serve(s);
@@ -105,7 +105,7 @@ TEST_F(MountNoSanitizer, WhatIsOpenStaysBesideGc) {
   }
   close(fd);
   EXPECT_TRUE(content == found);
-  // The kernel tells the server a moment later that the file is closed.
+  // The kernel notifies the server of the close with a delay.
   std::uint64_t freed = 0, still_open = 1;
   while (still_open != 0) {
     const auto report = must({"gc", s, "--json"}).json();
@@ -157,7 +157,7 @@ TEST_F(MountNoSanitizer, ARemoteIsMountedByItsUrl) {
   EXPECT_TRUE(a == read_file(at("v1")));
   must({"import", s, "main", file("next", b), "--snapshot", "v2"});
   must({"push", s, "--all"});
-  // The store has gone; the remote has not.
+  // The store was removed; the remote still exists.
   fs::remove_all(s);
   EXPECT_TRUE(a == read_file(at("main"))) << "the names are those of the moment of mounting";
   EXPECT_EQ(0, stop(SIGTERM));
@@ -187,7 +187,7 @@ TEST_F(MountNoSanitizer, ADatastoreIsADirectory) {
   EXPECT_STREQ("objects", word);
 }
 
-TEST_F(MountNoSanitizer, AHundredVersionsAtOnce) {
+TEST_F(MountNoSanitizer, AHundredVersionsAreOpenAtOnce) {
   constexpr unsigned kVersions = 100;
   const std::string s = make_store();
   for (unsigned v = 0; v < kVersions; ++v) {
@@ -208,7 +208,7 @@ TEST_F(MountNoSanitizer, AHundredVersionsAtOnce) {
   EXPECT_EQ(kVersions, right);
 }
 
-TEST_F(MountNoSanitizer, ProcessesReadTheSameVersionAtOnce) {
+TEST_F(MountNoSanitizer, ProcessesReadTheSameVersionConcurrently) {
   const std::string content = noise(2000, 1), s = make_store_with({content});
   serve(s);
   std::vector<test::Child> readers;
@@ -218,7 +218,7 @@ TEST_F(MountNoSanitizer, ProcessesReadTheSameVersionAtOnce) {
       test::require(fd >= 0, "open");
       char page[4096];
       for (std::size_t i = 0; i < 2000; ++i) {
-        // Each in an order of its own; 2000 and these numbers have no divisor in common.
+        // Each in a different order; 2000 and these numbers have no common divisor.
         const std::size_t at_byte = i * (r % 2 == 0 ? 1 : 1237 + 2 * r) % 2000 * sizeof page;
         test::require(pread(fd, page, sizeof page, static_cast<off_t>(at_byte)) == sizeof page &&
                           std::memcmp(page, content.data() + at_byte, sizeof page) == 0,
@@ -229,7 +229,7 @@ TEST_F(MountNoSanitizer, ProcessesReadTheSameVersionAtOnce) {
   for (test::Child& reader : readers) EXPECT_CHILD_EXIT(reader.wait(), 0);
 }
 
-TEST_F(MountNoSanitizer, WhatIsForgottenIsGoneForThoseWhoOpenIt) {
+TEST_F(MountNoSanitizer, AForgottenVersionCannotBeOpened) {
   const std::string old = noise(200, 1);
   const std::string s = make_store_with({old, noise(200, 2), noise(200, 3)});
   serve(s);
@@ -246,7 +246,7 @@ TEST_F(MountNoSanitizer, WhatIsForgottenIsGoneForThoseWhoOpenIt) {
   close(fd);
 }
 
-TEST_F(MountNoSanitizer, DamageIsAnErrorOfTheReadAndHasANameInTheLog) {
+TEST_F(MountNoSanitizer, CorruptionFailsTheReadAndTheLogNamesThePack) {
   const std::string content = noise(300, 1), s = make_store_with({content});
   const std::string pack = pack_of(s);
   {
@@ -283,8 +283,8 @@ TEST_F(MountNoSanitizer, DamageIsAnErrorOfTheReadAndHasANameInTheLog) {
   close(fd);
 }
 
-// A Python that has the module, or an empty string. VELLUM_TEST_PYTHON names one where python3 has
-// not.
+// A Python that has the module, or an empty string. VELLUM_TEST_PYTHON names one where python3
+// lacks it.
 std::string python_with(const std::string& module) {
   const char* const chosen = getenv("VELLUM_TEST_PYTHON");
   const std::string python = chosen != nullptr ? chosen : "python3";
@@ -324,7 +324,7 @@ TEST_F(MountNoSanitizer, DuckDbReadsAVersion) {
   EXPECT_EQ("[(100000, 14999850000)]\n", result.out) << result.err;
 }
 
-TEST_F(MountNoSanitizer, NobodyWrites) {
+TEST_F(MountNoSanitizer, WritesAreRefused) {
   serve(make_store_with({noise(1, 1)}));
   EXPECT_EQ(-1, open(at("v1").c_str(), O_RDWR | O_CLOEXEC));
   EXPECT_EQ(EROFS, errno);
@@ -333,7 +333,7 @@ TEST_F(MountNoSanitizer, NobodyWrites) {
   EXPECT_EQ(EROFS, errno);
 }
 
-TEST_F(MountNoSanitizer, OtherUsersSeeNothing) {
+TEST_F(MountNoSanitizer, OtherUsersHaveNoAccess) {
   if (geteuid() != 0) GTEST_SKIP() << "becoming another user takes root";
   fs::permissions(directory_, fs::perms(0755));
   serve(make_store_with({noise(1, 1)}));
@@ -345,7 +345,7 @@ TEST_F(MountNoSanitizer, OtherUsersSeeNothing) {
   EXPECT_NE(std::string::npos, result.err.find("ermission denied")) << result.err;
 }
 
-TEST_F(MountNoSanitizer, EndsByASignalAndByUnmounting) {
+TEST_F(MountNoSanitizer, TheServerEndsByASignalAndByUnmounting) {
   const std::string s = make_store_with({noise(1, 1)});
   serve(s);
   EXPECT_EQ(0, stop(SIGTERM));
@@ -356,7 +356,7 @@ TEST_F(MountNoSanitizer, EndsByASignalAndByUnmounting) {
   EXPECT_TRUE(names_in(path("m")).empty());
 }
 
-TEST_F(MountNoSanitizer, AKilledOneIsReplaced) {
+TEST_F(MountNoSanitizer, TheMountOfAKilledServerIsReplaced) {
   const std::string s = make_store_with({noise(1, 1)});
   serve(s);
   EXPECT_EQ(128 + SIGKILL, stop(SIGKILL));
@@ -367,7 +367,7 @@ TEST_F(MountNoSanitizer, AKilledOneIsReplaced) {
   EXPECT_TRUE(fs::exists(at("v1")));
 }
 
-TEST_F(MountNoSanitizer, SaysWhatIsWrong) {
+TEST_F(MountNoSanitizer, ErrorsNameTheirCause) {
   const std::string s = make_store_with({noise(1, 1)});
   expect_failure({"mount", s, path("none")}, 3, "not_found", path("none"));
   expect_failure({"mount", path("none"), path("m")}, 3, "not_found", path("none"));

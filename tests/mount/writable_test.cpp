@@ -46,7 +46,7 @@ class WritableMountNoSanitizer : public MountTest {
   void serve_main(const std::string& store) { serve(store, {"--writable", "main"}); }
   std::string main_file() const { return at("main"); }
 
-  // What the store has as the branch's last commit: no writer need be gone for that.
+  // The store's last commit of the branch; the branch's writer may still be open.
   std::string committed(const std::string& store) const {
     std::string out(Store::open(store).version("main").file_bytes, '\0');
     Store::open(store).read("main", 0, out.data(), out.size());
@@ -98,7 +98,7 @@ TEST_F(WritableMountNoSanitizer, ASynchronousWriteIsACommit) {
   }
 }
 
-TEST_F(WritableMountNoSanitizer, CloseCommitsNothingAndUnmountingAll) {
+TEST_F(WritableMountNoSanitizer, ClosingAFileDoesNotCommitAndUnmountingDoes) {
   const std::string before = noise(5, 1), s = make_store_with({before});
   serve_main(s);
   const std::string after = noise(7, 2);
@@ -112,7 +112,7 @@ TEST_F(WritableMountNoSanitizer, CloseCommitsNothingAndUnmountingAll) {
   EXPECT_TRUE(after == committed(s));
 }
 
-TEST_F(WritableMountNoSanitizer, ASignalCommitsWhatMappingsHoldToo) {
+TEST_F(WritableMountNoSanitizer, ASignalCommitsTheStoresOfMappings) {
   const std::string s = make_store_with({noise(5, 1)});
   serve_main(s);
   const Descriptor file(main_file(), O_RDWR);
@@ -125,7 +125,7 @@ TEST_F(WritableMountNoSanitizer, ASignalCommitsWhatMappingsHoldToo) {
   EXPECT_TRUE(after == committed(s));
 }
 
-TEST_F(WritableMountNoSanitizer, UnmountingCommitsWhatMappingsHeld) {
+TEST_F(WritableMountNoSanitizer, UnmountingCommitsTheStoresOfMappings) {
   const std::string s = make_store_with({noise(50, 1)});
   serve_main(s);
   const std::string after = noise(50, 2);
@@ -144,7 +144,7 @@ TEST_F(WritableMountNoSanitizer, UnmountingCommitsWhatMappingsHeld) {
 
 TEST_F(WritableMountNoSanitizer, TheFileGrowsShrinksAndIsAppendedTo) {
   const std::string s = make_store();
-  serve_main(s);  // makes the branch
+  serve_main(s);  // creates the branch
   EXPECT_EQ("", read_file(main_file()));
   std::string expected;
   {
@@ -178,7 +178,7 @@ TEST_F(WritableMountNoSanitizer, TheFileGrowsShrinksAndIsAppendedTo) {
   EXPECT_EQ(7, status.st_mtim.tv_sec);
 }
 
-TEST_F(WritableMountNoSanitizer, WhatCannotBeIsAnError) {
+TEST_F(WritableMountNoSanitizer, UnsupportedCallsFail) {
   const std::string s = make_store_with({noise(2, 1)});
   serve_main(s);
   const Descriptor file(main_file(), O_RDWR);
@@ -212,7 +212,7 @@ TEST_F(WritableMountNoSanitizer, WhatCannotBeIsAnError) {
   EXPECT_TRUE(noise(2, 1) == read_file(main_file()));
 }
 
-TEST_F(WritableMountNoSanitizer, ProcessesWriteAPartEach) {
+TEST_F(WritableMountNoSanitizer, ProcessesWriteSeparateParts) {
   constexpr std::size_t kPages = 400;
   const std::string s = make_store_with({noise(4 * kPages, 1)});
   serve_main(s);
@@ -234,13 +234,13 @@ TEST_F(WritableMountNoSanitizer, ProcessesWriteAPartEach) {
     EXPECT_CHILD_EXIT(writers[w].wait(), 0) << w;
     expected += noise(kPages, 10 + w);
   }
-  // One fsync takes along what all of them have written.
+  // One fsync commits the writes of all of them.
   const Descriptor file(main_file(), O_RDONLY);
   ASSERT_EQ(0, fsync(file.fd()));
   EXPECT_TRUE(expected == committed(s));
 }
 
-TEST_F(WritableMountNoSanitizer, AnMsyncCommitsWhatAllMappingsHold) {
+TEST_F(WritableMountNoSanitizer, AnMsyncCommitsTheStoresOfAllMappings) {
   constexpr std::size_t kBytes = 64 * kPage;
   const std::string s = make_store_with({noise(64, 1)});
   serve_main(s);
@@ -263,7 +263,7 @@ TEST_F(WritableMountNoSanitizer, AnMsyncCommitsWhatAllMappingsHold) {
   std::memcpy(memory, first.data(), first.size());
   char byte = 0;
   ASSERT_EQ(1, read(done[0], &byte, 1));
-  // The other process has its mapping still.
+  // The other process still has its mapping.
   EXPECT_EQ(0, msync(memory, kBytes, MS_SYNC));
   EXPECT_TRUE(first + second == committed(s));
   munmap(memory, kBytes);
@@ -294,7 +294,7 @@ TEST_F(WritableMountNoSanitizer, AKilledServerLeavesTheLastFsync) {
       }
     });
     close(told[1]);
-    // As many commits as chance wants, and then at any moment of the next one.
+    // A random number of commits, then killed at a random time during the next one.
     const auto commits = 1 + random() % 10;
     for (std::uint64_t i = 0; i < commits; ++i) {
       ASSERT_EQ(static_cast<ssize_t>(sizeof last), read(told[0], &last, sizeof last));
@@ -343,7 +343,7 @@ TEST_F(WritableMountNoSanitizer, AFullDiskFailsTheFsyncAndLosesNothing) {
   EXPECT_EQ(0, stop(SIGTERM));
 }
 
-TEST_F(WritableMountNoSanitizer, WhatCannotBeCommittedAtTheEndIsAnError) {
+TEST_F(WritableMountNoSanitizer, AFailedCommitAtTheEndIsAnError) {
   const test::SmallDisk disk(64 << 20);
   if (!disk.mounted()) GTEST_SKIP() << disk.reason();
   const std::string s = disk / "s";
@@ -377,7 +377,7 @@ TEST_F(WritableMountNoSanitizer, ABranchHasOneWriter) {
       Error);
   fs::create_directory(path("m2"));
   expect_failure({"mount", s, path("m2"), "--writable", "main"}, 7, "busy", "main");
-  // The other way round, nothing is mounted.
+  // The other way round, the mount is refused.
   EXPECT_EQ(0, stop(SIGTERM));
   Store store = Store::open(s);
   const Region region = store.open_region("main");
@@ -385,7 +385,7 @@ TEST_F(WritableMountNoSanitizer, ABranchHasOneWriter) {
   EXPECT_TRUE(names_in(path("m")).empty());
 }
 
-TEST_F(WritableMountNoSanitizer, SeveralBranchesBesideSnapshotsAndGc) {
+TEST_F(WritableMountNoSanitizer, SeveralBranchesDuringSnapshotsAndGc) {
   const std::string first = noise(300, 1), s = make_store_with({first});
   must({"branch", s, "side", "v1"});
   serve(s, {"--writable", "main", "--writable", "side"});
@@ -407,7 +407,7 @@ TEST_F(WritableMountNoSanitizer, SeveralBranchesBesideSnapshotsAndGc) {
   must({"verify", "--read-data", s});
 }
 
-TEST_F(WritableMountNoSanitizer, ProgramsWorkOnIt) {
+TEST_F(WritableMountNoSanitizer, CommonProgramsWriteTheFile) {
   const std::string s = make_store();
   serve_main(s);
   const std::string content = noise(100, 1) + "end";
@@ -420,7 +420,7 @@ TEST_F(WritableMountNoSanitizer, ProgramsWorkOnIt) {
   EXPECT_EQ("other", committed(s));
 }
 
-// With its journal in memory a transaction is one fsync, and so one commit.
+// With its journal in memory a transaction is one fsync, and therefore one commit.
 TEST_F(WritableMountNoSanitizer, ATransactionOfSqliteIsACommit) {
   const auto sqlite = [&](const std::string& file, const std::string& text) {
     return run_program({"sqlite3", "-batch", file, "pragma journal_mode=memory; " + text});
@@ -437,7 +437,7 @@ TEST_F(WritableMountNoSanitizer, ATransactionOfSqliteIsACommit) {
              "insert into t select i, 'value ' || i from n;");
   ASSERT_EQ(0, filled.status) << filled.err;
   EXPECT_EQ(before + 1, Store::open(s).version("main").sequence);
-  // The server dies in a transaction.
+  // The server is killed during a transaction.
   const Descriptor file(main_file(), O_RDWR);
   ASSERT_TRUE(write_all(file.fd(), noise(3, 1), kPage));
   EXPECT_EQ(128 + SIGKILL, stop(SIGKILL));
@@ -446,7 +446,7 @@ TEST_F(WritableMountNoSanitizer, ATransactionOfSqliteIsACommit) {
   EXPECT_EQ("memory\nok\n5000\n", found.out) << found.err;
 }
 
-TEST_F(WritableMountNoSanitizer, DamageIsAnErrorOfTheCall) {
+TEST_F(WritableMountNoSanitizer, CorruptionFailsTheCall) {
   const std::string content = noise(300, 1), s = make_store_with({content});
   {
     std::fstream pack(pack_of(s), std::ios::in | std::ios::out | std::ios::binary);
@@ -471,12 +471,12 @@ TEST_F(WritableMountNoSanitizer, DamageIsAnErrorOfTheCall) {
   EXPECT_GT(failed, 0U);
   EXPECT_LT(failed, 300U);
   EXPECT_NE(std::string::npos, log().find(".pack")) << log();
-  // It serves on.
+  // The server continues.
   ASSERT_TRUE(write_all(file.fd(), "good", 0));
   EXPECT_EQ(0, fsync(file.fd()));
 }
 
-TEST_F(WritableMountNoSanitizer, SaysWhatCannotBeWritten) {
+TEST_F(WritableMountNoSanitizer, ErrorsNameTheirCause) {
   const std::string s = make_store_with({noise(1, 1)});
   expect_failure({"mount", s, path("m"), "--writable", "v1"}, 3, "not_found", "v1");
   expect_failure({"mount", s, path("m"), "--writable", "../x"}, 2, "invalid_argument", "../x");

@@ -21,7 +21,7 @@ struct FileState {
   bool operator==(const FileState&) const = default;
 };
 
-// Commits of all sizes, growth, cuts, journals that fill up, and reopenings.
+// Commits of all sizes, growth, truncation, full journals, and reopening.
 class AtomicFileWorkload : public Workload {
  public:
   AtomicFileWorkload(std::uint64_t seed, std::uint64_t commits)
@@ -73,7 +73,7 @@ class AtomicFileWorkload : public Workload {
                                                  static_cast<std::size_t>(file.size_bytes())})};
   }
 
-  // A power cut may leave it from now on.
+  // From now on a power cut may leave it.
   void begin(const Site& site, const AtomicFile& file) {
     states_.push_back(state_of(file));
     site.progress.begun = states_.size() - 1;
@@ -91,7 +91,7 @@ class AtomicFileWorkload : public Workload {
     states_.push_back({then, base::checksum64(content)});
     site.progress.begun = states_.size() - 1;
     file.resize(then);
-    // A file that grows is certain to have its zeros with the next commit, and may have them before.
+    // A file that grows has its zeros for certain with the next commit, and may have them earlier.
     if (then < now) site.progress.returned = states_.size() - 1;
   }
   void store_some(AtomicFile& file) {

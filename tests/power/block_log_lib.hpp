@@ -1,4 +1,4 @@
-// What a block device was asked to do: every write and every flush, in the order of their arrival.
+// The requests of a block device: every write and every flush, in the order of their arrival.
 #pragma once
 
 #include <atomic>
@@ -11,18 +11,18 @@
 
 namespace vellum::power {
 
-// How far a workload has come, out of band: in memory that it shares with the recorder. The states
-// of what it writes are numbered; a power cut may leave any from `returned` to `begun`.
+// The progress of a workload, out of band: in memory that it shares with the recorder. The states
+// of its files are numbered; a power cut may leave any from `returned` to `begun`.
 struct Progress {
   std::atomic<std::uint64_t> begun{0};
   std::atomic<std::uint64_t> returned{0};
 };
 
-// How an entry begins in the recorder's file; the bytes of a write follow.
+// The header of an entry in the recorder's file; the bytes of a write follow.
 struct LogHeader {
   std::uint64_t at_bytes = 0;
   std::uint64_t length_bytes = 0;  // 0: a flush
-  std::uint64_t begun = 0;         // when the entry arrived, and nothing of it was done
+  std::uint64_t begun = 0;         // when the entry arrived, before any of it was done
   std::uint64_t returned = 0;
 };
 
@@ -34,10 +34,10 @@ struct LogEntry {
 
 class BlockLog {
  public:
-  // `file`: what a recorder has written. `progress`: as of its end.
+  // `file`: the recorder's output. `progress`: at its end.
   BlockLog(MappedMemory file, const Progress& progress);
   const std::vector<LogEntry>& entries() const noexcept { return entries_; }
-  // The progress at a moment just before an entry arrived, or after the last one.
+  // The progress just before an entry arrived, or after the last one.
   const LogHeader& before(std::size_t entry) const {
     return entry < entries_.size() ? entries_[entry].header : end_;
   }

@@ -25,7 +25,7 @@ class Planner {
 
   std::vector<Cut> plan(std::size_t most) {
     add_certain(most - most / 3);
-    // Small logs have fewer images than are asked for.
+    // Small logs have fewer images than requested.
     for (std::size_t tries = 0; cuts_.size() < most && tries < 4 * most; ++tries) add_sample();
     std::sort(cuts_.begin(), cuts_.end(), [](const Cut& a, const Cut& b) { return a.at < b.at; });
     return std::move(cuts_);
@@ -44,8 +44,8 @@ class Planner {
     for (std::size_t i = 0; i < all.size(); i += step) add(std::move(all[i]));
   }
 
-  std::vector<Piece> everything(std::size_t at) const {
-    std::vector<Piece> out;
+  std::vector<PartialWrite> everything(std::size_t at) const {
+    std::vector<PartialWrite> out;
     for (std::size_t i = epoch_begin_[at]; i < at; ++i) out.push_back({i, {}});
     return out;
   }
@@ -57,7 +57,7 @@ class Planner {
     constexpr std::array<std::size_t, 3> kPercent{50, 85, 15};
     const std::size_t percent = kPercent[below(kPercent.size())];
     Cut cut{at, {}, "subset"};
-    for (Piece& piece : everything(at)) {
+    for (PartialWrite& piece : everything(at)) {
       if (below(100) < percent) cut.pieces.push_back(std::move(piece));
     }
     if (!cut.pieces.empty() && below(2) == 0) tear(cut);
@@ -67,7 +67,7 @@ class Planner {
   void tear(Cut& cut) {
     const std::size_t count = 1 + below(std::min<std::size_t>(3, cut.pieces.size()));
     for (std::size_t i = 0; i < count; ++i) {
-      Piece& piece = cut.pieces[below(cut.pieces.size())];
+      PartialWrite& piece = cut.pieces[below(cut.pieces.size())];
       const LogEntry& write = entries_[piece.entry];
       const std::size_t sectors = (write.bytes.size() + kSectorBytes - 1) / kSectorBytes;
       if (sectors < 2 || !piece.sectors.empty() || must_be_whole(write)) continue;
@@ -86,13 +86,13 @@ class Planner {
            write.header.at_bytes + write.bytes.size() > system_.whole_at_bytes;
   }
 
-  // What makes an image, and what is allowed of it.
+  // The identity of an image: its sectors and its allowed states.
   using Key = std::tuple<std::size_t, std::uint64_t, std::uint64_t, std::vector<std::size_t>>;
   void add(Cut cut) {
     const LogHeader& header = log_.before(cut.at);
     Key key{epoch_begin_[cut.at], header.begun, header.returned, {}};
     auto& pieces = std::get<3>(key);
-    for (const Piece& piece : cut.pieces) {
+    for (const PartialWrite& piece : cut.pieces) {
       pieces.push_back(piece.entry);
       pieces.push_back(piece.sectors.size());
       for (const bool sector : piece.sectors) pieces.push_back(sector ? 1 : 0);

@@ -1,4 +1,4 @@
-// Which power cuts are tried: what of the writes since the last flush has reached the medium.
+// The power cuts to try: which of the writes since the last flush have reached the medium.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace vellum::power {
 
-struct Piece {
+struct PartialWrite {
   std::size_t entry = 0;      // of the log: a write
-  std::vector<bool> sectors;  // that have arrived; empty: all
+  std::vector<bool> sectors;  // those that have reached the medium; empty: all
 };
 
 struct Cut {
-  std::size_t at = 0;  // entries before this one have been asked for
-  std::vector<Piece> pieces;
+  std::size_t at = 0;  // the number of entries requested before the cut
+  std::vector<PartialWrite> pieces;
   const char* kind = "";
 };
 
-// At most `most` cuts, ascending by `at`, no two of them the same:
-//   - at each flush: nothing, and all, of the writes since the flush before it
+// At most `most` cuts, ascending by `at`, all different:
+//   - at each flush: none, and all, of the writes since the previous flush
 //   - between flushes: every prefix of the writes
-//   - from there on seeded samples: any subset of the writes, and in every second sample some of
-//     the writes torn between sectors.
-// When the first two kinds are more than two thirds, they are thinned out evenly.
+//   - then seeded samples: any subset of the writes, and in every second sample some of the writes
+//     torn between sectors.
+// If the first two kinds exceed two thirds, they are thinned out evenly.
 std::vector<Cut> plan_cuts(const BlockLog& log, const FileSystem& system, std::size_t most,
                            std::uint64_t seed);
 

@@ -16,17 +16,17 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
-// Small ones: an image is compared after each cut with what it should be. The journal has the
-// smallest size, so that it wraps.
+// Small ones: an image is compared with its expected state after each cut. The journal has the
+// smallest size, and wraps.
 constexpr const char* kMakeExt4 =
     "mkfs.ext4 -q -F -b 4096 -N 1024 -J size=4 -O ^resize_inode -E "
     "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
-// The variables are those by which xfsprogs' own tests ask for less than 300 MB.
+// xfsprogs' own tests use these variables to allow less than 300 MB.
 constexpr const char* kMakeXfs = "TEST_DIR=1 TEST_DEV=1 QA_CHECK_FS=1 mkfs.xfs -q -f -K -l size=6m";
 constexpr const char* kMakeBtrfs = "mkfs.btrfs -q -f -K";
 
 bool kernel_has(const std::string& type) {
-  // The module may be absent from memory until somebody asks for it.
+  // The kernel may load the module only on demand.
   [[maybe_unused]] const int ignored =
       std::system(fmt::format("modprobe -q {} 2>/dev/null", type).c_str());
   std::ifstream file("/proc/filesystems");
@@ -68,7 +68,7 @@ std::string why_not(const FileSystem& system) {
   for (const char* device : {"/dev/fuse", "/dev/loop-control"}) {
     if (access(device, R_OK | W_OK) != 0) return fmt::format("{} cannot be opened", device);
   }
-  if (!has_program(system.make)) return fmt::format("{} cannot be made: no mkfs", system.name);
+  if (!has_program(system.make)) return fmt::format("{} cannot be created: no mkfs", system.name);
   if (!kernel_has(system.mount_as.type)) {
     return fmt::format("the kernel has no {}", system.mount_as.type);
   }

@@ -1,4 +1,4 @@
-// The file systems on which power is cut.
+// The file systems under test.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct FileSystem {
   MountAs mount_as;
   std::uint64_t disk_bytes;
   const char* make;  // a shell command; the path of the disk follows
-  // Its superblock, where it does not mount after a write of that which is torn between two sectors
-  // of 512 bytes. Everything else is torn.
+  // Its superblock, where the file system does not mount after a write that is torn between two
+  // sectors of 512 bytes. Everything else is torn.
   std::uint64_t whole_at_bytes = 0, whole_bytes = 0;
 };
 
@@ -26,7 +26,7 @@ inline void PrintTo(const FileSystem& system, std::ostream* out) { *out << syste
 const std::vector<FileSystem>& file_systems();
 // A disk in memory with an empty file system on it.
 Descriptor make_disk(const FileSystem& system);
-// Why this machine cannot cut power on it; empty: it can.
+// The reason why this machine cannot cut power on it; empty: it can.
 std::string why_not(const FileSystem& system);
 
 }  // namespace vellum::power

@@ -50,7 +50,7 @@ class Replay {
   Outcome run(const std::vector<Cut>& cuts, const Effort& effort) {
     for (const Cut& cut : cuts) {
       settle_before(cut.at);
-      for (const Piece& piece : cut.pieces) {
+      for (const PartialWrite& piece : cut.pieces) {
         const LogEntry& write = entries_[piece.entry];
         piece.sectors.empty() ? image_.add(write) : image_.add(write, piece.sectors);
       }
@@ -64,7 +64,7 @@ class Replay {
   }
 
  private:
-  // What was written before the last flush before `at` is on the medium.
+  // The writes before the last flush before `at` are on the medium.
   void settle_before(std::size_t at) {
     std::size_t end = at;
     while (end > settled_ && !entries_[end - 1].is_flush()) --end;
@@ -127,7 +127,7 @@ Outcome cut_power(const FileSystem& system, Workload& workload, const Effort& ef
   const test::TempDirectory scratch(test::memory_directory());
   const Descriptor disk = make_disk(system);
   Image image(disk);
-  // Images are mounted where the recorded one was: a store knows the paths of its tiers.
+  // Images are mounted at the path of the recorded one: a store stores the paths of its tiers.
   const std::string directory = scratch / "mounted";
   std::filesystem::create_directory(directory);
   const BlockLog log = record(system, disk, workload, scratch.path(), directory);

@@ -17,7 +17,7 @@ bool is_zero(std::span<const std::byte> bytes) {
          std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
 }
 
-// Visits each chunk that a sparse file holds data in.
+// Visits each chunk with data of a sparse file.
 template <typename Visit>
 void for_each_chunk(int fd, std::size_t size_bytes, const Visit& visit) {
   for (std::size_t at = 0; at < size_bytes;) {

@@ -1,4 +1,4 @@
-// The medium after a power cut, again and again.
+// The medium after a power cut; reusable.
 #pragma once
 
 #include <vector>
@@ -8,16 +8,16 @@
 
 namespace vellum::power {
 
-// Two copies of a disk: what is certainly on the medium, and an image of it, a file, to which some
-// later writes are added. A mounted image is written to; restore() undoes that. Work is
-// proportional to what the disk holds, not to its size.
+// Two copies of a disk: the durable content of the medium, and an image file that also has some
+// later writes. A mounted image is written to; restore() undoes these writes. Work is proportional
+// to the data on the disk, not to its size.
 class Image {
  public:
-  explicit Image(const Descriptor& disk);  // as it is now
+  explicit Image(const Descriptor& disk);  // with its current content
   const Descriptor& file() const { return image_file_; }
 
-  void settle(const LogEntry& write);  // it is on the medium from now on
-  // It has reached the image, or of its sectors those for which `sectors` is true.
+  void settle(const LogEntry& write);  // durable from now on
+  // The write has reached the image, or only those of its sectors for which `sectors` is true.
   void add(const LogEntry& write);
   void add(const LogEntry& write, const std::vector<bool>& sectors);
   void restore();

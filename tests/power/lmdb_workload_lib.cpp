@@ -1,4 +1,4 @@
-// LMDB: as a control, in its default mode; and in its fastest, under `vellum run`.
+// LMDB: as a control, in its default mode; and in its fastest mode, under `vellum run`.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -15,7 +15,7 @@ namespace vellum::power {
 
 namespace {
 
-// Throws what it says on standard error.
+// Throws the command's standard error.
 void must_run(const std::string& command) {
   std::FILE* const output = popen((command + " 2>&1").c_str(), "r");
   if (output == nullptr) fail_with_errno("popen");
@@ -43,7 +43,7 @@ class LmdbWorkload : public Workload {
     try {
       check_database(file(directory), allowed);
     } catch (const std::exception&) {
-      if (allowed.returned != 0) throw;  // LMDB does not make its files in one step
+      if (allowed.returned != 0) throw;  // LMDB creates its files in several steps
     }
   }
 
@@ -72,13 +72,13 @@ class RunWorkload : public LmdbWorkload {
     try {
       check_store(directory, allowed);
     } catch (const Error& e) {
-      // Nothing was promised before the first flush returned.
+      // LMDB promises nothing before the first flush has returned.
       if (e.code() != Errc::not_found && e.code() != Errc::not_a_store) throw;
       if (allowed.returned != 0) throw;
       return;
     }
     if (allowed.choice % 4 != 0) return;
-    must_run(vellum_run(directory, "true"));  // brings the last commit to the file
+    must_run(vellum_run(directory, "true"));  // writes the last commit to the file
     if (allowed.returned != 0) check_database(file(directory), allowed);
   }
 

@@ -43,7 +43,7 @@ LoopDevice::LoopDevice(const std::string& file) {
     config.block_size = kSectorBytes;
     config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
     if (ioctl(device_.get(), LOOP_CONFIGURE, &config) == 0) return;
-    if (errno != EBUSY) fail_with_errno("LOOP_CONFIGURE");  // EBUSY: somebody else was faster
+    if (errno != EBUSY) fail_with_errno("LOOP_CONFIGURE");  // EBUSY: another process was faster
   }
 }
 

@@ -1,4 +1,4 @@
-// Loop devices and mounts that leave nothing behind, however the process ends.
+// Loop devices and mounts that the kernel removes, however the process ends.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace vellum::power {
 
-// A mount namespace of this process alone: what is mounted in it goes when its last process ends.
-// False: not allowed here.
+// A mount namespace of this process only: the kernel unmounts everything in it when its last
+// process ends. False: not permitted here.
 bool make_mounts_private();
 
-// Detached by the kernel when its last user is gone.
+// Detached by the kernel when its last user closes it.
 class LoopDevice {
  public:
   explicit LoopDevice(const std::string& file);
   const std::string& path() const { return path_; }
-  // What the page cache holds of the device is read again. REQUIRES: it is not mounted.
+  // Drops the device's page cache. REQUIRES: it is not mounted.
   void forget_pages();
 
  private:
@@ -36,7 +36,7 @@ class Mount {
   ~Mount();
   Mount(const Mount&) = delete;
   Mount& operator=(const Mount&) = delete;
-  void unmount();  // throws when somebody uses it
+  void unmount();  // throws while it is in use
 
  private:
   std::string directory_;

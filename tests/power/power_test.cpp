@@ -1,7 +1,7 @@
-// Power cuts on real file systems: a workload runs on one whose medium is recorded, and what a cut
-// could leave is mounted, recovered by that file system, and looked at.
+// Power cuts on real file systems: a workload runs on one whose medium is recorded; each state that
+// a cut could leave is mounted, recovered by that file system, and checked.
 //
-// tools/power-cut.sh makes the long run, by VELLUM_POWER_IMAGES, the images for each workload on
+// tools/power-cut.sh runs the long form with VELLUM_POWER_IMAGES, the images for each workload on
 // each file system, and VELLUM_POWER_SEED.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 }
 
 bool is_long() { return std::getenv("VELLUM_POWER_IMAGES") != nullptr; }
-// Of the long run, or of the short one.
+// For the long run, or for the short one.
 std::uint64_t many(std::uint64_t long_run, std::uint64_t short_run) {
   return is_long() ? long_run : short_run;
 }
@@ -57,7 +57,7 @@ class PowerCut : public testing::TestWithParam<FileSystem> {
   }
 };
 
-// A fault is planted, and an image shows it.
+// Plants a fault and expects an image to show it.
 class PowerFault : public PowerCut {
  protected:
   static void expect_caught(const std::unique_ptr<Workload>& workload) {
@@ -74,7 +74,7 @@ class PowerFault : public PowerCut {
 
 bool ends_with(const std::string& path, const char* end) { return path.ends_with(end); }
 
-// The seeds have the flavours of the simulator in turn.
+// The seeds have the simulator's flavours in turn.
 TEST_P(PowerCut, Store) { expect_whole(store_workload(seed(), many(150, 25))); }
 
 TEST_P(PowerCut, StoreThatRepeatsContent) {
@@ -128,8 +128,8 @@ std::string name_of(const testing::TestParamInfo<FileSystem>& info) { return inf
 
 INSTANTIATE_TEST_SUITE_P(On, PowerCut, testing::ValuesIn(file_systems()), name_of);
 
-// Under data=journal a sync of any file makes all that was written before durable, which hides some
-// of the faults.
+// Under data=journal a sync of any file makes all earlier writes durable, which hides some of the
+// faults.
 std::vector<FileSystem> systems_with_faults() {
   std::vector<FileSystem> out = file_systems();
   std::erase_if(out, [](const FileSystem& system) {

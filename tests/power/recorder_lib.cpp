@@ -35,7 +35,7 @@ struct Medium {
     LogHeader header;
     header.at_bytes = at;
     header.length_bytes = length;
-    // In this order: what is seen as returned is also seen as begun.
+    // In this order: a state that is visible as returned is also visible as begun.
     header.returned = progress->returned.load();
     header.begun = progress->begun.load();
     const iovec parts[] = {{&header, sizeof header}, {const_cast<char*>(bytes), length}};
@@ -117,7 +117,7 @@ void flush_disk(fuse_req_t request, fuse_ino_t, int, fuse_file_info*) {
   fuse_reply_err(request, 0);
 }
 
-// The process: one thread, so that requests are logged in the order in which they arrive.
+// The process: one thread, to log requests in the order of their arrival.
 [[noreturn]] void serve(Medium medium, const std::string& directory, int ready) {
   fuse_lowlevel_ops operations{};
   operations.lookup = look_up;
@@ -156,7 +156,7 @@ Recorder::Recorder(const Descriptor& disk, std::string directory)
   if (process_ < 0) fail_with_errno("fork");
   if (process_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);  // its memory must not wait for what it serves
+    prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);  // its memory must not wait for the device that it serves
     close(ready[0]);
     serve({disk.get(), log_file_.get(), &progress()}, directory_, ready[1]);
   }
@@ -169,7 +169,7 @@ Recorder::~Recorder() { end(); }
 
 Progress& Recorder::progress() { return *reinterpret_cast<Progress*>(progress_.bytes().data()); }
 
-// The loop device lets go of the file a moment after its last user has.
+// The loop device closes the file shortly after its last user has.
 void Recorder::end() {
   if (process_ < 0) return;
   constexpr int kTries = 200;
@@ -177,7 +177,7 @@ void Recorder::end() {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     if (i == kTries - 1) umount2(directory_.c_str(), MNT_DETACH);
   }
-  ::kill(process_, SIGTERM);  // has no effect when the loop has ended by itself
+  ::kill(process_, SIGTERM);  // has no effect when the loop has already ended
   int status = 0;
   while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
   }

@@ -1,8 +1,8 @@
-// A process that is the medium below a file system, and logs what it is asked to do.
+// A process that serves the medium below a file system and logs its requests.
 //
 // It mounts a FUSE file system with one file, `disk`. A loop device over that file passes on every
-// write, and every flush as an fsync. The process dies with its parent; what it has mounted is in
-// the parent's own mount namespace and goes with it.
+// write, and every flush as an fsync. The process dies with its parent; its mounts are in the
+// parent's own mount namespace and disappear with it.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,8 @@ namespace vellum::power {
 
 class Recorder {
  public:
-  // `disk`: what the medium holds; it follows the writes. `directory`: an empty one to mount on.
+  // `disk`: the content of the medium; it follows the writes. `directory`: an empty one to mount
+  // on.
   Recorder(const Descriptor& disk, std::string directory);
   ~Recorder();
   Recorder(const Recorder&) = delete;
@@ -26,7 +27,7 @@ class Recorder {
   Progress& progress();
   // A file that holds a Progress: for processes that inherit it.
   const Descriptor& progress_file() const { return progress_file_; }
-  // REQUIRES: nobody has the file open. Called once.
+  // REQUIRES: no process has the file open. Called once.
   BlockLog stop();
 
  private:

@@ -27,13 +27,13 @@ class Descriptor {
 
 // Children inherit it.
 Descriptor make_memory_file(const char* name, std::uint64_t size_bytes);
-// How another program, started by this one, finds it.
+// The path by which another program, started by this one, opens it.
 std::string path_of(const Descriptor& file);
 
 class MappedMemory {
  public:
-  explicit MappedMemory(const Descriptor& file);         // as long as the file is now
-  explicit MappedMemory(std::uint64_t anonymous_bytes);  // zeros, of this process alone
+  explicit MappedMemory(const Descriptor& file);         // of the file's current size
+  explicit MappedMemory(std::uint64_t anonymous_bytes);  // zeros, of this process only
   MappedMemory(MappedMemory&& other) noexcept;
   MappedMemory& operator=(MappedMemory&&) = delete;
   ~MappedMemory();

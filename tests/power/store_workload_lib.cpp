@@ -62,7 +62,7 @@ class StoreWorkload : public Workload {
     throw std::runtime_error(fmt::format("verify: {}: {}", first.object, first.reason));
   }
 
-  // The store takes commits without a repair step, and gc beside what the cut has left.
+  // The store takes commits without a repair step, and gc runs on the leftovers of the cut.
   void go_on(const std::string& directory, const StoreState& found, std::uint64_t choice) const {
     Session session(base::posix_fs(), path(directory), found);
     if (!found.exists) session.create_store(options_);
@@ -97,7 +97,7 @@ class ScriptWorkload : public StoreWorkload {
   std::size_t steps_;
 };
 
-// Packs move between home and an archive, and a cache gets copies.
+// Packs move between the store and an archive, and a cache gets copies.
 class TiersWorkload : public StoreWorkload {
  public:
   explicit TiersWorkload(std::uint64_t rounds)

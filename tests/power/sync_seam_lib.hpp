@@ -1,5 +1,5 @@
-// Planted faults: syncs that are skipped, of this program and of the libraries in it. The program
-// defines fdatasync() and fsync() itself, so its calls come by here.
+// Planted faults: skipped syncs, of this program and of its libraries. The program defines
+// fdatasync() and fsync() itself, and its calls pass through here.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ class SkippedSyncs {
   ~SkippedSyncs();
   SkippedSyncs(const SkippedSyncs&) = delete;
   SkippedSyncs& operator=(const SkippedSyncs&) = delete;
-  static std::size_t count();  // skipped by the one that lives, or lived last
+  static std::size_t count();  // skipped syncs of the current or the last instance
 };
 
 }  // namespace vellum::power

@@ -1,4 +1,4 @@
-// A program that writes files and knows what a power cut may leave of them.
+// A program that writes files, with the states that a power cut may leave of them.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace vellum::power {
 
-// Where it works, and where it says how far it is.
+// Its directory, and where it reports its progress.
 struct Site {
   std::string directory;
   Progress& progress;
   const Descriptor& progress_file;  // the same, for programs that it starts
 };
 
-// The states that a power cut may leave, and what to do with the image besides looking at it.
+// The states that a power cut may leave, and the choice for operations on the image.
 struct Allowed {
   std::uint64_t returned = 0, begun = 0;
   std::uint64_t choice = 0;  // any number, another one for each image
@@ -27,9 +27,9 @@ class Workload {
  public:
   virtual ~Workload() = default;
   virtual const char* name() const = 0;
-  // Once. No file of the directory is open when it returns.
+  // Called once. No file of the directory is open when it returns.
   virtual void run(const Site& site) = 0;
-  // Throws a std::exception that says what is wrong. May write.
+  // Throws a std::exception that describes the violation. May write.
   virtual void check(const std::string& directory, const Allowed& allowed) = 0;
 };
 
@@ -39,9 +39,9 @@ std::unique_ptr<Workload> atomic_file_workload(std::uint64_t seed, std::uint64_t
 // An LMDB of `transactions`, under `vellum run`.
 std::unique_ptr<Workload> run_workload(std::uint64_t seed, std::uint64_t transactions);
 
-// Controls: what others promise, by the same means.
+// Controls: the promises of other databases, checked by the same means.
 std::unique_ptr<Workload> sqlite_workload(std::uint64_t seed, std::uint64_t transactions);
-// Without `flushed` it is a planted fault.
+// Without `flushed` it has a planted fault.
 std::unique_ptr<Workload> lmdb_workload(std::uint64_t seed, std::uint64_t transactions,
                                         bool flushed = true);
 

@@ -1,4 +1,4 @@
-// Commits of a region and the steps of its collector take turns.
+// Commits of a region and the steps of its gc alternate.
 #include "region/gc_pacing.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ constexpr std::uint64_t kMiB = 1u << 20;
 constexpr std::uint64_t kMaxLagBytes = 16 * kMiB;
 using namespace std::chrono_literals;
 
-TEST(GcPacing, AStepBeginsWhenTheCommitIsOver) {
+TEST(GcPacing, AStepStartsAfterTheCommit) {
   GcPacing turns(1h);
   GcPacing::Collection collection(turns);
   std::atomic<bool> asked = false, over = false, over_at_step = false;
@@ -33,7 +33,7 @@ TEST(GcPacing, AStepBeginsWhenTheCommitIsOver) {
   EXPECT_TRUE(over_at_step);
 }
 
-TEST(GcPacing, ACommitThatHasMovedOnIsOneCommit) {
+TEST(GcPacing, AMovedCommitIsOneCommit) {
   GcPacing turns(1h);
   GcPacing::Collection collection(turns);
   {
@@ -43,22 +43,22 @@ TEST(GcPacing, ACommitThatHasMovedOnIsOneCommit) {
   collection.next_step(0);  // would wait for an hour
 }
 
-// No step waits without end for its turn, even when the commit never ends.
-TEST(GcPacing, AStepThatHasWaitedForLongBegins) {
+// No step waits without end, even when the commit never ends.
+TEST(GcPacing, AStepStartsAfterTheLongestWait) {
   GcPacing turns(1ms);
   GcPacing::Collection collection(turns);
   const GcPacing::Commit commit(turns);
   collection.next_step(0);
 }
 
-TEST(GcPacing, WhatIsWrittenCountsWhileTheCollectorIsAtWork) {
+TEST(GcPacing, WrittenBytesCountDuringACollection) {
   GcPacing turns;
   EXPECT_FALSE(turns.keep_in_step(2 * kMaxLagBytes, kMaxLagBytes)) << "no collector";
   {
     GcPacing::Collection collection(turns);
     EXPECT_FALSE(turns.keep_in_step(kMaxLagBytes - 1, kMaxLagBytes));
     EXPECT_TRUE(turns.keep_in_step(1, kMaxLagBytes));
-    EXPECT_FALSE(turns.keep_in_step(1, kMaxLagBytes)) << "it is told once";
+    EXPECT_FALSE(turns.keep_in_step(1, kMaxLagBytes)) << "it is reported once";
     EXPECT_TRUE(turns.keep_in_step(kMaxLagBytes - 1, kMaxLagBytes)) << "and again";
     EXPECT_FALSE(turns.keep_in_step(1, kMaxLagBytes));
   }
@@ -66,7 +66,7 @@ TEST(GcPacing, WhatIsWrittenCountsWhileTheCollectorIsAtWork) {
   EXPECT_FALSE(turns.keep_in_step(kMaxLagBytes - 1, kMaxLagBytes)) << "each begins at nothing";
 }
 
-TEST(GcPacing, WhatHasBeenFreedMakesUpForIt) {
+TEST(GcPacing, FreedBytesReduceTheLag) {
   GcPacing turns;
   GcPacing::Collection collection(turns);
   collection.next_step(kMaxLagBytes);

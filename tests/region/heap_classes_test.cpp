@@ -1,5 +1,5 @@
 // The size classes of a heap: their sizes, the map of spans, and a heap that allocates, frees,
-// commits, rolls back, is opened again and is copied as after a crash, against a map of what lives.
+// commits, rolls back, is opened again and is copied as after a crash, against a map of its blocks.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -32,7 +32,7 @@ RegionOptions small_region(std::uint64_t capacity_bytes = 256 * kMiBytes) {
   return options;
 }
 
-TEST(HeapSizeClasses, AreTheSmallestThatHoldTheBytes) {
+TEST(HeapSizeClasses, AClassIsTheSmallestThatFits) {
   using namespace detail;
   for (std::size_t bytes = 0; bytes <= kLargestClassBytes; ++bytes) {
     const SizeClass size_class = class_of(bytes);
@@ -42,7 +42,7 @@ TEST(HeapSizeClasses, AreTheSmallestThatHoldTheBytes) {
   }
 }
 
-TEST(HeapSpan, GivesEachBlockOnce) {
+TEST(HeapSpan, ASpanAllocatesEachBlockOnce) {
   using namespace detail;
   alignas(16) static char memory[kSpanBytes];
   for (SizeClass size_class = 0; size_class < kSizeClasses; ++size_class) {
@@ -73,7 +73,7 @@ TEST(HeapSpan, GivesEachBlockOnce) {
   }
 }
 
-TEST(HeapSpanMap, HasPartsForEachDoubling) {
+TEST(HeapSpanMap, TheMapHasAPartForEachDoubling) {
   using detail::SpanMap;
   std::vector<char> heap(4 * kMiBytes);
   auto& map = *::new (static_cast<void*>(heap.data())) SpanMap();
@@ -230,8 +230,8 @@ void expect_whole(const ConstHeap& heap, const Region& region, const Model& mode
   EXPECT_GE(heap.used_bytes(), model.live_bytes());
 }
 
-// A copy of the store's files is what a crash leaves. It has the last commit, and a program can go
-// on from there.
+// A copy of the store's files is the state after a crash. It has the last commit, and a program can
+// continue from it.
 void go_on_after_a_crash(const std::string& store, const std::string& copy, Model model) {
   std::filesystem::remove_all(copy);
   std::filesystem::copy(store, copy, std::filesystem::copy_options::recursive);
@@ -340,8 +340,8 @@ TEST_F(HeapClassesTest, ThreadsFreeWhatOthersAllocate) {
   EXPECT_LT(region.size_bytes(), 16 * kMiBytes);
 }
 
-// 100 threads, one after another and some at a time: each takes over what the ones before left.
-TEST_F(HeapClassesTest, ThreadsThatEndedLeaveTheirRoomToOthers) {
+// 100 threads, one after another and some at a time: each takes over spans of earlier ones.
+TEST_F(HeapClassesTest, SpansOfEndedThreadsAreReused) {
   Region region = create(8 * kMiBytes);
   Heap heap(region, Heap::Growth::manual);
   const auto work = [&heap] {
@@ -357,7 +357,7 @@ TEST_F(HeapClassesTest, ThreadsThatEndedLeaveTheirRoomToOthers) {
   }
   EXPECT_TRUE(heap.check_sanity());
 
-  // The same within one thread, of all the room that they left in part.
+  // The same within one thread, of all partly used spans.
   std::vector<Bytes::pointer> kept;
   std::thread([&] {
     Bytes bytes(heap.allocator());
@@ -396,7 +396,7 @@ TEST_F(HeapClassesTest, MoreThreadsThanSlots) {
 
 // ---- Room ----
 
-TEST_F(HeapClassesTest, FullHeapNamesItselfAndServesAgainWhatIsFreed) {
+TEST_F(HeapClassesTest, AFullHeapNamesItselfAndReusesFreedBlocks) {
   Region region = create(2 * kMiBytes, 2 * kMiBytes);
   Heap heap(region);
   Bytes bytes(heap.allocator());
@@ -416,14 +416,14 @@ TEST_F(HeapClassesTest, FullHeapNamesItselfAndServesAgainWhatIsFreed) {
   blocks.pop_back();
   EXPECT_NO_THROW(blocks.push_back(bytes.allocate(100)));
   for (const auto& block : blocks) bytes.deallocate(block, 100);
-  // Empty spans make room for another size, and for a block of half the heap.
+  // Empty spans serve another size, and a block of half the heap.
   EXPECT_NO_THROW(bytes.allocate(1'000));
   EXPECT_NO_THROW(bytes.allocate(kMiBytes));
   EXPECT_TRUE(heap.check_sanity());
 }
 
-// Each size in turn fills the heap and is freed: the next one finds the room of the last.
-TEST_F(HeapClassesTest, RoomOfOneSizeServesTheNext) {
+// Each size fills the heap and is freed: the next one reuses the space.
+TEST_F(HeapClassesTest, SpaceOfOneSizeServesTheNext) {
   Region region = create(4 * kMiBytes);
   Heap heap(region);
   Bytes bytes(heap.allocator());
@@ -499,7 +499,7 @@ TEST_F(HeapClassesTest, VectorsGrowThroughTheClassesAndShrink) {
 
 // ---- Versions and formats ----
 
-TEST_F(HeapClassesTest, RollbackTakesSpansAndClassesBack) {
+TEST_F(HeapClassesTest, RollbackUndoesSpansAndClasses) {
   Region region = create(512 << 10);  // too small for spans
   Heap heap(region);
   auto& texts = heap.root<vector<string>>("texts");
@@ -520,7 +520,7 @@ TEST_F(HeapClassesTest, RollbackTakesSpansAndClassesBack) {
   }
 }
 
-// A heap as Vellum made it before there were size classes.
+// A heap of a Vellum without size classes.
 using OldAlgorithm = boost::interprocess::rbtree_best_fit<detail::HeapMutexFamily,
                                                           boost::interprocess::offset_ptr<void>>;
 using OldSegment =
@@ -594,8 +594,8 @@ TEST_F(HeapClassesTest, PlaceOfClassesThatDoesNotFitIsRefused) {
   EXPECT_EQ(Heap::open_read_only(region).used_bytes(), Heap(region).used_bytes());
 }
 
-// Spans start at multiples of 16 KiB in the region, also where that lies at another multiple.
-TEST_F(HeapClassesTest, AtAnAddressThatIsNoMultipleOfASpan) {
+// Spans start at multiples of 16 KiB in the region, whatever the region's address.
+TEST_F(HeapClassesTest, ARegionsAddressNeedBeNoMultipleOfASpan) {
   constexpr std::size_t kReserved = 64 * kMiBytes;
   void* const room =
       mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -25,7 +25,7 @@ namespace {
 
 using Index = map<string, vector<int>>;
 constexpr std::uint64_t kMiB = 1 << 20;
-// These are longer than a string holds inside itself, so that each lies in the heap.
+// These are longer than the inline buffer of a string, so that each is allocated in the heap.
 const std::string kLong(100, 'x');
 
 Errc code_of(const std::function<void()>& body) {
@@ -40,7 +40,7 @@ Errc code_of(const std::function<void()>& body) {
 
 class HeapTest : public testing::Test {
  protected:
-  // Small: thread sanitizer has no room for the default.
+  // Small: the default does not fit under ThreadSanitizer.
   static RegionOptions options(std::uint64_t capacity_bytes = 256 * kMiB) {
     RegionOptions options;
     options.capacity_bytes = capacity_bytes;
@@ -89,7 +89,7 @@ struct Virtual {
   virtual ~Virtual() = default;
 };
 
-// What the heap refuses when a program is compiled.
+// Types that the heap refuses at compile time.
 static_assert(!detail::is_root_type<int*>() && !detail::is_root_type<const char*>() &&
               !detail::is_root_type<std::string>() && !detail::is_root_type<Virtual>() &&
               !detail::is_root_type<std::vector<int>>() &&
@@ -101,7 +101,7 @@ static_assert(detail::is_root_type<int>() && detail::is_root_type<Pair>() &&
               detail::is_root_type<std::array<Pair, 3>>() && detail::is_root_type<Index>());
 static_assert(std::is_base_of_v<Error, HeapFull>);
 
-TEST_F(HeapTest, ARootIsGivenAsNoOtherType) {
+TEST_F(HeapTest, ARootIsNotReturnedAsAnotherType) {
   Region region = create();
   Heap heap(region);
   heap.root<vector<int>>("numbers").push_back(1);
@@ -130,8 +130,8 @@ TEST_F(HeapTest, ARootIsGivenAsNoOtherType) {
   EXPECT_TRUE(heap.check_sanity());
 }
 
-// Heaps of earlier programs have no note of a root's type: then the size alone decides.
-TEST_F(HeapTest, ARootWithoutANoteIsGivenBySize) {
+// Heaps of earlier programs have no record of a root's type: then only the size decides.
+TEST_F(HeapTest, ARootWithoutATypeIsCheckedBySize) {
   Region region = create();
   Heap heap(region);
   heap.root<Pair>("pair").second = 4;
@@ -155,7 +155,7 @@ struct Book {
   int year;
 };
 
-TEST_F(HeapTest, StructsWithStringsLieInContainers) {
+TEST_F(HeapTest, ContainersHoldStructsWithStrings) {
   Region region = create();
   {
     Heap heap(region);
@@ -181,7 +181,7 @@ TEST_F(HeapTest, StructsWithStringsLieInContainers) {
   EXPECT_TRUE(heap.check_sanity());
 }
 
-TEST_F(HeapTest, UnorderedMapsHaveWhatStdHas) {
+TEST_F(HeapTest, UnorderedMapsHaveTheInterfaceOfStd) {
   Region region = create();
   Heap heap(region);
   auto& words = heap.root<unordered_map<string, int>>("words");
@@ -204,7 +204,7 @@ TEST_F(HeapTest, UnorderedMapsHaveWhatStdHas) {
   EXPECT_EQ(words.erase("three"), 1U);
 }
 
-TEST_F(HeapTest, WhatWasNotCommittedIsNotThere) {
+TEST_F(HeapTest, UncommittedObjectsAreLost) {
   Region region = create();
   {
     Heap heap(region);
@@ -271,7 +271,7 @@ TEST_F(HeapTest, OldVersionsAreReadWithoutWriting) {
   EXPECT_TRUE(index.empty());
 }
 
-TEST_F(HeapTest, RollbackTakesTheHeapBack) {
+TEST_F(HeapTest, RollbackUndoesChangesOfTheHeap) {
   Region region = create();
   Heap heap(region);
   auto& index = *heap.find_or_construct<Index>("index");
@@ -292,7 +292,7 @@ TEST_F(HeapTest, RollbackTakesTheHeapBack) {
   EXPECT_EQ(index.size(), 2U);
 }
 
-TEST_F(HeapTest, RollbackTakesGrowthBack) {
+TEST_F(HeapTest, RollbackUndoesGrowth) {
   Region region = create();
   Heap heap(region);
   auto& numbers = *heap.find_or_construct<vector<int>>("numbers");
@@ -312,7 +312,7 @@ TEST_F(HeapTest, RollbackTakesGrowthBack) {
   EXPECT_TRUE(heap.check_sanity());
 }
 
-TEST_F(HeapTest, GrowsByItselfAndStaysWhole) {
+TEST_F(HeapTest, AFullHeapGrowsByItself) {
   Region region = create(64 << 10);
   {
     Heap heap(region);
@@ -349,7 +349,7 @@ TEST_F(HeapTest, MovedHeapStillGrows) {
   EXPECT_EQ(numbers.size(), 100'000U);
 }
 
-TEST_F(HeapTest, OneOfTwoHeapsOfARegionMayGo) {
+TEST_F(HeapTest, OneOfTwoHeapsOfARegionMayEnd) {
   Region region = create(64 << 10);
   Heap first(region);
   {
@@ -358,7 +358,7 @@ TEST_F(HeapTest, OneOfTwoHeapsOfARegionMayGo) {
   first.find_or_construct<vector<int>>("numbers")->resize(100'000);
 }
 
-TEST_F(HeapTest, ManualGrowth) {
+TEST_F(HeapTest, AHeapWithManualGrowthGrowsOnRequest) {
   Region region = create(64 << 10);
   Heap heap(region, Heap::Growth::manual);
   auto& numbers = *heap.find_or_construct<vector<int>>("numbers", 10U, 1);
@@ -376,7 +376,7 @@ TEST_F(HeapTest, ManualGrowth) {
   EXPECT_TRUE(heap.check_sanity());
 }
 
-TEST_F(HeapTest, FullCapacityIsBadAllocAndRollbackHelps) {
+TEST_F(HeapTest, AFullCapacityIsBadAllocAndRollbackRepairsTheHeap) {
   Region region = create(kMiB, 4 * kMiB);
   Heap heap(region);
   auto& texts = *heap.find_or_construct<map<int, string>>("texts");
@@ -402,7 +402,7 @@ TEST_F(HeapTest, FullCapacityIsBadAllocAndRollbackHelps) {
   EXPECT_TRUE(heap.check_sanity());
 }
 
-TEST_F(HeapTest, OpeningTakesInWhatTheRegionGrew) {
+TEST_F(HeapTest, OpeningAddsTheGrowthOfTheRegion) {
   Region region = create(kMiB);
   {
     Heap heap(region);
@@ -420,7 +420,7 @@ TEST_F(HeapTest, OpeningTakesInWhatTheRegionGrew) {
   EXPECT_TRUE(heap.check_sanity());
 }
 
-TEST_F(HeapTest, RootsAreFoundMadeOnceAndDestroyed) {
+TEST_F(HeapTest, RootsAreCreatedOnceFoundAndDestroyed) {
   Region region = create();
   Heap heap(region);
   EXPECT_EQ(heap.find<int>("n"), nullptr);
@@ -459,7 +459,7 @@ struct Library {
   unordered_map<std::uint64_t, map<string, vector<string>>> readers;
 };
 
-TEST_F(HeapTest, StructOfOnesOwnIsARootAndAnElement) {
+TEST_F(HeapTest, AUsersStructIsARootAndAnElement) {
   Region region = create();
   Heap heap(region);
   auto& library = *heap.find_or_construct<Library>("library", 1850);
@@ -479,7 +479,7 @@ TEST_F(HeapTest, StructOfOnesOwnIsARootAndAnElement) {
   EXPECT_TRUE(south.readers.at(1).at("lent")[0] == "Emma");
 }
 
-TEST_F(HeapTest, WhatIsNoHeapIsRefused) {
+TEST_F(HeapTest, ARegionWithoutAHeapIsRefused) {
   Region region = create();
   std::memcpy(region.data(), "something else", 14);
   EXPECT_EQ(code_of([&] { Heap heap(region); }), Errc::invalid_argument);
@@ -524,7 +524,7 @@ TEST_F(HeapTest, ReadOnlyRegionIsRefusedForWriting) {
   EXPECT_EQ(code_of([&] { (void)Heap::open_read_only(none); }), Errc::invalid_argument);
 }
 
-// A region that nobody else holds could not be committed.
+// A region without another handle could not be committed.
 static_assert(!std::is_constructible_v<Heap, Region>);
 static_assert(std::is_constructible_v<Heap, Region&>);
 static_assert(std::is_constructible_v<ConstHeap, Region>);
@@ -539,7 +539,7 @@ constexpr bool finds_in<
 static_assert(finds_in<ConstHeap&> && finds_in<const ConstHeap&> && finds_in<Heap&>);
 static_assert(!finds_in<ConstHeap>, "the region of a temporary heap may end with it");
 
-TEST_F(HeapTest, KeepsItsRegionOpenForReading) {
+TEST_F(HeapTest, AHeapKeepsItsRegionOpenForReading) {
   Region region = create();
   Heap heap(region);
   heap.root<map<string, int>>("ages")["ada"] = 36;
@@ -550,7 +550,7 @@ TEST_F(HeapTest, KeepsItsRegionOpenForReading) {
   EXPECT_EQ((&copy.root<map<string, int>>("ages")), (&then.root<map<string, int>>("ages")));
 }
 
-TEST_F(HeapTest, SurvivesThatItsRegionIsMoved) {
+TEST_F(HeapTest, AHeapSurvivesAMoveOfItsRegion) {
   Region region = create(64 << 10, 16 * kMiB);
   Heap heap(region);
   auto& numbers = heap.root<vector<std::uint64_t>>("numbers");
@@ -569,8 +569,8 @@ TEST_F(HeapTest, SurvivesThatItsRegionIsMoved) {
   EXPECT_EQ(other.root<vector<std::uint64_t>>("numbers").size(), 200'000U);
 }
 
-// As a Pin does. The writer's lock goes with the last of them.
-TEST_F(HeapTest, HoldsTheBranchUntilItGoes) {
+// As a Pin does. The last of them releases the writer's lock.
+TEST_F(HeapTest, AHeapHoldsTheBranchUntilItsEnd) {
   auto region = std::make_unique<Region>(create());
   auto heap = std::make_unique<Heap>(*region);
   heap->root<int>("number", 7);
@@ -582,7 +582,7 @@ TEST_F(HeapTest, HoldsTheBranchUntilItGoes) {
   EXPECT_EQ(code_of([&] { (void)store_->open_region("main", options()); }), Errc::ok);
 }
 
-TEST_F(HeapTest, RootIsMadeInAHeapAndWantedInAVersion) {
+TEST_F(HeapTest, AMissingRootIsCreatedInAHeapAndAnErrorInAVersion) {
   Region region = create();
   Heap heap(region);
   EXPECT_EQ(heap.root<int>("number", 7), 7);
@@ -684,8 +684,8 @@ TEST_F(HeapTest, TextKeysAreLookedUpWithoutAnAllocation) {
   EXPECT_EQ(table.erase(kLong.c_str()), 1U);
 }
 
-// The hash lies in regions: it must never change.
-TEST(HeapHash, IsFixed) {
+// The hash is stored in regions: it must never change.
+TEST(HeapHash, TheHashOfKeysIsFixed) {
   EXPECT_EQ(hash<int>()(0), 0xe220a8397b1dcdafU);
   EXPECT_EQ(hash<std::uint64_t>()(1), 0x910a2dec89025cc1U);
   EXPECT_EQ(hash<string>()(""), 0U);

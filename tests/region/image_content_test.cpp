@@ -1,5 +1,5 @@
-// Engine mapped with a file that may have been made anew: ImageOptions::is_content, and
-// memory that outlives its region.
+// Engine mapped with a file that may have been created again: ImageOptions::is_content, and memory
+// that outlives its region.
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -55,9 +55,9 @@ class ImageContent : public Mapped {
   }
 };
 
-// The file that has the name now counts, also when it is empty, shorter, longer, or came after a
-// crash.
-TEST_F(ImageContent, IsWhatTheRegionOpensWith) {
+// The current file of the name counts, also when it is empty, shorter, longer, or was created after
+// a crash.
+TEST_F(ImageContent, ARegionOpensWithTheContentOfTheFile) {
   for (const std::uint64_t was : {kMiB, std::uint64_t{100}})
     for (const bool exact : {false, true})
       for (const bool killed : {false, true})
@@ -73,7 +73,7 @@ TEST_F(ImageContent, IsWhatTheRegionOpensWith) {
         }
 }
 
-TEST_F(ImageContent, AMissingFileIsMadeFromTheBranch) {
+TEST_F(ImageContent, AMissingFileIsCreatedFromTheBranch) {
   leave_behind(3 * kPage, true, false);
   const Bytes was = read_file(file());
   fs::remove(file());
@@ -82,7 +82,7 @@ TEST_F(ImageContent, AMissingFileIsMadeFromTheBranch) {
   EXPECT_TRUE(was == read_file(file()));
 }
 
-TEST_F(ImageContent, MemoryIsLeftAsItIs) {
+TEST_F(ImageContent, MemoryStaysMappedWithItsContent) {
   Store store = Store::create(path());
   Region region = store.create_region("main", 2 * kPage, options(file()));
   auto* const at = static_cast<char*>(region.data());
@@ -95,8 +95,7 @@ TEST_F(ImageContent, MemoryIsLeftAsItIs) {
   EXPECT_STREQ("committed", at);
   EXPECT_STREQ("written", at + kPage);
   std::strcpy(at, "stored to");
-  Region again =
-      store.open_region("main", options(file()));  // nobody holds the branch, or the file
+  Region again = store.open_region("main", options(file()));  // branch and file are not locked
   EXPECT_STREQ("committed", static_cast<char*>(again.data()));
   EXPECT_EQ(0, munmap(at, capacity));
   RegionOptions served;

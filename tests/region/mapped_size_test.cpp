@@ -1,4 +1,4 @@
-// Engine mapped: the image has the size that the versions say, and may become shorter.
+// Engine mapped: the image has the size of the versions, and may become shorter.
 #include <signal.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 class MappedSize : public Mapped {};
 
-TEST_F(MappedSize, TheFileHasTheSizeThatEachCommitSays) {
+TEST_F(MappedSize, TheFileHasTheSizeOfEachCommit) {
   Store store = Store::create(path());
   Region region = store.create_region("main", kMiB, options(file()));
   std::memset(region.data(), 7, kMiB);
@@ -67,7 +67,7 @@ TEST_F(MappedSize, TheFileHasTheSizeThatEachCommitSays) {
   EXPECT_EQ(read_file(file()).size(), committed);
 }
 
-TEST_F(MappedSize, WhatWasCutOffComesBackAsZeros) {
+TEST_F(MappedSize, ACutOffPartIsZeroAfterGrowth) {
   Store store = Store::create(path());
   Region region = store.create_region("main", kMiB, options(file()));
   std::memset(region.data(), 7, kMiB);
@@ -139,7 +139,7 @@ TEST_F(MappedSize, AnotherProgramMayMakeAFileShorter) {
   EXPECT_EQ(store.version("main").file_bytes, 22U);
 }
 
-TEST_F(MappedSize, RollbackBringsBackWhatAShorterFileHasLost) {
+TEST_F(MappedSize, RollbackRestoresTheLostPartOfAShorterFile) {
   make_file(kMiB + 1);
   Store store = Store::create(path());
   store.open_or_create_region("main", 1, options(file())).commit();
@@ -169,7 +169,7 @@ TEST_F(MappedSize, AnotherFileWithTheContentMustHaveTheSize) {
   EXPECT_EQ(store.open_region("main", options(other)).commit().sequence, 1U);
 }
 
-TEST_F(MappedSize, ACutThatFailsIsMadeUpFor) {
+TEST_F(MappedSize, AFailedCutIsRepeated) {
   store::test::FaultFs fs{base::posix_fs()};
   Store store = Store::create(path());
   store.create_region("main", kMiB, options()).commit();
@@ -188,8 +188,8 @@ TEST_F(MappedSize, ACutThatFailsIsMadeUpFor) {
   }
 }
 
-// kill -9 comes while the file becomes longer and shorter: its size is that of the head.
-TEST_F(MappedSize, KilledWhileItsSizeChanges) {
+// kill -9 while the file becomes longer and shorter: its size is that of the head.
+TEST_F(MappedSize, AKillDuringAResizeKeepsTheSizeOfTheHead) {
   const TempDirectory fast(memory_directory());
   const std::string path = fast / "store";
   StoreOptions tiny;
@@ -214,7 +214,7 @@ TEST_F(MappedSize, KilledWhileItsSizeChanges) {
         board->committed = g;
       }
     });
-    // The kill does not come while it starts, which takes long under a sanitizer.
+    // No kill while it starts, which takes long under a sanitizer.
     const std::uint64_t before = board->committed.load();
     while (board->committed.load() == before && child.running()) usleep(1000);
     usleep(static_cast<useconds_t>(random() % 40'000));

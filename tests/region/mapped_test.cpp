@@ -60,7 +60,7 @@ TEST_F(Mapped, AnUnchangedPageIsSharedWithThePageCache) {
   }
 }
 
-TEST_F(Mapped, APlainFileIsAttachedAndStaysOne) {
+TEST_F(Mapped, APlainFileIsAttachedAndStaysPlain) {
   make_file(3 * kMiB + 123);
   const auto original = read_file(file());
   Store store = Store::create(path());
@@ -91,7 +91,7 @@ TEST_F(Mapped, APlainFileIsAttachedAndStaysOne) {
   EXPECT_EQ(store.open_region("main", options(file())).commit().pages_dirty, 0U);
 }
 
-TEST_F(Mapped, RollbackForgetsWhatAnotherProgramWrote) {
+TEST_F(Mapped, RollbackDiscardsWritesOfAnotherProgram) {
   make_file(kMiB);
   Store store = Store::create(path());
   store.open_or_create_region("main", 1, options(file())).commit();
@@ -107,7 +107,7 @@ TEST_F(Mapped, RollbackForgetsWhatAnotherProgramWrote) {
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
 }
 
-TEST_F(Mapped, GrowAndRollbackTakeTheFileAlong) {
+TEST_F(Mapped, GrowAndRollbackResizeTheFile) {
   make_file(kMiB - 100);
   Store store = Store::create(path());
   Region region = store.open_or_create_region("main", 1, options(file()));
@@ -166,7 +166,7 @@ TEST_F(Mapped, ErrorsNameTheFile) {
                [&] { (void)store.open_region("main", uffd); });
 }
 
-TEST_F(Mapped, TheStoreKnowsWhereTheImageIs) {
+TEST_F(Mapped, TheStoreRecordsThePathOfTheImage) {
   Store store = Store::create(path());
   store.create_region("plain", kMiB).close();
   store.create_region("inside", kMiB, options()).close();
@@ -183,7 +183,7 @@ TEST_F(Mapped, TheStoreKnowsWhereTheImageIs) {
   expect_error(Errc::not_found, {"none"}, [&] { store.branch_image("none"); });
 }
 
-TEST_F(Mapped, AFileThatWasCutKillsAndSaysWhich) {
+TEST_F(Mapped, ATouchOfACutFileIsSigbusAndNamesIt) {
   Store store = Store::create(path());
   store.create_region("main", 4 * kMiB, options()).close();
   const auto end = run_child([&] {
@@ -198,7 +198,7 @@ TEST_F(Mapped, AFileThatWasCutKillsAndSaysWhich) {
   EXPECT_TRUE(all_zero(bytes_of(region), region.size_bytes()));
 }
 
-// A file system on which images do not take writes, now and then.
+// A file system on which writes to images fail sometimes.
 class FullImageFs final : public ForwardingFs {
  public:
   FullImageFs() : ForwardingFs(base::posix_fs()) {}
@@ -225,8 +225,8 @@ class FullImageFs final : public ForwardingFs {
   };
 };
 
-// The image cannot take what has been committed: the commit has happened all the same.
-TEST_F(Mapped, AFullDiskUnderTheImage) {
+// The image cannot be written after a commit: the commit has happened nevertheless.
+TEST_F(Mapped, AFullDiskOfTheImageKeepsTheCommit) {
   FullImageFs fs;
   Store store = Store::create(path());
   store.create_region("main", 8 * kMiB, options()).close();
@@ -251,7 +251,7 @@ TEST_F(Mapped, AFullDiskUnderTheImage) {
   EXPECT_EQ(region.commit().pages_changed, 0U);
   EXPECT_TRUE(read_file(in_store()) == content_of(region)) << "the next commit takes it there";
   fs.full = true;
-  word_at(region, kPage - 8) = 77;  // in the half of the page that does not get there
+  word_at(region, kPage - 8) = 77;  // in the half of the page that is not written
   region.commit();
   const auto last = content_of(region);
   region.close();
@@ -263,7 +263,7 @@ TEST_F(Mapped, AFullDiskUnderTheImage) {
   EXPECT_TRUE(read_file(in_store()) == last);
 }
 
-TEST_F(Mapped, ManyFaultsAtTheFileSystem) {
+TEST_F(Mapped, TheImageSurvivesManyFaultsOfTheFileSystem) {
   using Call = store::test::Call;
   store::test::FaultFs fs{base::posix_fs()};
   Store store = Store::create(path());
@@ -296,8 +296,8 @@ TEST_F(Mapped, ManyFaultsAtTheFileSystem) {
   }
 }
 
-// kill -9 comes again and again: the file always holds the generation that opens.
-TEST_F(Mapped, KilledAtAnyMomentTheImageIsTheHead) {
+// Repeated kill -9: the file always has the generation that opens.
+TEST_F(Mapped, AKillAtAnyTimeKeepsTheImageAtTheHead) {
   const TempDirectory fast(memory_directory());
   const std::string path = fast / "store";
   StoreOptions tiny;

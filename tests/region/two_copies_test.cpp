@@ -1,5 +1,5 @@
-// Two copies of the library in one process, in modules that come and go: the handlers and threads
-// of a copy whose module is unloaded must not lead into memory that is gone.
+// Two copies of the library in one process, in modules that are loaded and unloaded: the handlers
+// and threads of an unloaded copy must not jump into unmapped memory.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ int all_rounds(const std::string& directory) {
   return 0;
 }
 
-TEST(TwoCopiesNoSanitizer, InModulesThatAreLoadedAndUnloadedThreeTimes) {
+TEST(TwoCopiesNoSanitizer, TwoCopiesInModulesLoadAndUnloadThreeTimes) {
   const test::TempDirectory directory;
   EXPECT_EXIT(_exit(all_rounds(directory.path())), testing::ExitedWithCode(0), "");
 }

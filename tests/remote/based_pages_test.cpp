@@ -1,4 +1,4 @@
-// Records of based pages at a remote: their base pages come with them.
+// Records of based pages at a remote: a version has the records of its base pages, too.
 #include <gtest/gtest.h>
 
 #include "remote/lazy_fixture.hpp"
@@ -16,7 +16,7 @@ std::size_t based_records(StoreDirectory& store) {
   return vellum::test::count_records(store, format::RecordType::based_pages);
 }
 
-// Versions m0, m1, ...: each has the content of the one before, a little further on.
+// Versions m0, m1, ...: each has the content of the previous one, shifted a little.
 class BasedPagesAtARemote : public LazyTest {
  protected:
   BasedPagesAtARemote() {
@@ -67,7 +67,7 @@ TEST_F(BasedPagesAtARemote, AStoreOpenedFromTheRemoteReadsThem) {
   expect_same(*open_version(*there, "m1"), contents["m1"]);
 }
 
-// Its packs lie at the remote, and so do the records that say which base pages it needs.
+// The packs are remote, and so are the records with the references to base pages.
 TEST_F(BasedPagesAtARemote, AVersionOfALazyCloneIsPushedWithThem) {
   for (const char* name : {"m0", "m1", "m2", "m3"}) push_names(*store, {name});
   const auto lazy = clone_lazily("lazy");

@@ -19,7 +19,7 @@ inline sockaddr_in loopback(int port) {
   return out;
 }
 
-// A port at which nobody listens, and which nobody else gets while this lives.
+// A port without a listener, reserved for the lifetime of this object.
 class BoundPort {
  public:
   BoundPort() {

@@ -1,5 +1,5 @@
-// Pushes, pulls and clones that are cut off: by a power cut at any change of store and remote, by a
-// kill at any call, by a server that fails at any request.
+// Interrupted pushes, pulls and clones: a power cut at any change of store and remote, a kill at
+// any call, a server error at any request.
 #include <gtest/gtest.h>
 
 #include "base/expect_error.hpp"
@@ -22,10 +22,10 @@ std::unique_ptr<ObjectStore> remote_of(base::Fs& fs) {
   return std::make_unique<DirectoryEngine>(fs, kRemote);
 }
 
-// Snapshots s0 and s1 are pushed; s2 and a head with a commit in the journal are not. Many small pushes
-// come before, so that lists stand on bases.
+// Snapshots s0 and s1 are pushed; s2 and a head with a commit in the journal are not. Many small
+// pushes before them have lists with bases.
 struct Made {
-  Contents before, after;  // of the remote, before and after the push that follows
+  Contents before, after;  // of the remote, before and after the next push
 };
 
 Made make_before_push(base::Fs& fs) {
@@ -52,7 +52,7 @@ Made make_before_push(base::Fs& fs) {
   return out;
 }
 
-// What a clone of the remote has, which must be whole.
+// The versions of a clone of the remote, which must be complete.
 Contents cloned(base::Fs& fs, const Contents& like) {
   clone(fs, kUrl, "/clone", {}, nullptr, remote_of(fs));
   const auto store = StoreDirectory::open(fs, "/clone");
@@ -95,7 +95,7 @@ TEST(RemoteCrash, APowerCutAtAnyChangeOfAPushLosesNothing) {
           expect_before_or_after(disk, made, low == 1);
         }
         if (++images % 8 != 0) return;
-        // The store is whole, and pushes what is missing.
+        // The store is intact, and pushes the missing versions.
         sim::SimFs disk(image);
         const auto store = StoreDirectory::open(disk, kStore);
         expect_contents(*store, made.after);
@@ -106,14 +106,14 @@ TEST(RemoteCrash, APowerCutAtAnyChangeOfAPushLosesNothing) {
   EXPECT_GT(images, 100u);
 }
 
-// What a killed process has renamed, and not synced.
+// The renames of a killed process that are not synced.
 class UnsyncedNames final : public vellum::test::ForwardingFs {
  public:
   using ForwardingFs::ForwardingFs;
   void sync_directory(const std::string&) override {}
 };
 
-// All images of a disk after `work` has returned, of which `check` gets the late ones.
+// All images of a disk after `work` has returned; `check` gets the late ones.
 void cut_power_after(sim::SimFs& fs, const std::function<void()>& work,
                      const std::function<void(base::Fs& disk)>& check) {
   fs.start_log();
@@ -153,9 +153,9 @@ TEST(RemoteCrash, APushReliesOnNothingThatAKilledOneHasNotSynced) {
       [&](base::Fs& disk) { expect_before_or_after(disk, made, true); });
 }
 
-// The head of a killed push has its name, and not for sure: the next push, which finds all there,
-// says that it is.
-TEST(RemoteCrash, APushThatFindsAllThereMakesItDurable) {
+// The name of a killed push's head may not be durable. The next push, which finds all objects,
+// makes it durable.
+TEST(RemoteCrash, APushThatFindsAllObjectsMakesThemDurable) {
   sim::SimFs fs;
   const Made made = make_before_push(fs);
   cut_power_after(
@@ -176,7 +176,7 @@ TEST(RemoteCrash, ACloneIsDurableAlsoWhereAKilledOneHasBegunIt) {
     SCOPED_TRACE(nth);
     sim::SimFs fs;
     const Made made = make_before_push(fs);
-    // False: there are not so many calls.
+    // False: the work has fewer calls.
     const auto is_killed = [&](base::Fs& disk) {
       auto failing = std::make_shared<FailingObjects>(remote_of(fs), nth, false);
       try {
@@ -202,7 +202,7 @@ TEST(RemoteCrash, ACloneIsDurableAlsoWhereAKilledOneHasBegunIt) {
   }
 }
 
-// Runs `work` on copies of a disk, each killed at a later call, and then `check` on what is left.
+// Runs `work` on copies of a disk, each killed at a later call, and then `check` on the copy.
 template <typename Work, typename Check>
 std::uint64_t kill_at_each_call(const sim::Disk& start, const Work& work, const Check& check) {
   for (std::uint64_t nth = 1;; ++nth) {
@@ -214,7 +214,7 @@ std::uint64_t kill_at_each_call(const sim::Disk& start, const Work& work, const 
     } catch (const sim::PowerCut&) {
       was_killed = true;
     } catch (const Error&) {
-      was_killed = true;  // the cut, as a worker thread told it
+      was_killed = true;  // the cut, rethrown from a worker thread
     }
     sim::SimFs left(fs.disk());
     check(left, was_killed);
@@ -238,7 +238,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfAPushLosesNothing) {
   EXPECT_GT(calls, 20u);
 }
 
-TEST(RemoteCrash, AKillAtAnyCallOfACloneLeavesOneThatGoesOn) {
+TEST(RemoteCrash, AKillAtAnyCallOfACloneLeavesAResumableOne) {
   sim::SimFs fs;
   const Made made = make_before_push(fs);
   push_all(*StoreDirectory::open(fs, kStore), remote_of(fs));
@@ -283,7 +283,7 @@ void expect_pieces_of_sets(base::Fs& fs) {
   }
 }
 
-TEST(RemoteCrash, AKillAtAnyCallThatSendsOrBringsAWorkingSetLosesNothing) {
+TEST(RemoteCrash, AKillAtAnyCallThatPushesOrPullsAWorkingSetLosesNothing) {
   const Ranges used{{128, 64}, {0, 48}};
   sim::SimFs fs;
   const Contents made = make_with_sets(fs, used);
@@ -307,7 +307,7 @@ TEST(RemoteCrash, AKillAtAnyCallThatSendsOrBringsAWorkingSetLosesNothing) {
         expect_contents(*copy, made);
         for (const auto& [name, bytes] : made) {
           const Ranges there = recorded_set(*copy, name);
-          // A hint: a clone that goes on does not look for what it may lack.
+          // Only a hint: a resumed clone does not restore it.
           EXPECT_TRUE(there == used || (was_killed && there.empty())) << name;
         }
       });
@@ -321,7 +321,7 @@ std::shared_ptr<StoreDirectory> open_lazy(base::Fs& fs, const std::string& path)
   return open_store(fs, path, options, remote_of(fs));
 }
 
-TEST(RemoteCrash, AKillAtAnyCallOfALazyCloneLeavesOneThatGoesOn) {
+TEST(RemoteCrash, AKillAtAnyCallOfALazyCloneLeavesAResumableOne) {
   sim::SimFs fs;
   const Made made = make_before_push(fs);
   push_all(*StoreDirectory::open(fs, kStore), remote_of(fs));
@@ -340,7 +340,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfALazyCloneLeavesOneThatGoesOn) {
   EXPECT_GT(calls, 50u);
 }
 
-TEST(RemoteCrash, AKillAtAnyCallThatBringsPacksLosesNothing) {
+TEST(RemoteCrash, AKillAtAnyCallThatFetchesPacksLosesNothing) {
   sim::SimFs fs;
   const Made made = make_before_push(fs);
   clone(fs, kUrl, "/copy", {{}, true}, nullptr, remote_of(fs));
@@ -405,7 +405,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfARemoteGcLosesNothing) {
   EXPECT_GT(calls, 15u);
 }
 
-TEST(RemoteCrash, AServerThatFailsAtAnyRequestCostsNothing) {
+TEST(RemoteCrash, AServerThatFailsAtAnyRequestDoesNoHarm) {
   sim::SimFs start;
   const Made made = make_before_push(start);
   for (const bool after : {false, true}) {

@@ -1,4 +1,4 @@
-// What every engine promises, and what the directory promises about crashes.
+// The contract of every engine, and the crash safety of the directory.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -52,7 +52,7 @@ TEST(DirectoryEngineTest, OneOfManyCreatorsWins) {
   EXPECT_TRUE(objects.list("probe", 10).empty());
 }
 
-// After a power cut an object whose put returned is whole, and every other is whole or not there.
+// After a power cut, an object whose put returned is complete; every other is complete or missing.
 TEST(DirectoryEngineTest, APowerCutLeavesObjectsWhole) {
   const auto content = [](std::size_t i) {
     return std::vector<std::byte>(700 + i, static_cast<std::byte>(i));
@@ -84,7 +84,7 @@ TEST(DirectoryEngineTest, APowerCutLeavesObjectsWhole) {
   EXPECT_GT(images, 100u);
 }
 
-// Another pusher has made the directories, and was killed before it synced their parents.
+// Another pusher has created the directories, and was killed before it synced their parents.
 TEST(DirectoryEngineTest, APowerCutAfterAKilledPusherLeavesObjectsThere) {
   const auto content = bytes_of("content");
   for (const bool is_found : {false, true}) {
@@ -116,7 +116,7 @@ TEST(DirectoryEngineTest, APowerCutAfterAKilledPusherLeavesObjectsThere) {
   }
 }
 
-// A remote from a stranger: nothing is read, written, listed or removed outside.
+// An untrusted remote: no file outside is read, written, listed or removed.
 class HostileDirectory : public testing::Test {
  protected:
   HostileDirectory() {
@@ -176,7 +176,7 @@ TEST_F(HostileDirectory, ALinkedObjectIsNotRead) {
   expect_untouched();
 }
 
-// Whoever names the remote may do so by a link.
+// The path of the remote may be a link.
 TEST_F(HostileDirectory, TheRootItselfMayBeALink) {
   std::filesystem::create_directory_symlink(inside(), directory / "name");
   DirectoryEngine named(base::posix_fs(), directory / "name");
@@ -193,7 +193,8 @@ TEST(Beneath, NoPathLeadsOut) {
   EXPECT_ERRC(fs->unlink(directory / "r/a/../../out"), Errc::invalid_argument);
   fs->open(directory / "r//a/./b/1", base::OpenMode::create_new);
   fs->rename(directory / "r/a/b/1", directory / "r/2");
-  fs->rename_new(directory / "r/2", directory / "3");  // its own paths may lead anywhere
+  fs->rename_new(directory / "r/2",
+                 directory / "3");  // paths outside the directory are not restricted
   EXPECT_TRUE(fs->exists(directory / "3"));
   EXPECT_TRUE(fs->is_directory(directory / "r/a/b"));
   EXPECT_EQ(fs->list(directory / "r/a").size(), 1u);

@@ -9,7 +9,7 @@
 
 namespace vellum::remote::test {
 
-// Object stores that fail, in front of one that does not.
+// A wrapper of an object store whose calls may fail.
 class ObjectsInFront : public ObjectStore {
  public:
   explicit ObjectsInFront(std::unique_ptr<ObjectStore> objects) : objects_(std::move(objects)) {}
@@ -35,7 +35,7 @@ class ObjectsInFront : public ObjectStore {
   }
 
  protected:
-  // Whether this call fails, and whether it has done its work then.
+  // Whether this call fails, and whether it does so after its work.
   enum class Fate { works, fails, fails_after };
   virtual Fate fate() = 0;
 
@@ -51,7 +51,7 @@ class ObjectsInFront : public ObjectStore {
   const std::unique_ptr<ObjectStore> objects_;
 };
 
-// Fails one call: before it does anything, or after it has done it.
+// Fails one call, before or after its work.
 class FailingObjects final : public ObjectsInFront {
  public:
   FailingObjects(std::unique_ptr<ObjectStore> objects, std::uint64_t nth, bool after)
@@ -67,7 +67,7 @@ class FailingObjects final : public ObjectsInFront {
   const bool after_;
 };
 
-// Fails every call for a while.
+// Fails every call for some time.
 class OutObjects final : public ObjectsInFront {
  public:
   using ObjectsInFront::ObjectsInFront;

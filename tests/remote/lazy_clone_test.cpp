@@ -1,5 +1,5 @@
-// Clones whose packs stay at the remote: content, writing, pushing, pulling, bringing the packs here,
-// damage, and gc at either end.
+// Lazy clones: content, writing, pushing, pulling, fetching the packs, damage, and gc of store and
+// remote.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Runs something once, before the n-th call.
+// Runs a function once, before the n-th call.
 class ObjectsWithVisitor final : public ObjectsInFront {
  public:
   ObjectsWithVisitor(std::unique_ptr<ObjectStore> objects, std::uint64_t nth,
@@ -61,7 +61,7 @@ class LazyCloneTest : public LazyTest {
   }
 };
 
-TEST_F(LazyCloneTest, PacksThatARootAloneNamesAreThere) {
+TEST_F(LazyCloneTest, PacksThatOnlyARootNamesExist) {
   int bare = 0;
   push_each_version([&](const std::string& name) {
     const auto copy = clone_lazily("only-" + name, {name});
@@ -90,7 +90,7 @@ TEST_F(LazyCloneTest, EveryVersionHasItsContentAndNoPieceIsFetchedBefore) {
   }
 }
 
-TEST_F(LazyCloneTest, IsWrittenAndPushesOnlyWhatIsNew) {
+TEST_F(LazyCloneTest, ACloneIsWrittenAndPushesOnlyNewRecords) {
   make(4);
   push_all(*store);
   const auto core = clone_lazily("c");
@@ -109,7 +109,7 @@ TEST_F(LazyCloneTest, IsWrittenAndPushesOnlyWhatIsNew) {
   expect_contents(*clone_lazily("other"), contents);
 }
 
-TEST_F(LazyCloneTest, ASnapshotThatIsAwayIsPushedUnderAnotherName) {
+TEST_F(LazyCloneTest, ARemoteSnapshotIsPushedUnderAnotherName) {
   make(3);
   push_all(*store);
   const auto core = clone_lazily("c");
@@ -121,7 +121,7 @@ TEST_F(LazyCloneTest, ASnapshotThatIsAwayIsPushedUnderAnotherName) {
   expect_contents(*clone_to("full"), contents);
 }
 
-TEST_F(LazyCloneTest, APullLeavesNewPacksAway) {
+TEST_F(LazyCloneTest, APullLeavesNewPacksRemote) {
   make(2);
   push_all(*store);
   const auto core = clone_lazily("c");
@@ -136,8 +136,8 @@ TEST_F(LazyCloneTest, APullLeavesNewPacksAway) {
   EXPECT_EQ(holds().size(), 1u);
 }
 
-// What it pushed itself comes back with the line of another, to packs that are files here.
-TEST_F(LazyCloneTest, APullCompletesPacksThatAreHere) {
+// The clone pulls its own pushed records with another's versions, into packs that are local files.
+TEST_F(LazyCloneTest, APullCompletesLocalPacks) {
   make(2);
   push_all(*store);
   const auto core = clone_lazily("c");
@@ -164,7 +164,7 @@ TEST_F(LazyCloneTest, APullCompletesPacksThatAreHere) {
   expect_contents(*StoreDirectory::open(base::posix_fs(), dir.path("c")), contents);
 }
 
-TEST_F(LazyCloneTest, WithAllPacksItNeedsTheRemoteNoLonger) {
+TEST_F(LazyCloneTest, WithAllPacksACloneNeedsNoRemote) {
   make(6);
   push_all(*store);
   const auto core = clone_lazily("c");
@@ -184,7 +184,7 @@ TEST_F(LazyCloneTest, WithAllPacksItNeedsTheRemoteNoLonger) {
   remove_remote(*core, "origin");
 }
 
-TEST_F(LazyCloneTest, RewrittenPacksAndPiecesOfManyPushesComeHere) {
+TEST_F(LazyCloneTest, RewrittenPacksAndPiecesOfManyPushesAreFetched) {
   line.begin();
   std::shared_ptr<StoreDirectory> core;
   for (int i = 0; i < 12; ++i) {
@@ -214,11 +214,11 @@ TEST_F(LazyCloneTest, GcHereAndItsVersionsThatAreOpenDoNotDisturbEachOther) {
   here.go_on(line);
   for (int i = 0; i < 4; ++i) here.step("n" + std::to_string(i), 20);
   Store handle = StoreAccess::handle_of(core);
-  const Region away = handle.open_version("s1"), both = handle.open_version("n3");
+  const Region remote_version = handle.open_version("s1"), both = handle.open_version("n3");
   const auto expected = here.bytes();
   for (const char* name : {"s0", "s2", "n0", "n1", "n2"}) core->remove_snapshot(name);
   store::collect_garbage(*core, false, nullptr, 9);
-  expect_bytes(away, contents["s1"]);
+  expect_bytes(remote_version, contents["s1"]);
   expect_bytes(both, expected);
   store::test::expect_no_damage(*core);
 }
@@ -236,7 +236,7 @@ TEST_F(LazyCloneTest, StatReadsNoMoreThanPageMaps) {
   }
 }
 
-TEST_F(LazyCloneTest, GcAtTheRemoteKeepsWhatACloneNeedsAlone) {
+TEST_F(LazyCloneTest, GcOfTheRemoteKeepsWhatOnlyACloneNeeds) {
   make(4);
   push_all(*store);
   const auto core = clone_lazily("c");
@@ -276,9 +276,9 @@ TEST_F(LazyCloneTest, AHoldThatCannotBeReadEndsAGc) {
   EXPECT_EQ(pieces().size(), before);
 }
 
-// The worst moment for a gc: versions are forgotten, and what they alone needed is collected, between
-// any two requests of a clone.
-TEST_F(LazyCloneTest, AGcBetweenAnyTwoRequestsOfACloneTakesNothingFromIt) {
+// Between any two requests of a clone, versions are forgotten and the objects that only they needed
+// are collected.
+TEST_F(LazyCloneTest, AGcBetweenAnyTwoRequestsOfACloneDoesNoHarm) {
   make(3);
   push_all(*store);
   for (const bool keeps_names : {false, true}) {
@@ -295,7 +295,7 @@ TEST_F(LazyCloneTest, AGcBetweenAnyTwoRequestsOfACloneTakesNothingFromIt) {
         clone(base::posix_fs(), url(), dir.path(name), {{"s1", "s2"}, true}, nullptr, visitor);
         const auto core = open_clone(name);
         expect_contents(*core, {{"s1", contents["s1"]}, {"s2", contents["s2"]}});
-      } catch (const Error& e) {  // the remote has it no longer
+      } catch (const Error& e) {  // the remote does not have it any more
         EXPECT_FALSE(keeps_names) << nth << ": " << e.what();
         EXPECT_EQ(e.code(), Errc::not_found) << nth << ": " << e.what();
       }
@@ -383,10 +383,10 @@ TEST_P(LazyCloneRegionTest, RegionsAreReadWrittenAndCommitted) {
   }
 }
 
-// A list of ranges brings all of their pieces here, those of packs that are away and no others, and
-// pages that were written here stay.
-TEST_P(LazyCloneRegionTest, RangesOfACloneComeAtOnce) {
-  for (int i = 0; i < 3; ++i) {  // each push makes a piece
+// A prefetch of ranges fetches all pieces of their remote packs and no others, and keeps dirty
+// pages.
+TEST_P(LazyCloneRegionTest, RangesOfACloneAreFetchedConcurrently) {
+  for (int i = 0; i < 3; ++i) {  // each push creates a piece
     step("", 24);
     push_all(*store);
   }
@@ -437,7 +437,7 @@ const vellum::test::ChildProgram kTouchClone(
 
 class LazyCloneTouchNoSanitizer : public LazyCloneRegionTest {};
 
-TEST_P(LazyCloneTouchNoSanitizer, OfWhatIsMissingIsASigbusWithItsName) {
+TEST_P(LazyCloneTouchNoSanitizer, ATouchOfAMissingPieceIsASigbusWithItsName) {
   clone_lazily("c");
   for (const auto& piece : pieces()) std::filesystem::remove(piece);
   const auto end =
@@ -448,7 +448,7 @@ TEST_P(LazyCloneTouchNoSanitizer, OfWhatIsMissingIsASigbusWithItsName) {
       << end.standard_error;
 }
 
-TEST_P(LazyCloneTouchNoSanitizer, DuringAnOutageIsASigbusAfterTheLongestWait) {
+TEST_P(LazyCloneTouchNoSanitizer, ATouchDuringAnOutageIsASigbusAfterTheTimeout) {
   clone_lazily("c");
   std::filesystem::rename(dir.path("r") + "/pieces", dir.path("r") + "/gone");
   std::ofstream(dir.path("r") + "/pieces") << "no directory";

@@ -1,4 +1,4 @@
-// Stores that are opened from a remote without a clone, from engines that count, fail and damage.
+// Stores that are opened by URL, with engines that count, fail and damage requests.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +17,8 @@ namespace vellum::remote::test {
 inline constexpr std::size_t kConnections = 8;
 inline constexpr const char* kPartOf = "part of ";
 
-// What becomes of a get() of a key, of a get_range() of kPartOf + key, and of a list() of "list PREFIX". It may change while threads
-// of an open store make requests.
+// The manipulation of requests: get() of a key, get_range() as kPartOf + key, and list() as "list
+// PREFIX". It may change while threads of an open store make requests.
 class Interference {
  public:
   using Before = std::function<void(const std::string& key)>;  // may throw, may wait
@@ -59,7 +59,7 @@ class Interference {
     return sum;
   }
 
-  // Threads that have asked for the URL: an opening does so when it has come.
+  // Threads that have called url(): each opening does so at its start.
   std::size_t threads_at_url() {
     const std::lock_guard lock(mutex_);
     return at_url_.size();
@@ -169,7 +169,7 @@ inline void expect_bytes(const Region& region, const std::vector<std::byte>& byt
   EXPECT_EQ(std::memcmp(region.data(), bytes.data(), bytes.size()), 0);
 }
 
-// After an outage. A busy machine may need longer than the region's longest wait.
+// After an outage. A busy machine may need longer than the region's timeout.
 inline bool comes_back(const Region& region) {
   return vellum::test::comes_true([&] {
     try {

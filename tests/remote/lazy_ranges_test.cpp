@@ -1,4 +1,4 @@
-// What a program says that it will read comes from a remote all at once.
+// A prefetch of ranges fetches all of their pieces concurrently.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ class RangesTest : public LazyTest, public testing::WithParamInterface<Engine> {
     region_options.engine = GetParam();
     fill();
   }
-  // `t5`, whose pieces came by many pushes.
+  // `t5`, whose pieces are from many pushes.
   virtual void fill() {
     line.begin();
     for (int i = 0; i < 6; ++i) {
@@ -28,7 +28,7 @@ class RangesTest : public LazyTest, public testing::WithParamInterface<Engine> {
       push_names(*store, {"t" + std::to_string(i)});
     }
   }
-  // Some of each chunk, the last one first.
+  // A part of each chunk, the last chunk first.
   static std::vector<vellum::ByteRange> some_of_all() {
     std::vector<vellum::ByteRange> out;
     for (std::size_t page = kRemotePages; page-- > 0;) {
@@ -43,9 +43,9 @@ class RangesTest : public LazyTest, public testing::WithParamInterface<Engine> {
       EXPECT_EQ(count, 1) << key;
     }
   }
-  // In how many rounds the pieces come when each request takes as long as `length`.
+  // The number of sequential rounds of requests if each request takes `length`.
   int rounds_of_a_prefetch(std::chrono::milliseconds length) {
-    std::mutex mutex;  // guards what follows
+    std::mutex mutex;  // guards the members below
     int ended_rounds = 0, rounds = 0;
     interference->set_before([&](const std::string& key) {
       if (!key.starts_with(kPiecePrefix)) return;
@@ -74,9 +74,9 @@ class RangesTest : public LazyTest, public testing::WithParamInterface<Engine> {
   RegionOptions region_options;
 };
 
-// The pieces of the page map come first, and all others after them. A thread that comes late looks like
-// another round, so a machine that is busy tries again with longer ones.
-TEST_P(RangesTest, AllComeAtOnce) {
+// The pieces of the page map are fetched first, then all others. A late thread looks like another
+// round, so a busy machine tries again with longer requests.
+TEST_P(RangesTest, AllPiecesAreFetchedConcurrently) {
   int rounds = 3;
   for (std::chrono::milliseconds length = 100ms; rounds > 2 && length < 10s; length *= 4) {
     std::filesystem::remove_all(dir.path("cache"));
@@ -86,7 +86,7 @@ TEST_P(RangesTest, AllComeAtOnce) {
   EXPECT_LE(rounds, 2);
 }
 
-TEST_P(RangesTest, WithoutACacheEachPieceComesOnceToo) {
+TEST_P(RangesTest, WithoutACacheEachPieceIsFetchedOnce) {
   RemoteOptions alone = options();
   alone.cache_directory = "";
   Store lazy = open_store(alone);
@@ -96,7 +96,7 @@ TEST_P(RangesTest, WithoutACacheEachPieceComesOnceToo) {
   expect_each_once();
 }
 
-TEST_P(RangesTest, AnOutageThrowsAfterTheLongestWait) {
+TEST_P(RangesTest, AnOutageThrowsAfterTheTimeout) {
   std::atomic<bool> out{true};
   interference->set_before([&](const std::string& key) {
     if (out && key.find(kPiecePrefix) != std::string::npos)
@@ -132,7 +132,7 @@ TEST_P(RangesTest, MissingAndDamagedPiecesAreNamed) {
   }
 }
 
-// A version of large pieces, of which little is read. It has changed little itself.
+// A version of large pieces of which little is read; it has added few records.
 class PartsTest : public RangesTest {
  protected:
   static constexpr std::size_t kPages = (28u << 20) / format::kPageBytes;
@@ -175,7 +175,7 @@ class PartsTest : public RangesTest {
   int parts() { return interference->gets_of(kPartOf); }
 };
 
-TEST_P(PartsTest, ComeAloneWhereLittleIsNeeded) {
+TEST_P(PartsTest, OnlyPartsAreFetchedWhereLittleIsNeeded) {
   ASSERT_GE(pieces().size(), static_cast<std::size_t>(kPieces));
   Store lazy = open_store(options());
   const Region region = lazy.open_version("large", region_options);
@@ -192,10 +192,10 @@ TEST_P(PartsTest, ComeAloneWhereLittleIsNeeded) {
   expect_each_once();
 }
 
-TEST_P(PartsTest, AreNotBelieved) {
-  std::mutex mutex;  // guards what follows
+TEST_P(PartsTest, DamagedPartsAreNotUsed) {
+  std::mutex mutex;  // guards the members below
   std::map<std::string, int> seen;
-  for (const int first_damaged : {0, 1}) {  // the contents are the first part of each piece
+  for (const int first_damaged : {0, 1}) {  // the index is the first part of each piece
     interference->set_after([&](const std::string& key, std::vector<std::byte>& bytes) {
       if (!key.starts_with(kPartOf)) return;
       const std::lock_guard lock(mutex);
@@ -212,7 +212,7 @@ TEST_P(PartsTest, AreNotBelieved) {
   }
 }
 
-TEST_P(PartsTest, ThatDoNotComeAreReplacedByPieces) {
+TEST_P(PartsTest, MissingPartsAreReplacedByPieces) {
   interference->set_before([&](const std::string& key) {
     if (key.starts_with(kPartOf)) throw Error(Errc::io, "no parts today");
   });
@@ -223,9 +223,9 @@ TEST_P(PartsTest, ThatDoNotComeAreReplacedByPieces) {
   expect_each_once();
 }
 
-// The contents come, and then nothing does.
+// The requests for the indices succeed, and then all requests fail.
 TEST_P(PartsTest, AnOutageIsMetOnce) {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::set<std::string> seen;
   interference->set_before([&](const std::string& key) {
     if (!key.starts_with(kPartOf)) return;
@@ -244,7 +244,8 @@ TEST_P(PartsTest, AnOutageIsMetOnce) {
   EXPECT_LE(parts(), static_cast<int>(seen.size() + kConnections));
 }
 
-// Each request waits by itself. What has waited for the longest wait is not waited for again.
+// Each request waits for the timeout on its own. After an outage of that length nothing waits
+// again.
 TEST_P(PartsTest, AnOutageIsWaitedForOnce) {
   constexpr auto kWait = 1000ms;
   std::atomic<bool> out{false};
@@ -263,14 +264,14 @@ TEST_P(PartsTest, AnOutageIsWaitedForOnce) {
   EXPECT_ERRC(region.prefetch(scattered()), Errc::io);
   const auto waited = std::chrono::steady_clock::now() - start;
   EXPECT_GE(waited, kWait);
-  EXPECT_LT(waited, 2 * kWait);  // who waits again needs as long
+  EXPECT_LT(waited, 2 * kWait);  // a second wait would double it
   out = false;
   ASSERT_TRUE(comes_back(region));
   expect_scattered(region);
 }
 
-// Two calls that want parts of the same pieces at once.
-TEST_P(PartsTest, SeveralCallsAtOnce) {
+// Two concurrent calls for parts of the same pieces.
+TEST_P(PartsTest, ConcurrentCallsFetchTheSameParts) {
   interference->set_before([](const std::string&) { std::this_thread::sleep_for(3ms); });
   Store lazy = open_store(options());
   const Region region = lazy.open_version("large", region_options);

@@ -1,4 +1,4 @@
-// Versions of a remote are read without a clone: content, requests, outages, damage, the cache.
+// Versions that are opened by URL: content, requests, outages, damage, the cache.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -80,8 +80,8 @@ TEST_F(LazyTest, OpeningReadsHeadAndListAndNoPieceThatIsNotPrefetched) {
   EXPECT_EQ(interference->gets_of(kListPrefix), 1);
 }
 
-// The copy of the newest head is a hint: an old, damaged or missing one costs a request, and no more.
-TEST_F(LazyTest, TheCopyOfTheNewestHeadIsNotBelieved) {
+// The copy of the newest head is only a hint: an old, damaged or missing one costs a request.
+TEST_F(LazyTest, TheCopyOfTheNewestHeadIsOnlyAHint) {
   const auto there = objects();
   make(1);
   push_all(*store);
@@ -111,7 +111,7 @@ TEST_F(LazyTest, TheCopyOfTheNewestHeadIsNotBelieved) {
   }
   there->remove(kNewestKey);
   expect_newest(true);
-  // A copy of a head that is not there yet, as a listing may miss it.
+  // A copy of a head that the listing does not have yet.
   there->put(kNewestKey, good);
   there->remove(head_key(*newest_number_at(*there)));
   const auto lazy = open_lazily(alone);
@@ -120,9 +120,9 @@ TEST_F(LazyTest, TheCopyOfTheNewestHeadIsNotBelieved) {
 
 constexpr const char* kListing = "list heads/";
 
-// An opening that follows another lists the heads alone, and finds what was pushed before it came. What
-// was read serves for a second, so a machine that needs longer for all of this tries again.
-TEST_F(LazyTest, AnOpeningUsesWhatAnotherHasReadAndListsAnew) {
+// An opening soon after another only lists the heads, and finds every earlier push. The shared
+// opening is valid for a second, so a slow machine tries again.
+TEST_F(LazyTest, AnOpeningSharesAnothersHeadAndListsAgain) {
   using Requests = std::array<int, 4>;  // listings, superblocks, copies of the newest head, heads
   const auto requests = [&] {
     return Requests{interference->gets_of(kListing), interference->gets_of(kSuperblockKey),
@@ -148,13 +148,13 @@ TEST_F(LazyTest, AnOpeningUsesWhatAnotherHasReadAndListsAnew) {
     if (!in_time) continue;
     EXPECT_EQ(first, (Requests{1, 1, 1, 0}));
     EXPECT_EQ(second, (Requests{2, 1, 1, 0}));
-    // The listing that shows that the head was passed, and all anew.
+    // The listing that shows a newer head, and then all requests.
     EXPECT_EQ(requests(), (Requests{4, 2, 2, 0}));
   }
   EXPECT_TRUE(in_time) << "this machine is too slow to tell";
 }
 
-TEST_F(LazyTest, WhatOpeningsShareIsNeverBelieved) {
+TEST_F(LazyTest, SharedOpeningsAreChecked) {
   make(2);
   push_all(*store);
   open_lazily(options());
@@ -172,9 +172,9 @@ TEST_F(LazyTest, WhatOpeningsShareIsNeverBelieved) {
   }
 }
 
-// While the first waits for its listing, others come. Its listing began before they did, so one of
-// them asks for another, and all of them have that.
-TEST_F(LazyTest, OpeningsThatComeAtOnceShareAListingThatBeganAfterThem) {
+// While the first opening waits for its listing, others begin. Its listing began before them, so
+// one of them makes another listing, which all of them share.
+TEST_F(LazyTest, ConcurrentOpeningsShareAListingThatBeganAfterThem) {
   make(1);
   push_all(*store);
   std::promise<void> first_lists, go_on;
@@ -200,10 +200,10 @@ TEST_F(LazyTest, OpeningsThatComeAtOnceShareAListingThatBeganAfterThem) {
       vellum::test::comes_true([&] { return interference->threads_at_url() == before + 7; }));
   go_on.set_value();
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LE(listings, 3);  // one by one they would be 8
+  EXPECT_LE(listings, 3);  // without sharing there would be 8
 }
 
-// The list of a version that is large beside its first pages has what these need.
+// The list of a large version has the records of its first pages.
 TEST_F(LazyTest, TheFirstPagesOfALargeVersionNeedNoPiece) {
   make_large();
   push_names(*store, {"large"});
@@ -297,7 +297,7 @@ TEST_P(LazyRegionTest, AnOutageIsWaitedFor) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
 }
 
-TEST_P(LazyRegionTest, PinAndPrefetchThrowAfterTheLongestWait) {
+TEST_P(LazyRegionTest, PinAndPrefetchThrowAfterTheTimeout) {
   std::atomic<bool> out{true};
   interference->set_before([&](const std::string& key) {
     if (out && key.starts_with(kPiecePrefix)) throw Error(Errc::io, "the server is gone");
@@ -310,7 +310,7 @@ TEST_P(LazyRegionTest, PinAndPrefetchThrowAfterTheLongestWait) {
   EXPECT_ERRC(static_cast<void>(region.pin({0, region.size_bytes()})), Errc::io);
   EXPECT_ERRC(region.prefetch({0, 4096}), Errc::io);
   EXPECT_ERRC(lazy.read("s1", 0, std::vector<std::byte>(100).data(), 100), Errc::io);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 6s);  // each has waited once
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 6s);  // each waits once
   out = false;
   ASSERT_TRUE(comes_back(region));
   expect_bytes(region, contents["s1"]);
@@ -335,7 +335,7 @@ const vellum::test::ChildProgram kTouch("touch lazily", [](const std::vector<std
 // Sanitizers have handlers of their own for the signal.
 class LazyTouchNoSanitizer : public LazyRegionTest {};
 
-TEST_P(LazyTouchNoSanitizer, OfWhatIsMissingIsASigbusWithItsName) {
+TEST_P(LazyTouchNoSanitizer, ATouchOfAMissingPieceIsASigbusWithItsName) {
   ASSERT_FALSE(pieces().empty());
   for (const auto& piece : pieces()) std::filesystem::remove(piece);
   const auto end = vellum::test::run_program("touch lazily",
@@ -347,7 +347,7 @@ TEST_P(LazyTouchNoSanitizer, OfWhatIsMissingIsASigbusWithItsName) {
       << end.standard_error;
 }
 
-TEST_P(LazyTouchNoSanitizer, DuringAnOutageIsASigbusAfterTheLongestWait) {
+TEST_P(LazyTouchNoSanitizer, ATouchDuringAnOutageIsASigbusAfterTheTimeout) {
   std::filesystem::rename(dir.path("r") + "/pieces", dir.path("r") + "/gone");
   std::ofstream(dir.path("r") + "/pieces") << "no directory";
   const auto start = std::chrono::steady_clock::now();
@@ -359,7 +359,7 @@ TEST_P(LazyTouchNoSanitizer, DuringAnOutageIsASigbusAfterTheLongestWait) {
   EXPECT_NE(end.standard_error.find("timed out"), std::string::npos) << end.standard_error;
 }
 
-TEST_P(LazyRegionTest, AReaderThatIsKilledLeavesNothingThatHarms) {
+TEST_P(LazyRegionTest, AKilledReaderDoesNoHarm) {
   for (int i = 0; i < 10; ++i) {
     auto child = vellum::test::start_program("touch lazily",
                                              {url(), dir.path("cache"), engine_name(GetParam())});
@@ -376,7 +376,7 @@ INSTANTIATE_TEST_SUITE_P(, LazyRegionTest, testing::Values(Engine::uffd, Engine:
 INSTANTIATE_TEST_SUITE_P(, LazyTouchNoSanitizer, testing::Values(Engine::uffd, Engine::sigsegv),
                          vellum::test::engine_test_name);
 
-// Never wrong data: what is damaged throws, and names the object.
+// Never wrong data: a damaged object is an error that names it.
 TEST_F(LazyTest, EachDamagedPieceIsNamedAndTheOthersAreRead) {
   make(3);
   push_all(*store);
@@ -409,7 +409,7 @@ TEST_F(LazyTest, EachDamagedPieceIsNamedAndTheOthersAreRead) {
   }
 }
 
-TEST_F(LazyTest, DamageOnTheWayIsReadAgain) {
+TEST_F(LazyTest, DamageInTransitIsReadAgain) {
   make(3);
   push_all(*store);
   std::mutex mutex;
@@ -424,7 +424,7 @@ TEST_F(LazyTest, DamageOnTheWayIsReadAgain) {
   }
 }
 
-TEST_F(LazyTest, TheCacheServesOtherProcessesAndIsNeverBelieved) {
+TEST_F(LazyTest, TheCacheServesOtherProcessesAndIsAlwaysChecked) {
   make(4);
   push_all(*store);
   const auto read_all = [&] {
@@ -461,7 +461,7 @@ TEST_F(LazyTest, TheCacheKeepsItsLimit) {
   for (const auto& [name, bytes] : contents) {
     store::test::expect_same(*store::test::open_version(*lazy, name), bytes);
   }
-  lazy = nullptr;  // with what it was fetching ahead
+  lazy = nullptr;  // while it may read ahead
   std::uintmax_t total = 0;
   for (const auto& copy : std::filesystem::directory_iterator(dir.path("cache") + "/pieces")) {
     total += copy.file_size();
@@ -470,7 +470,7 @@ TEST_F(LazyTest, TheCacheKeepsItsLimit) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path("cache") + "/turns"));
 }
 
-TEST_F(LazyTest, StoresThatReadAtOnceFetchEachPieceOnce) {
+TEST_F(LazyTest, ConcurrentReadersFetchEachPieceOnce) {
   make(4);
   push_all(*store);
   interference->set_before([](const std::string&) { std::this_thread::sleep_for(10ms); });
@@ -510,8 +510,8 @@ TEST_F(LazyTest, ASlowReaderKeepsWhatItsVersionsNeedDuringGc) {
   }
 }
 
-// What came before stays; what did not come is named as missing, and is never anything else.
-TEST_F(LazyTest, AVersionThatIsForgottenWhileItIsOpenHasWhatCameBefore) {
+// Fetched pieces stay readable; the others are reported as missing, and never have other content.
+TEST_F(LazyTest, AForgottenOpenVersionKeepsItsFetchedPieces) {
   make(1);
   push_all(*store);
   RemoteOptions without = options();

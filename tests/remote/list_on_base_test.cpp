@@ -1,5 +1,5 @@
-// Lists of pieces that stand on a base: they give what whole lists give, pushes use them, and a base
-// stays as long as a list stands on it.
+// Lists of pieces with a base: they decode to the same as whole lists, pushes use them, and gc
+// keeps a base as long as a list needs it.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ base::Sha256 hash_of_number(std::uint64_t number) {
   return base::sha256(std::as_bytes(std::span(&number, 1)));
 }
 
-// As many pieces, numbered from `first`.
+// `count` pieces, numbered from `first`.
 VersionPieces some_pieces(std::uint64_t first, std::size_t count) {
   VersionPieces out;
   for (std::uint64_t i = first; i < first + count; ++i) {
@@ -45,7 +45,7 @@ void erase_piece(VersionPieces& from, std::size_t at) {
 
 BaseList base_of(const VersionPieces& whole) { return {hash_of_number(77), whole}; }
 
-// On the base and whole, the list is the same.
+// Decodes the list on the base and compares it with the whole list.
 std::size_t expect_same_list(const VersionPieces& pieces, const BaseList& base) {
   const auto bytes = encode_list_on_base(pieces, base, kStoreId);
   VersionPieces whole, on_base;
@@ -56,7 +56,7 @@ std::size_t expect_same_list(const VersionPieces& pieces, const BaseList& base) 
   return bytes.size();
 }
 
-TEST(ListOnBase, IsTheSameAsTheWholeList) {
+TEST(ListOnBase, AListOnABaseIsTheSameAsTheWholeList) {
   const VersionPieces whole = some_pieces(0, 100);
   const BaseList base = base_of(whole);
   EXPECT_LT(expect_same_list(whole, base), 100u);
@@ -78,7 +78,7 @@ TEST(ListOnBase, IsTheSameAsTheWholeList) {
   }
 }
 
-TEST(ListOnBase, HasItselfWhatTheBaseHasOtherwise) {
+TEST(ListOnBase, PiecesThatDifferFromTheBaseAreTheListsOwn) {
   const BaseList base = base_of(some_pieces(0, 100));
   VersionPieces pieces = some_pieces(0, 100);
   EXPECT_EQ(own_piece_count(base, pieces), 0u);
@@ -92,7 +92,7 @@ TEST(ListOnBase, HasItselfWhatTheBaseHasOtherwise) {
   expect_same_list(pieces, base);
 }
 
-TEST(ListOnBase, IsRefusedOnAnotherBaseOrWithStepsBeyondIt) {
+TEST(ListOnBase, AListIsRefusedOnAnotherBaseOrWithStepsBeyondIt) {
   const VersionPieces whole = some_pieces(0, 100);
   VersionPieces pieces = whole, out;
   erase_piece(pieces, 3);
@@ -100,14 +100,14 @@ TEST(ListOnBase, IsRefusedOnAnotherBaseOrWithStepsBeyondIt) {
   const auto bytes = encode_list_on_base(pieces, base_of(whole), kStoreId);
   EXPECT_STREQ(decode_list_on_base(bytes, kStoreId, {hash_of_number(78), whole}, out),
                "has another base");
-  // A base that is too short, as it would be if a forger made it.
+  // A forged base that is too short.
   EXPECT_STREQ(decode_list_on_base(bytes, kStoreId, base_of(some_pieces(0, 99)), out), "malformed");
   EXPECT_STREQ(decode_piece_list(bytes, kStoreId, out), "not a list of pieces");
   EXPECT_STREQ(
       decode_list_on_base(encode_piece_list(pieces, kStoreId), kStoreId, base_of(whole), out),
       "not a list of pieces on a base");
-  // The steps: one that passes over nothing and takes 3; one that passes over 1, takes 47 and has 1
-  // itself; one that takes 49.
+  // The steps: one that skips 0 and takes 3; one that skips 1, takes 47 and adds 1 of its own; one
+  // that takes 49.
   constexpr std::size_t kStepsAt = 32 + 32;
   const std::vector<std::byte> steps(bytes.begin() + kStepsAt, bytes.begin() + kStepsAt + 10);
   const std::array<int, 10> expected{3, 0, 3, 0, 1, 47, 1, 0, 49, 0};
@@ -130,7 +130,7 @@ TEST(ListOnBase, IsRefusedOnAnotherBaseOrWithStepsBeyondIt) {
   EXPECT_EQ(with(0, 127), "malformed") << "more steps than bytes";
 }
 
-TEST(BaseLists, AListStandsOnTheNearestBaseOrIsWhole) {
+TEST(BaseLists, AListHasTheNearestBaseOrIsWhole) {
   const auto base_list = [](const VersionPieces& pieces) {
     return std::make_shared<const BaseList>(base_of(pieces));
   };
@@ -142,18 +142,18 @@ TEST(BaseLists, AListStandsOnTheNearestBaseOrIsWhole) {
   bases.add(far, base_list(some_pieces(10, 100)));
   bases.add(near, base_list(some_pieces(1, 100)));
   EXPECT_EQ(bases.encode(pieces, kStoreId).base, near);
-  // 14 of 100 are as many as one may have besides the base.
+  // A list of 100 pieces may have at most 14 of its own.
   BaseLists of_near;
   of_near.add(near, base_list(some_pieces(14, 100)));
   EXPECT_EQ(of_near.encode(some_pieces(0, 100), kStoreId).base, near);
   EXPECT_EQ(of_near.encode(some_pieces(29, 100), kStoreId).base, ObjectName{});
-  // What it saves has to be half of the whole.
+  // It must save half of the whole list.
   BaseLists of_few;
   of_few.add(near, base_list(some_pieces(0, 2)));
   EXPECT_EQ(of_few.encode(some_pieces(0, 3), kStoreId).base, ObjectName{});
 }
 
-// Many small pushes, so that lists have pieces enough to stand on a base.
+// Many small pushes, so that lists have enough pieces for a base.
 class ListOnBaseTest : public LazyTest {
  protected:
   void push_many() {
@@ -170,7 +170,7 @@ class ListOnBaseTest : public LazyTest {
   }
   Head head() const { return remote.newest_head().head; }
   ListName list_name(const std::string& name) const { return head().find(name)->list; }
-  // The snapshot whose list has the least besides its base: later ones stand on that, too.
+  // The snapshot whose list has the fewest own pieces: later lists have the same base.
   std::string near_base() const {
     std::string out;
     std::uint64_t least = UINT64_MAX;
@@ -180,11 +180,11 @@ class ListOnBaseTest : public LazyTest {
       least = name.list.own.size_bytes;
       out = name.ref.name;
     }
-    EXPECT_NE(out, "") << "no list stands on a base";
+    EXPECT_NE(out, "") << "no list has a base";
     return out;
   }
-  // Goes on until a list is the first to stand on a new base. The next ones stand on that, too,
-  // whatever they hold.
+  // Pushes until a list is the first one with a new base. The next lists have the same base, with
+  // any content.
   std::string push_near_base() {
     ObjectName last_whole;
     for (int i = 0; i < 60; ++i) {
@@ -197,10 +197,10 @@ class ListOnBaseTest : public LazyTest {
         return name;
       }
     }
-    ADD_FAILURE() << "no list stands on the one before it";
+    ADD_FAILURE() << "no list is based on the previous one";
     return "n0";
   }
-  // The names of which an object is the list, or the base of the list.
+  // The versions whose list, or base of the list, is the object.
   std::vector<std::string> users_of(const ObjectName& object) const {
     std::vector<std::string> out;
     for (const RemoteVersion& name : head().versions) {
@@ -231,7 +231,7 @@ class ListOnBaseTest : public LazyTest {
   const Remote remote{*there, store->superblock().store_id};
 };
 
-TEST_F(ListOnBaseTest, PushesSendOneListAndLaterOnesStandOnIt) {
+TEST_F(ListOnBaseTest, PushesSendOneListAsTheBaseOfLaterOnes) {
   push_many();
   std::size_t on_base = 0;
   std::set<ObjectName> bases;
@@ -242,7 +242,7 @@ TEST_F(ListOnBaseTest, PushesSendOneListAndLaterOnesStandOnIt) {
     bases.insert(base);
     EXPECT_LT(own.size_bytes, base.size_bytes);
     EXPECT_FALSE(remote.list({{}, base}).empty()) << "a base is a whole list";
-    // A list of one kind is not taken for one of the other.
+    // A list of one kind is not decoded as the other kind.
     EXPECT_ERRC(remote.pieces_of({{}, own}), Errc::corrupted);
     EXPECT_ERRC(remote.pieces_of({own, base}), Errc::corrupted);
   }
@@ -252,10 +252,10 @@ TEST_F(ListOnBaseTest, PushesSendOneListAndLaterOnesStandOnIt) {
   EXPECT_EQ(push_names(*store, {"t9"}).bytes_uploaded, 0u);
 }
 
-TEST_F(ListOnBaseTest, AnOpeningAsksForAListAndItsBaseAtOnce) {
+TEST_F(ListOnBaseTest, AnOpeningReadsAListAndItsBaseConcurrently) {
   push_many();
   const std::string one = push_near_base();
-  push_step("v");  // stands on the same base, whatever it holds
+  push_step("v");  // has the same base, with any content
   ASSERT_EQ(list_name("v").base, list_name(one).base);
   std::atomic<int> asked_for{0};
   std::atomic<bool> came_together{true};
@@ -271,12 +271,12 @@ TEST_F(ListOnBaseTest, AnOpeningAsksForAListAndItsBaseAtOnce) {
   store::test::expect_same(*store::test::open_version(*lazy, one), contents[one]);
   EXPECT_TRUE(came_together);
   EXPECT_EQ(interference->gets_of(kListPrefix), 2);
-  // Another version on the same base needs its own list alone.
+  // Another version with the same base needs only its own list.
   store::test::expect_same(*store::test::open_version(*lazy, "v"), contents["v"]);
   EXPECT_EQ(interference->gets_of(kListPrefix), 3);
 }
 
-TEST_F(ListOnBaseTest, VersionsOfOnePushStandOnEachOther) {
+TEST_F(ListOnBaseTest, ListsOfOnePushAreBasedOnEachOther) {
   push_many();
   for (const char* name : {"u0", "u1", "u2"}) step(name, 1);
   push_names(*store, {"u0", "u1", "u2"});
@@ -284,7 +284,7 @@ TEST_F(ListOnBaseTest, VersionsOfOnePushStandOnEachOther) {
   for (const char* name : {"u0", "u1", "u2"}) on_base += list_name(name).base.size_bytes != 0;
   EXPECT_GE(on_base, 2);
   expect_clone("c");
-  // To a new remote: bases are made in the same push, and are not there before its end.
+  // To a new remote: the bases are in the same push, and do not exist before its end.
   add_remote_file(*store, "second", "file://" + dir.path("r2"), false);
   {
     Session session(*store, "second");
@@ -294,7 +294,7 @@ TEST_F(ListOnBaseTest, VersionsOfOnePushStandOnEachOther) {
   expect_contents(*StoreDirectory::open(base::posix_fs(), dir.path("c2")), contents);
 }
 
-TEST_F(ListOnBaseTest, ABaseStaysAsLongAsAListStandsOnIt) {
+TEST_F(ListOnBaseTest, GcKeepsABaseAsLongAsAListNeedsIt) {
   push_many();
   const std::string one = push_near_base();
   const ObjectName base = list_name(one).base;
@@ -303,7 +303,7 @@ TEST_F(ListOnBaseTest, ABaseStaysAsLongAsAListStandsOnIt) {
   const RemoteSpace space = space_of_remote(remote);
   EXPECT_EQ(space.needed_objects, space.objects);
   expect_clone("c");
-  // The next list may stand on it: the head names it.
+  // The next list may have it as its base: the head refers to it.
   push_step("v");
   EXPECT_EQ(list_name("v").base, base);
   forget_all_but("v");
@@ -315,7 +315,7 @@ TEST_F(ListOnBaseTest, ABaseStaysAsLongAsAListStandsOnIt) {
   expect_clone("e");
 }
 
-// Lets others work when a push has uploaded all but its head.
+// Runs a function when a push has uploaded all objects but its head.
 class BeforeHead final : public DirectoryEngine {
  public:
   BeforeHead(std::string path, std::function<void()> work)
@@ -329,7 +329,7 @@ class BeforeHead final : public DirectoryEngine {
   std::function<void()> work_;
 };
 
-TEST_F(ListOnBaseTest, AGcThatTakesTheBaseOfAListOnItsWaySendsThePushBack) {
+TEST_F(ListOnBaseTest, APushBeginsAgainIfGcDeletesTheBaseOfItsList) {
   push_many();
   const std::string one = push_near_base();
   const ObjectName base = list_name(one).base;
@@ -387,7 +387,7 @@ TEST_F(ListOnBaseTest, ABaseThatIsDamagedOrMissingIsNamed) {
     expect_named(object);
     there->put(key, good);
   }
-  // Both at once.
+  // Both damages.
   for (const ObjectName& object : {list.base, list.own}) there->remove(list_key(object.content));
   std::set<std::string> named;
   for (const auto& damage :
@@ -397,8 +397,8 @@ TEST_F(ListOnBaseTest, ABaseThatIsDamagedOrMissingIsNamed) {
   EXPECT_EQ(named, (std::set{list_key(list.base.content), list_key(list.own.content)}));
 }
 
-// Who forges a head can name another base; the list says which one it stands on.
-TEST_F(ListOnBaseTest, AHeadThatNamesAnotherBaseIsNotBelieved) {
+// A forged head can refer to another base; the list has the hash of its base.
+TEST_F(ListOnBaseTest, AHeadWithAnotherBaseIsRefused) {
   push_many();
   ListName forged = list_name(near_base());
   const auto whole = remote.pieces_of(forged);

@@ -1,4 +1,4 @@
-// Heads, lists, contents of pieces and remotes' files: round trips, and bytes that somebody forged.
+// Heads, lists, piece indices and remotes' files: round trips, and forged bytes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using namespace samples;
 struct Structure {
   const char* name;
   Bytes sample;
-  // nullptr where the bytes are accepted; then they encode to the same bytes again.
+  // nullptr: the bytes are accepted; then they encode to the same bytes again.
   std::function<const char*(const Bytes& bytes, Bytes& again)> decode;
 };
 
@@ -130,8 +130,8 @@ TEST(RemoteObjects, TheFileOfAnOlderVellumIsRead) {
   EXPECT_EQ(out, expected);
 }
 
-// A reader takes no more memory than 256 times what it has read, so these are not compressed.
-TEST(RemoteObjects, NamesThatWouldUnpackToManyTimesTheirSizeAreWrittenAsTheyAre) {
+// A reader needs at most 256 times the memory of its input, so these are not compressed.
+TEST(RemoteObjects, NamesThatCompressTooWellAreStoredUncompressed) {
   RemoteVersion name = sample_head().versions[1];
   name.ref.version.runs.assign(250, name.ref.version.runs[0]);
   std::vector<RemoteVersion> names;
@@ -146,7 +146,7 @@ TEST(RemoteObjects, NamesThatWouldUnpackToManyTimesTheirSizeAreWrittenAsTheyAre)
   EXPECT_EQ(again, names);
 }
 
-TEST(RemoteObjects, EveryFlippedBitAndEveryCutIsNoticed) {
+TEST(RemoteObjects, EveryFlippedBitAndEveryCutIsDetected) {
   for (const Structure& s : structures()) {
     Bytes again;
     ASSERT_EQ(s.decode(s.sample, again), nullptr) << s.name;
@@ -165,7 +165,7 @@ TEST(RemoteObjects, EveryFlippedBitAndEveryCutIsNoticed) {
   }
 }
 
-// A forger sets length and checksum right. What is accepted then means one thing only.
+// With a correct length and checksum. Accepted bytes have exactly one meaning.
 TEST(RemoteObjects, ForgedBytesAreRefusedOrMeanWhatTheySay) {
   std::mt19937_64 random(4);
   for (const Structure& s : structures()) {
@@ -206,7 +206,7 @@ TEST(RemoteObjects, AnotherStoresAndNewerOnesAreNamed) {
                "written by a newer format");
 }
 
-TEST(RemoteObjects, KeysLeadBackToWhatTheyName) {
+TEST(RemoteObjects, KeysParseToTheirNames) {
   const ContentName name{0xabc, filled<32>(0x5f)};
   EXPECT_EQ(parse_content_key(piece_key(name), kPiecePrefix), name);
   EXPECT_EQ(parse_content_key(list_key(name), kListPrefix), name);

@@ -1,5 +1,4 @@
-// What an operator does with a remote for months: restores, retention, drills, lost and damaged
-// buckets.
+// An operator's tasks with a remote: restores, retention, drills, lost and damaged buckets.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -48,7 +47,7 @@ class OperatorTest : public RemoteTest {
   }
 };
 
-TEST_F(OperatorTest, SnapshotsKeepTheirOrderAndThoseOfAClonComeAfterThem) {
+TEST_F(OperatorTest, SnapshotsKeepTheirOrderAndThoseOfACloneFollow) {
   make(4);
   push_all(*store);
   const auto copy = clone_to("c", {"s2", "main"});
@@ -67,7 +66,7 @@ TEST_F(OperatorTest, SnapshotsKeepTheirOrderAndThoseOfAClonComeAfterThem) {
   EXPECT_GT(order_of(*store, "last"), order_of(*copy, "new"));
 }
 
-TEST_F(OperatorTest, APushMakesLaterSnapshotsNewerThanThoseOfOthers) {
+TEST_F(OperatorTest, AfterAPushLaterSnapshotsAreNewerThanThoseOfOthers) {
   make(1);
   push_all(*store);
   const auto copy = clone_to("c");
@@ -81,7 +80,7 @@ TEST_F(OperatorTest, APushMakesLaterSnapshotsNewerThanThoseOfOthers) {
   EXPECT_GT(order_of(*store, "s2"), order_of(*copy, "c"));
 }
 
-TEST_F(OperatorTest, AStoreKnowsItsOwnPushInARestoredRemote) {
+TEST_F(OperatorTest, AStoreRecognizesItsOwnPushInARestoredRemote) {
   make(1);
   push_all(*store);
   copy_remote();
@@ -110,7 +109,7 @@ TEST_F(OperatorTest, AReplicaKeepsWhatARestoredRemoteHasLost) {
   expect_contents(*copy, contents);
   push_all(*store);
   EXPECT_FALSE(pull_names(*copy, {"main"}).versions[0].is_older);
-  // Who wants the older version says so.
+  // The older version needs an option.
   copy_remote();
   step("");
   push_all(*store);
@@ -120,7 +119,7 @@ TEST_F(OperatorTest, AReplicaKeepsWhatARestoredRemoteHasLost) {
   expect_contents(*copy, {{"main", contents["s1"]}});
 }
 
-// After a push that took over, the loser's pull drops nothing in silence.
+// After a push with take_over, the other store's pull never drops commits silently.
 TEST_F(OperatorTest, APullDropsNoCommitsThatAnotherStoreHasDropped) {
   make(1);
   push_all(*store);
@@ -145,7 +144,7 @@ TEST_F(OperatorTest, ALostRemoteIsFilledAgain) {
   step("");
   EXPECT_TRUE(replicate(*store, url()));
   expect_contents(*clone_to("a"), contents);
-  // Also by one that is idle.
+  // An idle replication does so, too.
   Replicator idle(*store, url(), {1000ms, false});
   ASSERT_TRUE(idle.push_new());
   fs::remove_all(dir.path("r"));
@@ -164,7 +163,7 @@ TEST_F(OperatorTest, ARemoteThatWasRestoredGetsItsSnapshotsAgain) {
   expect_contents(*clone_to("a"), contents);
 }
 
-TEST_F(OperatorTest, ADrillReplicatesToItsOriginOnlyIfItIsTold) {
+TEST_F(OperatorTest, ADrillReplicatesToItsOriginOnlyWithTakeOver) {
   make(1);
   ASSERT_TRUE(replicate(*store, url()));
   const auto drill = clone_to("drill");
@@ -174,13 +173,13 @@ TEST_F(OperatorTest, ADrillReplicatesToItsOriginOnlyIfItIsTold) {
   there.step("");
   EXPECT_ERRC(replicate(*drill, url()), Errc::busy);
   step("");
-  EXPECT_TRUE(replicate(*store, url()));  // production goes on
+  EXPECT_TRUE(replicate(*store, url()));  // the production store continues
   EXPECT_TRUE(replicate(*drill, url(), true));
   step("");
   EXPECT_ERRC(replicate(*store, url()), Errc::busy);
 }
 
-TEST_F(OperatorTest, AStoreKnowsItselfUnderAnotherNameOrUrl) {
+TEST_F(OperatorTest, AStoreRecognizesItselfUnderAnotherNameOrUrl) {
   make(1);
   push_all(*store);
   remove_remote_file(*store, "origin");
@@ -208,14 +207,14 @@ TEST_F(OperatorTest, ARemoteMayMove) {
   set_remote_url(*store, "origin", "file://" + dir.path("moved"));
   EXPECT_TRUE(push_all(*store).versions[0].was_there);
   const auto other = StoreDirectory::create(base::posix_fs(), dir.path("o"), remote_options());
-  add_remote_file(*other, "origin", "file://" + dir.path("elsewhere"), false);
+  add_remote_file(*other, "origin", "file://" + dir.path("other"), false);
   EXPECT_ERRC(set_remote_url(*other, "origin", "file://" + dir.path("moved")),
               Errc::invalid_argument);
   EXPECT_ERRC(set_remote_url(*store, "none", url()), Errc::not_found);
   EXPECT_ERRC(set_remote_url(*store, "origin", "ftp://x"), Errc::invalid_argument);
 }
 
-TEST_F(OperatorTest, WhatARemoteHasLostIsSentAgain) {
+TEST_F(OperatorTest, LostObjectsArePushedAgain) {
   make(3);
   push_all(*store);
   const std::function<void(const std::string&)> losses[] = {
@@ -236,7 +235,7 @@ TEST_F(OperatorTest, WhatARemoteHasLostIsSentAgain) {
   expect_contents(*clone_to("c"), contents);
 }
 
-TEST_F(OperatorTest, AReplicationThatStartsSendsWhatIsLost) {
+TEST_F(OperatorTest, AReplicationThatStartsPushesLostObjects) {
   make(2);
   ASSERT_TRUE(replicate(*store, url()));
   fs::remove(dir.path("r") + "/" + keys(kPiecePrefix).front());
@@ -244,7 +243,7 @@ TEST_F(OperatorTest, AReplicationThatStartsSendsWhatIsLost) {
   expect_good_remote();
 }
 
-TEST_F(OperatorTest, ARemoteIsMendedFromAStore) {
+TEST_F(OperatorTest, ARemoteIsRepairedFromAStore) {
   make(3);
   push_all(*store);
   for (const char* prefix : {kPiecePrefix, kListPrefix}) {
@@ -259,7 +258,7 @@ TEST_F(OperatorTest, ARemoteIsMendedFromAStore) {
   EXPECT_EQ(report.left.size(), 0u);
   expect_good_remote();
   expect_contents(*clone_to("c"), contents);
-  // What the store does not have is named, and stays.
+  // Damage that the store cannot repair is reported.
   store->remove_snapshot("s0");
   for (const std::string& key : keys(kPiecePrefix)) fs::remove(dir.path("r") + "/" + key);
   const RemoteRepairReport rest = repair_remote(*store, url(), nullptr);
@@ -269,7 +268,7 @@ TEST_F(OperatorTest, ARemoteIsMendedFromAStore) {
   }
 }
 
-TEST_F(OperatorTest, ANameThatIsSomethingElseHereKeepsNoOtherFromComing) {
+TEST_F(OperatorTest, ARefusedNameDoesNotStopTheOthers) {
   make(1);
   push_all(*store);
   const auto copy = clone_to("c");
@@ -286,7 +285,7 @@ TEST_F(OperatorTest, ANameThatIsSomethingElseHereKeepsNoOtherFromComing) {
   expect_contents(*copy, contents);
 }
 
-TEST_F(OperatorTest, ALostHoldIsPutBackByAPull) {
+TEST_F(OperatorTest, APullRestoresALostHold) {
   make(1);
   push_all(*store);
   clone(base::posix_fs(), url(), dir.path("l"), {{}, true}, nullptr);
@@ -297,8 +296,8 @@ TEST_F(OperatorTest, ALostHoldIsPutBackByAPull) {
   EXPECT_EQ(keys(kHoldPrefix), before);
 }
 
-// The hold stays for as long as a pack may be at the remote alone.
-TEST_F(OperatorTest, AHoldGoesOnlyAfterThePacksHaveCome) {
+// The hold exists as long as a pack may be only at the remote.
+TEST_F(OperatorTest, AHoldIsRemovedOnlyAfterThePacksAreFetched) {
   make(2);
   push_all(*store);
   for (std::uint64_t nth = 1;; ++nth) {
@@ -329,7 +328,7 @@ TEST_F(OperatorTest, GcOfARemoteThatLacksAListSaysSo) {
   EXPECT_ERRC(collect_remote(remote, false, nullptr), Errc::corrupted);
 }
 
-TEST_F(OperatorTest, GcRemovesWhatProbesHaveLeft) {
+TEST_F(OperatorTest, GcRemovesObjectsOfProbes) {
   make(1);
   push_all(*store);
   objects()->put("probe/00-1", {});
@@ -338,8 +337,8 @@ TEST_F(OperatorTest, GcRemovesWhatProbesHaveLeft) {
   EXPECT_TRUE(keys("probe/").empty());
 }
 
-// `remotes` in a store that comes from a stranger.
-TEST_F(OperatorTest, ALinkInPlaceOfRemotesLeadsNowhere) {
+// `remotes` in an untrusted store.
+TEST_F(OperatorTest, ALinkInPlaceOfRemotesIsNotFollowed) {
   make(1);
   fs::remove_all(dir.path("s") + "/remotes");
   fs::create_directory(dir.path("outside"));
@@ -349,7 +348,7 @@ TEST_F(OperatorTest, ALinkInPlaceOfRemotesLeadsNowhere) {
   EXPECT_TRUE(fs::is_empty(dir.path("outside")));
 }
 
-TEST_F(OperatorTest, ALinkInTheCacheOfRemotesLeadsNowhere) {
+TEST_F(OperatorTest, ALinkInTheCacheOfRemotesIsNotFollowed) {
   make(1);
   fs::create_directory(dir.path("outside"));
   fs::create_directory_symlink(dir.path("outside"), dir.path("s") + "/remotes/cache");

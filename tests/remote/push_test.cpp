@@ -1,4 +1,4 @@
-// Versions that go to a remote and come back.
+// Pushes to a remote, pulls and clones.
 #include <gtest/gtest.h>
 
 #include "base/expect_error.hpp"
@@ -26,7 +26,7 @@ TEST_F(PushTest, ACloneHasAllVersionsBitForBit) {
   EXPECT_EQ(copy->read_branch("main").journal.head_sequence(),
             store->read_branch("main").journal.head_sequence());
   expect_good_remote();
-  // Writers and gc go on in the copy.
+  // Writers and gc work in the copy.
   Line there(*copy, "main", 9);
   there.go_on(line);
   there.step("t0");
@@ -35,7 +35,7 @@ TEST_F(PushTest, ACloneHasAllVersionsBitForBit) {
   expect_contents(*StoreDirectory::open(base::posix_fs(), dir.path("c")), contents);
 }
 
-TEST_F(PushTest, AnEmptyBranchGoesToo) {
+TEST_F(PushTest, AnEmptyBranchIsPushed) {
   store->create_branch("empty", 4096 * 4, 0);
   push_all(*store);
   const auto copy = clone_to("c");
@@ -43,7 +43,7 @@ TEST_F(PushTest, AnEmptyBranchGoesToo) {
   expect_good_remote();
 }
 
-TEST_F(PushTest, WhatIsThereIsNotPushedAgain) {
+TEST_F(PushTest, ExistingObjectsAreNotPushedAgain) {
   make(3);
   const PushReport first = push_all(*store);
   const PushReport again = push_all(*store);
@@ -56,7 +56,7 @@ TEST_F(PushTest, WhatIsThereIsNotPushedAgain) {
   expect_contents(*clone_to("c", {"s3"}), {{"s3", contents["s3"]}});
 }
 
-TEST_F(PushTest, ManySmallPushesDoNotMakeManyPieces) {
+TEST_F(PushTest, ManySmallPushesDoNotResultInManyPieces) {
   make(1);
   for (int i = 0; i < 40; ++i) {
     step("", 1, false);
@@ -69,8 +69,8 @@ TEST_F(PushTest, ManySmallPushesDoNotMakeManyPieces) {
   expect_contents(*clone_to("c"), {{"main", contents["main"]}});
 }
 
-// Otherwise the pieces that came together are left for the small ones that they are made of.
-TEST_F(PushTest, PiecesThatCameTogetherStayTogether) {
+// Merged pieces must not be replaced by the small pieces with the same records.
+TEST_F(PushTest, MergedPiecesStayMerged) {
   make(1);
   push_all(*store);
   const auto there = objects();
@@ -91,7 +91,7 @@ TEST_F(PushTest, PiecesThatCameTogetherStayTogether) {
   expect_contents(*clone_to("c"), {{"t59", contents["t59"]}, {"t20", contents["t20"]}});
 }
 
-TEST_F(PushTest, APullBringsWhatIsNewAndFollowsBranches) {
+TEST_F(PushTest, APullFetchesNewVersionsAndFollowsBranches) {
   make(2);
   push_all(*store);
   const auto copy = clone_to("c");
@@ -103,7 +103,7 @@ TEST_F(PushTest, APullBringsWhatIsNewAndFollowsBranches) {
   EXPECT_EQ(report.versions.size(), 5u);
   expect_contents(*copy, contents);
   expect_same_snapshots(*store, *copy);
-  // Nothing is left to do.
+  // Nothing remains to push.
   EXPECT_EQ(pull_names(*copy).pieces_read, 0u);
   store::collect_garbage(*copy, false, nullptr);
   expect_contents(*copy, contents);
@@ -129,7 +129,7 @@ TEST_F(PushTest, TwoStoresTakeTurnsAndNeverBothWin) {
   expect_contents(*clone_to("d", {"main"}), {{"main", line.bytes()}});
 }
 
-TEST_F(PushTest, ABranchGoesBackAndForth) {
+TEST_F(PushTest, TwoStoresPushABranchInTurn) {
   make(1);
   push_all(*store);
   const auto copy = clone_to("c");
@@ -159,7 +159,7 @@ TEST_F(PushTest, ALocalBranchThatIsAheadStays) {
   expect_contents(*store, contents);
 }
 
-TEST_F(PushTest, NamesThatMeanSomethingElseAreRefused) {
+TEST_F(PushTest, NamesOfOtherVersionsAreRefused) {
   make(1);
   push_all(*store);
   store->remove_snapshot("s0");
@@ -172,7 +172,7 @@ TEST_F(PushTest, NamesThatMeanSomethingElseAreRefused) {
   other->create_branch("main", 4096, 0);
   add_remote_file(*other, "origin", url(), false);
   EXPECT_ERRC(push_names(*other, {"main"}), Errc::invalid_argument);
-  EXPECT_ERRC(Session(*store, "elsewhere"), Errc::not_found);
+  EXPECT_ERRC(Session(*store, "unknown"), Errc::not_found);
   EXPECT_ERRC(add_remote_file(*store, "origin", url(), false), Errc::already_exists);
   EXPECT_ERRC(clone(base::posix_fs(), "file://" + dir.path("none"), dir.path("c"), {}, nullptr),
               Errc::not_found);
@@ -201,7 +201,7 @@ TEST_F(PushTest, AServerThatLetsTwoWinHasOneWriter) {
   push_names(*store, {"main"});
 }
 
-TEST_F(PushTest, CopiesOfAStoreThatWentApartAreNeverMixed) {
+TEST_F(PushTest, DivergedCopiesOfAStoreAreNeverMixed) {
   make(1);
   push_all(*store);
   store::test::copy_directory(dir.path("s"), dir.path("twin"));
@@ -213,14 +213,14 @@ TEST_F(PushTest, CopiesOfAStoreThatWentApartAreNeverMixed) {
   push_names(*store, {"s1", "main"});
   EXPECT_ERRC(push_names(*twin, {"main"}), Errc::busy);
   push_names(*twin, {"t1"});
-  // Each of them can be cloned, and the store itself refuses the other's records.
+  // Each of them can be cloned, and the store refuses the other's records.
   expect_contents(*clone_to("c1", {"s1"}), {{"s1", contents["s1"]}});
   expect_contents(*clone_to("c2", {"t1"}), {{"t1", other.bytes()}});
   EXPECT_ERRC(pull_names(*store, {"t1"}), Errc::corrupted);
   expect_contents(*store, contents);
 }
 
-TEST_F(PushTest, PacksThatWereWrittenAgainComeAsTheyAre) {
+TEST_F(PushTest, RewrittenPacksKeepTheirForm) {
   make(8);
   push_names(*store, {"s0", "s1"});
   for (const char* name : {"s0", "s2", "s4"}) {
@@ -236,21 +236,21 @@ TEST_F(PushTest, PacksThatWereWrittenAgainComeAsTheyAre) {
   contents["s0"] = contents["s0"];
   EXPECT_TRUE(store::has_snapshot(*whole, "s0"));
   store::test::expect_no_damage(*whole);
-  // A copy that has packs of its own form takes more records of them.
+  // A copy with its own form of a pack gets more records of it.
   store::collect_garbage(*copy, false, nullptr, 15);
   pull_names(*copy);
   store::test::expect_no_damage(*copy);
   EXPECT_TRUE(store::has_snapshot(*copy, "s0"));
 }
 
-TEST_F(PushTest, PacksThatARootAloneNamesAreThereInAClone) {
+TEST_F(PushTest, ACloneHasPacksThatOnlyARootNames) {
   int bare = 0;
   push_each_version([&](const std::string& name) {
     const auto copy = clone_to("only-" + name, {name});
     expect_contents(*copy, {{name, contents[name]}});
     bare += bare_packs("only-" + name);
     if (bare == 0 || name != "s29") return;
-    pull_names(*copy);  // all others, which need records of such packs
+    pull_names(*copy);  // all others, which need records of rewritten packs
     contents.erase("main");
     expect_contents(*copy, contents);
     store::collect_garbage(*copy, false, nullptr, 15);
@@ -259,8 +259,8 @@ TEST_F(PushTest, PacksThatARootAloneNamesAreThereInAClone) {
   EXPECT_GT(bare, 0) << "no version had such a pack";
 }
 
-// The same record comes in several pieces then, and in several forms.
-TEST_F(PushTest, ACloneOfManyPushesBetweenRewritesIsWhole) {
+// Then several pieces have the same record, in several forms.
+TEST_F(PushTest, ACloneOfManyPushesBetweenRewritesIsComplete) {
   line.begin();
   for (int i = 0; i < 12; ++i) {
     step("s" + std::to_string(i), 3);
@@ -282,7 +282,7 @@ TEST_F(PushTest, ACloneOfManyPushesBetweenRewritesIsWhole) {
   expect_contents(*early, contents);
 }
 
-TEST_F(PushTest, ACloneThatWasCutOffGoesOn) {
+TEST_F(PushTest, AnInterruptedCloneResumes) {
   make(4);
   push_all(*store);
   std::filesystem::create_directory(dir.path("c.vellum-clone"));
@@ -291,7 +291,7 @@ TEST_F(PushTest, ACloneThatWasCutOffGoesOn) {
   EXPECT_FALSE(std::filesystem::exists(dir.path("c.vellum-clone")));
 }
 
-TEST_F(PushTest, ACacheThatLiesIsNotBelieved) {
+TEST_F(PushTest, AWrongCacheIsNotUsed) {
   make(3);
   push_all(*store);
   for (const auto& entry : std::filesystem::directory_iterator(dir.path("s/remotes/cache"))) {
@@ -302,7 +302,7 @@ TEST_F(PushTest, ACacheThatLiesIsNotBelieved) {
   expect_contents(*clone_to("c"), contents);
 }
 
-TEST_F(PushTest, WhatIsForgottenIsCollectedAndNothingElse) {
+TEST_F(PushTest, GcDeletesForgottenVersionsAndNothingElse) {
   make(6);
   push_all(*store);
   const auto there = objects();
@@ -328,7 +328,7 @@ TEST_F(PushTest, WhatIsForgottenIsCollectedAndNothingElse) {
   expect_contents(*clone_to("d"), contents);
 }
 
-// Lets a gc of the remote run when a push has uploaded everything, just before its head.
+// Runs a gc of the remote when a push has uploaded all objects but its head.
 class GcBeforeHead final : public DirectoryEngine {
  public:
   GcBeforeHead(std::string path, const format::Uuid& store_id, int times)
@@ -347,7 +347,7 @@ class GcBeforeHead final : public DirectoryEngine {
   int times_;
 };
 
-TEST_F(PushTest, AGcDuringAPushTakesNothingThatItNeeds) {
+TEST_F(PushTest, AGcDuringAPushDeletesNothingThatItNeeds) {
   make(2);
   push_all(*store);
   step("s2");
@@ -357,7 +357,7 @@ TEST_F(PushTest, AGcDuringAPushTakesNothingThatItNeeds) {
   expect_contents(*clone_to("c"), contents);
 }
 
-// Sleeps between reading the newest head and publishing the next, while others push and collect.
+// Pauses between reading the newest head and publishing the next, while others push and collect.
 class SleepsBeforeHead final : public DirectoryEngine {
  public:
   SleepsBeforeHead(std::string path, std::function<void()> meanwhile)
@@ -371,7 +371,7 @@ class SleepsBeforeHead final : public DirectoryEngine {
   std::function<void()> meanwhile_;
 };
 
-TEST_F(PushTest, AHeadOfASleeperDoesNotCountWhereAnotherWasDeleted) {
+TEST_F(PushTest, ALateHeadDoesNotCountWhereAnotherWasDeleted) {
   make(2);
   push_all(*store);
   const auto copy = clone_to("c");
@@ -394,7 +394,7 @@ TEST_F(PushTest, AHeadOfASleeperDoesNotCountWhereAnotherWasDeleted) {
   store::test::expect_same(*store::test::open_version(*all, "t1"), there.bytes());
 }
 
-TEST_F(PushTest, EveryObjectThatIsDamagedIsNamed) {
+TEST_F(PushTest, EveryDamagedObjectIsNamed) {
   make(3);
   push_all(*store);
   const auto there = objects();
@@ -417,8 +417,8 @@ TEST_F(PushTest, EveryObjectThatIsDamagedIsNamed) {
         EXPECT_EQ(damages[0].object, object.key);
         EXPECT_FALSE(damages[0].versions.empty());
       }
-      // The first head is the only one, so without it the remote has no versions. The copy of the
-      // newest head is not needed.
+      // The remote has only one head, so without it there are no versions. The copy of the newest
+      // head is not needed.
       const bool is_empty = kind == 3 && object.key.starts_with(kHeadPrefix);
       const std::string target = "c" + std::to_string(done++);
       try {

@@ -27,22 +27,22 @@ inline format::Superblock remote_options() {
   return options;
 }
 
-// A line of a store that grows.
+// A branch of a store, to which steps are committed.
 class Line {
  public:
   Line(StoreDirectory& store, std::string branch, std::uint64_t seed)
       : store_(store), branch_(std::move(branch)), random_(seed), model_(kRemotePages) {}
 
-  // Makes the branch, with every page filled.
+  // Creates the branch, with every page filled.
   void begin() {
     store_.create_branch(branch_, kRemotePages * format::kPageBytes, 0);
     for (format::PageNumber p = 0; p < kRemotePages; ++p)
       store::test::fill_text(model_, p, random_);
   }
-  // Goes on with the content that the branch has, which is that of another line.
+  // Continues from the branch's content, which is that of another line.
   void go_on(const Line& other) { model_ = other.model_; }
 
-  // Commits changes of some pages, and names the head if it gets a name.
+  // Commits changes of some pages, and creates a snapshot if `name` is not empty.
   void step(const std::string& snapshot, std::size_t pages = 8, bool checkpoint = true) {
     const auto writer = BranchWriter::open(store_, branch_);
     for (std::size_t i = 0; i < pages; ++i) {
@@ -52,7 +52,7 @@ class Line {
     commit(*writer, model_, checkpoint || !snapshot.empty());
     if (!snapshot.empty()) writer->publish_snapshot(snapshot, "message of " + snapshot);
   }
-  // Commits to the journal alone; closing the writer would move the commit to a pack.
+  // Commits only to the journal; closing the writer would checkpoint the commit.
   std::unique_ptr<BranchWriter> step_and_stay() {
     auto writer = BranchWriter::open(store_, branch_);
     model_.store64(random_() % kRemotePages, 16, random_());
@@ -136,8 +136,8 @@ class RemoteTest : public testing::Test {
     clone(base::posix_fs(), url(), dir.path(name), {std::move(names)}, nullptr);
     return StoreDirectory::open(base::posix_fs(), dir.path(name));
   }
-  // Pushes many versions one by one, and calls `read` with the name of each. The runs of some name
-  // packs of which these versions need no record.
+  // Pushes many versions one by one, and calls `read` with the name of each. Some of their runs
+  // name packs of which the version needs no record.
   void push_each_version(const std::function<void(const std::string& name)>& read) {
     line.begin();
     for (int i = 0; i < 30; ++i) {
@@ -147,7 +147,7 @@ class RemoteTest : public testing::Test {
       read(name);
     }
   }
-  // Packs of a store that have a header alone.
+  // Packs of a store with only a header.
   int bare_packs(const std::string& name) const {
     int bare = 0;
     for (const auto& entry : std::filesystem::directory_iterator(dir.path(name) + "/packs")) {

@@ -81,7 +81,7 @@ inline VersionPieces sample_list() {
 
 inline BaseList sample_base() { return {filled<32>(5), sample_list()}; }
 
-// A list that takes one piece of the base, and has another before it.
+// A list with an own piece, followed by one of the base.
 inline VersionPieces sample_list_on_base() {
   VersionPieces out = sample_list();
   out.list[0] = {{2, filled<32>(9)}, 300, 100};

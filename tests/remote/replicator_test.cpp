@@ -1,4 +1,4 @@
-// A store whose commits go to a remote as they are made: beside writers, over outages, after kills.
+// Continuous replication of a store's commits: with concurrent writers, outages and kills.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -22,15 +22,16 @@ class ReplicatorTest : public RemoteTest {
   void expect_clone(const std::string& name) { expect_contents(*clone_to(name), contents); }
 };
 
-TEST_F(ReplicatorTest, EachLookSendsWhatIsNew) {
+TEST_F(ReplicatorTest, EachCheckPushesNewVersions) {
   make(2);
   Replicator replicator = this->replicator();
   EXPECT_TRUE(replicator.push_new());
   expect_clone("a");
   EXPECT_TRUE(replicator.push_new());
-  EXPECT_EQ(replicator.state().pushes, 1u);  // nothing was new
+  EXPECT_EQ(replicator.state().pushes, 1u);  // there was no new version
   step("s2");
-  const auto writer = line.step_and_stay();  // a commit that only the journal of an open writer has
+  const auto writer =
+      line.step_and_stay();  // a commit that is only in the journal of an open writer
   contents["main"] = line.bytes();
   EXPECT_TRUE(replicator.push_new());
   EXPECT_EQ(replicator.state().pushes, 2u);
@@ -47,14 +48,14 @@ TEST_F(ReplicatorTest, TheRemotesRetentionIsItsOwn) {
   forget_names(remote, {"s0"});
   store->remove_snapshot("s1");
   step("s3");
-  EXPECT_TRUE(this->replicator().push_new());  // also one that begins anew
+  EXPECT_TRUE(this->replicator().push_new());  // also a new replicator
   const Head head = remote.newest_head().head;
   EXPECT_EQ(head.find("s0"), nullptr);
   EXPECT_NE(head.find("s1"), nullptr);
   EXPECT_NE(head.find("s3"), nullptr);
 }
 
-TEST_F(ReplicatorTest, AnOutageIsToldAndPasses) {
+TEST_F(ReplicatorTest, AnOutageIsReportedAndPasses) {
   make(1);
   auto objects = std::make_shared<OutObjects>(this->objects());
   Replicator replicator = this->replicator(objects);
@@ -73,7 +74,7 @@ TEST_F(ReplicatorTest, AnOutageIsToldAndPasses) {
   expect_clone("a");
 }
 
-TEST_F(ReplicatorTest, ASnapshotThatTheRemoteHasOtherwiseStaysBehindAlone) {
+TEST_F(ReplicatorTest, OnlyASnapshotThatTheRemoteRefusesStaysBehind) {
   make(1);
   EXPECT_TRUE(replicator().push_new());
   store->remove_snapshot("s0");
@@ -100,8 +101,8 @@ TEST_F(ReplicatorTest, ABranchThatAnotherStoreHasPushedEndsIt) {
   EXPECT_ERRC(replicator.push_new(), Errc::busy);
 }
 
-// What a clone has is a commit that was made, whole, and no older than the interval allows.
-TEST_F(ReplicatorTest, BesideAWriterACloneIsACommitThatWasMade) {
+// A clone has a complete commit, no older than the interval allows.
+TEST_F(ReplicatorTest, WithAWriterACloneIsACompletedCommit) {
   make(1);
   std::atomic<bool> stops{false};
   std::thread replicating([&] {
@@ -131,8 +132,8 @@ TEST_F(ReplicatorTest, BesideAWriterACloneIsACommitThatWasMade) {
   expect_good_remote();
 }
 
-// Killed at each of its calls: the remote has the state before or after, and the next run goes on.
-TEST(ReplicatorKill, AtAnyCallLosesNothing) {
+// Killed at each call: the remote has the state before or after, and the next run continues.
+TEST(ReplicatorKill, AKillAtAnyCallLosesNothing) {
   sim::SimFs start;
   Contents contents;
   {
@@ -167,7 +168,7 @@ TEST(ReplicatorKill, AtAnyCallLosesNothing) {
     } catch (const sim::PowerCut&) {
       was_killed = true;
     } catch (const Error&) {
-      was_killed = true;  // the cut, as a worker thread told it
+      was_killed = true;  // the cut, rethrown from a worker thread
     }
     sim::SimFs left(fs.disk());
     {

@@ -1,4 +1,4 @@
-// The S3 engine against a server in this process that fails in every way it can.
+// The S3 engine with a server in this process that injects all kinds of faults.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -19,7 +19,7 @@ std::vector<std::byte> object_bytes(const std::string& text) {
 
 const std::string kHello = "hello, objects";
 
-// The fault for the nth request, and none for the others.
+// A fault for the n-th request only.
 std::function<Fault(const S3Request&)> nth_request(std::uint64_t n, Fault fault) {
   return [=](const S3Request& request) { return request.number == n ? fault : Fault::none; };
 }
@@ -87,7 +87,7 @@ TEST(S3EngineTest, ALostReplyToAConditionalPutIsNoConflict) {
     const auto objects = make_s3_engine(server.options());
     server.fault = nth_request(1, fault);
     EXPECT_TRUE(objects->put_if_absent("a", object_bytes("mine")));
-    // Another's object is one, whatever was lost.
+    // An object of another creator is recognized, even after a lost reply.
     server.fault = nth_request(server.requests() + 1, fault);
     server.set("pre/fix/b", "theirs");
     EXPECT_FALSE(objects->put_if_absent("b", object_bytes("mine, and longer")));
@@ -211,7 +211,7 @@ TEST(S3EngineTest, APauseThatTheServerAsksForIsKeptOrNotBegun) {
       return error_answer(code[0] == 'S' ? 503 : 429, code, "", "Retry-After: 100000\r\n");
     };
     EXPECT_ERRC(objects->get("a", 1), Errc::io);
-    EXPECT_EQ(server.requests(), 1u);  // longer than the request may last
+    EXPECT_EQ(server.requests(), 1u);  // longer than the timeout
     server.answer = [&](const S3Request& r) -> std::optional<S3Server::Answer> {
       if (r.number > 2) return std::nullopt;
       return error_answer(503, code, "", "Retry-After: 0\r\n");
@@ -232,13 +232,13 @@ TEST(S3EngineTest, RenewedCredentialsAreReadAgain) {
   objects->put("a", object_bytes("x"));
   EXPECT_EQ(reads, 1);
   EXPECT_EQ(server.requests(), 2u);
-  // The same that were refused are refused at once.
+  // The refused credentials are still the current ones: no retry.
   server.answer = [](const S3Request&) { return error_answer(400, "ExpiredToken", "old"); };
   EXPECT_THROW(objects->get("a", 1), RefusedRequest);
   EXPECT_EQ(reads, 2);
   EXPECT_EQ(server.requests(), 3u);
   server.answer = nullptr;
-  // Those that get old are read before a server says so.
+  // Old credentials are read again before a server refuses them.
   options.credentials_age = std::chrono::seconds(0);
   make_s3_engine(options)->put("b", object_bytes("x"));
   EXPECT_EQ(server.requests(), 4u);
@@ -266,7 +266,7 @@ TEST(S3EngineTest, BucketsWithDotsGoByPath) {
 }
 
 TEST(S3EngineTest, AStoppedEngineWaitsForNobody) {
-  std::promise<void> asked, over;  // longer than the server, whose thread waits for one
+  std::promise<void> asked, over;  // outlive the server, whose thread waits for one of them
   std::future<void> end = over.get_future();
   S3Server server;
   S3Options options = server.options();
@@ -286,7 +286,7 @@ TEST(S3EngineTest, AStoppedEngineWaitsForNobody) {
   EXPECT_EQ(server.requests(), 1u);
 }
 
-// Nobody listens at the port, and nobody else gets it.
+// A reserved port without a listener.
 TEST(S3EngineTest, AServerThatIsNotThereIsNamed) {
   const BoundPort port;
   S3Options options = S3Server().options();
@@ -295,7 +295,7 @@ TEST(S3EngineTest, AServerThatIsNotThereIsNamed) {
   EXPECT_ERRC(make_s3_engine(options)->get("a", 1), Errc::io);
 }
 
-TEST(ProbeTest, SeesServersThatCheckAndThenWrite) {
+TEST(ProbeTest, AProbeDetectsServersThatCheckAndThenWrite) {
   S3Server server;
   const auto objects = make_s3_engine(server.options());
   EXPECT_TRUE(probe_conditional_writes(*objects, {20, 6}).one_creator_wins());

@@ -1,4 +1,4 @@
-// Versions are read over S3 without a clone, from a server that fails, and with few requests.
+// Versions opened by an S3 URL: a failing server, and few requests.
 #include <gtest/gtest.h>
 
 #include "remote/lazy_fixture.hpp"
@@ -33,11 +33,11 @@ TEST_F(S3LazyTest, AServerThatFailsEveryThirdTimeCostsTimeOnly) {
   }
 }
 
-// The superblock beside the listing, then the head; the list of the version's pieces; the pieces.
+// The superblock concurrently with the listing, then the head; the list of the version; the pieces.
 TEST_F(S3LazyTest, OpeningTakesThreeRequestsAndAVersionOneMore) {
   make(8);
   push_all(*store, over_s3());
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::map<std::string, int> pieces_read;
   std::uint64_t others = 0;
   server.fault = [&](const S3Request& request) {

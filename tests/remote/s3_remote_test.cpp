@@ -1,4 +1,4 @@
-// Pushes and clones over S3, from a server that fails again and again, and pushers that race.
+// Pushes and clones over S3: a server that fails repeatedly, and racing pushers.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ TEST_F(S3RemoteTest, AServerThatFailsEveryFifthTimeCostsTimeOnly) {
   server.fault = [&](const S3Request& request) {
     if (request.number % 5 != 0) return Fault::none;
     const Fault chosen = kFaults[request.number / 5 % kFaults.size()];
-    // A flipped listing is a listing of other objects: nothing protects it but TLS.
+    // A flipped listing names other objects: only TLS protects it.
     return chosen == Fault::flipped_body && request.key.empty() ? Fault::late : chosen;
   };
   make(5);
@@ -44,7 +44,7 @@ TEST_F(S3RemoteTest, AServerThatFailsEveryFifthTimeCostsTimeOnly) {
   expect_contents(*copy, contents);
 }
 
-// Side by side: listings of heads, pieces and lists, superblock, last head, piece and list; then
+// Concurrently: listings of heads, pieces and lists, superblock, last head, piece and list; then
 // the new head; then a listing and the copy of the head.
 TEST_F(S3RemoteTest, ASmallPushTakesThreeRequestsInSequence) {
   make(4);
@@ -73,7 +73,7 @@ TEST_F(S3RemoteTest, ASmallPushTakesThreeRequestsInSequence) {
   store::test::expect_same(*store::test::open_version(*clone_over_s3("c"), "s4"), contents["s4"]);
 }
 
-// Another store has pushed since: the last head that this one has seen is not the newest.
+// Another store has pushed meanwhile: the last head that this store has seen is not the newest.
 TEST_F(S3RemoteTest, APushBehindAnotherStoresGoesOnFromTheNewestHead) {
   make(2);
   push_all(*store, over_s3());
@@ -93,8 +93,7 @@ TEST_F(S3RemoteTest, APushBehindAnotherStoresGoesOnFromTheNewestHead) {
   expect_contents(*clone_over_s3("c"), contents);
 }
 
-// The remote is emptied, and another store of the same origin fills it: what this store remembers
-// of it is worth nothing.
+// The remote is emptied, and another copy of the store fills it: this store's cache is outdated.
 TEST_F(S3RemoteTest, ARemoteThatWasEmptiedGetsEverythingAgain) {
   make(2);
   push_all(*store, over_s3());

@@ -246,7 +246,7 @@ std::string S3Server::signature_problem(const S3Request& request) const {
       sign(to_sign, {"test-1", "s3", header("x-amz-date")}, kCredentials) != given) {
     return "SignatureDoesNotMatch";
   }
-  // What was sent has to be what was signed, also in its order.
+  // The sent query must be the signed one, in the same order.
   const auto mark = request.target.find('?');
   if (mark != std::string::npos &&
       request.target.substr(mark + 1) != canonical_query(to_sign.query)) {

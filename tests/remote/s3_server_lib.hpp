@@ -1,8 +1,8 @@
 // An S3 server in the test's own process, on a port of the loopback, with faults on request.
 //
-// It keeps objects in memory, checks every signature and the hash of every body, and knows what
-// Vellum asks of S3: GET with and without a range, PUT with and without If-None-Match, DELETE, and
-// ListObjectsV2 in pages. A thread serves each connection.
+// It keeps objects in memory, checks every signature and the hash of every body, and implements the
+// requests that Vellum uses: GET with and without a range, PUT with and without If-None-Match,
+// DELETE, and ListObjectsV2 in pages. A thread serves each connection.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 namespace vellum::remote::test {
 
 struct S3Request {
-  std::uint64_t number = 0;  // 1 for the first that the server got
+  std::uint64_t number = 0;  // 1 for the first request
   std::string method, target, path;
   std::map<std::string, std::string> query, headers;  // names of headers in lower case
   std::string body;
@@ -29,15 +29,15 @@ struct S3Request {
 
 enum class Fault {
   none,
-  reset_before,  // the connection is closed, and nothing was done
-  lost_reply,    // it was done, and the connection is closed
+  reset_before,  // closes the connection before the work
+  lost_reply,    // closes the connection after the work
   error_500,
   error_503,     // "SlowDown"
   cut_body,      // half of the reply
   flipped_body,  // a bit of the reply
-  twice,         // done two times; the reply is the second's
+  twice,         // does the work twice; the reply is the second one
   late,          // a pause of 20 ms
-  wrong_clock,   // the server takes the request's time for skewed, and tells its own
+  wrong_clock,   // reports a skewed request time, and its own time
 };
 
 class S3Server {
@@ -56,12 +56,11 @@ class S3Server {
     std::string body;
     std::string headers;  // each with its end of line
   };
-  // What the server says in place of what it would say; it may wait. Set it while no request is
-  // under way.
+  // Replaces the server's reply; it may wait. Set it while no request is active.
   std::function<std::optional<Answer>(const S3Request&)> answer;
-  // Asked for each request. Set it while no request is under way.
+  // Called for each request. Set it while no request is active.
   std::function<Fault(const S3Request&)> fault;
-  // As some servers do: look whether the object is there, wait, and write it then.
+  // Like some servers: check whether the object exists, wait, and then write it.
   std::atomic<bool> conditional_writes_race{false};
   std::atomic<std::size_t> most_listed{1000};  // by one reply
 
@@ -85,7 +84,7 @@ class S3Server {
   int listener_ = -1;
   int port_ = 0;
   std::atomic<std::uint64_t> requests_{0};
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::map<std::string, std::string> objects_;
   std::vector<int> connections_;
   bool stopping_ = false;

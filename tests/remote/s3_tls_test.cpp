@@ -1,4 +1,4 @@
-// Certificates are verified: a server that nobody vouches for gets no request.
+// Certificates are verified: an untrusted server gets no request.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -26,8 +26,7 @@ bool accepts(int port) {
   return accepted;
 }
 
-// OpenSSL's own test server, with a certificate that it has signed itself. It serves the files of a
-// directory.
+// OpenSSL's test server with a self-signed certificate. It serves the files of a directory.
 class TlsServer {
  public:
   explicit TlsServer(const std::string& directory) : directory_(directory) {
@@ -36,7 +35,7 @@ class TlsServer {
         "' && openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out cert " +
         "-days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1 >/dev/null 2>&1";
     EXPECT_EQ(std::system(make.c_str()), 0);
-    port_ = BoundPort().number();  // others look for one, too
+    port_ = BoundPort().number();  // other processes use ports, too
     pid_ = ::fork();
     if (pid_ == 0) {
       const std::string accept = "127.0.0.1:" + std::to_string(port_);
@@ -65,7 +64,7 @@ class TlsServer {
     out.region = "r";
     out.credentials = {"id", "secret", ""};
     out.attempts = 2;
-    out.first_pause = std::chrono::minutes(10);  // a second attempt would not end
+    out.first_pause = std::chrono::minutes(10);  // a second attempt would never end
     out.timeout = out.max_pause = std::chrono::hours(1);
     return out;
   }
@@ -97,7 +96,7 @@ TEST(S3Tls, OnlyAServerThatIsVouchedForIsSpokenTo) {
   patient.attempts = 10;
   patient.first_pause = std::chrono::milliseconds(10);
   EXPECT_EQ(make_s3_engine(patient)->get("a", 100).size(), 7u);
-  // The certificate is of an address, and not of this name.
+  // The certificate is for an address, and not for this name.
   trusting.endpoint.replace(trusting.endpoint.find("127.0.0.1"), 9, "localhost");
   EXPECT_ERRC(make_s3_engine(trusting)->get("a", 100), Errc::io);
   trusting.http.ca_bundle = directory / "absent";

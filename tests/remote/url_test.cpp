@@ -1,4 +1,4 @@
-// URLs of remotes, keys of objects, the longest wait, and where credentials come from.
+// URLs of remotes, keys of objects, the timeout, and the lookup of credentials.
 #include <gtest/gtest.h>
 
 #include "base/expect_error.hpp"
@@ -52,7 +52,7 @@ TEST(RemoteUrls, KeysNeedNoEscapesAndNeverLeaveADirectory) {
   EXPECT_FALSE(is_good_key(std::string(201, 'a')));
 }
 
-// The settings of a machine that has these variables and files.
+// The settings of a machine with these variables and files.
 AwsSettings settings(const std::string& url, std::map<std::string, std::string> variables,
                      std::map<std::string, std::string> files = {}) {
   AwsEnvironment environment;
@@ -84,7 +84,7 @@ TEST(AwsSettingsTest, TheEnvironmentComesFirst) {
   EXPECT_EQ(found.credentials.secret_access_key, "es");
   EXPECT_EQ(found.credentials.session_token, "et");
   EXPECT_EQ(found.region, "eu-2");
-  // A profile that the URL names is meant.
+  // A profile in the URL takes precedence.
   EXPECT_EQ(settings("s3://bucket?profile=work",
                      {{"AWS_ACCESS_KEY_ID", "E"}, {"AWS_SECRET_ACCESS_KEY", "es"}}, kAwsFiles)
                 .credentials.access_key_id,
@@ -160,7 +160,7 @@ TEST(S3Replies, OfAnotherKindOrCutOffAreRefused) {
             "b>");
 }
 
-// A key is an object's name, whatever it looks like.
+// A key is the name of an object, even if it looks like a path.
 TEST(S3Replies, NothingIsFoundInsideOfAnObject) {
   S3Listing out;
   ASSERT_TRUE(parse_s3_listing(
@@ -172,7 +172,7 @@ TEST(S3Replies, NothingIsFoundInsideOfAnObject) {
   EXPECT_EQ(out.next, "");
 }
 
-TEST(RemoteTimeout, ComesFromTheOptionOrTheEnvironment) {
+TEST(RemoteTimeout, TheTimeoutIsTheOptionOrTheEnvironment) {
   using std::chrono::milliseconds;
   constexpr const char* kVariable = "VELLUM_REMOTE_WAIT_S";
   ::unsetenv(kVariable);

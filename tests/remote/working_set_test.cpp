@@ -1,5 +1,5 @@
-// Recorded working sets go to a remote with their versions, have pieces of their own there, and come
-// back: to readers and to clones.
+// Recorded working sets are pushed with their versions, have pieces of their own, and are available
+// to readers and clones.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -18,7 +18,7 @@ constexpr format::PageNumber kChunkPages = 16;
 
 class RemoteWorkingSetTest : public LazyTest {
  protected:
-  // Of `large` every fourth chunk is in use, from the end to the start.
+  // Every fourth chunk of `large` is in the working set, from the end to the start.
   RemoteWorkingSetTest() {
     make_large();
     for (format::PageNumber p = large.pages(); p >= 4 * kChunkPages; p -= 4 * kChunkPages) {
@@ -30,7 +30,7 @@ class RemoteWorkingSetTest : public LazyTest {
     const Remote remote(*there, store->superblock().store_id);
     return remote.pieces_of(remote.newest_head().head.find(name)->list);
   }
-  // Opening fetches so many pieces, and the pages of the set need no other.
+  // The number of pieces that opening fetches; the pages of the set need no others.
   void expect_pages_by_opening(const store::PageSource& source, const Ranges& ranges,
                                int requests) {
     for (int i = 0; i < 1000 && interference->gets_of(kPiecePrefix) < requests; ++i) {
@@ -51,7 +51,7 @@ class RemoteWorkingSetTest : public LazyTest {
   Ranges used;
 };
 
-TEST_F(RemoteWorkingSetTest, OpeningFetchesItAndNothingElse) {
+TEST_F(RemoteWorkingSetTest, OpeningFetchesTheSetAndNothingElse) {
   record_set(*store, "large", used);
   push_names(*store, {"large"});
   const VersionPieces there = pieces_there("large");
@@ -61,7 +61,7 @@ TEST_F(RemoteWorkingSetTest, OpeningFetchesItAndNothingElse) {
   std::uint64_t all = 0, of_set = 0;
   for (const PieceName& piece : there.list) all += piece.size_bytes;
   for (const std::uint32_t i : there.in_use.pieces) of_set += there.list[i].size_bytes;
-  EXPECT_LT(of_set, all * 3 / 8);  // a fourth is in use
+  EXPECT_LT(of_set, all * 3 / 8);  // a quarter is in the set
   const auto lazy = open_lazily(options());
   const auto source = store::test::open_version(*lazy, "large");
   EXPECT_EQ(recorded_set(*lazy, "large"), used);
@@ -69,7 +69,7 @@ TEST_F(RemoteWorkingSetTest, OpeningFetchesItAndNothingElse) {
   expect_good_remote();
 }
 
-TEST_F(RemoteWorkingSetTest, ALaterPushKeepsItApart) {
+TEST_F(RemoteWorkingSetTest, ALaterPushKeepsItsPiecesSeparate) {
   record_set(*store, "large", used);
   push_names(*store, {"large"});
   std::mt19937_64 random(4);
@@ -92,7 +92,7 @@ TEST_F(RemoteWorkingSetTest, ALaterPushKeepsItApart) {
   expect_good_remote();
 }
 
-TEST_F(RemoteWorkingSetTest, ASnapshotHasItsOwn) {
+TEST_F(RemoteWorkingSetTest, ASnapshotHasItsOwnSet) {
   BranchWriter::open(*store, "large")->publish_snapshot("first", "");
   record_set(*store, "first", used);
   push_names(*store, {"first"});
@@ -103,18 +103,18 @@ TEST_F(RemoteWorkingSetTest, ASnapshotHasItsOwn) {
   EXPECT_TRUE(pieces_there("large").in_use.ranges.empty());
 }
 
-TEST_F(RemoteWorkingSetTest, ASmallOneHasNoPieceOfItsOwn) {
+TEST_F(RemoteWorkingSetTest, ASmallSetHasNoPieceOfItsOwn) {
   const Ranges few = {{800, 2}, {4, 1}};
   record_set(*store, "large", few);
   push_names(*store, {"large"});
   const VersionPieces there = pieces_there("large");
   EXPECT_EQ(there.in_use.ranges, few);
-  EXPECT_TRUE(there.in_use.pieces.empty());  // it is a small part of any piece
+  EXPECT_TRUE(there.in_use.pieces.empty());  // the set is a small part of each piece
   const auto lazy = open_lazily(options());
   store::test::expect_same(*store::test::open_version(*lazy, "large"), large.bytes);
 }
 
-TEST_F(RemoteWorkingSetTest, WhatLiesPastTheEndOrIsTooMuchStaysHere) {
+TEST_F(RemoteWorkingSetTest, RangesPastTheEndOrTheLimitAreNotPushed) {
   Ranges many = {{large.pages() - 1, 50}, {large.pages() + 7, 1}};
   for (std::size_t i = 0; i < kMaxRangesInUse; ++i) many.push_back({i * 7 % large.pages(), 5});
   record_set(*store, "large", many);
@@ -127,7 +127,7 @@ TEST_F(RemoteWorkingSetTest, WhatLiesPastTheEndOrIsTooMuchStaysHere) {
   EXPECT_EQ(pages, kMaxPagesInUse);
 }
 
-TEST_F(RemoteWorkingSetTest, ClonesHaveIt) {
+TEST_F(RemoteWorkingSetTest, ClonesHaveTheSet) {
   record_set(*store, "large", used);
   push_names(*store, {"large"});
   EXPECT_EQ(recorded_set(*clone_to("c"), "large"), used);
@@ -136,7 +136,7 @@ TEST_F(RemoteWorkingSetTest, ClonesHaveIt) {
   EXPECT_EQ(recorded_set(*lazy, "large"), used);
 }
 
-TEST_F(RemoteWorkingSetTest, APullKeepsWhatIsRecordedHere) {
+TEST_F(RemoteWorkingSetTest, APullKeepsALocalSet) {
   record_set(*store, "large", used);
   push_names(*store, {"large"});
   const auto copy = clone_to("c");
@@ -151,8 +151,8 @@ TEST_F(RemoteWorkingSetTest, APullKeepsWhatIsRecordedHere) {
 class RemoteWorkingSetRegionTest : public RemoteWorkingSetTest,
                                    public testing::WithParamInterface<Engine> {};
 
-// The region brings the pages in by itself.
-TEST_P(RemoteWorkingSetRegionTest, ARegionOpensWithIt) {
+// The region fills the pages without a touch.
+TEST_P(RemoteWorkingSetRegionTest, ARegionOpensWithTheSet) {
   if (!vellum::test::engine_available(GetParam())) GTEST_SKIP() << vellum::test::kNoUffd;
   record_set(*store, "large", used);
   push_names(*store, {"large"});

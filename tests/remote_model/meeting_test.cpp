@@ -1,5 +1,5 @@
-// Stores that meet again: each has given parts of records back, or written its packs again, since they
-// shared versions last. Nothing that one of them or the remote has is lost or replaced.
+// Stores that exchange versions again after each has freed parts of records or rewritten its packs.
+// No record of a store or the remote is lost or replaced.
 #include <gtest/gtest.h>
 
 #include "remote/objects/remote_file.hpp"
@@ -13,7 +13,7 @@ constexpr std::size_t kBlocks = 16;
 class Meeting : public testing::Test {
  protected:
   Bytes blocks(std::size_t n = kBlocks) { return texts.of(n * kBlockBytes); }
-  // The first half of the first block of `from`, or its second half; else new text.
+  // The first or second half of the first block of `from`, and new text for the rest.
   Bytes first_half_of(const Bytes& from) {
     return part(from, 0, kBlockBytes / 2) + texts.of(kBlocks * kBlockBytes - kBlockBytes / 2);
   }
@@ -21,8 +21,8 @@ class Meeting : public testing::Test {
     return texts.of(kBlockBytes / 2) + part(from, kBlockBytes / 2, kBlockBytes) +
            blocks(kBlocks - 1);
   }
-  // `a` keeps the first half of a record, in v4; `b` its second half, in v3. Each has written the pack
-  // again without the other half.
+  // `a` keeps the first half of a record, in v4; `b` its second half, in v3. Each has rewritten the
+  // pack without the other half.
   void make_two_forms() {
     a.create(options(512u << 10));
     v["v1"] = blocks();
@@ -43,7 +43,7 @@ class Meeting : public testing::Test {
     a.import("main", v["v4"], "v4");
     a.push({"v4"});
   }
-  // The same at the remote, which has nothing else.
+  // The same at the remote, which has no other versions.
   void make_remote_of_two_forms() {
     make_two_forms();
     b.branch("bb", "v3");
@@ -83,7 +83,7 @@ TEST_F(Meeting, ACloneHasTheSlotsOfBothForms) {
   }
 }
 
-TEST_F(Meeting, PacksThatAreBroughtHaveTheSlotsOfBothForms) {
+TEST_F(Meeting, FetchedPacksHaveTheSlotsOfBothForms) {
   make_remote_of_two_forms();
   Station lazy{fs, "/l"};
   lazy.clone({"v4", "v8"}, true);
@@ -122,8 +122,8 @@ TEST_F(Meeting, APushFromALazyCloneSendsTheSlotsThatItsVersionNeeds) {
   }
 }
 
-// `b` has the pack as a translated one; `v8` is at the remote in that form, and `a` has given its part
-// of the record back in a pack that its branch still writes.
+// `b` has the pack as a translated one, and `v8` is at the remote in that form. `a` has freed its
+// part of the record, in the active pack of its branch.
 TEST_F(Meeting, APullLeavesTheActivePackOfABranchWhole) {
   a.create(options());
   v["v1"] = blocks();
@@ -143,7 +143,7 @@ TEST_F(Meeting, APullLeavesTheActivePackOfABranchWhole) {
   a.expect(only({"main"}));
   forget_there(fs, {"v1"});
   {
-    // Beside a writer the pull is refused, and nothing has changed.
+    // While the branch has a writer the pull is refused, and changes nothing.
     const auto store = a.open();
     const auto writer = store::BranchWriter::open(*store, "main");
     EXPECT_EQ(store::test::error_text(Errc::busy, [&] { a.pull({"v8"}); }).empty(), false);
@@ -160,7 +160,7 @@ TEST_F(Meeting, APullLeavesTheActivePackOfABranchWhole) {
 }
 
 // Two pieces of a list have the same record.
-TEST_F(Meeting, ARecordThatTwoPiecesHaveComesOnce) {
+TEST_F(Meeting, ARecordThatTwoPiecesHaveIsWrittenOnce) {
   a.create(options());
   v["v00"] = blocks();
   v["v01"] = part(v["v00"], 0, 4 * kBlockBytes) + blocks(12);
@@ -181,8 +181,8 @@ TEST_F(Meeting, ARecordThatTwoPiecesHaveComesOnce) {
   b.expect(v);
 }
 
-// Of a record that no version needed, gc has left the header alone.
-TEST_F(Meeting, APullPassesOverWhatGcHasPunched) {
+// gc has left only the header of a record that no version needed.
+TEST_F(Meeting, APullIgnoresHolesThatGcHasPunched) {
   a.create(options());
   v["v1"] = blocks();
   v["v2"] = blocks(8) + part(v["v1"], 8 * kBlockBytes, 16 * kBlockBytes);
@@ -203,9 +203,9 @@ TEST_F(Meeting, APullPassesOverWhatGcHasPunched) {
   b.expect(only({"v1", "v3"}));
 }
 
-// A record of a pack that has to be written again, which no version of the store needs yet, and which
-// need not come since gc has left it there.
-TEST_F(Meeting, ARecordThatIsThereStillStays) {
+// The store has a record, in a pack that must be rewritten, which no version needs yet: gc has left
+// it, so it is not fetched.
+TEST_F(Meeting, ARecordThatStillExistsIsKept) {
   a.create(options());
   v["v1"] = blocks();
   v["v2"] = blocks(8) + part(v["v1"], 8 * kBlockBytes, 16 * kBlockBytes);
@@ -226,7 +226,7 @@ TEST_F(Meeting, ARecordThatIsThereStillStays) {
   b.expect(only({"w", "v3"}));
 }
 
-// What gc gave back in an active pack has no line in the index that seals the pack later.
+// A record that gc has freed in an active pack has no entry in the index that seals the pack later.
 TEST_F(Meeting, AStoreGetsItsOwnSnapshotBackIntoAPackThatWasSealedSince) {
   a.create(options(512u << 10));
   Bytes now = blocks(8);
@@ -244,7 +244,7 @@ TEST_F(Meeting, AStoreGetsItsOwnSnapshotBackIntoAPackThatWasSealedSince) {
   a.expect(v);
 }
 
-// The first packs were removed as a whole, and have no index when they come back.
+// The first packs were removed, and have no index when they are fetched again.
 TEST_F(Meeting, AStoreThatHasItsOwnPacksBackIsWhole) {
   a.create(options(128u << 10));
   for (int i = 1; i <= 6; ++i) {
@@ -258,8 +258,8 @@ TEST_F(Meeting, AStoreThatHasItsOwnPacksBackIsWhole) {
   a.expect(v);
 }
 
-// The pull was killed between the branch and its note, and the origin has pushed again since.
-TEST_F(Meeting, APullThatWasCutOffGoesOnAfterTheNextPush) {
+// The pull was killed between the branch and its note, and the origin has pushed again.
+TEST_F(Meeting, AnInterruptedPullResumesAfterTheNextPush) {
   a.create(options());
   a.import("main", blocks(), "", 1);
   a.push({"main"});
@@ -290,8 +290,8 @@ TEST_F(Meeting, APullThatWasCutOffGoesOnAfterTheNextPush) {
   }
 }
 
-// Of a version whose page lies in no piece, verify tells.
-TEST_F(Meeting, VerifyOfARemoteLooksForEachPage) {
+// verify reports a version of which no piece has a page.
+TEST_F(Meeting, VerifyOfARemoteChecksEachPage) {
   make_remote_of_two_forms();
   const auto objects = objects_on(fs);
   const Remote remote(*objects, read_superblock(*objects).store_id);
@@ -300,7 +300,7 @@ TEST_F(Meeting, VerifyOfARemoteLooksForEachPage) {
   RemoteVersion& v4 =
       *std::ranges::find(next.versions, "v4", [](const auto& n) { return n.ref.name; });
   const RemoteVersion& v8 = *next.find("v8");
-  // As if v8 were made of all pieces but the one that has its half of the record.
+  // A list of v8 without the piece that has its half of the record.
   VersionPieces pieces = remote.pieces_of(v8.list), own = remote.pieces_of(v4.list);
   const format::RecordRef shared = [&] {
     std::set<format::RecordRef> of_v4;
@@ -342,8 +342,8 @@ TEST_F(Meeting, VerifyOfARemoteLooksForEachPage) {
   EXPECT_FALSE(clone.is_there());
 }
 
-// A copy has the same writer as the lazy clone that it is of, and so the same hold.
-TEST_F(Meeting, BringingThePacksOfACopyLeavesTheHoldOfTheOriginal) {
+// A copy of a lazy clone has the same writer, and therefore the same hold.
+TEST_F(Meeting, FetchingThePacksOfACopyKeepsTheHoldOfTheOriginal) {
   a.create(options());
   v["v1"] = blocks();
   a.import("main", v["v1"], "v1");

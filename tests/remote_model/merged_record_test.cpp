@@ -1,4 +1,4 @@
-// Forms of one record, put together.
+// Merged forms of one record.
 #include "remote/pieces/merged_record.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class MergedRecord : public testing::Test {
     return form(format::RecordType::pages, raw,
                 static_cast<std::uint32_t>(raw.size() / format::kPageBytes), std::move(dropped));
   }
-  // What a form says of the slots that it has.
+  // The content of a form's slots.
   Bytes unpacked(const OwnedRecord& owned) {
     format::RecordHeader header;
     EXPECT_EQ(format::decode_record_header(owned.bytes, header), nullptr);
@@ -57,7 +57,7 @@ class MergedRecord : public testing::Test {
   std::uint64_t places_ = 0;
 };
 
-TEST_F(MergedRecord, HasThePagesOfBoth) {
+TEST_F(MergedRecord, AMergedRecordHasThePagesOfBoth) {
   const Bytes whole = texts.of(4 * format::kPageBytes);
   const auto a = pages(without(without(whole, 0), 1), {{0, 2}});
   const auto b = pages(without(without(whole, 1), 3), {{1, 1}, {3, 1}});
@@ -68,15 +68,15 @@ TEST_F(MergedRecord, HasThePagesOfBoth) {
   EXPECT_TRUE(merged_record(*store, a, b).record == both.record);
 }
 
-TEST_F(MergedRecord, IsOneOfTheTwoWhereThatHasAll) {
+TEST_F(MergedRecord, AMergedRecordIsTheFormThatHasAllSlots) {
   const Bytes whole = texts.of(4 * format::kPageBytes);
   const auto all = pages(whole, {}), some = pages(without(whole, 2), {{2, 1}});
   EXPECT_TRUE(merged_record(*store, all, some).record == all.record);
   EXPECT_TRUE(merged_record(*store, some, all).record == all.record);
 }
 
-// A form from elsewhere, with more slots, must not change what is here.
-TEST_F(MergedRecord, RefusesOtherContent) {
+// Another store's form with more slots must not change the local slots.
+TEST_F(MergedRecord, OtherContentIsRefused) {
   const Bytes whole = texts.of(4 * format::kPageBytes);
   Bytes other = whole;
   other[0] = other[0] ^ std::byte{1};
@@ -87,7 +87,7 @@ TEST_F(MergedRecord, RefusesOtherContent) {
   }
 }
 
-TEST_F(MergedRecord, HasTheDeltasOfBoth) {
+TEST_F(MergedRecord, AMergedRecordHasTheDeltasOfBoth) {
   const auto batch = [](std::initializer_list<std::size_t> lengths) {
     format::DeltaBatch out;
     format::PageNumber page = 5;

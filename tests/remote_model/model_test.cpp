@@ -1,7 +1,7 @@
-// A model of stores that exchange versions: random steps of several whole and lazy clones at one remote,
-// some of them killed at a random call, and shadow copies of what each must hold.
+// A model of stores that exchange versions: random steps of several full and lazy clones at one
+// remote, some of them killed at a random call, and shadow copies of the expected content.
 //
-// VELLUM_MODEL_STEPS and VELLUM_MODEL_SEED make long runs of it.
+// VELLUM_MODEL_STEPS and VELLUM_MODEL_SEED are for long runs.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,13 +22,13 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-struct Place {
+struct StationContent {
   std::string path;
   bool lazy = false;
   Contents snapshots, own, pulled;  // `own`, `pulled`: branches
 };
 
-// A version that another process has open.
+// An open version of another process.
 struct Reader {
   std::shared_ptr<StoreDirectory> store;
   std::shared_ptr<store::PageSource> source;
@@ -70,10 +70,10 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     }
     return out;
   }
-  Station at(const Place& place) { return {*fs_, place.path}; }
+  Station at(const StationContent& place) { return {*fs_, place.path}; }
 
-  // Blocks of what the store has, whole or by halves, and new ones; and small changes.
-  Bytes make_content(const Place& place, const Bytes& now) {
+  // Whole and half blocks of the store's content, new blocks, and small changes.
+  Bytes make_content(const StationContent& place, const Bytes& now) {
     Bytes out;
     for (std::size_t i = 0; i < kModelBlocks; ++i) {
       const Bytes& from = place.snapshots.empty() || pick(2) == 0
@@ -96,7 +96,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     return out;
   }
 
-  // Does the step; now and then it is killed first, and done again on what is left.
+  // Does the step; sometimes kills it first and repeats it on the resulting disk.
   void run(const std::function<void()>& step) {
     ++steps_;
     if (pick(4) == 0) {
@@ -118,7 +118,8 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     step();
   }
 
-  // Beside readers a pull may be refused. It has changed nothing then, but for names that had come.
+  // With open readers a pull may be refused. Then it has changed only the names that it had
+  // completed.
   void run_beside_readers(const std::function<void()>& step) {
     try {
       return run(step);
@@ -130,21 +131,21 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     step();
   }
 
-  void open_reader(const Place& place) {
+  void open_reader(const StationContent& place) {
     if (place.snapshots.empty()) return;
     const std::string name = pick_name(place.snapshots);
     const auto store = at(place).open();
-    auto names = store::hold_names(*store);
+    store::NamesShared names(*store);
     auto source = store::test::open_version(*store, name);
-    source->keep(store::keep_version(*store, std::move(names),
-                                     store::resolve_version(*store, name).version));
+    source->keep(
+        store::VersionPin(*store, std::move(names), store::resolve_version(*store, name).version));
     readers_.push_back({store, source, place.snapshots.at(name)});
   }
 
-  // The branches of the original are not written in two places: the copy has none of them.
-  void copy(const Place& place) {
+  // A branch must have one writer: the copy gets none of the original's branches.
+  void copy(const StationContent& place) {
     if (place.lazy) return;
-    Place other = place;
+    StationContent other = place;
     other.path = "/c" + std::to_string(++names_);
     copy_directory(*fs_, place.path, other.path);
     for (const auto& [branch, bytes] : place.own) at(other).open()->remove_branch(branch);
@@ -152,12 +153,12 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     add(std::move(other));
   }
 
-  void add(Place place) {
+  void add(StationContent place) {
     if (places_.size() == kMaxStations) places_.erase(places_.begin() + 1);
     places_.push_back(std::move(place));
   }
 
-  void import(Place& place) {
+  void import(StationContent& place) {
     const std::string branch = place.own.empty() || (pick(6) == 0 && place.own.size() < 3)
                                    ? "b" + std::to_string(++names_)
                                    : pick_name(place.own);
@@ -185,7 +186,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     if (!snapshot.empty()) place.snapshots[snapshot] = bytes;
   }
 
-  void remove(Place& place) {
+  void remove(StationContent& place) {
     for (const std::string& name : pick_names(place.snapshots)) {
       place.snapshots.erase(name);
       run([&] {
@@ -194,7 +195,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     }
   }
 
-  void push(Place& place) {
+  void push(StationContent& place) {
     Contents all = place.snapshots;
     all.insert(place.own.begin(), place.own.end());
     const Names names = pick_names(all);
@@ -207,7 +208,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     }
   }
 
-  void pull(Place& place) {
+  void pull(StationContent& place) {
     Names names = pick_names(there_);
     for (const std::string& name : pick_names(branches_there_)) {
       if (!place.own.contains(name)) names.push_back(name);
@@ -226,7 +227,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     if (there_.empty()) return;
     Names names = pick_names(there_);
     if (names.empty()) names.push_back(pick_name(there_));
-    Place place{"/c" + std::to_string(++names_), pick(2) == 0, {}, {}, {}};
+    StationContent place{"/c" + std::to_string(++names_), pick(2) == 0, {}, {}, {}};
     run([&] {
       if (!at(place).is_there()) at(place).clone(names, place.lazy);
     });
@@ -234,9 +235,9 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
     add(std::move(place));
   }
 
-  void materialize_packs(Place& place) {
+  void materialize_packs(StationContent& place) {
     if (!place.lazy) return;
-    // Names of the remote that it has already.
+    // Names of the remote that the store has already.
     Names names;
     for (const auto& [name, bytes] : place.snapshots) {
       if (there_.contains(name)) names.push_back(name);
@@ -258,7 +259,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
   }
 
   void step() {
-    Place& place = places_[pick(places_.size())];
+    StationContent& place = places_[pick(places_.size())];
     const std::size_t kind = pick(23);
     SCOPED_TRACE("seed " + std::to_string(seed_) + ", step " + std::to_string(steps_) + ", kind " +
                  std::to_string(kind) + " at " + place.path);
@@ -279,7 +280,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
 
   void expect_all() {
     for (const Reader& reader : readers_) store::test::expect_same(*reader.source, reader.bytes);
-    for (const Place& place : places_) {
+    for (const StationContent& place : places_) {
       Contents all = place.snapshots;
       all.insert(place.own.begin(), place.own.end());
       all.insert(place.pulled.begin(), place.pulled.end());
@@ -300,7 +301,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
   const std::uint64_t seed_;
   Texts texts_;
   std::unique_ptr<sim::SimFs> fs_ = std::make_unique<sim::SimFs>();
-  std::vector<Place> places_;
+  std::vector<StationContent> places_;
   std::vector<Reader> readers_;
   Contents there_, branches_there_;
   std::set<std::string> hidden_, hidden_there_;  // that the step changes

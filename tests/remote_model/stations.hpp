@@ -1,4 +1,4 @@
-// Stores that exchange versions by a directory, on one simulated disk.
+// Stores that exchange versions through a directory remote, on one simulated disk.
 #pragma once
 
 #include "remote/engine/directory_engine.hpp"
@@ -77,7 +77,7 @@ inline RemoteOptions without_cache() {
   return out;
 }
 
-// A store at a path. Each call is that of a process of its own.
+// A store at a path. Each call acts as a new process.
 class Station {
  public:
   Station(base::Fs& fs, std::string path) : fs_(fs), path_(std::move(path)) {}
@@ -91,7 +91,7 @@ class Station {
     return open_store(fs_, path_, without_cache(), objects_on(fs_));
   }
 
-  // One commit of all that differs; a snapshot of it, if it gets a name.
+  // Commits all differences; creates a snapshot if `name` is not empty.
   void import(const std::string& branch, const Bytes& bytes, const std::string& snapshot = "",
               std::int64_t time_ns = 1) {
     const auto store = open();
@@ -147,7 +147,7 @@ class Station {
   const std::string path_;
 };
 
-// What a store in the network reads of the remote.
+// The content that a machine without a store reads from the remote.
 inline std::shared_ptr<StoreDirectory> at_url(base::Fs& fs) {
   return open_remote(fs, kRemoteUrl, without_cache(), objects_on(fs));
 }

@@ -47,7 +47,7 @@ class Elf {
   std::vector<Elf64_Shdr> all_;
 };
 
-// The number that symbols carry of one version; 0: there is none of this name.
+// The number of a symbol version; 0: there is none of this name.
 unsigned number_of_version(const Elf& elf, const std::string& name) {
   const Elf64_Shdr* const versions = elf.section(SHT_GNU_verdef);
   std::size_t offset = versions != nullptr ? versions->sh_offset : 0;

@@ -1,6 +1,6 @@
 // vellum run: programs with other allocators than the C library's. An allocator calls mmap(2),
 // madvise(2), open(2) with its own locks held: the library must not allocate there, and must not
-// wait for somebody who does.
+// wait for a thread that does.
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -12,8 +12,8 @@ namespace {
 
 class RunAllocatorsNoSanitizer : public CliTest {
  protected:
-  // The program runs with this library behind ours, under `timeout`, as the error would be to wait
-  // without end.
+  // The program runs with this library after ours, under `timeout`, because a deadlock would be the
+  // error.
   Result calls_on(const std::string& allocator, const std::string& program,
                   const std::string& scenario, const std::string& pattern) const {
     const std::string script = "LD_PRELOAD=\"$LD_PRELOAD:" + allocator + "\" exec timeout 60 " +
@@ -32,7 +32,7 @@ class RunAllocatorsNoSanitizer : public CliTest {
 class RunAllocatorNoSanitizer : public RunAllocatorsNoSanitizer,
                                 public testing::WithParamInterface<const char*> {};
 
-TEST_P(RunAllocatorNoSanitizer, AProgramOnItWorks) {
+TEST_P(RunAllocatorNoSanitizer, AProgramWithTheAllocatorWorks) {
   const std::string library = std::string("/usr/lib/x86_64-linux-gnu/") + GetParam();
   if (!std::filesystem::exists(library))
     GTEST_SKIP() << library << " is not installed: tools/install-deps.sh does it";
@@ -49,8 +49,8 @@ INSTANTIATE_TEST_SUITE_P(Allocators, RunAllocatorNoSanitizer,
                            return name;
                          });
 
-// programs/malloc_guard.c does at each allocation what others do now and then.
-TEST_F(RunAllocatorsNoSanitizer, NothingIsAllocatedInsideOfWhatAnAllocatorCalls) {
+// programs/malloc_guard.c makes these calls at each allocation, others only now and then.
+TEST_F(RunAllocatorsNoSanitizer, NothingIsAllocatedInCallsOfAnAllocator) {
   expect_works(VELLUM_MALLOC_GUARD);
 }
 

@@ -1,5 +1,5 @@
-// vellum run: what a program asks for gets the kernel's answer, each way to make a file durable is a
-// commit, and so it is for functions that were looked up; locks lie where programs expect them.
+// vellum run: requests get the kernel's result, and each call that makes a file durable is a
+// commit, also through functions that were looked up; locks are where programs expect them.
 #include <filesystem>
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ class RunAnswersNoSanitizer : public CliTest {
   }
 };
 
-TEST_F(RunAnswersNoSanitizer, RequestsAndAdviceAreAnsweredAsByTheKernel) {
+TEST_F(RunAnswersNoSanitizer, RequestsAndAdviceBehaveAsInTheKernel) {
   for (const char* scenario : {"refuses", "advice"}) {
     const Arguments program = {VELLUM_KERNELS_ANSWERS, scenario, data()};
     const Result plain = run_program(program);
@@ -42,7 +42,7 @@ TEST_F(RunAnswersNoSanitizer, RequestsAndAdviceAreAnsweredAsByTheKernel) {
   }
 }
 
-TEST_F(RunAnswersNoSanitizer, EachWayToMakeAFileDurableIsACommit) {
+TEST_F(RunAnswersNoSanitizer, EachCallThatMakesAFileDurableIsACommit) {
   for (const char* kind : {"fsync", "fdatasync", "syncfs", "sync", "sync_file_range", "O_DSYNC",
                            "O_SYNC", "RWF_DSYNC", "RWF_SYNC", "aio_fsync"}) {
     for (const char* mapped : {"none", "read", "write"}) {
@@ -55,7 +55,7 @@ TEST_F(RunAnswersNoSanitizer, EachWayToMakeAFileDurableIsACommit) {
   }
 }
 
-TEST_F(RunAnswersNoSanitizer, FunctionsThatWereLookedUpAreTheLibrarys) {
+TEST_F(RunAnswersNoSanitizer, LookedUpFunctionsAreTheLibrarys) {
   const Arguments answers = {VELLUM_LOOKED_UP, "answers", data()};
   const Result plain = run_program(answers), under = under_run(data(), answers);
   EXPECT_EQ(0, plain.status) << "without Vellum: " << plain.err;
@@ -70,7 +70,7 @@ TEST_F(RunAnswersNoSanitizer, FunctionsThatWereLookedUpAreTheLibrarys) {
   }
 }
 
-TEST_F(RunAnswersNoSanitizer, PythonsCtypesGoesThroughTheLibrary) {
+TEST_F(RunAnswersNoSanitizer, PythonsCtypesUsesTheLibrary) {
   const std::string program = file("msync.py", R"(
 import ctypes, os, signal, sys
 libc = ctypes.CDLL("libc.so.6", use_errno=True)
@@ -89,7 +89,7 @@ os.kill(os.getpid(), signal.SIGKILL)
   EXPECT_EQ("acknowledged", at(8192, 12));
 }
 
-TEST_F(RunAnswersNoSanitizer, ProgramsThatLockTheirFileFindItUnlocked) {
+TEST_F(RunAnswersNoSanitizer, ProgramsCanLockTheirOwnFile) {
   const Arguments program = {VELLUM_LOCKS, data()};
   const Result plain = run_program(program);
   EXPECT_EQ(0, plain.status) << "without Vellum: " << plain.err;
@@ -98,7 +98,7 @@ TEST_F(RunAnswersNoSanitizer, ProgramsThatLockTheirFileFindItUnlocked) {
 }
 
 // flock(1) locks a descriptor that its shell has opened: the lock outlives it.
-TEST_F(RunAnswersNoSanitizer, TheShellsWayToLockAFile) {
+TEST_F(RunAnswersNoSanitizer, FlockOfAShellDescriptorLocksTheFile) {
   const std::string script = file("script", R"(
 exec 9>"$1"
 flock -n 9 || exit 1
@@ -114,7 +114,7 @@ echo kept >&2
   EXPECT_EQ(0, result.status) << result.err;
 }
 
-TEST_F(RunAnswersNoSanitizer, AFileIsOpenedAgainWhileAnotherIsFlushed) {
+TEST_F(RunAnswersNoSanitizer, AFileCanBeReopenedWhileAnotherIsFlushed) {
   fs::create_directory(path("d"));
   const Result result = under_run(path("d/*"), {VELLUM_REOPENED, path("d")});
   EXPECT_EQ(0, result.status) << result.err;

@@ -1,6 +1,6 @@
-// The report of `vellum run`, and a proof that nothing gets around it without a word: programs that
-// are started with another environment, statically linked ones, system calls that the C library
-// does not make, and files that were never opened.
+// The report of `vellum run`, and the proof that nothing bypasses it silently: programs that are
+// started with another environment, statically linked ones, system calls that the C library does
+// not make, and files that were never opened.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -53,7 +53,7 @@ class RunAroundNoSanitizer : public CliTest {
   mutable Result last_;
 };
 
-TEST_F(RunAroundNoSanitizer, SaysInOneLineWhatItDid) {
+TEST_F(RunAroundNoSanitizer, TheSummaryIsOneLine) {
   const Arguments program = {VELLUM_FILE_CALLS, "hundred-commits", data()};
   const Result text = must(command({}, data(), program));
   EXPECT_NE(std::string::npos, text.err.find("vellum: 1 file, 101 commits in " + store() + "\n"))
@@ -68,7 +68,7 @@ TEST_F(RunAroundNoSanitizer, SaysInOneLineWhatItDid) {
   EXPECT_EQ(nlohmann::json::array(), object.at("problems"));
 }
 
-TEST_F(RunAroundNoSanitizer, TheLibraryGoesAlongWithAnyEnvironment) {
+TEST_F(RunAroundNoSanitizer, TheLibraryIsLoadedWithAnyEnvironment) {
   for (const char* call : {"execve",
                            "other-preload",
                            "no-environment",
@@ -99,7 +99,7 @@ TEST_F(RunAroundNoSanitizer, TheLibraryGoesAlongWithAnyEnvironment) {
   }
 }
 
-TEST_F(RunAroundNoSanitizer, TheLibraryGoesAlongWithEnv) {
+TEST_F(RunAroundNoSanitizer, TheLibraryIsLoadedByProgramsThatEnvStarts) {
   const std::string commands[] = {"env -i ", "env -u LD_PRELOAD ",
                                   "env -i PATH=/bin:/usr/bin sh -c "};
   for (const std::string& command : commands) {
@@ -112,7 +112,7 @@ TEST_F(RunAroundNoSanitizer, TheLibraryGoesAlongWithEnv) {
   }
 }
 
-TEST_F(RunAroundNoSanitizer, AStaticProgramIsToldOfAndWhatItWroteIsKept) {
+TEST_F(RunAroundNoSanitizer, AStaticProgramIsReportedAndItsWritesAreCommitted) {
   const std::string writes = VELLUM_STATIC_PROGRAM " " + data() + " static 3; true";
   for (const char* what : {"a new file", "a file that is known"}) {
     const auto said = outcome({"sh", "-c", writes + (*what == 'a' ? "" : what)});
@@ -126,19 +126,19 @@ TEST_F(RunAroundNoSanitizer, AStaticProgramIsToldOfAndWhatItWroteIsKept) {
   }
 }
 
-TEST_F(RunAroundNoSanitizer, EachWayToStartAStaticProgramIsToldOfOnce) {
+TEST_F(RunAroundNoSanitizer, EachWayToStartAStaticProgramIsReportedOnce) {
   for (const char* call : {"execve", "execle", "execvpe", "fexecve", "execveat", "execveat-empty",
                            "posix_spawn", "posix_spawnp", "vfork", "clearenv-system"}) {
     outcome({"sh", "-c",
              VELLUM_STARTS " " + std::string(call) + " " VELLUM_STATIC_PROGRAM " a b; " +
                  VELLUM_STARTS " " + call + " " VELLUM_STATIC_PROGRAM " a b"});
-    const std::size_t told = last_.err.find(" is statically linked");
-    ASSERT_NE(std::string::npos, told) << call << ": " << last_.err;
-    EXPECT_EQ(std::string::npos, last_.err.find(" is statically linked", told + 1)) << last_.err;
+    const std::size_t output = last_.err.find(" is statically linked");
+    ASSERT_NE(std::string::npos, output) << call << ": " << last_.err;
+    EXPECT_EQ(std::string::npos, last_.err.find(" is statically linked", output + 1)) << last_.err;
   }
 }
 
-TEST_F(RunAroundNoSanitizer, CallsThatTheCLibraryDoesNotMakeAreToldOf) {
+TEST_F(RunAroundNoSanitizer, CallsThatBypassTheCLibraryAreReported) {
   auto said = outcome({VELLUM_RAW_CALLS, data(), "raw"});
   EXPECT_EQ(0, last_.status) << last_.err;
   EXPECT_NE(std::string::npos, last_.err.find("is a Go program")) << last_.err;
@@ -154,8 +154,9 @@ TEST_F(RunAroundNoSanitizer, CallsThatTheCLibraryDoesNotMakeAreToldOf) {
   expect_head("main", data());
 }
 
-// The bytes are where they are without Vellum, and the run says that not all of it is a version.
-TEST_F(RunAroundNoSanitizer, WhatTheKernelWritesByItselfIsToldOf) {
+// The bytes are in the same place as without Vellum, and the run reports that not every flush is a
+// version.
+TEST_F(RunAroundNoSanitizer, AsynchronousWritesOfTheKernelAreReported) {
   bool any = false;
   for (const char* how : {"io_uring", "linux-aio"}) {
     const Arguments program = {VELLUM_KERNEL_WRITERS, how, data()};
@@ -178,8 +179,9 @@ TEST_F(RunAroundNoSanitizer, WhatTheKernelWritesByItselfIsToldOf) {
   if (!any) GTEST_SKIP() << "neither io_uring nor Linux AIO here";
 }
 
-// Programs that ask for it by the C library, or by the libraries for it, go on by other calls.
-TEST_F(RunAroundNoSanitizer, TheKernelsOwnWritingIsRefused) {
+// Programs that request it through the C library, or through its own libraries, use other calls
+// instead.
+TEST_F(RunAroundNoSanitizer, AsynchronousWritesOfTheKernelAreRefused) {
   const Result asked = run(command({}, data(), {VELLUM_KERNEL_WRITERS, "asks", data()}));
   EXPECT_EQ(77, asked.status) << asked.err;
   for (const char* name : {"io_setup", "io_uring_queue_init_params"}) {
@@ -189,7 +191,7 @@ TEST_F(RunAroundNoSanitizer, TheKernelsOwnWritingIsRefused) {
   }
 }
 
-TEST_F(RunAroundNoSanitizer, FilesOfAPatternAreLookedForToo) {
+TEST_F(RunAroundNoSanitizer, NewFilesOfAPatternAreFound) {
   fs::create_directory(path("d"));
   write_file(path("d/old.db"), "is not touched");
   write_file(path("d/changed.db"), "is");
@@ -204,7 +206,7 @@ TEST_F(RunAroundNoSanitizer, FilesOfAPatternAreLookedForToo) {
   EXPECT_EQ(std::string::npos, branches.find("old.db")) << branches;
 }
 
-TEST_F(RunAroundNoSanitizer, ManyProblemsAreTenLinesAndAWholeObject) {
+TEST_F(RunAroundNoSanitizer, ManyProblemsArePrintedAsTenLinesAndACompleteObject) {
   std::string writes;
   for (int i = 0; i < 12; ++i)
     writes += VELLUM_STATIC_PROGRAM " " + path(std::to_string(i) + ".db") + " static 3; ";
@@ -212,7 +214,7 @@ TEST_F(RunAroundNoSanitizer, ManyProblemsAreTenLinesAndAWholeObject) {
   EXPECT_NE(std::string::npos, last_.err.find("vellum: and 2 files more")) << last_.err;
 }
 
-TEST_F(RunAroundNoSanitizer, AFileThatIsNeverOpenedIsToldOf) {
+TEST_F(RunAroundNoSanitizer, AFileThatIsNeverOpenedIsReported) {
   for (const std::string& file : {path("misspelt"), path("*.misspelt")}) {
     EXPECT_EQ(problem(file, "never_opened"), outcome(file, {"true"}).at("problems"));
     EXPECT_NE(std::string::npos, last_.err.find(file + ": was never opened")) << last_.err;
@@ -229,7 +231,7 @@ TEST_F(RunAroundNoSanitizer, AFileThatIsNeverOpenedIsToldOf) {
 }
 
 // A child of vfork(2) that closes its parent's file changes nothing for its parent.
-TEST_F(RunAroundNoSanitizer, ProcessOneIsToldFromItsChild) {
+TEST_F(RunAroundNoSanitizer, ProcessOneIsDistinguishedFromItsChild) {
   if (run_program({"unshare", "-pf", "true"}).status != 0) GTEST_SKIP() << "no PID namespaces here";
   const auto said = outcome({"unshare", "-pf", VELLUM_FILE_CALLS, "process-one", data()});
   EXPECT_EQ(0, last_.status) << last_.err;
@@ -238,8 +240,9 @@ TEST_F(RunAroundNoSanitizer, ProcessOneIsToldFromItsChild) {
   EXPECT_EQ("still", read_file(data()).substr(100, 5));
 }
 
-// A file that is written around the library, but holds what its branch does, is as it should be.
-TEST_F(RunAroundNoSanitizer, TheSameContentIsNoChange) {
+// A file whose writes bypassed the library, but that has the content of its branch, is not a
+// problem.
+TEST_F(RunAroundNoSanitizer, EqualContentIsNoChange) {
   write_file(data(), "static");
   must(command({}, data(), {"cat", data()}));
   const auto said = outcome(
@@ -248,7 +251,7 @@ TEST_F(RunAroundNoSanitizer, TheSameContentIsNoChange) {
   EXPECT_EQ(0, said.at("commits"));
 }
 
-TEST_F(RunAroundNoSanitizer, WhatIsNoFileIsRefused) {
+TEST_F(RunAroundNoSanitizer, APathThatIsNotAFileIsRefused) {
   const auto refused = [&](const std::string& file, int status, const std::string& code,
                            const std::string& named) {
     expect_failure(command({}, file, {"true"}), status, code, named);
@@ -262,12 +265,12 @@ TEST_F(RunAroundNoSanitizer, WhatIsNoFileIsRefused) {
   refused("", 2, "invalid_argument", "--file is empty");
   refused(path("a\nb"), 2, "invalid_argument", "line break");
   fs::create_symlink(path("loop"), path("loop"));
-  refused(path("loop"), 2, "invalid_argument", "too many links");
+  refused(path("loop"), 2, "invalid_argument", "too many levels");
   ASSERT_EQ(0, mkfifo(path("fifo").c_str(), 0600));
   refused(path("fifo"), 2, "invalid_argument", "not a regular file");
 }
 
-TEST_F(RunAroundNoSanitizer, LinksAndRelativePatternsMeanWhatTheyLeadTo) {
+TEST_F(RunAroundNoSanitizer, LinksAndRelativePatternsAreResolved) {
   fs::create_directory(path("real"));
   fs::create_directory_symlink(path("real"), path("link"));
   fs::create_symlink("real/behind", path("dangling"));

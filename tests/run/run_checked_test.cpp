@@ -1,5 +1,5 @@
-// vellum run: programs that something else watches: AddressSanitizer, ThreadSanitizer, valgrind, a
-// limit of address space. Each works, or is refused with a reason.
+// vellum run: programs under AddressSanitizer, ThreadSanitizer, valgrind, or a limit of address
+// space. Each works, or is refused with a reason.
 #include <filesystem>
 
 #include "run/run_lib.hpp"
@@ -23,7 +23,7 @@ class RunCheckedNoSanitizer : public CliTest {
     all.insert(all.end(), program.begin(), program.end());
     return run(all);
   }
-  // The result is as without Vellum and without the watcher, and all of it is in the store.
+  // The result is the same as without Vellum and without the tool, and all of it is in the store.
   void expect_kept(const Result& result) const {
     EXPECT_EQ(0, result.status) << result.err;
     EXPECT_EQ(std::string::npos, result.err.find("changed around vellum")) << result.err;
@@ -42,7 +42,7 @@ TEST_F(RunCheckedNoSanitizer, AProgramWithAddressSanitizerWorks) {
   expect_kept(under_vellum({"sh", "-c", program + " kept " + path("data") + "; exit $?"}));
 }
 
-TEST_F(RunCheckedNoSanitizer, WhatAddressSanitizerFindsIsStillFound) {
+TEST_F(RunCheckedNoSanitizer, AddressSanitizerStillFindsErrors) {
   if (!build("address", "uses_freed")) GTEST_SKIP() << "no AddressSanitizer here";
   const std::string program = path("uses_freed") + " " + path("data");
   for (const Arguments& command : {Arguments{path("uses_freed"), path("data")},
@@ -61,7 +61,7 @@ TEST_F(RunCheckedNoSanitizer, AProgramWithThreadSanitizerIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(path("data")));
 }
 
-TEST_F(RunCheckedNoSanitizer, UnderValgrindAFileIsNotOpenedToWrite) {
+TEST_F(RunCheckedNoSanitizer, UnderValgrindAFileCannotBeOpenedForWriting) {
   if (run_program({"valgrind", "--version"}).status != 0) GTEST_SKIP() << "no valgrind here";
   const Result result =
       under_vellum({"timeout", "60", "valgrind", "-q", VELLUM_FILE_CALLS, "kept", path("data")});
@@ -74,13 +74,13 @@ TEST_F(RunCheckedNoSanitizer, LittleAddressSpaceIsEnough) {
       {"sh", "-c", "ulimit -v 4000000; exec " VELLUM_FILE_CALLS " kept " + path("data")}));
 }
 
-// Fossil limits what it may write to in its own memory.
+// Fossil limits its own writable memory.
 TEST_F(RunCheckedNoSanitizer, LittleWritableMemoryIsEnough) {
   expect_kept(under_vellum(
       {"sh", "-c", "ulimit -d 4000000; exec " VELLUM_FILE_CALLS " kept " + path("data")}));
 }
 
-TEST_F(RunCheckedNoSanitizer, AFileThatCannotBeOpenedStaysAsItIs) {
+TEST_F(RunCheckedNoSanitizer, AFileThatCannotBeOpenedIsNotChanged) {
   for (const std::string content : {"", "some"}) {
     write_file(path("data"), content);
     write_file(path("after"), "");

@@ -1,5 +1,5 @@
-// vellum run: names of watched files are removed, renamed and made anew. A program sees and leaves
-// the same as without Vellum, and each name's branch has what the name has.
+// vellum run: names of watched files are removed, renamed and recreated. A program sees and leaves
+// the same as without Vellum, and each name's branch has the content of the name.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -17,7 +17,7 @@ class RunFileNamesNoSanitizer : public CliTest {
  protected:
   std::string store() const { return path("store"); }
 
-  // Runs it with the files of a directory watched whose names match.
+  // Runs it and watches the matching files of a directory.
   Result watched(const std::string& pattern, const Arguments& program) const {
     Arguments out = {"run", "--store", store(), "--file", pattern, "--"};
     out.insert(out.end(), program.begin(), program.end());
@@ -62,7 +62,7 @@ std::map<std::string, std::string> files_below(const std::string& directory) {
   return out;
 }
 
-TEST_F(RunFileNamesNoSanitizer, AnyOrderOfNamesGivesWhatItGivesWithoutVellum) {
+TEST_F(RunFileNamesNoSanitizer, AnySequenceOfNameChangesBehavesAsWithoutVellum) {
   for (unsigned seed = 1; seed <= 8 && !HasFailure(); ++seed) {
     const std::string number = std::to_string(seed), steps = "150";
     SCOPED_TRACE("seed " + number);
@@ -75,7 +75,7 @@ TEST_F(RunFileNamesNoSanitizer, AnyOrderOfNamesGivesWhatItGivesWithoutVellum) {
     const Result under =
         watched(path("watched") + "/*.db", {VELLUM_NAME_SEQUENCES, path("watched"), number, steps});
     EXPECT_EQ(0, under.status) << under.err;
-    EXPECT_EQ(std::string::npos, under.err.find("somebody outside")) << under.err;
+    EXPECT_EQ(std::string::npos, under.err.find("another program")) << under.err;
     // A file that moves with its directory, and is not open, is found when the run ends.
     for (const char* name : {"a.db", "b.db"})
       EXPECT_EQ(std::string::npos, under.err.find(std::string(name) + ": changed around"))
@@ -86,7 +86,7 @@ TEST_F(RunFileNamesNoSanitizer, AnyOrderOfNamesGivesWhatItGivesWithoutVellum) {
   }
 }
 
-TEST_F(RunFileNamesNoSanitizer, WhatIsRemovedAndCopiedAnewIsTheCopy) {
+TEST_F(RunFileNamesNoSanitizer, ARemovedAndCopiedFileIsTheCopy) {
   const std::string big = file("big", noise(300, 1)), small = file("small", "small"),
                     name = path("m.db");
   const Result result =
@@ -97,10 +97,10 @@ TEST_F(RunFileNamesNoSanitizer, WhatIsRemovedAndCopiedAnewIsTheCopy) {
 }
 
 // The earlier content is a version, in order.
-TEST_F(RunFileNamesNoSanitizer, TheHistoryOfANameGoesOn) {
+TEST_F(RunFileNamesNoSanitizer, TheHistoryOfANameContinues) {
   const std::string name = path("m.db");
   const std::string script = "for i in 1 2 3; do echo -n $i > " + name + "; rm " + name +
-                             "; done; echo -n 4 > " + path("aside") + "; mv " + path("aside") +
+                             "; done; echo -n 4 > " + path("second") + "; mv " + path("second") +
                              " " + name;
   must({"run", "--store", store(), "--file", name, "--snapshot-every-commits", "1", "--", "sh",
         "-c", script});
@@ -112,20 +112,21 @@ TEST_F(RunFileNamesNoSanitizer, TheHistoryOfANameGoesOn) {
   EXPECT_EQ("4", exported("main"));
 }
 
-TEST_F(RunFileNamesNoSanitizer, WhatIsRenamedOntoTheNameIsACommit) {
-  const std::string name = path("m.db"), aside = path("m.db.lock");
+TEST_F(RunFileNamesNoSanitizer, AFileRenamedOntoTheNameIsACommit) {
+  const std::string name = path("m.db"), second = path("m.db.lock");
   file("m.db", "before");
-  const Result result =
-      watched_shell(name, "printf new > " + aside + "; mv " + aside + " " + name + "; cat " + name);
+  const Result result = watched_shell(
+      name, "printf new > " + second + "; mv " + second + " " + name + "; cat " + name);
   EXPECT_EQ("new", result.out) << result.err;
   EXPECT_EQ("new", exported("main"));
-  // A program without the library does so, too: its change is found at the end at the latest.
-  watched_shell(name, "printf unseen > " + aside + "; env -u LD_PRELOAD mv " + aside + " " + name);
+  // A program without the library does so, too: its change is found at the end, at the latest.
+  watched_shell(name,
+                "printf unseen > " + second + "; env -u LD_PRELOAD mv " + second + " " + name);
   EXPECT_EQ("unseen", exported("main"));
   EXPECT_EQ("unseen", read_file(name));
 }
 
-TEST_F(RunFileNamesNoSanitizer, DatabasesThatAreRemovedAndMadeAnew) {
+TEST_F(RunFileNamesNoSanitizer, DatabasesCanBeRemovedAndRecreated) {
   const std::string script = path("made_anew.py");
   write_file(script, R"(
 import os, sqlite3, zipfile
@@ -162,7 +163,7 @@ for turn in range(3):
   expect_stored(path("watched"), ".db");
 }
 
-TEST_F(RunFileNamesNoSanitizer, AnLmdbEnvironmentThatIsRemovedAndMadeAnew) {
+TEST_F(RunFileNamesNoSanitizer, AnLmdbEnvironmentCanBeRemovedAndRecreated) {
   const std::string directory = path("env"), writer = VELLUM_LMDB_WRITER;
   fs::create_directory(directory);
   const std::string once = writer + " few " + directory;
@@ -174,7 +175,7 @@ TEST_F(RunFileNamesNoSanitizer, AnLmdbEnvironmentThatIsRemovedAndMadeAnew) {
   EXPECT_TRUE(exported("main") == read_file(directory + "/data.mdb"));
 }
 
-TEST_F(RunFileNamesNoSanitizer, GitWorksOnFilesThatAreWatched) {
+TEST_F(RunFileNamesNoSanitizer, GitWorksOnWatchedFiles) {
   if (run_program({"git", "--version"}).status != 0) GTEST_SKIP() << "no git";
   const std::string work = path("work");
   fs::create_directory(work);

@@ -1,4 +1,4 @@
-// vellum run in a store whose packs lie at a remote: an unmodified program reads and writes its file.
+// vellum run in a store with packs at a remote: an unmodified program reads and writes its file.
 #include "cli/remote/lazy_clone_lib.hpp"
 
 namespace vellum::cli_test {
@@ -20,14 +20,14 @@ class RunLazyCloneNoSanitizer : public AtEachRemote<CliTest> {
   const std::string data = path("data");
 };
 
-TEST_P(RunLazyCloneNoSanitizer, AProgramReadsAVersionThatIsAway) {
+TEST_P(RunLazyCloneNoSanitizer, AProgramReadsARemoteVersion) {
   for (const std::string& store : {clone, url}) {
     EXPECT_TRUE(run_in(store, {"--version", "v1"}, {"cat", data}).out == noise(100, 1)) << store;
     EXPECT_FALSE(fs::exists(data));
   }
 }
 
-TEST_P(RunLazyCloneNoSanitizer, WhatAProgramWritesIsPushed) {
+TEST_P(RunLazyCloneNoSanitizer, TheWritesOfAProgramArePushed) {
   const std::string part = noise(2, 5);
   run_in(clone, {},
          {"dd", "if=" + file("part", part), "of=" + data, "bs=4096", "seek=50",

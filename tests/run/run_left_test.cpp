@@ -57,13 +57,13 @@ class RunLeftNoSanitizer : public CliTest {
     EXPECT_EQ(content, read_file(path("exported")));
     EXPECT_EQ(content, read_file(data()));
   }
-  // The process that a line names, which nobody else ends.
+  // The process named in a line, which only this test ends.
   static void end_named(const std::string& err) {
     std::smatch id;
     ASSERT_TRUE(std::regex_search(err, id, std::regex("process ([0-9]+)\\) continues without")))
         << err;
     EXPECT_EQ(0, kill(std::stoi(id[1].str()), SIGKILL));
-    std::error_code gone;  // from when on it has nothing any more
+    std::error_code gone;  // from then on it has no files
     while (!fs::read_symlink("/proc/" + id[1].str() + "/exe", gone).empty())
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -71,15 +71,15 @@ class RunLeftNoSanitizer : public CliTest {
   pid_t running_ = 0;
 };
 
-TEST_F(RunLeftNoSanitizer, OneThatIsKilledLeavesItsLastCommit) {
+TEST_F(RunLeftNoSanitizer, AKilledProcessLeavesItsLastCommit) {
   const Result result = run(command("is-killed", {"--strict"}));
   EXPECT_EQ(0, result.status) << result.err;
   EXPECT_FALSE(contains(result.err, "has a writer")) << result.err;
   expect_committed("early late");
 }
 
-// A program that was killed is started anew before all of it has ended.
-TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForOneThatIsAtItsEnd) {
+// A killed program is restarted before all of its processes have ended.
+TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForAnEndingProcess) {
   start("is-killed");
   while (!fs::exists(data()) || read_file(data()).empty()) {
     ASSERT_EQ(0, waitpid(running_, nullptr, WNOHANG)) << said();
@@ -90,9 +90,9 @@ TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForOneThatIsAtItsEnd) {
   EXPECT_EQ(0, ended());
 }
 
-// A run that begins or ends has a file's branch for a moment, perhaps while a program of another run
-// opens the file.
-TEST_F(RunLeftNoSanitizer, AProgramWaitsForABranchThatSomebodyHasForAMoment) {
+// A run that begins or ends has a file's branch open briefly, perhaps while a program of another
+// run opens the file.
+TEST_F(RunLeftNoSanitizer, AProgramWaitsForABrieflyLockedBranch) {
   write_file(data(), "before");
   must({"run", "--store", path("store"), "--file", data(), "--", "true"});
   write_file(path("said"), "");
@@ -115,7 +115,7 @@ TEST_F(RunLeftNoSanitizer, AProgramWaitsForABranchThatSomebodyHasForAMoment) {
   expect_committed("beforelate\n");
 }
 
-TEST_F(RunLeftNoSanitizer, OneThatStaysIsWaitedForAndGetsTheSignal) {
+TEST_F(RunLeftNoSanitizer, ARemainingProcessIsAwaitedAndGetsTheSignal) {
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
     start("stays");
     await("which has files of the run open");
@@ -129,7 +129,7 @@ TEST_F(RunLeftNoSanitizer, ASecondSignalEndsTheWait) {
   start("ignores");
   await("waiting for");
   kill(running_, SIGTERM);
-  // One that is still pending is one signal.
+  // A signal that is still pending counts once.
   while (waitpid(running_, nullptr, WNOHANG) == 0 && !contains(said(), "without vellum run")) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     kill(running_, SIGTERM);
@@ -140,7 +140,7 @@ TEST_F(RunLeftNoSanitizer, ASecondSignalEndsTheWait) {
   expect_committed("early");
 }
 
-TEST_F(RunLeftNoSanitizer, OneWithoutAFileOfTheRunIsNotWaitedFor) {
+TEST_F(RunLeftNoSanitizer, AProcessWithoutAFileOfTheRunIsNotAwaited) {
   end_named(run(command("holds-nothing")).err);
 }
 

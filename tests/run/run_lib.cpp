@@ -82,7 +82,7 @@ Arguments vellum_argv(const Arguments& arguments) {
   return argv;
 }
 
-// Reads a terminal until nobody has its other end; Linux then says EIO.
+// Reads a terminal until its other end is closed; Linux then reports EIO.
 std::string drain(int terminal) {
   std::string text;
   std::array<char, 4096> chunk;

@@ -1,4 +1,4 @@
-// Runs the program `vellum` and looks at what it says.
+// Runs the program `vellum` and checks its output.
 #pragma once
 
 #include <filesystem>
@@ -31,7 +31,7 @@ inline constexpr int kExecFailed = 127;
 using InChild = std::function<void()>;
 
 Result run(const Arguments& arguments, const InChild& in_child = nullptr);
-// In a child that the test has made itself: it goes on as `vellum` with these arguments, or as any
+// In a child that the test has forked itself: becomes `vellum` with these arguments, or any
 // program.
 [[noreturn]] void become_vellum(const Arguments& arguments);
 [[noreturn]] void become_program(const Arguments& argv);
@@ -52,7 +52,7 @@ std::string noise(std::size_t pages, unsigned seed);
 bool contains(const std::string& text, const std::string& part);
 std::vector<std::string> lines_of(const std::string& text);
 
-// A test with a directory of its own.
+// A test with its own directory.
 class CliTest : public testing::Test {
  protected:
   CliTest();
@@ -66,7 +66,7 @@ class CliTest : public testing::Test {
   // A store whose branch main went through `contents`, each kept as snapshot v1, v2, ...
   std::string make_store_with(const std::vector<std::string>& contents,
                               const Arguments& options = {}) const;
-  // The only pack that holds anything.
+  // The only pack with content.
   static std::string pack_of(const std::string& store);
 
   std::filesystem::path directory_;

@@ -1,4 +1,4 @@
-// LMDB and its tools leave the same under vellum run as without it, in each of LMDB's modes.
+// LMDB and its tools leave the same files under vellum run as without it, in each of LMDB's modes.
 #include <lmdb.h>
 
 #include <filesystem>
@@ -34,7 +34,7 @@ class RunLmdbModesNoSanitizer : public CliTest, public testing::WithParamInterfa
   }
 };
 
-TEST_P(RunLmdbModesNoSanitizer, LeavesWhatItLeavesWithoutVellum) {
+TEST_P(RunLmdbModesNoSanitizer, LeavesTheSameFilesAsWithoutVellum) {
   const std::string flags = std::to_string(GetParam());
   const Result plain = run_program({VELLUM_LMDB_MODES, path("plain"), flags});
   ASSERT_EQ(0, plain.status) << plain.err;
@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, RunLmdbModesNoSanitizer,
 
 using RunLmdbToolsNoSanitizer = RunLmdbModesNoSanitizer;
 
-TEST_P(RunLmdbToolsNoSanitizer, ReadCopyAndLoad) {
+TEST_P(RunLmdbToolsNoSanitizer, LmdbToolsReadCopyAndLoad) {
   under_vellum({VELLUM_LMDB_MODES, path("db"), "0"});
   const std::string content = dump("db");
   EXPECT_TRUE(content == under_vellum({"mdb_dump", "-a", path("db")}).out);
@@ -63,7 +63,7 @@ TEST_P(RunLmdbToolsNoSanitizer, ReadCopyAndLoad) {
   under_vellum({"mdb_copy", path("db"), path("other")});
   EXPECT_TRUE(content == dump("other"));
   fs::remove(path("other/data.mdb"));
-  // The copy goes into a file that is a branch itself.
+  // The copy is written to a file that is a branch itself.
   under_vellum({"mdb_copy", "-c", path("db"), path("other")}, "other", "others");
   EXPECT_TRUE(content == dump("other"));
   fs::remove(path("other/data.mdb"));

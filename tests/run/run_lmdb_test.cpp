@@ -1,4 +1,4 @@
-// LMDB under vellum run, in the mode in which a crash may corrupt it otherwise.
+// LMDB under vellum run, in the mode in which a crash may otherwise corrupt it.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,8 +26,8 @@ class RunLmdbNoSanitizer : public CliTest {
     return result.out;
   }
 
-  // Runs the writer, and kills it with `vellum run`, or alone, after so long. The last transaction
-  // that it has flushed; 0: it has not come to any.
+  // Runs the writer, and kills it with `vellum run`, or by itself, after this time. Returns the
+  // last transaction that it has flushed; 0: none.
   std::uint64_t killed_after(std::chrono::microseconds time, bool both,
                              const char* mode = "write") const {
     int flushed[2];
@@ -72,7 +72,7 @@ class RunLmdbNoSanitizer : public CliTest {
 };
 
 // VELLUM_LMDB_KILLS=1000 for a long run.
-TEST_F(RunLmdbNoSanitizer, OpensAtACommitAfterEachKill) {
+TEST_F(RunLmdbNoSanitizer, TheFileOpensAtACommitAfterEachKill) {
   const char* wanted = std::getenv("VELLUM_LMDB_KILLS");
   const int kills = wanted != nullptr ? std::atoi(wanted) : 12;
   std::mt19937 random(7);  // NOLINT: the same times each run
@@ -84,7 +84,7 @@ TEST_F(RunLmdbNoSanitizer, OpensAtACommitAfterEachKill) {
 }
 
 // In its default mode LMDB flushes each transaction: any of the three that are under way.
-TEST_F(RunLmdbNoSanitizer, OpensAtATransactionThatWasFlushed) {
+TEST_F(RunLmdbNoSanitizer, TheFileOpensAtAFlushedTransaction) {
   std::mt19937 random(8);  // NOLINT: the same times each run
   for (int i = 0; i < 6 && !HasFailure(); ++i) {
     const auto [found, last] =
@@ -104,7 +104,7 @@ TEST_F(RunLmdbNoSanitizer, ATransactionIsOneCommit) {
   EXPECT_EQ(before + 3, sequence());
 }
 
-TEST_F(RunLmdbNoSanitizer, AVersionIsADatabase) {
+TEST_F(RunLmdbNoSanitizer, AVersionIsAValidDatabase) {
   killed_after(std::chrono::milliseconds(30), false);
   const std::string number = checked_number();
   must({"snapshot", path("store"), "then"});

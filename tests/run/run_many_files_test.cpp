@@ -14,8 +14,8 @@ std::string content_of(int number) {
   return std::string(5000, '\0') + "content of " + std::to_string(number);
 }
 
-// 10,000 are to fit into what processes may have: 65,530 mappings, and some GiB.
-TEST_F(RunManyFilesNoSanitizer, ManyFilesAreOpenToWriteAtOnceAndTakeLittle) {
+// 10,000 must fit into the limits of a process: 65,530 mappings, and some GiB.
+TEST_F(RunManyFilesNoSanitizer, ManyWritableFilesTakeFewResources) {
   constexpr int kFiles = 80;
   const Result result = run({"run", "--store", path("store"), "--file", path("file.*"), "--",
                              VELLUM_MANY_FILES, std::to_string(kFiles), path("file")});
@@ -29,8 +29,8 @@ TEST_F(RunManyFilesNoSanitizer, ManyFilesAreOpenToWriteAtOnceAndTakeLittle) {
   EXPECT_LE(of_a_thousand["resident_kib"], 256 * 1000);
 }
 
-// 1,024 in most places, of which Vellum needs some for each file.
-TEST_F(RunManyFilesNoSanitizer, TheSoftLimitOfDescriptorsLeavesAProgramAsMany) {
+// Usually 1,024; Vellum needs some of these for each file.
+TEST_F(RunManyFilesNoSanitizer, TheProgramKeepsItsSoftLimitOfDescriptors) {
   constexpr int kFiles = 60;
   const Result result = run({"run", "--store", path("store"), "--file", path("file.*"), "--",
                              VELLUM_MANY_FILES, std::to_string(kFiles), path("file"), "soft"},
@@ -43,7 +43,7 @@ TEST_F(RunManyFilesNoSanitizer, TheSoftLimitOfDescriptorsLeavesAProgramAsMany) {
   EXPECT_EQ(0, result.status) << result.err;
 }
 
-// What was open before is committed all the same.
+// Files that were open before are still committed.
 TEST_F(RunManyFilesNoSanitizer, TheHardLimitIsAnErrorOfOpenThatNamesFileAndLimit) {
   const Result result = run({"run", "--store", path("store"), "--file", path("file.*"), "--",
                              VELLUM_MANY_FILES, "100", path("file")},
@@ -68,13 +68,13 @@ TEST_F(RunManyFilesNoSanitizer, TheHardLimitIsAnErrorOfOpenThatNamesFileAndLimit
   }
 }
 
-// The program is in another directory by then than `vellum run` was.
+// The program then has another directory than `vellum run`.
 TEST_F(RunManyFilesNoSanitizer, ARelativeStoreIsTheSameFromEveryDirectory) {
-  const Result result =
-      run_program({"sh", "-c",
-                   "cd \"$1\" && mkdir elsewhere && \"$2\" run --store store --file data -- "
-                   "sh -c 'cd elsewhere && dd if=/dev/zero of=../data bs=100 count=1 conv=fsync'",
-                   "sh", path(""), VELLUM_CLI});
+  const Result result = run_program(
+      {"sh", "-c",
+       "cd \"$1\" && mkdir subdirectory && \"$2\" run --store store --file data -- "
+       "sh -c 'cd subdirectory && dd if=/dev/zero of=../data bs=100 count=1 conv=fsync'",
+       "sh", path(""), VELLUM_CLI});
   EXPECT_EQ(0, result.status) << result.err;
   EXPECT_EQ(std::string(100, '\0'), read_file(path("data")));
   must({"export", path("store"), "main", path("exported")});

@@ -1,5 +1,5 @@
-// vellum run: a file that the program has mapped to read before it opens it to write. The mapping
-// shows what is written from then on, as it does without Vellum.
+// vellum run: a file that the program has mapped for reading before it opens it for writing. The
+// mapping shows later writes, as without Vellum.
 #include <filesystem>
 
 #include "run/run_lib.hpp"
@@ -21,7 +21,7 @@ class RunMappedFirstNoSanitizer : public CliTest {
   }
 };
 
-TEST_F(RunMappedFirstNoSanitizer, ShowsWhatIsWrittenAsWithoutVellum) {
+TEST_F(RunMappedFirstNoSanitizer, AMappingShowsLaterWritesAsWithoutVellum) {
   for (const char* scenario : {"flush-only", "writes", "cuts", "unmaps", "renamed", "forks"}) {
     SCOPED_TRACE(scenario);
     const Result plain = run_program({VELLUM_MAPPED_FIRST, scenario, path("data")});
@@ -36,10 +36,10 @@ TEST_F(RunMappedFirstNoSanitizer, ShowsWhatIsWrittenAsWithoutVellum) {
   }
 }
 
-TEST_F(RunMappedFirstNoSanitizer, StoresToAnotherMappingOfItAreRefusedUntilItIsGone) {
+TEST_F(RunMappedFirstNoSanitizer, AWritableMappingIsRefusedWhileAnOlderOneExists) {
   const Result result = under_vellum("refused");
   EXPECT_EQ(0, result.status) << result.err;
-  EXPECT_NE(std::string::npos, result.err.find("cannot be mapped to write")) << result.err;
+  EXPECT_NE(std::string::npos, result.err.find("cannot be mapped for writing")) << result.err;
   EXPECT_EQ("Saa", read_file(path("data")).substr(0, 3));
   expect_head_is(read_file(path("data")));
 }

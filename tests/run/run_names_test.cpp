@@ -1,6 +1,6 @@
-// vellum run: no function of the C library that could go past a live file is forgotten. Each name
-// that the installed C library exports is either taken over (src/run/exports.map) or said not
-// to need it (src/run/libc_calls.txt).
+// vellum run: every function of the C library that could bypass a live file is handled. Each name
+// that the installed C library exports is either intercepted (src/run/exports.map) or listed with
+// the reason why it is not (src/run/libc_calls.txt).
 #include <fnmatch.h>
 #include <link.h>
 
@@ -24,7 +24,7 @@ using CallNames = std::set<std::string>;
 
 using RunNamesNoSanitizer = CliTest;
 
-// What this process runs on.
+// The libraries of this process.
 std::string c_library() {
   std::string found;
   dl_iterate_phdr(
@@ -51,7 +51,7 @@ struct Left {
   CallNames names, patterns;
 };
 
-// libc_calls.txt: sections of names; a section's head goes on in lines that are indented.
+// libc_calls.txt: sections of names; a section's head continues in indented lines.
 Left left_alone() {
   Left out;
   std::ifstream in(VELLUM_SOURCE_DIR "/src/preload/libc_calls.txt");
@@ -75,7 +75,7 @@ bool is_in(const CallNames& patterns, const std::string& name) {
   });
 }
 
-TEST_F(RunNamesNoSanitizer, EachNameOfTheCLibraryIsTakenOverOrSaidNotToNeedIt) {
+TEST_F(RunNamesNoSanitizer, EachFunctionOfTheCLibraryIsInterceptedOrListedWithAReason) {
   const CallNames taken = taken_over(), exported = exported_names(c_library());
   const Left left = left_alone();
   ASSERT_GT(exported.size(), 2000u);
@@ -91,7 +91,7 @@ TEST_F(RunNamesNoSanitizer, EachNameOfTheCLibraryIsTakenOverOrSaidNotToNeedIt) {
     EXPECT_TRUE(exported.contains(name)) << name << " is in libc_calls.txt, and nowhere else";
 }
 
-TEST_F(RunNamesNoSanitizer, TheLibraryExportsWhatItIsMeantTo) {
+TEST_F(RunNamesNoSanitizer, TheLibraryExportsTheListedFunctions) {
   const CallNames exported = exported_names(VELLUM_BINARY_DIR "/lib/libvellum-run.so");
   for (const std::string& name : taken_over())
     EXPECT_TRUE(exported.contains(name)) << name << " is in exports.map, and not defined";
@@ -107,9 +107,9 @@ CallNames system_calls() {
   return out;
 }
 
-// A call by its number is the same call. Calls that the C library names otherwise than the kernel
-// are here under the kernel's name.
-TEST_F(RunNamesNoSanitizer, WhatIsTakenOverIsTakenOverByItsNumberToo) {
+// A call by its number is the same call. Calls whose names differ in the C library are here under
+// the kernel's name.
+TEST_F(RunNamesNoSanitizer, InterceptedFunctionsAreAlsoInterceptedByNumber) {
   const std::string numbered = read_file(VELLUM_SOURCE_DIR "/src/preload/calls/numbered_calls.cpp");
   const CallNames calls = system_calls();
   if (calls.empty()) GTEST_SKIP() << "no table of system calls here";
@@ -122,7 +122,7 @@ TEST_F(RunNamesNoSanitizer, WhatIsTakenOverIsTakenOverByItsNumberToo) {
 }
 
 // Calls with another name, with other flags or with an older binary interface reach the same file.
-TEST_F(RunNamesNoSanitizer, WhateverComesToAFileFindsItAsFilesAre) {
+TEST_F(RunNamesNoSanitizer, EveryCallOnAFileBehavesAsWithoutVellum) {
   for (const char* scenario :
        {"flags", "append", "faults", "old-stats", "names", "jobs", "received", "cut", "lengthened",
         "cut-by-link", "cut-while-read", "cut-by-number", "cut-by-opening", "cut-by-opening-so",

@@ -1,4 +1,4 @@
-// vellum run --version: the program reads the version, and changes nothing where the file is.
+// vellum run --version: the program reads the version, and changes nothing in the file's directory.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ class RunOldVersionNoSanitizer : public CliTest {
   }
   std::string directory() const { return path("directory"); }
 
-  // All that a call could have changed there.
+  // Everything there that a call could have changed.
   std::string state() const {
     std::ostringstream out;
     for (const auto& entry : fs::directory_iterator(directory())) {
@@ -51,23 +51,21 @@ class RunOldVersionNoSanitizer : public CliTest {
   }
 };
 
-TEST_F(RunOldVersionNoSanitizer, NoCallChangesTheFileThatIsThere) {
-  expect_nothing_changes("there");
-}
+TEST_F(RunOldVersionNoSanitizer, NoCallChangesTheExistingFile) { expect_nothing_changes("there"); }
 
-TEST_F(RunOldVersionNoSanitizer, NoCallMakesTheFileThatIsGone) {
+TEST_F(RunOldVersionNoSanitizer, NoCallCreatesTheMissingFile) {
   fs::remove(directory() + "/file");
   expect_nothing_changes("gone");
 }
 
-TEST_F(RunOldVersionNoSanitizer, WhatLiesBesideTheFileIsLeftAlone) {
+TEST_F(RunOldVersionNoSanitizer, CompanionFilesAreNotChanged) {
   write_file(directory() + "/file-wal", "of the program that writes the file");
   write_file(directory() + "/file-second", "another's");
   expect_nothing_changes("beside");
 }
 
-// The note that makes a Go program counts only where the library could come along.
-TEST_F(RunOldVersionNoSanitizer, AProgramThatWouldFindTheFileItselfIsNotStarted) {
+// Go's note counts only if the library could be loaded.
+TEST_F(RunOldVersionNoSanitizer, AProgramThatWouldBypassTheVersionIsNotStarted) {
   const std::string before = state(), data = directory() + "/file";
   const std::pair<const char*, const char*> programs[] = {
       {VELLUM_RAW_CALLS, "is a Go program"},
@@ -81,21 +79,21 @@ TEST_F(RunOldVersionNoSanitizer, AProgramThatWouldFindTheFileItselfIsNotStarted)
   }
 }
 
-// A shell starts it all the same: it is named, with what it finds.
-TEST_F(RunOldVersionNoSanitizer, AProgramThatFindsTheFileItselfIsToldOf) {
+// A shell can still start it: it is reported.
+TEST_F(RunOldVersionNoSanitizer, AProgramThatBypassesTheVersionIsReported) {
   const std::string data = directory() + "/file";
   for (const char* program : {VELLUM_RAW_CALLS, VELLUM_STATIC_GO}) {
     const Result result = run({"run", "--store", path("store"), "--file", data, "--version", "then",
                                "--", "sh", "-c", std::string(program) + " " + data + "; true"});
     EXPECT_EQ(0, result.status) << result.err;
     EXPECT_TRUE(contains(result.err, std::string("vellum run: ") + program + " is ")) << result.err;
-    EXPECT_TRUE(contains(result.err, "it finds the file itself, and not the version"))
-        << result.err;
+    EXPECT_TRUE(contains(result.err, "it sees the file itself, and not the version")) << result.err;
   }
 }
 
-// SQLite recovers from a journal, and removes it: from one of another time, it would be wrong.
-TEST_F(RunOldVersionNoSanitizer, AJournalOfNowIsNoneOfThen) {
+// SQLite recovers from a journal, and removes it: a journal of another time would corrupt the
+// database.
+TEST_F(RunOldVersionNoSanitizer, AnExistingJournalIsNotAppliedToTheVersion) {
   if (run_program({"sqlite3", "-version"}).status != 0) GTEST_SKIP() << "no sqlite3 here";
   const std::string data = directory() + "/db", store = path("store");
   const auto sql = [&](const char* text) {

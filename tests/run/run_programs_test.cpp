@@ -1,4 +1,4 @@
-// Other projects' databases under vellum run, as far as any machine has them; docs/programs.md has
+// Other projects' databases under vellum run, as far as the machine has them; docs/programs.md has
 // the rest.
 #include <signal.h>
 #include <sys/wait.h>
@@ -55,7 +55,7 @@ class RunSqliteNoSanitizer : public CliTest, public testing::WithParamInterface<
   }
 };
 
-TEST_P(RunSqliteNoSanitizer, LeavesWhatItLeavesWithoutVellum) {
+TEST_P(RunSqliteNoSanitizer, LeavesTheSameFilesAsWithoutVellum) {
   const Result plain = run_program(python("work", "plain.db"));
   ASSERT_EQ(0, plain.status) << plain.err;
   const Result result = must(under_vellum(python("work", "s.db")));
@@ -64,7 +64,7 @@ TEST_P(RunSqliteNoSanitizer, LeavesWhatItLeavesWithoutVellum) {
   EXPECT_TRUE(read_file(path("plain.db")) == read_file(path("s.db")));
 }
 
-TEST_P(RunSqliteNoSanitizer, IsWholeAfterAKill) {
+TEST_P(RunSqliteNoSanitizer, TheDatabaseIsIntactAfterAKill) {
   for (std::uint64_t turn = 1; turn <= 2 && !HasFailure(); ++turn) {
     const std::uint64_t last = killed_behind(turn * 5);
     const Result found = run_program(python("check", "s.db"));

@@ -1,5 +1,5 @@
-// vellum run: a program that knows nothing of it (programs/file_calls.c) finds that its file
-// behaves as files do, and leaves its last commit and every version.
+// vellum run: an unmodified program (programs/file_calls.c) finds that its file behaves like a
+// plain file, and leaves its last commit and every version.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,9 +37,9 @@ class RunNoSanitizer : public CliTest {
   void expect_status(int status, const std::string& scenario) const {
     const Result result = calls(scenario);
     EXPECT_EQ(status, result.status) << result.err;
-    EXPECT_EQ(std::string::npos, result.err.find("somebody outside")) << result.err;
+    EXPECT_EQ(std::string::npos, result.err.find("another program")) << result.err;
   }
-  // The head as the store has it is what the file holds.
+  // The branch's head in the store equals the file.
   void expect_file_is_head() const {
     const std::string exported = path("exported");
     fs::remove(exported);
@@ -51,7 +51,7 @@ class RunNoSanitizer : public CliTest {
   }
 };
 
-TEST_F(RunNoSanitizer, AFileIsWhatFilesAre) {
+TEST_F(RunNoSanitizer, AFileBehavesAsWithoutVellum) {
   for (const char* scenario :
        {"coherent", "sizes", "by-number", "copies", "names", "holes", "exact-sizes",
         "cut-and-longer", "times", "threads", "forks", "hands-down", "streams"}) {
@@ -65,15 +65,15 @@ TEST_F(RunNoSanitizer, AFileIsWhatFilesAre) {
   }
 }
 
-TEST_F(RunNoSanitizer, AWriterOutsideIsToldOfOnce) {
+TEST_F(RunNoSanitizer, AnOutsideWriterIsReportedOnce) {
   const Result result = calls("outsider");
   EXPECT_EQ(0, result.status) << result.err;
-  const std::size_t told = result.err.find(data() + ": somebody outside");
-  ASSERT_NE(std::string::npos, told) << result.err;
-  EXPECT_EQ(std::string::npos, result.err.find("somebody outside", told + data().size() + 10));
+  const std::size_t reported = result.err.find(data() + ": another program");
+  ASSERT_NE(std::string::npos, reported) << result.err;
+  EXPECT_EQ(std::string::npos, result.err.find("another program", reported + data().size() + 10));
 }
 
-TEST_F(RunNoSanitizer, WhatWasWrittenIsThereAfterTheEnd) {
+TEST_F(RunNoSanitizer, WritesAreInTheFileAfterTheEnd) {
   for (const char* scenario : {"kept", "kept-at-exit-now"}) {
     expect_status(0, scenario);
     EXPECT_EQ("not flushed", read_file(data()).substr(7, 11));
@@ -103,7 +103,7 @@ TEST_F(RunNoSanitizer, AKilledProgramLeavesItsLastCommit) {
   EXPECT_EQ("", read_file(data()));
 }
 
-TEST_F(RunNoSanitizer, WhatCannotBeIsRefused) {
+TEST_F(RunNoSanitizer, UnsupportedOperationsAreRefused) {
   const Result result = calls("refused");
   EXPECT_EQ(128 + SIGKILL, result.status) << result.err;
   EXPECT_EQ("kept", read_file(data()).substr(0, 4)) << "its own descriptors are not the program's";
@@ -135,7 +135,7 @@ TEST_F(RunNoSanitizer, OtherFilesAndStatusesAreTheProgramsOwn) {
   EXPECT_FALSE(fs::exists(data()));
 }
 
-TEST_F(RunNoSanitizer, AFileThatWasThereIsTheFirstVersion) {
+TEST_F(RunNoSanitizer, AnExistingFileIsTheFirstVersion) {
   write_file(data(), "content of an odd size");
   must({"run", "--store", store(), "--file", data(), "--", "true"});
   must({"snapshot", store(), "before"});
@@ -158,7 +158,8 @@ TEST_F(RunNoSanitizer, KeepsEveryNthCommit) {
   EXPECT_EQ(61, must({"show", store(), "main-00000061", "--json"}).json().at("sequence"));
 }
 
-// From outside, while it runs; by signal; and an old version beside the live one.
+// From another process, while it runs; by signal; and an old version concurrently with the live
+// one.
 TEST_F(RunNoSanitizer, VersionsAreKeptAndReadWhileTheProgramRuns) {
   int to_program[2], from_program[2];
   ASSERT_EQ(0, pipe(to_program) | pipe(from_program));
@@ -190,7 +191,7 @@ TEST_F(RunNoSanitizer, VersionsAreKeptAndReadWhileTheProgramRuns) {
   close(from_program[0]);
 }
 
-TEST_F(RunNoSanitizer, WhatTheProgramHasRemovedStaysRemoved) {
+TEST_F(RunNoSanitizer, AFileRemovedByTheProgramIsNotRecreated) {
   EXPECT_EQ(0, calls("kept").status);
   must({"run", "--store", store(), "--file", data(), "--", "rm", data()});
   EXPECT_FALSE(fs::exists(data()));
@@ -201,15 +202,15 @@ TEST_F(RunNoSanitizer, WhatTheProgramHasRemovedStaysRemoved) {
   EXPECT_FALSE(fs::exists(path("a.db")));
 }
 
-TEST_F(RunNoSanitizer, AFileThatIsThereIsNoPattern) {
+TEST_F(RunNoSanitizer, TheNameOfAnExistingFileIsNotAPattern) {
   const std::string name = file("a[1].db", "");
   must({"run", "--store", store(), "--file", name, "--", "sh", "-c", "echo -n one > " + name});
   must({"export", store(), "main", path("exported")});
   EXPECT_EQ("one", read_file(path("exported")));
 }
 
-// Killed while it opened a new file: the branch was there, and knew no file.
-TEST_F(RunNoSanitizer, ABranchOfAFileThatWasBeingMadeGetsWhatTheFileHolds) {
+// Killed while it opened a new file: the branch existed, but had no file recorded.
+TEST_F(RunNoSanitizer, AnUnfinishedBranchGetsTheContentOfItsFile) {
   Store made = Store::create(store());
   for (const char* name : {"a.db", "b.db"}) {
     std::string branch = file(name, name[0] == 'a' ? "" : "content");
@@ -232,8 +233,8 @@ TEST_F(RunNoSanitizer, ABranchOfAFileThatWasBeingMadeGetsWhatTheFileHolds) {
   }
 }
 
-// Files that are found by a pattern are branches with their paths.
-TEST_F(RunNoSanitizer, PatternsNameManyFiles) {
+// Files that match a pattern are branches named by their paths.
+TEST_F(RunNoSanitizer, PatternsMatchManyFiles) {
   for (const char* name : {"a.db", "b.db", "c.other"})
     EXPECT_EQ(0, run({"run", "--store", store(), "--file", path("*.db"), "--", VELLUM_FILE_CALLS,
                       "kept", path(name)})

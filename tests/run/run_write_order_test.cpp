@@ -1,6 +1,5 @@
-// vellum run: the order of writes to several files, after a kill. What a program has written before
-// it made something else durable is there, as it is when the kernel keeps all writes
-// (programs/write_order.c).
+// vellum run: the order of writes to several files, after a kill. A program's writes before it made
+// another file durable are kept, as if the kernel had kept all writes (programs/write_order.c).
 #include <signal.h>
 
 #include <filesystem>
@@ -12,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file that shows that `second` has happened, and how it begins then.
+// The file that shows that `second` has happened, and its first bytes then.
 std::string file_after(const std::string& second) {
   if (second == "rename directory") return "second/MADE.db";
   return second == "open" || second == "rename" || second == "link" ? "SECOND.db" : "MADE.db";
@@ -25,7 +24,7 @@ std::string content_after(const std::string& second) {
 
 class RunWriteOrderNoSanitizer : public CliTest {
  protected:
-  // A directory of its own for each run.
+  // A separate directory for each run.
   std::string directory() const { return path("d"); }
   std::string in_directory(const std::string& name) const { return directory() + "/" + name; }
   Result watched(const Arguments& arguments) const {
@@ -49,16 +48,16 @@ class RunWriteOrderNoSanitizer : public CliTest {
   }
 };
 
-TEST_F(RunWriteOrderNoSanitizer, WhatWasWrittenBeforeAFlushIsThere) {
+TEST_F(RunWriteOrderNoSanitizer, WritesBeforeAFlushAreKept) {
   for (const char* second : {"fsync", "fdatasync", "O_DSYNC", "msync", "futimens"})
     expect_first("earlier", "write", second);
 }
 
-TEST_F(RunWriteOrderNoSanitizer, WhatWasWrittenBeforeACloseIsThere) {
+TEST_F(RunWriteOrderNoSanitizer, WritesBeforeACloseAreKept) {
   for (const char* second : {"close", "munmap"}) expect_first("earlier", "write", second);
 }
 
-TEST_F(RunWriteOrderNoSanitizer, WhatWasWrittenBeforeAChangeOfNamesIsThere) {
+TEST_F(RunWriteOrderNoSanitizer, WritesBeforeAChangeOfNamesAreKept) {
   for (const char* second : {"open", "rename", "link", "unlink", "rename directory"})
     expect_first("earlier", "write", second);
 }
@@ -70,7 +69,7 @@ TEST_F(RunWriteOrderNoSanitizer, EveryCallThatWritesCounts) {
 }
 
 // A store waits for the flush of its own file, which makes it atomic.
-TEST_F(RunWriteOrderNoSanitizer, AStoreWaitsForItsOwnFlush) {
+TEST_F(RunWriteOrderNoSanitizer, AStoreIsCommittedByTheFlushOfItsOwnFile) {
   expect_first("flushed", "store", "rename");
 }
 

@@ -16,7 +16,7 @@ bool covers(PartRange range, std::uint64_t index) noexcept {
   return index >= range.first && index - range.first < range.count;
 }
 
-// A page compresses to little, to a third, or not at all, as its seed says.
+// The seed decides whether a page compresses to little, to a third, or not at all.
 std::uint64_t whole_word(std::uint32_t whole, std::uint64_t index) noexcept {
   if (whole == 0) return 0;
   switch (whole % 4) {

@@ -1,5 +1,5 @@
-// The content that a region or a version must have, in a few bytes for each page: the seeds that
-// its words follow from.
+// The expected content of a region or a version, in a few bytes for each page: the seeds of its
+// words.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace vellum::test {
 
 inline constexpr std::uint64_t kWordsPerPage = 512;
 
-// A page was stored as a whole, and then perhaps a few of its words again. 0, 0: zeros.
+// A page that was stored whole; then a few of its words may have been stored again. 0, 0: zeros.
 struct PageSeeds {
   std::uint32_t whole = 0, part = 0;
 };
@@ -26,11 +26,10 @@ PartRange part_range(std::uint32_t part) noexcept;
 // REQUIRES: index < kWordsPerPage.
 std::uint64_t expected_word(PageSeeds seeds, std::uint64_t index) noexcept;
 
-// Makes the page what `after` says, where it is what `before` says; stores to no other words than
-// those that differ, and at most to those.
+// Changes the page from `before` to `after`; stores at most to the words that differ.
 void store_page(std::uint64_t* page, PageSeeds before, PageSeeds after) noexcept;
 
-// The index of the first word that is wrong.
+// The index of the first wrong word.
 std::optional<std::uint64_t> first_wrong_word(const std::uint64_t* page, PageSeeds seeds) noexcept;
 
 struct Content {
@@ -40,7 +39,7 @@ struct Content {
   std::uint64_t page_count() const { return pages.size() + counters.size(); }
 };
 
-// Throws std::runtime_error that says `where`, the page and the word. `page` may be a counter's.
+// Throws std::runtime_error with `where`, the page and the word. `page` may be a counter's.
 void check_page(const Content& content, const void* region, std::uint64_t page,
                 const std::string& where);
 void check_all(const Content& content, const void* region, const std::string& where);

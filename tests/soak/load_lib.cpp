@@ -37,7 +37,7 @@ Load::Load(const LoadOptions& options) : options_(options) {
   fill();
 }
 
-// A run begins with what it goes on with: every page has content.
+// A run starts in its steady state: every page has content.
 void Load::fill() {
   for (std::uint64_t at = 0; at < live_.pages.size(); ++at) {
     const PageSeeds next{static_cast<std::uint32_t>(random_()), 0};
@@ -114,8 +114,8 @@ void Load::guarded(const std::function<void()>& body) {
   }
 }
 
-// A writer has every kWriters-th page. Three of four steps go to a part of these that moves on from
-// round to round.
+// A writer has every kWriters-th page. Three of four steps affect a part of these that advances
+// from round to round.
 void Load::write(std::size_t writer, std::uint64_t number) {
   auto& random = writer_random_[writer];
   const std::uint64_t own = live_.pages.size() / kWriters;
@@ -154,7 +154,7 @@ void Load::count_up(std::size_t writer) {
   mine.done.store(count, std::memory_order_release);
 }
 
-// What was stored before the call is in the commit; what was stored after it is not.
+// Stores before the call are in the commit; stores after it are not.
 void Load::commit_beside() {
   do {
     std::array<std::uint64_t, kWriters> least{};
@@ -168,7 +168,7 @@ void Load::commit_beside() {
       std::uint64_t got = 0;
       store_->read("main", (live_.pages.size() + i) * kPageBytes, &got, sizeof got);
       if (got < least[i] || got > most[i]) {
-        fail(fmt::format("a commit beside writers: counter {} is {}, was {} before and {} after", i,
+        fail(fmt::format("a commit during writes: counter {} is {}, was {} before and {} after", i,
                          got, least[i], most[i]));
       }
     }
@@ -193,7 +193,7 @@ void Load::read_versions() {
       if (error.code() != Errc::not_found) throw;
       const std::lock_guard lock(mutex_);
       for (const auto& other : snapshots_) {
-        if (other.name == snapshot->name) throw;  // nobody has removed it
+        if (other.name == snapshot->name) throw;  // it was not removed
       }
     }
   } while (writing_ > 0 && !failed_);
@@ -218,7 +218,7 @@ void Load::read_version(const Snapshot& snapshot) {
   }
 }
 
-// The oldest snapshot goes, or, now and then, another one.
+// Removes the oldest snapshot or, now and then, another one.
 void Load::collect() {
   do {
     std::string name;
@@ -250,14 +250,14 @@ void Load::collect_garbage(bool recompress) {
     }
     ++counts_.collections;
   } catch (const Error& error) {
-    // Its patience is of seconds, and a commit behind the call may take longer on a machine that
-    // does much else.
+    // The call's timeout is a few seconds, and a commit that it waits for may take longer on a busy
+    // machine.
     if (error.code() != Errc::busy) throw;
     ++counts_.collections_refused;
   }
 }
 
-// Half of them go on beside what comes next.
+// Half of them continue concurrently with the next steps.
 void Load::commit() {
   if (pending_.valid()) pending_.get();
   if (counts_.commits++ % 2 == 0) {
@@ -292,7 +292,7 @@ void Load::rollback() {
   check_all(live_, region_.data(), "after a rollback");
 }
 
-// Without a commit: what was stored since the last one is lost.
+// Without a commit: the stores since the last one are lost.
 void Load::reopen_region() {
   region_.close();
   open_region();
@@ -304,7 +304,7 @@ void Load::reopen_region() {
 void Load::reopen_store(const std::function<void()>& while_closed) {
   region_.close();
   region_ = Region();
-  collect_garbage(true);  // of packs that are in use otherwise
+  collect_garbage(true);  // packs that are otherwise in use
   store_.reset();
   while_closed();
   store_.emplace(Store::open(options_.directory));
@@ -313,7 +313,7 @@ void Load::reopen_store(const std::function<void()>& while_closed) {
   check_all(live_, region_.data(), "after reopening the store");
 }
 
-// Another branch from an old version, with its own stores, removed again.
+// Another branch from an old version, with its own stores, and removed again.
 void Load::use_a_branch(std::uint64_t number) {
   const auto from = any_snapshot(random_);
   const std::string name = fmt::format("b{}", number);

@@ -1,8 +1,8 @@
 // Mixed load on one store, checked against a model of it.
 //
-// A round: threads load and store pages of a region that is larger than its limit; beside them
-// run commits (in half of the rounds), a reader of old versions, removals and gc. When the threads
-// have ended, the round ends with a commit, a snapshot, a rollback or a reopening.
+// A round: threads load and store pages of a region that is larger than its limit; concurrently run
+// commits (in half of the rounds), a reader of old versions, removals and gc. When the threads have
+// ended, the round ends with a commit, a snapshot, a rollback or a reopening.
 #pragma once
 
 #include <array>
@@ -41,11 +41,12 @@ struct LoadCounts {
 class Load {
  public:
   static constexpr std::size_t kWriters = 3;
-  static constexpr std::uint64_t kRoundsACycle = 8;  // after so many all has been closed once
+  // After so many everything has been closed once
+  static constexpr std::uint64_t kRoundsACycle = 8;
 
   explicit Load(const LoadOptions& options);
   // `while_closed` is called when a round has closed the store, before it opens it again. Throws
-  // what went wrong.
+  // the round's error.
   void round(std::uint64_t number, const std::function<void()>& while_closed);
   // Closes, verifies the store, and compares every version as a whole.
   void finish();
@@ -58,7 +59,7 @@ class Load {
     std::string name;
     std::shared_ptr<const Content> content;
   };
-  // What a writer thread has said of its counter.
+  // The progress of a writer thread's counter.
   struct Progress {
     std::atomic<std::uint64_t> begun{0}, done{0};
   };
@@ -68,7 +69,7 @@ class Load {
   RegionOptions region_options() const;
   std::uint64_t* page(std::uint64_t number) const;
 
-  // Threads of a round. guarded() notes what is thrown, and ends the round.
+  // Threads of a round. guarded() records an exception and ends the round.
   void run_beside(bool with_commits, std::uint64_t number);
   void guarded(const std::function<void()>& body);
   void write(std::size_t writer, std::uint64_t number);

@@ -1,4 +1,4 @@
-// The resources of this process that may leak, and whether they grow.
+// The resources of this process that may leak, and their growth.
 #pragma once
 
 #include <cstddef>
@@ -14,30 +14,30 @@ struct Resources {
   std::uint64_t mappings = 0;
   std::uint64_t descriptors = 0;
   std::uint64_t threads = 0;
-  std::uint64_t store_kib = 0;  // on the medium; 0: not asked for
+  std::uint64_t store_kib = 0;  // on the medium; 0: not measured
 
   static Resources now();
-  // With what the files below the directory take.
+  // With the disk usage of the files below the directory.
   static Resources now(const std::string& store_directory);
   std::string to_string() const;
 };
 
-// Growth that is none: of `kib` or a number, and of a share of what there was.
+// Growth that is accepted: of `kib` or a number, plus a share of the initial value.
 struct Tolerance {
   double resident_kib, heap_kib, mappings, descriptors, threads, store_kib;
   double share;  // of resident_kib, mappings and descriptors, too
 };
 
-// Samples of a run, one after the other, told apart by quarters of their number. Takes no more
-// memory the longer it runs: of a long run it keeps every second sample, every fourth, and so on.
+// Samples of a run in sequence, divided into quarters by their number. Its memory is bounded: of a
+// long run it keeps every second sample, then every fourth, and so on.
 class Trend {
  public:
   Trend() { kept_.reserve(kMax); }
   void add(const Resources& sample);
   // The median of each. REQUIRES: four samples.
   Resources median(std::size_t quarter) const;
-  // What has grown from the second quarter to the last; empty: nothing. Too few samples are told,
-  // too.
+  // The resources that have grown from the second quarter to the last; empty: none. Reports too few
+  // samples as well.
   std::vector<std::string> growth(const Tolerance& tolerance) const;
   std::string to_string() const;
 

@@ -1,8 +1,8 @@
 // Mixed load for a long time: no store is lost, and memory, mappings, descriptors and threads do
 // not grow.
 //
-// tools/soak.sh makes long runs, by VELLUM_SOAK_SECONDS (without it: so many rounds),
-// VELLUM_SOAK_MIB (of the region; a quarter is its limit), VELLUM_SOAK_DIR.
+// tools/soak.sh runs the long form with VELLUM_SOAK_SECONDS (without it: a fixed number of rounds),
+// VELLUM_SOAK_MIB (of the region; a quarter is its limit) and VELLUM_SOAK_DIR.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -28,8 +28,8 @@ double from_environment(const char* name, double otherwise) {
   return value != nullptr ? std::strtod(value, nullptr) : otherwise;
 }
 
-// When the run ends: after some time, or without one after some rounds; these are the fewest in any
-// case, however little of the machine there is.
+// The end of the run: after some time, or else after some rounds; in any case after a minimum
+// number of rounds, however slow the machine is.
 class Duration {
  public:
   bool over(std::uint64_t rounds) const { return rounds >= kRounds && elapsed() >= seconds_; }
@@ -63,18 +63,18 @@ class Soak : public EngineTest {
   }
 
   void SetUp() override {
-    // An arena for each thread would fill only slowly, and look like growth.
+    // An arena for each thread would fill slowly and look like growth.
     mallopt(M_ARENA_MAX, 2);
     EngineTest::SetUp();
   }
 
-  // What the test itself needs, which depends on how many snapshots there are.
+  // The test's own memory, which depends on the number of snapshots.
   static Resources without_model(Resources sample, const Load& load) {
     sample.heap_kib -= std::min(sample.heap_kib, load.model_bytes() >> 10);
     return sample;
   }
 
-  // Everything is closed; what malloc keeps for later is nobody's.
+  // Everything is closed; malloc's free memory belongs to nothing.
   void sample_closed(const Load& load) {
     malloc_trim(0);
     last_closed_ = without_model(Resources::now(directory_ / "store"), load);
@@ -98,10 +98,10 @@ class Soak : public EngineTest {
   double printed_ = 0;
 };
 
-// Of the median of a quarter. Open, memory and mappings are as the round's work left them; closed,
-// nothing is left but what malloc and the threads' stacks take.
+// Of the median of a quarter. Open: memory and mappings are those of the round's work. Closed: only
+// the memory of malloc and of the threads' stacks remains.
 constexpr Tolerance kOpen{16384, 1024, 256, 16, 4, 0, 0.05};
-constexpr double kNoLimit = 1e9;  // a sanitizer keeps what was freed
+constexpr double kNoLimit = 1e9;  // a sanitizer keeps freed memory
 constexpr Tolerance kClosed{
     kSanitizer ? kNoLimit : 6144, 256, kSanitizer ? kNoLimit : 16, 0, 0, 4096, 0.1};
 

@@ -183,7 +183,8 @@ TEST_F(RoundTrip, LargeCommitsAreStreamed) {
   expect_same(*open_version(*store_, "main"), model.bytes, 64);
 }
 
-// Blocks that compress to almost nothing must not accumulate in the journal: readers decompress all.
+// Blocks that compress to almost nothing must not accumulate in the journal: readers decompress
+// all.
 TEST_F(RoundTrip, WhatTheJournalUnpacksToIsBounded) {
   store_->create_branch("main", 4096 * kPageBytes, 0);
   Model model(4096);

@@ -111,7 +111,7 @@ void visit_needs(LiveSet& live_set, const format::Version& version, const Need& 
 // By a separate pass per version.
 std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> shares_one_by_one(
     StoreDirectory& store) {
-  const VersionPin names = hold_names(store);
+  const NamesShared names(store);
   const Roots roots = read_roots(store);
   LiveSet live_set(store);
   reach_roots(store, roots, live_set);
@@ -202,7 +202,7 @@ TEST_F(ScaleTest, HeatIsWhatEachVersionAloneSays) {
   for (int i = 6; i < 60; i += 3) store->remove_branch(fmt::format("bs{:03}", i));
   store->remove_branch("main");
   const auto fresh = StoreDirectory::open(fs, store->path());
-  const VersionPin names = hold_names(*fresh);
+  const NamesShared names(*fresh);
   const Roots roots = read_roots(*fresh);
   std::set<Heat> found;
   std::set<std::uint32_t> ranks;
@@ -219,7 +219,7 @@ TEST_F(ScaleTest, HeatCostsWhatDiffersBetweenVersions) {
   make_store(90);
   ScaleCountingFs counting(base::posix_fs());
   const auto counted = StoreDirectory::open(counting, store->path());
-  const VersionPin names = hold_names(*counted);
+  const NamesShared names(*counted);
   const Roots roots = read_roots(*counted);
   std::uint64_t steps = 0;
   heat_of_packs(*counted, roots, &steps);

@@ -1,8 +1,8 @@
-// Child processes: what a test does in one, and how it ended.
+// Child processes: their bodies, and how they ended.
 //
-// run_child() forks; start_child() does so without waiting. A body that throws ends the child with
-// kThrew, its message on standard error. run_program() starts this test program again and runs a
-// registered ChildProgram there: for what depends on a process that has not opened a region yet.
+// run_child() forks and waits; start_child() does not wait. A body that throws ends the child with
+// kThrew and its message on standard error. run_program() starts this test program again and runs a
+// registered ChildProgram there: for code that needs a process that has not opened a region yet.
 #pragma once
 
 #include <fcntl.h>
@@ -114,9 +114,9 @@ inline void prepare_child(int error_fd, pid_t parent) {
   dup2(error_fd, STDERR_FILENO);
   rlimit cores{};
   getrlimit(RLIMIT_CORE, &cores);
-  cores.rlim_cur = 0;  // a child that wants to leave one can still ask for it
+  cores.rlim_cur = 0;  // a child that wants a core dump can still raise the limit
   setrlimit(RLIMIT_CORE, &cores);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is stopped leaves nobody behind
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a killed test leaves no child behind
   if (getppid() != parent) _exit(kThrew);
 }
 
@@ -155,7 +155,7 @@ class ChildProgram {
     return programs;
   }
 
-  // Runs before any test, in place of all.
+  // Runs before any test and replaces all of them.
   struct Runner : testing::Environment {
     void SetUp() override {
       const char* value = std::getenv(kVariable);
@@ -172,7 +172,7 @@ class ChildProgram {
   };
 };
 
-// Arguments may hold anything but newlines.
+// Arguments may contain any character but newlines.
 inline Child start_program(const std::string& name, const ChildProgram::Arguments& arguments) {
   std::string value = name;
   for (const auto& argument : arguments) value += "\n" + argument;

@@ -1,5 +1,5 @@
-// Replaces malloc by one that counts, so that the allocations of shared libraries count, too.
-// Include in one file of a program. A sanitizer has a malloc of its own: nothing counts there.
+// Replaces malloc by one that counts; allocations of shared libraries count, too. Include in one
+// file of a program. A sanitizer has its own malloc: nothing counts there.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A file that is open as long as a test, or a part of one, needs it.
+// An open file with the lifetime of a test or a part of one.
 #pragma once
 
 #include <fcntl.h>

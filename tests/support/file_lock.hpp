@@ -13,7 +13,7 @@ class FileLock {
  public:
   using Holder = const void*;
 
-  // flock(2). A holder that asks again changes from one kind to the other.
+  // flock(2). A holder that locks again changes from one kind to the other.
   bool lock(Holder holder, bool exclusive) {
     const bool alone = holders_.empty() || (holders_.size() == 1 && holders_.contains(holder));
     if (!alone && (exclusive || exclusive_)) return false;
@@ -21,13 +21,13 @@ class FileLock {
     exclusive_ = exclusive;
     return true;
   }
-  // What File::pin_byte() does.
+  // Implements File::pin_byte().
   bool pin(Holder holder, std::uint64_t offset) {
     if (locked_by_another(holder, offset)) return false;
     pins_[offset].insert(holder);
     return true;
   }
-  // What File::try_lock_byte() and File::byte_locked() do.
+  // Implements File::try_lock_byte() and File::byte_locked().
   bool lock_byte(Holder holder, std::uint64_t offset) {
     const auto& pins = pins_[offset];
     if (pins.size() > (pins.contains(holder) ? 1 : 0)) return false;
@@ -62,7 +62,7 @@ class FileLock {
   std::set<Holder> holders_;
   bool exclusive_ = false;
   std::map<std::uint64_t, std::set<Holder>> pins_;
-  std::map<std::uint64_t, Holder> alone_;  // of these, the bytes that one has locked
+  std::map<std::uint64_t, Holder> alone_;  // the bytes that one holder has locked exclusively
 };
 
 }  // namespace vellum::test

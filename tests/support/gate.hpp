@@ -1,5 +1,5 @@
-// Two places in two threads, or two processes, that wait for each other: by pipes, so that one
-// which has died keeps nobody waiting.
+// A meeting point of two threads or two processes: by pipes, and a dead side does not block the
+// other.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  // One side: says that it is here, and waits until the gate is opened. The next times it is open.
+  // One side: reports its arrival, and waits until the gate opens. Later the gate is open.
   void pass() {
     if (passed_) return;
     passed_ = true;

@@ -1,6 +1,6 @@
-// Transactions that show whether a region is whole: generation g writes a few pages, chosen and
-// filled by g, and a header with g and a checksum over everything. A reader of the region sees
-// whether it is some generation, all of it.
+// Transactions that show whether a region is whole: generation g writes a few pages, selected and
+// filled by g, and a header with g and a checksum over everything. A reader of the region can check
+// that it has exactly one generation.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class Generations {
   static constexpr std::uint64_t kPages = 96;
   static constexpr std::uint64_t kBytes = kPages * 4096;
 
-  // Writes generation `generation` over the one before.
+  // Writes generation `generation` over the previous one.
   static void write(void* data, std::uint64_t generation) {
     auto* const words = static_cast<std::uint64_t*>(data);
     std::mt19937_64 random(generation);
@@ -36,7 +36,7 @@ class Generations {
     words[kWordsPerPage - 1] = sum(words);
   }
 
-  // The generation that the memory holds, whole; or kTorn.
+  // The whole generation that the memory contains, or kTorn.
   static constexpr std::uint64_t kTorn = ~std::uint64_t{0};
   static std::uint64_t read(const void* data) {
     const auto* const words = static_cast<const std::uint64_t*>(data);

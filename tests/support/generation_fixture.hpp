@@ -1,5 +1,5 @@
-// A store with one region of generations (generation.hpp), which processes write, read, or are
-// killed at.
+// A store with one region of generations (generation.hpp), with processes that write, read or are
+// killed.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace vellum::test {
 
-// Where processes have got to, in generations. To be shared by them.
+// The progress of the processes, in generations, in memory that they share.
 struct GenerationBoard {
   std::atomic<std::uint64_t> started{0}, committed{0}, snapshot{0};
 };
@@ -38,7 +38,7 @@ class GenerationsTest : public StoreTest {
   static std::string snapshot_name(std::uint64_t generation) {
     return "g" + std::to_string(generation);
   }
-  // Commits the generation that the region holds: as a snapshot, or plainly.
+  // Commits the region's generation, as a snapshot or as a plain commit.
   static void commit(Region& region, GenerationBoard& board, std::uint64_t generation,
                      bool as_snapshot) {
     if (as_snapshot) {
@@ -56,7 +56,7 @@ class GenerationsTest : public StoreTest {
   }
 };
 
-// How often to kill: VELLUM_KILLS, or a short run.
+// The number of kills: VELLUM_KILLS, or that of a short run.
 inline std::uint64_t kills_wanted(int plain, int sanitized) {
   const char* const wanted = std::getenv("VELLUM_KILLS");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10)

@@ -1,4 +1,4 @@
-// A store in a temporary directory, and plain files beside it for engine mapped.
+// A store in a temporary directory, and plain files next to it for engine mapped.
 #pragma once
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ inline Bytes read_file(const std::string& path) {
   return out;
 }
 
-// Writes as another program does, without regard for Vellum.
+// Writes like a program that does not use Vellum.
 inline void write_at(const std::string& path, std::uint64_t at, const std::string& text) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   ASSERT_GE(fd, 0);

@@ -1,5 +1,4 @@
-// A group with three partitions, whose job is one process: no MPI is needed for what stores and
-// records hold.
+// A group with three partitions, whose job is one process: tests of stores and records need no MPI.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,11 @@
-// other_machine.c: runs a program as another kernel or a container would, by a filter of system calls.
+// other_machine.c: runs a program as on another kernel or in a container, by a filter of system
+// calls.
 //
 //   other_machine PROFILE PROGRAM [ARGUMENT...]
 //
-// A filter sees numbers and not memory. So a kernel that lacks a feature of userfaultfd refuses the
-// whole handshake here (UFFDIO_API): the library asks for asynchronous write protection in each.
+// A filter sees numbers and not memory. Therefore a kernel that lacks a feature of userfaultfd
+// refuses the whole handshake here (UFFDIO_API): the library requests asynchronous write protection
+// in each.
 #define _GNU_SOURCE  // NOLINT(bugprone-reserved-identifier)
 #include <errno.h>
 #include <linux/audit.h>
@@ -33,7 +35,7 @@ static void answer(unsigned code) { add((struct sock_filter)BPF_STMT(BPF_RET | B
 
 static unsigned refusal(int error) { return SECCOMP_RET_ERRNO | (unsigned)error; }
 
-// REQUIRES: the call's number is loaded, as it is again afterwards.
+// REQUIRES: the call's number is loaded; it is loaded again afterwards.
 static void refuse(long call, int error) {
   add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1));
   answer(refusal(error));
@@ -65,7 +67,8 @@ static void without_userfaultfd(int error) {
   refuse_ioctl(_IO(UFFDIO, 0x00), error);  // USERFAULTFD_IOC_NEW, of /dev/userfaultfd
 }
 
-// Debian 12: no PAGEMAP_SCAN (6.7), no asynchronous write protection (6.7), no call of 6.5 and later.
+// Debian 12: no PAGEMAP_SCAN (6.7), no asynchronous write protection (6.7), no call of 6.5 and
+// later.
 static void as_linux_6_1(void) {
   struct {
     unsigned long long words[12];
@@ -75,7 +78,7 @@ static void as_linux_6_1(void) {
   refuse_from(451, ENOSYS);  // cachestat
 }
 
-// What Docker's default list refuses to a container without added capabilities.
+// The calls that Docker's default profile refuses to a container without added capabilities.
 static void as_docker(void) {
   static const long kRefused[] = {
       SYS_userfaultfd, SYS_bpf,          SYS_perf_event_open, SYS_mount,      SYS_umount2,
@@ -93,7 +96,7 @@ static void as_docker(void) {
                EPERM);
 }
 
-// As where RLIMIT_NPROC or a cgroup's number of tasks is used up, for root, too.
+// As if RLIMIT_NPROC or a cgroup's number of tasks were used up, for root, too.
 static void without_threads(void) {
   refuse(SYS_clone3, ENOSYS);
   refuse_flags(SYS_clone, CLONE_THREAD, EAGAIN);

@@ -1,5 +1,5 @@
-// Shared parts of the tests of paging: words that tell where they belong, a wait for another thread's
-// work, and a clock that other processes do not disturb.
+// Shared parts of the paging tests: words with a content that their number determines, a wait for
+// another thread's work, and a clock that other processes do not affect.
 #pragma once
 
 #include <time.h>
@@ -10,13 +10,13 @@
 
 namespace vellum::test {
 
-// Of a word's number: its content.
+// The content of a word, from its number.
 inline std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15ULL;
   return x ^ (x >> 29);
 }
 
-// Waits until `holds()`; false when that takes a minute.
+// Waits until `holds()`; false after a minute.
 template <typename Holds>
 bool comes_true(const Holds& holds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -27,7 +27,7 @@ bool comes_true(const Holds& holds) {
   return true;
 }
 
-// What this process has used of all processors. Other processes and the disk do not change it.
+// The processor time of this process. Other processes and the disk do not change it.
 inline std::chrono::nanoseconds processor_time() {
   timespec used{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);

@@ -1,5 +1,6 @@
-// A real S3 server for tests, if there is one: VELLUM_TEST_S3_URL names a bucket that they may write
-// to, as s3://bucket?endpoint=http://127.0.0.1:7070, and credentials come as for Amazon's tools.
+// A real S3 server for tests, if available: VELLUM_TEST_S3_URL names a bucket with write
+// permission, as s3://bucket?endpoint=http://127.0.0.1:7070; credentials are found as by Amazon's
+// tools.
 #pragma once
 
 #include <unistd.h>
@@ -14,7 +15,7 @@ namespace vellum::test {
 inline constexpr const char* kNoS3 =
     "VELLUM_TEST_S3_URL is not set: no S3 server to try this on (tools/with-s3.sh)";
 
-// A URL that nobody else has; empty: there is no server.
+// A unique URL; empty: there is no server.
 inline std::string new_s3_url() {
   const char* const given = std::getenv("VELLUM_TEST_S3_URL");
   if (given == nullptr || *given == 0) return "";

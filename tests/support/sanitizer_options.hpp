@@ -1,8 +1,8 @@
 // Include in one file of a program whose tests expect a process to die by SIGSEGV or SIGBUS.
 //
-// The sanitizers turn these signals into a report and exit code 1, because their handlers are the
-// ones that were there before the first region's. The tests want to see what a program without
-// sanitizers gets: death by the signal itself.
+// The sanitizers turn these signals into a report and exit code 1: their handlers were installed
+// before the first region's. The tests expect the end of a program without sanitizers: death by the
+// signal itself.
 #pragma once
 
 #include "support/sanitizers.hpp"
@@ -18,8 +18,8 @@ extern "C" const char* __tsan_default_options() {
   return "handle_segv=0:handle_sigbus=0:allow_user_segv_handler=1";
 }
 
-// An exception that comes through a future is counted by libstdc++'s own code, which is not instrumented. So TSan
-// does not see that who frees it comes after who read it.
+// libstdc++'s own code, which is not instrumented, counts the references of an exception that a
+// future passes on. TSan does not see that the thread that frees it does so after the readers.
 extern "C" const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() {
   return "race:std::__exception_ptr::exception_ptr::_M_release\n";

@@ -1,4 +1,4 @@
-// Whether this program is built with a sanitizer: some tests then do less, or cannot tell anything.
+// Whether this program is built with a sanitizer: some tests then do less, or cannot decide.
 #pragma once
 
 #if defined(__has_feature)
@@ -25,7 +25,7 @@ inline constexpr bool kAsan = VELLUM_TEST_ASAN != 0;
 inline constexpr bool kTsan = VELLUM_TEST_TSAN != 0;
 inline constexpr bool kSanitizer = kAsan || kTsan;
 
-// How often to repeat something: less under a sanitizer, which makes everything slow.
+// The number of repetitions: fewer under a sanitizer, which slows everything down.
 constexpr int rounds(int plain, int sanitized) { return kSanitizer ? sanitized : plain; }
 
 }  // namespace vellum::test

@@ -1,4 +1,4 @@
-// A store in a temporary directory, its regions opened by the engine that is the parameter.
+// A store in a temporary directory; the parameter is the engine of its regions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ inline std::vector<std::byte> content_of(const Region& region) {
   return {bytes_of(region), bytes_of(region) + region.size_bytes()};
 }
 
-// Through the store's own way of reading, not through memory.
+// By Store's reading functions, not through memory.
 inline std::vector<std::byte> content_of(const Store& store, const std::string& version) {
   std::vector<std::byte> content(store.version(version).region_bytes);
   store.read(version, 0, content.data(), content.size());

@@ -1,7 +1,7 @@
 """Public headers as Markdown: comments become prose, declarations stay code, classes are split by member.
 
-The headers are the manual of the library. Blank lines separate their declarations, and a comment stands
-before what it describes; so no parser of C++ is needed.
+The headers are the manual of the library. Blank lines separate their declarations, and a comment is before the
+declaration that it describes; therefore no parser of C++ is needed.
 """
 
 import html
@@ -29,7 +29,7 @@ def leading_comment(lines):
 
 
 def prose(comment, language):
-    """The text of a comment; lines that are indented by three and more are code."""
+    """The text of a comment; lines that are indented by three or more are code."""
     out, code, bullet = [], [], False
 
     def end_code():
@@ -70,7 +70,7 @@ def depth_of(line):
 
 
 def blocks(lines):
-    """Pieces that blank lines separate outside of braces."""
+    """Parts that blank lines separate outside of braces."""
     piece, depth, inside = [], 0, False
     for line in lines:
         if not line.strip() and depth <= 0 and not inside:

@@ -1,8 +1,8 @@
-"""What MkDocs does besides (mkdocs.yml): pages that are no Markdown files of docs/.
+"""MkDocs' hooks (mkdocs.yml): pages that are not Markdown files of docs/.
 
 The README is the start page. Manual pages are converted by mandoc, public headers by headers.py, notebooks by
-notebooks.py; any other file that a document links to becomes a page with its text. Links in the documents are those of the
-repository, so they are turned to the site's pages as each page is read.
+notebooks.py; any other file that a document links to becomes a page with its text. Links in the documents are those of
+the repository, and are converted to the site's pages as each page is read.
 """
 
 import os
@@ -68,7 +68,7 @@ def manual_markdown(path):
     return "\n".join(out)
 
 
-# Pages that have it are in the site and not in its search: sources, and second names of manual pages.
+# Pages with this are in the site but not in its search: sources, and second names of manual pages.
 NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n"
 
 
@@ -78,7 +78,7 @@ def text_page(path):
 
 
 def plan():
-    """Fills `pages` with every file that gets a page of its own."""
+    """Fills `pages` with every file that gets its own page."""
     for folder, _, names in os.walk(os.path.join(ROOT, "docs")):
         for name in names:
             path = posixpath.relpath(posixpath.join(folder, name), ROOT)

@@ -1,4 +1,4 @@
-"""A notebook as Markdown: its text, its code, and what the code printed and drew."""
+"""A notebook as Markdown: its text, its code, and the output and plots of the code."""
 
 import json
 
@@ -8,7 +8,7 @@ def fenced(language, text):
 
 
 def printed(output):
-    """What a cell has put out: text, a picture, or the value of its last line."""
+    """The output of a cell: text, a picture, or the value of its last line."""
     if output["output_type"] == "stream":
         return fenced("text", "".join(output["text"]))
     data = output.get("data", {})

@@ -1,7 +1,7 @@
 // vellum/heap/size_classes.hpp: the sizes that a heap's small blocks have.
 //
 // Multiples of 16 bytes up to 128, then four to each doubling: a block is at most a fifth larger
-// than what was asked for. The sizes lie in regions: they must never change.
+// than the requested size. The sizes are stored in regions: they must never change.
 #ifndef VELLUM_HEAP_SIZE_CLASSES_HPP
 #define VELLUM_HEAP_SIZE_CLASSES_HPP
 

@@ -17,7 +17,7 @@ class VellumTest(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        toolchain.user_presets_path = False  # would lie among the sources
+        toolchain.user_presets_path = False  # otherwise written into the sources
         toolchain.generate()
 
     def build(self):

@@ -1,4 +1,4 @@
-// Commits, takes a snapshot, and reads it beside the live region.
+// Commits, takes a snapshot, and reads it while the region is open.
 #include <cstdio>
 #include <filesystem>
 #include <vellum/store.hpp>

@@ -65,8 +65,9 @@ bool decompress_lz4(std::span<const std::byte> stored, std::span<std::byte> raw)
   return got >= 0 && static_cast<std::size_t>(got) == raw.size();
 }
 
-// Whether these bytes are exactly one current frame that declares exactly this size. zstd also accepts
-// frame chains, skippable frames, and the formats of its first versions, whose decoders allocate.
+// Whether these bytes are exactly one current frame that declares exactly this size. zstd also
+// accepts frame chains, skippable frames, and the formats of its first versions, whose decoders
+// allocate.
 bool is_single_frame_of(std::span<const std::byte> stored, std::size_t raw_size) noexcept {
   constexpr std::array magic{std::byte{0x28}, std::byte{0xB5}, std::byte{0x2F}, std::byte{0xFD}};
   return stored.size() > magic.size() && std::equal(magic.begin(), magic.end(), stored.begin()) &&

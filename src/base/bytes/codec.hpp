@@ -53,7 +53,8 @@ class Compressor {
 
   // Returns the compressed size, or 0 when the result would not fit `out` (the caller then stores
   // Codec::none). `level` is zstd's (1..19); lz4 ignores it. `stride_words` is for the forms that
-  // have a stride: choose() returns it; 0: search for it. REQUIRES: stride_words <= kMaxStrideWords.
+  // have a stride: choose() returns it; 0: search for it. REQUIRES: stride_words <=
+  // kMaxStrideWords.
   std::size_t compress(Codec codec, int level, std::span<const std::byte> raw,
                        std::span<std::byte> out, std::size_t stride_words = 0);
 
@@ -88,9 +89,9 @@ class Decompressor {
   // stream of exactly that size.
   bool decompress(Codec codec, std::span<const std::byte> stored,
                   std::span<std::byte> raw) noexcept;
-  // Fills `part` with the bytes at `offset_bytes` of a stream of `raw_bytes`. The codec decompresses
-  // the whole stream, but the filter is undone only for the part. REQUIRES: the part is inside the
-  // stream; both numbers and the part's size are multiples of 4 KiB.
+  // Fills `part` with the bytes at `offset_bytes` of a stream of `raw_bytes`. The codec
+  // decompresses the whole stream, but the filter is undone only for the part. REQUIRES: the part
+  // is inside the stream; both numbers and the part's size are multiples of 4 KiB.
   bool decompress_part(Codec codec, std::span<const std::byte> stored, std::size_t raw_bytes,
                        std::size_t offset_bytes, std::span<std::byte> part) noexcept;
   // Undoes compress_on(). REQUIRES: the prefix begins with kPrefixZeros zero bytes.

@@ -53,7 +53,8 @@ Errc errc_of(int error) noexcept {
   }
 }
 
-// No file has a name that is too long, for example FILE-lock of a FILE with a name of maximal length.
+// No file has a name that is too long, for example FILE-lock of a FILE with a name of maximal
+// length.
 bool is_absence(int error) noexcept {
   return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
 }

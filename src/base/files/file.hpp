@@ -69,8 +69,9 @@ class File {
                         std::uint64_t length_bytes) = 0;  // fallocate(2), extends
   virtual void punch(std::uint64_t offset_bytes,
                      std::uint64_t length_bytes) = 0;  // FALLOC_FL_PUNCH_HOLE
-  // Takes an exclusive advisory lock (flock(2)) that ends with its process. False: another File holds
-  // it. A child of fork(2) shares neither this lock nor any below (base/threads/forked_locks.hpp).
+  // Takes an exclusive advisory lock (flock(2)) that ends with its process. False: another File
+  // holds it. A child of fork(2) shares neither this lock nor any below
+  // (base/threads/forked_locks.hpp).
   virtual bool try_lock_exclusive() = 0;
   // The same, shared: any number of holders at once, but none concurrently with an exclusive one.
   virtual bool try_lock_shared() = 0;
@@ -154,16 +155,14 @@ Fs& posix_fs();
 // Reads a whole small file. Throws Errc::corrupted when it is larger than `limit_bytes`.
 std::vector<std::byte> read_whole(Fs& fs, const std::string& path, std::uint64_t limit_bytes);
 
-// Publishes `bytes` as the file `directory/name`:
-// 1. write tmp_directory/<name>.<unique>, fdatasync
-// 2. rename
-// 3. fsync the directory
-// With `replace` false the name must be free (Errc::already_exists). Readers see the complete file or
-// none. If the process is killed, the file remains in tmp_directory. REQUIRES: `name` has no '/'.
+// Publishes `bytes` as the file `directory/name`: 1. write tmp_directory/<name>.<unique>, fdatasync
+// 2. rename 3. fsync the directory With `replace` false the name must be free
+// (Errc::already_exists). Readers see the complete file or none. If the process is killed, the file
+// remains in tmp_directory. REQUIRES: `name` has no '/'.
 void publish_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                   const std::string& name, std::span<const std::byte> bytes, bool replace);
-// Like publish_file() without `replace`: a file of `size_bytes` that starts with `start`, followed by
-// zeros, as a hole if the file system has holes. REQUIRES: start.size() <= size_bytes.
+// Like publish_file() without `replace`: a file of `size_bytes` that starts with `start`, followed
+// by zeros, as a hole if the file system has holes. REQUIRES: start.size() <= size_bytes.
 void publish_sparse_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                          const std::string& name, std::span<const std::byte> start,
                          std::uint64_t size_bytes);

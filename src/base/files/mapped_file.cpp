@@ -125,8 +125,8 @@ int MappedFile::why_missing(std::uint64_t end_bytes) const noexcept {
   return end_bytes > size ? ENODATA : EIO;
 }
 
-// The kernel reads one page per fault here (MADV_RANDOM). MADV_WILLNEED therefore announces all pages
-// first.
+// The kernel reads one page per fault here (MADV_RANDOM). MADV_WILLNEED therefore announces all
+// pages first.
 int MappedFile::try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept {
   if (out.size() > room_bytes_ || offset_bytes > room_bytes_ - out.size()) return ENODATA;
   const std::uint64_t end = offset_bytes + out.size();

@@ -14,9 +14,9 @@
 namespace vellum::base {
 
 // Returns a read-only file that holds `file` without a descriptor. It may grow up to `room_bytes`;
-// reads past that return ENODATA. Returns `file` itself if this is impossible (no mapping available,
-// a test's file, a kernel that forbids process_vm_readv(2)). While bytes of it are pinned, the file
-// is also open by its name. REQUIRES: `fs` outlives it.
+// reads past that return ENODATA. Returns `file` itself if this is impossible (no mapping
+// available, a test's file, a kernel that forbids process_vm_readv(2)). While bytes of it are
+// pinned, the file is also open by its name. REQUIRES: `fs` outlives it.
 std::unique_ptr<File> hold_by_mapping(Fs& fs, std::unique_ptr<File> file, std::uint64_t room_bytes);
 
 // The number of descriptors that one part of the library may keep open: a share of the process's

@@ -1,13 +1,17 @@
 // base/files/new_file.cpp: see new_file.hpp.
 #include "base/files/new_file.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <cassert>
+#include <chrono>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/files/unique_name.hpp"
 
 namespace vellum::base {
 namespace {
@@ -60,6 +64,13 @@ std::string unfinished_name(const std::string& path) {
 }
 
 }  // namespace
+
+std::string unique_suffix() {
+  static std::atomic<std::uint64_t> counter{0};
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  return std::to_string(::getpid()) + "." + std::to_string(now) + "." +
+         std::to_string(counter.fetch_add(1));
+}
 
 std::string without_end_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();

@@ -18,6 +18,10 @@ namespace vellum::base {
 std::string parent_of(const std::string& path);
 std::string without_end_slashes(std::string path);  // "/" remains "/"
 
+// "PID.TIME.N": unique among the processes that share a directory, even across machines and
+// process-id namespaces. O_EXCL turns the improbable clash into an error.
+std::string unique_suffix();
+
 // Creates a directory unless it exists. Returns whether it was created.
 bool ensure_directory(Fs& fs, const std::string& path);
 // The same, with its parents.

@@ -5,7 +5,7 @@
 
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
-#include "base/files/unique_name.hpp"
+#include "base/files/new_file.hpp"
 
 namespace vellum::base {
 namespace {

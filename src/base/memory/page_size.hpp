@@ -12,8 +12,8 @@
 
 namespace vellum::base {
 
-// Throws Errc::unsupported unless the kernel's pages have 4 KiB. `what` names the feature that needs
-// them.
+// Throws Errc::unsupported unless the kernel's pages have 4 KiB. `what` names the feature that
+// needs them.
 inline void require_pages_of_4_kib(const char* what) {
   const long bytes = sysconf(_SC_PAGESIZE);
   if (bytes == 4096) return;

@@ -10,8 +10,8 @@ namespace vellum::base {
 std::uint64_t memory_of_process();
 
 // The part of it for all regions together: three quarters, less 64 MiB for the library's other
-// needs, but at least half. VELLUM_MEMORY_LIMIT=BYTES overrides it. Errc::invalid_argument: its value
-// is no number of bytes.
+// needs, but at least half. VELLUM_MEMORY_LIMIT=BYTES overrides it. Errc::invalid_argument: its
+// value is no number of bytes.
 std::uint64_t memory_for_regions();
 
 }  // namespace vellum::base

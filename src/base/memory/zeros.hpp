@@ -1,7 +1,7 @@
 // base/memory/zeros.hpp: stores to memory that touch only the pages that change.
 //
-// Each page stored to is one more to commit, and a zero page that is only read uses no memory of its
-// own.
+// Each page stored to is one more to commit, and a zero page that is only read uses no memory of
+// its own.
 #pragma once
 
 #include <algorithm>

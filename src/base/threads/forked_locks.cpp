@@ -22,8 +22,8 @@ struct ForkedLocks::Entry {
 
 namespace {
 
-// The list only grows and has no lock: another thread may change it during fork(2). A used entry has
-// an open file: it is set before the file is locked, and released before the file is closed.
+// The list only grows and has no lock: another thread may change it during fork(2). A used entry
+// has an open file: it is set before the file is locked, and released before the file is closed.
 struct Block {
   std::array<ForkedLocks::Entry, 64> entries;
   std::atomic<Block*> next{nullptr};

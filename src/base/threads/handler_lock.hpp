@@ -1,8 +1,8 @@
 // base/threads/handler_lock.hpp: a lock that the fault handler may take.
 //
 // A futex word (Drepper, "Futexes are tricky", 2011, mutex 2): no allocation, no ownership
-// bookkeeping, errno preserved. REQUIRES: the holder does not touch region memory. A faulting thread
-// thus never waits for itself.
+// bookkeeping, errno preserved. REQUIRES: the holder does not touch region memory. A faulting
+// thread thus never waits for itself.
 #pragma once
 
 #include <atomic>

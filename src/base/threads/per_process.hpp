@@ -11,7 +11,8 @@
 namespace vellum::base {
 
 // A child of fork(2) has none of its parent's threads, and possibly a lock that is never released.
-// It therefore gets another object. No object is ever destroyed: its users may outlive static objects.
+// It therefore gets another object. No object is ever destroyed: its users may outlive static
+// objects.
 template <typename T>
 class PerProcess {
  public:

@@ -8,8 +8,8 @@
 namespace vellum::base {
 
 // While this object exists, threads that its thread starts have the application's signals blocked;
-// the application's own threads receive them. Signals of faults must not be blocked: they would kill
-// the process instead of running the handler.
+// the application's own threads receive them. Signals of faults must not be blocked: they would
+// kill the process instead of running the handler.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

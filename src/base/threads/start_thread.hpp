@@ -12,8 +12,8 @@
 
 namespace vellum::base {
 
-// The thread receives no signals of the application. Throws Errc::out_of_memory if the system grants
-// none (ulimit -u, -v). `what` completes "the thread that ..." in the message.
+// The thread receives no signals of the application. Throws Errc::out_of_memory if the system
+// grants none (ulimit -u, -v). `what` completes "the thread that ..." in the message.
 template <typename Body>
 std::thread start_thread(const char* what, Body&& body) {
   const SignalsBlocked blocked;

@@ -3,8 +3,8 @@
 // A call of parallel_for is a Job on the caller's stack. Workers join it as they wake up, and the
 // caller waits only for those that joined. A worker that sleeps during a short job costs nothing.
 //
-// fork(2) copies the locks but not the workers, which may have held them. A child therefore never uses
-// the locks: it runs its jobs in the calling thread and leaks the pool's state.
+// fork(2) copies the locks but not the workers, which may have held them. A child therefore never
+// uses the locks: it runs its jobs in the calling thread and leaks the pool's state.
 #include "base/threads/thread_pool.hpp"
 
 #include <pthread.h>

@@ -9,9 +9,9 @@ namespace vellum::base {
 
 class ThreadPool {
  public:
-  // `threads` workers in addition to the caller; with 0 the caller runs everything. Threads start at
-  // the first parallel_for. They block all signals except those of faults (SIGSEGV, SIGBUS, ...),
-  // whose handler must run.
+  // `threads` workers in addition to the caller; with 0 the caller runs everything. Threads start
+  // at the first parallel_for. They block all signals except those of faults (SIGSEGV, SIGBUS,
+  // ...), whose handler must run.
   explicit ThreadPool(std::size_t threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -23,10 +23,10 @@ std::string file_with_content(const std::string& file) {
 
 int run_attach(Context& context, const IngestFileArguments& arguments) {
   Store store = Store::open(arguments.store);
-  require_takable(store, arguments);
+  require_valid_names(store, arguments);
   RegionOptions options;
   options.image.path = file_with_content(arguments.file);
-  require_alone(options.image.path);
+  require_no_companions(options.image.path);
   Region region = store.open_or_create_region(arguments.branch, 1, options);
   const CommitReport report = arguments.snapshot
                                   ? region.snapshot(*arguments.snapshot, arguments.message)
@@ -39,7 +39,7 @@ int run_attach(Context& context, const IngestFileArguments& arguments) {
 }  // namespace
 
 void add_attach(CLI::App& app, Context& context) {
-  add_take_file_command(
+  add_ingest_file_command(
       app, context, "attach",
       "Record the current content of a plain file, and use the file as the branch's image",
       "The file; it is not changed",

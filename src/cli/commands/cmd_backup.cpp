@@ -27,7 +27,7 @@ struct BackupArguments : IngestFileArguments {
 }
 
 // After a crash of `vellum run`, the file may be older than the branch, or a mix of states.
-void mend_image(const BackupArguments& arguments, Store& store) {
+void repair_image(const BackupArguments& arguments, Store& store) {
   const std::string path = regular_file(arguments.file);
   for (const std::string& branch : branches_with_image(store, path)) {
     if (!store.branch_image(branch)->in_use) continue;
@@ -47,10 +47,10 @@ int run_backup(Context& context, BackupArguments arguments) {
   require_good_name(arguments.name);
   require_good_name(arguments.branch);
   require_two_names(arguments.name, arguments.branch);
-  require_alone(regular_file(arguments.file));  // before a store is created for it
+  require_no_companions(regular_file(arguments.file));  // before a store is created for it
   Store store = Store::open_or_create(arguments.store);
-  require_takable(store, arguments);
-  mend_image(arguments, store);
+  require_valid_names(store, arguments);
+  repair_image(arguments, store);
   CommitReport report;
   {
     const auto source = open_backup_source(arguments.file, arguments.stopped);

@@ -22,7 +22,7 @@ struct CatArguments {
 };
 
 // Checks the range first, so that a bad one is reported before any output.
-ByteRange wanted_range(const CatArguments& arguments, std::uint64_t file_bytes) {
+ByteRange requested_range(const CatArguments& arguments, std::uint64_t file_bytes) {
   ByteRange range;
   range.offset_bytes = parse_size("--offset", arguments.offset);
   if (range.offset_bytes > file_bytes) {
@@ -40,7 +40,7 @@ ByteRange wanted_range(const CatArguments& arguments, std::uint64_t file_bytes) 
 
 void cat_snapshot(Context& context, const Store& store, const CatArguments& arguments,
                   std::uint64_t file_bytes) {
-  ByteRange left = wanted_range(arguments, file_bytes);
+  ByteRange left = requested_range(arguments, file_bytes);
   std::string chunk(static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes)), '\0');
   while (left.length_bytes > 0) {
     const auto take = static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes));
@@ -54,7 +54,7 @@ void cat_snapshot(Context& context, const Store& store, const CatArguments& argu
 // A writer may move the head between two reads; an open version does not change.
 void cat_head(Context& context, Store& store, const CatArguments& arguments) {
   const Region region = store.open_version(arguments.version);
-  ByteRange left = wanted_range(arguments, region.file_bytes());
+  ByteRange left = requested_range(arguments, region.file_bytes());
   const char* const data = static_cast<const char*>(region.data());
   while (left.length_bytes > 0) {
     const auto take = static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes));

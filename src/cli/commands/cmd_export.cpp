@@ -23,7 +23,7 @@ int run_export(Context& context, ExportArguments arguments) {
   const Store store = Store::open(arguments.store);
   arguments.version = resolve_version(store, arguments.version);
   {
-    make_alone(arguments.file, false);
+    clear_companions(arguments.file, false);
     ProgressMeter meter("export", context.progress_wanted());
     store.export_file(arguments.version, arguments.file, meter.callback());
   }

@@ -27,9 +27,9 @@ int run_import(Context& context, const IngestFileArguments& arguments) {
   if (arguments.branch.empty() || arguments.file.empty()) {
     fail(Errc::invalid_argument, "import needs BRANCH and FILE, or --metall DIR");
   }
-  require_alone(regular_file(arguments.file));  // before a store is created for it
+  require_no_companions(regular_file(arguments.file));  // before a store is created for it
   Store store = Store::open_or_create(arguments.store);
-  require_takable(store, arguments);
+  require_valid_names(store, arguments);
   const CommitReport report = import_file(context, store, arguments);
   report_taken(context, store, arguments, report);
   return kExitOk;
@@ -67,7 +67,7 @@ int run_import_metall(Context& context, const IngestFileArguments& arguments,
 
 void add_import(CLI::App& app, Context& context) {
   auto metall = std::make_shared<std::string>();
-  CLI::App* const command = add_take_file_command(
+  CLI::App* const command = add_ingest_file_command(
       app, context, "import", "Import a plain file into a branch", "The file to read",
       [&context, metall](const IngestFileArguments& arguments) {
         return metall->empty() ? run_import(context, arguments)

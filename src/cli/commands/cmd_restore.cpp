@@ -33,9 +33,9 @@ struct RestoreArguments {
 
 // The file to be replaced, locked so that no other process has it open. Programs under vellum run
 // cannot open it meanwhile; programs that use LMDB wait.
-class Held {
+class LockedTarget {
  public:
-  Held(const std::string& path, bool force) {
+  LockedTarget(const std::string& path, bool force) {
     auto& files = base::posix_fs();
     require_no_journal(path);
     if (const std::string lock = lmdb::lock_file_of(path); !lock.empty()) {
@@ -49,7 +49,8 @@ class Held {
     file_ = files.open(path, base::OpenMode::read_only);
     in_use_ = base::InodeLock::try_take(*file_, base::InodeLock::Mode::exclusive);
     if (in_use_ == nullptr) fail(Errc::busy, "{}: a program under vellum run has it open", path);
-    if (!force && is_open_elsewhere(*file_, Use::any)) refuse(path, "a program has it open");
+    if (!force && is_open_in_other_process(*file_, FileUse::any))
+      refuse(path, "a program has it open");
   }
 
   const base::File* file() const noexcept { return file_.get(); }
@@ -78,9 +79,9 @@ class Held {
 
 // A private directory next to a file. A file in it gets the access rights of the target only at the
 // end.
-class DirectoryBeside {
+class SiblingDirectory {
  public:
-  explicit DirectoryBeside(const std::string& path) : directory_(base::posix_fs(), path) {
+  explicit SiblingDirectory(const std::string& path) : directory_(base::posix_fs(), path) {
     const std::string& made = directory_.unfinished_path();
     if (::mkdir(made.c_str(), 0700) != 0) fail(Errc::io, "{}: {}", made, std::strerror(errno));
   }
@@ -93,9 +94,9 @@ class DirectoryBeside {
 // Returns the companion files that were removed with the old content.
 std::vector<std::string> replace(const Store& store, const RestoreArguments& arguments,
                                  const std::string& path, const ProgressFn& progress) {
-  const DirectoryBeside beside(path);
+  const SiblingDirectory beside(path);
   store.export_file(arguments.version, beside.file(), progress);
-  const Held held(path, arguments.force);
+  const LockedTarget held(path, arguments.force);
   if (held.file() != nullptr) {
     const auto made = base::posix_fs().open(beside.file(), base::OpenMode::read_write);
     made->take_access_of(*held.file());
@@ -103,13 +104,13 @@ std::vector<std::string> replace(const Store& store, const RestoreArguments& arg
     made->sync_data();
   }
   // Before the file: the log of the old content must never exist next to the new one.
-  auto removed = make_alone(path, arguments.force);
+  auto removed = clear_companions(path, arguments.force);
   held.replace_by(beside.file(), path);
   return removed;
 }
 
 // Commits the file's content to each branch whose image it is.
-void keep_what_is_there(Store& store, const std::string& path) {
+void commit_current_content(Store& store, const std::string& path) {
   for (const std::string& branch : branches_with_image(store, path)) {
     try {
       commit_as_found(store, branch, image_at(path));
@@ -129,10 +130,10 @@ int run_restore(Context& context, RestoreArguments arguments) {
   const std::uint64_t bytes = store.version(arguments.version).file_bytes;
   const std::string path = whole_path(data_file(arguments.file));
   {
-    const Held nobody_else(path, arguments.force);
-    if (!arguments.force) make_alone(path, false);
+    const LockedTarget nobody_else(path, arguments.force);
+    if (!arguments.force) clear_companions(path, false);
   }  // before anything is written
-  keep_what_is_there(store, path);
+  commit_current_content(store, path);
   std::vector<std::string> removed;
   {
     ProgressMeter meter("restore", context.progress_wanted());

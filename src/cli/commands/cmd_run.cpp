@@ -73,7 +73,7 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
   if (library.find_first_of(": ") != std::string::npos)
     fail(Errc::unsupported, "{}: the dynamic linker accepts no path with a space or a colon",
          library);
-  const std::string first = library_to_come_first(find_program(arguments.command[0]));
+  const std::string first = sanitizer_library(find_program(arguments.command[0]));
   if (!first.empty()) library = first + ":" + library;
   const char* asan = std::getenv("ASAN_OPTIONS");
   return {
@@ -94,7 +94,7 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
 // The program's own status takes precedence over the state of its files.
 int status_of(const RunArguments& arguments, int program_status, const RunOutcome& outcome) {
   if (program_status != 0) return program_status;
-  if (!outcome.mended) return kExitOther;
+  if (!outcome.repaired) return kExitOther;
   return arguments.strict && !outcome.problems.empty() ? kExitBypassed : kExitOk;
 }
 
@@ -121,7 +121,7 @@ int run_old_version(Context& context, const RunArguments& arguments,
   RunOutcome outcome;
   if (reports.complete() && !reports.was_opened(0))
     outcome.problems.emplace_back(targets[0].path, RunProblem::never_opened);
-  say_what_became(context, store.path(), status, outcome, reports);
+  print_run_summary(context, store.path(), status, outcome, reports);
   return status_of(arguments, status, outcome);
 }
 
@@ -140,7 +140,7 @@ int run_live(Context& context, const RunArguments& arguments,
   program.quiet = context.quiet;
   const int status = run_program(program);
   const RunOutcome outcome = files.finish(reports);
-  say_what_became(context, store.path(), status, outcome, reports);
+  print_run_summary(context, store.path(), status, outcome, reports);
   return status_of(arguments, status, outcome);
 }
 

@@ -167,9 +167,10 @@ int run_apply(Context& context, const TierArguments& arguments) {
 }
 
 // Adds a command of `vellum tier`.
-CLI::App* add_work(CLI::App& app, Context& context, const char* name, const char* description,
-                   const std::shared_ptr<TierArguments>& arguments,
-                   int (*run)(Context&, const TierArguments&)) {
+CLI::App* add_subcommand_of_tier(CLI::App& app, Context& context, const char* name,
+                                 const char* description,
+                                 const std::shared_ptr<TierArguments>& arguments,
+                                 int (*run)(Context&, const TierArguments&)) {
   return add_command(app, context, name, description, arguments->store,
                      [&context, arguments, run] { return run(context, *arguments); });
 }
@@ -181,23 +182,25 @@ void add_tier(CLI::App& app, Context& context) {
       *app.add_subcommand("tier", "Keep packs, or copies of them, in other directories");
   tier.require_subcommand(1);
   auto arguments = std::make_shared<TierArguments>();
-  add_work(tier, context, "list", "List tiers and their content", arguments, run_list);
-  CLI::App* command = add_work(tier, context, "add", "Add a directory, also one that was moved",
-                               arguments, run_add);
+  add_subcommand_of_tier(tier, context, "list", "List tiers and their content", arguments,
+                         run_list);
+  CLI::App* command = add_subcommand_of_tier(
+      tier, context, "add", "Add a directory, also one that was moved", arguments, run_add);
   command->add_option("KIND", arguments->kind, "archive or cache")
       ->required()
       ->check(CLI::IsMember({"archive", "cache"}));
   command->add_option("DIR", arguments->directory, "The directory's path")->required();
   command->add_option("--bytes", arguments->bytes, "The space that copies in a cache may take")
       ->type_name("SIZE");
-  command = add_work(tier, context, "remove", "Stop using a directory", arguments, run_remove);
+  command = add_subcommand_of_tier(tier, context, "remove", "Stop using a directory", arguments,
+                                   run_remove);
   command->add_option("DIR", arguments->directory, "The directory's path")->required();
   command->add_flag("--bring-home", arguments->bring_home, "Move all archived packs home first");
-  command =
-      add_work(tier, context, "limit", "Set the space that a tier may take", arguments, run_limit);
+  command = add_subcommand_of_tier(tier, context, "limit", "Set the space that a tier may take",
+                                   arguments, run_limit);
   command->add_option("TIER", arguments->directory, "home, or a cache's path")->required();
   command->add_option("SIZE", arguments->bytes, "The limit, or none")->required();
-  command = add_work(tier, context, "move", "Move packs now", arguments, run_move);
+  command = add_subcommand_of_tier(tier, context, "move", "Move packs now", arguments, run_move);
   command->add_option("TO", arguments->kind, "archive or home")
       ->required()
       ->check(CLI::IsMember({"archive", "home"}));
@@ -210,8 +213,8 @@ void add_tier(CLI::App& app, Context& context) {
       ->type_name("N");
   command->add_flag("--dry-run", arguments->move.dry_run,
                     "Only report the packs that would be moved");
-  command = add_work(tier, context, "apply", "Move and copy packs to enforce the limits", arguments,
-                     run_apply);
+  command = add_subcommand_of_tier(
+      tier, context, "apply", "Move and copy packs to enforce the limits", arguments, run_apply);
   command->add_flag("--dry-run", arguments->move.dry_run, "Only report the moves and copies");
 }
 

@@ -20,8 +20,8 @@ namespace vellum::cli {
 namespace {
 
 // A file that no program under vellum run can open meanwhile.
-struct HeldFile {
-  explicit HeldFile(const std::string& path)
+struct LockedFile {
+  explicit LockedFile(const std::string& path)
       : file(base::posix_fs().open(path, base::OpenMode::read_only)),
         lock(base::InodeLock::try_take(*file, base::InodeLock::Mode::shared)) {
     if (lock != nullptr) return;
@@ -38,9 +38,9 @@ bool on_read_only_file_system(const std::string& path) {
 
 // Detects whether a file has been written. Only the first store through a mapping changes the
 // file's times, so an older mapping has to be detected as such.
-class Watch {
+class WriteDetector {
  public:
-  Watch(const base::File& file, bool stopped, const char* other_way = "")
+  WriteDetector(const base::File& file, bool stopped, const char* other_way = "")
       : file_(file), stopped_(stopped) {
     if (is_being_written()) {
       fail(Errc::busy,
@@ -56,7 +56,9 @@ class Watch {
   }
 
  private:
-  bool is_being_written() const { return !stopped_ && is_open_elsewhere(file_, Use::writing); }
+  bool is_being_written() const {
+    return !stopped_ && is_open_in_other_process(file_, FileUse::writing);
+  }
 
   const base::File& file_;
   const bool stopped_;
@@ -80,7 +82,7 @@ class Source : public store::Content {
 
 class PlainSource final : public Source {
  public:
-  PlainSource(HeldFile file, bool stopped)
+  PlainSource(LockedFile file, bool stopped)
       : file_(std::move(file)),
         watch_(*file_.file, stopped),
         content_(store::content_of(*file_.file)) {}
@@ -89,8 +91,8 @@ class PlainSource final : public Source {
  private:
   store::Content& from() const override { return *content_; }
 
-  HeldFile file_;
-  Watch watch_;
+  LockedFile file_;
+  WriteDetector watch_;
   std::unique_ptr<store::Content> content_;
 };
 
@@ -100,12 +102,12 @@ constexpr char kWriteTheLock[] =
 class CopySource final : public Source {
  public:
   // `takes_lock`: LMDB can write to the lock file, as its readers have to.
-  CopySource(HeldFile file, const std::string& lock_file, bool takes_lock)
+  CopySource(LockedFile file, const std::string& lock_file, bool takes_lock)
       : file_(std::move(file)),
         had_lock_file_(!lock_file.empty()),
         watch_(takes_lock ? nullptr
-                          : std::make_unique<Watch>(*file_.file, false,
-                                                    had_lock_file_ ? kWriteTheLock : "")),
+                          : std::make_unique<WriteDetector>(*file_.file, false,
+                                                            had_lock_file_ ? kWriteTheLock : "")),
         copy_(file_.file->path(), lock_file),
         content_([this](void* to, std::size_t bytes) { return copy_.read(to, bytes); },
                  copy_.expected_bytes()) {}
@@ -123,13 +125,13 @@ class CopySource final : public Source {
  private:
   store::Content& from() const override { return content_; }
 
-  HeldFile file_;
+  LockedFile file_;
   const bool had_lock_file_;
   // Without a lock file the environment was open in no process, and LMDB does not know of this
   // reader: a writer that started meanwhile may have reused pages before they were read. It has
   // left a lock file, or its writes are detected. On a read-only file system LMDB opens without its
   // lock, and no writer knows of this reader either: there must be none.
-  const std::unique_ptr<const Watch> watch_;
+  const std::unique_ptr<const WriteDetector> watch_;
   lmdb::Copy copy_;
   mutable store::StreamContent content_;
 };
@@ -139,8 +141,8 @@ class CopySource final : public Source {
 std::unique_ptr<store::Content> open_backup_source(const std::string& given, bool stopped) {
   const std::string path = regular_file(given);
   require_no_journal(path);
-  require_alone(path);
-  HeldFile file(path);
+  require_no_companions(path);
+  LockedFile file(path);
   if (stopped || !lmdb::is_data(*file.file))
     return std::make_unique<PlainSource>(std::move(file), stopped);
   std::string lock_file = lmdb::lock_file_of(std::filesystem::absolute(given).string());

@@ -29,7 +29,7 @@ bool begins_journal(const Start& s) {
 
 bool is_anything(const Start&) { return true; }
 
-struct Member {
+struct CompanionKind {
   std::string_view end;  // of its name
   bool (*holds_content)(const Start&);
   std::uint64_t least_bytes;
@@ -37,7 +37,7 @@ struct Member {
   const char* way_out;
 };
 
-constexpr Member kMembers[] = {
+constexpr CompanionKind kMembers[] = {
     {"-wal", begins_wal, 33, "SQLite's write-ahead log has transactions that are not in it yet",
      "close the programs that use it, or let SQLite apply the log: sqlite3 {} 'PRAGMA "
      "wal_checkpoint(TRUNCATE)'"},
@@ -57,7 +57,7 @@ bool is_duckdb(const std::string& path) {
          std::memcmp(bytes.data() + 8, "DUCK", 4) == 0;
 }
 
-bool holds_content(const std::string& path, const Member& member) {
+bool holds_content(const std::string& path, const CompanionKind& member) {
   namespace fs = std::filesystem;
   const std::string file = path + std::string(member.end);
   std::error_code problem;
@@ -70,23 +70,24 @@ bool holds_content(const std::string& path, const Member& member) {
   return opened->try_pread(start, 0) == 0 && member.holds_content(start);
 }
 
-[[noreturn]] void refuse(const std::string& path, const Member& member, const char* further) {
+[[noreturn]] void refuse(const std::string& path, const CompanionKind& member,
+                         const char* further) {
   const std::string way_out = fmt::format(fmt::runtime(member.way_out), path);
   fail(Errc::busy, "{}{}: {}; {}{}", path, member.end, member.what, way_out, further);
 }
 
 }  // namespace
 
-void require_alone(const std::string& path) {
-  for (const Member& member : kMembers) {
+void require_no_companions(const std::string& path) {
+  for (const CompanionKind& member : kMembers) {
     if (holds_content(path, member)) refuse(path, member, "");
   }
 }
 
-std::vector<std::string> make_alone(const std::string& path, bool remove) {
+std::vector<std::string> clear_companions(const std::string& path, bool remove) {
   std::vector<std::string> removed;
   auto& files = base::posix_fs();
-  for (const Member& member : kMembers) {
+  for (const CompanionKind& member : kMembers) {
     if (!holds_content(path, member)) continue;
     if (!remove) {
       refuse(path, member,

@@ -12,10 +12,10 @@
 namespace vellum::cli {
 
 // Errc::busy: a companion of `path` has content. The message explains the remedy.
-void require_alone(const std::string& path);
+void require_no_companions(const std::string& path);
 
 // The same, before `path` gets another content. With `remove`, companions are removed with their
 // own auxiliary files, and their names returned: they belong to the replaced content.
-std::vector<std::string> make_alone(const std::string& path, bool remove);
+std::vector<std::string> clear_companions(const std::string& path, bool remove);
 
 }  // namespace vellum::cli

@@ -10,10 +10,10 @@
 #include "interfaces/atomic_file/journal_file.hpp"
 
 namespace vellum::cli {
-bool is_open_elsewhere(const base::File& file, Use use) {
+bool is_open_in_other_process(const base::File& file, FileUse use) {
   // A process that opens the file during the lease waits, and this process gets a signal.
   std::signal(SIGIO, SIG_IGN);
-  const int lease = use == Use::writing ? F_RDLCK : F_WRLCK;
+  const int lease = use == FileUse::writing ? F_RDLCK : F_WRLCK;
   if (::fcntl(file.descriptor(), F_SETLEASE, lease) != 0) return errno == EAGAIN;
   ::fcntl(file.descriptor(), F_SETLEASE, F_UNLCK);
   return false;

@@ -8,11 +8,11 @@
 
 namespace vellum::cli {
 
-enum class Use { writing, any };
+enum class FileUse { writing, any };
 
 // Whether any process has another descriptor or mapping of the file. Also false if the system does
 // not report it (fcntl(2), F_SETLEASE): for another user's file, and on some file systems.
-bool is_open_elsewhere(const base::File& file, Use use);
+bool is_open_in_other_process(const base::File& file, FileUse use);
 
 // Errc::busy if a journal of atomic msync exists next to the file: the file is incomplete without
 // it.

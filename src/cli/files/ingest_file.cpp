@@ -9,9 +9,9 @@
 
 namespace vellum::cli {
 
-CLI::App* add_take_file_command(CLI::App& app, Context& context, const std::string& name,
-                                const std::string& description, const std::string& of_file,
-                                std::function<int(const IngestFileArguments&)> run) {
+CLI::App* add_ingest_file_command(CLI::App& app, Context& context, const std::string& name,
+                                  const std::string& description, const std::string& of_file,
+                                  std::function<int(const IngestFileArguments&)> run) {
   auto arguments = std::make_shared<IngestFileArguments>();
   CLI::App* command = add_command(app, context, name, description, arguments->store,
                                   [arguments, run = std::move(run)] {
@@ -28,7 +28,7 @@ CLI::App* add_take_file_command(CLI::App& app, Context& context, const std::stri
   return command;
 }
 
-void require_takable(const Store& store, const IngestFileArguments& arguments) {
+void require_valid_names(const Store& store, const IngestFileArguments& arguments) {
   require_good_message(arguments.message);
   if (!arguments.snapshot) return;
   const std::string& name = *arguments.snapshot;

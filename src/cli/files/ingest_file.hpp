@@ -19,13 +19,13 @@ struct IngestFileArguments {
 };
 
 // Adds the command `name` with these arguments.
-CLI::App* add_take_file_command(CLI::App& app, Context& context, const std::string& name,
-                                const std::string& description, const std::string& of_file,
-                                std::function<int(const IngestFileArguments&)> run);
+CLI::App* add_ingest_file_command(CLI::App& app, Context& context, const std::string& name,
+                                  const std::string& description, const std::string& of_file,
+                                  std::function<int(const IngestFileArguments&)> run);
 
 // Throws unless the message and the snapshot's name are valid: if the snapshot cannot be created,
 // the commit must not happen either.
-void require_takable(const Store& store, const IngestFileArguments& arguments);
+void require_valid_names(const Store& store, const IngestFileArguments& arguments);
 
 // Snapshots and branches share one namespace.
 void require_two_names(const std::string& snapshot, const std::string& branch);

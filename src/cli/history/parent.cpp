@@ -2,7 +2,7 @@
 
 namespace vellum::cli {
 
-std::optional<VersionInfo> parent_that_is_left(const Store& store, const VersionInfo& version) {
+std::optional<VersionInfo> existing_parent(const Store& store, const VersionInfo& version) {
   if (version.parent.empty() || !store.contains(version.parent)) return std::nullopt;
   VersionInfo parent = store.version(version.parent);
   const bool is_older = version.is_branch || parent.order < version.order;

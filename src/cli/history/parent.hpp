@@ -9,6 +9,6 @@ namespace vellum::cli {
 
 // Nothing: the version is the first on its line, or its parent has been removed, and perhaps its
 // name reused.
-std::optional<VersionInfo> parent_that_is_left(const Store& store, const VersionInfo& version);
+std::optional<VersionInfo> existing_parent(const Store& store, const VersionInfo& version);
 
 }  // namespace vellum::cli

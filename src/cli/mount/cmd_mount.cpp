@@ -55,14 +55,14 @@ void report_mounted(Context& context, const Store& store, const MountArguments& 
 }
 
 // A URL is absolute already.
-std::string absolute_place(const std::string& store) {
+std::string absolute_store(const std::string& store) {
   return remote::is_remote_url(store) ? store : std::filesystem::absolute(store).string();
 }
 
 int run_mount(Context& context, MountArguments arguments) {
   mount::clear_dead_mount(arguments.directory);
   // The background process has another working directory.
-  arguments.store = absolute_place(arguments.store);
+  arguments.store = absolute_store(arguments.store);
   const Store store = Store::open(arguments.store);
   require_directory(arguments);
   mount::serve(store, arguments.directory, arguments.writable,
@@ -73,7 +73,7 @@ int run_mount(Context& context, MountArguments arguments) {
 int run_in_background(Context& context, const MountArguments& arguments) {
   mount::clear_dead_mount(arguments.directory);
   MountArguments there = arguments;
-  there.store = absolute_place(arguments.store);
+  there.store = absolute_store(arguments.store);
   there.directory = std::filesystem::absolute(arguments.directory);
   // Before the store is open: its threads and locks belong to the serving process.
   Background background;

@@ -42,9 +42,9 @@ class EndRequest {
 };
 
 // Reports failures and recoveries as they happen.
-class Teller {
+class FailureReporter {
  public:
-  explicit Teller(Context& context) : context_(context) {}
+  explicit FailureReporter(Context& context) : context_(context) {}
   void tell(const ReplicateState& state) {
     if (state.failure == failure_) return;
     failure_ = state.failure;
@@ -59,12 +59,12 @@ class Teller {
 
 int run_replicate(Context& context, const ReplicateArguments& arguments) {
   const auto store = remote::open_store(base::posix_fs(), arguments.store);
-  Teller teller(context);
+  FailureReporter reporter(context);
   const std::chrono::milliseconds interval(static_cast<std::int64_t>(arguments.interval_ms));
   remote::Replicator replicator(*store, arguments.url, {interval, arguments.take_over});
   EndRequest end;  // until here, the signal itself ends the probe
   const ReplicateState state = replicator.run([&](const ReplicateState& now) {
-    teller.tell(now);
+    reporter.tell(now);
     return !end.has_come();
   });
   if (!state.failure.empty()) {

@@ -2,7 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "cli/remote/remote_place.hpp"
+#include "cli/remote/remote_by_url.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
 #include "remote/holds.hpp"
@@ -43,7 +43,7 @@ std::vector<VersionInfo> list_remote(const std::string& url) {
 }
 
 int stat_remote(Context& context, const std::string& url) {
-  const RemotePlace place(url);
+  const RemoteByUrl place(url);
   const remote::Head head = place.remote().newest_head().head;
   const remote::RemoteSpace space = remote::space_of_remote(place.remote());
   std::uint64_t branches = 0;
@@ -79,7 +79,7 @@ int stat_remote(Context& context, const std::string& url) {
 }
 
 int verify_remote(Context& context, const std::string& url, bool read_data) {
-  const RemotePlace place(url);
+  const RemoteByUrl place(url);
   ProgressMeter meter("verify", context.progress_wanted());
   const auto report = remote::verify_remote(place.remote(), read_data, meter.callback());
   Json damages = Json::array();
@@ -111,7 +111,7 @@ int verify_remote(Context& context, const std::string& url, bool read_data) {
 }
 
 int gc_remote(Context& context, const std::string& url, bool dry_run) {
-  const RemotePlace place(url);
+  const RemoteByUrl place(url);
   ProgressMeter meter("gc", context.progress_wanted());
   const auto report = remote::collect_remote(place.remote(), dry_run, meter.callback());
   context.report(
@@ -153,7 +153,7 @@ int repair_remote(Context& context, const std::string& url, const std::string& f
 }
 
 int forget_hold_at_remote(Context& context, const std::string& url, const std::string& hold) {
-  const RemotePlace place(url);
+  const RemoteByUrl place(url);
   remote::forget_hold(place.remote(), hold);
   context.report(Json{{"url", url}, {"hold", hold}},
                  fmt::format("removed hold {}: gc removes the objects that only it needed", hold));
@@ -162,7 +162,7 @@ int forget_hold_at_remote(Context& context, const std::string& url, const std::s
 
 void remove_at_remote(const std::string& url, const std::set<std::string>& names, bool branches) {
   if (names.empty()) return;
-  const RemotePlace place(url);
+  const RemoteByUrl place(url);
   const remote::Head head = place.remote().newest_head().head;
   for (const std::string& name : names) {
     const remote::RemoteVersion* found = head.find(name);

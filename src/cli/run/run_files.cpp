@@ -44,7 +44,7 @@ bool was_never_opened(const RunReports& reports, std::size_t target) {
 // Writes that bypassed the library while the file was live are not visible in the file's times:
 // closing the file recorded those as its own. Setting the times to their current values gives a new
 // change time, so that the file is compared with its branch.
-void have_compared(const std::string& path) {
+void force_comparison(const std::string& path) {
   struct stat status;
   if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
   const timespec times[] = {{0, UTIME_OMIT}, status.st_mtim};
@@ -60,7 +60,7 @@ auto RunFiles::when_free(const Open& open) const {
   return api::when_free(wait_until_, {Errc::busy}, open);
 }
 
-RunFiles::RunFiles(Context& context, Store& store, std::vector<preload::Target> targets)
+RunFiles::RunFiles(Context& context, Store& store, std::vector<preload::RunTarget> targets)
     : store_(store),
       config_{store.path(), std::move(targets), 0},
       wait_until_(Clock::now() + kMaxWaiting) {
@@ -68,14 +68,14 @@ RunFiles::RunFiles(Context& context, Store& store, std::vector<preload::Target> 
     if (config_.targets[i].branch.empty())
       before_[i] = matching(i);
     else
-      bring_up_to_date(context, config_.targets[i]);
+      restore_last_commit(context, config_.targets[i]);
     for (const auto& [branch, path] : branches_of(i))
       sequences_[branch] = store_.version(branch).sequence;
   }
 }
 
 // Otherwise a new file would get another file's content, and its changes would be that file's.
-void RunFiles::refuse_branch_of_another(const preload::Target& target) const {
+void RunFiles::refuse_branch_of_another(const preload::RunTarget& target) const {
   const auto image = store_.branch_image(target.branch);
   std::error_code problem;
   if (!image || image->path == target.path || fs::exists(fs::symlink_status(target.path, problem)))
@@ -87,7 +87,7 @@ void RunFiles::refuse_branch_of_another(const preload::Target& target) const {
 }
 
 // Also repairs the file after a crash.
-void RunFiles::bring_up_to_date(Context& context, const preload::Target& target) {
+void RunFiles::restore_last_commit(Context& context, const preload::RunTarget& target) {
   const bool known = store_.contains(target.branch);
   if (known) refuse_branch_of_another(target);
   if (!known && !has_content(target.path)) return;
@@ -102,7 +102,7 @@ void RunFiles::bring_up_to_date(Context& context, const preload::Target& target)
 // Returns each branch with its file's path. Branches record the paths of files that match a
 // pattern.
 std::map<std::string, std::string> RunFiles::branches_of(std::size_t target) const {
-  const preload::Target& of = config_.targets[target];
+  const preload::RunTarget& of = config_.targets[target];
   if (!of.branch.empty()) {
     if (!store_.contains(of.branch)) return {};
     return {{of.branch, of.path}};
@@ -124,9 +124,9 @@ std::vector<std::string> RunFiles::branches() const {
 }
 
 // Finds files at low cost only: below the directory that the pattern begins with.
-RunFiles::Found RunFiles::matching(std::size_t target) const {
+RunFiles::FoundFiles RunFiles::matching(std::size_t target) const {
   constexpr std::size_t kMaxLookedAt = 100'000;
-  Found out;
+  FoundFiles out;
   std::size_t looked_at = 0;
   std::error_code problem;
   const std::string directory = directory_of_pattern(config_.targets[target].path);
@@ -153,9 +153,9 @@ RunOutcome RunFiles::finish(const RunReports& reports) {
     std::vector<std::string> changed;
     const auto branches = branches_of(i);
     if (reports.was_changed(i))
-      for (const auto& [branch, path] : branches) have_compared(path);
+      for (const auto& [branch, path] : branches) force_comparison(path);
     for (const auto& [branch, path] : branches) finish_branch(branch, path, outcome, changed);
-    take_unknown(i, outcome, changed);
+    import_unknown(i, outcome, changed);
     if (changed.empty() && reports.was_changed(i)) changed.push_back(config_.targets[i].path);
     for (const std::string& path : changed)
       outcome.problems.emplace_back(path, RunProblem::changed_around);
@@ -178,21 +178,21 @@ void RunFiles::finish_branch(const std::string& branch, const std::string& path,
     if (region.commit("changed around vellum run").sequence != sequence) changed.push_back(path);
     region.close();
   } catch (const Error& error) {
-    outcome.mended = is_busy(branch, error) && outcome.mended;
+    outcome.repaired = is_busy(branch, error) && outcome.repaired;
   }
 }
 
 // Imports files without a branch: no program has opened them through the library for writing.
-void RunFiles::take_unknown(std::size_t target, RunOutcome& outcome,
-                            std::vector<std::string>& changed) {
+void RunFiles::import_unknown(std::size_t target, RunOutcome& outcome,
+                              std::vector<std::string>& changed) {
   const auto take = [&](const std::string& branch, const std::string& path) {
     if (store_.contains(branch) || !has_content(path)) return;
-    outcome.mended = make_branch(branch, path) && outcome.mended;
+    outcome.repaired = make_branch(branch, path) && outcome.repaired;
     changed.push_back(path);
   };
-  const preload::Target& of = config_.targets[target];
+  const preload::RunTarget& of = config_.targets[target];
   if (!of.branch.empty()) return take(of.branch, of.path);
-  const Found& before = before_[target];
+  const FoundFiles& before = before_[target];
   for (const auto& [path, state] : matching(target)) {
     adopt_unfinished(preload::branch_of_path(path), path, outcome);
     const auto was = before.find(path);

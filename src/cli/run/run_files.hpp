@@ -26,14 +26,14 @@ enum class RunProblem {
 struct RunOutcome {
   std::uint64_t files = 0, commits = 0;  // committed while the program ran
   std::vector<std::pair<std::string, RunProblem>> problems;
-  bool mended = true;  // each file holds the last commit
+  bool repaired = true;  // each file holds the last commit
 };
 
 class RunFiles {
  public:
   // Commits the current content of the files to their branches. The program creates files that do
   // not exist yet.
-  RunFiles(Context& context, Store& store, std::vector<preload::Target> targets);
+  RunFiles(Context& context, Store& store, std::vector<preload::RunTarget> targets);
 
   // Call when the program has ended. Updates each file to its branch's last commit, because a
   // killed program may have left an older state, and commits changes that bypassed the library.
@@ -42,17 +42,17 @@ class RunFiles {
   std::vector<std::string> branches() const;
 
  private:
-  using State = std::array<std::int64_t, 4>;  // inode, size and times
-  using Found = std::map<std::string, State>;
+  using FileState = std::array<std::int64_t, 4>;  // inode, size and times
+  using FoundFiles = std::map<std::string, FileState>;
   using Clock = std::chrono::steady_clock;
 
   std::map<std::string, std::string> branches_of(std::size_t target) const;
-  Found matching(std::size_t target) const;
-  void refuse_branch_of_another(const preload::Target& target) const;
-  void bring_up_to_date(Context& context, const preload::Target& target);
+  FoundFiles matching(std::size_t target) const;
+  void refuse_branch_of_another(const preload::RunTarget& target) const;
+  void restore_last_commit(Context& context, const preload::RunTarget& target);
   void finish_branch(const std::string& branch, const std::string& path, RunOutcome& outcome,
                      std::vector<std::string>& changed);
-  void take_unknown(std::size_t target, RunOutcome& outcome, std::vector<std::string>& changed);
+  void import_unknown(std::size_t target, RunOutcome& outcome, std::vector<std::string>& changed);
   template <typename Open>
   auto when_free(const Open& open) const;
   void adopt_unfinished(const std::string& branch, const std::string& path, RunOutcome& outcome);
@@ -61,7 +61,7 @@ class RunFiles {
   Store& store_;
   const preload::Config config_;
   std::map<std::string, std::uint64_t> sequences_;  // of the branches, before the run
-  std::map<std::size_t, Found> before_;             // files that match patterns
+  std::map<std::size_t, FoundFiles> before_;        // files that match patterns
   Clock::time_point wait_until_;                    // from then on, a busy branch is an error
 };
 

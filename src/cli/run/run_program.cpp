@@ -67,12 +67,12 @@ class Run {
 
   int to_end() {
     while (!is_over()) {
-      const Timeout timeout = next_look();
+      const Timeout timeout = time_to_next_check();
       const timespec wait{timeout.count() / 1'000'000'000, timeout.count() % 1'000'000'000};
       on_signal(sigtimedwait(&wanted_, nullptr, &wait));
       if (program_.period.count() != 0 && Clock::now() >= next_tick_) tick();
     }
-    tell_of_left();
+    report_left();
     return *status_;
   }
 
@@ -114,21 +114,21 @@ class Run {
     if (left_.empty()) return true;
     const bool any_holds = std::any_of(left_.begin(), left_.end(), holds);
     const bool may_hold = Clock::now() < ended_at_ + kGrace;
-    if (any_holds && !may_hold) tell_of_waiting();
+    if (any_holds && !may_hold) report_waiting();
     return !any_holds && !may_hold;
   }
 
   static bool holds(const LeftProcess& process) { return process.holds; }
 
   // Polls: no event reports that a process opens or closes a file.
-  Timeout next_look() const {
+  Timeout time_to_next_check() const {
     Timeout out = status_ ? std::chrono::milliseconds(50) : std::chrono::hours(1);
     if (program_.period.count() != 0)
       out = std::clamp<Timeout>(next_tick_ - Clock::now(), Timeout(0), out);
     return out;
   }
 
-  void tell_of_waiting() {
+  void report_waiting() {
     if (told_) return;
     const auto process = std::find_if(left_.begin(), left_.end(), holds);
     fmt::print(stderr,
@@ -138,7 +138,7 @@ class Run {
     told_ = true;
   }
 
-  void tell_of_left() const {
+  void report_left() const {
     for (const LeftProcess& process : left_)
       if (process.holds || !program_.quiet)
         fmt::print(stderr, "vellum: {} (process {}) continues without vellum run\n",

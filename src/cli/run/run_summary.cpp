@@ -6,7 +6,7 @@
 namespace vellum::cli {
 namespace {
 
-constexpr std::size_t kMaxSaid = 10;  // lines that a person reads
+constexpr std::size_t kMaxProblemLines = 10;  // lines that a person reads
 
 const char* name_of(RunProblem problem) {
   return problem == RunProblem::never_opened ? "never_opened" : "changed_around";
@@ -49,12 +49,12 @@ Json object(const std::string& store, int program_status, const RunOutcome& outc
 
 }  // namespace
 
-void say_what_became(Context& context, const std::string& store, int program_status,
-                     const RunOutcome& outcome, const RunReports& reports) {
+void print_run_summary(Context& context, const std::string& store, int program_status,
+                       const RunOutcome& outcome, const RunReports& reports) {
   if (!context.quiet && !context.json)
     fmt::print(stderr, "vellum: {}, {} in {}\n", counted(outcome.files, "file"),
                counted(outcome.commits, "commit"), printable(store));
-  const std::size_t said = std::min(outcome.problems.size(), kMaxSaid);
+  const std::size_t said = std::min(outcome.problems.size(), kMaxProblemLines);
   for (const auto& [file, problem] : std::span(outcome.problems).first(said))
     fmt::print(stderr, "vellum: {}: {}\n", printable(file), meaning_of(problem));
   if (said < outcome.problems.size())

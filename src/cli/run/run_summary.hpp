@@ -8,7 +8,7 @@ namespace vellum::cli {
 
 // Prints lines on standard error; with --json, an object on standard output, after the program's
 // output.
-void say_what_became(Context& context, const std::string& store, int program_status,
-                     const RunOutcome& outcome, const RunReports& reports);
+void print_run_summary(Context& context, const std::string& store, int program_status,
+                       const RunOutcome& outcome, const RunReports& reports);
 
 }  // namespace vellum::cli

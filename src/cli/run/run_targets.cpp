@@ -64,7 +64,7 @@ std::string whole_file(const std::string& file) {
 }
 
 // The library gets several paths as lines.
-void require_sayable(const std::string& file) {
+void require_no_line_break(const std::string& file) {
   if (file.find('\n') != std::string::npos)
     fail(Errc::invalid_argument, "{}: a path with a line break cannot be a --file", file);
 }
@@ -74,8 +74,8 @@ bool means_a_pattern(const std::string& file) {
   return preload::is_pattern(file) && !fs::exists(fs::symlink_status(file, problem));
 }
 
-void require_own_branch(const std::vector<preload::Target>& targets) {
-  const preload::Target& last = targets.back();
+void require_own_branch(const std::vector<preload::RunTarget>& targets) {
+  const preload::RunTarget& last = targets.back();
   require_good_name(last.branch);
   for (std::size_t i = 0; i + 1 < targets.size(); ++i)
     if (targets[i].branch == last.branch)
@@ -85,14 +85,14 @@ void require_own_branch(const std::vector<preload::Target>& targets) {
 
 }  // namespace
 
-std::vector<preload::Target> targets_of(const std::vector<std::string>& files,
-                                        const std::optional<std::string>& branch) {
+std::vector<preload::RunTarget> targets_of(const std::vector<std::string>& files,
+                                           const std::optional<std::string>& branch) {
   if (files.size() > preload::RunRecord::kMaxTargets)
     fail(Errc::invalid_argument, "--file may be given at most {} times",
          preload::RunRecord::kMaxTargets);
-  std::vector<preload::Target> out;
+  std::vector<preload::RunTarget> out;
   for (const std::string& file : files) {
-    require_sayable(file);
+    require_no_line_break(file);
     if (means_a_pattern(file)) {
       out.push_back({whole_pattern(file), {}, {}});
       continue;

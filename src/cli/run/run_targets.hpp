@@ -12,8 +12,8 @@ namespace vellum::cli {
 // A single file belongs to branch main unless `branch` names another; several files belong to
 // branches with their names. Throws for paths that cannot be targets: a directory, a file in a
 // missing directory, two files of one branch.
-std::vector<preload::Target> targets_of(const std::vector<std::string>& files,
-                                        const std::optional<std::string>& branch);
+std::vector<preload::RunTarget> targets_of(const std::vector<std::string>& files,
+                                           const std::optional<std::string>& branch);
 
 // The directory that contains all possible matches of a pattern. A pattern that begins with a star
 // may match anywhere; for that the result is the current directory.

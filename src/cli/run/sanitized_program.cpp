@@ -55,7 +55,7 @@ std::string name_from(const std::string& names, std::string_view beginning) {
 
 }  // namespace
 
-std::string library_to_come_first(const std::string& program) {
+std::string sanitizer_library(const std::string& program) {
   const std::string names = dynamic_strings(program);
   if (!name_from(names, "__tsan_init").empty())
     fail(Errc::unsupported,

@@ -93,7 +93,7 @@ Content version_page(const Store& store, const Request& request) {
   std::string markup = facts_of(v);
   markup += "<p>" + link_to("bytes?version=" + in_query(v.name), "Bytes") + " " +
             link_to("heat?versions=" + in_query(v.name), "Heat of its line") + "</p>\n";
-  const auto parent = parent_that_is_left(store, v);
+  const auto parent = existing_parent(store, v);
   markup += parent ? change_markup(compare_versions(store, parent->name, v.name))
                    : "<p>No earlier version on its line exists any more.</p>\n";
   return {v.name, std::move(markup)};

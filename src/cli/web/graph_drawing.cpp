@@ -17,7 +17,7 @@ constexpr std::size_t kColors = 6;  // .lane0 to .lane5 in the style sheet
 constexpr std::size_t kLaneWidth = 18, kRowHeight = 22, kMargin = 12, kTextWidth = 760;
 constexpr unsigned kHeadRadius = 6, kSnapshotRadius = 4;
 
-struct Place {
+struct GraphPosition {
   std::size_t x = 0, y = 0, lane = 0;
 };
 
@@ -55,12 +55,12 @@ class Picture {
     }
     const std::size_t row = places_.size();
     const std::size_t y = kMargin + row * kRowHeight;
-    places_.emplace(v.name, Place{kLaneWidth * (lane + 1), y, lane});
+    places_.emplace(v.name, GraphPosition{kLaneWidth * (lane + 1), y, lane});
     dots_in_lane_[lane].insert(y);
   }
 
   void draw(const VersionInfo& v, const std::string& parent) {
-    const Place& place = places_.at(v.name);
+    const GraphPosition& place = places_.at(v.name);
     const auto older = places_.find(parent);
     if (older != places_.end()) draw_line(place, older->second);
     dots_ += fmt::format(
@@ -76,14 +76,14 @@ class Picture {
         older == places_.end() ? "" : " " + link_to_diff(parent, v.name));
   }
 
-  bool is_free_between(const Place& from, const Place& to) const {
+  bool is_free_between(const GraphPosition& from, const GraphPosition& to) const {
     const std::set<std::size_t>& dots = dots_in_lane_.at(from.lane);
     return from.lane != to.lane || *dots.upper_bound(from.y) >= to.y;
   }
 
   // Follows the younger version's lane down to the row above the older one, and there changes to
   // its lane; it passes the dots between two versions of one lane.
-  void draw_line(const Place& from, const Place& to) {
+  void draw_line(const GraphPosition& from, const GraphPosition& to) {
     if (!is_free_between(from, to)) {
       lines_ += fmt::format(R"(<path class="lane{0}" d="M{1} {2}C{3} {2} {3} {4} {1} {4}"/>)"
                             "\n",
@@ -96,8 +96,8 @@ class Picture {
                           to.y - kRowHeight / 2, to.x, to.y);
   }
 
-  std::map<std::string, std::size_t> lanes_;  // by branch
-  std::map<std::string, Place> places_;       // by version
+  std::map<std::string, std::size_t> lanes_;     // by branch
+  std::map<std::string, GraphPosition> places_;  // by version
   std::map<std::size_t, std::set<std::size_t>> dots_in_lane_;
   std::string legend_, lines_, dots_;
 };

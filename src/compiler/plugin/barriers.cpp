@@ -7,7 +7,7 @@
 namespace vellum_pass {
 namespace {
 
-// Intrinsics become instructions, or functions that never commit. These are the exceptions.
+// Intrinsics become instructions, or functions that never commit. The exceptions are here.
 bool runs_code(const llvm::IntrinsicInst& call) {
   const llvm::StringRef name = call.getCalledFunction()->getName();
   return name.starts_with("llvm.eh.sjlj.") || name.starts_with("llvm.experimental.deoptimize") ||
@@ -15,8 +15,8 @@ bool runs_code(const llvm::IntrinsicInst& call) {
          name.starts_with("llvm.experimental.patchpoint");
 }
 
-// A commit reads tracked memory and writes memory of its own. So a function that only reads, or
-// only accesses memory through its arguments, does not commit.
+// A commit reads tracked memory and writes its own memory. A function that only reads, or only
+// accesses memory through its arguments, therefore does not commit.
 bool call_may_commit(const llvm::CallBase& call) {
   if (call.isInlineAsm())
     return llvm::cast<llvm::InlineAsm>(call.getCalledOperand())->hasSideEffects();

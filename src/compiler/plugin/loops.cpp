@@ -1,8 +1,8 @@
-// Marks that can wait for the end of a loop. Such a loop neither commits nor talks to another
-// thread, and stores in every iteration, to one place or to places side by side. Behind the loop,
-// the mark covers the one place, or the range from the first iteration's place to the last one's.
-//
-// The last place needs no count of iterations: it is the store's address when the loop is left.
+// Marks that can be delayed until the end of a loop. The loop neither commits nor synchronizes with
+// another thread, and stores in every iteration, to one address or to adjacent addresses. After the
+// loop, the mark covers the one address, or the range from the first iteration's address to the
+// last one's. The last address needs no count of iterations: it is the store's address at the exit
+// of the loop.
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
@@ -52,7 +52,7 @@ class Sinker {
   }
 
  private:
-  // Only then has everything been stored to that is marked behind the loop.
+  // Only then have all bytes that are marked after the loop been stored to.
   bool in_every_round(const CallInst& mark) {
     const BasicBlock* block = mark.getParent();
     if (exiting_.empty() || loops_.getLoopFor(block) != &loop_) return false;
@@ -61,7 +61,7 @@ class Sinker {
     return llvm::all_of(ends, [&](BasicBlock* end) { return dominators_.dominates(block, end); });
   }
 
-  // Gives the loop exit blocks that are entered from the loop only.
+  // Gives the loop exit blocks that are entered only from the loop.
   bool prepare_exits() {
     llvm::formDedicatedExitBlocks(&loop_, &dominators_, &loops_, nullptr, false);
     loop_.getUniqueExitBlocks(exits_);
@@ -142,7 +142,7 @@ class Sinker {
 
 void sink_marks(llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
                 llvm::ScalarEvolution& evolution, Statistics& statistics) {
-  // Inner loops go first: the marks behind them may move further.
+  // Inner loops are first: the marks after them may move further.
   SmallVector<Loop*, 8> outer_first(loops.getLoopsInPreorder());
   for (Loop* loop : llvm::reverse(outer_first))
     Sinker(*loop, loops, dominators, evolution, statistics).sink();

@@ -3,15 +3,10 @@
 //   if (address >> 44 == 2) {                        // in the window of tracked memory
 //     if (card of its first byte == 0 || ...) vellum_mark_card(...);
 //   }
-//
-// and, if the number of bytes is unknown or large, in place of the inner line
+// and, if the number of bytes is unknown or large, instead of the inner line
 //   if (bytes <= 64) as above, for the first and the last byte; else vellum_mark(address, bytes);
-//
-// vellum_mark_card() preserves every register, so this code needs two of them and saves none. It
-// must not be bound lazily: the dynamic linker's resolver preserves fewer.
-//
-// The card is loaded atomically behind a fence for this thread alone, which is no instruction: so
-// the compiler keeps store and load in this order.
+// vellum_mark_card() preserves every register, so this code needs two registers and saves none. It must not be bound lazily: the dynamic linker's resolver preserves fewer.
+// The card is loaded atomically after a fence for this thread only, which emits no instruction: it makes the compiler keep store and load in this order.
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
@@ -127,7 +122,7 @@ class Lowering {
     builder.SetInsertPoint(next);
   }
 
-  // Two addresses are mostly in one card, which is set after the first call.
+  // Two addresses are usually in the same card, which is set after the first call.
   void test_again(llvm::IRBuilder<>& builder, Value* address, Instruction* before) {
     Value* clear = builder.CreateICmpEQ(card(builder, address), builder.getInt8(0));
     builder.SetInsertPoint(llvm::SplitBlockAndInsertIfThen(clear, before, false));

@@ -1,8 +1,6 @@
-// compiler/plugin/marks.hpp: the interface between the parts of the pass.
-//
-// A store's mark is first a placeholder: a call of a function that does not exist, behind the
-// store. Placeholders are merged and moved behind loops like any instruction, and finally become
-// code.
+// compiler/plugin/marks.hpp: the interface between the parts of the pass. A store's mark is first a
+// placeholder: a call of a function that does not exist, after the store. Placeholders are merged
+// and moved after loops like any instruction, and finally become code.
 #pragma once
 
 #include <llvm/ADT/StringRef.h>
@@ -45,13 +43,13 @@ class Mark {
   static Extent extent(const llvm::CallInst& placeholder);
 };
 
-// Puts a placeholder behind each store of the function that may reach tracked memory.
+// Inserts a placeholder after each store of the function that may reach tracked memory.
 bool insert_marks(llvm::Function& function, Statistics& statistics,
                   llvm::OptimizationRemarkEmitter& remarks);
 
-// The memory at an address; elsewhere: the program's variables, and addresses without memory.
-enum class Place { may_be_tracked, stack, elsewhere };
-Place place_of(const llvm::Value* address);
+// The kind of memory at an address; other: the program's variables, and addresses without memory.
+enum class MemoryKind { may_be_tracked, stack, other };
+MemoryKind memory_kind_of(const llvm::Value* address);
 bool may_be_tracked(const llvm::Value* address);
 // Marks the strings that a member of std::string in libstdc++'s shared library has changed. False:
 // the call is not one of these members, or its strings are on the stack.
@@ -62,26 +60,27 @@ bool mark_strings_behind(llvm::CallBase& call);
 bool is_vector_store(const llvm::IntrinsicInst& call);
 bool vector_stores(llvm::IRBuilderBase& behind, const llvm::IntrinsicInst& call,
                    llvm::SmallVectorImpl<Extent>& out);
-// The stores of x86's own intrinsics; false if this is no known one.
+// The stores of x86's own intrinsics; false if the intrinsic is unknown.
 bool x86_stores(llvm::IRBuilderBase& behind, const llvm::CallInst& call,
                 llvm::SmallVectorImpl<Extent>& out);
-// The extent from the first to the last set lane, of lanes that lie side by side from `at`.
+// The extent from the first to the last set lane, of adjacent lanes from `at` on.
 Extent masked_extent(llvm::IRBuilderBase& behind, llvm::Value* at, llvm::Value* lanes,
                      std::uint64_t lane_bytes);
-// `at` if the condition holds, else null.
+// `at` if the condition holds, otherwise null.
 llvm::Value* at_if(llvm::IRBuilderBase& behind, llvm::Value* condition, llvm::Value* at);
 
-// Whether this instruction may commit, or may tell another thread what has been stored before:
-// marks do not move past it.
+// Whether this instruction may commit, or may publish earlier stores to another thread: marks do
+// not move past it.
 bool is_barrier(const llvm::Instruction& instruction);
-// Whether it waits for, or talks to, other threads at all: no mark leaves a loop that contains it.
+// Whether it waits for, or synchronizes with, other threads at all: no mark moves out of a loop
+// that contains it.
 bool synchronizes(const llvm::Instruction& instruction);
 
 // Joins the marks of each block at its next barrier. `evolution` adds knowledge of addresses; it
 // may be null.
 void merge_marks(llvm::Function& function, llvm::ScalarEvolution* evolution,
                  Statistics& statistics);
-// Moves marks behind the loop if they are of one place, or of places side by side.
+// Moves marks after the loop if they have one address, or adjacent addresses.
 void sink_marks(llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
                 llvm::ScalarEvolution& evolution, Statistics& statistics);
 // Turns the placeholders into code.

@@ -1,5 +1,5 @@
-// Joins the marks of a block. Marks wait for the next barrier, or the end of the block. Marks at
-// constant distances become one if the memory between them contains no whole card.
+// Joins the marks of a block. Marks are delayed until the next barrier, or the end of the block.
+// Marks at constant distances become one if the memory between them contains no whole card.
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
@@ -14,25 +14,25 @@ using llvm::CallInst;
 using llvm::SmallVector;
 using llvm::Value;
 
-struct Piece {
+struct MarkedRange {
   CallInst* placeholder;
   std::int64_t begin, end;  // offsets from the base
   std::uint64_t align;      // of base + begin
 };
 
-// Joins pieces with one base into larger ones.
+// Joins ranges with one base into larger ones.
 class Joiner {
  public:
   Joiner(llvm::Instruction* before, Statistics& statistics)
       : before_(before), statistics_(statistics) {}
 
-  void join(Value* base, SmallVector<Piece, 8>& pieces) {
-    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+  void join(Value* base, SmallVector<MarkedRange, 8>& pieces) {
+    std::sort(pieces.begin(), pieces.end(), [](const MarkedRange& a, const MarkedRange& b) {
       return std::tuple(a.begin, a.end, a.align) < std::tuple(b.begin, b.end, b.align);
     });
     for (std::size_t first = 0; first < pieces.size();) {
       std::size_t next = first + 1;
-      Piece whole = pieces[first];
+      MarkedRange whole = pieces[first];
       while (next < pieces.size() && grow(whole, pieces[next])) ++next;
       emit(base, whole, pieces, first, next);
       first = next;
@@ -40,21 +40,21 @@ class Joiner {
   }
 
  private:
-  // Joins pieces that are side by side, or that two checks cover together. A gap of less than a
-  // card contains no whole card, so every marked card has a store.
-  static bool grow(Piece& whole, const Piece& piece) {
+  // Joins ranges that are adjacent, or that two checks cover together. A gap of less than a card
+  // contains no whole card, so every marked card has a store.
+  static bool grow(MarkedRange& whole, const MarkedRange& piece) {
     const std::int64_t end = std::max(whole.end, piece.end);
     const bool close = end - whole.begin <= static_cast<std::int64_t>(kCardBytes);
     if (piece.begin > whole.end && !close) return false;
-    // The larger alignment tells where cards begin, if it also holds for the first byte.
+    // The larger alignment determines where cards begin, if it also holds for the first byte.
     const auto distance = static_cast<std::uint64_t>(piece.begin - whole.begin);
     if (piece.align > whole.align && distance % piece.align == 0) whole.align = piece.align;
     whole.end = end;
     return true;
   }
 
-  void emit(Value* base, const Piece& whole, const SmallVector<Piece, 8>& pieces, std::size_t first,
-            std::size_t next) {
+  void emit(Value* base, const MarkedRange& whole, const SmallVector<MarkedRange, 8>& pieces,
+            std::size_t first, std::size_t next) {
     llvm::IRBuilder<> builder(before_);
     builder.SetCurrentDebugLocation(pieces[first].placeholder->getDebugLoc());
     Value* at = base;
@@ -70,7 +70,7 @@ class Joiner {
   Statistics& statistics_;
 };
 
-// Pieces at constant distances, found by the common base of their addresses. For addresses that are
+// Ranges at constant distances, found by the common base of their addresses. For addresses that are
 // computed separately (p + i + 1, p + i + 2), ScalarEvolution finds the distance.
 class Families {
  public:
@@ -79,7 +79,7 @@ class Families {
 
   struct Family {
     Value* base;
-    SmallVector<Piece, 8> pieces;
+    SmallVector<MarkedRange, 8> pieces;
   };
 
   void add(CallInst& placeholder, const Extent& extent, std::int64_t bytes) {
@@ -132,7 +132,7 @@ void flush(SmallVector<CallInst*, 16>& waiting, llvm::Instruction* before,
   }
   for (auto& family : families.all()) {
     Joiner(before, statistics).join(family.base, family.pieces);
-    for (const Piece& piece : family.pieces) piece.placeholder->eraseFromParent();
+    for (const MarkedRange& piece : family.pieces) piece.placeholder->eraseFromParent();
   }
   waiting.clear();
 }

@@ -13,7 +13,7 @@ using llvm::Instruction;
 using llvm::SmallVector;
 using llvm::Value;
 
-// A constant address is tracked if it lies in the window.
+// A constant address is tracked if it is inside the window.
 bool number_outside_window(const Value* object) {
   const auto* expression = llvm::dyn_cast<llvm::ConstantExpr>(object);
   if (expression == nullptr || expression->getOpcode() != Instruction::IntToPtr) return false;
@@ -22,37 +22,39 @@ bool number_outside_window(const Value* object) {
          (number->getZExtValue() >> VELLUM_WINDOW_SHIFT) != VELLUM_WINDOW_INDEX;
 }
 
-Place place_of_object(const Value* object) {
-  if (llvm::isa<llvm::AllocaInst>(object)) return Place::stack;
+MemoryKind place_of_object(const Value* object) {
+  if (llvm::isa<llvm::AllocaInst>(object)) return MemoryKind::stack;
   const auto* argument = llvm::dyn_cast<llvm::Argument>(object);
-  if (argument != nullptr && argument->hasByValAttr()) return Place::stack;
+  if (argument != nullptr && argument->hasByValAttr()) return MemoryKind::stack;
   const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(object);
   const bool thread_local_object =
       intrinsic != nullptr && intrinsic->getIntrinsicID() == llvm::Intrinsic::threadlocal_address;
   if (thread_local_object || llvm::isa<llvm::GlobalVariable>(object) ||
       llvm::isa<llvm::Function>(object) || llvm::isa<llvm::ConstantPointerNull>(object) ||
       llvm::isa<llvm::UndefValue>(object) || number_outside_window(object))
-    return Place::elsewhere;
-  return Place::may_be_tracked;
+    return MemoryKind::other;
+  return MemoryKind::may_be_tracked;
 }
 
 }  // namespace
 
 // A result returned by value (sret) is not always on the stack: `new (p) T(f())` makes f write to
 // p.
-Place place_of(const Value* address) {
-  if (address->getType()->getPointerAddressSpace() != 0) return Place::elsewhere;  // fs:, gs:
+MemoryKind memory_kind_of(const Value* address) {
+  if (address->getType()->getPointerAddressSpace() != 0) return MemoryKind::other;  // fs:, gs:
   SmallVector<const Value*, 4> objects;
   llvm::getUnderlyingObjects(address, objects, nullptr, 0);
-  Place all = Place::stack;
+  MemoryKind all = MemoryKind::stack;
   for (const Value* object : objects) {
-    const Place place = place_of_object(object);
-    if (place == Place::may_be_tracked) return place;
-    if (place == Place::elsewhere) all = place;
+    const MemoryKind place = place_of_object(object);
+    if (place == MemoryKind::may_be_tracked) return place;
+    if (place == MemoryKind::other) all = place;
   }
   return all;
 }
 
-bool may_be_tracked(const Value* address) { return place_of(address) == Place::may_be_tracked; }
+bool may_be_tracked(const Value* address) {
+  return memory_kind_of(address) == MemoryKind::may_be_tracked;
+}
 
 }  // namespace vellum_pass

@@ -20,14 +20,13 @@ bool wanted(const char* variable) {
   return value != nullptr && *value != '\0' && llvm::StringRef(value) != "0";
 }
 
-// For measurements and tests: VELLUM_CARDS_OFF=merge,loops leaves these steps out.
+// For measurements and tests: VELLUM_CARDS_OFF=merge,loops skips these steps.
 bool is_off(llvm::StringRef step) {
   const char* off = std::getenv("VELLUM_CARDS_OFF");
   return off != nullptr && llvm::StringRef(off).contains(step);
 }
 
-// From here on, earlier findings about a function's memory accesses are invalid: it reads and
-// writes cards.
+// Invalidates earlier results about a function's memory accesses: it now reads and writes cards.
 void forget_memory_promises(llvm::Module& module) {
   const auto forget = [](auto& promises) {
     for (const auto promise : {llvm::Attribute::Memory, llvm::Attribute::NoSync,

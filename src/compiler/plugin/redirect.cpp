@@ -1,5 +1,5 @@
 // Library functions that write memory, by name: each use of one becomes a use of the runtime's
-// vellum_wrap_<name>, which calls the function and marks what it has written.
+// vellum_wrap_<name>, which calls the function and marks the bytes that it has written.
 #include <llvm/IR/Module.h>
 
 #include <vector>
@@ -41,7 +41,7 @@ void replace(llvm::Function& function, llvm::StringRef name) {
 
 }  // namespace
 
-// Leaves functions that the program itself defines: these are instrumented like any other.
+// Skips functions that the program itself defines: these are instrumented like any other.
 unsigned redirect_library_calls(llvm::Module& module) {
   std::vector<llvm::Function*> found;
   for (llvm::Function& function : module)

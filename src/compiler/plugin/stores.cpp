@@ -20,15 +20,16 @@ using llvm::SmallVector;
 using llvm::SmallVectorImpl;
 using llvm::Value;
 
-// x86 stores to addresses that the language forbids, and programs rely on that (LMDB does). Only
-// vector instructions require alignment, to 16 bytes at least. So a store of 8 bytes may touch two
-// cards, unless VELLUM_CARDS_ALIGNED=1 says that the program is strict.
+// x86 permits unaligned stores that the language forbids, and programs rely on that (LMDB does).
+// Only vector instructions require alignment, to 16 bytes at least. A store of 8 bytes may
+// therefore touch two cards, unless VELLUM_CARDS_ALIGNED=1 declares that the program is strict.
 std::uint64_t trusted(std::uint64_t align) {
   static const char* const value = std::getenv("VELLUM_CARDS_ALIGNED");
   return value != nullptr && llvm::StringRef(value) == "1" ? align : 1;
 }
 
-// Collects the stores of one instruction. The code to compute them goes behind the instruction.
+// Collects the stores of one instruction. The code to compute them is inserted after the
+// instruction.
 class Finder {
  public:
   Finder(Instruction& instruction, SmallVectorImpl<Extent>& out)
@@ -87,7 +88,7 @@ class Finder {
   // A failed exchange stores nothing.
   bool compare_exchange(llvm::AtomicCmpXchgInst& exchange) {
     Value* at = exchange.getPointerOperand();
-    if (place_of(at) == Place::may_be_tracked) {
+    if (memory_kind_of(at) == MemoryKind::may_be_tracked) {
       Value* stored = behind().CreateExtractValue(&exchange, 1);
       at = at_if(behind_, stored, at);
     }
@@ -158,7 +159,7 @@ class Finder {
     return false;
   }
 
-  // These are declared to write memory only so that nothing moves past them.
+  // These are declared to write memory only so that no instruction moves past them.
   static bool harmless(const llvm::IntrinsicInst& call) {
     using namespace llvm;
     if (call.isAssumeLikeIntrinsic() || call.isLifetimeStartOrEnd()) return true;
@@ -181,8 +182,8 @@ class Finder {
   }
 
   // Calls that the compiler leaves to libatomic: sized ones, __atomic_store_16(at, ...), and the
-  // general __atomic_store(bytes, at, ...). The general compare-exchange and exchange write a
-  // result to another address, too, and the general load writes its result alone.
+  // general __atomic_store(bytes, at, ...). The general compare-exchange and exchange also write a
+  // result to another address, and the general load writes only its result.
   bool atomic_library_call(CallInst& call) {
     const llvm::Function* callee = call.getCalledFunction();
     if (callee == nullptr || !callee->isDeclaration()) return false;
@@ -242,16 +243,16 @@ bool mark_behind(Instruction& instruction, Statistics& statistics,
     return true;
   }
   SmallVector<Extent, 8> extents;
-  Instruction* next = instruction.getNextNode();  // the finder's code goes before it, too
+  Instruction* next = instruction.getNextNode();  // the finder's code is inserted before it, too
   Finder finder(instruction, extents);
   if (!finder.is_store()) return false;
   ++statistics.seen;
   bool marked = false;
-  bool elsewhere = false;
+  bool is_other = false;
   for (const Extent& extent : extents) {
-    const Place place = place_of(extent.at);
-    elsewhere |= place == Place::elsewhere;
-    if (place != Place::may_be_tracked) continue;
+    const MemoryKind place = memory_kind_of(extent.at);
+    is_other |= place == MemoryKind::other;
+    if (place != MemoryKind::may_be_tracked) continue;
     llvm::IRBuilder<> behind(next);
     behind.SetCurrentDebugLocation(instruction.getDebugLoc());
     Mark::insert(behind, extent);
@@ -264,7 +265,7 @@ bool mark_behind(Instruction& instruction, Statistics& statistics,
     ++statistics.marked;
     say_marked(instruction, remarks);
   } else {
-    ++(elsewhere ? statistics.global : statistics.stack);
+    ++(is_other ? statistics.global : statistics.stack);
   }
   return marked;
 }

@@ -14,7 +14,7 @@ constexpr std::uint64_t kSizeOffset = 8;
 
 enum class Change { none, object, whole_string, characters };
 
-struct Member {
+struct StringMember {
   Change change = Change::none;
   std::uint64_t character_bytes = 1;
   bool second_too = false;  // swap(), and members that take over another string's content
@@ -24,9 +24,9 @@ bool starts_with_any(llvm::StringRef name, llvm::ArrayRef<const char*> starts) {
   return llvm::any_of(starts, [&](const char* start) { return name.starts_with(start); });
 }
 
-// Judges by the mangled name: const members begin with _ZNK; destructors (D1, D2) leave no string.
-Member member_of(llvm::StringRef name) {
-  Member member;
+// Decides by the mangled name: const members begin with _ZNK; destructors (D1, D2) leave no string.
+StringMember member_of(llvm::StringRef name) {
+  StringMember member;
   if (name.consume_front("_ZNSt7__cxx1112basic_stringIwSt11char_traitsIwESaIwEE")) {
     member.character_bytes = 4;
   } else if (!name.consume_front("_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE")) {
@@ -74,8 +74,8 @@ bool reads_into_second(llvm::StringRef name, std::uint64_t& character_bytes) {
   return true;
 }
 
-// The first place behind the call; for an invoke, on the edge to the normal destination.
-llvm::Instruction* place_behind(llvm::CallBase& call) {
+// The first position after the call; for an invoke, on the edge to the normal destination.
+llvm::Instruction* position_after(llvm::CallBase& call) {
   auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(&call);
   if (invoke == nullptr) return call.getNextNode();
   llvm::BasicBlock* normal = invoke->getNormalDest();
@@ -84,7 +84,7 @@ llvm::Instruction* place_behind(llvm::CallBase& call) {
   return &*normal->getFirstInsertionPt();
 }
 
-void mark_string(llvm::IRBuilder<>& behind, llvm::Value* string, const Member& member) {
+void mark_string(llvm::IRBuilder<>& behind, llvm::Value* string, const StringMember& member) {
   Mark::insert(behind, {string, behind.getInt64(kStringBytes), 1, kStringBytes});
   if (member.change == Change::object) return;
   llvm::Type* pointer = llvm::PointerType::get(behind.getContext(), 0);
@@ -97,7 +97,8 @@ void mark_string(llvm::IRBuilder<>& behind, llvm::Value* string, const Member& m
 }
 
 // The arguments are (to, from, count), (to, count, character) or (to, begin, end).
-void mark_characters(llvm::IRBuilder<>& behind, const llvm::CallBase& call, const Member& member) {
+void mark_characters(llvm::IRBuilder<>& behind, const llvm::CallBase& call,
+                     const StringMember& member) {
   llvm::Type* i64 = behind.getInt64Ty();
   llvm::Value* last = call.getArgOperand(2);
   llvm::Value* bytes = nullptr;
@@ -119,9 +120,10 @@ bool mark_strings_behind(llvm::CallBase& call) {
   if (callee == nullptr || !callee->isDeclarationForLinker() || llvm::isa<llvm::CallBrInst>(call) ||
       call.isMustTailCall())
     return false;
-  Member member = member_of(callee->getName());
+  StringMember member = member_of(callee->getName());
   llvm::SmallVector<unsigned, 2> strings;
-  const unsigned first = call.hasStructRetAttr() ? 1 : 0;  // a result by value comes first
+  const unsigned first =
+      call.hasStructRetAttr() ? 1 : 0;  // a result by value is the first argument
   if (reads_into_second(callee->getName(), member.character_bytes)) {
     member.change = Change::whole_string;
     strings = {first + 1};
@@ -132,7 +134,7 @@ bool mark_strings_behind(llvm::CallBase& call) {
   bool marked = false;
   for (const unsigned operand : strings) {
     if (operand >= call.arg_size() || !may_be_tracked(call.getArgOperand(operand))) continue;
-    llvm::IRBuilder<> behind(place_behind(call));
+    llvm::IRBuilder<> behind(position_after(call));
     behind.SetCurrentDebugLocation(call.getDebugLoc());
     if (member.change == Change::characters) {
       if (call.arg_size() == 3) mark_characters(behind, call, member);

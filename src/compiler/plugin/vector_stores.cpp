@@ -1,4 +1,4 @@
-// Vector stores that leave lanes out, or that store lanes to separate places.
+// Vector stores that skip lanes, or that store lanes to separate addresses.
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 
@@ -20,7 +20,7 @@ std::uint64_t lane_bytes(const llvm::IntrinsicInst& call, const Value* values) {
   return layout.getTypeStoreSize(values->getType()->getScalarType()).getFixedValue();
 }
 
-// The llvm.vp intrinsics store the first `count` lanes only.
+// The llvm.vp intrinsics store only the first `count` lanes.
 Value* first_lanes(llvm::IRBuilderBase& behind, Value* mask, Value* count) {
   SmallVector<llvm::Constant*, 64> numbers;
   for (unsigned i = 0; i < lanes_of(mask); ++i) numbers.push_back(behind.getInt32(i));

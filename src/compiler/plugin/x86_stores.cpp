@@ -1,5 +1,5 @@
 // x86's own intrinsics that store. Those with a general form in LLVM (masked stores, compressing
-// ones, most scatters' masks) have that form by now.
+// ones, most scatters' masks) already have that form.
 #include <llvm/ADT/StringSwitch.h>
 
 #include "compiler/plugin/marks.hpp"
@@ -32,7 +32,7 @@ std::uint64_t scalar_bytes(const Value* vector) {
   return vector->getType()->getScalarSizeInBits() / 8;
 }
 
-// avx512.mask.pmov narrows lanes and stores them side by side. The name ends in the lanes' types
+// avx512.mask.pmov narrows lanes and stores them contiguously. The name ends in the lanes' types
 // before and after (q, d, w, b).
 std::uint64_t narrowed_bytes(StringRef name) {
   const StringRef letters = name.split(".mem.").first;

@@ -22,8 +22,9 @@ void sincosl(long double, long double*, long double*);
 
 namespace {
 
-// `length` is that of the whole text. At most `room` bytes of it have been written, the terminating
-// zero included. A negative one is an error, after which part of the text may have been written.
+// `length` is that of the whole text. At most `room` bytes of it have been written, including the
+// terminating zero. If it is negative, the call has failed, and part of the text may have been
+// written.
 int marked_text(char* at, size_t room, int length) {
   if (room == 0) return length;
   const size_t written = length < 0 ? strnlen(at, room) : static_cast<size_t>(length);
@@ -83,7 +84,7 @@ VELLUM_WRAP(int, swprintf)(wchar_t* to, size_t room, const wchar_t* format, ...)
   WITH_VALUES(vellum_wrap_vswprintf(to, room, format, values));
 }
 
-// strftime(3) returns 0 if there is no room, and has written something then.
+// strftime(3) returns 0 if the buffer is too small, but may have written part of it.
 VELLUM_WRAP(size_t, strftime)(char* to, size_t room, const char* format, const struct tm* when) {
   const size_t length = strftime(to, room, format, when);
   marked(to, length == 0 ? room : length + 1);

@@ -1,5 +1,5 @@
 // The names that _FORTIFY_SOURCE gives to functions of wide characters. Those of other functions
-// are beside the functions.
+// are next to the functions.
 #include <cstdarg>
 #include <cstdlib>
 #include <cwchar>

@@ -34,8 +34,8 @@ class Balancing {
   Balancing(const Balancing&) = delete;
   Balancing& operator=(const Balancing&) = delete;
 
-  // Keeps the nodes from `lowest` up to the root, and `depth` generations below each, on the sides
-  // that the path does not come from.
+  // Copies the nodes from `lowest` up to the root, and `depth` generations below each, on the side
+  // opposite to the path.
   void keep_way_up(Node* lowest, unsigned depth) {
     Node* below = nullptr;
     for (Node* node = lowest; node != header_ && node != nullptr; node = node->_M_parent) {

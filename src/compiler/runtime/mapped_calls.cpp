@@ -21,8 +21,9 @@ class AtomicDescriptor final : public mapped_io::MappedDescriptor {
   bool reads() const override { return (flags_ & O_ACCMODE) != O_WRONLY; }
   bool writes() const override { return (flags_ & O_ACCMODE) != O_RDONLY; }
   bool appends() const override { return (flags_ & O_APPEND) != 0; }
-  // A longer write is refused for lack of room. The kernel would take what there is of the caller's
-  // memory, whose end cannot be found without the fault handlers that only regions install.
+  // A longer write is refused for lack of space. The kernel would write the accessible part of the
+  // caller's memory, whose end cannot be found without the fault handlers that only regions
+  // install.
   std::size_t most_bytes() const override { return SIZE_MAX; }
   bool synchronous() const noexcept { return mapped_io::descriptor_is_synchronous(flags_); }
   off_t seek(off_t offset_bytes, int whence) const override {

@@ -1,5 +1,5 @@
-// compiler/runtime/mapped_calls.hpp: read(2) and write(2) of atomically mapped files. They use the mapped
-// memory: otherwise they would miss stores that are not yet in the file.
+// compiler/runtime/mapped_calls.hpp: read(2) and write(2) of atomically mapped files. They use the
+// mapped memory: otherwise they would miss stores that are not yet in the file.
 #pragma once
 
 #include <sys/types.h>
@@ -14,14 +14,14 @@ namespace vellum::msync {
 using mapped_io::given_offset;
 using mapped_io::kOwnOffset;
 
-// Whether VELLUM_ATOMIC_FILES names anything. Read once: a program without atomic files should not
-// notice this library.
+// Whether VELLUM_ATOMIC_FILES is set. Read once: a program without atomic files should not be
+// affected by this library.
 bool any_atomic_files();
 // Whether the file behind a descriptor is mapped atomically.
 bool is_mapped(int fd);
 
-// REQUIRES: is_mapped(). `at`: kOwnOffset, or a given_offset(). `flags`: of preadv2(2). A write is a
-// commit where interfaces/mapped_io/durable.hpp says so.
+// REQUIRES: is_mapped(). `at`: kOwnOffset, or a given_offset(). `flags`: of preadv2(2).
+// interfaces/mapped_io/durable.hpp decides whether a write is a commit.
 ssize_t mapped_read(int fd, const iovec* pieces, std::size_t count, off_t at, int flags = 0);
 ssize_t mapped_write(int fd, const iovec* pieces, std::size_t count, off_t at, int flags = 0);
 

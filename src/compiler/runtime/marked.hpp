@@ -1,7 +1,6 @@
-// compiler/runtime/marked.hpp: the marks that wrappers of library functions make.
-//
-// A wrapper is called vellum_wrap_<function>. It has the function's signature, calls the function,
-// and marks what that has written. For untracked memory, marking is a compare.
+// compiler/runtime/marked.hpp: the marks of wrappers of library functions. A wrapper is called
+// vellum_wrap_<function>. It has the function's signature, calls the function, and marks the bytes
+// that it has written. For untracked memory, marking is a compare.
 #pragma once
 
 #include <vellum/cards.h>

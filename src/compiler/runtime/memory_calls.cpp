@@ -83,7 +83,7 @@ VELLUM_WRAP(void, __explicit_bzero_chk)(void* to, size_t bytes, size_t room) {
 
 namespace {
 
-// Marks at the end, so also after a comparison has thrown.
+// Marks in the destructor, also after a comparison has thrown.
 class Sorting {
  public:
   Sorting(void* at, size_t bytes) noexcept : at_(at), bytes_(bytes) {}

@@ -1,5 +1,5 @@
-// mmap(2) and its like. Files that VELLUM_ATOMIC_FILES names are mapped atomically
-// (vellum/msync.h); all others are passed on.
+// mmap(2) and similar calls. Files in VELLUM_ATOMIC_FILES are mapped atomically (vellum/msync.h);
+// calls on all others are passed on.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -32,7 +32,7 @@ namespace {
 
 MappedFiles& files() { return MappedFiles::instance(); }
 
-// The kernel maps a file that this descriptor only reads, unless the file is mapped atomically.
+// The kernel maps a file whose descriptor is read-only, unless the file is mapped atomically.
 bool to_be_mapped(int flags, int fd) {
   const int type = flags & MAP_TYPE;
   if (!any_atomic_files() || fd < 0 || (flags & MAP_ANONYMOUS) != 0) return false;
@@ -54,8 +54,8 @@ void* map_atomically(size_t bytes, int flags, int fd, off_t offset) {
   return address == nullptr ? MAP_FAILED : address;
 }
 
-// Before a program opens a file, recovers what a crash has left in the journal. A file that is in
-// use is left alone.
+// Before a program opens a file, recovers it from its journal after a crash. A file in use is
+// skipped.
 void recover_before_open(int directory, const char* path) {
   if (!any_atomic_files() || path == nullptr) return;
   const int saved = errno;
@@ -112,7 +112,7 @@ VELLUM_WRAP(int, madvise)(void* at, size_t bytes, int advice) {
   return files().contains(at) ? vellum::mapped_io::give_advice(at, advice, madvise, bytes)
                               : madvise(at, bytes, advice);
 }
-// Asked with no pieces, the kernel says whether this process may be advised so.
+// With an empty list the kernel only checks whether this process permits the advice.
 VELLUM_WRAP(ssize_t, process_madvise)
 (int process, const iovec* pieces, size_t count, int advice, unsigned flags) {
   const auto real = [&](const iovec* of, size_t n) {

@@ -47,7 +47,7 @@ void mark_sender(const sockaddr* from, const socklen_t* bytes, ssize_t got) {
   mark_object(bytes);
 }
 
-// Part of one more item than was counted may have been read.
+// In addition to the counted items, part of another one may have been read.
 size_t marked_items(void* to, size_t bytes, size_t wanted, size_t got) {
   marked(to, bytes * std::min(wanted, got + 1));
   return got;

@@ -1,5 +1,6 @@
-// Calls that make files durable (interfaces/mapped_io/durable.hpp), except msync(2). Each also reaches the
-// kernel, and so flushes what bypassed the mapping: bytes from stdio, or from uninstrumented code.
+// Calls that make files durable (interfaces/mapped_io/durable.hpp), except msync(2). Each is also
+// passed to the kernel, which flushes writes that bypassed the mapping: from stdio, or from
+// uninstrumented code.
 #include <aio.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ bool commit(int fd) {
   return !is_mapped(fd) || as_result(MappedFiles::instance().sync_file(fd)) == 0;
 }
 
-// Files on other file systems than the one that is meant lose nothing by it.
+// For files on other file systems than the given one this is harmless.
 void commit_all() {
   if (any_atomic_files()) MappedFiles::instance().sync_all();
 }
@@ -44,7 +45,7 @@ VELLUM_WRAP(int, sync_file_range)(int fd, off64_t offset, off64_t bytes, unsigne
   if (valid && vellum::mapped_io::range_waits(flags) && !commit(fd)) return -1;
   return sync_file_range(fd, offset, bytes, flags);
 }
-// The job then completes as one of the kernel's file.
+// The job then completes as for a plain file.
 VELLUM_WRAP(int, aio_fsync)(int how, aiocb* job) {
   return job == nullptr || commit(job->aio_fildes) ? aio_fsync(how, job) : -1;
 }

@@ -24,7 +24,8 @@ struct BasePage {
   bool operator==(const BasePage&) const = default;
 };
 
-// REQUIRES: 1 to kMaxBasePages, ascending by offset and slot. Base pages in one record have one tag.
+// REQUIRES: 1 to kMaxBasePages, ascending by offset and slot. Base pages in one record have one
+// tag.
 std::vector<std::byte> encode_base_pages(std::span<const BasePage> bases);
 
 // Reads the list at the start of a stored payload. References give the record `offset_bytes`.

@@ -9,8 +9,8 @@
 #endif
 
 // The application may write the page during this read. That is intended: the recorded byte is the
-// loaded one. Each kernel loads a line into registers or a local copy once, and hides the value from
-// the optimizer, which could otherwise load the same bytes again.
+// loaded one. Each kernel loads a line into registers or a local copy once, and hides the value
+// from the optimizer, which could otherwise load the same bytes again.
 #define VELLUM_RACY_READ __attribute__((no_sanitize("thread")))
 
 namespace vellum::format {

@@ -186,8 +186,8 @@ bool read_slots(ByteReader& in, std::span<MapEntry> out, const std::uint16_t* in
   return in.ok();
 }
 
-// Copies from the last entry to the first. Since index[i] <= i, a record of the table is overwritten
-// only after its last use.
+// Copies from the last entry to the first. Since index[i] <= i, a record of the table is
+// overwritten only after its last use.
 void spread_records(std::span<MapEntry> out, const std::uint16_t* index) noexcept {
   for (std::size_t i = out.size(); i-- > 0;) {
     assert(out[i].kind == PageKind::zero || index[i] <= i);
@@ -235,7 +235,6 @@ bool is_described(std::span<const MapEntry> entries, const MapBlockRef& block) n
 
 std::vector<std::byte> encode_run_root(const RunRoot& root) {
   const std::vector<MapBlockRef>& blocks = root.blocks;
-  assert(!blocks.empty());
   std::vector<std::byte> out;
   out.reserve(20 + blocks.size() * 16 + root.packs.size() * 10);
   ByteWriter w(out);

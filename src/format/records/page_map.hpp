@@ -16,9 +16,9 @@ namespace vellum::format {
 // Raw payload of a map_block record. REQUIRES: 1..kMaxEntriesPerMapBlock entries in run order.
 std::vector<std::byte> encode_map_block(std::span<const MapEntry> entries);
 
-// Decodes into `out`, which needs room for kMaxEntriesPerMapBlock. Checks order, overlap, kinds, and
-// that every page is below kMaxRegionBytes / kPageBytes. Does not allocate. Returns the number of
-// entries, or -1 for corrupted bytes or for more entries than `out` has room for.
+// Decodes into `out`, which needs room for kMaxEntriesPerMapBlock. Checks order, overlap, kinds,
+// and that every page is below kMaxRegionBytes / kPageBytes. Does not allocate. Returns the number
+// of entries, or -1 for corrupted bytes or for more entries than `out` has room for.
 int decode_map_block(std::span<const std::byte> raw, std::span<MapEntry> out) noexcept;
 
 // One map block of a run. All blocks of a run are in the pack of its root.
@@ -31,7 +31,8 @@ struct MapBlockRef {
   bool operator==(const MapBlockRef&) const = default;
 };
 // Whether `entries` are the block that the root describes. Readers find a block by the pages that
-// the root states for it, and must not use another. REQUIRES: decode_map_block() returned `entries`.
+// the root states for it, and must not use another. REQUIRES: decode_map_block() returned
+// `entries`.
 bool is_described(std::span<const MapEntry> entries, const MapBlockRef& block) noexcept;
 
 // The root of a run: its blocks, and every pack that its entries point into (ascending, distinct).
@@ -41,7 +42,7 @@ struct RunRoot {
   std::vector<std::uint64_t> packs;
   bool operator==(const RunRoot&) const = default;
 };
-// REQUIRES: decode_run_root() would accept it.
+// REQUIRES: blocks and packs ascend. decode_run_root() refuses a root without blocks.
 std::vector<std::byte> encode_run_root(const RunRoot& root);
 // Checks that blocks are in page order and do not overlap (a chain never spans two blocks), and
 // that packs ascend.

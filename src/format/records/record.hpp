@@ -2,8 +2,8 @@
 //
 // A pack is a header, then records back to back, each aligned to 8 bytes. A sealed pack ends with
 // an index record and a trailer. A record's header names its type, pack and offset. One checksum
-// covers header and payload. A reader thus detects damage, truncation, and a valid record at a wrong
-// offset.
+// covers header and payload. A reader thus detects damage, truncation, and a valid record at a
+// wrong offset.
 #pragma once
 
 #include <cstdint>

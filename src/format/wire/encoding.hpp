@@ -27,8 +27,8 @@ struct Encoding {
 };
 
 inline constexpr std::uint32_t kMaxGrownBlockBytes = 1u << 20;
-// The raw size limit of a block of pages. It does not depend on `grow_blocks`, since each branch has
-// its own value of that.
+// The raw size limit of a block of pages. It does not depend on `grow_blocks`, since each branch
+// has its own value of that.
 constexpr std::uint32_t max_block_bytes(const Encoding& e) noexcept {
   return e.block_bytes > kMaxGrownBlockBytes ? e.block_bytes : kMaxGrownBlockBytes;
 }

@@ -1,8 +1,8 @@
 // format/wire/number.hpp: format_version, the number after the magic of every file.
 //
 // The major number is in its low half, the minor in its high half. A file names the smallest number
-// that its reader has to support. A reader that supports a minor supports all earlier ones. Within a
-// major the headers keep their lengths and checksums. An unknown number in a header with a right
+// that its reader has to support. A reader that supports a minor supports all earlier ones. Within
+// a major the headers keep their lengths and checksums. An unknown number in a header with a right
 // checksum therefore means a newer Vellum. In any other header it means damage.
 #pragma once
 

@@ -32,9 +32,9 @@ SuperblockStatus decode_superblock(std::span<const std::byte> bytes, Superblock&
 // verify.
 std::uint64_t checksum_seed(const Uuid& store_id) noexcept;
 
-// Checks a branch or snapshot name: 1..kMaxNameBytes bytes of [A-Za-z0-9._+-] or UTF-8 beyond ASCII,
-// not starting with '.' or '-', without '/', control characters or spaces. Returns nullptr for a
-// good name, otherwise a description of the error.
+// Checks a branch or snapshot name: 1..kMaxNameBytes bytes of [A-Za-z0-9._+-] or UTF-8 beyond
+// ASCII, not starting with '.' or '-', without '/', control characters or spaces. Returns nullptr
+// for a good name, otherwise a description of the error.
 const char* name_problem(std::string_view name) noexcept;
 
 }  // namespace vellum::format

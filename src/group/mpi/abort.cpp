@@ -1,4 +1,4 @@
-// The end of a job that cannot go on, with its reason delivered.
+// Ends a job after an error, when its message has been delivered.
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 namespace vellum {
 namespace {
 
-// Whether the launcher has read everything that was written there. True where that cannot be told.
+// Whether the launcher has read all output. True if that is unknown.
 bool is_read(int fd) noexcept {
   struct stat status{};
   if (fstat(fd, &status) != 0) return true;
@@ -36,7 +36,7 @@ void abort_job(MPI_Comm communicator, const std::string& reason, int status) noe
          std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(kStep);
   MPI_Abort(communicator, status);
-  _exit(status);  // a launcher that does not end it
+  _exit(status);  // if MPI_Abort() returns
 }
 
 }  // namespace vellum

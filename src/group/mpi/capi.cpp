@@ -1,4 +1,4 @@
-// The C face of a group: see vellum/mpi.h.
+// The C interface of a group (vellum/mpi.h).
 #include <vellum/mpi.h>
 #include <memory>
 #include <vellum/mpi.hpp>

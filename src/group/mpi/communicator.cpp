@@ -11,7 +11,7 @@
 namespace vellum::mpi {
 namespace {
 
-// The first bytes of a message, behind its length.
+// A block has the length of a message and its first bytes.
 constexpr int kBlockBytes = 320;
 constexpr std::size_t kFirstBytes = kBlockBytes - sizeof(std::uint64_t);
 constexpr int kRestTag = 1;
@@ -34,7 +34,7 @@ Block block_of(std::span<const std::byte> message) {
   return block;
 }
 
-// The message with the part that its block has; the rest is to come.
+// A message of its full length, with the part in the block; the caller receives the rest.
 group::Bytes begin_message(const std::byte* block) {
   std::uint64_t length = 0;
   std::memcpy(&length, block, sizeof length);

@@ -1,4 +1,4 @@
-// group/mpi/communicator.hpp: the ranks of a communicator of MPI.
+// group/mpi/communicator.hpp: group::Ranks with a communicator of MPI.
 #pragma once
 
 #include <mpi.h>
@@ -7,8 +7,8 @@
 
 namespace vellum::mpi {
 
-// A communicator of the group's own, so that its messages meet nobody else's. Two collective calls
-// make a version, while what a rank has to say fits into a block.
+// Duplicates the given communicator, so that its messages never mix with the program's. A version
+// needs two collective calls if each rank's message fits into a block.
 class Communicator final : public group::Ranks {
  public:
   explicit Communicator(MPI_Comm given);  // collective

@@ -32,7 +32,7 @@ std::uint32_t size_of(const group::Ranks& ranks) {
   return static_cast<std::uint32_t>(ranks.size());
 }
 
-// What rank 0 finds, on all ranks; its error on all of them.
+// Calls find() on rank 0 and returns its result, or throws its error, on all ranks.
 template <typename Find>
 Bytes found_by_0(group::Ranks& ranks, const Find& find) {
   Message found;
@@ -66,8 +66,8 @@ DatastorePlace place_on_all(group::Ranks& ranks, const std::string& path) {
       found_by_0(ranks, [&] { return encode_place(mpi::datastore_place_of(path)); }));
 }
 
-// A version, and each rank's part of it.
-struct Part {
+// A version, and this rank's part of it.
+struct RankVersion {
   DatastorePlace place;
   std::string path;  // DIR@NAME, to open
 };
@@ -77,7 +77,7 @@ Bytes find_version(const DatastorePlace& place, std::uint32_t partitions) {
   const auto directory =
       group::RecordDirectory::open(base::posix_fs(), mpi::datastore_records(place.root));
   if (directory.group().partitions != partitions) {
-    fail(Errc::invalid_argument, "{}: the group has {} partitions, and there are {} ranks",
+    fail(Errc::invalid_argument, "{}: the group has {} partitions, and the job {} ranks",
          place.root, directory.group().partitions, partitions);
   }
   Bytes bytes = format::encode_group_file(directory.group());
@@ -88,8 +88,8 @@ Bytes find_version(const DatastorePlace& place, std::uint32_t partitions) {
 }
 
 // Throws on all ranks unless each has its part.
-Part part_of_version(group::Ranks& ranks, const std::string& path) {
-  Part part;
+RankVersion part_of_version(group::Ranks& ranks, const std::string& path) {
+  RankVersion part;
   part.place = place_on_all(ranks, path);
   const Bytes found = found_by_0(ranks, [&] { return find_version(part.place, size_of(ranks)); });
   require_on_all(ranks, attempt([&] {
@@ -137,7 +137,7 @@ std::unique_ptr<group::Job> open_job(group::Ranks& ranks, const std::string& roo
   }
 }
 
-// Room for a new group, on all ranks.
+// Removes an existing group on all ranks, for a new one.
 void clear(group::Ranks& ranks, const std::string& root, bool overwrite) {
   found_by_0(ranks, [&] {
     mpi::clear_root(root, size_of(ranks), overwrite);
@@ -161,7 +161,7 @@ void require_group_path(const DatastorePlace& place, const std::string& path) {
 struct DatastoreGroup::Impl {
   Impl(MPI_Comm given, DatastoreManager& used) : communicator(given), manager(used) {}
 
-  // What a snapshot at `path` is to be. REQUIRES: rank 0.
+  // The version that a snapshot at `path` creates. REQUIRES: rank 0.
   DatastorePlace new_version(const std::string& path) const {
     DatastorePlace place = mpi::datastore_place_of(path);
     if (!place.version.empty()) {
@@ -169,7 +169,7 @@ struct DatastoreGroup::Impl {
       fail(Errc::invalid_argument, "{}: a version of {}, not of {}", path, place.root, root);
     }
     if (std::filesystem::exists(place.root)) {
-      fail(Errc::already_exists, "{}: something is there already", place.root);
+      fail(Errc::already_exists, "{}: already exists", place.root);
     }
     return {root, job->free_name(mpi::version_name_for(path)), place.root};
   }
@@ -191,7 +191,7 @@ DatastoreGroup& DatastoreGroup::operator=(DatastoreGroup&& other) noexcept {
 }
 
 DatastoreGroup::Impl& DatastoreGroup::opened() const {
-  if (impl_ == nullptr) fail(Errc::invalid_argument, "there is no group: it has been closed");
+  if (impl_ == nullptr) fail(Errc::invalid_argument, "the group has been closed");
   return *impl_;
 }
 
@@ -255,7 +255,7 @@ std::string DatastoreGroup::local_path(const std::string& root, int rank) {
 std::string DatastoreGroup::open_read_only(MPI_Comm communicator, const std::string& path,
                                            DatastoreManager& manager) {
   mpi::Communicator ranks(communicator);
-  const Part part = part_of_version(ranks, path);
+  const RankVersion part = part_of_version(ranks, path);
   const Outcome outcome = attempt([&] { manager.open_read_only(part.path); });
   try {
     require_on_all(ranks, outcome);
@@ -296,7 +296,7 @@ int DatastoreGroup::partitions(MPI_Comm communicator, const std::string& path) {
 void DatastoreGroup::copy(MPI_Comm communicator, const std::string& from, const std::string& to,
                           const DatastoreOptions& options, bool overwrite) {
   mpi::Communicator ranks(communicator);
-  const Part source = part_of_version(ranks, from);
+  const RankVersion source = part_of_version(ranks, from);
   const DatastorePlace place = place_on_all(ranks, to);
   require_group_path(place, to);
   clear(ranks, place.root, overwrite);
@@ -304,7 +304,7 @@ void DatastoreGroup::copy(MPI_Comm communicator, const std::string& from, const 
   const mpi::DatastoreCalls calls{
       [&](const std::string& path) {
         Datastore::copy(source.path, path, options);
-        if (!Datastore::consistent(path, options)) {  // puts its files there
+        if (!Datastore::consistent(path, options)) {  // creates its files
           fail(Errc::io, "{}: the copy is in use", path);
         }
       },

@@ -20,10 +20,10 @@ class DatastorePartition final : public group::PartitionMemory {
     return calls_.snapshot(path_ + "@" + name);
   }
   std::future<CommitReport> snapshot_async(const std::string&, const std::string&) override {
-    fail(Errc::unsupported, "{}: managers of datastores make a version in the call", path_);
+    fail(Errc::unsupported, "{}: managers of datastores create versions synchronously", path_);
   }
   void rollback(const std::string&) override {
-    fail(Errc::unsupported, "{}: an open manager of a datastore does not go back", path_);
+    fail(Errc::unsupported, "{}: an open manager of a datastore cannot be rolled back", path_);
   }
   void close() override { calls_.close(); }
 
@@ -32,7 +32,7 @@ class DatastorePartition final : public group::PartitionMemory {
   const DatastoreCalls calls_;
 };
 
-// Whoever reads a version has its files in a directory, which outlives the version.
+// The readers of a version use files in a directory, which may outlive the version.
 void remove_files_of_lost_versions(const std::string& path, const store::StoreDirectory& store) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path + "/versions", error)) {
@@ -49,7 +49,7 @@ std::shared_ptr<store::StoreDirectory> DatastorePartitions::open_store(std::uint
                                                                        bool may_create) {
   const std::string path = datastore_path(root_, partition);
   if (may_create && may_create_) {
-    fs::remove_all(path);  // of a creation that was cut off: the group has no version
+    fs::remove_all(path);  // of an interrupted creation: the group has no version
     calls_.create(path);
     is_open_ = true;
   }

@@ -9,9 +9,9 @@
 
 namespace vellum::mpi {
 
-// What a memory manager does; paths as Datastore has them.
+// The functions of a memory manager; paths are those of Datastore.
 struct DatastoreCalls {
-  std::function<void(const std::string& path)> create;  // and commits; it stays open
+  std::function<void(const std::string& path)> create;  // and commits; leaves it open
   std::function<void(const std::string& path)> open;
   std::function<CommitReport(const std::string& path)> snapshot;
   std::function<void()> close;
@@ -20,7 +20,7 @@ struct DatastoreCalls {
 // A partition for each rank: ROOT/subdir-N.
 class DatastorePartitions final : public group::PartitionOpener {
  public:
-  // With `may_create`, datastores of a group without a version are made.
+  // `may_create`: creates the datastores of a group without a version.
   DatastorePartitions(std::string root, DatastoreCalls calls, bool may_create)
       : root_(std::move(root)), calls_(std::move(calls)), may_create_(may_create) {}
 

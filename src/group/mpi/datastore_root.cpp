@@ -92,7 +92,7 @@ void write_version_link(const std::string& path, const std::string& root,
                         const std::string& version) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) fail(Errc::io, "{}: cannot be made: {}", path, error.message());
+  if (error) fail(Errc::io, "{}: cannot be created: {}", path, error.message());
   const std::string from = fs::relative(root, path).string();
   const std::string text = fmt::format("{}\n{}\n{}\n", kLinkTitle, from, version);
   base::NewFile made(base::posix_fs(), link_file(path));
@@ -104,13 +104,13 @@ void write_version_link(const std::string& path, const std::string& root,
 void clear_root(const std::string& root, std::uint32_t partitions, bool overwrite) {
   if (!fs::exists(root)) return;
   if (!fs::exists(datastore_records(root))) {
-    fail(Errc::already_exists, "{}: something is there that is no group of datastores", root);
+    fail(Errc::already_exists, "{}: exists and is not a group of datastores", root);
   }
-  // A creation that was cut off has no version, and perhaps no group.
+  // An interrupted creation has no version, and perhaps no group.
   if (!fs::exists(datastore_records(root) + "/vellum.group")) return;
   const auto directory = group::RecordDirectory::open(base::posix_fs(), datastore_records(root));
   if (!directory.numbers().empty() && !overwrite) {
-    fail(Errc::already_exists, "{}: a group of datastores is there already", root);
+    fail(Errc::already_exists, "{}: a group of datastores already exists there", root);
   }
   remove_records(root, partitions);
 }
@@ -129,7 +129,7 @@ void remove_records(const std::string& root, std::uint32_t partitions) {
 void remove_datastore(const std::string& root, std::uint32_t partition) {
   remove_all(datastore_path(root, partition));
   std::error_code ignored;
-  fs::remove(root, ignored);  // unless something else is there
+  fs::remove(root, ignored);  // fails if it has other files
 }
 
 }  // namespace vellum::mpi

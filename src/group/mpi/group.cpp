@@ -17,7 +17,7 @@ namespace vellum {
 struct Group::Impl {
   Impl(MPI_Comm given, const std::string& records_directory, const GroupOptions& options)
       : communicator(given), records(records_directory) {
-    // Errors in the options, too, come out on all ranks: the job's first call meets them.
+    // An error in the options reaches all ranks by the job's first collective call.
     std::optional<group::RegionPartitions> partitions;
     const group::Outcome outcome = group::attempt([&] {
       partitions.emplace(group::RegionPartitionOptions{
@@ -65,7 +65,7 @@ using mpi::report_of;
 GroupReport PendingGroupVersion::wait() {
   const auto group = impl_->group.lock();
   if (group == nullptr && !impl_->pending->is_done) {
-    fail(Errc::invalid_argument, "the group has been closed: this version is not made");
+    fail(Errc::invalid_argument, "the group has been closed: this version was not created");
   }
   if (group != nullptr) return report_of(group->job->finish(impl_->pending));
   impl_->pending->outcome.require();
@@ -93,7 +93,7 @@ Group Group::open(MPI_Comm communicator, const std::string& records, const Group
 }
 
 Group::Impl& Group::opened() const {
-  if (impl_ == nullptr) fail(Errc::invalid_argument, "there is no group: it has been closed");
+  if (impl_ == nullptr) fail(Errc::invalid_argument, "the group has been closed");
   return *impl_;
 }
 

@@ -1,4 +1,4 @@
-// group/mpi/group_report.hpp: a job's report as the interface has it.
+// group/mpi/group_report.hpp: converts a job's report to the public GroupReport.
 #pragma once
 
 #include <utility>

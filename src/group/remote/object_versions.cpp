@@ -46,7 +46,7 @@ std::set<format::GroupPin> ObjectVersions::publish(const format::GroupFile& grou
       const auto other = records.read(number, group);
       known_[number] = {other.pin, !other.name.empty()};
     }
-    const Known& known = known_[number];
+    const KnownRecord& known = known_[number];
     if (!known.is_named && number < record.number) {
       records.remove(number);
     } else {

@@ -1,5 +1,5 @@
-// group/remote/object_versions.hpp: a group's versions in object stores: each partition has a remote
-// of its own (src/remote), and the records are beside them.
+// group/remote/object_versions.hpp: a group's versions in object stores: a remote for each
+// partition (src/remote), and the records next to them.
 //
 //   URL/partition-N   the remote of a partition's store
 //   URL/records       group/versions/remote_records.hpp
@@ -16,7 +16,7 @@
 
 namespace vellum::group {
 
-// The remote of a group, in the stores of its partitions.
+// The name of a group's remote in the stores of its partitions.
 inline constexpr const char* kGroupRemoteName = "vellum-group";
 
 class ObjectVersions final : public RemoteVersions {
@@ -32,19 +32,19 @@ class ObjectVersions final : public RemoteVersions {
                      const std::set<format::GroupPin>& keep) override;
 
  private:
-  struct Known {
+  struct KnownRecord {
     format::GroupPin pin;
     bool is_named = false;
   };
   base::Fs& fs_;
   const std::string url_;
-  std::unique_ptr<remote::ObjectStore> records_;  // once it is used
-  std::map<std::uint64_t, Known> known_;          // the records there, as far as they were read
+  std::unique_ptr<remote::ObjectStore> records_;  // opened at its first use
+  std::map<std::uint64_t, KnownRecord> known_;    // the records that were read
 };
 
-// Makes the partition's remote known to its store.
+// Adds the partition's remote to its store.
 void know_remote(store::StoreDirectory& store, const std::string& url);
-// The pins of a partition that its remote has, also those of no version. None if there is no remote.
+// All pins of a partition at its remote, even those of no version. Empty: no remote.
 std::set<format::GroupPin> pins_at(base::Fs& fs, const std::string& url,
                                    const format::Uuid& group_id, std::uint32_t partition);
 

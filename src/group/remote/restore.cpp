@@ -19,9 +19,9 @@
 namespace vellum::group {
 namespace {
 
-// What a rank has found or fetched of its partitions.
-struct Fetched {
-  std::uint64_t largest_epoch = 0;  // of any pin, here and at the remote
+// A rank's result: the state of its partitions after fetching them.
+struct FetchedPartitions {
+  std::uint64_t largest_epoch = 0;  // of any pin, in the stores and at the remote
   std::uint64_t partitions_fetched = 0, bytes_read = 0;
   std::vector<std::uint32_t> numbers;
   std::vector<format::GroupPartition> partitions;
@@ -46,7 +46,7 @@ class Restore {
   }
 
  private:
-  // The version at the remote, on all ranks; the directory of records, locked, on rank 0.
+  // Reads the version at the remote, on all ranks; on rank 0 locks the directory of records.
   void find() {
     Message found;
     if (ranks_.rank() == 0) {
@@ -70,8 +70,8 @@ class Restore {
     if (problem != nullptr) fail(Errc::io, "rank 0 sent no version: {}", problem);
   }
 
-  Fetched fetch_all() {
-    Fetched fetched;
+  FetchedPartitions fetch_all() {
+    FetchedPartitions fetched;
     fetched.numbers = options_.mine.has_value()
                           ? *options_.mine
                           : share_of(group_.partitions, ranks_.rank(), ranks_.size());
@@ -91,7 +91,7 @@ class Restore {
                : path_of_partition(options_.stores, number);
   }
 
-  void fetch(std::uint32_t number, Fetched& fetched) {
+  void fetch(std::uint32_t number, FetchedPartitions& fetched) {
     const format::GroupPartition& wanted = record_.partitions[number];
     const std::string path = path_of(number);
     const std::string pin = pin_name(group_.id, number, record_.pin);
@@ -116,7 +116,7 @@ class Restore {
   }
 
   void clone(std::uint32_t number, const std::string& path, const std::string& pin,
-             Fetched& fetched) {
+             FetchedPartitions& fetched) {
     const auto report =
         remote::clone(fs_, url_of_partition(options_.url, number), path, {{pin}}, progress_);
     ++fetched.partitions_fetched;
@@ -124,7 +124,7 @@ class Restore {
   }
 
   void pull(std::uint32_t number, store::StoreDirectory& store, const std::string& pin,
-            Fetched& fetched) {
+            FetchedPartitions& fetched) {
     know_remote(store, url_of_partition(options_.url, number));
     remote::Session session(store, kGroupRemoteName);
     const auto report = remote::pull(session, {{pin}}, progress_);
@@ -132,7 +132,7 @@ class Restore {
     fetched.bytes_read += report.bytes_read;
   }
 
-  Bytes encode(const Fetched& fetched) const {
+  Bytes encode(const FetchedPartitions& fetched) const {
     Bytes bytes;
     format::ByteWriter w(bytes);
     w.u64(fetched.largest_epoch);
@@ -147,7 +147,7 @@ class Restore {
     return bytes;
   }
 
-  // Takes what a rank has fetched into the new record, and returns the largest epoch it has seen.
+  // Adds a rank's result to the new record, and returns its largest epoch.
   std::uint64_t take(std::span<const std::byte> bytes, format::GroupRecord& record,
                      std::vector<bool>& seen, RestoreReport& report) const {
     format::ByteReader in(bytes);
@@ -159,7 +159,7 @@ class Restore {
     if (numbers.empty()) return largest_epoch;
     format::GroupRecord part;
     if (const char* problem = format::decode_group_record(in.bytes(in.left()), group_.id, part)) {
-      fail(Errc::io, "a rank sent a record that is none: {}", problem);
+      fail(Errc::io, "a rank sent an invalid record: {}", problem);
     }
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       seen.at(numbers[i]) = true;
@@ -188,8 +188,8 @@ class Restore {
     return report;
   }
 
-  // As the newest of the records that are there. The one with its name is the same version, with the
-  // stores as they were; if it is another version, the name stays there.
+  // Publishes it as the newest record. Removes the record of the same version and name, whose store
+  // paths may be outdated; if another version has the name, that one keeps it.
   std::uint64_t publish(format::GroupRecord record, std::uint64_t largest_epoch) {
     std::uint64_t largest_number = record.number, superseded = 0;
     for (const std::uint64_t number : directory_->numbers()) {
@@ -204,7 +204,7 @@ class Restore {
           record.name.clear();
         }
       });
-      // A damaged record is what a restore may be for.
+      // Skips damaged records: they may be the reason for the restore.
       if (outcome.code != Errc::corrupted) outcome.require();
     }
     record.number = largest_number + 1;
@@ -239,7 +239,7 @@ class Restore {
   Ranks& ranks_;
   const RestoreOptions& options_;
   const ProgressFn& progress_;
-  std::optional<RecordDirectory> directory_;  // rank 0's
+  std::optional<RecordDirectory> directory_;  // only on rank 0
   format::GroupFile group_;
   format::GroupRecord record_;
 };

@@ -1,4 +1,4 @@
-// group/group_version.hpp: the object behind a GroupVersion.
+// group/versions/group_version.hpp: the implementation of a GroupVersion.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace vellum {
 
 struct GroupVersion::Impl {
   std::string records;  // directory, or the URL of the group's remote
-  std::string stores;   // pattern; empty: as the record says
+  std::string stores;   // pattern; empty: the paths in the record
   RemoteOptions remote;
   format::GroupFile group;
   format::GroupRecord record;
@@ -27,16 +27,16 @@ struct GroupVersion::Impl {
 
 namespace group {
 GroupVersionInfo info_of(const format::GroupRecord& record);
-// Where a partition's store is: a path, or the URL of its remote if `records` is a URL.
+// The path of a partition's store, or the URL of its remote if `records` is a URL.
 std::string place_of_partition(const std::string& records, const std::string& stores,
                                std::uint32_t number, const format::GroupPartition& partition);
-// The partition's snapshot in its store, or at its remote, is the version that the record names.
-// Errors are those of checked_pin().
+// Checks the partition's snapshot in its store, or at its remote, against the record. Errors are
+// those of checked_pin().
 void require_pin(const Store& store, bool is_remote, const std::string& pin,
                  const format::GroupPartition& partition);
 }  // namespace group
 
-// Makes handles of records that somebody else has read.
+// Creates handles of records that the caller has read.
 struct GroupAccess {
   static GroupVersion of_record(const std::string& records, const std::string& stores,
                                 const format::GroupFile& group, format::GroupRecord record,

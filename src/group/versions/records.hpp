@@ -1,4 +1,4 @@
-// group/versions/records.hpp: the records of a group, to read: in a directory, or at its remote.
+// group/versions/records.hpp: reads the records of a group, in a directory or at its remote.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,16 @@ namespace vellum::group {
 
 class Records {
  public:
-  // `where` is a directory of records, or the URL of a group's remote; `stores` says where the stores
-  // are, for a directory only. Errc::not_found: no group is there; corrupted; invalid_argument.
+  // `where` is a directory of records or the URL of a group's remote; `stores` is the pattern of
+  // the stores' paths, for a directory only. Errc::not_found: no group; corrupted;
+  // invalid_argument.
   explicit Records(std::string where, const std::string& stores = std::string());
 
   bool are_remote() const noexcept { return objects_ != nullptr; }
   const format::GroupFile& group() const noexcept { return group_; }
   // A version by name or number; empty: the newest. Errc::not_found, corrupted.
   format::GroupRecord find(const std::string& version) const;
-  // All of them, oldest first. One that is removed meanwhile is left out.
+  // All records, oldest first, without those that are removed meanwhile.
   std::vector<format::GroupRecord> all() const;
 
  private:

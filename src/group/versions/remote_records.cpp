@@ -37,7 +37,7 @@ format::GroupFile RemoteRecords::read_group() const {
     bytes = objects_.get(kGroupKey, format::kGroupBytes);
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
-    fail(Errc::not_found, "{}: no version of a group is there", objects_.url());
+    fail(Errc::not_found, "{}: no version of a group", objects_.url());
   }
   format::GroupFile group;
   if (const char* problem = format::decode_group_file(bytes, group)) {
@@ -49,7 +49,7 @@ format::GroupFile RemoteRecords::read_group() const {
 void RemoteRecords::claim(const format::GroupFile& group) const {
   if (objects_.put_if_absent(kGroupKey, format::encode_group_file(group))) return;
   if (read_group().id == group.id) return;
-  fail(Errc::invalid_argument, "{}: the versions of another group are there", objects_.url());
+  fail(Errc::invalid_argument, "{}: has the versions of another group", objects_.url());
 }
 
 std::vector<std::uint64_t> RemoteRecords::numbers() const {
@@ -76,13 +76,13 @@ format::GroupRecord RemoteRecords::read(std::uint64_t number,
 
 format::GroupRecord RemoteRecords::find(const std::string& version,
                                         const format::GroupFile& group) const {
-  std::optional<format::GroupRecord> numbered;  // a name goes before a number
+  std::optional<format::GroupRecord> numbered;  // a name takes precedence over a number
   for (const std::uint64_t number : numbers()) {
     const bool is_numbered = std::to_string(number) == version;
     format::GroupRecord record;
     const Outcome outcome = attempt([&] { record = read(number, group); });
-    if (outcome.code == Errc::not_found) continue;  // a newer one has superseded it meanwhile
-    // One that does not read hides no other.
+    if (outcome.code == Errc::not_found) continue;  // superseded meanwhile
+    // An unreadable record does not hide the others.
     if (outcome.code == Errc::corrupted && !version.empty() && !is_numbered) continue;
     outcome.require();
     if (version.empty() || record.name == version) return record;
@@ -114,7 +114,8 @@ void RemoteRecords::publish(const format::GroupRecord& record, const format::Gro
   }
   for (const std::uint64_t number : numbers()) {
     if (number <= record.number) break;
-    // An older version that this job pushes late is no harm. A later job may have forgotten its parts.
+    // A newer record of this or an earlier job does no harm. A later job may have removed the parts
+    // of this version.
     if (read(number, group).epoch <= epoch) continue;
     if (is_new) objects_.remove(key);
     fail(Errc::busy, "{}: another job has taken over the group: it has published version {}",

@@ -1,4 +1,4 @@
-// What the stores of a group have of its versions, and what nobody needs.
+// Verify and gc of a group: the stores of its versions, and unneeded records and pins.
 #include <algorithm>
 #include <map>
 
@@ -26,7 +26,7 @@ class Stores {
   std::string path_of(std::uint32_t number, const format::GroupPartition& partition) const {
     return place_of_partition(records_, pattern_, number, partition);
   }
-  // Throws what opening it threw.
+  // Rethrows the error of the first attempt.
   Store& open(const std::string& path) {
     auto& opened = opened_[path];
     if (opened.store.empty() && opened.outcome.ok()) {
@@ -49,12 +49,12 @@ class Stores {
   std::map<std::string, Opened> opened_;
 };
 
-// The damages of a store that hurt a snapshot, as one reason; empty: none.
+// The damages of a store that affect a snapshot, as one text; empty: none.
 class Damages {
  public:
   Damages(Store& store, const ProgressFn& progress)
       : damages_(store.verify({true}, progress).damages) {}
-  // The same, of what a remote holds.
+  // The same for a remote.
   Damages(const std::string& url, const ProgressFn& progress) {
     const auto objects = remote::open_object_store(base::posix_fs(), url);
     const remote::Remote there(*objects, remote::read_superblock(*objects).store_id);
@@ -128,7 +128,7 @@ class Verification {
   GroupVerifyReport report_;
 };
 
-// A job's lock keeps others out of a directory; a remote has none, and a job may be pushing there.
+// A directory has a lock against jobs; a remote has none, and a job may be pushing to it.
 RecordDirectory lock_directory(const std::string& records) {
   if (remote::is_remote_url(records)) {
     fail(Errc::invalid_argument,
@@ -141,7 +141,7 @@ RecordDirectory lock_directory(const std::string& records) {
   return directory;
 }
 
-// What a collection keeps, and what goes.
+// The records and snapshots that a collection keeps and removes.
 struct GcPlan {
   std::vector<std::uint64_t> records_to_remove;
   std::set<GroupPin> keep;
@@ -177,8 +177,8 @@ GroupVerifyReport verify_group(const std::string& records, bool read_data,
   return group::Verification(records, stores, read_data, progress).run();
 }
 
-// Records go first: a snapshot without a record is a leftover, a record without its snapshots would
-// be a version that is not whole.
+// Removes records first: a snapshot without a record is a leftover, but a record without its
+// snapshots would be an incomplete version.
 GroupGcReport collect_group_garbage(const std::string& records, bool dry_run,
                                     const std::string& pattern, const ProgressFn& progress) {
   auto directory = group::lock_directory(records);
@@ -222,7 +222,7 @@ void remove_group_version(const std::string& records, const std::string& name) {
     if (record.name.empty() || record.name != name) continue;
     const auto newest = directory.newest();
     if (newest->number == record.number) {
-      // Its successor is the same version, without the name.
+      // Publishes the same version again, without the name.
       format::GroupRecord successor = record;
       ++successor.number;
       successor.name.clear();

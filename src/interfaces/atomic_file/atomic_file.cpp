@@ -67,7 +67,7 @@ struct AtomicFile::Impl {
   MarkedPage missed_store(const std::vector<MarkedPage>& changed) const;
   void check_marks(const std::vector<MarkedPage>& changed);
   void clip_to_file();
-  // Whether this process is not the one that opened the file: a child of fork().
+  // Whether another process has opened the file: this is a child of fork(2).
   bool inherited() const noexcept { return base::fork_count() != born; }
   void require_own() const;
   bool append_record(std::uint64_t file_bytes);
@@ -78,7 +78,7 @@ struct AtomicFile::Impl {
   void finish() noexcept;
 
   const std::uint32_t born = base::fork_count();
-  std::atomic<bool> closed{false};  // set with `mutex` held; then the members below are gone
+  std::atomic<bool> closed{false};  // set with `mutex` held; then the members below are null
   base::Fs& fs = base::posix_fs();
   std::string path;
   AtomicFileOptions options;
@@ -92,7 +92,7 @@ struct AtomicFile::Impl {
   Medium medium = Medium::disk;
   std::uint64_t commits = 0;
   std::uint64_t recorded_bytes = 0;  // size of the file by the last record or the file itself
-  // Buffers of the present commit; kept for their memory.
+  // Buffers of the current commit; kept for their memory.
   std::vector<MarkedPage> marked;  // taken from the cards
   std::vector<MarkedPage> stored;  // everything to commit
   std::vector<RedoSpan> spans;
@@ -107,8 +107,7 @@ AtomicFile::Impl::Impl(const std::string& file_path, const AtomicFileOptions& wa
   journal.emplace(
       atomic_file::FileJournal::open(fs, path, *file, wanted.medium, wanted.journal_bytes, image));
   options = checked(wanted, image->size_bytes());
-  image->barrier();  // what others have written before: commits only flush what is stored from now
-                     // on
+  image->barrier();  // earlier writes of other programs: commits only flush stores from now on
   recorded_bytes = image->size_bytes();
   const bool cards = options.tracker != Tracker::pages;
   window.emplace(options.capacity_bytes, options.base_address, cards);
@@ -134,8 +133,8 @@ MarkedPage AtomicFile::Impl::missed_store(const std::vector<MarkedPage>& changed
   return {};
 }
 
-// Threads that go on storing may have marked since the marks were taken: only lines that are still
-// unmarked now were missed.
+// Concurrent threads may have set marks since the marks were taken: only lines that are still
+// unmarked were missed.
 void AtomicFile::Impl::check_marks(const std::vector<MarkedPage>& changed) {
   if (missed_store(changed).cards == 0) return;
   std::vector<MarkedPage> later;
@@ -165,7 +164,7 @@ void AtomicFile::Impl::put_back() noexcept {
   if (window->tracked() != nullptr) window->tracked()->put_back(marked);
 }
 
-// Appends a durable record of `spans`. Returns whether the full journal went to the file first.
+// Appends a durable record of `spans`. Returns whether a full journal was checkpointed first.
 bool AtomicFile::Impl::append_record(std::uint64_t file_bytes) {
   assert(file_bytes <= window->capacity_bytes());
   atomic_file::RedoJournal& log = journal->log();
@@ -210,8 +209,8 @@ AtomicCommitReport AtomicFile::Impl::commit() {
   return report;
 }
 
-// Stores past the end of the file on its last page do not count, as with mmap(2). Marks further
-// behind date from before the file was cut.
+// Stores past the end of the file on its last page do not count, as with mmap(2). Marks of later
+// pages were set before the file was cut.
 void AtomicFile::Impl::clip_to_file() {
   const std::uint64_t lines = (image->size_bytes() + format::kLineBytes - 1) / format::kLineBytes;
   const std::uint64_t last_lines = (1ULL << lines % 64) - 1;
@@ -223,7 +222,7 @@ void AtomicFile::Impl::clip_to_file() {
 // The cut is durable in the journal first: after a crash in between, the journal cuts the file.
 void AtomicFile::Impl::resize(std::uint64_t size_bytes) {
   if (size_bytes > window->capacity_bytes())
-    fail(Errc::invalid_argument, "{}: cannot be made {} bytes: its capacity is {}", path,
+    fail(Errc::invalid_argument, "{}: cannot be resized to {} bytes: its capacity is {}", path,
          size_bytes, window->capacity_bytes());
   const std::uint64_t before = image->size_bytes();
   if (size_bytes == before) return;
@@ -249,14 +248,15 @@ void AtomicFile::Impl::close() {
   try {
     journal->log().checkpoint(*image);
     journal->remove(fs, path);
-  } catch (...) {  // the journal stays, and with it every commit
+  } catch (...) {  // the journal stays, with every commit
     finish();
     throw;
   }
   finish();
 }
 
-// Order: the watch goes before the mapping that it watches.
+// Order: the watch is destroyed before the mapping that it watches. REQUIRES: not in a child of
+// fork(2).
 void AtomicFile::Impl::finish() noexcept {
   assert(!inherited());
   closed = true;
@@ -269,7 +269,7 @@ void AtomicFile::Impl::finish() noexcept {
 
 namespace {
 
-// Uses another name first: nobody finds it shorter than its final size.
+// Uses another name first: no process finds it shorter than its final size.
 void make_file(const std::string& path, std::uint64_t size_bytes) {
   base::Fs& fs = base::posix_fs();
   if (fs.exists(path)) return;
@@ -301,7 +301,7 @@ AtomicFile::~AtomicFile() {
   try {
     close();
   } catch (const std::exception&) {
-    // The journal stays, and with it every commit.
+    // The journal stays, with every commit.
   }
 }
 
@@ -332,7 +332,7 @@ Impl& checked(const std::shared_ptr<Impl>& impl) {
   return *impl;
 }
 
-// One call at a time. Another thread may have closed the file before this one's turn.
+// One call at a time. Another thread may have closed the file before this one got the lock.
 template <typename Impl>
 std::unique_lock<std::mutex> take_turn(const std::shared_ptr<Impl>& impl) {
   checked(impl).require_own();
@@ -371,8 +371,8 @@ void AtomicFile::checkpoint() {
 
 namespace {
 
-// In a child of fork() everything stays, unused: the journal, its lock and the mapping belong to
-// the parent.
+// In a child of fork(2) everything stays allocated and unused: the journal, its lock and the
+// mapping belong to the parent.
 void keep_for_ever(std::shared_ptr<void> impl) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<std::shared_ptr<void>>;

@@ -1,4 +1,4 @@
-// Environment settings for the files of a program that knows nothing of Vellum.
+// Environment settings for the files of a program that does not use Vellum.
 #include <fnmatch.h>
 
 #include <algorithm>

@@ -19,7 +19,8 @@ format::RedoHeader header_for(const base::File& file) {
   return {1, std::uint64_t{random()} << 32 | random(), identity.inode, identity.born_ns};
 }
 
-// A journal beside another file would overwrite that. False: it is another file's, and empty.
+// The journal of another file would overwrite this one. False: it belongs to another file, and is
+// empty.
 bool belongs(const RedoJournal& journal, const base::File& journal_file, const base::File& file,
              const std::string& path) {
   const base::FileIdentity identity = file.identity();
@@ -29,7 +30,7 @@ bool belongs(const RedoJournal& journal, const base::File& journal_file, const b
     return true;
   if (!journal.has_records()) return false;
   fail(Errc::corrupted,
-       "{}: was made for another file than {}. If both were copied together, `vellum recover "
+       "{}: belongs to another file than {}. If both were copied together, `vellum recover "
        "--copied` takes it; if the file is right without the journal, remove the journal",
        journal_path(path), path);
 }
@@ -52,7 +53,7 @@ std::unique_ptr<MediumFile> image_of(base::File& file, Medium medium) {
   return disk_file(file, Space::sparse);
 }
 
-// Reads the image with the lock held: until then another process may change the file's size.
+// Reads the image with the lock held: before that another process may change the file's size.
 FileJournal FileJournal::open(base::Fs& fs, const std::string& path, base::File& file,
                               Medium medium, std::uint64_t journal_bytes,
                               std::unique_ptr<MediumFile>& image) {
@@ -81,7 +82,8 @@ FileJournal FileJournal::make(base::Fs& fs, const std::string& path, const base:
         RedoJournal::create(journal_on(*made, mapped), header_for(file),
                             mapped ? journal_bytes : std::min(kFirstLogBytes, journal_bytes));
     made->sync_data();  // its size, which a fence does not make durable
-    if (!finish_journal(fs, *made, path)) fail(Errc::busy, "{}: is being opened elsewhere", path);
+    if (!finish_journal(fs, *made, path))
+      fail(Errc::busy, "{}: another process is opening it", path);
     return {std::move(made), std::move(log)};
   } catch (...) {
     discard_journal(fs, *made);
@@ -103,7 +105,7 @@ RecoveryReport FileJournal::recover(base::Fs& fs, const std::string& path, base:
   if (log.damage().empty()) {
     remove_journal(fs, path);
   } else {
-    report.kept_as = put_journal_aside(fs, path);
+    report.kept_as = rename_corrupted_journal(fs, path);
   }
   return report;
 }

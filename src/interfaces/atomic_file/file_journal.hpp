@@ -13,14 +13,14 @@
 
 namespace vellum::atomic_file {
 
-// The file on the requested medium. automatic: persistent memory when the file lies there.
+// The file on the requested medium. automatic: persistent memory when the file is in it.
 // Errc::unsupported.
 std::unique_ptr<MediumFile> image_of(base::File& file, Medium medium);
 
 class FileJournal {
  public:
-  // Takes the journal that a crash left, applies it to the file and goes on with it, or creates
-  // one. It is on the file's medium, and in persistent memory it has `journal_bytes` at once.
+  // Applies the journal of a crash to the file and continues with it, or creates one. It is on the
+  // file's medium, and in persistent memory it has `journal_bytes` at once.
   // `image` becomes the file on its medium. Errors: AtomicFile::open().
   static FileJournal open(base::Fs& fs, const std::string& path, base::File& file, Medium medium,
                           std::uint64_t journal_bytes, std::unique_ptr<MediumFile>& image);

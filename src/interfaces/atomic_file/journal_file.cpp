@@ -19,7 +19,7 @@ constexpr std::array<std::uint64_t, 2> kHeaderPlaces = {0, format::kRedoHeaderCo
 
 std::string journal_path(const std::string& file_path) { return file_path + ".vellum-journal"; }
 
-// A holder may be about to remove it: a lock on a file without the name is worth nothing.
+// Its holder may be about to remove it: a lock on a file that has lost the name protects nothing.
 std::unique_ptr<base::File> open_journal(base::Fs& fs, const std::string& file_path) {
   const std::string path = journal_path(file_path);
   while (fs.exists(path)) {
@@ -31,7 +31,7 @@ std::unique_ptr<base::File> open_journal(base::Fs& fs, const std::string& file_p
       throw;
     }
     if (!file->try_lock_exclusive())
-      fail(Errc::busy, "{}: is open elsewhere: {} is locked", file_path, path);
+      fail(Errc::busy, "{}: another process has it open: {} is locked", file_path, path);
     if (!file->replaced()) return file;
   }
   return nullptr;
@@ -50,7 +50,7 @@ bool take_name(base::Fs& fs, const std::string& from, const std::string& to) {
   return true;
 }
 
-// Null: it exists already.
+// Null: the file exists already.
 std::unique_ptr<base::File> make_new(base::Fs& fs, const std::string& path) {
   try {
     return fs.open(path, base::OpenMode::create_new);
@@ -60,7 +60,7 @@ std::unique_ptr<base::File> make_new(base::Fs& fs, const std::string& path) {
   }
 }
 
-// Removes a killed process's file that nobody holds. False: it stays, held or somebody else's.
+// Removes a killed process's file that is not locked. False: it stays, locked or of another user.
 bool remove_left(base::Fs& fs, const std::string& path) {
   try {
     const auto left = fs.open(path, base::OpenMode::read_write);
@@ -96,7 +96,7 @@ void remove_if_left(base::Fs& fs, const std::string& path) noexcept {
     const auto left = fs.open(path, base::OpenMode::read_write);
     if (begins_as_journal(*left) && left->try_lock_exclusive() && !left->replaced())
       fs.unlink(path);
-  } catch (const std::exception&) {  // gone meanwhile, or another user's
+  } catch (const std::exception&) {  // removed meanwhile, or of another user
   }
 }
 
@@ -112,8 +112,8 @@ void remove_random_names(base::Fs& fs, const std::string& file_path) noexcept {
   }
 }
 
-// Returns the file locked, new and empty; null: somebody is using it. A lock on a file without the
-// name is worth nothing.
+// Returns the file locked, new and empty; null: another process uses it. A lock on a file that has
+// lost the name protects nothing.
 std::unique_ptr<base::File> claim(base::Fs& fs, const std::string& path) {
   do {
     auto file = make_new(fs, path);
@@ -124,8 +124,8 @@ std::unique_ptr<base::File> claim(base::Fs& fs, const std::string& path) {
 
 }  // namespace
 
-// The few names keep leftovers few: each process that starts a journal clears the names after its
-// own.
+// The few names limit the number of leftovers: each process that starts a journal clears the names
+// after its own.
 std::unique_ptr<base::File> start_journal(base::Fs& fs, const std::string& file_path) {
   constexpr int kNames = 4;
   std::unique_ptr<base::File> started;
@@ -137,7 +137,7 @@ std::unique_ptr<base::File> start_journal(base::Fs& fs, const std::string& file_
       remove_left(fs, path);
     }
   }
-  if (started == nullptr) fail(Errc::busy, "{}: is being opened elsewhere", file_path);
+  if (started == nullptr) fail(Errc::busy, "{}: another process is opening it", file_path);
   remove_random_names(fs, file_path);
   return started;
 }
@@ -145,7 +145,7 @@ std::unique_ptr<base::File> start_journal(base::Fs& fs, const std::string& file_
 void discard_journal(base::Fs& fs, const base::File& journal) noexcept {
   try {
     fs.unlink(journal.path());
-  } catch (const std::exception&) {  // it already has its name, or is gone
+  } catch (const std::exception&) {  // it already has its name, or was removed
   }
 }
 
@@ -161,13 +161,13 @@ void remove_journal(base::Fs& fs, const std::string& file_path) {
   fs.sync_directory(base::parent_of(file_path));
 }
 
-std::string put_journal_aside(base::Fs& fs, const std::string& file_path) {
+std::string rename_corrupted_journal(base::Fs& fs, const std::string& file_path) {
   const std::string corrupted = journal_path(file_path) + ".corrupted";
-  std::string aside = corrupted;
-  for (int number = 2; !take_name(fs, journal_path(file_path), aside); ++number)
-    aside = corrupted + "." + std::to_string(number);
+  std::string kept_as = corrupted;
+  for (int number = 2; !take_name(fs, journal_path(file_path), kept_as); ++number)
+    kept_as = corrupted + "." + std::to_string(number);
   fs.sync_directory(base::parent_of(file_path));
-  return aside;
+  return kept_as;
 }
 
 }  // namespace vellum::atomic_file

@@ -63,7 +63,7 @@ MappedFiles& MappedFiles::instance() {
   static MappedFiles* const files = [] {
     static MappedFiles* made = new MappedFiles;
     std::atexit([] { made->close_all(); });
-    // A child gets the locks free and the entries unchanged; they are its parent's.
+    // In a child the locks are free, and the entries unchanged; they are its parent's.
     const auto unlock = [] {
       made->mutex_.unlock();
       mapped_io::unlock_offsets();
@@ -79,7 +79,7 @@ MappedFiles& MappedFiles::instance() {
   return *files;
 }
 
-// The kernel, too, would have written these after exit(3).
+// The kernel also writes shared mappings to their files after exit(3).
 void MappedFiles::close_all() noexcept {
   const std::lock_guard guard(mutex_);
   for (auto& [inode, entry] : entries_) {

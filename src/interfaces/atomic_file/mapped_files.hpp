@@ -1,8 +1,10 @@
-// interfaces/atomic_file/mapped_files.hpp: the atomic files that a process maps as mmap(2) does: by
-// descriptor, several times, and found again by address.
+// interfaces/atomic_file/mapped_files.hpp: the atomic files that a process maps as by mmap(2): by
+// descriptor, several times, and found by address.
 //
-// Errors are errno values, with a line on standard error: the callers are programs that know only
+// Errors are errno values, with a line on standard error: the callers are programs written for
 // mmap(2).
+//
+// Threads: any; calls run one at a time, except where a call takes no lock.
 #pragma once
 
 #include <sys/types.h>
@@ -24,15 +26,15 @@ namespace vellum::atomic_file {
 class MappedFiles {
  public:
   // The process's instance. exit(3) commits the files that are still mapped and removes their
-  // journals. The memory stays, since objects that are destroyed later may use it.
+  // journals. The memory stays mapped, since objects that are destroyed later may use it.
   static MappedFiles& instance();
 
   // Returns 0 and the address, or an errno value. A read-only descriptor may map a file again that
   // is already mapped.
   int map(std::size_t length_bytes, int flags, int fd, off_t offset_bytes, Tracker tracker,
           void*& address);
-  // Whether an address lies in one of the files, as the calls below require. Like mapped(), takes
-  // no lock where no file can match: every program's calls come here, even from signal handlers.
+  // Whether an address is in one of the files, as the calls below require. Like mapped(), it takes
+  // no lock where no file can match: the calls of every program reach it, even in signal handlers.
   bool contains(const void* address);
   int sync(const void* address);
   int unmap(void* address, std::size_t length_bytes);
@@ -44,13 +46,13 @@ class MappedFiles {
   // Commits all files of this process; prints errors.
   void sync_all();
   int truncate(int fd, off_t size_bytes);
-  // pread(2) and pwrite(2) of such a file go through its memory: they see the stores made there,
-  // and their writes are in the next commit. They return the count, or -1 and errno.
+  // pread(2) and pwrite(2) of a mapped file use its memory: they see the stores to it, and their
+  // writes are in the next commit. They return the count, or -1 and errno.
   // `append`: writes at the current end, and sets `offset_bytes` to it.
   ssize_t read_at(int fd, void* to, std::size_t length_bytes, std::uint64_t offset_bytes);
   ssize_t write_at(int fd, const void* from, std::size_t length_bytes, std::uint64_t& offset_bytes,
                    bool append);
-  // Applies the journal that a crash has left for a file, if there is one that nobody holds.
+  // Applies the journal of a crash to a file, if there is one that no process has locked.
   static void recover(const std::string& path);
 
  private:
@@ -72,7 +74,7 @@ class MappedFiles {
 
   std::mutex mutex_;
   Entries entries_;
-  // Read before the lock: a filter of the files, and the range they lie in.
+  // Read before the lock: a filter of the files, and the range of their addresses.
   std::atomic<std::uint64_t> inode_filter_{0};
   std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};
 };

@@ -1,4 +1,4 @@
-// Replaces pmem_file.cpp where libpmem is missing: no file lies in persistent memory then, and one
+// Replaces pmem_file.cpp where libpmem is missing: no file is in persistent memory then, and one
 // on a DAX file system is flushed like any other.
 #include "interfaces/atomic_file/medium.hpp"
 

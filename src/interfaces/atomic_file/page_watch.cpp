@@ -30,7 +30,7 @@ void PageWatch::make_base_copy(std::uint64_t page) {
 }
 
 void PageWatch::collect(std::uint64_t size_bytes, std::vector<MarkedPage>& out) {
-  // The kernel reports a page once, so it stays in found_ whatever throws.
+  // The kernel reports a page once, so it stays in found_ also after an exception.
   written_.collect(0, format::pages_in(size_bytes), found_);
   std::sort(found_.begin(), found_.end());
   found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
@@ -42,8 +42,8 @@ void PageWatch::collect(std::uint64_t size_bytes, std::vector<MarkedPage>& out) 
   }
 }
 
-// A line that changed again since its copy has made its page a written one, so found_ is no longer
-// needed.
+// The kernel reports the page of a line that has changed again since its copy, so found_ is no
+// longer needed.
 void PageWatch::settle(std::span<const format::RedoSpan> spans) noexcept {
   for (const format::RedoSpan& span : spans) {
     const std::uint64_t page = span.first_line * kLineBytes / kPageBytes;

@@ -1,9 +1,9 @@
-// interfaces/atomic_file/page_watch.hpp: the page tracker of an atomic file. The kernel reports written pages,
-// and their lines are compared with the committed content.
+// interfaces/atomic_file/page_watch.hpp: the page tracker of an atomic file. The kernel reports
+// written pages, and their lines are compared with the committed content.
 //
 // The committed content of a written page is kept as its *base copy*. Before its first write a page
-// equals the file. A checkpoint changes only pages that commits have stored to, and these have
-// base copies.
+// equals the file. A checkpoint changes only pages that commits have stored to, and these have base
+// copies.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ namespace vellum::atomic_file {
 
 class PageWatch {
  public:
-  // `data`: a private mapping of the file of `capacity_bytes`, not yet written to.
+  // `data`: a private mapping of the file of `capacity_bytes`, whole pages, not yet written to.
   PageWatch(std::byte* data, std::uint64_t capacity_bytes, const MediumFile& image);
 
   // Appends the pages below `size_bytes` that differ from their committed content, ascending, with
   // their changed lines. Reports them again until they are settled.
   void collect(std::uint64_t size_bytes, std::vector<cards::MarkedPage>& out);
-  // Notes that these spans are committed.
+  // Records that these spans are committed. REQUIRES: each is within a page.
   void settle(std::span<const format::RedoSpan> spans) noexcept;
-  // Notes that the file has been cut to `begin_bytes`.
+  // Records that the file has been cut to `begin_bytes`.
   void forget(std::uint64_t begin_bytes, std::uint64_t end_bytes) noexcept;
 
  private:

@@ -38,7 +38,7 @@ class PmemFile final : public MediumFile {
     file_.allocate(0, size);
     return true;
   }
-  // Takes the page faults now, not in a commit. An older kernel takes them later.
+  // The page faults happen now, not in a commit. With an older kernel they happen later.
   void populate() noexcept { madvise(data_, size_bytes_, kPopulateWrite); }
 
   const std::string& path() const noexcept override { return file_.path(); }
@@ -59,7 +59,7 @@ class PmemFile final : public MediumFile {
     } else {
       file_.allocate(0, size_bytes);
     }
-    file_.sync_data();  // the size, which stores do not carry
+    file_.sync_data();  // the size, which a fence does not make durable
     unmap();
     if (!map()) fail(Errc::io, "{}: is no longer in persistent memory", file_.path());
   }

@@ -21,10 +21,10 @@ using format::RedoSpan;
 
 namespace {
 
-// An extension flushes metadata, so it is worth many commits.
+// An extension flushes metadata, so it reserves space for many commits.
 constexpr std::uint64_t kExtendBytes = 1 << 20;
 
-// Keeps the parts of earlier commits that still lie in a file cut to `file_bytes`.
+// Keeps the parts of earlier commits that are inside a file cut to `file_bytes`.
 void cut(std::vector<FilePiece>& pieces, std::uint64_t file_bytes) {
   std::erase_if(pieces, [&](const FilePiece& piece) { return piece.offset_bytes >= file_bytes; });
   for (FilePiece& piece : pieces)
@@ -42,7 +42,7 @@ void append_pieces(const RedoRecord& record, std::vector<FilePiece>& pieces) {
   }
 }
 
-// File systems lose blocks.
+// The unit that a failing medium or file system loses.
 constexpr std::uint64_t kBlockBytes = 4096;
 
 // The largest number of a record of the epoch at or after the start of `log`, with `commits` before
@@ -111,8 +111,8 @@ RedoJournal RedoJournal::create(std::unique_ptr<MediumFile> medium, const RedoHe
   RedoJournal journal(std::move(medium));
   if (journal.medium_->size_bytes() < kRedoLogBegin + log_bytes)
     journal.medium_->resize(kRedoLogBegin + log_bytes);
-  // Both copies, of which the second counts: when make_room() tears that one, the other and the
-  // records say what it said.
+  // Both copies; the second one counts. When make_room() tears it, the other copy and the records
+  // have the same facts.
   RedoHeader first = header;
   first.least_bytes = journal.medium_->size_bytes();
   journal.medium_->write(format::encode_redo_header(first), header_place(first.epoch));
@@ -134,7 +134,7 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium, Damage damage)
     journal.medium_->read(bytes, at);
     RedoHeader header;
     const char* wrong = format::decode_redo_header(bytes, header);
-    // Not damage: mending must not lose the content of a newer Vellum's journal.
+    // Not damage: a repair must not lose the content of a newer Vellum's journal.
     if (format::redo_header_is_newer(bytes)) {
       fail(Errc::newer_format, "{}: format {}, written by a newer Vellum; this one reads up to {}",
            journal.medium_->path(), format::number_text(format::number_of(bytes)),
@@ -166,7 +166,8 @@ void RedoJournal::note_damage(const std::string& what) {
   const std::string text = medium_->path() + what;
   if (on_damage_ == Damage::refuse)
     fail(Errc::corrupted,
-         "{}. `vellum recover --corrupted` brings to the file what precedes the damage, and keeps "
+         "{}. `vellum recover --corrupted` applies the commits before the damage to the file, and "
+         "keeps "
          "the journal under another name",
          text);
   if (damage_.empty()) damage_ = text;
@@ -180,7 +181,8 @@ void RedoJournal::take_header_of_records() {
   if (newest_in(next, read_log(), 0) != 0) header_ = next;
 }
 
-// REQUIRES: the log ends behind `replay`. For use after a crash only: it scans the whole medium.
+// Scans the rest of the medium for durable records after the end of the log. Only after a crash.
+// REQUIRES: the log ends after `replay`.
 void RedoJournal::look_for_later(std::span<const std::byte> log, Replay& replay) {
   assert(replay.log_bytes <= log.size());
   const std::uint64_t newest = newest_in(header_, log.subspan(replay.log_bytes), replay.commits);
@@ -191,7 +193,8 @@ void RedoJournal::look_for_later(std::span<const std::byte> log, Replay& replay)
               std::to_string(newest) + " were durable");
 }
 
-// A header of unknown arrival decides whether records count: no more commits then.
+// The header decides whether records count. If it may or may not be written, there are no more
+// commits.
 void RedoJournal::write_header(const RedoHeader& header) {
   try {
     medium_->write(format::encode_redo_header(header), header_place(header.epoch));
@@ -208,8 +211,8 @@ void RedoJournal::barrier(MediumFile& medium) {
     medium.barrier();
   } catch (const Error& error) {
     poison_ = error.what();
-    fail(Errc::poisoned,
-         "{}: whether the last commit is on the disk is not known; open the file again", poison_);
+    fail(Errc::poisoned, "{}: the last commit may or may not be durable; open the file again",
+         poison_);
   }
 }
 
@@ -241,7 +244,7 @@ RedoJournal::FoundRecords RedoJournal::find_records(std::span<const std::byte> l
 }
 
 // After a crash the file may be too long or too short. While it is mapped it has been cut already
-// and must not be cut again: that would take the program's pages away.
+// and must not be cut again: that would remove the program's pages.
 void RedoJournal::bring(FoundRecords& found, MediumFile& image, bool after_crash) {
   if (after_crash) {
     if (image.size_bytes() > found.smallest_bytes) image.resize(found.smallest_bytes);
@@ -264,7 +267,7 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
   }
   FoundRecords found = find_records(log);
   Replay& replay = found.replay;
-  // Records that append() made durable must be there: anything else is damage, and ends the work.
+  // Records that append() made durable must exist: anything else is damage.
   if (replay.commits + 1 < next_sequence_)
     fail(Errc::corrupted, "{}: commit {} of the journal, which was durable, cannot be read back",
          medium_->path(), replay.commits + 1);
@@ -273,7 +276,7 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
   if (replay.commits != 0) bring(found, image, after_crash);
   if (!damage_.empty()) return replay;
   if (replay.commits == 0) {
-    // The header may be in the page cache alone, because its writer was killed or its barrier
+    // The header may only be in the page cache, because its writer was killed or its barrier
     // failed. The next record would then overwrite records that the previous header still needs.
     if (after_crash) write_header(header_);
     return replay;
@@ -312,7 +315,7 @@ void RedoJournal::make_room(std::uint64_t end) {
   write_header(longer);
 }
 
-// Says that all records before the next are durable, behind a record that ends at `end`.
+// Records that all records before the next are durable, after a record that ends at `end`.
 void RedoJournal::write_marker(std::uint64_t end) noexcept {
   const std::uint64_t at = base::round_up(end, kBlockBytes);
   assert(medium_->byte_addressable() || end_with_marker(end) <= medium_->size_bytes());

@@ -1,23 +1,23 @@
-// interfaces/atomic_file/redo_journal.hpp: the journal of an atomic file on its medium, and its effect on the
-// file (format/redo.hpp gives the bytes).
+// interfaces/atomic_file/redo_journal.hpp: the journal of an atomic file on its medium, and its
+// effect on the file (format/redo.hpp gives the bytes).
 //
-// Protocol, and why one barrier per commit is enough:
-// - append() writes the record behind the last one, then issues a barrier. A crash before the
-//   barrier returns leaves a record with a right checksum, which is then a complete commit in
-//   progress, or with a wrong one: the journal ends before it.
+// Protocol, and why one barrier per commit suffices:
+// - append() writes the record after the last one, then issues a barrier. After a crash before the
+//   barrier returns the record has a correct checksum, and is a complete commit in progress, or a
+//   wrong one: the journal ends before it.
 // - checkpoint() writes the records to the file, barrier (of the file), then the header of the next
-//   epoch into the other header copy, barrier (of the journal). A crash before that leaves the old
-//   header, all records, and a file with some of them: they are written again. After it, old
-//   records are of another epoch and no longer count. Only then may the next append() overwrite
+//   epoch into the other header copy, barrier (of the journal). After a crash before that the old
+//   header and all records exist, and the file has some of them: they are written again. After it,
+//   old records are of another epoch and do not count. Only then may the next append() overwrite
 //   them.
-// - Cutting a file first appends a record without lines, so no earlier record brings back the
-//   content behind the cut: a record with a smaller size than the one before cuts.
-// - The loss of a durable record that is corrupted later must be noticed. A later record of the
+// - Cutting a file first appends a record without lines, so no earlier record restores the content
+//   past the cut: a record with a smaller size than the previous one cuts.
+// - The loss of a durable record that is corrupted later must be detected. A later record of the
 //   epoch shows it. For the last records a commit marker does, in another block of the medium (not
 //   in persistent memory, where it would cost as much as a small commit): a record without lines
-//   that carries the number of the one before it. The barrier that makes a record durable also does
-//   so for the marker of the one before it; a power cut can lose the marker of the last.
-// - Nothing else writes the file, and the program's stores never reach it by themselves: its
+//   that has the number of the previous one. The barrier that makes a record durable also does so
+//   for the marker of the previous one; a power cut can lose the marker of the last.
+// - Only the journal writes the file, and the program's stores never reach it by themselves: its
 //   mapping is private.
 #pragma once
 
@@ -42,8 +42,8 @@ struct Replay {
   std::uint64_t commits = 0;
   std::uint64_t bytes = 0;  // stored by them
   std::uint64_t log_bytes = 0;
-  // Durable commits behind the damage of a journal that was opened nevertheless, as far as the
-  // journal tells.
+  // Durable commits after the damage of a journal that was opened nevertheless, as far as the
+  // journal shows.
   std::uint64_t commits_lost = 0;
 };
 
@@ -55,7 +55,7 @@ enum class Damage {
 
 class RedoJournal {
  public:
-  // Makes a new journal of an empty medium. Durable on return.
+  // Creates a journal on an empty medium. Durable on return.
   static RedoJournal create(std::unique_ptr<MediumFile> medium, const format::RedoHeader& header,
                             std::uint64_t log_bytes);
   // Reads the header. Errc::corrupted, with the medium's path: there is none, or the medium has
@@ -69,19 +69,19 @@ class RedoJournal {
   const std::string& damage() const noexcept { return damage_; }
 
   // Applies the records to the file, durably, and empties the journal. Cheap when there are none.
-  // Errc::corrupted, with nothing done: a durable record is missing. With Damage::keep the records
-  // before it are applied, and the journal stays as it is. After open() the journal may hold
-  // records; append() must then not be called before this.
+  // Errc::corrupted, and nothing is changed: a durable record is missing. With Damage::keep the
+  // records before it are applied, and the journal stays as it is. After open() the journal may
+  // have records: call this before the first append().
   Replay checkpoint(MediumFile& image);
 
-  // Whether a record of this size has room, or would have in an empty journal that may grow to
-  // `limit_bytes`.
+  // Whether a record of this size fits, when the journal may grow to `limit_bytes`.
   bool fits(std::uint64_t record_bytes, std::uint64_t limit_bytes) const noexcept;
-  // Makes a commit durable. REQUIRES: it fits, or the journal is empty, which then grows. Throws
-  // no_space or io: the record is not there, and another may be appended. Errc::poisoned: a barrier
-  // failed, and only destruction is left.
+  // Makes a commit durable. REQUIRES: it fits, or the journal is empty, which then grows;
+  // checkpoint() was called after open(). Throws no_space or io: the record does not count, and
+  // another one may be appended. Errc::poisoned: a barrier failed; REQUIRES: only destruction
+  // follows.
   void append(std::span<const std::byte> record);
-  // Forbids further appends: memory and journal do not agree.
+  // Refuses further appends: memory and journal differ.
   void poison(const std::string& why) { poison_ = why; }
   // Whether there is a record, after open().
   bool has_records() const;
@@ -91,7 +91,7 @@ class RedoJournal {
  private:
   explicit RedoJournal(std::unique_ptr<MediumFile> medium) : medium_(std::move(medium)) {}
   void make_room(std::uint64_t end);
-  // The least end of the medium for a record that ends at `end`: its marker needs room.
+  // The minimal end of the medium for a record that ends at `end`: with its marker.
   std::uint64_t end_with_marker(std::uint64_t end) const noexcept;
   void write_marker(std::uint64_t end) noexcept;
   struct FoundRecords {
@@ -105,8 +105,7 @@ class RedoJournal {
   void look_for_later(std::span<const std::byte> log, Replay& replay);
   void take_header_of_records();
   void barrier(MediumFile& medium);
-  // Bytes that a failed append() left behind the tail are no commit; after a crash the end is
-  // unknown.
+  // Bytes of a failed append() after the tail are no commit; after a crash the end is unknown.
   std::uint64_t log_end() const { return recovering_ ? medium_->size_bytes() : tail_; }
   std::vector<std::byte> read_log() const;
   void write_header(const format::RedoHeader& header);

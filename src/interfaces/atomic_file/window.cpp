@@ -43,8 +43,8 @@ bool window_available() {
   }
 }
 
-// Uses the same places as tracked ranges, so an address does not depend on the tracker; any place
-// where those are unavailable (ThreadSanitizer).
+// Uses the same addresses as tracked ranges, so an address does not depend on the tracker; any
+// address where those are unavailable (ThreadSanitizer).
 std::byte* reserve_untracked(std::uint64_t bytes, std::uint64_t address) {
   const bool window = window_available();
   if (address != 0) {
@@ -96,8 +96,8 @@ void Window::open_up(std::uint64_t size_bytes) {
 void Window::forget(std::uint64_t begin_bytes, std::uint64_t end_bytes) {
   const std::uint64_t begin = pages(begin_bytes), end = pages(end_bytes);
   assert(begin_bytes <= end_bytes && end <= capacity_bytes_);
-  // Only stores to pages that are not zero: a store to a page of the file would make it private,
-  // and blind to later changes of the file.
+  // Stores only to bytes that are not zero: a store makes a page of the file private, and later
+  // changes of the file are then not visible in it.
   base::make_zero(data_ + begin_bytes, begin - begin_bytes);
   if (begin == end) return;
   madvise(data_ + begin, end - begin, MADV_DONTNEED);

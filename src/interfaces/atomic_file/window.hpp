@@ -1,4 +1,4 @@
-// interfaces/atomic_file/window.hpp: the place of an atomic file in memory.
+// interfaces/atomic_file/window.hpp: the address range of an atomic file.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace vellum::atomic_file {
 
-// Address space for a file, tracked by cards or only reserved. `base_address` or chance determines
-// its address (AtomicFileOptions::base_address).
+// Address space for a file, tracked by cards or only reserved. `base_address`: see
+// AtomicFileOptions::base_address.
 class Window {
  public:
   Window(std::uint64_t capacity_bytes, std::uint64_t base_address, bool cards);
@@ -26,10 +26,10 @@ class Window {
   void leave_mapped() noexcept { left_ = true; }
   // Maps the file privately over the whole window; bytes past `size_bytes` are inaccessible.
   void map(int descriptor, std::uint64_t size_bytes);
-  // Makes the bytes before `size_bytes` accessible.
+  // Makes the bytes before `size_bytes` accessible. REQUIRES: within the capacity.
   void open_up(std::uint64_t size_bytes);
-  // Discards the program's stores to [begin_bytes, end_bytes): the range is as in the file, or
-  // inaccessible. In a page that begins before it, it is zero.
+  // Discards the program's stores to [begin_bytes, end_bytes) and makes its pages inaccessible. In
+  // a page that begins before the range, the range becomes zero. REQUIRES: within the capacity.
   void forget(std::uint64_t begin_bytes, std::uint64_t end_bytes);
 
  private:

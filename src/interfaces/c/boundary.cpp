@@ -30,7 +30,7 @@ static_assert(VELLUM_ERR_POISONED == static_cast<int>(Errc::poisoned));
 static_assert(VELLUM_ERR_UNSUPPORTED == static_cast<int>(Errc::unsupported));
 static_assert(VELLUM_ERR_OUT_OF_MEMORY == static_cast<int>(Errc::out_of_memory));
 
-// The fixed size lets an error be noted without memory. Longer messages are cut.
+// The fixed size needs no allocation to record an error. Longer messages are truncated.
 thread_local char last_message[2048] = "";
 
 int note(int code, const char* message) noexcept {
@@ -99,7 +99,7 @@ vellum_commit_report to_c(const CommitReport& report) {
 extern "C" {
 
 const char* vellum_errc_name(int code) {
-  if (code == VELLUM_ERR_STOPPED) return "stopped";  // C++ lets the callback's own exception pass
+  if (code == VELLUM_ERR_STOPPED) return "stopped";  // in C++ the callback's exception passes
   if (code < VELLUM_OK || code > VELLUM_ERR_OUT_OF_MEMORY) {
     return "unknown";
   }

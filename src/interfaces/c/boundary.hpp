@@ -1,4 +1,5 @@
-// interfaces/c/boundary.hpp: handles of the C face, and the line that no exception crosses.
+// interfaces/c/boundary.hpp: handles of the C interface, and the boundary that no exception
+// crosses.
 #pragma once
 
 #include <vellum/vellum.h>
@@ -40,10 +41,10 @@ struct vellum_pin {
 
 namespace vellum::capi {
 
-// Call inside a catch block: keeps the exception's message for the thread, returns its number.
+// Call inside a catch block: stores the exception's message for the thread, returns its number.
 int note_current_exception() noexcept;
 
-// Runs one function of the C face.
+// Runs one function of the C interface.
 template <class Body>
 int guarded(const Body& body) noexcept {
   try {
@@ -64,7 +65,7 @@ void require(T* argument, const char* name) {
 
 inline std::string or_empty(const char* text) { return text == nullptr ? std::string() : text; }
 
-// Copies the part that caller and library both know of a struct that starts with struct_size.
+// Copies the fields that caller and library both have of a struct that starts with struct_size.
 template <class Struct>
 void copy_known(Struct& to, const Struct& from, std::size_t known_bytes) {
   constexpr std::size_t start = sizeof to.struct_size;
@@ -91,7 +92,7 @@ Encoding encoding_from(const vellum_encoding* given);
 // Nothing for NULL.
 std::optional<Encoding> optional_encoding(const vellum_encoding* given);
 
-// Call before the work: a bad struct is then refused before anything happens.
+// Call first: an invalid struct is then refused before anything changes.
 template <class Struct>
 void require_struct(const Struct* out) {
   if (out != nullptr) {
@@ -121,14 +122,13 @@ inline const Store& store_of(const vellum_store* handle) {
   return handle->store;
 }
 
-// A callback of the program that wants no more. Thrown through the library, and caught by
-// guarded().
+// The program's callback ended the call. Thrown through the library, and caught by guarded().
 struct Stopped {};
 
 // The caller's progress callback for the library; empty for NULL.
 ProgressFn progress_of(vellum_progress_fn progress, void* context);
 
-// A version for a callback. What `info` points to lives in `version` and here.
+// A version for a callback. The pointers of `info` point into `version` and this object.
 struct VersionForC {
   explicit VersionForC(const VersionInfo& version);
   VersionForC(const VersionForC&) = delete;

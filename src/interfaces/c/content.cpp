@@ -19,7 +19,7 @@ vellum::ReadFn read_of(vellum_read_fn read, void* context) {
     const std::int64_t got = read(to, capacity_bytes, context);
     if (got < 0) throw Stopped();
     if (static_cast<std::uint64_t>(got) > capacity_bytes) {
-      fail(Errc::invalid_argument, "read gives more bytes than it has room for");
+      fail(Errc::invalid_argument, "read returns more bytes than its buffer holds");
     }
     return static_cast<std::size_t>(got);
   };

@@ -1,4 +1,4 @@
-// Versions that go to a remote and come from there. See vellum.h.
+// Versions that are sent to a remote and fetched from it. See vellum.h.
 #include "interfaces/c/boundary.hpp"
 
 using namespace vellum::capi;
@@ -36,8 +36,8 @@ void visit_all(const Versions& versions, vellum_moved_fn visit, void* context) {
   }
 }
 
-void tell(const vellum::PullReport& r, vellum_pull_report* report, vellum_moved_fn visit,
-          void* context) {
+void report_pull(const vellum::PullReport& r, vellum_pull_report* report, vellum_moved_fn visit,
+                 void* context) {
   fill_struct(report, vellum_pull_report{sizeof(vellum_pull_report), r.pieces_read, r.bytes_read});
   visit_all(r.versions, visit, context);
 }
@@ -120,10 +120,10 @@ int vellum_pull(vellum_store* store, const char* remote, const vellum_pull_optio
     require(remote, "remote");
     require_struct(report);
     const vellum_pull_options given = options_or_zero(options);
-    tell(store_of(store).pull(remote,
-                              {names_of(given.versions), given.packs != 0, given.take_over != 0},
-                              progress_of(progress, context)),
-         report, visit, context);
+    report_pull(store_of(store).pull(
+                    remote, {names_of(given.versions), given.packs != 0, given.take_over != 0},
+                    progress_of(progress, context)),
+                report, visit, context);
   });
 }
 
@@ -135,9 +135,9 @@ int vellum_clone(const char* url, const char* directory, const vellum_pull_optio
     require(directory, "directory");
     require_struct(report);
     const vellum_pull_options given = options_or_zero(options);
-    tell(vellum::Store::clone(url, directory, {names_of(given.versions), given.lazy != 0},
-                              progress_of(progress, context)),
-         report, visit, context);
+    report_pull(vellum::Store::clone(url, directory, {names_of(given.versions), given.lazy != 0},
+                                     progress_of(progress, context)),
+                report, visit, context);
   });
 }
 

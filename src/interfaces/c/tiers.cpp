@@ -1,4 +1,4 @@
-// Directories that hold packs of a store. See vellum.h.
+// Directories with packs of a store. See vellum.h.
 #include "interfaces/c/boundary.hpp"
 
 using namespace vellum::capi;

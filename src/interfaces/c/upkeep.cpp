@@ -1,4 +1,4 @@
-// The upkeep of a store: space, checks, repair, retention. See vellum.h.
+// The maintenance of a store: space, checks, repair, retention. See vellum.h.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -214,7 +214,7 @@ int vellum_resolve(const vellum_store* store, const char* version, char* name, s
     require(name, "name");
     const std::string meant = store_of(store).resolve(version);
     if (meant.size() >= name_bytes) {
-      fail(Errc::invalid_argument, "{} bytes have no room for the name '{}'", name_bytes, meant);
+      fail(Errc::invalid_argument, "{} bytes are too few for the name '{}'", name_bytes, meant);
     }
     meant.copy(name, meant.size());
     name[meant.size()] = '\0';

@@ -41,8 +41,8 @@ void Copy::CloseEnv::operator()(MDB_env* env) const { mdb_env_close(env); }
 void Copy::require(int error) const {
   if (error == 0) return;
   fail(code_of(error),
-       "{}: LMDB {}.{}.{} says: {}; stop the writer, and take the file as it is with --stopped",
-       path_, MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH, mdb_strerror(error));
+       "{}: LMDB {}.{}.{}: {}; stop the writer, and take the file as it is with --stopped", path_,
+       MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH, mdb_strerror(error));
 }
 
 Copy::Copy(const std::string& path, const std::string& lock_file) : path_(path) {
@@ -68,7 +68,7 @@ Copy::Copy(const std::string& path, const std::string& lock_file) : path_(path) 
 }
 
 Copy::~Copy() {
-  if (from_copy_ >= 0) ::close(from_copy_);  // ends a copy that is under way
+  if (from_copy_ >= 0) ::close(from_copy_);  // ends a copy in progress
   if (copier_.joinable()) copier_.join();
 }
 
@@ -110,18 +110,19 @@ void Copy::start() {
   }
 }
 
-// Runs in its own thread, as LMDB writes to a descriptor and does not return in between.
+// Runs in its own thread, because LMDB writes to a descriptor and returns only at the end.
 void Copy::write_copy(int fd) noexcept {
   sigset_t broken_pipe;
   sigemptyset(&broken_pipe);
   sigaddset(&broken_pipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
   copied_ = mdb_env_copyfd(env_.get(), fd);
-  // Nothing has been copied yet. Readers that were killed have left their slots.
+  // Nothing has been copied yet. Killed readers may still occupy slots of the reader table.
   int freed = 0;
   if (copied_ == MDB_READERS_FULL && mdb_reader_check(env_.get(), &freed) == 0 && freed > 0)
     copied_ = mdb_env_copyfd(env_.get(), fd);
-  // A writer has enlarged the environment since it was opened here; nothing has been copied yet.
+  // A writer has enlarged the environment since this process opened it; nothing has been copied
+  // yet.
   while (copied_ == MDB_MAP_RESIZED && mdb_env_set_mapsize(env_.get(), 0) == 0)
     copied_ = mdb_env_copyfd(env_.get(), fd);
   ::close(fd);

@@ -1,4 +1,5 @@
-// interfaces/lmdb/copy.hpp: the content of an LMDB environment as of one transaction, by LMDB's own copy.
+// interfaces/lmdb/copy.hpp: the content of an LMDB environment as of one transaction, by LMDB's own
+// copy.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +13,18 @@ namespace vellum::lmdb {
 
 class Copy {
  public:
-  // `lock_file`: lock_file_of(path). Without one, writers do not see this reader: the caller has
-  // to detect writes during the copy.
+  // `lock_file`: lock_file_of(path). Without one, writers do not see this reader: the caller must
+  // detect writes during the copy.
   Copy(const std::string& path, const std::string& lock_file);
   ~Copy();
   Copy(const Copy&) = delete;
   Copy& operator=(const Copy&) = delete;
 
   std::uint64_t expected_bytes() const noexcept { return expected_bytes_; }
-  // Whether no transaction has been committed since this was made. Then a writer that does not see
-  // this reader has written only to pages that the copy does not have.
+  // Whether no transaction has been committed since this object was created. If so, a writer that
+  // does not see this reader has written only to pages that are not in the copy.
   bool of_last_transaction() const;
-  // Reads the next bytes; 0: the end. The transaction begins with the first call.
+  // Reads the next bytes; 0: the end. The transaction starts with the first call.
   std::size_t read(void* to, std::size_t capacity_bytes);
 
  private:

@@ -27,7 +27,7 @@ Meta read_meta(const base::File& file, std::uint64_t at) {
 
 }  // namespace
 
-// liblmdb divides by the page size, and looks for the second meta page at that offset.
+// liblmdb divides by the page size, and reads the second meta page at that offset.
 bool is_data(const base::File& file) {
   const Meta first = read_meta(file, 0);
   if (first.magic != kMagic) return false;
@@ -35,7 +35,7 @@ bool is_data(const base::File& file) {
       std::has_single_bit(first.page_bytes) && first.page_bytes >= 256 && first.page_bytes <= 65536;
   const Meta second = sound ? read_meta(file, first.page_bytes) : Meta{};
   if (second.magic != kMagic || second.page_bytes != first.page_bytes) {
-    fail(Errc::corrupted, "{}: begins like an LMDB file, and does not go on like one", file.path());
+    fail(Errc::corrupted, "{}: starts like an LMDB file, but is no valid one", file.path());
   }
   return true;
 }

@@ -1,4 +1,4 @@
-// interfaces/lmdb/lock_file.hpp: the lock file of an LMDB environment: where it is, and keeping others out.
+// interfaces/lmdb/lock_file.hpp: the lock file of an LMDB environment: its path, and its lock.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace vellum::lmdb {
 // it in place when the environment is closed everywhere.
 std::string lock_file_of(const std::string& path);
 
-// Keeps others from opening the environment while the object lives: they wait.
+// Keeps other processes from opening the environment while the object exists: they wait.
 class Lock {
  public:
   explicit Lock(const std::string& lock_file);

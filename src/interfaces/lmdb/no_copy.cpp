@@ -1,5 +1,5 @@
-// Replaces copy.cpp where LMDB's library is not found: environments are still recognized, but
-// are copied only while their writer is stopped.
+// Replaces copy.cpp where LMDB's library is not found: environments are still recognized, but are
+// copied only while their writer is stopped.
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
@@ -18,7 +18,7 @@ Copy::Copy(const std::string& path, const std::string&) : path_(path) {
 
 Copy::~Copy() = default;
 
-bool Copy::of_last_transaction() const { return true; }  // no object is ever made
+bool Copy::of_last_transaction() const { return true; }  // the constructor always throws
 std::size_t Copy::read(void*, std::size_t) { return 0; }
 
 }  // namespace vellum::lmdb

@@ -12,8 +12,8 @@
 namespace vellum::mapped_io {
 namespace {
 
-// The kernel takes and moves a descriptor's offset, or appends at the end of a file, in one step;
-// so does the holder of this lock.
+// The kernel reads and sets a descriptor's offset, or appends at the end of a file, in one step; so
+// does the holder of this lock.
 std::mutex offset_mutex;
 
 constexpr std::size_t kMaxPieces = IOV_MAX;
@@ -27,7 +27,7 @@ bool take_piece(const iovec* pieces, std::size_t i, iovec& out) {
   return region::copy_guarded(&out, &pieces[i], sizeof out) == sizeof out;
 }
 
-// Checks the arguments before any byte moves. Returns 0 or errno.
+// Checks the arguments before any byte is copied. Returns 0 or errno.
 int check(const iovec* pieces, std::size_t count, off_t at, int flags) {
   if ((flags & ~kKnownFlags) != 0) return EOPNOTSUPP;
   if (at < 0 && at != kOwnOffset) return EINVAL;
@@ -72,7 +72,7 @@ ssize_t at_own_offset(const MappedDescriptor& file, const AtOffset& body) {
 }
 
 // With O_APPEND, Linux ignores the caller's offset and appends (pwrite(2), BUGS). The pieces of one
-// call stay together.
+// call are contiguous.
 ssize_t append(MappedDescriptor& file, const iovec* pieces, std::size_t count, bool moves) {
   const std::lock_guard lock(offset_mutex);
   std::uint64_t end = 0;

@@ -1,16 +1,17 @@
-// interfaces/mapped_io/durable.hpp: what makes a file's content durable, as libvellum-run.so and
-// libvellum-cards.so take the calls over, and as the mount answers. Each of these is a commit before it returns:
+// interfaces/mapped_io/durable.hpp: the calls that make a file's content durable, for
+// libvellum-run.so, libvellum-cards.so and the mount. Each of these commits before it returns:
 //
 //   fsync(2), fdatasync(2), aio_fsync(3)        of the file
 //   msync(2), MS_SYNC                           of a mapping of the file
 //   sync(2), syncfs(2)                          of all files of the process
 //   sync_file_range(2)                          that waits (SYNC_FILE_RANGE_WAIT_AFTER)
-//   write(2) and its like                       by a descriptor with O_SYNC or O_DSYNC
+//   write(2) and related calls                  by a descriptor with O_SYNC or O_DSYNC
 //   pwritev2(2)                                 with RWF_SYNC or RWF_DSYNC
 //
 // msync(2) without MS_SYNC starts a commit at most. close(2) promises nothing. The kernel ignores
-// O_SYNC and O_DSYNC in fcntl(2), F_SETFL. For `vellum mount --writable` the kernel turns all of these
-// into a request to flush, or tells of them with the write; syncfs(2) and sync(2) reach no FUSE.
+// O_SYNC and O_DSYNC in fcntl(2), F_SETFL. For `vellum mount --writable` the kernel converts all of
+// these into a flush request, or reports them with the write; syncfs(2) and sync(2) do not reach
+// FUSE.
 #pragma once
 
 #include <fcntl.h>

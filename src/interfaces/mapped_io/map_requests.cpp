@@ -18,7 +18,7 @@ constexpr int kDontneedLocked = 24;                     // MADV_DONTNEED_LOCKED,
 constexpr int kCollapse = 25;                           // MADV_COLLAPSE, Linux 6.1
 constexpr int kPopulateRead = 22, kPopulateWrite = 23;  // Linux 5.14
 
-// What the kernel takes with MAP_SHARED_VALIDATE (linux/mman.h, LEGACY_MAP_MASK).
+// The flags that the kernel accepts with MAP_SHARED_VALIDATE (linux/mman.h, LEGACY_MAP_MASK).
 constexpr int kKnownMapFlags = MAP_TYPE | MAP_FIXED | MAP_ANONYMOUS | MAP_DENYWRITE |
                                MAP_EXECUTABLE | MAP_GROWSDOWN | MAP_LOCKED | MAP_NORESERVE |
                                MAP_POPULATE | MAP_NONBLOCK | MAP_STACK | MAP_HUGETLB | kHugeSize |
@@ -76,7 +76,7 @@ Advice advice_for_file(int advice) noexcept {
       return Advice::pass;
     case MADV_DONTNEED:
     case kDontneedLocked:
-    case MADV_DONTFORK:  // a child of fork(2) may read the file, whatever the program asks for
+    case MADV_DONTFORK:  // a child of fork(2) may read the file nevertheless
     case MADV_MERGEABLE:
     case MADV_UNMERGEABLE:
     case MADV_KEEPONFORK:

@@ -46,10 +46,10 @@ DatastorePlace existing(const std::string& path) {
   DatastorePlace place = datastore::place_of(path);
   if (!fs::exists(place.store)) {
     if (place.linked) {
-      fail(Errc::not_found, "{}: it is a version of the store {}, which is not there",
+      fail(Errc::not_found, "{}: it is a version of the store {}, which does not exist",
            place.directory, place.store);
     }
-    fail(Errc::not_found, "{}: no datastore is there", path);
+    fail(Errc::not_found, "{}: no datastore exists there", path);
   }
   return place;
 }
@@ -62,7 +62,7 @@ void require_nothing_at(const DatastorePlace& place) {
     const VersionInfo version = store.version(place.version);
     if (version.is_branch && version.sequence == 0) return store.remove_branch(place.version);
   }
-  fail(Errc::already_exists, "{}: a datastore is there already", place.directory);
+  fail(Errc::already_exists, "{}: a datastore exists already", place.directory);
 }
 
 // Turns the standard library's file errors into Vellum's.
@@ -85,7 +85,7 @@ struct Datastore::Impl {
   Region region;
   FileIndex index;         // describes the area in memory
   bool committed = false;  // and describes the last commit, too
-  // The last that snapshot_async() has begun. The next call waits for its end, so one is enough.
+  // The last snapshot of snapshot_async(). The next call waits for its end, so one suffices.
   std::string begun;
 
   std::byte* data() const { return static_cast<std::byte*>(region.data()); }
@@ -116,11 +116,11 @@ struct Datastore::Impl {
     const DatastorePlace target = datastore::place_of(path);
     std::string name = datastore::snapshot_name(target, store->path(), begun);
     if (!target.linked && datastore::is_there(target)) {
-      fail(Errc::already_exists, "{}: a datastore is there already", path);
+      fail(Errc::already_exists, "{}: a datastore exists already", path);
     }
     return {target, std::move(name)};
   }
-  // Stamps the files as equal to the last commit: the next opening may leave them alone.
+  // Stamps the files as equal to the last commit: the next opening need not restore them.
   void stamp_files() noexcept;
 };
 
@@ -131,7 +131,7 @@ void Datastore::Impl::stamp_files() noexcept {
     };
     if (!committed || !datastore::files_are(place.files(), index, read)) return;
     datastore::stamp(place, store->version(place.version), datastore::Lasting::for_ever);
-  } catch (const std::exception&) {  // then the files are put back
+  } catch (const std::exception&) {  // without a stamp the files are restored
   }
 }
 
@@ -174,7 +174,7 @@ Datastore Datastore::open(const std::string& path, std::uint64_t capacity_bytes,
         std::max(capacity_bytes, datastore::segment_bytes_of(*impl->store, impl->place));
     impl->reserve(capacity);
     impl->region = impl->store->open_region(impl->place.version, impl->placed_at(capacity));
-    // After taking the lock: from here on, the files are this opening's alone.
+    // With the lock held: from now on only this opening writes the files.
     datastore::put_files_back(*impl->store, impl->place, options);
     datastore::remove_stamp(impl->place);
     impl->read_index();
@@ -223,7 +223,8 @@ void Datastore::extend(std::uint64_t size_bytes) {
   assert(next >= size_bytes && next <= most);
   std::byte* const old_area = impl.area();
   impl.region.grow(next + kAreaBytes);
-  // The area has moved: its old place is the segment's, and the next commit() packs all files anew.
+  // The area has moved: its old range belongs to the segment, and the next commit() packs all files
+  // again.
   datastore::clear_files(old_area, impl.index);
   impl.index = {};
 }
@@ -259,7 +260,7 @@ CommitReport Datastore::snapshot(const std::string& path) {
     impl.pack();
     const CommitReport report = impl.region.snapshot(name);
     impl.committed = true;
-    // Its files are put back on demand: the maker of the snapshot may write them.
+    // Its files are restored on demand: the creator of the snapshot may write them.
     if (!target.linked) datastore::write_link(target, impl.store->path(), name);
     return report;
   });
@@ -270,7 +271,7 @@ std::future<CommitReport> Datastore::snapshot_async(const std::string& path) {
   return reporting([&] {
     const auto [target, name] = impl.snapshot_at(path);
     impl.pack();
-    // First, as nobody is there to write it when the version is.
+    // First, because no caller is left to write it when the version exists.
     if (!target.linked) datastore::write_link(target, impl.store->path(), name);
     auto result = impl.region.snapshot_async(name);
     impl.begun = name;
@@ -314,7 +315,7 @@ void Datastore::prepare(const std::string& path) {
   return reporting([&] {
     const DatastorePlace place = datastore::place_of(path);
     if (fs::exists(place.store) && datastore::is_there(place)) remove(path);
-    // Leftovers of a version or store that somebody else has removed.
+    // Leftovers of a version or store that another process has removed.
     datastore::remove_stamp(place);
     fs::remove_all(place.files());
     fs::remove(place.link());
@@ -335,7 +336,7 @@ void Datastore::remove(const std::string& path) {
     fs::remove_all(place.files());
     fs::remove(place.link());
     std::error_code ignored;
-    fs::remove(place.directory, ignored);  // unless something else is there
+    fs::remove(place.directory, ignored);  // unless it has other content
     if (!store.versions().empty()) return;
     fs::remove_all(place.store);
     fs::remove_all(place.owner_directory + "/versions");

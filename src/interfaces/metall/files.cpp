@@ -1,4 +1,5 @@
-// interfaces/metall/files.cpp: see files.hpp. The index's bytes are in docs/format.md, "Datastores".
+// interfaces/metall/files.cpp: see files.hpp. The index's bytes are in docs/format.md,
+// "Datastores".
 #include "interfaces/metall/files.hpp"
 
 #include <algorithm>
@@ -85,7 +86,7 @@ bool holds(const std::string& file, std::uint64_t length_bytes, std::uint64_t of
   return true;
 }
 
-// A stranger's directory must not lead elsewhere by a link.
+// An untrusted directory must not lead outside by a link.
 void make_parents(const std::string& directory, const std::string& name) {
   fs::path at = directory;
   for (const auto& part : fs::path(name).parent_path()) {
@@ -98,7 +99,7 @@ void make_parents(const std::string& directory, const std::string& name) {
 void write_file(const std::string& directory, const std::string& name, std::uint64_t length_bytes,
                 std::uint64_t offset_bytes, const ReadArea& read) {
   make_parents(directory, name);
-  // Beside the directory: a killed process's leftover is none of its files.
+  // Next to the directory: a killed process's leftover is then no file of the directory.
   base::NewFile made(base::posix_fs(), directory);
   std::vector<std::byte> buffer(std::min<std::uint64_t>(length_bytes, kCopyBytes));
   for (std::uint64_t at = 0; at < length_bytes; at += buffer.size()) {
@@ -139,7 +140,7 @@ const char* decode_index(std::span<const std::byte> page, FileIndex& index) {
       if (found[i].length_bytes != 0) return "a file has no name";
       continue;
     }
-    if (!is_safe_name(found[i].name)) return "a file's name leads elsewhere";
+    if (!is_safe_name(found[i].name)) return "a file's name leads outside the directory";
     for (std::size_t j = 0; j < i; ++j) {
       if (found[j].name == found[i].name) return "two files have one name";
     }

@@ -83,14 +83,14 @@ bool is_there(const DatastorePlace& place) {
     return Store::open(place.store).contains(place.version);
   } catch (const Error& error) {
     if (error.code() != Errc::not_a_store) throw;
-    return false;  // a killed process's unfinished store, or something else
+    return false;  // a killed process's unfinished store, or no store
   }
 }
 
 void make_directory(const DatastorePlace& place) {
   std::error_code error;
   fs::create_directories(place.files(), error);
-  if (error) fail(Errc::io, "{}: cannot be made: {}", place.files(), error.message());
+  if (error) fail(Errc::io, "{}: cannot be created: {}", place.files(), error.message());
 }
 
 std::string snapshot_name(const DatastorePlace& place, const std::string& store_path,
@@ -123,7 +123,7 @@ void write_link(const DatastorePlace& place, const std::string& store_path,
   assert(format::name_problem(version) == nullptr);
   std::error_code error;
   fs::create_directories(place.directory, error);
-  if (error) fail(Errc::io, "{}: cannot be made: {}", place.directory, error.message());
+  if (error) fail(Errc::io, "{}: cannot be created: {}", place.directory, error.message());
   const std::string from = fs::relative(store_path, place.directory).string();
   const std::string text = fmt::format("{}\n{}\n{}\n", kLinkTitle, from, version);
   base::NewFile made(base::posix_fs(), place.link());

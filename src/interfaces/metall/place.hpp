@@ -1,4 +1,4 @@
-// interfaces/metall/place.hpp: the places of a datastore's parts (vellum/datastore.hpp lists them).
+// interfaces/metall/place.hpp: the paths of a datastore's parts (vellum/datastore.hpp lists them).
 #pragma once
 
 #include <string>
@@ -18,22 +18,22 @@ struct DatastorePlace {
   std::string link() const { return directory + "/link"; }
 };
 
-// The place for a path as users write it: a directory, or DIR@NAME. Throws Errc::corrupted for an
+// The place of a path as users write it: a directory, or DIR@NAME. Throws Errc::corrupted for an
 // invalid link.
 DatastorePlace place_of(const std::string& path);
 
 // Whether any part of a datastore exists.
 bool is_there(const DatastorePlace& place);
 
-// Makes the directory of a path, with no datastore in it.
+// Creates the directory of a path, with no datastore in it.
 void make_directory(const DatastorePlace& place);
 
-// The name for a snapshot at `path` in `store_path`, other than `begun`, which will be there soon.
-// For DIR@NAME, which must be of that store (Errc::invalid_argument), NAME.
+// The name for a snapshot at `place` in the store `store_path`, other than `begun`, which is being
+// created. For DIR@NAME, which must be of that store (Errc::invalid_argument), NAME.
 std::string snapshot_name(const DatastorePlace& place, const std::string& store_path,
                           const std::string& begun);
 
-// Durable on return.
+// Durable on return. REQUIRES: `version` is a valid name.
 void write_link(const DatastorePlace& place, const std::string& store_path,
                 const std::string& version);
 

@@ -67,7 +67,7 @@ void stamp(const DatastorePlace& place, const VersionInfo& version, Lasting last
     base::NewFile made(base::posix_fs(), stamp_file(place));
     made.file().pwrite(bytes, 0);
     made.replace();
-  } catch (const std::exception&) {  // read-only medium, full disk: the files are then put back
+  } catch (const std::exception&) {  // read-only medium, full disk: the files are then restored
   }
 }
 

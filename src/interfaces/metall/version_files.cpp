@@ -14,7 +14,7 @@ namespace {
 
 using format::kPageBytes;
 
-// How long readers wait for one another when all find files to put back after a crash.
+// How long readers wait for one another when all find files to restore after a crash.
 constexpr int kTries = 20;
 constexpr std::chrono::milliseconds kBetweenTries{10};
 
@@ -38,7 +38,7 @@ std::string label_of(const DatastorePlace& place) {
 std::uint64_t segment_bytes_of(const Store& store, const DatastorePlace& place) {
   const std::uint64_t region_bytes = store.version(place.version).region_bytes;
   if (region_bytes <= kAreaBytes) {
-    fail(Errc::not_found, "{} holds no datastore, but something else", label_of(place));
+    fail(Errc::not_found, "{} is no version of a datastore", label_of(place));
   }
   return region_bytes - kAreaBytes;
 }
@@ -54,7 +54,7 @@ Region keep_writers_out(Store& store, const DatastorePlace& place) {
     return store.open_region(place.version);
   } catch (const Error& e) {
     if (e.code() != Errc::read_only) throw;
-    return {};  // on such a medium nobody writes
+    return {};  // a read-only medium has no writers
   }
 }
 

@@ -1,4 +1,5 @@
-// interfaces/privateer/impl.cpp: opens, makes and keeps versions through Vellum's public interface.
+// interfaces/privateer/impl.cpp: opens, creates and keeps versions through Vellum's public
+// interface.
 #include "interfaces/privateer/impl.hpp"
 
 #include <cassert>
@@ -17,7 +18,7 @@ namespace privateer = vellum::privateer;
 
 namespace {
 
-// Above this, room for growth to four times the size would leave little address space for others.
+// Above this, address space for growth to four times the size would be too large a part of all.
 constexpr std::uint64_t kMaxWithRoom = 1ULL << 40;
 
 std::string absolute(const std::string& path) { return std::filesystem::absolute(path); }
@@ -84,7 +85,7 @@ void Privateer::Impl::require_open(const char* call) const {
   }
 }
 
-// Call before another version is opened. A version open to read stays, unless it is in the way.
+// Call before another version is opened. A version open to read stays mapped, unless it overlaps.
 void Privateer::Impl::put_away(void* addr, std::uint64_t size_bytes) {
   if (region.valid() && region.writable()) {
     close();

@@ -1,4 +1,5 @@
-// interfaces/privateer/impl.hpp: the implementation of a Privateer object (privateer/privateer.hpp).
+// interfaces/privateer/impl.hpp: the implementation of a Privateer object
+// (privateer/privateer.hpp).
 #pragma once
 
 #include <privateer/privateer.hpp>
@@ -15,9 +16,9 @@
 struct Privateer::Impl {
   std::mutex mutex;
   std::string base;
-  std::string blocks;  // the first interface: a store anywhere; empty: in the base
+  std::string blocks;  // the first interface: a store at any path; empty: in the base
   std::string stash;
-  std::uint64_t block_bytes = 0;  // of the open version, or of what create() will make; 0: unknown
+  std::uint64_t block_bytes = 0;  // of the open version, or of the next create(); 0: unknown
 
   std::optional<vellum::Store> store;
   vellum::privateer::VersionPlace place;

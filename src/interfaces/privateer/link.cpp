@@ -75,7 +75,7 @@ void remove_link(const std::string& directory) noexcept {
     base::posix_fs().unlink(directory + "/" + kFileName);
     base::posix_fs().sync_directory(directory);
   } catch (const std::exception&) {
-    // The link that stays names a version that the store does not have: so there is no version.
+    // A link that stays names a version that the store does not have: there is no version.
   }
 }
 

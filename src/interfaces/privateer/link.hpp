@@ -1,9 +1,10 @@
-// interfaces/privateer/link.hpp: the small file in a version's directory that identifies the version.
+// interfaces/privateer/link.hpp: the small file in a version's directory that identifies the
+// version.
 //
 // A directory without its files is no longer that version. And programs copy a version's files into
-// another directory (Metall does: into that of a new snapshot, and to copy a datastore). So the
-// file names the version that it was made for, and that version's last commit. In another directory
-// it tells what the copy is of.
+// another directory (Metall does: into that of a new snapshot, and to copy a datastore). The file
+// therefore names its version, and that version's last commit. In another directory it identifies
+// the original of the copy.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace vellum::privateer {
 
 struct Link {
   std::string
-      store;  // the store's path; relative to the version's directory if the store lies in the base
+      store;  // the store's path; relative to the version's directory if the store is in the base
   std::string name;  // in the store
   std::uint64_t block_bytes = 0;
   // Of the version's commit when the link was last written. 0: none yet.
@@ -26,7 +27,7 @@ struct Link {
 
 // No value: there is no link. Errc::corrupted: the file is not a link.
 std::optional<Link> read_link(const std::string& directory);
-// Durable on return.
+// Durable on return. REQUIRES: `store`, `name` and `block_bytes` are set.
 void write_link(const std::string& directory, const Link& link);
 void remove_link(const std::string& directory) noexcept;
 

@@ -75,7 +75,7 @@ VersionPlace place_in_base(const std::string& base, const std::string& version) 
 
 VersionPlace place_beside_blocks(const std::string& blocks, const std::string& directory) {
   const path store = tidy(blocks), at = tidy(directory);
-  // The usual layout, through whichever interface.
+  // The usual layout, through either interface.
   const path below = at.lexically_relative(store.parent_path());
   if (store.filename() == kBlocks && !below.empty() && *below.begin() != "..") {
     return place_in_base(store.parent_path(), below);
@@ -83,7 +83,7 @@ VersionPlace place_beside_blocks(const std::string& blocks, const std::string& d
   VersionPlace place;
   place.directory = at;
   place.store = store;
-  // Directories of one name may share a store; their paths tell them apart.
+  // Directories of one name may share a store; their paths distinguish them.
   const std::string real = base::real_path(at);
   char path_digits[20];
   std::snprintf(path_digits, sizeof path_digits, "+%016" PRIx64,
@@ -101,7 +101,7 @@ VersionPlace place_of_directory(const std::string& directory) {
   const auto link = read_link(tidied);
   if (!link) return place_in_base(path(tidied).parent_path(), path(tidied).filename());
   if (path(link->store).is_absolute()) return place_beside_blocks(link->store, tidied);
-  // The directory may be elsewhere, behind a symbolic link: the given path counts.
+  // The directory may be another one, behind a symbolic link: the given path counts.
   const std::string base = tidy((path(tidied) / link->store).parent_path());
   return place_in_base(base, path(tidied).lexically_relative(base));
 }

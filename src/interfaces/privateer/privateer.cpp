@@ -81,7 +81,7 @@ Privateer::~Privateer() {
   try {
     impl_->close();
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "privateer: %s: what was stored since the last msync() is lost: %s\n",
+    std::fprintf(stderr, "privateer: %s: stores since the last msync() are lost: %s\n",
                  impl_->place.label().c_str(), error.what());
   }
 }

@@ -23,7 +23,7 @@ constexpr const char* kBlockSize = "PRIVATEER_BLOCK_SIZE";
 constexpr const char* kNumBlocks = "PRIVATEER_NUM_BLOCKS";
 constexpr const char* kMaxMemBlocks = "PRIVATEER_MAX_MEM_BLOCKS";
 constexpr const char* kStashSeparator = "<stash>";
-// With less, there is no room for the 64 KiB chunks that come in along with a commit's pages.
+// With less, the 64 KiB chunks of a commit's pages do not fit.
 constexpr std::uint64_t kMinMemoryBytes = 16u << 20;
 
 [[noreturn]] void refuse(const char* variable, const std::string& why) {

@@ -1,4 +1,4 @@
-// interfaces/privateer/versions.cpp: which version a directory holds, and how versions are made.
+// interfaces/privateer/versions.cpp: which version a directory holds, and how versions are created.
 #include "interfaces/privateer/versions.hpp"
 
 #include <chrono>
@@ -97,7 +97,7 @@ std::optional<FoundVersion> find_version(const Store& store, const VersionPlace&
   if (!is_directory(place.directory)) return std::nullopt;
   const auto link = read_link(place.directory);
   const std::uint64_t block_bytes = link ? link->block_bytes : kDefaultBlockBytes;
-  // Without a link: a directory made by hand, for a name that the store has.
+  // Without a link: a directory created by hand, for a name that the store has.
   if (!link || link->name == place.name) {
     if (!store.contains(place.name)) return std::nullopt;
     return FoundVersion{place.name, false, block_bytes};
@@ -128,7 +128,7 @@ bool is_taken(const Store& store, const VersionPlace& place) {
 
 NewVersion::NewVersion(Store& store, const VersionPlace& place, std::uint64_t block_bytes)
     : directory_(place.directory) {
-  // Removes the rest first: the link would revive it.
+  // Removes the leftover first: the link would make it a version again.
   keep_copies(store, place);
   remove_from(store, place.name);
   made_directory_ = make_directory(directory_);

@@ -1,8 +1,8 @@
-// interfaces/privateer/versions.hpp: the versions of a Privateer base: directories beside a store.
+// interfaces/privateer/versions.hpp: the versions of a Privateer base: directories next to a store.
 //
-// A version is a directory with its link (interfaces/privateer/link.hpp), and a name in the store. Without one
-// of the two there is no version. A name without the link is the rest of a version whose directory
-// or files were removed; a new version replaces it.
+// A version is a directory with its link (interfaces/privateer/link.hpp), and a name in the store.
+// Without one of the two there is no version. A name without the link is the leftover of a version
+// whose directory or files were removed; a new version replaces it.
 #pragma once
 
 #include <optional>
@@ -18,13 +18,13 @@ struct VersionPlace {
   std::string directory;
   std::string store;
   std::string name;     // in the store
-  bool in_base = true;  // the store is BASE/blocks, the directory below BASE; else each is anywhere
+  bool in_base = true;  // the store is BASE/blocks, the directory below BASE; else any two paths
 
   std::string label() const;  // for messages
 };
 
 VersionPlace place_in_base(const std::string& base, const std::string& version);
-// For a directory anywhere: the name in the store derives from its whole path.
+// For a directory at any path: the name in the store derives from its whole path.
 VersionPlace place_beside_blocks(const std::string& blocks, const std::string& directory);
 // Follows the directory's link; without one, assumes BASE. Errc::not_found: no such directory.
 VersionPlace place_of_directory(const std::string& directory);
@@ -37,22 +37,22 @@ struct FoundVersion {
 };
 
 bool is_directory(const std::string& path);
-// Makes a missing directory (true) and those above it. In any case makes it durable in its parent:
-// a version whose directory is lost in a crash would count as removed.
+// Creates a missing directory (true) and those above it. In any case makes it durable in its
+// parent: a version whose directory is lost in a crash would count as removed.
 bool make_directory(const std::string& directory);
 
-// Waits for another process that is making the store.
+// Waits for another process that is creating the store.
 Store open_or_create_blocks(const std::string& path);
 Store open_blocks(const VersionPlace& place);
 
 // No value: there is no version. Errc::not_found: a copy of a version that no longer exists.
 std::optional<FoundVersion> find_version(const Store& store, const VersionPlace& place);
 FoundVersion require_version(const Store& store, const VersionPlace& place);
-// Whether the place has a version with its link, so that a new one must not be made there.
+// Whether the place has a version with its link, so that no new one may be created there.
 bool is_taken(const Store& store, const VersionPlace& place);
 
-// Makes the directory, removes the rest of an earlier version of that name, and writes the link.
-// The name is free then. The destructor undoes this, unless `keep()` has been called.
+// Creates the directory, removes the leftover of an earlier version of that name, and writes the
+// link. The name is free then. The destructor undoes this, unless `keep()` has been called.
 class NewVersion {
  public:
   NewVersion(Store& store, const VersionPlace& place, std::uint64_t block_bytes);
@@ -67,14 +67,14 @@ class NewVersion {
   bool kept_ = false;
 };
 
-// Updates the link to the version's present commit.
+// Updates the link to the version's current commit.
 void update_link(const Store& store, const VersionPlace& place, std::uint64_t block_bytes);
 
-// Call before a version of a base changes or disappears: directories in the base with a copy of its
-// present files become versions of their own. REQUIRES: the version has no writer.
+// Call before a version of a base changes or is removed: directories in the base with a copy of its
+// current files become versions of their own. REQUIRES: the version has no writer.
 void keep_copies(Store& store, const VersionPlace& place);
 
-// Makes the version writable: a branch of its own name. Updates its link.
+// Makes the version writable: a branch of the same name. Updates its link.
 void convert_to_branch(Store& store, const VersionPlace& place, const FoundVersion& found);
 
 }  // namespace vellum::privateer

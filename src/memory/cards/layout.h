@@ -1,12 +1,12 @@
 /* memory/cards/layout.h: the memory layout of the card table, for mark.c and the rest of this layer.
  *
- * The table lies at fixed addresses, which are reserved on first use and cost nothing until they
- * are touched. All copies of this code in a process (a static library and a shared one) share it:
- * the second copy finds it there.
+ * The table is at fixed addresses, which are reserved on first use and cost nothing until they are
+ * accessed. All copies of this code in a process (a static library and a shared one) share it: the
+ * second copy finds the table of the first.
  *
- * A marker sets the card's byte, then the page's. If it finds the page's byte clear, it puts the
- * page into the queue of its range. So a page is in its queue at most once between two takes, a
- * queue with an entry for each page never overflows, and taking costs time per page with marks. */
+ * A marker sets the card's byte, then the page's. If the page's byte was clear, it adds the page to
+ * the queue of its range. A page is therefore in its queue at most once between two takes, a queue
+ * with an entry for each page never overflows, and taking costs time per page with marks. */
 #ifndef VELLUM_CARDS_LAYOUT_H
 #define VELLUM_CARDS_LAYOUT_H
 
@@ -17,7 +17,7 @@
 #define VELLUM_WINDOW_END ((VELLUM_WINDOW_INDEX + 1) << VELLUM_WINDOW_SHIFT)
 #define VELLUM_PAGE_TABLE UINT64_C(0x344000000000)
 #define VELLUM_DIRECTORY UINT64_C(0x345000000000)
-/* A range begins at a multiple of 4 GiB, and nothing else lies in the granules that it touches. */
+/* A range starts at a multiple of 4 GiB, and its granules contain nothing else. */
 #define VELLUM_GRANULE_SHIFT 32
 #define VELLUM_GRANULES (1 << (VELLUM_WINDOW_SHIFT - VELLUM_GRANULE_SHIFT))
 

@@ -9,8 +9,8 @@
 
 _Static_assert((VELLUM_WINDOW_BEGIN >> VELLUM_CARD_SHIFT) + VELLUM_CARD_BIAS == 0x340000000000, "");
 
-/* With one thread, an instruction needs no lock: a signal handler that marks comes between two
- * instructions, never into one. A compiler turns C's operators into several, or locked ones. */
+/* With one thread, an instruction needs no lock: a signal handler that marks interrupts between two
+ * instructions, never within one. A compiler turns C's operators into several, or locked ones. */
 #if defined(VELLUM_X86_64)
 static inline uint8_t unlocked_set(uint8_t* byte) {
   uint8_t was = 0;
@@ -41,7 +41,7 @@ static inline int first_of_page(uint64_t address) {
   return __atomic_exchange_n(byte, 1, __ATOMIC_SEQ_CST) == 0;
 }
 
-/* An entry is taken before it is written: the taker waits for the marker in between. */
+/* An entry is reserved before it is written: the taker waits for the marker in between. */
 static inline void enqueue(struct vellum_card_queue* queue, uint64_t address) {
   /* A locked addition would wait for the non-temporal stores of the last commit. */
   const uint64_t at = __libc_single_threaded != 0
@@ -52,9 +52,9 @@ static inline void enqueue(struct vellum_card_queue* queue, uint64_t address) {
 }
 
 /* Between setting the card and queueing the page, another thread may store to the same card, find
- * it set, and commit. So a marker is counted before it sets anything, and take() waits for all
- * counted markers (TrackedRange::wait_for_markers() says why that is enough). Null: with one thread
- * nobody waits, and nobody is counted. */
+ * it set, and commit. A marker is therefore counted before it sets a byte, and take() waits for all
+ * counted markers (TrackedRange::take() explains why that suffices). Null: with one thread no marker
+ * is counted, and take() does not wait. */
 static inline uint64_t* count_marker(struct vellum_card_queue* queue) {
   if (queue == 0 || __libc_single_threaded != 0) return 0;
   uint64_t* count = &queue->in_flight[__atomic_load_n(&queue->phase, __ATOMIC_RELAXED)];
@@ -62,7 +62,7 @@ static inline uint64_t* count_marker(struct vellum_card_queue* queue) {
   return count;
 }
 
-/* Outside any range (an untracked file in the window), nobody takes. */
+/* Outside any range (an untracked file in the window), no thread takes. */
 static inline void mark_within_page(uint64_t address, uint64_t last) {
   struct vellum_card_queue* queue = __atomic_load_n(vellum_granule_of(address), __ATOMIC_ACQUIRE);
   uint64_t* const counted = count_marker(queue);

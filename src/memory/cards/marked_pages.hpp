@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <iterator>
 #include <vector>
@@ -15,6 +16,8 @@ inline bool by_page(const MarkedPage& a, const MarkedPage& b) { return a.page < 
 // REQUIRES: both ascending, each page once. So is the result.
 inline std::vector<MarkedPage> united(const std::vector<MarkedPage>& a,
                                       const std::vector<MarkedPage>& b) {
+  assert(std::is_sorted(a.begin(), a.end(), by_page) &&
+         std::is_sorted(b.begin(), b.end(), by_page));
   std::vector<MarkedPage> out;
   out.reserve(a.size() + b.size());
   std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out), by_page);

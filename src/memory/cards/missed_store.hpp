@@ -8,7 +8,7 @@
 
 namespace vellum::cards {
 
-// VELLUM_VERIFY_CARDS: every commit compares all that was written with the marks.
+// VELLUM_VERIFY_CARDS: every commit compares all changed lines with the marks.
 bool verify_by_environment();
 
 // Throws Errc::corrupted: `what` names the file or region at `data`, `missed` has the first line.

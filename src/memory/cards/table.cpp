@@ -59,18 +59,18 @@ class Mapped {
 
 [[noreturn]] void refuse_addresses() {
   fail(Errc::unsupported,
-       "card tracking needs the addresses from 0x340000000000, where something else lies: a "
-       "sanitizer's memory, or another version of Vellum");
+       "card tracking needs the addresses from 0x340000000000, which are in use: by a "
+       "sanitizer, or by another version of Vellum");
 }
 
-// Reads by the kernel: other code's memory may lie there, and be inaccessible. 0: not ours.
+// Reads by the kernel: the memory there may be other code's, and inaccessible. 0: not ours.
 std::uint64_t layout_at(vellum_card_directory* directory) {
   std::uint64_t layout = 0;
   const iovec to{&layout, sizeof layout}, from{&directory->layout, sizeof directory->layout};
   return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof layout ? layout : 0;
 }
 
-// The directory comes last: code that finds it finds the whole table.
+// The directory is mapped last: code that finds it finds the whole table.
 void map_table() {
   constexpr std::uint64_t kWindowBytes = kWindowEnd - kWindowBegin;
   constexpr std::uint64_t kDirectoryBytes =
@@ -95,8 +95,8 @@ void map_table() {
 
 void reserve_table() {
   static std::mutex mutex;
-  static bool reserved =
-      false;  // no once_flag: it hangs under ThreadSanitizer once this has thrown
+  // No once_flag: it hangs under ThreadSanitizer once this has thrown.
+  static bool reserved = false;
   const std::lock_guard lock(mutex);
   if (!reserved) map_table();
   reserved = true;

@@ -9,6 +9,7 @@
 #include <vellum/cards.h>
 
 #include <bit>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -38,8 +39,7 @@ void all_threads_pass_barrier() noexcept {
   syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);  // slow, Linux 4.3
 }
 
-// With one thread: one instruction, without a lock, so a signal handler's mark comes before or
-// after it.
+// With one thread: one instruction, without a lock, so a signal handler marks before or after it.
 void unlocked_clear(std::uint64_t* eight, std::uint64_t set) noexcept {
 #if defined(VELLUM_X86_64)
   __asm__ volatile("andq %1, %0" : "+m"(*eight) : "r"(~set) : "memory", "cc");
@@ -120,14 +120,14 @@ TrackedRange::TrackedRange(std::uint64_t capacity_bytes, std::uint64_t address)
   queue_->entries = map_entries(entries);
   queue_->entry_mask = entries - 1;
   try {
-    // Nobody marks before the constructor returns, so the queue may learn its address late.
+    // No thread marks before the constructor returns, so the queue may get its address late.
     queue_->begin_address = place(capacity_bytes, address, queue_.get());
   } catch (...) {
     munmap(queue_->entries, entries * 4);
     throw;
   }
-  // Something marked but not tracked may have been here before, such as a file without cards. Its
-  // marks would keep this range's pages out of the queue.
+  // Untracked memory, such as a file without cards, may have been marked at these addresses before.
+  // Its marks would keep this range's pages out of the queue.
   clear_tables(queue_->begin_address, capacity_bytes);
   data_ = reinterpret_cast<std::byte*>(queue_->begin_address);
 }
@@ -144,8 +144,8 @@ TrackedRange::~TrackedRange() {
 // marker finds it clear and queues the page again; an earlier one has set its card. Only cards seen
 // set are cleared: others may be set meanwhile.
 std::uint64_t TrackedRange::take_page(std::uint64_t page_address) noexcept {
-  const bool alone = __libc_single_threaded != 0;
-  if (alone) {
+  const bool single_threaded = __libc_single_threaded != 0;
+  if (single_threaded) {
     __atomic_store_n(vellum_page_byte_of(page_address), 0, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
   } else {
@@ -158,7 +158,7 @@ std::uint64_t TrackedRange::take_page(std::uint64_t page_address) noexcept {
     if (set == 0) continue;
     // Bytes are 0 or 1: the product gathers them into the highest byte, the first lowest.
     mask |= ((set * 0x0102040810204080ULL) >> 56) << (i * 8);
-    if (alone) {
+    if (single_threaded) {
       unlocked_clear(&eights[i], set);
     } else {
       __atomic_fetch_and(&eights[i], ~set, __ATOMIC_ACQ_REL);
@@ -167,9 +167,9 @@ std::uint64_t TrackedRange::take_page(std::uint64_t page_address) noexcept {
   return mask;
 }
 
-// Returns when every marker counted at the call has ended. New markers use the count that nobody
-// waits for, so they cannot prolong the wait. It waits for both counts, not only that of the ending
-// phase: a marker stopped between loading the phase and counting may be in the older one.
+// Returns when every marker counted at the call has ended. New markers use the other count, so they
+// cannot prolong the wait. It waits for both counts, not only that of the ending phase: a marker
+// preempted between loading the phase and counting may be in the older one.
 void TrackedRange::wait_for_markers() noexcept {
   for (int i = 0; i < 2; ++i) {
     const std::uint64_t old = __atomic_load_n(&queue_->phase, __ATOMIC_RELAXED);
@@ -178,7 +178,7 @@ void TrackedRange::wait_for_markers() noexcept {
   }
 }
 
-// Of the entry at `at`, if it is there: its page's cards, and the byte that says it is queued.
+// Of the entry at `at`, if it is written: its page's cards, and the byte that marks it as queued.
 void TrackedRange::prefetch_page(std::uint64_t at, std::uint64_t head) const noexcept {
   if (at >= head) return;
   const std::uint32_t value =
@@ -189,11 +189,11 @@ void TrackedRange::prefetch_page(std::uint64_t at, std::uint64_t head) const noe
   __builtin_prefetch(vellum_page_byte_of(address), 1);
 }
 
-// Why all stores made before the call are here. A store whose card was clear was marked by its own
+// Why all stores before the call are found. A store whose card was clear was marked by its own
 // thread, before the call. A store whose card was set relies on another thread X, which had counted
-// before setting it, so the first wait is for X. X has put the page into the queue, or has found
-// the page's byte set by a third thread W, which is about to queue it. W had counted before setting
-// that byte, and so before X ended, which is before the second wait. The head is read after both.
+// before setting it, so the first wait is for X. X has queued the page, or has found the page's
+// byte set by a third thread W, which is about to queue it. W had counted before setting that byte,
+// and so before X ended, which is before the second wait. The head is read after both.
 void TrackedRange::take(std::vector<MarkedPage>& out) {
   if (__libc_single_threaded == 0) {
     wait_for_markers();
@@ -208,6 +208,7 @@ void TrackedRange::take(std::vector<MarkedPage>& out) {
     *entry = 0;
     prefetch_page(queue_->tail + kPrefetchAhead, head);
     const std::uint32_t page = value - 1;
+    assert(std::uint64_t{page} * kPageBytes < capacity_bytes_);
     const std::uint64_t cards = take_page(queue_->begin_address + std::uint64_t{page} * kPageBytes);
     if (cards != 0) out.push_back({page, cards});
   }
@@ -216,6 +217,7 @@ void TrackedRange::take(std::vector<MarkedPage>& out) {
 
 void TrackedRange::put_back(std::span<const MarkedPage> pages) noexcept {
   for (const MarkedPage& marked : pages) {
+    assert(std::uint64_t{marked.page} * kPageBytes < capacity_bytes_);
     for (std::uint64_t left = marked.cards; left != 0; left &= left - 1) {
       const auto card = static_cast<std::uint64_t>(std::countr_zero(left));
       vellum_mark(data_ + std::uint64_t{marked.page} * kPageBytes + card * kCardBytes, kCardBytes);

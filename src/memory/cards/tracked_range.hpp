@@ -1,4 +1,4 @@
-// memory/cards/tracked_range.hpp: a range of the window whose marked cards can be taken.
+// memory/cards/tracked_range.hpp: a range of the window, whose marked cards can be taken.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class TrackedRange {
   // with all cards clear, at `address`, a multiple of 4 GiB, unless that is 0. Errors: Errc::busy
   // when the address is taken, out_of_memory, invalid_argument, and those of reserve_table().
   explicit TrackedRange(std::uint64_t capacity_bytes, std::uint64_t address = 0);
-  ~TrackedRange();  // unmaps. REQUIRES: nobody marks in the range any more
+  ~TrackedRange();  // unmaps. REQUIRES: no thread marks in the range any more
   TrackedRange(const TrackedRange&) = delete;
   TrackedRange& operator=(const TrackedRange&) = delete;
 
@@ -36,7 +36,7 @@ class TrackedRange {
   void take(std::vector<MarkedPage>& out);
   // Marks taken pages again.
   void put_back(std::span<const MarkedPage> pages) noexcept;
-  // Whether nothing is marked, so take() would find nothing.
+  // Whether no card is marked.
   bool clean() const noexcept;
 
  private:

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <vellum/error.hpp>
@@ -46,16 +47,17 @@ void Backing::note_base_copies(format::PageNumber first, std::size_t count_pages
 }
 
 void Backing::forget_base_copies(format::PageNumber first, std::size_t count_pages) noexcept {
-  std::int64_t gone = 0;
+  std::int64_t forgotten = 0;
   for (std::size_t i = 0; i < count_pages; ++i) {
     const std::uint64_t bit = 1ULL << ((first + i) % 64);
-    gone += (word(first + i).fetch_and(~bit, std::memory_order_acq_rel) & bit) != 0;
+    forgotten += (word(first + i).fetch_and(~bit, std::memory_order_acq_rel) & bit) != 0;
   }
-  count(-gone);
+  count(-forgotten);
 }
 
 std::uint64_t Backing::base_copies_in(format::PageNumber first,
                                       std::size_t count_pages) const noexcept {
+  assert(count_pages <= 64);
   std::uint64_t mask = 0;
   for (std::size_t i = 0; i < count_pages; ++i)
     mask |= std::uint64_t{has_base_copy(first + i)} << i;

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -18,8 +19,8 @@
 namespace vellum::region {
 namespace {
 
-// A userfaultfd for add_file_pages(), or -1. Holes of the alias are not touched, so it never raises
-// a signal.
+// A userfaultfd for add_file_pages(), or -1. Holes of the alias are never accessed, so it raises no
+// signal.
 int open_for_adding(std::byte* alias, std::size_t bytes) noexcept {
   const int uffd = open_userfaultfd();
   if (uffd < 0 || register_range(uffd, alias, bytes, false) == 0) return uffd;
@@ -32,7 +33,7 @@ int open_for_adding(std::byte* alias, std::size_t bytes) noexcept {
     fail(
         Errc::out_of_memory,
         "cannot reserve {} bytes for a region: this process may make no file so large (ulimit -f), "
-        "and pages lie in one in memory; capacity_bytes says how much a region reserves",
+        "and pages are in one in memory; capacity_bytes says how much a region reserves",
         bytes);
   }
   fail(Errc::out_of_memory,
@@ -99,10 +100,11 @@ int MemfdBacking::read(format::PageNumber first, std::span<std::byte> out) const
 }
 
 int MemfdBacking::write(format::PageNumber first, std::span<const std::byte> bytes) noexcept {
+  assert(bytes.size() % kPageBytes == 0);
   const bool would_wait = writers_.fetch_add(1, std::memory_order_relaxed) != 0;
   const std::size_t added =
       would_wait && uffd_ >= 0 ? add_file_pages(uffd_, base_copy(first), bytes) : 0;
-  // Pages that the file has are written over.
+  // Pages that the file has are overwritten.
   const int error = write_file(first + added / kPageBytes, bytes.subspan(added));
   writers_.fetch_sub(1, std::memory_order_relaxed);
   return error;

@@ -1,9 +1,10 @@
 // memory/copies/memfd_backing.hpp: base copies in a memfd, for engines uffd and sigsegv.
 //
-// The alias is a shared mapping: patches in it show wherever the program has no copy of its own.
+// The alias is a shared mapping: patches in it show wherever the program has no private copy.
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,7 +15,7 @@
 
 namespace vellum::region {
 
-// A base of MemfdBacking, so that it is there before the alias is mapped.
+// A base of MemfdBacking, so that it exists before the alias is mapped.
 class Memfd {
  public:
   // Throws Errc::out_of_memory.
@@ -35,25 +36,26 @@ class MemfdBacking final : private Memfd, public Backing {
   std::int64_t base_copy_pages() const noexcept {
     return base_copy_pages_.load(std::memory_order_relaxed);
   }
-  // Pages that the memfd holds, with or without base copies.
+  // Pages of the memfd, with or without base copies.
   std::int64_t file_pages() const noexcept;
 
-  // Maps base copies in advance: a commit's first look at a chunk's base copies then costs no
-  // fault. The kernel maps the 64 KiB around a touched page ("fault-around"). REQUIRES: all have
+  // Maps base copies in advance: a commit's first access to a chunk's base copies then costs no
+  // fault. The kernel maps the 64 KiB around an accessed page ("fault-around"). REQUIRES: all have
   // base copies.
   void map_around(format::PageNumber first, std::size_t count) const noexcept {
     for (std::size_t i = 0; i < count; i += 16) {
+      assert(has_base_copy(first + i));
       static_cast<void>(*static_cast<const volatile std::byte*>(base_copy(first + i)));
     }
   }
   // Copies base copies out. 0 or errno. Async-signal-safe.
   int read(format::PageNumber first, std::span<std::byte> out) const noexcept;
-  // By write(2), which is cheaper than faulting the alias in. The kernel lets one thread write to a
+  // By write(2), which is cheaper than faults in the alias. The kernel lets one thread write to a
   // memfd at a time; a thread that would wait adds new pages through the alias instead
   // (userfaultfd(2)), where that is permitted.
   int write(format::PageNumber first, std::span<const std::byte> bytes) noexcept override;
-  // Takes base copies out of the alias, though not out of memory. What write() has mapped there
-  // counts twice in the resident size that tools show.
+  // Unmaps base copies from the alias; they stay in memory. Pages that write() has mapped there
+  // count twice in the resident size that tools show.
   void unmap_alias(format::PageNumber first, std::size_t count) const noexcept;
   // The second half of drop_base_copies(): frees their memory.
   void punch(format::PageNumber first, std::size_t count) noexcept;

@@ -1,8 +1,9 @@
-// memory/copies/scratch.hpp: buffers for page-ins and evictions, which allocate nothing.
+// memory/copies/scratch.hpp: buffers for fills and evictions, which allocate nothing.
 #pragma once
 
 #include <sched.h>
 
+#include <cassert>
 #include <cstddef>
 #include <utility>
 
@@ -20,16 +21,17 @@ struct Scratch {
   std::byte* own = nullptr;     // one chunk: the program's content
   std::byte* record = nullptr;  // one record of the spill file
   std::byte* batch = nullptr;   // for a SpillFile::Batch of one chunk's pages
-  // Address space for the pages of kPlaces chunks that are moved away.
+  // Address space to which evictions move the pages of kPlaces chunks.
   std::byte* places = nullptr;
   std::size_t places_used = 0, pages_moved = 0;
 
   static constexpr std::size_t kPlaces = 16, kMaxMoved = 16;
   std::byte* free_place(std::size_t chunk_bytes) const noexcept {
+    assert(places_used < kPlaces);
     return places + places_used * chunk_bytes;
   }
-  // Pages have been moved to the free place, and nobody needs them any more. True: those of all
-  // places are to be dropped now. Each drop interrupts the other processors, so few pages wait.
+  // Pages were moved to the free place, and no thread needs them any more. True: the pages of all
+  // places are to be dropped now. Each drop interrupts the other processors, so drops are combined.
   bool note_moved(std::size_t pages) noexcept {
     ++places_used;
     pages_moved += pages;
@@ -59,8 +61,8 @@ class ScratchSet {
     }
   }
 
-  // Locks a free one, best the one that this processor has used last, or waits for that one. The
-  // caller unlocks it. Any context.
+  // Locks a free one, preferably the one that this processor has used last, or waits for that one.
+  // The caller unlocks it. Any context.
   Scratch& lock() noexcept {
     const auto start = static_cast<std::size_t>(sched_getcpu());
     for (std::size_t i = 0; i < kCount; ++i) {

@@ -27,15 +27,15 @@ static_assert(sizeof(Header) == 16);
 constexpr std::uint32_t kWhole = UINT32_MAX;
 constexpr std::size_t kCovered = offsetof(Header, spans);
 
-// A page's word: the place and length of its record, in units, and two flags (spill_file.hpp).
+// A page's word: the position and length of its record, in units, and two flags (spill_file.hpp).
 constexpr std::uint64_t kUnitBytes = 16;
-constexpr unsigned kPlaceBits = 50;
-constexpr std::uint64_t kPlaceMask = (1ULL << kPlaceBits) - 1;
-// The file of the largest region has live records, as many dead ones, and then some.
-static_assert(4 * format::kMaxRegionBytes / kUnitBytes < kPlaceMask);
+constexpr unsigned kPositionBits = 50;
+constexpr std::uint64_t kPositionMask = (1ULL << kPositionBits) - 1;
+// The file of the largest region has live records, as many dead ones, and free segments.
+static_assert(4 * format::kMaxRegionBytes / kUnitBytes < kPositionMask);
 static_assert(SpillFile::Batch::kRecordBytes / kUnitBytes <= 0x3ff);
 
-// A larger difference is not worth a second form.
+// A larger difference is stored as the whole page.
 constexpr std::size_t kMaxDifferenceBytes = kPageBytes * 3 / 4;
 
 }  // namespace
@@ -69,7 +69,7 @@ void SpillFile::Batch::add_whole(PageNumber page, const std::byte* now) noexcept
   finish(page, kWhole, kPageBytes);
 }
 
-// Of a record whose content is in place.
+// Completes a record whose content is in place.
 void SpillFile::Batch::finish(PageNumber page, std::uint32_t spans, std::size_t bytes) noexcept {
   std::byte* const at = room_ + used_bytes_;
   Header header{0, spans, static_cast<std::uint32_t>(bytes)};
@@ -95,15 +95,16 @@ void SpillFile::Entry::apply_to(std::byte* page) const noexcept {
 
 SpillFile::SpillFile(const std::string& directory, std::uint64_t capacity_pages)
     : capacity_pages_(capacity_pages),
-      // Room for live records, as many bytes of dead ones (pages_to_move), and some to begin with.
+      // For live records, as many bytes of dead ones (pages_to_move), and some free segments.
       segments_(capacity_pages * kPageBytes / kSegmentBytes * 3 + 64),
       file_(directory),
       table_(capacity_pages * sizeof(std::uint64_t)),
       counts_((capacity_pages / kPagesPerCount + 1) * sizeof(std::uint32_t)),
       live_(segments_ * sizeof(std::uint32_t)) {}
 
-// A segment is in use from here on, before it is written, until all its records are dropped.
+// The segment is in use from now on, before it is written, until all its records are dropped.
 bool SpillFile::reserve(std::size_t bytes, std::uint64_t& at_bytes) noexcept {
+  assert(bytes != 0 && bytes <= kSegmentBytes);
   append_.lock();
   bool room = open_used_bytes_ + bytes <= kSegmentBytes;
   for (std::uint64_t i = 1; !room && i < segments_; ++i) {
@@ -132,9 +133,9 @@ int SpillFile::put(const Batch& batch) noexcept {
     return error;
   }
   for (std::size_t i = 0; i < batch.count_; ++i) {
-    const Batch::Record& r = batch.records_[i];
+    const Batch::BatchRecord& r = batch.records_[i];
     assert(!holds(r.page));
-    word(r.page).store(kPresent | std::uint64_t{r.length_bytes} / kUnitBytes << kPlaceBits |
+    word(r.page).store(kPresent | std::uint64_t{r.length_bytes} / kUnitBytes << kPositionBits |
                        (at + r.at_bytes) / kUnitBytes);
     count_of(r.page).fetch_add(1);
   }
@@ -144,21 +145,23 @@ int SpillFile::put(const Batch& batch) noexcept {
 }
 
 namespace {
-constexpr std::uint64_t at_of(std::uint64_t word) { return (word & kPlaceMask) * kUnitBytes; }
+constexpr std::uint64_t at_of(std::uint64_t word) { return (word & kPositionMask) * kUnitBytes; }
 constexpr std::uint64_t length_of(std::uint64_t word) {
-  return (word >> kPlaceBits & 0x3ff) * kUnitBytes;
+  return (word >> kPositionBits & 0x3ff) * kUnitBytes;
 }
 }  // namespace
 
 std::uint64_t SpillFile::held_in(PageNumber first, std::size_t count) const noexcept {
+  assert(count <= Batch::kMaxPages);
   if (pages() == 0 || count_of(first).load() + count_of(first + count - 1).load() == 0) return 0;
   std::uint64_t held = 0;
   for (std::size_t i = 0; i < count; ++i) held |= std::uint64_t{holds(first + i)} << i;
   return held;
 }
 
-// The length tells: a difference is shorter.
+// By the length: a difference is shorter.
 std::uint64_t SpillFile::whole_in(PageNumber first, std::size_t count) const noexcept {
+  assert(count <= Batch::kMaxPages);
   static_assert(sizeof(Header) + kMaxDifferenceBytes < Batch::kRecordBytes);
   std::uint64_t whole = 0;
   for (std::size_t i = 0; i < count; ++i)
@@ -167,7 +170,7 @@ std::uint64_t SpillFile::whole_in(PageNumber first, std::size_t count) const noe
 }
 
 // From the first record to the end of the last; 0 bytes: none of the pages has one.
-SpillFile::Extent SpillFile::extent_of(PageNumber first, std::uint64_t pages) const noexcept {
+SpillFile::FileExtent SpillFile::extent_of(PageNumber first, std::uint64_t pages) const noexcept {
   std::uint64_t begin = UINT64_MAX, end = 0;
   for (; pages != 0; pages &= pages - 1) {
     const std::uint64_t entry = word(first + static_cast<unsigned>(__builtin_ctzll(pages))).load();
@@ -175,13 +178,13 @@ SpillFile::Extent SpillFile::extent_of(PageNumber first, std::uint64_t pages) co
     begin = std::min(begin, at_of(entry));
     end = std::max(end, at_of(entry) + length_of(entry));
   }
-  return begin < end ? Extent{begin, end - begin} : Extent{};
+  return begin < end ? FileExtent{begin, end - begin} : FileExtent{};
 }
 
-SpillFile::Loaded SpillFile::load(PageNumber first, std::uint64_t pages,
-                                  std::byte* room) const noexcept {
-  Loaded loaded;
-  const Extent extent = extent_of(first, pages);
+SpillFile::LoadedRecords SpillFile::load(PageNumber first, std::uint64_t pages,
+                                         std::byte* room) const noexcept {
+  LoadedRecords loaded;
+  const FileExtent extent = extent_of(first, pages);
   const auto count = static_cast<std::size_t>(__builtin_popcountll(pages));
   if (extent.bytes == 0 || extent.bytes > Batch::bytes(count)) return loaded;
   const std::span<std::byte> bytes(room, extent.bytes);
@@ -193,7 +196,7 @@ SpillFile::Loaded SpillFile::load(PageNumber first, std::uint64_t pages,
 
 void SpillFile::will_load(PageNumber first, std::size_t count) const noexcept {
   const std::uint64_t held = held_in(first, count);
-  const Extent extent = extent_of(first, held);
+  const FileExtent extent = extent_of(first, held);
   if (extent.bytes == 0 || extent.bytes > Batch::bytes(count)) return;
   file_.will_need(extent.at_bytes, extent.bytes);
 }
@@ -202,10 +205,10 @@ int SpillFile::read(PageNumber page, std::byte* buffer, Entry& out) const noexce
   return read({}, page, buffer, out);
 }
 
-int SpillFile::read(const Loaded& loaded, PageNumber page, std::byte* buffer,
+int SpillFile::read(const LoadedRecords& loaded, PageNumber page, std::byte* buffer,
                     Entry& out) const noexcept {
   const std::uint64_t entry = word(page).load();
-  assert(entry != 0);
+  assert(entry != 0 && reinterpret_cast<std::uintptr_t>(buffer) % 8 == 0);
   const std::size_t length = length_of(entry);
   if (length > Batch::kRecordBytes) return EBADMSG;
   const std::uint64_t at = at_of(entry), loaded_end = loaded.at_bytes_ + loaded.bytes_.size();
@@ -247,7 +250,7 @@ void SpillFile::move(PageNumber page, std::byte* buffer) noexcept {
   if (!reserve(length, at)) return;
   std::uint64_t segment = at / kSegmentBytes;
   if (file_.write({buffer, length}, at) == 0) {
-    word(page).store((entry & ~kPlaceMask) | at / kUnitBytes);
+    word(page).store((entry & ~kPositionMask) | at / kUnitBytes);
     segment = at_of(entry) / kSegmentBytes;
   }
   live(segment).fetch_sub(static_cast<std::uint32_t>(length));
@@ -280,7 +283,7 @@ void SpillFile::tidy() noexcept {
   for (std::uint64_t segment = 0; segment < used; ++segment) {
     if (live(segment).load() != 0) continue;
     append_.lock();
-    // The open segment, too, begins anew when it has no live records.
+    // The open segment, too, is used from its start again when it has no live records.
     if (live(segment).load() == 0) {
       if (segment == open_segment_) open_used_bytes_ = 0;
       file_.punch(segment * kSegmentBytes, kSegmentBytes);

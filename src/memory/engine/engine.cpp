@@ -49,7 +49,7 @@ Engine from_environment() {
 
 Engine choose_engine(Engine wanted, bool writable) {
   if (wanted == Engine::automatic) wanted = from_environment();
-  // Old versions have no image.
+  // Versions have no image.
   if (wanted == Engine::mapped && !writable) wanted = Engine::automatic;
   if (wanted == Engine::sigsegv || wanted == Engine::mapped) return wanted;
   if (uffd_engine_works()) return Engine::uffd;
@@ -59,7 +59,7 @@ Engine choose_engine(Engine wanted, bool writable) {
          "permitted to this process: {}",
          why_no_uffd(kernel_support()));
   }
-  if (!writable) return Engine::sigsegv;  // costs a reader little
+  if (!writable) return Engine::sigsegv;  // a reader loses little by it
   static std::once_flag noticed;
   std::call_once(noticed, [] {
     std::fprintf(stderr, "vellum: using engine sigsegv: %s\n",
@@ -70,7 +70,7 @@ Engine choose_engine(Engine wanted, bool writable) {
 
 namespace {
 
-// A started memory has threads and faults that reach it: its destructor ends them.
+// A started memory is used by threads and faults: its destructor ends that.
 template <typename Memory>
 std::unique_ptr<RegionMemory> make(MemoryOptions options,
                                    const std::shared_ptr<store::PageSource>& source) {

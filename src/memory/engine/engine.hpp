@@ -9,12 +9,12 @@
 namespace vellum::region {
 
 // Resolves `wanted` for this machine; mapped counts as automatic where the region is not writable.
-// Prints the one-line notice when automatic falls back. Throws Errc::unsupported, invalid_argument
-// (VELLUM_ENGINE).
+// Prints one line on standard error when automatic falls back. Throws Errc::unsupported,
+// invalid_argument (VELLUM_ENGINE).
 Engine choose_engine(Engine wanted, bool writable);
 
-// `source` gives the committed content; null: all zero. Throws what choose_engine() throws, and
-// Errc::busy (address taken), out_of_memory, io. Where there is no room for the capacity, takes a
+// `source` has the committed content; null: all zero. Throws what choose_engine() throws, and
+// Errc::busy (address taken), out_of_memory, io. Without address space for the capacity, tries a
 // quarter, and so on, down to least_capacity_bytes.
 std::unique_ptr<RegionMemory> make_region_memory(Engine engine, const MemoryOptions& options,
                                                  const std::shared_ptr<store::PageSource>& source);

@@ -15,7 +15,8 @@
 #include "base/fail.hpp"
 #include "format/wire/types.hpp"
 #include "memory/kernel/kernel.hpp"
-#include "memory/paging/page_ranges.hpp"
+#include "memory/kernel/racing_page.hpp"
+#include "memory/paging/bits.hpp"
 #include "memory/paging/pager.hpp"
 
 namespace vellum::region {
@@ -30,6 +31,25 @@ constexpr std::size_t kReadPages = 256;
 
 }  // namespace
 
+ImageBacking::ImageBacking(std::size_t capacity_bytes, int image)
+    : Backing(capacity_bytes, image, MAP_PRIVATE) {}
+
+int ImageBacking::write(format::PageNumber first, std::span<const std::byte> bytes) noexcept {
+  assert(bytes.size() % kPageBytes == 0);
+  std::byte page[kPageBytes];
+  for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) {
+    copy_racing_page(page, bytes.data() + at);
+    std::byte* const to = base_copy(first) + at;
+    if (std::memcmp(to, page, kPageBytes) != 0) std::memcpy(to, page, kPageBytes);
+  }
+  return 0;
+}
+
+void ImageBacking::show_image(format::PageNumber first, std::size_t count_pages) noexcept {
+  forget_base_copies(first, count_pages);
+  madvise(base_copy(first), count_pages * kPageBytes, MADV_DONTNEED);
+}
+
 FileMemory::FileMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
                        PrivatePages::Way best)
     : FileMemory(
@@ -43,7 +63,9 @@ FileMemory::FileMemory(const MemoryOptions& options, std::shared_ptr<store::Page
       written_(data(), options.capacity_bytes, best),
       patched_(backing_.base_copy(0), options.capacity_bytes,
                std::max(best, PrivatePages::Way::scan)),
-      foreign_(options_.image->take_adopted()) {}
+      foreign_(options_.image->take_adopted()) {
+  assert(options.writable);
+}
 
 FileMemory::~FileMemory() { remove_route(this); }
 
@@ -69,7 +91,7 @@ FaultResult FileMemory::on_fault(const Fault& fault) noexcept {
   return FaultResult::lost;
 }
 
-// Memory is the kernel's, which counts it for the process.
+// The memory is the kernel's, which counts it for the process.
 MemoryUse FileMemory::use() noexcept {
   MemoryUse use;
   use.limit_bytes = options_.memory_limit_bytes;
@@ -84,7 +106,8 @@ bool FileMemory::make_present(PageNumber first, std::size_t count,
   do {
     result = madvise(address_of(first), count * kPageBytes, kPopulateRead);
   } while (result != 0 && (errno == EAGAIN || errno == EINTR));
-  if (result == 0 || errno == EINVAL) return true;  // EINVAL: an older kernel pages in by itself
+  if (result == 0 || errno == EINVAL)
+    return true;  // EINVAL: an older kernel fills pages at the access
   failure = {"the page cannot be read from the image file", {}, first, errno};
   return false;
 }
@@ -96,8 +119,8 @@ bool FileMemory::make_present(std::span<const format::PageRange> ranges,
   });
 }
 
-// Avoids MADV_DONTNEED, which drops what was stored. MADV_COLD only says which pages to take first.
-// Advice that the kernel does not know or like changes nothing.
+// Not MADV_DONTNEED, which drops stores. MADV_COLD only makes pages the first to be evicted. Advice
+// that the kernel does not support changes nothing.
 void FileMemory::advise(PageNumber first, std::size_t count, Advice advice) {
   constexpr int kCold = 20;  // MADV_COLD, Linux 5.4
   const int kernels = advice == Advice::sequential  ? MADV_SEQUENTIAL
@@ -108,7 +131,7 @@ void FileMemory::advise(PageNumber first, std::size_t count, Advice advice) {
   madvise(address_of(first), count * kPageBytes, kernels);
 }
 
-// A page behind the end of the file cannot be touched and is zero.
+// A page behind the end of the file cannot be accessed and is zero.
 std::uint64_t FileMemory::backed_bytes() const noexcept {
   return std::min(size_bytes(), format::pages_in(options_.image->file_bytes()) * kPageBytes);
 }
@@ -118,13 +141,15 @@ bool FileMemory::is_foreign(PageNumber page) const noexcept {
 }
 
 void FileMemory::collect_dirty(std::vector<PageNumber>& out, const std::vector<PageNumber>* known) {
+  assert(std::is_sorted(foreign_.begin(), foreign_.end()));
+  assert(known == nullptr || std::is_sorted(known->begin(), known->end()));
   const PageNumber end = backed_bytes() / kPageBytes;
   std::vector<PageNumber> stored;
   if (known == nullptr) {
     written_.collect(0, end, stored);
     known = &stored;
   }
-  // Pages cut off by a rollback of grow() are no longer foreign.
+  // Pages that a rollback of grow() has removed are no longer foreign.
   foreign_.erase(std::lower_bound(foreign_.begin(), foreign_.end(), end), foreign_.end());
   std::set_union(known->begin(), known->end(), foreign_.begin(), foreign_.end(),
                  std::back_inserter(out));
@@ -146,7 +171,8 @@ void FileMemory::discard(const std::vector<PageNumber>& pages) {
   std::copy_if(pages.begin(), pages.end(), std::back_inserter(foreign),
                [&](PageNumber page) { return is_foreign(page); });
   if (foreign.empty()) return;
-  // The image has other content; it follows with the next commit.
+  // The image has other content until the next commit.
+  assert(options_.open_committed);
   const auto committed = options_.open_committed();
   for_ranges(foreign, kReadPages, [&](PageNumber first, std::size_t count) {
     committed->read(first, count, address_of(first));
@@ -175,7 +201,7 @@ void FileMemory::resize(std::uint64_t size_bytes) {
   options_.image->resize(size_bytes);
 }
 
-// The file first: an open page must have its place in the file.
+// The file first: an accessible page must exist in the file.
 void FileMemory::grow(std::uint64_t old_size, std::uint64_t new_size) {
   options_.image->resize(new_size);
   if (const int error = protect_beyond(old_size, new_size); error != 0) {

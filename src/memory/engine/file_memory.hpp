@@ -1,15 +1,15 @@
 // memory/engine/file_memory.hpp: engine mapped: a private mapping of the branch's image.
 //
-// The image is a plain file, as in Privateer 1.0 (Youssef et al., CLUSTER 2021). The kernel brings
-// pages in from its page cache; processes that map the same file share them. A written page becomes
-// this region's own. Only rollback() and drop_copies() drop it: a drop beside a thread that writes
-// would lose stores. The image follows a commit once the commit is durable.
+// The image is a plain file, as in Privateer 1.0 (Youssef et al., CLUSTER 2021). The kernel maps
+// pages from its page cache; processes that map the same file share them. The first write to a page
+// creates a private copy. Only rollback() and drop_copies() drop it: a drop concurrent with a
+// writing thread would lose stores. The image follows a commit once the commit is durable.
 //
-// Base copies are the image's pages, seen through a second private mapping. The encoder patches
-// them there, invisible to the file; once the commit is durable they are written to the file and
-// forgotten (file_memory_commit.cpp). A *foreign* page is one whose image is not the last commit:
-// another program wrote it, or a failing disk did not take it. It counts as written until a commit
-// has brought it to the image, and its base copy comes from the store.
+// Base copies are the image's pages in a second private mapping. The encoder patches them there,
+// invisible to the file; once the commit is durable they are written to the file and forgotten
+// (file_memory_commit.cpp). A *foreign* page has another content in the image than in the last
+// commit: another program wrote it, or a write to the image failed. It counts as dirty until a
+// commit has written it to the image, and its base copy is read from the store.
 #pragma once
 
 #include <cstddef>
@@ -19,26 +19,48 @@
 #include <span>
 #include <vector>
 
-#include "memory/engine/image_backing.hpp"
+#include "memory/copies/backing.hpp"
 #include "memory/kernel/fault_router.hpp"
 #include "memory/kernel/private_pages.hpp"
 #include "memory/memory.hpp"
 
 namespace vellum::region {
 
+// Base copies in the image of engine mapped. The alias is a private mapping: patches in it reach
+// the image only when they are written to it. The pages are the page cache's, so no pager counts
+// them.
+class ImageBacking final : public Backing {
+ public:
+  // The caller closes `image` after this object. Throws Errc::out_of_memory.
+  ImageBacking(std::size_t capacity_bytes, int image);
+
+  // A page that equals the image's stays the image's: attaching a large file takes no memory.
+  int write(format::PageNumber first, std::span<const std::byte> bytes) noexcept override;
+  // Patches stay until show_image().
+  void drop_base_copies(format::PageNumber first, std::size_t count) noexcept override {
+    forget_base_copies(first, count);
+  }
+  // Forgets the base copies and their patches.
+  void show_image(format::PageNumber first, std::size_t count) noexcept;
+
+ private:
+  void count(std::int64_t) noexcept override {}
+};
+
 class FileMemory final : public RegionMemory, public FileBehind, public FaultTarget {
  public:
-  // REQUIRES: options.image and options.open_committed are there, and the region is writable.
+  // REQUIRES: options.image and options.open_committed are set, and the region is writable.
   FileMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
              PrivatePages::Way best = PrivatePages::Way::written);
   ~FileMemory() override;
-  // Opens the range, and reports pages that the file cannot give. Once, before the first use.
+  // Opens the range, and routes faults of pages that cannot be read from the file. Once, before the
+  // first use.
   void start();
 
   // RegionMemory.
   Engine engine() const noexcept override { return Engine::mapped; }
   bool serves_system_calls() const noexcept override { return true; }
-  bool needs_handlers() const noexcept override { return false; }  // the kernel brings pages in
+  bool needs_handlers() const noexcept override { return false; }  // the kernel fills pages
   FileBehind* file_behind() noexcept override { return this; }
   MemoryUse use() noexcept override;
   bool make_present(PageNumber first, std::size_t count,
@@ -52,9 +74,9 @@ class FileMemory final : public RegionMemory, public FileBehind, public FaultTar
   const std::byte* base_copy_of(PageNumber page) const noexcept override;
   void resize(std::uint64_t size_bytes) override;
 
-  // The kernel has the pages. It brings them in for system calls, too, chooses their size, and
-  // takes them back when memory is short; so each counts as present, nothing is held in place or
-  // spilled, and no page has to come back from a source.
+  // The kernel owns the pages. It fills them for system calls, too, chooses their size, and evicts
+  // them when memory is short. Each page therefore counts as present, none is held or spilled, and
+  // none is filled from a source.
   void make_huge(PageNumber, std::size_t) override {}
   void pin(PageNumber, std::size_t) override {}
   void unpin(PageNumber, std::size_t) noexcept override {}
@@ -86,8 +108,8 @@ class FileMemory final : public RegionMemory, public FileBehind, public FaultTar
   void note_closed(const format::Version& head) noexcept override;
   void leave_mapped() noexcept override { range_.leave_mapped(); }
 
-  // FaultTarget. Only for pages that the file cannot give: an I/O error, or another program has cut
-  // the file.
+  // FaultTarget. Only for pages that cannot be read from the file: an I/O error, or another program
+  // has truncated the file.
   FaultResult on_fault(const Fault& fault) noexcept override;
 
  private:
@@ -106,11 +128,11 @@ class FileMemory final : public RegionMemory, public FileBehind, public FaultTar
 
   ImageBacking& backing_;  // base_copies_
   PrivatePages written_;
-  PrivatePages patched_;             // of the alias: the base copies that the encoder has changed
+  PrivatePages patched_;             // of the alias: base copies that the encoder has patched
   std::vector<PageNumber> foreign_;  // ascending
-  std::vector<PageNumber> staged_;   // foreign pages of the commit at hand
-  std::optional<std::uint64_t> file_bytes_;  // size of the image after the commit at hand
-  bool complained_ = false;
+  std::vector<PageNumber> staged_;   // foreign pages of the current commit
+  std::optional<std::uint64_t> file_bytes_;  // size of the image after the current commit
+  bool failure_reported_ = false;
 };
 
 }  // namespace vellum::region

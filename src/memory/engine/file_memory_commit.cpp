@@ -1,4 +1,4 @@
-// The image follows a commit: base copies are made right, patched by the encoder, and written.
+// The image follows a commit: base copies are corrected, patched by the encoder, and written.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include "base/memory/zeros.hpp"
 #include "format/wire/types.hpp"
 #include "memory/engine/file_memory.hpp"
-#include "memory/paging/page_ranges.hpp"
+#include "memory/paging/bits.hpp"
 
 namespace vellum::region {
 namespace {
@@ -19,8 +19,8 @@ constexpr std::byte kZeroPage[kPageBytes] = {};
 
 bool is_zero(const std::byte* page) noexcept { return base::is_zero({page, kPageBytes}); }
 
-// Like for_ranges(), but with a few other pages between them, which saves kernel calls. Pages that
-// are forgotten with a range are mapped again when they are needed.
+// Like for_ranges(), but joins ranges with a few other pages between them, which saves system
+// calls. Pages that are forgotten with a range are mapped again when they are needed.
 template <typename Visit>
 void for_neighbourhoods(std::span<const PageNumber> pages, const Visit& visit) {
   constexpr PageNumber kGap = 8;
@@ -73,8 +73,8 @@ void FileMemory::stage_foreign(std::span<const PageNumber> pages) {
   });
 }
 
-// Writes the file's first pages last, one by one. They tell a concurrent reader where everything
-// else is (LMDB's meta pages, SQLite's header), and everything else must be there by then.
+// Writes the file's first pages last, one by one. A concurrent reader finds all other pages by them
+// (LMDB's meta pages, SQLite's header), and these must be written by then.
 void FileMemory::write_backwards(std::span<const PageNumber> pages) {
   constexpr PageNumber kHeaderPages = 2;
   const auto write = [&](PageNumber first, std::size_t count) {
@@ -94,7 +94,7 @@ void FileMemory::write_image(std::span<const PageNumber> pages) {
     return backing_.has_base_copy(page) ? backing_.base_copy(page) : kZeroPage;
   });
   std::vector<PageNumber> patched, changed;
-  // Pages that the file is about to lose need not be written.
+  // Pages that are about to be cut off need not be written.
   const PageNumber kept = file_bytes_ ? format::pages_in(*file_bytes_) : UINT64_MAX;
   const PageNumber end = std::min(backed_bytes() / kPageBytes, kept);
   for_neighbourhoods(pages, [&](PageNumber first, std::size_t count) {
@@ -111,19 +111,19 @@ void FileMemory::write_image(std::span<const PageNumber> pages) {
   foreign_ = std::move(left);
 }
 
-// The commit has happened, whatever becomes of the image. Pages that the image does not take are
-// tried again with the next commit; a crash before that is repaired from the store.
+// The commit is durable, whether or not the image can be written. Failed pages are written again by
+// the next commit; after a crash before that, the image is repaired from the store.
 void FileMemory::finish_commit(std::span<const PageNumber> dirty) noexcept {
   try {
     write_image(dirty);
     if (foreign_.empty() && options_.image->adopting()) options_.image->note_adoption_committed();
-    complained_ = false;
+    failure_reported_ = false;
   } catch (const std::exception& e) {
     foreign_ = merge(foreign_, dirty);
-    if (!complained_) {
+    if (!failure_reported_) {
       std::fprintf(stderr, "vellum: committed, but not in the image yet: %s\n", e.what());
     }
-    complained_ = true;
+    failure_reported_ = true;
   }
   forget_base_copies(dirty);
 }

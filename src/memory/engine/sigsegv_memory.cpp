@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -16,7 +17,6 @@
 #include "base/fail.hpp"
 #include "memory/kernel/kernel.hpp"
 #include "memory/paging/bits.hpp"
-#include "memory/paging/page_ranges.hpp"
 
 namespace vellum::region {
 
@@ -43,14 +43,14 @@ void SigsegvMemory::begin_service() {
 }
 
 // The kernel joins neighbouring mappings only when the private pages of both are on one list
-// (anon_vma). A page written on its own island starts a list of its own, and the mappings stay
-// apart permanently. The exception is when the mapping from which all are split already had a list.
-// One private page, dropped again, gives it one.
+// (anon_vma). A page written in a mapping of its own starts a list of its own, and the mappings
+// stay separate permanently, unless the mapping from which all are split already had a list. One
+// private page, dropped again, creates that list.
 void SigsegvMemory::join_islands() {
   if (mprotect(data(), options_.capacity_bytes, PROT_READ | PROT_WRITE) != 0) return;
   *static_cast<volatile std::byte*>(data()) = std::byte{0};
   madvise(data(), kPageBytes, MADV_DONTNEED);
-  backing_.drop_base_copies(0, 1);  // the hole's page, which that write brought in
+  state_.backing.drop_base_copies(0, 1);  // the hole's page, which that write has filled
   // Left open, the range would show holes as zeros instead of faulting.
   if (mprotect(data(), options_.capacity_bytes, PROT_NONE) != 0) {
     fail(Errc::out_of_memory, "cannot protect the region: {}", std::strerror(errno));
@@ -64,12 +64,12 @@ int SigsegvMemory::protect(PageNumber first, std::size_t count, int access) noex
   return mprotect(address_of(first), count * kPageBytes, access) == 0 ? 0 : errno;
 }
 
-// A hole of the shared file would get a page there by being read.
+// Reading a hole of the shared file would add a page to it.
 int SigsegvMemory::map_zero(PageNumber first, std::size_t count) noexcept {
   return options_.shared ? map_file(-1, first, count, PROT_READ) : map_present(first, count);
 }
 
-// Replaces what is mapped there. -1: no file, but zeros.
+// Replaces the mapping there. -1: no file, but zeros.
 int SigsegvMemory::map_file(int file, PageNumber first, std::size_t count, int access) noexcept {
   const std::size_t bytes = count * kPageBytes;
   const int flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED | (file < 0 ? MAP_ANONYMOUS : 0);
@@ -84,29 +84,29 @@ int SigsegvMemory::unmap_shared(PageNumber first, std::size_t count) noexcept {
   return error != 0 ? error : drop_pages(address_of(first), count * kPageBytes);
 }
 
-// In the file of base copies, so that neighbours join to one mapping.
+// In the file of base copies, so that the kernel joins neighbours to one mapping.
 int SigsegvMemory::place_unshared(PageNumber first, std::size_t count,
                                   const std::byte* content) noexcept {
-  int error = backing_.write(first, {content, count * kPageBytes});
-  if (error == 0) error = map_file(backing_.file(), first, count, PROT_READ);
+  int error = state_.backing.write(first, {content, count * kPageBytes});
+  if (error == 0) error = map_file(state_.backing.file(), first, count, PROT_READ);
   if (error != 0) {
-    backing_.punch(first, count);
+    state_.backing.punch(first, count);
   } else {
-    backing_.note_base_copies(first, count);
+    state_.backing.note_base_copies(first, count);
   }
   return error;
 }
 
 int SigsegvMemory::remove_unshared(PageNumber first, std::size_t count) noexcept {
   const int error = map_file(options_.shared->descriptor(), first, count, PROT_NONE);
-  if (error == 0) backing_.drop_base_copies(first, count);
+  if (error == 0) state_.backing.drop_base_copies(first, count);
   return error;
 }
 
 int SigsegvMemory::map_present(PageNumber first, std::size_t count) noexcept {
   const int error = protect(first, count, PROT_READ);
-  // Out of mappings: the chunk stays closed; its next fault comes to resolve_present, which opens
-  // more at once.
+  // Out of mappings: the chunk stays closed; resolve_present() serves its next fault and opens a
+  // larger range.
   return error == ENOMEM ? 0 : error;
 }
 
@@ -142,21 +142,23 @@ void SigsegvMemory::note_dirty(PageNumber first, std::size_t count) noexcept {
     const auto n = std::min<std::size_t>(kGroupPages - bit, first + count - page);
     const std::uint64_t mask = bits_below(n) << bit;
     const std::uint64_t old = dirty_word(group).fetch_or(mask, std::memory_order_relaxed);
-    counters().count_opened(group, static_cast<std::size_t>(std::popcount(mask & ~old)));
+    state_.counters.count_opened(group, static_cast<std::size_t>(std::popcount(mask & ~old)));
     summary_word(group).fetch_or(1ULL << (group % 64), std::memory_order_release);
     page += n;
   }
 }
 
-// REQUIRES: the group's lock is held, and the pages lie in one group.
+// REQUIRES: the group's lock is held, and the pages are in one group.
 int SigsegvMemory::open_for_writing(PageNumber first, std::size_t count) noexcept {
+  assert(count != 0 && first / kGroupPages == (first + count - 1) / kGroupPages);
   const PageNumber limit = size_bytes() / kPageBytes;  // it may cut the chunk
   count = std::min<std::size_t>(count, limit - first);
   note_dirty(first, count);
   return protect(first, count, PROT_READ | PROT_WRITE);
 }
 
-// The process is out of mappings: joins ever larger ranges around `page` into one open range.
+// The process is out of mappings: joins increasingly large ranges around `page` into one open
+// range.
 int SigsegvMemory::open_wider(PageNumber page) noexcept {
   const PageNumber pages = format::pages_in(size_bytes());
   store::ReadFailure failure;
@@ -168,7 +170,7 @@ int SigsegvMemory::open_wider(PageNumber page) noexcept {
       release(first, count);
       return EIO;
     }
-    // Takes all locks, in order: no take_group() of a group in the range may come between.
+    // All locks, in order: take_group() must not run for a group in the range meanwhile.
     for (auto& lock : locks_) lock.lock();
     if (options_.writable) note_dirty(first, count);
     const int error = protect(first, count, options_.writable ? PROT_READ | PROT_WRITE : PROT_READ);
@@ -215,14 +217,15 @@ std::uint64_t SigsegvMemory::take_group(std::size_t group) {
     if (error != 0) keep |= bits & chunk_bits;  // still open, so still dirty: nothing is lost
   }
   dirty_word(group).store(keep, std::memory_order_relaxed);
-  counters().count_closed(group, static_cast<std::size_t>(std::popcount(old & ~keep)));
+  state_.counters.count_closed(group, static_cast<std::size_t>(std::popcount(old & ~keep)));
   if (keep != 0) summary_word(group).fetch_or(1ULL << (group % 64), std::memory_order_release);
   return bits;
 }
 
 void SigsegvMemory::put_back(const std::vector<PageNumber>& pages) {
   for_ranges(pages, SIZE_MAX, [&](PageNumber first, std::size_t count) {
-    if (drop_pages(address_of(first), count * kPageBytes) != 0) lose("the kernel keeps them");
+    if (drop_pages(address_of(first), count * kPageBytes) != 0)
+      state_.lose("the kernel does not drop them");
   });
 }
 
@@ -244,21 +247,22 @@ void SigsegvMemory::pin(PageNumber first, std::size_t count) {
 
 void SigsegvMemory::unpin(PageNumber first, std::size_t count) noexcept {
   for (std::size_t chunk = chunk_of(first); chunk <= chunk_of(first + count - 1); ++chunk) {
-    pins(chunk).fetch_sub(1);
+    [[maybe_unused]] const std::uint16_t before = pins(chunk).fetch_sub(1);
+    assert(before != 0);
   }
 }
 
 int SigsegvMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept {
   if (new_size >= old_size) {
-    // A chunk that was cut by the old end is present, so its new pages need a fault of their own;
-    // resolve_present opens them.
+    // A chunk that the old end cut is present, so its new pages need a fault of their own;
+    // resolve_present() opens them.
     return 0;
   }
   return mprotect(data() + new_size, old_size - new_size, PROT_NONE) == 0 ? 0 : errno;
 }
 
-// The kernel writes the pages, which are not accessible yet and must not be before all of their chunk
-// is right (proc(5), /proc/pid/mem; a private mapping's page is copied).
+// The kernel writes the pages (proc(5), /proc/pid/mem; a private mapping's page is copied). They
+// are not accessible yet and must not be before their whole chunk is filled.
 int SigsegvMemory::place_private(PageNumber first, std::size_t count,
                                  const std::byte* content) noexcept {
   std::span<const std::byte> left(content, count * kPageBytes);
@@ -273,7 +277,7 @@ int SigsegvMemory::place_private(PageNumber first, std::size_t count,
   return 0;
 }
 
-// Runs after placing, not before: collecting opens noted pages for reading.
+// After placing, not before: a scan opens noted pages for reading.
 void SigsegvMemory::note_placed(PageNumber first, std::uint64_t pages) noexcept {
   const std::lock_guard lock(lock_of(first / kGroupPages));
   for (; pages != 0; pages &= pages - 1) {
@@ -304,7 +308,7 @@ bool SigsegvMemory::is_unwritten(PageNumber first, std::size_t count) noexcept {
          find_own(first, count, own) == 0 && own != 0;
 }
 
-// Pages that nobody has written since the last scan are closed for writing already.
+// Pages that were not written since the last scan are closed for writing already.
 std::size_t SigsegvMemory::drop_equal(PageNumber first, std::size_t count) noexcept {
   std::size_t dropped = 0;
   for (std::size_t at = 0; at < count; at += chunk_pages()) {
@@ -313,8 +317,8 @@ std::size_t SigsegvMemory::drop_equal(PageNumber first, std::size_t count) noexc
   return dropped;
 }
 
-// A thread that opens a page has the lock, and has noted the page as dirty when it lets go. Later
-// ones find the chunk claimed, and wait.
+// A thread that opens a page holds the lock, and has noted the page as dirty when it releases it.
+// Later threads find the chunk claimed, and wait.
 std::size_t SigsegvMemory::drop_equal_of_chunk(PageNumber first, std::size_t count) noexcept {
   std::uint64_t own = 0, dirty = 0;
   {
@@ -326,14 +330,15 @@ std::size_t SigsegvMemory::drop_equal_of_chunk(PageNumber first, std::size_t cou
   for (own &= ~(dirty >> (first % kGroupPages)); own != 0; own &= own - 1) {
     const auto i = static_cast<std::size_t>(__builtin_ctzll(own));
     // Without a base copy, dropping a page of zeros gains nothing: a read would take memory again.
-    if (!backing_.has_base_copy(first + i) || !equals_base_copy(first + i)) continue;
+    if (!state_.backing.has_base_copy(first + i) || !state_.equals_base_copy(first + i)) continue;
     dropped += drop_pages(address_of(first + i), kPageBytes) == 0;
   }
   return dropped;
 }
 
-// Pages that can only be read stay as they are; they are compared in place.
-int SigsegvMemory::freeze(Frozen& f) noexcept {
+// The pages stay where they are, closed for writing, and are compared in place.
+int SigsegvMemory::freeze(FrozenChunk& f) noexcept {
+  assert(f.count != 0 && f.old != nullptr);
   if (!options_.writable) return 0;
   {
     const std::lock_guard lock(lock_of(f.first / kGroupPages));
@@ -341,13 +346,13 @@ int SigsegvMemory::freeze(Frozen& f) noexcept {
     if (error != 0) return error;
   }
   int error = find_own(f.first, f.count, f.own);
-  if (error == 0 && f.own != 0) error = backing_.read(f.first, {f.old, f.count * kPageBytes});
+  if (error == 0 && f.own != 0) error = state_.backing.read(f.first, {f.old, f.count * kPageBytes});
   f.pages = address_of(f.first);
   return error;
 }
 
 // A page noted as written opens for writing again at its next write.
-int SigsegvMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
+int SigsegvMemory::thaw(const FrozenChunk& f, std::uint64_t keep) noexcept {
   for (std::size_t i = 0; i < f.count; ++i) {
     if ((f.own >> i & 1) == 0 || (keep >> i & 1) != 0) continue;
     drop_pages(address_of(f.first + i), kPageBytes);
@@ -355,16 +360,16 @@ int SigsegvMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
   return 0;
 }
 
-int SigsegvMemory::forget(const Frozen& f) noexcept {
+int SigsegvMemory::forget(const FrozenChunk& f) noexcept {
   const std::lock_guard lock(lock_of(f.first / kGroupPages));
   const int error = protect(f.first, f.count, PROT_NONE);
   if (error != 0) return error;
   drop_pages(address_of(f.first), f.count * kPageBytes);
-  backing_.drop_base_copies(f.first, f.count);
+  state_.backing.drop_base_copies(f.first, f.count);
   const std::uint64_t bits = bits_below(f.count) << (f.first % kGroupPages);
   const std::size_t group = f.first / kGroupPages;
   const std::uint64_t old = dirty_word(group).fetch_and(~bits, std::memory_order_relaxed);
-  counters().count_closed(group, static_cast<std::size_t>(std::popcount(old & bits)));
+  state_.counters.count_closed(group, static_cast<std::size_t>(std::popcount(old & bits)));
   return 0;
 }
 

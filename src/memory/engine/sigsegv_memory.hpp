@@ -1,16 +1,17 @@
 // memory/engine/sigsegv_memory.hpp: engine sigsegv (mprotect), for systems without userfaultfd or
 // without permission for it.
 //
-// It works like Privateer 2.0 (Youssef et al., HPEC 2022). The range starts without access. A first
-// touch brings a chunk in and opens it for reading; a first write opens the page for writing and
-// notes it. If the page's chunk has been written before, the whole chunk opens: sequential writers
-// fault once in 64 KiB.
+// It works like Privateer 2.0 (Youssef et al., HPEC 2022). The range starts without access. The
+// first access fills a chunk and opens it for reading; the first write opens the page for writing
+// and notes it as dirty. If the chunk has a dirty page already, the whole chunk is opened:
+// sequential writers fault once in 64 KiB.
 //
-// The kernel allows 65,530 mappings per process, and every island of other protection costs two.
-// Where mprotect fails for that reason, ever larger ranges are opened as one and count as written;
-// commit() compares them and drops what has not changed.
+// The kernel allows 65,530 mappings per process, and every range of another protection costs two.
+// Where mprotect(2) fails for that reason, increasingly large ranges are opened as one and count as
+// dirty; commit() compares them and skips unchanged pages.
 #pragma once
 
+#include <cassert>
 #include <memory>
 #include <vector>
 
@@ -32,7 +33,7 @@ class SigsegvMemory final : public PagedMemory {
   void begin_service() override;
   int map_zero(PageNumber first, std::size_t count) noexcept override;
   int map_present(PageNumber first, std::size_t count) noexcept override;
-  // A write opens a page after its chunk has come in.
+  // A write opens a page after its chunk was filled.
   int place_zeros(PageNumber first, std::size_t count) noexcept override {
     return map_zero(first, count);
   }
@@ -49,15 +50,15 @@ class SigsegvMemory final : public PagedMemory {
   void note_placed(PageNumber first, std::uint64_t pages) noexcept override;
   int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
   bool is_unwritten(PageNumber first, std::size_t count) noexcept override;
-  bool may_return_copies() noexcept override { return true; }
+  bool may_drop_copies() noexcept override { return true; }
   std::size_t drop_equal(PageNumber first, std::size_t count) noexcept override;
   int unmap_shared(PageNumber first, std::size_t count) noexcept override;
   int place_unshared(PageNumber first, std::size_t count,
                      const std::byte* content) noexcept override;
   int remove_unshared(PageNumber first, std::size_t count) noexcept override;
-  int freeze(Frozen& frozen) noexcept override;
-  int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;
-  int forget(const Frozen& frozen) noexcept override;
+  int freeze(FrozenChunk& frozen) noexcept override;
+  int thaw(const FrozenChunk& frozen, std::uint64_t keep) noexcept override;
+  int forget(const FrozenChunk& frozen) noexcept override;
   std::int64_t count_own(PageNumber first, std::size_t count) noexcept override;
 
  private:
@@ -65,12 +66,14 @@ class SigsegvMemory final : public PagedMemory {
       64;  // one word of the dirty bitmap, one lock: one or more chunks
   static constexpr std::size_t kLocks = 64;
   std::atomic<std::uint64_t>& dirty_word(std::size_t group) const noexcept {
+    assert(group * sizeof(std::uint64_t) < dirty_.size());
     return reinterpret_cast<std::atomic<std::uint64_t>*>(dirty_.data())[group];
   }
   std::atomic<std::uint64_t>& summary_word(std::size_t group) const noexcept {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(summary_.data())[group / 64];
   }
   std::atomic<std::uint16_t>& pins(std::size_t chunk) const noexcept {
+    assert(chunk * sizeof(std::uint16_t) < pins_.size());
     return reinterpret_cast<std::atomic<std::uint16_t>*>(pins_.data())[chunk];
   }
   std::uint64_t chunk_mask() const noexcept { return bits_below(chunk_pages()); }
@@ -85,12 +88,12 @@ class SigsegvMemory final : public PagedMemory {
   std::uint64_t take_group(std::size_t group);
 
   int pagemap_ = -1;           // /proc/self/pagemap
-  int mem_ = -1;               // /proc/self/mem: writes pages that nobody may see yet
-  base::Reservation dirty_;    // one bit per page: open for writing, maybe written
+  int mem_ = -1;               // /proc/self/mem: writes pages that are not accessible yet
+  base::Reservation dirty_;    // one bit per page: open for writing, perhaps written
   base::Reservation summary_;  // one bit per group: a page of it is dirty
   base::Reservation pins_;     // one 16-bit count per chunk
-  // Held across "note dirty, open" and across "take, protect": otherwise a page could end up open
-  // but not noted.
+  // Held across "note dirty, open" and across "take, protect": otherwise a page could be open but
+  // not noted.
   base::HandlerLock locks_[kLocks];
 };
 

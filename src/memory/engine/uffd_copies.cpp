@@ -1,17 +1,18 @@
-// Private copies of engine uffd that go back while the program's threads go on.
+// Dropping private copies of engine uffd while the program's threads run.
 //
-// The kernel has no call that drops a page unless it is written meanwhile. So the pages are closed
-// for writing for a moment (mprotect(2)): those that equal their base copies are dropped, and the
-// rest open again. Reads go on all the time. A thread that writes meanwhile gets SIGSEGV, waits in
-// the handler, and writes again.
+// The kernel has no call that drops a page unless it is written meanwhile. The pages are therefore
+// closed for writing briefly (mprotect(2)): those that equal their base copies are dropped, and the
+// rest is opened again. Reads are never blocked. A thread that writes meanwhile gets SIGSEGV, waits
+// in the handler, and writes again.
 //
-// A system call that writes there meanwhile fails with EFAULT; pinned pages are left alone.
+// A system call that writes there meanwhile fails with EFAULT; pinned pages are not closed.
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 
 #include "memory/engine/uffd_memory.hpp"
@@ -29,9 +30,9 @@ bool UffdMemory::is_unwritten(PageNumber first, std::size_t count) noexcept {
   return own != 0 && written == 0;
 }
 
-// With a limit for data, pages that opened again would count anew, and might find no room.
-// With a fault thread, nobody would wait in a handler.
-bool UffdMemory::may_return_copies() noexcept {
+// With a limit for data, reopened pages would count again, and might exceed it. With a fault
+// thread, no handler is installed in which a writing thread could wait.
+bool UffdMemory::may_drop_copies() noexcept {
   if (options_.fault_thread) return false;
   rlimit data{};
   if (getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY) return false;
@@ -39,10 +40,11 @@ bool UffdMemory::may_return_copies() noexcept {
 }
 
 std::size_t UffdMemory::drop_equal(PageNumber first, std::size_t count) noexcept {
+  assert(count != 0 && count <= kTablePages);
   std::uint64_t equal[kTablePages / kMaxChunkPages];
   windows_.fetch_add(1);  // before the pages close: pairs with on_other_fault()
   std::size_t dropped = 0;
-  // A call that fails may have closed a part.
+  // A failed call may have closed some pages.
   const bool closed = mprotect(address_of(first), count * kPageBytes, PROT_READ) == 0;
   for (std::size_t at = 0, i = 0; closed && at < count; at += kMaxChunkPages, ++i) {
     const std::size_t n = std::min(kMaxChunkPages, count - at);
@@ -60,8 +62,8 @@ std::size_t UffdMemory::drop_equal(PageNumber first, std::size_t count) noexcept
   return dropped;
 }
 
-// Opening joins mappings that closing has split. The kernel may refuse it all the same while other
-// threads have taken the room (RLIMIT_DATA, set meanwhile): page by page, and until it succeeds.
+// Opening joins mappings that closing has split. The kernel may refuse it all the same
+// (RLIMIT_DATA, set meanwhile): then page by page, until it succeeds.
 void UffdMemory::open_again(PageNumber first, std::size_t count) noexcept {
   constexpr int access = PROT_READ | PROT_WRITE;
   if (mprotect(address_of(first), count * kPageBytes, access) == 0) return;
@@ -71,34 +73,34 @@ void UffdMemory::open_again(PageNumber first, std::size_t count) noexcept {
   }
 }
 
-// Which pages, at most 64, are private and equal what shows when they are dropped.
+// Which pages, at most 64, are private and equal the content below them.
 std::uint64_t UffdMemory::find_equal(PageNumber first, std::size_t count) noexcept {
   std::uint64_t own = 0, equal = 0;
   if (find_private(pagemap_, address_of(first), count, false, own) != 0) return 0;
   for (; own != 0; own &= own - 1) {
     const auto i = static_cast<std::size_t>(__builtin_ctzll(own));
-    if (equals_base_copy(first + i)) equal |= 1ULL << i;
+    if (state_.equals_base_copy(first + i)) equal |= 1ULL << i;
   }
   return equal;
 }
 
-// Maps what shows now. Otherwise a read would fault, in the kernel or, where there is no base copy,
-// in the handler.
+// Maps the content below dropped pages. Otherwise a read would fault, in the kernel or, without a
+// base copy, in the handler.
 void UffdMemory::show_dropped(PageNumber first, std::uint64_t pages) noexcept {
-  const std::uint64_t base_copies = backing_.base_copies_in(first, kMaxChunkPages) & pages;
+  const std::uint64_t base_copies = state_.backing.base_copies_in(first, kMaxChunkPages) & pages;
   for_each_bit_range(base_copies,
                      [&](std::size_t at, std::size_t n) { return map_present(first + at, n); });
   for_each_bit_range(pages & ~base_copies,
                      [&](std::size_t at, std::size_t n) { return map_zero(first + at, n); });
 }
 
-// A write to a page that was closed for writing, perhaps by drop_equal(). What tells is whether the
-// page can be written now, unless it has been closed again meanwhile.
+// A write to a page that was closed for writing, perhaps by drop_equal(). The fault is ours if the
+// page can be written now, or has been closed again meanwhile.
 FaultResult UffdMemory::on_other_fault(PageNumber page, const Fault& fault) noexcept {
   if (!options_.writable || fault.signal_number != SIGSEGV) return FaultResult::not_ours;
   for (;;) {
     const std::uint32_t windows = windows_.load();
-    chunks_.wait_while_claimed(chunk_of(page));
+    state_.chunks.wait_while_claimed(chunk_of(page));
     // EINVAL: the mapping does not permit it. A page that is missing is another matter.
     if (madvise(address_of(page), kPageBytes, MADV_POPULATE_WRITE) == 0 || errno != EINVAL) {
       return FaultResult::retry;

@@ -1,7 +1,6 @@
-// Engine uffd: missing pages raise SIGBUS in the thread that touches them, or wait for the fault
-// thread (MemoryOptions::fault_thread); writes are noticed by asynchronous write protection and found
-// by PAGEMAP_SCAN. A write causes no signal, no handler
-// call and no change of mappings.
+// Engine uffd: missing pages raise SIGBUS in the accessing thread, or it waits for the fault thread
+// (MemoryOptions::fault_thread). Asynchronous write protection tracks writes, and PAGEMAP_SCAN
+// finds them. A write causes no signal, no handler call and no change of mappings.
 #include "memory/engine/uffd_memory.hpp"
 
 #include <fcntl.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <vellum/error.hpp>
@@ -82,8 +82,8 @@ int UffdMemory::map_present(PageNumber first, std::size_t count) noexcept {
   return map_file_pages(uffd_, address_of(first), count * kPageBytes, options_.writable);
 }
 
-// Arms the holes; the kernel keeps that when it maps the memfd's pages there. Otherwise the next
-// commit would compare all of them with their base copies, and so touch them.
+// Arms the holes; they stay armed when the kernel maps the memfd's pages there. Otherwise the next
+// commit would compare all of them with their base copies, and so access them.
 int UffdMemory::prepare_unmapped(PageNumber first, std::size_t count) noexcept {
   return options_.writable ? arm(uffd_, address_of(first), count * kPageBytes) : 0;
 }
@@ -93,30 +93,31 @@ bool UffdMemory::kernel_has_mapped(PageNumber first, std::size_t count) noexcept
 }
 
 int UffdMemory::resolve_present(PageNumber page, bool is_write) noexcept {
-  // The page came in a moment ago through another thread, or is the second one of its chunk, or its
-  // table entry holds only the marker that a scan left on a hole. The kernel refuses its zero page
-  // over such a marker, but takes a copied one.
+  // Another thread has just filled the page, or it is the second one of its chunk, or its table
+  // entry has only the marker that a scan left on a hole. The kernel refuses its zero page over a
+  // marker, but accepts a copied one.
   const std::size_t index = chunk_of(page);
-  if (options_.shared && !is_of_zeros(index)) return show_shared_again(index);
-  if (!chunks_.claim(index, Chunk::kPresent)) return 0;
-  // The chunk may have left meanwhile, and come in again by another part: the access faults again.
-  const int error = is_absent(page) ? 0 : map_there(page, is_write);
-  chunks_.settle(index, 1, Chunk::kPresent);
+  if (options_.shared && !sharing_.is_of_zeros(index)) return sharing_.show_again(index);
+  if (!state_.chunks.claim(index, Chunk::kPresent)) return 0;
+  // The chunk may have been evicted and partially filled again meanwhile: the access faults again.
+  const int error = state_.absent.test(page) ? 0 : map_there(page, is_write);
+  state_.chunks.settle(index, 1, Chunk::kPresent);
   return error;
 }
 
 int UffdMemory::map_there(PageNumber page, bool is_write) noexcept {
-  if (backing_.has_base_copy(page)) return map_present(page, 1);
+  if (state_.backing.has_base_copy(page)) return map_present(page, 1);
   const std::size_t index = chunk_of(page);
-  return chunks_[index].only.load() != 0 ? complete(index, is_write) : place_zeros(page, 1);
+  return state_.chunks[index].sole_mapped_page.load() != 0 ? filler_.complete(index, is_write)
+                                                           : place_zeros(page, 1);
 }
 
 void UffdMemory::find_dirty(std::vector<PageNumber>& out) {
   const std::size_t tables = (size_bytes() + kTableBytes - 1) / kTableBytes;
-  for (std::size_t table = chunks_.next_touched(0, tables); table < tables;) {
-    const std::size_t end = chunks_.next_untouched(table, tables);
+  for (std::size_t table = state_.chunks.next_touched(0, tables); table < tables;) {
+    const std::size_t end = state_.chunks.next_untouched(table, tables);
     scan_tables(table, end, out);
-    table = chunks_.next_touched(end, tables);
+    table = state_.chunks.next_touched(end, tables);
   }
 }
 
@@ -141,14 +142,14 @@ void UffdMemory::append_written(PageNumber first, PageNumber end,
                                 std::vector<PageNumber>& out) const {
   for (PageNumber page = first; page < end;) {
     const PageNumber chunk_end = std::min<PageNumber>((chunk_of(page) + 1) * chunk_pages(), end);
-    // The scan reports holes, too. A chunk that is missing even now had no page mapped when the
-    // scan passed.
-    if (!chunks_.is_missing(chunk_of(page))) {
-      // A chunk that is being filled may already have been written; whether it has base copies is
-      // known only afterwards.
-      chunks_.wait_while_claimed(chunk_of(page));
+    // The scan reports holes, too. A chunk that is still missing had no page mapped during the
+    // scan.
+    if (!state_.chunks.is_missing(chunk_of(page))) {
+      // A chunk that is being filled may already be dirty; whether its pages have base copies is
+      // decided only when it is settled.
+      state_.chunks.wait_while_claimed(chunk_of(page));
       for (; page < chunk_end; ++page) {
-        if (!is_untouched(page) && !is_absent(page)) out.push_back(page);
+        if (!state_.is_untouched(page) && !state_.absent.test(page)) out.push_back(page);
       }
     }
     page = chunk_end;
@@ -158,14 +159,15 @@ void UffdMemory::append_written(PageNumber first, PageNumber end,
 void UffdMemory::put_back(const std::vector<PageNumber>& pages) {
   for (std::size_t i = 0; i < pages.size();) {
     std::size_t n = 1;
-    const bool base_copies = backing_.has_base_copy(pages[i]);
-    const bool untouched = is_untouched(pages[i]);
+    const bool base_copies = state_.backing.has_base_copy(pages[i]);
+    const bool untouched = state_.is_untouched(pages[i]);
     while (i + n < pages.size() && pages[i + n] == pages[i] + n &&
-           backing_.has_base_copy(pages[i + n]) == base_copies &&
-           is_untouched(pages[i + n]) == untouched)
+           state_.backing.has_base_copy(pages[i + n]) == base_copies &&
+           state_.is_untouched(pages[i + n]) == untouched)
       ++n;
-    if (drop_pages(address_of(pages[i]), n * kPageBytes) != 0) lose("the kernel keeps them");
-    // Maps the pages again at once: a system call could not fault them in.
+    if (drop_pages(address_of(pages[i]), n * kPageBytes) != 0)
+      state_.lose("the kernel does not drop them");
+    // Maps the pages again at once: a system call could not fill them.
     if (base_copies) {
       map_present(pages[i], n);
     } else if (!untouched) {
@@ -204,47 +206,48 @@ int UffdMemory::remove_unshared(PageNumber first, std::size_t count) noexcept {
   return unmap_shared(first, count);
 }
 
-// Punching the memfd takes clean pages out of every mapping; threads that touch one then wait.
-// Private pages and zero pages remain. Moving them away in one step leaves holes, and nobody writes
-// them in the new place. The base copies are kept for comparing, and for putting everything back.
-int UffdMemory::freeze(Frozen& f) noexcept {
+// Punching the memfd unmaps clean pages everywhere; threads that access one then wait. Private
+// pages and zero pages remain. They are moved in one step, which leaves holes, and no thread writes
+// them in the new place. The base copies are kept for the comparison, and to restore the chunk.
+int UffdMemory::freeze(FrozenChunk& f) noexcept {
+  assert(f.count != 0 && f.old != nullptr && f.place != nullptr);
   if (!options_.writable) return 0;
   std::byte* const at = address_of(f.first);
   if (f.base_copies != 0) {
     const int error = for_each_bit_range(f.base_copies, [&](std::size_t from, std::size_t n) {
-      return backing_.read(f.first + from, {f.old + from * kPageBytes, n * kPageBytes});
+      return state_.backing.read(f.first + from, {f.old + from * kPageBytes, n * kPageBytes});
     });
     if (error != 0) return error;
-    backing_.punch(f.first, f.count);
+    state_.backing.punch(f.first, f.count);
   }
   const std::uint64_t all = bits_below(f.count);
   std::uint64_t own = 0;
   int error = find_private(pagemap_, at, f.count, true, own);
-  // With base copies everywhere, nothing but private pages can be left.
+  // Where all pages have base copies, only private pages can be left.
   if (error == 0 && (own & ~f.absent) == 0 && (f.base_copies | f.absent) == all) return 0;
-  if (error == 0) error = move_away(at, f.count * kPageBytes, f.place);
+  if (error == 0) error = move_private(at, f.count * kPageBytes, f.place);
   if (error != 0) {
-    if (show(f.first, all & ~f.absent, f.old, f.base_copies, nullptr, 0) != 0)
-      lose("no memory to put pages back");
+    if (filler_.show(f.first, all & ~f.absent, f.old, f.base_copies, nullptr, 0) != 0)
+      state_.lose("no memory to restore pages");
     return error;
   }
   f.pages = f.place;
-  // Looks again: a page of zeros may have been written in between.
+  // Scans again: a page of zeros may have been written in between.
   error = find_private(pagemap_, f.place, f.count, true, f.own);
-  f.own &= ~f.absent;  // which may look like pages that the kernel has swapped out
-  if (error != 0) lose("the kernel does not say which pages were written");
+  f.own &= ~f.absent;  // absent pages may look like swapped pages
+  if (error != 0) state_.lose("the kernel does not report which pages were written");
   return 0;
 }
 
-int UffdMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
+int UffdMemory::thaw(const FrozenChunk& f, std::uint64_t keep) noexcept {
   if (!options_.writable) return 0;
   const std::uint64_t there = bits_below(f.count) & ~f.absent;
-  return show(f.first, there, f.old, f.base_copies, f.pages, keep);
+  return filler_.show(f.first, there, f.old, f.base_copies, f.pages, keep);
 }
 
-int UffdMemory::forget(const Frozen& f) noexcept {
-  backing_.forget_base_copies(f.first, f.count);
-  if (!options_.writable) backing_.punch(f.first, f.count);
+int UffdMemory::forget(const FrozenChunk& f) noexcept {
+  state_.backing.forget_base_copies(f.first, f.count);
+  if (!options_.writable) state_.backing.punch(f.first, f.count);
   return 0;
 }
 

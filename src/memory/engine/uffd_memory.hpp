@@ -18,8 +18,7 @@ class UffdMemory final : public PagedMemory {
 
   Engine engine() const noexcept override { return Engine::uffd; }
   bool serves_system_calls() const noexcept override { return serves_kernel_; }
-  // A present page needs nothing more: the kernel resolves write protection in a system call by
-  // itself.
+  // A present page needs no pin: the kernel resolves write protection in a system call by itself.
   void pin(PageNumber, std::size_t) override {}
   void unpin(PageNumber, std::size_t) noexcept override {}
 
@@ -36,20 +35,20 @@ class UffdMemory final : public PagedMemory {
   void put_back(const std::vector<PageNumber>& pages) override;
   int place_private(PageNumber first, std::size_t count,
                     const std::byte* content) noexcept override;
-  // The kernel counts a placed page as written by itself.
+  // The kernel itself marks a placed page as written.
   void note_placed(PageNumber, std::uint64_t) noexcept override {}
   int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
   bool is_unwritten(PageNumber first, std::size_t count) noexcept override;
-  bool may_return_copies() noexcept override;
+  bool may_drop_copies() noexcept override;
   std::size_t drop_equal(PageNumber first, std::size_t count) noexcept override;
   FaultResult on_other_fault(PageNumber page, const Fault& fault) noexcept override;
   int unmap_shared(PageNumber first, std::size_t count) noexcept override;
   int place_unshared(PageNumber first, std::size_t count,
                      const std::byte* content) noexcept override;
   int remove_unshared(PageNumber first, std::size_t count) noexcept override;
-  int freeze(Frozen& frozen) noexcept override;
-  int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;
-  int forget(const Frozen& frozen) noexcept override;
+  int freeze(FrozenChunk& frozen) noexcept override;
+  int thaw(const FrozenChunk& frozen, std::uint64_t keep) noexcept override;
+  int forget(const FrozenChunk& frozen) noexcept override;
   std::int64_t count_own(PageNumber first, std::size_t count) noexcept override;
 
  private:
@@ -65,8 +64,7 @@ class UffdMemory final : public PagedMemory {
 
   void open_again(PageNumber first, std::size_t count) noexcept;
 
-  std::atomic<bool> stay_closed_{
-      false};  // opening pages again has failed once: none close any more
+  std::atomic<bool> stay_closed_{false};       // opening pages failed once: no page is closed again
   std::atomic<std::uint32_t> windows_{0};      // how often pages were closed for writing
   std::unique_ptr<FaultThread> fault_thread_;  // null: faults are signals
   bool serves_kernel_ = false;

@@ -17,7 +17,7 @@
 namespace vellum::region {
 namespace {
 
-// The kernel loads the word and compares it, and waits for no time.
+// The kernel loads the word and compares it, without waiting.
 bool can_be_read(const void* address) noexcept {
   const auto word = reinterpret_cast<std::uintptr_t>(address) & ~std::uintptr_t{3};
   const timespec no_time{};
@@ -25,45 +25,45 @@ bool can_be_read(const void* address) noexcept {
          errno != EFAULT;
 }
 
-// A thread's last faults: its number and the address together, and how many there were. Threads that
-// share a place disturb each other, which costs them more faults.
+// A thread's last faults: a hash of its number and the address, and their count. Threads that share
+// a slot disturb each other, which costs them more faults.
 struct LastFault {
   std::atomic<std::uint64_t> of{0};
   std::atomic<unsigned> times{0};
 };
-constexpr std::size_t kPlaces = 256;
-LastFault g_last[kPlaces];
+constexpr std::size_t kSlots = 256;
+LastFault g_last[kSlots];
 
 #if defined(VELLUM_X86_64)
 
-std::optional<bool> as_processor_says(const ucontext_t& context) noexcept {
+std::optional<bool> reported_by_processor(const ucontext_t& context) noexcept {
   return (context.uc_mcontext.gregs[REG_ERR] & 2) != 0;  // page fault error code, bit 1
 }
 
 #elif defined(VELLUM_ARM64)
 
-// The signal frame holds records after the registers (arch/arm64/include/uapi/asm/sigcontext.h); the
-// syndrome's bit 6 says that the access writes (WnR).
-std::optional<bool> as_processor_says(const ucontext_t& context) noexcept {
+// The signal frame holds records after the registers (arch/arm64/include/uapi/asm/sigcontext.h);
+// the syndrome's bit 6 is set for a write (WnR).
+std::optional<bool> reported_by_processor(const ucontext_t& context) noexcept {
   constexpr std::uint32_t kSyndrome = 0x45535201;  // ESR_MAGIC
-  struct Record {
+  struct SyndromeRecord {
     std::uint32_t magic, bytes;
     std::uint64_t syndrome;
   };
   const auto* at = reinterpret_cast<const std::byte*>(context.uc_mcontext.__reserved);
   const auto* const end = at + sizeof context.uc_mcontext.__reserved;
-  while (end - at >= static_cast<std::ptrdiff_t>(sizeof(Record))) {
-    const auto* const record = reinterpret_cast<const Record*>(at);
+  while (end - at >= static_cast<std::ptrdiff_t>(sizeof(SyndromeRecord))) {
+    const auto* const record = reinterpret_cast<const SyndromeRecord*>(at);
     if (record->magic == kSyndrome) return (record->syndrome >> 6 & 1) != 0;
     if (record->magic == 0 || record->bytes == 0) break;
     at += record->bytes;
   }
-  return std::nullopt;  // an emulator may leave it out
+  return std::nullopt;  // an emulator may omit it
 }
 
 #else
 
-std::optional<bool> as_processor_says(const ucontext_t&) noexcept { return std::nullopt; }
+std::optional<bool> reported_by_processor(const ucontext_t&) noexcept { return std::nullopt; }
 
 #endif
 
@@ -72,7 +72,7 @@ std::optional<bool> as_processor_says(const ucontext_t&) noexcept { return std::
 bool is_write_by_trial(const void* address) noexcept {
   constexpr unsigned kCertain = 4;
   const auto thread = static_cast<std::uint64_t>(syscall(SYS_gettid));
-  LastFault& last = g_last[thread % kPlaces];
+  LastFault& last = g_last[thread % kSlots];
   if (!can_be_read(address)) {
     last.of.store(0);
     return false;
@@ -84,8 +84,8 @@ bool is_write_by_trial(const void* address) noexcept {
 }
 
 bool is_write_fault(const void* address, const void* context) noexcept {
-  const auto said = as_processor_says(*static_cast<const ucontext_t*>(context));
-  return said ? *said : is_write_by_trial(address);
+  const auto reported = reported_by_processor(*static_cast<const ucontext_t*>(context));
+  return reported ? *reported : is_write_by_trial(address);
 }
 
 }  // namespace vellum::region

@@ -30,8 +30,7 @@ namespace {
 struct Route {
   std::atomic<FaultTarget*> target{nullptr};
   std::atomic<std::uintptr_t> begin{0}, end{0};
-  std::atomic<std::uint32_t> inside{
-      0};  // threads between looking the route up and leaving on_fault
+  std::atomic<std::uint32_t> inside{0};  // threads between the lookup and the end of on_fault
 };
 
 constexpr std::size_t kMaxRoutes = 16384;
@@ -41,7 +40,7 @@ std::mutex g_mutex;                         // add and remove only
 struct sigaction g_old_bus, g_old_segv;
 
 // A table that fork() wipes: a child's fault must not reach its copy of an engine, whose
-// descriptors lead into the parent's memory.
+// descriptors refer to the parent's memory.
 Route* make_routes() {
   static base::Reservation& table = *new base::Reservation(kMaxRoutes * sizeof(Route));
   if (madvise(table.data(), table.size(), MADV_WIPEONFORK) != 0) {
@@ -50,20 +49,20 @@ Route* make_routes() {
   return reinterpret_cast<Route*>(table.data());
 }
 
-bool lies_in(const Route& route, std::uintptr_t at) noexcept {
+bool contains(const Route& route, std::uintptr_t at) noexcept {
   return at >= route.begin.load(std::memory_order_acquire) &&
          at < route.end.load(std::memory_order_acquire);
 }
 
 constexpr std::size_t kNoRoute = SIZE_MAX;
 
-// The first route from this one on that has the address.
+// The first route, from number `i` on, that contains the address.
 std::size_t next_route(const void* address, std::size_t i) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const Route* const routes = g_routes.load(std::memory_order_acquire);
   const std::size_t used = g_routes_used.load(std::memory_order_acquire);
   for (; i < used; ++i)
-    if (lies_in(routes[i], at)) return i;
+    if (contains(routes[i], at)) return i;
   return kNoRoute;
 }
 
@@ -71,8 +70,8 @@ FaultResult route_fault(const Fault& fault, std::size_t first) noexcept {
   Route* const routes = g_routes.load(std::memory_order_acquire);
   for (std::size_t i = first; i != kNoRoute; i = next_route(fault.address, i + 1)) {
     Route& route = routes[i];
-    // Counting in before looking at the target pairs with remove_route, which clears it before it
-    // looks at the count.
+    // Counting before loading the target pairs with remove_route(), which clears the target before
+    // it loads the count.
     route.inside.fetch_add(1);
     FaultTarget* target = route.target.load();
     const auto result = target != nullptr ? target->on_fault(fault) : FaultResult::not_ours;
@@ -82,15 +81,15 @@ FaultResult route_fault(const Fault& fault, std::size_t first) noexcept {
   return FaultResult::not_ours;
 }
 
-// Whether the kernel raised the signal for an access that a region may have to serve: not for a
-// kill(2), a memory failure or an invalid address.
+// Whether the kernel raised the signal for an access that a region may serve: not for kill(2), a
+// memory failure or an invalid address.
 bool may_be_routed(const siginfo_t& info) noexcept {
   if (info.si_signo == SIGBUS) return info.si_code == BUS_ADRERR;
   return info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR;
 }
 
-// The mask with which the kernel would have called the handler: it may leave by longjmp(3), and must
-// not leave everything blocked. The kernel's set of signals is shorter than the C library's.
+// The mask with which the kernel would have called the handler: it may exit by longjmp(3), and then
+// signals must not stay blocked. The kernel's set of signals is shorter than the C library's.
 void set_mask_for(const struct sigaction& old, int signal_number, const void* context) noexcept {
   constexpr std::size_t kKernelsBytes = 8;
   sigset_t mask;
@@ -124,7 +123,7 @@ void set_default_action(int signal_number) noexcept {
 void chain(const struct sigaction& old, int signal_number, siginfo_t* info,
            void* context) noexcept {
   if (call_handler(old, signal_number, info, context)) return;
-  const bool was_sent = info->si_code <= 0;  // by kill(2): nothing will fault again
+  const bool was_sent = info->si_code <= 0;  // by kill(2): no access faults again
   if (was_sent && old.sa_handler == SIG_IGN) return;
   // Ignoring a synchronous fault would repeat it endlessly, so SIG_IGN counts as default, as in the
   // kernel. The access faults again at the same instruction and kills with its own address.
@@ -150,8 +149,8 @@ struct Routed {
   FaultResult result = FaultResult::not_ours;
 };
 
-// What the thread stands on may be a goroutine's 2 KiB, the 16 KiB of a small thread, or an alternate
-// stack of 8 KiB, of which the kernel's frame takes half.
+// The thread's stack may have 2 KiB (a goroutine), 16 KiB (a small thread), or 8 KiB (an alternate
+// stack, half of it the kernel's frame).
 FaultResult route_with_room(const Fault& fault, std::size_t first_route,
                             const sigset_t& blocked_before) noexcept {
   Routed routed{fault, first_route, &blocked_before};
@@ -185,8 +184,8 @@ void handle(int signal_number, siginfo_t* info, void* context) noexcept {
 
 }  // namespace
 
-// A number precedes the installed handler. It tells another copy of this code in the process that
-// the handler passes on foreign faults.
+// A number precedes the installed handler. It marks the handler, for another copy of this code in
+// the process, as one that passes on foreign faults.
 constexpr std::uint64_t kHandlerNumber = 0x726c646e684c4c56;
 
 #if defined(VELLUM_X86_64) || defined(VELLUM_ARM64)
@@ -239,8 +238,8 @@ void install_handlers() {
   struct sigaction action{};
   action.sa_sigaction = on_signal;
   // On a stack of the library's own, the kernel takes the thread's alternate stack for unused: a
-  // signal with SA_ONSTACK would overwrite this handler's frame there. So no signal comes meanwhile;
-  // long waits look for those that end the process (base/threads/handler_wait.hpp).
+  // signal with SA_ONSTACK would overwrite this handler's frame there. So no signal comes
+  // meanwhile; long waits look for those that end the process (base/threads/handler_wait.hpp).
   sigfillset(&action.sa_mask);
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigaction(SIGBUS, &action, &g_old_bus);
@@ -279,19 +278,19 @@ bool handles(int signal_number) noexcept {
 
 // Whether the other handler passes on foreign faults is unknown, hence a warning and no error.
 void look_at_handlers() noexcept {
-  static std::atomic<const void*> told_of_bus{nullptr}, told_of_segv{nullptr};
+  static std::atomic<const void*> reported_bus{nullptr}, reported_segv{nullptr};
   for (const int number : {SIGBUS, SIGSEGV}) {
-    auto& told_of = number == SIGBUS ? told_of_bus : told_of_segv;
+    auto& reported = number == SIGBUS ? reported_bus : reported_segv;
     struct sigaction now{};
     if (sigaction(number, nullptr, &now) != 0 || is_a_copys(now.sa_sigaction)) continue;
     const auto* const handler = reinterpret_cast<const void*>(now.sa_sigaction);
-    if (told_of.exchange(handler) == handler) continue;
+    if (reported.exchange(handler) == handler) continue;
     Dl_info where{};
     dladdr(handler, &where);
     std::fprintf(stderr,
                  "vellum: a handler for %s was installed after the region's (%s, at %p of %s): it "
-                 "must call the handler that was there before for faults that are not its own, or "
-                 "pages do not come in, and the program may crash\n",
+                 "must call the previous handler for faults that are not its own, or "
+                 "pages are not filled, and the program may crash\n",
                  number == SIGBUS ? "SIGBUS" : "SIGSEGV",
                  where.dli_sname != nullptr ? where.dli_sname : "a function without a name",
                  handler, where.dli_fname != nullptr ? where.dli_fname : "this program");

@@ -1,8 +1,8 @@
 // memory/kernel/fault_router.hpp: SIGBUS and SIGSEGV, routed to the region of the address.
 //
-// The handlers are installed when the first region opens and stay. A fault that no region owns goes
-// to the handler that was there before. If there was none, the default action kills the process at
-// the instruction that faulted.
+// The handlers are installed when the first region opens and stay installed. A fault that no region
+// owns is passed to the previous handler. Without one, the default action kills the process at the
+// instruction that faulted.
 //
 // fork(): a child has no routes (its copy of the table is wiped), so a region's address behaves
 // there like any unmapped address.
@@ -22,7 +22,7 @@ struct Fault {
 enum class FaultResult {
   retry,     // the access can be tried again
   not_ours,  // an address beyond the region's size, a write to a read-only region
-  lost,      // the page cannot be had, the reason is on standard error: the process gets SIGBUS
+  lost,      // the page cannot be filled, the reason is on standard error: the process gets SIGBUS
 };
 
 class FaultTarget {
@@ -35,14 +35,13 @@ class FaultTarget {
 // Routes faults in [begin, end) to `target` until remove_route. Throws Errc::unsupported when
 // 16,384 regions are open.
 void add_route(std::byte* begin, std::byte* end, FaultTarget* target);
-// Returns when no thread is inside the target's on_fault any more.
+// Returns when no thread runs the target's on_fault any more.
 void remove_route(FaultTarget* target) noexcept;
 
-// Whether the handler of a signal is in place. Another one that passes on foreign faults may have
-// replaced it: that cannot be told.
+// Whether the handler of a signal is still installed. Whether a handler that has replaced it passes
+// on foreign faults cannot be detected.
 bool handles(int signal_number) noexcept;
-// Checks whether the installed handlers are still in place: prints one line on standard error for
-// each that another handler has replaced.
+// Prints one line on standard error for each installed handler that another handler has replaced.
 void look_at_handlers() noexcept;
 
 }  // namespace vellum::region

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <vellum/error.hpp>
@@ -18,12 +19,13 @@ namespace vellum::region {
 
 FaultThread::FaultThread(int uffd, FaultTarget& target)
     : uffd_(uffd), target_(target), stop_(eventfd(0, EFD_CLOEXEC)) {
+  assert(uffd >= 0);
   if (stop_ < 0) {
     fail(Errc::out_of_memory, "no descriptor for the fault thread: {}", std::strerror(errno));
   }
   base::keep_loaded();
   try {
-    thread_ = base::start_thread("brings pages in", [this] { run(); });
+    thread_ = base::start_thread("fills pages", [this] { run(); });
   } catch (const Error&) {
     close(stop_);
     throw;
@@ -43,22 +45,21 @@ void FaultThread::run() noexcept {
     pollfd both[] = {{uffd_, POLLIN, 0}, {stop_, POLLIN, 0}};
     if (poll(both, 2, -1) < 0) continue;  // EINTR
     if (both[1].revents != 0) return;
-    answer_all();
+    serve_all();
   }
 }
 
-void FaultThread::answer_all() noexcept {
+void FaultThread::serve_all() noexcept {
   std::byte* address = nullptr;
   bool is_write = false;
   while (read_fault(uffd_, address, is_write)) {
     const FaultResult result = target_.on_fault({address, is_write, SIGBUS});
-    // Where the page cannot be poisoned, its reader waits for ever: data that is not the page's
-    // would be worse.
+    // Where the page cannot be poisoned, its reader waits endlessly: wrong data would be worse.
     if (result == FaultResult::lost) {
       poison_page(uffd_, address);
     } else {
-      // The page may have come in without being mapped, or through another thread; or it lies
-      // beyond the region's new end, where the next try is a SIGSEGV.
+      // The page may be filled but not mapped, or filled by another thread; or it is beyond the
+      // region's new end, where the next access is a SIGSEGV.
       wake_waiters(uffd_, address);
     }
   }

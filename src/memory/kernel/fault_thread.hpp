@@ -1,10 +1,10 @@
-// memory/kernel/fault_thread.hpp: a thread that answers the faults of one userfaultfd.
+// memory/kernel/fault_thread.hpp: a thread that serves the faults of one userfaultfd.
 //
-// A thread that touches an absent page sleeps in the kernel until this one has brought the page in.
-// No signal is raised, so handlers that other libraries install do not matter. The hand-over costs
-// tens of microseconds a fault; in exchange, system calls may be waited for, too.
+// A thread that accesses an absent page sleeps in the kernel until this thread has filled the page.
+// No signal is raised, so signal handlers of other libraries do not matter. Switching threads costs
+// tens of microseconds a fault; in exchange, system calls may wait for pages, too.
 //
-// A page that is lost is poisoned: whoever touches it gets SIGBUS, and a system call EFAULT.
+// A lost page is poisoned: an access gets SIGBUS, and a system call EFAULT.
 #pragma once
 
 #include <atomic>
@@ -16,18 +16,18 @@ namespace vellum::region {
 
 class FaultThread {
  public:
-  // REQUIRES: `uffd` is of open_fault_userfaultfd(), and outlives this. Throws when there is no
-  // thread or no descriptor for it.
+  // REQUIRES: `uffd` is of open_fault_userfaultfd(), and outlives this. Throws when no thread or no
+  // descriptor is available.
   FaultThread(int uffd, FaultTarget& target);
-  // Returns when the target is no longer used. Who still waits for a page then waits until `uffd` is
-  // closed.
+  // Returns when the target is no longer used. Threads that still wait for a page then wait until
+  // `uffd` is closed.
   ~FaultThread();
   FaultThread(const FaultThread&) = delete;
   FaultThread& operator=(const FaultThread&) = delete;
 
  private:
   void run() noexcept;
-  void answer_all() noexcept;
+  void serve_all() noexcept;
 
   const int uffd_;
   FaultTarget& target_;

@@ -28,7 +28,7 @@ std::size_t copy_guarded(void* to, const void* from, std::size_t length_bytes) n
 
 #if defined(VELLUM_X86_64)
 
-// rcx always holds the count of bytes that are left, so the instruction may end anywhere.
+// rcx always holds the count of bytes that are left, so the instruction may stop at any byte.
 extern "C" {
 extern const char vellum_copy_fault[] __attribute__((visibility("hidden")));
 }
@@ -63,8 +63,8 @@ bool leave_guarded_copy(void* context) noexcept {
 
 #elif defined(VELLUM_ARM64)
 
-// x2 always holds the count of bytes that are left. A fault among words goes on by bytes, which stop
-// at the byte that faults.
+// x2 always holds the count of bytes that are left. A fault in the loop over words continues with
+// bytes, which stops at the byte that faults.
 extern "C" {
 extern const char vellum_copy_words[] __attribute__((visibility("hidden")));
 extern const char vellum_copy_single[] __attribute__((visibility("hidden")));
@@ -118,7 +118,7 @@ bool leave_guarded_copy(void* context) noexcept {
 namespace vellum::region {
 namespace {
 
-// Where the thread's innermost copy goes on after a fault.
+// Where the thread's innermost copy continues after a fault.
 [[gnu::tls_model("initial-exec")]] thread_local sigjmp_buf* volatile t_way_out = nullptr;
 
 }  // namespace

@@ -1,11 +1,11 @@
 // memory/kernel/guarded_copy.hpp: copies from or to memory that may not be mapped.
 //
-// A system call returns EFAULT for an unmapped address; memcpy(3) ends the process. Asking the
+// A system call returns EFAULT for an unmapped address; memcpy(3) kills the process. A check by the
 // kernel before each copy costs more than copying a page: 160 ns for rt_sigprocmask(2) with a bad
-// `how`, 750 ns for madvise(2) with MADV_POPULATE_READ, 1.6 us for process_vm_readv(2), each beside
-// 50 ns of copying (measured on the machine of docs/measurements.md). So the copy does not ask. The
-// handler of SIGSEGV and SIGBUS, which exists for the regions, takes a fault in this one function
-// as the end of the copy, as the kernel's own copies do.
+// `how`, 750 ns for madvise(2) with MADV_POPULATE_READ, 1.6 us for process_vm_readv(2), compared
+// with 50 ns of copying (measured on the machine of docs/measurements.md). The copy therefore
+// checks nothing. The handler of SIGSEGV and SIGBUS, which exists for the regions, treats a fault
+// in this one function as the end of the copy, as the kernel's own copies do.
 //
 // If the program later installs a handler that does not pass on foreign faults, that handler gets
 // the fault instead (vellum/region.hpp).

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vellum/error.hpp>
@@ -22,8 +23,8 @@ constexpr std::size_t kStacks = base::HandlerWait::kMaxStacks, kStacksOfWord = 6
 constexpr std::size_t kTakenBytes = 4096;
 
 std::byte* g_stacks = nullptr;  // kStacks of them, behind a page with g_taken_stacks
-std::atomic<std::uint64_t>* g_taken_stacks =
-    nullptr;  // one bit each; a child of fork() finds it clear
+// One bit each; clear in a child of fork().
+std::atomic<std::uint64_t>* g_taken_stacks = nullptr;
 
 std::size_t take_stack() noexcept {
   for (std::size_t word = 0;; word = (word + 1) % (kStacks / kStacksOfWord)) {
@@ -37,7 +38,7 @@ std::size_t take_stack() noexcept {
   }
 }
 
-void give_stack_back(std::size_t number) noexcept {
+void release_stack(std::size_t number) noexcept {
   g_taken_stacks[number / kStacksOfWord].fetch_and(~(1ULL << number % kStacksOfWord));
 }
 
@@ -120,9 +121,10 @@ void make_handler_stacks() {
 }
 
 void call_on_handler_stack(void (*body)(void*), void* argument) noexcept {
+  assert(g_stacks != nullptr && body != nullptr);
   const std::size_t number = take_stack();
   vellum_call_on_stack(g_stacks + (number + 1) * kStackBytes, body, argument);
-  give_stack_back(number);
+  release_stack(number);
 }
 
 }  // namespace vellum::region

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 
 namespace vellum::region {
@@ -38,7 +39,7 @@ constexpr std::uint64_t kPageIsPresent = 1U << 3;
 constexpr std::uint64_t kPageIsSwapped = 1U << 4;
 constexpr std::uint64_t kPageIsZero = 1U << 5;
 constexpr std::uint64_t kScanWpMatching = 1U << 0;
-constexpr std::uint64_t kScanCheckTracked = 1U << 1;  // EPERM where pages are not armed so
+constexpr std::uint64_t kScanCheckTracked = 1U << 1;  // EPERM where pages are not tracked
 constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArg);
 
 constexpr std::size_t kPage = 4096;
@@ -47,6 +48,7 @@ constexpr std::size_t kPage = 4096;
 // `on_exists` is called where a page is already mapped, and returns how many bytes to skip.
 template <typename Issue, typename OnExists>
 int map_range(std::byte* address, std::size_t bytes, Issue issue, OnExists on_exists) noexcept {
+  assert(reinterpret_cast<std::uintptr_t>(address) % kPage == 0 && bytes % kPage == 0);
   std::size_t step = bytes;
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t n = std::min(step, bytes - done);
@@ -57,7 +59,7 @@ int map_range(std::byte* address, std::size_t bytes, Issue issue, OnExists on_ex
       done += on_exists(address + done, n);
     } else if (errno == ENOENT && step > kPage) {
       step = kPage;  // the kernel refuses a range over two mappings that it did not join
-    } else if (errno != EAGAIN) {  // EAGAIN: the address space is changing under us (mmap, fork)
+    } else if (errno != EAGAIN) {  // EAGAIN: the address space changes concurrently (mmap, fork)
       return errno;
     }
   }
@@ -66,7 +68,7 @@ int map_range(std::byte* address, std::size_t bytes, Issue issue, OnExists on_ex
 
 std::size_t skip_page(std::byte*, std::size_t) noexcept { return kPage; }
 
-// UFFDIO_COPY, for map_range(): how many bytes are there now, or -1.
+// UFFDIO_COPY, for map_range(): how many bytes are copied, or -1.
 std::int64_t copy(int uffd, std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   uffdio_copy request{};
   request.dst = reinterpret_cast<std::uintptr_t>(to);
@@ -80,7 +82,7 @@ int new_userfaultfd(int flags) noexcept {
   return static_cast<int>(syscall(SYS_userfaultfd, kUffdFlags | flags));
 }
 
-// -1 where this process may not have one that answers system calls.
+// -1 where this process may not have one that serves system calls.
 int new_userfaultfd_for_kernel() noexcept {
   const int fd = new_userfaultfd(0);
   if (fd >= 0) return fd;
@@ -91,7 +93,7 @@ int new_userfaultfd_for_kernel() noexcept {
   return from_device;
 }
 
-// Takes the descriptor over; returns it, or -1 with errno.
+// Owns the descriptor from now on; returns it, or -1 with errno.
 int with_features(int fd, std::uint64_t features) noexcept {
   if (fd < 0) return -1;
   uffdio_api api{};
@@ -113,9 +115,9 @@ int register_mode(int uffd, void* address, std::size_t bytes, std::uint64_t mode
   return ioctl(uffd, UFFDIO_REGISTER, &reg) == 0 ? 0 : errno;
 }
 
-// Where a scan goes on. `walk_end` alone is unreliable: the kernel hands over its findings by 512
-// ranges, notes its position each time, and does not note the end when the rest goes through
-// (fs/proc/task_mmu.c, do_pagemap_scan). Unless `out` is full, everything was walked.
+// Where a scan continues. `walk_end` is unreliable: the kernel copies its results by 512 ranges,
+// notes its position each time, but does not note the end after the last copy (fs/proc/task_mmu.c,
+// do_pagemap_scan). Unless `out` is full, the whole range was scanned.
 std::uint64_t scanned_to(const ScanArg& arg, std::span<const ScanRange> out, long found) noexcept {
   if (static_cast<std::size_t>(found) < out.size()) return arg.end;
   return std::max(arg.walk_end, out.back().end);
@@ -124,6 +126,7 @@ std::uint64_t scanned_to(const ScanArg& arg, std::span<const ScanRange> out, lon
 // Of any process's addresses. `resume` may be `begin` itself.
 long scan(int pagemap_fd, ScanArg& arg, std::span<ScanRange> out, std::uint64_t begin,
           std::uint64_t end, std::uint64_t& resume) noexcept {
+  assert(begin <= end && !out.empty());
   arg.size = sizeof arg;
   arg.start = begin;
   arg.end = end;
@@ -147,15 +150,15 @@ long scan(int pagemap_fd, ScanArg& arg, std::span<ScanRange> out, std::byte* beg
 }
 
 // Finds own pages: private, and not the zero page. `where`: present, or also swapped out. (Markers
-// that a scan has left on holes look like swapped pages.)
-// Neighbours make one range where they agree in `told`.
+// that a scan has left on holes look like swapped pages.) Neighbours with the same `returned`
+// categories form one range.
 long scan_own(int pagemap_fd, std::byte* begin, std::byte* end, std::uint64_t where,
-              std::uint64_t told, std::span<ScanRange> out, std::byte*& resume) noexcept {
+              std::uint64_t returned, std::span<ScanRange> out, std::byte*& resume) noexcept {
   ScanArg arg{};
   arg.category_inverted = kPageIsFile | kPageIsZero;
   arg.category_mask = kPageIsFile | kPageIsZero;
   arg.category_anyof_mask = where;
-  arg.return_mask = told;
+  arg.return_mask = returned;
   return scan(pagemap_fd, arg, out, begin, end, resume);
 }
 
@@ -233,9 +236,9 @@ int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
     if (ioctl(uffd, UFFDIO_ZEROPAGE, &zero) == 0) return static_cast<std::int64_t>(n);
     return static_cast<std::int64_t>(zero.zeropage > 0 ? zero.zeropage : -1);
   };
-  // Nothing is mapped, but a scan has left its marker on every hole it passed, and the kernel
-  // counts the marker as a page here (UFFDIO_COPY and UFFDIO_CONTINUE do not). Removing all markers
-  // lets the rest go in one call, though a concurrent scan may put them back.
+  // No page is mapped, but a scan has left its marker on every hole, and the kernel counts the
+  // marker as a page here (UFFDIO_COPY and UFFDIO_CONTINUE do not). After all markers are removed
+  // one call maps the rest, though a concurrent scan may add markers again.
   int attempts = 0;
   const auto drop_markers = [uffd, &attempts](std::byte* at, std::size_t n) -> std::size_t {
     uffdio_writeprotect off{};
@@ -249,7 +252,7 @@ int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
 }
 
 int copy_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
-  static std::byte zeros[16 * kPage];  // never written: the kernel's zero page, again and again
+  static std::byte zeros[16 * kPage];  // never written: always the kernel's zero page
   return map_range(
       address, bytes,
       [uffd](std::byte* at, std::size_t n) {
@@ -272,7 +275,7 @@ std::size_t add_file_pages(int uffd, std::byte* address,
     const std::int64_t n = copy(uffd, address + done, content.data() + done, content.size() - done);
     if (n > 0) {
       done += static_cast<std::size_t>(n);
-    } else if (errno != EAGAIN) {  // EAGAIN: the address space is changing under us (mmap, fork)
+    } else if (errno != EAGAIN) {  // EAGAIN: the address space changes concurrently (mmap, fork)
       break;
     }
   }
@@ -280,11 +283,12 @@ std::size_t add_file_pages(int uffd, std::byte* address,
 }
 
 int arm(int uffd, std::byte* address, std::size_t bytes) noexcept {
+  assert(bytes != 0 && bytes % kPage == 0);
   uffdio_writeprotect on{};
   on.range.start = reinterpret_cast<std::uintptr_t>(address);
   on.range.len = bytes;
   on.mode = UFFDIO_WRITEPROTECT_MODE_WP;
-  // EAGAIN: the address space is changing under us (mmap, fork).
+  // EAGAIN: the address space changes concurrently (mmap, fork).
   while (ioctl(uffd, UFFDIO_WRITEPROTECT, &on) != 0) {
     if (errno != EAGAIN) return errno;
   }
@@ -307,8 +311,8 @@ long scan_written(int pagemap_fd, std::byte* begin, std::byte* end, std::span<Sc
                   std::byte*& resume) noexcept {
   ScanArg arg{};
   arg.flags = kScanWpMatching;
-  // Exactly this combination takes the kernel's fast path: 0.35 ms for 1 GiB; asking for more takes
-  // 0.8 to 4 ms.
+  // Exactly this combination takes the kernel's fast path: 0.35 ms for 1 GiB; with other
+  // categories, 0.8 to 4 ms.
   arg.category_mask = kPageIsWritten;
   arg.return_mask = kPageIsWritten;
   return scan(pagemap_fd, arg, out, begin, end, resume);
@@ -317,28 +321,30 @@ long scan_written(int pagemap_fd, std::byte* begin, std::byte* end, std::span<Sc
 long scan_private(int pagemap_fd, std::byte* begin, std::byte* end, bool arm,
                   std::span<ScanRange> out, std::byte*& resume) noexcept {
   ScanArg arg{};
-  // The fast path would do with the markers alone, but reports and arms holes, too.
+  // The fast path needs only the markers, but reports and arms holes, too.
   arg.flags = arm ? kScanWpMatching : 0;
   arg.category_inverted = kPageIsFile;
   arg.category_mask = kPageIsFile | (arm ? kPageIsWritten : 0);
   arg.category_anyof_mask = kPageIsPresent | kPageIsSwapped;
-  arg.return_mask = kPageIsFile;  // one range for neighbours, whatever else they are
+  arg.return_mask = kPageIsFile;  // one range for neighbours of all other categories
   return scan(pagemap_fd, arg, out, begin, end, resume);
 }
 
 int drop_pages(std::byte* address, std::size_t bytes) noexcept {
+  assert(reinterpret_cast<std::uintptr_t>(address) % kPage == 0 && bytes % kPage == 0);
   constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, Linux 5.18
   if (madvise(address, bytes, kDontNeedLocked) == 0) return 0;
   return madvise(address, bytes, MADV_DONTNEED) == 0 ? 0 : errno;
 }
 
-int move_away(std::byte* from, std::size_t bytes, std::byte* to) noexcept {
+int move_private(std::byte* from, std::size_t bytes, std::byte* to) noexcept {
   constexpr int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
   return mremap(from, bytes, bytes, flags, to) == MAP_FAILED ? errno : 0;
 }
 
 int find_private(int pagemap_fd, std::byte* begin, std::size_t pages, bool swapped,
                  std::uint64_t& mask) noexcept {
+  assert(pages <= 64);
   ScanRange ranges[64];
   const std::uint64_t where = kPageIsPresent | (swapped ? kPageIsSwapped : 0);
   std::byte* const end = begin + pages * kPage;
@@ -360,7 +366,8 @@ int find_private(int pagemap_fd, std::byte* begin, std::size_t pages, bool swapp
 
 int find_written_private(int pagemap_fd, std::byte* begin, std::size_t pages, std::uint64_t& own,
                          std::uint64_t& written) noexcept {
-  ScanRange ranges[64];  // so many that one call is enough
+  assert(pages <= 64);
+  ScanRange ranges[64];  // enough for one call
   std::byte* resume = nullptr;
   const long n = scan_own(pagemap_fd, begin, begin + pages * kPage, kPageIsPresent, kPageIsWritten,
                           ranges, resume);
@@ -410,6 +417,7 @@ std::optional<std::uint64_t> count_written(int pagemap_fd, std::uint64_t begin,
 }
 
 bool any_mapped(int pagemap_fd, const std::byte* begin, std::size_t pages) noexcept {
+  assert(pages <= 64);
   constexpr std::uint64_t kPresent = 1ULL << 63;
   std::uint64_t lines[64];
   const auto offset = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(begin) / kPage * 8);
@@ -420,6 +428,7 @@ bool any_mapped(int pagemap_fd, const std::byte* begin, std::size_t pages) noexc
 
 int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t pages,
                         std::uint64_t& mask) noexcept {
+  assert(pages <= 64);
   std::uint64_t words[64];
   const auto offset = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(begin) / kPage * 8);
   const auto bytes = static_cast<ssize_t>(pages * 8);

@@ -13,65 +13,67 @@
 namespace vellum::region {
 
 // Opens a userfaultfd in SIGBUS mode with asynchronous write protection; close(2) closes it.
-// Returns the descriptor, or -1 with errno (EPERM, ENOSYS; ENOTSUP when a feature is missing).
-// With `of_shared_file`, for register_shared_range(); ENOTSUP also on processors for which the kernel
+// Returns the descriptor, or -1 with errno (EPERM, ENOSYS; ENOTSUP when a feature is missing). With
+// `of_shared_file`, for register_shared_range(); ENOTSUP also on processors for which the kernel
 // lacks it.
 int open_userfaultfd(bool of_shared_file = false) noexcept;
 
-// The same without SIGBUS: whoever touches a missing page waits for an answer (fault_thread.hpp).
-// `serves_kernel`: system calls that touch one wait, too, which takes a privilege (CAP_SYS_PTRACE,
-// the sysctl vm.unprivileged_userfaultfd, or access to /dev/userfaultfd); otherwise they fail with
-// EFAULT.
+// The same without SIGBUS: a thread that accesses a missing page waits for an answer
+// (fault_thread.hpp). `serves_kernel`: system calls wait, too, which needs a privilege
+// (CAP_SYS_PTRACE, the sysctl vm.unprivileged_userfaultfd, or access to /dev/userfaultfd);
+// otherwise they fail with EFAULT.
 int open_fault_userfaultfd(bool& serves_kernel, bool of_shared_file = false) noexcept;
-// Takes the next fault; false: nobody waits. `address` is its page's.
+// Reads the next fault; false: no thread waits. `address` is its page's.
 bool read_fault(int uffd, std::byte*& address, bool& is_write) noexcept;
 // Lets the threads that wait for a page try again.
 void wake_waiters(int uffd, std::byte* page) noexcept;
-// Accesses to a page that is not mapped are SIGBUS from now on, and those that wait go on to it.
+// Accesses to a page that is not mapped raise SIGBUS from now on, waiting accesses included.
 void poison_page(int uffd, std::byte* page) noexcept;
 
-// Registers [address, address + bytes). Missing pages raise SIGBUS, or wait. With `track_writes`, write
-// protection is asynchronous: a first write clears the protection in the kernel, without a signal.
-// 0 or errno.
+// Registers [address, address + bytes). Missing pages raise SIGBUS, or wait. With `track_writes`,
+// write protection is asynchronous: a first write clears the protection in the kernel, without a
+// signal. 0 or errno.
 int register_range(int uffd, void* address, std::size_t bytes, bool track_writes) noexcept;
 
-// Registers a mapping to read of a file that others fill: pages that are not mapped raise SIGBUS, or
-// wait, whether the file has them or not (UFFDIO_REGISTER_MODE_MINOR, Linux 5.14). 0 or errno.
+// Registers a read-only mapping of a file that other processes fill: pages that are not mapped
+// raise SIGBUS, or wait, whether the file has them or not (UFFDIO_REGISTER_MODE_MINOR, Linux 5.14).
+// 0 or errno.
 int register_shared_range(int uffd, void* address, std::size_t bytes) noexcept;
 
-// Maps the zero page over a range. REQUIRES: nothing there is in use, as mapped pages may be
-// dropped. 0 or errno.
+// Maps the zero page over a range. REQUIRES: no thread uses it, as mapped pages may be dropped. 0
+// or errno.
 int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept;
 
-// Puts private pages of zeros where no page is mapped; they count as written. 0 or errno.
+// Places private pages of zeros where no page is mapped; they count as written. 0 or errno.
 int copy_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept;
 
 // Maps the file pages that are present in the memfd behind a range, armed when `armed`. Pages that
 // are already mapped stay. 0 or errno.
 int map_file_pages(int uffd, std::byte* address, std::size_t bytes, bool armed) noexcept;
 
-// Arms a range, also where no page is mapped: the kernel arms the pages that it maps there. Unlike a
-// scan, it does not interrupt other processors where nothing is mapped. 0 or errno.
+// Arms a range, also where no page is mapped: the kernel arms the pages that it maps there. Unlike
+// a scan, it does not interrupt other processors where nothing is mapped. 0 or errno.
 int arm(int uffd, std::byte* address, std::size_t bytes) noexcept;
 
-// Puts private copies of pages there; they count as written. Where a page is already mapped, it
-// stays. 0 or errno.
+// Places private copies of pages; they count as written. A page that is already mapped stays. 0 or
+// errno.
 int copy_pages(int uffd, std::byte* address, std::size_t bytes, const std::byte* content) noexcept;
 
-// Puts new pages into the file behind a shared mapping, which a userfaultfd has registered, and maps
-// them. Each becomes visible as a whole, as by write(2); but a memfd lets one thread write at a time
-// (inode_lock), and here threads work side by side. Returns how many bytes went in, from the front:
-// it ends at a page that the file has, or at an error.
+// Adds new pages to the file behind a shared mapping, which a userfaultfd has registered, and maps
+// them. Each becomes visible as a whole, as by write(2); but a memfd lets one thread write at a
+// time (inode_lock), and here threads work in parallel. Returns how many bytes were added, from the
+// front: it stops at a page that the file has, or at an error.
 std::size_t add_file_pages(int uffd, std::byte* address,
                            std::span<const std::byte> content) noexcept;
 
-// Drops the private pages of a range, also those that the program has locked (mlock(2)). 0 or errno.
+// Drops the private pages of a range, also those that the program has locked (mlock(2)). 0 or
+// errno.
 int drop_pages(std::byte* address, std::size_t bytes) noexcept;
 
-// Moves the private pages of a range to another place in one step: later accesses to the range find
-// nothing there. The old mapping at `to` goes. 0 or errno (mremap(2), MREMAP_DONTUNMAP, Linux 5.13
-// for file mappings).
-int move_away(std::byte* from, std::size_t bytes, std::byte* to) noexcept;
+// Moves the private pages of a range to another address in one step: later accesses to the range
+// find no page. The old mapping at `to` is removed. 0 or errno (mremap(2), MREMAP_DONTUNMAP, Linux
+// 5.13 for file mappings).
+int move_private(std::byte* from, std::size_t bytes, std::byte* to) noexcept;
 
 // Which pages of a range, at most 64, are private and not the zero page: one bit per page.
 // `swapped` includes those that the kernel has swapped out; where the range was ever armed, holes
@@ -103,26 +105,26 @@ struct ScanRange {
 
 // In one pass and without losing a write, finds the pages in [begin, end) written since they were
 // last armed, and arms them again. May also report pages that are not present. Fills `out`;
-// `resume` is where to go on (== end: done). Returns the number of ranges, or -1 with errno.
+// `resume` is where to continue (== end: done). Returns the number of ranges, or -1 with errno.
 long scan_written(int pagemap_fd, std::byte* begin, std::byte* end, std::span<ScanRange> out,
                   std::byte*& resume) noexcept;
 
-// For a private mapping of a file, whose missing pages the kernel brings in: asynchronous write
-// protection alone. The first returns a descriptor, or -1 with errno; the second 0 or errno.
+// For a private mapping of a file, whose missing pages the kernel fills: only asynchronous write
+// protection. The first returns a descriptor, or -1 with errno; the second 0 or errno.
 int open_write_tracker() noexcept;
 int register_writes(int uffd, void* address, std::size_t bytes) noexcept;
 // Undoes either registration. 0 or errno.
 int unregister_range(int uffd, void* address, std::size_t bytes) noexcept;
 
-// Finds the pages of a private file mapping that are its own, not the file's. With `arm`, finds
-// only those written since they were last armed, and arms them again in the same pass without
-// losing a write; it does not touch others. Otherwise like scan_written().
+// Finds the private pages of a private file mapping. With `arm`, finds only those written since
+// they were last armed, and arms them again in the same pass without losing a write; other pages
+// stay as they are. Otherwise like scan_written().
 long scan_private(int pagemap_fd, std::byte* begin, std::byte* end, bool arm,
                   std::span<ScanRange> out, std::byte*& resume) noexcept;
 
-// The pages in [begin, end) of any process, whose pagemap it is, that were written since they were
-// last armed. Arms none. Nothing: not all of them are tracked so, or the process may not be looked
-// at, or this kernel lacks it.
+// Counts the pages in [begin, end) of the process of this pagemap that were written since they were
+// last armed. Arms none. Nothing: not all of them are tracked, or the process may not be inspected,
+// or this kernel lacks it.
 std::optional<std::uint64_t> count_written(int pagemap_fd, std::uint64_t begin,
                                            std::uint64_t end) noexcept;
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -42,6 +43,7 @@ bool PrivatePages::try_way(Way way) noexcept {
 }
 
 void PrivatePages::collect(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
+  assert(first <= end && end * kPageBytes <= bytes_);
   if (way_ == Way::pagemap) {
     collect_by_pagemap(first, end, out);
   } else {
@@ -51,7 +53,7 @@ void PrivatePages::collect(PageNumber first, PageNumber end, std::vector<PageNum
 
 void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
   std::byte* const stop = base_ + end * kPageBytes;
-  // As many ranges as there can be at most: each of thousands of small files has few.
+  // At most one range for each page: each of thousands of small files needs few.
   const std::size_t wanted = std::min<std::size_t>(kMaxRanges, end - first);
   if (ranges_.size() < wanted) ranges_.resize(wanted);
   for (std::byte* at = base_ + first * kPageBytes; at < stop;) {
@@ -72,7 +74,8 @@ void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector
 void PrivatePages::collect_by_pagemap(PageNumber first, PageNumber end,
                                       std::vector<PageNumber>& out) {
   constexpr std::size_t kLines = 64u << 10;
-  // Memory for as many as there are, and only for as long: thousands of small files may be mapped.
+  // Memory only for the pages of the mapping, and only during the call: thousands of small files
+  // may be mapped.
   std::vector<std::uint64_t> lines(std::min<std::size_t>(kLines, end - first));
   const auto base = reinterpret_cast<std::uintptr_t>(base_) / kPageBytes;
   for (PageNumber page = first; page < end;) {

@@ -1,16 +1,16 @@
 // memory/kernel/private_pages.hpp: the written pages of a private file mapping.
 //
-// A written page is the mapping's own (anonymous); all others are the file's. There are three ways
-// to find written pages, and the best one that the kernel offers is used:
+// A written page is private to the mapping (anonymous); all others are the file's. The best of
+// three ways to find written pages that the kernel supports is used:
 //
-//  - written: asynchronous write protection (userfaultfd) arms the pages that collect() has seen,
+//  - written: asynchronous write protection (userfaultfd) arms the pages that collect() reports,
 //    and the kernel disarms a page at its next write. Linux 6.7, where userfaultfd is permitted.
 //    It costs a fault for each page that is read for the first time, because the kernel then does
 //    not map the surrounding pages.
 //  - scan: reports every page that was ever written, each time. Linux 6.7.
 //  - pagemap: the same from /proc/self/pagemap, 8 bytes per page of the whole range.
 //
-// A written page that has gone to swap is found like any other.
+// A written page that was swapped out is found like any other.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ class PrivatePages {
  public:
   enum class Way { written, scan, pagemap };
 
-  // `base` is a private file mapping of `bytes`. Takes the best way that is no better than `best`.
+  // `base` is a private file mapping of `bytes` bytes. Uses the best way that is no better than
+  // `best`.
   PrivatePages(std::byte* base, std::size_t bytes, Way best = Way::written);
   ~PrivatePages();
   PrivatePages(const PrivatePages&) = delete;
@@ -36,7 +37,8 @@ class PrivatePages {
 
   Way way() const noexcept { return way_; }
   // Appends, ascending, the pages of [first, end) that have been written: since the last call, or
-  // ever. No write is lost: a concurrent write is found now or next time. Throws Errc::io.
+  // ever. No write is lost: a concurrent write is found by this call or the next one. Throws
+  // Errc::io.
   void collect(format::PageNumber first, format::PageNumber end,
                std::vector<format::PageNumber>& out);
 

@@ -1,5 +1,5 @@
 // memory/kernel/racing_page.hpp: access to a page of a region while the program writes it.
-// It is in assembler because a sanitizer would report the races that are allowed here.
+// Written in assembler, because a sanitizer would report the races that are intended here.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ inline void copy_racing_page(std::byte* to, const std::byte* from) noexcept {
 #endif
 }
 
-// Writes to a page the content that it holds. Undoes no other thread's store.
+// Writes its own content to a page. Undoes no other thread's store.
 inline void rewrite_racing_page(std::byte* page) noexcept {
 #if defined(VELLUM_X86_64)
   asm volatile("lock orq $0, (%0)" : : "r"(page) : "memory", "cc");

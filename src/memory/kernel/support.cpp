@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -21,12 +22,12 @@ namespace {
 
 constexpr std::size_t kProbePageBytes = 4096;
 
-// Two pages of a file in memory, private: one that the file has, and a hole.
+// A private mapping of two pages of a file in memory: one that the file has, and a hole.
 struct Trial {
   const int memfd = memfd_create("vellum-probe", MFD_CLOEXEC);
   const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   std::byte* base = nullptr;
-  int error = 0;  // errno where there is no mapping
+  int error = 0;  // errno of a failed mapping
 
   Trial() {
     const std::byte one{1};
@@ -53,7 +54,9 @@ struct Trial {
     if (base == nullptr) return error;
     std::byte* resume = nullptr;
     ScanRange range;
-    return scan_private(pagemap, base, base + kProbePageBytes, false, {&range, 1}, resume) < 0 ? errno : 0;
+    return scan_private(pagemap, base, base + kProbePageBytes, false, {&range, 1}, resume) < 0
+               ? errno
+               : 0;
   }
 
   bool finds_a_store(int uffd) const noexcept {
@@ -99,6 +102,7 @@ KernelSupport kernel_support() noexcept {
 }
 
 std::string why_no_uffd(const KernelSupport& support) {
+  assert(!support.engine_uffd);
   switch (support.write_protection) {
     case 0:
       break;

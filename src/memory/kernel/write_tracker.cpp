@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -36,6 +37,7 @@ bool WriteTracker::add(std::byte* begin, std::size_t bytes) noexcept {
 }
 
 void WriteTracker::remove(std::byte* begin, std::size_t bytes) noexcept {
+  assert(uffd_ >= 0);
   unregister_range(uffd_, begin, bytes);
 }
 

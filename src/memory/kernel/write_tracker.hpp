@@ -9,8 +9,8 @@ namespace vellum::region {
 
 class WriteTracker {
  public:
-  // The process's own tracker, which lives as long as anyone uses it. Throws Errc::io when there is
-  // no /proc/self/pagemap.
+  // The process's own tracker, which lives while it is in use. Throws Errc::io without
+  // /proc/self/pagemap.
   static std::shared_ptr<WriteTracker> of_process();
   WriteTracker();
   ~WriteTracker();
@@ -21,12 +21,12 @@ class WriteTracker {
   // Asynchronous write protection of a private file mapping. False: this kernel lacks it or does
   // not permit it.
   bool add(std::byte* begin, std::size_t bytes) noexcept;
-  // REQUIRES: the mapping is still there.
+  // REQUIRES: add() has succeeded, and the mapping still exists.
   void remove(std::byte* begin, std::size_t bytes) noexcept;
 
  private:
   int pagemap_ = -1;
-  int uffd_ = -1;  // -1: not offered
+  int uffd_ = -1;  // -1: not available
 };
 
 }  // namespace vellum::region

@@ -3,130 +3,183 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <exception>
 #include <string>
 #include <utility>
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "memory/paged/paged_memory_no_read_ahead.hpp"
 
 namespace vellum::region {
+namespace {
+
+// A partial fill of a page takes a base copy and a private copy.
+constexpr std::size_t kPartPages = 2;
+
+}  // namespace
 
 PagedMemory::PagedMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
-                         Traits traits)
+                         EngineTraits traits)
     : PagedMemory(options, std::move(source), traits,
                   std::make_shared<MemfdBacking>(options.capacity_bytes,
                                                  Pager::of_limit(options.memory_limit_bytes))) {}
 
 PagedMemory::PagedMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
-                         Traits traits, const std::shared_ptr<MemfdBacking>& base_copies)
+                         EngineTraits traits, const std::shared_ptr<MemfdBacking>& base_copies)
     : RegionMemory(options, std::move(source), base_copies),
-      pager_(base_copies->pager()),
-      backing_(*base_copies),
-      chunks_(options.capacity_bytes, options.chunk_bytes),
-      traits_(traits),
-      counters_(options.counters != nullptr ? *options.counters : nothing_),
-      scratches_(chunk_pages()),
-      bare_(options.capacity_bytes),
-      absent_(options.capacity_bytes) {
-  if (options.shared)
-    origins_ = base::Reservation(options.capacity_bytes / options.chunk_bytes + 1);
-}
-
-PagedMemory::~PagedMemory() {
-  pager_->add_pages(-private_pages_.load() - shared_pages_.load() - unshared_pages_.load());
-  pager_->end_keep(huge_.size() * kTableBytes);
-}
+      state_(options_, traits, source_, size_bytes_, data(), *base_copies),
+      fill_policy_(
+          state_.chunks, state_.streams, state_.partial_fills, *state_.pager,
+          {.is_shared = options.shared != nullptr,
+           .may_fill_parts = traits.writes_unmapped && !options.huge_pages && chunk_pages() > 1}) {}
 
 void PagedMemory::start() {
-  // Whoever answers faults may be a thread, which finds all that a fault needs.
+  assert(!joined_);
+  // Faults may be served by a thread, which needs all of this.
   if (options_.writable && !options_.spill_directory.empty()) {
-    spill_ =
+    state_.spill =
         std::make_unique<SpillFile>(options_.spill_directory, options_.capacity_bytes / kPageBytes);
   }
-  if (options_.keeps_working_set) make_working_set();
-  make_wide_load();
+  if (options_.keeps_working_set) prefetcher_.start();
+  bulk_loader_.prepare();
   begin_service();
-  pager_->join(*this, size_bytes());
+  state_.pager->join(account_, size_bytes());
   joined_ = true;
-  start_read_ahead();
+  read_ahead_.start();
 }
 
 void PagedMemory::stop_service() noexcept {
   remove_route(this);
-  if (wide_load_) wide_load_->end();
-  if (HelperThread* const ahead = read_ahead_.exchange(nullptr)) ahead->leave(help_ahead_);
-  if (HelperThread* const thread = std::exchange(reclaimer_, nullptr)) thread->leave(help_reclaim_);
-  if (joined_) pager_->leave(*this, size_bytes());
+  bulk_loader_.end();
+  read_ahead_.stop();
+  reclaimer_.stop();
+  if (joined_) state_.pager->leave(account_, size_bytes());
   joined_ = false;
 }
 
-bool PagedMemory::make_present(PageNumber first, std::size_t count,
-                               store::ReadFailure& failure) noexcept {
-  if (count == 0) return true;
-  const bool ok = make_all_present(first, count, failure);
-  note_memory();
-  return ok;
-}
-
-bool PagedMemory::make_all_present(PageNumber first, std::size_t count,
-                                   store::ReadFailure& failure) noexcept {
-  try {
-    const format::PageRange all[] = {{first, count}};
-    if (is_worth_threads(count)) return make_units_present(units_of(all), failure);
-  } catch (const std::exception&) {  // no memory for threads
-  }
-  return make_chunks_present(first, count, failure);
-}
-
-bool PagedMemory::make_chunks_present(PageNumber first, std::size_t count,
-                                      store::ReadFailure& failure) noexcept {
-  if (options_.shared) load_shared_range(first, count);
-  for (std::size_t index = chunk_of(first); index <= chunk_of(first + count - 1); ++index) {
-    if (!fill(index, failure) || !fill_rest(index, failure) || !map_all(index, failure))
-      return false;
-  }
-  return true;
-}
-
 void PagedMemory::hold(PageNumber first, std::size_t count) noexcept {
-  for (std::size_t i = chunk_of(first); i <= chunk_of(first + count - 1); ++i) chunks_.hold(i);
+  assert(count != 0 && (first + count) * kPageBytes <= capacity_bytes());
+  for (std::size_t i = chunk_of(first); i <= chunk_of(first + count - 1); ++i)
+    state_.chunks.hold(i);
 }
 
 void PagedMemory::release(PageNumber first, std::size_t count) noexcept {
-  for (std::size_t i = chunk_of(first); i <= chunk_of(first + count - 1); ++i) chunks_.release(i);
+  assert(count != 0 && (first + count) * kPageBytes <= capacity_bytes());
+  for (std::size_t i = chunk_of(first); i <= chunk_of(first + count - 1); ++i)
+    state_.chunks.release(i);
 }
 
 FaultResult PagedMemory::on_fault(const Fault& fault) noexcept {
   if (!contains(fault.address)) return FaultResult::not_ours;
   if (fault.is_write && !options_.writable) return FaultResult::not_ours;
   const auto page = static_cast<PageNumber>(fault.address - data()) / kPageBytes;
-  if (fault.signal_number != traits_.fault_signal) return on_other_fault(page, fault);
+  if (fault.signal_number != state_.traits.fault_signal) return on_other_fault(page, fault);
   const std::size_t index = chunk_of(page);
-  const bool was_present = chunks_[index].state.load() == Chunk::kPresent;
+  const bool was_present = state_.chunks[index].state.load() == Chunk::kPresent;
   using enum statistics::FaultKind;
-  counters_.count_fault(was_present ? present : fault.is_write ? write : read, index);
-  if (!was_present) start_bulk_load(index);
-  if (!was_present) read_ahead_of(index, fault.is_write);
-  if (!was_present && working_set_) prefetch_beside(index);
+  state_.counters.count_fault(was_present ? present : fault.is_write ? write : read, index);
   store::ReadFailure failure;
-  const auto written = fault.is_write ? std::optional(page) : std::nullopt;
-  const bool by_part = was_present ? is_absent(page) : !options_.shared && wants_part(index);
-  if (!was_present || by_part) await_room(by_part ? 2 : chunk_pages());
-  // Waits when another thread is filling it.
-  bool ok = by_part ? fill_part(page, fault.is_write, failure) : fill(index, failure, written);
-  if (!was_present) note_memory();
-  // A write to a chunk that was missing may fault once more, and come here again.
-  if (ok && was_present && !by_part) {
-    chunks_[index].prefetched.store(0);
-    const int error = resolve_present(page, fault.is_write);
-    ok = error == 0;
-    if (!ok) failure = {"cannot map memory", {}, page, error};
-  }
+  const bool ok = was_present ? serve_present(page, fault.is_write, failure)
+                              : serve_missing(page, fault.is_write, failure);
   if (ok) return FaultResult::retry;
   report(failure);
   return FaultResult::lost;
+}
+
+bool PagedMemory::serve_present(PageNumber page, bool is_write,
+                                store::ReadFailure& failure) noexcept {
+  if (state_.absent.test(page)) {
+    evictor_.await_room(kPartPages);
+    return filler_.fill_part(page, is_write, failure);
+  }
+  const std::size_t index = chunk_of(page);
+  // Waits while another thread fills the chunk, or fills it if it was evicted meanwhile.
+  if (!filler_.fill(index, failure, is_write ? std::optional(page) : std::nullopt)) return false;
+  state_.chunks[index].prefetched.store(0);
+  const int error = resolve_present(page, is_write);
+  if (error != 0) failure = {"cannot map memory", {}, page, error};
+  return error == 0;
+}
+
+// A write to a chunk that was missing may fault once more, and is then served as present.
+bool PagedMemory::serve_missing(PageNumber page, bool is_write,
+                                store::ReadFailure& failure) noexcept {
+  const std::size_t index = chunk_of(page);
+  const FillPolicy::FillDecision decision = fill_policy_.decide(
+      {index, is_write, read_ahead_.is_running(), read_ahead_.max_ahead(), bulk_loader_.load()},
+      [&](std::size_t chunk) noexcept { return bulk_loader_.take_unit_of(chunk); });
+  if (decision.wakes_thread) read_ahead_.wake();
+  if (decision.scope == FillScope::unit) bulk_loader_.load_unit(bulk_loader_.unit_of(index));
+  if (decision.scope == FillScope::shared) bulk_loader_.load_shared_unit_of(index);
+  read_ahead_.fill_while_claimed(index, decision.ahead, is_write);
+  if (state_.working_set) prefetcher_.step_while_claimed(index);
+  const bool part = decision.scope == FillScope::part;
+  evictor_.await_room(part ? kPartPages : chunk_pages());
+  const auto written = is_write ? std::optional(page) : std::nullopt;
+  const bool ok =
+      part ? filler_.fill_part(page, is_write, failure) : filler_.fill(index, failure, written);
+  state_.note_memory();
+  return ok;
+}
+
+void PagedMemory::advise(PageNumber first, std::size_t count, Advice advice) {
+  assert(count != 0 && (first + count) * kPageBytes <= size_bytes());
+  const std::size_t begin = chunk_of(first), end = chunk_of(first + count - 1) + 1;
+  switch (advice) {
+    case Advice::normal:
+    case Advice::sequential:
+    case Advice::random:
+      for (std::size_t i = begin; i < end; ++i) {
+        auto& now = state_.chunks[i].advice;
+        if (now.load(std::memory_order_relaxed) == advice) continue;
+        now.store(advice, std::memory_order_relaxed);
+      }
+      return;
+    case Advice::will_need:
+      return read_ahead_.request(begin, end);
+    case Advice::dont_need:
+      return drop_chunks(first, count);
+  }
+}
+
+// Evicts the clean chunks that are wholly in the range; the others are evicted first when memory is
+// short.
+void PagedMemory::drop_chunks(PageNumber first, std::size_t count) {
+  const PageNumber end = first + count;
+  const std::size_t begin_chunk = chunk_of(first + chunk_pages() - 1);
+  // The region's end may cut its last chunk.
+  const std::size_t end_chunk =
+      end * kPageBytes >= size_bytes() ? state_.chunk_count() : end / chunk_pages();
+  std::size_t staying = 0;  // chunks that stay, just before this one
+  for (std::size_t index = begin_chunk; index < end_chunk; ++index) {
+    state_.eviction.make_cold(index);
+    if (!state_.chunks.is_missing(index)) evictor_.evict(index, WhenDirty::stay);
+    if (!state_.chunks.is_missing(index)) {
+      ++staying;
+      continue;
+    }
+    state_.eviction.hint(index - staying, staying);
+    staying = 0;
+  }
+  if (begin_chunk < end_chunk) state_.eviction.hint(end_chunk - staying, staying);
+}
+
+std::size_t PagedMemory::untouched_zeros(PageNumber first, std::size_t limit) const noexcept {
+  if (limit == 0) return 0;
+  const std::size_t end = (first + limit - 1) / kTablePages + 1;
+  const std::size_t table = state_.chunks.next_touched(first / kTablePages, end);
+  const PageNumber touched = std::min<PageNumber>(table * kTablePages, first + limit);
+  return touched > first ? state_.zeros_from(first, static_cast<std::size_t>(touched - first)) : 0;
+}
+
+void PagedMemory::stay_within_limit() noexcept {
+  if (const std::size_t lacking = state_.pager->lacking(0); lacking != 0)
+    evictor_.make_room(lacking);
+}
+
+std::vector<format::PageRange> PagedMemory::working_set() {
+  if (state_.working_set == nullptr) return {};
+  const ReadAheadPause pause(state_, read_ahead_);
+  return prefetcher_.used_ranges();
 }
 
 void PagedMemory::resize(std::uint64_t size_bytes) {
@@ -146,27 +199,27 @@ void PagedMemory::grow(std::uint64_t old_size, std::uint64_t new_size) {
   };
   require(protect_beyond(old_size, new_size));
   size_bytes_.store(new_size, std::memory_order_release);
-  if (joined_) pager_->grown(new_size - old_size);
+  if (joined_) state_.pager->grown(new_size - old_size);
   const int error = open_cut_chunk(old_size, new_size);
   if (error != 0) shrink(new_size, old_size);
   require(error);
 }
 
-// Later, nothing past the end can be evicted.
+// Chunks beyond the end are evicted before the size changes: afterwards they no longer can be.
 void PagedMemory::shrink(std::uint64_t old_size, std::uint64_t new_size) {
-  const NoReadAhead guard(*this);
-  for (std::size_t i = chunks_of(new_size); i < chunks_of(old_size); ++i) {
-    if (!chunks_.is_missing(i)) evict(i, Changed::stay);
+  const ReadAheadPause pause(state_, read_ahead_);
+  for (std::size_t i = state_.chunks_of(new_size); i < state_.chunks_of(old_size); ++i) {
+    if (!state_.chunks.is_missing(i)) evictor_.evict(i, WhenDirty::stay);
   }
   size_bytes_.store(new_size, std::memory_order_release);
-  if (joined_) pager_->shrunk(old_size - new_size);
+  if (joined_) state_.pager->shrunk(old_size - new_size);
   const int error = protect_beyond(old_size, new_size);
   if (error == 0) return;
   fail(Errc::out_of_memory, "cannot shrink the region: {}", std::strerror(error));
 }
 
-// A chunk that the old end cut may already be present. Nothing else would bring its new pages in
-// when a system call touches them first.
+// A chunk that the old end cut may already be present. Nothing else would fill its new pages when a
+// system call accesses them first.
 int PagedMemory::open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept {
   const PageNumber first = old_size / kPageBytes;
   const std::size_t index = chunk_of(first);

@@ -1,17 +1,16 @@
-// memory/paging/bulk_load.hpp: when a version is being read widely, and which part of it comes in
-// next.
+// memory/paging/bulk_load.hpp: when a version is bulk loaded, and which unit of it is loaded next.
 //
-// Faults at many places are the sign: a program that has touched some part of a version at random is
-// likely to touch the rest. From then on all of the version is brought in, in *units* of 2 MiB (the
+// Faults at many places are the sign: a program that has accessed some parts of a version at random
+// is likely to access the rest. From then on all of the version is loaded, in *units* of 2 MiB (the
 // range of one page table), each by one thread and only once: the page map, the packs and the cache
-// of decoded records are then used in the order in which they lie. A few single reads never begin a
-// load.
+// of decoded records are then used in storage order. A few single reads never start a load.
 //
 // Any context, any number of threads.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,24 +20,26 @@ namespace vellum::region {
 
 class BulkLoad {
  public:
-  // Of a version of so many chunks; at most `most_units` of its units are loaded.
+  // At most `most_units` of the version's units are loaded.
   BulkLoad(std::size_t chunks, std::size_t unit_chunks, std::size_t most_units)
       : units_((chunks + unit_chunks - 1) / unit_chunks),
         sign_(std::clamp<std::size_t>(chunks / kShareOfSign, kFewFaults, kManyFaults)),
         taken_((units_ / 64 + 1) * sizeof(std::uint64_t)),
-        left_(static_cast<std::int64_t>(std::min(most_units, units_))) {}
+        left_(static_cast<std::int64_t>(std::min(most_units, units_))) {
+    assert(unit_chunks != 0);
+  }
 
-  // Notes that a chunk was missing when it was touched. True: that was the sign.
+  // Notes a fault in a missing chunk. True: this fault is the sign.
   bool note_fault() noexcept {
     return !begun() && faults_.fetch_add(1, std::memory_order_relaxed) + 1 == sign_;
   }
-  // Whether the load goes on: the sign was seen, and units are left.
+  // Whether the load is in progress: the sign was seen, and units are left.
   bool begun() const noexcept {
     return faults_.load(std::memory_order_relaxed) >= sign_ &&
            left_.load(std::memory_order_relaxed) > 0;
   }
 
-  // Gives the next unit that nobody has taken. False: none is left.
+  // Takes the next unit that no thread has taken. False: none is left.
   bool next(std::size_t& unit) noexcept {
     while (begun()) {
       unit = at_.fetch_add(1, std::memory_order_relaxed);
@@ -48,16 +49,16 @@ class BulkLoad {
     end();
     return false;
   }
-  // Takes the unit in which a thread has met a missing chunk. False: another thread has taken it, or
-  // the load is over.
+  // Takes this unit, of a missing chunk. False: another thread has taken it, or the load has ended.
   bool take(std::size_t unit) noexcept {
+    assert(unit < units_);
     std::atomic<std::uint64_t>& word = word_of(unit);
     const std::uint64_t bit = 1ULL << (unit % 64);
     if ((word.load(std::memory_order_relaxed) & bit) != 0) return false;
     if ((word.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return false;
     return left_.fetch_sub(1, std::memory_order_relaxed) > 0;
   }
-  // The units before this one need no look, as far as next() has not come to them.
+  // next() skips the units before this one.
   void skip_to(std::size_t unit) noexcept {
     std::size_t at = at_.load(std::memory_order_relaxed);
     while (at < unit && !at_.compare_exchange_weak(at, unit, std::memory_order_relaxed)) {
@@ -74,10 +75,10 @@ class BulkLoad {
   }
 
   const std::size_t units_;
-  const std::size_t sign_;         // so many faults
+  const std::size_t sign_;         // number of faults
   const base::Reservation taken_;  // one bit per unit
   std::atomic<std::size_t> faults_{0};
-  std::atomic<std::size_t> at_{0};  // the unit that next() looks at next
+  std::atomic<std::size_t> at_{0};  // the unit that next() tries next
   std::atomic<std::int64_t> left_;  // units that may still be taken
 };
 

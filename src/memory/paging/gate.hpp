@@ -1,12 +1,13 @@
-// memory/paging/gate.hpp: work that others can stop for a while.
+// memory/paging/gate.hpp: work that other threads can suspend.
 //
-// Any context, any number of threads. Who closes the gate waits for the work in progress, so it
-// must not hold what that work waits for.
+// Any context, any number of threads. REQUIRES: a thread that closes the gate holds nothing that
+// the work in progress waits for, since close() waits for that work.
 #pragma once
 
 #include <sched.h>
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 
 namespace vellum::region {
@@ -15,23 +16,29 @@ class Gate {
  public:
   // False: the gate is closed, and the work is not done. In either case leave() is due.
   bool enter() noexcept {
-    inside_.fetch_add(1);  // before the look at closed_: pairs with close()
+    inside_.fetch_add(1);  // before the load of closed_: pairs with close()
     return closed_.load() == 0;
   }
-  void leave() noexcept { inside_.fetch_sub(1); }
+  void leave() noexcept {
+    [[maybe_unused]] const std::uint32_t before = inside_.fetch_sub(1);
+    assert(before != 0);
+  }
 
-  // On return nobody is inside; nobody enters before as many calls of open().
+  // On return no thread is inside; none enters before as many calls of open().
   void close() noexcept {
     closed_.fetch_add(1);
     while (inside_.load() != 0) sched_yield();
   }
-  void open() noexcept { closed_.fetch_sub(1); }
+  void open() noexcept {
+    [[maybe_unused]] const std::uint32_t before = closed_.fetch_sub(1);
+    assert(before != 0);
+  }
 
  private:
   std::atomic<std::uint32_t> inside_{0}, closed_{0};
 };
 
-// Closed while this lives.
+// Keeps the gate closed while it lives.
 class ClosedGate {
  public:
   explicit ClosedGate(Gate& gate) noexcept : gate_(gate) { gate_.close(); }

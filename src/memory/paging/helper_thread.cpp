@@ -1,6 +1,7 @@
 #include "memory/paging/helper_thread.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <climits>
 #include <exception>
 
@@ -17,15 +18,16 @@ HelperThread& HelperThread::read_ahead_thread() {
   return threads.get([] { return HelperThread(); });
 }
 
-HelperThread& HelperThread::that_reclaims() {
+HelperThread& HelperThread::reclaim_thread() {
   static base::PerProcess<HelperThread> threads;
   return threads.get([] { return HelperThread(); });
 }
 
-bool HelperThread::join(HelpedRegion& region) noexcept {
+bool HelperThread::join(BackgroundTask& task) noexcept {
   const std::lock_guard lock(mutex_);
+  assert(std::find(tasks_.begin(), tasks_.end(), &task) == tasks_.end());
   try {
-    regions_.reserve(regions_.size() + 1);
+    tasks_.reserve(tasks_.size() + 1);
     if (!thread_.joinable()) {
       const base::SignalsBlocked blocked;
       thread_ = std::thread([this, life = life_.fetch_add(1) + 1] { run(life); });
@@ -33,19 +35,21 @@ bool HelperThread::join(HelpedRegion& region) noexcept {
   } catch (const std::exception&) {  // out of memory or threads: a later call tries again
     return false;
   }
-  regions_.push_back(&region);
+  tasks_.push_back(&task);
   wake();
   return true;
 }
 
-void HelperThread::leave(HelpedRegion& region) noexcept {
+void HelperThread::leave(BackgroundTask& task) noexcept {
   std::thread ended;
   {
     std::unique_lock lock(mutex_);
-    regions_.erase(std::find(regions_.begin(), regions_.end(), &region));
-    asked_.wait(lock, [&] { return current_ != &region; });
-    // A region that another thread takes out may still be in use: that thread then ends this one.
-    if (regions_.empty() && current_ == nullptr) {
+    const auto joined = std::find(tasks_.begin(), tasks_.end(), &task);
+    assert(joined != tasks_.end());
+    tasks_.erase(joined);
+    step_ended_.wait(lock, [&] { return current_ != &task; });
+    // A task that another thread removes may still run: that thread then ends this one.
+    if (tasks_.empty() && current_ == nullptr) {
       life_.fetch_add(1);
       ended.swap(thread_);
     }
@@ -57,48 +61,48 @@ void HelperThread::leave(HelpedRegion& region) noexcept {
   ended.join();
 }
 
-// Counts before it looks whether the thread sleeps: pairs with sleep_until_call(). All are woken,
-// as one of them may be of an earlier life.
+// Counts before it checks whether the thread sleeps: pairs with sleep_until_wake(). All threads are
+// woken, as one of them may be of an earlier life.
 void HelperThread::wake() noexcept {
   calls_.fetch_add(1);
   if (asleep_.load() != 0) base::futex_wake(calls_, INT_MAX);
 }
 
-void HelperThread::sleep_until_call(std::uint32_t calls) noexcept {
+void HelperThread::sleep_until_wake(std::uint32_t calls) noexcept {
   asleep_.fetch_add(1);
   base::futex_wait(calls_, calls);
   asleep_.fetch_sub(1);
 }
 
-// Returns the shortest of the regions' times. Regions may come and go meanwhile: one may then be
-// asked twice, or later.
-std::optional<milliseconds> HelperThread::ask_all(std::unique_lock<std::mutex>& lock,
+// Returns the shortest pause of the tasks. Tasks may join and leave meanwhile: one may then run
+// twice, or later.
+std::optional<milliseconds> HelperThread::run_all(std::unique_lock<std::mutex>& lock,
                                                   std::uint32_t life) {
   std::optional<milliseconds> next;
-  for (std::size_t i = 0; i < regions_.size() && life_ == life; ++i) {
-    HelpedRegion* const region = current_ = regions_[i];
+  for (std::size_t i = 0; i < tasks_.size() && life_ == life; ++i) {
+    BackgroundTask* const task = current_ = tasks_[i];
     lock.unlock();
-    const auto wanted = region->help();
+    const auto wanted = task->step();
     lock.lock();
     current_ = nullptr;
-    asked_.notify_all();
+    step_ended_.notify_all();
     if (wanted) next = std::min(*wanted, next.value_or(*wanted));
   }
   return next;
 }
 
-// A call does not cut a pause short: commits in quick succession would take its place.
+// wake() does not shorten a pause: commits in quick succession would leave none.
 void HelperThread::run(std::uint32_t life) {
   std::unique_lock lock(mutex_);
   while (life_ == life) {
     const std::uint32_t calls = calls_.load();
-    const auto pause = ask_all(lock, life);
+    const auto pause = run_all(lock, life);
     if (pause == milliseconds(0)) continue;
     lock.unlock();
     if (pause) {
       base::futex_wait(life_, life, pause);
     } else {
-      sleep_until_call(calls);
+      sleep_until_wake(calls);
     }
     lock.lock();
   }

@@ -1,12 +1,13 @@
-// memory/paging/helper_thread.hpp: a thread that works for the regions of a process, in turn.
+// memory/paging/helper_thread.hpp: a thread that runs the background tasks of a process's regions
+// in turn.
 //
-// A process has two of them, each while regions are joined that may have work for it:
-//  - one reads ahead, and brings in what the program has asked for or is likely to touch.
+// A process has two helper threads, each while regions have joined that may have work for it:
+//  - one reads ahead, and fills chunks that the program has requested or is likely to access.
 //    Decompression is most of a fault's cost, so a sequential reader and this thread together read
-//    nearly twice as fast as the reader alone;
-//  - one gives back memory that regions hold without need.
-// They are two because the second works for a millisecond at a time, and a reader would wait for
-// it. Each asks its regions in turn for a step of work, and sleeps when none has any.
+//    nearly twice as fast as the reader by itself;
+//  - one drops memory that regions hold without need.
+// The second works for a millisecond at a time, and a reader would wait for it; hence two threads.
+// Each asks its tasks in turn for a step, and sleeps when none has work.
 #pragma once
 
 #include <atomic>
@@ -20,25 +21,12 @@
 
 namespace vellum::region {
 
-// A region, as such a thread sees it.
-class HelpedRegion {
+class BackgroundTask {
  public:
-  virtual ~HelpedRegion() = default;
-  // Does a step of work. Returns when it wants to be asked again, 0: at once; none: after wake().
-  virtual std::optional<std::chrono::milliseconds> help() noexcept = 0;
-};
-
-// A member function of a region as its help().
-template <class Region>
-class Help final : public HelpedRegion {
- public:
-  using Step = std::optional<std::chrono::milliseconds> (Region::*)() noexcept;
-  Help(Region& region, Step step) noexcept : region_(region), step_(step) {}
-  std::optional<std::chrono::milliseconds> help() noexcept override { return (region_.*step_)(); }
-
- private:
-  Region& region_;
-  const Step step_;
+  virtual ~BackgroundTask() = default;
+  // Does a step of work. Returns the pause before the next step, 0: none; nothing: it sleeps until
+  // wake().
+  virtual std::optional<std::chrono::milliseconds> step() noexcept = 0;
 };
 
 class HelperThread {
@@ -47,32 +35,32 @@ class HelperThread {
   HelperThread(const HelperThread&) = delete;
   HelperThread& operator=(const HelperThread&) = delete;
 
-  // Like Pager::of_process(): a child of fork() gets others, and none is ever destroyed.
+  // Like Pager::of_process(): a child of fork() gets its own, and none is ever destroyed.
   static HelperThread& read_ahead_thread();
-  static HelperThread& that_reclaims();
+  static HelperThread& reclaim_thread();
 
-  // The thread asks the region soon. False: there is no memory, or no thread, for it, and the region
-  // has not joined.
-  bool join(HelpedRegion& region) noexcept;
-  // Returns when the thread no longer uses the region.
-  void leave(HelpedRegion& region) noexcept;
-  // Says that there may be work. Cheap unless the thread sleeps without a time. Any context.
+  // The thread runs the task soon. False: no memory, or no thread, is available, and the task has
+  // not joined. REQUIRES: the task has not joined this thread.
+  bool join(BackgroundTask& task) noexcept;
+  // Returns when the thread no longer uses the task. REQUIRES: joined.
+  void leave(BackgroundTask& task) noexcept;
+  // There may be work. Cheap, unless the thread sleeps without a time limit. Any context.
   void wake() noexcept;
 
  private:
   void run(std::uint32_t life);
-  std::optional<std::chrono::milliseconds> ask_all(std::unique_lock<std::mutex>& lock,
+  std::optional<std::chrono::milliseconds> run_all(std::unique_lock<std::mutex>& lock,
                                                    std::uint32_t life);
-  void sleep_until_call(std::uint32_t calls) noexcept;
+  void sleep_until_wake(std::uint32_t calls) noexcept;
 
-  std::atomic<std::uint32_t> calls_{0};
+  std::atomic<std::uint32_t> calls_{0};  // of wake()
   std::atomic<std::uint32_t> asleep_{
-      0};                               // threads that wait for a call: one of an earlier life may
+      0};                               // waiting threads; one of an earlier life may be among them
   std::atomic<std::uint32_t> life_{0};  // counts threads: one of an earlier life ends
   std::mutex mutex_;                    // guards changes of life_, and the members below
-  std::condition_variable asked_;
-  std::vector<HelpedRegion*> regions_;
-  HelpedRegion* current_ = nullptr;  // the thread is in its help()
+  std::condition_variable step_ended_;
+  std::vector<BackgroundTask*> tasks_;
+  BackgroundTask* current_ = nullptr;  // the thread is in its step()
   std::thread thread_;
 };
 

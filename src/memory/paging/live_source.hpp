@@ -1,12 +1,13 @@
 // memory/paging/live_source.hpp: the source of committed page content while commits go on.
 //
-// A version's source never changes. A branch's pages that leave memory after a commit must come
-// back as that commit left them, so a branch's source is replaced from time to time. Readers are
-// fault handlers: they take no lock and only count themselves in. replace() waits for the readers
-// of the old source.
+// A version's source never changes. Pages of a branch that are evicted after a commit must be
+// refilled as of that commit, so a branch's source is replaced from time to time. Readers are fault
+// handlers: they take no lock and only count themselves in (LiveSourceReader). replace() waits for
+// the readers of the old source.
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <memory>
 
 #include "store/page_map/page_source.hpp"
@@ -20,31 +21,10 @@ class LiveSource {
     sources_[0] = std::move(source);
   }
 
-  class Use {
-   public:
-    explicit Use(const LiveSource& live) noexcept : live_(live) {
-      for (;;) {
-        at_ = live.current_.load();
-        live.readers_[at_].fetch_add(1);
-        // Counting in before looking again pairs with replace().
-        if (live.current_.load() == at_) return;
-        live.readers_[at_].fetch_sub(1);
-      }
-    }
-    ~Use() { live_.readers_[at_].fetch_sub(1); }
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-    const store::PageSource* get() const noexcept { return live_.sources_[at_].get(); }
-    const store::PageSource* operator->() const noexcept { return get(); }
-
-   private:
-    const LiveSource& live_;
-    unsigned at_ = 0;
-  };
-
-  // Returns when nobody reads the old source. One caller at a time; never from the fault handler.
+  // Returns when no thread reads the old source. One caller at a time; never from the fault
+  // handler.
   void replace(std::shared_ptr<store::PageSource> source);
-  // For use outside the fault handler, where errors are thrown. REQUIRES: as for replace().
+  // For callers outside the fault handler, where errors are thrown. REQUIRES: as for replace().
   const std::shared_ptr<store::PageSource>& shared() const noexcept {
     return sources_[current_.load()];
   }
@@ -53,6 +33,36 @@ class LiveSource {
   std::shared_ptr<store::PageSource> sources_[2];
   std::atomic<unsigned> current_{0};
   mutable std::atomic<unsigned> readers_[2] = {};
+
+  friend class LiveSourceReader;
+};
+
+// Keeps the current source open while it lives. Any context.
+class LiveSourceReader {
+ public:
+  explicit LiveSourceReader(const LiveSource& live) noexcept : live_(live) {
+    for (;;) {
+      at_ = live.current_.load();
+      live.readers_[at_].fetch_add(1);
+      // Counting in before the second load pairs with replace().
+      if (live.current_.load() == at_) return;
+      live.readers_[at_].fetch_sub(1);
+    }
+  }
+  ~LiveSourceReader() { live_.readers_[at_].fetch_sub(1); }
+  LiveSourceReader(const LiveSourceReader&) = delete;
+  LiveSourceReader& operator=(const LiveSourceReader&) = delete;
+  // Null: all zero.
+  const store::PageSource* get() const noexcept { return live_.sources_[at_].get(); }
+  // REQUIRES: not null.
+  const store::PageSource* operator->() const noexcept {
+    assert(get() != nullptr);
+    return get();
+  }
+
+ private:
+  const LiveSource& live_;
+  unsigned at_ = 0;
 };
 
 }  // namespace vellum::region

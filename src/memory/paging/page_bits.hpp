@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,8 +24,10 @@ class PageBits {
     return (word(page).load(std::memory_order_acquire) >> (page % 64) & 1) != 0;
   }
 
-  // Of pages that lie in one word, as those of a chunk do; `bits` has one for each, from `first` on.
+  // REQUIRES: the pages are in one word, as those of a chunk are. `bits` has one bit for each, from
+  // `first` on.
   std::uint64_t of(PageNumber first, std::size_t count) const noexcept {
+    assert(count <= 64 && first % 64 + count <= 64);
     return word(first).load(std::memory_order_acquire) >> (first % 64) & bits_below(count);
   }
   void set(PageNumber first, std::uint64_t bits) noexcept {
@@ -38,6 +41,7 @@ class PageBits {
 
  private:
   std::atomic<std::uint64_t>& word(PageNumber page) const noexcept {
+    assert(page / 64 * sizeof(std::uint64_t) < words_.size());
     return reinterpret_cast<std::atomic<std::uint64_t>*>(words_.data())[page / 64];
   }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <string>
 #include <vellum/error.hpp>
@@ -28,7 +29,7 @@ constexpr std::int64_t kMaxSpare = 8;  // an eighth of the limit
 constexpr std::size_t kStepPages = 1024;
 constexpr int kRounds = 16;
 
-// Private memory of the process, in pages: resident less shared of statm. -1: not known.
+// Private memory of the process, in pages: resident less shared of statm. -1: unknown.
 class PrivateMemory {
  public:
   PrivateMemory() : fd_(open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
@@ -58,7 +59,7 @@ Pager::Pager(std::uint64_t limit_bytes)
     : limit_pages_(static_cast<std::int64_t>(limit_bytes / kPageBytes)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-// The last region has left, so the thread has ended.
+// The last region has left, and the thread has ended.
 Pager::~Pager() {
   if (thread_.joinable()) thread_.join();
   if (wake_ >= 0) close(wake_);
@@ -92,7 +93,9 @@ bool Pager::try_keep(std::uint64_t bytes) noexcept {
 }
 
 void Pager::end_keep(std::uint64_t bytes) noexcept {
-  kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  [[maybe_unused]] const std::uint64_t before =
+      kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  assert(before >= bytes);
 }
 
 std::shared_ptr<Pager> Pager::of_process() {
@@ -106,6 +109,7 @@ std::shared_ptr<Pager> Pager::of_limit(std::uint64_t bytes) {
 
 void Pager::join(Pageable& region, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
+  assert(std::find(regions_.begin(), regions_.end(), &region) == regions_.end());
   region_bytes_ += bytes;
   start_if_needed();
   regions_.push_back(&region);
@@ -119,6 +123,7 @@ void Pager::grown(std::uint64_t bytes) {
 
 void Pager::shrunk(std::uint64_t bytes) noexcept {
   const std::lock_guard lock(mutex_);
+  assert(region_bytes_ >= bytes);
   region_bytes_ -= bytes;
 }
 
@@ -132,7 +137,9 @@ void Pager::leave(Pageable& region, std::uint64_t bytes) noexcept {
   std::thread ended;
   {
     const std::lock_guard lock(mutex_);
-    regions_.erase(std::find(regions_.begin(), regions_.end(), &region));
+    const auto joined = std::find(regions_.begin(), regions_.end(), &region);
+    assert(joined != regions_.end() && region_bytes_ >= bytes);
+    regions_.erase(joined);
     region_bytes_ -= bytes;
     if (!regions_.empty()) return;
     ++life_;
@@ -147,18 +154,18 @@ void Pager::run(std::uint64_t life) {
   const PrivateMemory memory;
   std::int64_t counted = 0;
   std::unique_lock lock(mutex_);
-  const auto untold = [&] {
+  const auto unreported = [&] {
     std::int64_t pages = memory.pages();
     if (pages < 0) return pages;
-    for (const Pageable* region : regions_) pages += region->untold_pages();
+    for (const Pageable* region : regions_) pages += region->unreported_pages();
     return pages;
   };
   while (life_ == life) {
-    const std::int64_t now = untold();
+    const std::int64_t now = unreported();
     const bool doubtful = doubtful_.load(std::memory_order_relaxed);
     if (doubtful || now < 0 || now - counted > limit_pages_ / 64) {
       count(regions_);
-      counted = untold();
+      counted = unreported();
       doubtful_.store(false, std::memory_order_relaxed);
     } else {
       keep_spare(0);
@@ -189,7 +196,7 @@ void Pager::balance(std::vector<Pageable*>& regions) {
   const std::int64_t enough =
       limit_pages_ - limit_pages_ / 16 - spare_.load(std::memory_order_relaxed);
   bool any = true;
-  // Rounds are limited: a region that wants to leave waits for this.
+  // Rounds are limited: a region that leaves waits for this.
   for (int round = 0; round < kRounds && any && used_pages() > enough; ++round) {
     any = false;
     for (Pageable* region : regions) {

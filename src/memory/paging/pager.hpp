@@ -1,15 +1,14 @@
 // memory/paging/pager.hpp: the memory limit of regions.
 //
 // A pager has a limit and the regions that share it. The regions of a process share one pager,
-// unless a region asks for a limit of its own. The pager counts the pages they hold (committed
-// copies and private ones). A thread that brings pages in beyond the limit first makes room in its
-// own region. The pager's own thread begins earlier, which makes that rare, and balances the
-// regions.
+// except for a region with a limit of its own. The pager counts their pages in memory (base copies
+// and private copies). A thread that fills pages beyond the limit first makes room in its own
+// region. The pager's own thread starts earlier, which makes that rare, and balances the regions.
 //
-// First writes to resident pages make private copies that the kernel does not report, nor does it
-// report reads of zero pages where these take memory. So the thread checks every 2 ms (20 ms while
-// at most half of the limit is used) how much private memory the process has, which is one read,
-// asks the regions for the rest, and has them count when the sum has grown.
+// The kernel reports neither private copies, which first writes to resident pages create, nor zero
+// pages that reads allocate. The thread therefore polls: every 2 ms (20 ms while at most half of
+// the limit is used) it reads the private memory of the process, adds the regions' unreported
+// pages, and makes the regions count when the sum has grown.
 #pragma once
 
 #include <atomic>
@@ -27,13 +26,13 @@ namespace vellum::region {
 class Pageable {
  public:
   virtual ~Pageable() = default;
-  // Gives back about `pages` pages; returns how many. Also called from the fault handler.
+  // Frees about `pages` pages; returns how many. Any context.
   virtual std::size_t make_room(std::size_t pages) noexcept = 0;
-  // Counts its pages and tells the pager (add_pages). Not from the fault handler.
+  // Counts its pages and reports the difference (Pager::add_pages). Not from the fault handler.
   virtual void measure() noexcept = 0;
-  // Pages that have come into its own files without a report. Not from the fault handler.
-  virtual std::int64_t untold_pages() const noexcept = 0;
-  // Does housekeeping that takes a while. Not from the fault handler.
+  // Pages of its own files that were not reported. Not from the fault handler.
+  virtual std::int64_t unreported_pages() const noexcept = 0;
+  // Housekeeping that may take some time. Not from the fault handler.
   virtual void tidy() noexcept = 0;
 };
 
@@ -53,8 +52,8 @@ class Pager {
   // Any context.
   void add_pages(std::int64_t pages) noexcept { used_.fetch_add(pages, std::memory_order_relaxed); }
   std::int64_t used_pages() const noexcept { return used_.load(std::memory_order_relaxed); }
-  // How many pages too many there would be with `pages` more, and with the first writes that are
-  // likely to be counted next; 0: none.
+  // By how many pages the limit is exceeded with `pages` more and with the headroom for unreported
+  // pages; 0: it is not, or the count is in doubt.
   std::size_t lacking(std::size_t pages) const noexcept {
     return doubtful_.load(std::memory_order_relaxed) ? 0 : over(pages);
   }
@@ -66,8 +65,8 @@ class Pager {
     return over > 0 ? static_cast<std::size_t>(over) : 0;
   }
 
-  // A region found fewer pages than it was asked for. The count may be wrong (a page of zeros
-  // counts before it is written), so nobody tries again before all regions have counted anew.
+  // A region could free fewer pages than requested. The count may be wrong (a page of zeros counts
+  // before it is written), so no thread tries again before all regions have counted again.
   void doubt() noexcept {
     if (doubtful_.exchange(true, std::memory_order_relaxed)) return;
     // A thread that woke itself would never pause, and no region could join or leave.
@@ -75,20 +74,20 @@ class Pager {
   }
 
   bool is_doubtful() const noexcept { return doubtful_.load(std::memory_order_relaxed); }
-  // How often the thread has looked at all regions and balanced them.
+  // How often the thread has balanced all regions.
   std::uint32_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
 
-  // Of memory that stays until its region closes: half of the limit at most, of all regions together.
-  // False: so much is not left, and nothing is counted.
+  // Counts memory that stays until its region closes: at most half of the limit, in all regions
+  // together. False: not enough is left, and nothing is counted.
   bool try_keep(std::uint64_t bytes) noexcept;
   void end_keep(std::uint64_t bytes) noexcept;
 
-  // `bytes` is the region's size; grown() adds to it. The thread runs once the regions together
-  // might come near the limit.
+  // `bytes` is the region's size; grown() adds to it. The thread runs once the regions, each held
+  // twice, could fill half of the limit. REQUIRES: the region has not joined.
   void join(Pageable& region, std::uint64_t bytes);
   void grown(std::uint64_t bytes);
   void shrunk(std::uint64_t bytes) noexcept;
-  // Returns when the thread no longer uses the region.
+  // Returns when the thread no longer uses the region. REQUIRES: joined.
   void leave(Pageable& region, std::uint64_t bytes) noexcept;
 
  private:
@@ -103,7 +102,7 @@ class Pager {
   const std::int64_t limit_pages_;
   std::atomic<std::int64_t> used_{0};
   std::atomic<std::uint64_t> kept_bytes_{0};
-  // Kept free for pages that nobody has told of: as many as the last counts have found.
+  // Headroom for unreported pages: as many as the last counts have found.
   std::atomic<std::int64_t> spare_{0};
   std::atomic<bool> doubtful_{false};
   std::atomic<std::uint32_t> rounds_{0};

@@ -29,6 +29,7 @@ ReadStreams::State ReadStreams::unpack(std::uint64_t word) noexcept {
 
 std::uint64_t ReadStreams::pack(const State& state) noexcept {
   static_assert(kMaxFaults <= low_bits(kFaultsBits));
+  assert(state.last <= low_bits(kLastBits) && state.window <= low_bits(kWindowBits));
   return std::uint64_t{state.last} | std::uint64_t{state.window} << kLastBits |
          std::uint64_t{state.faults} << kFaultsAt | std::uint64_t{state.announced} << kAnnouncedAt |
          std::uint64_t{state.downwards} << kDownwardsAt | std::uint64_t{state.writes} << kWritesAt;
@@ -54,7 +55,7 @@ ReadStreams::Window ReadStreams::note_fault(const FaultIn& fault, std::size_t mo
   for (Stream& stream : streams_) {
     State state = unpack(stream.word.load(std::memory_order_relaxed));
     if (state.faults == 0) continue;
-    // The second fault shows the direction; announced streams go upwards.
+    // The second fault shows the direction; announced streams read upwards.
     if (state.faults == 1 && !state.announced) state.downwards = index < state.last;
     const auto window = static_cast<std::int64_t>(state.window);
     const std::int64_t ahead = state.ahead(index);
@@ -72,8 +73,8 @@ ReadStreams::Window ReadStreams::note_fault(const FaultIn& fault, std::size_t mo
   return begin(fault, most);
 }
 
-// A stream of many faults gives way only after as many misses reach it, so a few stray faults
-// between those of a reader do not end its stream.
+// A stream of many faults is replaced only after as many faults outside of it, so a few stray
+// faults among those of a reader do not end its stream.
 ReadStreams::Window ReadStreams::begin(const FaultIn& fault, std::size_t most) noexcept {
   for (std::size_t i = 0; i < kStreams; ++i) {
     Stream& stream = streams_[hand_.fetch_add(1, std::memory_order_relaxed) % kStreams];

@@ -1,16 +1,17 @@
 // memory/paging/read_streams.hpp: sequential readers of a region, detected from its faults.
 //
-// A fault brings in one chunk. Faults in three consecutive chunks, upwards or downwards, make a
+// A fault fills one chunk. Faults in three consecutive chunks, upwards or downwards, establish a
 // stream. From then on the chunks after its last fault, its window, are worth reading ahead. A
-// reader that uses up its window without a fault faults right behind it, and the window doubles. A
-// reader that catches up with the read-ahead keeps its window. A region has a few streams, so as
-// many threads can each read a part.
+// reader that uses up its window without a fault faults just behind it, and the window doubles. A
+// reader that catches up with the read-ahead keeps its window. A region has four streams, so four
+// threads can each read a part.
 //
 // The state is a few atomic words. All functions but next() may run in the fault handler, in any
-// number of threads. An update that another thread's update overwrites costs one more fault.
+// number of threads. A lost update costs one more fault.
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -23,19 +24,22 @@ class ReadStreams {
     std::size_t first = 0, end = 0;
     bool downwards = false;
     bool empty() const noexcept { return first >= end; }
-    // Takes the chunk that the reader comes to next. REQUIRES: not empty.
-    std::size_t take() noexcept { return downwards ? --end : first++; }
+    // Removes the chunk that the reader accesses next. REQUIRES: not empty.
+    std::size_t take() noexcept {
+      assert(!empty());
+      return downwards ? --end : first++;
+    }
   };
 
   struct FaultIn {
     std::size_t chunk = 0;
-    // The program has said that it reads this part in order, so one fault is enough, and the chunks
-    // behind it may leave first.
+    // Advice: the program reads this part in order. One fault is enough then, and the chunks behind
+    // it may be evicted first.
     bool announced = false;
     bool writes = false;
   };
-  // Notes a fault and returns what is worth reading ahead of it. `most`: most chunks of a window;
-  // 0: nothing is read ahead.
+  // Notes a fault and returns the chunks that are worth reading ahead of it. `most`: the maximum of
+  // a window; 0: no chunk is read ahead.
   Window note_fault(const FaultIn& fault, std::size_t most) noexcept;
 
   // Whether a stream's last fault was in this chunk, and not its first.
@@ -46,10 +50,10 @@ class ReadStreams {
     bool writes = false;  // the stream's last fault was a write
     bool downwards = false;
   };
-  // Gives the next chunk of a window, each once. One caller at a time.
+  // Returns the next chunk of a window, each once. One caller at a time.
   std::optional<Ahead> next() noexcept;
 
-  // Gives a chunk that a stream in an announced part has left behind, each once. False: none.
+  // Returns a chunk that a stream in an announced part has passed, each once. False: none.
   bool take_behind(std::size_t& index) noexcept;
 
  private:
@@ -65,7 +69,7 @@ class ReadStreams {
     bool downwards = false;
     bool writes = false;
 
-    // How far ahead of the last fault a chunk lies; negative: behind it.
+    // The distance of a chunk ahead of the last fault; negative: behind it.
     std::int64_t ahead(std::size_t index) const noexcept {
       const auto up = static_cast<std::int64_t>(index) - static_cast<std::int64_t>(last);
       return downwards ? -up : up;
@@ -74,8 +78,8 @@ class ReadStreams {
   };
   struct Stream {
     std::atomic<std::uint64_t> word{0};
-    std::atomic<std::uint64_t> behind{0};  // first chunk that take_behind() has not given
-    std::size_t cursor = SIZE_MAX / 2;     // next()'s own: the last chunk it gave; first none
+    std::atomic<std::uint64_t> behind{0};  // first chunk that take_behind() has not returned
+    std::size_t cursor = SIZE_MAX / 2;  // next()'s own: the last chunk it returned; initially none
   };
   static State unpack(std::uint64_t word) noexcept;
   static std::uint64_t pack(const State& state) noexcept;

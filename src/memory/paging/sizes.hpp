@@ -1,4 +1,4 @@
-// memory/paging/sizes.hpp: the units in which a region's memory comes in, leaves and is scanned.
+// memory/paging/sizes.hpp: the units in which a region's memory is filled, evicted and scanned.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace vellum::region {
 using format::kPageBytes;
 using format::PageNumber;
 
-// A chunk comes in and leaves as a whole. It has at most as many pages as a word has bits: one bit
-// holds what is known of a page.
+// A chunk is filled and evicted as a whole. It has at most as many pages as a word has bits: the
+// states of its pages are words with one bit each.
 inline constexpr std::size_t kDefaultChunkBytes = 64u << 10;
 inline constexpr std::size_t kMaxChunkPages = 64;
 

@@ -1,11 +1,12 @@
-// memory/paging/working_set.hpp: the chunks of a region that are in use, in order of arrival, and
-// those of the last use that are still to be brought in.
+// memory/paging/working_set.hpp: the chunks of a region that are in use, in the order of their
+// first fill, and the candidates for prefetch: those of the last use.
 //
 // Any context, any number of threads.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -20,16 +21,18 @@ namespace vellum::region {
 
 class WorkingSet {
  public:
-  // `wanted`: the pages in use the last time, from any file. At most `most_chunks` chunks of them
-  // are brought in.
+  // `wanted`: the pages of the last use, from an untrusted file. At most `most_chunks` chunks of
+  // them are prefetched.
   WorkingSet(std::size_t capacity_chunks, std::vector<format::PageRange> wanted,
              std::size_t chunk_pages, std::size_t most_chunks)
       : numbers_(capacity_chunks * sizeof(std::uint32_t)),
         wanted_(std::move(wanted)),
         chunk_pages_(chunk_pages),
-        left_(most_chunks) {}
+        left_(most_chunks) {
+    assert(chunk_pages != 0);
+  }
 
-  // Notes that a chunk came in; it counts once.
+  // A chunk was filled; it counts once.
   void note(std::size_t index) noexcept {
     auto& number = number_at(index);
     if (number.load(std::memory_order_relaxed) != 0) return;
@@ -41,22 +44,22 @@ class WorkingSet {
     return number_at(index).load(std::memory_order_relaxed);
   }
 
-  bool any_wanted() noexcept {
+  bool has_candidates() const noexcept {
     const std::lock_guard guard(lock_);
     return left_ != 0 && range_ < wanted_.size();
   }
-  // A chunk to look at, and the range it lies in.
-  struct Wanted {
+  // A chunk to prefetch, and the range that contains it.
+  struct PrefetchCandidate {
     std::size_t index = 0, range = 0;
   };
-  // Gives the next chunk of a region of so many chunks, each once. False: none.
-  bool next(std::size_t chunks, Wanted& out) noexcept;
-  // The chunk was not brought in, so another one may be. The chunks of its range below `end` need
-  // no look.
-  void leave_out(const Wanted& wanted, std::size_t end = 0) noexcept {
+  // Returns the next candidate of a region of `chunks` chunks, each once. False: none.
+  bool next(std::size_t chunks, PrefetchCandidate& out) noexcept;
+  // The candidate was not prefetched, so another one may be. The chunks of its range below `end`
+  // are skipped, too.
+  void skip(const PrefetchCandidate& skipped, std::size_t end = 0) noexcept {
     const std::lock_guard guard(lock_);
     ++left_;
-    if (wanted.range == range_) at_ = std::max(at_, end);
+    if (skipped.range == range_) at_ = std::max(at_, end);
   }
   void end() noexcept {
     const std::lock_guard guard(lock_);
@@ -68,18 +71,18 @@ class WorkingSet {
     return reinterpret_cast<std::atomic<std::uint32_t>*>(numbers_.data())[index];
   }
 
-  base::Reservation numbers_;  // one per chunk: the order of first arrivals
+  base::Reservation numbers_;  // one per chunk: the order of first fills
   std::atomic<std::uint32_t> next_number_{1};
   const std::vector<format::PageRange> wanted_;
   const std::size_t chunk_pages_;
-  base::HandlerLock lock_;  // guards the members below
-  std::size_t left_;        // chunks that may still be brought in
-  std::size_t range_ = 0;   // of wanted_
-  std::size_t at_ = 0;      // chunk to look at next, if it lies in that range
-  std::size_t looked_ = 0;  // ranges may repeat: at most the region's chunks
+  mutable base::HandlerLock lock_;  // guards the members below
+  std::size_t left_;                // chunks that may still be prefetched
+  std::size_t range_ = 0;           // of wanted_
+  std::size_t at_ = 0;              // the next candidate, if it is in that range
+  std::size_t looked_ = 0;          // ranges may repeat: at most the region's chunks
 };
 
-inline bool WorkingSet::next(std::size_t chunks, Wanted& out) noexcept {
+inline bool WorkingSet::next(std::size_t chunks, PrefetchCandidate& out) noexcept {
   const std::lock_guard guard(lock_);
   while (left_ != 0 && range_ < wanted_.size() && looked_ < chunks) {
     const format::PageRange& range = wanted_[range_];

@@ -16,8 +16,8 @@
 namespace vellum::region {
 namespace {
 
-// 128 bits of everything that was added, in order.
-class Identity {
+// A 128-bit hash of all added bytes, in order.
+class NameHash {
  public:
   void add(std::span<const std::byte> bytes) noexcept {
     for (std::uint64_t& part : parts_) part = base::checksum64(bytes, part);
@@ -33,13 +33,12 @@ class Identity {
 std::string share_name(const store::StoreDirectory& store, const store::ResolvedVersion& version) {
   struct stat status{};
   if (::stat(store.path().c_str(), &status) != 0) return {};
-  const std::uint64_t place[] = {status.st_dev, status.st_ino};
-  Identity identity;
-  identity.add(std::as_bytes(std::span(place)));
-  identity.add(format::encode_version(version.version));
-  for (const format::CommitBody& commit : version.commits)
-    identity.add(format::encode_commit(commit));
-  return "vellum-" + base::hex(store.superblock().store_id) + "-" + identity.hex();
+  const std::uint64_t location[] = {status.st_dev, status.st_ino};
+  NameHash hash;
+  hash.add(std::as_bytes(std::span(location)));
+  hash.add(format::encode_version(version.version));
+  for (const format::CommitBody& commit : version.commits) hash.add(format::encode_commit(commit));
+  return "vellum-" + base::hex(store.superblock().store_id) + "-" + hash.hex();
 }
 
 }  // namespace vellum::region

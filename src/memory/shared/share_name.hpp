@@ -8,9 +8,10 @@
 
 namespace vellum::region {
 
-// Two readers get the same name only for the same content. It stands for the store's id and place, since a copy of a store goes on with the same ids, and for all that the
-// version refers to: records have checksums, and so have references to them. Empty: the store's
-// place is not known.
+// Two readers get the same name only for the same content. The name is a hash of the store's id and
+// location, since a copy of a store continues with the same ids, and of all references of the
+// version: records have checksums, and so have references to them. Empty: the store's location is
+// unknown.
 std::string share_name(const store::StoreDirectory& store, const store::ResolvedVersion& version);
 
 }  // namespace vellum::region

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -47,27 +48,30 @@ std::span<std::byte> SharedChunks::content(std::size_t index, std::size_t count)
   return {map_ + index * chunk_bytes, count * chunk_bytes};
 }
 
-// The pages are there while they are looked at, and again when they are mapped. Where the file has
-// been cut meanwhile, populating them fails, and a look would be a SIGBUS.
+// The pages exist while they are checked, and again when they are mapped. If the file was truncated
+// meanwhile, populating them fails, and an access would be a SIGBUS.
 std::size_t SharedChunks::check(std::size_t index, std::size_t count) noexcept {
+  assert(count != 0 && is_full(index) && is_full(index + count - 1));
   const std::span<std::byte> all = content(index, count);
   const int saved_errno = errno;
-  const bool there = ::madvise(all.data(), all.size(), MADV_POPULATE_READ) == 0 || errno == EINVAL;
+  const bool populated =
+      ::madvise(all.data(), all.size(), MADV_POPULATE_READ) == 0 || errno == EINVAL;
   std::size_t right = 0;
-  for (; there && right < count; ++right) {
+  for (; populated && right < count; ++right) {
     const std::size_t i = index + right;
     if (checked(i).load(std::memory_order_relaxed)) continue;
     if (sum_of(content(i, 1), i) != word(i).sum.load(std::memory_order_relaxed)) break;
     checked(i).store(true, std::memory_order_relaxed);
   }
-  // The program's own mapping is enough: the pages would count twice.
+  // The region's own mapping suffices: the pages would count twice.
   ::madvise(all.data(), all.size(), MADV_DONTNEED);
   errno = saved_errno;
   return right;
 }
 
-// By write(2): a page that the file system has no room for is an error, not a SIGBUS.
+// By write(2): a full file system is an error, not a SIGBUS.
 int SharedChunks::put(std::size_t index, std::span<const std::byte> content) noexcept {
+  assert(content.size() == file_->layout().chunk_bytes);
   const std::uint32_t sum = sum_of(content, index);
   auto offset = static_cast<off_t>(index * file_->layout().chunk_bytes);
   while (!content.empty()) {
@@ -88,7 +92,8 @@ void SharedChunks::wait(std::size_t index, std::chrono::milliseconds most) noexc
   base::futex_wait(word(index).state, 0, most, base::Waiters::of_all_processes);
 }
 
-// Two threads of one reader may both come here: its locks do not exclude each other.
+// Two threads of one reader may both get the lock: locks of one open file do not exclude each
+// other.
 bool SharedChunks::is_loader() noexcept {
   if (loader_.load(std::memory_order_relaxed)) return true;
   if (!file_->try_lock(file_->loader_byte(), 1)) return false;

@@ -1,15 +1,17 @@
 // memory/shared/shared_chunks.hpp: the chunks of a shared file, as one reader sees them.
 //
 // A chunk is empty or full. A reader that needs an empty one locks it, reads it from the store and
-// puts it there: the content first, the word that says so last. A reader that is killed meanwhile
-// leaves the chunk empty and unlocked, whatever it has written, and the next one fills it anew. (Two
-// that fill the same chunk put the same bytes.) Before a reader uses a full chunk for the first
-// time, it compares the content with the word's checksum; a chunk that does not fit is not used.
+// writes it to the file: the content first, the word that marks it as full last. If the reader is
+// killed meanwhile, the chunk is empty and unlocked, whatever it has written, and the next reader
+// fills it again. (Two that fill the same chunk write the same bytes.) Before a reader uses a full
+// chunk for the first time, it compares the content with the word's checksum; a chunk that does not
+// match is not used.
 //
 // Any context, any number of threads, unless noted.
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -34,23 +36,23 @@ class SharedChunks {
   bool is_full(std::size_t index) const noexcept {
     return word(index).state.load(std::memory_order_acquire) == Word::kFull;
   }
-  // Whether a full chunk has the content that its word says. REQUIRES: full; one thread a chunk.
+  // Whether a full chunk's content matches its word. REQUIRES: full; one thread a chunk.
   bool check(std::size_t index) noexcept { return check(index, 1) == 1; }
-  // Checks full chunks in order; returns how many are right before the first that is not.
+  // Checks full chunks in order; returns how many match before the first that does not.
   std::size_t check(std::size_t index, std::size_t count) noexcept;
 
-  // To fill chunks. False: another reader does it.
+  // Locks chunks to fill them. False: another reader fills one of them.
   bool try_lock(std::size_t index, std::size_t count = 1) noexcept {
     return file_->try_lock(index, count);
   }
   void unlock(std::size_t index, std::size_t count = 1) noexcept { file_->unlock(index, count); }
   // 0 or errno (ENOSPC: the file system is full). REQUIRES: locked.
   int put(std::size_t index, std::span<const std::byte> content) noexcept;
-  // Sleeps until somebody has filled the chunk, or for `most`.
+  // Sleeps until a reader has filled the chunk, or for `most`.
   void wait(std::size_t index, std::chrono::milliseconds most) noexcept;
 
-  // Whether this reader is the one that brings in what nobody has asked for yet. It stays so until
-  // it resigns or ends.
+  // Whether this reader is the one that loads chunks that no reader has accessed yet. It stays the
+  // loader until it resigns or ends.
   bool is_loader() noexcept;
   void resign() noexcept;
 
@@ -63,15 +65,17 @@ class SharedChunks {
   static_assert(sizeof(Word) == 8 && std::atomic<std::uint32_t>::is_always_lock_free);
 
   Word& word(std::size_t index) const noexcept {
+    assert(index < file_->layout().chunks());
     return reinterpret_cast<Word*>(map_ + file_->layout().words_at())[index];
   }
   std::span<std::byte> content(std::size_t index, std::size_t count) const noexcept;
   std::atomic<bool>& checked(std::size_t index) const noexcept {
+    assert(index < file_->layout().chunks());
     return reinterpret_cast<std::atomic<bool>*>(checked_.data())[index];
   }
 
   const std::unique_ptr<SharedFile> file_;
-  const base::Reservation checked_;  // one byte per chunk: this reader knows that it is right
+  const base::Reservation checked_;  // one byte per chunk: this reader has checked it
   std::byte* map_ = nullptr;         // all of the file
   std::atomic<bool> loader_{false};
 };

@@ -28,8 +28,8 @@ constexpr std::size_t kWordBytes = 8;
 constexpr int kLayout = 1;
 constexpr std::string_view kHeaderStart = "vellum shared memory: ";
 constexpr std::string_view kPrefix = "vellum-";
-constexpr std::size_t kMaxChunks = 2u << 20;  // their words take 16 MiB at once
-constexpr int kTries = 200;                   // while others open, make and remove the file
+constexpr std::size_t kMaxChunks = 2u << 20;  // their words take 16 MiB
+constexpr int kTries = 200;  // while other processes open, create and remove the file
 constexpr useconds_t kPauseUs = 1000;
 
 // The bare system call: `vellum run` replaces fcntl(2), and this one runs in the fault handler.
@@ -60,7 +60,7 @@ std::string header_of(const SharedLayout& layout) {
   return header;
 }
 
-// A directory of a file system in memory, as a descriptor; -1: it is something else.
+// A directory of a file system in memory, as a descriptor; -1: it is not one.
 int open_directory(const char* path) noexcept {
   const int fd = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return -1;
@@ -78,7 +78,7 @@ int open_share_directory() noexcept {
   return fd >= 0 || runtime == nullptr ? fd : open_directory(runtime);
 }
 
-// A plain file of this user's alone that nobody reaches by another name.
+// Whether it is a plain file that only this user can access, without a second name.
 bool is_own(const struct stat& status) noexcept {
   return S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & 077) == 0 &&
          status.st_nlink <= 1;
@@ -95,8 +95,8 @@ bool has_header(int fd, const struct stat& status) noexcept {
          kHeaderStart == std::string_view(text, sizeof text);
 }
 
-// Removes a file that no reader has. A reader that opens it at this moment sees that it is gone.
-// Its layout may be another one, so the lock is on all bytes.
+// Removes a file that no reader has locked. A reader that opens it concurrently detects the
+// removal. The file's layout may be another one, so the lock is on all bytes.
 void remove_if_left(int directory, const char* name) noexcept {
   const int fd = open_file(directory, name);
   if (fd < 0) return;
@@ -142,67 +142,69 @@ std::unique_ptr<SharedFile> SharedFile::open(const SharedLayout& layout) {
   if (directory < 0) return nullptr;
   std::unique_ptr<SharedFile> file(new SharedFile(layout, directory));
   remove_leftovers(directory);
-  return file->open_or_make() ? std::move(file) : nullptr;
+  return file->open_or_create() ? std::move(file) : nullptr;
 }
 
-bool SharedFile::open_or_make() {
+bool SharedFile::open_or_create() {
   for (int tries = 0; tries < kTries; ++tries) {
-    Found found = open_existing();
-    if (found == Found::gone) found = make_new();
-    if (found != Found::gone) return found == Found::usable;
+    OpenedFile found = open_existing();
+    if (found == OpenedFile::removed) found = create();
+    if (found != OpenedFile::removed) return found == OpenedFile::usable;
     ::usleep(kPauseUs);
   }
   return false;
 }
 
-SharedFile::Found SharedFile::open_existing() {
+SharedFile::OpenedFile SharedFile::open_existing() {
   file_ = open_file(directory_, name_.c_str());
-  if (file_ < 0) return errno == ENOENT ? Found::gone : Found::refused;
+  if (file_ < 0) return errno == ENOENT ? OpenedFile::removed : OpenedFile::refused;
   forked_.keep_from_children(file_);
-  // A reader that is going, or a process that removes leftovers, has all of it locked for a moment.
-  const Found found = set_lock(file_, F_RDLCK, readers_byte(), 1) ? check() : Found::gone;
-  if (found != Found::usable) close_file();
+  // A reader that closes the file, or a process that removes leftovers, locks all of it briefly.
+  const OpenedFile found =
+      set_lock(file_, F_RDLCK, readers_byte(), 1) ? check() : OpenedFile::removed;
+  if (found != OpenedFile::usable) close_file();
   return found;
 }
 
-// Words and header have their memory from the start: a store to a word must not fail.
-SharedFile::Found SharedFile::make_new() {
+// The memory of words and header is allocated now: a store to a word must not fail later.
+SharedFile::OpenedFile SharedFile::create() {
   file_ = ::openat(directory_, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (file_ < 0) return Found::refused;
+  if (file_ < 0) return OpenedFile::refused;
   forked_.keep_from_children(file_);
   const std::string header = header_of(layout_);
   const std::string path = fmt::format("/proc/self/fd/{}", file_);
-  const bool made =
+  const bool created =
       base::may_have_size(layout_.file_bytes()) &&
       ::fallocate(file_, 0, static_cast<off_t>(layout_.words_at()),
                   static_cast<off_t>(layout_.file_bytes() - layout_.words_at())) == 0 &&
       ::pwrite(file_, header.data(), header.size(), static_cast<off_t>(layout_.header_at())) ==
           static_cast<ssize_t>(header.size()) &&
       set_lock(file_, F_RDLCK, readers_byte(), 1);
-  if (made && ::linkat(AT_FDCWD, path.c_str(), directory_, name_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-    return Found::usable;
+  if (created &&
+      ::linkat(AT_FDCWD, path.c_str(), directory_, name_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+    return OpenedFile::usable;
   }
-  const Found found = made && errno == EEXIST ? Found::gone : Found::refused;
+  const OpenedFile found = created && errno == EEXIST ? OpenedFile::removed : OpenedFile::refused;
   close_file();
   return found;
 }
 
-// Of an open file that this reader has locked.
-SharedFile::Found SharedFile::check() const {
+// Checks an open file that this reader has locked.
+SharedFile::OpenedFile SharedFile::check() const {
   struct stat status{};
-  if (::fstat(file_, &status) != 0 || !is_own(status)) return Found::refused;
-  if (status.st_nlink == 0) return Found::gone;
+  if (::fstat(file_, &status) != 0 || !is_own(status)) return OpenedFile::refused;
+  if (status.st_nlink == 0) return OpenedFile::removed;
   const std::string wanted = header_of(layout_);
   std::string header(kHeaderBytes, '\0');
   const bool fits =
       static_cast<std::uint64_t>(status.st_size) == layout_.file_bytes() &&
       ::pread(file_, header.data(), header.size(), static_cast<off_t>(layout_.header_at())) ==
           static_cast<ssize_t>(header.size());
-  return fits && header == wanted ? Found::usable : Found::refused;
+  return fits && header == wanted ? OpenedFile::usable : OpenedFile::refused;
 }
 
-// Of several readers that go at once, one sees that it is the last: each gives its own lock up
-// before it asks for all.
+// Of several readers that close concurrently, one detects that it is the last: each releases its
+// own lock before it tries to lock all bytes.
 SharedFile::~SharedFile() {
   if (file_ >= 0) {
     set_lock(file_, F_UNLCK, 0, 0);

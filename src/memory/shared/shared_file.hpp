@@ -1,17 +1,17 @@
 // memory/shared/shared_file.hpp: a file in memory that the readers of one version share.
 //
-// It lies in a tmpfs, belongs to one user and is open to nobody else (mode 0600). The first reader
-// makes it, complete before it has its name; every reader holds a shared lock on it, and the last
-// one removes it. What killed readers leave behind is removed by the next process that opens one.
+// It is in a tmpfs, belongs to one user and has mode 0600. The first reader creates it, complete
+// before it has its name; every reader holds a shared lock on it, and the last one removes it. The
+// files of killed readers are removed by the next process that opens one.
 //
-//   content   the version's chunks, each at its place
+//   content   the version's chunks, each at its offset in the version
 //   words     8 bytes a chunk: whether it is full, and its checksum (shared_chunks.hpp)
-//   header    4096 bytes: a line that says all this, the library's version too, and zeros
+//   header    4096 bytes: a line with the layout and the library's version, and zeros
 //
-// The header is the last page, so that the content can be mapped from offset 0. Whoever finds
-// another header, size, owner or kind of file uses nothing of it.
+// The header is the last page, so that the content can be mapped from offset 0. A file with another
+// header, size, owner or type is not used.
 //
-// The locks are those of fcntl(2), F_OFD_SETLK: they die with their process. They lie on bytes of
+// The locks are those of fcntl(2), F_OFD_SETLK: they end with their process. They are on bytes of
 // the file by number: chunk i has byte i, and the readers' byte and the loader's follow.
 #pragma once
 
@@ -38,7 +38,7 @@ struct SharedLayout {
 
 class SharedFile {
  public:
-  // Null: there is no tmpfs to use, or the name is taken by something else. In the directory
+  // Null: no tmpfs is available, or another file has the name. In the directory
   // VELLUM_SHARE_DIRECTORY; without it, in /dev/shm or else in XDG_RUNTIME_DIR.
   static std::unique_ptr<SharedFile> open(const SharedLayout& layout);
   ~SharedFile();
@@ -57,11 +57,11 @@ class SharedFile {
 
  private:
   SharedFile(const SharedLayout& layout, int directory);
-  enum class Found { usable, gone, refused };
-  bool open_or_make();
-  Found open_existing();
-  Found make_new();
-  Found check() const;
+  enum class OpenedFile { usable, removed, refused };
+  bool open_or_create();
+  OpenedFile open_existing();
+  OpenedFile create();
+  OpenedFile check() const;
   std::uint64_t readers_byte() const noexcept { return layout_.chunks(); }
   void close_file() noexcept;
 

@@ -1,7 +1,7 @@
-// memory/statistics/counters.hpp: what a region counts of itself, for `vellum top`.
+// memory/statistics/counters.hpp: the counters of a region, for `vellum top`.
 //
-// Nothing here waits, allocates or fails, except for the constructor: faults and commits pay a few
-// relaxed atomic operations, whether or not anybody looks.
+// No call waits, allocates or fails, except the constructor: faults and commits pay a few relaxed
+// atomic operations, whether or not a process reads them.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class Counters {
  public:
   // Counts nothing.
   Counters() = default;
-  // Of a region in this process. There may be no room for it: then it counts nothing.
+  // Of a region in this process. Without a free slot it counts nothing.
   Counters(const std::string& store, const std::string& version, bool writable) noexcept;
   ~Counters();
   Counters(const Counters&) = delete;
@@ -52,10 +52,10 @@ class Counters {
     set(slot_->spill_written_bytes, written_bytes);
   }
 
-  // Commits take turns.
+  // One commit at a time.
   void note_shape(Engine engine, const void* address, std::uint64_t region_bytes) noexcept;
   void note_size(std::uint64_t region_bytes) noexcept;
-  // `backlog_bytes`: what the journal holds and no checkpoint has taken yet.
+  // `backlog_bytes`: bytes in the journal that no checkpoint has.
   void note_commit(const CommitReport& report, std::uint64_t region_bytes,
                    std::uint64_t backlog_bytes) noexcept;
 

@@ -1,7 +1,7 @@
-// memory/statistics/layout.hpp: the shared page in which a process counts what its regions do.
+// memory/statistics/layout.hpp: the shared page with the counters of a process's regions.
 //
-// It is a memfd: other processes of the user find it by its name in /proc/PID/fd, and it is gone
-// with its process. Whoever reads it trusts nothing in it: it may be anybody's.
+// It is a memfd: other processes of the user find it by its name in /proc/PID/fd, and it ends with
+// its process. Readers do not trust its content: any process may have created it.
 #pragma once
 
 #include <array>
@@ -14,26 +14,26 @@ namespace vellum::region::statistics {
 inline constexpr char kFileName[] = "vellum-statistics";
 inline constexpr std::uint64_t kMagic = 0x3174617473'6c6576;  // "velstat1"
 inline constexpr std::size_t kSlots = 64;                     // later regions are not counted
-inline constexpr std::size_t kStripes = 8;                    // by chunk, so threads seldom meet
+inline constexpr std::size_t kStripes = 8;  // by chunk, so threads seldom share one
 
 using Counter = std::atomic<std::uint64_t>;
 
 enum class FaultKind : std::uint8_t {
   read,     // of a chunk that is not in memory
   write,    // the same, by a store
-  present,  // of a page of a chunk that is: it is opened, or mapped
+  present,  // of a page of a chunk that is in memory: it is opened, or mapped
 };
 inline constexpr std::size_t kFaultKinds = 3;
 
 struct alignas(64) Stripe {
   std::array<Counter, kFaultKinds> faults;
-  Counter chunks_in, chunks_out;  // by faults, ahead of them, and for want of memory
+  Counter chunks_in, chunks_out;  // filled by faults and ahead of them; evicted
   // Pages that a store has opened, and that a commit has closed again: only engine sigsegv counts
-  // them. Of the other engines' pages the kernel tells which are written.
+  // them. For the other engines the kernel reports dirty pages.
   Counter pages_opened, pages_closed;
 };
 
-// One region. Counters only grow; the others say how it is now, or was at the last commit.
+// One region. Counters only grow; the other values are current, or of the last commit.
 struct alignas(64) Slot {
   enum State : std::uint32_t { free = 0, claimed = 1, in_use = 2 };
   std::atomic<std::uint32_t> state;
@@ -55,7 +55,7 @@ struct alignas(64) Slot {
 
 struct Page {
   std::uint64_t magic;
-  std::uint32_t process;  // its number, as it sees itself
+  std::uint32_t process;  // its number in its own namespace
   std::uint32_t slot_bytes;
   std::uint32_t slots;
   std::array<Slot, kSlots> slot;

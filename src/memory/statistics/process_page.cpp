@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,7 +17,7 @@
 namespace vellum::region::statistics {
 namespace {
 
-// What a slot counts starts at zero for each region.
+// The counters start at zero for each region.
 void clear(Slot& slot) noexcept {
   slot.version.fill(0);
   slot.store.fill(0);
@@ -33,8 +34,8 @@ void clear(Slot& slot) noexcept {
   }
 }
 
-// Opened by its path: `vellum run` keeps what the library opens so out of the program's way, and out
-// of its children. -1, and errno.
+// Opened by its path: `vellum run` hides descriptors that the library opens by path from the
+// program and its children. -1, and errno.
 int open_page_file() noexcept {
   const int made = memfd_create(kFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (made < 0) return -1;
@@ -60,7 +61,7 @@ std::shared_ptr<ProcessPage> ProcessPage::get() noexcept {
 
 ProcessPage::ProcessPage() : descriptor_(open_page_file()) {
   void* at = MAP_FAILED;
-  // Sealed, so that no reader can take the memory away below a counter.
+  // Sealed, so that no reader can free the memory of a counter.
   if (descriptor_ >= 0 && base::may_have_size(sizeof(Page)) &&
       ftruncate(descriptor_, sizeof(Page)) == 0 &&
       fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
@@ -71,7 +72,7 @@ ProcessPage::ProcessPage() : descriptor_(open_page_file()) {
     fail(Errc::out_of_memory, "no page for counters: {}", std::strerror(error));
   }
   madvise(at, sizeof(Page), MADV_DONTFORK);  // a child counts on a page of its own
-  page_ = static_cast<Page*>(at);  // all zero, as a new file is: no slot is touched before its use
+  page_ = static_cast<Page*>(at);  // all zero, as a new file is: no slot is accessed before its use
   page_->process = static_cast<std::uint32_t>(getpid());
   page_->slot_bytes = sizeof(Slot);
   page_->slots = kSlots;
@@ -96,11 +97,13 @@ Slot* ProcessPage::claim() noexcept {
 }
 
 void ProcessPage::publish(Slot& slot) noexcept {
+  assert(slot.state.load(std::memory_order_relaxed) != Slot::free);
   slot.state.store(Slot::in_use, std::memory_order_release);
 }
 
 void ProcessPage::release(Slot& slot) noexcept {
   const std::lock_guard lock(mutex_);
+  assert(slot.state.load(std::memory_order_relaxed) != Slot::free);
   slot.state.store(Slot::free, std::memory_order_release);
 }
 

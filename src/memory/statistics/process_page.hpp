@@ -10,8 +10,8 @@ namespace vellum::region::statistics {
 
 class ProcessPage {
  public:
-  // The page of all regions of this process. Without memory or a descriptor for it there is none,
-  // and nothing is counted: null.
+  // The page of all regions of this process. Null: no memory or descriptor is available, and
+  // nothing is counted.
   static std::shared_ptr<ProcessPage> get() noexcept;
 
   ~ProcessPage();
@@ -20,7 +20,7 @@ class ProcessPage {
 
   // A slot whose counters are zero; null: all are in use. Any thread.
   Slot* claim() noexcept;
-  void publish(Slot& slot) noexcept;  // its facts are written
+  void publish(Slot& slot) noexcept;  // its names and sizes are written
   void release(Slot& slot) noexcept;
 
  private:

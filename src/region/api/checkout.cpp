@@ -11,7 +11,7 @@
 #include "region/api/store_impl.hpp"
 #include "region/call_guards.hpp"
 #include "region/region_impl.hpp"
-#include "store/catalog/kept_version.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/page_map/diff.hpp"
 
 namespace vellum {

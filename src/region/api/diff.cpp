@@ -6,7 +6,7 @@
 
 #include "base/fail.hpp"
 #include "region/api/store_impl.hpp"
-#include "store/catalog/kept_version.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
 

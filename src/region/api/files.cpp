@@ -4,7 +4,7 @@
 #include "base/files/new_file.hpp"
 #include "region/api/import.hpp"
 #include "region/api/store_impl.hpp"
-#include "store/catalog/kept_version.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/stream/content.hpp"
 #include "store/stream/export.hpp"
 

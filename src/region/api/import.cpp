@@ -65,10 +65,10 @@ class Importer {
     format::Version empty;
     empty.time_ns = base::wall_clock_ns();
     empty.region_bytes = format::kPageBytes;
-    store::StagingBranch aside(*core_, empty, std::nullopt);
-    region::BackgroundGc space(core_, aside.writer().head());
-    const CommitReport report = with_room(space, aside.writer(), {.checkpoint = true});
-    aside.publish(claim);
+    store::StagingBranch staging(*core_, empty, std::nullopt);
+    region::BackgroundGc space(core_, staging.writer().head());
+    const CommitReport report = with_room(space, staging.writer(), {.checkpoint = true});
+    staging.publish(claim);
     space.finish();
     return report;
   }

@@ -63,7 +63,7 @@ std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& 
                         {"monthly", policy.keep_monthly, monthly},
                         {"yearly", policy.keep_yearly, yearly}};
   if (std::all_of(std::begin(rules), std::end(rules), [](const Rule& r) { return r.count == 0; })) {
-    fail(Errc::invalid_argument, "no rule says which snapshots to keep");
+    fail(Errc::invalid_argument, "no rule is given for the snapshots to keep");
   }
   std::vector<RetentionDecision> out;
   for (const VersionInfo& v : versions) {

@@ -19,9 +19,8 @@
 #include "remote/lazy/open_remote.hpp"
 #include "remote/session/missing_pieces.hpp"
 #include "store/branch/checkpointed_head.hpp"
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/check/repair.hpp"
 #include "store/check/stat.hpp"
@@ -124,7 +123,7 @@ Store::Store(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 
 Store Store::create(const std::string& path, const StoreOptions& options) {
   if (remote::is_remote_url(path)) {
-    fail(Errc::unsupported, "{}: a remote is made by pushing to it", path);
+    fail(Errc::unsupported, "{}: a remote is created by the first push to it", path);
   }
   return StoreAccess::handle_of(
       store::StoreDirectory::create(base::posix_fs(), path, superblock_of(options)));
@@ -222,7 +221,8 @@ Region Store::open_version(const std::string& name, const RegionOptions& options
 
 std::vector<VersionInfo> Store::versions() const {
   std::vector<VersionInfo> snapshots, branches;
-  // A version removed meanwhile is left out. A snapshot made a branch meanwhile is found as one.
+  // A version removed meanwhile is omitted. A snapshot converted into a branch meanwhile is found
+  // as a branch.
   const auto add = [this](const auto& resolve, const std::string& name,
                           std::vector<VersionInfo>& to) {
     try {
@@ -235,7 +235,7 @@ std::vector<VersionInfo> Store::versions() const {
     add(store::resolve_snapshot, name, snapshots);
   }
   for (const auto& name : impl_->core->branch_names()) {
-    if (!store::is_aside_name(name)) add(store::resolve_version, name, branches);
+    if (!store::is_staging_name(name)) add(store::resolve_version, name, branches);
   }
   std::sort(snapshots.begin(), snapshots.end(), [](const VersionInfo& a, const VersionInfo& b) {
     return std::tie(a.order, a.name) < std::tie(b.order, b.name);
@@ -263,14 +263,14 @@ void Store::create_branch(const std::string& name, const std::string& given,
   const auto own = region::to_format(encoding);
   const auto claim = store::claim_name(*impl_->core, name);
   std::optional<Meanwhile> meanwhile;
-  auto names = store::hold_names(*impl_->core);
+  std::optional<store::NamesShared> names(*impl_->core);
   auto from = store::resolve_version(*impl_->core, from_version);
   if (!from.commits.empty()) {
-    // A branch begins in packs. A snapshot brings the journal's commits there, and keeps them until
-    // the branch does.
+    // A branch starts from packs. A snapshot checkpoints the journal's commits, and keeps them
+    // until the branch does.
     names.reset();
     meanwhile.emplace(*this, from_version);
-    names = store::hold_names(*impl_->core);
+    names.emplace(*impl_->core);
     from.version = store::resolve_version(*impl_->core, meanwhile->name()).version;
   }
   impl_->core->create_branch_at(claim, from.version,
@@ -285,7 +285,7 @@ void Store::create_snapshot(const std::string& name, const std::string& given,
   if (has_branch(*impl_->core, from_version) && !has_snapshot(*impl_->core, from_version)) {
     return snapshot_of_branch(*impl_->core, from_version, claim, message);
   }
-  const auto names = store::hold_names(*impl_->core);
+  const store::NamesShared names(*impl_->core);
   const auto from = store::resolve_version(*impl_->core, from_version);
   impl_->core->create_snapshot(claim, from.branch, from.version, message);
 }
@@ -316,7 +316,7 @@ DiffTotals Store::diff(const std::string& a, const std::string& b,
 void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
                  std::size_t length_bytes) const {
   const std::string meant = resolve(name);
-  const auto names = store::hold_names(*impl_->core);  // shorter than a pin of its own
+  const store::NamesShared names(*impl_->core);  // shorter than a pin of its own
   auto resolved = store::resolve_version(*impl_->core, meant);
   const auto source = store::PageSource::open(*impl_->core, resolved.version,
                                               std::move(resolved.commits), resolved.label);
@@ -345,7 +345,7 @@ GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& prog
 
 namespace {
 
-// Of a store that is a directory.
+// Requires a store that is a directory.
 void require_directory(store::StoreDirectory& core, const char* what, const char* command) {
   if (core.packs().are_files()) return;
   fail(Errc::unsupported, "{}: {} reads the packs of a directory; for a remote there is `{} URL`",
@@ -371,9 +371,8 @@ RepairReport Store::repair(const std::string& path, const std::string& destinati
   }
   if (remote::has_missing_pieces(base::posix_fs(), path)) {
     fail(Errc::unsupported,
-         "{}: packs of the store lie at its remote, where nothing is repaired: `vellum pull "
-         "--packs` "
-         "brings them here, and a clone of the remote has what is pushed",
+         "{}: packs of the store are at its remote, where they cannot be repaired: `vellum pull "
+         "--packs` fetches them, and a clone of the remote has all pushed versions",
          path);
   }
   return store::repair_store(

@@ -105,7 +105,7 @@ std::string at_time(const Store& store, const std::string& name, std::string_vie
   const auto versions = name.empty() ? store.versions() : line_of(store, name);
   const VersionInfo* found = newest_until(versions, *moment);
   if (found == nullptr) {
-    fail(Errc::not_found, "no snapshot{} was made at {} or before",
+    fail(Errc::not_found, "no snapshot{} was created at {} or before",
          name.empty() ? std::string() : fmt::format(" on the line of '{}'", name),
          utc_text(*moment));
   }
@@ -115,7 +115,8 @@ std::string at_time(const Store& store, const std::string& name, std::string_vie
 std::string latest(const Store& store) {
   const auto versions = store.versions();
   const VersionInfo* found = newest_until(versions, Moment::max());
-  if (found == nullptr) fail(Errc::not_found, "there is no snapshot yet, so none is the latest");
+  if (found == nullptr)
+    fail(Errc::not_found, "the store has no snapshot yet, so 'latest' names none");
   return found->name;
 }
 
@@ -158,7 +159,8 @@ std::string resolve_version(const Store& store, const std::string& text) {
   const std::string_view steps = std::string_view(text).substr(tilde + 1);
   const auto count = steps.empty() ? 1 : base::parse_number<std::uint32_t>(steps);
   if (!count) {
-    fail(Errc::invalid_argument, "'{}': after ~ comes the number of snapshots to go back", text);
+    fail(Errc::invalid_argument, "'{}': ~ must be followed by the number of snapshots to go back",
+         text);
   }
   return parent_of(store, name, *count);
 }

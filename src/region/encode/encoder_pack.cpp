@@ -9,7 +9,6 @@
 #include "region/encode/encoder.hpp"
 #include "region/encode/encoder_slice.hpp"
 #include "store/packs/encode/block_encoder.hpp"
-#include "store/packs/encode/next_block.hpp"
 
 namespace vellum::region {
 namespace {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <barrier>
+#include <cassert>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -59,7 +60,7 @@ class Race {
   ObjectStore& objects_;
   const std::vector<std::string> keys_;
   const std::size_t creators_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::vector<std::vector<std::size_t>> winners_;
   std::exception_ptr failure_;
 };
@@ -87,6 +88,7 @@ bool judge(ObjectStore& objects, const std::vector<std::string>& keys,
 }  // namespace
 
 ProbeResult probe_conditional_writes(ObjectStore& objects, const ProbeOptions& options) {
+  assert(options.rounds > 0 && options.creators > 0);
   std::random_device device;
   const std::string directory = fmt::format("{}{:08x}{:08x}", kProbePrefix, device(), device());
   const auto race_for = [&](std::size_t first, std::size_t count, ProbeResult& result) {

@@ -70,7 +70,7 @@ std::string endpoint_of(const std::string& url, std::string value) {
   const std::string host = value.substr(value.find("//") + 2);
   if (host.empty()) refuse(url, "the endpoint names no host");
   if (host.find('@') != std::string::npos) {
-    refuse(url, "credentials do not belong into a URL: give them as AWS's tools take them");
+    refuse(url, "a URL must not have credentials: set them as for AWS's tools");
   }
   if (host.find_first_of("/?# ") != std::string::npos)
     refuse(url, "the endpoint is a host, without a path");
@@ -91,8 +91,8 @@ void read_option(RemoteUrl& out, const std::string& name, const std::string& val
   } else if (name == "addressing") {
     refuse(out.text, "addressing is 'path' or 'virtual'");
   } else {
-    refuse(out.text,
-           "there is no option '" + name + "': known are endpoint, region, profile and addressing");
+    refuse(out.text, "unknown option '" + name +
+                         "': the options are endpoint, region, profile and addressing");
   }
 }
 
@@ -125,7 +125,7 @@ RemoteUrl parse_s3(const std::string& text) {
   const std::string_view place = rest.substr(0, rest.find('?'));
   rest.remove_prefix(std::min(place.size() + 1, rest.size()));
   if (place.find('@') != std::string_view::npos) {
-    refuse(text, "credentials do not belong into a URL: give them as AWS's tools take them");
+    refuse(text, "a URL must not have credentials: set them as for AWS's tools");
   }
   const std::size_t slash = std::min(place.find('/'), place.size());
   out.bucket = std::string(place.substr(0, slash));

@@ -1,7 +1,8 @@
-// remote/fetch/bytes_file.hpp: a read-only file that exists in memory alone.
+// remote/fetch/bytes_file.hpp: a read-only file in memory.
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -14,9 +15,11 @@ namespace vellum::remote {
 
 class BytesFile final : public base::ReadOnlyFile {
  public:
-  // Behind `start` the file is zero, up to `size_bytes`.
+  // The bytes after `start`, up to `size_bytes`, are zero. REQUIRES: size_bytes >= start.size().
   BytesFile(std::string path, std::vector<std::byte> start, std::uint64_t size_bytes)
-      : path_(std::move(path)), start_(std::move(start)), size_bytes_(size_bytes) {}
+      : path_(std::move(path)), start_(std::move(start)), size_bytes_(size_bytes) {
+    assert(start_.size() <= size_bytes_);
+  }
   BytesFile(std::string path, std::vector<std::byte> bytes)
       : path_(std::move(path)), start_(std::move(bytes)), size_bytes_(start_.size()) {}
 
@@ -36,7 +39,7 @@ class BytesFile final : public base::ReadOnlyFile {
     if (n != out.size()) std::memset(out.data() + n, 0, out.size() - n);
     return 0;
   }
-  // Nobody takes these bytes away.
+  // The bytes live as long as this object.
   bool pin_byte(std::uint64_t) override { return true; }
   bool byte_locked(std::uint64_t) const override { return false; }
   void unpin_byte(std::uint64_t) override {}

@@ -19,12 +19,12 @@ std::unique_ptr<base::File> open_lock_file(base::Fs& fs, const std::string& path
     try {
       return fs.open(path, base::OpenMode::read_write);
     } catch (const Error& e) {
-      if (e.code() != Errc::not_found) throw;  // that turn has ended just now
+      if (e.code() != Errc::not_found) throw;  // its holder has just released it
     }
   }
 }
 
-// The lock's file goes with the turn, so a lock on a file without a name is of a turn that has ended.
+// A holder unlinks the file when it releases the lock, so a lock on an unlinked file is stale.
 std::unique_ptr<base::File> wait_for_lock(base::Fs& fs, const std::string& path,
                                           std::chrono::milliseconds timeout) {
   const auto until = std::chrono::steady_clock::now() + timeout;

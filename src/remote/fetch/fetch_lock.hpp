@@ -1,7 +1,7 @@
-// remote/fetch/fetch_lock.hpp: locks in the cache directory, by which the processes of a machine take turns at
-// fetching something.
+// remote/fetch/fetch_lock.hpp: locks in the cache directory, so that one process of a machine
+// fetches an object and the others find its copy.
 //
-// Threads: all calls from any thread. Threads of one process take turns, too.
+// Threads: all calls from any thread. Threads of one process exclude each other, too.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace vellum::remote {
 
-// The right to fetch. It dies with its holder.
+// The right to fetch. It ends with its process.
 class FetchLock {
  public:
   FetchLock(base::Fs& fs, std::unique_ptr<base::File> file) : fs_(fs), file_(std::move(file)) {}
@@ -28,8 +28,8 @@ class FetchLock {
   const std::unique_ptr<base::File> file_;
 };
 
-// Waits while another has the turn at `path`, at most for `longest`. A turn that could not be had
-// holds nothing: whoever has it fetches all the same.
+// Waits for the lock at `path`, at most for `timeout`. On a timeout or an error returns an empty
+// lock; the caller fetches anyway.
 FetchLock acquire_fetch_lock(base::Fs& fs, const std::string& path,
                              std::chrono::milliseconds timeout);
 

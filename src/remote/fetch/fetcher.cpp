@@ -1,6 +1,7 @@
 #include "remote/fetch/fetcher.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 
 #include "base/bytes/sha256.hpp"
@@ -19,7 +20,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t kMaxFetcherThreads = 16;  // each holds a piece in memory while it fetches
 constexpr std::size_t kMaxAhead = 4;            // pieces of 4 MiB
 constexpr std::size_t kMaxOpen = 256;
-constexpr std::size_t kMaxInMemory = 16;  // where no cache keeps them
+constexpr std::size_t kMaxInMemory = 16;  // without a cache
 constexpr std::size_t kMaxReasons = 256;
 constexpr auto kFirstRetryPause = 50ms, kMaxRetryPause = 2000ms;
 
@@ -28,6 +29,7 @@ constexpr auto kFirstRetryPause = 50ms, kMaxRetryPause = 2000ms;
 Fetcher::Fetcher(const Remote& remote, PieceCache& cache, std::chrono::milliseconds timeout)
     : remote_(remote), cache_(cache), timeout_(timeout), owner_(base::fork_count()) {
   const std::size_t count = std::min(kMaxFetcherThreads, remote.objects().connections());
+  assert(count > 0);
   threads_.reserve(count);
   try {
     while (threads_.size() < count)
@@ -52,6 +54,7 @@ void Fetcher::stop() noexcept {
 bool Fetcher::is_of_this_process() const noexcept { return base::fork_count() == owner_; }
 
 void Fetcher::enqueue(RemotePiece& piece) noexcept {
+  assert(is_of_this_process());
   piece.next_in_queue = queue_.load();
   while (!queue_.compare_exchange_weak(piece.next_in_queue, &piece)) {
   }
@@ -107,7 +110,7 @@ void Fetcher::run() {
   }
 }
 
-// Null: there is nothing to do.
+// The next piece to fetch; null: none.
 RemotePiece* Fetcher::take() {
   const std::lock_guard lock(mutex_);
   if (stopping_) return nullptr;
@@ -132,7 +135,7 @@ RemotePiece* Fetcher::take() {
   return piece;
 }
 
-// The window doubles each time that the piece is the one that was expected. REQUIRES: mutex_.
+// The window doubles each time that the piece is the expected one. REQUIRES: mutex_ is held.
 void Fetcher::note_order(RemotePiece& piece, bool was_ahead) {
   const bool is_expected = was_ahead || &piece == expected_;
   window_ = is_expected ? std::clamp<std::size_t>(2 * window_, 1, kMaxAhead) : 0;
@@ -175,7 +178,7 @@ void Fetcher::serve(RemotePiece& piece) {
   }
 }
 
-// False: the fetcher stops.
+// False: stop() was called.
 bool Fetcher::pause(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
   return !stopping_changed_.wait_for(lock, time, [&] { return stopping_; });
@@ -204,7 +207,7 @@ bool Fetcher::open_copy(RemotePiece& piece) {
   return true;
 }
 
-// Another process may bring it while this one waits for its turn.
+// Another process may fetch it while this one waits for the lock.
 void Fetcher::fetch(RemotePiece& piece) {
   const PieceName& name = piece.name();
   const PieceCache::FetchLock lock = cache_.acquire_fetch_lock(name);
@@ -228,7 +231,7 @@ void Fetcher::deliver(RemotePiece& piece, std::unique_ptr<base::File> file,
   close_oldest();
 }
 
-// Closes what was read the longest ago.
+// Closes the least recently read piece if too many are open.
 void Fetcher::close_oldest() {
   const std::lock_guard lock(mutex_);
   const auto close_one_of = [&](bool in_memory, std::size_t most) {

@@ -1,10 +1,10 @@
-// remote/fetch/fetcher.hpp: the threads that bring pieces of a remote here.
+// remote/fetch/fetcher.hpp: the threads that fetch pieces of a remote.
 //
-// Pieces that somebody waits for go first. Where pieces are read in order, those that follow are
-// fetched ahead. During an outage a thread tries again for as long as somebody waits, up to the
-// longest wait.
+// Pieces with waiting readers are fetched first. If pieces are read in order, the next ones are
+// read ahead. During an outage a thread retries as long as a reader waits, up to the timeout.
 //
-// Threads: all calls from any thread; enqueue() and note_read_ahead_used() also in the fault handler.
+// Threads: all calls from any thread; enqueue() and note_read_ahead_used() also in the fault
+// handler.
 #pragma once
 
 #include <condition_variable>
@@ -23,11 +23,11 @@ namespace vellum::remote {
 
 class Fetcher final : public PieceSource {
  public:
-  // `remote` and `cache` outlive it.
+  // REQUIRES: `remote` and `cache` outlive it.
   Fetcher(const Remote& remote, PieceCache& cache, std::chrono::milliseconds timeout);
   ~Fetcher() override { stop(); }
 
-  // Ends the threads. No piece comes any more.
+  // Ends the threads. No piece is fetched afterwards.
   void stop() noexcept;
   bool is_of_this_process() const noexcept override;
 
@@ -35,10 +35,10 @@ class Fetcher final : public PieceSource {
   void note_read_ahead_used(RemotePiece& piece) noexcept override;
   std::chrono::milliseconds timeout() const noexcept override { return timeout_; }
 
-  // Fetches pieces that nobody waits for yet.
+  // Fetches pieces for which no reader waits yet.
   void fetch_ahead(std::span<RemotePiece* const> pieces);
-  // Fetches pieces that somebody waits for soon. They are no steps of reading in order. Without a
-  // cache, so many as memory has room for.
+  // Fetches pieces that will be read soon. They do not count as reading in order. Without a cache,
+  // fetches at most as many as memory may hold.
   void fetch_early(std::span<RemotePiece* const> pieces);
 
  private:
@@ -61,19 +61,21 @@ class Fetcher final : public PieceSource {
   const Remote& remote_;
   PieceCache& cache_;
   const std::chrono::milliseconds timeout_;
-  const std::uint32_t owner_;  // the process (base::fork_count()): a fork has none of the threads
-  std::atomic<RemotePiece*> queue_{nullptr};  // wanted, the last one first
+  const std::uint32_t
+      owner_;  // the process (base::fork_count()): a forked child has none of the threads
+  std::atomic<RemotePiece*> queue_{
+      nullptr};  // a lock-free stack of requested pieces, the last one first
   std::atomic<RemotePiece*> used_read_ahead_{nullptr};
-  std::atomic<std::uint32_t> work_{0};  // changes when there is something to do
+  std::atomic<std::uint32_t> work_{0};  // a futex; changes when there is work
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable stopping_changed_;
   bool stopping_ = false;
   std::deque<RemotePiece*> waiting_, ahead_;
-  RemotePiece* expected_ = nullptr;  // the piece that comes next where they are read in order
-  std::size_t window_ = 0;           // how many pieces are fetched ahead
+  RemotePiece* expected_ = nullptr;  // the next piece if they are read in order
+  std::size_t window_ = 0;           // the number of pieces to read ahead
   std::vector<OpenPiece> open_pieces_;
-  std::set<std::string> reasons_;  // texts of failures, which pieces refer to
+  std::set<std::string> reasons_;  // the texts of failures, to which pieces point
   std::vector<std::thread> threads_;
 };
 

@@ -1,6 +1,7 @@
 #include "remote/fetch/piece_cache.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <tuple>
 #include <vector>
@@ -18,9 +19,9 @@ using namespace std::chrono_literals;
 
 constexpr auto kLockTimeout = 10s;
 constexpr std::uint64_t kShareBetweenScans = 16;  // of the limit
-constexpr std::uint64_t kFreedShare = 10;         // of the limit; leaves room for what follows
+constexpr std::uint64_t kFreedShare = 10;         // of the limit; leaves room for the next copies
 
-// A piece may come from several remotes, in different generations.
+// Without the generation: several remotes may have the piece in different generations.
 std::string name_of(const PieceName& piece) { return base::hex(piece.content.hash); }
 
 }  // namespace
@@ -33,7 +34,7 @@ PieceCache::PieceCache(base::Fs& fs, std::string directory, std::uint64_t limit_
       tmp_(directory_ + "/tmp"),
       locks_(directory_ + "/turns"),
       limit_bytes_(limit_bytes),
-      unaccounted_bytes_(limit_bytes) {}  // the first copy causes a look
+      unaccounted_bytes_(limit_bytes) {}  // the first copy causes a scan
 
 std::string PieceCache::path_of(const PieceName& piece) const {
   return pieces_ + "/" + name_of(piece);
@@ -57,6 +58,7 @@ std::unique_ptr<base::File> PieceCache::open(const PieceName& piece) {
 
 std::unique_ptr<base::File> PieceCache::put(const PieceName& piece,
                                             std::span<const std::byte> bytes) {
+  assert(bytes.size() == piece.size_bytes);
   if (directory_.empty() || bytes.size() > limit_bytes_) return nullptr;
   std::unique_ptr<base::File> out;
   base::try_to([&] {
@@ -75,7 +77,7 @@ void PieceCache::drop(const PieceName& piece) {
   if (!directory_.empty()) base::unlink_quietly(fs_, path_of(piece));
 }
 
-// The oldest go. Who has one open keeps it.
+// Removes the oldest copies. A process that has one open can still read it.
 void PieceCache::evict_oldest() {
   const std::lock_guard lock(evicting_);
   unaccounted_bytes_ = 0;

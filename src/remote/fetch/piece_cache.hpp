@@ -1,8 +1,8 @@
 // remote/fetch/piece_cache.hpp: copies of pieces on this machine, for all processes of the user.
 //
-// A copy has the name of its content. It may vanish or rot at any time: whoever uses it checks it.
-// One process at a time fetches a piece; others wait for it, and then find the copy. Nothing here
-// throws but for lack of memory: without a cache, all is read from the remote.
+// A copy is named by the hash of its content. It may be deleted or damaged at any time: its user
+// checks it. One process at a time fetches a piece; others wait and then find the copy. Throws only
+// std::bad_alloc: without a cache, pieces are read from the remote.
 //
 // Threads: all calls from any thread.
 #pragma once
@@ -20,20 +20,20 @@ namespace vellum::remote {
 
 class PieceCache {
  public:
-  // Of `directory`, which is made when it is first needed. Empty, or a limit of 0: no cache.
+  // `directory` is created at its first use. Empty, or a limit of 0: no cache.
   PieceCache(base::Fs& fs, std::string directory, std::uint64_t limit_bytes);
 
   bool keeps() const noexcept { return !directory_.empty(); }
-  // The copy of a piece; null: there is none of the right size.
+  // The copy of a piece; null: none of the right size.
   std::unique_ptr<base::File> open(const PieceName& piece);
-  // Keeps a copy, and opens it; null: it cannot be kept.
+  // Stores a copy and opens it; null: it cannot be stored.
   std::unique_ptr<base::File> put(const PieceName& piece, std::span<const std::byte> bytes);
   // Removes a copy that is damaged.
   void drop(const PieceName& piece);
 
   using FetchLock = remote::FetchLock;
-  // The right to fetch the piece. Waits while another process has it, at most as long as one can be
-  // expected to fetch.
+  // The right to fetch the piece. Waits while another process has it, at most as long as a fetch
+  // usually takes.
   FetchLock acquire_fetch_lock(const PieceName& piece);
 
  private:
@@ -41,11 +41,11 @@ class PieceCache {
   bool make_directories();
   void evict_oldest();
 
-  const std::shared_ptr<base::Fs> beneath_;  // a link in the cache leads nowhere
+  const std::shared_ptr<base::Fs> beneath_;  // refuses links that leave the cache
   base::Fs& fs_;
   const std::string directory_, pieces_, tmp_, locks_;
   const std::uint64_t limit_bytes_;
-  std::atomic<std::uint64_t> unaccounted_bytes_;  // written since the last look at the directory
+  std::atomic<std::uint64_t> unaccounted_bytes_;  // written since the last scan of the directory
   std::mutex evicting_;
 };
 

@@ -1,11 +1,13 @@
 #include "remote/fetch/piece_index.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace vellum::remote {
 
 PieceIndex::PieceIndex(std::span<const PieceRecord> records, std::uint64_t index_bytes) {
+  assert(std::ranges::is_sorted(records, {}, &PieceRecord::ref));
   records_.reserve(records.size());
   std::uint64_t at = index_bytes;
   bool is_translated = false;

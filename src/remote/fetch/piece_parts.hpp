@@ -1,11 +1,11 @@
-// remote/fetch/piece_parts.hpp: some of a piece's bytes, for a while, without the rest of it.
+// remote/fetch/piece_parts.hpp: some byte ranges of a piece, kept temporarily.
 //
-// They are as unchecked as a copy of the piece: who reads records checks them.
-//
-// Reading may happen in the fault handler.
+// They are not checked: the readers of records check them. All functions but add() may be called in
+// the fault handler.
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -18,15 +18,16 @@ namespace vellum::remote {
 
 class PieceParts {
  public:
-  // REQUIRES: ascending, and nobody reads yet.
+  // REQUIRES: `at_bytes` is at or after the end of the last range, and there are no readers yet.
   void add(std::uint64_t at_bytes, std::vector<std::byte> bytes) {
+    assert(parts_.empty() || parts_.back().first + parts_.back().second.size() <= at_bytes);
     parts_.emplace_back(at_bytes, std::move(bytes));
   }
   bool has(std::uint64_t at_bytes, std::uint64_t size_bytes) const noexcept {
     const StoredPart* const part = find(at_bytes);
     return part != nullptr && part->first + part->second.size() - at_bytes >= size_bytes;
   }
-  // 0, or an errno where the part ends before. Nothing: no part has the first byte.
+  // 0, or ENODATA if the range is too short. Nullopt: no range has the first byte.
   std::optional<int> read(std::span<std::byte> out, std::uint64_t at_bytes) const noexcept {
     const StoredPart* const part = find(at_bytes);
     if (part == nullptr) return std::nullopt;

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 
 #include "base/fail.hpp"
@@ -20,8 +21,8 @@ std::int64_t now_ns() noexcept {
 
 }  // namespace
 
-// A pack's records in a piece. Reads may go past the end of a record, where other bytes follow than
-// in the pack: who reads records checks them.
+// A pack's records in a piece. A read may extend past the end of a record, where the bytes differ
+// from the pack's: the readers of records check them.
 class RemotePiece::PackView final : public base::ReadOnlyFile {
  public:
   PackView(RemotePiece& piece, std::uint64_t pack, bool proven)
@@ -100,7 +101,7 @@ bool RemotePiece::request() noexcept {
   return false;
 }
 
-// A page-in asks several times; it waits once.
+// A page-in calls await() several times; it waits only once.
 bool RemotePiece::timed_out_recently() const noexcept {
   return now_ns() - kPageInTime.count() < timed_out_ns_.load();
 }
@@ -187,6 +188,7 @@ void RemotePiece::set_index(std::unique_ptr<const PieceIndex> index) noexcept {
 }
 
 bool RemotePiece::take_parts(std::unique_ptr<const PieceParts> parts) noexcept {
+  assert(index() != nullptr);
   const PieceParts* none = nullptr;
   if (!parts_.compare_exchange_strong(none, parts.get())) return false;
   static_cast<void>(parts.release());
@@ -198,7 +200,7 @@ void RemotePiece::drop_parts() noexcept {
   wait_for_readers();
 }
 
-// Reads are short, and a reader that comes later finds the state changed.
+// Reads are short, and a later reader finds the state changed.
 void RemotePiece::wait_for_readers() const noexcept {
   while (readers_.load() != 0) sched_yield();
 }
@@ -209,6 +211,7 @@ void RemotePiece::set_state(PieceState state) noexcept {
 }
 
 void RemotePiece::close_file() noexcept {
+  assert(state_.load() == kWanted || state_.load() == kRetiring);
   wait_for_readers();
   file_ = nullptr;
   is_proven_.store(false);
@@ -216,6 +219,8 @@ void RemotePiece::close_file() noexcept {
 
 void RemotePiece::fetched(std::unique_ptr<base::File> file, std::unique_ptr<const PieceIndex> index,
                           bool is_proven, bool is_ahead) noexcept {
+  assert(state_.load() == kWanted || state_.load() == kAbsent);  // kAbsent: the roots of a list
+  assert(file != nullptr);
   file_ = std::move(file);
   set_index(std::move(index));
   is_proven_.store(is_proven);
@@ -225,6 +230,8 @@ void RemotePiece::fetched(std::unique_ptr<base::File> file, std::unique_ptr<cons
 }
 
 void RemotePiece::failed(const FetchFailure& failure) noexcept {
+  assert(state_.load() == kWanted);
+  assert(failure.reason != nullptr);
   reason_.store(failure.reason);
   os_errno_.store(failure.os_errno);
   set_state(kFailed);

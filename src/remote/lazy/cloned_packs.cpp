@@ -22,7 +22,7 @@ ClonedPacks::ClonedPacks(base::Fs& fs, std::string store_path, std::shared_ptr<O
 
 void ClonedPacks::learn(const format::Version&) { refresh(); }
 
-// What was known stays: readers of versions that are open need it, also when all packs have come.
+// Pieces are never removed: readers of open versions need them even after all packs are fetched.
 void ClonedPacks::refresh() {
   const std::string path = missing_pieces_path(store_path_);
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// remote/lazy/cloned_packs.hpp: the packs that a lazy clone lacks. The file in the store that lists
-// their pieces (remote/session/missing_pieces.hpp) is read again when it has changed.
+// remote/lazy/cloned_packs.hpp: the remote packs of a lazy clone. The list of their pieces
+// (remote/session/missing_pieces.hpp) is read again when it has changed.
 #pragma once
 
 #include "remote/fetch/bytes_file.hpp"
@@ -24,7 +24,7 @@ class ClonedPacks final : public LazyPacks {
   const std::string store_path_;
   const format::Uuid store_id_;
   const BytesFile placeholder_;
-  base::FileIdentity read_;  // the file as it was last read
+  base::FileIdentity read_;  // of the list when it was last read
 };
 
 }  // namespace vellum::remote

@@ -1,6 +1,7 @@
 #include "remote/lazy/early_parts.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <exception>
 #include <set>
 
@@ -11,11 +12,11 @@ namespace {
 
 constexpr std::size_t kFewPieces = 4;
 constexpr std::size_t kMaxThreadsOfParts = 32;
-// One more request is as dear as so many bytes.
+// A request costs as much as this many bytes.
 constexpr std::uint64_t kRequestBytes = 128u << 10;
 constexpr std::uint64_t kMaxPartsBytes = 64u << 20;
 
-// Joins what lies close together.
+// Joins ranges whose gaps cost less than a request.
 void join_neighbours(std::vector<ObjectRange>& ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const ObjectRange& a, const ObjectRange& b) {
     return a.offset_bytes < b.offset_bytes;
@@ -40,8 +41,8 @@ EarlyParts::~EarlyParts() {
   for (RemotePiece* const piece : with_parts_) piece->drop_parts();
 }
 
-// By as many threads as the remote serves at once. An outage ends it, since each request waits for as
-// long as it may.
+// Uses as many threads as the remote serves concurrently. An outage ends it, since each request
+// waits for the timeout.
 void EarlyParts::for_each(std::size_t count, const std::function<void(std::size_t)>& work) {
   if (count == 0) return;
   const std::size_t threads = std::min({count, kMaxThreadsOfParts, objects_.connections()});
@@ -52,14 +53,15 @@ void EarlyParts::for_each(std::size_t count, const std::function<void(std::size_
       work(i);
     } catch (const Error& e) {
       if (e.code() == Errc::io) note_outage();
-    } catch (const std::exception&) {  // no memory
+    } catch (const std::exception&) {  // std::bad_alloc
     }
   });
   rethrow_after_timeout();
 }
 
-// REQUIRES: an exception is being handled.
+// REQUIRES: called in an exception handler.
 void EarlyParts::note_outage() noexcept {
+  assert(std::current_exception() != nullptr);
   if (!has_failed_.exchange(true)) outage_ = std::current_exception();
 }
 
@@ -77,8 +79,9 @@ void EarlyParts::fetch_indices(std::span<RemotePiece* const> pieces) {
   });
 }
 
-// False: the whole piece is to come.
+// False: the whole piece is to be fetched.
 bool EarlyParts::plan_parts(RemotePiece& piece, std::vector<ObjectRange>& records) {
+  assert(piece.index() != nullptr);
   join_neighbours(records);
   std::uint64_t bytes = 0, cost = 0;
   for (const ObjectRange& range : records) {
@@ -101,7 +104,7 @@ void EarlyParts::fetch_parts() {
   });
 }
 
-// REQUIRES: parts of one piece stand side by side and ascend.
+// REQUIRES: the parts of one piece are adjacent in parts_ and ascend.
 void EarlyParts::hand_over_parts() {
   std::vector<RemotePiece*> whole;
   for (std::size_t i = 0; i < parts_.size();) {
@@ -112,7 +115,7 @@ void EarlyParts::hand_over_parts() {
       is_complete &= !parts_[i].bytes.empty();
       if (!parts_[i].bytes.empty()) found->add(parts_[i].at_bytes, std::move(parts_[i].bytes));
     }
-    // Another call's parts may lie there.
+    // The piece may have the parts of another call.
     if (is_complete && piece->take_parts(std::move(found))) {
       with_parts_.push_back(piece);
     } else {
@@ -124,8 +127,8 @@ void EarlyParts::hand_over_parts() {
 
 namespace {
 
-// Calls use(piece, record) for the piece that has the record; where that is not known, for the one that
-// is looked into first, with null.
+// Calls use(piece, record) for the piece that has the record. If no known index has it, calls
+// use(piece, null) for the first piece without an index.
 void find_piece(const EarlyParts::ForPieces& for_pieces, const format::RecordRef& ref,
                 const std::function<void(RemotePiece&, const IndexedRecord*)>& use) {
   RemotePiece* likely = nullptr;
@@ -142,7 +145,8 @@ void find_piece(const EarlyParts::ForPieces& for_pieces, const format::RecordRef
 }  // namespace
 
 void EarlyParts::fetch(std::span<const format::RecordRef> refs, const ForPieces& for_pieces) {
-  std::vector<RemotePiece*> pieces;  // in the order in which they are needed
+  assert(parts_.empty() && with_parts_.empty());
+  std::vector<RemotePiece*> pieces;  // in the order of `refs`
   std::set<const RemotePiece*> known;
   for (const format::RecordRef& ref : refs) {
     find_piece(for_pieces, ref, [&](RemotePiece& piece, const IndexedRecord*) {

@@ -1,11 +1,11 @@
-// remote/lazy/early_parts.hpp: what a program says that it will read soon comes here all at once.
+// remote/lazy/early_parts.hpp: concurrent fetches of the records that a program will read soon.
 //
-// Few pieces come whole. Of many, the contents come first, which tell where the wanted records lie.
-// Where these are a small part of a piece, they alone are fetched, and kept until the program has
-// read them: the cache has whole pieces only.
+// A few pieces are fetched as a whole. Of many pieces, the indices are fetched first: they have the
+// offsets of the records. If these are a small part of a piece, only they are fetched, and kept
+// until the program has read them: the cache has only whole pieces.
 //
-// What cannot be had is left out: whoever reads it asks for the whole piece, and waits. Where an outage
-// has taken the longest wait already, nobody waits for it again.
+// A failed fetch is ignored: the reader requests the whole piece and waits. But if an outage has
+// already lasted for the timeout, fetch() throws, so that no reader waits for it again.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace vellum::remote {
 
 class EarlyParts {
  public:
-  // `lists` reads contents, `objects` parts. All of them outlive it.
+  // `lists` reads indices, `objects` parts. REQUIRES: all of them outlive it.
   EarlyParts(const Remote& lists, ObjectStore& objects, Fetcher& fetcher)
       : lists_(lists), objects_(objects), fetcher_(fetcher) {}
   ~EarlyParts();
@@ -32,14 +32,14 @@ class EarlyParts {
   // Calls the visitor for each piece that may have the record, until it returns true.
   using ForPieces = std::function<void(const format::RecordRef& ref,
                                        const std::function<bool(RemotePiece&)>& visit)>;
-  // Once. Errc::io: the remote has not answered for the longest wait.
+  // Errc::io: the remote has not answered for the timeout. REQUIRES: called once.
   void fetch(std::span<const format::RecordRef> refs, const ForPieces& for_pieces);
 
  private:
   struct PartRequest {
     RemotePiece* piece;
     std::uint64_t at_bytes, length_bytes;
-    std::vector<std::byte> bytes;  // empty: it could not be had
+    std::vector<std::byte> bytes;  // empty: the request failed
   };
   void fetch_indices(std::span<RemotePiece* const> pieces);
   bool plan_parts(RemotePiece& piece, std::vector<ObjectRange>& records);
@@ -53,8 +53,8 @@ class EarlyParts {
   ObjectStore& objects_;
   Fetcher& fetcher_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::atomic<bool> has_failed_{false};  // the remote does not answer
-  std::exception_ptr outage_;            // set by who sets has_failed_
+  std::atomic<bool> has_failed_{false};  // an outage
+  std::exception_ptr outage_;            // set by the thread that sets has_failed_
   std::vector<PartRequest> parts_;
   std::uint64_t bytes_ = 0;  // of the parts
   std::vector<RemotePiece*> with_parts_;

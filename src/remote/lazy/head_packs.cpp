@@ -1,6 +1,7 @@
 #include "remote/lazy/head_packs.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
@@ -31,7 +32,7 @@ HeadPacks::HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
 
 const base::File* HeadPacks::find(std::uint64_t) const noexcept { return &placeholder_; }
 
-// A version is known by its runs; a snapshot and the head that it was made of have the same.
+// A version is identified by its runs; a snapshot and its branch's head have the same runs.
 void HeadPacks::learn(const format::Version& version) {
   if (version.runs.empty()) return;
   const std::lock_guard lock(mutex_);
@@ -48,7 +49,7 @@ void HeadPacks::learn(const format::Version& version) {
   fail(Errc::not_found, "{}: the remote has no such version", placeholder_.path());
 }
 
-// One process of the machine fetches a list, and others find its copy.
+// One process of the machine fetches a list, and the others find its copy.
 VersionPieces HeadPacks::list_of(const RemoteVersion& name) {
   if (locks_.empty()) return remote().pieces_of(name.list);
   const std::string path = locks_ + "/" + base::hex(name.list.own.content.hash) + ".turn";
@@ -62,11 +63,12 @@ void HeadPacks::note_working_set(const format::Version& version, const PagesInUs
   }
 }
 
-// What comes first is used first.
+// In the order of first use.
 void HeadPacks::fetch_pages_in_use(const PagesInUse& in_use, std::span<RemotePiece* const> pieces) {
   std::vector<RemotePiece*> pieces_to_fetch;
   std::uint64_t bytes = 0;
   for (const std::uint32_t number : in_use.pieces) {
+    assert(number < pieces.size());
     bytes += pieces[number]->name().size_bytes;
     if (bytes > kMaxInUseFetched) break;
     pieces_to_fetch.push_back(pieces[number]);
@@ -74,7 +76,7 @@ void HeadPacks::fetch_pages_in_use(const PagesInUse& in_use, std::span<RemotePie
   fetch_ahead(pieces_to_fetch);
 }
 
-// What the version itself has changed stands before the root of its newest run.
+// The records that the version has added are before the root of its newest run.
 void HeadPacks::fetch_changes(const format::Version& version,
                               std::span<RemotePiece* const> pieces) {
   const format::RecordRef& root = version.runs.front().root;

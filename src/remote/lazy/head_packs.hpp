@@ -1,5 +1,5 @@
-// remote/lazy/head_packs.hpp: all packs of a store that is opened by its URL. A version's pieces are
-// those of the head's list.
+// remote/lazy/head_packs.hpp: the packs of a store that is opened by its URL. The pieces of a
+// version are those of its list in the head.
 #pragma once
 
 #include "remote/fetch/bytes_file.hpp"
@@ -10,13 +10,13 @@ namespace vellum::remote {
 
 class HeadPacks final : public LazyPacks {
  public:
-  // `names` are the head's, and get the working sets that come with lists; they outlive this.
+  // `names` are the head's; learn() adds the working sets of lists. REQUIRES: they outlive this.
   HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects, const format::Uuid& store_id,
             Head head, RemoteFiles& names, const LazyOptions& options);
 
   bool is_beside_files() const noexcept override { return false; }
   void learn(const format::Version& version) override;
-  void refresh() override {}  // the names are those of one head
+  void refresh() override {}  // the head never changes
   const base::File* find(std::uint64_t pack) const noexcept override;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -16,7 +17,7 @@ namespace {
 
 using Readers = std::atomic<std::uint32_t>;
 
-// A reader of an index counts itself before it takes one.
+// Counts a reader of a span index. REQUIRES: it is created before the index is loaded.
 class Reading {
  public:
   explicit Reading(Readers& readers) noexcept : readers_(readers) { readers_.fetch_add(1); }
@@ -30,14 +31,14 @@ class Reading {
 
 }  // namespace
 
-// Records of one pack in one piece.
+// The records of one pack in one piece.
 struct LazyPacks::PieceSpan {
   PackSpan at;
   RemotePiece* piece = nullptr;
 };
 
-// Spans may overlap. They ascend by pack and start; `last_until` is the largest end up to each one
-// in its pack, so a search backwards knows where to stop.
+// Spans may overlap. They ascend by pack and start. `last_until[i]` is the largest end of the spans
+// 0..i of the same pack: there a backward search ends.
 struct LazyPacks::SpanIndex {
   std::vector<PieceSpan> spans;
   std::vector<std::uint64_t> last_until;
@@ -72,7 +73,7 @@ struct LazyPacks::SpanIndex {
   }
 };
 
-// A fork has none of the threads that these need to come to an end.
+// A forked child leaks it: it has none of the threads that a destruction needs.
 struct LazyPacks::RemoteAccess {
   std::shared_ptr<ObjectStore> objects;
   LocalCache lists;
@@ -103,9 +104,9 @@ LazyPacks::LazyPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
 
 LazyPacks::~LazyPacks() {
   if (access_->fetcher.is_of_this_process()) {
-    // A request that waits for a server would keep the store from closing.
+    // A request that waits for a server would delay closing the store.
     if (access_->objects.use_count() == 1) access_->objects->stop();
-    access_->fetcher.stop();  // before the pieces go
+    access_->fetcher.stop();  // before the pieces are destroyed
   } else {
     static_cast<void>(access_.release());
   }
@@ -115,6 +116,7 @@ const Remote& LazyPacks::remote() const noexcept { return access_->lists_remote;
 
 std::vector<RemotePiece*> LazyPacks::add(const VersionPieces& found,
                                          const std::string& roots_path) {
+  assert(found.list.size() == found.opening.spans.size());
   std::vector<RemotePiece*> pieces;
   for (std::size_t i = 0; i < found.list.size(); ++i) {
     pieces.push_back(&piece_of(found.list[i], found.opening.spans[i]));
@@ -125,12 +127,13 @@ std::vector<RemotePiece*> LazyPacks::add(const VersionPieces& found,
   return pieces;
 }
 
-// Who reads in order comes from a piece to the next. Those of a working set lie among the others,
-// but are not read between them.
+// Links each piece to the next one of a sequential read. The pieces of a working set have a chain
+// of their own: a sequential read of the others does not need them.
 void LazyPacks::link(const VersionPieces& found, std::span<RemotePiece* const> pieces) {
+  assert(found.list.size() == pieces.size());
   std::vector<bool> is_used(pieces.size());
   for (const std::uint32_t number : found.in_use.pieces) is_used[number] = true;
-  std::array<RemotePiece*, 2> last{};  // one that is not used, one that is
+  std::array<RemotePiece*, 2> last{};  // of the pieces outside the working set, and inside
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     RemotePiece*& before = last[is_used[i] ? 1 : 0];
     if (before != nullptr && before->following.load() == nullptr)
@@ -149,8 +152,8 @@ RemotePiece& LazyPacks::piece_of(const PieceName& name, const std::vector<PackSp
   return *piece;
 }
 
-// The roots came with a list that has been checked as a whole. Those of two stores that have written
-// a pack again may have the same place: they are kept apart.
+// The roots were in a list whose hash was checked. Roots of two stores that have rewritten a pack
+// may have the same place: these are in separate pieces.
 void LazyPacks::add_roots(const OpeningData& opening, const std::string& path) {
   std::vector<PieceRecord> roots;
   std::vector<std::byte> bytes;
@@ -182,7 +185,7 @@ void LazyPacks::add_roots_piece(std::span<const PieceRecord> roots, std::vector<
 void LazyPacks::rebuild_span_index() {
   span_indices_.push_back(std::make_unique<const SpanIndex>(spans_));
   span_index_.store(span_indices_.back().get());
-  // A reader counts itself before it takes an index.
+  // A reader is counted before it loads the index: without readers, old indices are unused.
   if (readers_.load() == 0) span_indices_.erase(span_indices_.begin(), span_indices_.end() - 1);
 }
 
@@ -213,7 +216,7 @@ std::vector<std::uint64_t> LazyPacks::list() const {
   return out;
 }
 
-// REQUIRES: mutex_.
+// REQUIRES: mutex_ is held.
 const std::vector<PieceRecord>& LazyPacks::piece_index(const PieceName& name) const {
   auto& index = piece_indices_[name];
   if (!index.empty()) return index;
@@ -226,7 +229,7 @@ const std::vector<PieceRecord>& LazyPacks::piece_index(const PieceName& name) co
        access_->remote.name_of(piece_key(name.content)));
 }
 
-// By pack and offset; null: the piece does not have it. REQUIRES: mutex_.
+// By pack and offset; null: the piece does not have it. REQUIRES: mutex_ is held.
 const PieceRecord* LazyPacks::record_in(const PieceName& name, const format::RecordRef& ref) const {
   const auto place = [](const format::RecordRef& r) { return std::pair(r.pack, r.offset_bytes); };
   const auto& index = piece_index(name);
@@ -235,7 +238,7 @@ const PieceRecord* LazyPacks::record_in(const PieceName& name, const format::Rec
   return at != index.end() && place(at->ref) == place(ref) ? &*at : nullptr;
 }
 
-// The pieces that may have the record, but for roots that came with a list.
+// The pieces that may have the record, without the roots of lists.
 std::vector<RemotePiece*> LazyPacks::candidates(const format::RecordRef& ref) const {
   std::vector<RemotePiece*> out;
   for_pieces(ref, [&](RemotePiece& piece) {
@@ -254,7 +257,7 @@ std::vector<store::RecordAtRemote> LazyPacks::describe(std::uint64_t pack,
     const PieceRecord* const found = record_in(piece->name(), ref);
     if (found == nullptr) continue;
     out.push_back({found->type, found->ref, found->place, found->size_bytes, found->dropped});
-    if (found->dropped.empty()) break;  // no other has more
+    if (found->dropped.empty()) break;  // no other form has more slots
   }
   std::ranges::sort(out, {}, [](const store::RecordAtRemote& form) {
     return std::pair(store::slots_in(form.dropped), form.place);
@@ -294,8 +297,8 @@ std::vector<std::byte> LazyPacks::fetch(const store::RecordAtRemote& record) con
   return out;
 }
 
-// Each read checks the record. The copy here is tried first; where it is damaged, the file has the
-// piece with the hash of its name.
+// Readers check the record. They read the unproven file first; if the record is damaged there, they
+// read the proven one, whose piece has the hash of its name.
 bool LazyPacks::find_in(const RemotePiece& piece, const format::RecordRef& ref,
                         store::RecordPlace& out) noexcept {
   const PieceIndex& index = *piece.index();
@@ -310,9 +313,9 @@ bool LazyPacks::find_in(const RemotePiece& piece, const format::RecordRef& ref,
   return true;
 }
 
-// First in the pieces whose contents are known, then in those that have to come. Waits for the piece
-// here, since the reader that follows holds locks.
-// A form without the slots stays only if no other piece has the record.
+// Searches the pieces with a known index first, then the others, which it fetches. Waits for the
+// piece here, since the caller's later reads hold locks. A form without the slots is the result
+// only if no other piece has the record with them.
 store::RecordPlace LazyPacks::look_up(const SpanIndex& index, const format::RecordRef& ref,
                                       const format::SlotRange& slots) const noexcept {
   store::RecordPlace out{
@@ -322,7 +325,8 @@ store::RecordPlace LazyPacks::look_up(const SpanIndex& index, const format::Reco
   };
   for (const bool only_known : {true, false}) {
     index.for_pieces(ref, [&](RemotePiece& piece) {
-      const PieceIndex* const piece_index = piece.index();  // another thread may bring it now
+      const PieceIndex* const piece_index =
+          piece.index();  // loaded once: another thread may set it
       const auto* const record = piece_index == nullptr ? nullptr : piece_index->find(ref);
       if (record == nullptr && (piece_index != nullptr || only_known)) return false;
       const bool is_part_here = record != nullptr && piece.has_part_with(*record);

@@ -1,7 +1,7 @@
-// remote/lazy/lazy_packs.hpp: packs that lie at a remote, read piece by piece.
+// remote/lazy/lazy_packs.hpp: packs at a remote, read piece by piece.
 //
-// What it learns stays until it dies: the names of pieces and, of pieces that were here once, which
-// records they have.
+// The names of pieces and the indices of fetched pieces stay in memory for the lifetime of the
+// object.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ struct LazyOptions {
   std::chrono::milliseconds timeout{0};
 };
 
-// Which pieces there are, a subclass finds out.
+// A subclass provides the lists of pieces.
 class LazyPacks : public store::RemotePacks {
  public:
   ~LazyPacks() override;
@@ -40,24 +40,24 @@ class LazyPacks : public store::RemotePacks {
   std::vector<std::byte> fetch(const store::RecordAtRemote& record) const override;
 
  protected:
-  // Lists and contents of pieces are kept in `lists_directory`; empty: nowhere.
+  // `lists_directory` is the cache of lists and piece indices; empty: none.
   LazyPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects, const format::Uuid& store_id,
             const LazyOptions& options, const std::string& lists_directory,
             const std::string& tmp_directory);
 
-  // Reads what is no piece.
+  // For lists and indices; it uses the cache of lists.
   const Remote& remote() const noexcept;
-  // Adds what is not known yet. `roots_path` is where its roots come from, for messages. The pieces
-  // of `found`, in its order. REQUIRES: mutex_.
+  // Adds unknown pieces and roots. `roots_path` is the object with the roots, for messages. Returns
+  // the pieces of `found`, in its order. REQUIRES: mutex_ is held.
   std::vector<RemotePiece*> add(const VersionPieces& found, const std::string& roots_path);
   void fetch_ahead(std::span<RemotePiece* const> pieces);
   // Calls visit(piece) for each piece that may have the record, until it returns true.
   void for_pieces(const format::RecordRef& ref,
                   const std::function<bool(RemotePiece&)>& visit) const;
-  // Whether some piece has records of the pack. Neither allocates nor locks.
+  // Whether a piece has records of the pack. Neither allocates nor locks.
   bool has_pack(std::uint64_t pack) const noexcept;
 
-  mutable std::mutex mutex_;  // guards what follows, but for the atomics
+  mutable std::mutex mutex_;  // guards the following members except the atomics
 
  private:
   struct PieceSpan;
@@ -83,9 +83,9 @@ class LazyPacks : public store::RemotePacks {
   std::set<format::RecordRef> known_roots_;
   std::vector<PieceSpan> spans_;
   std::vector<std::unique_ptr<const SpanIndex>>
-      span_indices_;  // the last one; others while readers may use them
+      span_indices_;  // the last one is current; the others may have readers
   std::atomic<const SpanIndex*> span_index_{nullptr};
-  mutable std::atomic<std::uint32_t> readers_{0};                        // of an index
+  mutable std::atomic<std::uint32_t> readers_{0};                        // of a span index
   mutable std::map<PieceName, std::vector<PieceRecord>> piece_indices_;  // for describe()
 };
 

@@ -30,7 +30,7 @@ std::optional<std::uint64_t> number_in(const char* variable) {
 }
 
 std::string cache_directory() {
-  // Set to nothing, it says that there is no cache.
+  // Set but empty: no cache.
   if (const char* const own = std::getenv("VELLUM_CACHE_DIR")) return own;
   const auto xdg = base::environment("XDG_CACHE_HOME").value_or("");
   if (xdg.starts_with('/')) return std::string(xdg) + "/vellum";
@@ -49,7 +49,7 @@ LazyOptions resolve(const RemoteOptions& options) {
   return out;
 }
 
-// The files of the names live as long as the store.
+// The store, and the files of its names, which must outlive it.
 struct OpenRemote {
   OpenRemote(base::Fs& fs, const std::string& url, const format::Superblock& superblock,
              const Head& head)
@@ -81,7 +81,7 @@ std::shared_ptr<store::StoreDirectory> open_remote(base::Fs& fs, const std::stri
       read_opening(fs, *objects, resolved.cache_bytes == 0 ? "" : resolved.cache_directory);
   format::Superblock superblock;
   if (decode_superblock(opening.superblock, superblock) != format::SuperblockStatus::ok) {
-    superblock = read_superblock(*objects);  // once more: it may have been damaged on the way
+    superblock = read_superblock(*objects);  // once more: it may have been damaged in transit
   }
   Head head = Remote(*objects, superblock.store_id).newest_head(opening.listed, opening.head).head;
   return open_at(fs, url, superblock, std::move(head), resolved, std::move(objects));

@@ -1,4 +1,4 @@
-// remote/lazy/open_remote.hpp: stores whose packs are at a remote, all of them or some.
+// remote/lazy/open_remote.hpp: opens a store at a URL, or a local store that may be a lazy clone.
 #pragma once
 
 #include <memory>
@@ -13,20 +13,20 @@
 
 namespace vellum::remote {
 
-// The store has the names of the remote's newest head, as it is now. Its records come when they are
-// read. `objects` stands in for what the URL names, if it is not null. Errc::not_found: there is no
-// remote; invalid_argument: the URL or an option is malformed.
+// The store has the versions of the remote's current newest head. Records are fetched when they are
+// read. `objects` replaces the engine of the URL unless it is null. Errc::not_found: no remote;
+// invalid_argument: the URL or an option is malformed.
 std::shared_ptr<store::StoreDirectory> open_remote(base::Fs& fs, const std::string& url,
                                                    const RemoteOptions& options = {},
                                                    std::shared_ptr<ObjectStore> objects = nullptr);
 
-// The same for a head that the caller has read.
+// The same, with a head that the caller has read.
 std::shared_ptr<store::StoreDirectory> open_head(base::Fs& fs, const format::Superblock& superblock,
                                                  Head head, const RemoteOptions& options,
                                                  std::shared_ptr<ObjectStore> objects);
 
-// The store in a directory. Of one that was cloned lazily, packs come from its remote when they are
-// read; opening it makes no request. Otherwise as StoreDirectory::open(), and `options` do not count.
+// The store in a directory. The records of a lazy clone are fetched when they are read; opening it
+// makes no request. Otherwise like StoreDirectory::open(), and `options` are ignored.
 std::shared_ptr<store::StoreDirectory> open_store(base::Fs& fs, const std::string& path,
                                                   const RemoteOptions& options = {},
                                                   std::shared_ptr<ObjectStore> objects = nullptr);

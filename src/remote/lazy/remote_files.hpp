@@ -1,8 +1,9 @@
-// remote/lazy/remote_files.hpp: the names of a remote as the files of a store.
+// remote/lazy/remote_files.hpp: a head's versions as the files of a store.
 //
-// A head has what snapshot refs and journals have, and a list may have a working set. Shown as these
-// files, at the URL as a path, they are read by the code that reads local stores. Nothing can be
-// written there. All other paths are those of the file system below: an export writes a plain file.
+// A head has the data of snapshot refs and journals, and a list may have a working set. This file
+// system presents them as these files, with the URL as the store's path, to the code that reads
+// local stores. They are read-only. All other paths are those of the underlying file system: an
+// export writes a plain file.
 #pragma once
 
 #include <map>
@@ -20,11 +21,11 @@ namespace vellum::remote {
 
 class RemoteFiles final : public base::Fs {
  public:
-  // `below` outlives it.
+  // REQUIRES: `below` outlives it.
   RemoteFiles(base::Fs& below, const std::string& url, const format::Superblock& superblock,
               const Head& head);
 
-  // The pages that the last use of this name touched, as its list says.
+  // Adds the working set in the list of this version.
   void add_working_set(const RemoteVersion& name, const std::vector<format::PageRange>& ranges);
 
   std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override;
@@ -45,18 +46,18 @@ class RemoteFiles final : public base::Fs {
  private:
   struct Content {
     std::vector<std::byte> start;
-    std::uint64_t size_bytes = 0;  // zero behind `start`
+    std::uint64_t size_bytes = 0;  // the bytes after `start` are zero
   };
   void add_journal(const RemoteVersion& name, const format::Superblock& superblock);
   void add_file(const std::string& path, std::vector<std::byte> bytes);
   bool is_remote(const std::string& path) const;
-  // The file system below. Errc::read_only for a path at the remote.
+  // The underlying file system. Errc::read_only: the path is at the remote.
   base::Fs& writable(const std::string& path) const;
 
   base::Fs& below_;
   const std::string root_;
   const format::Uuid store_id_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::map<std::string, Content> files_;
   std::set<std::string> directories_;
 };

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cassert>
 #include <chrono>
 #include <cstring>
 #include <future>
@@ -21,8 +22,8 @@ namespace vellum::remote {
 namespace {
 
 constexpr auto kOpeningLockTimeout = std::chrono::seconds(2);
-// So long a head that was read stays the one of its number, if the listing still has it first. Longer,
-// the remote may have been emptied and filled again.
+// For this time, the number in a listing identifies a head that was read before. Afterwards, the
+// remote may have been emptied and filled again.
 constexpr std::int64_t kHeadStaysNs = 1'000'000'000;
 constexpr std::uint32_t kMaxSharedBytes = 256u << 10;
 constexpr format::WholeFileKind kShared{"VLMOPEN\n", kMaxSharedBytes, "not an opening",
@@ -35,7 +36,7 @@ std::int64_t clock_ns() {
       .count();
 }
 
-// Tells this clock from that of another boot, machine or container. Nothing: it cannot be told.
+// Distinguishes this clock from that of another boot, machine or container. Nullopt: unknown.
 std::optional<format::Uuid> clock_id() {
   std::string text = base::boot_id();
   if (text.empty()) return std::nullopt;
@@ -48,13 +49,14 @@ std::optional<format::Uuid> clock_id() {
   return out;
 }
 
-// An opening, and when its parts were asked for.
+// An opening and the times at which its listing and its head were requested.
 struct Shared {
   std::int64_t listed_ns = 0, read_ns = 0;
   Opening opening;
 };
 
 std::vector<std::byte> encode_shared(const Shared& shared, const format::Uuid& clock) {
+  assert(shared.opening.listed.has_value());
   std::vector<std::byte> body;
   format::ByteWriter w(body);
   w.u64(static_cast<std::uint64_t>(shared.listed_ns));
@@ -95,7 +97,7 @@ bool decode_shared(std::span<const std::byte> bytes, const format::Uuid& clock, 
          has_listed_head(out.opening);
 }
 
-// Three requests at once, and one more where the copy of the newest head is not that head.
+// Three concurrent requests. Remote::newest_head() adds one if the copy is not the newest head.
 Opening ask_all(ObjectStore& objects) {
   auto superblock = base::beside([&] { return read_superblock_bytes(objects); });
   auto copy = base::beside([&] { return newest_copy(objects); });
@@ -106,7 +108,7 @@ Opening ask_all(ObjectStore& objects) {
   return out;
 }
 
-// The same as a part of sharing: whoever comes next needs the head.
+// The same with the newest head in any case: the next process needs it.
 Shared ask_all_to_share(ObjectStore& objects) {
   Shared out;
   out.listed_ns = out.read_ns = clock_ns();
@@ -117,7 +119,7 @@ Shared ask_all_to_share(ObjectStore& objects) {
   return out;
 }
 
-// Whether the head that another process has read is still the newest.
+// Whether the head that another process has read is still the newest, by a new listing.
 bool ask_again(ObjectStore& objects, Shared& shared) {
   if (clock_ns() - shared.read_ns > kHeadStaysNs) return false;
   const std::int64_t begun_ns = clock_ns();

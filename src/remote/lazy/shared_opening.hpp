@@ -1,8 +1,8 @@
-// remote/lazy/shared_opening.hpp: what opening a remote asks first: its superblock, and which head is
-// the newest. Processes of one machine that open it at once ask together.
+// remote/lazy/shared_opening.hpp: the first requests for an opening: the superblock and the newest
+// head. Processes of one machine that open a remote concurrently share them.
 //
-// Nobody gets a listing that began before it came: what was pushed before an opening is found by it.
-// The answers lie in the cache directory, and are checked as those of the remote are.
+// A process never gets a listing that began before its own call: an opening finds every earlier
+// push. The replies are in the cache directory, and are checked like those of the remote.
 #pragma once
 
 #include <optional>
@@ -15,12 +15,12 @@
 namespace vellum::remote {
 
 struct Opening {
-  std::vector<std::byte> superblock;  // as the remote has it
-  std::optional<ListedHead> listed;   // the newest head; nothing: there is none
-  std::vector<std::byte> head;        // perhaps that head, for Remote::newest_head()
+  std::vector<std::byte> superblock;  // of the remote
+  std::optional<ListedHead> listed;   // the newest head; nullopt: none
+  std::vector<std::byte> head;        // a hint for Remote::newest_head()
 };
 
-// Errc::not_found: there is no remote. `cache_directory` is empty where there is none.
+// Errc::not_found: no remote. `cache_directory` is empty if there is no cache.
 Opening read_opening(base::Fs& fs, ObjectStore& objects, const std::string& cache_directory);
 
 }  // namespace vellum::remote

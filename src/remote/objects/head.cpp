@@ -1,6 +1,7 @@
 #include "remote/objects/head.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "format/wire/checks.hpp"
@@ -39,6 +40,8 @@ const RemoteVersion* Head::find(const std::string& name) const noexcept {
 }
 
 std::vector<std::byte> encode_head(const Head& head, const format::Uuid& store_id) {
+  assert(head.number != 0);
+  assert(std::ranges::is_sorted(head.gone));
   std::vector<std::byte> body;
   ByteWriter w(body);
   w.u64(head.number);

@@ -1,5 +1,7 @@
 #include "remote/objects/hold.hpp"
 
+#include <cassert>
+
 #include "base/bytes/hex.hpp"
 #include "format/wire/whole_file.hpp"
 
@@ -18,6 +20,8 @@ int hold_digit(char c) noexcept {
 }  // namespace
 
 std::vector<std::byte> encode_hold(const Hold& hold, const format::Uuid& store_id) {
+  assert(std::ranges::is_sorted(hold.pieces));
+  assert(hold.place.size() <= kMaxHoldPlaceBytes);
   std::vector<std::byte> body;
   format::ByteWriter w(body);
   w.bytes(hold.writer);

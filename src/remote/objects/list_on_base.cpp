@@ -1,6 +1,7 @@
 #include "remote/objects/list_on_base.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "format/wire/whole_file.hpp"
 
@@ -19,6 +20,7 @@ constexpr std::size_t kMinStepBytes = 3;
 
 // Pieces whose order or spans differ from the base are the list's own.
 std::vector<Step> steps_on(const BaseList& base, const VersionPieces& pieces) {
+  assert(pieces.list.size() == pieces.opening.spans.size());
   std::vector<Step> out;
   std::size_t at = 0;
   for (std::size_t i = 0; i < pieces.list.size(); ++i) {
@@ -78,6 +80,7 @@ void take_steps(const std::vector<Step>& steps, const BaseList& base, VersionPie
 BaseList::BaseList(const base::Sha256& hash, const VersionPieces& whole)
     : hash_(hash), list_(whole.list), spans_(whole.opening.spans) {
   for (std::size_t i = 0; i < list_.size(); ++i) numbers_.emplace(list_[i].content, i);
+  assert(list_.size() == spans_.size());
 }
 
 std::optional<std::size_t> BaseList::find(const PieceName& piece,
@@ -95,6 +98,7 @@ std::size_t own_piece_count(const BaseList& base, const VersionPieces& pieces) {
 std::vector<std::byte> encode_list_on_base(const VersionPieces& pieces, const BaseList& base,
                                            const format::Uuid& store_id) {
   const std::vector<Step> steps = steps_on(base, pieces);
+  assert(pieces.list.size() == pieces.opening.spans.size());
   VersionPieces own;
   std::size_t at = 0;
   for (const Step& step : steps) {
@@ -152,6 +156,7 @@ bool is_far(const BaseList& base, const VersionPieces& pieces) {
 }  // namespace
 
 void BaseLists::add(const ObjectName& name, std::shared_ptr<const BaseList> list) {
+  assert(list != nullptr && name.size_bytes != 0);
   std::erase_if(bases_, [&](const NamedBase& base) { return base.name == name; });
   bases_.push_back({name, std::move(list)});
   if (bases_.size() > kMaxBases) bases_.erase(bases_.begin());

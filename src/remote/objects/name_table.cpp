@@ -1,6 +1,7 @@
 #include "remote/objects/name_table.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "format/wire/whole_file.hpp"
 
@@ -17,6 +18,7 @@ bool by_name(const RemoteVersion& a, const RemoteVersion& b) { return a.ref.name
 
 std::vector<std::byte> encode_name_table(std::span<const RemoteVersion> names,
                                          std::uint32_t generation, const format::Uuid& store_id) {
+  assert(std::ranges::is_sorted(names, by_name));
   std::vector<std::byte> body;
   format::ByteWriter w(body);
   w.u32(generation);
@@ -48,6 +50,7 @@ std::vector<RemoteVersion> all_names(const Head& head, const std::vector<RemoteV
 
 void set_names(Head& head, const std::vector<RemoteVersion>& names,
                const std::vector<RemoteVersion>& table) {
+  assert(std::ranges::is_sorted(names, by_name) && std::ranges::is_sorted(table, by_name));
   std::vector<RemoteVersion> own;
   for (const RemoteVersion& name : names) {
     const auto at = std::ranges::lower_bound(table, name, by_name);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
 #include <string_view>
 
 #include "base/bytes/hex.hpp"
@@ -33,6 +34,7 @@ std::string list_key(const ContentName& name) { return content_key(kListPrefix, 
 std::string names_key(const ContentName& name) { return content_key(kNamesPrefix, name); }
 
 std::string head_key(std::uint64_t number) {
+  assert(number != 0);
   return fmt::format("{}{:016x}", kHeadPrefix, UINT64_MAX - number);
 }
 

@@ -1,5 +1,6 @@
 #include "remote/objects/piece.hpp"
 
+#include <cassert>
 #include <iterator>
 
 #include "format/wire/checks.hpp"
@@ -104,6 +105,8 @@ bool read_sizes_and_forms(ByteReader& in, std::vector<PieceRecord>& out) {
 std::vector<std::byte> encode_piece_index(std::span<const PieceRecord> records,
                                           const format::Uuid& store_id) {
   std::vector<std::byte> body;
+  assert(!records.empty());
+  assert(std::ranges::is_sorted(records, {}, &PieceRecord::ref));
   ByteWriter w(body);
   w.varint(records.size());
   for (const PieceRecord& r : records) w.u8(static_cast<std::uint8_t>(r.type));

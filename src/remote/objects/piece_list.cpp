@@ -1,5 +1,6 @@
 #include "remote/objects/piece_list.hpp"
 
+#include <cassert>
 #include <cstring>
 
 #include "format/wire/whole_file.hpp"
@@ -25,6 +26,7 @@ void write_names(format::ByteWriter& w, const PieceList& list) {
 }
 
 void write_spans(format::ByteWriter& w, const std::vector<PackSpan>& spans) {
+  assert(!spans.empty());
   w.varint(spans.size());
   std::uint64_t pack = 0;
   for (const PackSpan& span : spans) {
@@ -128,6 +130,8 @@ bool read_pages_in_use(format::ByteReader& in, const format::Uuid& store_id, std
 }  // namespace
 
 std::vector<PackSpan> spans_of(std::span<const PieceRecord> records) {
+  assert(!records.empty());
+  assert(std::ranges::is_sorted(records, {}, &PieceRecord::ref));
   std::vector<PackSpan> out;
   for (const PieceRecord& record : records) {
     const format::RecordRef& ref = record.ref;
@@ -165,6 +169,7 @@ bool read_end(format::ByteReader& in, const format::Uuid& store_id, VersionPiece
 std::vector<std::byte> encode_piece_list(const VersionPieces& pieces,
                                          const format::Uuid& store_id) {
   std::vector<std::byte> body;
+  assert(pieces.list.size() == pieces.opening.spans.size());
   format::ByteWriter w(body);
   write_pieces(w, pieces);
   write_end(w, pieces, store_id);

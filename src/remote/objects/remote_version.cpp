@@ -17,7 +17,7 @@ constexpr std::uint64_t kMaxNamesBytes = 64u << 20;  // before they are compress
 constexpr std::uint64_t kMaxTimesPacked = 256;
 constexpr std::uint8_t kSnapshotKind = 1, kBranchKind = 2;
 constexpr std::uint8_t kHasBase = 4;       // a flag next to the kind
-constexpr std::size_t kMinNameBytes = 58;  // of an encoded name: bounds what is allocated
+constexpr std::size_t kMinNameBytes = 58;  // of an encoded name: bounds allocations
 
 void write_object_name(ByteWriter& w, const ObjectName& object) {
   w.u32(object.content.generation);

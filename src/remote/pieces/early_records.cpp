@@ -1,6 +1,7 @@
 #include "remote/pieces/early_records.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <set>
 
 #include "remote/objects/piece_list.hpp"
@@ -10,9 +11,9 @@
 namespace vellum::remote {
 namespace {
 
-constexpr format::PageNumber kFirstPages = 16;  // those that one page-in brings
+constexpr format::PageNumber kFirstPages = 16;  // those that one page-in fills
 
-// The map blocks, pages and deltas that pages of a version need.
+// The map blocks, pages and deltas of a version's pages.
 class PageRecords {
  public:
   PageRecords(store::StoreDirectory& store, const format::Version& version)
@@ -50,7 +51,7 @@ std::set<format::RecordRef> first_refs(store::StoreDirectory& store,
   return out;
 }
 
-// Within the version, and no more than a remote keeps.
+// The part within the version and the limits of a list.
 std::vector<format::PageRange> cut(std::vector<format::PageRange> ranges, std::uint64_t pages) {
   std::uint64_t left = kMaxPagesInUse;
   ranges.resize(std::min(ranges.size(), kMaxRangesInUse));
@@ -68,24 +69,26 @@ std::vector<PieceRecord> opening_records(store::StoreDirectory& store,
                                          const format::Version& version,
                                          const std::vector<PieceRecord>& needed,
                                          std::uint64_t most_bytes) {
+  assert(std::ranges::is_sorted(needed, {}, &PieceRecord::ref));
   std::vector<PieceRecord> roots, all;
   std::uint64_t more_bytes = 0;
   const auto first = most_bytes == 0 ? std::set<format::RecordRef>() : first_refs(store, version);
-  bool are_here = true;  // else a push would wait for pieces
+  bool are_local = true;  // otherwise a push would wait for pieces
   for (const PieceRecord& record : needed) {
     const bool is_root = record.type == format::RecordType::run_root;
     if (is_root) roots.push_back(record);
     if (is_root || first.contains(record.ref)) all.push_back(record);
     if (is_root || !first.contains(record.ref)) continue;
     more_bytes += record.size_bytes;
-    are_here = are_here && !store.packs().is_remote(record.ref.pack);
+    are_local = are_local && !store.packs().is_remote(record.ref.pack);
   }
-  return are_here && more_bytes <= most_bytes ? all : roots;
+  return are_local && more_bytes <= most_bytes ? all : roots;
 }
 
 UsedRecords used_records(store::StoreDirectory& store, const format::Version& version,
                          std::vector<format::PageRange> recorded,
                          const std::vector<PieceRecord>& needed) {
+  assert(std::ranges::is_sorted(needed, {}, &PieceRecord::ref));
   UsedRecords out;
   out.pages = cut(std::move(recorded), version.region_bytes / format::kPageBytes);
   if (out.pages.empty()) return out;

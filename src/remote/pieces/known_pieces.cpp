@@ -1,6 +1,7 @@
 #include "remote/pieces/known_pieces.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/bytes/mix64.hpp"
 #include "base/fail.hpp"
@@ -12,7 +13,7 @@ namespace {
 constexpr std::uint64_t kSmallPieceBytes = 1u << 20;
 constexpr std::size_t kMaxSmallPieces = 32;
 constexpr int kMaxPlanRounds = 4;
-constexpr std::uint64_t kMinShare = 4;  // a piece is of use where a fourth of it is needed
+constexpr std::uint64_t kMinShare = 4;  // a piece is reused if the version needs a quarter of it
 
 }  // namespace
 
@@ -20,13 +21,15 @@ std::size_t KnownPieces::RefHash::operator()(const format::RecordRef& ref) const
   return static_cast<std::size_t>(base::mix64(ref.pack) ^ base::mix64(ref.offset_bytes + ref.tag));
 }
 
-// With all slots that are here. The version may not need all of them; to know that costs more.
+// Compares with all slots of the local form. The version may need fewer; to find that out costs
+// more.
 bool KnownPieces::RecordForm::serves(const PieceRecord& needed) const {
   return has_slots_of(dropped, needed.dropped);
 }
 
 void KnownPieces::require_records(const PieceList& list,
                                   const std::vector<PieceRecord>& needed) const {
+  assert(std::ranges::all_of(list, [&](const PieceName& name) { return has(name); }));
   std::set<PieceId> own;
   for (const PieceName& name : list) own.insert(id_of(name));
   for (const PieceRecord& record : needed) {
@@ -42,6 +45,7 @@ void KnownPieces::require_records(const PieceList& list,
 }
 
 void KnownPieces::add(const PieceName& name, const std::vector<PieceRecord>& records) {
+  assert(!records.empty());
   const auto [at, fresh] = ids_.try_emplace(name, static_cast<PieceId>(pieces_.size()));
   if (!fresh) return;
   pieces_.push_back({name, records.front().ref, spans_of(records), records_bytes(records)});
@@ -50,8 +54,8 @@ void KnownPieces::add(const PieceName& name, const std::vector<PieceRecord>& rec
   }
 }
 
-// The smaller half of too many small pieces, and larger ones as long as they double it at most: so
-// a record is uploaded again a number of times that grows with the logarithm of its piece.
+// The smaller half of too many small pieces, and larger ones as long as each at most doubles the
+// sum. Thus a record is uploaded again O(log n) times, where n is the size of its final piece.
 std::vector<KnownPieces::PieceId> KnownPieces::pieces_to_merge(
     const std::map<PieceId, std::uint64_t>& used_bytes) const {
   std::vector<PieceId> small;
@@ -72,8 +76,7 @@ std::vector<KnownPieces::PieceId> KnownPieces::pieces_to_merge(
   return small;
 }
 
-// For each record the largest piece that has it, of those that were not passed over: pieces that
-// have come together stay together.
+// For each record the largest piece that has it and is not excluded: merged pieces stay merged.
 KnownPieces::PieceChoice KnownPieces::choose(const std::vector<PieceRecord>& needed,
                                              const std::set<PieceId>& excluded) const {
   PieceChoice out;
@@ -97,7 +100,7 @@ KnownPieces::PieceChoice KnownPieces::choose(const std::vector<PieceRecord>& nee
 }
 
 KnownPieces::PiecePlan KnownPieces::plan(const std::vector<PieceRecord>& needed) const {
-  std::set<PieceId> excluded;  // of which the version needs too little
+  std::set<PieceId> excluded;  // pieces of which the version needs too little
   PieceChoice choice;
   for (int round = 0; round < kMaxPlanRounds; ++round) {
     choice = choose(needed, excluded);
@@ -119,6 +122,7 @@ KnownPieces::PiecePlan KnownPieces::plan(const std::vector<PieceRecord>& needed)
 }
 
 PieceList KnownPieces::list(std::vector<PieceId> pieces) const {
+  assert(std::ranges::all_of(pieces, [&](PieceId id) { return id < pieces_.size(); }));
   std::sort(pieces.begin(), pieces.end(), [&](PieceId a, PieceId b) {
     return std::tie(pieces_[a].first, pieces_[a].name) <
            std::tie(pieces_[b].first, pieces_[b].name);
@@ -131,6 +135,7 @@ PieceList KnownPieces::list(std::vector<PieceId> pieces) const {
 
 std::vector<std::uint32_t> KnownPieces::pieces_with(const PieceList& list,
                                                     const std::vector<PieceRecord>& records) const {
+  assert(std::ranges::all_of(list, [&](const PieceName& name) { return has(name); }));
   std::unordered_map<PieceId, std::uint32_t> numbers;
   for (std::uint32_t i = 0; i < list.size(); ++i) numbers.emplace(id_of(list[i]), i);
   std::vector<std::uint64_t> bytes(list.size());

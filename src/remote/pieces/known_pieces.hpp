@@ -1,4 +1,5 @@
-// remote/pieces/known_pieces.hpp: which records pieces hold, and which pieces make up a version.
+// remote/pieces/known_pieces.hpp: the records of known pieces, and the choice of pieces for a
+// version.
 #pragma once
 
 #include <map>
@@ -15,28 +16,28 @@ class KnownPieces {
  public:
   using PieceId = std::uint32_t;
 
-  // Does nothing for a piece that is known.
+  // Does nothing if the piece is known. REQUIRES: at least one record.
   void add(const PieceName& name, const std::vector<PieceRecord>& records);
   bool has(const PieceName& name) const { return ids_.contains(name); }
 
-  // What a version is made of: pieces that are used as they are, and the records that no used piece
-  // has. A piece is not used again where the version needs little of it; where a version would have
-  // many small pieces, the records of the smaller ones are missing, too, and so come together.
+  // The pieces that a version reuses, and the records that none of them has. A piece is not reused
+  // if the version needs little of it. If a version would have many small pieces, the records of
+  // the smaller ones count as missing, so that new pieces merge them.
   struct PiecePlan {
     std::vector<PieceId> used;
     std::vector<std::size_t> missing;  // indices of `needed`, ascending
   };
   PiecePlan plan(const std::vector<PieceRecord>& needed) const;
 
-  // The list of these pieces, in the order that lists have, and where their records lie.
+  // The list of these pieces, in the order of lists, and the spans of a list's pieces.
   PieceList list(std::vector<PieceId> pieces) const;
   std::vector<std::vector<PackSpan>> spans(const PieceList& list) const;
-  // The pieces of a list that have these records, in their order, by their numbers in the list.
-  // Those of which the records are a small part are left out.
+  // The numbers of the list's pieces that have these records, in the order of the records. Omits
+  // pieces of which these records are a small part. REQUIRES: the pieces are known.
   std::vector<std::uint32_t> pieces_with(const PieceList& list,
                                          const std::vector<PieceRecord>& records) const;
-  // Checks that these pieces have the records, with all slots that the given forms have.
-  // Errc::corrupted names one that is missing. REQUIRES: the pieces are known.
+  // Checks that these pieces have the records with all slots of the given forms. Errc::corrupted
+  // names a missing record. REQUIRES: the pieces are known.
   void require_records(const PieceList& list, const std::vector<PieceRecord>& needed) const;
   PieceId id_of(const PieceName& name) const { return ids_.at(name); }
 

@@ -1,8 +1,9 @@
-// remote/pieces/make_in_order.hpp: pieces come by many connections, and are used in their order while later ones come.
+// remote/pieces/make_in_order.hpp: fetches concurrently and consumes in order.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -12,12 +13,13 @@
 
 namespace vellum::remote {
 
-// Calls make(i) for each index below `count`, by `threads` threads, and take(i, what it gave) in order,
-// one at a time, by any of them. At most 2 * threads results are in memory. With one thread, the
+// Calls make(i) for each i below `count` in `threads` threads, and take(i, its result) in order,
+// one at a time, in any of them. At most 2 * threads results are in memory. With one thread, the
 // caller does everything. Rethrows the first exception of a step. REQUIRES: threads > 0.
 template <typename Make, typename Take>
 void make_in_order(std::size_t threads, std::size_t count, const Make& make, const Take& take,
                    const ProgressFn& progress) {
+  assert(threads > 0);
   struct MadeResult {
     std::size_t index = 0;
     decltype(make(0)) made;

@@ -16,7 +16,7 @@ using format::RecordHeader;
 using format::RecordType;
 using format::SlotRange;
 
-constexpr int kMergedLevel = 3;  // of zstd: the form is one among those that gc has compressed
+constexpr int kMergedLevel = 3;  // of zstd, as for packs that gc has recompressed
 
 struct Unpacked {
   RecordHeader header;
@@ -42,7 +42,7 @@ Unpacked unpack(const store::StoreDirectory& store, const OwnedRecord& form) {
   return out;
 }
 
-// The slots that `a` lacks come from `b`.
+// `a` with the slots of `b` that it lacks.
 std::vector<std::byte> merged_pages(Unpacked a, const Unpacked& b,
                                     std::span<const SlotRange> missing) {
   for (const SlotRange& range : missing) {
@@ -53,7 +53,7 @@ std::vector<std::byte> merged_pages(Unpacked a, const Unpacked& b,
   return std::move(a.raw);
 }
 
-// Slots that are not in `neither`, in which all are that one of the two lacks.
+// Compares the slots outside `neither`, which has all slots that one of the two lacks.
 bool same_pages(const Unpacked& a, const Unpacked& b, std::span<const SlotRange> neither) {
   const std::vector<SlotRange> dropped(neither.begin(), neither.end());
   return std::ranges::all_of(
@@ -91,7 +91,7 @@ bool merge_deltas(const Unpacked& a, const Unpacked& b, std::span<const SlotRang
   return true;
 }
 
-// The slots that are dropped in `a` alone, and those that are dropped in both.
+// The slots that only `a` has dropped, and those that both have dropped.
 struct Slots {
   std::vector<SlotRange> missing, dropped;
 };

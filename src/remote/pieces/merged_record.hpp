@@ -1,8 +1,8 @@
-// remote/pieces/merged_record.hpp: the forms of one record, put together.
+// remote/pieces/merged_record.hpp: merges the forms of one record.
 //
-// Each store that gives slots of a record back has a form of its own: the slots that are left. A
-// reference means the same content in all of them, so forms add up: what either has, both have
-// together. No form takes the place of another.
+// When gc of a store frees slots of a record, the store has its own form of the record: the
+// remaining slots. A reference has the same content in all stores, so the merged form has the slots
+// of both. A form never replaces another.
 #pragma once
 
 #include <vector>
@@ -17,12 +17,12 @@ struct OwnedRecord {
   std::vector<std::byte> bytes;  // checked
 };
 
-// Whether a form with `dropped` has all slots that one with `than` has.
+// Whether a form with `dropped` has all slots of a form that has dropped `than`.
 bool has_slots_of(std::span<const format::SlotRange> dropped,
                   std::span<const format::SlotRange> than);
 
-// The form with the slots of both: one of the two, if that has all of them. The same forms always
-// make the same one. Errc::corrupted: what both have is not the same.
+// The form with the slots of both; it is one of the two if that has all slots. Deterministic.
+// Errc::corrupted: the forms differ in a slot that both have.
 OwnedRecord merged_record(const store::StoreDirectory& store, OwnedRecord a, OwnedRecord b);
 
 }  // namespace vellum::remote

@@ -1,6 +1,7 @@
 #include "remote/pieces/new_pack.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <set>
 
 #include "base/fail.hpp"
@@ -23,7 +24,7 @@ void require_not_ours(const store::StoreDirectory& store, const store::Roots& ro
   if (roots.settled_bytes(pack) != 0) return;
   fail(Errc::corrupted,
        "{}: this store will write another pack {:016x} than the remote has: they are two copies of "
-       "one store that have gone apart. Clone the remote into a new directory",
+       "one store that have diverged. Clone the remote into a new directory",
        store.path(), pack);
 }
 
@@ -135,13 +136,13 @@ class TranslatedPackWriter {
   std::vector<format::IndexLine> index_;
 };
 
-// As recompression does: a process that pins a byte of a pack holds the names meanwhile.
+// Like recompression: with the exclusive lock on names, no process can pin a byte of the pack.
 void replace_pack(store::StoreDirectory& store, const std::string& from, const std::string& path) {
   {
-    const store::VersionPin names = store::hold_names_alone(store);
+    const store::NamesExclusive names(store);
     if (store.fs().exists(path) &&
         !store.fs().open(path, base::OpenMode::read_only)->pinned_bytes().empty()) {
-      fail(Errc::busy, "{}: somebody has a version open that holds the pack in place", path);
+      fail(Errc::busy, "{}: an open version pins the pack", path);
     }
     store.fs().rename(from, path);
   }
@@ -155,6 +156,8 @@ void write_translated_pack(store::StoreDirectory& store, std::uint64_t pack,
                            const std::string& path, std::vector<OwnedRecord> records) {
   std::sort(records.begin(), records.end(),
             [](const OwnedRecord& a, const OwnedRecord& b) { return a.record.ref < b.record.ref; });
+  assert(std::ranges::adjacent_find(
+             records, {}, [](const OwnedRecord& r) { return r.record.ref; }) == records.end());
   const std::string directory = base::parent_of(path);
   const std::string tmp =
       (directory == store.packs_directory() ? store.tmp_directory() : directory) + "/" +

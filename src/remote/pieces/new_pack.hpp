@@ -1,6 +1,7 @@
 // remote/pieces/new_pack.hpp: packs that a store gets from a remote: their files and headers.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,30 +15,33 @@
 
 namespace vellum::remote {
 
-// How its file begins, while its records are at the places of their references.
+// The header of a pack whose records are at the places of their references.
 std::vector<std::byte> new_pack_header(const store::StoreDirectory& store, std::uint64_t pack);
 
-// Errc::corrupted: a branch of this store has yet to write a pack of this id. REQUIRES: there is no file of it.
+// Errc::corrupted: a branch of this store will write a pack of this id. REQUIRES: the pack has no
+// file.
 void require_not_ours(const store::StoreDirectory& store, const store::Roots& roots,
                       std::uint64_t pack);
 
-// The root of a run names the packs of all its entries, also of those that a newer run hides. No
-// piece has anything of a pack whose entries are all hidden, but who opens the version opens each
-// pack that is named. Such a pack comes to be here, durable, as a file with a header alone, which is
-// what gc leaves of it, too. REQUIRES: the roots of the version's runs can be read, and gc is kept out.
-// Errc::corrupted: a branch of this store has yet to write a pack of this id.
+// Creates the version's packs without records, durable, as files with only a header. The root of a
+// run names the packs of all its entries, including those that a newer run hides. A fully hidden
+// pack has no records at the remote, but opening the version opens it. gc, too, leaves only its
+// header. Errc::corrupted: a branch of this store will write a pack of this id. REQUIRES: the roots
+// of the version's runs are readable; gc is locked out.
 void create_empty_packs(store::StoreDirectory& store, const format::Version& version);
 
-// Writes the records as a translated pack and puts it in the place of the file at `path`, durable.
-// Records of one reference must not come twice. Errc::busy: somebody has a version open that pins
-// the old file. REQUIRES: the caller holds what gc holds, and no writer goes on writing the pack.
+// Writes the records as a translated pack that replaces the file at `path`, durable. Errc::busy: an
+// open version pins the old file. REQUIRES: no two records have the same reference; the caller
+// holds gc's lock; no writer has the pack as its active pack.
 void write_translated_pack(store::StoreDirectory& store, std::uint64_t pack,
                            const std::string& path, std::vector<OwnedRecord> records);
 
+// Starts writeback of a file while more of it is written, so that the final sync is short.
 class EarlyWriteback {
  public:
-  // Bytes up to `end_bytes` were written just now.
+  // Call it after a write of `fresh_bytes` that ends at `end_bytes`.
   void wrote(base::File& file, std::uint64_t end_bytes, std::uint64_t fresh_bytes) noexcept {
+    assert(fresh_bytes <= end_bytes);
     unflushed_bytes_ += fresh_bytes;
     if (unflushed_bytes_ < kEachBytes) return;
     file.begin_flush(0, end_bytes);

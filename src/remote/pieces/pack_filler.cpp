@@ -1,6 +1,7 @@
 #include "remote/pieces/pack_filler.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <optional>
 #include <utility>
 
@@ -25,7 +26,7 @@ namespace {
   fail(
       Errc::corrupted,
       "{} at byte {}: this store has, or will have, another record there than the remote: they are "
-      "two copies of one store that have gone apart. Clone the remote into a new directory",
+      "two copies of one store that have diverged. Clone the remote into a new directory",
       path, offset_bytes);
 }
 
@@ -36,13 +37,13 @@ struct PackFiller::PackInProgress {
   std::uint64_t pack = 0;
   bool existed = false;
   std::string path;
-  std::uint64_t limit_bytes = UINT64_MAX;  // what lies behind may be written by a branch's writer
+  std::uint64_t limit_bytes = UINT64_MAX;  // a branch's writer may write the bytes after it
   EarlyWriteback writeback;
-  std::unique_ptr<base::File> file;            // null while the pack is to be written anew
-  std::vector<store::IndexedExtent> indexed;   // by what the index names, and by itself
-  std::vector<PieceRecord> live;               // what versions of this store need of it
+  std::unique_ptr<base::File> file;            // null if the pack is to be rewritten
+  std::vector<store::IndexedExtent> indexed;   // by records of the index, and by the index
+  std::vector<PieceRecord> live;               // its records that versions of this store need
   std::map<RecordRef, PieceRecord> written;    // to the file
-  std::map<RecordRef, OwnedRecord> rewritten;  // records that have no place in the file as it is
+  std::map<RecordRef, OwnedRecord> rewritten;  // records without a place in the current file
 };
 
 std::size_t PackFiller::RefHash::operator()(const RecordRef& ref) const noexcept {
@@ -50,18 +51,18 @@ std::size_t PackFiller::RefHash::operator()(const RecordRef& ref) const noexcept
 }
 
 PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) {
-  const store::VersionPin names = store::hold_names(store);
+  const store::NamesShared names(store);
   roots_ = store::read_roots(store);
   store::LiveSet live_set(store);
   store::reach_roots(store, roots_, live_set);
   note_live(live_set);
 }
 
-// Between the reading of a name and the pin of its version nobody may be, as when gc looks: what
-// follows from what is found then, is found, too. Pieces may be on their way meanwhile.
+// With the exclusive lock on names, like gc: no process is between reading a name and pinning its
+// version, so every needed record is reachable from a name or a pin. Fetches continue meanwhile.
 void PackFiller::find_needed_records() {
   if (std::exchange(has_needed_records_, true)) return;
-  const store::VersionPin names = store::hold_names_alone(store_);
+  const store::NamesExclusive names(store_);
   const store::Roots roots = store::read_roots(store_);
   store::LiveSet live_set(store_);
   store::reach_roots(store_, roots, live_set);
@@ -82,7 +83,7 @@ void PackFiller::note_live(const store::LiveSet& live_set) {
   }
 }
 
-// Reads the whole page map, which has come with the records.
+// Reads the whole page map, which was fetched with the records.
 void PackFiller::require_all(const format::Version& version) {
   store::LiveSet live_set(store_, true);
   live_set.reach(version);
@@ -101,7 +102,7 @@ void PackFiller::require_all(const format::Version& version) {
            "pack {:016x} at byte {}: the remote's pieces lack pages of the version", ref.pack,
            ref.offset_bytes);
     }
-    // The header alone proves nothing: gc may have taken what is behind it.
+    // A sound header is no proof: gc may have freed the bytes after it.
     const bool is_known = live_.contains(ref) || received_.contains(ref);
     if (!is_known && !store_.packs().is_remote(ref.pack)) read_record_bytes(store_, local);
   }
@@ -114,7 +115,7 @@ bool PackFiller::has(const PieceRecord& record) const {
   if (!has_slots_of(local.dropped, record.dropped)) return false;
   if (store_.packs().is_remote(record.ref.pack)) return true;
   if (live_.contains(record.ref)) return true;
-  try {  // what gc or a pull that was cut off has left
+  try {  // left by gc or by an interrupted pull
     read_record_bytes(store_, local);
     const std::lock_guard guard(mutex_);
     unneeded_[record.ref.pack].insert(record.ref);
@@ -136,8 +137,8 @@ PackFiller::PackInProgress& PackFiller::pack_in_progress(std::uint64_t pack) {
   out->existed = store_.fs().exists(out->path);
   if (!out->existed && store_.packs().is_remote(pack)) {
     fail(Errc::unsupported,
-         "{}: the pack lies at the remote that the store was cloned from, and lacks a record: "
-         "`vellum pull --packs` brings it here",
+         "{}: the pack is at the remote that the store was cloned from, and lacks a record: "
+         "`vellum pull --packs` fetches the pack",
          out->path);
   }
   if (!out->existed) {
@@ -149,7 +150,7 @@ PackFiller::PackInProgress& PackFiller::pack_in_progress(std::uint64_t pack) {
   try {
     store_.packs().open(pack);
   } catch (const Error& e) {
-    // A pull that was cut off has left the file without its header.
+    // An interrupted pull has left the file without its header.
     if (e.code() != Errc::corrupted || live_of_pack_.contains(pack)) throw;
     out->file = store_.fs().open(out->path, base::OpenMode::read_write);
     out->file->pwrite(new_pack_header(store_, pack), 0);
@@ -166,8 +167,9 @@ PackFiller::PackInProgress& PackFiller::pack_in_progress(std::uint64_t pack) {
   return *out;
 }
 
-// Two pieces may have a record, in one form or in two.
+// Two pieces may have the record, in the same form or in two.
 void PackFiller::add(const PieceRecord& record, std::span<const std::byte> bytes) {
+  assert(bytes.size() == record.size_bytes);
   PackInProgress& pack = pack_in_progress(record.ref.pack);
   received_.insert(record.ref);
   if (pack.written.contains(record.ref)) return;
@@ -179,7 +181,7 @@ void PackFiller::add(const PieceRecord& record, std::span<const std::byte> bytes
   }
 }
 
-// Of a record that no version needs, gc may have left a part alone.
+// gc may have freed a part of a record that no version needs: then there is no local form.
 std::optional<OwnedRecord> PackFiller::local_form(const RecordRef& ref) const {
   OwnedRecord out;
   if (!find_local_record(store_, ref, out.record)) return std::nullopt;
@@ -192,7 +194,7 @@ std::optional<OwnedRecord> PackFiller::local_form(const RecordRef& ref) const {
   return out;
 }
 
-// With the slots of the forms that have come before, and of the one that is here.
+// Merges the form with those added before and with the local one.
 void PackFiller::add_form(PackInProgress& pack, OwnedRecord form) {
   const RecordRef ref = form.record.ref;
   const auto at = pack.rewritten.find(ref);
@@ -206,8 +208,8 @@ void PackFiller::add_form(PackInProgress& pack, OwnedRecord form) {
   pack.rewritten.emplace(ref, std::move(form));
 }
 
-// Whether the record can have been there, and nothing else is or may come there. A place that gc has
-// given back is free again for the record that it was, also where the index never named that.
+// Whether the place belongs to this record and no other record is or will be there. A place that gc
+// has freed is free for its former record, even if the index never named that.
 bool PackFiller::is_free(const PackInProgress& pack, const PieceRecord& record) const {
   const std::uint64_t from = record.ref.offset_bytes, to = from + record.size_bytes;
   if (to > pack.limit_bytes) return false;
@@ -224,15 +226,17 @@ bool PackFiller::is_free(const PackInProgress& pack, const PieceRecord& record) 
 
 void PackFiller::write(PackInProgress& pack, const PieceRecord& record,
                        std::span<const std::byte> bytes) {
+  assert(pack.file != nullptr && record.is_original());
   if (!is_free(pack, record)) fail_diverged(pack.path, record.ref.offset_bytes);
   pack.file->pwrite(bytes, record.ref.offset_bytes);
   pack.written[record.ref] = record;
   pack.writeback.wrote(*pack.file, record.ref.offset_bytes + bytes.size(), bytes.size());
 }
 
-// What the file has, and what this has written to it, goes to the new file, too. Of records that no
-// version needs, gc may have left a part alone: they stay behind.
+// Adds the records of the old file, including those written by this pull. Omits damaged records
+// that no version needs: gc may have freed parts of them.
 void PackFiller::add_existing_records(PackInProgress& pack) {
+  assert(has_needed_records_);
   std::map<RecordRef, PieceRecord> kept;
   const format::Translation* translation =
       pack.existed ? store_.packs().translation(pack.pack) : nullptr;
@@ -254,10 +258,10 @@ void PackFiller::add_existing_records(PackInProgress& pack) {
     if (find_local_record(store_, ref, local)) kept[ref] = std::move(local);
   }
   for (const auto& [ref, record] : pack.written) kept[ref] = record;
-  // Written just now, perhaps, through another descriptor than that of the set of packs.
+  // Some records may have been written through another descriptor than that of the set of packs.
   const auto file = store_.fs().open(pack.path, base::OpenMode::read_only);
   for (const auto& [ref, record] : kept) {
-    if (pack.rewritten.contains(ref)) continue;  // with the slots of both
+    if (pack.rewritten.contains(ref)) continue;  // merged before
     std::vector<std::byte> bytes(static_cast<std::size_t>(record.size_bytes));
     const char* problem = file->try_pread(bytes, record.place.offset_bytes) != 0
                               ? "the record cannot be read"
@@ -272,6 +276,7 @@ void PackFiller::add_existing_records(PackInProgress& pack) {
 
 // As a translated pack that replaces the file.
 void PackFiller::rewrite(PackInProgress& pack) {
+  assert(!pack.rewritten.empty());
   find_needed_records();
   if (pack.limit_bytes != UINT64_MAX) store::leave_pack(store_, pack.pack);
   add_existing_records(pack);

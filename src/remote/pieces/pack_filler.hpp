@@ -1,13 +1,13 @@
-// remote/pieces/pack_filler.hpp: records from a remote go into a store's packs.
+// remote/pieces/pack_filler.hpp: writes records of a remote into a store's packs.
 //
-// A record goes to the place of its reference in the pack's file. A pack that has, or gets, records
-// from a translated pack is written anew, as a translated pack: with all that it has, and what has
-// come. A record that it has in another form gets the slots of both. Where a branch's writer may
-// write, nothing is touched: before its active pack is written anew, the branch leaves it.
-// docs/remote-format.md has the order of writes.
+// A record is written at the place of its reference in the pack's file. A pack that has or gets
+// records from a translated pack is rewritten as a translated pack, with the old and the new
+// records. If it has another form of a record, it gets the merged form. The range of a branch's
+// writer is never written: before the active pack of a branch is rewritten, the branch switches to
+// a new pack. docs/remote-format.md has the order of writes.
 //
-// REQUIRES: the caller holds what gc holds (store/catalog/lock/version_pin.hpp) while this lives: a commit
-// beside may have found a record that no version needs yet.
+// REQUIRES: the caller holds gc's lock (store/catalog/lock/version_pin.hpp) for the lifetime of
+// this object: a concurrent commit may have found a record that no version needs yet.
 #pragma once
 
 #include <map>
@@ -32,17 +32,18 @@ class PackFiller {
   PackFiller(const PackFiller&) = delete;
   PackFiller& operator=(const PackFiller&) = delete;
 
-  // Whether the store has the record, whole, with all slots that this one has. Threads: any.
+  // Whether the store has the record intact, with all slots of this form. Threads: any.
   bool has(const PieceRecord& record) const;
-  // Takes a record that has() denies. REQUIRES: its bytes are checked, and records ascend by pack as
-  // far as finish_below() says. Errc::corrupted: the store has something else in its place.
+  // Adds a record for which has() is false. REQUIRES: its bytes are checked; its pack is not below
+  // an id that was given to finish_below(). Errc::corrupted: the store has another record at its
+  // place.
   void add(const PieceRecord& record, std::span<const std::byte> bytes);
-  // Packs with smaller ids get no more records.
+  // Completes packs with smaller ids: they get no more records.
   void finish_below(std::uint64_t pack);
-  // Makes all of it durable.
+  // Completes all packs and makes them durable.
   void finish();
-  // Checks that each page of the version is there: its record, whole, with the page's slot.
-  // Errc::corrupted names a record that is not.
+  // Checks that the store has the record of each page of the version intact, with the page's slot.
+  // Errc::corrupted names a missing record.
   void require_all(const format::Version& version);
 
  private:
@@ -60,19 +61,18 @@ class PackFiller {
   store::StoreDirectory& store_;
   store::Roots roots_;
   bool has_needed_records_ = false;
-  std::map<std::uint64_t, std::set<format::RecordRef>>
-      needed_;  // as find_needed_records() has found
+  std::map<std::uint64_t, std::set<format::RecordRef>> needed_;  // by find_needed_records()
   struct RefHash {
     std::size_t operator()(const format::RecordRef& ref) const noexcept;
   };
-  std::unordered_set<format::RecordRef, RefHash> live_;  // that versions of this store need
+  std::unordered_set<format::RecordRef, RefHash> live_;  // records that versions of this store need
   std::map<std::uint64_t, std::vector<format::RecordRef>> live_of_pack_;
   std::map<std::uint64_t, std::unique_ptr<PackInProgress>> packs_;
-  // Records that no version needs yet, and that need not come: by pack.
+  // Intact records that no version needs yet, and that need not be fetched: by pack.
   mutable std::map<std::uint64_t, std::set<format::RecordRef>> unneeded_;
-  mutable std::mutex mutex_;                                 // of unneeded_
-  std::unordered_set<format::RecordRef, RefHash> received_;  // checked as they came
-  std::set<std::string> directories_;                        // that got a new pack
+  mutable std::mutex mutex_;                                 // guards unneeded_
+  std::unordered_set<format::RecordRef, RefHash> received_;  // checked by the caller of add()
+  std::set<std::string> directories_;                        // with a new pack
 };
 
 }  // namespace vellum::remote

@@ -1,6 +1,7 @@
 #include "remote/pieces/piece_maker.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "remote/pieces/version_records.hpp"
@@ -8,7 +9,8 @@
 namespace vellum::remote {
 namespace {
 
-// Parts of about kPieceBytes; a larger record is a part of its own. The places in a part are apart.
+// Parts of about kPieceBytes; a larger record is a part of its own. The places in a part are
+// disjoint.
 std::vector<std::span<const PieceRecord>> parts_of(const std::vector<PieceRecord>& records) {
   std::vector<std::span<const PieceRecord>> out;
   std::size_t first = 0;
@@ -42,6 +44,7 @@ PieceMaker::PieceMaker(store::StoreDirectory& store, const Remote& remote,
       pool_(pool) {}
 
 MadePiece PieceMaker::make_one(std::span<const PieceRecord> records, Uploads& uploads) {
+  assert(!records.empty());
   MadePiece out;
   out.records.assign(records.begin(), records.end());
   std::vector<std::byte> bytes = encode_piece_index(records, remote_.store_id());
@@ -62,6 +65,7 @@ MadePiece PieceMaker::make_one(std::span<const PieceRecord> records, Uploads& up
 }
 
 std::vector<MadePiece> PieceMaker::make(const std::vector<PieceRecord>& records, Uploads& uploads) {
+  assert(std::ranges::is_sorted(records, {}, &PieceRecord::ref));
   const auto parts = parts_of(records);
   std::vector<MadePiece> out(parts.size());
   for (std::size_t first = 0; first < parts.size();) {

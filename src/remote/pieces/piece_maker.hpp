@@ -1,4 +1,5 @@
-// remote/pieces/piece_maker.hpp: new pieces out of a store's records, uploaded by many connections at once.
+// remote/pieces/piece_maker.hpp: creates pieces from a store's records and uploads them
+// concurrently.
 #pragma once
 
 #include <vector>
@@ -22,8 +23,9 @@ class PieceMaker {
   PieceMaker(store::StoreDirectory& store, const Remote& remote, const SeenObjects& seen_objects,
              std::uint32_t generation, base::ThreadPool& pool, const ProgressFn& progress);
 
-  // Adds the records, which ascend, to the uploads, in pieces. The same records always make the same
-  // pieces, so those of a push that was cut off are not uploaded again.
+  // Adds the records to the uploads, in pieces. The same records always result in the same pieces,
+  // so those of an interrupted push are not uploaded again. REQUIRES: the records ascend by
+  // reference.
   std::vector<MadePiece> make(const std::vector<PieceRecord>& records, Uploads& uploads);
 
  private:

@@ -1,6 +1,7 @@
 #include "remote/pieces/uploads.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace vellum::remote {
@@ -29,7 +30,7 @@ void SeenObjects::finish_loading() {
   is_known_ = true;
 }
 
-// A killed pusher may have left names that are not durable.
+// A killed push may have left objects that are not durable.
 void SeenObjects::add_listed(const Remote& remote, const char* prefix) {
   const auto objects = remote.objects().list(prefix, SIZE_MAX);
   if (!objects.empty()) remote.objects().make_durable(objects.front().key);
@@ -91,6 +92,7 @@ bool Uploads::keep(const std::string& key, std::vector<std::byte>& bytes) {
 }
 
 void Uploads::add(const std::string& key, std::vector<std::byte> bytes) {
+  assert(!bytes.empty());
   if (keep(key, bytes)) return;
   if (before_large_) std::call_once(asked_, before_large_);
   put(key, bytes);
@@ -111,6 +113,7 @@ void Uploads::put(const std::string& key, std::span<const std::byte> bytes) {
 }
 
 bool Uploads::has_found_damage() const {
+  assert(kept_.empty());  // after finish()
   return std::ranges::any_of(found_, [&](const auto& object) {
     return seen_objects_.has_damaged(object.first, object.second);
   });

@@ -1,5 +1,5 @@
-// remote/pieces/uploads.hpp: the objects that a push makes: small ones together at its end, all at once;
-// large ones as soon as they are made.
+// remote/pieces/uploads.hpp: the uploads of a push: small objects concurrently at its end, large
+// ones immediately; and the set of objects that the remote has.
 #pragma once
 
 #include <functional>
@@ -13,52 +13,56 @@
 
 namespace vellum::remote {
 
+// The lists and pieces that a listing of the remote has shown, with their sizes. A head may refer
+// to objects that were lost since: a push must not build on these.
+//
+// Threads: all calls from any thread.
 class SeenObjects {
  public:
-  // Lists what is there, unless that is known already, beside `task`. What is there is durable
-  // then.
+  // Lists the objects unless they are known, and runs `task` concurrently. Makes the listed objects
+  // durable.
   void load(const Remote& remote, base::ThreadPool& pool, const std::function<void()>& task);
-  // The parts of that, for a caller that has a pool at work. After the last one, finish_loading().
+  // The tasks of load(), for a caller with its own pool. After the last one, call finish_loading().
   std::vector<std::function<void()>> load_tasks(const Remote& remote);
   void finish_loading();
   bool is_known() const;
-  // What is there may be other than it was.
+  // The remote may have changed: the next load() lists it again.
   void forget();
 
   bool has(const std::string& key, std::uint64_t size_bytes) const;
   bool has(const ListName& list) const;
   bool has(const PieceName& piece) const;
-  // Whether there is something else in the object's place.
+  // Whether the object exists with another size.
   bool has_damaged(const std::string& key, std::uint64_t size_bytes) const;
   void add(const std::string& key, std::uint64_t size_bytes);
 
  private:
   void add_listed(const Remote& remote, const char* prefix);
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   bool is_known_ = false;
   std::map<std::string, std::uint64_t> sizes_;
 };
 
+// The objects that one push uploads.
 class Uploads {
  public:
-  // `before_large` is called once, before the first object leaves ahead of finish(); it may be null,
-  // and what it throws ends the upload. The pool is the caller's.
-  // What is put counts as seen in `there`; what is damaged there is replaced.
+  // `before_large` is called once, before the first object is uploaded by add(); it may be null,
+  // and its exceptions end the upload. Uploaded objects are added to `seen_objects`; objects that
+  // are damaged there are replaced. REQUIRES: all arguments outlive this object.
   Uploads(const Remote& remote, SeenObjects& seen_objects, base::ThreadPool& pool,
           std::function<void()> before_large);
 
-  // Puts the object if it is absent, now or in finish(). From any thread.
+  // Uploads the object if it is absent, now or in finish(). Threads: any.
   void add(const std::string& key, std::vector<std::byte> bytes);
-  // Puts what is left, beside the other tasks.
+  // Uploads the remaining objects, concurrently with `tasks`.
   void finish(const std::vector<std::function<void()>>& tasks);
 
-  // Whether something else was in the place of an object, and a look has come too late to replace
-  // it.
-  // After finish().
+  // Whether an object already existed and the listing, which ended later, shows another size.
+  // REQUIRES: after finish().
   bool has_found_damage() const;
 
-  // Objects that were there already do not count.
+  // Without objects that already existed.
   std::uint64_t objects() const noexcept { return objects_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
 
@@ -71,10 +75,11 @@ class Uploads {
   base::ThreadPool& pool_;
   const std::function<void()> before_large_;
   std::once_flag asked_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::map<std::string, std::vector<std::byte>> kept_;
   std::uint64_t kept_bytes_ = 0;
-  std::map<std::string, std::uint64_t> found_;  // objects that were there, with the sizes of ours
+  std::map<std::string, std::uint64_t>
+      found_;  // objects that already existed, with the sizes of ours
   std::uint64_t objects_ = 0, bytes_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "format/wire/checks.hpp"
@@ -41,7 +42,7 @@ OwnedRecord fetch_form(store::StoreDirectory& store, const PieceRecord& form) {
   return out;
 }
 
-// All forms of a record that is elsewhere, put together.
+// All forms of a remote record, merged.
 OwnedRecord merged_forms(store::StoreDirectory& store, const RecordRef& ref) {
   OwnedRecord out;
   for (const auto& there : store.packs().describe(ref.pack, ref.offset_bytes)) {
@@ -53,7 +54,7 @@ OwnedRecord merged_forms(store::StoreDirectory& store, const RecordRef& ref) {
   return out;
 }
 
-// The form with most slots of those that have the slots, and else of all put together.
+// The form with the most slots, if it has the slots; otherwise all forms merged.
 const char* locate_remote(store::StoreDirectory& store, const RecordRef& ref,
                           std::span<const format::SlotRange> slots, PieceRecord& out) {
   bool is_there = false;
@@ -70,7 +71,7 @@ const char* locate_remote(store::StoreDirectory& store, const RecordRef& ref,
   return nullptr;
 }
 
-// nullptr, or why there is no such record.
+// nullptr, or a description of the error.
 const char* locate(store::StoreDirectory& store, const RecordRef& ref,
                    std::span<const format::SlotRange> slots, PieceRecord& out) {
   store.packs().open(ref.pack);
@@ -83,7 +84,7 @@ const char* locate(store::StoreDirectory& store, const RecordRef& ref,
   return read_header(*place.file, out);
 }
 
-// The reference that leads to the record at a place; nothing refers to a version's copy.
+// The reference of the record at a place. (No version refers to the copy of a version.)
 RecordRef reference_to(store::StoreDirectory& store, const RecordRef& place) {
   const format::Translation* translation = store.packs().translation(place.pack);
   if (translation == nullptr) return place;
@@ -99,13 +100,13 @@ void add_record(store::StoreDirectory& store, const RecordRef& ref,
                 std::span<const format::SlotRange> slots, std::vector<PieceRecord>& out) {
   PieceRecord& record = out.emplace_back();
   const char* problem = locate(store, ref, slots, record);
-  if (problem == nullptr && !has_slots(record, slots)) problem = "pages of it were given back";
+  if (problem == nullptr && !has_slots(record, slots)) problem = "gc has freed pages of it";
   if (problem != nullptr) {
     fail(Errc::corrupted, "{}: {}", store::record_place(store, ref), problem);
   }
 }
 
-// The copy of the version that stands behind the root. Where the pack is away, it may be missing.
+// The copy of the version that follows the root. If the pack is remote, the copy may be missing.
 void add_copy(store::StoreDirectory& store, const RecordRef& root, std::vector<PieceRecord>& out) {
   if (store.packs().is_remote(root.pack)) {
     const auto there = store.packs().describe(root.pack, root.offset_bytes).front();
@@ -163,6 +164,7 @@ std::vector<PieceRecord> slots_of_version(store::StoreDirectory& store,
 }
 
 std::vector<std::byte> read_record_bytes(store::StoreDirectory& store, const PieceRecord& record) {
+  assert(record.size_bytes != 0);
   if (store.packs().is_remote(record.ref.pack)) {
     const auto forms = store.packs().describe(record.ref.pack, record.ref.offset_bytes);
     if (std::ranges::find(forms, record.place, &store::RecordAtRemote::place) != forms.end()) {

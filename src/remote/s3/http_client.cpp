@@ -1,6 +1,7 @@
 #include "remote/s3/http_client.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cctype>
 #include <charconv>
 #include <condition_variable>
@@ -234,6 +235,7 @@ void HttpClient::Impl::begin_waiting() {
 }
 
 void HttpClient::Impl::end(Transfer& transfer, CURLcode code) {
+  assert(!transfer.done);
   if (transfer.easy != nullptr) {
     libcurl().multi_remove_handle(multi, transfer.easy);
     libcurl().easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &transfer.response.status);
@@ -320,6 +322,7 @@ void HttpClient::stop() noexcept {
 }
 
 HttpResponse HttpClient::perform(const HttpRequest& request) {
+  assert(!request.method.empty() && !request.url.empty());
   Transfer transfer(request);
   std::unique_lock lock(impl_->mutex);
   if (!impl_->thread.joinable()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <condition_variable>
 #include <limits>
 #include <mutex>
@@ -99,6 +100,8 @@ class S3Engine final : public ObjectStore {
   explicit S3Engine(S3Options options)
       : options_(std::move(options)), http_(options_.http), credentials_(options_.credentials) {
     const std::size_t host = options_.endpoint.find("//") + 2;
+    assert(options_.endpoint.find("//") != std::string::npos);
+    assert(options_.attempts > 0 && options_.http.connections > 0);
     scheme_ = options_.endpoint.substr(0, host);
     authority_ = options_.endpoint.substr(host);
     // libcurl omits the default port of the scheme.
@@ -394,7 +397,7 @@ class S3Engine final : public ObjectStore {
   Credentials credentials_;
   std::chrono::steady_clock::time_point credentials_read_ = std::chrono::steady_clock::now();
   std::condition_variable wakes_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   bool stopped_ = false;
   std::mt19937_64 random_{std::random_device{}()};
 };

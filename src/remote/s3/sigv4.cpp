@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cctype>
 #include <map>
 #include <string_view>
@@ -122,6 +123,8 @@ std::string canonical_query(const NameValues& query) {
 
 std::string sign(const RequestToSign& request, const SigningScope& scope,
                  const Credentials& credentials) {
+  assert(scope.time.size() == std::string_view("20150830T123600Z").size());
+  assert(request.path.starts_with("/"));
   const CanonicalHeaders headers = canonical_headers(request.headers);
   const std::string date = scope.time.substr(0, 8);
   const std::string credential_scope =

@@ -1,6 +1,7 @@
 #include "remote/session/branch_relation.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "store/catalog/snapshot_order.hpp"
 
@@ -8,6 +9,7 @@ namespace vellum::remote {
 
 bool is_own_earlier_push(const RemoteVersion& there, const WriteId& me, const SeenBranch* seen,
                          const store::SeenHead& here) {
+  assert(there.is_branch);
   const format::Version& version = there.ref.version;
   const std::uint64_t sequence = seen == nullptr ? here.sequence : seen->sequence;
   const std::int64_t time_ns = seen == nullptr ? here.time_ns : seen->time_ns;
@@ -19,6 +21,7 @@ bool is_own_earlier_push(const RemoteVersion& there, const WriteId& me, const Se
 
 BranchRelation relation_of(const RemoteVersion& there, const SeenBranch& seen,
                            const store::SeenHead& here) {
+  assert(there.is_branch);
   const bool is_later = there.ref.version.sequence > here.sequence;
   if (seen.epoch == 0 || there.epoch == seen.epoch) {
     return is_later ? BranchRelation::newer : BranchRelation::older;

@@ -1,6 +1,7 @@
 #include "remote/session/missing_pieces.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <numeric>
 #include <set>
@@ -95,6 +96,8 @@ void remove_missing_pieces(store::StoreDirectory& store) {
 }
 
 bool add_pieces(VersionPieces& to, const VersionPieces& more) {
+  assert(to.list.size() == to.opening.spans.size());
+  assert(more.list.size() == more.opening.spans.size());
   const std::set<PieceName> known(to.list.begin(), to.list.end());
   const std::size_t pieces = to.list.size(), roots = to.opening.roots.size();
   for (std::size_t i = 0; i < more.list.size(); ++i) {

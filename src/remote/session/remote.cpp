@@ -1,6 +1,7 @@
 #include "remote/session/remote.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <future>
 #include <random>
 
@@ -219,6 +220,7 @@ std::optional<StoredHead> Remote::cached_head() const {
 }
 
 bool Remote::still_has(const StoredHead& head) const {
+  assert(head.head.number != 0);
   const auto there = get_if_present(objects_, head_key(head.head.number), kMaxHeadBytes);
   return there.has_value() && base::sha256(*there) == head.hash;
 }
@@ -233,6 +235,7 @@ bool Remote::is_published(std::uint64_t number, const base::Sha256& hash) const 
 }
 
 void Remote::NewTable::use(StoredHead& base) const {
+  assert(name.size_bytes != 0);
   base.head.table = name;
   base.table = base.head.versions;
 }
@@ -250,6 +253,7 @@ std::optional<Remote::NewTable> Remote::make_table(const StoredHead& base) const
 }
 
 std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next) const {
+  assert(std::ranges::is_sorted(next.versions, {}, [](const auto& v) { return v.ref.name; }));
   next.number = base.head.number + 1;
   next.before = base.hash;
   next.write_id = random_write_id();
@@ -301,6 +305,7 @@ VersionPieces Remote::pieces_of(const ListName& name) const {
 }
 
 std::shared_ptr<const BaseList> Remote::base_list(const ObjectName& name) const {
+  assert(name.size_bytes != 0);
   if (auto last = last_base(name)) return last;
   auto out = std::make_shared<const BaseList>(name.content.hash, whole_list(name));
   const std::lock_guard lock(mutex_);
@@ -323,6 +328,7 @@ VersionPieces Remote::whole_list(const ObjectName& name) const {
 }
 
 std::vector<std::byte> Remote::list_bytes(const ObjectName& name) const {
+  assert(name.size_bytes != 0);
   return read_twice([&] { return get_content(list_key(name.content), name, kMaxListBytes); });
 }
 

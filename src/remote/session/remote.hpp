@@ -138,7 +138,7 @@ class Remote {
   const format::Uuid store_id_;
   LocalCache* const cache_;
   const std::string cached_head_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   mutable std::shared_ptr<const BaseList> last_base_;
 };
 

@@ -1,6 +1,7 @@
 #include "remote/session/session.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
@@ -70,6 +71,7 @@ StoredHead Session::newest_head() {
 }
 
 void Session::published(const StoredHead& head) noexcept {
+  assert(head.head.number != 0);
   file_.head_number = head.head.number;
   file_.head_hash = head.hash;
 }
@@ -83,6 +85,7 @@ void Session::note_replicated(const std::vector<std::uint64_t>& orders) {
 void Session::note(const std::vector<SeenBranch>& branches) {
   if (branches.empty()) return;
   for (const SeenBranch& branch : branches) {
+    assert(!branch.name.empty());
     const auto at = std::find_if(file_.branches.begin(), file_.branches.end(),
                                  [&](const SeenBranch& b) { return b.name == branch.name; });
     if (at == file_.branches.end()) {

@@ -1,6 +1,6 @@
-// aio_read(3) and its like: the C library's threads would read and write past this library. A job
-// on a live file is done at once, and is complete when the call returns. aio_error(3),
-// aio_return(3) and aio_suspend(3) find that in the job itself.
+// aio_read(3) and similar functions: the C library's threads would bypass this library. A job on a
+// live file is executed at once, and is complete when the call returns. aio_error(3), aio_return(3)
+// and aio_suspend(3) find that in the job itself.
 #include <aio.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -73,7 +73,7 @@ int sync_job(int how, aiocb* job) {
   return complete(job, fsync(job->aio_fildes));
 }
 
-// Jobs on the kernel's files go to the C library, which skips null entries of its list.
+// Jobs on other files are passed to the C library, which skips null entries of its list.
 int run_list(int mode, aiocb* const list[], int count, sigevent* event,
              int (*real)(int, aiocb* const[], int, sigevent*)) {
   Files& files = Files::instance();

@@ -1,4 +1,4 @@
-// Copies that the kernel would make from file to file, past the memory of live files: sendfile(2),
+// Copies between files in the kernel, which would bypass the memory of live files: sendfile(2),
 // copy_file_range(2), splice(2), and clones.
 #include <fcntl.h>
 #include <linux/fiemap.h>
@@ -22,7 +22,7 @@ namespace {
 
 bool is_live(int fd) { return Files::instance().live(fd) != nullptr; }
 
-// Copies one piece: callers repeat until they have everything.
+// Makes a partial copy: callers repeat until they have everything.
 ssize_t copy(int from, off_t* from_offset, int to, off_t* to_offset, std::size_t bytes) {
   std::vector<char> buffer(std::min<std::size_t>(bytes, 1u << 20));
   const off_t from_now = VELLUM_REAL(lseek)(from, 0, SEEK_CUR);
@@ -71,7 +71,7 @@ VELLUM_PRELOAD ssize_t splice(int from, off64_t* from_offset, int to, off64_t* t
 namespace vellum::preload {
 namespace {
 
-// FS_IOC_RESVSP and its like, which the kernel does not export: linux/falloc.h.
+// FS_IOC_RESVSP and similar requests, which the kernel's headers do not export: linux/falloc.h.
 bool allocates(unsigned long request) {
   const auto number = _IOC_NR(request);
   return _IOC_TYPE(request) == 'X' && ((number >= 40 && number <= 43) || number == 57);
@@ -79,7 +79,7 @@ bool allocates(unsigned long request) {
 
 // Requests that bypass a live file's memory: clones share the content on disk, old forms of
 // fallocate(2) change it, and extent maps report it.
-bool goes_past(int fd, unsigned long request, void* argument) {
+bool bypasses(int fd, unsigned long request, void* argument) {
   switch (request) {
     case FICLONE:
       return is_live(fd) || is_live(static_cast<int>(reinterpret_cast<long>(argument)));
@@ -105,7 +105,7 @@ VELLUM_PRELOAD int ioctl(int fd, unsigned long request, ...) noexcept {
   va_start(arguments, request);
   void* const argument = va_arg(arguments, void*);
   va_end(arguments);
-  if (vellum::preload::goes_past(fd, request, argument)) {
+  if (vellum::preload::bypasses(fd, request, argument)) {
     errno = EOPNOTSUPP;
     return -1;
   }

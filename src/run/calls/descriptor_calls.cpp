@@ -1,4 +1,4 @@
-// Calls that make, close and query descriptors: close(2), dup(2), fcntl(2), lseek(2), flock(2).
+// Calls that create, close and query descriptors: close(2), dup(2), fcntl(2), lseek(2), flock(2).
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 namespace vellum::preload {
 namespace {
 
-// Also serves programs that close descriptors unseen: daemons close all that they do not need.
+// Also for programs that close descriptors blindly, as daemons do.
 int close_file(int fd) {
   Files& files = Files::instance();
   if (!files.active() || (!ReentrancyGuard::is() && files.shares_memory()))
@@ -52,8 +52,8 @@ void set_flags(int fd, void* flags) {
   Files::instance().note_append(fd);
 }
 
-// The file on disk does not show the content of memory. So all of it counts as data up to the end,
-// where the only hole is, as on a file system without holes (lseek(2)).
+// The file on disk does not reflect the content of memory. Everything counts as data up to the end,
+// which is the only hole, as on a file system without holes (lseek(2)).
 off_t seek(int fd, off_t offset, int whence) {
   const bool asks = whence == SEEK_END || whence == SEEK_DATA || whence == SEEK_HOLE;
   const auto live = asks ? Files::instance().live(fd) : nullptr;
@@ -142,8 +142,9 @@ VELLUM_PRELOAD int __fcntl(int fd, int command, ...) {
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
-// A lock belongs to the open file: where the descriptor was opened anew, to the one that came.
+// A lock belongs to the open file: for a reopened descriptor, to the original one.
 VELLUM_PRELOAD int flock(int fd, int operation) noexcept {
-  const int came = vellum::preload::ReentrancyGuard::is() ? -1 : Files::instance().came_as(fd);
-  return VELLUM_REAL(flock)(came >= 0 ? came : fd, operation);
+  const int original =
+      vellum::preload::ReentrancyGuard::is() ? -1 : Files::instance().original_of(fd);
+  return VELLUM_REAL(flock)(original >= 0 ? original : fd, operation);
 }

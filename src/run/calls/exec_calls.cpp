@@ -1,8 +1,7 @@
-// Programs that this one starts: execve(2), posix_spawn(3), system(3) and their like. The library
-// comes along, whatever their environment (exec_environment.hpp). A program that it cannot stand in
-// front of is reported before it runs (program_kind.hpp).
-//
-// A child of vfork(2) calls these: nothing here allocates, except where the C library does, too.
+// Programs that this one starts: execve(2), posix_spawn(3), system(3) and similar calls. The
+// library is loaded into them, whatever their environment (exec_environment.hpp). A program that it
+// cannot intercept is reported before it runs (program_kind.hpp). A child of vfork(2) calls these:
+// nothing here allocates, except if the C library does so itself.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -28,13 +27,13 @@
 namespace vellum::preload {
 namespace {
 
-// The next program does not have what this process keeps in memory.
+// The next program does not have this process's memory.
 void commit_all() noexcept {
   if (Files::instance().active() && !Files::instance().shares_memory())
     Files::instance().commit_all();
 }
 
-// The limit for the arguments of execl(3) and its like.
+// The limit for the arguments of execl(3) and similar functions.
 constexpr std::size_t kMaxWords = 8192;
 
 struct Words {
@@ -50,13 +49,12 @@ struct Words {
   }
 };
 
-void tell_of(const char* path, ProgramKind kind) noexcept {
+void report_program(const char* path, ProgramKind kind) noexcept {
   if (kind == ProgramKind::preloadable || kind == ProgramKind::unknown) return;
   if (!note_program(path, kind)) return;
   std::fprintf(stderr, "vellum run: %s %s; %s\n", path, what_it_means(kind),
-               Watch::instance().has_copies()
-                   ? "it finds the file itself, and not the version"
-                   : "what it writes is recorded when the run has ended");
+               WatchedFiles::instance().has_copies() ? "it sees the file itself, and not the version"
+                                              : "its writes are recorded when the run has ended");
 }
 
 // Finds the file in PATH, as execvp(3) does. False: it is not found, or its path is too long.
@@ -76,39 +74,39 @@ bool find_in_path(const char* file, char (&path)[PATH_MAX]) noexcept {
 }
 
 // Call before a program is started by its path, or by its name in PATH.
-void look_at(int directory, const char* file, bool in_path) noexcept {
+void check_program(int directory, const char* file, bool in_path) noexcept {
   if (file == nullptr || *file == '\0' || !Files::instance().active()) return;
   const int before = errno;
   char path[PATH_MAX];
   note_whether_record_is_reachable();
   if (in_path && std::strchr(file, '/') == nullptr) {
-    if (find_in_path(file, path)) tell_of(path, kind_of_program(path));
+    if (find_in_path(file, path)) report_program(path, kind_of_program(path));
   } else {
     const int fd = VELLUM_REAL(openat)(directory, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     std::snprintf(path, sizeof path, "%s", file);
-    if (fd >= 0) tell_of(path, kind_of_program(fd, path));
+    if (fd >= 0) report_program(path, kind_of_program(fd, path));
     if (fd >= 0) VELLUM_REAL(close)(fd);
   }
   errno = before;
 }
 
-void look_at(int fd) noexcept {
+void check_program(int fd) noexcept {
   char path[PATH_MAX];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  look_at(AT_FDCWD, path, false);
+  check_program(AT_FDCWD, path, false);
 }
 
 }  // namespace
 }  // namespace vellum::preload
 
+using vellum::preload::check_program;
 using vellum::preload::commit_all;
-using vellum::preload::look_at;
 using vellum::preload::start_with_ours;
 
 VELLUM_PRELOAD int execve(const char* path, char* const words[],
                           char* const environment[]) noexcept {
   commit_all();
-  look_at(AT_FDCWD, path, false);
+  check_program(AT_FDCWD, path, false);
   return start_with_ours(environment, [&](char* const* ours) noexcept {
     return VELLUM_REAL(execve)(path, words, ours);
   });
@@ -119,7 +117,7 @@ VELLUM_PRELOAD int execv(const char* path, char* const words[]) noexcept {
 VELLUM_PRELOAD int execvpe(const char* file, char* const words[],
                            char* const environment[]) noexcept {
   commit_all();
-  look_at(AT_FDCWD, file, true);
+  check_program(AT_FDCWD, file, true);
   return start_with_ours(environment, [&](char* const* ours) noexcept {
     return VELLUM_REAL(execvpe)(file, words, ours);
   });
@@ -129,7 +127,7 @@ VELLUM_PRELOAD int execvp(const char* file, char* const words[]) noexcept {
 }
 VELLUM_PRELOAD int fexecve(int fd, char* const words[], char* const environment[]) noexcept {
   commit_all();
-  look_at(fd);
+  check_program(fd);
   return start_with_ours(environment, [&](char* const* ours) noexcept {
     return VELLUM_REAL(fexecve)(fd, words, ours);
   });
@@ -138,9 +136,9 @@ VELLUM_PRELOAD int execveat(int directory, const char* path, char* const words[]
                             char* const environment[], int flags) noexcept {
   commit_all();
   if (path != nullptr && *path == '\0' && (flags & AT_EMPTY_PATH) != 0)
-    look_at(directory);
+    check_program(directory);
   else
-    look_at(directory, path, false);
+    check_program(directory, path, false);
   return start_with_ours(environment, [&](char* const* ours) noexcept {
     return VELLUM_REAL(execveat)(directory, path, words, ours, flags);
   });
@@ -172,7 +170,7 @@ VELLUM_PRELOAD int posix_spawn(pid_t* process, const char* path,
                                const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const words[],
                                char* const environment[]) noexcept {
-  look_at(AT_FDCWD, path, false);
+  check_program(AT_FDCWD, path, false);
   return start_with_ours(environment, [&](char* const* ours) noexcept {
     return VELLUM_REAL(posix_spawn)(process, path, actions, attributes, words, ours);
   });
@@ -181,7 +179,7 @@ VELLUM_PRELOAD int posix_spawnp(pid_t* process, const char* file,
                                 const posix_spawn_file_actions_t* actions,
                                 const posix_spawnattr_t* attributes, char* const words[],
                                 char* const environment[]) noexcept {
-  look_at(AT_FDCWD, file, true);
+  check_program(AT_FDCWD, file, true);
   return start_with_ours(environment, [&](char* const* ours) noexcept {
     return VELLUM_REAL(posix_spawnp)(process, file, actions, attributes, words, ours);
   });

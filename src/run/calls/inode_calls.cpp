@@ -1,5 +1,5 @@
-// A file's attributes other than content and size: access(2), chmod(2), chown(2), setxattr(2).
-// Those of a live file are the kernel's; those of an old version cannot change.
+// A file's attributes other than content and size: access(2), chmod(2), chown(2), setxattr(2). For
+// a live file the kernel handles them; those of an old version cannot change.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>

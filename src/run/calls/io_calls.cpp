@@ -1,4 +1,4 @@
-// read(2), write(2) and their like, through the memory of live files.
+// read(2), write(2) and similar calls, through the memory of live files.
 #include <sys/uio.h>
 #include <unistd.h>
 

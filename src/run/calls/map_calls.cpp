@@ -1,4 +1,4 @@
-// mmap(2) and its like.
+// mmap(2) and similar calls.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -28,7 +28,8 @@ void* map(int fd, size_t bytes, int protection, int flags, off_t offset) {
   return Files::instance().map(fd, bytes, protection, flags, offset);
 }
 
-// A view (read_views.hpp) is private memory: dropped, its pages would show an older state.
+// A view (read_views.hpp) is private memory: if its pages were dropped, they would show an older
+// state.
 bool changes_view(int advice) {
   return mapped_io::advice_for_file(advice) != mapped_io::Advice::pass;
 }
@@ -89,8 +90,8 @@ VELLUM_PRELOAD void* mremap(void* at, size_t bytes, size_t new_bytes, int flags,
   return as_result(error) == 0 ? at : MAP_FAILED;
 }
 
-// All mappings of a live file show the same pages, which write(2) uses, too: their protection stays
-// as it is.
+// All mappings of a live file share the same pages, which write(2) also uses: their protection is
+// not changed.
 VELLUM_PRELOAD int mprotect(void* at, size_t bytes, int protection) noexcept {
   const auto live = mapped_at(at);
   // For a view (read_views.hpp), this would change a private copy.
@@ -129,7 +130,7 @@ VELLUM_PRELOAD int madvise(void* at, size_t bytes, int advice) noexcept {
   return ours ? vellum::mapped_io::give_advice(at, advice, VELLUM_REAL(madvise), bytes)
               : VELLUM_REAL(madvise)(at, bytes, advice);
 }
-// Asked with no pieces, the kernel says whether this process may be advised so.
+// With an empty list the kernel only checks whether this process permits the advice.
 VELLUM_PRELOAD ssize_t process_madvise(int process, const iovec* pieces, size_t count, int advice,
                                        unsigned flags) noexcept {
   const auto real = [&](const iovec* of, size_t n) {

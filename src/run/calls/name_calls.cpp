@@ -1,5 +1,5 @@
 // Calls that remove, add and exchange names. files_names.cpp handles the files; old_version.hpp
-// handles names that lead to a version.
+// handles names of a version.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -23,10 +23,10 @@ int take_name(int directory, const char* path, const Call& call) {
   });
 }
 
-// Private files lie in another directory, so that no name moves in or out. Returns 0 or errno.
+// Private files are in another directory, so no name can move in or out. Returns 0 or errno.
 int refuse_pair(const SeenPath& from, const SeenPath& to, int from_directory) {
   if (from.is_version() || to.is_version()) return EROFS;
-  if (from.is_beside() == to.is_beside()) return 0;
+  if (from.is_companion() == to.is_companion()) return 0;
   const int there = VELLUM_REAL(faccessat)(from_directory, from.c_str(), F_OK, AT_SYMLINK_NOFOLLOW);
   return there == 0 ? EXDEV : errno;
 }
@@ -51,7 +51,7 @@ int add_name(const PathName& from, const PathName& to, bool follows, const Call&
                                 [&] { return call(source.c_str(), target.c_str()); });
 }
 
-// For anything but regular files. An old version exists, whether or not the file does.
+// For everything except regular files. An old version exists, whether or not the file does.
 template <typename Call>
 int make_name(int directory, const char* path, const Call& call) {
   const SeenPath seen(directory, path, false);
@@ -135,7 +135,7 @@ VELLUM_PRELOAD int mkfifoat(int directory, const char* path, mode_t mode) noexce
   return make_name(directory, path,
                    [&](const char* at) { return VELLUM_REAL(mkfifoat)(directory, at, mode); });
 }
-// Directories are created where they are asked for, whatever their name.
+// Directories are created at the requested path, whatever their name.
 VELLUM_PRELOAD int mkdir(const char* path, mode_t mode) noexcept {
   return make_name(AT_FDCWD, path, [&](const char*) { return VELLUM_REAL(mkdir)(path, mode); });
 }

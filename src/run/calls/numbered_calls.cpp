@@ -1,6 +1,6 @@
-// syscall(2): a call by number does the same as the function. Calls that are not listed here do not
-// concern the files of a run. (System calls that bypass the C library are not seen: see
-// program_kind.hpp.)
+// syscall(2): a call by number has the same effect as the function. Calls that are not listed here
+// do not concern the files of a run. (System calls that bypass the C library are not intercepted:
+// see program_kind.hpp.)
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -41,8 +41,8 @@ namespace {
 
 using Arguments = std::array<long, 6>;
 
-// Processors that came after openat(2), as arm64, lack the calls that it and its like replace: SYS_open
-// stands for all of them.
+// Architectures that are newer than openat(2), such as arm64, lack the older calls: SYS_open is
+// tested for all of them.
 
 template <typename T>
 T at(const Arguments& a, std::size_t i) noexcept {
@@ -70,8 +70,8 @@ long call(R (*function)(A...) noexcept, const Arguments& a) {
   return call(static_cast<R (*)(A...)>(function), a, std::index_sequence_for<A...>{});
 }
 
-// Without `resolve`, openat2(2) is openat(2). With it, the kernel has to check the way to the file.
-// It does not truncate the file; neither does open_file() (open_calls.cpp).
+// Without `resolve`, openat2(2) is openat(2). With it, the kernel has to check the path to the
+// file. It does not truncate the file; neither does open_file() (open_calls.cpp).
 long open_by_how(const Arguments& a) {
   const auto* const given = at<const open_how*>(a, 2);
   const auto in_kernel = [&](const open_how* how) {
@@ -107,7 +107,7 @@ std::optional<long> transfer(long number, const Arguments& a) {
       return call(readv, a);
     case SYS_writev:
       return call(writev, a);
-    // The offset's upper half has a register of its own, which is ignored with 64 bits.
+    // The offset's upper half has a separate register, which is ignored on 64-bit machines.
     case SYS_preadv:
       return call(preadv64, a);
     case SYS_pwritev:
@@ -352,8 +352,8 @@ std::optional<long> other_name(long number, const Arguments& a) {
   }
 }
 
-// What the kernel does for a program by io_uring(7) or Linux AIO goes around this library, flushes
-// included: refused as by a container's rules, for which programs have another way.
+// io_uring(7) and Linux AIO would bypass this library, including flushes. They are refused as by a
+// container's seccomp rules, for which programs have a fallback.
 std::optional<long> refused(long number, const Arguments&) {
   switch (number) {
     case SYS_io_uring_setup:
@@ -364,12 +364,12 @@ std::optional<long> refused(long number, const Arguments&) {
   }
 }
 
-// A library behind this one may call mmap(2) by number, as tcmalloc does. Such a call, made on
-// behalf of a call by number, goes to the kernel.
+// A library after this one may call mmap(2) by number, as tcmalloc does. If this happens inside a
+// call by number, it is passed to the kernel.
 thread_local bool converting = false;
 
 std::optional<long> as_function(long number, const Arguments& a) {
-  // Allocators make their first calls by number, so that nothing intercepts them.
+  // Allocators make their first calls by number, so that they are not intercepted.
   if (converting || ReentrancyGuard::is() || !environment_is_kept()) return std::nullopt;
   struct Converting {
     Converting() noexcept { converting = true; }
@@ -399,7 +399,7 @@ VELLUM_PRELOAD long syscall(long number, ...) noexcept {
   if (const auto result = vellum::preload::as_function(number, a)) return *result;
   const long result = VELLUM_REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   if (number != SYS_userfaultfd || !vellum::preload::ReentrancyGuard::is()) return result;
-  const int own = vellum::preload::moved_away(static_cast<int>(result));
+  const int own = vellum::preload::moved_to_high_number(static_cast<int>(result));
   vellum::preload::Files::instance().note_librarys(own, true);
   return own;
 }

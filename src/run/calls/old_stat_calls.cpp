@@ -1,4 +1,4 @@
-// stat(2) and its like as they were until glibc 2.33: functions that take the structure's version
+// stat(2) and similar calls as in glibc until 2.33: functions that take the structure's version
 // first. Programs built for those versions still call them (Node.js 20, JDK 25, Python wheels).
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-// open(2) and its like. glibc has a second name of each for 64-bit offsets, which does the same
-// here, and a third one that programs compiled with _FORTIFY_SOURCE call.
+// open(2) and similar calls. glibc has a second name of each for 64-bit offsets, which has the same
+// effect here, and a third one that programs compiled with _FORTIFY_SOURCE call.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ namespace {
 
 bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
-// The version's name exists, whatever else is asked for (O_EXCL).
+// The version's name exists, which matters for O_EXCL.
 int open_version(int directory, const char* path, const SeenPath& seen, int flags, mode_t mode) {
   const bool is_new = (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0;
   const bool changes = writes(flags) || (flags & O_TRUNC) != 0;
@@ -37,17 +37,17 @@ int open_version(int directory, const char* path, const SeenPath& seen, int flag
   return -1;
 }
 
-// A truncation at once would destroy the last commit: it waits for the next commit.
+// An immediate truncation would destroy the last commit: it is delayed until the next commit.
 int open_file(int directory, const char* path, int flags, mode_t mode) {
   if (ReentrancyGuard::is()) {
-    const int fd = moved_away(VELLUM_REAL(openat)(directory, path, flags, mode));
+    const int fd = moved_to_high_number(VELLUM_REAL(openat)(directory, path, flags, mode));
     if (fd >= 0) Files::instance().note_librarys(fd, true);
     return fd;
   }
   Files& files = Files::instance();
   const SeenPath seen(directory, path, (flags & O_NOFOLLOW) == 0);
   if (seen.is_version()) return open_version(directory, path, seen, flags, mode);
-  if (!files.active() || seen.is_beside() || path == nullptr || (flags & O_PATH) != 0)
+  if (!files.active() || seen.is_companion() || path == nullptr || (flags & O_PATH) != 0)
     return VELLUM_REAL(openat)(directory, seen.c_str(), flags, mode);
   if ((flags & O_CREAT) != 0) files.commit_before_new_name(directory, path);
   const bool cut = (flags & O_TRUNC) != 0 && files.names_target(directory, path);
@@ -55,8 +55,8 @@ int open_file(int directory, const char* path, int flags, mode_t mode) {
   return fd < 0 ? fd : files.opened(fd, path, flags, cut);
 }
 
-// For descriptors that come without a path: by a handle, or from another process.
-int come(int fd) {
+// For descriptors without a path: by a handle, or from another process.
+int adopt_received(int fd) {
   Files& files = Files::instance();
   if (fd < 0 || ReentrancyGuard::is() || !files.active() || files.shares_memory()) return fd;
   files.adopt_descriptor(fd);
@@ -64,19 +64,19 @@ int come(int fd) {
 }
 
 // Handles descriptors that recvmsg(2) has received: unix(7), SCM_RIGHTS.
-void come_with(msghdr* message) {
+void adopt_received_in(msghdr* message) {
   for (cmsghdr* part = CMSG_FIRSTHDR(message); part != nullptr; part = CMSG_NXTHDR(message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (std::size_t i = 0; i < count; ++i) {
       int fd;
       std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
-      come(fd);
+      adopt_received(fd);
     }
   }
 }
 
-// The path that shm_open(3) uses for a name. False: the name is invalid, or nothing is watched.
+// The path that shm_open(3) uses for a name. False: the name is invalid, or no file is watched.
 bool path_of_shared(const char* name, char (&path)[PATH_MAX]) {
   if (ReentrancyGuard::is() || !Files::instance().active() || name == nullptr) return false;
   while (*name == '/') ++name;
@@ -85,8 +85,8 @@ bool path_of_shared(const char* name, char (&path)[PATH_MAX]) {
   return true;
 }
 
-// For mkstemp(3) and its like: the name is known only afterwards.
-int made(int fd, const char* path) {
+// For mkstemp(3) and similar functions: the name is known only afterwards.
+int noted_as_opened(int fd, const char* path) {
   Files& files = Files::instance();
   if (fd < 0 || !files.active()) return fd;
   if (!ReentrancyGuard::is()) return files.opened(fd, path, O_RDWR, false);
@@ -94,11 +94,11 @@ int made(int fd, const char* path) {
   return fd;
 }
 
-// Beside an old version, makes the file where the program will look for it.
+// In a run with an old version, creates the file at the path where the program will open it.
 template <typename Call>
 int make_beside(char* pattern, const Call& call) {
   const SeenPath seen(AT_FDCWD, pattern, false);
-  if (!seen.is_beside()) return made(call(pattern), pattern);
+  if (!seen.is_companion()) return noted_as_opened(call(pattern), pattern);
   std::string own = seen.c_str();
   const int fd = call(own.data());
   const std::size_t begin = own.rfind('/') + 1, length = own.size() - begin;
@@ -185,25 +185,27 @@ VELLUM_PRELOAD int open_by_handle_at(int mount, file_handle* handle, int flags) 
   const bool cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY &&
                    !vellum::preload::ReentrancyGuard::is() && Files::instance().active();
   const int wanted = cut ? flags & ~O_TRUNC : flags;
-  const int fd = vellum::preload::come(VELLUM_REAL(open_by_handle_at)(mount, handle, wanted));
+  const int fd =
+      vellum::preload::adopt_received(VELLUM_REAL(open_by_handle_at)(mount, handle, wanted));
   if (fd < 0 || !cut || ftruncate(fd, 0) == 0) return fd;
   const int error = errno;
   close(fd);
   return errno = error, -1;
 }
 VELLUM_PRELOAD int pidfd_getfd(int process, int fd, unsigned flags) noexcept {
-  return vellum::preload::come(VELLUM_REAL(pidfd_getfd)(process, fd, flags));
+  return vellum::preload::adopt_received(VELLUM_REAL(pidfd_getfd)(process, fd, flags));
 }
 VELLUM_PRELOAD ssize_t recvmsg(int socket, msghdr* message, int flags) {
   const ssize_t got = VELLUM_REAL(recvmsg)(socket, message, flags);
-  if (got >= 0 && message->msg_controllen != 0) vellum::preload::come_with(message);
+  if (got >= 0 && message->msg_controllen != 0) vellum::preload::adopt_received_in(message);
   return got;
 }
 VELLUM_PRELOAD int recvmmsg(int socket, mmsghdr* messages, unsigned count, int flags,
                             timespec* timeout) {
   const int got = VELLUM_REAL(recvmmsg)(socket, messages, count, flags, timeout);
   for (int i = 0; i < got; ++i)
-    if (messages[i].msg_hdr.msg_controllen != 0) vellum::preload::come_with(&messages[i].msg_hdr);
+    if (messages[i].msg_hdr.msg_controllen != 0)
+      vellum::preload::adopt_received_in(&messages[i].msg_hdr);
   return got;
 }
 

@@ -1,4 +1,4 @@
-// The beginning and the end of the process. Programs that it starts: exec_calls.cpp.
+// Start and end of the process. Programs that it starts: exec_calls.cpp.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ VELLUM_PRELOAD int pthread_create(pthread_t* id, const pthread_attr_t* attribute
   return error;
 }
 
-// However a process ends by itself, its writes are in the file.
+// In whatever way a process ends by itself, its writes are in the file.
 VELLUM_PRELOAD void _exit(int status) {
   close_all();
   VELLUM_REAL(_exit)(status);

@@ -1,5 +1,5 @@
-// fopen(3), fdopen(3), dprintf(3): the C library's streams would call the kernel past this library,
-// so the stream of a known file gets functions of its own (fopencookie(3)).
+// fopen(3), fdopen(3), dprintf(3): the C library's streams would bypass this library, so the stream
+// of a known file gets custom functions (fopencookie(3)).
 #include <fcntl.h>
 #include <mntent.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ ssize_t read_cookie(void* cookie, char* to, size_t bytes) {
 }
 ssize_t write_cookie(void* cookie, const char* from, size_t bytes) {
   const ssize_t done = write(descriptor_of(cookie), from, bytes);
-  return done < 0 ? 0 : done;  // how a cookie's function reports failure
+  return done < 0 ? 0 : done;  // a cookie's function reports failure in this way
 }
 int seek_cookie(void* cookie, off64_t* offset, int whence) {
   const off64_t at = lseek(descriptor_of(cookie), *offset, whence);
@@ -77,13 +77,13 @@ FILE* open_mount_table(const char* path, const char* mode) {
              : VELLUM_REAL(setmntent)(path, mode);
 }
 
-// The stream stays the C library's own: it may be one of the standard streams.
+// The stream remains the C library's own: it may be one of the standard streams.
 FILE* reopen_stream(const char* path, const char* mode, FILE* stream,
                     FILE* (*real)(const char*, const char*, FILE*)) {
   Files& files = Files::instance();
   const bool reads_only = mode != nullptr && *mode == 'r' && std::strchr(mode, '+') == nullptr;
   const SeenPath seen(AT_FDCWD, path);
-  if (seen.is_beside() || (seen.is_version() && reads_only))
+  if (seen.is_companion() || (seen.is_version() && reads_only))
     return real(seen.c_str(), mode, stream);
   if (ReentrancyGuard::is() || !files.active() || path == nullptr || reads_only ||
       !(seen.is_version() || files.may_name_target(path) || files.names_target(AT_FDCWD, path)))

@@ -1,10 +1,10 @@
-// dlsym(3) and dlvsym(3): who looks a function of the C library up by the library's name gets this
-// library's, as a program that is linked to it does. Foreign function interfaces do so (ctypes, JNA,
-// Java's FFM, P/Invoke), and calls of theirs would get around the live files.
-//
-// RTLD_NEXT and RTLD_DEFAULT are answered as from the caller, which the dynamic linker finds by the
-// return address: so these calls go on by a jump. Both find this library's functions where the caller
-// comes before it, and RTLD_NEXT those behind it for libraries that take the same functions over.
+// dlsym(3) and dlvsym(3): looking up a function of the C library through its handle returns this
+// library's function, as for a program that is linked to it. Foreign function interfaces do so
+// (ctypes, JNA, Java's FFM, P/Invoke), and their calls would bypass the live files. The results of
+// RTLD_NEXT and RTLD_DEFAULT depend on the caller, which the dynamic linker identifies by the
+// return address: these calls are forwarded by a jump. Both find this library's functions if the
+// caller precedes it. For libraries that intercept the same functions, RTLD_NEXT finds the
+// functions after this library.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -19,7 +19,7 @@ extern "C" {
 [[gnu::visibility("hidden")]] void* vellum_real_dlsym = nullptr;
 [[gnu::visibility("hidden")]] void* vellum_real_dlvsym = nullptr;
 
-// False: the answer depends on the caller.
+// False: the result depends on the caller.
 [[gnu::visibility("hidden")]] bool vellum_answers_dlsym(void* handle, const char* name,
                                                         void** answer) noexcept;
 [[gnu::visibility("hidden")]] bool vellum_answers_dlvsym(void* handle, const char* name,
@@ -68,7 +68,7 @@ bool vellum_answers_dlvsym(void* handle, const char* name, const char* version,
   return true;
 }
 
-// Each keeps its arguments, asks for an answer, and returns that or jumps on.
+// Each saves its arguments, requests a result, and returns that or jumps to the C library.
 #if defined(__x86_64__)
 
 #define VELLUM_LOOKUP(function, answers, real, answer_register) \

@@ -35,8 +35,8 @@ int truncate_live(LiveFile& file, off_t bytes) {
   return bytes < 0 ? EINVAL : file.resize(static_cast<std::uint64_t>(bytes));
 }
 
-// Whether this is a watched file. One that this process does not have open to write becomes live
-// for the call, as by open(2), ftruncate(2) and close(2).
+// Whether this is a watched file. One that this process does not have open for writing becomes live
+// for the call, as with open(2), ftruncate(2) and close(2).
 bool is_watched(const char* path) {
   struct stat status;
   const Files& files = Files::instance();
@@ -60,7 +60,7 @@ int truncate_at(const char* path, off_t bytes, int (*in_kernel)(const char*, off
   return is_watched(path) ? base::as_result(truncate_watched(path, bytes)) : in_kernel(path, bytes);
 }
 
-// Space is allocated on write, so only visible effects take place: sizes and zeros. Inserting and
+// Space is allocated on write, so only the visible effects happen: sizes and zeros. Inserting and
 // removing ranges (FALLOC_FL_INSERT_RANGE, FALLOC_FL_COLLAPSE_RANGE) is not supported, as on many
 // file systems.
 int allocate(LiveFile& file, int fd, int mode, off_t offset, off_t bytes) {
@@ -107,7 +107,7 @@ VELLUM_PRELOAD int fdatasync(int fd) {
   const auto file = live(fd);
   return file != nullptr ? as_result(flush(*file)) : VELLUM_REAL(fdatasync)(fd);
 }
-// Commits all live files: those on other file systems than this descriptor's lose nothing by it.
+// Commits all live files: for those on other file systems than this descriptor's this is harmless.
 VELLUM_PRELOAD int syncfs(int fd) noexcept {
   vellum::preload::commit_live();
   return VELLUM_REAL(syncfs)(fd);

@@ -1,5 +1,6 @@
-// File times that the program sets itself: utime(2) and its like. They do not count as a change by
-// others, and they last: earlier writes are in the file by then, and no later commit touches it.
+// File times that the program sets itself: utime(2) and similar calls. They do not count as a
+// change by another process, and they persist: earlier writes are already in the file, and no later
+// commit touches it.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -22,7 +23,7 @@ std::shared_ptr<LiveFile> live_at(int directory, const char* path, int flags) {
   return files.live(status);
 }
 
-// `chosen`: the program sets a modification time of its own, other than the current time.
+// `chosen`: the program sets a specific modification time, not the current time.
 template <typename Call>
 int with_times(const std::shared_ptr<LiveFile>& file, bool chosen, const Call& call) {
   if (file == nullptr) return call();

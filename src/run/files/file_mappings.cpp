@@ -30,7 +30,7 @@ void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, of
   const std::string& path = open.target.path;
   if (const int refused = mapped_io::refuse_map_flags(flags)) return fail(refused);
   if (!shared)
-    return fail(complain(path, ENOTSUP, "cannot be mapped privately while it is open to write"));
+    return fail(complain(path, ENOTSUP, "cannot be mapped privately while it is open for writing"));
   if (offset_bytes < 0 || offset_bytes % static_cast<off_t>(kPageBytes) != 0 || length_bytes == 0)
     return fail(EINVAL);
   if ((protection & PROT_WRITE) != 0 && (entry & kWrites) == 0) return fail(EACCES);
@@ -40,18 +40,18 @@ void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, of
   if (offset > open.live->capacity_bytes() || length_bytes > open.live->capacity_bytes() - offset)
     return fail(complain(
         path, ENOMEM,
-        "a mapping lies past its address space: files have more when fewer are open at once"));
+        "a mapping extends past its address space: files have more if fewer are open at once"));
   if ((protection & PROT_WRITE) != 0 && read_views().any_of(open.live->data()))
     return fail(complain(path, EBUSY,
-                         "cannot be mapped to write while a mapping to read is there that was made "
-                         "before the file was opened to write"));
+                         "cannot be mapped for writing while a read-only mapping exists that is "
+                         "older than the opening for writing"));
   if ((protection & PROT_WRITE) != 0) open.live->note_mapped_writable();
   std::byte* const begin = open.live->data() + offset;
   open.mappings.add(begin, length_bytes);
   return begin;
 }
 
-// Makes older mappings to read show what is written from now on (read_views.hpp).
+// Makes older read-only mappings show later writes (read_views.hpp).
 int Files::keep_views(const Open& open) const {
   if (!used_.may_have(open.file.inode)) return 0;
   const auto mappings = kernel_mappings(open.file.inode, open.target.path);
@@ -63,7 +63,7 @@ int Files::keep_views(const Open& open) const {
     all = all && (!mapping.shared_to_read || read_views().add(open.live->data(), fd, mapping.begin,
                                                               mapping.end, mapping.offset_bytes));
   VELLUM_REAL(close)(fd);
-  return all ? 0 : complain(open.target.path, EBUSY, "is mapped to read at too many places");
+  return all ? 0 : complain(open.target.path, EBUSY, "has too many read-only mappings");
 }
 
 std::size_t Files::find(const void* address) const {

@@ -39,11 +39,11 @@ bool is_link(const char* path) {
   return VELLUM_REAL(lstat)(path, &status) == 0 && S_ISLNK(status.st_mode);
 }
 
-// Excludes pipes and the like, whose paths in proc(5) may match a pattern.
+// Excludes pipes and similar files, whose paths in proc(5) may match a pattern.
 bool is_watched(int fd) noexcept {
   struct stat status;
   return VELLUM_REAL(fstat)(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-         Watch::instance().watches(fd);
+         WatchedFiles::instance().watches(fd);
 }
 
 // Detects the library that valgrind preloads into every program.
@@ -52,7 +52,7 @@ bool under_valgrind() noexcept {
   return preload != nullptr && std::strstr(preload, "/vgpreload_") != nullptr;
 }
 
-// Makes the kernel refuse writes by it.
+// Makes the kernel refuse writes to this descriptor.
 void reopen_read_only(int fd) {
   const off_t at = VELLUM_REAL(lseek)(fd, 0, SEEK_CUR);
   const int append = VELLUM_REAL(fcntl)(fd, F_GETFL) & O_APPEND;
@@ -90,14 +90,14 @@ Files& Files::instance() {
   return *files;
 }
 
-Files::Files() : active_(Watch::instance().active()), process_(process_identity()) {}
+Files::Files() : active_(WatchedFiles::instance().active()), process_(process_identity()) {}
 
-// REQUIRES: a watched file is about to be opened: from here on allocation is allowed. By then the
-// program's allocator has registered for fork(2), so that its locks come after these.
+// REQUIRES: a watched file is about to be opened: from now on allocation is allowed. The program's
+// allocator has already registered for fork(2), so its locks are taken after these.
 void Files::load() {
   static const bool loaded = [this] {
     const ReentrancyGuard inside;
-    loaded_ = Config::from(Watch::instance());
+    loaded_ = Config::from(WatchedFiles::instance());
     note_used_before();
     base::fork_count();
     pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
@@ -117,7 +117,7 @@ std::size_t Files::target_of(int fd) {
   struct stat status;
   if (VELLUM_REAL(fstat)(fd, &status) != 0) return kTarget;
   const std::size_t known = find(status);
-  if (known != kTarget && (has_name(status, opens_[known]->target.path) || !let_go(known)))
+  if (known != kTarget && (has_name(status, opens_[known]->target.path) || !release(known)))
     return known;
   const std::string path = path_of(fd);
   const std::string branch = config_.branch_for(path);
@@ -171,7 +171,7 @@ void Files::note_used(int fd) noexcept {
     used_.add(status.st_ino);
 }
 
-// Notes what the program was started with, and what it had open or mapped before load().
+// Records the files that the program was started with, or had open or mapped before load().
 void Files::note_used_before() {
   for (const int fd : descriptors_of_process()) note_used(fd);
   for_mappings([](const KernelMapping& mapping) { used_.add(mapping.inode); });
@@ -180,22 +180,22 @@ void Files::note_used_before() {
 bool Files::names_target(int directory, const char* path) const {
   const int fd = VELLUM_REAL(openat)(directory, path, O_PATH | O_CLOEXEC);
   if (fd < 0) return false;
-  const bool ours = Watch::instance().watches(fd);
+  const bool ours = WatchedFiles::instance().watches(fd);
   VELLUM_REAL(close)(fd);
   return ours;
 }
 
-// Tests the last part of the path alone. A link's other name counts only in may_be_target().
-bool Files::may_name_target(const char* path) const { return Watch::instance().may_name(path); }
+// Tests only the last part of the path. The target of a link is tested only in may_be_target().
+bool Files::may_name_target(const char* path) const { return WatchedFiles::instance().may_name(path); }
 
 // Takes no lock: most files are not targets, and Vellum's threads open some while the lock's holder
-// waits for them. A file behind a link is looked up by its own name.
+// waits for them. The target of a link is looked up by its own name.
 bool Files::may_be_target(int fd, const char* path) const {
   struct stat status;
   if (VELLUM_REAL(fstat)(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
   if (inodes_.may_have(status.st_ino)) return true;
   const bool may_be = may_name_target(path) || status.st_nlink > 1 || is_link(path);
-  if (may_be && Watch::instance().watches(fd)) return true;
+  if (may_be && WatchedFiles::instance().watches(fd)) return true;
   used_.add(status.st_ino);
   return false;
 }
@@ -231,24 +231,23 @@ void Files::note_descriptor(int fd, std::size_t number, int flags) {
   ++opens_[number]->descriptors;
 }
 
-// Refuses a file that is in use without this library's knowledge, past the live file's memory: by a
-// writable mapping, or by a descriptor that comes from another program or was opened under another
-// name.
+// Refuses a file that is in use without this library, bypassing the live file's memory: through a
+// writable mapping, or a descriptor that was inherited or opened under another name.
 int Files::refuse_unseen(const Open& open, int fd) const {
   if (!used_.may_have(open.file.inode)) return 0;
   const auto mappings = kernel_mappings(open.file.inode, open.target.path);
   if (!std::all_of(mappings.begin(), mappings.end(),
                    [](const KernelMapping& mapping) { return mapping.shared_to_read; }))
-    return complain(
-        open.target.path, EBUSY,
-        "this process has mapped it to write, or privately: unmap it before you open it to write");
+    return complain(open.target.path, EBUSY,
+                    "this process has mapped it for writing, or privately: unmap it before you "
+                    "open it for writing");
   for (const int other : descriptors_of_process()) {
     struct stat status;
     if (other == fd || entry_of(other) != 0 || !writes_a_file(other)) continue;
     if (VELLUM_REAL(fstat)(other, &status) == 0 && status.st_ino == open.file.inode &&
         status.st_dev == open.file.device)
       return complain(open.target.path, EBUSY,
-                      "this process has it open to write already, from before it had this name");
+                      "this process has had it open for writing since before it had this name");
   }
   return 0;
 }
@@ -289,12 +288,12 @@ Files::LiveFiles Files::written_files() const {
   return out;
 }
 
-Files::LiveFiles Files::written_beside(const LiveFile& file) const {
+Files::LiveFiles Files::written_among_others(const LiveFile& file) const {
   const std::size_t own = file.written_since() != 0 ? 1 : 0;
   return LiveFile::written_count() > own ? written_files() : LiveFiles();
 }
 
-// An error of another file is printed; its next commit tries again.
+// An error of another file is printed; its next commit retries.
 int Files::commit_among(const LiveFiles& written, LiveFile& file, Commit how) {
   int error = 0;
   bool done = false;
@@ -313,7 +312,7 @@ int Files::commit_in_order(LiveFile& file, Commit how) {
   LiveFiles written;
   {
     const std::lock_guard lock(mutex_);
-    written = written_beside(file);
+    written = written_among_others(file);
   }
   return commit_among(written, file, how);
 }
@@ -338,12 +337,12 @@ void Files::commit_before_new_name(int directory, const char* path) {
   errno = error;
 }
 
-// If the commit fails, the file stays live, and the end of the process tries again.
+// If the commit fails, the file stays live, and the commit is retried at the end of the process.
 void Files::close_unused(std::size_t number) {
   Open& open = *opens_[number];
   if (open.descriptors != 0 || !open.mappings.empty()) return;
   if (open.live != nullptr && !open.live->inherited() &&
-      commit_among(written_beside(*open.live), *open.live, &LiveFile::commit) != 0)
+      commit_among(written_among_others(*open.live), *open.live, &LiveFile::commit) != 0)
     return;
   if (open.live == nullptr && open.to_be_found) commit_as_found(open);
   forget(number);
@@ -383,10 +382,11 @@ void Files::duplicated(int from, int to) {
   const std::uint32_t entry = entry_of(from);
   if ((entry & kTarget) == 0 || to < 0 || to >= kMaxDescriptors || shares_memory()) return;
   const std::lock_guard lock(mutex_);
-  set_entry(to, entry & ~kOpenedAnew);
+  set_entry(to, entry & ~kReopened);
   ++opens_[(entry & kTarget) - 1U]->descriptors;
-  if (const auto came = came_.find(from); (entry & kOpenedAnew) != 0 && came != came_.end())
-    keep_as_it_came(to, came->second);
+  if (const auto original = original_fds_.find(from);
+      (entry & kReopened) != 0 && original != original_fds_.end())
+    keep_original(to, original->second);
   shield_standard(to);
 }
 
@@ -406,32 +406,34 @@ void Files::closed(int fd) {
   entry_at(fd) = 0;
   const std::size_t number = (entry & kTarget) - 1U;
   --opens_[number]->descriptors;
-  if (const auto came = came_.find(fd); (entry & kOpenedAnew) != 0 && came != came_.end()) {
-    VELLUM_REAL(close)(came->second);
-    came_.erase(came);
+  if (const auto original = original_fds_.find(fd);
+      (entry & kReopened) != 0 && original != original_fds_.end()) {
+    VELLUM_REAL(close)(original->second);
+    original_fds_.erase(original);
   }
   close_unused(number);
 }
 
-// REQUIRES: mutex_. Without a descriptor for it, the program's lock is one of the new open file.
-void Files::keep_as_it_came(int fd, int original) {
+// REQUIRES: mutex_. If no descriptor is left for it, the program's lock belongs to the new open
+// file.
+void Files::keep_original(int fd, int original) {
   const int kept = VELLUM_REAL(fcntl)(original, F_DUPFD_CLOEXEC, 0);
-  const int own = moved_away(kept);
+  const int own = moved_to_high_number(kept);
   if (own < 0) return;
-  came_[fd] = own;
-  entry_at(fd) |= kOpenedAnew;
+  original_fds_[fd] = own;
+  entry_at(fd) |= kReopened;
 }
 
-int Files::came_as(int fd) {
-  if ((entry_of(fd) & kOpenedAnew) == 0) return -1;
+int Files::original_of(int fd) {
+  if ((entry_of(fd) & kReopened) == 0) return -1;
   const std::lock_guard lock(mutex_);
-  const auto came = came_.find(fd);
+  const auto original = original_fds_.find(fd);
   struct stat now, then;
   // The program may have closed all high descriptors.
-  return came != came_.end() && VELLUM_REAL(fstat)(fd, &now) == 0 &&
-                 VELLUM_REAL(fstat)(came->second, &then) == 0 && now.st_ino == then.st_ino &&
+  return original != original_fds_.end() && VELLUM_REAL(fstat)(fd, &now) == 0 &&
+                 VELLUM_REAL(fstat)(original->second, &then) == 0 && now.st_ino == then.st_ino &&
                  now.st_dev == then.st_dev
-             ? came->second
+             ? original->second
              : -1;
 }
 
@@ -453,9 +455,9 @@ void Files::make_live_or_read_only(int fd) {
   if (fd <= STDERR_FILENO || make_live(open, fd, true) != 0) let_read_only(fd);
 }
 
-// All are noted before the first becomes live, as that looks for unknown ones.
+// All are recorded before the first becomes live, because that searches for unknown ones.
 void Files::adopt_descriptors() {
-  if (Watch::instance().has_copies() || !any_descriptor(is_watched)) return;
+  if (WatchedFiles::instance().has_copies() || !any_descriptor(is_watched)) return;
   load();
   const std::lock_guard lock(mutex_);
   std::vector<int> ours;
@@ -465,7 +467,7 @@ void Files::adopt_descriptors() {
 }
 
 void Files::adopt_descriptor(int fd) {
-  if (Watch::instance().has_copies()) return;
+  if (WatchedFiles::instance().has_copies()) return;
   if (!is_watched(fd)) return note_used(fd);
   load();
   const std::lock_guard lock(mutex_);
@@ -474,22 +476,23 @@ void Files::adopt_descriptor(int fd) {
 }
 
 void Files::let_read_only(int fd) {
-  keep_as_it_came(fd, fd);
+  keep_original(fd, fd);
   reopen_read_only(fd);
-  entry_at(fd) = (entry_of(fd) & (kTarget | kOpenedAnew)) | kReads;
+  entry_at(fd) = (entry_of(fd) & (kTarget | kReopened)) | kReads;
 }
 
-// The C library writes its standard streams without the write(2) that this library replaces. They
-// get an error instead of bypassing the live file's memory.
+// The C library writes its standard streams without the intercepted write(2). They get an error
+// instead of bypassing the live file's memory.
 void Files::shield_standard(int fd) const {
   if (fd <= STDERR_FILENO && known(fd) && writes(fd)) reopen_read_only(fd);
 }
 
 void Files::explain_failure(int fd) const {
   if (known(fd) && !writes(fd) && errno == EBADF && !ReentrancyGuard::is()) {
-    std::fprintf(stderr,
-                 "vellum run: %s: this process may only read it: one process at a time writes\n",
-                 path_of(fd).c_str());
+    std::fprintf(
+        stderr,
+        "vellum run: %s: this process may only read it: only one process at a time may write\n",
+        path_of(fd).c_str());
     errno = EBADF;
   }
 }
@@ -501,7 +504,7 @@ void Files::commit_all() noexcept {
     if (open != nullptr && open->live != nullptr && !open->live->inherited()) open->live->commit();
 }
 
-// At its end, the program's files hold what it has written, as usual. Mapped files stay live, as
+// At its end, the program's writes are in its files, as usual. Mapped files stay live, because
 // other threads may still use them: the next opening finds them in use, as after a crash.
 void Files::close_all() noexcept {
   const std::lock_guard lock(mutex_);

@@ -1,9 +1,8 @@
 // run/files/files.hpp: the process's descriptors and mappings of files that `vellum run` was given.
-//
 // A file is live from its first opening for writing until it is no longer open or mapped; then it
-// is committed, as a closed file holds what a program has written. Until the file is live,
-// descriptors that only read are the kernel's; while it is live, they use its memory. A live file
-// that loses its name is the kernel's from then on (files_names.cpp).
+// is committed, because a closed file must have the program's writes. Until the file is live, the
+// kernel handles descriptors that only read; while it is live, they use its memory. When a live
+// file loses its name, it is released to the kernel (files_names.cpp).
 //
 // A child of fork() inherits its parent's live files, and may read them.
 #pragma once
@@ -35,13 +34,13 @@ int complain(const std::string& path, int error, const char* what);
 // such directory. The name itself may be a link, or not exist.
 std::string path_at(int directory, const char* path);
 
-struct FileIdentity {
+struct DescriptorIdentity {
   std::uint64_t device = 0, inode = 0;
-  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+  friend bool operator==(const DescriptorIdentity&, const DescriptorIdentity&) = default;
 };
 
-struct FileIdentityHash {
-  std::size_t operator()(const FileIdentity& file) const noexcept {
+struct DescriptorIdentityHash {
+  std::size_t operator()(const DescriptorIdentity& file) const noexcept {
     return static_cast<std::size_t>(file.inode * 0x9e3779b97f4a7c15 ^ file.device);
   }
 };
@@ -54,25 +53,25 @@ class Files {
   bool active() const noexcept { return active_; }
 
   // The files that `vellum run` was given. Allocates.
-  const std::vector<Target>& targets() {
+  const std::vector<RunTarget>& targets() {
     load();
     return config_.targets;
   }
-  // Whether a path names one of the files now.
+  // Whether a path currently names one of the files.
   bool names_target(int directory, const char* path) const;
-  // Whether a path may come to name one: by its last part alone.
+  // Whether a path may name one later: tests only its last part.
   bool may_name_target(const char* path) const;
   // After an open(2) without O_TRUNC. Returns `fd`; or -1 and errno, and `fd` is closed.
   int opened(int fd, const char* path, int flags, bool truncate);
 
-  // The live file behind a descriptor; null if the descriptor is the kernel's. Costs one load for
-  // descriptors of other files.
+  // The live file behind a descriptor; null if the kernel handles the descriptor. Costs one load
+  // for descriptors of other files.
   std::shared_ptr<LiveFile> live(int fd);
   bool synchronous(int fd) const noexcept { return (entry_of(fd) & kSynchronous) != 0; }
   // The access modes of a descriptor that is known().
   bool reads(int fd) const noexcept { return (entry_of(fd) & kReads) != 0; }
   bool writes(int fd) const noexcept { return (entry_of(fd) & kWrites) != 0; }
-  // Whether it may have O_APPEND; if not, the kernel is not asked.
+  // Whether it may have O_APPEND; if not, no system call is needed.
   bool may_append(int fd) const noexcept { return (entry_of(fd) & kMayAppend) != 0; }
   void note_append(int fd) noexcept;
   bool known(int fd) const noexcept { return (entry_of(fd) & kTarget) != 0; }
@@ -83,9 +82,9 @@ class Files {
   // Not for a child of vfork(2), whose memory is its parent's.
   void duplicated(int from, int to);
   void closed(int fd);  // call before it is closed
-  // The open file that a descriptor came with, where the library has opened it anew: the program's
-  // locks lie there. -1: the descriptor is as it came.
-  int came_as(int fd);
+  // The original open file of a descriptor that the library has reopened: the program's locks
+  // belong to it. -1: the descriptor was not reopened.
+  int original_of(int fd);
   bool shares_memory() const noexcept;  // with a parent process, after vfork(2)
   // The first known descriptor from `fd` on; UINT_MAX if there is none.
   unsigned next_entry(unsigned fd) const noexcept;
@@ -111,13 +110,13 @@ class Files {
   int unmap(void* address, std::size_t length_bytes);
   int remap(void* address, std::size_t old_bytes, std::size_t new_bytes);
 
-  // Makes `file` durable by `how`. A kill leaves what the process wrote before: so other live files
-  // that write(2) has changed are committed, too, all in the order of their first such change.
-  // Returns what `how` returns.
+  // Makes `file` durable with `how`. Without Vellum, a kill would keep all earlier writes of the
+  // process. Other live files that write(2) has changed are therefore committed, too, all in the
+  // order of their first change by write(2). Returns the result of `how`.
   using Commit = int (LiveFile::*)();
   int commit_in_order(LiveFile& file, Commit how);
-  // Call before a name comes, goes or moves that may be a watched file's: commits what write(2) has
-  // changed, for the same reason.
+  // Call before a name that may be a watched file's is created, removed or moved: commits the
+  // changes by write(2), for the same reason.
   void commit_before_name(const char* path);
   void commit_before_new_name(int directory, const char* path);  // if there is no file yet
   // At the end of the process: commits and closes.
@@ -125,17 +124,17 @@ class Files {
   // Before another program replaces this one, and its memory with it: commits.
   void commit_all() noexcept;
   // For the descriptors that a new program starts with: a file without other writers is live at
-  // once. A file that is open in another process, which handed it down, is read-only.
+  // once. A file that is open in the process that passed it down is read-only.
   void adopt_descriptors();
-  // The same for a descriptor that has come from another process.
+  // The same for a descriptor received from another process.
   void adopt_descriptor(int fd);
-  // The program has opened or mapped a file that is the kernel's.
+  // The program has opened or mapped a file that is not live.
   void note_used(int fd) noexcept;
   // After write(2) has failed: explains the failure if the descriptor is read-only for that reason.
   void explain_failure(int fd) const;
 
  private:
-  // What is known of a descriptor; 0: nothing.
+  // The recorded facts about a descriptor; 0: none.
   static constexpr std::uint32_t kTarget = 0x000f'ffff;       // 1 + its number
   static constexpr std::uint32_t kSynchronous = 0x0010'0000;  // O_SYNC, O_DSYNC
   static constexpr std::uint32_t kWrites = 0x0020'0000;
@@ -143,16 +142,15 @@ class Files {
   static constexpr std::uint32_t kMayAppend = 0x0080'0000;  // only the kernel knows for sure
   static constexpr std::uint32_t kLibrarys =
       0x0100'0000;  // Vellum's own: not the program's to close
-  static constexpr std::uint32_t kOpenedAnew = 0x0200'0000;  // came_ has the one that came
+  static constexpr std::uint32_t kReopened = 0x0200'0000;  // original_fds_ has the original one
   static constexpr int kMaxDescriptors = 1 << 20;
 
   struct Open {
-    Target target;
-    FileIdentity file;
+    RunTarget target;
+    DescriptorIdentity file;
     std::size_t descriptors = 0;
     std::shared_ptr<LiveFile> live;
-    bool to_be_found =
-        false;  // still the kernel's, under this name; committed when it falls out of use
+    bool to_be_found = false;      // not live, under this name; committed when it is no longer used
     mapped_io::Mappings mappings;  // of the live file
   };
 
@@ -180,7 +178,7 @@ class Files {
   void note_used_before();
   void note_descriptor(int fd, std::size_t number, int flags);
   void let_read_only(int fd);
-  void keep_as_it_came(int fd, int original);
+  void keep_original(int fd, int original);
   bool note_if_target(int fd);
   void make_live_or_read_only(int fd);
   void shield_standard(int fd) const;
@@ -191,13 +189,13 @@ class Files {
   // Those that write(2) has changed since their last commit, in the order of the first change.
   using LiveFiles = std::vector<std::shared_ptr<LiveFile>>;
   LiveFiles written_files() const;
-  LiveFiles written_beside(const LiveFile& file) const;  // none if `file` is the only one
+  LiveFiles written_among_others(const LiveFile& file) const;  // none if `file` is the only one
   static int commit_among(const LiveFiles& written, LiveFile& file, Commit how);
   void commit_written() const;
   bool watches_names() const noexcept;
-  bool let_go(std::size_t number);
-  std::vector<std::string> let_go_at(const std::string& path);
-  void come_to(const std::string& path);
+  bool release(std::size_t number);
+  std::vector<std::string> release_at(const std::string& path);
+  void adopt_name(const std::string& path);
   void commit_as_found(const Open& open);
   bool note_descriptors(const struct stat& status, std::size_t number);
   void shield_all(std::size_t number) const;
@@ -209,21 +207,22 @@ class Files {
   std::atomic<std::uint64_t> process_;        // process_identity()
   std::vector<std::unique_ptr<Open>> opens_;  // null: free
   std::vector<std::size_t> free_;             // its free numbers
-  std::unordered_map<FileIdentity, std::size_t, FileIdentityHash> numbers_;
-  std::size_t live_ = 0;               // how many of them are live
-  std::unordered_map<int, int> came_;  // descriptors of the library's, by the program's
+  std::unordered_map<DescriptorIdentity, std::size_t, DescriptorIdentityHash> numbers_;
+  std::size_t live_ = 0;  // how many of them are live
+  std::unordered_map<int, int>
+      original_fds_;  // the library's descriptors of original open files, by the program's
   std::mutex mutex_;
-  std::mutex librarys_mutex_;                                     // after mutex_
-  int forking_[2] = {-1, -1};                                     // a pipe that the child closes
-  bool any_librarys_ = false;                                     // under librarys_mutex_
-  static std::array<FileIdentity, kMaxDescriptors> librarys_;     // by descriptor; the same lock
-  std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};  // of live files
-  static CountedInodeSet inodes_;                                 // those that are open
-  // Inodes of files that the program used without their becoming known. A file that is new here is
-  // none of them, which saves a search of all descriptors and mappings of the process.
+  std::mutex librarys_mutex_;                                        // after mutex_
+  int forking_[2] = {-1, -1};                                        // a pipe that the child closes
+  bool any_librarys_ = false;                                        // under librarys_mutex_
+  static std::array<DescriptorIdentity, kMaxDescriptors> librarys_;  // by descriptor; the same lock
+  std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};     // of live files
+  static CountedInodeSet inodes_;                                    // those that are open
+  // Inodes of files that the program may use without the library's knowledge. If a file is not in
+  // this set, no search of all descriptors and mappings of the process is needed.
   static InodeSet used_;
   static std::array<std::atomic<std::uint32_t>, kMaxDescriptors> entries_;
-  static std::atomic<unsigned> entries_end_;  // behind the highest that ever had one
+  static std::atomic<unsigned> entries_end_;  // one more than the highest that ever had one
 };
 
 }  // namespace vellum::preload

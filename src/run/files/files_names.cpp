@@ -1,8 +1,7 @@
-// File names that disappear, and return as other files: unlink(2), rename(2), link(2).
-//
-// Versions belong to names, descriptors to files. A file that has lost its name is committed once
-// more and is the kernel's from then on, under the program's existing descriptors and mappings. A
-// file that gets a watched name, in whatever way, is that branch's next commit.
+// File names that are removed and reused for other files: unlink(2), rename(2), link(2). Versions
+// belong to names, descriptors to files. A file that has lost its name is committed once more and
+// then released to the kernel, under the program's existing descriptors and mappings. A file that
+// gets a watched name, in whatever way, is that branch's next commit.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -33,7 +32,7 @@ bool status_at(const std::string& path, struct stat& status) {
   return VELLUM_REAL(lstat)(path.c_str(), &status) == 0;
 }
 
-// Whether `file` is `path`, or lies below it.
+// Whether `file` is `path`, or below it.
 bool lies_at(const std::string& file, const std::string& path) {
   return file.compare(0, path.size(), path) == 0 &&
          (file.size() == path.size() || file[path.size()] == '/');
@@ -67,7 +66,8 @@ std::string path_at(int directory, const char* path) {
   return out + given.substr(slash + 1);
 }
 
-// A new descriptor of the file from the library's own, which is open to read and write; -1: none.
+// A new descriptor of the file from the library's own, which is open for reading and writing; -1:
+// none.
 int Files::reopened(const Open& open) {
   const std::lock_guard lock(librarys_mutex_);  // nothing allocates under it
   for (unsigned fd = next_entry(0); fd != UINT_MAX; fd = next_entry(fd + 1)) {
@@ -81,7 +81,7 @@ int Files::reopened(const Open& open) {
 }
 
 // REQUIRES: mutex_. False: nothing has changed.
-bool Files::let_go(std::size_t number) {
+bool Files::release(std::size_t number) {
   Open& open = *opens_[number];
   if (open.live != nullptr && open.live->inherited()) return false;
   if (open.live != nullptr && open.live->leave(reopened(open), open.mappings) != 0) return false;
@@ -97,18 +97,18 @@ bool Files::let_go(std::size_t number) {
   return true;
 }
 
-// REQUIRES: mutex_. Returns the paths of those that it let go, for the caller to look at again.
-std::vector<std::string> Files::let_go_at(const std::string& path) {
+// REQUIRES: mutex_. Returns the paths of the released files, which the caller has to check again.
+std::vector<std::string> Files::release_at(const std::string& path) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < opens_.size(); ++i) {
     if (opens_[i] == nullptr || !lies_at(opens_[i]->target.path, path)) continue;
     std::string was = opens_[i]->target.path;
-    if (let_go(i)) out.push_back(std::move(was));
+    if (release(i)) out.push_back(std::move(was));
   }
   return out;
 }
 
-// REQUIRES: mutex_. Notes the process's descriptors of the file. True: one of them can write.
+// REQUIRES: mutex_. Records the process's descriptors of the file. True: one of them can write.
 bool Files::note_descriptors(const struct stat& status, std::size_t number) {
   bool any = false;
   if (!used_.may_have(status.st_ino)) return false;
@@ -126,7 +126,7 @@ bool Files::note_descriptors(const struct stat& status, std::size_t number) {
 
 // REQUIRES: mutex_. Errors are printed only: the name has changed, whether or not the commit works,
 // and the next opening of the file commits it.
-void Files::come_to(const std::string& path) {
+void Files::adopt_name(const std::string& path) {
   struct stat status;
   const std::string branch = config_.branch_for(path);
   if (branch.empty() || !status_at(path, status) || !S_ISREG(status.st_mode) ||
@@ -140,14 +140,15 @@ void Files::come_to(const std::string& path) {
     return close_unused(number);
   }
   if (used_.may_have(open.file.inode) && !kernel_mappings(open.file.inode, path).empty()) {
-    complain(path, 0, "is mapped while it gets this name: only closing it makes a version");
+    complain(path, 0,
+             "is mapped while it gets this name: it becomes a version only when it is closed");
     open.to_be_found = true;
     return;
   }
   if (make_live(open, -1) == 0) {
     shield_all(number);
   } else {
-    let_go(number);
+    release(number);
   }
 }
 
@@ -162,7 +163,7 @@ void Files::shield_all(std::size_t number) const {
 }
 
 bool Files::watches_names() const noexcept {
-  return active() && !ReentrancyGuard::is() && !shares_memory() && !Watch::instance().has_copies();
+  return active() && !ReentrancyGuard::is() && !shares_memory() && !WatchedFiles::instance().has_copies();
 }
 
 int Files::remove_name(int directory, const char* path, const std::function<int()>& call) {
@@ -177,7 +178,7 @@ int Files::remove_name(int directory, const char* path, const std::function<int(
   const int result = call();
   if (result != 0) return result;
   const int error = errno;
-  let_go_at(name);
+  release_at(name);
   errno = error;
   return result;
 }
@@ -205,10 +206,10 @@ int Files::rename(const Name& from, const Name& to, bool exchange,
   const int error = errno;
   const auto move = [&](const std::vector<std::string>& files, const std::string& before,
                         const std::string& now) {
-    come_to(now);
-    for (const std::string& file : files) come_to(now + file.substr(before.size()));
+    adopt_name(now);
+    for (const std::string& file : files) adopt_name(now + file.substr(before.size()));
   };
-  const auto sources = let_go_at(source_path), targets = let_go_at(target_path);
+  const auto sources = release_at(source_path), targets = release_at(target_path);
   move(sources, source_path, target_path);
   if (exchange) move(targets, target_path, source_path);
   errno = error;
@@ -223,7 +224,7 @@ int Files::link(const Name& to, const std::function<int()>& call) {
   commit_written();
   const int result = call();
   const int error = errno;
-  if (result == 0) come_to(path);
+  if (result == 0) adopt_name(path);
   errno = error;
   return result;
 }

@@ -21,7 +21,7 @@ class LiveDescriptor final : public mapped_io::MappedDescriptor {
   bool appends() const override {
     return Files::instance().may_append(fd_) && (fcntl(fd_, F_GETFL) & O_APPEND) != 0;
   }
-  // Not this library's lseek(2), which answers for live files.
+  // Not this library's lseek(2), which handles live files.
   off_t seek(off_t offset_bytes, int whence) const override {
     return VELLUM_REAL(lseek)(fd_, offset_bytes, whence);
   }

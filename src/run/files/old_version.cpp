@@ -49,12 +49,12 @@ std::string directory_of(int directory, const char* path) {
 bool leads_to_watched(int directory, const char* path) {
   const int fd = VELLUM_REAL(openat)(directory, path, O_PATH | O_CLOEXEC);
   if (fd < 0) return errno == ENOENT;  // a link may lead to the name of a missing file
-  const bool watched = Watch::instance().watches(fd);
+  const bool watched = WatchedFiles::instance().watches(fd);
   VELLUM_REAL(close)(fd);
   return watched;
 }
 
-// The link's target, relative to the link's directory; empty if it is no link.
+// The link's target, relative to the link's directory; empty if it is not a link.
 std::string behind_link(const std::string& path) {
   char target[PATH_MAX];
   const ssize_t length = readlink(path.c_str(), target, sizeof target);
@@ -67,10 +67,10 @@ std::string behind_link(const std::string& path) {
 }  // namespace
 
 SeenPath::SeenPath(int directory, const char* path, bool follows) : given_(path) {
-  const Watch& watch = Watch::instance();
+  const WatchedFiles& watch = WatchedFiles::instance();
   if (!watch.has_copies() || path == nullptr || *path == '\0' || ReentrancyGuard::is()) return;
   const int before = errno;
-  if (!(watch.may_name_beside(path) && find(directory, path)) && follows)
+  if (!(watch.may_name_companion(path) && find(directory, path)) && follows)
     find_behind_link(directory, path);
   errno = before;
 }
@@ -104,11 +104,11 @@ void SeenPath::find_behind_link(int directory, const char* path) {
 }
 
 bool version_lies_below(int directory, const char* path) {
-  if (!Watch::instance().has_copies() || path == nullptr || ReentrancyGuard::is() ||
+  if (!WatchedFiles::instance().has_copies() || path == nullptr || ReentrancyGuard::is() ||
       !has_kind(directory, path, S_IFDIR))
     return false;
   const std::string above = path_at(directory, path) + '/';
-  for (const Target& target : Files::instance().targets())
+  for (const RunTarget& target : Files::instance().targets())
     if (target.path.starts_with(above)) return true;
   return false;
 }

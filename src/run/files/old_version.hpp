@@ -1,8 +1,7 @@
-// run/files/old_version.hpp: paths in a run that reads an old version (`vellum run --version`).
-//
-// The program finds a copy of the version at the file's path. Files that databases keep beside it
-// (LMDB's lock.mdb, SQLite's -wal) are private, too. Changing the file or taking its name fails as
-// on a read-only file system.
+// run/files/old_version.hpp: paths in a run that reads an old version (`vellum run --version`). The
+// program finds a copy of the version at the file's path. Companion files of databases (LMDB's
+// lock.mdb, SQLite's -wal) are private, too. Changing the file or reusing its name fails as on a
+// read-only file system.
 #pragma once
 
 #include <fcntl.h>
@@ -22,8 +21,8 @@ class SeenPath {
   // The path to pass to the kernel.
   const char* c_str() const noexcept { return instead_.empty() ? given_ : instead_.c_str(); }
   bool is_version() const noexcept { return is_version_; }
-  // The path lies beside the copy.
-  bool is_beside() const noexcept { return !instead_.empty() && !is_version_; }
+  // The path is next to the copy.
+  bool is_companion() const noexcept { return !instead_.empty() && !is_version_; }
 
  private:
   bool find(int directory, const char* path);
@@ -34,7 +33,7 @@ class SeenPath {
   bool is_version_ = false;
 };
 
-// Whether the file lies below this directory: renaming the directory would move it along.
+// Whether the file is below this directory: renaming the directory would move it.
 bool version_lies_below(int directory, const char* path);
 
 // Calls `call` with the path to pass to the kernel; EROFS when that would change the version.

@@ -22,7 +22,7 @@ using base::path_of;
 namespace {
 
 // Device and inode; zeros if the descriptor is not open.
-FileIdentity identity_of(int fd) {
+DescriptorIdentity identity_of(int fd) {
   struct stat status{};
   VELLUM_REAL(fstat)(fd, &status);
   return {status.st_dev, status.st_ino};
@@ -30,10 +30,10 @@ FileIdentity identity_of(int fd) {
 
 }  // namespace
 
-std::array<FileIdentity, Files::kMaxDescriptors> Files::librarys_;
+std::array<DescriptorIdentity, Files::kMaxDescriptors> Files::librarys_;
 
 void Files::before_fork() {
-  mapped_io::lock_offsets();  // first: whoever has them waits for the others
+  mapped_io::lock_offsets();  // first: a holder of these waits for the others
   mutex_.lock();
   librarys_mutex_.lock();
   lock_live_files();
@@ -43,7 +43,7 @@ void Files::before_fork() {
 }
 
 // Through the library's descriptors, a child would hold the parent's locks. It closes them, and the
-// parent waits for that: otherwise the parent could close a file and fail to open it again.
+// parent waits for that: otherwise the parent could close a file and fail to reopen it.
 void Files::after_fork(bool child) {
   if (child) {
     process_ = process_identity();
@@ -80,7 +80,8 @@ void Files::note_librarys(int fd, bool is) {
   any_librarys_ = true;
 }
 
-// REQUIRES: librarys_mutex_. A child of fork(2) would hold the parent's locks by these descriptors.
+// REQUIRES: librarys_mutex_. A child of fork(2) would hold the parent's locks through these
+// descriptors.
 void Files::close_librarys() {
   for (unsigned at = next_entry(0); at != UINT_MAX; at = next_entry(at + 1)) {
     const int fd = static_cast<int>(at);

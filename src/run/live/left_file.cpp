@@ -17,14 +17,14 @@
 
 namespace vellum::preload {
 
-// REQUIRES: size_mutex_, exclusively. Commits the writes since the commit before.
+// REQUIRES: size_mutex_, exclusively. Commits the writes since the previous commit.
 int LiveFile::commit_rest() {
   return reported(path_, [&] {
     if (mapped_writable_ || anywhere_ || !written_.empty()) region_.commit();
   });
 }
 
-// Mappings to read that are older than the live file become mappings of the file again.
+// Read-only mappings that are older than the live file become mappings of the file again.
 void LiveFile::release_views() const {
   if (!read_views().any_of(data_)) return;
   struct stat status;
@@ -89,7 +89,7 @@ void LiveFile::protect_inherited() noexcept {
   VELLUM_REAL(mprotect)(data_, region_.size_bytes(), PROT_READ);
 }
 
-// Called in a child of fork(2) only: the region's own faults go to the region.
+// Called only in a child of fork(2): the region's own faults are handled by the region.
 region::FaultResult LiveFile::on_fault(const region::Fault& fault) noexcept {
   if (fault.is_write && fault.signal_number == SIGSEGV)
     syscall(SYS_write, STDERR_FILENO, inherited_message_.data(), inherited_message_.size());

@@ -35,9 +35,9 @@ namespace {
 using format::kPageBytes;
 
 // Address space costs nothing, but is limited to 128 TiB, and a region takes its capacity twice. A
-// program may map far more than the file has, and the file grows into that. So the first files get
-// much, and each further one gets a sixteenth of the rest, down to the minimum. 10,000 files take
-// 68 TiB if they are small.
+// program may map far more than the file has, and the file grows into that. The first files
+// therefore get much, and each further one gets a sixteenth of the rest, down to the minimum.
+// 10,000 files take 68 TiB if they are small.
 constexpr std::uint64_t kMaxCapacityBytes = 1ULL << 40, kMinCapacityBytes = 1ULL << 30;
 constexpr std::uint64_t kSharedBytes = 24ULL << 40;
 std::atomic<std::uint64_t> reserved_bytes{0};  // by all live files
@@ -59,8 +59,8 @@ bool is_free(std::uint64_t bytes) noexcept {
   return at != MAP_FAILED && VELLUM_REAL(munmap)(at, bytes) == 0;
 }
 
-// Where address space is limited (ulimit -v or -d, valgrind), a file gets less, and leaves the
-// program at least as much as it takes.
+// If address space is limited (ulimit -v or -d, valgrind), a file gets less, at most half of the
+// available space.
 std::uint64_t free_capacity_for(std::uint64_t file_bytes) noexcept {
   constexpr std::uint64_t kMinBytes = 64u << 20;
   std::uint64_t capacity = capacity_for(file_bytes);
@@ -78,16 +78,16 @@ std::uint64_t bytes_of_file(const std::string& path) {
 // Bounds of the growth step of memory for a file that is appended to. The file has its own size.
 constexpr std::uint64_t kMinRoomBytes = 1u << 20, kMaxRoomBytes = 16u << 20;
 
-Region open(Store& store, const Config& config, const Target& target) {
+Region open(Store& store, const Config& config, const RunTarget& target) {
   RegionOptions options;
   options.image.path = target.path;
   options.capacity_bytes = free_capacity_for(bytes_of_file(target.path));
-  // A file that was made anew under the name is an empty file, not the branch's content.
+  // A file that was recreated under the name is an empty file, not the branch's content.
   options.image.is_content = true;
   options.background_gc = config.background_gc;
   if (store.contains(target.branch)) {
     Region region = store.open_region(target.branch, options);
-    region.resize_file(region.file_bytes());  // each version knows its size from here on
+    region.resize_file(region.file_bytes());  // from now on each version has its size
     region.commit("as the file was found");
     return region;
   }
@@ -100,8 +100,8 @@ Region open(Store& store, const Config& config, const Target& target) {
   return region;
 }
 
-// Another run has the branch for a moment when it begins and when it ends.
-Region open_when_free(Store& store, const Config& config, const Target& target) {
+// Another run has the branch open briefly when it begins and when it ends.
+Region open_when_free(Store& store, const Config& config, const RunTarget& target) {
   constexpr auto kMaxWaiting = std::chrono::seconds(1);
   return api::when_free(std::chrono::steady_clock::now() + kMaxWaiting,
                         {Errc::busy, Errc::already_exists},
@@ -131,7 +131,7 @@ LiveRanges& live_ranges() noexcept {
   return ranges;
 }
 
-LiveFile::LiveFile(const Config& config, const Target& target)
+LiveFile::LiveFile(const Config& config, const RunTarget& target)
     : path_(target.path),
       branch_(target.branch),
       inherited_message_(inherited_message(path_)),
@@ -151,7 +151,7 @@ LiveFile::LiveFile(const Config& config, const Target& target)
   device_ = status.st_dev;
   inode_ = status.st_ino;
   if (!live_ranges().add(data_, capacity_bytes_))
-    fail(Errc::unsupported, "too many files are open to write");
+    fail(Errc::unsupported, "too many files are open for writing");
   reserved_bytes += capacity_bytes_;
   note_own_change();
 }
@@ -178,7 +178,7 @@ int LiveFile::refuse_inherited() const {
 
 // A program outside this process has its own memory of the file. Nothing prevents it from writing,
 // but its writes are detected. REQUIRES: commit_mutex_.
-void LiveFile::tell_of_other_writers() {
+void LiveFile::report_other_writers() {
   const std::lock_guard lock(modified_mutex_);
   const std::int64_t now_ns = modified_ns();
   const bool known = modified_ns_ != 0 && now_ns != 0;
@@ -186,8 +186,8 @@ void LiveFile::tell_of_other_writers() {
   told_of_other_writers_ = true;
   note_changed(target_);
   std::fprintf(stderr,
-               "vellum run: %s: somebody outside this program has changed it meanwhile: those "
-               "changes may be lost, or mixed with this program's\n",
+               "vellum run: %s: another program has changed it meanwhile: those changes may be "
+               "lost, or mixed with this program's\n",
                path_.c_str());
 }
 
@@ -245,7 +245,7 @@ ssize_t LiveFile::write_at(const void* from, std::size_t length_bytes, std::uint
     if (left_ >= 0) return write_left(from, length_bytes, offset_bytes, append);
     size_before = region_.file_bytes();
     if (append) offset_bytes = size_before;
-    // Another writer may have come in between.
+    // Another writer may have intervened.
     const std::uint64_t end = std::max(offset_bytes + length_bytes, size_before);
     if (const int error = set_size(end)) return errno = error, -1;
   }
@@ -257,8 +257,7 @@ ssize_t LiveFile::write_at(const void* from, std::size_t length_bytes, std::uint
   return copied == 0 ? (errno = EFAULT, -1) : static_cast<ssize_t>(copied);
 }
 
-// Call after the change is noted where the next commit finds it: the commit forgets the position
-// first.
+// Call after the change is recorded for the next commit: the commit resets the position first.
 void LiveFile::take_position() noexcept {
   std::uint64_t none = 0;
   if (written_since_ == 0 && written_since_.compare_exchange_strong(none, ++last_position_))
@@ -271,7 +270,7 @@ void LiveFile::set_written_since(std::uint64_t position) noexcept {
   if (before != 0 && position == 0) --written_count_;
 }
 
-// Call after the write: otherwise a commit in between could take the note without the bytes.
+// Call after the write: otherwise a concurrent commit could consume the note without the bytes.
 void LiveFile::note_written(std::uint64_t offset_bytes, std::size_t length_bytes) {
   constexpr std::size_t kMaxRanges = 64u << 10;
   if (mapped_writable_) return take_position();
@@ -288,7 +287,7 @@ void LiveFile::note_written(std::uint64_t offset_bytes, std::size_t length_bytes
 }
 
 // Committed content is read from the kernel's cache again, as for any file: that saves a copy in
-// memory, and is faster where the kernel has large folios.
+// memory, and is faster if the kernel has large folios.
 void LiveFile::drop_copies(const std::vector<ByteRange>& committed) {
   const std::unique_lock alone(size_mutex_);  // no writers
   const std::lock_guard lock(written_mutex_);
@@ -323,13 +322,13 @@ CommitReport LiveFile::commit_written() {
 int LiveFile::refuse_size() {
   if (!told_of_size_.exchange(true))
     std::fprintf(stderr,
-                 "vellum run: %s: cannot become longer than %llu MiB before it is closed: the "
-                 "other open files leave it no more address space\n",
+                 "vellum run: %s: cannot grow beyond %llu MiB before it is closed: the other open "
+                 "files leave no more address space\n",
                  path_.c_str(), static_cast<unsigned long long>(capacity_bytes_ >> 20));
   return EFBIG;
 }
 
-// REQUIRES: size_mutex_. Zeroes what a shorter file loses, wherever that was.
+// REQUIRES: size_mutex_. Zeroes the truncated part of a shorter file.
 int LiveFile::set_size(std::uint64_t size_bytes) {
   if (size_bytes == region_.file_bytes()) return 0;
   if (size_bytes > capacity_bytes_) return refuse_size();
@@ -359,7 +358,7 @@ int LiveFile::resize(std::uint64_t size_bytes) {
 int LiveFile::clear(std::uint64_t offset_bytes, std::uint64_t length_bytes) {
   if (const int error = refuse_inherited()) return error;
   const std::unique_lock lock(size_mutex_);
-  if (left_ >= 0) return EOPNOTSUPP;  // for this moment: the error of file systems without support
+  if (left_ >= 0) return EOPNOTSUPP;  // in this state: the error of file systems without support
   const std::uint64_t size = region_.file_bytes();
   if (offset_bytes >= size) return 0;
   const std::uint64_t count = std::min(length_bytes, size - offset_bytes);
@@ -386,9 +385,9 @@ int LiveFile::commit() {
 // REQUIRES: commit_mutex_. `meta`: read before the commit, so that a later one does not count as
 // committed.
 int LiveFile::commit_with(const lmdb::MetaPages& meta) {
-  tell_of_other_writers();
+  report_other_writers();
   const std::uint64_t since = written_since_;
-  set_written_since(0);  // what is written during the commit may not be in it
+  set_written_since(0);  // writes during the commit may not be in it
   const int error = reported(path_, [&] {
     drop_tail();
     commit_or_keep();
@@ -400,8 +399,8 @@ int LiveFile::commit_with(const lmdb::MetaPages& meta) {
 }
 
 // LMDB flushes a transaction's pages, and then the meta page that makes it valid; here both are one
-// commit (lmdb.h; mdb_env_sync(), mdb_env_write_meta()). Only LMDB itself is known to do so: what
-// other programs write to such a file is committed at once.
+// commit (lmdb.h; mdb_env_sync(), mdb_env_write_meta()). Only LMDB itself is known to do so: writes
+// of other programs to an LMDB file are committed at once.
 int LiveFile::flush() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
@@ -415,7 +414,7 @@ int LiveFile::commit_soon() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
   if (left_ >= 0) return 0;
-  tell_of_other_writers();
+  report_other_writers();
   {
     const std::lock_guard known(modified_mutex_);
     modified_ns_ = 0;  // the file is updated later
@@ -426,7 +425,7 @@ int LiveFile::commit_soon() {
   });
 }
 
-// Bytes behind the end of a file, in its last page, belong to nobody (mmap(2), NOTES).
+// Bytes after the end of a file, in its last page, are not part of it (mmap(2), NOTES).
 void LiveFile::drop_tail() {
   if (!mapped_writable_) return;
   const std::shared_lock lock(size_mutex_);
@@ -435,8 +434,8 @@ void LiveFile::drop_tail() {
   if (left != 0) region_.zero({size, left});
 }
 
-// REQUIRES: commit_mutex_. Every Nth commit is a snapshot. The name may exist already, from an
-// earlier run that was rolled back: then this is a plain commit.
+// REQUIRES: commit_mutex_. Every Nth commit is a snapshot. If the name already exists, from an
+// earlier run that was rolled back, this is a plain commit.
 void LiveFile::commit_or_keep() {
   const std::uint64_t next = region_.sequence() + 1;
   if (snapshot_every_ == 0 || next - last_kept_ < snapshot_every_) {

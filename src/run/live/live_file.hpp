@@ -1,12 +1,9 @@
-// run/live/live_file.hpp: a file that the program has open to write.
+// run/live/live_file.hpp: a file that the program has open for writing.
 //
 // It is a region of the store whose image is the file. Reads, writes and mappings use the region's
-// memory; a commit updates the file.
-//
-// Errors are errno values, with a line on standard error: the callers have no other channel.
-//
-// Threads: any thread reads, writes and commits, concurrently, as with any file. A change of size
-// excludes the others.
+// memory; a commit updates the file. Errors are errno values, with a line on standard error,
+// because callers have no other channel. Threads: any thread may read, write and commit,
+// concurrently, as with any file. A change of size is exclusive.
 #pragma once
 
 #include <sys/types.h>
@@ -32,8 +29,8 @@ namespace vellum::preload {
 class LiveFile : private region::FaultTarget {
  public:
   // Throws vellum::Error.
-  LiveFile(const Config& config, const Target& target);
-  // In a child of fork() the region is left as it is: it is the parent's.
+  LiveFile(const Config& config, const RunTarget& target);
+  // In a child of fork() the region is not closed, because it belongs to the parent.
   ~LiveFile() override;
   LiveFile(const LiveFile&) = delete;
   LiveFile& operator=(const LiveFile&) = delete;
@@ -44,13 +41,13 @@ class LiveFile : private region::FaultTarget {
   bool inherited() const noexcept;                       // in a child of fork()
   bool has_left() const noexcept { return left_ >= 0; }  // leave()
   bool has_its_name() const;                             // whether its path still names the file
-  // The position, among those of all live files, of the first write(2), ftruncate(2) or the like
-  // since the last commit; 0: there was none. Stores to mappings do not count.
+  // The position, in the order of all live files, of the first write(2), ftruncate(2) or similar
+  // call since the last commit; 0: none. Stores to mappings do not count.
   std::uint64_t written_since() const noexcept { return written_since_; }
-  // How many files have one.
+  // The number of files with a position.
   static std::size_t written_count() noexcept { return written_count_; }
 
-  // Return byte counts, which are short where the program's memory ends; or -1 and errno.
+  // Return byte counts, which are short if the program's memory ends; or -1 and errno.
   ssize_t read_at(void* to, std::size_t length_bytes, std::uint64_t offset_bytes) const;
   // `append`: writes at the current end, and sets `offset_bytes` to it.
   ssize_t write_at(const void* from, std::size_t length_bytes, std::uint64_t& offset_bytes,
@@ -69,7 +66,7 @@ class LiveFile : private region::FaultTarget {
   // Call after the program itself has changed the file's times.
   void note_own_change();
 
-  // The file has lost its name: commits, releases the branch, and leaves the file to the kernel.
+  // The file has lost its name: commits, releases the branch, and releases the file to the kernel.
   // `mappings` then show the file itself, at the same addresses. Later reads and writes through
   // this object use `fd`, which this object closes. On error returns errno, and nothing has
   // changed. Stores to mappings during the call may be lost; stores during msync(2) are not.
@@ -80,7 +77,7 @@ class LiveFile : private region::FaultTarget {
  private:
   int refuse_inherited() const;
   int refuse_size();
-  void tell_of_other_writers();
+  void report_other_writers();
   std::int64_t modified_ns() const;
   int commit_rest();
   void release_views() const;
@@ -115,8 +112,8 @@ class LiveFile : private region::FaultTarget {
   LmdbLock lmdb_lock_;              // under commit_mutex_
   std::uint64_t last_kept_ = 0;     // sequence of the last automatic snapshot
   lmdb::MetaPages committed_meta_;  // under commit_mutex_
-  std::mutex modified_mutex_;       // held from a change of the file's size until it is noted
-  std::int64_t modified_ns_ = 0;    // time of the library's last change; 0: one may be under way
+  std::mutex modified_mutex_;       // held from a change of the file's size until it is recorded
+  std::int64_t modified_ns_ = 0;    // time of the library's last change; 0: one may be in progress
   bool told_of_other_writers_ = false;
   std::atomic<bool> told_of_size_{false};
   // The ranges written since the last commit. They are complete until the program first gets

@@ -39,8 +39,8 @@ void forget(const std::string& branch, const LiveFile* file) {
   all.closed.notify_all();
 }
 
-// Whoever lets go last closes the region: a call on a live file, outside of this library's own calls.
-std::shared_ptr<LiveFile> make(const Config& config, const Target& target) {
+// The last owner closes the region: a call on a live file, outside of this library's own calls.
+std::shared_ptr<LiveFile> make(const Config& config, const RunTarget& target) {
   return {new LiveFile(config, target), [branch = target.branch](LiveFile* file) {
             const ReentrancyGuard inside;
             delete file;
@@ -50,7 +50,7 @@ std::shared_ptr<LiveFile> make(const Config& config, const Target& target) {
 
 }  // namespace
 
-std::shared_ptr<LiveFile> open_live(const Config& config, const Target& target) {
+std::shared_ptr<LiveFile> open_live(const Config& config, const RunTarget& target) {
   Table& all = table();
   std::unique_lock lock(all.mutex);
   for (;;) {
@@ -61,7 +61,7 @@ std::shared_ptr<LiveFile> open_live(const Config& config, const Target& target) 
     const bool left = file != nullptr && file->has_left();
     if (file != nullptr && !left && file->has_its_name()) return file;
     lock.unlock();
-    file.reset();  // perhaps as the last
+    file.reset();  // perhaps the last owner
     lock.lock();
     if (left) break;
     all.closed.wait(lock, [&] {

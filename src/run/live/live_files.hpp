@@ -1,8 +1,7 @@
-// run/live/live_files.hpp: the live files of this process by branch, and how they end.
-//
-// A call in another thread may hold a file that the program has closed. If the program opens it again
-// meanwhile, it gets the same LiveFile; and where that is being closed, it waits for the end. Without
-// this, the opening would find the branch in use by its own process.
+// run/live/live_files.hpp: the live files of this process by branch, and how they end. A call in
+// another thread may still use a file that the program has closed. If the program opens it again
+// meanwhile, it gets the same LiveFile; if that is being closed, it waits until it is closed.
+// Otherwise the opening would find the branch in use by its own process.
 //
 // Threads: any.
 #pragma once
@@ -15,9 +14,9 @@
 namespace vellum::preload {
 
 // Throws vellum::Error.
-std::shared_ptr<LiveFile> open_live(const Config& config, const Target& target);
+std::shared_ptr<LiveFile> open_live(const Config& config, const RunTarget& target);
 
-// For fork(2): the lock must be free in the child, for which its parent's files are none.
+// For fork(2): the lock must be free in the child, which does not have its parent's files.
 void lock_live_files() noexcept;
 void unlock_live_files() noexcept;
 

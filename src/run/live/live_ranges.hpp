@@ -1,8 +1,7 @@
-// run/live/live_ranges.hpp: the address ranges of live files.
-//
-// An allocator unmaps and advises its own memory while it holds its locks. To ask whether that
-// memory is a live file's must not wait for a thread that holds Files' lock and allocates. So this
-// class has its own lock, under which nothing allocates, and memory of fixed size.
+// run/live/live_ranges.hpp: the address ranges of live files. An allocator unmaps and advises its
+// own memory while it holds its locks. The check whether that memory is a live file's must not wait
+// for a thread that holds Files' lock and allocates. This class therefore has its own lock, under
+// which nothing allocates, and memory of fixed size.
 #pragma once
 
 #include <algorithm>
@@ -50,17 +49,19 @@ class LiveRanges {
   void unlock() noexcept { lock_.unlock(); }
 
  private:
-  struct Range {
+  struct LiveRange {
     std::uintptr_t begin, end;
   };
-  static bool before(std::uintptr_t at, const Range& range) noexcept { return at < range.begin; }
-  std::array<Range, kMax>::iterator end() noexcept {
+  static bool before(std::uintptr_t at, const LiveRange& range) noexcept {
+    return at < range.begin;
+  }
+  std::array<LiveRange, kMax>::iterator end() noexcept {
     return ranges_.begin() + static_cast<std::ptrdiff_t>(count_);
   }
 
   base::HandlerLock lock_;
   std::size_t count_ = 0;
-  std::array<Range, kMax> ranges_{};  // ascending
+  std::array<LiveRange, kMax> ranges_{};  // ascending
 };
 
 }  // namespace vellum::preload

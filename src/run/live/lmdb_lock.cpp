@@ -11,7 +11,7 @@
 namespace vellum::preload {
 namespace {
 
-// The lock file's name beside DIR/data.mdb, or with MDB_NOSUBDIR.
+// The lock file's name for DIR/data.mdb, or with MDB_NOSUBDIR.
 bool is_name_of_lock(const std::string& name, const std::string& path) {
   return name == path + "-lock" || name == path.substr(0, path.rfind('/') + 1) + "lock.mdb";
 }

@@ -1,5 +1,5 @@
-// run/live/lmdb_lock.hpp: tells whether LMDB itself writes a file: LMDB has the reader table beside
-// it open; other programs that write such a file do not.
+// run/live/lmdb_lock.hpp: detects whether LMDB itself writes a file: LMDB has the lock file with
+// the reader table open; other programs that write an LMDB file do not.
 #pragma once
 
 #include <cstdint>

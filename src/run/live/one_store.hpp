@@ -1,5 +1,5 @@
-// run/live/one_store.hpp: the run's store, which a process's live files share. A store for each
-// would cost a megabyte of memory and a descriptor each.
+// run/live/one_store.hpp: the run's store, which a process's live files share. A separate store for
+// each would cost a megabyte of memory and a descriptor.
 #pragma once
 
 #include <memory>

@@ -77,8 +77,8 @@ void ReadViews::show(const std::byte* data, std::uint64_t offset_bytes,
   }
 }
 
-// A hole in the middle leaves a view at each end. If there is no room for the second, that part
-// shows the last commit only.
+// A hole in the middle leaves a view at each end. If there is no slot for the second, that part
+// only shows the last commit.
 void ReadViews::forget(const void* address, std::size_t length_bytes) noexcept {
   if (!any()) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(address);

@@ -1,13 +1,10 @@
-// run/live/read_views.hpp: mappings for reading that are older than the live file.
-//
-// The program has mapped a file to read before it opens the file to write. That mapping is the
-// kernel's, and shows the last commit. To show later writes as well, it becomes a private mapping
-// of the same pages at the same address, and writes to the live file's memory are copied there.
-// When the file is no longer live, the file holds all of it, and the mapping is shared again.
-//
-// REQUIRES: the program stores to no mapping of the file, as such stores are not seen here.
-//
-// Threads: any. Nothing allocates with the lock held, as allocators unmap memory.
+// run/live/read_views.hpp: read-only mappings that are older than the live file. The program has
+// mapped a file for reading before it opens the file for writing. The kernel made that mapping, and
+// it shows the last commit. To show later writes as well, it becomes a private mapping of the same
+// pages at the same address, and writes to the live file's memory are copied there. When the file
+// is no longer live, it contains everything, and the mapping becomes shared again. REQUIRES: the
+// program stores to no mapping of the file, because those stores would not be copied. Threads: any.
+// Nothing allocates with the lock held, because allocators unmap memory.
 #pragma once
 
 #include <array>
@@ -23,7 +20,7 @@ class ReadViews {
  public:
   static constexpr std::size_t kMax = 4096;
 
-  // `data`: the live file's memory. `fd`: the file, open to read. False: nothing has changed.
+  // `data`: the live file's memory. `fd`: the file, open for reading. False: nothing has changed.
   bool add(const std::byte* data, int fd, std::byte* begin, std::byte* end,
            std::uint64_t offset_bytes) noexcept;
   bool any() const noexcept { return count_ != 0; }
@@ -33,7 +30,7 @@ class ReadViews {
   void show(const std::byte* data, std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept;
   // Call before something else is mapped at these addresses.
   void forget(const void* address, std::size_t length_bytes) noexcept;
-  // REQUIRES: the file holds the same as the memory. Without a descriptor the views stay private.
+  // REQUIRES: file and memory have the same content. Without a descriptor the views remain private.
   void release(const std::byte* data, int fd) noexcept;
 
   // For fork(2): the lock must be free in the child.

@@ -14,8 +14,8 @@
 namespace vellum::preload {
 namespace {
 
-// The descriptors of the program, the image, the journal, the image's touched ranges and the pack
-// being written, and for short use one and two of directories on the way to it.
+// The descriptors of the program, the image, the journal, the image's touched ranges and the active
+// pack, and temporarily one more and two of directories.
 constexpr std::size_t kMaxOfAFile = 8;
 
 // Based on the limit at the start of the program.
@@ -43,7 +43,7 @@ int duplicate(int fd) noexcept {
 
 }  // namespace
 
-int moved_away(int fd) noexcept {
+int moved_to_high_number(int fd) noexcept {
   if (fd < 0 || fd >= least_own()) return fd;
   const int own = duplicate(fd);
   const int error = errno;
@@ -52,7 +52,7 @@ int moved_away(int fd) noexcept {
   return own;
 }
 
-// The descriptors that the file had taken have been closed again.
+// The file's descriptors have been closed again.
 int cause_of(int error) noexcept {
   if (error != ENOMEM) return error;
   const int some = VELLUM_REAL(open)("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -70,11 +70,11 @@ std::string limit_behind(int error) {
   rlimit limit;
   if (error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
     return "this process may have " + std::to_string(limit.rlim_max) +
-           " descriptors (ulimit -Hn), and each file that is open to write takes 4 or 5";
+           " descriptors (ulimit -Hn), and each file that is open for writing takes 4 or 5";
   std::string most;
   if (error == ENOMEM && std::ifstream("/proc/sys/vm/max_map_count") >> most)
     return "out of memory, or of mappings: a process may have " + most +
-           " (sysctl vm.max_map_count), and each file that is open to write takes 3 to 5";
+           " (sysctl vm.max_map_count), and each file that is open for writing takes 3 to 5";
   return {};
 }
 

@@ -10,8 +10,8 @@
 namespace vellum::preload {
 namespace {
 
-// A sanitizer's library comes first, and calls dlsym(3) before its own functions work: strcmp(3) and
-// dl_iterate_phdr(3) are among them. So nothing here calls the C library on that way.
+// A sanitizer's library is loaded first, and calls dlsym(3) before its own functions work,
+// including strcmp(3) and dl_iterate_phdr(3). Nothing on this path therefore calls the C library.
 bool begins_with(const char* text, const char* part) noexcept {
   for (; *part != 0; ++text, ++part)
     if (*text != *part) return false;
@@ -81,8 +81,8 @@ void* find(const Symbols& in, const char* name) noexcept {
   return nullptr;
 }
 
-// glibc before 2.34 has parts of it in libraries of their own. libaio and liburing are of its kind:
-// they make system calls.
+// glibc before 2.34 has parts in separate libraries. libaio and liburing count as well: they make
+// system calls.
 bool is_c_library(const char* path) noexcept {
   if (path == nullptr) return false;
   const char* const name = last_part(path);
@@ -92,7 +92,7 @@ bool is_c_library(const char* path) noexcept {
   return false;
 }
 
-// The libraries that the program was started with come first, and stay.
+// The libraries that the program was started with are first, and are never unloaded.
 const link_map* libraries() noexcept { return _r_debug.r_map; }
 
 Symbols own_symbols() noexcept {

@@ -1,5 +1,5 @@
 // run/process/elf_symbols.hpp: symbols that a loaded library exports, found without dlsym(3), which
-// this library takes over.
+// this library intercepts.
 #pragma once
 
 namespace vellum::preload {
@@ -8,11 +8,11 @@ namespace vellum::preload {
 // nothing and takes no lock.
 void* own_export(const char* name) noexcept;
 
-// The C library's function, past all libraries that take it over; null: not found. Only for functions
-// without versions that differ. Allocates nothing.
+// The C library's function, skipping all libraries that intercept it; null: not found. Only for
+// functions without differing symbol versions. Allocates nothing.
 void* c_library_export(const char* name) noexcept;
 
-// Whether an address lies in the C library, in this or in another namespace (dlmopen(3)).
+// Whether an address is in the C library, in this or in another namespace (dlmopen(3)).
 bool is_of_c_library(const void* address) noexcept;
 
 }  // namespace vellum::preload

@@ -1,5 +1,5 @@
-// run/process/proc.hpp: this process's descriptors and mappings as the kernel has them (proc(5)),
-// including those that this library did not see made.
+// run/process/proc.hpp: this process's descriptors and mappings as the kernel reports them
+// (proc(5)), including those that were created without this library.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ bool any_descriptor(bool (*is)(int fd) noexcept) noexcept;
 // All open descriptors, ascending.
 std::vector<int> descriptors_of_process();
 
-// Whether it is a regular file, open to write.
+// Whether it is a regular file, open for writing.
 bool writes_a_file(int fd);
 
 struct KernelMapping {

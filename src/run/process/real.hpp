@@ -1,8 +1,8 @@
-// run/process/real.hpp: the functions behind this library's, and what tells Vellum's own calls apart.
-//
-// The dynamic linker finds this library's open(2), write(2) and so on first, for the program and
-// for everything else in the process, Vellum included (ld.so(8), LD_PRELOAD). Calls that Vellum
-// itself makes are meant for the kernel: ReentrancyGuard tells them apart.
+// run/process/real.hpp: the C library's functions, and the guard that marks Vellum's own calls. The
+// dynamic linker finds this library's open(2), write(2) and so on first, for the program and for
+// everything else in the process, including Vellum (ld.so(8), LD_PRELOAD). Vellum's own calls are
+// meant for the kernel. A ReentrancyGuard marks them: while one exists in a thread, the intercepted
+// functions pass the call to the C library.
 #pragma once
 
 #include <dlfcn.h>
@@ -31,14 +31,14 @@ struct Name {
   constexpr Name(const char (&from)[length]) noexcept { std::copy_n(from, length, text); }
 };
 
-// One instance for each function, wherever it is used: begin() can ask first.
+// One instance for each function, in the whole library: begin() can look it up early.
 template <typename Function, Name name>
 Function* real() noexcept {
   static Function* const found = next_of<Function>(name.text);
   return found;
 }
 
-// The function of that name behind this library's.
+// The next function of that name, that is the C library's.
 #define VELLUM_REAL(name) (::vellum::preload::real<decltype(::name), #name>())
 
 // Declares a function that replaces one of the C library's.
@@ -53,7 +53,7 @@ class ReentrancyGuard {
   static bool is() noexcept { return depth != 0; }
 
  private:
-  // A preloaded library is there from the start: access needs no call.
+  // A preloaded library is loaded from the start: access needs no call.
   static thread_local int depth __attribute__((tls_model("initial-exec")));
 };
 

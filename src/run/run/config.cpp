@@ -11,7 +11,7 @@
 namespace vellum::preload {
 
 std::size_t Config::target_for(const std::string& path) const {
-  const auto found = std::find_if(targets.begin(), targets.end(), [&](const Target& target) {
+  const auto found = std::find_if(targets.begin(), targets.end(), [&](const RunTarget& target) {
     return target.path == path || (target.branch.empty() && matches(target.path, path));
   });
   return static_cast<std::size_t>(found - targets.begin());

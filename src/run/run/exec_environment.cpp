@@ -22,8 +22,7 @@ constexpr std::size_t kMaxKept = 16;
 // many words takes a quarter of a MiB of the caller's stack.
 constexpr std::size_t kMaxWords = 32768;
 
-// "NAME=value" lines in memory of the library's own: a program may overwrite the environment that
-// it was given.
+// "NAME=value" lines in the library's own memory: a program may overwrite its environment.
 std::array<char*, kMaxKept> kept;
 std::size_t kept_count = 0;
 char* own_preload = nullptr;  // "LD_PRELOAD=" and this library's path
@@ -103,7 +102,7 @@ MissingVariables missing_from(char* const* environment) noexcept {
   return {};
 }
 
-// Our lines come first: getenv(3) takes the first of two.
+// The library's lines are first: getenv(3) returns the first of two.
 void add_missing(char* const* environment, char** words, char* preload) noexcept {
   for (std::size_t i = 0; i < kept_count; ++i)
     if (find(environment, name_of(kept[i])) == nullptr) *words++ = kept[i];

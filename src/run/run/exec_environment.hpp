@@ -1,6 +1,5 @@
-// run/run/exec_environment.hpp: keeps the library loaded in the programs that a program starts.
-//
-// A program may start another with an environment of its own (`env -i`, execve(2) with a new array,
+// run/run/exec_environment.hpp: keeps the library loaded in the child programs of a program. A
+// program may start another with a different environment (`env -i`, execve(2) with a new array,
 // posix_spawn(3)). The variables of `vellum run` are copied at the start. Those that are missing
 // later are added to the next program's environment. Nothing here allocates: a child of vfork(2)
 // calls it.

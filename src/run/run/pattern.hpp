@@ -22,7 +22,7 @@ constexpr bool is_of_class(std::string_view name, unsigned char c) noexcept {
   return name == "punct" && c > ' ' && c < 0x7f && !digit && !lower && !upper;
 }
 
-// `at`: behind the [; afterwards behind the ]. npos: there is no ], and the [ is a plain character.
+// `at`: after the [; on return after the ]. npos: there is no ], and the [ is a plain character.
 constexpr bool is_in_brackets(std::string_view pattern, std::size_t& at, unsigned char c) noexcept {
   const bool negated = at < pattern.size() && (pattern[at] == '!' || pattern[at] == '^');
   bool found = false;
@@ -51,7 +51,7 @@ constexpr bool is_in_brackets(std::string_view pattern, std::size_t& at, unsigne
   return found != negated;
 }
 
-// Whether one element of the pattern, other than *, matches this byte; if so, `at` moves behind it.
+// Whether one element of the pattern, other than *, matches this byte; if so, `at` is set after it.
 constexpr bool takes(std::string_view pattern, std::size_t& at, unsigned char c) noexcept {
   std::size_t next = at + 1;
   bool takes_it = pattern[at] == '?';
@@ -66,7 +66,7 @@ constexpr bool takes(std::string_view pattern, std::size_t& at, unsigned char c)
   return takes_it;
 }
 
-// The last * takes one more byte whenever the rest does not match.
+// The last * matches one more byte whenever the rest does not match.
 constexpr bool matches(std::string_view pattern, std::string_view text) noexcept {
   std::size_t p = 0, t = 0, star = std::string_view::npos, taken = 0;
   while (t < text.size()) {

@@ -42,7 +42,7 @@ bool has_go_note(int fd, const Elf64_Phdr& part) noexcept {
   return false;
 }
 
-// Judges by whether the kernel would start the dynamic linker first (elf(5)).
+// Decides by whether the kernel would start the dynamic linker first (elf(5)).
 ProgramKind kind_of_elf(int fd, const Elf64_Ehdr& header) noexcept {
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
     return ProgramKind::other_machine;
@@ -74,7 +74,7 @@ ProgramKind kind_of_elf_file(int fd, const struct stat& status, const Elf64_Ehdr
   return changes_user || changes_group ? ProgramKind::other_user : kind_of_elf(fd, header);
 }
 
-// Judges this file alone. No value: it is a script, and `path` is its interpreter.
+// Checks only this file. No value: it is a script, and `path` is its interpreter.
 std::optional<ProgramKind> kind_of_file(int fd, char (&path)[PATH_MAX]) noexcept {
   char begin[512] = {};
   static_assert(sizeof(Elf64_Ehdr) < sizeof begin);
@@ -112,11 +112,11 @@ ProgramKind kind_of_program(char (&path)[PATH_MAX]) noexcept {
 const char* what_it_means(ProgramKind kind) noexcept {
   switch (kind) {
     case ProgramKind::statically_linked:
-      return "is statically linked: nothing can be put in front of its C library";
+      return "is statically linked: its C library cannot be intercepted";
     case ProgramKind::other_machine:
       return "is not a 64-bit program: the library cannot be loaded into it";
     case ProgramKind::other_user:
-      return "runs as another user, and the dynamic linker takes nothing from this one";
+      return "runs as another user, and the dynamic linker ignores this user's libraries";
     case ProgramKind::go:
       return "is a Go program, which makes its system calls without the C library";
     case ProgramKind::preloadable:

@@ -55,7 +55,7 @@ void note_changed(std::size_t target) noexcept {
   if (record != nullptr && target < RunRecord::kMaxTargets) ++record->targets[target].changed;
 }
 
-// A full table counts as if the program had been reported.
+// If the table is full, the program counts as reported.
 bool note_program(const char* path, ProgramKind kind) noexcept {
   if (record == nullptr) return true;
   const std::size_t length = std::strlen(path);

@@ -1,8 +1,6 @@
-// run/run/run_record.hpp: the reports of a run's processes to `vellum run`.
-//
-// The record is a memfd of `vellum run`, which each process maps from /proc/PID/fd. So no file has
-// to be removed, a killed process has reported all that it counted, and counting takes no lock and
-// allocates nothing.
+// run/run/run_record.hpp: the reports of a run's processes to `vellum run`. The record is a memfd
+// of `vellum run`, which each process maps from /proc/PID/fd. No file has to be removed, the counts
+// of a killed process are kept, and counting takes no lock and allocates nothing.
 //
 // A process that cannot map it (another user, another PID namespace, a chroot) reports nothing. The
 // program that starts that process reports this first.
@@ -22,11 +20,12 @@ inline constexpr const char* kRecordVariable = "VELLUM_RUN_RECORD";
 struct RunRecord {
   static constexpr std::size_t kMaxTargets = 4096, kMaxPrograms = 64;
 
-  struct Target {                        // in the order of Config::targets
-    std::atomic<std::uint32_t> opened;   // times, by all processes
-    std::atomic<std::uint32_t> changed;  // times that others were found to have changed a live file
+  struct TargetCounts {                 // in the order of Config::targets
+    std::atomic<std::uint32_t> opened;  // times, by all processes
+    std::atomic<std::uint32_t>
+        changed;  // times that a live file was found changed by other programs
   };
-  // A program that the library does not fully see.
+  // A program that the library does not intercept completely.
   struct Program {
     std::atomic<std::uint64_t> hash;  // of the path; 0: free
     std::atomic<std::uint32_t> kind;  // 0: the path is still incomplete
@@ -35,7 +34,7 @@ struct RunRecord {
 
   std::uint64_t nonce;
   std::atomic<std::uint32_t> unreachable;  // processes that were started but cannot report
-  Target targets[kMaxTargets];
+  TargetCounts targets[kMaxTargets];
   Program programs[kMaxPrograms];
 };
 

@@ -31,7 +31,7 @@ bool names(const char* line, const char* text) noexcept {
   return std::strcmp(line, text) == 0 || matches(line, text);
 }
 
-// A copy in its own mapping, with zeros behind it; null if there is no memory.
+// A copy in its own mapping, followed by zeros; null if there is no memory.
 char* copied(const char* text) noexcept {
   const std::size_t bytes = std::strlen(text) + 2;
   void* const at =
@@ -65,7 +65,7 @@ bool any_line(const char* lines, const Predicate& is) noexcept {
 
 }  // namespace
 
-Watch::Watch() noexcept {
+WatchedFiles::WatchedFiles() noexcept {
   for (std::size_t i = 0; i < kVariables; ++i)
     if (const char* const value = std::getenv(kNames[i])) values_[i] = copied(value);
   const char* const store = variable(kStoreVariable);
@@ -76,18 +76,18 @@ Watch::Watch() noexcept {
   if (copies != nullptr && *copies != '\0') copies_ = lines_of(copies);
 }
 
-const Watch& Watch::instance() noexcept {
-  static const Watch watch;
+const WatchedFiles& WatchedFiles::instance() noexcept {
+  static const WatchedFiles watch;
   return watch;
 }
 
-const char* Watch::variable(std::string_view name) const noexcept {
+const char* WatchedFiles::variable(std::string_view name) const noexcept {
   for (std::size_t i = 0; i < kVariables; ++i)
     if (name == kNames[i]) return values_[i];
   return nullptr;
 }
 
-Config Config::from(const Watch& watch) {
+Config Config::from(const WatchedFiles& watch) {
   const auto value_of = [&](const char* name) -> std::string {
     const char* const value = watch.variable(name);
     return value != nullptr ? value : "";
@@ -99,7 +99,7 @@ Config Config::from(const Watch& watch) {
   const auto copies = split(value_of(kCopiesVariable));
   if (out.store.empty() || paths.empty()) return {};
   if (branches.size() != paths.size() || (!copies.empty() && copies.size() != paths.size())) {
-    std::fprintf(stderr, "vellum run: the environment does not come from `vellum run`\n");
+    std::fprintf(stderr, "vellum run: the environment was not set by `vellum run`\n");
     return {};
   }
   for (std::size_t i = 0; i < paths.size(); ++i)
@@ -109,12 +109,12 @@ Config Config::from(const Watch& watch) {
   return out;
 }
 
-bool Watch::may_name(const char* path) const noexcept {
+bool WatchedFiles::may_name(const char* path) const noexcept {
   const char* const name = last_part(path);
   return any_line(paths_, [&](const char* line) { return names(last_part(line), name); });
 }
 
-bool Watch::may_name_beside(const char* path) const noexcept {
+bool WatchedFiles::may_name_companion(const char* path) const noexcept {
   const std::string_view name = last_part(path);
   return any_line(paths_, [&](const char* line) {
     const std::string_view own = last_part(line);
@@ -122,11 +122,11 @@ bool Watch::may_name_beside(const char* path) const noexcept {
   });
 }
 
-bool Watch::watches(const char* path) const noexcept {
+bool WatchedFiles::watches(const char* path) const noexcept {
   return any_line(paths_, [&](const char* line) { return names(line, path); });
 }
 
-bool Watch::watches(int fd) const noexcept {
+bool WatchedFiles::watches(int fd) const noexcept {
   char link[32], path[PATH_MAX];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   const ssize_t length = readlink(link, path, sizeof path - 1);

@@ -1,9 +1,8 @@
-// run/run/watch.hpp: the files that `vellum run` was given, without any allocation.
-//
-// An allocator calls open(2), mmap(2) and madvise(2) while it holds its own locks, and before its
-// first allocation is done (jemalloc): an allocation by this library would deadlock there. So this
-// class decides whether a call concerns a watched file, and Files allocates its own memory only for
-// a call that does.
+// run/run/watch.hpp: the files that `vellum run` was given, without any allocation. An allocator
+// calls open(2), mmap(2) and madvise(2) while it holds its own locks, and before its first
+// allocation has returned (jemalloc): an allocation by this library would deadlock there. This
+// class therefore decides whether a call concerns a watched file, and Files allocates memory only
+// for a call that does.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +10,11 @@
 
 namespace vellum::preload {
 
-class Watch {
+class WatchedFiles {
  public:
-  // The process's own. The first call makes it, before the program can change its environment, and
-  // copies the environment's variables.
-  static const Watch& instance() noexcept;
+  // The process's instance. The first call creates it, before the program can change its
+  // environment, and copies the environment's variables.
+  static const WatchedFiles& instance() noexcept;
   // Whether there is anything to do at all.
   bool active() const noexcept { return paths_ != nullptr; }
   // Whether the program reads copies of an old version.
@@ -23,8 +22,8 @@ class Watch {
 
   // Tests the last part of a path.
   bool may_name(const char* path) const noexcept;
-  // The same, also for files that databases keep beside a watched one.
-  bool may_name_beside(const char* path) const noexcept;
+  // The same, also for companion files of a watched database.
+  bool may_name_companion(const char* path) const noexcept;
   // Tests a whole path, as the kernel resolves it.
   bool watches(const char* path) const noexcept;
   // Tests the path of an open file.
@@ -34,7 +33,7 @@ class Watch {
   const char* variable(std::string_view name) const noexcept;
 
  private:
-  Watch() noexcept;
+  WatchedFiles() noexcept;
 
   static constexpr std::size_t kVariables = 6;
   const char* values_[kVariables] = {};

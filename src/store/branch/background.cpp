@@ -134,9 +134,9 @@ bool BranchWriter::Impl::can_carry(std::size_t payload_bytes) const {
 bool BranchWriter::Impl::keep_bases() {
   assert(background != nullptr);
   if (!packs->has_bases()) return true;
-  background->gc_kept_out = keep_gc_out(store);
-  if (background->gc_kept_out != nullptr && packs->bases_whole()) return true;
-  background->gc_kept_out.reset();
+  background->gc_lock = GcShared::try_lock(store);
+  if (background->gc_lock.has_value() && packs->bases_whole()) return true;
+  background->gc_lock.reset();
   return false;
 }
 
@@ -150,7 +150,7 @@ void BranchWriter::Impl::publish_background(const format::FrameBuffer* commit) {
   try {
     journal->start_epoch(background->version, commits);
   } catch (const std::exception& e) {
-    background->gc_kept_out.reset();
+    background->gc_lock.reset();
     if (journal->sync_failed()) poison = e.what();
     throw;
   }

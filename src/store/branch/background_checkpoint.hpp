@@ -45,7 +45,7 @@ struct BackgroundCheckpoint {
   std::chrono::nanoseconds took{};
   std::vector<format::FrameBuffer> commits;  // since the start, oldest first
   std::string failure;                       // empty: none
-  VersionPin gc_kept_out;  // while it is published, if its records have base pages
+  std::optional<GcShared> gc_lock;  // while it is published, if its records have base pages
 };
 
 }  // namespace vellum::store

@@ -105,8 +105,8 @@ void BranchWriter::Impl::write_hashes(const Dedup& known) {
     const auto payload =
         encode_payload(packs->compressor(), base::Codec::zstd, kMetadataZstdLevel,
                        format::encode_page_hashes(std::span(noted).subspan(first, count)));
-    packs->append(format::RecordType::hashes, payload.codec, payload.raw_bytes, payload.stored,
-                  static_cast<std::uint32_t>(count));
+    packs->append({format::RecordType::hashes, payload.codec, payload.raw_bytes, payload.stored,
+                   static_cast<std::uint32_t>(count)});
   }
 }
 
@@ -152,8 +152,8 @@ void BranchWriter::Impl::write_checkpoint(Version& next,
     set_position();
     const auto payload = encode_payload(packs->compressor(), base::Codec::zstd, kMetadataZstdLevel,
                                         format::encode_version(next));
-    packs->append(format::RecordType::version, payload.codec, payload.raw_bytes, payload.stored, 1,
-                  {}, false);
+    packs->append(
+        {format::RecordType::version, payload.codec, payload.raw_bytes, payload.stored, 1}, false);
     packs->sync();
   }
   set_position();
@@ -273,10 +273,10 @@ BranchWriter::~BranchWriter() {
 
 std::shared_ptr<PageSource> BranchWriter::open_head() const {
   const Impl& w = *impl_;
-  VersionPin names = hold_names(w.store);
+  NamesShared names(w.store);
   JournalState now = read_journal(w.journal->file(), w.store.superblock().store_id);
   auto source = PageSource::open(w.store, now.base, std::move(now.commits), w.label);
-  source->keep(keep_version(w.store, std::move(names), now.base));
+  source->keep(VersionPin(w.store, std::move(names), now.base));
   return source;
 }
 

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "store/branch/staging_branch.hpp"
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/store_directory.hpp"
 
 namespace vellum::store {

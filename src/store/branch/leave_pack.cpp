@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "base/fail.hpp"
-#include "store/catalog/branch_lock.hpp"
+#include "store/catalog/names.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
 

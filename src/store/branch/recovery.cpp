@@ -4,8 +4,8 @@
 
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
-#include "store/catalog/branch_lock.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/names.hpp"
 #include "store/catalog/snapshot_note.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/page_map/overlay.hpp"
@@ -22,7 +22,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
   auto file = try_lock_branch(store, branch);
   if (file == nullptr) fail(Errc::busy, "{} has a writer already", w.label);
   // Pages may be read from this head long after later commits have replaced it.
-  VersionPin names = hold_names(store);
+  NamesShared names(store);
   JournalState state = read_journal(*file, store.superblock().store_id);
   store.check_journal(file->path(), branch, state.header);
   if (const auto ahead = snapshot_ahead(store, branch, state)) {
@@ -41,7 +41,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
     }
   });
   w.source_at_open = PageSource::open(store, state.base, state.commits, w.label);
-  w.source_at_open->keep(keep_version(store, std::move(names), state.base));
+  w.source_at_open->keep(VersionPin(store, std::move(names), state.base));
   // Nothing is written before everything has been read and checked.
   assert(w.head.sequence == state.head_sequence());
   assert(w.head.branch_id == state.header.branch_id);

@@ -2,9 +2,8 @@
 
 #include <cassert>
 
-#include "store/catalog/branch_lock.hpp"
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::store {
 
@@ -19,7 +18,7 @@ StagingBranch::~StagingBranch() { drop(); }
 // gc may find the branch before it is locked, and remove it. The caller then tries again.
 void StagingBranch::create(const format::Version& version,
                            const std::optional<format::Encoding>& encoding) {
-  name_ = random_aside_name();
+  name_ = random_staging_name();
   try {
     store_.create_staging_branch(name_, version, version.parent, encoding);
     writer_ = BranchWriter::open(store_, name_);
@@ -32,8 +31,8 @@ void StagingBranch::create(const format::Version& version,
 // or, after a crash, until the next gc. They then mean the same version.
 void StagingBranch::publish(const NameLock& claim) {
   assert(writer_ != nullptr);
-  const VersionPin names = hold_names(store_);
-  store_.publish_staging_branch(claim, writer_->head(), encoding_);
+  const NamesShared names(store_);
+  store_.publish_staging_branch(claim, names, writer_->head(), encoding_);
   drop();
 }
 

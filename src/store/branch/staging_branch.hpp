@@ -10,7 +10,7 @@
 
 namespace vellum::store {
 
-// Owns a branch with a reserved name (store/catalog/staging_name.hpp) and its lock. gc treats such a
+// Owns a branch with a reserved name (store/catalog/names.hpp) and its lock. gc treats such a
 // branch without a lock as a leftover of a crash. The destructor removes the branch.
 class StagingBranch {
  public:

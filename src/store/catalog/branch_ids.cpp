@@ -11,8 +11,7 @@ namespace vellum::store {
 
 namespace {
 
-// Empty if there is no journal, or none that can be read: a corrupted branch must not prevent new
-// ones.
+// Empty if the journal is absent or unreadable: a corrupted branch must not prevent new ones.
 std::optional<std::uint64_t> id_of(const PackStore& store, const std::string& name) {
   std::vector<std::byte> bytes(format::kJournalHeaderBytes);
   format::JournalHeader header;
@@ -36,16 +35,16 @@ std::unordered_set<std::uint64_t> BranchIds::taken(const PackStore& store,
   const std::lock_guard lock(mutex_);
   std::unordered_set<std::uint64_t> taken{0};
   for (const std::uint64_t pack : packs) taken.insert(pack >> 32);
-  std::unordered_map<std::string, std::uint64_t> there;
+  std::unordered_map<std::string, std::uint64_t> present;
   for (const auto& entry : store.fs().list(store.branches_directory())) {
     if (!entry.is_directory || format::name_problem(entry.name) != nullptr) continue;
     const auto at = known_.find(entry.name);
     const auto id = at != known_.end() ? std::optional(at->second) : id_of(store, entry.name);
     if (!id) continue;
     taken.insert(*id);
-    there.emplace(entry.name, *id);
+    present.emplace(entry.name, *id);
   }
-  known_ = std::move(there);
+  known_ = std::move(present);
   return taken;
 }
 

@@ -2,6 +2,7 @@
 // A branch is a directory with a journal, a snapshot is a ref. Both may have dispensable files.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,20 @@ inline constexpr const char* kRefSuffix = ".ref";
 inline constexpr const char* kImageName = "image";
 inline constexpr const char* kImageStateName = "image.state";
 inline constexpr const char* kTouchedName = "image.touched";
-// The note of a snapshot (store/catalog/snapshot_note.hpp), beside them.
+// The note of a snapshot (store/catalog/snapshot_note.hpp), in the same directory.
 inline constexpr const char* kSnapshotNoteName = "snapshot";
-// Removes all of these: what a branch without its journal leaves.
+// Removes all of these: the leftovers of a branch without its journal.
 void remove_image_files(const PackStore& store, const std::string& branch);
+
+// The current journal of the branch, locked until the file is closed. Null: it is already locked.
+// Errc::not_found names the branch.
+std::unique_ptr<base::File> try_lock_branch(PackStore& store, const std::string& branch);
+
+// Names of staging branches: "vellum-snapshot-" and 16 hex digits. A staging branch exists while a
+// snapshot is created concurrently with its branch's writer (store/branch/live_snapshot.hpp), or while
+// a branch gets its first content (store/branch/staging_branch.hpp). Users cannot create a branch or
+// snapshot with such a name.
+std::string random_staging_name();
+bool is_staging_name(const std::string& name) noexcept;
 
 }  // namespace vellum::store

@@ -1,5 +1,7 @@
 #include "store/catalog/snapshot_note.hpp"
 
+#include <cassert>
+
 #include "base/fail.hpp"
 #include "store/catalog/names.hpp"
 
@@ -10,7 +12,7 @@ std::string note_path(const PackStore& store, const std::string& branch) {
   return branch_directory(store, branch) + "/" + kSnapshotNoteName;
 }
 
-// None as well where a crash has torn it: nothing followed it then.
+// Also none if a crash tore it: no later step was done then.
 std::optional<format::SnapshotNote> read_note(const PackStore& store, const std::string& branch) {
   const std::string file = note_path(store, branch);
   if (!store.fs().exists(file)) return std::nullopt;
@@ -40,6 +42,7 @@ std::optional<format::Version> version_of(const PackStore& store, const std::str
 
 void write_snapshot_note(PackStore& store, const std::string& branch,
                          const format::SnapshotNote& note) {
+  assert(!note.name.empty());
   const auto bytes = format::encode_snapshot_note(note, store.superblock().store_id);
   const std::string path = note_path(store, branch);
   if (!store.fs().exists(path)) {

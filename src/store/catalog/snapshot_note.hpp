@@ -1,9 +1,9 @@
 // store/catalog/snapshot_note.hpp: a commit and the name of its snapshot are one step.
 //
-// A snapshot's commit is written so: its records; a note in the branch's directory, which names the
-// snapshot and the journal's epoch; the ref, which is the commit point of both; the journal's next
-// epoch, whose base is the snapshot. If a crash comes before the last step, the note leads to the
-// ref, and the head is what the ref says. Everyone who reads a head asks here.
+// Order of writes of a snapshot's commit: its records; a note in the branch's directory with the
+// snapshot's name and the journal's epoch; the ref, which is the commit point of both; the
+// journal's next epoch, whose base is the snapshot. After a crash before the last step, the note
+// identifies the ref, which has the head. All readers of a head check for it with snapshot_ahead().
 #pragma once
 
 #include <optional>
@@ -19,12 +19,12 @@ namespace vellum::store {
 void write_snapshot_note(PackStore& store, const std::string& branch,
                          const format::SnapshotNote& note);
 
-// The base of the epoch that a crash kept from beginning; none: the journal says what the head is.
-// REQUIRES: `journal` was read from the branch.
+// The base of the epoch that a crash prevented; none: the journal has the head. REQUIRES: `journal`
+// was read from the branch.
 std::optional<format::Version> snapshot_ahead(const PackStore& store, const std::string& branch,
                                               const JournalState& journal);
 
-// The version that a branch stands on once it is the snapshot `name`.
+// The base of a branch whose head is the snapshot `name`.
 format::Version base_after_snapshot(format::Version version, const std::string& name);
 
 }  // namespace vellum::store

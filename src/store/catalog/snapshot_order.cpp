@@ -1,5 +1,5 @@
-// The last number is in a file that is overwritten in place, under its own lock. So a claim costs
-// one flush, however many snapshots there are.
+// The last number is in a file that is overwritten in place, under its own lock. Therefore a claim
+// costs one flush, independent of the number of snapshots.
 #include "store/catalog/snapshot_order.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::uint64_t largest_of_refs(const PackStore& store) {
     try {
       largest = std::max(largest, read_snapshot(store, name).order);
     } catch (const Error& error) {
-      // It was removed meanwhile, or it is corrupted, which must not prevent new snapshots.
+      // Removed meanwhile, or corrupted, which must not prevent new snapshots.
       if (error.code() != Errc::not_found && error.code() != Errc::corrupted) throw;
     }
   }
@@ -50,7 +50,7 @@ void lock(base::File& file) {
   try {
     held = lock_with_patience(kPatience, [&] { return file.try_lock_exclusive(); });
   } catch (const Error&) {
-    return;  // without locks, the user must see to it that one process runs at a time
+    return;  // without locks, the user must ensure that one process runs at a time
   }
   if (!held) {
     fail(Errc::busy, "{}: another process holds its lock, and does not let go", file.path());

@@ -1,6 +1,7 @@
 #include "store/catalog/space_note.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace vellum::store {
 
@@ -37,8 +38,9 @@ std::uint64_t home_pack_bytes(PackStore& store) {
   return sum;
 }
 
-// Packs may have moved to an archive since, or may have been rewritten. The present size then
-// replaces the noted one. Otherwise nothing would count as new until there was as much as before.
+// Packs may have moved to an archive since, or may have been rewritten. The current size then
+// replaces the noted one. Otherwise no data would count as new until the packs had their earlier
+// size.
 GcOutlook gc_outlook(PackStore& store, std::uint64_t slack_bytes) {
   format::SpaceNote note = read_space_note(store);
   const std::uint64_t now = home_pack_bytes(store);
@@ -47,6 +49,7 @@ GcOutlook gc_outlook(PackStore& store, std::uint64_t slack_bytes) {
     write_space_note(store, note);
   }
   note.needed_bytes = std::min(note.needed_bytes, note.left_bytes);
+  assert(note.left_bytes <= now);
   return {now - note.left_bytes, std::max(slack_bytes, note.needed_bytes / 5)};
 }
 
@@ -56,7 +59,7 @@ void write_space_note(PackStore& store, const format::SpaceNote& note) {
     base::replace_hint_file(store.fs(), store.tmp_directory(), store.path(), kSpaceNoteName,
                             format::encode_space_note(note, store.superblock().store_id));
   } catch (const Error&) {
-    // The next gc comes too early, or too late by what it would have freed; nothing worse happens.
+    // The only effect: the next gc starts too early or too late.
   }
 }
 
@@ -64,7 +67,7 @@ void remove_space_note(PackStore& store) {
   try {
     store.fs().unlink(space_note_path(store));
   } catch (const Error&) {
-    // It was absent, or it stays and says less than it could.
+    // It was absent; or it stays, and the next gc starts too late.
   }
 }
 

@@ -22,8 +22,8 @@ format::Uuid random_uuid() {
   return id;
 }
 
-// Whether this is what a crash leaves of a store in the making: empty directories, and superblocks
-// in tmp that never got their name.
+// Whether a crash during create() left this: empty directories, and superblocks in tmp that never
+// got their name.
 bool is_unfinished_store(base::Fs& fs, const std::string& path) {
   for (const auto& entry : fs.list(path)) {
     const bool ours = std::find(std::begin(kDirectories), std::end(kDirectories), entry.name) !=
@@ -60,13 +60,13 @@ std::shared_ptr<StoreDirectory> StoreDirectory::create_copy(base::Fs& fs,
   for (const char* name : kDirectories) base::ensure_directory(fs, path + "/" + name);
   fs.sync_directory(path);
   fs.sync_directory(base::parent_of(path));
-  // This comes last: before it the directory is no store.
+  // The commit point: without the superblock the directory is not a store.
   base::publish_file(fs, path + "/tmp", path, kSuperblockName, bytes, false);
   return open(fs, path);
 }
 
 std::shared_ptr<StoreDirectory> StoreDirectory::open(base::Fs& fs, const std::string& given_path,
-                                                     std::shared_ptr<RemotePacks> elsewhere) {
+                                                     std::shared_ptr<RemotePacks> remote) {
   const std::string path = base::without_end_slashes(given_path);
   if (!fs.exists(path)) fail(Errc::not_found, "{}: no such directory", path);
   const std::string file = path + "/" + kSuperblockName;
@@ -85,7 +85,7 @@ std::shared_ptr<StoreDirectory> StoreDirectory::open(base::Fs& fs, const std::st
     case format::SuperblockStatus::corrupted:
       fail(Errc::corrupted, "{}: the superblock is corrupted", file);
   }
-  // A link in place of a directory would lead out of the store.
+  // A link instead of a directory would lead out of the store.
   const auto entries = fs.list(path);
   for (const char* name : kDirectories) {
     const auto at = std::find_if(entries.begin(), entries.end(),
@@ -94,7 +94,7 @@ std::shared_ptr<StoreDirectory> StoreDirectory::open(base::Fs& fs, const std::st
     if (!at->is_directory) fail(Errc::corrupted, "{}/{}: not a directory", path, name);
   }
   return std::shared_ptr<StoreDirectory>(
-      new StoreDirectory(fs, path, std::move(opened), superblock, std::move(elsewhere)));
+      new StoreDirectory(fs, path, std::move(opened), superblock, std::move(remote)));
 }
 
 }  // namespace vellum::store

@@ -1,9 +1,9 @@
 // store/catalog/store_directory.hpp: a store directory: create, open, list, name, remove.
 // The public C++ interface (vellum/store.hpp) is built on it.
 //
-// Threads: all calls from any thread. Processes: a caller that makes or removes a name has it
-// locked (store/catalog/lock/name_lock.hpp), and one rename or unlink makes the change count. Readers take
-// no lock.
+// Threads: all calls from any thread. Processes: a caller that creates or removes a name locks it
+// (store/catalog/lock/name_lock.hpp), and one rename or unlink is the commit point. Readers take no
+// lock.
 #pragma once
 
 #include <memory>
@@ -16,6 +16,7 @@
 #include "format/wire/superblock.hpp"
 #include "store/catalog/branch_ids.hpp"
 #include "store/catalog/lock/name_lock.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 #include "store/journal/journal_state.hpp"
 #include "store/packs/record/pack_store.hpp"
@@ -30,27 +31,26 @@ struct BranchHead {
 
 class StoreDirectory : public PackStore {
  public:
-  // `path` must not exist or must be an empty directory; its parents must exist. The superblock's
-  // id and time are filled in.
+  // `path` must not exist or must be an empty directory; its parents must exist. Sets the
+  // superblock's id and time.
   static std::shared_ptr<StoreDirectory> create(base::Fs& fs, const std::string& path,
                                                 format::Superblock options);
-  // The same with a superblock as it is: another copy of a store that exists elsewhere.
+  // The same with an unchanged superblock: a copy of an existing store.
   static std::shared_ptr<StoreDirectory> create_copy(base::Fs& fs, const std::string& path,
                                                      const format::Superblock& superblock);
   // Errc::not_found, not_a_store, newer_format, corrupted; each names the path. Works on a
-  // read-only medium.
-  // `elsewhere`: see PackSet.
+  // read-only medium. `remote`: see PackSet.
   static std::shared_ptr<StoreDirectory> open(base::Fs& fs, const std::string& path,
-                                              std::shared_ptr<RemotePacks> elsewhere = nullptr);
+                                              std::shared_ptr<RemotePacks> remote = nullptr);
 
   std::vector<std::string> branch_names() const;  // sorted
 
   // Errc::not_found names the branch, corrupted the file.
   BranchHead read_branch(const std::string& name) const;
 
-  // Makes an empty branch and returns its id (region_bytes as given), or makes one that starts at a
-  // version. Errc::already_exists when a branch or a snapshot has the name, invalid_argument when
-  // the name is malformed. The branch has its own encoding if one is given, else the store's; see
+  // Creates an empty branch and returns its id, or creates one that starts at a version.
+  // Errc::already_exists if a branch or a snapshot has the name, invalid_argument if the name is
+  // malformed. The branch has the given encoding or, without one, the store's; see
   // check_encoding().
   std::uint64_t create_branch(const std::string& name, std::uint64_t region_bytes,
                               std::uint64_t base_address,
@@ -58,28 +58,28 @@ class StoreDirectory : public PackStore {
   void create_branch_at(const std::string& name, const format::Version& version,
                         const std::string& parent_snapshot,
                         const std::optional<format::Encoding>& encoding = std::nullopt,
-                        std::uint32_t journal_half_bytes = 0);  // 0: as the store says
-  // REQUIRES: claim_name().
+                        std::uint32_t journal_half_bytes = 0);  // 0: that of the store
+  // REQUIRES: `claim` is of claim_name().
   void create_branch_at(const NameLock& claim, const format::Version& version,
                         const std::string& parent_snapshot,
                         const std::optional<format::Encoding>& encoding = std::nullopt);
-  // Makes a branch aside (store/branch/staging_branch.hpp). REQUIRES: is_aside_name() holds for the
-  // name, which is new and not locked.
+  // Creates a staging branch (store/branch/staging_branch.hpp). REQUIRES: is_staging_name(name);
+  // the name is new and not locked.
   void create_staging_branch(const std::string& name, const format::Version& version,
                              const std::string& parent_snapshot,
                              const std::optional<format::Encoding>& encoding);
-  // Makes a branch of the head of a branch aside, with its id and packs. REQUIRES: names are held
-  // until the branch aside is gone, and its writer writes no more.
-  void publish_staging_branch(const NameLock& claim, const format::Version& head,
+  // Creates a branch from the head of a staging branch, with its id and packs. REQUIRES: the caller
+  // holds `names` until the staging branch is removed, and its writer writes no more.
+  void publish_staging_branch(const NameLock& claim, const NamesShared& names,
+                              const format::Version& head,
                               const std::optional<format::Encoding>& encoding);
-  // Errc::invalid_argument: its blocks would be larger than the store's readers accept.
+  // Errc::invalid_argument: its blocks are larger than the store's readers accept.
   void check_encoding(const format::Encoding& encoding) const;
-  // Throws Errc::corrupted unless the header, which was read from `file`, can be that of the
-  // branch.
+  // Errc::corrupted unless the header, read from `file`, is possible for the branch.
   void check_journal(const std::string& file, const std::string& branch,
                      const format::JournalHeader& header) const;
   // Names a version with its order (format::SnapshotRef::order), or as the last one if that is 0.
-  // Errors are those of create_branch(); with a claim_name() there are none of these.
+  // Errors as in create_branch(); none of these with a claim.
   void create_snapshot(const std::string& name, const format::SnapshotRef& like);
   void create_snapshot(const NameLock& claim, const format::SnapshotRef& like);
   // The same, with the current time. If `message` is empty, the version keeps its own.
@@ -89,19 +89,19 @@ class StoreDirectory : public PackStore {
                        const format::Version& version, const std::string& message);
   // Turns a snapshot into a branch of the same name; does nothing to a branch. Errc::not_found.
   void convert_to_branch(const std::string& name);
-  // Removes the ref that a convert_to_branch() cut off between its two steps has left. Call it
-  // before writing the branch, which would make the two differ. Errc::corrupted: they differ
-  // already.
+  // Removes the ref that a convert_to_branch() left when it was interrupted between its two steps.
+  // Called before the branch is written, since the two would then differ. Errc::corrupted: they
+  // differ already.
   void settle_name(const std::string& name);
   void remove_snapshot(const std::string& name);
-  // One that the holder of the claim has just made.
+  // A snapshot that the holder of the claim has just created.
   void remove_snapshot(const NameLock& claim);
-  // Errc::busy when it has a writer.
+  // Errc::busy if it has a writer.
   void remove_branch(const std::string& name);
-  // The same, if the branch has this id and no commits: its maker takes it back.
+  // Undoes create_branch(): removes the branch only if it has this id and no commits.
   void remove_new_branch(const std::string& name, std::uint64_t branch_id);
-  // The same, with the branch's journal locked (store/catalog/branch_lock.hpp). REQUIRES: the name
-  // is locked, or is_aside_name().
+  // Removes a branch whose journal is locked (store/catalog/names.hpp). REQUIRES: the name is
+  // locked, or is_staging_name(name); `journal` is the locked journal of the branch.
   void drop_branch(const std::string& name, const base::File& journal);
 
   // Throws unless `name` is well-formed and neither a branch nor a snapshot
@@ -125,8 +125,15 @@ class StoreDirectory : public PackStore {
 ResolvedVersion resolve_snapshot(const StoreDirectory& store, const std::string& name);
 ResolvedVersion resolve_version(const StoreDirectory& store, const std::string& name);
 
-// Locks a free name for making it. Errc::invalid_argument when the name is malformed or reserved,
-// already_exists when a branch or snapshot has it.
+// The result of resolve_version(). It stays readable during the lifetime of the pin.
+struct KeptVersion {
+  ResolvedVersion version;
+  VersionPin version_pin;
+};
+KeptVersion resolve_kept(StoreDirectory& store, const std::string& name);
+
+// Locks a free name to create it. Errc::invalid_argument if the name is malformed or reserved,
+// already_exists if a branch or snapshot has it.
 NameLock claim_name(StoreDirectory& store, const std::string& name);
 
 }  // namespace vellum::store

@@ -1,16 +1,16 @@
-// The names of a store: making, reading and removing branches and snapshots.
+// The names of a store: creation, reading and removal of branches and snapshots.
 #include <algorithm>
+#include <cassert>
 #include <random>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
-#include "store/catalog/branch_lock.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/names.hpp"
 #include "store/catalog/snapshot_note.hpp"
 #include "store/catalog/snapshot_order.hpp"
 #include "store/catalog/space_note.hpp"
-#include "store/catalog/staging_name.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/journal/journal_writer.hpp"
@@ -33,7 +33,7 @@ std::vector<std::string> StoreDirectory::branch_names() const {
   std::vector<std::string> names;
   for (const auto& entry : fs().list(branches_directory())) {
     if (!entry.is_directory || format::name_problem(entry.name) != nullptr) continue;
-    // A crash during the making of a branch leaves its directory empty.
+    // A crash during the creation of a branch leaves its directory empty.
     if (fs().exists(journal_path(entry.name))) names.push_back(entry.name);
   }
   return names;
@@ -109,15 +109,18 @@ void StoreDirectory::create_branch_at(const NameLock& claim, const format::Versi
   publish_branch(claim.name(), version, parent_snapshot, encoding);
 }
 
-// The branch gets one commit, which goes to packs: the journal stays empty.
+// The branch gets one commit, as a checkpoint: the journal stays empty.
 void StoreDirectory::create_staging_branch(const std::string& name, const format::Version& version,
                                            const std::string& parent_snapshot,
                                            const std::optional<format::Encoding>& encoding) {
+  assert(is_staging_name(name));
   publish_branch(name, version, parent_snapshot, encoding, format::kMinJournalHalfBytes);
 }
 
-void StoreDirectory::publish_staging_branch(const NameLock& claim, const format::Version& head,
+void StoreDirectory::publish_staging_branch(const NameLock& claim, const NamesShared& /*names*/,
+                                            const format::Version& head,
                                             const std::optional<format::Encoding>& encoding) {
+  assert(head.branch_id != 0 && !is_staging_name(claim.name()));
   publish_journal(claim.name(), head, encoding, 0);
 }
 
@@ -128,7 +131,7 @@ std::uint64_t StoreDirectory::publish_branch(const std::string& name,
                                              std::uint32_t journal_half_bytes) {
   if (encoding.has_value()) check_encoding(*encoding);
   format::Version base = version;
-  const auto taken = branch_ids_.taken(*this, packs().list_with_away());
+  const auto taken = branch_ids_.taken(*this, packs().list_with_remote());
   do {
     base.branch_id = random_u32();
   } while (taken.contains(base.branch_id));
@@ -145,6 +148,7 @@ std::uint64_t StoreDirectory::publish_branch(const std::string& name,
 void StoreDirectory::publish_journal(const std::string& name, const format::Version& base,
                                      const std::optional<format::Encoding>& encoding,
                                      std::uint32_t journal_half_bytes) {
+  assert(base.branch_id != 0 && !name.empty());
   format::JournalHeader header;
   header.store_id = superblock().store_id;
   header.branch_id = base.branch_id;
@@ -153,7 +157,7 @@ void StoreDirectory::publish_journal(const std::string& name, const format::Vers
       journal_half_bytes != 0 ? journal_half_bytes : superblock().journal_half_bytes;
   header.branch = name;
   header.encoding = encoding;
-  // The directory is made first, then the whole journal in one step, which makes the branch.
+  // First the directory, then the whole journal in one step: the commit point.
   const std::string directory = branch_directory(*this, name);
   base::ensure_directory(fs(), directory);
   fs().sync_directory(branches_directory());
@@ -206,7 +210,7 @@ void StoreDirectory::create_snapshot(const NameLock& claim, const std::string& b
 
 namespace {
 
-// Whether the branch is as convert_to_branch() leaves it between its two steps.
+// Whether the branch is in the state between the two steps of convert_to_branch().
 bool is_untouched(const BranchHead& branch, const SnapshotRef& ref) {
   const format::Version& base = branch.journal.base;
   return branch.journal.commits.empty() && base.sequence == ref.version.sequence &&
@@ -216,16 +220,16 @@ bool is_untouched(const BranchHead& branch, const SnapshotRef& ref) {
 
 }  // namespace
 
-// Names are held, since gc must not see a moment at which neither name exists.
+// NamesShared: gc must not read the names while neither name exists.
 void StoreDirectory::convert_to_branch(const std::string& name) {
   if (!has_snapshot(*this, name) && !has_branch(*this, name)) {
     fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, path());
   }
   const NameLock lock = lock_name(*this, name);
-  const VersionPin names = hold_names(*this);
+  const NamesShared names(*this);
   if (!has_snapshot(*this, name)) return;
   const SnapshotRef ref = read_snapshot(*this, name);
-  // Both exist if an earlier call was cut off.
+  // Both exist if an earlier call was interrupted.
   if (!has_branch(*this, name)) publish_branch(name, ref.version, ref.version.parent, std::nullopt);
   remove_ref(name);
 }
@@ -277,8 +281,9 @@ void StoreDirectory::remove_new_branch(const std::string& name, std::uint64_t br
   }
 }
 
-// Without its journal the branch is gone; removing the empty directory only tidies up.
+// The unlink of the journal is the commit point; the rest is cleanup.
 void StoreDirectory::drop_branch(const std::string& name, const base::File& journal) {
+  assert(journal.path().ends_with("/" + name + "/" + kJournalName));
   const std::string directory = branch_directory(*this, name);
   fs().unlink(journal.path());
   fs().sync_directory(directory);
@@ -318,11 +323,18 @@ ResolvedVersion resolve_version(const StoreDirectory& store, const std::string& 
   return out;
 }
 
+KeptVersion resolve_kept(StoreDirectory& store, const std::string& name) {
+  NamesShared names(store);
+  KeptVersion kept{resolve_version(store, name), {}};
+  kept.version_pin = VersionPin(store, std::move(names), kept.version.version);
+  return kept;
+}
+
 NameLock claim_name(StoreDirectory& store, const std::string& name) {
-  if (is_aside_name(name)) {
+  if (is_staging_name(name)) {
     fail(Errc::invalid_argument, "'{}': the name is reserved for unfinished snapshots", name);
   }
-  store.require_free_name(name);  // also where nothing can be locked, on a read-only medium
+  store.require_free_name(name);  // also on a read-only medium, which has no locks
   NameLock lock = lock_name(store, name);
   store.require_free_name(name);
   return lock;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 
 #include "base/clock.hpp"
 #include "base/try_to.hpp"
@@ -20,7 +21,7 @@ std::string directory_of_hints(const PackStore& store) {
   return working_set_directory(store.path());
 }
 
-// A link does not count: it could lead anywhere.
+// A link does not count: it could lead out of the store.
 bool has_directory(PackStore& store) {
   const auto entries = store.fs().list(store.path());
   return std::any_of(entries.begin(), entries.end(), [](const base::DirEntry& e) {
@@ -28,7 +29,7 @@ bool has_directory(PackStore& store) {
   });
 }
 
-// A unique path for a new file. No store name begins with a dot.
+// A unique path for a new file. No name of a version begins with a dot.
 std::string unique_path(const PackStore& store) {
   static std::atomic<std::uint64_t> counter{0};
   return fmt::format("{}/.{}.{}.{}", directory_of_hints(store), ::getpid(), base::wall_clock_ns(),
@@ -66,6 +67,7 @@ std::string working_set_directory(const std::string& store_path) {
 }
 
 std::string working_set_path(const std::string& store_path, const std::string& name) {
+  assert(!name.empty());
   return working_set_directory(store_path) + "/" + name + std::string(kSetSuffix);
 }
 

@@ -1,13 +1,13 @@
-// store/catalog/working_set_file.hpp: the pages that the last use of a branch or snapshot touched.
-// They are kept for the next use in hints/<name>.set.
+// store/catalog/working_set_file.hpp: the pages that the last use of a branch or snapshot touched,
+// saved for the next use in hints/<name>.set.
 //
-// Such a file is dispensable: if it is missing, torn, corrupted, of another store or of an earlier
-// holder of the name, it counts as absent, and the next to close the version replaces it. So it is
-// not synced, and nothing here throws an Error except for lack of memory. A read-only or full
-// medium, or a store of someone else, has no hint; opening then costs no more than without it.
+// The file is dispensable: if it is missing, torn, corrupted, of another store or of an earlier
+// version of that name, it counts as absent, and the next close of the version replaces it.
+// Therefore it is not synced, and these functions throw no Error but out_of_memory. A read-only or
+// full medium, or a store of another user, has no hint; opening then costs no more than without it.
 //
-// If several use a version at once, the last to close is remembered: the file is written beside its
-// place and renamed. The directory is made with the first file.
+// If several processes use a version, the last close wins: the file is written under another name
+// and renamed. The first file creates the directory.
 #pragma once
 
 #include <string>
@@ -23,14 +23,14 @@ format::WorkingSetOwner working_set_owner(const ResolvedVersion& version);
 format::WorkingSetOwner working_set_owner_of_branch(std::uint64_t branch_id);
 format::WorkingSetOwner working_set_owner(const format::Version& version, bool is_branch);
 
-// Empty if there is none of this owner.
+// Empty if this owner has none.
 std::vector<format::PageRange> read_working_set(PackStore& store, const std::string& name,
                                                 const format::WorkingSetOwner& owner);
-// Does nothing if the name is gone.
+// Does nothing if the name is removed.
 void write_working_set(PackStore& store, const std::string& name, const format::WorkingSet& set);
 void remove_working_set(PackStore& store, const std::string& name);
-// For gc: removes the files of names that are gone, and those that a crash left unfinished. A file
-// that is being written just now may go, too.
+// For gc: removes the files of removed names, and those that a crash left unfinished. It may also
+// remove a file that is being written now.
 void sweep_working_sets(PackStore& store);
 std::uint64_t allocated_bytes_of_working_sets(PackStore& store);
 

@@ -10,18 +10,50 @@
 #include <utility>
 
 #include "base/fail.hpp"
-#include "store/catalog/staging_name.hpp"
-#include "store/check/repair_scan.hpp"
+#include "format/records/record.hpp"
+#include "format/version.hpp"
+#include "store/catalog/names.hpp"
 #include "store/journal/read_journal.hpp"
+#include "store/packs/pack_scanner.hpp"
+#include "store/packs/record/record_io.hpp"
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::store {
 
 using format::kPageBytes;
 using format::PageNumber;
+using format::RecordHeader;
 using format::Version;
 
 namespace {
+
+// Every valid version record in any pack, by branch id and sequence; of equal ones the last. The
+// scan skips damage and never fails because of it.
+std::vector<Version> scan_version_records(StoreDirectory& store) {
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Version> found;
+  for (const std::uint64_t pack : store.packs().places().list_found()) {
+    try {
+      // Bypasses the PackSet: a pack with a corrupted header still has records.
+      const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
+      PackScanner scanner(*file, pack, store.checksum_seed(), format::kPackHeaderBytes,
+                          file->size_bytes());
+      for (RecordHeader h; scanner.next(h);) {
+        if (h.type != format::RecordType::version) continue;
+        const auto record =
+            load_record_at(store, {pack, h.offset_bytes, h.tag()}, format::RecordType::version);
+        Version v;
+        if (format::decode_version(record.raw, v)) found[{v.branch_id, v.sequence}] = std::move(v);
+      }
+    } catch (const Error& e) {
+      if (e.code() == Errc::out_of_memory || e.code() == Errc::newer_format) throw;
+      continue;  // a link, a directory, or an unreadable file
+    }
+  }
+  std::vector<Version> out;
+  out.reserve(found.size());
+  for (auto& [key, version] : found) out.push_back(std::move(version));
+  return out;
+}
 
 class Finder {
  public:
@@ -32,7 +64,7 @@ class Finder {
     records_ = scan_version_records(store_);
     for (const auto& name : snapshot_names(store_)) add_snapshot(name);
     for (const auto& name : store_.branch_names()) {
-      if (!is_aside_name(name)) add_branch(name);
+      if (!is_staging_name(name)) add_branch(name);
     }
     for (const auto& name : lost_branches_) replace_branch(name);
     add_lost_snapshots();

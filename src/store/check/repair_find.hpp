@@ -1,4 +1,5 @@
-// store/check/repair_find.hpp: the search for a corrupted store's intact versions; internal to repair.
+// store/check/repair_find.hpp: the search for a corrupted store's intact versions; internal to
+// repair.
 #pragma once
 
 #include <string>

@@ -26,10 +26,11 @@ using format::PageKind;
 
 namespace {
 
-// The bytes that each version needs, and those that only it needs. The walk visits the versions in an
-// order in which a record shows during intervals. All versions of an interval need the record; the
-// work is per interval, not per version. Invariant: `versions` of a record is the number of versions
-// in its closed intervals, and its bytes are in `unique_bytes` of `sole_version` while that is 1.
+// The bytes that each version needs, and those that only it needs. The walk visits the versions in
+// an order in which a record shows during intervals. All versions of an interval need the record;
+// the work is per interval, not per version. Invariant: `versions` of a record is the number of
+// versions in its closed intervals, and its bytes are in `unique_bytes` of `sole_version` while
+// that is 1.
 class VersionShares {
  public:
   VersionShares(LiveSet& live_set, std::span<const std::uint64_t> record_bytes)
@@ -123,7 +124,7 @@ class Stat {
   explicit Stat(StoreDirectory& store) : store_(store), live_set_(store) {}
 
   StoreStat run() {
-    const VersionPin names = hold_names(store_);
+    const NamesShared names(store_);
     const Roots roots = read_roots(store_);
     add_file(store_.superblock_path());
     add_file_if_there(census_path(store_));

@@ -114,8 +114,8 @@ class Verifier {
     if (absent_archives_.empty()) return "the pack is missing";
     return "the pack is not in the store, and archive " + absent_archives_ + " is missing";
   }
-  // The record's place in its pack's file, and its freed slots. A record in a remote pack is checked
-  // only if its data are to be read.
+  // The record's place in its pack's file, and its freed slots. A record in a remote pack is
+  // checked only if its data are to be read.
   RecordPlace place_in_file(const RecordRef& ref) const {
     if (!store_.packs().is_remote(ref.pack)) return store_.packs().locate(ref);
     RecordPlace out;
@@ -254,7 +254,7 @@ void Verifier::find_versions() {
 }
 
 void Verifier::check_packs() {
-  for (const std::uint64_t pack : store_.packs().list_away()) {
+  for (const std::uint64_t pack : store_.packs().list_remote()) {
     ++report_.packs;
     pack_bytes_[pack] = format::kMaxPackOffsetBytes;
   }
@@ -404,7 +404,8 @@ void Verifier::collect_uses() {
   }
 }
 
-// Checks one record against all its entries. nullopt: it is good. REQUIRES: `uses` are of one record.
+// Checks one record against all its entries. nullopt: it is good. REQUIRES: `uses` are of one
+// record.
 std::optional<std::string> Verifier::check_record(std::span<const RecordUse> uses) {
   assert(!uses.empty() && uses.front().record == uses.back().record);
   const bool pages = uses[0].kind == PageKind::base;
@@ -584,8 +585,7 @@ void Verifier::check_sealed_packs() {
 }  // namespace
 
 VerifyReport verify_store(StoreDirectory& store, bool read_data, const ProgressFn& progress) {
-  const VersionPin names =
-      hold_names(store);  // data that gc frees meanwhile would look like damage
+  const NamesShared names(store);  // data that gc frees meanwhile would look like damage
   try {
     store.packs().refresh();
   } catch (const Error& e) {

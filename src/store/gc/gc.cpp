@@ -28,14 +28,21 @@ class Collector {
       : store_(store), dry_run_(dry_run), progress_(progress), level_(level), pace_(pace) {}
 
   GcReport run() {
-    const VersionPin lock = dry_run_ ? nullptr : keep_gc_for_us(store_, pace_.patience);
+    std::optional<GcExclusive> gc;
     if (!dry_run_) {
+      gc.emplace(store_, pace_.patience);
       store_.packs().places().require_owned();
-      remove_leftovers(store_);
-      remove_orphans(store_);
+      remove_leftovers(store_, *gc);
+      remove_orphans(store_, *gc);
     }
     // A dry run must keep another gc from freeing the records that it reads.
-    VersionPin names = dry_run_ ? hold_names(store_) : hold_names_alone(store_, pace_.patience);
+    std::optional<NamesShared> read_only;
+    std::optional<NamesExclusive> names;
+    if (dry_run_) {
+      read_only.emplace(store_);
+    } else {
+      names.emplace(store_, pace_.patience);
+    }
     const Roots roots = read_roots(store_);
     if (!dry_run_) {
       names.reset();
@@ -55,13 +62,13 @@ class Collector {
     }
     if (level_ != 0) {
       report_.recompressed = recompress_packs(store_, roots, *found.live_set, found.needs,
-                                              {level_, dry_run_, progress_});
+                                              {level_, gc ? &*gc : nullptr, progress_});
     }
     if (!dry_run_) {
       // Rewritten packs hold next to nothing that is not needed.
       if (level_ != 0) at_home_.left_bytes = at_home_.needed_bytes = home_pack_bytes(store_);
       write_space_note(store_, at_home_);
-      report_.copies_removed = remove_stale_copies(store_);
+      report_.copies_removed = remove_stale_copies(store_, *gc);
     }
     return report_;
   }
@@ -89,7 +96,7 @@ class Collector {
   Findings find_needs(const Roots& roots, format::GcCensus earlier, bool* loaded = nullptr) {
     Findings found;
     found.live_set = std::make_unique<LiveSet>(store_, level_ != 0);
-    found.live_set->load_earlier(std::move(earlier), store_.packs().list_with_away());
+    found.live_set->load_earlier(std::move(earlier), store_.packs().list_with_remote());
     reach_roots(store_, roots, *found.live_set, pace_.between_steps);
     if (loaded != nullptr) *loaded = found.live_set->has_earlier();
     found.needs = needs_of_packs(store_, roots, *found.live_set);

@@ -1,7 +1,6 @@
 #include "store/gc/leftovers.hpp"
 
-#include "store/catalog/branch_lock.hpp"
-#include "store/catalog/staging_name.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::store {
 
@@ -31,7 +30,7 @@ void remove_unpublished_in(StoreDirectory& store, const std::string& directory,
 
 void remove_staging_branches(StoreDirectory& store) {
   for (const std::string& name : store.branch_names()) {
-    if (!is_aside_name(name)) continue;
+    if (!is_staging_name(name)) continue;
     ignore_missing([&] {
       if (const auto journal = try_lock_branch(store, name)) store.drop_branch(name, *journal);
     });
@@ -67,11 +66,11 @@ void remove_named_spills(StoreDirectory& store) {
 
 }  // namespace
 
-void remove_unfinished(StoreDirectory& store) {
+void remove_unfinished(StoreDirectory& store, const GcExclusive& /*gc*/) {
   remove_unpublished_in(store, store.tmp_directory(), "");
 }
 
-void remove_orphans(StoreDirectory& store) {
+void remove_orphans(StoreDirectory& store, const GcExclusive& /*gc*/) {
   remove_staging_branches(store);
   remove_directories_without_journal(store);
   remove_named_spills(store);

@@ -22,8 +22,8 @@ void refresh_if_open(StoreDirectory& store, std::uint64_t pack) {
 
 }  // namespace
 
-bool move_to_archive(StoreDirectory& store, std::uint64_t pack, const std::string& archive,
-                     const CopyProgress& progress) {
+bool move_to_archive(StoreDirectory& store, const GcExclusive& /*gc*/, std::uint64_t pack,
+                     const std::string& archive, const CopyProgress& progress) {
   base::Fs& fs = store.fs();
   const std::string home = store.packs().places().home_path(pack);
   const std::string target = archive + "/" + pack_file_name(pack);
@@ -34,7 +34,7 @@ bool move_to_archive(StoreDirectory& store, std::uint64_t pack, const std::strin
   fs.rename(copy, target);
   fs.sync_directory(archive);
   {
-    const VersionPin names = hold_names_alone(store);
+    const NamesExclusive names(store);
     if (!from->pinned_bytes().empty()) {
       base::unlink_quietly(fs, target);
       return false;
@@ -46,7 +46,8 @@ bool move_to_archive(StoreDirectory& store, std::uint64_t pack, const std::strin
   return true;
 }
 
-bool move_home(StoreDirectory& store, std::uint64_t pack, const CopyProgress& progress) {
+bool move_home(StoreDirectory& store, const GcExclusive& /*gc*/, std::uint64_t pack,
+               const CopyProgress& progress) {
   base::Fs& fs = store.fs();
   const std::string home = store.packs().places().home_path(pack);
   const std::string copy = store.tmp_directory() + "/" + copy_file_name(pack);
@@ -55,7 +56,7 @@ bool move_home(StoreDirectory& store, std::uint64_t pack, const CopyProgress& pr
   if (!from->pinned_bytes().empty()) return false;
   copy_pack_file(fs, *from, copy, progress);
   {
-    const VersionPin names = hold_names_alone(store);
+    const NamesExclusive names(store);
     if (!from->pinned_bytes().empty()) {
       base::unlink_quietly(fs, copy);
       return false;
@@ -84,14 +85,14 @@ bool is_copy_current(StoreDirectory& store, std::uint64_t pack, const std::strin
   }
 }
 
-void copy_to_cache(StoreDirectory& store, std::uint64_t pack, const std::string& cache,
-                   const CopyProgress& progress) {
+void copy_to_cache(StoreDirectory& store, const GcExclusive& /*gc*/, std::uint64_t pack,
+                   const std::string& cache, const CopyProgress& progress) {
   const std::string copy = cache + "/" + copy_file_name(pack);
   copy_pack_file(store.fs(), *store.packs().places().open(pack), copy, progress);
   store.fs().rename(copy, cache + "/" + pack_file_name(pack));
 }
 
-std::uint64_t remove_stale_copies(StoreDirectory& store) {
+std::uint64_t remove_stale_copies(StoreDirectory& store, const GcExclusive& /*gc*/) {
   std::uint64_t removed = 0;
   const PackPlaces& places = store.packs().places();
   for (const std::string& cache : places.owned_caches()) {
@@ -108,7 +109,7 @@ std::uint64_t remove_stale_copies(StoreDirectory& store) {
   return removed;
 }
 
-void remove_leftovers(StoreDirectory& store) {
+void remove_leftovers(StoreDirectory& store, const GcExclusive& gc) {
   base::Fs& fs = store.fs();
   const PackPlaces& places = store.packs().places();
   const auto tiers = places.reload();
@@ -118,7 +119,7 @@ void remove_leftovers(StoreDirectory& store) {
       if (entry.is_regular_file && ours) fs.unlink(directory + "/" + entry.name);
     }
   };
-  remove_unfinished(store);
+  remove_unfinished(store, gc);
   for (const std::string& cache : places.owned_caches()) {
     try {
       sweep(cache);

@@ -268,13 +268,13 @@ bool PackRewriter::write(const std::function<void(std::uint64_t)>& progress) {
 
 std::uint64_t PackRewriter::new_bytes() const noexcept { return impl_->end; }
 
-bool PackRewriter::publish() {
+bool PackRewriter::publish(const GcExclusive& /*gc*/) {
   Impl& w = *impl_;
   assert(w.file != nullptr && w.buffer.empty());
   {
     // A process that pins a byte holds the names. Every pin is therefore visible now, and a process
     // that pins a byte later finds the new file.
-    const VersionPin names = hold_names_alone(w.store);
+    const NamesExclusive names(w.store);
     const auto old = w.store.fs().open(w.target, base::OpenMode::read_only);
     if (!old->pinned_bytes().empty()) return false;
     w.store.fs().rename(w.path, w.target);

@@ -15,9 +15,9 @@ namespace {
 
 constexpr double kMaxUsefulRatio = 0.98;
 constexpr std::size_t kSamples = 24;  // records of a pack, for an estimate of the ratio
-// The share of a pack's size that must be saved. A pack is rewritten if samples promise a twentieth.
-// The new file is published if it saves half of that. An estimate that is slightly too good then
-// costs the work once, not in every run.
+// The share of a pack's size that must be saved. A pack is rewritten if samples promise a
+// twentieth. The new file is published if it saves half of that. An estimate that is slightly too
+// good then costs the work once, not in every run.
 constexpr std::uint64_t kShareToBegin = 20, kShareToPublish = 40;
 
 constexpr std::uint64_t in_blocks(std::uint64_t bytes) { return base::round_up(bytes, kHoleBytes); }
@@ -73,7 +73,7 @@ class Recompression {
     if (!saves_enough(plan->allocated_bytes, about, kShareToBegin)) return;
     if (!open_file(pack)->pinned_bytes().empty()) {
       ++report_.packs_in_use;
-    } else if (options_.dry_run) {
+    } else if (options_.gc == nullptr) {
       count(*plan, in_blocks(about));
     } else {
       rewrite(*plan);
@@ -93,7 +93,7 @@ class Recompression {
     PackRewriter rewriter(store_, pool_, plan);
     if (!rewriter.write([this](std::uint64_t done) { report_progress(done); })) return;
     if (!saves_enough(plan.allocated_bytes, rewriter.new_bytes(), kShareToPublish)) return;
-    if (rewriter.publish()) {
+    if (rewriter.publish(*options_.gc)) {
       count(plan, in_blocks(rewriter.new_bytes()));
     } else {
       ++report_.packs_in_use;

@@ -19,8 +19,8 @@ namespace vellum::store {
        format::number_text(format::kFormatVersion));
 }
 
-// Fails for a file that does not decode, in its header or as a whole: a newer Vellum wrote it, or
-// it is corrupted as `problem` says.
+// Fails for a file that does not decode: either a newer Vellum wrote it, or it is corrupted, and
+// `problem` is the reason.
 [[noreturn]] inline void fail_header(const std::string& file, std::span<const std::byte> header,
                                      std::uint64_t seed, const char* problem) {
   if (format::is_newer(header, seed)) fail_newer(file, header);

@@ -1,5 +1,6 @@
 #include "store/packs/pack_places.hpp"
 
+#include <cassert>
 #include <set>
 
 #include "base/fail.hpp"
@@ -16,7 +17,7 @@ namespace {
 constexpr std::string_view kPackSuffix = ".pack";
 constexpr std::size_t kHexDigits = 16;
 // A pack may move from one directory to another during the search, but not three times.
-constexpr int kLooks = 3;
+constexpr int kSearches = 3;
 
 int hex_value(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
@@ -49,6 +50,7 @@ bool parse_pack_file_name(const std::string& name, std::uint64_t& pack) {
 }
 
 std::vector<std::string> TierState::present_paths(TierKind kind) const {
+  assert(present.size() == tiers.directories.size());
   std::vector<std::string> out;
   for (std::size_t i = 0; i < present.size(); ++i) {
     if (present[i] && tiers.directories[i].kind == kind) out.push_back(tiers.directories[i].path);
@@ -58,6 +60,7 @@ std::vector<std::string> TierState::present_paths(TierKind kind) const {
 
 std::vector<std::string> TierState::owned_paths(TierKind kind,
                                                 const format::TierOwner& store) const {
+  assert(present.size() == tiers.directories.size() && owners.size() == present.size());
   std::vector<std::string> out;
   for (std::size_t i = 0; i < present.size(); ++i) {
     const bool ours = present[i] && owners[i].is(store);
@@ -67,6 +70,7 @@ std::vector<std::string> TierState::owned_paths(TierKind kind,
 }
 
 std::vector<std::string> TierState::missing_archives() const {
+  assert(present.size() == tiers.directories.size());
   std::vector<std::string> out;
   for (std::size_t i = 0; i < present.size(); ++i) {
     const bool archive = tiers.directories[i].kind == TierKind::archive;
@@ -79,7 +83,9 @@ PackPlaces::PackPlaces(base::Fs& fs, std::string store_path, const format::Uuid&
     : fs_(fs),
       store_path_(std::move(store_path)),
       home_(store_path_ + "/packs"),
-      store_id_(store_id) {}
+      store_id_(store_id) {
+  assert(!store_path_.empty());
+}
 
 bool PackPlaces::is_present(const format::TierDirectory& tier, format::TierOwner& owner) const {
   if (base::real_path(tier.path) == real_home() + "/packs") return false;  // forged
@@ -131,6 +137,7 @@ std::shared_ptr<const TierState> PackPlaces::state() const {
 std::shared_ptr<const TierState> PackPlaces::reload() const {
   auto fresh = read();
   const std::lock_guard guard(mutex_);
+  assert(fresh != nullptr);
   state_ = fresh;
   return fresh;
 }
@@ -141,7 +148,7 @@ std::string PackPlaces::home_path(std::uint64_t pack) const {
 
 std::string PackPlaces::real_home() const { return base::real_path(store_path_); }
 
-// The identity is that of the superblock: none of our commands replaces it, and a copy has another.
+// The identity is that of the superblock: no command replaces it, and a copy has another one.
 format::TierOwner PackPlaces::owner() const {
   const auto file = fs_.open(store_path_ + "/vellum.store", base::OpenMode::read_only);
   const base::FileIdentity identity = file->identity();
@@ -155,7 +162,7 @@ bool PackPlaces::is_home(const base::File& file) const {
 std::string PackPlaces::path_of(std::uint64_t pack) const {
   std::string at_home = home_path(pack);
   auto tiers = state();
-  for (int look = 0; look < kLooks; ++look) {
+  for (int search = 0; search < kSearches; ++search) {
     if (fs_.exists(at_home)) return at_home;
     for (const std::string& directory : tiers->present_paths(TierKind::archive)) {
       const std::string path = directory + "/" + pack_file_name(pack);
@@ -176,7 +183,7 @@ std::unique_ptr<base::File> PackPlaces::open(std::uint64_t pack) const {
     }
   };
   auto tiers = state();
-  for (int look = 0; look < kLooks; ++look) {
+  for (int search = 0; search < kSearches; ++search) {
     if (auto file = open_in(home_)) return file;
     for (const std::string& directory : tiers->present_paths(TierKind::archive)) {
       if (auto file = open_in(directory)) return file;
@@ -217,6 +224,7 @@ void PackPlaces::require_owned() const {
   const auto tiers = state();
   if (tiers->owners.empty()) return;
   const format::TierOwner us = owner();
+  assert(tiers->owners.size() == tiers->tiers.directories.size());
   for (std::size_t i = 0; i < tiers->owners.size(); ++i) {
     const auto& tier = tiers->tiers.directories[i];
     const format::TierOwner& theirs = tiers->owners[i];
@@ -243,6 +251,7 @@ std::vector<std::uint64_t> PackPlaces::list_in(const std::string& directory) con
     std::uint64_t pack = 0;
     if (parse_pack_file_name(entry.name, pack)) out.push_back(pack);
   }
+  assert(std::ranges::is_sorted(out));
   return out;  // hexadecimal names sort like their numbers
 }
 
@@ -259,7 +268,7 @@ std::vector<std::uint64_t> PackPlaces::list_found() const {
     const auto packs = list_in(directory);
     found.insert(packs.begin(), packs.end());
   };
-  // Home comes first and last, so a pack that moves meanwhile is seen in either direction.
+  // Home is listed first and last: a pack that moves meanwhile, in either direction, is found.
   add(home_);
   for (const std::string& directory : archives) add(directory);
   add(home_);

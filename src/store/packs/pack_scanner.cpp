@@ -1,12 +1,13 @@
 #include "store/packs/pack_scanner.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace vellum::store {
 
 using format::RecordHeader;
 
-// Records follow one another. After a place without a record, every place where one could start is
+// Records are adjacent. Where there is no record, every later offset at which one can start is
 // tried.
 bool PackScanner::next(RecordHeader& header) {
   while (at_ + format::kRecordHeaderBytes <= end_) {
@@ -24,6 +25,7 @@ bool PackScanner::next(RecordHeader& header) {
 }
 
 bool PackScanner::load(std::uint64_t at, std::uint64_t n) {
+  assert(at <= end_);
   if (at >= buffer_start_ && at + n <= buffer_start_ + buffer_.size()) return true;
   if (n > end_ - at) return false;
   buffer_.resize(static_cast<std::size_t>(

@@ -1,6 +1,7 @@
-// store/packs/pack_scanner.hpp: a search for records in a pack without index, past holes and damage.
+// store/packs/pack_scanner.hpp: finds records in a pack without an index, past holes and damage.
 #pragma once
 
+#include <cassert>
 #include <vector>
 
 #include "base/files/file.hpp"
@@ -10,18 +11,21 @@ namespace vellum::store {
 
 class PackScanner {
  public:
-  // Searches the file from `start`, which is aligned like a record, up to `end`.
+  // Searches the file from `start` up to `end`. REQUIRES: `start` is aligned like a record.
   PackScanner(const base::File& file, std::uint64_t pack, std::uint64_t seed, std::uint64_t start,
               std::uint64_t end)
-      : file_(file), pack_(pack), seed_(seed), end_(end), at_(start) {}
+      : file_(file), pack_(pack), seed_(seed), end_(end), at_(start) {
+    assert(start % format::kRecordAlignBytes == 0);
+  }
 
-  // Finds the next record that passes all checks. False: the end, or a place that cannot be read.
+  // Finds the next record that passes all checks. False: the end, or a read error.
   bool next(format::RecordHeader& header);
 
  private:
   static constexpr std::size_t kBufferBytes = 1u << 20;
 
   std::span<const std::byte> bytes_at(std::uint64_t at, std::size_t n) const {
+    assert(at >= buffer_start_ && at - buffer_start_ + n <= buffer_.size());
     return std::span(buffer_).subspan(static_cast<std::size_t>(at - buffer_start_), n);
   }
   bool load(std::uint64_t at, std::uint64_t n);

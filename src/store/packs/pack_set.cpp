@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cassert>
 #include <exception>
 #include <iterator>
 #include <map>
@@ -31,7 +33,7 @@ std::unique_ptr<const format::Translation> read_translation(const base::File& fi
   return out;
 }
 
-// Everything but the pins stays as it was at opening.
+// All members but the pins and the descriptor count are constant after opening.
 struct PackSet::OpenPack {
   std::uint64_t pack;
   std::unique_ptr<PackFile> file;
@@ -42,6 +44,7 @@ struct PackSet::OpenPack {
   std::map<std::uint64_t, int> pins;  // the file counts a byte once, however often it is pinned
 
   void pin(std::uint64_t offset) {
+    assert(file != nullptr);
     const std::lock_guard guard(mutex);
     int& count = pins[offset];
     if (count == 0 && !file->pin_byte(offset)) {
@@ -52,19 +55,20 @@ struct PackSet::OpenPack {
   }
   void unpin(std::uint64_t offset) noexcept {
     const std::lock_guard guard(mutex);
+    assert(pins.contains(offset) && pins[offset] > 0);
     if (--pins[offset] != 0) return;
     pins.erase(offset);
     try {
       file->unpin_byte(offset);
     } catch (...) {
-      // The pin goes with the file.
+      // Closing the file releases the pin.
     }
   }
   bool is_pinned() {
     const std::lock_guard guard(mutex);
     return !pins.empty();
   }
-  // gc has taken the bytes, not only the name: nothing in the pack will ever be read again.
+  // gc removed the bytes, not only the name: no version reads the pack any more.
   bool is_empty() const noexcept {
     std::array<std::byte, format::kPackHeaderBytes> header;
     return file->try_pread(header, 0) != 0;
@@ -72,7 +76,9 @@ struct PackSet::OpenPack {
 };
 
 struct PackSet::Table {
-  explicit Table(std::size_t capacity) : entries(capacity) {}
+  explicit Table(std::size_t capacity) : entries(capacity) {
+    assert(std::has_single_bit(capacity));
+  }
   std::vector<std::atomic<const OpenPack*>> entries;  // a power of two, at most half full
 
   const OpenPack* find(std::uint64_t pack) const noexcept {
@@ -82,8 +88,9 @@ struct PackSet::Table {
       if (p == nullptr || p->pack == pack) return p;
     }
   }
-  // Replaces an entry of the same pack, if there is one.
+  // Replaces the entry of the same pack, if any. REQUIRES: the table has a free entry.
   void insert(const OpenPack* entry) noexcept {
+    assert(entry != nullptr && entry->file != nullptr);
     const std::size_t mask = entries.size() - 1;
     std::size_t i = base::mix64(entry->pack) & mask;
     for (;; i = (i + 1) & mask) {
@@ -95,13 +102,13 @@ struct PackSet::Table {
 };
 
 PackSet::PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock,
-                 std::shared_ptr<RemotePacks> elsewhere)
+                 std::shared_ptr<RemotePacks> remote)
     : fs_(fs),
       places_(fs, std::move(store_path), superblock.store_id),
-      elsewhere_(std::move(elsewhere)),
+      remote_(std::move(remote)),
       store_id_(superblock.store_id),
       pack_bytes_(superblock.pack_bytes),
-      most_descriptors_(base::descriptor_share()) {
+      max_descriptors_(base::descriptor_share()) {
   tables_.push_back(std::make_unique<Table>(64));
   table_.store(tables_.back().get(), std::memory_order_release);
 }
@@ -109,51 +116,54 @@ PackSet::PackSet(base::Fs& fs, std::string store_path, const format::Superblock&
 PackSet::~PackSet() = default;
 
 void PackSet::learn(const format::Version& version) const {
-  if (elsewhere_ != nullptr) elsewhere_->learn(version);
+  if (remote_ != nullptr) remote_->learn(version);
 }
 
 const base::File* PackSet::find(std::uint64_t pack) const noexcept {
   const OpenPack* p = table_.load(std::memory_order_acquire)->find(pack);
-  if (p == nullptr) return find_elsewhere(pack);
+  if (p == nullptr) return find_remote(pack);
   return p->file.get();
 }
 
-const base::File* PackSet::find_elsewhere(std::uint64_t pack) const noexcept {
-  return elsewhere_ == nullptr ? nullptr : elsewhere_->find(pack);
+const base::File* PackSet::find_remote(std::uint64_t pack) const noexcept {
+  return remote_ == nullptr ? nullptr : remote_->find(pack);
 }
 
 bool PackSet::is_remote(std::uint64_t pack) const noexcept {
   return table_.load(std::memory_order_acquire)->find(pack) == nullptr &&
-         find_elsewhere(pack) != nullptr;
+         find_remote(pack) != nullptr;
 }
 
 std::vector<RecordAtRemote> PackSet::describe(std::uint64_t pack,
                                               std::uint64_t offset_bytes) const {
-  return elsewhere_->describe(pack, offset_bytes);
+  assert(remote_ != nullptr);
+  return remote_->describe(pack, offset_bytes);
 }
 
 std::vector<std::byte> PackSet::fetch(const RecordAtRemote& record) const {
-  return elsewhere_->fetch(record);
+  assert(remote_ != nullptr);
+  return remote_->fetch(record);
 }
 
-std::vector<std::uint64_t> PackSet::list_with_away() const {
+std::vector<std::uint64_t> PackSet::list_with_remote() const {
   std::vector<std::uint64_t> here = list();
-  if (elsewhere_ == nullptr) return here;
+  if (remote_ == nullptr) return here;
   std::vector<std::uint64_t> out;
-  std::ranges::set_union(here, elsewhere_->list(), std::back_inserter(out));
+  std::ranges::set_union(here, remote_->list(), std::back_inserter(out));
   return out;
 }
 
-std::vector<std::uint64_t> PackSet::list_away() const {
+std::vector<std::uint64_t> PackSet::list_remote() const {
   std::vector<std::uint64_t> out =
-      elsewhere_ == nullptr ? std::vector<std::uint64_t>() : elsewhere_->list();
+      remote_ == nullptr ? std::vector<std::uint64_t>() : remote_->list();
   std::erase_if(out, [&](std::uint64_t pack) { return !is_remote(pack); });
   return out;
 }
 
 std::shared_ptr<const void> PackSet::fetch_early(std::vector<format::RecordRef> refs) const {
   std::erase_if(refs, [&](const format::RecordRef& ref) { return !is_remote(ref.pack); });
-  return refs.empty() ? nullptr : elsewhere_->fetch_early(refs);
+  assert(refs.empty() || remote_ != nullptr);
+  return refs.empty() ? nullptr : remote_->fetch_early(refs);
 }
 
 const format::Translation* PackSet::translation(std::uint64_t pack) const noexcept {
@@ -167,8 +177,9 @@ RecordPlace PackSet::locate(const format::RecordRef& ref,
   const auto nowhere = [&](const char* problem) {
     return RecordPlace{problem, p == nullptr ? nullptr : p->file.get(), ref, {}, nullptr, 0};
   };
-  if (p == nullptr && find_elsewhere(ref.pack) != nullptr) return elsewhere_->locate(ref, slots);
+  if (p == nullptr && find_remote(ref.pack) != nullptr) return remote_->locate(ref, slots);
   if (p == nullptr) return nowhere("the pack is not one that this version names");
+  assert(p->file != nullptr);
   if (p->translation == nullptr) return {nullptr, p->file.get(), ref, {}, p->copy.get(), 0};
   const format::TranslationLine* line = p->translation->find(ref.offset_bytes);
   if (line == nullptr) return nowhere("the record was given back");
@@ -186,8 +197,9 @@ std::shared_ptr<const void> PackSet::pin(std::uint64_t pack, std::uint64_t offse
   std::shared_ptr<OpenPack> entry;
   {
     const std::lock_guard guard(mutex_);
-    entry = current(pack);  // on an old file the pin would go unseen
+    entry = current(pack);  // gc would not see a pin on an old file
   }
+  assert(entry->pack == pack);
   entry->pin(offset_bytes);
   return {entry.get(), [entry, offset_bytes](const void*) { entry->unpin(offset_bytes); }};
 }
@@ -216,12 +228,13 @@ std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const 
   return entry;
 }
 
-// Holds a file by its descriptor or, when there are many, by a mapping. A page-in cannot open
-// files, so everything that a version refers to is held as long as the set lives. An unsealed pack
-// grows by at most a record and an index once it has passed pack_bytes.
+// Keeps a file open by its descriptor or, if there are many, by a mapping. A page-in cannot open
+// files, so all packs of a version stay open for the lifetime of the set. An unsealed pack grows by
+// at most a record and an index once it has exceeded pack_bytes.
 std::unique_ptr<PackFile> PackSet::hold(std::unique_ptr<base::File> file, OpenPack& entry) const {
-  // The share is asked for each time: a program may lower its limit while the store is open.
-  if (descriptors_ < std::min(most_descriptors_, base::descriptor_share())) {
+  assert(file != nullptr);
+  // The share is read each time: a program may lower its limit while the store is open.
+  if (descriptors_ < std::min(max_descriptors_, base::descriptor_share())) {
     ++descriptors_;
     ++entry.descriptors;
     return std::make_unique<PackFile>(std::move(file));
@@ -231,9 +244,9 @@ std::unique_ptr<PackFile> PackSet::hold(std::unique_ptr<base::File> file, OpenPa
   return std::make_unique<PackFile>(base::hold_by_mapping(fs_, std::move(file), room));
 }
 
-// The header of a translated pack names its translation by tag, and thereby all of its records.
-// Other packs only ever lose bytes that are no longer read. So size and header tell an outdated
-// copy from a useful one. Whether its content is right is checked record by record.
+// The header of a translated pack has the tag of its translation, and thereby identifies all its
+// records. Other packs only lose bytes that are no longer read. Therefore size and header
+// distinguish an outdated copy from a current one. Its content is checked record by record.
 std::unique_ptr<base::File> PackSet::open_copy(std::uint64_t pack,
                                                std::span<const std::byte> header,
                                                std::uint64_t size_bytes) const {
@@ -245,13 +258,13 @@ std::unique_ptr<base::File> PackSet::open_copy(std::uint64_t pack,
       if (!std::ranges::equal(found, header)) continue;
       if (file->size_bytes() == size_bytes) return file;
     } catch (const Error& e) {
-      if (e.code() == Errc::out_of_memory) throw;  // otherwise: none, or none that can be read
+      if (e.code() == Errc::out_of_memory) throw;  // otherwise: absent or unreadable
     }
   }
   return nullptr;
 }
 
-// If a pack is at home and in an archive, the one at home counts.
+// If a pack is at home and in an archive, the one at home is valid.
 bool PackSet::is_current(const OpenPack& entry) const {
   if (entry.file->replaced()) return false;
   return places_.is_home(*entry.file) || !fs_.exists(places_.home_path(entry.pack));
@@ -259,6 +272,7 @@ bool PackSet::is_current(const OpenPack& entry) const {
 
 // REQUIRES: mutex_ is held, as for the next two.
 void PackSet::add(std::shared_ptr<OpenPack> entry) {
+  assert(entry != nullptr && !is_open(entry->pack));
   packs_.push_back(std::move(entry));
   if (packs_.size() * 2 > tables_.back()->entries.size()) {
     auto bigger = std::make_unique<Table>(tables_.back()->entries.size() * 2);
@@ -283,15 +297,17 @@ std::shared_ptr<PackSet::OpenPack> PackSet::current(std::uint64_t pack) {
 
 void PackSet::replace(std::shared_ptr<OpenPack>& entry) {
   auto fresh = open_file(entry->pack);
+  assert(fresh->pack == entry->pack && is_open(entry->pack));
   retired_.push_back(entry);
   entry = std::move(fresh);
   tables_.back()->insert(entry.get());
 }
 
-// A file that is being read is closed another time.
-void PackSet::let_go(OpenPack& entry) noexcept {
-  const bool copy_gone = entry.copy == nullptr || entry.copy->let_go();
-  if (!entry.file->let_go() || !copy_gone) return;
+// A file that is being read is closed by a later refresh().
+void PackSet::close_unread(OpenPack& entry) noexcept {
+  const bool copy_gone = entry.copy == nullptr || entry.copy->try_close();
+  if (!entry.file->try_close() || !copy_gone) return;
+  assert(descriptors_ >= entry.descriptors);
   descriptors_ -= std::exchange(entry.descriptors, 0);
 }
 
@@ -299,10 +315,10 @@ bool PackSet::is_open(std::uint64_t pack) const noexcept {
   return table_.load(std::memory_order_acquire)->find(pack) != nullptr;
 }
 
-// False: it is elsewhere alone. A pack that has come here gets its name when it is whole.
+// False: it is only remote. A fetched pack gets its name when it is complete.
 bool PackSet::has_file(std::uint64_t pack) const {
-  if (is_open(pack) || find_elsewhere(pack) == nullptr) return true;
-  if (!elsewhere_->is_beside_files()) return false;
+  if (is_open(pack) || find_remote(pack) == nullptr) return true;
+  if (!remote_->is_beside_files()) return false;
   const auto is_in = [&](const std::string& directory) {
     return fs_.exists(directory + "/" + pack_file_name(pack));
   };
@@ -324,20 +340,20 @@ void PackSet::refresh(std::uint64_t pack) {
 
 void PackSet::refresh() {
   places_.reload();
-  if (elsewhere_ != nullptr) {
-    elsewhere_->refresh();
-    for (const std::uint64_t pack : elsewhere_->list()) open(pack);
+  if (remote_ != nullptr) {
+    remote_->refresh();
+    for (const std::uint64_t pack : remote_->list()) open(pack);
   }
   const std::lock_guard guard(mutex_);
   std::exception_ptr failure;
   for (auto& entry : packs_) {
     try {
       if (is_current(*entry)) continue;
-      // A pack whose file is gone is named by no version any more.
+      // No version refers to a pack whose file is removed.
       if (fs_.exists(path_of(entry->pack))) {
         replace(entry);
       } else if (entry->is_empty() && !entry->is_pinned()) {
-        let_go(*entry);
+        close_unread(*entry);
       }
     } catch (...) {
       if (failure == nullptr) failure = std::current_exception();

@@ -18,19 +18,20 @@ struct LoadedRecord {
 };
 
 // Reads the record at a place and checks everything except the meaning of the payload; the SHA-256
-// is checked if the record has one. A record of based pages is not unpacked, and its SHA-256 not
-// checked: load_pages() (store/packs/record/record_io.hpp) does that. Allocates only after the header has proved plausible and the
-// record lies inside its file. Throws Errc::corrupted or io, naming the place.
+// is checked if the record has one. A record of based pages is not unpacked, and its SHA-256 is not
+// checked: load_pages() (store/packs/record/record_io.hpp) does both. Allocates only after the
+// header is found plausible and the record is inside its file. Throws Errc::corrupted or io, naming
+// the place.
 LoadedRecord read_record_at(const base::File& file, const format::RecordRef& place,
                             format::RecordType type, std::uint64_t seed);
 // The same for a record of pages or of based pages.
 LoadedRecord read_pages_at(const base::File& file, const format::RecordRef& place,
                            std::uint64_t seed);
 
-// What is said where it is false.
+// The error text if has_its_hash() is false.
 inline constexpr const char* kNotItsHash =
     "the content does not have the SHA-256 that it was stored with";
-// Whether the unpacked content has the SHA-256 that the record was stored with, if it was.
+// Whether the unpacked content has the record's SHA-256; true if the record has none.
 bool has_its_hash(const LoadedRecord& record);
 
 }  // namespace vellum::store

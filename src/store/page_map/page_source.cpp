@@ -48,8 +48,7 @@ std::shared_ptr<PageSource> PageSource::open(PackStore& store, const format::Ver
   return source;
 }
 
-void PageSource::keep(std::shared_ptr<const void> version_pin) noexcept {
-  assert(impl_->version_pin == nullptr);
+void PageSource::keep(VersionPin version_pin) noexcept {
   impl_->version_pin = std::move(version_pin);
 }
 

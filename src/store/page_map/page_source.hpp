@@ -14,6 +14,7 @@
 #include "format/journal.hpp"
 #include "format/wire/types.hpp"
 #include "format/working_set.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/packs/record/record_cache.hpp"
 
 namespace vellum::store {
@@ -35,7 +36,7 @@ class PageSource {
   ~PageSource();
   // Holds `version_pin` while the source lives, so that gc keeps the version's records
   // (store/catalog/lock/version_pin.hpp).
-  void keep(std::shared_ptr<const void> version_pin) noexcept;
+  void keep(VersionPin version_pin) noexcept;
 
   const std::string& label() const noexcept;
   std::uint64_t region_bytes() const noexcept;               // after the commits

@@ -213,14 +213,14 @@ bool PageReader::for_bases(const Plan& plan, PageNumber first, std::size_t count
       if (out != nullptr) direct.out = {out + i * kPageBytes, n * kPageBytes};
       RecordCache::View view;
       const format::SlotRange slots{t.slot, static_cast<std::uint32_t>(n)};
-      if (!s.records->get(t.record, RecordType::pages, view, failure, direct, slots)) {
+      if (!s.records->get({t.record, RecordType::pages, direct, slots}, view, failure)) {
         failure.page = first + i;
         return false;
       }
       // The pieces at a remote may hold different pages of this record: read the pages one by one.
       if (!view.empty() && n > 1 && !view.holds(t.slot, n)) {
         n = 1;
-        if (!s.records->get(t.record, RecordType::pages, view, failure, {}, {t.slot, 1})) {
+        if (!s.records->get({t.record, RecordType::pages, {}, {t.slot, 1}}, view, failure)) {
           failure.page = first + i;
           return false;
         }
@@ -245,7 +245,7 @@ bool PageReader::fill_deltas(const Plan& plan, PageNumber first, std::byte* out,
     const Link& link = plan.links[l];
     const PageNumber page = first + link.page;
     if (held == nullptr || *held != link.record || !view.holds(link.slot)) {
-      if (!s.records->get(link.record, RecordType::deltas, view, failure, {}, {link.slot, 1})) {
+      if (!s.records->get({link.record, RecordType::deltas, {}, {link.slot, 1}}, view, failure)) {
         failure.page = page;
         return false;
       }

@@ -21,7 +21,7 @@ struct PageSourceState {
   std::optional<std::uint64_t> file_bytes;
   std::vector<std::shared_ptr<const LoadedRun>> runs;  // newest first
   Overlay overlay;
-  std::shared_ptr<const void> version_pin;
+  VersionPin version_pin;
 };
 
 struct PageSource::Impl : PageSourceState {};

@@ -63,17 +63,18 @@ format::RunRef write_run(PackWriter& packs, EncodingThreads& threads,
     const auto block = blocks[i];
     const auto items = static_cast<std::uint32_t>(block.size());
     // All blocks of a run are in one pack: only the first may start a new one.
-    const auto ref = packs.append(format::RecordType::map_block, payloads[i].codec,
-                                  payloads[i].raw_bytes, payloads[i].stored, items, {}, i == 0);
+    const auto ref = packs.append({format::RecordType::map_block, payloads[i].codec,
+                                   payloads[i].raw_bytes, payloads[i].stored, items},
+                                  i == 0);
     root.blocks.push_back({block.front().page, block.back().page + block.back().count - 1,
                            ref.offset_bytes, ref.tag, items});
     assert(root.blocks.back().first_page <= root.blocks.back().last_page);
   }
   const auto payload = encode_payload(packs.compressor(), base::Codec::zstd, kMetadataZstdLevel,
                                       format::encode_run_root(root));
-  const auto ref =
-      packs.append(format::RecordType::run_root, payload.codec, payload.raw_bytes, payload.stored,
-                   static_cast<std::uint32_t>(root.blocks.size()), {}, false);
+  const auto ref = packs.append({format::RecordType::run_root, payload.codec, payload.raw_bytes,
+                                 payload.stored, static_cast<std::uint32_t>(root.blocks.size())},
+                                false);
   return {ref, entries.size()};
 }
 

@@ -42,7 +42,7 @@ bool get_block(RecordCache& records, const LoadedRun& run, std::size_t block,
                RecordCache::View& view, ReadFailure& failure) noexcept {
   assert(block < run.root.blocks.size());
   const format::RecordRef ref = run.block_ref(block);
-  if (!records.get(ref, format::RecordType::map_block, view, failure)) return false;
+  if (!records.get({ref, format::RecordType::map_block}, view, failure)) return false;
   if (format::is_described(view.entries(), run.root.blocks[block])) return true;
   view.release();
   failure = {"the map block is not the one that its root describes", ref, 0, 0};

@@ -93,8 +93,8 @@ class StreamContent final : public Content {
   bool ended_ = false;
 };
 
-// The content of a file. A file with size 0 and nevertheless with content, as in /proc, is read as a
-// stream. REQUIRES: as for FileContent.
+// The content of a file. A file with size 0 and nevertheless with content, as in /proc, is read as
+// a stream. REQUIRES: as for FileContent.
 std::unique_ptr<Content> content_of(const base::File& file);
 
 // A version, of this store or another. A branch whose file has the size of its region keeps this

@@ -8,7 +8,6 @@
 #include "base/memory/zeros.hpp"
 #include "store/stream/content.hpp"
 #include "store/stream/ordered_work.hpp"
-#include "store/stream/stream_progress.hpp"
 
 namespace vellum::store {
 

@@ -104,8 +104,8 @@ void ImageFile::resize(std::uint64_t region_bytes) {
 }
 
 // The size is exact to the byte: every process sees the file's real size, and only the region has
-// spare room. A small extension writes a byte, which takes the kernel 6 us. Truncating or extending a
-// mapped file takes 35 us, since the kernel then searches for mappings past the end.
+// spare room. A small extension writes a byte, which takes the kernel 6 us. Truncating or extending
+// a mapped file takes 35 us, since the kernel then searches for mappings past the end.
 void ImageFile::extend(std::uint64_t file_bytes) {
   exact_ = true;
   if (file_bytes <= file_bytes_) return;
@@ -128,8 +128,8 @@ void ImageFile::announce(std::span<const PageNumber> pages) {
   with_context(path(), [&] { intent_.touch(pages); });
 }
 
-// Past the file's end, the last page is written only if it is not zero there. Another program's file
-// thus keeps its size.
+// Past the file's end, the last page is written only if it is not zero there. Another program's
+// file thus keeps its size.
 void ImageFile::write_range(PageNumber first, std::span<const std::byte> content) {
   assert(content.size() % kPageBytes == 0);
   const std::uint64_t at = first * kPageBytes;
@@ -195,8 +195,8 @@ void ImageFile::note_commit(const std::optional<std::uint64_t>& file_bytes) {
   sync_if_due();
 }
 
-// A failed flush is not retried: the kernel may have dropped the bytes that it could not write, and a
-// second flush would succeed.
+// A failed flush is not retried: the kernel may have dropped the bytes that it could not write, and
+// a second flush would succeed.
 void ImageFile::sync() {
   if (sync_failed_) fail(Errc::io, "{}: an earlier flush failed", path());
   sync_failed_ = true;

@@ -2,9 +2,9 @@
 //
 // An image is a plain file with the head's content. The store is authoritative: a commit is durable
 // in journal and packs before its pages are written to the image, and after a crash the image is
-// restored to the head. Two files are in the journal's directory: image.state describes the image at
-// the last time when it was known to equal the head, and image.touched has the ranges that may differ
-// since (store/stream/write_intent.hpp).
+// restored to the head. Two files are in the journal's directory: image.state describes the image
+// at the last time when it was known to equal the head, and image.touched has the ranges that may
+// differ since (store/stream/write_intent.hpp).
 //
 // A file that another program has written after close() is *adopted*: its differences from the head
 // are uncommitted content of the region.
@@ -30,12 +30,12 @@ namespace vellum::store {
 
 class ImageFile {
  public:
-  // Creates the image if it does not exist; repairs it after a crash. `path` empty: the image's last
-  // path, or else `image` in the branch's directory. With `is_content`
-  // (ImageOptions::is_content) an empty or shorter file is adopted unless both file and
-  // branch have changed; after a crash, another file is adopted.
-  // REQUIRES: the branch's lock is held while the image is open; `pages` is `head`'s content.
-  // Errors name the file. In addition to those of the file system:
+  // Creates the image if it does not exist; repairs it after a crash. `path` empty: the image's
+  // last path, or else `image` in the branch's directory. With `is_content`
+  // (ImageOptions::is_content) an empty or shorter file is adopted unless both file and branch have
+  // changed; after a crash, another file is adopted. REQUIRES: the branch's lock is held while the
+  // image is open; `pages` is `head`'s content. Errors name the file. In addition to those of the
+  // file system:
   // - busy: another process uses the file; corrupted: it is no regular file,
   // - already_exists: it is not recorded as the branch's and differs from it, or both have changed,
   // - invalid_argument: another program has truncated it, and the branch's versions do not record
@@ -81,13 +81,14 @@ class ImageFile {
   // Called before a commit becomes durable. Records durably that these pages (ascending) will be
   // written.
   void announce(std::span<const format::PageNumber> pages);
-  // Called after the commit, for announced pages. The first writes adjacent pages. The second writes
-  // the pages whose content differs in the image. If either throws, any of its pages may be missing.
+  // Called after the commit, for announced pages. The first writes adjacent pages. The second
+  // writes the pages whose content differs in the image. If either throws, any of its pages may be
+  // missing.
   void write(format::PageNumber first, std::span<const std::byte> content);
   void write(std::span<const format::PageNumber> pages,
              const std::function<const std::byte*(format::PageNumber)>& content);
-  // Records that all pages of the commit are written. Truncates or extends the file to `file_bytes`,
-  // for versions that record their file's size.
+  // Records that all pages of the commit are written. Truncates or extends the file to
+  // `file_bytes`, for versions that record their file's size.
   void note_commit(const std::optional<std::uint64_t>& file_bytes = std::nullopt);
   // Records that all of another program's content is committed.
   void note_adoption_committed();

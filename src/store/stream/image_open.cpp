@@ -182,8 +182,8 @@ class ImageFile::Opening {
 
   Plan after_a_close() const {
     if (is_unchanged()) return head_is_known() && has_size_of_head() ? Plan::trust : Plan::rewrite;
-    // With another head both have changed, possibly to the same content, as after restoring a backup
-    // of the file.
+    // With another head both have changed, possibly to the same content, as after restoring a
+    // backup of the file.
     return head_is_known() ? Plan::adopt : Plan::only_if_the_head;
   }
 
@@ -218,8 +218,9 @@ class ImageFile::Opening {
     if (plan == Plan::adopt) extend_to_the_head();
   }
 
-  // The missing end of a shorter file is zero in the region and will be committed as zero. Until then
-  // the file is extended by these pages. The state published before has the file's original size.
+  // The missing end of a shorter file is zero in the region and will be committed as zero. Until
+  // then the file is extended by these pages. The state published before has the file's original
+  // size.
   void extend_to_the_head() {
     const bool exact = head_.file_bytes.has_value() || image_->adopted_file_bytes_.has_value();
     const std::uint64_t pages =
@@ -276,7 +277,8 @@ class ImageFile::Opening {
     return format::pages_in(head_.file_bytes.value_or(head_.region_bytes));
   }
 
-  // Pages past the file's end are zero. Without reading them, they differ where the head is not zero.
+  // Pages past the file's end are zero. Without reading them, they differ where the head is not
+  // zero.
   void adopt_zeros(PageNumber first, PageNumber end) {
     while (first < end) {
       first += pages_.zeros_from(first, end - first);
@@ -343,7 +345,8 @@ class ImageFile::Opening {
     image.sync();
   }
 
-  // A file that ended within its last page gets the same end again, unless the region has data past it.
+  // A file that ended within its last page gets the same end again, unless the region has data past
+  // it.
   void end_within_the_page(std::uint64_t bytes) {
     if (bytes >= head_.region_bytes || format::pages_in(bytes) * kPageBytes != head_.region_bytes)
       return;

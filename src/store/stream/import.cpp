@@ -12,7 +12,6 @@
 #include "base/round_up.hpp"
 #include "store/stream/ordered_work.hpp"
 #include "store/stream/piece_encoder.hpp"
-#include "store/stream/stream_progress.hpp"
 
 namespace vellum::store {
 

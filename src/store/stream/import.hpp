@@ -1,8 +1,8 @@
 // store/stream/import.hpp: imports a stream into a branch, in one commit.
 //
 // Threads compare each range of pages with the branch's head and encode the differing pages. Their
-// blocks are written to the pack at once. Memory holds a few ranges, and a bounded number of deltas of
-// pages that change little. The branch does not change before the commit at the end.
+// blocks are written to the pack at once. Memory holds a few ranges, and a bounded number of deltas
+// of pages that change little. The branch does not change before the commit at the end.
 #pragma once
 
 #include <cstdint>

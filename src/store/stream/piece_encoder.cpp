@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/memory/zeros.hpp"
+#include "store/packs/encode/block_encoder.hpp"
 #include "store/packs/encode/fresh_page.hpp"
-#include "store/packs/encode/next_block.hpp"
 
 namespace vellum::store {
 

@@ -1,4 +1,5 @@
-// store/stream/piece_encoder.hpp: compares pages with the branch's head and encodes the differences.
+// store/stream/piece_encoder.hpp: compares pages with the branch's head and encodes the
+// differences.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,8 @@ namespace vellum::store {
 struct EncodedPiece {
   PageWrites writes;
   std::uint64_t pages_changed = 0;
-  // Pages that do not fill half a block, and their content. They may share a block with later pages.
+  // Pages that do not fill half a block, and their content. They may share a block with later
+  // pages.
   std::vector<format::PageNumber> loose;
   std::vector<std::byte> loose_content;
 

@@ -1,4 +1,4 @@
-// The manual, the completions and the program know the same commands and options.
+// The manual, the completions and the program have the same commands and options.
 #include <algorithm>
 #include <regex>
 #include <set>
@@ -13,7 +13,7 @@ std::string source(const std::string& name) {
   return read_file(std::string(VELLUM_SOURCE_DIR) + "/" + name);
 }
 
-// The commands of the help's groups, which stand between the options and the last lines.
+// The commands of the help's groups, which are between the options and the last lines.
 std::vector<std::string> commands() {
   const std::string help = must({"--help"}).out;
   const std::size_t begin = help.find("\nKeep versions:");
@@ -27,7 +27,7 @@ std::vector<std::string> commands() {
   return names;
 }
 
-// Long options of a help text, less --help.
+// Long options of a help text, except --help.
 std::set<std::string> options_in(const std::string& help) {
   const std::regex option("--[a-z][a-z-]+");
   std::set<std::string> found;
@@ -108,7 +108,7 @@ TEST(Documents, FishCompletionCompletes) {
   EXPECT_TRUE(contains(complete("vellum init --compression l").out, "lz4"));
 }
 
-TEST(Documents, HelpOfRunShowsWhereTheProgramStands) {
+TEST(Documents, HelpOfRunShowsThePositionOfTheProgram) {
   EXPECT_TRUE(contains(must({"run", "--help"}).out, "vellum run [OPTIONS] -- PROGRAM"));
   EXPECT_TRUE(contains(must({"help", "run"}).out, "vellum run [OPTIONS] -- PROGRAM"));
 }
@@ -166,7 +166,7 @@ TEST(Documents, VersionIsTheProjects) {
   EXPECT_EQ(must({"--version"}).out, "vellum " + version[1].str() + "\n");
 }
 
-TEST(Documents, PagesAreSoundRoff) {
+TEST(Documents, ManualPagesAreValidRoff) {
   if (run_program({"groff", "-v"}).status != 0) {
     GTEST_SKIP() << "no groff here";
   }

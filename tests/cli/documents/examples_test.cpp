@@ -8,7 +8,7 @@
 namespace vellum::cli_test {
 namespace {
 
-// The lines of a page's EXAMPLES as a reader types them.
+// The lines of a page's EXAMPLES as a user would type them.
 std::vector<std::string> examples_of(const std::string& page) {
   const std::string text = read_file(std::string(VELLUM_SOURCE_DIR) + "/docs/man/" + page);
   const std::size_t begin = text.find(".SH EXAMPLES\n");
@@ -22,7 +22,7 @@ std::vector<std::string> examples_of(const std::string& page) {
   return examples;
 }
 
-TEST(ManualExamples, EveryPageOfACommandHasThem) {
+TEST(ManualExamples, EveryManualPageOfACommandHasExamples) {
   for (const auto& entry :
        std::filesystem::directory_iterator(std::string(VELLUM_SOURCE_DIR) + "/docs/man")) {
     const std::string page = entry.path().filename().string();
@@ -31,10 +31,10 @@ TEST(ManualExamples, EveryPageOfACommandHasThem) {
   }
 }
 
-// Pages whose examples need nothing but a store: no server, no mount, no other program.
+// Pages whose examples need only a store: no server, no mount, no other program.
 class ManualExample : public CliTest, public testing::WithParamInterface<const char*> {
  protected:
-  // What the manual calls /data: a store with a history, its remote, and files beside it.
+  // The manual's directory /data: a store with a history, its remote, and other files.
   void make_data() const {
     const std::string first = noise(4, 1);
     file("monday.bin", first);

@@ -1,5 +1,5 @@
-// docs/reference/interfaces.md names what the headers and the program have, all of it and nothing
-// else.
+// docs/reference/interfaces.md lists exactly the functions, options and commands of the headers and
+// the program.
 #include <algorithm>
 #include <regex>
 #include <set>
@@ -27,7 +27,7 @@ NameSet matches(const std::string& text, const std::string& pattern) {
   return found;
 }
 
-// "Store::open" and so on: functions of the public part, which stand two columns in.
+// "Store::open" and so on: functions of the public part, which are indented by two columns.
 NameSet members_of(const std::string& class_name, const std::string& header) {
   const std::string text = text_of(header);
   std::size_t begin = text.find("\nclass " + class_name + " {");
@@ -51,7 +51,7 @@ NameSet members() {
   return out;
 }
 
-// The fields of a struct that stand two columns in, each on a line of its own or with others.
+// The fields of a struct, which are indented by two columns, one or more per line.
 NameSet fields_of(const std::string& text, const std::string& begin, const std::string& prefix) {
   const std::size_t at = text.find(begin);
   EXPECT_NE(at, std::string::npos) << begin;
@@ -116,7 +116,7 @@ NameSet functions_of_c() {
                  "\\b(vellum_[a-z0-9_]+)\\(");
 }
 
-// The names at the start of lines in a help's lists of commands, which come after its options.
+// The names at the start of lines in a help's lists of commands, which follow its options.
 NameSet commands_in(const std::string& help) {
   NameSet names;
   std::istringstream lines(help.substr(help.find("\n\n", help.find("Options:"))));
@@ -145,7 +145,7 @@ std::string table() { return text_of("docs/reference/interfaces.md"); }
 
 TEST(Interfaces, TheTableHasEachMemberOfStoreAndRegion) {
   const NameSet found = members();
-  EXPECT_GT(found.size(), 50u);  // else the headers are read wrongly
+  EXPECT_GT(found.size(), 50u);  // otherwise the headers are parsed wrongly
   EXPECT_EQ(matches(table(), "`((?:Store|Region|Transaction|Group|GroupVersion)::[a-z_]+)`"),
             found);
 }

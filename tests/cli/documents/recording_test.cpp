@@ -1,4 +1,4 @@
-// docs/recordings: what is shown there is what the program does.
+// docs/recordings: the recorded output is the program's current output.
 #include <regex>
 #include <sstream>
 
@@ -9,7 +9,7 @@ namespace {
 
 const std::string kSource = VELLUM_SOURCE_DIR;
 
-// All that the terminal shows, without what changes with the clock and the machine.
+// The terminal's content, without the parts that depend on the clock and the machine.
 std::string shown(const std::string& cast) {
   std::string text;
   std::istringstream lines(cast);
@@ -33,7 +33,7 @@ std::string shown(const std::string& cast) {
 
 class Recording : public CliTest {};
 
-TEST_F(Recording, TheTourIsWhatTheCommandsPrintNow) {
+TEST_F(Recording, TheTourMatchesTheOutputOfTheCommands) {
   if (run_program({"python3", "--version"}).status != 0) GTEST_SKIP() << "no python3 here";
   const std::string script = kSource + "/docs/recordings/tour.txt", cast = path("tour.cast");
   const Result result = run_program({"python3", kSource + "/tools/record-terminal.py", script, cast,
@@ -48,7 +48,7 @@ TEST_F(Recording, TheTourIsWhatTheCommandsPrintNow) {
          "docs/recordings/tour.cast";
 }
 
-TEST_F(Recording, ACommandThatFailsEndsIt) {
+TEST_F(Recording, AFailingCommandEndsTheRecording) {
   if (run_program({"python3", "--version"}).status != 0) GTEST_SKIP() << "no python3 here";
   const Result result = run_program({"python3", kSource + "/tools/record-terminal.py",
                                      file("script", "vellum log nowhere\n"), path("out"),

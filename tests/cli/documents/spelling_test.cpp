@@ -22,7 +22,7 @@ class Spelling : public CliTest {
   }
 };
 
-TEST_F(Spelling, HelpIsWhatTheOptionPrints) {
+TEST_F(Spelling, HelpPrintsTheSameAsTheOption) {
   EXPECT_EQ(must({"help"}).out, must({"--help"}).out);
   EXPECT_EQ(must({"help", "export"}).out, must({"export", "--help"}).out);
   EXPECT_EQ(must({"help", "tier", "add"}).out, must({"tier", "add", "--help"}).out);
@@ -31,13 +31,13 @@ TEST_F(Spelling, HelpIsWhatTheOptionPrints) {
   EXPECT_EQ(must({"-V"}).out, must({"--version"}).out);
 }
 
-TEST_F(Spelling, LsListsWhatLogLists) {
+TEST_F(Spelling, LsPrintsTheSameAsLog) {
   const std::string s = make_store_with({noise(1, 1), noise(1, 2)});
   EXPECT_EQ(must({"ls", s}).out, must({"log", s}).out);
   EXPECT_EQ(must({"ls", s, "--names"}).out, "main\nv2\nv1\n");
 }
 
-TEST_F(Spelling, OfCommandsAndOptions) {
+TEST_F(Spelling, MisspelledCommandsAndOptionsGetSuggestions) {
   const std::string s = make_store_with({noise(1, 1)});
   expect_hint({"lgo", s}, "log");
   expect_hint({"snaphot", s, "x"}, "snapshot");
@@ -49,7 +49,7 @@ TEST_F(Spelling, OfCommandsAndOptions) {
   expect_no_hint({"log", s, "--frobnicate"});
 }
 
-TEST_F(Spelling, OfVersionsAndFiles) {
+TEST_F(Spelling, MisspelledVersionsAndFilesGetSuggestions) {
   const std::string s = make_store_with({noise(1, 1)});
   must({"snapshot", s, "release-1.0"});
   const std::string f = file("graph.bin", noise(1, 2));
@@ -61,13 +61,13 @@ TEST_F(Spelling, OfVersionsAndFiles) {
   expect_hint({"import", s, "main", path("graph.bni")}, f);
   expect_hint({"log", path("stoer")}, s);
   expect_no_hint({"show", s, "something"});
-  // An argument that is not the one at fault is not corrected.
+  // A correct argument gets no suggestion.
   expect_no_hint({"export", s, "v1", path("no/out")});
   EXPECT_EQ(run({"show", s, "mian", "--json"}).json().at("error").at("code"), "not_found");
 }
 
-// STORE comes first; the other order is taken where it is clear.
-TEST_F(Spelling, StoreAndFileMayChangePlaces) {
+// STORE is first; the other order is accepted if it is unambiguous.
+TEST_F(Spelling, StoreAndFileMayBeSwapped) {
   const std::string f = file("data", noise(1, 1)), s = path("store");
   must({"backup", s, f, "--name", "one"});
   write_file(f, noise(1, 2));
@@ -79,12 +79,12 @@ TEST_F(Spelling, StoreAndFileMayChangePlaces) {
   EXPECT_EQ(read_file(f), noise(1, 1));
   must({"import", f, "side", s});
   EXPECT_EQ(must({"cat", s, "side"}).out, noise(1, 1));
-  // Neither is a store: the first is to become one, and is a file.
+  // Neither is a store: the first would be created, but is a file.
   expect_failure({"backup", f, path("other"), "--name", "x"}, 3, "not_found", path("other"));
   EXPECT_FALSE(std::filesystem::exists(path("other")));
 }
 
-TEST_F(Spelling, OneNameForSnapshotAndBranch) {
+TEST_F(Spelling, SnapshotAndBranchCannotShareAName) {
   const std::string f = file("data", noise(1, 1)), s = path("store");
   expect_failure({"backup", s, f, "--name", "x", "--branch", "x"}, 2, "invalid_argument",
                  "snapshot and branch are both called 'x'");
@@ -95,7 +95,7 @@ TEST_F(Spelling, OneNameForSnapshotAndBranch) {
   EXPECT_EQ(must({"log", s, "--names"}).out, "");
 }
 
-TEST_F(Spelling, GcThatFreesNothingSaysWhy) {
+TEST_F(Spelling, GcThatFreesNothingPrintsTheReason) {
   const std::string s = make_store_with({noise(20, 1)});
   const Result gc = must({"gc", s});
   EXPECT_NE(gc.err.find("needed by 1 snapshot and 1 branch"), std::string::npos) << gc.err;
@@ -106,7 +106,7 @@ TEST_F(Spelling, GcThatFreesNothingSaysWhy) {
   EXPECT_EQ(must({"gc", s}).err, "");
 }
 
-TEST_F(Spelling, RepairBringsBackWhatWasRemovedOnRequestOnly) {
+TEST_F(Spelling, RepairSavesRemovedVersionsOnlyOnRequest) {
   const std::string s = make_store_with({noise(20, 1), noise(20, 2)});
   must({"branch", s, "side", "v1"});
   must({"import", s, "side", file("f", noise(20, 3))});
@@ -119,7 +119,7 @@ TEST_F(Spelling, RepairBringsBackWhatWasRemovedOnRequestOnly) {
 }
 
 // Each command, with each of its arguments empty, missing, or of another kind: a clear error that
-// names the argument, within the exit statuses of vellum(1), and nothing is made.
+// names the argument, within the exit statuses of vellum(1), and nothing is created.
 struct Usage {
   const char*
       words;  // S: a store, F: a file, V: a version, B: a branch, N: a new path, M: a new name
@@ -179,7 +179,7 @@ class EachArgument : public CliTest {
   }
 };
 
-TEST_F(EachArgument, EmptyMissingOrOfAnotherKind) {
+TEST_F(EachArgument, ThatIsEmptyMissingOrOfAnotherKindIsAClearError) {
   make_store_with({noise(1, 1)});
   file("file", noise(1, 2));
   std::filesystem::create_directory(path("directory"));
@@ -194,7 +194,7 @@ TEST_F(EachArgument, EmptyMissingOrOfAnotherKind) {
       EXPECT_EQ(result.status, 2) << usage.words << ", word " << i << ": " << result.err;
       EXPECT_NE(result.err.find(" is empty"), std::string::npos) << result.err;
       if (words[i] == "N" || words[i] == "M") continue;
-      // Not there; a directory, where it is a file or a store; a file, where it is a store.
+      // Missing; a directory instead of a file or a store; a file instead of a store.
       for (const std::string& wrong : {path("nowhere"), path("directory"), path("file")}) {
         if (words[i] == "F" && wrong == path("file")) continue;
         Arguments arguments = meant(words);

@@ -1,4 +1,4 @@
-// vellum backup of LMDB's file beside programs that write it, by themselves and under vellum run.
+// vellum backup of an LMDB file while programs write it, by themselves and under vellum run.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -13,7 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs lmdb_writer.c until it is killed; once the constructor returns, it has flushed something.
+// Runs lmdb_writer.c until it is killed; when the constructor returns, it has flushed at least
+// once.
 class Writer {
  public:
   explicit Writer(const Arguments& command) {
@@ -35,7 +36,7 @@ class Writer {
   ~Writer() {
     kill(-process_, SIGKILL);
     close(flushed_);
-    while (waitpid(-process_, nullptr, 0) > 0) {  // until their locks have gone, too
+    while (waitpid(-process_, nullptr, 0) > 0) {  // until their locks are released, too
     }
   }
   Writer(const Writer&) = delete;
@@ -68,7 +69,7 @@ class BackupLmdbNoSanitizer : public CliTest {
   nlohmann::json backup_of(const std::string& environment, const std::string& name) const {
     return must({"backup", store(), environment, "--name", name, "--json"}).json();
   }
-  // Checks that all its content is of one transaction, and returns which.
+  // Checks that all its content is of one transaction, and returns its number.
   static std::uint64_t number_in(const std::string& directory) {
     const Result result = run_program({VELLUM_LMDB_WRITER, "check", directory});
     EXPECT_EQ(0, result.status) << result.err;
@@ -97,24 +98,24 @@ class BackupLmdbNoSanitizer : public CliTest {
   }
 };
 
-TEST_F(BackupLmdbNoSanitizer, EachIsOfOneTransactionBesideAWriter) {
+TEST_F(BackupLmdbNoSanitizer, EachBackupHasOneTransactionDuringWrites) {
   expect_each_is_of_one_transaction("safe", path("db"));
 }
 
-TEST_F(BackupLmdbNoSanitizer, EachIsOfOneTransactionBesideAWriterInTheFastestMode) {
+TEST_F(BackupLmdbNoSanitizer, EachBackupHasOneTransactionDuringWritesInTheFastestMode) {
   expect_each_is_of_one_transaction("write", path("db"));
 }
 
-// LMDB frees the slots of readers that were killed only when asked.
-TEST_F(BackupLmdbNoSanitizer, SlotsOfDeadReadersAreFreed) {
+// LMDB frees the slots of killed readers only on request.
+TEST_F(BackupLmdbNoSanitizer, ABackupFreesTheSlotsOfDeadReaders) {
   const Writer running(writer("safe"));
   EXPECT_EQ(SIGKILL, run_program(writer("readers")).signal);
   backup("a");
   EXPECT_GE(number_of("a"), 1u);
 }
 
-// There LMDB takes no lock, and its writers do not spare what a reader still needs.
-TEST_F(BackupLmdbNoSanitizer, ALiveOneOnAReadOnlyFileSystemIsRefused) {
+// There LMDB takes no lock, and its writers may reuse pages that a reader still needs.
+TEST_F(BackupLmdbNoSanitizer, ALiveEnvironmentOnAReadOnlyFileSystemIsRefused) {
   fs::create_directory(path("read-only"));
   const auto backup_there = [&](const char* name) {
     const std::string script =
@@ -134,25 +135,25 @@ TEST_F(BackupLmdbNoSanitizer, ALiveOneOnAReadOnlyFileSystemIsRefused) {
   EXPECT_EQ(number_in(path("db")), number_of("b"));
 }
 
-// Its lock file lies beside the link, or beside the file.
-TEST_F(BackupLmdbNoSanitizer, EachIsOfOneTransactionInAFileBehindALink) {
+// Its lock file is next to the link, or next to the file.
+TEST_F(BackupLmdbNoSanitizer, EachBackupOfALinkedFileHasOneTransaction) {
   fs::create_symlink("file", path("link"));
   expect_each_is_of_one_transaction("write", path("link"));
   EXPECT_TRUE(fs::exists(path("link-lock")));
   EXPECT_FALSE(fs::exists(path("file-lock")));
 }
 
-TEST_F(BackupLmdbNoSanitizer, TheLockFileOfALinksFileIsFoundToo) {
+TEST_F(BackupLmdbNoSanitizer, TheLockFileOfALinkedFileIsFound) {
   fs::create_symlink("file", path("link"));
   const Writer running({VELLUM_LMDB_WRITER, "write", path("file")});
   backup_of(path("link"), "a");
   EXPECT_GE(number_of("a"), 1u);
 }
 
-TEST_F(BackupLmdbNoSanitizer, ASmallChangeIsSmallAndComesBack) {
+TEST_F(BackupLmdbNoSanitizer, ASmallChangeTakesLittleSpaceAndIsRestored) {
   {
     const Writer running(writer("write"));
-  }  // a lock file of the dead is left
+  }  // the lock file of killed processes is left
   const auto all = backup("a");
   const std::uint64_t number = number_in(path("db"));
   EXPECT_EQ(number, number_of("a"));
@@ -172,7 +173,7 @@ TEST_F(BackupLmdbNoSanitizer, ASmallChangeIsSmallAndComesBack) {
   EXPECT_EQ(number + 3, number_in(path("db")));
 }
 
-TEST_F(BackupLmdbNoSanitizer, LeavesNoLockFileWhereThereWasNone) {
+TEST_F(BackupLmdbNoSanitizer, ABackupCreatesNoLockFile) {
   EXPECT_EQ(0, run_program(writer("few")).status);
   fs::remove(path("db/lock.mdb"));
   backup("a");
@@ -181,8 +182,8 @@ TEST_F(BackupLmdbNoSanitizer, LeavesNoLockFileWhereThereWasNone) {
   EXPECT_EQ(3u, number_of("a"));
 }
 
-// LMDB itself promises to refuse a file of another format so.
-TEST_F(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsSaidAndTakenWhenStopped) {
+// LMDB documents that it refuses a file of another format.
+TEST_F(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsReportedAndAcceptedWhenStopped) {
   EXPECT_EQ(0, run_program(writer("few")).status);
   std::string bytes = read_file(file());
   for (const std::size_t meta : {std::size_t{0}, std::size_t{4096}}) bytes[meta + 20] = 99;
@@ -197,7 +198,7 @@ TEST_F(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsSaidAndTakenWhenStopped) {
   EXPECT_TRUE(read_file(path("exported")) == bytes);
 }
 
-TEST_F(BackupLmdbNoSanitizer, UnderVellumRunItIsRefusedUntilTheEnd) {
+TEST_F(BackupLmdbNoSanitizer, ABackupUnderVellumRunIsRefusedUntilTheEnd) {
   {
     const Writer running(under_run(writer("write")));
     expect_failure({"backup", store(), file(), "--name", "a"}, 7, "busy",
@@ -207,14 +208,14 @@ TEST_F(BackupLmdbNoSanitizer, UnderVellumRunItIsRefusedUntilTheEnd) {
     expect_failure({"restore", store(), "a", file()}, 7, "busy", file());
     expect_failure({"restore", store(), "a", file(), "--force"}, 7, "busy", file());
   }
-  // Killed with vellum run: the file may be behind its last commit, or a mix.
+  // Killed with vellum run: the file may be older than its last commit, or a mix.
   backup("b");
   EXPECT_EQ(number_of("main"), number_of("b"));
   EXPECT_EQ(number_in(path("db")), number_of("b"));
 }
 
 // This also works after a crash, and the earlier content is in the history.
-TEST_F(BackupLmdbNoSanitizer, TheNextRunGoesOnFromWhatWasRestored) {
+TEST_F(BackupLmdbNoSanitizer, TheNextRunContinuesFromTheRestoredContent) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   must({"snapshot", store(), "early"});
   for (const bool crash : {false, true}) {
@@ -237,7 +238,7 @@ TEST_F(BackupLmdbNoSanitizer, TheNextRunGoesOnFromWhatWasRestored) {
   }
 }
 
-TEST_F(BackupLmdbNoSanitizer, AFileThatWasRemovedComesBack) {
+TEST_F(BackupLmdbNoSanitizer, ARemovedFileIsRestored) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   must({"snapshot", store(), "early"});
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
@@ -247,8 +248,8 @@ TEST_F(BackupLmdbNoSanitizer, AFileThatWasRemovedComesBack) {
   EXPECT_EQ(6u, number_in(path("db")));
 }
 
-// File and branch have both changed, to something else.
-TEST_F(BackupLmdbNoSanitizer, RestoreKeepsWhatNoRunKnows) {
+// File and branch have both changed, in different ways.
+TEST_F(BackupLmdbNoSanitizer, RestoreCommitsChangesThatNoRunRecorded) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   for (const char* name : {"a", "b"}) {
     EXPECT_EQ(0, run_program(writer("few")).status);
@@ -262,8 +263,8 @@ TEST_F(BackupLmdbNoSanitizer, RestoreKeepsWhatNoRunKnows) {
   EXPECT_EQ(9u, number_in(path("db")));
 }
 
-// File and branch have both changed then, to the same.
-TEST_F(BackupLmdbNoSanitizer, ABackupInBetweenIsNoObstacleToTheNextRun) {
+// File and branch have both changed then, in the same way.
+TEST_F(BackupLmdbNoSanitizer, ABackupBetweenRunsDoesNotAffectTheNextRun) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   EXPECT_EQ(0, run_program(writer("few")).status);
   backup("a");

@@ -1,4 +1,4 @@
-// vellum backup and vellum restore of files that are not LMDB's.
+// vellum backup and vellum restore of other files than LMDB's.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -38,7 +38,7 @@ class Backup : public CliTest {
     return read_file(exported);
   }
   std::string snapshots() const { return must({"snapshot", store(), "--names"}).out; }
-  // The test's directory holds these and nothing else: no temporary file is left.
+  // The test's directory has only these files: no temporary file is left.
   void expect_entries(std::size_t count) const {
     EXPECT_EQ(count, static_cast<std::size_t>(std::distance(fs::directory_iterator(directory_),
                                                             fs::directory_iterator())));
@@ -47,7 +47,7 @@ class Backup : public CliTest {
 
 using test::Descriptor;
 
-TEST_F(Backup, KeepsWhatHasChangedAndRestores) {
+TEST_F(Backup, BackupStoresChangesAndRestoreReplacesTheFile) {
   const std::string first = noise(200, 1) + "an odd end";
   std::string second = first;
   second[100 * 4096] = static_cast<char>(~second[100 * 4096]);
@@ -80,7 +80,7 @@ TEST_F(Backup, KeepsWhatHasChangedAndRestores) {
   expect_entries(3);
 }
 
-// The next command removes what it had made beside it.
+// The next command removes its temporary directory.
 TEST_F(Backup, AKilledRestoreLeavesTheOldFileOrTheNew) {
   const std::string first = noise(2000, 1), second = noise(2000, 2);
   write_file(data(), first);
@@ -100,7 +100,7 @@ TEST_F(Backup, AKilledRestoreLeavesTheOldFileOrTheNew) {
   expect_entries(2);
 }
 
-TEST_F(Backup, GoesToTheBranchThatIsNamed) {
+TEST_F(Backup, BackupUsesTheNamedBranch) {
   write_file(data(), "first");
   must(backup("one", {"--branch", "other"}));
   write_file(data(), "");
@@ -114,7 +114,7 @@ TEST_F(Backup, GoesToTheBranchThatIsNamed) {
   EXPECT_NE(std::string::npos, shown.err.find("backup: 12.0 KiB of 12.0 KiB")) << shown.err;
 }
 
-TEST_F(Backup, AFileThatIsOpenIsRefused) {
+TEST_F(Backup, AnOpenFileIsRefused) {
   write_file(data(), "first");
   must(backup("one"));
   write_file(data(), "second");
@@ -148,15 +148,15 @@ TEST_F(Backup, AFileOfAProgramUnderVellumRunIsRefused) {
   expect_failure({"restore", store(), "one", data(), "--force"}, 7, "busy", data());
 }
 
-// Vellum neither takes a program's lock nor is kept out by it.
-TEST_F(Backup, AProgramsOwnLockIsItsOwn) {
+// Vellum neither takes a program's lock nor is blocked by it.
+TEST_F(Backup, AProgramsOwnLockIsIgnored) {
   write_file(data(), "first");
   const Descriptor holder(data(), O_RDONLY);
   ASSERT_EQ(0, flock(holder.fd(), LOCK_EX));
   must(backup("one"));
 }
 
-TEST_F(Backup, AJournalBesideTheFileIsNotLeftOut) {
+TEST_F(Backup, AFileWithAJournalIsRefused) {
   write_file(data(), "first");
   must(backup("one"));
   write_file(data() + ".vellum-journal", "");
@@ -165,7 +165,7 @@ TEST_F(Backup, AJournalBesideTheFileIsNotLeftOut) {
   EXPECT_EQ("one\n", snapshots());
 }
 
-TEST_F(Backup, AChangeMeanwhileIsFound) {
+TEST_F(Backup, AConcurrentChangeIsDetected) {
   write_file(data(), "");
   fs::resize_file(data(), 32 << 20);
   std::atomic<bool> ended = false;
@@ -173,7 +173,7 @@ TEST_F(Backup, AChangeMeanwhileIsFound) {
     const Descriptor file(data(), O_RDWR);
     for (char byte = 0; !ended; ++byte) EXPECT_EQ(1, pwrite(file.fd(), &byte, 1, 12345));
   });
-  // A busy machine may let it through unchanged.
+  // On a busy machine the change may happen too late.
   Result result;
   for (int i = 0; i < 100 && result.status != 7; ++i)
     result = run(backup("try" + std::to_string(i), {"--branch", std::to_string(i), "--stopped"}));
@@ -189,7 +189,7 @@ TEST_F(Backup, AChangeMeanwhileIsFound) {
   must(backup("then"));
 }
 
-TEST_F(Backup, BadInputIsNamedAndNothingIsLost) {
+TEST_F(Backup, BadInputIsReportedAndNothingIsLost) {
   expect_failure({"backup", store(), path("gone"), "--name", "one"}, 3, "not_found", path("gone"));
   expect_failure({"backup", store(), path(""), "--name", "one"}, 2, "invalid_argument",
                  "not a regular file");
@@ -214,7 +214,7 @@ TEST_F(Backup, BadInputIsNamedAndNothingIsLost) {
 }
 
 // liblmdb would divide by this.
-TEST_F(Backup, WhatOnlyBeginsAsLmdbsDataIsCorrupted) {
+TEST_F(Backup, AFileThatOnlyBeginsLikeLmdbIsCorrupted) {
   std::string bytes(3 * 4096, '\0');
   bytes.replace(16, 4, "\xde\xc0\xef\xbe");
   write_file(data(), bytes);
@@ -231,7 +231,7 @@ const std::string kWal = std::string("\x37\x7f\x06\x82", 4) + std::string(60, 'w
 const std::string kJournal =
     std::string("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8) + std::string(60, 'j');
 
-TEST_F(Backup, ADatabaseIsNotTakenWithoutItsLog) {
+TEST_F(Backup, ADatabaseWithALogIsRefused) {
   write_file(data(), noise(4, 1));
   must({"init", store()});
   for (const auto& [end, content] :
@@ -245,7 +245,7 @@ TEST_F(Backup, ADatabaseIsNotTakenWithoutItsLog) {
       EXPECT_NE(refused.err.find("PRAGMA"), std::string::npos) << refused.err;
     }
     EXPECT_EQ(must({"log", store(), "--names"}).out, "");
-    // What is left of them after a clean end is no content.
+    // Their remains after a clean end have no content.
     write_file(data() + end, end == "-wal" ? "" : std::string(512, '\0'));
   }
   must(backup("one"));
@@ -272,7 +272,7 @@ TEST_F(Backup, RestoreLeavesNoLogOfTheOldContent) {
   EXPECT_EQ(forced.at("removed").size(), 2u);
   EXPECT_EQ(read_file(data()), noise(4, 1));
   EXPECT_FALSE(fs::exists(data() + "-wal") || fs::exists(data() + "-shm"));
-  // Nor does an export put a file beside one.
+  // Nor does an export create a file next to one.
   write_file(path("new-wal"), kWal);
   EXPECT_EQ(run({"export", store(), "one", path("new")}).status, 7);
 }
@@ -284,7 +284,7 @@ TEST_F(Backup, AFileWithoutASizeHasItsContent) {
   EXPECT_FALSE(must({"cat", path("other"), "one"}).out.empty());
 }
 
-TEST_F(Backup, NamesAsLongAsTheyMayBe) {
+TEST_F(Backup, NamesMayHaveTheMaximumLength) {
   for (const std::size_t length : {std::size_t{230}, std::size_t{250}, std::size_t{255}}) {
     const std::string file = path(std::string(length, 'n'));
     const std::string name = "v" + std::to_string(length);

@@ -17,7 +17,7 @@ namespace {
 constexpr long kChanging[] = {
     SYS_mkdirat, SYS_renameat2, SYS_linkat,    SYS_unlinkat,  SYS_pwrite64,
     SYS_write,   SYS_ftruncate, SYS_fallocate, SYS_fdatasync, SYS_fsync,
-#ifdef SYS_mkdir  // of the older machines: x86-64
+#ifdef SYS_mkdir  // of the older architectures: x86-64
     SYS_mkdir,   SYS_rename,    SYS_link,      SYS_unlink,    SYS_rmdir,
 #endif
 };

@@ -5,7 +5,7 @@
 
 namespace vellum::cli_test {
 
-// Ends it before the nth call (from 1) that makes, writes, syncs, names or removes something.
+// Ends it before the nth call (from 1) that creates, writes, syncs, renames or removes a file.
 // False: it has fewer calls, and has ended by itself; it must then have succeeded.
 bool cut_off(const Arguments& arguments, unsigned nth, int signal);
 

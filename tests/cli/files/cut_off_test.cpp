@@ -1,5 +1,6 @@
-// Commands that make a file or a directory, ended by a signal at each of their calls: the final
-// name shows all or nothing, the same command succeeds afterwards, and nothing else is left then.
+// Commands that create a file or a directory, ended by a signal at each of their calls: under the
+// final name there is all or nothing, the same command succeeds afterwards, and no other file is
+// left then.
 #include <signal.h>
 
 #include <set>
@@ -12,12 +13,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A command that makes `out`, and whether that is whole.
+// A command that creates `out`, and the check that it is complete.
 struct Making {
   const char* name;
   std::function<Arguments(const std::string& directory)> arguments;
   std::function<bool(const std::string& directory)> whole;
-  bool at_once;  // it is whole as soon as it has its name
+  bool at_once;  // it is complete as soon as it has its name
 };
 
 const std::string& content(int version) {
@@ -46,7 +47,7 @@ const Making kMakings[] = {
      [](const std::string& d) { return Datastore::consistent(d + "out"); }, false},
 };
 
-// No command handles SIGINT: it acts like SIGKILL, at fewer places.
+// No command handles SIGINT: it acts like SIGKILL, tested at fewer calls.
 unsigned step_of(int signal) { return signal == SIGKILL ? 1 : 7; }
 
 class CutOff : public CliTest, public testing::WithParamInterface<Making> {
@@ -68,7 +69,7 @@ class CutOff : public CliTest, public testing::WithParamInterface<Making> {
   }
 };
 
-TEST_P(CutOff, LeavesAllOrNothingAndTheNextOneSucceedsNoAsan) {
+TEST_P(CutOff, AnInterruptedCommandLeavesAllOrNothingAndTheNextSucceedsNoAsan) {
   const Making& making = GetParam();
   make_store_with({content(1), content(2)});
   make_metall();
@@ -82,7 +83,7 @@ TEST_P(CutOff, LeavesAllOrNothingAndTheNextOneSucceedsNoAsan) {
       const bool named = making.at_once && fs::exists(made);
       EXPECT_TRUE(!named || making.whole(here()));
       const Result again = run(arguments);
-      // When it is cut off after the last step, everything is there.
+      // If it is interrupted after the last step, the result is complete.
       EXPECT_TRUE(again.status == 0 || (again.status == 4 && fs::exists(made))) << again.err;
       EXPECT_TRUE(fs::exists(made) && making.whole(here()));
       EXPECT_EQ(wanted, entries());
@@ -98,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Each, CutOff, testing::ValuesIn(kMakings),
 
 class CutOffRestore : public CliTest {};
 
-TEST_F(CutOffRestore, TheFileIsTheOldOneOrTheNewNoAsan) {
+TEST_F(CutOffRestore, AnInterruptedRestoreLeavesTheOldOrTheNewFileNoAsan) {
   const std::string store = make_store_with({content(1), content(2)});
   const std::string data = file("data", content(1));
   const auto count = [this] {

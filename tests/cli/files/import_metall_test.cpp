@@ -1,4 +1,4 @@
-// vellum import --metall: files as Metall 0.30 leaves them become a datastore of Vellum.
+// vellum import --metall: files in the format of Metall 0.30 become a datastore of Vellum.
 #include <cstring>
 #include <vellum/datastore.hpp>
 
@@ -13,7 +13,7 @@ constexpr std::uint64_t kBlockBytes = 1u << 20;
 
 class ImportMetall : public CliTest {
  protected:
-  // Two blocks, of which some pages hold `text`, and metadata.
+  // Two blocks with `text` in some pages, and metadata.
   std::string make_old(const std::string& text) const {
     const fs::path root = fs::path(path("old")) / "mds";
     fs::create_directories(root / "segment");
@@ -30,7 +30,7 @@ class ImportMetall : public CliTest {
   }
 };
 
-TEST_F(ImportMetall, TakesSegmentAndBooks) {
+TEST_F(ImportMetall, SegmentAndMetadataAreImported) {
   const std::string old = make_old("hello");
   const Result done =
       run({"--json", "import", path("new"), "--metall", old, "-m", "moved", "--snapshot", "first"});
@@ -53,7 +53,7 @@ TEST_F(ImportMetall, TakesSegmentAndBooks) {
   EXPECT_NE(log.out.find("moved"), std::string::npos);
 }
 
-TEST_F(ImportMetall, RefusesWhatIsNotWhole) {
+TEST_F(ImportMetall, AnIncompleteDatastoreIsRefused) {
   const std::string old = make_old("hello");
   const auto refused = [&](int status, const std::string& text) {
     const Result result = run({"import", path("new"), "--metall", old});
@@ -70,7 +70,7 @@ TEST_F(ImportMetall, RefusesWhatIsNotWhole) {
   refused(3, "block-0");
 }
 
-TEST_F(ImportMetall, LeavesADatastoreThatIsThere) {
+TEST_F(ImportMetall, AnExistingDatastoreIsNotChanged) {
   const std::string old = make_old("hello");
   ASSERT_EQ(run({"import", path("new"), "--metall", old}).status, 0);
   const Result again = run({"import", path("new"), "--metall", old});

@@ -1,4 +1,4 @@
-// vellum recover brings the commits of a killed program to its file.
+// vellum recover applies the commits of a killed program to its file.
 #include <unistd.h>
 #include <vellum/msync.h>
 
@@ -39,7 +39,7 @@ class Recover : public CliTest {
   }
 };
 
-TEST_F(Recover, BringsTheLastCommitToTheFile) {
+TEST_F(Recover, TheLastCommitIsAppliedToTheFile) {
   leave_a_journal();
   EXPECT_EQ(std::string(10000, '.'), read_file(target()));
   const auto report = must({"recover", target(), "--json"}).json();
@@ -50,7 +50,7 @@ TEST_F(Recover, BringsTheLastCommitToTheFile) {
   EXPECT_NE(must({"recover", target()}).out.find("nothing to recover"), std::string::npos);
 }
 
-TEST_F(Recover, RefusesAJournalOfAnotherFileUnlessItIsToldOfACopy) {
+TEST_F(Recover, AJournalOfAnotherFileIsRefusedUnlessBothWereCopied) {
   leave_a_journal();
   const std::string copy = path("copy");
   for (const char* suffix : {"", ".vellum-journal"})
@@ -63,8 +63,8 @@ TEST_F(Recover, RefusesAJournalOfAnotherFileUnlessItIsToldOfACopy) {
   EXPECT_EQ("committed", read_file(copy).substr(5000, 9));
 }
 
-// Three commits, of which the second is corrupted: the first is asked for, and nothing is lost.
-TEST_F(Recover, OfACorruptedJournalWhatPrecedesTheDamageWhenThatIsAskedFor) {
+// Three commits, the second corrupted: the first is applied on request, and no data is lost.
+TEST_F(Recover, CommitsBeforeTheDamageAreAppliedOnRequest) {
   leave_a_journal(3);
   const std::string journal = target() + ".vellum-journal";
   std::string bytes = read_file(journal);
@@ -97,8 +97,9 @@ TEST_F(Recover, OfACorruptedJournalWhatPrecedesTheDamageWhenThatIsAskedFor) {
   EXPECT_NE(must({"recover", target()}).out.find("nothing to recover"), std::string::npos);
 }
 
-// A journal without a header says nothing: the file stays as it is, and the journal is put aside.
-TEST_F(Recover, AJournalWithoutAHeaderIsPutAside) {
+// A journal without a header has no usable content: the file is not changed, and the journal is
+// renamed.
+TEST_F(Recover, AJournalWithoutAHeaderIsRenamed) {
   leave_a_journal();
   const std::string journal = target() + ".vellum-journal";
   const std::string bytes = std::string(8192, 'x') + read_file(journal).substr(8192);
@@ -112,7 +113,7 @@ TEST_F(Recover, AJournalWithoutAHeaderIsPutAside) {
   EXPECT_EQ(bytes, read_file(journal + ".corrupted"));
 }
 
-TEST_F(Recover, WithAWholeJournalTheOptionForCorruptedOnesChangesNothing) {
+TEST_F(Recover, TheOptionForCorruptedJournalsHasNoEffectOnAnIntactOne) {
   leave_a_journal();
   const auto report = must({"recover", target(), "--corrupted", "--json"}).json();
   EXPECT_EQ(1, report.at("commits"));
@@ -120,7 +121,7 @@ TEST_F(Recover, WithAWholeJournalTheOptionForCorruptedOnesChangesNothing) {
   EXPECT_FALSE(std::filesystem::exists(target() + ".vellum-journal.corrupted"));
 }
 
-TEST_F(Recover, WhatIsNoFileIsRefusedByName) {
+TEST_F(Recover, APathThatIsNotAFileIsRefusedByName) {
   const auto missing = run({"recover", path("none")});
   EXPECT_EQ(3, missing.status);
   EXPECT_NE(missing.err.find("/none"), std::string::npos) << missing.err;

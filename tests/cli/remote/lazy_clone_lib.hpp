@@ -1,4 +1,4 @@
-// A store that is pushed whole, and its lazy clone.
+// A completely pushed store, and its lazy clone.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// vellum clone --lazy, and every command in the store that it makes. The remote is a directory, or a real S3 server
-// (tools/with-s3.sh).
+// vellum clone --lazy, and every command in the new store. The remote is a directory, or a real S3
+// server (tools/with-s3.sh).
 #include <vellum/store.hpp>
 
 #include "cli/remote/lazy_clone_lib.hpp"
@@ -14,7 +14,7 @@ class LazyClone : public AtEachRemote<CliTest> {
   bool has_packs() const { return !fs::is_empty(clone + "/packs"); }
 };
 
-TEST_P(LazyClone, EachCommandThatReadsSaysWhatTheSourceSays) {
+TEST_P(LazyClone, EachReadingCommandPrintsTheSameAsForTheSource) {
   const std::vector<Arguments> commands = {
       {"log", "STORE", "--names"},
       {"ls", "STORE", "v1"},
@@ -46,7 +46,7 @@ TEST_P(LazyClone, EachCommandThatReadsSaysWhatTheSourceSays) {
   EXPECT_FALSE(fs::is_empty(path("cache/pieces")));
 }
 
-TEST_P(LazyClone, DuCountsWhatVersionsNeedAndSplitsNoPacksThatAreAway) {
+TEST_P(LazyClone, DuCountsTheBytesOfVersionsAndDoesNotSplitRemotePacks) {
   const auto here = must({"du", clone, "--json"}).json();
   EXPECT_EQ(here.at("versions"), must({"du", source, "--json"}).json().at("versions"));
   EXPECT_EQ(here.at("pack_bytes"), 0);
@@ -59,7 +59,7 @@ TEST_P(LazyClone, DuCountsWhatVersionsNeedAndSplitsNoPacksThatAreAway) {
   EXPECT_FALSE(must({"du", clone, "--json"}).json().at("needed_by_several_bytes").is_null());
 }
 
-TEST_P(LazyClone, EachCommandThatWritesKeepsWhatIsAway) {
+TEST_P(LazyClone, EachWritingCommandKeepsTheRemotePacks) {
   must({"snapshot", clone, "kept", "v1"});
   must({"branch", clone, "side", "v1"});
   must({"import", clone, "side", file("f", noise(60, 3)), "--snapshot", "v3"});
@@ -75,7 +75,7 @@ TEST_P(LazyClone, EachCommandThatWritesKeepsWhatIsAway) {
   expect_failure({"repair", clone}, 12, "unsupported", "pull --packs");
 }
 
-TEST_P(LazyClone, IsWholeWithoutTheRemoteOnceItsPacksAreHere) {
+TEST_P(LazyClone, ACloneIsCompleteWithoutTheRemoteOnceItsPacksAreFetched) {
   must({"import", source, "main", file("f", noise(100, 4)), "--snapshot", "v4"});
   must({"push", source, "main", "v4"});
   const auto holds = [&] { return must({"stat", url, "--json"}).json().at("holds").size(); };
@@ -98,7 +98,7 @@ TEST_P(LazyClone, IsWholeWithoutTheRemoteOnceItsPacksAreHere) {
   must({"verify", clone, "--read-data"});
 }
 
-TEST_P(LazyClone, SaysWhichObjectItsRemoteHasLost) {
+TEST_P(LazyClone, AnObjectThatTheRemoteHasLostIsNamed) {
   const auto holds = must({"stat", url, "--json"}).json().at("holds");
   ASSERT_EQ(holds.size(), 1u);
   must({"forget", url, "--hold", holds[0].at("hold")});

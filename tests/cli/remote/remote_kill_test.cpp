@@ -1,8 +1,8 @@
-// push, clone and readers without a clone, killed at random moments; and two pushers, a gc and a reader that race.
-// The remote is a directory, or a real S3 server (tools/with-s3.sh). Versions share most pages with
-// those before them, and packs are small, so packs and pieces have what several versions need.
-// The short form kills a few times. VELLUM_PUSH_KILLS, VELLUM_CLONE_KILLS and VELLUM_LAZY_KILLS set
-// the number of kills, and VELLUM_REMOTE_RACE_SECONDS the length of the race.
+// push, clone and readers without a clone, killed at random times; and two pushers, a gc and a
+// reader that race. The remote is a directory, or a real S3 server (tools/with-s3.sh). Versions
+// share most pages with earlier ones, and packs are small, so packs and pieces have records of
+// several versions. The short form kills a few times. VELLUM_PUSH_KILLS, VELLUM_CLONE_KILLS and
+// VELLUM_LAZY_KILLS set the number of kills, and VELLUM_REMOTE_RACE_SECONDS the length of the race.
 #include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -26,21 +26,21 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr unsigned kPages = 200;
-constexpr unsigned kChangesOnce = 10;  // a page changes in one of so many versions
+constexpr unsigned kChangesOnce = 10;  // a page changes in one of this many versions
 
 int number_from(const char* variable, int by_default) {
   const char* const wanted = std::getenv(variable);
   return wanted == nullptr ? by_default : std::atoi(wanted);
 }
 
-// For a long run: how far it is.
+// For a long run: prints the progress.
 void tell(int killed) {
   if (killed % 100 != 0) return;
   std::printf("%d killed\n", killed);
   std::fflush(stdout);
 }
 
-// What the version with this number has.
+// The content of the version with this number.
 std::string content_of(unsigned version) {
   std::string out;
   for (unsigned page = 0; page < kPages; ++page) {
@@ -62,11 +62,11 @@ void wait_at_most(pid_t child, std::chrono::microseconds time) {
   close(fd);
 }
 
-// A command that is killed after a while. Returns whether it had ended by itself before.
+// Kills a command after some time. Returns whether it had already ended by itself.
 bool kill_after(const Arguments& arguments, std::chrono::microseconds pause) {
   const pid_t child = fork();
   if (child == 0) {
-    // What a killed command prints is nothing for the log of the test.
+    // The output of a killed command is not part of the test's log.
     if (std::freopen("/dev/null", "w", stdout) == nullptr) _exit(kExecFailed);
     become_vellum(arguments);
   }
@@ -90,9 +90,9 @@ class RemoteKill : public CliTest, public testing::WithParamInterface<bool> {
   void import(unsigned seed) const {
     must({"import", store, "main", file("f", content_of(seed)), "--snapshot", name_of(seed)});
   }
-  // From none to a bit more than the time that the last complete one took. That time changes with
-  // the load of the machine, so it is taken again and again: a bound that is far above it makes most
-  // commands end by themselves, and one far below it spares their last steps.
+  // From zero to a little more than the time of the last complete one. That time depends on the
+  // load of the machine, so it is measured repeatedly: with a much larger bound most commands would
+  // end by themselves, and with a much smaller one their last steps would not be tested.
   bool kill_at_random(const Arguments& arguments) {
     const auto most = static_cast<unsigned>(most_.count());
     return kill_after(arguments, std::chrono::microseconds(random_() % most));
@@ -112,8 +112,9 @@ class RemoteKill : public CliTest, public testing::WithParamInterface<bool> {
   std::chrono::microseconds most_{1};
 };
 
-// Each kill has a version of its own. What one push has reported is there after all later kills.
-TEST_P(RemoteKill, APushThatIsKilledLosesNothingThatWasPushed) {
+// Each kill has a separate version. A version that a push has reported exists after all later
+// kills.
+TEST_P(RemoteKill, AKilledPushLosesNoPushedVersion) {
   const int kills = number_from("VELLUM_PUSH_KILLS", 6);
   complete({"push", store, "--all"});
   int killed = 0;
@@ -138,7 +139,7 @@ TEST_P(RemoteKill, APushThatIsKilledLosesNothingThatWasPushed) {
     fs::remove_all(path("copy"));
     must({"clone", url, path("copy"), name_of(newest)});
     EXPECT_TRUE(must({"cat", path("copy"), name_of(newest)}).out == content_of(newest));
-    // The stores stay small: only the newest versions are kept, on both sides.
+    // To keep the stores small, only the newest versions are kept, on both sides.
     for (; oldest + 40 < seed; ++oldest) {
       must({"rm", store, name_of(oldest)});
       // A push may have been killed after its last step.
@@ -158,8 +159,8 @@ TEST_P(RemoteKill, APushThatIsKilledLosesNothingThatWasPushed) {
   must({"verify", url, "--read-data"});
 }
 
-// What is left of it is not taken for a store, and the same command then succeeds.
-TEST_P(RemoteKill, ACloneThatIsKilledIsMadeAgain) {
+// Its leftovers do not count as a store, and the same command then succeeds.
+TEST_P(RemoteKill, AKilledCloneCanBeRepeated) {
   const int kills = number_from("VELLUM_CLONE_KILLS", 6);
   import(2);
   import(3);
@@ -169,7 +170,7 @@ TEST_P(RemoteKill, ACloneThatIsKilledIsMadeAgain) {
   for (int killed = 0; killed < kills;) {
     const bool has_ended = kill_at_random({"clone", url, path("copy")});
     if (!has_ended) tell(++killed);
-    // Killed after its last step, it is there already.
+    // If it was killed after its last step, it exists already.
     if (!has_ended && !fs::exists(path("copy")) && killed % 5 != 0) continue;
     if (!fs::exists(path("copy"))) complete({"clone", url, path("copy")});
     EXPECT_TRUE(must({"cat", path("copy"), "main"}).out == content_of(3));
@@ -180,7 +181,7 @@ TEST_P(RemoteKill, ACloneThatIsKilledIsMadeAgain) {
 }
 
 // Readers share a cache, which a killed one may leave in any state.
-TEST_P(RemoteKill, AReaderThatIsKilledLeavesAGoodCache) {
+TEST_P(RemoteKill, AKilledReaderLeavesAUsableCache) {
   const int kills = number_from("VELLUM_LAZY_KILLS", 6);
   import(2);
   must({"push", store, "--all"});
@@ -189,7 +190,7 @@ TEST_P(RemoteKill, AReaderThatIsKilledLeavesAGoodCache) {
   for (int killed = 0; killed < kills;) {
     if (killed % 4 == 0) {
       fs::remove_all(path("cache"));
-      complete(read);  // without a cache: others take less time
+      complete(read);  // without a cache: the others take less time
       fs::remove_all(path("cache"));
     }
     if (!kill_at_random(read)) tell(++killed);
@@ -198,9 +199,9 @@ TEST_P(RemoteKill, AReaderThatIsKilledLeavesAGoodCache) {
   ASSERT_EQ(unsetenv("VELLUM_CACHE_DIR"), 0);
 }
 
-// Two stores push a branch each, a gc removes what is forgotten beside them, and a reader reads the
-// same version again and again.
-TEST_P(RemoteKill, PushersAndAGcThatRaceLoseNothing) {
+// Two stores push a branch each, a gc removes forgotten versions concurrently, and a reader
+// repeatedly reads the same version.
+TEST_P(RemoteKill, RacingPushersAndAGcLoseNoVersion) {
   const std::chrono::seconds length(number_from("VELLUM_REMOTE_RACE_SECONDS", 4));
   import(2);
   must({"push", store, "--all"});
@@ -219,7 +220,7 @@ TEST_P(RemoteKill, PushersAndAGcThatRaceLoseNothing) {
         write_file(content, content_of(seed));
         must({"import", mine, branch, content, "--snapshot", name_of(seed)});
         must({"push", mine, branch, name_of(seed)});
-        // The one before the last is kept for the reader, and those before it go.
+        // The one before the last is kept for the reader, and earlier ones are removed.
         if (n > 2) must({"rm", url, name_of(seed - 2)});
         if (n > 2) must({"rm", mine, name_of(seed - 2)});
         if (n % 20 == 0) must({"gc", mine});

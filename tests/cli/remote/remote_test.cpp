@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 class Remotes : public CliTest {
  protected:
-  // A store of two versions that knows an empty remote.
+  // A store with two versions and an empty remote.
   std::string with_remote() const {
     const std::string store = make_store_with({noise(100, 1), noise(100, 2)});
     must({"remote", "add", store, "origin", url()});
@@ -35,7 +35,7 @@ TEST_F(Remotes, AnEmptyRemoteIsProbedAndListed) {
   EXPECT_FALSE(fs::exists(path("remote/probe")) && !fs::is_empty(path("remote/probe")));
 }
 
-TEST_F(Remotes, VersionsGoAndComeBack) {
+TEST_F(Remotes, PushedVersionsAreClonedUnchanged) {
   const std::string s = with_remote(), copy = path("copy");
   const auto pushed = must({"push", s, "--all", "--json"}).json();
   EXPECT_EQ(pushed.at("versions").size(), 3u);
@@ -57,7 +57,7 @@ TEST_F(Remotes, VersionsGoAndComeBack) {
   EXPECT_EQ(must({"cat", copy, "main"}).out, noise(100, 3));
 }
 
-TEST_F(Remotes, ARemoteIsLookedAtAndTidiedUpWithoutAStore) {
+TEST_F(Remotes, LogStatForgetAndGcWorkOnAUrl) {
   const std::string s = with_remote();
   must({"push", s, "--all"});
   EXPECT_EQ(must({"stat", url(), "--json"}).json().at("snapshots"), 2);
@@ -96,7 +96,7 @@ TEST_F(Remotes, VersionsAreReadWithoutAClone) {
   ASSERT_EQ(unsetenv("VELLUM_CACHE_DIR"), 0);
 }
 
-TEST_F(Remotes, DamageThereIsNamed) {
+TEST_F(Remotes, DamageAtTheRemoteIsNamed) {
   const std::string s = with_remote();
   must({"push", s, "--all"});
   std::string largest;
@@ -113,7 +113,7 @@ TEST_F(Remotes, DamageThereIsNamed) {
   EXPECT_FALSE(fs::exists(path("copy")));
 }
 
-TEST_F(Remotes, WhatIsWrongIsSaid) {
+TEST_F(Remotes, ErrorsAreReported) {
   const std::string s = with_remote();
   const std::string code = "invalid_argument";
   expect_failure({"push", s}, 2, code, "--all");

@@ -1,5 +1,5 @@
-// vellum replicate: beside imports, killed again and again, and ended by a signal; to a directory, and
-// to a real S3 server (tools/with-s3.sh).
+// vellum replicate: concurrent with imports, killed repeatedly, and ended by a signal; to a
+// directory, and to a real S3 server (tools/with-s3.sh).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ class Replicate : public CliTest, public testing::WithParamInterface<bool> {
     child = fork();
     if (child == 0) become_vellum({"replicate", store, url, "--interval", "40ms", "--quiet"});
   }
-  // Until the remote has the version, and so the replication is at work.
+  // Waits until the remote has the version, so the replication is running.
   void wait_for(const std::string& name) const {
     for (int i = 0; i < 400; ++i) {
       const Result log = run({"log", url, "--names"});
@@ -55,7 +55,7 @@ class Replicate : public CliTest, public testing::WithParamInterface<bool> {
   pid_t child = -1;
 };
 
-TEST_P(Replicate, ASignalEndsItWhenAllIsSent) {
+TEST_P(Replicate, ASignalEndsReplicationAfterTheLastPush) {
   begin();
   wait_for("main");
   import(7, "a");
@@ -72,7 +72,7 @@ TEST_P(Replicate, AnImpossibleIntervalIsRefused) {
 }
 
 // VELLUM_REPLICATE_KILLS=1000 makes the run that docs/durability.md counts.
-TEST_P(Replicate, KilledAtRandomItLosesNothingThatWasThere) {
+TEST_P(Replicate, RandomKillsLoseNoVersionAtTheRemote) {
   const char* const wanted = std::getenv("VELLUM_REPLICATE_KILLS");
   const int kills = wanted == nullptr ? 12 : std::atoi(wanted);
   std::mt19937 random(3);
@@ -83,21 +83,21 @@ TEST_P(Replicate, KilledAtRandomItLosesNothingThatWasThere) {
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 60));
     ASSERT_EQ(end(SIGKILL), -SIGKILL);
     if (i % 4 != 3) continue;
-    // Whatever has come there is whole.
+    // Every version at the remote is complete.
     const auto names = lines_of(must({"log", url, "--names"}).out);
     must({"verify", url, "--read-data"});
     for (const std::string& name : names) {
       if (!name.starts_with("k")) continue;
       const unsigned made = 100 + static_cast<unsigned>(std::stoi(name.substr(1)));
       const std::string copy = path("copy-" + std::to_string(i));
-      if (made + 4 <= seed) continue;  // looked at before
+      if (made + 4 <= seed) continue;  // checked before
       must({"clone", url, copy, name});
       EXPECT_EQ(must({"cat", copy, name}).out, noise(20, made));
       std::filesystem::remove_all(copy);
     }
   }
-  // A version of its own: the killed ones may have sent all others, and then a name says nothing
-  // of this process.
+  // A new version: the killed processes may have sent all others, and their names would prove
+  // nothing about this process.
   begin();
   import(99, "last");
   wait_for("last");

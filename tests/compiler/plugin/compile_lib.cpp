@@ -11,7 +11,7 @@
 namespace vellum::clang_test {
 
 Result run(const std::string& command) {
-  // A subshell: the redirection is of all of it.
+  // A subshell: the redirection applies to all of it.
   std::FILE* pipe = ::popen(("(" + command + "\n) 2>&1").c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("popen failed");
   Result result;

@@ -1,4 +1,4 @@
-// Running the wrappers and what they have compiled.
+// Runs the compiler wrappers and the compiled programs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,19 +14,19 @@ struct Result {
 };
 
 Result run(const std::string& command);
-// As above, and fails the test where the status is not 0.
+// As above; fails the test where the status is not 0.
 Result must(const std::string& command);
 
 // A path of this build: bin/vellum-clang, lib/libvellum-cards.so.
 std::string built(const std::string& path);
 // A file of programs/.
 std::string program(const std::string& name);
-// A variable of the shell, for before a command.
+// A variable assignment of the shell, to precede a command.
 std::string clang(int version);
-// What links a program to the tracked memory of the tests.
+// The option that links a program to the tests' tracked memory.
 std::string tracked_memory();
 
-// A directory of its own, removed afterwards.
+// Its own directory, removed afterwards.
 class CompileNoSanitizer : public ::testing::Test {
  protected:
   CompileNoSanitizer();

@@ -1,4 +1,4 @@
-// Persistent heaps made crash-consistent by the pass alone: Boost.Interprocess's in a plain file,
+// Persistent heaps that only the pass makes crash-consistent: Boost.Interprocess's in a plain file,
 // Vellum's in a region with tracker cards.
 #include <unistd.h>
 
@@ -22,8 +22,8 @@ class HeapNoSanitizer : public CompileNoSanitizer {
          "/include " + program(source) + libraries + " -o " + out);
     return out;
   }
-  // Runs it until it is killed at a random moment, again and again. `check` must find it whole, and
-  // further than the time before.
+  // Repeatedly runs the command until it is killed at a random time. `check` must find the heap
+  // whole, and not behind the previous round.
   static void kill_again_and_again(const std::string& command, const std::string& check) {
     long last = 0;
     std::srand(1);
@@ -49,7 +49,7 @@ class HeapNoSanitizer : public CompileNoSanitizer {
   }
 };
 
-TEST_F(HeapNoSanitizer, OfBoostInAPlainFile) {
+TEST_F(HeapNoSanitizer, ABoostHeapInAPlainFileSurvivesKills) {
   const std::string out = compile("heap.cpp", "");
   const std::string heap =
       "env VELLUM_ATOMIC_FILES='*.heap' VELLUM_ATOMIC_TRACKER=cards " + out + " " + path("a.heap");
@@ -59,7 +59,7 @@ TEST_F(HeapNoSanitizer, OfBoostInAPlainFile) {
   kill_again_and_again(heap, heap + " check");
 }
 
-TEST_F(HeapNoSanitizer, OfVellumInARegionWithCards) {
+TEST_F(HeapNoSanitizer, AVellumHeapInARegionWithCardsSurvivesKills) {
   const std::string out =
       compile("region_heap.cpp", " " + built("lib/libvellum.a") + " " VELLUM_LINK_LIBRARIES);
   must("VELLUM_VERIFY_CARDS=1 " + out + " " + path("store") + " 500 1");

@@ -1,5 +1,5 @@
-// Programs store in every possible way, compiled by vellum-clang: each changed byte has its card
-// marked. The programs themselves check it, see programs/tracked.h.
+// Programs with stores of every kind, compiled by vellum-clang: the card of each changed byte is
+// marked. The programs check it themselves, see programs/tracked.h.
 #include <algorithm>
 #include <cstdlib>
 #include <ostream>
@@ -32,14 +32,18 @@ class Stores : public CompileNoSanitizer, public ::testing::WithParamInterface<S
   }
 };
 
-TEST_P(Stores, OfEveryKindAreMarked) { must(compile("vellum-clang", "stores.c", "-latomic ")); }
+TEST_P(Stores, StoresOfEveryKindAreMarked) {
+  must(compile("vellum-clang", "stores.c", "-latomic "));
+}
 
-TEST_P(Stores, OfLibraryFunctionsAreMarked) { must(compile("vellum-clang", "library.c", "")); }
+TEST_P(Stores, StoresOfLibraryFunctionsAreMarked) {
+  must(compile("vellum-clang", "library.c", ""));
+}
 
-// VELLUM_PASS_SEEDS=100 tries more of them.
+// VELLUM_PASS_SEEDS=100 tries more seeds.
 class RandomStores : public Stores {};
 
-TEST_P(RandomStores, AreMarked) {
+TEST_P(RandomStores, RandomStoresAreMarked) {
   const char* wanted = std::getenv("VELLUM_PASS_SEEDS");
   const int seeds = wanted == nullptr ? 1 : std::stoi(wanted);
   for (int seed = 1; seed <= seeds; ++seed) {
@@ -53,13 +57,13 @@ TEST_P(RandomStores, AreMarked) {
   }
 }
 
-class SomeStores : public Stores {};  // at fewer levels, as these take long to compile
+class SomeStores : public Stores {};  // at fewer levels, as they take long to compile
 
-TEST_P(SomeStores, OfFortifiedLibraryFunctionsAreMarked) {
+TEST_P(SomeStores, StoresOfFortifiedLibraryFunctionsAreMarked) {
   must(compile("vellum-clang", "library.c", std::string("-D_FORTIFY_SOURCE=2 ")));
 }
 
-TEST_P(SomeStores, OfContainersAndObjectsAreMarked) {
+TEST_P(SomeStores, StoresOfContainersAndObjectsAreMarked) {
   const bool newer = std::string(GetParam().flags) == "-O2";
   must(compile("vellum-clang++", "containers.cpp", newer ? "-std=c++20 " : "-std=c++17 "));
 }
@@ -89,8 +93,8 @@ INSTANTIATE_TEST_SUITE_P(NoSanitizer, RandomStores,
 
 class PassNoSanitizer : public CompileNoSanitizer {};
 
-// Else the tests above could not fail.
-TEST_F(PassNoSanitizer, WithoutItStoresAreNotMarked) {
+// Otherwise the tests above could not fail.
+TEST_F(PassNoSanitizer, StoresAreNotMarkedWithoutThePass) {
   const std::string out = path("program");
   must("clang-" + std::to_string(std::max({VELLUM_PASS_VERSIONS})) + " -O1 -w " +
        program("stores.c") + tracked_memory() + " -latomic -o " + out);
@@ -102,7 +106,7 @@ TEST_F(PassNoSanitizer, WithoutItStoresAreNotMarked) {
 }
 
 // Stores are marked as well when marks are neither joined nor moved.
-TEST_F(PassNoSanitizer, StepsCanBeLeftOut) {
+TEST_F(PassNoSanitizer, StepsOfThePassCanBeSkipped) {
   for (const char* off : {"merge", "loops", "merge,loops"}) {
     const std::string out = path("program");
     const Result result =
@@ -123,8 +127,8 @@ unsigned count_of(const std::string& text, const std::string& word) {
   return count;
 }
 
-// Five stores side by side need one call; a loop without calls has none of its own.
-TEST_F(PassNoSanitizer, MarksAreJoinedAndLeaveLoops) {
+// Five adjacent stores need one call; a loop without calls has no mark calls.
+TEST_F(PassNoSanitizer, MarksAreMergedAndMovedOutOfLoops) {
   const std::string source =
       file("few.c",
            "void five(long* p) { p[0] = 1; p[1] = 2; p[2] = 3; p[3] = 4; p[4] = 5; }\n"
@@ -135,14 +139,14 @@ TEST_F(PassNoSanitizer, MarksAreJoinedAndLeaveLoops) {
                                " -O2 -S -emit-llvm -o - " + source);
     EXPECT_NE(std::string::npos, result.output.find("6 marked (4 with another, 1 behind loops)"))
         << result.output;
-    // Two cards at most for the five; two and a range behind the loop.
+    // At most two cards for the five; two and a range after the loop.
     EXPECT_EQ(4U, count_of(result.output, "call preserve_allcc void @vellum_mark_card("))
         << result.output;
     EXPECT_EQ(1U, count_of(result.output, "call void @vellum_mark(")) << result.output;
   }
 }
 
-TEST_F(PassNoSanitizer, SaysWhatItDoesNotUnderstand) {
+TEST_F(PassNoSanitizer, UnknownStoresAreReported) {
   const std::string source =
       file("asm.c",
            "void f(char* p, long n) { __asm__ volatile(\"rep stosb\" : \"+D\"(p), \"+c\"(n) : "

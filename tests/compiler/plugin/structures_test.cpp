@@ -1,5 +1,5 @@
-// Crashes of structures that only call msync(): at each commit's boundary, and with any part of the
-// lines that the current commit was writing.
+// Crashes of structures that only call msync(): at each commit's boundary, and with any subset of
+// the lines that the current commit was writing.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -32,15 +32,15 @@ class StructuresNoSanitizer : public CompileNoSanitizer {
     return "VELLUM_ATOMIC_FILES='" + path("") + "*' VELLUM_ATOMIC_TRACKER=cards " + program_ + " " +
            shape + " " + file + " ";
   }
-  // How many operations a file has after its recovery; it has to be whole.
+  // The number of operations in a file after its recovery; the file has to be whole.
   int recovered(const std::string& shape, const std::string& file) const {
     must(built("bin/vellum") + " recover --copied --quiet " + file);
     const Result checked = must(command(shape, file) + "check");
     EXPECT_NE(std::string::npos, checked.output.find("whole")) << checked.output;
     return std::atoi(checked.output.c_str());
   }
-  // Of the 64-byte lines that commit n wrote to its journal, some have not arrived. Nor has its
-  // mark, the first line of a block: it is written when all of these are durable.
+  // Some of the 64-byte lines that commit n wrote to its journal have not reached the medium. Nor
+  // has its mark, the first line of a block: it is written when all of these are durable.
   void lose_lines(int n, std::mt19937& random, const std::string& torn) const {
     const std::string before = content(path("copies/" + std::to_string(n - 1)) + kJournal);
     std::string after = content(path("copies/" + std::to_string(n)) + kJournal);
@@ -54,7 +54,7 @@ class StructuresNoSanitizer : public CompileNoSanitizer {
   std::string program_;
 };
 
-TEST_F(StructuresNoSanitizer, RecoverToACommit) {
+TEST_F(StructuresNoSanitizer, AStructureRecoversToACommit) {
   std::mt19937 random(3);  // NOLINT: the same run each time
   for (const std::string shape : {"list", "btree", "hash"}) {
     fs::remove_all(path("copies"));

@@ -1,4 +1,4 @@
-// vellum-clang and vellum-clang++ in the place of a compiler.
+// vellum-clang and vellum-clang++ as the compiler.
 #include <dlfcn.h>
 
 #include "compiler/plugin/compile_lib.hpp"
@@ -58,7 +58,7 @@ TEST_F(WrapperNoSanitizer, AnswersQuestionsAboutTheCompiler) {
   EXPECT_NE(std::string::npos, must(cc_ + " --vellum-plugin").output.find("VellumCards-"));
 }
 
-TEST_F(WrapperNoSanitizer, TakesTheClangThatIsWanted) {
+TEST_F(WrapperNoSanitizer, UsesTheRequestedClang) {
   for (const int version : {VELLUM_PASS_VERSIONS}) {
     EXPECT_NE(std::string::npos, must(clang(version) + cc_ + " --version")
                                      .output.find("clang version " + std::to_string(version)));
@@ -67,7 +67,7 @@ TEST_F(WrapperNoSanitizer, TakesTheClangThatIsWanted) {
   }
 }
 
-TEST_F(WrapperNoSanitizer, RefusesWhatCannotWork) {
+TEST_F(WrapperNoSanitizer, RefusesUnusableCompilersAndOptions) {
   const auto refuses = [&](const std::string& command, const std::string& reason) {
     const Result result = run(command);
     EXPECT_EQ(1, result.status) << command;
@@ -79,7 +79,7 @@ TEST_F(WrapperNoSanitizer, RefusesWhatCannotWork) {
   refuses(cc_ + " -static " + source_ + " -o " + path("main"), "cannot be static");
 }
 
-// Every function whose uses are redirected is there, under a name that the runtime exports.
+// The runtime exports every function whose uses are redirected.
 TEST_F(WrapperNoSanitizer, RuntimeHasEveryRedirectedFunction) {
   void* runtime = dlopen(built("lib/libvellum-cards.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(nullptr, runtime) << dlerror();
@@ -100,7 +100,7 @@ TEST_F(WrapperNoSanitizer, CallsOnAMappedFileGoThroughMemory) {
   must("VELLUM_ATOMIC_FILES='*/data' " + path("main") + " " + path("data"));
 }
 
-TEST_F(WrapperNoSanitizer, RequestsForAMappedFileAreAnsweredAsByTheKernel) {
+TEST_F(WrapperNoSanitizer, CallsOnAMappedFileReturnTheKernelsResults) {
   must(cc_ +
        " -Werror -Wall -O2 -I" VELLUM_SOURCE_DIR "/tests/run/programs  " VELLUM_SOURCE_DIR
        "/tests/run/programs/kernels_answers.c -o " +

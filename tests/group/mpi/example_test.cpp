@@ -1,5 +1,5 @@
-// The example mpi_temporal_graph: it compares each of its searches, of a past global version by all
-// ranks, with a search by one process, and fails when they differ.
+// The example mpi_temporal_graph: it compares each search of a past global version by all ranks
+// with a search by one process, and fails if they differ.
 #include <signal.h>
 
 #include <filesystem>
@@ -30,7 +30,7 @@ class MpiExampleTest : public testing::Test {
     std::filesystem::create_directories(place_.file("graph"));
     return place_.launch(kRanks, program);
   }
-  // Periods that were searched.
+  // The number of searched periods.
   std::ptrdiff_t run(const std::vector<std::string>& arguments) {
     Child job = start(arguments);
     const JobEnd end = place_.wait(job);
@@ -41,7 +41,7 @@ class MpiExampleTest : public testing::Test {
   JobPlace place_{all_mpis().front()};
 };
 
-// R-MAT; killed, and started again.
+// R-MAT; killed and restarted.
 TEST_F(MpiExampleTest, SearchesPastVersionsAsOneProcessDoes) {
   Child job = start({});
   while (job.running() && count(place_.output(), "version") < 4) usleep(2'000);

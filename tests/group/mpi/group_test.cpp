@@ -1,4 +1,4 @@
-// Groups over the ranks of MPI: versions, errors on one rank, other numbers of ranks, two jobs.
+// Groups over the ranks of MPI: versions, errors on one rank, different numbers of ranks, two jobs.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +19,7 @@ class GroupTest : public MpiTest {
     EXPECT_TRUE(end.succeeded()) << testing::PrintToString(end);
     EXPECT_EQ(last_number(end.output, "made"), steps) << testing::PrintToString(end);
   }
-  // Nothing is left in the stores that no version needs.
+  // The stores have no unneeded snapshots.
   void expect_tidy(std::uint32_t partitions) {
     std::size_t versions = 0;
     for (const auto& info : group_versions(place_.records())) {
@@ -35,7 +35,7 @@ class GroupTest : public MpiTest {
   }
 };
 
-TEST_P(GroupTest, GoesOnWhereTheJobBeforeEnded) {
+TEST_P(GroupTest, AJobContinuesFromTheLastVersion) {
   expect_made(place_.run(kRanks, "work", {"7"}), 7);
   EXPECT_EQ(place_.steps(kRanks), 7u);
   const JobEnd second = place_.run(kRanks, "work", {"4"});
@@ -54,7 +54,7 @@ TEST_P(GroupTest, GoesOnWhereTheJobBeforeEnded) {
   EXPECT_EQ(versions.back().epoch, 2u);
 }
 
-// Two ranks, three, six, and one, have four partitions.
+// Jobs of two, three, six ranks and one rank open a group of four partitions.
 TEST_P(GroupTest, AnyNumberOfRanksOpensIt) {
   expect_made(place_.run(kRanks, "work", {"3"}), 3);
   std::uint64_t steps = 3;
@@ -72,7 +72,7 @@ TEST_P(GroupTest, AFullDiskOnOneRankIsAnErrorOnAll) {
   expect_made(place_.run(kRanks, "full_disk", {std::to_string(16u << 20)}), 2);
 }
 
-TEST_P(GroupTest, WaitsForASlowRank) {
+TEST_P(GroupTest, AVersionWaitsForASlowRank) {
   expect_made(place_.run(kRanks, "slow"), 3);
   EXPECT_EQ(place_.steps(kRanks), 3u);
 }
@@ -86,7 +86,7 @@ TEST_P(GroupTest, AsynchronousVersionsHaveTheMemoryOfTheCall) {
   expect_made(place_.run(2, "asynchronous"), 3);
 }
 
-TEST_P(GroupTest, GoesBackToAnOlderVersion) {
+TEST_P(GroupTest, AJobOpensAnOlderVersion) {
   expect_made(place_.run(kRanks, "work", {"7"}), 7);
   expect_made(place_.run(kRanks, "go_back", {"step-5", "5"}), 6);
   EXPECT_EQ(place_.steps(kRanks), 6u);
@@ -110,15 +110,15 @@ TEST_P(GroupTest, ASecondJobIsRefused) {
   EXPECT_EQ(place_.steps(kRanks), 1u);
 }
 
-TEST_P(GroupTest, HasAnInterfaceForC) {
+TEST_P(GroupTest, AProgramInCUsesAGroup) {
   const JobEnd end = place_.run_c(2);
   EXPECT_TRUE(end.succeeded()) << testing::PrintToString(end);
 }
 
-// The directory of records and the stores beside it, somewhere else.
-TEST_P(GroupTest, MovesAsAWhole) {
+// The directory of records and the stores next to it are moved.
+TEST_P(GroupTest, AMovedGroupOpens) {
   expect_made(place_.run(2, "work", {"2"}), 2);
-  const std::string to = place_.file("elsewhere");
+  const std::string to = place_.file("moved");
   std::filesystem::create_directory(to);
   for (const char* name : {"records", "store-0", "store-1"}) {
     std::filesystem::rename(place_.file(name), to + "/" + name);

@@ -1,9 +1,9 @@
-// kill -9 of a rank, at any of its file calls, or at any moment, and of the launcher: the newest
-// version is the last that was made, or the one in progress, whole on all ranks, and the next job
-// goes on from there.
+// kill -9 of a rank at any file call or at any time, and of the launcher: the newest version is the
+// last completed one or the one in progress, complete on all ranks, and the next job continues from
+// it.
 //
 // The short form kills a few times. VELLUM_GROUP_KILLS=N kills N times for each MPI and test;
-// VELLUM_GROUP_SEED=N picks other moments, so that a long run may be made in slices.
+// VELLUM_GROUP_SEED=N chooses other times, so that a long run can be split.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::uint64_t seed_wanted() {
 
 class GroupKillTest : public MpiTest {
  protected:
-  // Looks at what a job has left, and notes how far it came.
+  // Checks the group after a job, and records its number of steps.
   void look(const JobEnd& end, const std::string& what) {
     SCOPED_TRACE(what + "\n" + testing::PrintToString(end));
     const StepsOfJob progress = place_.progress();
@@ -59,7 +59,7 @@ class GroupKillTest : public MpiTest {
     }
   }
 
-  // At any moment: a rank, or the launcher.
+  // At any time: a rank or the launcher.
   void kill_at_moments(int kills) {
     std::mt19937_64 random(seed_wanted());
     for (int i = 0; i < kills && !HasFailure(); ++i) {
@@ -78,7 +78,7 @@ class GroupKillTest : public MpiTest {
     }
   }
 
-  // After all of it: a job, and nothing is damaged.
+  // Finally a complete job, without damage.
   void go_on() {
     const JobEnd end = place_.run(kRanks, "work", {"3"});
     EXPECT_TRUE(end.succeeded()) << testing::PrintToString(end);

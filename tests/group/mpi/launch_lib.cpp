@@ -23,7 +23,7 @@ std::string text_of(const std::string& file) {
   return text.str();
 }
 
-// More ranks than processors, as root, and without a processor's whole time for waiting.
+// Allows more ranks than processors, runs as root, and yields while waiting.
 std::vector<std::string> launcher_arguments(const Mpi& mpi, int ranks) {
   std::vector<std::string> words = {mpi.launcher};
   if (mpi.name == "openmpi") {
@@ -42,7 +42,7 @@ void exec(const std::vector<std::string>& words) {
   execv(argv[0], argv.data());
 }
 
-// All partitions hold what the same number of steps makes of them.
+// Checks that all partitions have the content of the same number of steps.
 std::uint64_t steps_of(const GroupVersion& version, std::uint32_t partitions) {
   EXPECT_EQ(version.partitions(), partitions);
   std::optional<std::uint64_t> steps;
@@ -104,7 +104,7 @@ Child JobPlace::launch(int ranks, const std::vector<std::string>& program) {
   words.insert(words.end(), program.begin(), program.end());
   for (const auto& entry : fs::directory_iterator(records() + ".pids")) fs::remove(entry.path());
   const std::string output = file("output"), errors = file("errors");
-  for (const std::string& said : {output, errors}) fs::remove(said);  // by the job before
+  for (const std::string& said : {output, errors}) fs::remove(said);  // of the previous job
   return start_child([words, output, errors] {
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
     dup2(open(output.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600), STDOUT_FILENO);

@@ -1,4 +1,4 @@
-// Jobs of MPI for tests: ranks.cpp under the launcher of each MPI that the build has found.
+// MPI jobs for tests: ranks.cpp under the launcher of each MPI that the build has found.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,20 +19,20 @@ struct Mpi {
   std::string launcher;  // path
   std::string ranks;     // the program
   std::string c_ranks;
-  std::string metall_ranks;  // empty: Metall is not there
+  std::string metall_ranks;  // empty: no Metall
 };
 const std::vector<Mpi>& all_mpis();
 
 void PrintTo(const Mpi& mpi, std::ostream* out);
 
 struct JobEnd {
-  int status = 0;  // as waitpid(2) gives it
+  int status = 0;  // of waitpid(2)
   std::string output, errors;
   bool succeeded() const { return status == 0; }
 };
 void PrintTo(const JobEnd& end, std::ostream* out);
 
-// A directory with the records, the stores and what the job says, on which jobs run.
+// A directory for jobs, with the records, the stores and the jobs' output.
 class JobPlace {
  public:
   explicit JobPlace(const Mpi& mpi);
@@ -42,7 +42,7 @@ class JobPlace {
   std::string store(std::uint32_t partition) const;
   std::string file(const std::string& name) const { return directory_ / name; }
 
-  // `ranks WHAT RECORDS STORES ARGUMENTS...` on so many ranks.
+  // Runs `ranks WHAT RECORDS STORES ARGUMENTS...` on `ranks` ranks.
   Child start(int ranks, const std::string& what, const std::vector<std::string>& arguments = {});
   JobEnd wait(Child& job);
   JobEnd run(int ranks, const std::string& what, const std::vector<std::string>& arguments = {});
@@ -51,15 +51,16 @@ class JobPlace {
   Child launch(int ranks, const std::vector<std::string>& program);
   std::string output() const;  // until now
 
-  std::vector<pid_t> processes(int ranks) const;  // those that the ranks have noted
-  // Waits until no rank of the last job lives; then ends those that do not go by themselves.
+  std::vector<pid_t> processes(int ranks) const;  // those that the ranks have recorded
+  // Waits for the end of the last job's ranks; kills those that do not end.
   void bury(int ranks);
 
   StepsOfJob progress() const;
-  // Looks at the newest version with no MPI: all partitions hold what the same number of steps makes
-  // of them. Returns that number; nothing: there is no version yet.
+  // Checks the newest version without MPI: all partitions have the content of the same number of
+  // steps. Returns that number; nullopt: no version yet.
   std::optional<std::uint64_t> steps(std::uint32_t partitions) const;
-  // The same of what is complete at a remote, read by its URL alone. Errc::not_found: nothing is.
+  // The same for the newest complete version at a remote, read only by its URL. Errc::not_found:
+  // none.
   static std::uint64_t steps_at(const std::string& url, std::uint32_t partitions);
 
  private:
@@ -67,7 +68,7 @@ class JobPlace {
   const TempDirectory directory_;
 };
 
-// The number behind the last line of output that begins with `word`; 0: there is none.
+// The number in the last line of output that begins with `word`; 0: none.
 std::uint64_t last_number(const std::string& output, const std::string& word);
 
 inline constexpr int kRanks = 4;  // of most jobs

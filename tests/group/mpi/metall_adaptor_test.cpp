@@ -1,4 +1,4 @@
-// Metall's datastores over the ranks of MPI: the adaptor's interface, a failure on one rank, and kills.
+// Metall's datastores over the ranks of MPI: the adaptor's interface, a failure on one rank, kills.
 #include <signal.h>
 
 #include <filesystem>
@@ -32,7 +32,7 @@ class MetallAdaptorTest : public MpiTest {
   JobPlace place_{GetParam()};
 };
 
-TEST_P(MetallAdaptorTest, HasTheInterfaceOfMetallsOwn) { run("interface"); }
+TEST_P(MetallAdaptorTest, TheAdaptorHasTheInterfaceOfMetallsOwn) { run("interface"); }
 
 TEST_P(MetallAdaptorTest, ACreationThatFailsOnOneRankIsNone) { run("failed_creation"); }
 
@@ -48,7 +48,7 @@ TEST_P(MetallAdaptorTest, AFullDiskOnOneRankLeavesNoVersionOnAny) {
   run("full_disk", {std::to_string(32u << 20)});
 }
 
-// A rank dies at any moment, rank 0 included: all go on from the last version, or the one in progress.
+// A rank dies at any time, even rank 0: all continue from the last version or the one in progress.
 TEST_P(MetallAdaptorTest, ARankDiesAtAnyMoment) {
   run("make");
   std::mt19937_64 random(5);

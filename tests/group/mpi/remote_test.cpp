@@ -1,6 +1,6 @@
-// Versions that are durable in a remote as well, a directory or a real S3 server: one process reads
-// them by URL, a lost store comes back, and kill -9 of any rank, at any of its file calls, leaves the
-// newest version there complete.
+// Versions that are also durable at a remote, a directory or a real S3 server: one process reads
+// them by URL, a lost store is restored, and after kill -9 of any rank at any file call, the newest
+// version there is complete.
 #include <algorithm>
 #include <filesystem>
 #include <random>
@@ -28,7 +28,7 @@ class GroupRemoteTest : public MpiTest {
 
   void lose_a_store() {
     run("push", {url(), "4"});
-    run("work", {"3"});  // these are in the stores alone
+    run("work", {"3"});  // these are only in the stores
     EXPECT_EQ(place_.steps(kRanks), 7u);
     EXPECT_EQ(JobPlace::steps_at(url(), kRanks), 4u);
     fs::remove_all(place_.store(2));
@@ -55,7 +55,7 @@ class GroupRemoteTest : public MpiTest {
       killed += end.succeeded() ? 0 : 1;
       const StepsOfJob progress = place_.progress();
       complete = std::max(complete, progress.pushed);
-      if (complete == 0) continue;  // perhaps there is nothing at the remote
+      if (complete == 0) continue;  // the remote may have no version
       const std::uint64_t seen = JobPlace::steps_at(url(), kRanks);
       if (i % 2 == 0) {
         fs::remove_all(place_.store(static_cast<std::uint32_t>(random() % kRanks)));
@@ -67,7 +67,7 @@ class GroupRemoteTest : public MpiTest {
       EXPECT_GE(found, complete) << "a version that was complete there is gone";
       EXPECT_EQ(found, seen) << "not what a reader at the URL saw";
       EXPECT_LE(found, std::max(progress.begun, complete)) << "a version that nobody has begun";
-      complete = found + 1;  // what the restoring job has pushed
+      complete = found + 1;  // pushed by the restoring job
       EXPECT_EQ(place_.steps(kRanks), complete);
     }
     EXPECT_GT(killed, 1);
@@ -87,9 +87,9 @@ class GroupS3Test : public GroupRemoteTest {
   const std::string url_ = new_s3_url();
 };
 
-TEST_P(GroupRemoteTest, ALostStoreComesBack) { lose_a_store(); }
+TEST_P(GroupRemoteTest, ALostStoreIsRestored) { lose_a_store(); }
 
-TEST_P(GroupS3Test, ALostStoreComesBack) { lose_a_store(); }
+TEST_P(GroupS3Test, ALostStoreIsRestored) { lose_a_store(); }
 
 TEST_P(GroupRemoteTest, AnOutageOfOneRanksRemoteStopsNoJob) {
   run("outage", {remote()});

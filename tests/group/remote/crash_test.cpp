@@ -1,9 +1,8 @@
-// A push and a restore that are cut off at each of their calls, by a kill or by a power cut: the
-// newest version that is complete at the remote opens in all partitions, and is the one before or the
-// one that was pushed.
+// A push and a restore that are interrupted at each call, by a kill or a power cut: the newest
+// complete version at the remote opens in all partitions, and is the previous or the pushed one.
 //
-// Stores, records and the remote are on one simulated disk. After a power cut, what has not been synced
-// is lost at random, in each of them.
+// Stores, records and the remote are on one simulated disk. After a power cut, unsynced data is
+// lost at random.
 #include "group/remote/object_versions.hpp"
 #include "group/remote/restore.hpp"
 #include "group/writer_partitions.hpp"
@@ -26,8 +25,8 @@ std::unique_ptr<Job> open_job(base::Fs& fs, Ranks& ranks) {
   return std::make_unique<Job>(fs, ranks, options, opener);
 }
 
-State content_of(Job& job) {
-  State state;
+GroupContent content_of(Job& job) {
+  GroupContent state;
   for (std::uint32_t p = 0; p < kPartitions; ++p) {
     state.push_back(static_cast<WriterPartition&>(job.memory(p)).model().bytes);
   }
@@ -62,16 +61,16 @@ void remove_tree(base::Fs& fs, const std::string& path) {
   fs.remove_directory(path);
 }
 
-State newest_of(base::Fs& fs, const std::string& records, const std::string& stores) {
+GroupContent newest_of(base::Fs& fs, const std::string& records, const std::string& stores) {
   const RecordDirectory directory = RecordDirectory::open(fs, records);
   return state_of(fs, *directory.newest(), directory.group().id, stores);
 }
 
-// What the remote gives to a machine that has nothing of the group.
-State state_at_remote(const sim::Disk& disk) {
-  sim::SimFs elsewhere(disk);
-  restore(elsewhere, "/copy", "/copy-{}");
-  return newest_of(elsewhere, "/copy", "/copy-{}");
+// The state that a machine without stores of the group restores from the remote.
+GroupContent state_at_remote(const sim::Disk& disk) {
+  sim::SimFs machine(disk);
+  restore(machine, "/copy", "/copy-{}");
+  return newest_of(machine, "/copy", "/copy-{}");
 }
 
 class GroupRemoteCrash : public testing::Test {
@@ -90,8 +89,8 @@ class GroupRemoteCrash : public testing::Test {
     ASSERT_FALSE(before_ == after_);
   }
 
-  // Runs `work` on copies of the disk, each cut off one call later. `check` gets what is left: as the
-  // kernel has it, or after a power cut. Returns the number of calls.
+  // Runs `work` on copies of the disk, each interrupted one call later. `check` gets the resulting
+  // disk, after a kill or a power cut. Returns the number of calls.
   template <typename Work, typename Check>
   std::uint64_t cut_at_each_call(const Work& work, const Check& check) {
     for (std::uint64_t nth = 1;; ++nth) {
@@ -102,7 +101,7 @@ class GroupRemoteCrash : public testing::Test {
       returned_ = false;
       try {
         work(fs, nth);
-        fs.make_directory("/end");  // what goes on in threads swallows the cut
+        fs.make_directory("/end");  // background threads swallow the exception of the cut
       } catch (const std::exception& e) {
         was_cut = true;
         EXPECT_NE(std::string(e.what()).find("power cut"), std::string::npos) << e.what();
@@ -123,18 +122,18 @@ class GroupRemoteCrash : public testing::Test {
       fs.cut_power_at(nth);
       push(*job);
       returned_ = true;
-      job->close();  // once the pins of the version before are forgotten
+      job->close();  // when the pins of the previous version are removed
     };
     const std::uint64_t calls = cut_at_each_call(work, [&](const sim::Disk& left, bool was_cut) {
-      const State there = state_at_remote(left);
+      const GroupContent there = state_at_remote(left);
       ASSERT_TRUE(there == after_ || (!returned_ && there == before_)) << "none, or a mixture";
       if (was_cut) ++(there == after_ ? found_after : found_before);
-      // The job goes on from its own newest version, and pushes what is missing.
+      // The job continues from its own newest version, and pushes the missing objects.
       sim::SimFs again(left);
       const auto job = open_job(again, rank_);
       ASSERT_TRUE(content_of(*job) == after_);
       push(*job);
-      job->close();  // its thread works on the disk until then
+      job->close();  // its thread uses the disk until then
       ASSERT_TRUE(state_at_remote(again.disk()) == after_);
     });
     EXPECT_GT(calls, 40u);
@@ -142,7 +141,7 @@ class GroupRemoteCrash : public testing::Test {
     EXPECT_GT(found_after, 40) << "cuts behind it";
   }
 
-  // Restores a disk of which `lose` has taken something.
+  // Restores a disk from which `lose` has removed something.
   template <typename Lose>
   void cut_restores(const Lose& lose) {
     push(*open_job(disk_, rank_));
@@ -165,26 +164,26 @@ class GroupRemoteCrash : public testing::Test {
   sim::SimFs disk_;
   OneRank rank_;
   std::mt19937_64 random_{17};
-  State before_, after_;
-  bool returned_ = false;  // the call that was to be cut
+  GroupContent before_, after_;
+  bool returned_ = false;  // the interrupted call
 };
 
-TEST_F(GroupRemoteCrash, APushThatIsCutOffAtAnyCall) {
+TEST_F(GroupRemoteCrash, APushMayBeInterruptedAtAnyCall) {
   make("");
   cut_pushes();
 }
 
-TEST_F(GroupRemoteCrash, APushOfAVersionWithANameThatIsCutOffAtAnyCall) {
+TEST_F(GroupRemoteCrash, APushOfANamedVersionMayBeInterruptedAtAnyCall) {
   make("two");
   cut_pushes();
 }
 
-TEST_F(GroupRemoteCrash, ARestoreOfALostStoreThatIsCutOffAtAnyCall) {
+TEST_F(GroupRemoteCrash, ARestoreOfALostStoreMayBeInterruptedAtAnyCall) {
   make("");
   cut_restores([this] { remove_tree(disk_, store_path(1)); });
 }
 
-TEST_F(GroupRemoteCrash, ARestoreOfAllThatIsCutOffAtAnyCall) {
+TEST_F(GroupRemoteCrash, ARestoreOfAllStoresMayBeInterruptedAtAnyCall) {
   make("two");
   cut_restores([this] {
     for (std::uint32_t p = 0; p < kPartitions; ++p) remove_tree(disk_, store_path(p));

@@ -1,4 +1,4 @@
-// A global version that one process reads from the remote alone: no store, no records, no restore.
+// A global version that one process reads only from the remote: no store, no records, no restore.
 #include <fstream>
 
 #include "group/remote/remote_group_fixture.hpp"
@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 class GroupByUrl : public RemoteGroupTest {
  protected:
-  // "seven", an older version, and then 8 without a name. Nothing is left but the remote.
+  // "seven", an older version, and then 8 without a name. Only the remote exists afterwards.
   void push_two_and_lose_all() {
     {
       OneProcess group = open();
@@ -26,7 +26,7 @@ class GroupByUrl : public RemoteGroupTest {
       EXPECT_EQ(there.open_partition(p).root<const std::uint64_t>(), value) << "partition " << p;
     }
   }
-  // Puts another record in the place of the newest.
+  // Replaces the newest record.
   void forge(const std::function<void(format::GroupRecord&)>& change) const {
     const auto objects = remote::open_object_store(base::posix_fs(), url_of_records(url()));
     const RemoteRecords there(*objects);
@@ -38,7 +38,7 @@ class GroupByUrl : public RemoteGroupTest {
   }
 };
 
-TEST_F(GroupByUrl, SeesAllPartitionsOfEachVersionThatIsComplete) {
+TEST_F(GroupByUrl, AReaderSeesAllPartitionsOfEachCompleteVersion) {
   push_two_and_lose_all();
   expect_all_there("", 8);
   expect_all_there("seven", 7);
@@ -59,7 +59,7 @@ TEST_F(GroupByUrl, SeesAllPartitionsOfEachVersionThatIsComplete) {
   EXPECT_FALSE(fs::exists(store(0))) << "nothing was restored";
 }
 
-// A name goes before a number, as in a directory of records.
+// A name takes precedence over a number, as in a directory of records.
 TEST_F(GroupByUrl, AVersionMayHaveTheNumberOfAnotherAsItsName) {
   {
     OneProcess group = open();
@@ -73,7 +73,7 @@ TEST_F(GroupByUrl, AVersionMayHaveTheNumberOfAnotherAsItsName) {
   expect_all_there("3", 6);
 }
 
-TEST_F(GroupByUrl, SeesWhatHasBeenRestoredAndGoneOn) {
+TEST_F(GroupByUrl, AReaderSeesVersionsAfterARestore) {
   push_two_and_lose_all();
   restore();
   {
@@ -93,13 +93,13 @@ TEST_F(GroupByUrl, WhatIsOpenStaysWhenTheNextVersionTakesItsPlace) {
   const GroupVersion first = GroupVersion::open(url());
   const Region open_before = first.open_partition(0);
   push(group, 2);
-  push(group);  // now the thread that forgets has ended
+  push(group);  // now the thread that removes pins has ended
   EXPECT_EQ(open_before.root<const std::uint64_t>(), 1u);
   EXPECT_ERROR(not_found, first.open_partition(1), "partition 1");
   expect_all_there("", 2);
 }
 
-TEST_F(GroupByUrl, RefusesWhatTheRecordDoesNotName) {
+TEST_F(GroupByUrl, PartitionsThatTheRecordDoesNotNameAreRefused) {
   push_two_and_lose_all();
   forge([](format::GroupRecord& record) { record.partitions[1].digest[0] ^= std::byte{1}; });
   EXPECT_ERROR(corrupted, GroupVersion::open(url()).open_partition(1), "partition 1");
@@ -113,7 +113,7 @@ TEST_F(GroupByUrl, RefusesWhatTheRecordDoesNotName) {
     std::swap(record.partitions[1].store_id, record.partitions[2].store_id);
   });
   EXPECT_ERROR(not_found, GroupVersion::open(url()).open_partition(2), "another one");
-  fs::rename(remote() + "/partition-0", remote() + "/away");
+  fs::rename(remote() + "/partition-0", remote() + "/moved");
   EXPECT_ERROR(not_found, GroupVersion::open(url()).open_partition(0), "partition 0");
 }
 
@@ -149,7 +149,7 @@ TEST_F(GroupByUrl, VerifyReadsTheData) {
 }
 
 TEST_F(GroupByUrl, BadInput) {
-  EXPECT_ERROR(not_found, GroupVersion::open(url()), "no version of a group is there");
+  EXPECT_ERROR(not_found, GroupVersion::open(url()), "no version of a group");
   push_two_and_lose_all();
   EXPECT_ERROR(not_found, GroupVersion::open(url(), "absent"), "absent");
   EXPECT_ERROR(invalid_argument, GroupVersion::open(url()).open_partition(3), "no partition 3");
@@ -161,8 +161,8 @@ TEST_F(GroupByUrl, BadInput) {
   EXPECT_ERROR(invalid_argument, remove_group_version(url(), "seven"), "only read");
 }
 
-// Options reach the partitions: copies of what was read are where they say.
-TEST_F(GroupByUrl, KeepsItsCopiesWhereItIsTold) {
+// Options are passed to the partitions: copies of pieces are in the given cache.
+TEST_F(GroupByUrl, CopiesAreInTheGivenCache) {
   push_two_and_lose_all();
   RemoteOptions options;
   options.cache_directory = directory_ / "cache";

@@ -1,4 +1,4 @@
-// A group of three partitions whose versions go to a remote, with a job of one process.
+// A group of three partitions with a remote, and a job of one process.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ class RemoteGroupTest : public testing::Test {
                       std::make_shared<ObjectVersions>(base::posix_fs(), url()));
   }
   static void push(OneProcess& group) { group.job().finish_push(group.job().push_async("")); }
-  // Makes a version of this content, and pushes it.
+  // Creates a version of this content, and pushes it.
   static void push(OneProcess& group, std::uint64_t value, const std::string& name = "") {
     group.set(value);
     group.job().snapshot(name, "");

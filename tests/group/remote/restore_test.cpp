@@ -1,5 +1,5 @@
-// A group's versions in object stores, with a job of one process: what is complete there, what goes,
-// and what a restore refuses.
+// A group's versions in object stores, with a job of one process: complete versions, removed ones,
+// and the checks of a restore.
 #include "group/remote/restore.hpp"
 
 #include <filesystem>
@@ -14,13 +14,13 @@ namespace fs = std::filesystem;
 
 class GroupRestore : public RemoteGroupTest {};
 
-TEST_F(GroupRestore, ALostStoreComesBackAtTheNewestVersionThatIsComplete) {
+TEST_F(GroupRestore, ALostStoreIsRestoredAtTheNewestCompleteVersion) {
   {
     OneProcess group = open();
     push(group, 7, "seven");
     push(group, 8);
     group.set(9);
-    group.job().snapshot("nine", "");  // in the stores alone
+    group.job().snapshot("nine", "");  // only in the stores
   }
   fs::remove_all(store(1));
   EXPECT_ERROR(not_found, open(), "partition 1");
@@ -33,7 +33,7 @@ TEST_F(GroupRestore, ALostStoreComesBackAtTheNewestVersionThatIsComplete) {
     push(group, 10);
   }
   expect_all("", 10);
-  // What was never pushed is gone with its store, and said to be.
+  // A version that was never pushed is lost with its store, and reported.
   const auto problems = verify_group(records(), true).problems;
   for (const GroupProblem& problem : problems) EXPECT_EQ(problem.partition, 1u);
   EXPECT_EQ(problems.size(), 2u) << "seven can be fetched, nine cannot";
@@ -42,7 +42,7 @@ TEST_F(GroupRestore, ALostStoreComesBackAtTheNewestVersionThatIsComplete) {
   expect_all("", 7);
 }
 
-TEST_F(GroupRestore, AllIsLost) {
+TEST_F(GroupRestore, AllStoresAndRecordsAreRestored) {
   {
     OneProcess group = open();
     push(group, 7, "seven");
@@ -70,7 +70,7 @@ TEST_F(GroupRestore, OnlyVersionsThatARecordNeedsStayAtTheRemote) {
   const auto there = records_there();
   ASSERT_EQ(there.size(), 2u);
   EXPECT_EQ(there[1].name, "two");
-  push(group);  // once more: the thread that forgets has ended before it begins
+  push(group);  // once more: the thread that removes pins ends before it begins
   EXPECT_EQ(records_there().size(), 2u);
   const std::set<format::GroupPin> needed = {there[0].pin, there[1].pin};
   for (std::uint32_t p = 0; p < 3; ++p) EXPECT_EQ(pins_there(p), needed);
@@ -79,7 +79,7 @@ TEST_F(GroupRestore, OnlyVersionsThatARecordNeedsStayAtTheRemote) {
 TEST_F(GroupRestore, AVersionThatOnePartitionHasNotPushedIsNotThere) {
   OneProcess group = open();
   push(group, 1);
-  fs::rename(remote() + "/partition-2", remote() + "/away");
+  fs::rename(remote() + "/partition-2", remote() + "/moved");
   std::ofstream(remote() + "/partition-2") << "no directory";
   group.set(2);
   group.job().snapshot("two", "");
@@ -88,17 +88,17 @@ TEST_F(GroupRestore, AVersionThatOnePartitionHasNotPushedIsNotThere) {
   group.job().snapshot("", "");
   EXPECT_THROW(group.job().finish_push(pending), Error);
   EXPECT_EQ(records_there().size(), 1u);
-  EXPECT_EQ(pins_there(0).size(), 2u) << "what it has pushed is nobody's";
+  EXPECT_EQ(pins_there(0).size(), 2u) << "its pushed pins belong to no version";
   fs::remove(remote() + "/partition-2");
-  fs::rename(remote() + "/away", remote() + "/partition-2");
+  fs::rename(remote() + "/moved", remote() + "/partition-2");
   push(group);
   EXPECT_EQ(records_there().size(), 1u);
   push(group);
   EXPECT_EQ(pins_there(0).size(), 1u) << "and is forgotten";
 }
 
-// The pin goes when nobody needs it, and not before.
-TEST_F(GroupRestore, AVersionOnItsWayKeepsItsPins) {
+// The pin is removed when no version needs it, and not before.
+TEST_F(GroupRestore, AVersionThatIsBeingPushedKeepsItsPins) {
   OneProcess group = open();
   group.set(5);
   group.job().snapshot("", "");
@@ -123,7 +123,7 @@ TEST_F(GroupRestore, AVersionOnItsWayKeepsItsPins) {
   expect_all("", 5);
 }
 
-// Stores that have not been lost have pins of jobs that the remote knows nothing of.
+// Stores that are not lost have pins of jobs without records at the remote.
 TEST_F(GroupRestore, ARestoreWithoutRecordsTakesNoEpochThatAPinHas) {
   {
     OneProcess group = open();
@@ -142,8 +142,8 @@ TEST_F(GroupRestore, ARestoreWithoutRecordsTakesNoEpochThatAPinHas) {
   expect_all("", 10);
 }
 
-TEST_F(GroupRestore, RefusesWhatIsNotTheGroups) {
-  EXPECT_ERROR(not_found, restore(), "no version of a group is there");
+TEST_F(GroupRestore, FilesThatAreNotTheGroupsAreRefused) {
+  EXPECT_ERROR(not_found, restore(), "no version of a group");
   {
     OneProcess group = open();
     push(group, 1);
@@ -164,7 +164,7 @@ TEST_F(GroupRestore, RefusesWhatIsNotTheGroups) {
   EXPECT_ERROR(invalid_argument, push(another), "another store");
 }
 
-// A job that has lost its lock and not noticed.
+// A job that has lost its lock without noticing.
 TEST_F(GroupRestore, AJobThatAnotherHasTakenOverPublishesNothing) {
   {
     OneProcess group = open();
@@ -199,7 +199,7 @@ TEST_F(GroupRestore, ADamagedRecordIsNoOlderVersion) {
   EXPECT_ERROR(corrupted, restore(), "versions/");
 }
 
-TEST(GroupRemoteUrl, HasItsPartsBehindThePath) {
+TEST(GroupRemoteUrl, TheUrlOfAPartKeepsTheOptions) {
   EXPECT_EQ(url_of_partition("file:///a/b/", 3), "file:///a/b/partition-3");
   EXPECT_EQ(url_of_records("s3://bucket/x?endpoint=https://h:1"),
             "s3://bucket/x/records?endpoint=https://h:1");

@@ -30,7 +30,7 @@ TEST_F(GroupOnS3, VersionsAreReadByUrlWithoutARestore) {
     expect_all_there("", 7);
     push(group, 8);
     group.set(9);
-    group.job().snapshot("nine", "");  // in the stores alone
+    group.job().snapshot("nine", "");  // only in the stores
   }
   lose_all();
   expect_all_there("seven", 7);
@@ -65,7 +65,7 @@ TEST_F(GroupOnS3, OnlyVersionsThatARecordNeedsStay) {
   push(group, 2, "two");
   push(group, 3);
   push(group, 4);
-  push(group);  // once more: the thread that forgets has ended before it begins
+  push(group);  // once more: the thread that removes pins ends before it begins
   const auto there = records_there();
   ASSERT_EQ(there.size(), 2u);
   EXPECT_EQ(there[1].name, "two");

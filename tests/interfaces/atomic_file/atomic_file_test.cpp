@@ -74,7 +74,7 @@ class AtomicFileTest : public ::testing::TestWithParam<Mode> {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  // The file that a crash now would leave, after recovery.
+  // The file after a crash now and its recovery.
   std::string after_crash() const {
     const std::string copy = path("copy");
     for (const char* suffix : {"", ".vellum-journal"})
@@ -87,7 +87,7 @@ class AtomicFileTest : public ::testing::TestWithParam<Mode> {
   fs::path directory_;
 };
 
-// As long as it is there, nobody in this process writes a file at or behind that byte.
+// While it exists, this process writes no file at or after that byte.
 class NoBytesBehind {
  public:
   explicit NoBytesBehind(std::uint64_t byte) : signal_(::signal(SIGXFSZ, SIG_IGN)) {
@@ -141,8 +141,8 @@ TEST_P(AtomicFileTest, CommittedStoresAreInTheFileAndOthersAreNot) {
   EXPECT_FALSE(fs::exists(path() + ".vellum-journal"));
 }
 
-// The same stores go into a plain buffer, which tells what each commit has to be.
-TEST_P(AtomicFileTest, EveryCommitIsWhatACrashBehindItLeaves) {
+// The same stores to a plain buffer give the expected content of each commit.
+TEST_P(AtomicFileTest, ACrashAfterACommitKeepsThatCommit) {
   constexpr std::size_t kBytes = 64 * 4096 + 777;
   auto file = AtomicFile::open_or_create(path(), kBytes, options());
   std::string model(kBytes, '\0');
@@ -186,7 +186,7 @@ TEST_P(AtomicFileTest, OpensAfterAProcessWasKilled) {
   EXPECT_EQ("again", after_crash().substr(6000, 5));
 }
 
-TEST_P(AtomicFileTest, GrowsInPlaceAndKeepsWhatIsStoredThere) {
+TEST_P(AtomicFileTest, AFileGrowsInPlaceAndKeepsItsStores) {
   auto file = AtomicFile::open_or_create(path(), 5000, options());
   void* const before = file.data();
   store(file, 4990, "old");
@@ -201,7 +201,7 @@ TEST_P(AtomicFileTest, GrowsInPlaceAndKeepsWhatIsStoredThere) {
   EXPECT_EQ(Errc::invalid_argument, code_of([&] { file.resize(1ULL << 50); }));
 }
 
-TEST_P(AtomicFileTest, CutAndMadeLongerAgainItIsZeroBehindTheCut) {
+TEST_P(AtomicFileTest, AFileThatIsCutAndExtendedIsZeroPastTheCut) {
   auto file = AtomicFile::open_or_create(path(), 20000, options());
   store(file, 4990, "before and behind");
   store(file, 15000, "far behind");
@@ -228,7 +228,7 @@ TEST_P(AtomicFileTest, CutAndMadeLongerAgainItIsZeroBehindTheCut) {
 }
 
 // Whether a crash has left the file itself cut or not, longer or not, makes no difference.
-TEST_P(AtomicFileTest, TheJournalSaysHowLongTheFileIs) {
+TEST_P(AtomicFileTest, TheJournalHasTheLengthOfTheFile) {
   auto file = AtomicFile::open_or_create(path(), 50000, options());
   store(file, 40000, "of before the cut");
   store(file, 20000, "in the line of the cut");
@@ -282,7 +282,7 @@ TEST_P(AtomicFileTest, NothingToCommitWritesNothing) {
   EXPECT_EQ(1U, report.sequence);
 }
 
-TEST_P(AtomicFileTest, StoresPastTheEndOnTheLastPageAreNone) {
+TEST_P(AtomicFileTest, StoresPastTheEndOnTheLastPageDoNotCount) {
   auto file = AtomicFile::open_or_create(path(), 4096 + 10, options());
   store(file, 4096 + 5, "over the end");
   store(file, 4096 + 500, "far over it");
@@ -293,8 +293,8 @@ TEST_P(AtomicFileTest, StoresPastTheEndOnTheLastPageAreNone) {
   EXPECT_EQ("over ", now.substr(4101));
 }
 
-// Only what the journal has can fail so: in persistent memory it is mapped.
-TEST_P(AtomicFileTest, WhatAFailedCommitWasToStoreIsInTheNext) {
+// Only system calls on the journal can fail in this way: in persistent memory it is mapped.
+TEST_P(AtomicFileTest, StoresOfAFailedCommitAreInTheNext) {
   if (GetParam().medium != Medium::disk) GTEST_SKIP() << "stores cannot fail";
   AtomicFile file = AtomicFile::open_or_create(path(), 10000, options());
   store(file, 5000, "stored");
@@ -307,7 +307,7 @@ TEST_P(AtomicFileTest, WhatAFailedCommitWasToStoreIsInTheNext) {
   EXPECT_EQ("stored", after_crash().substr(5000, 6));
 }
 
-// The journal says first that the file is to be cut.
+// The cut is in the journal first.
 TEST_P(AtomicFileTest, AFileWhoseCutCannotBeRecordedIsNotCut) {
   if (GetParam().medium != Medium::disk) GTEST_SKIP() << "stores cannot fail";
   AtomicFile file = AtomicFile::open_or_create(path(), 10000, options());
@@ -345,7 +345,7 @@ TEST_P(AtomicFileTest, JournalOfAnotherFileIsRefused) {
   EXPECT_EQ(std::string(4096, 'o'), content(path("other")));
 }
 
-TEST_P(AtomicFileTest, JournalThatIsNoneIsRefusedByName) {
+TEST_P(AtomicFileTest, AFileThatIsNoJournalIsRefusedByName) {
   std::ofstream(path()) << "content";
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{100}, std::size_t{20000}}) {
     std::ofstream(path() + ".vellum-journal") << std::string(bytes, '?');
@@ -362,7 +362,7 @@ INSTANTIATE_TEST_SUITE_P(Disk, MarksNoTsan,
                          ::testing::Values(Mode{"Cards", Tracker::cards, Medium::disk}),
                          [](const auto& info) { return info.param.name; });
 
-// Writers go on while commits are made. In the end the commits together have taken every store.
+// Writers store during commits. In the end the commits together have taken every store.
 TEST_P(MarksNoTsan, NoStoreOfOtherThreadsIsLost) {
   constexpr std::size_t kBytes = 64 * 4096;
   auto file = AtomicFile::open_or_create(path(), kBytes, options());

@@ -1,5 +1,5 @@
-// The journal of a file as others see it: its owner, its readers, and the files that it leaves
-// alone.
+// The journal of a file for other processes: its owner, its readers, and files that it does not
+// change.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -43,8 +43,8 @@ class FileJournalTest : public ::testing::Test {
   TempDirectory directory_;
 };
 
-// The journal holds what the file holds, so it is as secret.
-TEST_F(FileJournalTest, IsReadByThoseWhoMayReadTheFile) {
+// The journal has content of the file, and thus the same access rights.
+TEST_F(FileJournalTest, TheJournalHasTheAccessRightsOfTheFile) {
   for (const mode_t mode : {0600U, 0640U, 0666U}) {
     std::ofstream(path()) << "content";
     ASSERT_EQ(0, chmod(path().c_str(), mode));
@@ -55,7 +55,7 @@ TEST_F(FileJournalTest, IsReadByThoseWhoMayReadTheFile) {
   }
 }
 
-TEST_F(FileJournalTest, OfSomebodyElseIsRefused) {
+TEST_F(FileJournalTest, AJournalOfAnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can make one";
   auto file = make(path("other"));
   static_cast<char*>(file.data())[0] = 'o';
@@ -75,7 +75,7 @@ TEST_F(FileJournalTest, OfSomebodyElseIsRefused) {
 
 // A file that was closed in order, except for the removal of its journal, has nothing left to
 // recover.
-TEST_F(FileJournalTest, EmptyOneOfAnotherFileIsReplaced) {
+TEST_F(FileJournalTest, AnEmptyJournalOfAnotherFileIsReplaced) {
   auto other = make(path("other"));
   std::ofstream(path()) << "content";
   fs::copy_file(journal(path("other")), journal(path()));
@@ -90,7 +90,7 @@ TEST_F(FileJournalTest, EmptyOneOfAnotherFileIsReplaced) {
 }
 
 // However a child ends, the file is its parent's.
-TEST_F(FileJournalTest, IsNotAChildsToRemove) {
+TEST_F(FileJournalTest, AForkedChildKeepsTheJournal) {
   auto file = make(path());
   auto* at = static_cast<char*>(file.data());
   at[0] = 'a';
@@ -118,7 +118,7 @@ TEST_F(FileJournalTest, IsNotAChildsToRemove) {
   EXPECT_EQ('a', first_byte(path()));
 }
 
-TEST_F(FileJournalTest, NothingIsLeftOfAFileThatCouldNotBeOpened) {
+TEST_F(FileJournalTest, AFailedOpeningLeavesNoJournal) {
   std::ofstream(path()) << "content";
   AtomicFileOptions taken = options();
   const auto other = make(path("other"));
@@ -131,7 +131,7 @@ TEST_F(FileJournalTest, NothingIsLeftOfAFileThatCouldNotBeOpened) {
     EXPECT_NE(".new", entry.path().extension()) << entry.path();
 }
 
-// Sees whether a journal has its name before its size is durable: fences do not make that so.
+// Detects a journal that gets its name before its size is durable, which fences do not achieve.
 class SizeWatchFs final : public ForwardingFs {
  public:
   using ForwardingFs::ForwardingFs;
@@ -174,7 +174,7 @@ class SizeWatchFs final : public ForwardingFs {
   int named_ = 0;
 };
 
-TEST_F(FileJournalTest, HasItsNameWhenItsSizeIsDurable) {
+TEST_F(FileJournalTest, AJournalGetsItsNameAfterItsSizeIsDurable) {
   setenv("PMEM_IS_PMEM_FORCE", "1", 1);
   const TempDirectory in_memory(memory_directory());
   for (const Medium medium : {Medium::disk, Medium::persistent_memory}) {
@@ -193,8 +193,8 @@ TEST_F(FileJournalTest, HasItsNameWhenItsSizeIsDurable) {
   }
 }
 
-// Leftovers of a process that was killed while it made a journal, or the file.
-TEST_F(FileJournalTest, WhatAKilledOneHasLeftGoesWithTheNextOpening) {
+// Leftovers of a process that was killed while it created a journal, or the file.
+TEST_F(FileJournalTest, LeftoversOfAKilledOpeningAreRemovedByTheNext) {
   for (const char* number : {"0", "1", "3"})
     std::ofstream(journal(path()) + "." + number + ".new") << "left";
   const std::string held = journal(path()) + ".2.new";
@@ -213,7 +213,7 @@ TEST_F(FileJournalTest, WhatAKilledOneHasLeftGoesWithTheNextOpening) {
 
 // Leftovers of earlier builds, which used random names. Only a file that begins like a journal is
 // one.
-TEST_F(FileJournalTest, WhatAKilledOneOfAnEarlierBuildHasLeftGoesAsWell) {
+TEST_F(FileJournalTest, LeftoversOfAnEarlierBuildAreRemoved) {
   const auto other = make(path("other"));
   const auto left = [&](const std::string& middle) { return journal(path()) + "." + middle; };
   fs::copy_file(journal(path("other")), left("0123456789abcdef.new"));
@@ -236,8 +236,8 @@ TEST_F(FileJournalTest, WhatAKilledOneOfAnEarlierBuildHasLeftGoesAsWell) {
   for (const std::string& name : kept) EXPECT_TRUE(fs::exists(name)) << name;
 }
 
-// A journal may hold what the file does not: as long as the file has not got it, it stays.
-TEST_F(FileJournalTest, StaysWhenTheFileCannotBeWritten) {
+// A journal with commits that the file lacks stays.
+TEST_F(FileJournalTest, TheJournalStaysWhenTheFileCannotBeWritten) {
   class BrokenFile final : public ForwardingFile {
    public:
     using ForwardingFile::ForwardingFile;

@@ -21,7 +21,7 @@ constexpr std::uint64_t kLogBytes = 3 * 4096;  // less than all commits take
 struct Moment {
   std::uint64_t epoch = 0;
   std::uint64_t begin = 0, end = 0;  // of the last record, in the journal
-  Bytes content;                     // of the file, when all is brought to it
+  Bytes content;                     // of the file, when all commits are applied
   Bytes killed, cut;                 // the journal, after a kill and after a power cut
   Bytes image;                       // the file
 };
@@ -71,7 +71,7 @@ class Life {
   std::vector<Moment> moments_;
 };
 
-// The file as recovery leaves it, or nothing when recovery says that the journal is corrupted.
+// The file after recovery, or no value when recovery reports a corrupted journal.
 std::optional<Bytes> recovered(const Bytes& journal, const Bytes& file) {
   LineMedium image("image", file, false, nullptr);
   try {
@@ -112,12 +112,12 @@ void expect_all_or_corrupted(const Life& life, std::size_t unit) {
   }
 }
 
-TEST(AtomicJournalDamage, ALostSectorIsMissed) { expect_all_or_corrupted(Life(false), 512); }
+TEST(AtomicJournalDamage, TheLossOfASectorIsDetected) { expect_all_or_corrupted(Life(false), 512); }
 
-TEST(AtomicJournalDamage, ALostBlockIsMissed) { expect_all_or_corrupted(Life(false), 4096); }
+TEST(AtomicJournalDamage, TheLossOfABlockIsDetected) { expect_all_or_corrupted(Life(false), 4096); }
 
-// The header of the epoch before and a record of this one say what the lost header said.
-TEST(AtomicJournalDamage, ALostHeaderIsMadeUpFor) {
+// The header of the previous epoch and a record of this one have the facts of the lost header.
+TEST(AtomicJournalDamage, ALostHeaderIsRecovered) {
   const Life life(false);
   for (const Moment& m : life.moments()) {
     for (const std::size_t header : {std::size_t{0}, format::kRedoHeaderCopyBytes})
@@ -126,8 +126,8 @@ TEST(AtomicJournalDamage, ALostHeaderIsMadeUpFor) {
   }
 }
 
-// In persistent memory no markers are written: what lies before the last record is missed.
-TEST(AtomicJournalDamage, ALostLineOfPersistentMemoryIsMissed) {
+// In persistent memory no markers are written: a loss before the last record is detected.
+TEST(AtomicJournalDamage, TheLossOfALineOfPersistentMemoryIsDetected) {
   const Life life(true);
   const auto& moments = life.moments();
   for (std::size_t i = 0; i < moments.size(); ++i) {
@@ -139,7 +139,7 @@ TEST(AtomicJournalDamage, ALostLineOfPersistentMemoryIsMissed) {
   }
 }
 
-// With Damage::keep a corrupted journal brings what precedes the damage, and is not written.
+// With Damage::keep the commits before the damage are applied, and the journal is not written.
 void expect_prefix(const Life& life, const Bytes& journal, std::size_t of, const char* what,
                    std::size_t at) {
   const auto& moments = life.moments();
@@ -159,7 +159,7 @@ void expect_prefix(const Life& life, const Bytes& journal, std::size_t of, const
   }
 }
 
-TEST(AtomicJournalDamage, WhatPrecedesTheDamageIsBroughtWhenThatIsAskedFor) {
+TEST(AtomicJournalDamage, CommitsBeforeTheDamageAreAppliedOnRequest) {
   const Life life(false);
   for (std::size_t i = 0; i < life.moments().size(); ++i) {
     const Bytes& journal = life.moments()[i].killed;

@@ -53,7 +53,7 @@ class LineMedium final : public MediumFile {
   bool byte_addressable() const noexcept override { return byte_addressable_; }
 
   std::size_t pending_lines() const { return pending_.size(); }
-  // What a crash leaves when the pending lines for which `arrived` is true are there.
+  // The content after a crash: with the pending lines for which `arrived` is true.
   Bytes after_crash(const std::function<bool(std::size_t)>& arrived) const {
     Bytes out = durable_;
     for (std::size_t i = 0; i < pending_.size(); ++i)

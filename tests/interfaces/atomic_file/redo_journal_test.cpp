@@ -50,7 +50,7 @@ class RedoJournalTest : public ::testing::Test {
 
 // The header of the next epoch may be on the disk or not. A commit behind the old records would be
 // lost if it is; a commit over them would be lost if it is not.
-TEST_F(RedoJournalTest, NothingIsCommittedBehindAHeaderThatFailed) {
+TEST_F(RedoJournalTest, NoCommitFollowsAFailedHeader) {
   for (const int fails_at : {0, 1}) {  // its write, its barrier
     RedoJournal journal = create();
     commit(journal, 'a');
@@ -76,7 +76,7 @@ TEST_F(RedoJournalTest, NothingIsCommittedBehindAHeaderThatFailed) {
 }
 
 // The header that a killed process wrote may be only in the page cache.
-TEST_F(RedoJournalTest, AnEmptyJournalThatWasLeftGetsItsHeaderAgain) {
+TEST_F(RedoJournalTest, ALeftoverEmptyJournalGetsItsHeaderAgain) {
   RedoJournal first = create();
   commit(first, 'a');
   first.checkpoint(image_);

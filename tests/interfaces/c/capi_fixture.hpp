@@ -18,7 +18,7 @@ class CApiTest : public testing::Test {
   void SetUp() override {
     path_ = directory_.path() + "/store";
     ASSERT_EQ(vellum_store_create(path_.c_str(), nullptr, &store_), VELLUM_OK) << message();
-    // Thread sanitizer has no room for the default.
+    // The default does not fit under ThreadSanitizer.
     options_.capacity_bytes = 64 * kCRegionBytes;
     ASSERT_EQ(vellum_region_create(store_, "main", kCRegionBytes, &options_, &region_), VELLUM_OK)
         << message();

@@ -1,5 +1,4 @@
-// The C interface to a region: named ranges, transactions, memory, and what becomes of it at the
-// end.
+// The C interface to a region: ranges, transactions, memory, and closing.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -69,7 +68,7 @@ TEST_F(CRegionTest, ACommitOfRangesLeavesTheRestToTheNext) {
   EXPECT_EQ(committed(100), 1U);
 }
 
-TEST_F(CRegionTest, ATransactionIsKeptWhole) {
+TEST_F(CRegionTest, ATransactionIsCommittedWhole) {
   vellum_transaction* transaction = nullptr;
   ASSERT_EQ(vellum_begin(region_, &transaction), VELLUM_OK) << message();
   EXPECT_EQ(vellum_transaction_is_open(transaction), 1);
@@ -129,7 +128,7 @@ TEST_F(CRegionTest, ATransactionKeepsItsRegionOpen) {
   EXPECT_EQ(first_word_of(0), 5U);
 }
 
-TEST_F(CRegionTest, TellsItsNameAndEngine) {
+TEST_F(CRegionTest, ARegionReportsItsNameAndEngine) {
   EXPECT_STREQ(vellum_region_name(region_), "main");
   ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
   vellum_region* version = nullptr;
@@ -147,7 +146,7 @@ TEST_F(CRegionTest, TellsItsNameAndEngine) {
 }
 
 // A caller's struct may end before the last members.
-TEST_F(CRegionTest, TellsItsMemoryUse) {
+TEST_F(CRegionTest, ARegionReportsItsMemoryUse) {
   options_.engine = VELLUM_ENGINE_SIGSEGV;
   options_.memory_limit_bytes = 64 << 20;
   vellum_region* region = opened("other");
@@ -165,9 +164,9 @@ TEST_F(CRegionTest, TellsItsMemoryUse) {
   vellum_region_close(region);
 }
 
-// This program gives copies back at once (eager_reclaim_lib.cpp). The region that does so is
-// committed last: once its copies have gone, the other's would have gone as well.
-TEST_F(CRegionTest, KeepsItsCopiesWhenAskedToNoSanitizer) {
+// This program frees copies at once (eager_reclaim_lib.cpp). The region that does so is committed
+// last: once its copies are freed, the other's would be freed as well.
+TEST_F(CRegionTest, ARegionKeepsItsCopiesOnRequestNoSanitizer) {
   options_.engine = VELLUM_ENGINE_SIGSEGV;
   options_.keep_copies = 1;
   vellum_region* keeps = opened("keeps");
@@ -182,7 +181,7 @@ TEST_F(CRegionTest, KeepsItsCopiesWhenAskedToNoSanitizer) {
     std::memset(vellum_region_data(region), 1, kCRegionBytes);
     ASSERT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_OK) << message();
   }
-  while (resident_bytes(gives_back) > kCRegionBytes) {  // a test's own limit ends what never ends
+  while (resident_bytes(gives_back) > kCRegionBytes) {  // bounded by the time limit of a test
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(resident_bytes(keeps), 2 * kCRegionBytes);
@@ -200,7 +199,7 @@ class CImageTest : public CRegionTest {
   const std::string image_ = directory_.path() + "/image";
 };
 
-TEST_F(CImageTest, TheFileIsTheContentWhenAskedFor) {
+TEST_F(CImageTest, TheFileIsTheContentOnRequest) {
   vellum_region* region = opened("filed");
   *static_cast<char*>(vellum_region_data(region)) = 'a';
   ASSERT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_OK) << message();
@@ -214,7 +213,7 @@ TEST_F(CImageTest, TheFileIsTheContentWhenAskedFor) {
   vellum_region_close(region);
 }
 
-// Pages that are present and no file's, as pagemap says (proc_pid_pagemap(5)).
+// Pages that are present and belong to no file, as pagemap reports (proc_pid_pagemap(5)).
 std::size_t private_pages(const char* from, std::size_t pages) {
   std::vector<std::uint64_t> entries(pages);
   const std::size_t bytes = pages * sizeof(std::uint64_t);
@@ -251,7 +250,7 @@ TEST_F(CImageTest, MemoryIsLeftInPlace) {
   ASSERT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_OK) << message();
   ASSERT_EQ(vellum_region_close_and_leave_memory(region), VELLUM_OK) << message();
   EXPECT_STREQ(bytes, "committed");
-  vellum_region_close(opened("filed"));  // nobody holds the branch
+  vellum_region_close(opened("filed"));  // the branch is not locked
   EXPECT_EQ(munmap(bytes, capacity), 0);
 
   options_.engine = VELLUM_ENGINE_SIGSEGV;
@@ -269,7 +268,7 @@ TEST_F(CRegionTest, AFileThatGrowsHasRoom) {
   EXPECT_EQ(vellum_region_size(region_), 3 * kCRegionBytes + 4096);
 }
 
-TEST_F(CApiTest, UndoAndWhatItNeeds) {
+TEST_F(CApiTest, CheckoutAndResolveUndoACommit) {
   for (const char* name : {"one", "two", "three"}) {
     ++words()[0];
     ASSERT_EQ(vellum_snapshot(region_, name, nullptr, nullptr), VELLUM_OK) << message();

@@ -1,5 +1,5 @@
-// The C face: every function does what its C++ counterpart does, no exception crosses, errors carry
-// a number and a message, and structs of other sizes than ours are served.
+// The C interface: every function matches its C++ counterpart, no exception crosses, errors have a
+// number and a message, and structs of older and newer callers are served.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -120,7 +120,7 @@ TEST_F(CApiTest, ReportOfAnOlderOrNewerCallerIsServed) {
   EXPECT_EQ(old_report.sequence, vellum_region_sequence(region_));
   EXPECT_EQ(old_report.pages_changed, 0xeeeeeeeeeeeeeeeeU);
 
-  // A newer caller, whose struct is longer than the library knows.
+  // A newer caller, whose struct is longer than the library's.
   struct {
     vellum_commit_report known;
     std::uint64_t later;
@@ -140,7 +140,7 @@ TEST_F(CApiTest, ReportOfAnOlderOrNewerCallerIsServed) {
   EXPECT_EQ(vellum_region_sequence(region_), sequence);
 }
 
-TEST_F(CApiTest, SnapshotsAreReadBesideTheLiveRegion) {
+TEST_F(CApiTest, SnapshotsAreReadWhileTheRegionIsOpen) {
   words()[0] = 1;
   ASSERT_EQ(vellum_snapshot(region_, "one", "the first", nullptr), VELLUM_OK) << message();
   words()[0] = 2;
@@ -211,16 +211,16 @@ TEST_F(CApiTest, PinnedMemoryServesSystemCalls) {
   close(null);
   vellum_unpin(pin);
 
-  int elsewhere = 0;
-  EXPECT_EQ(vellum_pin_range(version, &elsewhere, 4, &pin), VELLUM_ERR_INVALID_ARGUMENT);
+  int other = 0;
+  EXPECT_EQ(vellum_pin_range(version, &other, 4, &pin), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(pin, nullptr);
-  EXPECT_EQ(vellum_prefetch(version, &elsewhere, 4), VELLUM_ERR_INVALID_ARGUMENT);
-  const vellum_span outside[] = {{data, 4}, {&elsewhere, 4}};
+  EXPECT_EQ(vellum_prefetch(version, &other, 4), VELLUM_ERR_INVALID_ARGUMENT);
+  const vellum_span outside[] = {{data, 4}, {&other, 4}};
   EXPECT_EQ(vellum_prefetch_ranges(version, outside, 2), VELLUM_ERR_INVALID_ARGUMENT);
   for (const int advice : {VELLUM_ADVICE_NORMAL, VELLUM_ADVICE_SEQUENTIAL, VELLUM_ADVICE_RANDOM,
                            VELLUM_ADVICE_WILL_NEED, VELLUM_ADVICE_DONT_NEED}) {
     EXPECT_EQ(vellum_advise(version, data, kCRegionBytes, advice), VELLUM_OK) << message();
-    EXPECT_EQ(vellum_advise(version, &elsewhere, 4, advice), VELLUM_ERR_INVALID_ARGUMENT);
+    EXPECT_EQ(vellum_advise(version, &other, 4, advice), VELLUM_ERR_INVALID_ARGUMENT);
   }
   EXPECT_EQ(vellum_advise(version, data, kCRegionBytes, 5), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(vellum_zero(version, const_cast<void*>(data), 1), VELLUM_ERR_READ_ONLY);
@@ -306,7 +306,7 @@ TEST_F(CApiTest, ExportAndImport) {
 }
 
 TEST_F(CApiTest, StatAndVerify) {
-  std::mt19937_64 random(1);  // what does not compress
+  std::mt19937_64 random(1);  // does not compress
   for (std::size_t i = 0; i < kCRegionBytes / 8; ++i) words()[i] = random();
   ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
   vellum_store_stat stat = VELLUM_STORE_STAT_INIT;
@@ -383,7 +383,7 @@ TEST_F(CApiTest, OptionsReachTheLibrary) {
   EXPECT_EQ(vellum::Store::open(other).options().encoding.hash, vellum::Encoding::Hash::sha256);
 }
 
-TEST_F(CApiTest, AWorkingSetIsRememberedWhenAskedFor) {
+TEST_F(CApiTest, AWorkingSetIsRecordedOnRequest) {
   const std::string hint = path_ + "/hints/s.set";
   words()[0] = 1;
   ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
@@ -393,7 +393,7 @@ TEST_F(CApiTest, AWorkingSetIsRememberedWhenAskedFor) {
     EXPECT_EQ(*static_cast<std::uint64_t*>(vellum_region_data(version)), 1U);
     vellum_region_close(version);
   };
-  options_.engine = VELLUM_ENGINE_SIGSEGV;  // not mapped, whatever the environment says
+  options_.engine = VELLUM_ENGINE_SIGSEGV;  // not mapped, whatever the environment has
   open_and_close();
   EXPECT_FALSE(std::filesystem::exists(hint));
   options_.working_set = 1;
@@ -541,7 +541,7 @@ TEST_F(CApiTest, MessagesBelongToTheirThread) {
     EXPECT_NE(message().find("theirs"), std::string::npos);
   }).join();
   EXPECT_EQ(message(), before);
-  // A success leaves the message alone.
+  // A success does not change the message.
   EXPECT_EQ(vellum_rollback(region_), VELLUM_OK);
   EXPECT_EQ(message(), before);
 }

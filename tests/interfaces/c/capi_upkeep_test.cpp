@@ -27,7 +27,7 @@ class CUpkeepTest : public testing::Test {
     small.pack_bytes = 1 << 20;  // tiers hold packs that are full
     ASSERT_EQ(vellum_store_create(path_.c_str(), &small, &store_), VELLUM_OK) << message();
     vellum_region_options options = VELLUM_REGION_OPTIONS_INIT;
-    options.capacity_bytes = 64 * kUpkeepBytes;  // thread sanitizer has no room for the default
+    options.capacity_bytes = 64 * kUpkeepBytes;  // the default does not fit under ThreadSanitizer
     options.no_background_gc = 1;                // vellum_gc() is to find something
     ASSERT_EQ(vellum_region_create(store_, "main", kUpkeepBytes, &options, &region_), VELLUM_OK)
         << message();
@@ -39,7 +39,7 @@ class CUpkeepTest : public testing::Test {
 
   static std::string message() { return vellum_error_message(); }
 
-  // Fills the region with what does not compress, and keeps it.
+  // Fills the region with data that does not compress, and keeps it as a snapshot.
   void snapshot(const char* name, std::uint64_t seed) {
     auto* words = static_cast<std::uint64_t*>(vellum_region_data(region_));
     std::mt19937_64 random(seed);
@@ -86,7 +86,7 @@ TEST(CVersion, IsThatOfTheHeadersAndOfBothInterfaces) {
             VELLUM_VERSION_STRING);
 }
 
-TEST_F(CUpkeepTest, AStoreTellsItsPathIdAndOptions) {
+TEST_F(CUpkeepTest, AStoreReportsItsPathIdAndOptions) {
   EXPECT_STREQ(vellum_store_path(store_), path_.c_str());
   EXPECT_EQ(vellum_store_path(nullptr), nullptr);
   char id[33] = "";
@@ -114,7 +114,7 @@ TEST_F(CUpkeepTest, OneVersionIsFoundByName) {
   EXPECT_EQ(vellum_find_version(store_, "none", keep, &found), VELLUM_ERR_NOT_FOUND);
 }
 
-TEST_F(CUpkeepTest, ABranchTellsItsImage) {
+TEST_F(CUpkeepTest, ABranchReportsItsImage) {
   vellum_region* mapped = nullptr;
   vellum_region_options options = VELLUM_REGION_OPTIONS_INIT;
   options.capacity_bytes = kUpkeepBytes;
@@ -137,7 +137,7 @@ TEST_F(CUpkeepTest, ABranchTellsItsImage) {
   EXPECT_EQ(vellum_find_branch_image(store_, "none", keep, &found), VELLUM_ERR_NOT_FOUND);
 }
 
-TEST_F(CUpkeepTest, StatTellsTheSpaceOfEachVersion) {
+TEST_F(CUpkeepTest, StatReportsTheSpaceOfEachVersion) {
   snapshot("s", 1);
   std::vector<std::string> names;
   const auto keep = [](const vellum_version_space* space, void* context) {
@@ -150,10 +150,10 @@ TEST_F(CUpkeepTest, StatTellsTheSpaceOfEachVersion) {
   EXPECT_GE(stat.pack_needed_bytes, kUpkeepBytes);
 }
 
-TEST_F(CUpkeepTest, GcGivesBackWhatNothingNeeds) {
+TEST_F(CUpkeepTest, GcFreesUnneededSpace) {
   snapshot("one", 1);
   snapshot("two", 2);
-  close_region();  // whoever has a version open keeps its data
+  close_region();  // an open version keeps its data
   ASSERT_EQ(vellum_remove(store_, "one"), VELLUM_OK) << message();
   vellum_gc_options look = VELLUM_GC_OPTIONS_INIT;
   look.dry_run = 1;
@@ -261,7 +261,7 @@ TEST_F(CUpkeepTest, VerifyNamesEachDamage) {
   EXPECT_FALSE(hurt.empty());
 }
 
-TEST_F(CUpkeepTest, RepairSavesWhatIsWhole) {
+TEST_F(CUpkeepTest, RepairSavesWholeVersions) {
   snapshot("s", 1);
   close_region();
   const std::string whole = name_of("whole"), part = name_of("part");
@@ -330,7 +330,7 @@ TEST_F(CUpkeepTest, TiersAreAddedListedAndRemoved) {
   ASSERT_EQ(vellum_remove_tier(store_, archive.c_str()), VELLUM_OK) << message();
 }
 
-TEST_F(CUpkeepTest, RetentionSaysWhichRuleKeepsASnapshot) {
+TEST_F(CUpkeepTest, RetentionNamesTheRuleThatKeepsASnapshot) {
   snapshot("one", 1);
   snapshot("two", 2);
   snapshot("other", 3);

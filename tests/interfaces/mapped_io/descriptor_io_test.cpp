@@ -1,5 +1,6 @@
-// What read(2), write(2) and their like do with a file in memory, as the kernel does it with one on
-// disk. The calls themselves, through each of the two libraries: tests/cli and tests/compiler/plugin.
+// read(2), write(2) and related calls on a file in memory, compared with the kernel's on a file on
+// disk. The calls themselves, through each of the two libraries: tests/cli and
+// tests/compiler/plugin.
 #include "interfaces/mapped_io/descriptor_io.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@
 namespace vellum::mapped_io {
 namespace {
 
-// Has room for some bytes, and no more than `most` go in one call.
+// A file of limited size, with at most `most` bytes per call.
 class TextFile final : public MappedDescriptor {
  public:
   bool reads() const override { return may_read; }
@@ -79,7 +80,7 @@ TEST_F(DescriptorIo, PiecesFollowOneAnother) {
   EXPECT_EQ("012abcde89", file_.text);
 }
 
-TEST_F(DescriptorIo, APieceThatFallsShortIsTheLast) {
+TEST_F(DescriptorIo, AShortPieceEndsTheCall) {
   EXPECT_EQ(3, read({2, 4, 4}, 7));
   EXPECT_EQ("78.9...", got(7));
   EXPECT_EQ(0, read({2}, 10));
@@ -102,7 +103,7 @@ TEST_F(DescriptorIo, OwnOffsetFollowsTheBytes) {
   EXPECT_EQ(10, file_.offset);
 }
 
-TEST_F(DescriptorIo, AppendingWinsOverAnOffset) {
+TEST_F(DescriptorIo, AppendIgnoresTheOffset) {
   file_.appending = true;
   EXPECT_EQ(2, write({"a", "b"}, 3));
   EXPECT_EQ("0123456789ab", file_.text);
@@ -116,7 +117,7 @@ TEST_F(DescriptorIo, AppendingWinsOverAnOffset) {
   EXPECT_EQ("d123456789abce", file_.text);
 }
 
-TEST_F(DescriptorIo, NothingMovesForABadArgument) {
+TEST_F(DescriptorIo, ABadArgumentCopiesNoByte) {
   const std::string before = file_.text;
   EXPECT_EQ(-EINVAL, write({"a"}, given_offset(-1)));
   EXPECT_EQ(-EINVAL, read({1}, given_offset(-7)));
@@ -155,7 +156,7 @@ mode_t mode(int flags, ...) {
   return found;
 }
 
-TEST(CallArguments, AreThereWhenFlagsSaySo) {
+TEST(CallArguments, OptionalArgumentsFollowTheFlags) {
   int there = 0;
   EXPECT_EQ(&there, new_address(MREMAP_MAYMOVE | MREMAP_FIXED, &there));
   EXPECT_EQ(nullptr, new_address(MREMAP_MAYMOVE, &there));

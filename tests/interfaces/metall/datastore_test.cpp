@@ -55,7 +55,7 @@ class Datastores : public EngineTest {
   TempDirectory directory_;
 };
 
-TEST_P(Datastores, OpenWithTheFilesOfTheLastCommit) {
+TEST_P(Datastores, OpeningRestoresTheFilesOfTheLastCommit) {
   {
     Datastore datastore = create(path());
     EXPECT_TRUE(datastore.writable());
@@ -74,7 +74,7 @@ TEST_P(Datastores, OpenWithTheFilesOfTheLastCommit) {
   expect_holds(path(), 3);
 }
 
-TEST_P(Datastores, HaveAHeadOfTheirOwnInFront) {
+TEST_P(Datastores, TheHeadBeforeTheSegmentIsPrivate) {
   create(path()).commit();
   for (int i = 0; i < 2; ++i) {
     const Datastore datastore = i == 0 ? open(path()) : read(path());
@@ -85,7 +85,7 @@ TEST_P(Datastores, HaveAHeadOfTheirOwnInFront) {
   }
 }
 
-TEST_P(Datastores, KeepSnapshotsUnderPathsAndNames) {
+TEST_P(Datastores, SnapshotsHavePathsAndNames) {
   {
     Datastore datastore = create(path());
     set(datastore, path(), 1);
@@ -99,7 +99,7 @@ TEST_P(Datastores, KeepSnapshotsUnderPathsAndNames) {
     EXPECT_ERRC(datastore.snapshot(path() + "@one"), Errc::already_exists);
     EXPECT_ERRC(datastore.snapshot(path("two")), Errc::already_exists);
     datastore.commit();
-    expect_holds(path() + "@one", 1);  // beside the live one
+    expect_holds(path() + "@one", 1);  // while the live one is open
     expect_holds(path("two"), 2);
     EXPECT_ERRC(read(path()), Errc::busy);
     EXPECT_FALSE(Datastore::consistent(path(), options()));
@@ -109,7 +109,7 @@ TEST_P(Datastores, KeepSnapshotsUnderPathsAndNames) {
   EXPECT_TRUE(Store::open(path() + "/store").verify({.read_data = true}).damages.empty());
 }
 
-TEST_P(Datastores, TakeSnapshotsBesideTheProgram) {
+TEST_P(Datastores, SnapshotsAreTakenAsynchronously) {
   {
     Datastore datastore = create(path());
     std::vector<std::future<CommitReport>> pending;
@@ -130,7 +130,7 @@ TEST_P(Datastores, TakeSnapshotsBesideTheProgram) {
   EXPECT_TRUE(Store::open(path() + "/store").verify({.read_data = true}).damages.empty());
 }
 
-// The link is there before its version; a process that dies in between leaves it.
+// The link exists before its version, and stays when the process is killed in between.
 TEST_P(Datastores, ALinkWithoutItsVersionIsReplaced) {
   Datastore datastore = create(path());
   set(datastore, path(), 1);
@@ -144,7 +144,7 @@ TEST_P(Datastores, ALinkWithoutItsVersionIsReplaced) {
   expect_holds(path("two"), 2);
 }
 
-TEST_P(Datastores, OpenVersionsThatOthersMade) {
+TEST_P(Datastores, VersionsOfOtherProgramsOpen) {
   {
     Datastore datastore = create(path());
     set(datastore, path(), 1);
@@ -157,7 +157,7 @@ TEST_P(Datastores, OpenVersionsThatOthersMade) {
   EXPECT_ERRC(read(path("nowhere")), Errc::not_found);
 }
 
-TEST_P(Datastores, WriteToASnapshotWithoutTouchingItsOrigin) {
+TEST_P(Datastores, WritingToASnapshotKeepsItsOrigin) {
   {
     Datastore datastore = create(path());
     set(datastore, path(), 1);
@@ -173,7 +173,7 @@ TEST_P(Datastores, WriteToASnapshotWithoutTouchingItsOrigin) {
   expect_holds(path("side"), 7);
 }
 
-TEST_P(Datastores, MoveTogether) {
+TEST_P(Datastores, ADatastoreMovesWithItsSnapshots) {
   fs::create_directories(path("a"));
   {
     Datastore datastore = create(path("a/ds"));
@@ -187,7 +187,7 @@ TEST_P(Datastores, MoveTogether) {
   expect_error(Errc::not_found, {"b/snap", "b/ds/store"}, [&] { read(path("b/snap")); });
 }
 
-TEST_P(Datastores, Grow) {
+TEST_P(Datastores, ADatastoreGrows) {
   Datastore datastore = create(path());
   const std::uint64_t first = datastore.size_bytes();
   set(datastore, path(), 1);
@@ -196,7 +196,7 @@ TEST_P(Datastores, Grow) {
   EXPECT_EQ(datastore.size_bytes(), first);
   datastore.extend(first + 1);
   EXPECT_GT(datastore.size_bytes(), first);
-  // The segment now reaches over the place of the files, and is zero there.
+  // The segment now includes the former range of the files, and is zero in it.
   EXPECT_TRUE(all_zero(static_cast<std::byte*>(datastore.segment()) + first,
                        datastore.size_bytes() - first));
   auto* const end = reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(datastore.segment()) +
@@ -235,8 +235,8 @@ TEST_P(Datastores, CopyAndRemove) {
   EXPECT_ERRC(Datastore::remove(path()), Errc::not_found);
 }
 
-// The parent of a path without a slash is no empty path: "" + "/versions" is somebody else's.
-TEST_P(Datastores, OfTheWorkingDirectoryAreMadeAndRemovedThere) {
+// The parent of a path without a slash is no empty path: "" + "/versions" is another directory.
+TEST_P(Datastores, ARelativePathIsOfTheWorkingDirectory) {
   const WorkingDirectory inside(path());
   {
     Datastore datastore = create(".");
@@ -253,7 +253,7 @@ TEST_P(Datastores, OfTheWorkingDirectoryAreMadeAndRemovedThere) {
   EXPECT_TRUE(fs::is_empty(path()));
 }
 
-TEST_P(Datastores, LeaveAloneWhatIsNotTheirs) {
+TEST_P(Datastores, OtherContentOfTheDirectoryStays) {
   fs::create_directories(path());
   std::ofstream(path() + "/notes.txt") << "mine";
   set(create(path()), path(), 1);
@@ -268,7 +268,7 @@ TEST_P(Datastores, LeaveAloneWhatIsNotTheirs) {
   EXPECT_ERRC(read(path("x")), Errc::not_found);
 }
 
-TEST_P(Datastores, RefuseALinkThatSaysNothing) {
+TEST_P(Datastores, AMalformedLinkIsRefused) {
   for (const char* text : {"", "x", "vellum datastore link\n../ds/store\n",
                            "vellum datastore link\n../ds/store\n../up\n", "other\na\nb\n"}) {
     fs::create_directories(path("l"));
@@ -277,7 +277,7 @@ TEST_P(Datastores, RefuseALinkThatSaysNothing) {
   }
 }
 
-TEST_P(Datastores, MakeWayAtAPathWhoseStoreIsGone) {
+TEST_P(Datastores, PrepareClearsAPathWhoseStoreWasRemoved) {
   create(path()).snapshot(path("snap"));
   fs::remove_all(path());
   EXPECT_FALSE(Datastore::consistent(path("snap"), options()));
@@ -296,7 +296,7 @@ TEST_P(Datastores, MakeWayAtAPathWhoseStoreIsGone) {
   expect_holds(path("second"), 5);
 }
 
-TEST_P(Datastores, ThatAreNotOpenSaySo) {
+TEST_P(Datastores, CallsOfAClosedDatastoreAreRefused) {
   Datastore datastore;
   EXPECT_FALSE(datastore.is_open());
   EXPECT_ERRC(datastore.commit(), Errc::invalid_argument);
@@ -312,7 +312,7 @@ TEST_P(Datastores, ThatAreNotOpenSaySo) {
 }
 
 // This is how Metall describes objects of a closed datastore: it writes their files.
-TEST_P(Datastores, KeepWhatIsWrittenToTheFilesWhileTheyAreClosed) {
+TEST_P(Datastores, FilesWrittenWhileClosedAreKept) {
   {
     Datastore datastore = create(path());
     set(datastore, path(), 1);
@@ -331,8 +331,8 @@ TEST_P(Datastores, KeepWhatIsWrittenToTheFilesWhileTheyAreClosed) {
   }
 }
 
-// Data that nobody has flushed is not trusted after a crash of the system.
-TEST_P(Datastores, ForgetAStampOfAnotherBoot) {
+// Data that was not flushed is not trusted after a crash of the system.
+TEST_P(Datastores, AStampOfAnotherBootIsIgnored) {
   {
     Datastore datastore = create(path());
     set(datastore, path(), 1);
@@ -350,7 +350,7 @@ TEST_P(Datastores, ForgetAStampOfAnotherBoot) {
 }
 
 // A file that was written after the last commit is not of that commit.
-TEST_P(Datastores, DoNotKeepFilesThatWereNotCommitted) {
+TEST_P(Datastores, UncommittedFilesAreNotKept) {
   {
     Datastore datastore = create(path());
     set(datastore, path(), 1);
@@ -364,20 +364,20 @@ TEST_P(Datastores, DoNotKeepFilesThatWereNotCommitted) {
 }
 
 // Neither are the files of a commit that failed.
-TEST_P(Datastores, DoNotKeepFilesOfACommitThatFailed) {
+TEST_P(Datastores, FilesOfAFailedCommitAreNotKept) {
   {
     Datastore datastore = create(path());
     set(datastore, path(), 1);
     datastore.commit();
     set(datastore, path(), 2);
-    fs::rename(path() + "/store", path("away"));
+    fs::rename(path() + "/store", path("moved"));
     EXPECT_ERRC(datastore.commit(), Errc::io);
-    fs::rename(path("away"), path() + "/store");
+    fs::rename(path("moved"), path() + "/store");
   }
   expect_holds(path(), 1);
 }
 
-TEST_P(Datastores, WriteNoFilesBesideAWriter) {
+TEST_P(Datastores, ReadersWriteNoFilesWhileAWriterWorks) {
   Datastore datastore = create(path());
   set(datastore, path(), 1);
   datastore.commit();
@@ -387,7 +387,7 @@ TEST_P(Datastores, WriteNoFilesBesideAWriter) {
   EXPECT_EQ(metadata(path()), 2u);
 }
 
-TEST_P(Datastores, AreNotMadeOverOthers) {
+TEST_P(Datastores, ADatastoreIsNotCreatedOverAnother) {
   set(create(path()), path(), 1);
   create(path()).commit();  // over one without a commit
   {
@@ -399,7 +399,7 @@ TEST_P(Datastores, AreNotMadeOverOthers) {
   expect_holds(path(), 2);
 }
 
-TEST_P(Datastores, ZeroTheirSegmentAndNoByteMore) {
+TEST_P(Datastores, ZeroChangesOnlyTheSegment) {
   Datastore datastore = create(path());
   const std::uint64_t size = datastore.size_bytes();
   auto* const last = static_cast<std::byte*>(datastore.segment()) + size - 1;
@@ -413,7 +413,7 @@ TEST_P(Datastores, ZeroTheirSegmentAndNoByteMore) {
 }
 
 // After a crash each of them finds files to put back, and none is refused.
-TEST_P(Datastores, OpenForManyReadersAtOnce) {
+TEST_P(Datastores, ManyReadersOpenADatastoreAtOnce) {
   {
     Datastore datastore = create(path());
     set(datastore, path(), 1);
@@ -431,10 +431,10 @@ TEST_P(Datastores, OpenForManyReadersAtOnce) {
 }
 
 // Segment and file are of one commit, whenever the writer is killed.
-TEST_P(Datastores, AreOfOneCommitAfterAKill) {
+TEST_P(Datastores, AfterAKillSegmentAndFilesAreOfOneCommit) {
   create(path()).commit();
   std::mt19937 random(42);
-  const Shared<std::atomic<std::uint64_t>> committed;  // the writer says how far it has come
+  const Shared<std::atomic<std::uint64_t>> committed;  // the writer's progress
   std::uint64_t last = 0;
   for (int round = 0; round < 8; ++round) {
     Child child = start_child([&] {

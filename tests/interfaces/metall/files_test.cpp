@@ -1,4 +1,4 @@
-// The manager's files in the region come out as they went in, and anything that is not a file list
+// The manager's files are packed into the region and unpacked unchanged, and an invalid file list
 // is refused.
 #include "interfaces/metall/files.hpp"
 
@@ -51,7 +51,7 @@ class Files : public testing::Test {
   FileIndex index_;
 };
 
-TEST_F(Files, ComeOutAsTheyWentIn) {
+TEST_F(Files, FilesAreUnpackedUnchanged) {
   write(in() + "/metadata/names", "first\nsecond\n");
   write(in() + "/metadata/empty", "");
   write(in() + "/mark", std::string(3'000'000, 'x'));
@@ -63,7 +63,7 @@ TEST_F(Files, ComeOutAsTheyWentIn) {
   EXPECT_EQ(fs::file_size(out() + "/metadata/empty"), 0u);
 }
 
-TEST_F(Files, GrowShrinkAndGo) {
+TEST_F(Files, ChangedSizesAndRemovalsArePacked) {
   write(in() + "/a", std::string(10'000, 'a'));
   write(in() + "/b", "b");
   pack();
@@ -83,7 +83,7 @@ TEST_F(Files, GrowShrinkAndGo) {
   for (std::uint64_t place = 0; place < kFiles; ++place) EXPECT_TRUE(all_zero(place * kFileBytes));
 }
 
-TEST_F(Files, OfItsOwnStayUnlessTheyAreGone) {
+TEST_F(Files, OwnFilesAreWrittenOnlyIfMissing) {
   write(in() + "/uuid", "the datastore's");
   write(in() + "/note", "the datastore's");
   write(in() + "/names", "the datastore's");
@@ -97,7 +97,7 @@ TEST_F(Files, OfItsOwnStayUnlessTheyAreGone) {
   EXPECT_EQ(text_of(out() + "/names"), "the datastore's");
 }
 
-TEST_F(Files, OfTheSameContentAreLeftAlone) {
+TEST_F(Files, EqualFilesAreNotWritten) {
   write(in() + "/a", std::string(100'000, 'a'));
   pack();
   unpack();
@@ -106,7 +106,7 @@ TEST_F(Files, OfTheSameContentAreLeftAlone) {
   EXPECT_EQ(fs::last_write_time(out() + "/a"), before);
 }
 
-TEST_F(Files, TooManyOrTooLargeAreNamed) {
+TEST_F(Files, TooManyOrTooLargeFilesAreNamed) {
   for (std::uint64_t i = 0; i < kFiles; ++i) write(in() + "/" + std::to_string(i), "x");
   pack();
   write(in() + "/one-more", "x");
@@ -119,17 +119,17 @@ TEST_F(Files, TooManyOrTooLargeAreNamed) {
   EXPECT_ERRC(pack(), Errc::invalid_argument);
 }
 
-TEST_F(Files, AreNotWrittenThroughAStrangersLink) {
+TEST_F(Files, FilesAreNotWrittenThroughAnUntrustedLink) {
   write(in() + "/metadata/names", "x");
   pack();
-  fs::create_directories(directory_ / "elsewhere");
+  fs::create_directories(directory_ / "outside");
   fs::create_directories(out());
-  fs::create_directory_symlink(directory_ / "elsewhere", out() + "/metadata");
+  fs::create_directory_symlink(directory_ / "outside", out() + "/metadata");
   EXPECT_ERRC(unpack(), Errc::corrupted);
-  EXPECT_TRUE(fs::is_empty(directory_ / "elsewhere"));
+  EXPECT_TRUE(fs::is_empty(directory_ / "outside"));
 }
 
-TEST(FileIndexBytes, AHostileOneIsRefused) {
+TEST(FileIndexBytes, AHostileIndexIsRefused) {
   FileIndex index;
   index[3] = {"metadata/names", 17};
   const PageBytes good = encode_index(index);

@@ -27,8 +27,8 @@ struct Traits {
 using Storage = basic_metall_storage<Traits>;
 using Segment = basic_metall_segment_storage<Traits>;
 
-// Does what Metall's kernel does with the two classes. Its metadata is one file: how many words of
-// the segment are in use.
+// Uses the two classes as Metall's kernel does. Its metadata is one file: the number of used words
+// of the segment.
 class Kernel {
  public:
   ~Kernel() { close(); }
@@ -79,7 +79,7 @@ class Kernel {
     }
     static_cast<std::uint64_t*>(segment_.get_segment())[words_++] = value;
   }
-  // Every word of the segment is its index, as far as the metadata says.
+  // Every used word of the segment is its index.
   bool is_whole() const {
     for (std::size_t i = 0; i < words_; ++i) {
       if (static_cast<const std::uint64_t*>(segment_.get_segment())[i] != i) return false;
@@ -144,7 +144,7 @@ TEST_F(MetallStorage, CreateCloseOpen) {
   EXPECT_EQ(Traits::errors(), "");
 }
 
-TEST_F(MetallStorage, TheHeaderIsOnePageInFrontAndNotShared) {
+TEST_F(MetallStorage, TheHeaderIsOnePageBeforeTheSegmentAndPrivate) {
   Kernel kernel;
   ASSERT_TRUE(kernel.create(path(), kCapacity));
   auto* const header = reinterpret_cast<std::byte*>(&kernel.segment().get_segment_header());
@@ -158,7 +158,7 @@ TEST_F(MetallStorage, TheHeaderIsOnePageInFrontAndNotShared) {
   EXPECT_EQ(second.segment().get_segment_header().manager_kernel_address, &second);
 }
 
-TEST_F(MetallStorage, SnapshotsHaveAnIdentityOfTheirOwn) {
+TEST_F(MetallStorage, SnapshotsHaveTheirOwnIdentity) {
   {
     Kernel kernel;
     ASSERT_TRUE(kernel.create(path(), kCapacity));
@@ -204,7 +204,7 @@ TEST_F(MetallStorage, FreedPagesAreZeroAndTakeNoSpace) {
   EXPECT_FALSE(kernel.segment().free_region(-4096, 4096));
 }
 
-TEST_F(MetallStorage, WhatFailsIsFalseAndSaysWhy) {
+TEST_F(MetallStorage, FailuresReturnFalseAndAReason) {
   Kernel kernel;
   EXPECT_FALSE(kernel.open(path(), kCapacity, true));
   ASSERT_TRUE(kernel.create(path(), kCapacity));
@@ -228,7 +228,7 @@ TEST_F(MetallStorage, WhatFailsIsFalseAndSaysWhy) {
   EXPECT_TRUE(kernel.segment().sync(true));  // nothing to do
 }
 
-TEST_F(MetallStorage, MovesWithItsSegment) {
+TEST_F(MetallStorage, AStorageMovesWithItsSegment) {
   Segment a;
   ASSERT_TRUE(Storage::create(path()));
   ASSERT_TRUE(a.create(path(), kCapacity));
@@ -243,15 +243,15 @@ TEST_F(MetallStorage, MovesWithItsSegment) {
   EXPECT_TRUE(c.sync(true));
 }
 
-// flush(false): what was stored before it is in, what is stored after it is not.
-TEST_F(MetallStorage, SyncsInTheBackground) {
+// flush(false): earlier stores are included, later ones are not.
+TEST_F(MetallStorage, AStorageSyncsInTheBackground) {
   {
     Kernel kernel;
     ASSERT_TRUE(kernel.create(path(), kCapacity));
     fill(kernel, 1'000);
     ASSERT_TRUE(kernel.flush(false));
     fill(kernel, 2'000);
-    kernel.segment().release();  // waits for the end of what was begun, and keeps no more
+    kernel.segment().release();  // waits for the asynchronous commit, and commits no more
   }
   expect_words(path(), 1'000);
 }

@@ -1,4 +1,4 @@
-// A writer is killed while it inserts, again and again: the datastore always opens, is consistent,
+// A writer is killed repeatedly while it inserts: the datastore always opens, is consistent,
 // and has all of the last flush. VELLUM_METALL_KILLS=1000 for the long run.
 #include <gtest/gtest.h>
 
@@ -30,11 +30,11 @@ using Map =
 
 constexpr std::uint64_t kKeys = 997, kPerFlush = 200;
 
-// Value i lies under key i % kKeys, as element i / kKeys; "count" is how many there are.
+// Value i has key i % kKeys, as element i / kKeys; "count" is the number of values.
 void insert(Manager& manager, std::uint64_t value) {
   (*manager.find<Map>("map").first)[value % kKeys].push_back(value);
   *manager.find<std::uint64_t>("count").first = value + 1;
-  // Objects that come and go: Metall's metadata changes with every flush.
+  // Objects are created and destroyed: Metall's metadata changes with every flush.
   const std::string name = "object-" + std::to_string(value % 64);
   if (!manager.destroy<Vector>(name.c_str())) {
     manager.construct<Vector>(name.c_str())(value % 5'000, manager.get_allocator<>());
@@ -54,7 +54,7 @@ void write_for_ever(const std::string& path, std::atomic<std::uint64_t>& flushed
       require(manager.snapshot(path + "@last"), "a snapshot");
     }
     manager.flush();
-    flushed = value + 1;  // shared with the parent: what must be there from here on
+    flushed = value + 1;  // shared with the parent: the values that must exist from now on
   }
 }
 
@@ -76,7 +76,7 @@ std::uint64_t checked_count(const std::string& path) {
   return count;
 }
 
-TEST(MetallKill, AlwaysOpensAlwaysConsistent) {
+TEST(MetallKill, AKilledDatastoreOpensAndIsConsistent) {
   const char* const wanted = std::getenv("VELLUM_METALL_KILLS");
   const int kills = wanted != nullptr ? std::atoi(wanted) : 10;
   const TempDirectory directory;
@@ -92,7 +92,7 @@ TEST(MetallKill, AlwaysOpensAlwaysConsistent) {
   std::uint64_t snapshots = 0;
   for (int i = 0; i < kills; ++i) {
     Child child = start_child([&] { write_for_ever(path, *flushed, static_cast<unsigned>(i)); });
-    // The kill comes now and then before the writer has begun, and mostly while it goes on.
+    // Sometimes killed before the writer has started, mostly while it works.
     const std::uint64_t before = *flushed;
     while (i % 4 != 0 && *flushed == before && child.running()) usleep(1'000);
     usleep(static_cast<useconds_t>(random() % 50'000));

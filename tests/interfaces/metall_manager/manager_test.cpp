@@ -34,7 +34,7 @@ class MetallManager : public testing::Test {
     while (vector.size() < n) vector.push_back(vector.size());
   }
 
-  // Returns the answer of `vellum import`; a snapshot "moved" is made of the result.
+  // Returns the status of `vellum import`, and creates a snapshot "moved" of the result.
   int import_from(const std::string& old) const {
     const std::string command = std::string(VELLUM_CLI) + " -q import " + path() + " --metall " +
                                 old + " --snapshot moved 2>/dev/null";
@@ -44,7 +44,7 @@ class MetallManager : public testing::Test {
   TempDirectory directory_;
 };
 
-TEST_F(MetallManager, CommitsWithoutBeingClosed) {
+TEST_F(MetallManager, AFlushCommitsWithoutClosing) {
   auto* const manager = new Manager(::metall::create_only, path());  // never closed: as in a crash
   ASSERT_TRUE(manager->check_sanity());
   auto* const vector = manager->construct<Vector>("v")(manager->get_allocator<>());
@@ -62,7 +62,7 @@ TEST_F(MetallManager, CommitsWithoutBeingClosed) {
   expect_counts_to(path(), 2'000);
 }
 
-TEST_F(MetallManager, SnapshotsHaveUuidsDescriptionsAndLivesOfTheirOwn) {
+TEST_F(MetallManager, SnapshotsHaveTheirOwnUuidsAndDescriptions) {
   {
     Manager manager(::metall::create_only, path());
     count_to(*manager.construct<Vector>("v")(manager.get_allocator<>()), 10);
@@ -88,7 +88,7 @@ TEST_F(MetallManager, SnapshotsHaveUuidsDescriptionsAndLivesOfTheirOwn) {
   expect_counts_to(path("snap"), 20);
 }
 
-TEST_F(MetallManager, AsynchronousForms) {
+TEST_F(MetallManager, AsynchronousCallsCommit) {
   {
     Manager manager(::metall::create_only, path());
     count_to(*manager.construct<Vector>("v")(manager.get_allocator<>()), 1'000);
@@ -115,7 +115,7 @@ TEST_F(MetallManager, AsynchronousForms) {
 
 // A datastore of plain Metall moves in with everything that it points to, also allocators inside
 // containers.
-TEST_F(MetallManager, TakesDatastoresOfPlainMetall) {
+TEST_F(MetallManager, DatastoresOfPlainMetallAreImported) {
   using Plain = ::metall::manager;
   using String =
       ::metall::container::basic_string<char, std::char_traits<char>, Plain::allocator_type<char>>;

@@ -8,7 +8,7 @@ namespace {
 
 class PrivateerC : public PrivateerTest {};
 
-TEST_F(PrivateerC, DoesWhatTheClassDoes) {
+TEST_F(PrivateerC, TheCInterfaceMatchesTheClass) {
   EXPECT_EQ(get_privateer_action_create(), CREATE);
   EXPECT_EQ(get_privateer_action_open(), OPEN);
   void* privateer = get_privateer_object(CREATE, base().c_str());
@@ -38,7 +38,7 @@ TEST_F(PrivateerC, DoesWhatTheClassDoes) {
   delete_privateer_object(privateer);
 }
 
-TEST_F(PrivateerC, FailuresAreValuesAndAMessage) {
+TEST_F(PrivateerC, FailuresReturnValuesAndAMessage) {
   const auto says = [](const std::string& what) {
     const bool found = std::string(privateer_last_error()).find(what) != std::string::npos;
     EXPECT_TRUE(found) << privateer_last_error();

@@ -1,4 +1,4 @@
-// A base directory for Privateer objects, and environment variables that go back to what they were.
+// A base directory for Privateer objects, and environment variables that are restored.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -35,7 +35,7 @@ TEST_F(PrivateerTest, CreatesWritesAndOpens) {
   EXPECT_TRUE(store().verify({.read_data = true}).damages.empty());
 }
 
-// As the papers show it: write, snapshot, write on, and every version is there afterwards.
+// As in the papers: write, snapshot, continue to write, and every version exists afterwards.
 TEST_F(PrivateerTest, ASnapshotAfterEachStep) {
   constexpr std::uint64_t kWords = 2 * kMiB / 8;
   {
@@ -47,7 +47,7 @@ TEST_F(PrivateerTest, ASnapshotAfterEachStep) {
     }
     data[1] = 99;
     privateer.msync();
-    EXPECT_FALSE(privateer.snapshot("v3"));  // is there
+    EXPECT_FALSE(privateer.snapshot("v3"));  // exists
     EXPECT_FALSE(privateer.snapshot("v0"));
   }
   for (std::uint64_t step = 1; step <= 5; ++step) {
@@ -72,7 +72,7 @@ TEST_F(PrivateerTest, TheDestructorSynchronises) {
   EXPECT_EQ(first_word("v0"), 7u);
 }
 
-TEST_F(PrivateerTest, WhatWasNotSynchronisedIsGoneAfterACrash) {
+TEST_F(PrivateerTest, StoresWithoutMsyncAreLostInACrash) {
   EXPECT_CHILD_SIGNAL(run_child([&] {
                         auto* const privateer = new Privateer(Privateer::CREATE, base().c_str());
                         auto* const data = words(privateer->create(nullptr, "v0", kBlock, false));
@@ -84,14 +84,14 @@ TEST_F(PrivateerTest, WhatWasNotSynchronisedIsGoneAfterACrash) {
                       }),
                       SIGKILL);
   Privateer privateer(Privateer::OPEN, base().c_str());
-  // The commit lies in the journal only, which a branch cannot start from.
+  // The commit is only in the journal, from which a branch cannot start.
   auto* const data = words(privateer.open_immutable(nullptr, "v0", "v1"));
   EXPECT_EQ(data[0], 1u);
   EXPECT_EQ(data[4096], 0u);
   EXPECT_EQ(store().versions().size(), 2u);
 }
 
-TEST_F(PrivateerTest, OpenImmutableLeavesItsOriginAlone) {
+TEST_F(PrivateerTest, OpenImmutableKeepsItsOrigin) {
   make("v0", 1);
   Privateer one(Privateer::OPEN, base().c_str()), two(Privateer::OPEN, base().c_str());
   auto* const first = words(one.open_immutable(nullptr, "v0", "v1"));
@@ -110,7 +110,7 @@ TEST_F(PrivateerTest, OpenImmutableLeavesItsOriginAlone) {
   EXPECT_EQ(Privateer::version_block_size(path_of("v2")), kBlock);
 }
 
-TEST_F(PrivateerTest, SeveralVersionsBesideEachOther) {
+TEST_F(PrivateerTest, SeveralVersionsAreOpenAtOnce) {
   for (std::uint64_t i = 0; i < 3; ++i) make("v" + std::to_string(i), i);
   Privateer reader(Privateer::OPEN, base().c_str());
   const auto* const v0 = words(reader.open_read_only(nullptr, "v0"));
@@ -142,7 +142,7 @@ TEST_F(PrivateerTest, AVersionOpenToReadIsKeptAsItIs) {
   EXPECT_FALSE(store().contains("late"));
 }
 
-// Address space of a caller, with a page of somebody else behind what it needs.
+// Address space of a caller, followed by a page of another owner.
 class PrivateerReservation : public PrivateerTest {
  protected:
   PrivateerReservation() {
@@ -161,7 +161,7 @@ class PrivateerReservation : public PrivateerTest {
   void* start_ = nullptr;
 };
 
-TEST_F(PrivateerReservation, IsMappedOver) {
+TEST_F(PrivateerReservation, AVersionIsMappedOverAReservation) {
   {
     Privateer privateer(Privateer::CREATE, base().c_str());
     ASSERT_EQ(privateer.create(start_, "v0", kBytes - 1, false), start_);
@@ -202,9 +202,9 @@ TEST_F(PrivateerTest, ResizeGrowsInPlace) {
   EXPECT_EQ(words(privateer.open(nullptr, "v0"))[2 * kBlock / 8 - 1], 5u);
 }
 
-// As Metall has it: 8 TiB unless told otherwise, at an address of its own. NoSanitizer: they have
-// no room for that.
-TEST_F(PrivateerTest, EightTebibytesOfWhichLittleIsUsed_NoSanitizer) {
+// As in Metall: 8 TiB by default, at an address of its own. NoSanitizer: it does not fit under
+// them.
+TEST_F(PrivateerTest, EightTebibytesWithFewUsedPages_NoSanitizer) {
   constexpr std::uint64_t kCapacity = 8ULL << 40;
   void* const start =
       mmap(nullptr, kCapacity, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -257,11 +257,11 @@ TEST_F(PrivateerTest, TheFirstInterface) {
   expect_error(Errc::already_exists, {v0},
                [&] { Privateer privateer(nullptr, blocks.c_str(), v0.c_str(), kBlock); });
   // Directories of one name, with one store.
-  const std::string other = directory_ / "elsewhere/v0";
+  const std::string other = directory_ / "other/v0";
   words(Privateer(nullptr, blocks.c_str(), other.c_str(), kBlock, kBlock).data())[0] = 6;
   EXPECT_EQ(words(Privateer(other.c_str(), true).data())[0], 6u);
-  // A version that has moved is a copy of what it was: it can be read, and goes on under its own
-  // name.
+  // A version that has moved is a copy of its former state: it can be read, and continues under its
+  // own name.
   const std::string moved = directory_ / "moved";
   std::filesystem::rename(other, moved);
   EXPECT_EQ(words(Privateer(moved.c_str(), true).data())[0], 6u);

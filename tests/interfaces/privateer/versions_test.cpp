@@ -1,4 +1,4 @@
-// Privateer's versions as directories: made, removed, copied by programs; settings; errors.
+// Privateer's versions as directories: created, removed, copied by programs; settings; errors.
 #include <filesystem>
 #include <fstream>
 
@@ -22,7 +22,7 @@ void copy_files(const std::string& from, const std::string& to) {
 
 class PrivateerVersions : public PrivateerTest {};
 
-TEST_F(PrivateerVersions, MayHaveADirectoryBefore) {
+TEST_F(PrivateerVersions, AVersionsDirectoryMayExist) {
   files::create_directories(path_of("v0") + "/management");
   Privateer privateer(Privateer::CREATE, base().c_str());
   EXPECT_FALSE(privateer.version_exists("v0"));
@@ -33,7 +33,7 @@ TEST_F(PrivateerVersions, MayHaveADirectoryBefore) {
   EXPECT_EQ(first_word("v1"), 1u);
 }
 
-TEST_F(PrivateerVersions, AreReplacedOnlyWhenAskedFor) {
+TEST_F(PrivateerVersions, AVersionIsReplacedOnlyOnRequest) {
   make("v0", 1);
   std::ofstream(path_of("v0") + "/mine") << "stays";
   Privateer privateer(Privateer::CREATE, base().c_str());
@@ -51,7 +51,7 @@ TEST_F(PrivateerVersions, AreReplacedOnlyWhenAskedFor) {
   EXPECT_EQ(first_word("v0"), 2u);
 }
 
-TEST_F(PrivateerVersions, OfTheWorkingDirectoryKeepTheirCopies) {
+TEST_F(PrivateerVersions, CopiesOfARelativeBaseAreKept) {
   const WorkingDirectory inside(base());
   Privateer privateer(Privateer::CREATE, ".");
   words(privateer.create(nullptr, "v0", kBlock, false))[0] = 1;
@@ -61,7 +61,7 @@ TEST_F(PrivateerVersions, OfTheWorkingDirectoryKeepTheirCopies) {
   EXPECT_EQ(first_word("copy"), 1u);
 }
 
-TEST_F(PrivateerVersions, GoWithTheirDirectory) {
+TEST_F(PrivateerVersions, AVersionIsRemovedWithItsDirectory) {
   make("v0", 1);
   {
     Privateer privateer(Privateer::OPEN, base().c_str());
@@ -77,7 +77,7 @@ TEST_F(PrivateerVersions, GoWithTheirDirectory) {
                [&] { Privateer::version_capacity(path_of("v1")); });
   EXPECT_EQ(words(privateer.create(nullptr, "v0", kBlock, false))[0], 0u);
   words(privateer.data())[0] = 2;
-  files::create_directories(path_of("v1") + "/management");  // made anew, as Metall does
+  files::create_directories(path_of("v1") + "/management");  // created again, as Metall does
   EXPECT_TRUE(privateer.snapshot("v1"));
   EXPECT_EQ(first_word("v1"), 2u);
   // A directory whose name the store lacks is not a version either.
@@ -86,7 +86,7 @@ TEST_F(PrivateerVersions, GoWithTheirDirectory) {
   expect_error(Errc::not_found, {path_of("v1")}, [&] { privateer.open(nullptr, "v1"); });
 }
 
-TEST_F(PrivateerVersions, StayThemselvesWhenFilesOfAnotherCome) {
+TEST_F(PrivateerVersions, AVersionStaysItselfWithFilesOfAnother) {
   Privateer privateer(Privateer::CREATE, base().c_str());
   auto* const data = words(privateer.create(nullptr, "v0", kBlock, false));
   data[0] = 1;
@@ -104,7 +104,7 @@ TEST_F(PrivateerVersions, StayThemselvesWhenFilesOfAnotherCome) {
   EXPECT_EQ(data[0], 2u);
 }
 
-TEST_F(PrivateerVersions, AreCopiedByTheirFiles) {
+TEST_F(PrivateerVersions, AVersionIsCopiedByItsFiles) {
   make("v0", 1);
   copy_files(path_of("v0"), path_of("copy"));
   copy_files(path_of("v0"), path_of("second"));
@@ -116,7 +116,7 @@ TEST_F(PrivateerVersions, AreCopiedByTheirFiles) {
   privateer.msync();
   EXPECT_EQ(first_word("v0"), 1u);
   EXPECT_EQ(first_word("copy"), 2u);
-  // The version that it was copied from goes on, and is then removed.
+  // The original of the copy is written, and is then removed.
   words(privateer.open(nullptr, "v0"))[0] = 3;
   privateer.msync();
   EXPECT_EQ(first_word("second"), 1u);
@@ -128,7 +128,7 @@ TEST_F(PrivateerVersions, AreCopiedByTheirFiles) {
 }
 
 // A copy of files that were being written has a state that never existed.
-TEST_F(PrivateerVersions, ACopyOfAStateThatIsGoneSaysSo) {
+TEST_F(PrivateerVersions, ACopyOfALostStateIsAnError) {
   make("v0", 1);
   Privateer privateer(Privateer::OPEN, base().c_str());
   words(privateer.open(nullptr, "v0"))[0] = 3;
@@ -138,7 +138,7 @@ TEST_F(PrivateerVersions, ACopyOfAStateThatIsGoneSaysSo) {
   EXPECT_FALSE(privateer.version_exists("late"));
 }
 
-TEST_F(PrivateerVersions, ACopyIsNotWhatWasThereBefore) {
+TEST_F(PrivateerVersions, ACopyReplacesTheEarlierVersion) {
   make("v0", 1);
   make("v1", 2);
   files::remove_all(path_of("v1"));
@@ -148,7 +148,7 @@ TEST_F(PrivateerVersions, ACopyIsNotWhatWasThereBefore) {
   EXPECT_EQ(words(privateer.open(nullptr, "v1"))[0], 1u);
 }
 
-TEST_F(PrivateerVersions, MoveWithTheirBase) {
+TEST_F(PrivateerVersions, VersionsMoveWithTheirBase) {
   make("v0", 1);
   const std::string moved = directory_ / "moved";
   files::rename(base(), moved);
@@ -157,7 +157,7 @@ TEST_F(PrivateerVersions, MoveWithTheirBase) {
   EXPECT_EQ(words(privateer.open(nullptr, "v0"))[0], 1u);
 }
 
-TEST_F(PrivateerVersions, HaveAnyName) {
+TEST_F(PrivateerVersions, AVersionMayHaveAnyName) {
   const std::vector<std::string> names = {"a b", "a+b",   "a+20b",  ".hidden", "-",      "run/1",
                                           "run", "\x80z", "Zürich", "a:b@c#",  "/rooted"};
   for (std::size_t i = 0; i < names.size(); ++i) make(names[i], i + 1);
@@ -176,7 +176,7 @@ TEST_F(PrivateerVersions, HaveAnyName) {
   EXPECT_ERRC(privateer.create(nullptr, nullptr, kBlock, true), Errc::invalid_argument);
 }
 
-TEST_F(PrivateerVersions, TellWhatIsWrong) {
+TEST_F(PrivateerVersions, ErrorsNameTheVersionAndTheCause) {
   expect_error(Errc::not_found, {base()}, [&] { Privateer p(Privateer::OPEN, base().c_str()); });
   expect_error(Errc::invalid_argument, {base(), "7"}, [&] { Privateer p(7, base().c_str()); });
   Privateer privateer(Privateer::CREATE, base().c_str());
@@ -192,7 +192,7 @@ TEST_F(PrivateerVersions, TellWhatIsWrong) {
   expect_error(Errc::corrupted, {path_of("v0")}, [&] { privateer.open(nullptr, "v0"); });
 }
 
-TEST_F(PrivateerVersions, BlocksOfTheOriginalAreLeftAlone) {
+TEST_F(PrivateerVersions, BlocksOfTheOriginalAreNotChanged) {
   files::create_directories(base() + "/blocks");
   std::ofstream(base() + "/blocks/_granularity") << 2097152;
   Privateer privateer(Privateer::CREATE, base().c_str());
@@ -214,7 +214,7 @@ TEST_F(PrivateerVersions, AStashIsADirectoryOfItsOwn) {
   EXPECT_EQ(Privateer::version_capacity(stash + "<stash>" + path_of("v0")), kBlock);
 }
 
-TEST_F(PrivateerVersions, TakeTheirBlockSizeFromTheEnvironment) {
+TEST_F(PrivateerVersions, TheEnvironmentSetsTheBlockSize) {
   {
     const Variable size("PRIVATEER_BLOCK_SIZE", "16384"), blocks("PRIVATEER_NUM_BLOCKS", "7");
     Privateer privateer(Privateer::CREATE, base().c_str());
@@ -240,8 +240,8 @@ TEST_F(PrivateerVersions, TakeTheirBlockSizeFromTheEnvironment) {
   }
 }
 
-// The limit is what a region goes by: more than it is written, and all of it comes back.
-TEST_F(PrivateerVersions, MayUseAsMuchMemoryAsTheEnvironmentSays) {
+// A region stays within the limit: more is written, and all of it is read back.
+TEST_F(PrivateerVersions, TheEnvironmentLimitsTheMemory) {
   const std::string stash = directory_ / "stash";
   constexpr std::uint64_t kBytes = 48 * kMiB;
   const Variable most("PRIVATEER_MAX_MEM_BLOCKS", "1");

@@ -1,5 +1,5 @@
-// Marks beside marks: threads that share cards, signal handlers that come in between, and marks
-// from before there was a range.
+// Concurrent marks: threads that share cards, signal handlers that interrupt them, and marks from
+// before the range existed.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -9,7 +9,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -31,7 +30,7 @@ void open_up(const TrackedRange& range) {
   require(mprotect(range.data(), range.capacity_bytes(), PROT_READ | PROT_WRITE) == 0, "opened");
 }
 
-// As compiled code does it.
+// As compiled code marks.
 void store_and_mark(std::uint64_t* word, std::uint64_t value) {
   std::atomic_ref(*word).store(value, std::memory_order_relaxed);
   if (__atomic_load_n(vellum_card_of(reinterpret_cast<std::uint64_t>(word)), __ATOMIC_RELAXED) == 0)
@@ -49,19 +48,19 @@ void copy_taken(const TrackedRange& range, const std::vector<MarkedPage>& pages,
     }
 }
 
-// More threads than processors, so that some are stopped between a card and its page's place in the
-// queue. Another thread's card must not hide a store from the take() that follows it.
+// More threads than processors, so that some are preempted between a card and its page's slot in
+// the queue. Another thread's card must not hide a store from the take() that follows it.
 TEST_F(BusyMarkNoTsan, ThreadsFindTheirOwnStoresInTheirOwnTakes) {
   constexpr std::size_t kThreads = 6, kPages = 4, kWordsOfPage = kPageBytes / 8;
+  constexpr std::uint64_t kRounds = 10'000;
   TrackedRange range(kPages * kPageBytes);
   open_up(range);
   std::vector<std::uint64_t> copy(kPages * kWordsOfPage);
   std::mutex taking;
   std::atomic<std::uint64_t> lost{0};
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
   const auto writer = [&](std::size_t self) {
     std::vector<MarkedPage> pages;
-    for (std::uint64_t value = 1; std::chrono::steady_clock::now() < end; ++value) {
+    for (std::uint64_t value = 1; value <= kRounds; ++value) {
       for (std::size_t i = 0; i < kPages; ++i)
         store_and_mark(reinterpret_cast<std::uint64_t*>(range.data()) + i * kWordsOfPage + self,
                        value);
@@ -81,8 +80,9 @@ TEST_F(BusyMarkNoTsan, ThreadsFindTheirOwnStoresInTheirOwnTakes) {
 constexpr std::size_t kSignalPages = 16, kSignalWords = kSignalPages * kPageBytes / 8;
 std::uint64_t* signal_words = nullptr;
 volatile std::uint64_t signals = 0;
+constexpr std::uint64_t kSignals = 5'000;
 
-// Every odd word is the handler's, on the pages of the main program, and on cards of its own.
+// The handler writes every odd word, on the pages of the main program, and on cards of its own.
 void store_in_handler(int) {
   signals = signals + 1;
   for (std::size_t i = 0; i < 16; ++i)
@@ -106,27 +106,26 @@ const test::ChildProgram kMarkInHandler("mark-in-handler", [](const auto&) {
   action.sa_flags = SA_RESTART;
   sigaction(SIGALRM, &action, nullptr);
   const itimerval often{{0, 30}, {0, 30}}, never{};
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
   setitimer(ITIMER_REAL, &often, nullptr);
-  for (std::uint64_t value = 1; std::chrono::steady_clock::now() < end; ++value) {
+  for (std::uint64_t value = 1; signals < kSignals; ++value) {
     for (std::size_t i = 0; i < kSignalWords; i += 64)
       store_and_mark(signal_words + (i + value * 16) % kSignalWords, value);
     take();
   }
   setitimer(ITIMER_REAL, &never, nullptr);
   take();
-  require(signals > 100, "signals came");
   require(std::memcmp(copy.data(), signal_words, kSignalWords * 8) == 0, "no store is lost");
   require(range.clean(), "everything was taken");
 });
 
-// With one thread, nothing of marking or taking is a locked instruction, and a signal may come
-// between any two. A new process: a child of one with threads counts as having some, too.
+// With one thread, marking and taking use no locked instruction, and a signal may interrupt them
+// between any two instructions. A new process: a child of a process with threads counts as having
+// some, too.
 TEST_F(BusyMarkNoTsan, HandlersMarksAreKeptWithOneThread) {
   EXPECT_CHILD_EXIT(run_program("mark-in-handler", {}), 0);
 }
 
-// Marks where no range is do not count for a range that comes there later.
+// Marks at addresses without a range do not count for a later range there.
 TEST_F(BusyMarkNoTsan, MarksFromBeforeTheRangeDoNotHideItsOwn) {
   constexpr std::uint64_t kPlace = kWindowBegin + (123ULL << kGranuleShift);
   constexpr std::uint64_t kBytes = (4ULL << 30) + 3 * kPageBytes;
@@ -169,14 +168,14 @@ const test::ChildProgram kTableInTheWay("table-in-the-way", [](const auto&) {
     }
     require(refused, "the table is refused");
     require(is_unmapped(cards), "nothing is left of it");
-    require(!is_unmapped(taken), "what lay there does still");
+    require(!is_unmapped(taken), "the mapping there stays");
     munmap(at, kPageBytes);
-    require(is_unmapped(VELLUM_PAGE_TABLE), "nor of its second part");
+    require(is_unmapped(VELLUM_PAGE_TABLE), "nothing is left of its second part");
   }
   reserve_table();
 });
 
-TEST_F(BusyMarkNoTsan, TableThatCannotLieThereIsRefusedWhole) {
+TEST_F(BusyMarkNoTsan, ATableWithoutItsAddressesIsRefusedWhole) {
   EXPECT_CHILD_EXIT(run_program("table-in-the-way", {}), 0);
 }
 

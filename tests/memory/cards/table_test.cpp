@@ -1,5 +1,5 @@
-// Where the card table cannot lie, it is refused with a reason: it is never looked for in memory of
-// other code.
+// Where the card table's addresses are not available, it is refused with a reason: other code's
+// memory is never used as a table.
 #include "memory/cards/table.hpp"
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// Tracked ranges: marked pages are taken, once, and no mark is lost beside a take().
+// Tracked ranges: marked pages are taken, once, and no mark is lost during a take().
 #include "memory/cards/tracked_range.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
-// ThreadSanitizer keeps its own memory where the table must lie: the tests of this file say
+// ThreadSanitizer has its own memory at the table's addresses: the names of these tests end in
 // NoTsan.
 class TrackedRangeNoTsan : public ::testing::Test {
  protected:
@@ -137,8 +137,8 @@ TEST_F(TrackedRangeNoTsan, MarksOutsideOfTheWindowAreNothing) {
   vellum_mark(nullptr, 8);
 }
 
-// Writers count up words of their own, marking behind each store; the taker copies what is marked.
-// In the end, a last take has to leave the copy equal to the memory: a lost mark leaves it behind.
+// Writers count up words of their own, with a mark after each store; the taker copies marked lines.
+// After a last take the copy must equal the memory: a lost mark makes it differ.
 TEST_F(TrackedRangeNoTsan, NoStoreIsLostBesideTake) {
   constexpr std::size_t kBytes = 64 * 4096;
   TrackedRange range(kBytes);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kPages = 16384, kChunk = 16;
 
-// What round `round` writes to a page.
+// The content that round `round` writes to a page.
 void fill(std::span<std::byte> chunk, std::size_t first, std::size_t round) {
   for (std::size_t i = 0; i < kChunk; ++i) {
     std::memset(chunk.data() + i * kPageBytes, static_cast<int>((first + i) % 251 + round),
@@ -53,7 +53,7 @@ void expect_all(const MemfdBacking& backing, std::size_t round) {
 
 TEST(MemfdBacking, ThreadsThatWriteSideBySideLeaveWhatTheyWrote) {
   MemfdBacking backing(kPages * kPageBytes, std::make_shared<Pager>(std::uint64_t{1} << 30));
-  // Some pages are there already, in the middle of chunks, too.
+  // Some pages exist already, in the middle of chunks, too.
   const std::vector<std::byte> old(kPageBytes, std::byte{0xee});
   for (std::size_t page = 0; page < kPages; page += 37) ASSERT_EQ(backing.write(page, old), 0);
   write_all(backing, 1);
@@ -74,8 +74,8 @@ bool is_alias_mapped(const MemfdBacking& backing) {
   return mapped;
 }
 
-// A thread that finds another one writing adds pages through the alias. Threads that happen to run one
-// after another do not, so they get several attempts.
+// A thread that finds another one writing adds pages through the alias. Threads that happen to run
+// in sequence do not, so they get several attempts.
 TEST(MemfdBacking, PagesStayWhenTheAliasIsUnmapped) {
   std::optional<MemfdBacking> backing;
   for (int attempt = 0; attempt < 100 && (!backing || !is_alias_mapped(*backing)); ++attempt) {

@@ -1,4 +1,4 @@
-// Pages that go into the spill file come back as they were, and the file does not grow without end.
+// Spilled pages are read back unchanged, and the file does not grow without bound.
 #include "memory/copies/spill_file.hpp"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST_F(SpillFileTest, WholePagesAndDifferencesComeBack) {
   EXPECT_TRUE(spill.holds(4095));
 }
 
-// Numbers of 34 bits, each with another page that its low 32 bits are.
+// Page numbers of 34 bits, each together with the page of its low 32 bits.
 TEST_F(SpillFileTest, PagesOfTheLargestRegionAreToldApart) {
   constexpr PageNumber kPages = format::kMaxRegionBytes / kPageBytes, k4Gi = 1ULL << 32;
   SpillFile spill(directory_.path(), kPages);
@@ -106,7 +106,7 @@ TEST_F(SpillFileTest, PagesOfABatchAreReadAtOnce) {
     batch.add(32 + i, diff, pages[i].data());
   }
   ASSERT_EQ(spill.put(batch), 0);
-  const SpillFile::Loaded loaded =
+  const SpillFile::LoadedRecords loaded =
       spill.load(32, 0xffff, reinterpret_cast<std::byte*>(room_.get()));
   for (std::size_t i = 0; i < pages.size(); ++i) {
     SpillFile::Entry entry;
@@ -121,7 +121,8 @@ TEST_F(SpillFileTest, PagesThatLieApartAreReadOneByOne) {
   ASSERT_EQ(put(spill, 0, first), 0);
   for (PageNumber page = 100; page < 120; ++page) ASSERT_EQ(put(spill, page, random_page()), 0);
   ASSERT_EQ(put(spill, 1, second), 0);
-  const SpillFile::Loaded loaded = spill.load(0, 3, reinterpret_cast<std::byte*>(room_.get()));
+  const SpillFile::LoadedRecords loaded =
+      spill.load(0, 3, reinterpret_cast<std::byte*>(room_.get()));
   alignas(8) SpillFile::Buffer buffer;
   SpillFile::Entry entry;
   ASSERT_EQ(spill.read(loaded, 0, buffer, entry), 0);
@@ -153,7 +154,7 @@ TEST_F(SpillFileTest, RoomIsUsedAgain) {
   EXPECT_EQ(spill.file_bytes(), 0U);
 }
 
-// One page in a thousand stays: whole segments are held by a few bytes.
+// One page in a thousand stays: a few bytes keep whole segments in use.
 TEST_F(SpillFileTest, AFewThatStayDoNotHoldTheRest) {
   constexpr PageNumber kPages = 64 << 10;
   SpillFile spill(directory_.path(), kPages);

@@ -1,4 +1,4 @@
-// collect_dirty(): every page that was written, and hardly any other.
+// collect_dirty(): every dirty page, and hardly any other.
 #include <random>
 #include <set>
 
@@ -26,7 +26,7 @@ TEST_P(Dirty, WrittenPagesAreReportedOnce) {
 TEST_P(Dirty, ReadingIsNotWriting) {
   const auto memory = make(16 * kMiB);
   for (PageNumber page = 0; page < 4096; ++page) ASSERT_EQ(page_at(*memory, page)[0], std::byte{0});
-  collect(*memory);  // may report pages that came in a moment ago
+  collect(*memory);  // may report pages that were filled just before
   for (PageNumber page = 0; page < 4096; ++page) ASSERT_EQ(page_at(*memory, page)[0], std::byte{0});
   EXPECT_TRUE(collect(*memory).empty());
 }

@@ -1,4 +1,4 @@
-// No write is lost: threads write while another one collects, round after round.
+// No write is lost: threads write while another one collects, in many rounds.
 #include <atomic>
 #include <random>
 #include <thread>
@@ -25,7 +25,7 @@ class DirtyThreads : public MemoryTest {
       writers.emplace_back([this, &memory, t] {
         std::mt19937_64 random(t + 1);
         while (!stop_.load(std::memory_order_relaxed)) {
-          // Mostly a few hot pages, now and then any.
+          // Mostly a few hot pages, sometimes any page.
           const PageNumber page = random() % 4 == 0 ? random() % kPages : random() % 8 * 128;
           word_at(memory.data(), page, t).fetch_add(1, std::memory_order_relaxed);
         }
@@ -60,8 +60,8 @@ TEST_P(DirtyThreads, CopiesOfCollectedPagesConverge) {
   }
 }
 
-// The same while chunks are coming in: a page that is written before its chunk counts as present
-// must not fall between two scans.
+// The same while chunks are filled: a page that is written before its chunk counts as present must
+// be found by a scan.
 TEST_P(DirtyThreads, WritesToChunksThatComeInAreFound) {
   for (int round = 0; round < vellum::test::rounds(200, 20); ++round) {
     const auto memory = make(kPages * kPageBytes);

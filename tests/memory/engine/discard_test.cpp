@@ -1,4 +1,4 @@
-// discard() puts pages back to what was committed.
+// discard() restores the committed content of pages.
 #include <sys/mman.h>
 
 #include "memory/memory_fixture.hpp"
@@ -39,7 +39,7 @@ TEST_P(Discard, LeavesPagesWritableAndTracked) {
   }
 }
 
-// The kernel does not drop such pages when it is asked in the usual way.
+// The kernel does not drop locked pages by MADV_DONTNEED.
 TEST_P(Discard, OfPagesThatTheProgramHasLocked) {
   const auto memory = make(4 * kMiB);
   std::memset(memory->data(), 7, 40 * kPageBytes);

@@ -1,4 +1,4 @@
-// Pages come in at first touch, whatever the size of the region and the order of touching.
+// Pages are filled at the first access, for any size of the region and order of accesses.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -67,8 +67,8 @@ TEST_P(FirstTouch, ByManyThreadsAtOnceIsServedOnce) {
   }
 }
 
-// A system call cannot raise the signal that brings a page in, so a chunk that counts as present
-// must be mapped, page by page, also where a scan has left its markers before.
+// A system call cannot raise the signal that fills a page, so a chunk that counts as present must
+// be mapped, page by page, also where a scan has left markers before.
 TEST_P(FirstTouch, MadePresentServesSystemCallsAfterAScan) {
   constexpr std::uint64_t kPages = 600;
   const auto memory = make(kPages * kPageBytes);

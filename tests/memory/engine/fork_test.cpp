@@ -1,4 +1,4 @@
-// A forked child does not have the region, and does no harm to the parent's.
+// A forked child does not have the region, and does not affect the parent's.
 #include <signal.h>
 
 #include "memory/memory_fixture.hpp"

@@ -16,7 +16,7 @@ std::size_t mappings() {
 
 class Islands : public MemoryTest {};
 
-// NoTsan: its runtime needs mappings of its own, and does not survive being refused one.
+// NoTsan: its runtime needs mappings of its own, and fails when it gets none.
 TEST_P(Islands, MoreThanTheKernelAllowsMappings_NoTsan) {
   if (vellum::test::kTsan) GTEST_SKIP() << "the runtime does not survive the mapping limit";
   constexpr std::size_t kIslands = 48'000;
@@ -64,7 +64,7 @@ TEST_P(Islands, JoinAgainWhenCollected) {
     for (PageNumber page = 5; page < kPages; page += 16) page_at(*memory, page)[0] = std::byte{1};
     collect(*memory);
   }
-  // 2,048 islands, if they did not join; a few mappings are the allocator's and the sanitizer's.
+  // 2,048 mappings, if they did not join; a few belong to the allocator and the sanitizer.
   EXPECT_LE(mappings(), before + 256);
 }
 

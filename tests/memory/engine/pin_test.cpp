@@ -1,4 +1,4 @@
-// Pinned pages serve system calls, and what the calls write is found.
+// System calls can use pinned pages, and the pages that they write are found.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ class Pinned : public MemoryTest {
   void TearDown() override {
     if (fd_ >= 0) close(fd_);
   }
-  // The bare call: a sanitizer's wrapper of read(2) would touch the memory itself, before.
+  // The bare call: a sanitizer's wrapper of read(2) would access the memory itself, before.
   long read_into(std::byte* at, std::size_t length_bytes) const {
     return syscall(SYS_pread64, fd_, at, length_bytes, 0);
   }

@@ -1,4 +1,4 @@
-// resize(): new pages are zero and tracked, pages past the end are forgotten and not accessible.
+// resize(): new pages are zero and tracked, pages beyond the end are forgotten and not accessible.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

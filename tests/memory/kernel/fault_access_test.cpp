@@ -1,4 +1,4 @@
-// Whether a faulting access is a store, on processors that do not say.
+// Whether a faulting access is a store, on processors that do not report it.
 #include "memory/kernel/fault_access.hpp"
 
 #include <signal.h>
@@ -31,7 +31,7 @@ TEST(FaultAccess, OnlyAStoreFaultsAgainAndAgainWhereALoadWouldNot) {
   munmap(page, kPage);
 }
 
-// Of the same thread at one place: loads that another thread has served meanwhile do not add up.
+// Loads of one thread at one address that another thread has served meanwhile do not add up.
 TEST(FaultAccess, FaultsElsewhereDoNotCount) {
   std::byte* const pages = map_pages(8, PROT_READ);
   ASSERT_NE(pages, nullptr);
@@ -48,7 +48,7 @@ void resolve(int, siginfo_t* info, void*) {
   mprotect(g_page, kPage, write ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
-// As engine sigsegv answers: a page is let in to be read, and opened at the first store.
+// As engine sigsegv does it: a page is filled for reading, and opened at the first store.
 TEST(FaultAccess, AStoreAndALoadBothComeThrough) {
   g_page = map_pages(1, PROT_NONE);
   ASSERT_NE(g_page, nullptr);

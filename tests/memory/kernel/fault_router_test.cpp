@@ -1,4 +1,4 @@
-// Faults that no region owns end as they would without a region.
+// Faults that no region owns have the same effect as without a region.
 #include "memory/kernel/fault_router.hpp"
 
 #include <pthread.h>
@@ -33,7 +33,7 @@ class FaultRouter : public MemoryTest {
   std::string engine() const { return engine_name(GetParam()); }
 };
 
-// What a handler saw.
+// The arguments of a handler.
 volatile sig_atomic_t g_signal = 0;
 void* volatile g_address = nullptr;
 sigjmp_buf g_jump;
@@ -56,7 +56,7 @@ void install(int signal_number, void (*handler)(int, siginfo_t*, void*)) {
   sigaction(signal_number, &action, nullptr);
 }
 
-// Whether touching `at` came to the handler.
+// Whether an access at `at` reached the handler.
 bool caught(volatile std::byte* at, bool write) {
   g_signal = 0;
   g_address = nullptr;
@@ -170,7 +170,7 @@ TEST_P(FaultRouter, ServesManyRegionsAndForgetsClosedOnes) {
       open.push_back(make(kMiB));
       open.back()->data()[i] = std::byte{1};
     }
-    // Every second one goes.
+    // Every second one is removed.
     for (std::size_t i = 0; i < open.size(); i += 2) open[i].reset();
     std::erase(open, nullptr);
     for (const auto& memory : open) memory->data()[kMiB - 1] = std::byte{2};
@@ -212,7 +212,7 @@ TEST_P(FaultRouter, ClosingBesideFaultsElsewhere) {
   toucher.join();
 }
 
-// A page that comes in by a path as deep as decoding is, and during which a signal arrives.
+// A page that is filled with as much stack as decoding needs; a signal arrives meanwhile.
 class DeepTarget : public FaultTarget {
  public:
   DeepTarget() : page_(no_access_page()) { add_route(page_, page_ + kPageBytes, this); }
@@ -283,7 +283,7 @@ TEST(FaultRoutes, AThreadWithASmallStackTouchesAPage) {
   EXPECT_CHILD_EXIT(run_program("small thread", {}), 0);
 }
 
-// As Go runs goroutines: the thread has an alternate stack, and stands on a few KiB.
+// Like a goroutine of Go: the thread has an alternate stack, and a stack of a few KiB.
 const ChildProgram kGoroutine("goroutine", [](const auto&) {
   static DeepTarget target;
   static ucontext_t back, other;
@@ -323,10 +323,11 @@ TEST(FaultRoutes, ASignalOnTheSameAlternateStackWaitsForThePage_NoTsan) {
   EXPECT_CHILD_EXIT(run_program("signals wait", {}), 0);
 }
 
-// The nested one: a handler that stands on the alternate stack touches a page itself.
+// A nested fault: a handler on the alternate stack accesses a page itself.
 const ChildProgram kHandlerTouches("handler touches", [](const auto&) {
   static DeepTarget target;
-  // Room for the kernel's frames of both signals, which depend on the processor, and little more.
+  // Room for the kernel's frames of both signals, whose size depends on the processor, and little
+  // more.
   take_alternate_stack(2 * static_cast<std::size_t>(sysconf(_SC_MINSIGSTKSZ)) + (4 << 10));
   struct sigaction action{};
   action.sa_handler = [](int) { target.touch(); };
@@ -360,7 +361,7 @@ TEST(FaultRoutes, AnEarlierHandlerGetsTheMaskThatItAskedFor) {
   EXPECT_CHILD_EXIT(run_program("earlier mask", {}), 0);
 }
 
-// A page that never comes, as of a remote that does not answer.
+// A page that is never filled, as of a remote that does not answer.
 struct NeverThere : FaultTarget {
   std::byte* const page = no_access_page();
   std::atomic<std::uint32_t> is_there{0};
@@ -374,13 +375,13 @@ struct NeverThere : FaultTarget {
   }
 };
 
-const ChildProgram kWaitsForEver("waits for ever", [](const auto&) {
+const ChildProgram kWaitsEndlessly("waits endlessly", [](const auto&) {
   static NeverThere target;
   *const_cast<volatile std::byte*>(target.page) = std::byte{1};
 });
 
 TEST(FaultRoutes, AWaitForAPageEndsWithTheProcess) {
-  EXPECT_CHILD_SIGNAL(run_program("waits for ever", {}), SIGTERM);
+  EXPECT_CHILD_SIGNAL(run_program("waits endlessly", {}), SIGTERM);
 }
 
 const ChildProgram kHandlesTheEnd("handles the end", [](const auto&) {

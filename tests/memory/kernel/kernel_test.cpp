@@ -1,4 +1,4 @@
-// The kernel's answers about pages, where they are easily misread.
+// The kernel's reports on pages, where they are easily misread.
 #include "memory/kernel/kernel.hpp"
 #include "memory/kernel/support.hpp"
 
@@ -47,8 +47,8 @@ class KernelPages : public testing::Test {
   std::byte* base_ = nullptr;
 };
 
-// It hands over 512 ranges at a time, and then says that it stands where the last of these ended:
-// going on from there would find what is written meanwhile a second time.
+// The kernel copies 512 ranges at a time, and then reports the end of the last of these as its
+// position: a scan that continues there would find pages that are written meanwhile a second time.
 TEST_F(KernelPages, AScanOfManyRangesEndsAtItsEnd) {
   std::vector<ScanRange> ranges(8192);
   std::byte* resume = nullptr;
@@ -94,7 +94,7 @@ TEST_F(KernelPages, MovedAwayPagesLeaveHolesThatCanBeFilled) {
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(place, MAP_FAILED);
   auto* const to = static_cast<std::byte*>(place);
-  ASSERT_EQ(move_away(base_, 16 * kKernelPageBytes, to), 0);
+  ASSERT_EQ(move_private(base_, 16 * kKernelPageBytes, to), 0);
   EXPECT_EQ(to[5 * kKernelPageBytes], std::byte{1});
   EXPECT_EQ(count_private(pagemap_, base_, base_ + 16 * kKernelPageBytes), 0);
   const std::vector<std::byte> content(kKernelPageBytes, std::byte{7});

@@ -1,4 +1,4 @@
-// PrivatePages: which pages of a private mapping have been written, in every way to find them.
+// PrivatePages: the written pages of a private mapping, found in each way.
 #include "memory/kernel/private_pages.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// What is said about a kernel that offers less.
+// Messages about a kernel that supports less.
 #include "memory/kernel/support.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(KernelSupport, AgreesWithItself) {
   }
 }
 
-// What is wanting for a moment says nothing about the kernel.
+// A temporary shortage says nothing about the kernel.
 TEST(KernelSupport, AProcessWithoutDescriptorsAsksAgain) {
   EXPECT_CHILD_EXIT(vellum::test::run_program("probes-twice", {}), 0);
 }

@@ -1,4 +1,4 @@
-// When a load begins, and which units it gives to whom.
+// When a load starts, and which thread gets which unit.
 #include "memory/paging/bulk_load.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kUnit = 32, kAllUnits = 1u << 20;
 
-// Returns how many faults it took; `most`: no load has begun.
+// Returns how many faults were needed; `most`: no load has started.
 std::size_t faults_until_sign(BulkLoad& load, std::size_t most = 5000) {
   for (std::size_t i = 1; i < most; ++i) {
     if (load.note_fault()) return i;
@@ -58,7 +58,7 @@ TEST(WideLoads, PassOverAStretch) {
   std::size_t unit = 0;
   ASSERT_TRUE(load.next(unit));
   load.skip_to(8);
-  load.skip_to(3);  // never back
+  load.skip_to(3);  // never backwards
   EXPECT_EQ(all_of(load), (List{8, 9}));
 }
 

@@ -1,10 +1,12 @@
-// Private copies that equal their base copies go back, and no write is lost meanwhile.
+// Private copies that equal their base copies are dropped, and no write is lost meanwhile. The
+// tests own the clock and make the steps of the reclaimer, so no test sleeps.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <thread>
 
 #include "memory/memory_fixture.hpp"
+#include "memory/paged/paged_memory.hpp"
 #include "support/eager_reclaim.hpp"
 
 namespace vellum::region::test {
@@ -14,14 +16,18 @@ using namespace std::chrono_literals;
 
 class Reclaim : public MemoryTest {
  protected:
-  static constexpr std::uint64_t kPages = 8192;  // 32 MiB: more than what is left alone
+  static constexpr std::uint64_t kPages = 8192;  // 32 MiB: more than few_pages
+  static constexpr std::uint64_t kFewPages = 1024;
 
-  // Under a limit of which the region takes enough.
-  std::unique_ptr<RegionMemory> make(std::uint64_t size_bytes, std::uint64_t limit_times = 8) {
+  // Under a limit of which the region takes a sufficient share.
+  std::unique_ptr<RegionMemory> make(std::uint64_t size_bytes, std::uint64_t limit_times = 8,
+                                     const ReclaimPolicy& policy = {}) {
     MemoryOptions options;
     options.size_bytes = options.capacity_bytes = size_bytes;
     options.writable = true;
     options.memory_limit_bytes = limit_times * size_bytes;
+    options.reclaim_policy = policy;
+    options.reclaim_clock = [this] { return std::chrono::steady_clock::time_point(now_); };
     return make_region_memory(GetParam(), options, nullptr);
   }
   static void fill(RegionMemory& memory, int value) {
@@ -33,10 +39,6 @@ class Reclaim : public MemoryTest {
   static std::uint64_t pages_held(RegionMemory& memory) {
     return memory.use().resident_bytes / kPageBytes;
   }
-  // Waits until `done`, without an end: the test's own limit ends it.
-  static void wait_until(const std::function<bool()>& done) {
-    while (!done()) std::this_thread::sleep_for(5ms);
-  }
   static bool holds(RegionMemory& memory, int value) {
     for (PageNumber page = 0; page < kPages; ++page) {
       const auto wanted = static_cast<std::byte>(static_cast<PageNumber>(value) + page % 7);
@@ -44,19 +46,44 @@ class Reclaim : public MemoryTest {
     }
     return true;
   }
+
+  // Makes steps while the clock runs for `duration`, or until no step is due before the next
+  // commit. Returns whether that was so.
+  bool run_reclaimer(RegionMemory& memory, std::chrono::milliseconds duration = 1h) {
+    const auto end = now_ + duration;
+    while (now_ < end) {
+      const auto pause = static_cast<PagedMemory&>(memory).reclaimer().step();
+      if (!pause) return true;
+      now_ += std::max<std::chrono::milliseconds>(*pause, 1ms);
+    }
+    return false;
+  }
+
+  std::chrono::milliseconds now_{1h};
 };
 
-TEST_P(Reclaim, PagesAtRestAreHeldOnce) {
+TEST_P(Reclaim, IdlePagesAreHeldOnce) {
   const auto memory = make(kPages * kPageBytes);
   fill(*memory, 1);
   commit(*memory);
-  wait_until([&] { return pages_held(*memory) <= kPages + kPages / 8; });
+  EXPECT_TRUE(run_reclaimer(*memory));
+  EXPECT_LE(pages_held(*memory), kPages + kFewPages / 2);
   EXPECT_TRUE(holds(*memory, 1));
-  EXPECT_TRUE(collect(*memory).empty()) << "giving back is no write";
+  EXPECT_TRUE(collect(*memory).empty()) << "dropping is no write";
 }
 
-// Another tracker has found what was written: nothing is armed, and comparing alone tells.
-TEST_P(Reclaim, PagesAtRestAreHeldOnceWhereAnotherTrackerFindsThem) {
+TEST_P(Reclaim, PagesOfTheLastCommitStayUntilItIsQuiet) {
+  const auto memory = make(kPages * kPageBytes);
+  fill(*memory, 1);
+  commit(*memory);
+  EXPECT_FALSE(run_reclaimer(*memory, 480ms));
+  EXPECT_EQ(pages_held(*memory), 2 * kPages);
+  EXPECT_TRUE(run_reclaimer(*memory, 100ms));
+  EXPECT_LE(pages_held(*memory), kPages + kFewPages / 2);
+}
+
+// Another tracker has found the dirty pages: nothing is armed, and only the comparison decides.
+TEST_P(Reclaim, PagesThatAnotherTrackerHasNotFoundStay) {
   const auto memory = make(kPages * kPageBytes);
   fill(*memory, 1);
   commit(*memory);
@@ -66,27 +93,28 @@ TEST_P(Reclaim, PagesAtRestAreHeldOnceWhereAnotherTrackerFindsThem) {
   memory->collect_dirty(dirty, &stored);
   for (const PageNumber page : dirty)
     ASSERT_EQ(memory->backing().write(page, {page_at(*memory, page), kPageBytes}), 0);
-  std::this_thread::sleep_for(900ms);
-  EXPECT_TRUE(holds(*memory, 2)) << "what the tracker has not found yet stays";
+  EXPECT_TRUE(run_reclaimer(*memory));
+  EXPECT_TRUE(holds(*memory, 2));
 }
 
-TEST_P(Reclaim, PagesThatWentBackAreWrittenAgain) {
+TEST_P(Reclaim, DroppedPagesAreWrittenAgain) {
   const auto memory = make(kPages * kPageBytes);
   fill(*memory, 1);
   commit(*memory);
-  wait_until([&] { return pages_held(*memory) <= kPages + kPages / 8; });
+  EXPECT_TRUE(run_reclaimer(*memory));
+  ASSERT_LE(pages_held(*memory), kPages + kFewPages / 2);
   fill(*memory, 2);
   EXPECT_EQ(collect(*memory).size(), kPages);
   EXPECT_TRUE(holds(*memory, 2));
 }
 
-// What no commit has seen stays, whatever it was before.
+// Pages that no commit has seen stay, whatever their content was before.
 TEST_P(Reclaim, PagesWrittenSinceTheLastCommitStay) {
   const auto memory = make(kPages * kPageBytes);
   fill(*memory, 1);
   commit(*memory);
   for (PageNumber page = 0; page < kPages; page += 3) page_at(*memory, page)[0] = std::byte{99};
-  std::this_thread::sleep_for(900ms);
+  EXPECT_TRUE(run_reclaimer(*memory));
   for (PageNumber page = 0; page < kPages; page += 3) {
     ASSERT_EQ(page_at(*memory, page)[0], std::byte{99}) << page;
   }
@@ -99,69 +127,64 @@ TEST_P(Reclaim, HeldChunksStay) {
   fill(*memory, 1);
   memory->hold(0, kPages);
   commit(*memory);
-  std::this_thread::sleep_for(900ms);
-  EXPECT_GE(pages_held(*memory), 2 * kPages - 1024);
+  EXPECT_TRUE(run_reclaimer(*memory));
+  EXPECT_GE(pages_held(*memory), 2 * kPages - kFewPages);
   memory->release(0, kPages);
 }
 
-// Writers beside passes and commits: each counts up its own words; no count is ever lost. Passes
-// follow each commit at once, so writers meet pages that are closed for the moment. NoTsan: the
-// fixture's commit reads pages while they are written.
-TEST_P(Reclaim, NoWriteIsLostBesideIt_NoTsan) {
+// Writers concurrent with passes and commits: each counts up its own words; no count is ever lost.
+// A pass follows each commit at once, so writers access pages that are closed during a pass.
+// NoTsan: the fixture's commit reads pages while they are written.
+TEST_P(Reclaim, NoWriteIsLost_NoTsan) {
   constexpr std::size_t kThreads = 3;
-  const vellum::test::EagerReclaim eager;
-  const auto memory = make(kPages * kPageBytes);
-  std::atomic<bool> stop{false};
+  constexpr std::uint64_t kRounds = 30;
+  const auto memory = make(kPages * kPageBytes, 8, vellum::test::eager_reclaim_policy());
   std::vector<std::thread> threads;
-  std::atomic<std::uint64_t> wrong{0}, rounds{0};
+  std::atomic<std::uint64_t> wrong{0};
+  std::atomic<std::size_t> running{kThreads};
   for (std::size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
-      for (std::uint64_t round = 1; !stop; ++round) {
+      for (std::uint64_t round = 1; round <= kRounds; ++round) {
         for (PageNumber page = t; page < kPages; page += kThreads) {
           auto* const word = reinterpret_cast<std::uint64_t*>(page_at(*memory, page)) + 1 + t;
           if (*word != round - 1) ++wrong;
           *word = round;
-          if (page % 64 == t) std::this_thread::sleep_for(1ms);
+          if (page % 64 == t) std::this_thread::yield();
         }
-        ++rounds;
       }
+      --running;
     });
   }
-  const auto end = std::chrono::steady_clock::now() + 2s;
-  while (std::chrono::steady_clock::now() < end) {
+  do {
     commit(*memory);
-    std::this_thread::sleep_for(5ms);
-  }
-  stop = true;
+    EXPECT_TRUE(run_reclaimer(*memory));
+  } while (running != 0);
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0U);
-  EXPECT_GE(rounds, kThreads);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Reclaim, testing::Values(Engine::uffd, Engine::sigsegv),
-                         vellum::test::engine_test_name);
+VELLUM_PAGED_ENGINES(Reclaim);
 
-// Pages that a fault brought in beside those that were written, and that are zero still.
+// Pages that a fault has filled with those that were written, and that are still zero.
 class ReclaimZeros : public Reclaim {};
 
-// The limit is so low that a pass which the commit has cut short is followed by another.
-TEST_P(ReclaimZeros, GoBackAtACommit) {
+TEST_P(ReclaimZeros, AreDropped) {
   const auto memory = make(8 * kPages * kPageBytes, 2);
-  // Two pages far apart make a chunk come in whole.
+  // Two pages far apart make a fault fill the whole chunk.
   for (PageNumber page = 0; page < 8 * kPages; page += kChunkPages / 2) {
     page_at(*memory, page)[1] = std::byte{1};
   }
-  ASSERT_EQ(pages_held(*memory), 8 * kPages) << "nothing to give back";
+  ASSERT_EQ(pages_held(*memory), 8 * kPages) << "no zero page to drop";
   commit(*memory);
-  // Of each chunk, two pages are left, perhaps twice; and what a pass leaves alone.
-  wait_until([&] { return pages_held(*memory) <= 2 * 2 * 8 * kPages / kChunkPages + 512; });
+  EXPECT_TRUE(run_reclaimer(*memory));
+  // Of each chunk, two pages are left, perhaps twice, and the few pages that a pass keeps.
+  EXPECT_LE(pages_held(*memory), 2 * 2 * 8 * kPages / kChunkPages + kFewPages / 2);
   for (PageNumber page = 0; page < 8 * kPages; ++page) {
     ASSERT_EQ(page_at(*memory, page)[1], std::byte(page % (kChunkPages / 2) == 0 ? 1 : 0)) << page;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, ReclaimZeros, testing::Values(Engine::uffd),
-                         vellum::test::engine_test_name);
+VELLUM_PARTIAL_FILL_ENGINES(ReclaimZeros);
 
 }  // namespace
 }  // namespace vellum::region::test

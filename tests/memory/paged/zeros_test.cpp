@@ -1,4 +1,4 @@
-// Pages that are zero until they are written: a write brings in what it needs, and no more.
+// Pages that are zero until they are written: a write fills the pages that it needs, and no more.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ class Zeros : public MemoryTest {
   }
 };
 
-// The other engines count by chunks or files.
+// The other engines count chunks or files.
 class ZerosByPages : public Zeros {};
 
 TEST_P(ZerosByPages, ScatteredWritesTakeThePagesThatTheyWrite) {
@@ -99,7 +99,7 @@ TEST_P(Zeros, AroundASingleWriteServeSystemCallsOnceMadePresent) {
   }
 }
 
-// An eviction that finds a page changed puts the chunk back.
+// An eviction that finds a dirty page restores the chunk.
 TEST_P(Zeros, AreWritableAfterTheirChunkWasToLeave) {
   const auto memory = make(kPages * kPageBytes);
   const PageNumber first = 6 * kChunkPages;
@@ -111,7 +111,7 @@ TEST_P(Zeros, AreWritableAfterTheirChunkWasToLeave) {
   EXPECT_TRUE(contains(collect(*memory), first + 8));
 }
 
-// A page that a rollback passes over is as untouched as before: a write to it must be found.
+// A page that a rollback skips is as untouched as before: a write to it must be found.
 TEST_P(Zeros, StayWritableAfterARollback) {
   const auto memory = make(kPages * kPageBytes);
   const PageNumber first = 6 * kChunkPages;
@@ -142,7 +142,7 @@ TEST_P(Zeros, CommittedPageOfAChunkComesBackAfterARollback) {
   EXPECT_TRUE(is_zero(*memory, page + 1));
 }
 
-// The region's end cuts the last chunk; growth opens the rest of it.
+// The region's end cuts the last chunk; growth fills the rest of it.
 TEST_P(Zeros, OfACutChunkAreThereWhenTheRegionGrows) {
   const auto memory = make((kChunkPages + 4) * kPageBytes, kPages * kPageBytes);
   write(*memory, kChunkPages + 1);
@@ -157,7 +157,8 @@ TEST_P(Zeros, OfACutChunkAreThereWhenTheRegionGrows) {
   }
 }
 
-// Writers in random order beside scans: what a scan has not found, a later one finds.
+// Writers in random order, concurrent with scans: a later scan finds each page that a scan has
+// missed.
 TEST_P(Zeros, NoWriteIsLostBesideScans) {
   constexpr std::size_t kThreads = 3;
   const auto memory = make(kPages * kPageBytes);
@@ -187,8 +188,7 @@ TEST_P(Zeros, NoWriteIsLostBesideScans) {
 }
 
 VELLUM_BOTH_ENGINES(Zeros);
-INSTANTIATE_TEST_SUITE_P(, ZerosByPages, testing::Values(Engine::uffd),
-                         vellum::test::engine_test_name);
+VELLUM_PARTIAL_FILL_ENGINES(ZerosByPages);
 
 }  // namespace
 }  // namespace vellum::region::test

@@ -1,4 +1,4 @@
-// The threads that work for regions in turn: what is asked for is done, and regions come and go.
+// The threads that run the tasks of regions in turn: all work is done, and tasks join and leave.
 #include "memory/paging/helper_thread.hpp"
 
 #include <gtest/gtest.h>
@@ -14,11 +14,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Has `work` left, and is asked at once until it is done; then after `pause`.
-class Counting final : public HelpedRegion {
+// Has `work` left, and runs again at once until it is done; then after `pause`.
+class Counting final : public BackgroundTask {
  public:
   explicit Counting(std::optional<milliseconds> pause = std::nullopt) : pause_(pause) {}
-  std::optional<milliseconds> help() noexcept override {
+  std::optional<milliseconds> step() noexcept override {
     EXPECT_TRUE(joined.load());
     ++steps;
     int left = work.load();
@@ -60,7 +60,7 @@ TEST(HelperThread, AsksAgainAfterTheShortestPause) {
   HelperThread thread;
   Counting never, later(milliseconds(1)), much_later(std::chrono::hours(1));
   for (Counting* region : {&never, &later, &much_later}) ASSERT_TRUE(thread.join(*region));
-  later.work = 3;  // without a call
+  later.work = 3;  // without wake()
   later.wait_for_work();
   for (const int steps = later.steps; later.steps < steps + 5;) std::this_thread::yield();
   for (Counting* region : {&later, &never, &much_later}) thread.leave(*region);
@@ -75,7 +75,7 @@ TEST(HelperThread, EndsInAPause) {
   thread.leave(region);
 }
 
-// The last one to leave ends the thread, beside others that begin it again.
+// The last task to leave ends the thread, while others start it again.
 TEST(HelperThread, RegionsComeAndGo) {
   HelperThread thread;
   std::vector<std::thread> threads;

@@ -1,4 +1,4 @@
-// A region learns from its faults which pages to read ahead, and which to let go first.
+// The chunks to read ahead, and those to evict first, detected from a region's faults.
 #include "memory/paging/read_streams.hpp"
 
 #include <gtest/gtest.h>
@@ -6,8 +6,6 @@
 #include <random>
 #include <thread>
 #include <vector>
-
-#include "memory/paging/leave_first.hpp"
 
 namespace vellum::region::test {
 namespace {
@@ -80,7 +78,7 @@ TEST(ReadStreams, DownwardsTheyMakeOneToo) {
   EXPECT_TRUE(streams.note_fault({0}, kMax).empty());
 }
 
-// As sorting does: from both ends to the middle.
+// Like sorting: from both ends to the middle.
 TEST(ReadStreams, BothWaysAtOnce) {
   ReadStreams streams;
   for (std::size_t i = 0; i < 100; ++i) {
@@ -175,26 +173,6 @@ TEST(ReadStreams, WhatAnAnnouncedReaderPassedGoesOnce) {
   std::vector<std::size_t> behind;
   for (std::size_t index = 0; streams.take_behind(index);) behind.push_back(index);
   EXPECT_EQ(behind, (std::vector<std::size_t>{100, 101, 102}));
-}
-
-TEST(LeaveFirst, GivesEachChunkOnce) {
-  LeaveFirst first;
-  std::size_t index = 0;
-  EXPECT_FALSE(first.take(index));
-  first.add(7, 2);
-  first.add(0, 0);
-  first.add(3, 1);
-  std::vector<std::size_t> taken;
-  while (first.take(index)) taken.push_back(index);
-  EXPECT_EQ(taken, (std::vector<std::size_t>{7, 8, 3}));
-}
-
-TEST(LeaveFirst, ForgetsTheOldestRanges) {
-  LeaveFirst first;
-  for (std::size_t i = 0; i < 100; ++i) first.add(i, 1);
-  std::size_t index = 0, count = 0;
-  for (; first.take(index); ++count) EXPECT_GE(index, 84U);
-  EXPECT_EQ(count, 16U);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which chunks are in use, and which are to be brought in next.
+// Which chunks are in use, and which are prefetched next.
 #include "memory/paging/working_set.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,8 @@ constexpr std::size_t kAll = 1000, kPages = 16;
 
 std::vector<std::size_t> all_of(WorkingSet& set, std::size_t chunks) {
   std::vector<std::size_t> out;
-  for (WorkingSet::Wanted w; out.size() < 100 && set.next(chunks, w);) out.push_back(w.index);
+  for (WorkingSet::PrefetchCandidate w; out.size() < 100 && set.next(chunks, w);)
+    out.push_back(w.index);
   return out;
 }
 
@@ -20,12 +21,12 @@ using List = std::vector<std::size_t>;
 
 TEST(WorkingSetList, GivesChunksInTheOrderOfTheRanges) {
   WorkingSet set(kAll, {{64, 32}, {0, 16}, {160, 16}}, kPages, kAll);
-  EXPECT_TRUE(set.any_wanted());
+  EXPECT_TRUE(set.has_candidates());
   EXPECT_EQ(all_of(set, kAll), (List{4, 5, 0, 10}));
-  EXPECT_FALSE(set.any_wanted());
+  EXPECT_FALSE(set.has_candidates());
 }
 
-// Another size of chunks may have been in use.
+// The last use may have had another chunk size.
 TEST(WorkingSetList, RangesNeedNotBeWholeChunks) {
   WorkingSet set(kAll, {{15, 2}, {33, 1}, {79, 1}}, kPages, kAll);
   EXPECT_EQ(all_of(set, kAll), (List{0, 1, 2, 4}));
@@ -43,14 +44,14 @@ TEST(WorkingSetList, RangesThatRepeatComeToAnEnd) {
 
 TEST(WorkingSetList, KeepsToItsMost) {
   WorkingSet none(kAll, {{0, 100 * kPages}}, kPages, 0);
-  EXPECT_FALSE(none.any_wanted());
+  EXPECT_FALSE(none.has_candidates());
   EXPECT_EQ(all_of(none, kAll), List{});
   WorkingSet set(kAll, {{0, 100 * kPages}}, kPages, 3);
-  WorkingSet::Wanted w;
+  WorkingSet::PrefetchCandidate w;
   ASSERT_TRUE(set.next(kAll, w));
-  set.leave_out(w);  // it was there
+  set.skip(w);  // it was present
   ASSERT_TRUE(set.next(kAll, w));
-  set.leave_out(w, 40);  // zeros
+  set.skip(w, 40);  // zeros
   EXPECT_EQ(all_of(set, kAll), (List{40, 41, 42}));
   WorkingSet ended(kAll, {{0, 100 * kPages}}, kPages, 3);
   ended.end();
@@ -59,10 +60,10 @@ TEST(WorkingSetList, KeepsToItsMost) {
 
 TEST(WorkingSetList, LeavingOutEndsWithItsRange) {
   WorkingSet set(kAll, {{0, kPages}, {0, 5 * kPages}}, kPages, kAll);
-  WorkingSet::Wanted first, second;
+  WorkingSet::PrefetchCandidate first, second;
   ASSERT_TRUE(set.next(kAll, first));
   ASSERT_TRUE(set.next(kAll, second));
-  set.leave_out(first, 4);
+  set.skip(first, 4);
   EXPECT_EQ(all_of(set, kAll), (List{1, 2, 3, 4}));
 }
 
@@ -84,7 +85,7 @@ TEST(WorkingSetList, GivesEachChunkToOneThread) {
   std::vector<std::thread> threads;
   for (auto& mine : got) {
     threads.emplace_back([&] {
-      for (WorkingSet::Wanted w; set.next(kAll, w);) mine.push_back(w.index);
+      for (WorkingSet::PrefetchCandidate w; set.next(kAll, w);) mine.push_back(w.index);
     });
   }
   for (auto& thread : threads) thread.join();

@@ -1,4 +1,4 @@
-// An LMDB whose content says which transactions made it. Throws std::runtime_error.
+// An LMDB whose content identifies the transactions that made it. Throws std::runtime_error.
 #pragma once
 
 #include <lmdb.h>
@@ -14,9 +14,9 @@ class LmdbDatabase {
   // `file`: with MDB_NOSUBDIR. `flags`: of mdb_env_open().
   LmdbDatabase(const std::string& file, unsigned flags);
 
-  // Puts and deletes some keys, and counts itself. `sync`: a flush beyond LMDB's own.
+  // Puts and deletes some keys, and increments its counter. `sync`: a flush beyond LMDB's own.
   void transaction(std::uint64_t random, bool sync);
-  // The number of the last transaction; 0: there was none. Throws when the rest does not fit.
+  // The number of the last transaction; 0: there was none. Throws when the rest does not match it.
   std::uint64_t checked_number() const;
 
  private:

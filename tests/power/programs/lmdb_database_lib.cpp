@@ -26,7 +26,7 @@ void must(int error) {
 
 MDB_val value_of(const void* data, std::size_t size) { return {size, const_cast<void*>(data)}; }
 
-// Of a key, as the transaction of this number wrote it.
+// The value of a key, as the transaction of this number wrote it.
 std::string content_of(std::uint64_t number, std::uint64_t key) {
   std::string out(8 + (number * 2654435761U ^ key) % kLongest, static_cast<char>(number ^ key));
   std::memcpy(out.data(), &number, 8);
@@ -107,7 +107,8 @@ std::uint64_t LmdbDatabase::checked_number() const {
   }
   mdb_cursor_close(cursor);
   mdb_txn_abort(txn);
-  require(found.keys == total.keys && found.sum == total.sum, "not what the last transaction left");
+  require(found.keys == total.keys && found.sum == total.sum,
+          "not the state of the last transaction");
   return total.number;
 }
 

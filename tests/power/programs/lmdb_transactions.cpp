@@ -1,5 +1,5 @@
-// lmdb_transactions FILE MODE SEED COUNT PROGRESS: so many transactions, each flushed. It says in
-// the memory of PROGRESS, a file descriptor, how far it is (power/block_log_lib.hpp).
+// lmdb_transactions FILE MODE SEED COUNT PROGRESS: runs COUNT transactions, each flushed. Reports
+// its progress in the memory of PROGRESS, a file descriptor (power/block_log_lib.hpp).
 //
 // MODE: `safe` is LMDB's default, `unsafe` (MDB_NOSYNC with MDB_WRITEMAP) the fastest, in which
 // LMDB itself promises nothing after a power cut, with a flush after each transaction;

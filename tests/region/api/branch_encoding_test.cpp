@@ -48,7 +48,7 @@ class BranchEncoding : public StoreTest {
   }
 };
 
-TEST_P(BranchEncoding, IsKeptFromWhenTheBranchIsMade) {
+TEST_P(BranchEncoding, ABranchKeepsTheEncodingOfItsCreation) {
   Store store = create();
   EXPECT_TRUE(stored_plainly(store.create_region("own", kBytes, with(plain()))));
   EXPECT_FALSE(stored_plainly(store.create_region("other", kBytes, options())));
@@ -62,7 +62,7 @@ TEST_P(BranchEncoding, IsKeptFromWhenTheBranchIsMade) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-TEST_P(BranchEncoding, AnOpeningMayHaveItsOwn) {
+TEST_P(BranchEncoding, AnOpeningMayHaveItsOwnEncoding) {
   Store store = create();
   store.create_region("own", kBytes, with(plain())).close();
   EXPECT_FALSE(stored_plainly(store.open_region("own", with(Encoding()))));
@@ -73,7 +73,7 @@ TEST_P(BranchEncoding, AnOpeningMayHaveItsOwn) {
   EXPECT_FALSE(store.version("other").encoding.has_value());
 }
 
-TEST_P(BranchEncoding, ABranchOfABranchHasItToo) {
+TEST_P(BranchEncoding, ABranchOfABranchInheritsTheEncoding) {
   Store store = create();
   {
     Region own = store.create_region("own", kBytes, with(plain()));
@@ -94,7 +94,7 @@ TEST_P(BranchEncoding, ABranchOfABranchHasItToo) {
   EXPECT_FALSE(stored_plainly(store.open_region("told-otherwise", options())));
 }
 
-TEST_P(BranchEncoding, OneThatCannotBeIsRefusedAndMakesNothing) {
+TEST_P(BranchEncoding, AnInvalidEncodingIsRefusedAndNothingIsCreated) {
   Store store = create();
   store.create_region("main", kBytes, options()).close();
   Encoding bad;

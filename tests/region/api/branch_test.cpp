@@ -1,4 +1,4 @@
-// Branches and snapshots are made from versions, removed and compared.
+// Branches and snapshots are created from versions, removed and compared.
 #include <atomic>
 #include <thread>
 
@@ -11,7 +11,7 @@ namespace {
 
 class Branches : public StoreTest {};
 
-TEST_P(Branches, StartFromASnapshotAndGoTheirOwnWay) {
+TEST_P(Branches, ABranchOfASnapshotIsIndependent) {
   Store store = create();
   Region region = store.create_region("main", 2 * kMiB, options());
   std::memset(region.data(), 1, kMiB);
@@ -38,7 +38,7 @@ TEST_P(Branches, StartFromASnapshotAndGoTheirOwnWay) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-TEST_P(Branches, OfBranches) {
+TEST_P(Branches, ABranchStartsFromABranch) {
   Store store = create();
   store.create_region("b0", kMiB, options()).snapshot("s0");
   for (std::uint64_t i = 1; i <= 5; ++i) {
@@ -55,7 +55,7 @@ TEST_P(Branches, OfBranches) {
 }
 
 // Only the writer may checkpoint the journal's content, so it is copied.
-TEST_P(Branches, ASnapshotOfAHeadBesideItsWriter) {
+TEST_P(Branches, ASnapshotOfAHeadThatHasAWriter) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   std::memset(region.data(), 7, kMiB / 2);
@@ -92,14 +92,14 @@ TEST_P(Branches, ASnapshotOfAHeadBesideItsWriter) {
   }
 }
 
-TEST_P(Branches, ASnapshotOfAHeadFromOutside) {
+TEST_P(Branches, ASnapshotOfAHeadWithoutAWriter) {
   const std::int64_t before_ns = base::wall_clock_ns();
   Store store = create();
   {
     Region region = store.create_region("main", kMiB, options());
     for (std::uint64_t i = 1; i <= 10; ++i) {
       word_at(region, i * kPage) = i;
-      region.commit("commit " + std::to_string(i));  // these lie in the journal
+      region.commit("commit " + std::to_string(i));  // these are only in the journal
     }
   }
   store.create_snapshot("s", "main");
@@ -120,7 +120,7 @@ TEST_P(Branches, ASnapshotOfAHeadFromOutside) {
   }
 }
 
-TEST_P(Branches, ABranchBeginsAtACommitThatIsInTheJournalOnly) {
+TEST_P(Branches, ABranchStartsAtACommitThatIsOnlyInTheJournal) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   region.snapshot("first");
@@ -137,14 +137,14 @@ TEST_P(Branches, ABranchBeginsAtACommitThatIsInTheJournalOnly) {
   EXPECT_EQ(store.versions().size(), 6u);  // and no other name
 }
 
-TEST_P(Branches, ASnapshotAfterACrashTakesTheJournalAlong) {
+TEST_P(Branches, ASnapshotAfterACrashIncludesTheJournal) {
   StoreOptions small;
   small.journal_half_bytes = 64u << 10;
   Store store = create(small);
   Region region = store.create_region("main", kMiB, options());
   word_at(region, 0) = 1;
   region.commit("journal only");
-  // A crash leaves the files as they are while the writer lives.
+  // After a crash the files are as they are while the writer exists.
   std::filesystem::copy(path(), directory_ / "crashed", std::filesystem::copy_options::recursive);
   Store crashed = Store::open(directory_ / "crashed");
   crashed.create_snapshot("s", "main");
@@ -219,7 +219,7 @@ TEST_P(Branches, DiffFindsExactlyWhatDiffers) {
   EXPECT_EQ(store.diff("a", "a", nullptr).bytes_different, 0u);
 }
 
-TEST_P(Branches, StatAndVerifyCountWhatIsThere) {
+TEST_P(Branches, StatAndVerifyCountBranches) {
   Store store = create();
   {
     Region region = store.create_region("main", kMiB, options());
@@ -252,7 +252,7 @@ TEST_P(Branches, StatAndVerifyCountWhatIsThere) {
   EXPECT_EQ(stat.full_copy_bytes, 3 * kPage);
 }
 
-TEST_P(Branches, ASnapshotMadeWritable) {
+TEST_P(Branches, ASnapshotIsConvertedToABranch) {
   Store store = create();
   {
     Region region = store.create_region("main", kMiB, options());
@@ -277,7 +277,7 @@ TEST_P(Branches, ASnapshotMadeWritable) {
   EXPECT_ERRC(store.convert_to_branch("nobody"), Errc::not_found);
 }
 
-TEST_P(Branches, WhatGoesWhileTheyAreListedIsLeftOut) {
+TEST_P(Branches, VersionsRemovedDuringAListingAreOmitted) {
   Store store = create();
   store.create_region("main", kMiB, options()).snapshot("base");
   std::atomic<bool> ended = false;
@@ -292,8 +292,9 @@ TEST_P(Branches, WhatGoesWhileTheyAreListedIsLeftOut) {
   other.join();
 }
 
-// Killed between its two steps: the name means the snapshot, and the next call ends what was begun.
-TEST_P(Branches, ASnapshotHalfMadeWritable) {
+// Killed between its two steps: the name denotes the snapshot, and the next call completes the
+// conversion.
+TEST_P(Branches, AnInterruptedConversionToABranchIsCompleted) {
   Store store = create();
   {
     Region region = store.create_region("main", kMiB, options());

@@ -1,5 +1,5 @@
-// Corrupted bytes never reach the program: it gets an exception where one is possible, and SIGBUS
-// elsewhere.
+// Corrupted bytes never reach the program: it gets an exception where one is possible, and otherwise
+// SIGBUS.
 #include <setjmp.h>
 #include <signal.h>
 
@@ -66,7 +66,7 @@ class Corrupted : public StoreTest {
 // compress.
 constexpr std::uint64_t kInABlock = 200'000;
 
-TEST_P(Corrupted, PrefetchAndPinSayWhatIsCorrupted) {
+TEST_P(Corrupted, PrefetchAndPinNameTheCorruption) {
   std::string copy;
   const std::string pack = damage(kInABlock, &copy);
   Store store = Store::open(copy);
@@ -81,7 +81,7 @@ TEST_P(Corrupted, PrefetchAndPinSayWhatIsCorrupted) {
     expect_error(Errc::corrupted, {"new", "page", file},
                  [&] { (void)version.pin(version.whole()); });
   }
-  // Engine mapped compares an image that is not the one it knows, as after copying a store.
+  // Engine mapped compares an image that is not the recorded one, as after copying a store.
   expect_error(Errc::corrupted, {"main", "page", file}, [&] {
     Region region = store.open_region("main", options());
     EXPECT_NE(region.engine(), Engine::mapped) << "has not compared its image with the store";
@@ -181,7 +181,7 @@ TEST_P(Corrupted, AMissingOrTruncatedPackIsDamage) {
   expect_error(Errc::corrupted, {std::filesystem::path(pack).filename()}, read_all);
 }
 
-// A program that handles SIGBUS itself may go on: the region is still served.
+// A program that handles SIGBUS itself may continue: the region is still served.
 sigjmp_buf g_jump;
 void* volatile g_address = nullptr;
 
@@ -214,13 +214,13 @@ const ChildProgram kSurvivor("survives damage", [](const auto& arguments) {
   version.close();
 });
 
-TEST_P(Corrupted, AHandlerOfTheProgramsOwnMayGoOn) {
+TEST_P(Corrupted, AProgramsHandlerMayContinue) {
   std::string copy;
   damage(kInABlock, &copy);
   EXPECT_CHILD_EXIT(run_program("survives damage", {copy, engine_name(GetParam())}), 0);
 }
 
-TEST_P(Corrupted, RepairSavesWhatIsWhole) {
+TEST_P(Corrupted, RepairSavesWholeVersions) {
   std::string copy;
   damage(kInABlock, &copy);
   const std::string to = directory_ / ("repaired" + std::to_string(copies_));

@@ -54,7 +54,7 @@ TEST_P(DedupTest, ACopyInTheRegionCostsNoBytes) {
   expect_whole(store);
 }
 
-// The writer's first pack is there already when it looks for earlier writers' pages: it must know
+// The writer's first pack exists already when it searches earlier writers' pages: it must know
 // that pack as its own.
 TEST_P(DedupTest, ACopyAfterASmallCommitCostsNoBytesEither) {
   Store store = create();
@@ -66,7 +66,7 @@ TEST_P(DedupTest, ACopyAfterASmallCommitCostsNoBytesEither) {
   expect_whole(store);
 }
 
-TEST_P(DedupTest, WhatAnEarlierWriterStoredIsFound) {
+TEST_P(DedupTest, PagesOfAnEarlierWriterAreFound) {
   Store store = create();
   {
     Region main = region(store);
@@ -76,7 +76,7 @@ TEST_P(DedupTest, WhatAnEarlierWriterStoredIsFound) {
     main.snapshot("b");
   }
   Region main = region(store);
-  fill(main, 0, 1);  // back to what it was
+  fill(main, 0, 1);  // the earlier content
   EXPECT_LT(main.commit().bytes_written, kBlobBytes / 8);
   Region side = region(store, "side");
   fill(side, kBlobBytes, 2);  // another branch, another place
@@ -102,7 +102,7 @@ TEST_P(DedupTest, PagesOfOtherContentBetweenAreStored) {
   expect_whole(store);
 }
 
-TEST_P(DedupTest, OffMeansOff) {
+TEST_P(DedupTest, WithoutDedupNoPageIsAReference) {
   StoreOptions plain;
   plain.encoding.dedup = false;
   Store store = create(plain);
@@ -113,7 +113,7 @@ TEST_P(DedupTest, OffMeansOff) {
   EXPECT_GT(main.snapshot("twice").bytes_written, kBlobBytes);
 }
 
-TEST_P(DedupTest, ABranchDecidesForItself) {
+TEST_P(DedupTest, ABranchHasItsOwnSetting) {
   Store store = create();
   RegionOptions own = options();
   own.encoding = store.options().encoding;
@@ -125,7 +125,7 @@ TEST_P(DedupTest, ABranchDecidesForItself) {
   EXPECT_GT(main.commit().bytes_written, kBlobBytes);
 }
 
-TEST_P(DedupTest, WhatIsReferredToSurvivesItsSnapshot) {
+TEST_P(DedupTest, ReferredPagesSurviveTheirSnapshot) {
   Store store = create();
   Region main = region(store);
   fill(main, 0, 1);
@@ -147,7 +147,7 @@ TEST_P(DedupTest, WhatIsReferredToSurvivesItsSnapshot) {
 }
 
 // Pages that gc has freed may still be in a cache, and in the index of pages.
-TEST_P(DedupTest, WhatHasBeenFreedIsNotReferredTo) {
+TEST_P(DedupTest, FreedPagesAreNotReferredTo) {
   Store store = create();
   Region main = region(store);
   fill(main, 0, 1);

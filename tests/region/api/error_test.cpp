@@ -12,7 +12,7 @@ namespace {
 
 class Errors : public StoreTest {};
 
-TEST_P(Errors, StoresThatAreNone) {
+TEST_P(Errors, PathsThatAreNoStoreAreRefused) {
   expect_error(Errc::not_found, {path()}, [&] { (void)Store::open(path()); });
   expect_error(Errc::not_found, {directory_ / "no/store"},
                [&] { Store::create(directory_ / "no/store"); });
@@ -37,7 +37,7 @@ TEST_P(Errors, StoresThatAreNone) {
   (void)Store::open_or_create(directory_ / "empty").open_region("main", options());
 }
 
-TEST_P(Errors, ANewerFormatIsLeftAlone) {
+TEST_P(Errors, ANewerFormatIsNotChanged) {
   create().create_region("main", kMiB, options()).commit();
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path())) {
     if (!entry.is_regular_file()) continue;
@@ -52,7 +52,7 @@ TEST_P(Errors, ANewerFormatIsLeftAlone) {
   expect_error(Errc::newer_format, {path()}, [&] { Store::open_or_create(path()); });
 }
 
-TEST_P(Errors, OptionsOutOfRange) {
+TEST_P(Errors, OptionsOutOfRangeAreRefused) {
   const auto refuse = [&](const char* name, auto change) {
     StoreOptions options;
     change(options);
@@ -90,7 +90,7 @@ TEST_P(Errors, OptionsAreKept) {
   EXPECT_EQ(store.options().journal_half_bytes, chosen.journal_half_bytes);
 }
 
-TEST_P(Errors, RegionsThatCannotBe) {
+TEST_P(Errors, ImpossibleRegionSizesAreRefused) {
   Store store = create();
   EXPECT_ERRC(store.create_region("main", 0, options()), Errc::invalid_argument);
   EXPECT_ERRC(store.create_region("main", ~std::uint64_t{0}, options()), Errc::invalid_argument);
@@ -105,8 +105,8 @@ TEST_P(Errors, RegionsThatCannotBe) {
   store.read("main", kMiB - 1, &byte, 1);
 }
 
-TEST_P(Errors, AddressSpaceThatIsNotThere_NoSanitizer) {
-  if (kSanitizer) GTEST_SKIP() << "a sanitizer needs the address space that is taken away here";
+TEST_P(Errors, MissingAddressSpaceIsAnError_NoSanitizer) {
+  if (kSanitizer) GTEST_SKIP() << "a sanitizer needs the address space that is limited here";
   create().create_region("main", kMiB, options()).close();
   EXPECT_CHILD_EXIT(run_child([&] {
                       const rlimit limit{8ULL << 30, 8ULL << 30};

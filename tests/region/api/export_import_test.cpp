@@ -93,7 +93,7 @@ TEST_P(ExportImport, FilesOfOtherSizes) {
   EXPECT_TRUE(all_zero(content.data() + 7 * kPage + 5, content.size() - 7 * kPage - 5));
 }
 
-TEST_P(ExportImport, AFileOfAnySizeComesBackAsItWas) {
+TEST_P(ExportImport, AFileOfAnySizeIsExportedUnchanged) {
   Store store = create();
   std::vector<std::vector<std::byte>> files;
   for (const std::uint64_t size : {40 * kPage + 100, 7 * kPage + 5, std::uint64_t{0}, 2 * kPage,
@@ -134,7 +134,7 @@ TEST_P(ExportImport, AFileOfAnySizeComesBackAsItWas) {
 }
 
 // It need not know how long it is.
-TEST_P(ExportImport, AStreamIsTakenToItsEnd) {
+TEST_P(ExportImport, AStreamIsReadToItsEnd) {
   Store store = create();
   for (const std::size_t length : {5 * kMiB + 77, std::size_t{0}, kPage + 1}) {
     const std::vector<std::byte> content(length, std::byte{9});
@@ -154,7 +154,7 @@ TEST_P(ExportImport, AStreamIsTakenToItsEnd) {
   }
 }
 
-TEST_P(ExportImport, AStreamThatFailsLeavesNothing) {
+TEST_P(ExportImport, AFailedStreamCreatesNothing) {
   Store store = create();
   int pieces = 0;
   const auto fails = [&](void* to, std::size_t capacity_bytes) -> std::size_t {
@@ -171,8 +171,8 @@ TEST_P(ExportImport, AStreamThatFailsLeavesNothing) {
   EXPECT_EQ(store.version("main").file_bytes, 1u);
 }
 
-// Nobody sees the branch before it is whole, and gc takes what is left of it.
-TEST_P(ExportImport, AKilledImportLeavesNothingToSee) {
+// The branch is not visible before it is whole, and gc removes its leftovers.
+TEST_P(ExportImport, AKilledImportLeavesNoVisibleBranch) {
   Store store = create();
   const auto packs_and_branches = [&] {
     std::size_t count = 0;
@@ -206,8 +206,8 @@ TEST_P(ExportImport, AKilledImportLeavesNothingToSee) {
   EXPECT_TRUE(store.verify().damages.empty());
 }
 
-// What an import writes belongs to its branch, which goes on in the same pack.
-TEST_P(ExportImport, ANewBranchGoesOnInItsOwnPack) {
+// The data of an import belongs to its branch, which continues in the same pack.
+TEST_P(ExportImport, ANewBranchContinuesInItsOwnPack) {
   Store store = create();
   for (int i = 1; i <= 3; ++i) {
     write_file(directory_ / "file", std::vector<std::byte>(static_cast<std::size_t>(i) * kMiB,
@@ -286,7 +286,7 @@ TEST_P(ExportImport, HolesOfAFileAreNotRead) {
   EXPECT_EQ(import("out"), 0u);
 }
 
-TEST_P(ExportImport, Errors) {
+TEST_P(ExportImport, ErrorsNameTheFile) {
   Store store = create();
   store.create_region("main", kMiB, options()).commit();
   write_file(directory_ / "there", {std::byte{1}});

@@ -1,5 +1,5 @@
-// A branch and a snapshot of one name: a kill in convert_to_branch() leaves this, and a stranger
-// may put it there. No region ever shows the bytes of one for those of the other.
+// A branch and a snapshot of one name: the state after a kill in convert_to_branch(), or in an
+// untrusted store. No region ever shows the bytes of the wrong one.
 #include <signal.h>
 
 #include <filesystem>
@@ -38,7 +38,7 @@ class HalfState : public StoreTest {
     fill(region, 1000);
     region.snapshot("s");
   }
-  // Four commits in less memory than they need: pages go, and come back from the store.
+  // Four commits in less memory than they need: pages are evicted, and loaded again from the store.
   static void expect_right_after_commits(Region& region) {
     for (std::uint64_t round = 1; round <= 4; ++round) {
       fill(region, round * 1'000'000);
@@ -56,7 +56,7 @@ class HalfState : public StoreTest {
   }
 };
 
-TEST_P(HalfState, OfAKillIsMendedByWhoeverWrites) {
+TEST_P(HalfState, AnInterruptedConversionIsCompletedByAWriter) {
   Store store = create();
   make(store);
   kill_in_convert("s");
@@ -74,7 +74,7 @@ TEST_P(HalfState, OfAKillIsMendedByWhoeverWrites) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-TEST_P(HalfState, OfAKillIsEndedByDoingItAgain) {
+TEST_P(HalfState, AnInterruptedConversionIsCompletedByACall) {
   Store store = create();
   make(store);
   kill_in_convert("s");
@@ -84,19 +84,19 @@ TEST_P(HalfState, OfAKillIsEndedByDoingItAgain) {
   EXPECT_EQ(wrong(store.open_version("s", options()), 1000), 0u);
 }
 
-// When the two differ, neither is taken away, and nobody writes.
-TEST_P(HalfState, OfTwoThatDifferIsAnError) {
+// When the two differ, neither is removed, and no writer opens the branch.
+TEST_P(HalfState, ASnapshotThatDiffersFromItsBranchIsAnError) {
   Store store = create();
   make(store);
-  const std::string ref = path() + "/snapshots/s.ref", aside = directory_ / "s.ref";
-  std::filesystem::copy_file(ref, aside);
+  const std::string ref = path() + "/snapshots/s.ref", copy = directory_ / "s.ref";
+  std::filesystem::copy_file(ref, copy);
   store.convert_to_branch("s");
   {
     Region region = store.open_region("s", options());
     fill(region, 5000);
     region.commit();
   }
-  std::filesystem::copy_file(aside, ref);
+  std::filesystem::copy_file(copy, ref);
   expect_error(Errc::corrupted, {path(), "'s'", "differ"},
                [&] { (void)store.open_region("s", options()); });
   EXPECT_TRUE(std::filesystem::exists(ref));
@@ -105,14 +105,14 @@ TEST_P(HalfState, OfTwoThatDifferIsAnError) {
 }
 
 // A region that is open follows its branch, whatever its name means meanwhile.
-TEST_P(HalfState, UnderAnOpenRegionChangesNothing) {
+TEST_P(HalfState, AnInterruptedConversionKeepsOpenRegions) {
   Store store = create();
   make(store);
-  const std::string ref = path() + "/snapshots/s.ref", aside = directory_ / "s.ref";
-  std::filesystem::copy_file(ref, aside);
+  const std::string ref = path() + "/snapshots/s.ref", copy = directory_ / "s.ref";
+  std::filesystem::copy_file(ref, copy);
   store.convert_to_branch("s");
   Region region = store.open_region("s", tight());
-  std::filesystem::copy_file(aside, ref);
+  std::filesystem::copy_file(copy, ref);
   expect_right_after_commits(region);
 }
 

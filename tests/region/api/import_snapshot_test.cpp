@@ -37,7 +37,7 @@ class ImportAsSnapshot : public testing::Test {
   std::optional<Store> store_;
 };
 
-TEST_F(ImportAsSnapshot, IsTheNextVersionOfItsLine) {
+TEST_F(ImportAsSnapshot, TheSnapshotIsTheNextVersionOfItsLine) {
   import("main", "one", "a");
   import("main", "two", "b");
   import("main", "two", "c");  // nothing has changed, and the name is wanted all the same
@@ -47,7 +47,7 @@ TEST_F(ImportAsSnapshot, IsTheNextVersionOfItsLine) {
   EXPECT_EQ(store_->version("c").file_bytes, 3u);
 }
 
-TEST_F(ImportAsSnapshot, WithoutRoomForTheNameNothingHasHappened) {
+TEST_F(ImportAsSnapshot, WithoutSpaceForTheNameNothingChanges) {
   import("main", "one", "a");
   refuse_refs();
   EXPECT_ERRC(import("main", "another", "b"), Errc::no_space);

@@ -71,7 +71,7 @@ void ManyPacks::use() const {
     word_at(region, 0) ^= 1;
     region.commit();
     word_at(region, 0) ^= 1;
-    // The other half is as in the store, and is found there.
+    // The other half equals the store, and is read from it.
     std::memcpy(bytes_of(region), bytes_of(region) + kManyPacksPages / 2 * kPage,
                 kManyPacksPages / 2 * kPage);
     region.commit();
@@ -98,7 +98,7 @@ void ManyPacks::use() const {
   require(store.verify({.read_data = true}).damages.empty(), "no damage after gc");
 }
 
-TEST_P(ManyPacks, AllWorksWithFewDescriptors) {
+TEST_P(ManyPacks, AllCallsWorkWithFewDescriptors) {
   const auto end = run_child([&] {
     limit_descriptors(kDescriptors);
     make();
@@ -124,7 +124,7 @@ TEST_P(ManyPacks, PacksThatAreReplacedStayReadable) {
 }
 
 // The share of descriptors that packs may have follows the limit.
-TEST_P(ManyPacks, AProgramThatLowersItsLimit) {
+TEST_P(ManyPacks, AProgramMayLowerItsLimitOfDescriptors) {
   const auto end = run_child([&] {
     make();
     rlimit limit{};
@@ -141,9 +141,9 @@ TEST_P(ManyPacks, AProgramThatLowersItsLimit) {
 
 VELLUM_BOTH_ENGINES(ManyPacks);
 
-// A program that has used up its descriptors is told so, and nothing is called corrupted. A
+// A program that has used up its descriptors gets that error, and nothing is reported corrupted. A
 // sanitizer wants descriptors of its own, so this does not run under one.
-TEST(NoDescriptorsNoSanitizer, AreNoDamage) {
+TEST(NoDescriptorsNoSanitizer, MissingDescriptorsAreNoDamage) {
   TempDirectory directory;
   const std::string path = directory / "store";
   {

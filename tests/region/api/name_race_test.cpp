@@ -78,7 +78,7 @@ class NameRace : public testing::Test {
   static Store store_over(base::Fs& fs, const std::string& path) {
     return StoreAccess::handle_of(store::StoreDirectory::open(fs, path));
   }
-  // Throws nothing but what a maker that comes second gets.
+  // Throws only the errors of a second creator.
   static bool made(const Maker& maker, base::Fs& fs, const std::string& path,
                    const std::string& branch) {
     try {
@@ -128,7 +128,7 @@ class NameRace : public testing::Test {
   TempDirectory directory_;
 };
 
-TEST_F(NameRace, TwoThreads) {
+TEST_F(NameRace, OneOfTwoThreadsGetsAName) {
   for (const Maker& a : makers()) {
     for (const Maker& b : makers()) {
       Gate gate;
@@ -142,7 +142,7 @@ TEST_F(NameRace, TwoThreads) {
   }
 }
 
-TEST_F(NameRace, TwoProcesses) {
+TEST_F(NameRace, OneOfTwoProcessesGetsAName) {
   for (const Maker& a : makers()) {
     for (const Maker& b : makers()) {
       Gate gate;
@@ -159,7 +159,7 @@ TEST_F(NameRace, TwoProcesses) {
 }
 
 // While a snapshot becomes a branch its name is taken, all the time.
-TEST_F(NameRace, BesideMakeWritable) {
+TEST_F(NameRace, CreationDuringAConversionToABranch) {
   for (const Maker& b : makers()) {
     const std::string what = b.what;
     if (what == "open_or_create_region" || what.starts_with("import")) continue;  // may open it
@@ -178,13 +178,13 @@ TEST_F(NameRace, BesideMakeWritable) {
 }
 
 // Removing and making again run at once: neither meets the other half done.
-TEST_F(NameRace, BesideARemoval) {
+TEST_F(NameRace, CreationDuringARemoval) {
   for (const Maker& b : makers()) {
     Store::open(path()).create_branch(kName, "base");
     Gate gate;
     std::thread thread([&] {
       HookFs fs(base::posix_fs());
-      // The journal is gone, and its directory is tidied up next.
+      // The journal is removed, and its directory is removed next.
       fs.hooks.before_unlink = [&](const std::string& file) {
         if (!file.ends_with("/journal")) gate.pass();
       };
@@ -225,7 +225,7 @@ TEST_F(NameRace, ARefusedSnapshotHasCommittedNothing) {
   EXPECT_EQ(region.commit().sequence, before + 1);
 }
 
-// A snapshot that could not be made in the background lets its name go, whatever its caller keeps.
+// A snapshot that failed in the background releases its name, whatever its caller keeps.
 TEST_F(NameRace, AFutureThatIsKeptHoldsNoName) {
   Store store = Store::open(path());
   Region region = store.open_region("a");
@@ -236,13 +236,13 @@ TEST_F(NameRace, AFutureThatIsKeptHoldsNoName) {
   future.get();
 }
 
-// A maker that fails takes back what it has made, and nothing that others have made.
-TEST_F(NameRace, AMakerThatFailsLeavesWhatOthersHaveCommitted) {
+// A creator that fails removes only its own files.
+TEST_F(NameRace, AFailedCreatorKeepsCommitsOfOthers) {
   HookFs fs(base::posix_fs());
   bool once = false;
   fs.hooks.after_open = [&](const std::string& file) {
     if (!file.ends_with("/branches/x/journal") || once) return;
-    once = true;  // create_region() has made the branch, and is about to open it
+    once = true;  // create_region() has created the branch, and is about to open it
     Region other = Store::open(path()).open_region(kName);
     word_at(other, 0) = 77;
     other.commit();

@@ -26,7 +26,7 @@ class Names : public StoreTest {
   }
 };
 
-TEST_P(Names, WellFormedOnesWork) {
+TEST_P(Names, WellFormedNamesAreAccepted) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   for (const std::string& name : {std::string("a"), std::string("1.2_3+4-5"), std::string("übung"),
@@ -39,7 +39,7 @@ TEST_P(Names, WellFormedOnesWork) {
   }
 }
 
-TEST_P(Names, MalformedOnesAreRefusedAndNothingHappens) {
+TEST_P(Names, MalformedNamesAreRefusedAndNothingChanges) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   word_at(region, 0) = 1;
@@ -68,7 +68,7 @@ TEST_P(Names, MalformedOnesAreRefusedAndNothingHappens) {
   EXPECT_EQ(store.versions().size(), 2u);
 }
 
-TEST_P(Names, TakenOnesAreRefusedAndNothingHappens) {
+TEST_P(Names, TakenNamesAreRefusedAndNothingChanges) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   word_at(region, 0) = 1;
@@ -87,7 +87,7 @@ TEST_P(Names, TakenOnesAreRefusedAndNothingHappens) {
   EXPECT_EQ(word_at(store.open_version("t", options()), 0), 2u);
 }
 
-TEST_P(Names, UnknownOnesAreNotFound) {
+TEST_P(Names, UnknownNamesAreNotFound) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   region.snapshot("s");

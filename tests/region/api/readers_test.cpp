@@ -18,7 +18,7 @@ struct ReadersBoard : GenerationBoard {
 
 class Readers : public GenerationsTest {
  protected:
-  // Commits until told to stop.
+  // Commits until it is stopped.
   void write_generations(ReadersBoard& board) const {
     Region region = Store::open(path()).open_region("main", small());
     for (std::uint64_t g = 1; !board.stop; ++g) {
@@ -67,7 +67,7 @@ class Readers : public GenerationsTest {
   }
 };
 
-TEST_P(Readers, SeeWholeCommitsInOrder) {
+TEST_P(Readers, ReadersSeeWholeCommitsInOrder) {
   create_empty(tiny());
   Shared<ReadersBoard> board;
   std::vector<Child> children;

@@ -1,4 +1,4 @@
-// Versions that go to a remote and come back, by the C++ and the C interface.
+// Versions that are pushed to a remote and pulled from it, by the C++ and the C interface.
 #include <gtest/gtest.h>
 #include <vellum/vellum.h>
 
@@ -26,7 +26,7 @@ class RemotesTest : public CApiTest {
   }
 };
 
-TEST_F(RemotesTest, AStoreGoesToARemoteAndComesBack) {
+TEST_F(RemotesTest, AStoreIsPushedAndPulled) {
   snapshot("a", 1);
   Store store = Store::open(path_);
   EXPECT_TRUE(store.add_remote("origin", url()));
@@ -49,7 +49,7 @@ TEST_F(RemotesTest, AStoreGoesToARemoteAndComesBack) {
   EXPECT_TRUE(store.remotes().empty());
 }
 
-TEST_F(RemotesTest, InC) {
+TEST_F(RemotesTest, PushAndPullInC) {
   snapshot("a", 5);
   ASSERT_EQ(vellum_add_remote(store_, "origin", url().c_str(), nullptr), VELLUM_OK) << message();
   std::string seen;
@@ -86,7 +86,7 @@ TEST_F(RemotesTest, InC) {
             VELLUM_ERR_NOT_FOUND);
 }
 
-// Packs stay at the remote until they are asked for.
+// Packs stay at the remote until they are requested.
 TEST_F(RemotesTest, ALazyCloneInC) {
   snapshot("a", 5);
   ASSERT_EQ(vellum_add_remote(store_, "origin", url().c_str(), nullptr), VELLUM_OK) << message();
@@ -133,7 +133,7 @@ TEST_F(RemotesTest, ALazyCloneInC) {
   EXPECT_EQ(word_of(Store::open(clone_path()), "b"), 6u);
 }
 
-TEST_F(RemotesTest, AReplicationSendsWhatIsThereAtItsEnd) {
+TEST_F(RemotesTest, AReplicationSendsTheLastCommitAtItsEnd) {
   snapshot("a", 1);
   Store store = Store::open(path_);
   int calls = 0;

@@ -94,7 +94,7 @@ TEST(Retention, RulesAddUp) {
             (Lines{"c:last,daily,yearly", "b:", "a:yearly"}));
 }
 
-TEST(Retention, BranchesCountForThemselvesAndStay) {
+TEST(Retention, BranchesCountSeparatelyAndStay) {
   VersionInfo head = snapshot("main", 9);
   head.is_branch = true;
   const std::vector<VersionInfo> versions{snapshot("x", 1, "other"), snapshot("a", 2), head,
@@ -102,7 +102,7 @@ TEST(Retention, BranchesCountForThemselvesAndStay) {
   EXPECT_EQ(decide(versions, policy(1)), (Lines{"b:last", "a:", "y:last", "x:"}));
 }
 
-TEST(Retention, TheOrderSaysWhatIsNewerAndNotTheClock) {
+TEST(Retention, TheOrderDecidesWhatIsNewerNotTheClock) {
   auto first = snapshot("a", k2024 + kDay), second = snapshot("z", k2024), third = second;
   third.name = "b";
   first.order = 1, second.order = 2, third.order = 3;
@@ -110,13 +110,13 @@ TEST(Retention, TheOrderSaysWhatIsNewerAndNotTheClock) {
   EXPECT_EQ(decide({first, second, third}, policy(0, 1)), (Lines{"b:daily", "z:", "a:"}));
 }
 
-TEST(Retention, ASnapshotIsAsOldAsItselfNotAsItsCommit) {
+TEST(Retention, TheAgeOfASnapshotIsNotThatOfItsCommit) {
   auto old = snapshot("old", k2024 + 3 * kDay), young = snapshot("young", k2024 + 4 * kDay);
   old.committed_at = young.committed_at = base::time_point_of(k2024);
   EXPECT_EQ(decide({old, young}, policy(0, 9)), (Lines{"young:daily", "old:daily"}));
 }
 
-// A day that comes again, since the clock was set back, is one day.
+// A day that occurs twice, because the clock was set back, is one day.
 TEST(Retention, ADayCountsOnce) {
   auto a = snapshot("a", k2024 + kDay), b = snapshot("b", k2024), c = snapshot("c", k2024 + kDay);
   a.order = 1, b.order = 2, c.order = 3;

@@ -59,7 +59,7 @@ class SpaceBack : public StoreTest {
     std::uint64_t blocks = 0;
     for (const auto& pack : std::filesystem::directory_iterator(store.path() + "/packs")) {
       struct stat status{};
-      // One may have gone just now.
+      // One may have been removed just now.
       if (::stat(pack.path().c_str(), &status) == 0) {
         blocks += static_cast<std::uint64_t>(status.st_blocks);
       }
@@ -72,7 +72,7 @@ class SpaceBack : public StoreTest {
   }
 };
 
-TEST_P(SpaceBack, ARegionThatIsRewrittenForLong) {
+TEST_P(SpaceBack, ARegionThatIsRewrittenOftenStaysSmall) {
   auto [store, region] = begin();
   for (std::uint64_t n = 0; n < 200; ++n) {
     rewrite(region, n);
@@ -84,7 +84,7 @@ TEST_P(SpaceBack, ARegionThatIsRewrittenForLong) {
 }
 
 // Without it the store passes the bound, so the bound means something.
-TEST_P(SpaceBack, NotWhereItIsSwitchedOff) {
+TEST_P(SpaceBack, DisabledGcFreesNothing) {
   auto [store, region] = begin(false);
   for (std::uint64_t n = 0; n < 80; ++n) {
     rewrite(region, n);
@@ -96,8 +96,8 @@ TEST_P(SpaceBack, NotWhereItIsSwitchedOff) {
   EXPECT_TRUE(within_bound(store));
 }
 
-// A program is started again and again, and writes less each time than is worth a look.
-TEST_P(SpaceBack, ManyShortUses) {
+// A program is started many times, and writes less each time than triggers a check.
+TEST_P(SpaceBack, ManyShortOpeningsCollectTogether) {
   Store store = create(plain());
   store.create_region("main", kMiB, options()).close();
   std::vector<std::byte> last;
@@ -112,8 +112,8 @@ TEST_P(SpaceBack, ManyShortUses) {
   EXPECT_TRUE(content_of(store, "main") == last);
 }
 
-// There are several branches, and none has much to give back alone.
-TEST_P(SpaceBack, OfManyBranchesTogether) {
+// Several branches, none of which has much freeable space.
+TEST_P(SpaceBack, ManyBranchesCollectTogether) {
   Store store = create(plain());
   std::vector<Region> regions;
   for (int i = 0; i < 8; ++i) {
@@ -130,7 +130,7 @@ TEST_P(SpaceBack, OfManyBranchesTogether) {
   }
 }
 
-TEST_P(SpaceBack, SnapshotsThatComeAndGo) {
+TEST_P(SpaceBack, SpaceOfRemovedSnapshotsIsFreed) {
   auto [store, region] = begin();
   std::vector<std::byte> kept;
   for (std::uint64_t n = 0; n < 120; ++n) {
@@ -142,7 +142,7 @@ TEST_P(SpaceBack, SnapshotsThatComeAndGo) {
       if (n == 60) kept = content_of(region);
       const std::uint64_t old = n - 12;
       if (n >= 12 && old != 60) store.remove_snapshot("s" + std::to_string(old));
-      continue;  // what only the removed one needed takes a step to go
+      continue;  // the removed one's data is freed by the next step
     }
     ASSERT_TRUE(within_bound(store)) << "commit " << n;
   }
@@ -152,7 +152,7 @@ TEST_P(SpaceBack, SnapshotsThatComeAndGo) {
 }
 
 // Open versions, with names and without, are read long after all their pages were rewritten.
-TEST_P(SpaceBack, WhatReadersHaveOpenStays) {
+TEST_P(SpaceBack, VersionsOpenToReadersStay) {
   auto [store, region] = begin();
   std::vector<Region> readers;
   std::vector<std::vector<std::byte>> contents;
@@ -178,7 +178,7 @@ TEST_P(SpaceBack, WhatReadersHaveOpenStays) {
     EXPECT_TRUE(content_of(readers[i]) == contents[i]) << i;
   }
   readers.clear();
-  // The next look comes within an eighth of what was due while they were open: 32 commits.
+  // The next check is due within an eighth of the size while they were open: 32 commits.
   for (std::uint64_t n = 0; n < 40; ++n) {
     rewrite(region, 1000 + n);
     region.commit();
@@ -186,8 +186,8 @@ TEST_P(SpaceBack, WhatReadersHaveOpenStays) {
   EXPECT_TRUE(within_bound(store)) << "what they had open has gone, too";
 }
 
-// By default, a thread does it. How far it has come at a commit is chance.
-TEST_P(SpaceBack, ByAThreadBesideCommitsAndReaders) {
+// By default, a thread collects. Its progress at a commit is random.
+TEST_P(SpaceBack, AThreadCollectsDuringCommitsAndReads) {
   region::BackgroundGc::set_policy(small_policy(false));
   auto [store, region] = begin();
   std::uint64_t n = 0;
@@ -210,8 +210,8 @@ TEST_P(SpaceBack, ByAThreadBesideCommitsAndReaders) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-// The child has no such thread, and everything that the child does with its copy ends.
-TEST_P(SpaceBack, AForkBesideTheThread) {
+// The child has no gc thread, and every call on its copy ends.
+TEST_P(SpaceBack, AForkDuringGcIsHarmless) {
   region::BackgroundGc::set_policy(small_policy(false));
   auto [store, region] = begin();
   for (std::uint64_t n = 0; n < 40; ++n) {
@@ -230,8 +230,8 @@ TEST_P(SpaceBack, AForkBesideTheThread) {
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
 }
 
-// A corrupted name keeps gc from freeing anything: commits go on, and the program is told.
-TEST_P(SpaceBack, AnErrorIsToldAndIsNoneOfACommit) {
+// A corrupted name keeps gc from freeing anything: commits continue, and an error is reported.
+TEST_P(SpaceBack, AnErrorOfGcIsReportedAndNoErrorOfACommit) {
   auto [store, region] = begin();
   region.snapshot("s");
   std::filesystem::resize_file(path() + "/snapshots/s.ref", 10);

@@ -1,5 +1,5 @@
-// Region::checkout(), the names that it takes, and what else undo needs: a line that a kill does not
-// break, rules that forget, differences with their bytes.
+// Region::checkout(), the names that it takes, and what else undo needs: a line that a kill does
+// not break, rules that forget, differences with their bytes.
 #include <vellum/mapped.hpp>
 #include <vellum/retention.hpp>
 
@@ -22,7 +22,7 @@ class Undo : public StoreTest {
   }
 };
 
-TEST_P(Undo, BringsAVersionBackInPlaceAndRedoes) {
+TEST_P(Undo, CheckoutRestoresAVersionInPlaceAndRedoes) {
   Store store = create();
   Region region = edited(store, 4);
   const auto four = content_of(region);
@@ -44,7 +44,7 @@ TEST_P(Undo, BringsAVersionBackInPlaceAndRedoes) {
   EXPECT_EQ(content_of(region), content_of(store, "v1"));
 }
 
-TEST_P(Undo, SizesFollow) {
+TEST_P(Undo, CheckoutRestoresSizes) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   word_at(region, 0) = 1;
@@ -65,7 +65,7 @@ TEST_P(Undo, SizesFollow) {
   EXPECT_EQ(content_of(store, "main"), content_of(store, "large"));
 }
 
-TEST_P(Undo, WhatCannotBeCheckedOutChangesNothing) {
+TEST_P(Undo, AFailedCheckoutChangesNothing) {
   Store store = create();
   Region region = edited(store, 2);
   EXPECT_ERRC(region.checkout("v9"), Errc::not_found);
@@ -98,8 +98,8 @@ TEST_P(Undo, NamesAreThoseOfTheCommandLine) {
   EXPECT_EQ(content_of(store, "side"), content_of(store, "v2"));
 }
 
-// What a small commit leaves in the journal must not hide the snapshot before it.
-TEST_P(Undo, AKilledProgramsBranchKnowsItsLastSnapshot) {
+// A small commit in the journal must not hide the snapshot before it.
+TEST_P(Undo, AKilledProgramsBranchHasItsLastSnapshot) {
   Store store = create();
   EXPECT_CHILD_SIGNAL(run_child([&] {
                         Store own = Store::open(path());
@@ -122,7 +122,7 @@ TEST_P(Undo, AKilledProgramsBranchKnowsItsLastSnapshot) {
 }
 
 // As of the command line, without the branch's writer.
-TEST_P(Undo, ASnapshotOfAnIdleBranchIsOnItsLine) {
+TEST_P(Undo, ASnapshotOfAnIdleBranchIsOnTheLine) {
   Store store = create();
   edited(store, 1).close();
   store.create_snapshot("by-hand", "main");
@@ -133,7 +133,7 @@ TEST_P(Undo, ASnapshotOfAnIdleBranchIsOnItsLine) {
   EXPECT_EQ(store.version("next").parent, "by-hand");
 }
 
-TEST_P(Undo, RulesForget) {
+TEST_P(Undo, RetentionRulesRemoveSnapshots) {
   Store store = create();
   const Region region = edited(store, 5);
   RetentionPolicy policy;
@@ -153,7 +153,7 @@ TEST_P(Undo, RulesForget) {
   EXPECT_TRUE(store.contains("v4") && store.contains("v5"));
 }
 
-TEST_P(Undo, DifferencesComeAsRecordsWithTheirBytes) {
+TEST_P(Undo, DifferencesAreRecordsWithTheirBytes) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   word_at(region, 1000) = 7;
@@ -183,8 +183,8 @@ TEST_P(Undo, DifferencesComeAsRecordsWithTheirBytes) {
 
 VELLUM_BOTH_ENGINES(Undo);
 
-// The file is the memory: what lies behind its end is nobody's.
-TEST(UndoMapped, TheImageFollows) {
+// The file is the memory: bytes past its end have no content.
+TEST(UndoMapped, CheckoutUpdatesTheImage) {
   TempDirectory directory;
   Store store = Store::create(directory / "store");
   RegionOptions options;

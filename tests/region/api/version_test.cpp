@@ -1,4 +1,4 @@
-// Versions open beside the live region, and beside each other.
+// Versions that are open together with the live region, and with each other.
 #include <signal.h>
 
 #include "support/child.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 class Versions : public StoreTest {};
 
-TEST_P(Versions, ASnapshotStaysWhatItWas) {
+TEST_P(Versions, ASnapshotNeverChanges) {
   Store store = create();
   Region region = store.create_region("main", 4 * kMiB, options());
   std::vector<std::vector<std::byte>> expected;
@@ -35,7 +35,7 @@ TEST_P(Versions, ASnapshotStaysWhatItWas) {
   EXPECT_EQ(word_at(region, 0), 99u);
 }
 
-TEST_P(Versions, AHeadShowsWhatWasCommittedWhenItWasOpened) {
+TEST_P(Versions, AHeadShowsTheCommitAtItsOpening) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   for (std::uint64_t i = 1; i <= 5; ++i) {
@@ -55,7 +55,7 @@ TEST_P(Versions, AHeadShowsWhatWasCommittedWhenItWasOpened) {
   }
 }
 
-TEST_P(Versions, CannotBeChanged) {
+TEST_P(Versions, VersionsAreReadOnly) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   region.snapshot("s");
@@ -73,7 +73,7 @@ TEST_P(Versions, CannotBeChanged) {
                       SIGSEGV);
 }
 
-TEST_P(Versions, OutliveTheStoreHandle) {
+TEST_P(Versions, VersionsOutliveTheStoreHandle) {
   Region version = [&] {
     Store store = create();
     Region region = store.create_region("main", kMiB, options());
@@ -99,7 +99,7 @@ TEST_P(Versions, AnUnchangedSnapshotIsAVersion) {
   EXPECT_EQ(store.version("a").parent, "empty");
 }
 
-TEST_P(Versions, CostWhatChanged) {
+TEST_P(Versions, AVersionCostsItsChanges) {
   Store store = create();
   Region region = store.create_region("main", 16 * kMiB, options());
   std::uint64_t random = 1;

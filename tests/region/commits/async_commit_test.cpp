@@ -42,14 +42,14 @@ class AsyncCommit : public StoreTest {
   std::optional<Store> store_;
 };
 
-TEST_P(AsyncCommit, HoldsWhatWasThereAtTheCall) {
+TEST_P(AsyncCommit, ACommitHasTheContentAtTheCall) {
   Region region = make();
   fill(region, 1);
   for (std::uint64_t n = 1; n <= 6; ++n) {
     SCOPED_TRACE(n);
     const auto now = content_of(region);
     auto end = region.commit_async("number " + std::to_string(n));
-    fill(region, n + 1, kPages / n);  // goes on at once
+    fill(region, n + 1, kPages / n);  // continues at once
     const CommitReport report = end.get();
     EXPECT_EQ(report.sequence, n);
     EXPECT_EQ(region.sequence(), n);
@@ -65,7 +65,7 @@ TEST_P(AsyncCommit, HoldsWhatWasThereAtTheCall) {
   EXPECT_TRUE(store_->verify({.read_data = true}).damages.empty());
 }
 
-TEST_P(AsyncCommit, SnapshotsWithoutWaiting) {
+TEST_P(AsyncCommit, SnapshotsAreTakenWithoutWaiting) {
   Region region = make();
   std::vector<std::vector<std::byte>> contents;
   std::vector<std::future<CommitReport>> ends;
@@ -83,7 +83,7 @@ TEST_P(AsyncCommit, SnapshotsWithoutWaiting) {
   }
 }
 
-TEST_P(AsyncCommit, OthersWaitForItsEnd) {
+TEST_P(AsyncCommit, OtherCallsWaitForTheEndOfTheCommit) {
   Region region = make();
   fill(region, 1);
   const auto first = content_of(region);
@@ -102,7 +102,7 @@ TEST_P(AsyncCommit, OthersWaitForItsEnd) {
   region.close();
   EXPECT_TRUE(stored("main") == grown) << "close() waits";
   EXPECT_EQ(end.get().sequence, 3U) << "the future outlives the region";
-  // A call with nothing to commit makes no commit.
+  // A call with nothing to commit creates no version.
   region = store_->open_region("main", options());
   EXPECT_EQ(region.commit_async().get().sequence, 3U);
   Region version = store_->open_version("main");
@@ -110,8 +110,8 @@ TEST_P(AsyncCommit, OthersWaitForItsEnd) {
   EXPECT_ERRC(Region().commit_async(), Errc::invalid_argument);
 }
 
-// Pages come and go meanwhile; some are in the spill file at the call.
-TEST_P(AsyncCommit, WithLittleMemory) {
+// Pages are loaded and evicted meanwhile; some are in the spill file at the call.
+TEST_P(AsyncCommit, CommitsWithLittleMemory) {
   Region region = make(1u << 20);
   for (std::uint64_t n = 1; n <= 4; ++n) {
     fill(region, n);
@@ -126,9 +126,9 @@ TEST_P(AsyncCommit, WithLittleMemory) {
   EXPECT_TRUE(stored("main") == last);
 }
 
-// Each writer's words only grow, and all of its words are stored before the next round: what is
-// committed of it is one round, or two neighbours when the call came in between.
-TEST_P(AsyncCommit, BesideWriters) {
+// Each writer's words only grow, and all of its words are stored before the next round: a commit
+// has one round of it, or two consecutive ones when the call was between them.
+TEST_P(AsyncCommit, ACommitOfConcurrentWritersIsOneRound) {
   Region region = make();
   constexpr std::uint64_t kPagesEach = 64;
   std::atomic<bool> stop{false};
@@ -162,7 +162,7 @@ TEST_P(AsyncCommit, BesideWriters) {
   for (auto& writer : writers) writer.join();
 }
 
-TEST_P(AsyncCommit, AFailureComesThroughTheFutureAndUndoesIt) {
+TEST_P(AsyncCommit, TheFutureThrowsTheFailureAndTheCommitIsUndone) {
   for (std::uint64_t nth = 1; nth <= 6; ++nth) {
     SCOPED_TRACE("write " + std::to_string(nth));
     std::filesystem::remove_all(path());
@@ -198,14 +198,14 @@ TEST_P(AsyncCommit, AFailureComesThroughTheFutureAndUndoesIt) {
   }
 }
 
-TEST_P(AsyncCommit, AForkMeanwhile) {
+TEST_P(AsyncCommit, AChildForkedDuringACommitChangesNothing) {
   Region region = make();
   fill(region, 1);
   const auto now = content_of(region);
   auto end = region.commit_async();
   Child child = start_child([&] {
     EXPECT_ERRC(region.commit(), Errc::invalid_argument);
-    region = Region();  // leaves the parent's files and memory alone
+    region = Region();  // does not change the parent's files and memory
   });
   EXPECT_CHILD_EXIT(child.wait(), 0);
   end.get();

@@ -180,7 +180,7 @@ TEST_P(CloseRace, CallsAfterCloseAreRefused) {
   EXPECT_EQ(region.size_bytes() + region.capacity_bytes() + region.file_bytes(), 0u);
   EXPECT_ERRC((void)region.range_of(nullptr, 1), Errc::invalid_argument);
   pin.release();
-  // The branch is free, although the handle is still there.
+  // The branch is free, although the handle still exists.
   EXPECT_NO_THROW((void)store.open_region("main", options()));
 }
 

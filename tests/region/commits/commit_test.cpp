@@ -1,4 +1,5 @@
-// Content that commit() keeps is there again, and nothing else is.
+// After reopening, a region has the content of its last commit, and nothing else.
+#include <algorithm>
 #include <chrono>
 
 #include "support/store_fixture.hpp"
@@ -8,7 +9,7 @@ namespace {
 
 class Commit : public StoreTest {};
 
-TEST_P(Commit, SurvivesReopeningTheStore) {
+TEST_P(Commit, ACommitSurvivesReopeningTheStore) {
   {
     Store store = create();
     Region region = store.create_region("main", kMiB, options());
@@ -23,7 +24,7 @@ TEST_P(Commit, SurvivesReopeningTheStore) {
   EXPECT_TRUE(all_zero(bytes_of(region) + 8, kMiB - 16));
 }
 
-TEST_P(Commit, WhatWasNotCommittedIsLost) {
+TEST_P(Commit, UncommittedStoresAreLost) {
   Store store = create();
   {
     Region region = store.create_region("main", kMiB, options());
@@ -33,34 +34,51 @@ TEST_P(Commit, WhatWasNotCommittedIsLost) {
   EXPECT_TRUE(all_zero(bytes_of(region), kMiB));
 }
 
-TEST_P(Commit, TakesEveryKindOfChange) {
+TEST_P(Commit, ACommitTakesEveryKindOfChange) {
+  constexpr std::uint64_t kRandomEnd =
+      256 * kPage;  // pages that do not compress; then pages of 'x'
+  constexpr std::uint64_t kEqualEnd = kRandomEnd + 100 * kPage;
+  constexpr std::uint64_t kWordAt = 456 * kPage;  // a page with one word; all others are zero
+  struct Change {
+    std::uint64_t from, length_bytes;
+    int value;
+    const char* what;
+  };
+  constexpr Change kChanges[] = {{12 * kPage, 1, 1, "a byte of a random page"},
+                                 {20 * kPage, 30 * kPage, 0, "random pages become zero"},
+                                 {60 * kPage + 5, 3 * kPage, 7, "random pages, not aligned"},
+                                 {kRandomEnd, kPage, 'x', "a store of equal bytes"},
+                                 {kEqualEnd - kPage, kPage, 0, "a page of x becomes zero"},
+                                 {kWordAt + kPage, 8, 6, "a word of a zero page"}};
   Store store = create();
   std::vector<std::byte> expected;
   {
     Region region = store.create_region("main", 2 * kMiB, options());
     std::byte* const at = bytes_of(region);
     std::uint64_t random = 88172645463325252u;
-    for (std::uint64_t i = 0; i < kMiB; i += 8) {
+    for (std::uint64_t i = 0; i < kRandomEnd; i += 8) {
       random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-      word_at(region, i) = random;  // pages that do not compress
+      word_at(region, i) = random;
     }
-    std::memset(at + kMiB, 'x', 100 * kPage);  // pages that do
-    word_at(region, kMiB + 200 * kPage) = 5;   // a page of nearly nothing
+    std::memset(at + kRandomEnd, 'x', kEqualEnd - kRandomEnd);
+    word_at(region, kWordAt) = 5;
     region.commit();
-    word_at(region, 12 * kPage) += 1;                // a byte of a page
-    std::memset(at + 20 * kPage, 0, 30 * kPage);     // to zero
-    std::memset(at + 60 * kPage + 5, 7, 3 * kPage);  // whole pages, not aligned
-    word_at(region, kMiB + 201 * kPage) = 6;
-    std::memset(at + kMiB, 'x', kPage);  // written with what is there
+    for (const Change& c : kChanges) std::memset(at + c.from, c.value, c.length_bytes);
     region.commit();
     expected = content_of(region);
   }
   Region region = store.open_region("main", options());
+  for (const auto& [from, length_bytes, value, what] : kChanges) {
+    const std::byte* const at = bytes_of(region) + from;
+    EXPECT_TRUE(std::all_of(at, at + length_bytes,
+                            [v = static_cast<std::byte>(value)](std::byte b) { return b == v; }))
+        << what;
+  }
   EXPECT_EQ(content_of(region), expected);
   EXPECT_EQ(content_of(store, "main"), expected);
 }
 
-TEST_P(Commit, OfRangesTakesTheirPagesAndNoOthers) {
+TEST_P(Commit, ACommitOfRangesTakesOnlyTheirPages) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   region.commit();
@@ -68,7 +86,7 @@ TEST_P(Commit, OfRangesTakesTheirPagesAndNoOthers) {
   word_at(region, 9 * kPage - 8) = 2;
   word_at(region, 9 * kPage) = 3;
   word_at(region, 20 * kPage) = 4;
-  // A page twice, a range over two pages, one without a store, and nothing.
+  // A page twice, a range over two pages, one without a store, and an empty range.
   const auto report = region.commit_ranges(
       {{9 * kPage - 8, 16}, {3 * kPage + 100, 1}, {3 * kPage, 8}, {30 * kPage, kPage}, {kMiB, 0}});
   EXPECT_EQ(report.pages_changed, 3U);
@@ -88,7 +106,7 @@ TEST_P(Commit, OfRangesTakesTheirPagesAndNoOthers) {
   expect_error(Errc::invalid_argument, {"main"}, [&] { region.commit_ranges({{kMiB + 1, 0}}); });
 }
 
-TEST_P(Commit, CopiesThatAreDroppedAreStillThere) {
+TEST_P(Commit, DroppedCopiesKeepTheirContent) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   std::memset(region.data(), 1, kMiB);
@@ -106,7 +124,7 @@ TEST_P(Commit, CopiesThatAreDroppedAreStillThere) {
   expect_error(Errc::invalid_argument, {"main"}, [&] { region.drop_copies({{kMiB, 1}}); });
 }
 
-TEST_P(Commit, NothingToDoIsNoNewVersion) {
+TEST_P(Commit, ACommitWithoutChangesMakesNoVersion) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   word_at(region, 0) = 1;
@@ -125,7 +143,7 @@ TEST_P(Commit, NothingToDoIsNoNewVersion) {
   EXPECT_EQ(region.commit().sequence, first.sequence + 1);
 }
 
-TEST_P(Commit, ReportSaysWhatHappened) {
+TEST_P(Commit, TheReportHasPagesBytesAndTimes) {
   Store store = create();
   Region region = store.create_region("main", 16 * kMiB, options());
   for (std::uint64_t page = 0; page < 100; ++page) word_at(region, page * 16 * kPage) = page + 1;
@@ -150,7 +168,7 @@ TEST_P(Commit, ReportSaysWhatHappened) {
   }
 }
 
-TEST_P(Commit, LargeOnesGoToPacksAtOnce) {
+TEST_P(Commit, ALargeCommitIsWrittenToPacks) {
   Store store = create();
   Region region = store.create_region("main", 8 * kMiB, options());
   std::uint64_t random = 1;
@@ -164,7 +182,7 @@ TEST_P(Commit, LargeOnesGoToPacksAtOnce) {
   EXPECT_LE(report.bytes_written, 9 * kMiB);
 }
 
-TEST_P(Commit, MessageAndTimeAreKept) {
+TEST_P(Commit, TheMessageAndTheTimeAreStored) {
   const auto now = [] { return std::chrono::system_clock::now(); };
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
@@ -198,7 +216,7 @@ TEST_P(Commit, MessageAndTimeAreKept) {
   EXPECT_EQ(store.version("main").parent, "kept");
 }
 
-TEST_P(Commit, ManySmallOnesFillTheJournalManyTimes) {
+TEST_P(Commit, ManySmallCommitsFillTheJournalManyTimes) {
   StoreOptions small;
   small.journal_half_bytes = 64u << 10;
   small.pack_bytes = 1u << 20;
@@ -221,7 +239,7 @@ TEST_P(Commit, ManySmallOnesFillTheJournalManyTimes) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-TEST_P(Commit, SizeIsRoundedUpToPages) {
+TEST_P(Commit, TheSizeIsRoundedUpToPages) {
   Store store = create();
   Region region = store.create_region("main", 5000, options());
   EXPECT_EQ(region.size_bytes(), 8192u);

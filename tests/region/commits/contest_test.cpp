@@ -33,7 +33,7 @@ using Children = std::vector<std::unique_ptr<Child>>;
 
 class Contest : public GenerationsTest {
  protected:
-  // A process that goes on until it is told to stop, or killed.
+  // A process that runs until it is stopped or killed.
   void take_part(Board& board, std::uint64_t seed) const {
     std::mt19937_64 random(seed);
     std::uint64_t newest = 0;  // that this process has seen
@@ -44,7 +44,7 @@ class Contest : public GenerationsTest {
     }
   }
 
-  // One turn as the writer, when nobody else is.
+  // Writes once, when no other process is the writer.
   void try_to_write(Board& board, std::mt19937_64& random) const {
     Region region;
     try {
@@ -89,7 +89,7 @@ class Contest : public GenerationsTest {
     const std::uint64_t last = board.snapshot / kSnapshotEvery;
     if (last == 0) return;
     const std::uint64_t g = (1 + random() % last) * kSnapshotEvery;
-    // A kill may have cut this one; then it is whole, or not there.
+    // A kill may have interrupted this one; then it is whole, or does not exist.
     Store store = Store::open(path());
     if (!store.contains(snapshot_name(g))) return;
     const Region version = store.open_version(snapshot_name(g), small());
@@ -101,7 +101,7 @@ class Contest : public GenerationsTest {
     return std::make_unique<Child>(start_child([this, &board, seed] { take_part(board, seed); }));
   }
 
-  // The writer, mostly; now and then somebody.
+  // Mostly the writer; sometimes any process.
   std::unique_ptr<Child>& choose(const Board& board, Children& children) {
     const pid_t writer = board.writer;
     const auto at = std::find_if(children.begin(), children.end(),
@@ -110,7 +110,7 @@ class Contest : public GenerationsTest {
     return children[random_() % children.size()];
   }
 
-  // This is said first, so that the next writer knows that it may take the place.
+  // This is recorded first, so that the next writer knows that the branch is free.
   void kill(Board& board, Child& child) {
     board.killed[kills_++ % board.killed.size()] = child.pid();
     writers_killed_ += child.pid() == board.writer;
@@ -118,7 +118,7 @@ class Contest : public GenerationsTest {
     EXPECT_CHILD_SIGNAL(child.wait(), SIGKILL);
   }
 
-  // Waits until somebody has the branch. The wait has an end, as the branch may stay free.
+  // Waits until a process has the branch. The wait is bounded, as the branch may stay free.
   static void wait_for_a_writer(const Board& board) {
     for (int i = 0; i < 4000; ++i) {
       const pid_t writer = board.writer;
@@ -144,7 +144,7 @@ class Contest : public GenerationsTest {
 
   void check_the_end(const Board& board) const {
     Store store = Store::open(path());
-    Region region = store.open_region("main", small());  // whoever was killed holds no lock
+    Region region = store.open_region("main", small());  // killed processes hold no lock
     const std::uint64_t g = Generations::read(region.data());
     EXPECT_NE(g, Generations::kTorn);
     EXPECT_GE(g, board.committed);
@@ -163,7 +163,7 @@ class Contest : public GenerationsTest {
   std::uint64_t kills_ = 0, writers_killed_ = 0;
 };
 
-TEST_P(Contest, SixteenProcessesAndKilledLockHolders) {
+TEST_P(Contest, SixteenProcessesContendDespiteKills) {
   const std::uint64_t kills = kills_wanted(40, 15);
   create_empty(tiny());
   const Shared<Board> board;

@@ -1,4 +1,4 @@
-// A commit fails at each of its file system calls; the tests check what is left of it.
+// A commit fails at each of its file system calls; the tests check memory and store afterwards.
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -48,7 +48,7 @@ class FailedCommit : public StoreTest {
   store::test::FaultFs fs_{base::posix_fs()};
 };
 
-TEST_P(FailedCommit, AnInterruptedOneLeavesEverythingAsItWas) {
+TEST_P(FailedCommit, AnInterruptedCommitChangesNothing) {
   make_store();
   Region region = open();
   change(region, 1);
@@ -76,7 +76,7 @@ TEST_P(FailedCommit, AnInterruptedOneLeavesEverythingAsItWas) {
   region.commit();
 }
 
-TEST_P(FailedCommit, WritesThatFail) {
+TEST_P(FailedCommit, AFailedWriteKeepsMemoryAndTheLastCommit) {
   for (std::uint64_t nth = 1; nth <= 12; ++nth) {
     SCOPED_TRACE("write " + std::to_string(nth));
     make_store();
@@ -134,7 +134,7 @@ TEST_P(FailedCommit, AFlushThatFailsPoisonsTheBranch) {
       expect_error(Errc::poisoned, {"main"}, [&] { region.commit(); });
       expect_error(Errc::poisoned, {"main"}, [&] { region.snapshot("no"); });
     }
-    region.rollback();  // memory can still be what was committed
+    region.rollback();  // memory can still be restored to the last commit
     EXPECT_TRUE(content_of(region) == good);
     expect_error(Errc::poisoned, {"main"}, [&] { region.commit(); });
     region.close();
@@ -149,8 +149,8 @@ TEST_P(FailedCommit, AFlushThatFailsPoisonsTheBranch) {
   }
 }
 
-// The commit fails before it has looked at all pages that it had found to be written.
-TEST_P(FailedCommit, WhatItHadNotComeToIsInTheNext) {
+// The commit fails before it has encoded all dirty pages.
+TEST_P(FailedCommit, PagesNotYetEncodedAreInTheNextCommit) {
   constexpr std::uint64_t kLargeBytes = 16 * kMiB;
   create().create_region("main", kLargeBytes, options()).close();
   Region region = open();
@@ -169,9 +169,9 @@ TEST_P(FailedCommit, WhatItHadNotComeToIsInTheNext) {
   EXPECT_TRUE(content_of(Store::open(path()), "main") == wanted);
 }
 
-// This is as if there were more than the old content that it keeps. The packs cannot be read while
+// The undo budget is 0, as if the old content did not fit into it. The packs cannot be read while
 // the commit fails.
-TEST_P(FailedCommit, WhatCouldNotBeUndoneIsNotBuiltUpon) {
+TEST_P(FailedCommit, ACommitThatCannotBeUndonePoisonsTheRegion) {
   make_store();
   Region region = open();
   const auto fill = [&](std::uint64_t seed) {
@@ -183,8 +183,8 @@ TEST_P(FailedCommit, WhatCouldNotBeUndoneIsNotBuiltUpon) {
   const auto good = content_of(region);
   fill(2);
   const auto wanted = content_of(region);
-  const std::string packs = path() + "/packs", away = path() + "/away";
-  std::filesystem::copy(packs, away);
+  const std::string packs = path() + "/packs", moved = path() + "/moved";
+  std::filesystem::copy(packs, moved);
   for (const auto& pack : std::filesystem::directory_iterator(packs)) {
     std::filesystem::resize_file(pack.path(), format::kPackHeaderBytes);
   }
@@ -193,13 +193,13 @@ TEST_P(FailedCommit, WhatCouldNotBeUndoneIsNotBuiltUpon) {
   expect_error(Errc::io, {}, [&] { region.commit(); });
   fs_.heal();
   region::Encoder::set_undo_budget({});
-  for (const auto& pack : std::filesystem::directory_iterator(away)) {
+  for (const auto& pack : std::filesystem::directory_iterator(moved)) {
     std::ifstream from(pack.path(), std::ios::binary);
     std::fstream(std::filesystem::path(packs) / pack.path().filename(),
                  std::ios::in | std::ios::out | std::ios::binary)
         << from.rdbuf();
   }
-  std::filesystem::remove_all(away);
+  std::filesystem::remove_all(moved);
 
   EXPECT_TRUE(content_of(region) == wanted) << "memory is as it was";
   word_at(region, 0) += 1;
@@ -216,7 +216,7 @@ TEST_P(FailedCommit, WhatCouldNotBeUndoneIsNotBuiltUpon) {
   EXPECT_TRUE(content_of(Store::open(path()), "main") == last);
 }
 
-TEST_P(FailedCommit, ManyInARow) {
+TEST_P(FailedCommit, ManyFailedCommitsInARow) {
   make_store();
   Region region = open();
   std::mt19937_64 random(4);

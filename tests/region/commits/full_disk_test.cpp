@@ -14,8 +14,8 @@ class FullDisk : public StoreTest {
     std::mt19937_64 random(seed);
     for (std::uint64_t i = from; i < to; i += 8) word_at(region, i) = random();
   }
-  // The image lies elsewhere: it would take the space that is counted here, and a full tmpfs cannot
-  // even show a file's holes.
+  // The image is on another disk: it would occupy the space that is counted here, and a full tmpfs
+  // cannot even read a file's holes.
   RegionOptions options() const {
     RegionOptions options = StoreTest::options();
     if (GetParam() == Engine::mapped) options.image.path = directory_ / "image";
@@ -45,7 +45,7 @@ class FullDisk : public StoreTest {
 #define VELLUM_NEEDS(disk) \
   if (!(disk).mounted()) GTEST_SKIP() << (disk).reason()
 
-TEST_P(FullDisk, LeavesTheLastCommitAndTheRegion) {
+TEST_P(FullDisk, AFullDiskKeepsTheLastCommitAndTheRegion) {
   const SmallDisk disk(40 * kMiB);
   VELLUM_NEEDS(disk);
   auto [store, region] = begin(disk, plain(), 16 * kMiB, 4 * kMiB);
@@ -76,7 +76,7 @@ TEST_P(FullDisk, LeavesTheLastCommitAndTheRegion) {
   EXPECT_TRUE(again.verify({.read_data = true}).damages.empty());
 }
 
-TEST_P(FullDisk, RollbackGivesTheLastCommit) {
+TEST_P(FullDisk, RollbackOnAFullDiskRestoresTheLastCommit) {
   const SmallDisk disk(24 * kMiB);
   VELLUM_NEEDS(disk);
   auto [store, region] = begin(disk, plain(), 16 * kMiB, 6 * kMiB);
@@ -102,9 +102,8 @@ TEST_P(FullDisk, RollbackGivesTheLastCommit) {
   EXPECT_EQ(word_at(store.open_region("main", options()), 1600 * kPage), 1600u);
 }
 
-// This is more than the encoder keeps in memory to take a commit back; it reads the rest from the
-// store.
-TEST_P(FullDisk, AHugeFailedCommitIsTakenBack) {
+// This is more than the encoder keeps in memory to undo a commit; it reads the rest from the store.
+TEST_P(FullDisk, AHugeFailedCommitIsUndone) {
   const SmallDisk disk(120 * kMiB);
   VELLUM_NEEDS(disk);
   auto [store, region] = begin(disk, plain(), 80 * kMiB, 80 * kMiB);
@@ -125,7 +124,7 @@ TEST_P(FullDisk, AHugeFailedCommitIsTakenBack) {
   EXPECT_TRUE(content_of(store.open_region("main", options())) == expected);
 }
 
-TEST_P(FullDisk, EveryAmountOfSpaceLeft) {
+TEST_P(FullDisk, CommitsWithEveryAmountOfFreeSpace) {
   const SmallDisk disk(16 * kMiB);
   VELLUM_NEEDS(disk);
   StoreOptions tiny = plain();
@@ -179,9 +178,9 @@ TEST_P(FullDisk, EveryAmountOfSpaceLeft) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-// A commit frees what is no longer needed before it fails: a region can be rewritten without end
-// where there is room for it twice.
-TEST_P(FullDisk, CollectsBeforeItFails) {
+// A commit frees unneeded space before it fails: a region can be rewritten without end where it
+// fits twice.
+TEST_P(FullDisk, ACommitCollectsBeforeItFails) {
   const SmallDisk disk(24 * kMiB);
   VELLUM_NEEDS(disk);
   auto [store, region] = begin(disk, plain(), 8 * kMiB, 8 * kMiB);
@@ -200,7 +199,7 @@ TEST_P(FullDisk, CollectsBeforeItFails) {
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
   EXPECT_TRUE(content_of(store, "first") == first);
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
-  // This is more than there is room for, whatever is freed.
+  // This does not fit, whatever is freed.
   disk.fill(0);
   randomise(region, 0, 8 * kMiB, 99);
   const auto wanted = content_of(region);
@@ -210,7 +209,7 @@ TEST_P(FullDisk, CollectsBeforeItFails) {
 }
 
 // An asynchronous commit collects for the next one.
-TEST_P(FullDisk, AnAsynchronousCommitThatFailsMakesRoom) {
+TEST_P(FullDisk, AFailedAsynchronousCommitFreesSpace) {
   const SmallDisk disk(24 * kMiB);
   VELLUM_NEEDS(disk);
   auto [store, region] = begin(disk, plain(), 8 * kMiB, 8 * kMiB);
@@ -230,7 +229,7 @@ TEST_P(FullDisk, AnAsynchronousCommitThatFailsMakesRoom) {
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
 }
 
-TEST_P(FullDisk, FailsAtOnceWhereNothingIsToBeGivenBack) {
+TEST_P(FullDisk, ACommitFailsAtOnceWithoutFreeableSpace) {
   const SmallDisk disk(24 * kMiB);
   VELLUM_NEEDS(disk);
   std::filesystem::remove(directory_ / "image");

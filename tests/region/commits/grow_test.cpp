@@ -6,7 +6,7 @@ namespace {
 
 class Grow : public StoreTest {};
 
-TEST_P(Grow, InStepsOfAnySize) {
+TEST_P(Grow, RegionsGrowInStepsOfAnySize) {
   Store store = create();
   std::uint64_t pages = 1;
   {
@@ -30,7 +30,7 @@ TEST_P(Grow, InStepsOfAnySize) {
   EXPECT_EQ(bytes_of(region)[pages * kPage - 1], std::byte{6});
 }
 
-TEST_P(Grow, AloneIsACommit) {
+TEST_P(Grow, GrowthWithoutStoresIsACommit) {
   Store store = create();
   {
     Region region = store.create_region("main", kMiB, options());
@@ -43,7 +43,7 @@ TEST_P(Grow, AloneIsACommit) {
   EXPECT_TRUE(all_zero(bytes_of(region), 3 * kMiB));
 }
 
-TEST_P(Grow, WithoutACommitIsLost) {
+TEST_P(Grow, UncommittedGrowthIsLost) {
   Store store = create();
   {
     Region region = store.create_region("main", kMiB, options());
@@ -67,7 +67,7 @@ TEST_P(Grow, ASnapshotKeepsItsSize) {
   EXPECT_EQ(word_at(large, 2 * kMiB - 8), 1u);
 }
 
-TEST_P(Grow, RefusesWhatItCannotDo) {
+TEST_P(Grow, InvalidSizesAreRefused) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   EXPECT_GE(region.capacity_bytes(), 256 * kMiB);

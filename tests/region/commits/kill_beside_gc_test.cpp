@@ -1,9 +1,9 @@
-// kill -9 at any moment of large commits that repeat what the store holds, beside a process that
+// kill -9 at any time during large commits that repeat content of the store, while another process
 // collects garbage.
 //
-// One process writes two branches in turns. Their content comes from a few arrays, so that each
-// refers to pages of the other, of its own past, and of snapshots that go. VELLUM_KILLS sets the
-// number of kills for each engine.
+// One process writes two branches alternately. Their content is from a few arrays, so that each
+// refers to pages of the other, of its own past, and of snapshots that are removed. VELLUM_KILLS
+// sets the number of kills for each engine.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -17,7 +17,7 @@ namespace vellum::test {
 namespace {
 
 constexpr std::uint64_t kKillBesideGcPages = 320, kArrays = 5, kWordsPerPage = kPage / 8;
-constexpr std::uint64_t kLittleBytes = 160;  // half of what a page takes when compressed
+constexpr std::uint64_t kLittleBytes = 160;  // half of a compressed page
 constexpr std::uint64_t kNamedEvery = 3, kNamesKept = 3;
 constexpr std::array<const char*, 2> kBranches{"left", "right"};
 
@@ -150,7 +150,7 @@ class KilledBesideGc : public GenerationsTest {
   std::mt19937_64 random_{7};
 };
 
-TEST_P(KilledBesideGc, LargeCommitsThatRepeatOthers) {
+TEST_P(KilledBesideGc, AKillDuringGcKeepsRepeatedContent) {
   Store store = create(tiny());
   for (const char* name : kBranches)
     store.create_region(name, kKillBesideGcPages * kPage, large()).close();
@@ -160,8 +160,7 @@ TEST_P(KilledBesideGc, LargeCommitsThatRepeatOthers) {
     SCOPED_TRACE("kill " + std::to_string(i));
     Child writer = start_child([&] { write_generations(*board); });
     Child gc = start_child([&] { collect(*board, random_()); });
-    // Beside gc, a commit does not look for pages that the store holds, so repeats take longer to
-    // come.
+    // During gc, a commit does not look for pages that the store holds, so repeats are rarer.
     const std::uint64_t commits = board->commits;
     const auto enough = [&] {
       return board->commits >= commits + 8 && board->repeats > i / 2 && board->collections > i / 2;

@@ -1,4 +1,4 @@
-// kill -9 at any moment: every commit that had returned is there, and no commit is there in part.
+// kill -9 at any time: every commit that had returned exists, and no commit exists in part.
 //
 // VELLUM_KILLS sets the number of kills for each engine.
 #include <atomic>
@@ -51,7 +51,7 @@ class Killed : public GenerationsTest {
     Region region = store.open_region("main", small());
     const std::uint64_t seen = Generations::read(region.data());
     check_generation(seen, board);
-    // A snapshot that was being made may be there or not.
+    // A snapshot that was being created may exist or not.
     if (board.snapshot != 0) snapshots_[board.snapshot];
     if (store.contains(snapshot_name(board.started))) snapshots_[board.started];
     check_snapshots(store);
@@ -63,7 +63,7 @@ class Killed : public GenerationsTest {
     ASSERT_LE(seen, board.started);
   }
 
-  // The newest ones and one of the others; all of them now and then.
+  // The newest ones and one of the others; sometimes all of them.
   void check_snapshots(Store& store) {
     const bool all = random_() % 50 == 0;
     const std::uint64_t chosen = snapshots_.empty() ? 0 : random_() % snapshots_.size();
@@ -86,7 +86,7 @@ class Killed : public GenerationsTest {
     for (std::uint64_t i = 0; i < kills; ++i) {
       SCOPED_TRACE("kill " + std::to_string(i));
       Child child = start_child([&] { write_generations(*board, random_()); });
-      // The kill comes mostly while it commits, sometimes while it opens.
+      // Mostly killed while it commits, sometimes while it opens.
       const std::uint64_t start = board->started;
       const std::uint64_t delay_us = random_() % 20'000;
       if (random_() % 8 != 0) {
@@ -114,10 +114,10 @@ class Killed : public GenerationsTest {
   }
 
   std::mt19937_64 random_{5};
-  std::map<std::uint64_t, std::vector<std::byte>> snapshots_;  // empty: not looked at yet
+  std::map<std::uint64_t, std::vector<std::byte>> snapshots_;  // empty: not read yet
 };
 
-TEST_P(Killed, AtAnyMomentTheLastCommitIsThere) {
+TEST_P(Killed, AKillAtAnyTimeKeepsTheLastCommit) {
   const std::uint64_t kills = kills_wanted(120, 20);
   StoreOptions plain = tiny();
   plain.encoding.compression = Encoding::Compression::none;

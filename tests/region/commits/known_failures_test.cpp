@@ -40,7 +40,7 @@ class KnownFailures : public StoreTest {
 
 // Privateer writes a version's block list up to the highest block that this process has touched; a
 // snapshot after reopening ends there, and is empty when nothing was touched. (update_metadata)
-TEST_P(KnownFailures, ASnapshotAfterReopeningHasWhatWasNotTouched) {
+TEST_P(KnownFailures, ASnapshotAfterReopeningHasUntouchedPages) {
   Store store = create();
   Region region = store.create_region("main", 4 * kMiB, options());
   fill(region, 1);
@@ -93,12 +93,12 @@ class LostBlock : public KnownFailures {
   }
 };
 
-TEST_P(LostBlock, OfATruncatedFileIsNotZeros) {
+TEST_P(LostBlock, ATruncatedFileIsNotReadAsZeros) {
   expect_no_zeros([](const std::string& pack) { fs::resize_file(pack, fs::file_size(pack) / 2); });
 }
 
-// A file system that lost what was never synced keeps the size, and shows zeros.
-TEST_P(LostBlock, ThatIsZeroOnTheMediumIsNotZeros) {
+// A file system that has lost unsynced data keeps the size, and reads zeros.
+TEST_P(LostBlock, AZeroedBlockIsNotReadAsZeros) {
   expect_no_zeros([](const std::string& pack) {
     std::fstream file(pack, std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(static_cast<std::streamoff>(kMiB));
@@ -108,7 +108,7 @@ TEST_P(LostBlock, ThatIsZeroOnTheMediumIsNotZeros) {
   });
 }
 
-TEST_P(LostBlock, OfAMissingFileIsNotZeros) {
+TEST_P(LostBlock, AMissingFileIsNotReadAsZeros) {
   const std::string pack = pack_of(path());
   fs::remove(pack);
   const auto open_and_read = [&] {
@@ -118,12 +118,12 @@ TEST_P(LostBlock, OfAMissingFileIsNotZeros) {
   expect_error(Errc::corrupted, {fs::path(pack).filename()}, open_and_read);
 }
 
-// When Privateer is asked to open read-only, it opens files so; but closing writes the version's
-// block list again (close, msync, update_metadata), up to where the reader stopped.
+// Privateer's read-only open opens files read-only; but closing writes the version's block list
+// again (close, msync, update_metadata), up to the last block that the reader touched.
 class ReadOnly : public KnownFailures {
  protected:
-  // Snapshots, a second branch, commits that are in a journal only, and what a killed process has
-  // left in tmp: everything that an opening could want to repair.
+  // Snapshots, a second branch, commits that are only in a journal, and leftovers of a killed
+  // process in tmp: everything that an opening could repair.
   void SetUp() override {
     KnownFailures::SetUp();
     if (IsSkipped()) return;
@@ -146,7 +146,7 @@ class ReadOnly : public KnownFailures {
   // Where everybody can get to, which a temporary directory may not be.
   std::string path() const { return memory_ / "store"; }
 
-  // What a reader can do.
+  // The calls of a reader.
   static void use(const std::string& path, const RegionOptions& options) {
     Store store = Store::open(path);
     for (const auto& info : store.versions()) {
@@ -202,10 +202,10 @@ class ReadOnly : public KnownFailures {
   const TempDirectory memory_{memory_directory()};
 };
 
-TEST_P(ReadOnly, UseLeavesEveryFileAsItWas) {
+TEST_P(ReadOnly, ReadingChangesNoFile) {
   const auto before = files();
   ASSERT_GT(before.size(), 8u);
-  usleep(20'000);  // the clock of time stamps goes on
+  usleep(20'000);  // the clock of time stamps advances
   use(path(), options());
   const auto after = files();
   EXPECT_EQ(after.size(), before.size());
@@ -215,7 +215,7 @@ TEST_P(ReadOnly, UseLeavesEveryFileAsItWas) {
 }
 
 // The files are not even opened for writing, which would leave no trace.
-TEST_P(ReadOnly, UseOpensNoFileForWriting) {
+TEST_P(ReadOnly, ReadingOpensNoFileForWriting) {
   const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   ASSERT_GE(watch, 0);
   for (const auto& [name, state] : files()) {
@@ -234,7 +234,7 @@ TEST_P(ReadOnly, UseOpensNoFileForWriting) {
 }
 
 // The reader has no permission to write there, so it cannot be root.
-TEST_P(ReadOnly, UseNeedsNoPermissionToWrite) {
+TEST_P(ReadOnly, ReadingNeedsNoPermissionToWrite) {
   allow_reading_only(true);
   constexpr int kNoEngine = 3, kNoWay = 4;
   const auto end = run_child([&] {
@@ -275,7 +275,7 @@ class Descriptors : public KnownFailures {
 
 // Privateer loses one in each msync(): it calls close(fd == -1), which closes descriptor 0 instead;
 // afterwards it opens /dev/null where standard input was.
-TEST_P(Descriptors, AreNotLostByCommits) {
+TEST_P(Descriptors, CommitsLeakNoDescriptors) {
   Store store = Store::create(path());
   Region region = store.create_region("main", kMiB, options());
   struct stat input_before{};
@@ -304,7 +304,7 @@ TEST_P(Descriptors, AreNotLostByCommits) {
 }
 
 // This counts the descriptors of stores and regions that were closed, and of calls that failed.
-TEST_P(Descriptors, OfClosedRegionsAreClosed) {
+TEST_P(Descriptors, ClosingARegionClosesItsDescriptors) {
   Store::create(path()).create_region("main", kMiB, options()).close();
   const auto use = [&] {
     Store store = Store::open(path());
@@ -328,12 +328,12 @@ std::size_t mappings() {
       std::count(std::istreambuf_iterator<char>(maps), std::istreambuf_iterator<char>(), '\n'));
 }
 
-// Privateer moves every block that comes in to its place by mremap(2): a mapping a block, until the
+// Privateer moves every loaded block to its address by mremap(2): one mapping per block, until the
 // kernel's limit of 65,530, where its handler calls exit().
 TEST_P(KnownFailures, MappingsDoNotGrowWithPages) {
   Store store = create();
   Region region = store.create_region("main", 128 * kMiB, options());
-  const std::size_t limit = mappings() + 512;  // a sanitizer makes some, too
+  const std::size_t limit = mappings() + 512;  // sanitizers add some
   for (std::uint64_t round = 1; round <= 4; ++round) {
     for (std::uint64_t page = 5 * round; page < 32'768; page += 24) {
       word_at(region, page * kPage) = round;
@@ -370,7 +370,7 @@ TEST_P(KnownFailures, MorePagesThanMappingsAreCommitted_NoTsan) {
 
 // Privateer's handler calls exit(-1) for every fault outside its regions: no signal, no core, no
 // handler of the program's own; and its destructors run, which write to the store.
-constexpr std::uintptr_t kNull = 0x18;  // a member of an object that is not there
+constexpr std::uintptr_t kNull = 0x18;  // a member of a null object
 
 void report_and_die(int, siginfo_t* info, void*) {
   char text[64];
@@ -398,7 +398,7 @@ const ChildProgram kNullDereference("null dereference", [](const auto& arguments
   cores.rlim_cur = std::min<rlim_t>(cores.rlim_max, 1u << 30);
   if (!kSanitizer) setrlimit(RLIMIT_CORE, &cores);
   require(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0, "the parent looks on");
-  // Hidden from the compiler, which leaves out what cannot be.
+  // Hidden from the compiler, which removes undefined accesses.
   volatile std::uintptr_t address = kNull;
   *reinterpret_cast<volatile std::uint64_t*>(address) = 1;
 });
@@ -445,9 +445,9 @@ class NullDereference : public KnownFailures {
   }
 };
 
-TEST_P(NullDereference, DiesByItsOwnSigsegv) { expect_own_sigsegv(run("no handler")); }
+TEST_P(NullDereference, ANullDereferenceDiesBySigsegv) { expect_own_sigsegv(run("no handler")); }
 
-TEST_P(NullDereference, ReachesTheProgramsOwnHandler) {
+TEST_P(NullDereference, ANullDereferenceReachesTheProgramsHandler) {
   const End end = run("own handler");
   EXPECT_NE(end.standard_error.find("crash at 0x18\n"), std::string::npos) << end.standard_error;
   expect_own_sigsegv(end);

@@ -1,6 +1,6 @@
 // A store against a plain model of it: random transactions, everything compared.
 //
-// VELLUM_MODEL_STEPS and VELLUM_MODEL_SEED make long runs of it.
+// VELLUM_MODEL_STEPS and VELLUM_MODEL_SEED configure long runs.
 #include <cstdlib>
 #include <future>
 #include <map>
@@ -54,7 +54,7 @@ class Model : public EngineTestWith<ModelParameter> {
     region_options_.fault_bytes = settings()[std::get<1>(GetParam())].fault_bytes;
     // Every third seed has next to no memory.
     if (std::get<2>(GetParam()) % 3 == 0) region_options_.memory_limit_bytes = 256u << 10;
-    // Half of the seeds compare everything after every step; the others leave memory cold.
+    // Half of the seeds compare everything after every step; with the others memory stays cold.
     compare_all_ = std::get<2>(GetParam()) % 2 == 0;
     random_.seed(std::get<2>(GetParam()) + from_environment("VELLUM_MODEL_SEED", 0) * 1'000'003);
     store_.emplace(Store::create(path(), settings()[std::get<1>(GetParam())].options));
@@ -116,7 +116,7 @@ class Model : public EngineTestWith<ModelParameter> {
     committed() = live_;
   }
 
-  // What is stored after the call is not in.
+  // Stores after the call are not included.
   void commit_async() {
     settle();
     const bool named = below(3) == 0;
@@ -129,7 +129,7 @@ class Model : public EngineTestWith<ModelParameter> {
     for (std::uint64_t i = below(20); i > 0; --i) write_something();
   }
 
-  // Most steps wait by themselves; those that ask the store have to.
+  // Most steps wait by themselves; steps that read the store must wait.
   void settle() {
     if (!pending_.valid()) return;
     ASSERT_EQ(pending_.get().sequence, sequence_);
@@ -316,8 +316,8 @@ class Model : public EngineTestWith<ModelParameter> {
   Region region_;
   std::vector<Pin> pins_;
   std::string branch_;
-  Bytes live_;                             // what memory should hold
-  std::map<std::string, Bytes> branches_;  // what the last commit of each holds
+  Bytes live_;                             // the expected memory
+  std::map<std::string, Bytes> branches_;  // the last commit of each
   std::map<std::string, Bytes> snapshots_;
   std::future<CommitReport> pending_;
   std::uint64_t sequence_ = 0;  // that it will have
@@ -325,7 +325,7 @@ class Model : public EngineTestWith<ModelParameter> {
   std::uint64_t step_ = 0;
 };
 
-TEST_P(Model, AndStoreAgree) {
+TEST_P(Model, TheStoreAgreesWithTheModel) {
   const auto steps = from_environment("VELLUM_MODEL_STEPS", kSanitizer ? 80 : 200);
   for (step_ = 0; step_ < steps; ++step_) {
     SCOPED_TRACE("step " + std::to_string(step_));
@@ -344,9 +344,8 @@ std::string model_name(const testing::TestParamInfo<ModelParameter>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, Model,
-                         testing::Combine(testing::Values(Engine::uffd, Engine::sigsegv,
-                                                          Engine::mapped),
-                                          testing::Values(0, 1, 2, 3), testing::Values(1, 2)),
+                         testing::Combine(testing::ValuesIn(kEngines), testing::Values(0, 1, 2, 3),
+                                          testing::Values(1, 2)),
                          model_name);
 
 }  // namespace

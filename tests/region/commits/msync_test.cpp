@@ -100,7 +100,7 @@ TEST_F(Msync, AKilledProgramLeavesItsLastMsync) {
   EXPECT_EQ("first", content().substr(100, 5));
 }
 
-TEST_F(Msync, ExitKeepsWhatIsMapped) {
+TEST_F(Msync, ExitCommitsMappedFiles) {
   const pid_t child = fork();
   if (child == 0) {
     char* at = map();
@@ -158,7 +158,7 @@ TEST_F(Msync, AChildThatExitsLeavesItsParentsFile) {
 }
 
 // This runs in a child, whose limit on file sizes stands for the full disk.
-TEST_F(Msync, WhatCannotBeCommittedStaysMapped) {
+TEST_F(Msync, AFileThatCannotBeCommittedStaysMapped) {
   const pid_t child = fork();
   if (child == 0) {
     char* at = map();
@@ -180,7 +180,7 @@ TEST_F(Msync, WhatCannotBeCommittedStaysMapped) {
   EXPECT_EQ(std::string(kBytes, 'x'), content());
 }
 
-TEST_F(Msync, GrowsByFtruncateBehindAMappingThatIsLonger) {
+TEST_F(Msync, FtruncateGrowsAFileUnderALongerMapping) {
   char* at = map(1 << 20);
   ASSERT_NE(nullptr, at);
   EXPECT_EQ(0, vellum_ftruncate(fd_, 500000));
@@ -196,7 +196,7 @@ TEST_F(Msync, GrowsByFtruncateBehindAMappingThatIsLonger) {
 }
 
 // As the wrappers of read(2) and write(2) use it.
-TEST_F(Msync, FileCallsSeeAndMakeStores) {
+TEST_F(Msync, FileCallsUseTheMemory) {
   char* at = map();
   ASSERT_NE(nullptr, at);
   auto& files = atomic_file::MappedFiles::instance();
@@ -218,9 +218,9 @@ TEST_F(Msync, FileCallsSeeAndMakeStores) {
   EXPECT_EQ(-1, files.read_at(fd_, read, 3, 0)) << "no longer mapped";
 }
 
-// When another descriptor writes to a page that nobody here has stored to, the mapping shows it, as
+// When another descriptor writes to a page without stores of this process, the mapping shows it, as
 // with mmap(2).
-TEST_F(Msync, CuttingDoesNotMakeAPageItsOwn) {
+TEST_F(Msync, CuttingMakesNoPagePrivate) {
   char* at = map();
   ASSERT_NE(nullptr, at);
   EXPECT_EQ(0, vellum_ftruncate(fd_, 30000));
@@ -231,7 +231,7 @@ TEST_F(Msync, CuttingDoesNotMakeAPageItsOwn) {
   EXPECT_EQ("other", content().substr(29500, 5));
 }
 
-TEST_F(Msync, RefusesWhatItCannotDo) {
+TEST_F(Msync, UnsupportedRequestsAreRefused) {
   const auto refused = [&](int flags, int fd, off_t offset) {
     errno = 0;
     void* at = vellum_mmap(nullptr, 4096, PROT_READ, flags, fd, offset);

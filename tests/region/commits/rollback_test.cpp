@@ -1,4 +1,4 @@
-// rollback() makes memory what the last commit holds, at the cost of what was written.
+// rollback() restores the last commit in memory, at the cost of the dirty pages.
 #include <chrono>
 
 #include "support/paging.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 class Rollback : public StoreTest {};
 
-TEST_P(Rollback, ForgetsEverythingSinceTheLastCommit) {
+TEST_P(Rollback, RollbackDiscardsStoresSinceTheLastCommit) {
   Store store = create();
   Region region = store.create_region("main", 4 * kMiB, options());
   std::memset(bytes_of(region), 1, kMiB);
@@ -30,7 +30,7 @@ TEST_P(Rollback, ForgetsEverythingSinceTheLastCommit) {
   EXPECT_TRUE(std::equal(expected.begin() + 8, expected.end(), bytes_of(again) + 8));
 }
 
-TEST_P(Rollback, BeforeTheFirstCommitGivesZero) {
+TEST_P(Rollback, RollbackBeforeTheFirstCommitGivesZeros) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   std::memset(region.data(), 1, kMiB);
@@ -38,7 +38,7 @@ TEST_P(Rollback, BeforeTheFirstCommitGivesZero) {
   EXPECT_TRUE(all_zero(bytes_of(region), kMiB));
 }
 
-TEST_P(Rollback, AfterReopening) {
+TEST_P(Rollback, RollbackAfterReopeningRestoresTheLastCommit) {
   Store store = create();
   {
     Region region = store.create_region("main", kMiB, options());
@@ -51,7 +51,7 @@ TEST_P(Rollback, AfterReopening) {
   EXPECT_EQ(content_of(region), std::vector<std::byte>(kMiB, std::byte{1}));
 }
 
-TEST_P(Rollback, TakesGrowingBack) {
+TEST_P(Rollback, RollbackUndoesGrowth) {
   Store store = create();
   for (const std::uint64_t pages : {1U, 3U, 20U, 256U, 700U}) {
     const std::string name = "r" + std::to_string(pages);
@@ -72,7 +72,7 @@ TEST_P(Rollback, TakesGrowingBack) {
   }
 }
 
-TEST_P(Rollback, CostsWhatIsDirty) {
+TEST_P(Rollback, RollbackCostsTheDirtyPages) {
   RegionOptions large = options();
   large.capacity_bytes = 0;
   Store store = create();

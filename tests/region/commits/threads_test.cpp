@@ -19,9 +19,9 @@ std::atomic_ref<std::uint64_t> counter_at(const Region& region, std::uint64_t of
 
 class Threads : public StoreTest {};
 
-// Privateer (github.com/LLNL/Privateer at dcb5a80) writes a block out and closes it for stores only
-// then: what was stored in between is in no version.
-TEST_P(Threads, WritersBesideCommits) {
+// Privateer (github.com/LLNL/Privateer at dcb5a80) writes a block out and protects it only then:
+// stores in between are in no version.
+TEST_P(Threads, ThreadsWriteDuringCommits) {
   constexpr std::uint64_t kPages = 2000;
   constexpr std::uint64_t kWriters = 3;
   Store store = create();
@@ -56,9 +56,9 @@ TEST_P(Threads, WritersBesideCommits) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-// What was stored before commit() was called is in it: a counter is committed no smaller than it
-// was before the call, and no larger than it is after.
-TEST_P(Threads, ACommitHasEverythingThatWasStoredBeforeIt) {
+// A commit has every store before the call: a counter is committed no smaller than it was before
+// the call, and no larger than it is after.
+TEST_P(Threads, ACommitHasEveryEarlierStore) {
   constexpr std::uint64_t kPages = 64;
   Store store = create();
   Region region = store.create_region("main", kPages * kPage, options());
@@ -88,8 +88,8 @@ TEST_P(Threads, ACommitHasEverythingThatWasStoredBeforeIt) {
 }
 
 // In Privateer the second thread that faults on a block finds it present, and opens it for stores
-// that nobody notes.
-TEST_P(Threads, TouchColdChunksTogether) {
+// that are not recorded.
+TEST_P(Threads, ThreadsTouchColdChunksAtOnce) {
   constexpr std::uint64_t kPages = 4096;
   constexpr std::size_t kThreads = 8;
   Store store = create();
@@ -129,7 +129,7 @@ TEST_P(Threads, TouchColdChunksTogether) {
   }
 }
 
-TEST_P(Threads, MemberFunctionsTakeTurns) {
+TEST_P(Threads, MemberFunctionsAreSerialized) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   std::vector<std::thread> threads;
@@ -157,7 +157,7 @@ TEST_P(Threads, MemberFunctionsTakeTurns) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-TEST_P(Threads, OfSeveralRegionsDoNotMeet) {
+TEST_P(Threads, ThreadsOfSeveralRegionsAreIndependent) {
   Store store = create();
   std::vector<std::thread> threads;
   for (std::uint64_t t = 0; t < 4; ++t) {

@@ -1,4 +1,4 @@
-// Region::begin(): all of it or nothing, whatever becomes of the guard, the region and the disk.
+// Region::begin(): all of it or nothing, whatever happens to the guard, the region and the disk.
 #include <stdexcept>
 #include <thread>
 #include <type_traits>
@@ -57,7 +57,7 @@ TEST_P(Transactions, CommitKeepsAllOfIt) {
   EXPECT_FALSE(transaction.is_open());
   EXPECT_EQ(store().version("main").message, "both");
   EXPECT_EQ(committed(0) + committed(100 * kPage), 4u);
-  word_at(region, 0) = 3;  // the guard has nothing to do with it any more
+  word_at(region, 0) = 3;  // no longer part of the transaction
   transaction = Transaction();
   EXPECT_EQ(word_at(region, 0), 3u);
   EXPECT_ERRC(transaction.commit(), Errc::invalid_argument);
@@ -66,7 +66,7 @@ TEST_P(Transactions, CommitKeepsAllOfIt) {
   EXPECT_EQ(committed(0), 3u);
 }
 
-TEST_P(Transactions, WithoutACommitNothingIsLeftOfIt) {
+TEST_P(Transactions, WithoutACommitATransactionIsRolledBack) {
   Region region = make();
   const auto before = content_of(region);
   {
@@ -103,7 +103,7 @@ TEST_P(Transactions, AnExceptionRollsBack) {
 }
 
 // begin() marks no point of its own.
-TEST_P(Transactions, StoresFromBeforeBelongToIt) {
+TEST_P(Transactions, EarlierStoresBelongToATransaction) {
   Region region = make();
   word_at(region, 0) = 2;
   region.begin().rollback();
@@ -114,7 +114,7 @@ TEST_P(Transactions, StoresFromBeforeBelongToIt) {
 }
 
 // A commit that has begun before is none of its stores.
-TEST_P(Transactions, BeginsAfterACommitInTheBackground) {
+TEST_P(Transactions, ATransactionBeginsAfterAnAsynchronousCommit) {
   Region region = make();
   word_at(region, 0) = 2;
   auto end = region.commit_async();
@@ -127,7 +127,7 @@ TEST_P(Transactions, BeginsAfterACommitInTheBackground) {
   EXPECT_EQ(committed(0), 2u);
 }
 
-TEST_P(Transactions, NobodyElseCommitsMeanwhile) {
+TEST_P(Transactions, OtherCommitsAreBusyMeanwhile) {
   Region region = make();
   auto transaction = region.begin();
   word_at(region, 0) = 2;
@@ -152,7 +152,7 @@ TEST_P(Transactions, NobodyElseCommitsMeanwhile) {
   EXPECT_EQ(committed(0), 2u);
 }
 
-TEST_P(Transactions, AreMoved) {
+TEST_P(Transactions, ATransactionIsMovable) {
   Region region = make();
   const auto begin = [&] {
     auto transaction = region.begin();
@@ -173,12 +173,12 @@ TEST_P(Transactions, AreMoved) {
   EXPECT_EQ(committed(0), 2u);
   second = region.begin();
   word_at(region, 0) = 3;
-  second = Transaction();  // is given up
+  second = Transaction();  // is abandoned
   EXPECT_EQ(word_at(region, 0), 2u);
   EXPECT_TRUE(is_free(region));
 }
 
-TEST_P(Transactions, OutliveARegionThatIsMovedOrDestroyed) {
+TEST_P(Transactions, ATransactionOutlivesItsRegionHandle) {
   Region region = make();
   auto transaction = region.begin();
   word_at(region, 0) = 2;
@@ -192,12 +192,12 @@ TEST_P(Transactions, OutliveARegionThatIsMovedOrDestroyed) {
   moved = Region();
   EXPECT_TRUE(transaction.is_open());
   EXPECT_ERRC((void)open_or_make(), Errc::busy);
-  transaction.commit();  // and lets the branch go
+  transaction.commit();  // releases the branch
   EXPECT_EQ(committed(0), 3u);
   EXPECT_EQ(word_at(open_or_make(), 0), 3u);
 }
 
-TEST_P(Transactions, EndWithClose) {
+TEST_P(Transactions, CloseEndsATransaction) {
   Region region = make();
   auto transaction = region.begin();
   word_at(region, 0) = 2;
@@ -212,7 +212,7 @@ TEST_P(Transactions, EndWithClose) {
   EXPECT_EQ(word_at(again, 8), 5u);
 }
 
-TEST_P(Transactions, AreRefusedWhereNothingIsWritten) {
+TEST_P(Transactions, ATransactionOfAReadOnlyRegionIsRefused) {
   Region region = make();
   region.snapshot("s");
   Region version = store().open_version("s", options());
@@ -222,7 +222,7 @@ TEST_P(Transactions, AreRefusedWhereNothingIsWritten) {
   EXPECT_ERRC(Transaction().commit(), Errc::invalid_argument);
 }
 
-TEST_P(Transactions, AForkHasNoPartInThem) {
+TEST_P(Transactions, AForkedChildHasNoTransaction) {
   Region region = make();
   auto transaction = region.begin();
   word_at(region, 0) = 2;
@@ -252,7 +252,7 @@ class FailedTransactions : public Transactions {
   store::test::FaultFs fs_{base::posix_fs()};
 };
 
-TEST_P(FailedTransactions, StayOpenUntilThereIsRoom) {
+TEST_P(FailedTransactions, ATransactionStaysOpenUntilThereIsSpace) {
   Region region = open_on_faulty_disk();
   auto transaction = region.begin();
   word_at(region, 0) = 2;
@@ -269,7 +269,7 @@ TEST_P(FailedTransactions, StayOpenUntilThereIsRoom) {
   EXPECT_EQ(committed(100 * kPage), 2u);
 }
 
-TEST_P(FailedTransactions, AreRolledBackWhenTheyAreGivenUp) {
+TEST_P(FailedTransactions, AnAbandonedTransactionIsRolledBack) {
   Region region = open_on_faulty_disk();
   const auto before = content_of(region);
   {
@@ -302,8 +302,8 @@ TEST_P(FailedTransactions, AFlushThatFailsPoisonsTheBranch) {
   EXPECT_TRUE(content_of(region) == before);
 }
 
-// As when the last commit cannot be read back. What is left of it must not be committed.
-TEST_P(FailedTransactions, WhatCannotBeRolledBackIsNotCommitted) {
+// As when the last commit cannot be read back. The transaction's stores must not be committed.
+TEST_P(FailedTransactions, ATransactionThatCannotBeRolledBackIsNotCommitted) {
   Region region = open_on_faulty_disk();
   bool& fails = region::RegionAccess::impl_of(region).base_copies_lost;
   testing::internal::CaptureStderr();

@@ -9,7 +9,7 @@ namespace {
 
 class Writers : public StoreTest {
  protected:
-  // A child that has the branch open, and has said so.
+  // A child that has the branch open, and has reported it.
   Child start_holder() const {
     int ready[2];
     EXPECT_EQ(pipe(ready), 0);
@@ -28,7 +28,7 @@ class Writers : public StoreTest {
   }
 };
 
-TEST_P(Writers, ASecondOneInTheSameProcessIsBusy) {
+TEST_P(Writers, ASecondWriterInTheSameProcessIsBusy) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   expect_error(Errc::busy, {"main"}, [&] { (void)store.open_region("main", options()); });
@@ -40,7 +40,7 @@ TEST_P(Writers, ASecondOneInTheSameProcessIsBusy) {
   EXPECT_EQ(word_at(store.open_region("main", options()), 0), 1u);
 }
 
-TEST_P(Writers, ASecondOneInAnotherProcessIsBusy) {
+TEST_P(Writers, ASecondWriterInAnotherProcessIsBusy) {
   Store store = create();
   store.create_region("main", kMiB, options()).close();
   Child holder = start_holder();
@@ -54,7 +54,7 @@ TEST_P(Writers, ASecondOneInAnotherProcessIsBusy) {
   EXPECT_EQ(word_at(region, 0), 7u);
 }
 
-TEST_P(Writers, AForkIsNoSecondWriter) {
+TEST_P(Writers, AForkedChildIsNoSecondWriter) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   word_at(region, 0) = 1;

@@ -1,4 +1,4 @@
-// Where a region is mapped: the same place again when it can be, always when it must be.
+// The address of a region: the same again when it is free, always when it is required.
 #include <sys/mman.h>
 
 #include "support/child.hpp"
@@ -39,7 +39,7 @@ std::uint64_t list_length(const Region& region) {
   return length;
 }
 
-TEST_P(Address, IsRememberedAndTakenAgain) {
+TEST_P(Address, ARegionIsMappedAtItsFormerAddress) {
   Store store = create();
   void* data = nullptr;
   {
@@ -70,7 +70,7 @@ TEST_P(Address, PointersStayValidInAnotherProcess) {
                     0);
 }
 
-TEST_P(Address, TakenIsBusyWhenItIsFixed) {
+TEST_P(Address, AFixedAddressThatIsInUseIsBusy) {
   Store store = create();
   void* data = nullptr;
   {
@@ -79,7 +79,7 @@ TEST_P(Address, TakenIsBusyWhenItIsFixed) {
     word_at(region, 0) = 1;
     region.commit();
   }
-  // One page, in the middle of what the region needs.
+  // One page, in the middle of the region's range.
   void* const block = static_cast<std::byte*>(data) + 32 * kPage;
   ASSERT_EQ(mmap(block, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
             block);
@@ -87,11 +87,11 @@ TEST_P(Address, TakenIsBusyWhenItIsFixed) {
   std::snprintf(text, sizeof text, "%p", data);
   expect_error(Errc::busy, {text, "main"}, [&] { (void)store.open_region("main", fixed()); });
   {
-    Region elsewhere = store.open_region("main", options());  // only preferred: another one then
-    EXPECT_NE(elsewhere.data(), data);
-    EXPECT_EQ(word_at(elsewhere, 0), 1u);
-    word_at(elsewhere, 0) = 2;
-    elsewhere.commit();
+    Region moved = store.open_region("main", options());  // only preferred: another one then
+    EXPECT_NE(moved.data(), data);
+    EXPECT_EQ(word_at(moved, 0), 1u);
+    word_at(moved, 0) = 2;
+    moved.commit();
   }
   munmap(block, kPage);
   Region region = store.open_region("main", fixed());
@@ -99,9 +99,9 @@ TEST_P(Address, TakenIsBusyWhenItIsFixed) {
   EXPECT_EQ(word_at(region, 0), 2u);
 }
 
-TEST_P(Address, TheCallersChoice) {
-  // The low end of where another mapping was a moment ago is free: the kernel fills gaps from their
-  // high end.
+TEST_P(Address, ARegionIsMappedAtTheCallersAddress) {
+  // The low end of a mapping that was just removed is free: the kernel fills gaps from their high
+  // end.
   constexpr std::uint64_t kRoom = 8192 * kMiB;
   void* const room =
       mmap(nullptr, kRoom, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -130,7 +130,7 @@ TEST_P(Address, TheCallersChoice) {
   EXPECT_FALSE(store.contains("odd"));
 }
 
-TEST_P(Address, ARegionThatCannotOpenIsNotMade) {
+TEST_P(Address, ARegionThatCannotOpenIsNotCreated) {
   Store store = create();
   Region first = store.create_region("first", kMiB, options());
   RegionOptions taken = fixed();
@@ -142,7 +142,8 @@ TEST_P(Address, ARegionThatCannotOpenIsNotMade) {
   Region second = store.create_region("second", kMiB, options());
 }
 
-// A caller has reserved this address space, as Metall does; somebody else has a page on each side.
+// A caller has reserved this address space, as Metall does; the pages on both sides are not its
+// own.
 class Reserved {
  public:
   explicit Reserved(std::uint64_t bytes) : bytes_(bytes) {
@@ -174,7 +175,7 @@ class OverReservation : public Address {
   }
 };
 
-TEST_P(OverReservation, LiesWhereTheCallerSaysAndNotBeyond) {
+TEST_P(OverReservation, ARegionStaysWithinTheReservation) {
   constexpr std::uint64_t kBytes = 5 * kMiB + 3 * kPage;  // no multiple of anything but pages
   Store store = create();
   const Reserved first(kBytes), second(kBytes);
@@ -204,7 +205,7 @@ TEST_P(OverReservation, LiesWhereTheCallerSaysAndNotBeyond) {
   }
 }
 
-TEST_P(OverReservation, RefusesWhatDoesNotFit) {
+TEST_P(OverReservation, ARegionThatDoesNotFitIsRefused) {
   Store store = create();
   const Reserved reserved(kMiB);
   EXPECT_ERRC(store.create_region("main", 2 * kMiB, over(reserved, kMiB)), Errc::invalid_argument);

@@ -1,4 +1,4 @@
-// A program's advice on a range changes when pages come and go, never their content.
+// Advice on a range changes when pages are loaded and evicted, never their content.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ class Advices : public StoreTest {
 
 class OwnAdvices : public Advices {};  // of the engines that page in and out themselves
 
-TEST_P(Advices, NoneChangesWhatIsThere) {
+TEST_P(Advices, NoAdviceChangesTheContent) {
   Store store = filled();
   for (const Advice advice : kAll) {
     Region region = store.open_region("main", options());
@@ -71,7 +71,7 @@ TEST_P(Advices, NoneChangesWhatIsThere) {
   }
 }
 
-TEST_P(Advices, ACommitHasWhatWasDirty) {
+TEST_P(Advices, ACommitHasTheDirtyPages) {
   Store store = filled();
   for (const Advice advice : kAll) {
     const auto salt = static_cast<std::uint64_t>(advice) + 1;
@@ -127,9 +127,8 @@ TEST_P(Advices, AForkHasNoPartInIt) {
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(region)[i], mix(i));
 }
 
-// Each writer stores to its own words, beside a thread that advises and commits, and rolls nothing
-// back.
-TEST_P(Advices, WritersGoOnBesideThem) {
+// Each writer stores to its own words, while a thread advises and commits without rollbacks.
+TEST_P(Advices, WritersContinueDuringAdvice) {
   constexpr std::uint64_t kThreads = 3;
   const int steps = rounds(8, 4);
   Store store = filled();
@@ -178,9 +177,9 @@ TEST_P(Advices, WritersGoOnBesideThem) {
   }
 }
 
-// The thread that reads ahead may be anywhere while a region changes its size, goes back, or
+// The thread that reads ahead may be at any point while a region changes its size, rolls back, or
 // closes.
-TEST_P(Advices, WhatIsWantedComesBesideRollbackGrowAndClose) {
+TEST_P(Advices, WillNeedLoadsDuringRollbackGrowAndClose) {
   Store store = filled();
   const int last = rounds(30, 8);
   for (int round = 0; round < last; ++round) {
@@ -204,7 +203,7 @@ TEST_P(Advices, WhatIsWantedComesBesideRollbackGrowAndClose) {
   }
 }
 
-TEST_P(OwnAdvices, WillNeedBringsTheRangeIn) {
+TEST_P(OwnAdvices, WillNeedLoadsTheRange) {
   Store store = filled();
   Region version = store.open_version("s", options());
   version.advise({kMiB, 4 * kMiB}, Advice::will_need);
@@ -214,7 +213,7 @@ TEST_P(OwnAdvices, WillNeedBringsTheRangeIn) {
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(version)[i], mix(i));
 }
 
-TEST_P(OwnAdvices, WillNeedTakesHalfOfTheLimit) {
+TEST_P(OwnAdvices, WillNeedUsesHalfOfTheLimit) {
   Store store = filled();
   Region version = store.open_version("s", with_limit(4 * kMiB));
   version.advise({0, kSize}, Advice::will_need);
@@ -224,7 +223,7 @@ TEST_P(OwnAdvices, WillNeedTakesHalfOfTheLimit) {
   EXPECT_EQ(version.memory_use().evicted_bytes, 0U);
 }
 
-TEST_P(OwnAdvices, DontNeedDropsWhatIsClean) {
+TEST_P(OwnAdvices, DontNeedEvictsCleanPages) {
   Store store = filled();
   Region version = store.open_version("s", options());
   version.prefetch({0, kSize});
@@ -235,7 +234,7 @@ TEST_P(OwnAdvices, DontNeedDropsWhatIsClean) {
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(version)[i], mix(i));
 }
 
-TEST_P(OwnAdvices, DontNeedDropsWhatIsCommitted) {
+TEST_P(OwnAdvices, DontNeedEvictsCommittedPages) {
   Store store = create();
   Region region = store.create_region("main", kSize, options());
   write_all(region);
@@ -251,7 +250,7 @@ TEST_P(OwnAdvices, DontNeedDropsWhatIsCommitted) {
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(region)[i], mix(i));
 }
 
-TEST_P(OwnAdvices, DirtyPagesGoFirstAndOnlyWhenMemoryIsShort) {
+TEST_P(OwnAdvices, DirtyPagesAreEvictedFirstAndOnlyUnderPressure) {
   Store store = filled();
   Region region = store.open_region("main", with_limit(8 * kMiB));
   constexpr std::uint64_t kFirst = 10 * kMiB / 8, kEnd = 12 * kMiB / 8;
@@ -259,7 +258,7 @@ TEST_P(OwnAdvices, DirtyPagesGoFirstAndOnlyWhenMemoryIsShort) {
   region.advise({kFirst * 8, 2 * kMiB}, Advice::dont_need);
   EXPECT_EQ(region.memory_use().spilled_pages, 0U);
   EXPECT_GE(resident(region), 2 * kMiB);
-  // Left alone, the clock begins with the first chunks, which are clean.
+  // Without advice, the clock begins with the first chunks, which are clean.
   region.prefetch({0, 5 * kMiB});
   EXPECT_GT(region.memory_use().spilled_pages, 0U);
   const auto is_stored = [](std::uint64_t i) { return i >= kFirst && i < kEnd && i % 512 == 0; };
@@ -310,8 +309,8 @@ TEST_P(OwnAdvices, RandomReadsNothingAhead) {
   EXPECT_EQ(resident(version), 8 * kMiB);
 }
 
-// A reader in order must not push out what others use.
-TEST_P(OwnAdvices, WhatASequentialReaderPassedGoesFirst) {
+// A sequential reader must not evict the pages of others.
+TEST_P(OwnAdvices, PagesPassedBySequentialReadersAreEvictedFirst) {
   Store store = filled();
   Region version = store.open_version("s", with_limit(4 * kMiB));
   version.advise({2 * kMiB, kSize - 2 * kMiB}, Advice::sequential);
@@ -321,14 +320,14 @@ TEST_P(OwnAdvices, WhatASequentialReaderPassedGoesFirst) {
   }
   EXPECT_LE(resident(version), 4 * kMiB + 4 * kMiB / 16);
   EXPECT_GT(version.memory_use().evicted_bytes, kSize - 5 * kMiB);
-  // What the first part lost comes in again, and something else goes.
+  // Evicted pages of the first part are loaded again, and others are evicted.
   const auto before = version.memory_use().evicted_bytes;
   version.prefetch({0, 2 * kMiB});
   EXPECT_LE(version.memory_use().evicted_bytes - before, kMiB / 2);
 }
 
 // Two threads want the same pages, and the limit lets neither have them for long.
-TEST_P(OwnAdvices, ScansAreRightUnderALimit) {
+TEST_P(OwnAdvices, ScansUnderALimitReadTheContent) {
   Store store = filled();
   Region version = store.open_version("s", with_limit(4 * kMiB));
   std::vector<std::thread> threads;
@@ -347,7 +346,7 @@ TEST_P(OwnAdvices, ScansAreRightUnderALimit) {
 }
 
 // Zeroed bytes are zero, and no others change; bytes that were zero already are not written.
-TEST_P(Advices, ZeroMakesZero) {
+TEST_P(Advices, ZeroedBytesAreZeroAndNoOthersChange) {
   Store store = filled();
   Region region = store.open_region("main", options());
   region.zero({100, 3 * kMiB + 77});
@@ -369,7 +368,7 @@ TEST_P(Advices, ZeroMakesZero) {
   EXPECT_ERRC(version.zero({0, 8}), Errc::read_only);
 }
 
-// A range that holds nothing does not come in.
+// A range without content is not loaded.
 TEST_P(Advices, ZeroOfNothingTakesNoMemory) {
   if (GetParam() == Engine::mapped) GTEST_SKIP() << "the kernel brings pages in";
   Store store = create();
@@ -380,8 +379,7 @@ TEST_P(Advices, ZeroOfNothingTakesNoMemory) {
 }
 
 VELLUM_BOTH_ENGINES(Advices);
-INSTANTIATE_TEST_SUITE_P(, OwnAdvices, testing::Values(Engine::uffd, Engine::sigsegv),
-                         engine_test_name);
+VELLUM_PAGED_ENGINES(OwnAdvices);
 
 }  // namespace
 }  // namespace vellum::test

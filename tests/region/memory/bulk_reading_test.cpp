@@ -1,4 +1,4 @@
-// A version that is being read at many places comes in as a whole, by itself and by prefetch().
+// A version that is read at many places is loaded as a whole, automatically and by prefetch().
 #include <signal.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr std::size_t kWideSign = 16;  // faults, for a version of this size
 class WideReading : public StoreTest {
  protected:
   // Snapshots "0" to "5"; each changes a word of every third page and some pages wholly, so that
-  // pages stand on chains and are scattered over many records. The last 2 MiB are zero.
+  // pages have delta chains and are scattered over many records. The last 2 MiB are zero.
   void SetUp() override {
     StoreTest::SetUp();
     Store store = create();
@@ -76,7 +76,7 @@ class WideReading : public StoreTest {
   }
 };
 
-TEST_P(WideReading, FewSingleReadsBringInNothingElse) {
+TEST_P(WideReading, FewSingleReadsStartNoBulkLoad) {
   Store store = Store::open(path());
   Region region = store.open_version("5", options());
   touch_places(region, kWideSign - 1);
@@ -84,7 +84,7 @@ TEST_P(WideReading, FewSingleReadsBringInNothingElse) {
   EXPECT_EQ(resident(region), (kWideSign - 1) * kWideChunk);
 }
 
-TEST_P(WideReading, ManyPlacesBringInAllButTheZeros) {
+TEST_P(WideReading, ReadsAtManyPlacesStartABulkLoad) {
   Store store = Store::open(path());
   Region region = store.open_version("5", options());
   touch_places(region, kWideSign + 1);
@@ -93,7 +93,7 @@ TEST_P(WideReading, ManyPlacesBringInAllButTheZeros) {
   EXPECT_EQ(content_of(region), content_of(store, "5"));
 }
 
-TEST_P(WideReading, EveryVersionReadsAsItIs) {
+TEST_P(WideReading, EveryVersionIsReadCorrectly) {
   Store store = Store::open(path());
   for (const std::string name : {"0", "1", "3", "5", "main"}) {
     const auto content = content_of(store, name);
@@ -104,7 +104,7 @@ TEST_P(WideReading, EveryVersionReadsAsItIs) {
   }
 }
 
-TEST_P(WideReading, ThreadsOfTheProgramTakePart) {
+TEST_P(WideReading, ThreadsOfTheProgramReadDuringABulkLoad) {
   Store store = Store::open(path());
   const auto content = content_of(store, "4");
   for (int round = 0; round < rounds(5, 2); ++round) {
@@ -124,7 +124,7 @@ TEST_P(WideReading, ThreadsOfTheProgramTakePart) {
   }
 }
 
-TEST_P(WideReading, ClosingEndsIt) {
+TEST_P(WideReading, ClosingEndsABulkLoad) {
   Store store = Store::open(path());
   for (int round = 0; round < rounds(20, 5); ++round) {
     Region region = store.open_version("5", options());
@@ -133,7 +133,7 @@ TEST_P(WideReading, ClosingEndsIt) {
   }
 }
 
-TEST_P(WideReading, TakesHalfOfTheLimitAtMost) {
+TEST_P(WideReading, ABulkLoadUsesAtMostHalfOfTheLimit) {
   constexpr std::uint64_t kLimit = 16 * kMiB;
   Store store = Store::open(path());
   const auto content = content_of(store, "5");
@@ -149,7 +149,7 @@ TEST_P(WideReading, TakesHalfOfTheLimitAtMost) {
   }
 }
 
-TEST_P(WideReading, AdviceRandomKeepsItOff) {
+TEST_P(WideReading, AdviceRandomPreventsBulkLoads) {
   Store store = Store::open(path());
   Region region = store.open_version("5", options());
   region.advise(region.whole(), Advice::random);
@@ -158,7 +158,7 @@ TEST_P(WideReading, AdviceRandomKeepsItOff) {
   EXPECT_EQ(resident(region), 2 * kWideSign * kWideChunk);
 }
 
-TEST_P(WideReading, SmallAndLargeFaultsToo) {
+TEST_P(WideReading, BulkLoadsWithSmallAndLargeFaults) {
   Store store = Store::open(path());
   const auto content = content_of(store, "5");
   for (const std::uint32_t fault_bytes : {4096U, 262'144U}) {
@@ -171,8 +171,8 @@ TEST_P(WideReading, SmallAndLargeFaultsToo) {
   }
 }
 
-// It records what was touched, and brings in that.
-TEST_P(WideReading, AWorkingSetHoldsWhatWasTouched) {
+// It records the touched pages, and loads only those.
+TEST_P(WideReading, AWorkingSetExcludesBulkLoads) {
   RegionOptions remembering = options();
   remembering.working_set = true;
   Store store = Store::open(path());
@@ -189,7 +189,7 @@ TEST_P(WideReading, AWorkingSetHoldsWhatWasTouched) {
   EXPECT_EQ(resident(again), 2 * kWideSign * kWideChunk);
 }
 
-TEST_P(WideReading, PrefetchBringsInAllAndKeepsToTheLimit) {
+TEST_P(WideReading, PrefetchLoadsAllWithinTheLimit) {
   Store store = Store::open(path());
   const auto content = content_of(store, "5");
   Region whole = store.open_version("5", options());
@@ -200,15 +200,15 @@ TEST_P(WideReading, PrefetchBringsInAllAndKeepsToTheLimit) {
   part.prefetch({5 * kMiB + 100, 9 * kMiB});
   EXPECT_GE(resident(part), 9 * kMiB);
   EXPECT_LE(resident(part), 9 * kMiB + 2 * kWideChunk);
-  constexpr std::uint64_t kMaxThreads = 64;  // each brings in a chunk before it counts
+  constexpr std::uint64_t kMaxThreads = 64;  // each loads a chunk before it counts
   Region limited = store.open_version("5", with_limit(8 * kMiB));
   limited.prefetch(limited.whole());
   EXPECT_LE(resident(limited), 8 * kMiB + kMaxThreads * kWideChunk);
   EXPECT_EQ(content_of(limited), content);
 }
 
-// In any order, overlapping, empty, few or many: these pages come in, and no others.
-TEST_P(WideReading, PrefetchOfRangesBringsInThese) {
+// In any order, overlapping, empty, few or many: these pages are loaded, and no others.
+TEST_P(WideReading, PrefetchOfRangesLoadsOnlyThese) {
   Store store = Store::open(path());
   const auto content = content_of(store, "5");
   Region few = store.open_version("5", options());
@@ -238,7 +238,7 @@ TEST_P(WideReading, PrefetchOfRangesBringsInThese) {
 }
 
 // A loader meets a corrupted record in silence. A touch of its pages ends the process, as before.
-TEST_P(WideReading, ACorruptedRecordIsLeftToWhoNeedsIt) {
+TEST_P(WideReading, ABulkLoadSkipsCorruptedRecords) {
   const auto content = content_of(Store::open(path()), "0");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path())) {
     if (entry.path().extension() != ".pack") continue;
@@ -275,8 +275,7 @@ TEST_P(WideReading, ACorruptedRecordIsLeftToWhoNeedsIt) {
   EXPECT_NE(end.standard_error.find("all others are right"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(, WideReading, testing::Values(Engine::uffd, Engine::sigsegv),
-                         engine_test_name);
+VELLUM_PAGED_ENGINES(WideReading);
 
 }  // namespace
 }  // namespace vellum::test

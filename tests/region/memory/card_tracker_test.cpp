@@ -1,4 +1,4 @@
-// Regions whose stores are marked: commits are what the marks say, with every engine.
+// Regions whose stores are marked: commits have the marked stores, with every engine.
 #include <vellum/cards.h>
 
 #include <cstring>
@@ -25,7 +25,7 @@ class CardTrackerNoTsan : public StoreTest {
   }
 };
 
-TEST_P(CardTrackerNoTsan, WhatWasMarkedIsCommitted) {
+TEST_P(CardTrackerNoTsan, MarkedStoresAreCommitted) {
   Store store = create();
   Region region = store.create_region("main", 64 * kMiB, with(Tracker::cards));
   EXPECT_EQ(0x2U, reinterpret_cast<std::uintptr_t>(region.data()) >> 44);
@@ -52,7 +52,7 @@ TEST_P(CardTrackerNoTsan, WhatWasMarkedIsCommitted) {
   EXPECT_EQ(model, content_of(again));
 }
 
-TEST_P(CardTrackerNoTsan, OnlyThePageTrackerFindsWhatWasNotMarked) {
+TEST_P(CardTrackerNoTsan, OnlyThePageTrackerFindsUnmarkedStores) {
   if (GetParam() == Engine::mapped) GTEST_SKIP() << "always looks for pages, too";
   Store store = create();
   Region region = store.create_region("main", kMiB, with(Tracker::cards));
@@ -67,8 +67,8 @@ TEST_P(CardTrackerNoTsan, OnlyThePageTrackerFindsWhatWasNotMarked) {
   EXPECT_EQ(content_of(both), content_of(store, "main"));
 }
 
-// A commit compares the marked lines of a page alone.
-TEST_P(CardTrackerNoTsan, OfAPageThatHasABaseCopyTheMarkedLinesAreTaken) {
+// A commit compares only the marked lines of a page.
+TEST_P(CardTrackerNoTsan, ACommitTakesOnlyTheMarkedLinesOfAPage) {
   if (GetParam() == Engine::mapped) GTEST_SKIP() << "always looks for pages, too";
   Store store = create();
   Region region = store.create_region("main", kMiB, with(Tracker::cards));
@@ -126,7 +126,7 @@ TEST_P(CardTrackerNoTsan, VerificationNamesTheMissedStoresPage) {
   EXPECT_EQ(content_of(region), content_of(store, "main"));
 }
 
-TEST_P(CardTrackerNoTsan, RollbackTakesMarkedStoresBack) {
+TEST_P(CardTrackerNoTsan, RollbackDiscardsMarkedStores) {
   Store store = create();
   Region region = store.create_region("main", kMiB, with(Tracker::cards));
   store_word(region, 4096, 1);
@@ -140,7 +140,7 @@ TEST_P(CardTrackerNoTsan, RollbackTakesMarkedStoresBack) {
   EXPECT_EQ(1U, region.commit().pages_changed);
 }
 
-TEST_P(CardTrackerNoTsan, MarkedPagesThatHaveLeftMemoryAreCommitted) {
+TEST_P(CardTrackerNoTsan, EvictedMarkedPagesAreCommitted) {
   if (GetParam() == Engine::mapped) GTEST_SKIP() << "the kernel pages";
   Store store = create();
   RegionOptions small = with(Tracker::cards);

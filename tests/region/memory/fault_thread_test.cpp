@@ -1,4 +1,4 @@
-// RegionOptions::fault_thread: pages come in through a thread, whatever handlers the program has.
+// RegionOptions::fault_thread: a thread loads pages, whatever handlers the program has.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -64,7 +64,7 @@ const ChildProgram kForeignHandlers("foreign handlers", [](const auto& arguments
   require(word_at(region, kMiB + 8) == kMiB, "what was committed");
 });
 
-TEST_F(FaultThreads, HandlersOfOthersDoNotMatter) {
+TEST_F(FaultThreads, OtherSignalHandlersDoNotMatter) {
   const auto end = run_program("foreign handlers", {path()});
   EXPECT_CHILD_EXIT(end, 0);
   EXPECT_EQ(end.standard_error, "");
@@ -106,7 +106,7 @@ TEST_F(FaultThreads, RegionsLargerThanMemory) {
   EXPECT_EQ(word_at(region, 5 * kPage), 5 * kPage);
 }
 
-TEST_F(FaultThreads, SystemCallsWaitWhereThatIsPermitted) {
+TEST_F(FaultThreads, SystemCallsWaitWithThePrivilege) {
   Store store = Store::open(path());
   Region version = store.open_version("first", by_thread());
   Region region = store.open_region("main", by_thread());
@@ -138,7 +138,7 @@ const ChildProgram kLostPage("lost page by thread", [](const auto& arguments) {
   require(sum == 0, "a corrupted page was read");
 });
 
-TEST_F(FaultThreads, ACorruptedPageIsSigbus) {
+TEST_F(FaultThreads, ATouchOfACorruptedPageIsSigbus) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path())) {
     if (entry.path().extension() != ".pack") continue;
     std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);

@@ -1,4 +1,4 @@
-// The size of the plain file that a region stands for.
+// The size of the plain file that a region represents.
 #include <vellum/cards.h>
 
 #include "support/store_fixture.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 class FileSize : public StoreTest {
  protected:
-  // Engine mapped has no memory behind the file.
+  // Engine mapped has no memory past the end of the file.
   static bool may_touch_all() { return GetParam() != Engine::mapped; }
   static std::uint64_t exported_bytes(const Store& store, const std::string& version,
                                       const std::string& file) {
@@ -19,7 +19,7 @@ class FileSize : public StoreTest {
   }
 };
 
-TEST_P(FileSize, IsThatOfTheRegionUntilSomeoneSaysOtherwise) {
+TEST_P(FileSize, TheFileSizeIsTheRegionsUntilItIsSet) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   region.commit();
@@ -33,7 +33,7 @@ TEST_P(FileSize, IsThatOfTheRegionUntilSomeoneSaysOtherwise) {
   EXPECT_EQ(region.commit().sequence, 3U) << "somebody has said so";
 }
 
-TEST_P(FileSize, BelongsToEachVersion) {
+TEST_P(FileSize, EachVersionHasItsFileSize) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   std::memset(region.data(), 5, kMiB);
@@ -73,7 +73,7 @@ TEST_P(FileSize, BelongsToEachVersion) {
   }
 }
 
-TEST_P(FileSize, GrowsIntoRoomThatTheRegionHas) {
+TEST_P(FileSize, TheFileGrowsIntoSpareSpaceOfTheRegion) {
   Store store = create();
   Region region = store.create_region("main", 1, options());
   region.resize_file(10, kMiB);
@@ -94,7 +94,7 @@ TEST_P(FileSize, GrowsIntoRoomThatTheRegionHas) {
   EXPECT_EQ(region.file_bytes(), 3 * kMiB);
 }
 
-TEST_P(FileSize, RollbackTakesItBack) {
+TEST_P(FileSize, RollbackRestoresTheFileSize) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   std::memset(region.data(), 5, kMiB);
@@ -112,7 +112,7 @@ TEST_P(FileSize, RollbackTakesItBack) {
   EXPECT_EQ(region.size_bytes(), kMiB);
 }
 
-TEST_P(FileSize, FollowsGrowthAndStoresBehindIt) {
+TEST_P(FileSize, TheFileSizeFollowsGrowthAndStoresPastTheEnd) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   region.resize_file(10);
@@ -140,7 +140,7 @@ TEST_P(FileSize, FollowsGrowthAndStoresBehindIt) {
   EXPECT_EQ(store.version("main").file_bytes, 4U);
 }
 
-TEST_P(FileSize, Errors) {
+TEST_P(FileSize, InvalidResizesAreRefused) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   expect_error(Errc::invalid_argument, {"main"},

@@ -1,4 +1,4 @@
-// Versions in huge pages: the same content, within the limit, and the kernel says that they are.
+// Versions in huge pages: the same content, within the limit, and reported as huge by the kernel.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ constexpr std::uint64_t kHugePagesChunk = 64u << 10;
 constexpr int MADV_COLLAPSE = 25;
 #endif
 
-// Whether the kernel makes huge pages of a memfd's at all.
+// Whether the kernel supports huge pages of a memfd.
 bool kernel_can() {
   const int memfd = memfd_create("probe", MFD_CLOEXEC);
   if (memfd < 0 || ftruncate(memfd, kHuge) != 0) return false;
@@ -37,7 +37,7 @@ bool kernel_can() {
   return can;
 }
 
-// By huge pages mapped, of what smaps says of the region's range.
+// The bytes in huge pages of the region's range, as smaps reports them (proc_pid_smaps(5)).
 std::uint64_t huge_bytes(const Region& region) {
   std::ifstream smaps("/proc/self/smaps");
   const auto begin = reinterpret_cast<std::uintptr_t>(region.data());
@@ -80,7 +80,7 @@ class HugePages : public StoreTest {
     return store_->open_version("s", o);
   }
 
-  // The kernel may refuse for the moment; the next call asks again.
+  // The kernel may refuse temporarily; the next call tries again.
   static bool becomes_huge(const Region& version, ByteRange range, std::uint64_t bytes) {
     return comes_true([&] {
       version.prefetch(range);
@@ -102,13 +102,13 @@ TEST_P(HugePages, RangesWithoutZerosBecomeHuge) {
   EXPECT_EQ(huge_bytes(version), kHugePagesSize - kHuge) << "they stay";
 }
 
-TEST_P(HugePages, WhatTheRangeCutsStaysAsItIs) {
+TEST_P(HugePages, PagesCutByTheRangeStaySmall) {
   const Region version = open();
   EXPECT_TRUE(becomes_huge(version, {kPage, kHugePagesSize / 2}, kHuge)) << "the second 2 MiB only";
   EXPECT_EQ(content_of(version), expected_);
 }
 
-TEST_P(HugePages, HalfOfTheLimitAtMost) {
+TEST_P(HugePages, HugePagesUseAtMostHalfOfTheLimit) {
   const Region version = open(4 * kMiB);
   EXPECT_TRUE(becomes_huge(version, {0, kHugePagesSize}, kHuge));
   EXPECT_EQ(content_of(version), expected_);
@@ -116,7 +116,7 @@ TEST_P(HugePages, HalfOfTheLimitAtMost) {
 }
 
 // In a child, whose pager of the process is a new one.
-TEST_P(HugePages, HalfOfTheLimitAtMostOfAllRegionsNoTsan) {
+TEST_P(HugePages, HugePagesOfAllRegionsUseAtMostHalfOfTheLimitNoTsan) {
   const auto end = run_child([&] {
     setenv("VELLUM_MEMORY_LIMIT", std::to_string(8 * kMiB).c_str(), 1);
     store_.emplace(Store::open(path()));
@@ -144,8 +144,7 @@ TEST_P(HugePages, ABranchStaysInSmallPages) {
   word_at(branch, 0) = 1;
 }
 
-INSTANTIATE_TEST_SUITE_P(, HugePages, testing::Values(Engine::uffd, Engine::sigsegv),
-                         engine_test_name);
+VELLUM_PAGED_ENGINES(HugePages);
 
 }  // namespace
 }  // namespace vellum::test

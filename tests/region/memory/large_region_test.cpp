@@ -1,6 +1,6 @@
-// Regions have more than 2^32 pages, with nearly nothing in them. Each page number past 32 bits is
-// told apart from the number in its low bits: in memory, in the spill file, in commits and on the
-// disk.
+// Regions have more than 2^32 pages, nearly all of them empty. Each page number past 32 bits is
+// distinguished from the number in its low bits: in memory, in the spill file, in commits and on
+// the disk.
 #include <algorithm>
 #include <functional>
 #include <tuple>
@@ -19,7 +19,7 @@ constexpr std::uint64_t kLimit = 256u << 10;
 
 using Parameter = std::tuple<Engine, std::uint32_t>;  // fault_bytes
 
-// A memory limit that each of these pages goes past, as a chunk of others comes with it.
+// A memory limit that each of these pages exceeds, as its whole chunk is loaded.
 class LargeRegionNoSanitizer : public EngineTestWith<Parameter> {
  protected:
   void SetUp() override {
@@ -73,7 +73,7 @@ class LargeRegionNoSanitizer : public EngineTestWith<Parameter> {
   TempDirectory directory_{memory_directory()};
 };
 
-TEST_P(LargeRegionNoSanitizer, PagesPast32BitsAreTheirOwn) {
+TEST_P(LargeRegionNoSanitizer, PagesPast32BitsAreDistinct) {
   Store store = Store::create(directory_ / "store");
   {
     Region region = open(store);
@@ -104,7 +104,7 @@ TEST_P(LargeRegionNoSanitizer, PagesPast32BitsAreTheirOwn) {
   EXPECT_EQ(changed, pages_);
 }
 
-TEST_P(LargeRegionNoSanitizer, GcKeepsThem) {
+TEST_P(LargeRegionNoSanitizer, GcKeepsPagesPast32Bits) {
   Store store = Store::create(directory_ / "store");
   {
     Region region = open(store);
@@ -120,11 +120,18 @@ TEST_P(LargeRegionNoSanitizer, GcKeepsThem) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(, LargeRegionNoSanitizer,
-                         testing::Values(Parameter(Engine::uffd, 0), Parameter(Engine::uffd, 4096),
-                                         Parameter(Engine::sigsegv, 0),
-                                         Parameter(Engine::sigsegv, 4096),
-                                         Parameter(Engine::mapped, 0)),
+// Engine mapped has no chunks.
+std::vector<Parameter> parameters() {
+  std::vector<Parameter> out;
+  for (const Engine engine : kEngines) {
+    out.emplace_back(engine, 0);
+    if (std::ranges::find(kPagedEngines, engine) != std::end(kPagedEngines))
+      out.emplace_back(engine, 4096);
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(, LargeRegionNoSanitizer, testing::ValuesIn(parameters()),
                          [](const auto& info) {
                            return std::string(engine_name(std::get<0>(info.param))) + "_" +
                                   std::to_string(std::get<1>(info.param));

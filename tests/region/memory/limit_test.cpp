@@ -1,5 +1,5 @@
-// The memory limit beside commits: while a commit keeps what it has found written, threads that
-// write on wait for room, and do not take memory without end.
+// The memory limit during commits: while a commit keeps its dirty pages, threads that continue to
+// write wait for memory, and do not use it without bound.
 #include <atomic>
 #include <thread>
 
@@ -10,7 +10,7 @@ namespace {
 
 class LimitOfWriters : public StoreTest {};
 
-TEST_P(LimitOfWriters, IsKeptBesideCommits) {
+TEST_P(LimitOfWriters, WritersStayWithinTheLimitDuringCommits) {
   if (GetParam() == Engine::mapped) GTEST_SKIP() << "its pages are the kernel's";
   constexpr std::uint64_t kLimit = 16 * kMiB, kRegion = 4 * kLimit, kWords = kRegion / 8;
   RegionOptions limited = options();
@@ -50,7 +50,7 @@ TEST_P(LimitOfWriters, IsKeptBesideCommits) {
   }
   stop = true;
   for (auto& writer : writers) writer.join();
-  // A commit holds what it has found written twice, and first writes are counted after a while.
+  // A commit holds its dirty pages twice, and first writes are counted with a delay.
   EXPECT_LE(most, 5 * kLimit / 2);
   EXPECT_GT(region.memory_use().evicted_bytes, 0u);
 }

@@ -1,5 +1,6 @@
-// Limits of batch systems (ulimit -v, -d, -f, -n) and of containers: a region of the default options
-// opens, what cannot be had is an error that says how to go on, and no signal ends the program.
+// Limits of batch systems (ulimit -v, -d, -f, -n) and of containers: a region of the default
+// options opens, a missing resource is an error that names the remedy, and no signal ends the
+// program.
 #include <csignal>
 
 #include <sys/resource.h>
@@ -61,7 +62,7 @@ TEST_P(Limits, ADefaultRegionOpensUnderALimitOfAddressSpace_NoSanitizer) {
   }
 }
 
-TEST_P(Limits, TheRoomOfARegionLeavesOthersSome_NoSanitizer) {
+TEST_P(Limits, ARegionLeavesAddressSpaceToOthers_NoSanitizer) {
   EXPECT_CHILD_EXIT(
       run_child([&] {
         limit(RLIMIT_AS, rlim_t{4'000'000} << 10);
@@ -95,7 +96,7 @@ TEST_P(Limits, ARefusalNamesTheOptionThatHelps_NoSanitizer) {
                     0);
 }
 
-TEST_P(Limits, ALimitOfWritableMemoryIsNoObstacle_NoSanitizer) {
+TEST_P(Limits, ARegionOpensUnderALimitOfWritableMemory_NoSanitizer) {
   EXPECT_CHILD_EXIT(run_child([&] {
                       limit(RLIMIT_DATA, 512 * kMiB);
                       use("main");
@@ -104,7 +105,7 @@ TEST_P(Limits, ALimitOfWritableMemoryIsNoObstacle_NoSanitizer) {
 }
 
 // The kernel's answer to a larger file is a signal that kills (SIGXFSZ).
-TEST_P(Limits, ALimitOfFileSizesIsAnErrorAndNoSignal_NoSanitizer) {
+TEST_P(Limits, AFileSizeLimitIsAnErrorAndNoSignal_NoSanitizer) {
   EXPECT_CHILD_EXIT(
       run_child([&] {
         std::signal(SIGXFSZ, SIG_DFL);
@@ -126,7 +127,7 @@ TEST_P(Limits, ALimitOfFileSizesIsAnErrorAndNoSignal_NoSanitizer) {
             refused = true;
           }
         }
-        // Packs may stay below the limit for ever; a region that is larger than the limit does not.
+        // Packs may always stay below the limit; a region that is larger than the limit does not.
         try {
           region.grow(std::min<std::uint64_t>(64 * kMiB, region.capacity_bytes()));
           std::memset(bytes_of(region), 1, region.size_bytes());
@@ -143,7 +144,7 @@ TEST_P(Limits, ALimitOfFileSizesIsAnErrorAndNoSignal_NoSanitizer) {
       0);
 }
 
-TEST_P(Limits, FewDescriptorsAreEnoughOrAnError_NoSanitizer) {
+TEST_P(Limits, FewDescriptorsSufficeOrAreAnError_NoSanitizer) {
   for (const rlim_t descriptors : {rlim_t{8}, rlim_t{12}, rlim_t{16}, rlim_t{24}, rlim_t{40}}) {
     EXPECT_CHILD_EXIT(run_child([&] {
                         limit(RLIMIT_NOFILE, descriptors);
@@ -160,7 +161,7 @@ TEST_P(Limits, FewDescriptorsAreEnoughOrAnError_NoSanitizer) {
 
 VELLUM_BOTH_ENGINES(Limits);
 
-TEST(LimitsOfAtomicFiles, OpensUnderALimitOfAddressSpace_NoSanitizer) {
+TEST(LimitsOfAtomicFiles, AnAtomicFileOpensUnderALimitOfAddressSpace_NoSanitizer) {
   if (kSanitizer) GTEST_SKIP() << "a sanitizer needs terabytes of address space";
   const TempDirectory directory;
   const std::string path = directory / "file";

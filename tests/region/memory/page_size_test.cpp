@@ -1,5 +1,5 @@
 // A kernel with larger pages: memory of versions is refused, as neighbouring stores would be lost
-// there without a word. Versions can still be read.
+// silently. Versions can still be read.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 namespace {
 
-long g_page_bytes = 0;  // 0: as the kernel says
+long g_page_bytes = 0;  // 0: the kernel's
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Regions larger than memory: pages that are written whole need nothing of the store, and random
-// words bring in their pages alone.
+// Regions larger than memory: pages that are written whole need no data of the store, and random
+// words load only their pages.
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class PagingParts : public StoreTest {
   }
 };
 
-TEST_P(PagingParts, WhatIsWrittenWholeNeedsNothingOfTheStore) {
+TEST_P(PagingParts, PagesWrittenWholeAreNotRead) {
   Store store = make();
   Region region = store.open_region("main", limited());
   rewrite(region, 5);
@@ -61,7 +61,7 @@ TEST_P(PagingParts, WhatIsWrittenWholeNeedsNothingOfTheStore) {
   for (int i = 0; i < 2; ++i) expect_written(region, 5);
 }
 
-TEST_P(PagingParts, ARollbackBringsBackWhatWasNotRead) {
+TEST_P(PagingParts, ARollbackRestoresPagesThatWereNotRead) {
   Store store = make();
   Region region = store.open_region("main", limited());
   rewrite(region, 5);
@@ -79,7 +79,7 @@ TEST_P(PagingParts, ARollbackBringsBackWhatWasNotRead) {
   }
 }
 
-TEST_P(PagingParts, ACommitRecordsWhatWasNotRead) {
+TEST_P(PagingParts, ACommitRecordsPagesThatWereNotRead) {
   Store store = make();
   Region region = store.open_region("main", limited());
   rewrite(region, 5);
@@ -95,7 +95,7 @@ TEST_P(PagingParts, ACommitRecordsWhatWasNotRead) {
   EXPECT_TRUE(all_zero(wanted.data() + kPartsBytes - 3 * kPage + 8, kPage - 8));
 }
 
-TEST_P(PagingParts, AFailedCommitLeavesThemAsTheyWere) {
+TEST_P(PagingParts, AFailedCommitKeepsPagesThatWereNotRead) {
   make();
   store::test::FaultFs fs{base::posix_fs()};
   for (const std::uint64_t nth : {1U, 2U, 3U, 4U}) {
@@ -119,12 +119,12 @@ TEST_P(PagingParts, AFailedCommitLeavesThemAsTheyWere) {
   }
 }
 
-// Each thread owns pages, and knows what it wrote there last.
+// Each thread owns pages, and knows its last stores.
 TEST_P(PagingParts, ThreadsRewritePagesWhileCommitsGoOn) {
   constexpr std::uint64_t kThreads = 3, kPages = kPartsBytes / kPage;
   Store store = make();
   Region region = store.open_region("main", limited());
-  std::vector<std::uint64_t> model(kPages, 0);  // what is added
+  std::vector<std::uint64_t> model(kPages, 0);  // the added values
   std::atomic<int> wrong{0};
   for (int round = 0; round < 4; ++round) {
     std::vector<std::thread> threads;
@@ -159,10 +159,9 @@ TEST_P(PagingParts, ThreadsRewritePagesWhileCommitsGoOn) {
 }
 
 // The kernel takes care of engine mapped.
-INSTANTIATE_TEST_SUITE_P(, PagingParts, testing::Values(Engine::uffd, Engine::sigsegv),
-                         engine_test_name);
+VELLUM_PAGED_ENGINES(PagingParts);
 
-// Engine uffd alone brings in parts.
+// Only engine uffd loads parts of chunks.
 class PagingPages : public PagingParts {
  protected:
   // A word of each chunk, at random places.
@@ -175,7 +174,7 @@ class PagingPages : public PagingParts {
   }
 };
 
-TEST_P(PagingPages, RandomWordsBringInTheirPages) {
+TEST_P(PagingPages, RandomWordsLoadOnlyTheirPages) {
   constexpr std::uint64_t kBytes = 64 * kMiB, kLimit = 16 * kMiB;
   Store store = make(kBytes);
   for (const bool write : {false, true}) {
@@ -185,7 +184,7 @@ TEST_P(PagingPages, RandomWordsBringInTheirPages) {
       if (write) word_at(region, at) += 1;
     }
     const auto use = region.memory_use();
-    EXPECT_LT(use.evicted_bytes, kLimit);  // by chunks: at least 48 MiB would have left
+    EXPECT_LT(use.evicted_bytes, kLimit);  // by chunks: at least 48 MiB would be evicted
     EXPECT_LE(use.resident_bytes, kLimit + kLimit / 16);
     // All the other words are as committed, and those that were written are not.
     std::vector<std::uint64_t> written(kBytes / kChunk, UINT64_MAX);
@@ -199,7 +198,7 @@ TEST_P(PagingPages, RandomWordsBringInTheirPages) {
   }
 }
 
-TEST_P(PagingPages, WhatIsPinnedIsThereWholly) {
+TEST_P(PagingPages, APinLoadsWholeChunks) {
   Store store = make();
   Region region = store.open_region("main", limited());
   const auto touched = places(kPartsBytes);
@@ -224,7 +223,7 @@ TEST_P(PagingPages, WhatIsPinnedIsThereWholly) {
     ASSERT_EQ(word_at(region, i * 8), mix(i) + (changed[i] ? 1 : 0)) << i;
 }
 
-TEST_P(PagingPages, CommitsAndRollbacksKnowThem) {
+TEST_P(PagingPages, CommitsAndRollbacksIncludePartialChunks) {
   Store store = make();
   Region region = store.open_region("main", limited());
   std::vector<std::uint64_t> model(kPartsWords);
@@ -249,7 +248,7 @@ TEST_P(PagingPages, CommitsAndRollbacksKnowThem) {
   EXPECT_EQ(std::memcmp(content.data(), model.data(), kPartsBytes), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(, PagingPages, testing::Values(Engine::uffd), engine_test_name);
+VELLUM_PARTIAL_FILL_ENGINES(PagingPages);
 
 }  // namespace
 }  // namespace vellum::test

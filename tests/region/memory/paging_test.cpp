@@ -49,7 +49,7 @@ class Paging : public EngineTestWith<Parameter> {
   TempDirectory directory_;
 };
 
-TEST_P(Paging, WhatIsWrittenInATouchedRegionStays) {
+TEST_P(Paging, StoresInATouchedRegionStay) {
   Store store = make();
   Region region = open(store);
   for (std::uint64_t i = 0; i < kPagingWords; ++i) words(region)[i] = mix(i);
@@ -57,10 +57,10 @@ TEST_P(Paging, WhatIsWrittenInATouchedRegionStays) {
   const auto use = region.memory_use();
   EXPECT_GT(use.evicted_bytes, 2 * kPagingSize - 2 * kPagingLimit);
   EXPECT_GT(use.spill_written_bytes, kPagingSize - kPagingLimit);
-  EXPECT_LE(use.resident_bytes, kPagingLimit + kPagingLimit / 4);  // it is looked at every 2 ms
+  EXPECT_LE(use.resident_bytes, kPagingLimit + kPagingLimit / 4);  // it is checked every 2 ms
 }
 
-TEST_P(Paging, ACommitTakesWhatIsInTheSpillFile) {
+TEST_P(Paging, ACommitTakesPagesOfTheSpillFile) {
   Store store = make();
   {
     Region region = open(store);
@@ -96,7 +96,7 @@ TEST_P(Paging, AChangedWordCostsLittleInTheSpillFile) {
   EXPECT_LT(written, kPagingSize / 64);
 }
 
-TEST_P(Paging, RollbackForgetsTheSpillFile) {
+TEST_P(Paging, RollbackDiscardsTheSpillFile) {
   Store store = make();
   Region region = open(store);
   for (std::uint64_t i = 0; i < kPagingWords; i += 64) words(region)[i] = mix(i);
@@ -111,7 +111,7 @@ TEST_P(Paging, RollbackForgetsTheSpillFile) {
   }
 }
 
-TEST_P(Paging, WhatARollbackCutsOffLeavesMemory) {
+TEST_P(Paging, PagesCutOffByARollbackAreFreed) {
   Store store = make();
   Region region = store.create_region("main", kMiB, options());
   words(region)[0] = 1;
@@ -163,7 +163,7 @@ TEST_P(Paging, PinnedPagesStay) {
   ::close(fd);
 }
 
-// Each thread owns every fourth word, and knows what it wrote there last.
+// Each thread owns every fourth word, and knows its last stores.
 TEST_P(Paging, ThreadsWriteWhileCommitsAndEvictionsGoOn) {
   constexpr int kThreads = 4;
   const int last = fault_bytes() == 64u << 10 ? rounds(8, 4) : rounds(6, 3);
@@ -200,7 +200,7 @@ TEST_P(Paging, ThreadsWriteWhileCommitsAndEvictionsGoOn) {
   }
 }
 
-TEST(FaultBytes, AnySizeIsNoSize) {
+TEST(FaultBytes, OnlyPowersOfTwoInRangeAreAccepted) {
   const TempDirectory directory;
   Store store = Store::create(directory / "store");
   for (const std::uint32_t bytes : {1U, 2048U, 12288U, 512U << 10}) {
@@ -224,7 +224,7 @@ std::vector<std::uint32_t> fault_sizes() {
 
 // The kernel takes care of engine mapped.
 INSTANTIATE_TEST_SUITE_P(, Paging,
-                         testing::Combine(testing::Values(Engine::uffd, Engine::sigsegv),
+                         testing::Combine(testing::ValuesIn(kPagedEngines),
                                           testing::ValuesIn(fault_sizes())),
                          paging_name);
 

@@ -6,7 +6,7 @@ namespace {
 
 class SeveralRegions : public StoreTest {};
 
-TEST_P(SeveralRegions, OfOneStoreCommitOnTheirOwn) {
+TEST_P(SeveralRegions, RegionsOfOneStoreCommitIndependently) {
   Store store = create();
   std::vector<Region> regions;
   for (int i = 0; i < 4; ++i) {
@@ -44,7 +44,7 @@ TEST_P(SeveralRegions, ClosingOneLeavesTheOthersOpen) {
   b.commit();
   c.commit();
   EXPECT_EQ(word_at(version, 0), 1u);
-  word_at(b, 500 * 8) = 5;  // chunks that were missing when the first region went
+  word_at(b, 500 * 8) = 5;  // chunks that were missing when the first region was closed
   word_at(c, kMiB - 8) = 6;
   c.close();
   b.commit();
@@ -54,7 +54,7 @@ TEST_P(SeveralRegions, ClosingOneLeavesTheOthersOpen) {
   EXPECT_EQ(word_at(first.open_region("other", options()), 0), 3u);
 }
 
-TEST_P(SeveralRegions, OfBothEnginesSideBySide) {
+TEST_P(SeveralRegions, RegionsOfBothEnginesAreOpenAtOnce) {
   if (!engine_available(Engine::uffd)) GTEST_SKIP() << kNoUffd;
   Store store = create();
   RegionOptions other = options();
@@ -69,7 +69,7 @@ TEST_P(SeveralRegions, OfBothEnginesSideBySide) {
   b.commit();
   a.close();
   b.close();
-  a = store.open_region("a", other);  // what one engine wrote, the other reads
+  a = store.open_region("a", other);  // one engine reads the commits of the other
   b = store.open_region("b", options());
   for (std::uint64_t page = 0; page < 1024; page += 3) {
     EXPECT_EQ(word_at(a, page * kPage), page);

@@ -32,7 +32,7 @@ constexpr std::size_t kSharedChunks = kSharedSize / kSharedChunk;
 constexpr std::uint64_t kSharedZeros = 2 * kMiB;  // the last ones
 constexpr std::uint64_t kSharedFilled = kSharedSize - kSharedZeros;
 
-// A directory in memory, for the shared files of a test alone.
+// A directory in memory, only for the shared files of a test.
 class ShareDirectory {
  public:
   ShareDirectory() {
@@ -102,7 +102,7 @@ class SharedReading : public StoreTest {
     return static_cast<std::size_t>(std::count_if(
         chunks.begin(), chunks.end(), [&](std::size_t chunk) { return !is_right(region, chunk); }));
   }
-  // Opens, reads all and closes: for what the next opening should find.
+  // Opens, reads all and closes, so that the next opening finds shared pages.
   void leave_file_of(const std::function<void(const std::string& file)>& change) {
     Region region = open();
     ASSERT_EQ(share_.files().size(), 1U);
@@ -125,7 +125,7 @@ class SharedReading : public StoreTest {
   std::vector<std::byte> content_;
 };
 
-TEST_P(SharedReading, OneBringsInForAll) {
+TEST_P(SharedReading, OneReaderLoadsForAll) {
   Region first = open();
   EXPECT_EQ(wrong_chunks(first, 1), 0U);
   EXPECT_EQ(shared(first), kSharedFilled);
@@ -160,7 +160,7 @@ TEST_P(SharedReading, EightProcessesReadAll) {
         if (i % 4 == 3) region.prefetch(region.whole());
         if (i % 4 == 2) region.advise(region.whole(), Advice::random);
         require(wrong_chunks(region, static_cast<std::uint64_t>(i)) == 0, "all is right");
-        // What another reader brought too late is shared when it is read again.
+        // A page that another reader loaded later is shared when it is read again.
         require(comes_true([&] {
                   if (shared(region) == kSharedFilled) return true;
                   region.advise(region.whole(), Advice::dont_need);
@@ -178,7 +178,7 @@ TEST_P(SharedReading, EightProcessesReadAll) {
   }
 }
 
-TEST_P(SharedReading, EachVersionHasItsOwn) {
+TEST_P(SharedReading, EachVersionHasItsOwnFile) {
   Region two = open("2"), three = open("3"), head = open("main");
   EXPECT_EQ(share_.files().size(), 3U);
   EXPECT_EQ(content_of(two), content_of(Store::open(path()), "2"));
@@ -189,21 +189,21 @@ TEST_P(SharedReading, EachVersionHasItsOwn) {
   const Region small = Store::open(path()).open_version("3", smaller);
   EXPECT_EQ(share_.files().size(), 4U);
   EXPECT_EQ(content_of(small), content_);
-  // The same store elsewhere goes its own way.
+  // A copy of the store is independent.
   const std::string copy = directory_ / "copy";
   std::filesystem::copy(path(), copy, std::filesystem::copy_options::recursive);
   const Region copied = Store::open(copy).open_version("3", sharing());
   EXPECT_EQ(share_.files().size(), 5U);
 }
 
-TEST_P(SharedReading, NobodySharesUnasked) {
+TEST_P(SharedReading, PagesAreSharedOnlyOnRequest) {
   Region region = Store::open(path()).open_version("3", options());
   EXPECT_EQ(content_of(region), content_);
   EXPECT_EQ(shared(region), 0U);
   EXPECT_EQ(share_.files(), std::vector<std::string>());
 }
 
-TEST_P(SharedReading, TheLastReaderTakesItAway) {
+TEST_P(SharedReading, TheLastReaderRemovesTheFile) {
   auto first = std::make_unique<Region>(open());
   Region second = open();
   EXPECT_EQ(wrong_chunks(*first, 1), 0U);
@@ -229,9 +229,9 @@ TEST_P(SharedReading, ThreadsAndOpeningsRace) {
 
 // TSan starts no thread behind a fork of a process with threads.
 //
-// Kills a reader that fills chunks for others: what it has left is filled anew, and all of it is
-// shared.
-TEST_P(SharedReading, AKilledFillerIsNoticedNoTsan) {
+// Kills a reader that fills chunks for others: its unfinished chunks are filled again, and all of
+// them are shared.
+TEST_P(SharedReading, AKilledFillerIsDetectedNoTsan) {
   const std::uint64_t kills = kills_wanted(60, 8);
   std::mt19937_64 random(5);
   Shared<std::atomic<int>> opened;
@@ -324,7 +324,7 @@ TEST_P(SharedReading, AStoppedFillerIsNotAwaited) {
   close(fd);
 }
 
-TEST_P(SharedReading, AChildOfForkHoldsNothing) {
+TEST_P(SharedReading, AChildOfForkHoldsNoShare) {
   Region region = open();
   EXPECT_EQ(wrong_chunks(region, 1), 0U);
   Child child = start_child([] { pause(); });
@@ -332,7 +332,7 @@ TEST_P(SharedReading, AChildOfForkHoldsNothing) {
   EXPECT_EQ(share_.files(), std::vector<std::string>());
 }
 
-TEST_P(SharedReading, WhatKilledReadersLeaveIsRemoved) {
+TEST_P(SharedReading, LeftoversOfKilledReadersAreRemoved) {
   Child child = start_child([&] {
     Region region = open("2");
     raise(SIGKILL);
@@ -381,7 +381,7 @@ TEST_P(SharedReading, AnotherFileIsNotUsed) {
   }
 }
 
-TEST_P(SharedReading, WhatIsPlantedAtTheNameIsNotUsed) {
+TEST_P(SharedReading, AnUntrustedFileOfTheNameIsNotUsed) {
   std::string name;
   {
     Region region = open();
@@ -409,7 +409,7 @@ TEST_P(SharedReading, WhatIsPlantedAtTheNameIsNotUsed) {
   EXPECT_EQ(size_of(victim), 0U);
 }
 
-TEST_P(SharedReading, AFullFileSystemLeavesPagesOfOnesOwn) {
+TEST_P(SharedReading, OnAFullFileSystemPagesArePrivate) {
   const SmallDisk disk(2 * kMiB);
   if (!disk.mounted()) GTEST_SKIP() << disk.reason();
   setenv("VELLUM_SHARE_DIRECTORY", (disk / "").c_str(), 1);
@@ -427,7 +427,7 @@ TEST_P(SharedReading, AFullFileSystemLeavesPagesOfOnesOwn) {
   EXPECT_EQ(shared(third), 0U);
 }
 
-TEST_P(SharedReading, KeepsToTheLimit) {
+TEST_P(SharedReading, SharedPagesStayWithinTheLimit) {
   constexpr std::uint64_t kLimit = 4 * kMiB;
   RegionOptions small = sharing();
   small.memory_limit_bytes = kLimit;
@@ -442,7 +442,7 @@ TEST_P(SharedReading, KeepsToTheLimit) {
   // A thread that helps is perhaps bringing in a chunk just now.
   EXPECT_LE(shared(region), kLimit / 2 + 4 * kSharedChunk);
   EXPECT_GT(shared(region), 0U);
-  // What a larger one fills, the smaller one maps and takes out again.
+  // The smaller one maps and evicts chunks that a larger one fills.
   Region large = open();
   EXPECT_EQ(wrong_chunks(large, 1), 0U);
   for (const std::size_t chunk : in_random_order(5)) {
@@ -450,13 +450,13 @@ TEST_P(SharedReading, KeepsToTheLimit) {
     ASSERT_LE(resident(region), kLimit + 4 * kSharedChunk);
   }
   region.advise(region.whole(), Advice::dont_need);
-  // A thread that helps may still bring in what was read last.
+  // A helper thread may still load the last chunks.
   EXPECT_LE(resident(region), kLimit / 2 + 4 * kSharedChunk);
   EXPECT_EQ(wrong_chunks(large, 2), 0U);
   EXPECT_EQ(content_of(region), content_);
 }
 
-TEST_P(SharedReading, CollectionBesideIt) {
+TEST_P(SharedReading, GcRunsWhilePagesAreShared) {
   Store store = Store::open(path());
   Region region = open("1"), other = open("1");
   const auto content = content_of(store, "1");
@@ -467,7 +467,7 @@ TEST_P(SharedReading, CollectionBesideIt) {
   EXPECT_EQ(content_of(region), content);
 }
 
-TEST_P(SharedReading, GoesWithOtherOptions) {
+TEST_P(SharedReading, SharingWorksWithOtherOptions) {
   for (const bool by_thread : {false, true}) {
     RegionOptions o = sharing();
     o.fault_thread = by_thread;

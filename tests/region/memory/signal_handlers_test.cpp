@@ -1,5 +1,5 @@
-// What the program does with signals beside a region: a small alternate stack, a handler that was
-// there before, one that comes later and does not pass on.
+// A program's own use of signals: a small alternate stack, an earlier handler, a later handler that
+// does not pass faults on.
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ class SignalHandlers : public StoreTest {
 
 void overflow(int) { _exit(77); }
 
-// As programs do that report their own stack overflows: with a page that nobody may touch below.
+// As programs do that report their own stack overflows: with an inaccessible page below.
 void use_alternate_stack(std::size_t length_bytes) {
   const std::size_t whole = (length_bytes + kPage - 1) / kPage * kPage;
   auto* const at = static_cast<std::byte*>(
@@ -60,10 +60,10 @@ const ChildProgram kSmallStack("small alternate stack", [](const auto& arguments
   region.commit();
 });
 
-// AddressSanitizer makes frames larger than such a stack allows.
+// Frames under AddressSanitizer are too large for this stack.
 class SmallSignalStackNoAsan : public SignalHandlers {};
 
-TEST_P(SmallSignalStackNoAsan, PagesComeInOnAnAlternateStackOf8KiB) {
+TEST_P(SmallSignalStackNoAsan, PagesAreLoadedOnAnAlternateStackOf8KiB) {
   const std::string store = store_with_numbers();
   const auto least = static_cast<std::size_t>(sysconf(_SC_MINSIGSTKSZ));
   for (const std::size_t length : {std::size_t{8192}, least + 2048})
@@ -81,7 +81,7 @@ const ChildProgram kStrayStore("stray store", [](const auto& arguments) {
   *reinterpret_cast<volatile char*>(nowhere) = 1;
 });
 
-TEST_P(SignalHandlers, TheProgramsHandlerGetsWhatIsNotTheRegions) {
+TEST_P(SignalHandlers, TheProgramsHandlerGetsOtherFaults) {
   EXPECT_CHILD_EXIT(run_program("stray store", {engine_name(GetParam()), store_with_numbers()}),
                     77);
 }
@@ -99,7 +99,7 @@ const ChildProgram kLaterHandler("later handler", [](const auto& arguments) {
   region.commit();
 });
 
-TEST_P(SignalHandlers, ACommitTellsOfAHandlerThatWasInstalledLater) {
+TEST_P(SignalHandlers, ACommitReportsAHandlerInstalledLater) {
   const auto end = run_program("later handler", {engine_name(GetParam()), store_with_numbers()});
   EXPECT_CHILD_EXIT(end, 0);
   const std::size_t told = end.standard_error.find("a handler for SIGBUS was installed after");

@@ -56,9 +56,9 @@ TEST_P(SparseRegion, ATebibyteWithAFewPages_NoTsan) {
   EXPECT_EQ(pages, totals.ranges);
 }
 
-// A chunk of 64 KiB comes in for a page; the rest of it is zeros, which take no memory before they
+// A chunk of 64 KiB is loaded for a page; the rest of it is zeros, which take no memory before they
 // are touched.
-TEST_P(SparseRegion, ScatteredReadsTakeWhatTheyTouch) {
+TEST_P(SparseRegion, ScatteredReadsUseMemoryForTouchedPages) {
   Store store = create();
   constexpr std::uint64_t kPages = 200, kApart = 10 * kMiB + 3 * kPage;
   Region region = store.create_region("main", kPages * kApart, options());
@@ -86,7 +86,7 @@ TEST_P(SparseRegion, ScatteredReadsTakeWhatTheyTouch) {
   }
 }
 
-// Shared memory that the process has mapped and touched, such as what memfds hold.
+// Shared memory that the process has mapped and touched, such as memfds.
 std::uint64_t shared_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -95,8 +95,8 @@ std::uint64_t shared_bytes() {
   return 0;
 }
 
-// With engine sigsegv they take memory when they are read, and nobody reports that.
-TEST_P(SparseRegion, ZerosBesidePagesCountTowardsTheLimit) {
+// With engine sigsegv they take memory when they are read, which the kernel does not report.
+TEST_P(SparseRegion, ZerosNextToPagesCountTowardsTheLimit) {
   constexpr std::uint64_t kBytes = 64 * kMiB, kChunk = 64u << 10, kLimit = 8 * kMiB;
   Store store = create();
   {
@@ -112,7 +112,7 @@ TEST_P(SparseRegion, ZerosBesidePagesCountTowardsTheLimit) {
   for (std::uint64_t at = 0; at < kBytes; at += kPage) {
     ASSERT_EQ(word_at(region, at), at % kChunk == 0 ? at + 1 : 0);
   }
-  // The pager's thread does so in a moment.
+  // The pager's thread does so soon.
   for (int i = 0; i < 2000 && shared_bytes() - before > kLimit; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }

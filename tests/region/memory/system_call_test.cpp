@@ -44,7 +44,7 @@ class SystemCalls : public StoreTest {
 };
 
 // Every store that pages in by signals behaves so; Vellum documents it.
-TEST_P(SystemCalls, OnAMissingPageTheKernelSaysEfault) {
+TEST_P(SystemCalls, ASystemCallOnAMissingPageIsEfault) {
   Store store = create();
   Region region = cold(store);
   if (GetParam() == Engine::mapped) {  // there the kernel pages in, for itself, too
@@ -56,11 +56,11 @@ TEST_P(SystemCalls, OnAMissingPageTheKernelSaysEfault) {
   EXPECT_EQ(errno, EFAULT);
   EXPECT_EQ(read_into(bytes_of(region) + 2 * kMiB, 100), -1);
   EXPECT_EQ(errno, EFAULT);
-  EXPECT_EQ(bytes_of(region)[0], std::byte{1});  // user code brings it in
+  EXPECT_EQ(bytes_of(region)[0], std::byte{1});  // user code loads it
   EXPECT_EQ(write_from(region.data(), 100), 100);
 }
 
-TEST_P(SystemCalls, WorkOnPinnedPages) {
+TEST_P(SystemCalls, SystemCallsWorkOnPinnedPages) {
   Store store = create();
   Region region = cold(store);
   const Pin pin = region.pin({100, kMiB});
@@ -73,7 +73,7 @@ TEST_P(SystemCalls, WorkOnPinnedPages) {
   EXPECT_EQ(bytes_of(region)[100 + kMiB], std::byte{1});
 }
 
-TEST_P(SystemCalls, WhatTheyWriteIsInTheNextCommit) {
+TEST_P(SystemCalls, WritesOfSystemCallsAreInTheNextCommit) {
   Store store = create();
   {
     Region region = cold(store);
@@ -94,7 +94,7 @@ TEST_P(SystemCalls, WhatTheyWriteIsInTheNextCommit) {
 }
 
 // This holds also where commits and rollbacks have passed over pages that were not in memory.
-TEST_P(SystemCalls, WorkOnPinnedPagesOfASparseRegion) {
+TEST_P(SystemCalls, SystemCallsWorkOnPinnedPagesOfASparseRegion) {
   Store store = create();
   Region region = store.create_region("main", 8 * kMiB, options());
   for (std::uint64_t chunk = 0; chunk < 128; chunk += 5) word_at(region, chunk << 16) = chunk + 1;
@@ -146,7 +146,7 @@ TEST_P(SystemCalls, AVersionCanBePinnedForReading) {
   EXPECT_EQ(errno, EFAULT);
 }
 
-TEST_P(SystemCalls, PrefetchBringsPagesIn) {
+TEST_P(SystemCalls, PrefetchedPagesServeSystemCalls) {
   Store store = create();
   Region region = cold(store);
   region.prefetch({kMiB, kMiB});
@@ -170,7 +170,7 @@ TEST_P(SystemCalls, RangesOutsideAreRefused) {
   Pin nothing = region.pin({0, 0});
 }
 
-TEST_P(SystemCalls, TheRangeOfAnAddress) {
+TEST_P(SystemCalls, RangeOfConvertsAddresses) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   const auto is = [](const ByteRange& range, std::uint64_t offset, std::uint64_t length) {

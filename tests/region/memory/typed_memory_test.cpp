@@ -14,7 +14,7 @@ struct TypedMemoryHead {
   double values[3];
 };
 
-TEST_P(TypedMemory, IsTheRegionsOwn) {
+TEST_P(TypedMemory, TypedObjectsAreInTheRegion) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   auto& head = region.root<TypedMemoryHead>();
@@ -34,7 +34,7 @@ TEST_P(TypedMemory, IsTheRegionsOwn) {
   EXPECT_EQ((region.root<const std::array<std::byte, 16>>()[0]), std::byte{8});
 }
 
-TEST_P(TypedMemory, WhatDoesNotFitIsRefused) {
+TEST_P(TypedMemory, ObjectsThatDoNotFitAreRefused) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   const auto refuse = [&](std::uint64_t count, std::uint64_t offset) {
@@ -60,7 +60,7 @@ TEST_P(TypedMemory, WhatDoesNotFitIsRefused) {
   EXPECT_ERRC((void)region.root<int>(), Errc::invalid_argument);
 }
 
-TEST_P(TypedMemory, OfAVersionIsConst) {
+TEST_P(TypedMemory, TypedObjectsOfAVersionAreConst) {
   Store store = create();
   store.create_region("main", kMiB, options()).snapshot("s");
   const Region old = store.open_version("s", options());

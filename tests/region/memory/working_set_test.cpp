@@ -76,7 +76,7 @@ class WorkingSets : public StoreTest {
 
 const std::vector<std::uint64_t> kSome = {200, 7, 90, 3, 255, 131, 0, 60};
 
-TEST_P(WorkingSets, AVersionOpensWithWhatItsLastUseTouched) {
+TEST_P(WorkingSets, AVersionOpensWithThePagesOfItsLastUse) {
   Store store = filled();
   {
     Region first = store.open_version("s", remembering());
@@ -89,7 +89,7 @@ TEST_P(WorkingSets, AVersionOpensWithWhatItsLastUseTouched) {
   expect_content(second);
 }
 
-TEST_P(WorkingSets, ABranchToo) {
+TEST_P(WorkingSets, ABranchHasAWorkingSetToo) {
   Store store = filled();
   {
     Region first = store.open_region("main", remembering());
@@ -107,8 +107,8 @@ TEST_P(WorkingSets, ABranchToo) {
   EXPECT_EQ(content_of(second), content_of(store, "s"));
 }
 
-// A page that is only prefetched is not written, and neither is one that is looked at.
-TEST_P(WorkingSets, WhatIsPrefetchedIsNotDirty) {
+// A page that is only prefetched or read is not written.
+TEST_P(WorkingSets, PrefetchedPagesAreNotDirty) {
   Store store = filled();
   {
     Region first = store.open_region("main", remembering());
@@ -129,9 +129,9 @@ TEST_P(WorkingSets, WhatIsPrefetchedIsNotDirty) {
   EXPECT_EQ(content_of(second), content_of(store, "main"));
 }
 
-// A chunk that was prefetched and not touched leaves the set, whatever else goes on. One that was
-// touched stays, although it came in without a fault.
-TEST_P(WorkingSets, WhatIsNotTouchedIsForgotten) {
+// A chunk that was prefetched and not touched is removed from the set. One that was touched stays,
+// although it was loaded without a fault.
+TEST_P(WorkingSets, UntouchedPagesAreForgotten) {
   for (const bool writable : {false, true}) {
     SCOPED_TRACE(writable ? "branch" : "version");
     TempDirectory place;
@@ -190,8 +190,8 @@ TEST_P(WorkingSets, APinnedPageTakesSystemCalls) {
   }
 }
 
-// Chunks come in in their first order: with half of the limit, the rest stay out.
-TEST_P(WorkingSets, InTheOrderOfFirstUseAndHalfOfTheLimit) {
+// Chunks are loaded in their first order: beyond half of the limit, the rest is not loaded.
+TEST_P(WorkingSets, PagesAreLoadedInOrderOfFirstUseUpToHalfOfTheLimit) {
   Store store = filled();
   std::vector<std::uint64_t> order;
   for (std::uint64_t i = 0; i < kChunks; ++i) order.push_back(i * 37 % kChunks);
@@ -215,7 +215,7 @@ TEST_P(WorkingSets, InTheOrderOfFirstUseAndHalfOfTheLimit) {
   EXPECT_EQ(resident(second), kHalf * kWorkingSetChunk) << "these and no others";
 }
 
-TEST_P(WorkingSets, UnderALimitWhatHasLeftCounts) {
+TEST_P(WorkingSets, EvictedPagesCountUnderALimit) {
   Store store = filled();
   std::vector<std::uint64_t> many;
   for (std::uint64_t i = 0; i < 100; ++i) many.push_back(i * 37 % kChunks);
@@ -231,7 +231,7 @@ TEST_P(WorkingSets, UnderALimitWhatHasLeftCounts) {
   for (const std::uint64_t chunk : many)
     ASSERT_EQ(word_at(second, chunk * kWorkingSetChunk + 8), chunk);
   second.close();
-  // Prefetched chunks leave as others do, and those that were used are remembered.
+  // Prefetched chunks are evicted as others are, and used ones are recorded.
   second = store.open_region("main", remembering(4 * kMiB));
   EXPECT_TRUE(comes_true([&] { return resident(second) >= 2 * kMiB; }));
   for (std::uint64_t i = 0; i < kChunks; ++i) word_at(second, i * kWorkingSetChunk + 16) = i;
@@ -243,7 +243,7 @@ TEST_P(WorkingSets, UnderALimitWhatHasLeftCounts) {
 }
 
 // Writers, and commits, while chunks are prefetched under a limit.
-TEST_P(WorkingSets, PrefetchingBesideWritersLosesNothing) {
+TEST_P(WorkingSets, PrefetchingDuringWritesLosesNothing) {
   Store store = filled();
   std::vector<std::uint64_t> model(kWorkingSetSize / 8);
   for (std::uint64_t i = 0; i < model.size(); ++i) model[i] = mix(i * 8);
@@ -277,7 +277,7 @@ TEST_P(WorkingSets, PrefetchingBesideWritersLosesNothing) {
   }
 }
 
-TEST_P(WorkingSets, BesideGrowAndRollback) {
+TEST_P(WorkingSets, PrefetchRunsDuringGrowAndRollback) {
   Store store = filled();
   {
     Region first = store.open_region("main", remembering());
@@ -303,8 +303,8 @@ TEST_P(WorkingSets, BesideGrowAndRollback) {
   }
 }
 
-// Zeros come in by themselves.
-TEST_P(WorkingSets, ZerosAreLeftOut) {
+// Zeros need no loading.
+TEST_P(WorkingSets, ZeroPagesAreNotRecorded) {
   Store store = create();
   {
     Region region = store.create_region("main", 4096 * kMiB, remembering());
@@ -318,7 +318,7 @@ TEST_P(WorkingSets, ZerosAreLeftOut) {
   EXPECT_EQ(word_at(again, 4000 * kMiB), 2U);
 }
 
-TEST_P(WorkingSets, OnlyItsOwn) {
+TEST_P(WorkingSets, AVersionLoadsOnlyItsOwnWorkingSet) {
   Store store = filled();
   {
     Region first = store.open_version("s", remembering());
@@ -345,7 +345,7 @@ TEST_P(WorkingSets, OnlyItsOwn) {
     const Region other = store.open_version("t", remembering());
     expect_nothing_prefetched(other);
   }
-  // A branch that was made again.
+  // A branch that was created again.
   {
     Region main = store.open_region("main", remembering());
     touch(main, {9, 90});
@@ -359,7 +359,7 @@ TEST_P(WorkingSets, OnlyItsOwn) {
   expect_nothing_prefetched(again);
 }
 
-TEST_P(WorkingSets, OffNothingIsWrittenOrRead) {
+TEST_P(WorkingSets, WithoutTheOptionNoWorkingSetIsUsed) {
   Store store = filled();
   {
     Region first = store.open_version("s", options());
@@ -379,7 +379,7 @@ TEST_P(WorkingSets, OffNothingIsWrittenOrRead) {
   EXPECT_EQ(bytes_of_hint("s"), before);
 }
 
-TEST_P(WorkingSets, ACorruptedOneIsIgnoredAndReplaced) {
+TEST_P(WorkingSets, ACorruptedWorkingSetIsIgnoredAndReplaced) {
   Store store = filled();
   {
     Region first = store.open_version("s", remembering());
@@ -410,7 +410,7 @@ TEST_P(WorkingSets, ACorruptedOneIsIgnoredAndReplaced) {
   store.remove_snapshot("s");
 }
 
-TEST_P(WorkingSets, AStoreThatCannotBeWritten) {
+TEST_P(WorkingSets, AReadOnlyStoreKeepsNoWorkingSet) {
   Store store = filled();
   {
     Region first = store.open_version("s", remembering());
@@ -440,7 +440,7 @@ TEST_P(WorkingSets, AStoreThatCannotBeWritten) {
   store.remove_snapshot("s");
 }
 
-TEST_P(WorkingSets, OfTwoReadersTheLastCounts) {
+TEST_P(WorkingSets, TheLastOfTwoReadersCounts) {
   Store store = filled();
   Region one = store.open_version("s", remembering());
   Region two = store.open_version("s", remembering());
@@ -452,7 +452,7 @@ TEST_P(WorkingSets, OfTwoReadersTheLastCounts) {
   expect_prefetched(again, 2);
 }
 
-TEST_P(WorkingSets, AForkWritesNone) {
+TEST_P(WorkingSets, AForkedChildWritesNoWorkingSet) {
   Store store = filled();
   Region region = store.open_version("s", remembering());
   touch(region, kSome);
@@ -471,7 +471,7 @@ TEST_P(WorkingSets, AForkWritesNone) {
 
 class MappedWorkingSets : public WorkingSets {};
 
-TEST_P(MappedWorkingSets, AreTheKernels) {
+TEST_P(MappedWorkingSets, AMappedRegionRecordsNoWorkingSet) {
   Store store = filled();
   {
     Region region = store.open_region("main", remembering());
@@ -480,8 +480,7 @@ TEST_P(MappedWorkingSets, AreTheKernels) {
   EXPECT_FALSE(stdfs::exists(path() + "/hints"));
 }
 
-INSTANTIATE_TEST_SUITE_P(, WorkingSets, testing::Values(Engine::uffd, Engine::sigsegv),
-                         engine_test_name);
+VELLUM_PAGED_ENGINES(WorkingSets);
 INSTANTIATE_TEST_SUITE_P(, MappedWorkingSets, testing::Values(Engine::mapped), engine_test_name);
 
 }  // namespace

@@ -1,6 +1,6 @@
-/* The less usual functions of the C library that reach a file, also those for old programs. Run by
- * itself and under `vellum run`: call_family SCENARIO FILE. Exits with 1, and prints the line,
- * where something does not behave as files do. */
+/* The less common functions of the C library that access a file, also those for old programs. Run
+ * by itself and under `vellum run`: call_family SCENARIO FILE. Exits with 1, and prints the line,
+ * if a call does not behave as for a plain file. */
 #define _GNU_SOURCE
 #include <aio.h>
 #include <errno.h>
@@ -94,7 +94,7 @@ static void flags(void) {
   REQUIRE(pwritev(fd, one, 2, -1) == -1 && errno == EINVAL);
 }
 
-/* A descriptor with O_APPEND appends, wherever it is told to write. */
+/* A descriptor with O_APPEND appends, whatever the offset of the write. */
 static void append(void) {
   const int fd = open_new(O_APPEND);
   REQUIRE(pwrite(fd, "first", 5, 100) == 5 && size_of(fd) == 5);
@@ -116,7 +116,7 @@ static void faults(void) {
   char* const pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(pages != MAP_FAILED && mprotect(pages + 4096, 4096, PROT_NONE) == 0);
   char* const none = pages + 4096;
-  void* volatile null = NULL, * volatile low = (void*)8; /* the compiler is not to know */
+  void* volatile null = NULL, * volatile low = (void*)8; /* hidden from the compiler */
   volatile int too_few = -1, too_many = 100000;
   REQUIRE(pwrite(fd, none, 10, 0) == -1 && errno == EFAULT && size_of(fd) == 7);
   REQUIRE(pwrite(fd, none, 10, 100) == -1 && errno == EFAULT && ftruncate(fd, 7) == 0);
@@ -205,7 +205,7 @@ static void note(int number, siginfo_t* info, void* context) {
   if (info->si_value.sival_int == 42) ++signals;
 }
 
-/* aio(7): the C library's threads do it. */
+/* aio(7): the C library's threads do the work. */
 static void jobs(void) {
   const int fd = open_new(0);
   char text[8] = "";
@@ -235,7 +235,7 @@ static void jobs(void) {
   REQUIRE(aio_return(&flush) == 0);
 }
 
-/* A descriptor that comes from a socket; here from this process itself. */
+/* A descriptor received through a socket; here from this process itself. */
 static void received(void) {
   const int fd = open_new(0);
   int ends[2];
@@ -262,7 +262,7 @@ static void received(void) {
 
 extern int malloc_guard_armed __attribute__((weak)); /* malloc_guard.c */
 
-/* Other files are none of the library's business: it does not even ask for memory for them. */
+/* The library does not handle other files: it does not even allocate memory for them. */
 static void unwatched(void) {
   char other[4096], link[4096], text[16];
   snprintf(other, sizeof other, "%s.other", path);
@@ -302,8 +302,8 @@ static void unwatched(void) {
   REQUIRE(fd >= 0 && pwrite(fd, "watched", 7, 0) == 7 && close(fd) == 0);
 }
 
-/* A file that nobody has open is changed by its path. Each is a process of its own, and the last
- * that it does. */
+/* A file that no process has open is changed by its path. Each call is the last one of a separate
+ * process. */
 static void leave(const char* content) {
   const int fd = open_new(0);
   REQUIRE(write(fd, content, strlen(content)) == (ssize_t)strlen(content) && close(fd) == 0);
@@ -366,20 +366,20 @@ static void added_to_table(void) {
   REQUIRE(is("a /b c d 0 0\n"));
 }
 static void replaced_by_number(void) {
-  char aside[4096];
+  char other[4096];
   leave("old");
-  snprintf(aside, sizeof aside, "%s.aside", path);
-  const int fd = creat(aside, 0644);
+  snprintf(other, sizeof other, "%s.other", path);
+  const int fd = creat(other, 0644);
   REQUIRE(fd >= 0 && write(fd, "new", 3) == 3 && close(fd) == 0);
-  REQUIRE(syscall(SYS_renameat2, AT_FDCWD, aside, AT_FDCWD, path, 0) == 0 && is("new"));
+  REQUIRE(syscall(SYS_renameat2, AT_FDCWD, other, AT_FDCWD, path, 0) == 0 && is("new"));
 }
 static void linked_by_number(void) {
-  char aside[4096];
+  char other[4096];
   unlink(path);
-  snprintf(aside, sizeof aside, "%s.aside", path);
-  const int fd = creat(aside, 0644);
+  snprintf(other, sizeof other, "%s.other", path);
+  const int fd = creat(other, 0644);
   REQUIRE(fd >= 0 && write(fd, "linked", 6) == 6 && close(fd) == 0);
-  REQUIRE(syscall(SYS_linkat, AT_FDCWD, aside, AT_FDCWD, path, 0) == 0 && unlink(aside) == 0);
+  REQUIRE(syscall(SYS_linkat, AT_FDCWD, other, AT_FDCWD, path, 0) == 0 && unlink(other) == 0);
 }
 static void ended_by_number(void) {
   leave("0123456789");

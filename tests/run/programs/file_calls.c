@@ -1,6 +1,6 @@
-/* A program that knows nothing of Vellum, and checks that its file behaves as files do. Run by
- * itself and under `vellum run`: file_calls SCENARIO FILE. Exits with 1, and the line, where
- * something is not so. */
+/* A program without any code for Vellum, which checks that its file behaves like a plain file. Run
+ * by itself and under `vellum run`: file_calls SCENARIO FILE. Exits with 1, and prints the line, if
+ * a check fails. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static int has(int fd, off_t at, const char* text) {
   return pread(fd, found, n, at) == (ssize_t)n && memcmp(found, text, n) == 0;
 }
 
-/* All ways lead to the same bytes. */
+/* All calls access the same bytes. */
 static void coherent(void) {
   const int fd = open_new(5 * kPage);
   const int reader = open(path, O_RDONLY | O_CLOEXEC);
@@ -143,7 +143,7 @@ static void copies(void) {
   REQUIRE(has(fd, 50, "stream") && unlink(name) == 0);
 }
 
-/* Descriptors and mappings stay with the file, whatever becomes of its name. */
+/* Descriptors and mappings keep referring to the file, whatever happens to its name. */
 static void names(void) {
   char other[4096], third[4096];
   snprintf(other, sizeof other, "%s.other", path);
@@ -154,32 +154,35 @@ static void names(void) {
   strcpy(at, "stored");
   REQUIRE(pwrite(fd, "written", 7, 100) == 7 && unlink(path) == 0 && access(path, F_OK) == -1);
   REQUIRE(has(fd, kPage, "stored") && has(fd, 100, "written") && strcmp(at, "stored") == 0);
-  const int anew = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  REQUIRE(anew >= 0 && size_of(anew) == 0 && size_of(fd) == 3 * kPage);
-  REQUIRE(pwrite(anew, "anew", 4, 0) == 4 && pwrite(fd, "old", 3, 0) == 3 && has(anew, 0, "anew"));
+  const int newer = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  REQUIRE(newer >= 0 && size_of(newer) == 0 && size_of(fd) == 3 * kPage);
+  REQUIRE(pwrite(newer, "made", 4, 0) == 4 && pwrite(fd, "old", 3, 0) == 3 &&
+          has(newer, 0, "made"));
   strcpy(at + kPage, "nameless");
-  REQUIRE(has(fd, 2 * kPage, "nameless") && size_of(anew) == 4);
+  REQUIRE(has(fd, 2 * kPage, "nameless") && size_of(newer) == 4);
   REQUIRE(write(appender, "tail", 4) == 4 && has(fd, 3 * kPage, "tail") && fsync(fd) == 0);
-  REQUIRE(ftruncate(fd, 5) == 0 && size_of(fd) == 5 && size_of(anew) == 4);
+  REQUIRE(ftruncate(fd, 5) == 0 && size_of(fd) == 5 && size_of(newer) == 4);
   REQUIRE(msync(at, kPage, MS_SYNC) == 0 && munmap(at, 2 * kPage) == 0);
   REQUIRE(close(fd) == 0 && close(appender) == 0);
 
-  /* The name goes away and comes back; the file can be read and written all the time. */
-  REQUIRE(rename(path, other) == 0 && pwrite(anew, "away", 4, 4) == 4 && has(anew, 0, "anewaway"));
+  /* The name is removed and restored; the file can be read and written all the time. */
+  REQUIRE(rename(path, other) == 0 && pwrite(newer, "gone", 4, 4) == 4 &&
+          has(newer, 0, "madegone"));
   REQUIRE(access(path, F_OK) == -1 && rename(other, path) == 0);
-  REQUIRE(pwrite(anew, "back", 4, 8) == 4 && fsync(anew) == 0);
+  REQUIRE(pwrite(newer, "back", 4, 8) == 4 && fsync(newer) == 0);
   const int reader = open(path, O_RDONLY | O_CLOEXEC);
-  REQUIRE(has(reader, 0, "anewawayback") && pwrite(anew, "A", 1, 0) == 1 && has(reader, 0, "Anew"));
+  REQUIRE(has(reader, 0, "madegoneback") && pwrite(newer, "A", 1, 0) == 1 &&
+          has(reader, 0, "Aade"));
 
-  /* Another file takes the name, open to write or not. */
+  /* Another file gets the name, open for writing or not. */
   const int next = open(other, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   REQUIRE(next >= 0 && write(next, "next", 4) == 4 && rename(other, path) == 0);
-  REQUIRE(has(anew, 0, "Anew") && has(reader, 0, "Anew") && write(next, "more", 4) == 4);
+  REQUIRE(has(newer, 0, "Aade") && has(reader, 0, "Aade") && write(next, "more", 4) == 4);
   const int found = open(path, O_RDWR | O_CLOEXEC);
   REQUIRE(found >= 0 && has(found, 0, "nextmore") && pwrite(found, "N", 1, 0) == 1);
   REQUIRE(has(next, 0, "Nextmore"));
 
-  /* Two files exchange their names, and a name that must not be replaced is not. */
+  /* Two files exchange their names, and RENAME_NOREPLACE replaces no name. */
   const int last = open(third, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   REQUIRE(last >= 0 && write(last, "third", 5) == 5);
   REQUIRE(renameat2(AT_FDCWD, third, AT_FDCWD, path, RENAME_NOREPLACE) == -1 && errno == EEXIST);
@@ -191,7 +194,7 @@ static void names(void) {
   REQUIRE(unlink(third) == 0 && fsync(last) == 0);
 }
 
-/* Sparse-aware copies ask where there is something: what is in memory alone is something. */
+/* Sparse-aware copies search for data: bytes that are only in memory are data. */
 static void holes(void) {
   const int fd = open_new(0);
   REQUIRE(pwrite(fd, "data", 4, 100) == 4 && lseek(fd, 0, SEEK_HOLE) == 104);
@@ -212,7 +215,7 @@ static void holes(void) {
     }
   }
   REQUIRE(has(copy, 100, "data") && has(copy, 30 * kPage, "far") && unlink(name) == 0);
-  /* Ranges that are punched, or made zero. */
+  /* Ranges that are punched, or zeroed. */
   REQUIRE(ftruncate(fd, 3 * kPage) == 0 && pwrite(fd, "one two three", 13, kPage - 4) == 13);
   REQUIRE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kPage, 4) == 0);
   REQUIRE(has(fd, kPage - 4, "one ") && pread(fd, piece, 9, kPage) == 9);
@@ -229,7 +232,7 @@ static void holes(void) {
   REQUIRE(pwrite(fd, "left", 4, 0) == 4 && fsync(fd) == 0);
 }
 
-/* No call of this program's C library: what the kernel itself says of the file. */
+/* Not a call of this program's C library: the kernel's own view of the file. */
 static off_t kernels_size(void) {
   struct statx status;
 #if defined(__x86_64__)
@@ -264,7 +267,7 @@ static void exact_sizes(void) {
   REQUIRE(msync(at, 6000000, MS_SYNC) == 0 && kernels_size() == 5000011);
 }
 
-/* What a shorter file has lost does not come back with its length, nor what a hole had; neither do
+/* The truncated bytes of a file, and those of a hole, do not reappear when the file grows; nor do
  * they in a version. */
 static void cut_and_longer(void) {
   const int fd = open_new(3 * kPage);
@@ -276,7 +279,7 @@ static void cut_and_longer(void) {
   REQUIRE(fsync(fd) == 0 && !has(fd, kPage + 7, "gone"));
 }
 
-/* The program sets its file's times itself, and nobody else has changed it. */
+/* The program sets its file's times itself, and no other process has changed it. */
 static void times(void) {
   const int fd = open_new(kPage);
   struct stat status;
@@ -309,7 +312,7 @@ static void like_lmdb(void) {
   kill(getpid(), SIGKILL);
 }
 
-/* Nobody would see a child's stores. */
+/* A child's stores would be lost. */
 static void stores_of_a_child(void) {
   const int fd = open_new(2 * kPage);
   char* at = map(fd, 2 * kPage, PROT_READ | PROT_WRITE, 0);
@@ -328,8 +331,8 @@ static void stores_of_a_child(void) {
   REQUIRE(strcmp(at, "parent") == 0);
 }
 
-/* Three threads count in words of the same pages, one of them flushes: what a commit takes along,
- * or gives back to the page cache, must not take a word back. */
+/* Three threads count in words of the same pages, and one of them flushes: neither the commit nor
+ * the release of pages to the page cache may revert a word. */
 enum { kWords = 8, kRounds = 400 };
 static int counted_file;
 static const volatile uint64_t* counted;
@@ -356,7 +359,7 @@ static void threads(void) {
   for (int i = 0; i < 3 * kWords; ++i) REQUIRE(counted[i / 3 * kPage / 8 + i % 3] == kRounds);
 }
 
-/* A program outside writes the file, too: the static one, which lies beside this one. */
+/* Another program also writes the file: the static one, in the same directory as this one. */
 static void outsider(void) {
   char command[16384], programs[2048];
   const ssize_t length = readlink("/proc/self/exe", programs, sizeof programs - 1);
@@ -370,7 +373,7 @@ static void outsider(void) {
   for (int i = 0; i < 3; ++i) REQUIRE(pwrite(fd, "again", 5, i) == 5 && fsync(fd) == 0);
 }
 
-/* What has been written is there for the next process, whether it was flushed or not. */
+/* The next process reads all writes, whether they were flushed or not. */
 static void kept(void) {
   const int fd = open_new(kPage);
   REQUIRE(pwrite(fd, "not flushed", 11, 7) == 11);
@@ -424,7 +427,7 @@ static void forks(void) {
   REQUIRE(pwrite(fd, "still", 5, 100) == 5 && fsync(fd) == 0);
   REQUIRE(system("exit 3") == 3 << 8);
   REQUIRE(pwrite(fd, "there", 5, 200) == 5 && fsync(fd) == 0 && has(fd, 100, "still"));
-  /* A child that lives on has none of its locks, and may write when the parent does not. */
+  /* A surviving child has none of the locks, and may write when the parent does not. */
   int tell[2];
   REQUIRE(pipe(tell) == 0);
   const pid_t longer = fork();
@@ -442,7 +445,7 @@ static void forks(void) {
   REQUIRE(write(tell[1], "c", 1) == 1 && waitpid(longer, &status, 0) == longer && status == 0);
 }
 
-/* This is process 1 of a namespace, and so is its child that shares its memory for a while. */
+/* This is process 1 of a namespace, and so is its child, which temporarily shares its memory. */
 static void process_one(void) {
   const int fd = open_new(kPage);
   REQUIRE(getpid() == 1 && unshare(CLONE_NEWPID) == 0);
@@ -453,7 +456,7 @@ static void process_one(void) {
   REQUIRE(pwrite(fd, "still", 5, 100) == 5 && fsync(fd) == 0 && has(fd, 100, "still"));
 }
 
-/* A number that the next program knows. */
+/* A descriptor number that the next program expects. */
 enum { kHanded = 100 };
 static void hands_down(void) {
   const int fd = open_new(kPage);
@@ -477,7 +480,7 @@ static void streams(void) {
   REQUIRE(has(fd, 0, "line 1\nline 2") && size_of(fd) == 13);
 }
 
-/* A library in front of the C library does not see these uses of a file. */
+/* A library in front of the C library cannot intercept these uses of a file. */
 static void unseen(void) {
   REQUIRE(close(open_new(kPage)) == 0);
   const int reader = open(path, O_RDONLY | O_CLOEXEC);
@@ -514,7 +517,7 @@ static void refused(void) {
   REQUIRE(at[0] == 0);
   REQUIRE(mmap(NULL, kPage, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED && errno == ENOTSUP);
   REQUIRE(mmap(at, kPage, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED);
-  /* A daemon closes what it does not know. */
+  /* A daemon closes unknown descriptors. */
   for (int i = 3; i < 1000; ++i)
     if (i != fd) close(i);
   if (fd > 3) close_range(3, (unsigned)fd - 1, 0);
@@ -533,7 +536,7 @@ static void hundred_commits(void) {
   const int fd = open_new(kPage);
   for (int i = 0; i < 100; ++i) REQUIRE(pwrite(fd, &i, sizeof i, i * 4) == 4 && fsync(fd) == 0);
 }
-/* Runs until it is told to end. */
+/* Runs until its input ends. */
 static void waits(void) {
   const int fd = open_new(kPage);
   REQUIRE(pwrite(fd, "waits", 5, 0) == 5 && fsync(fd) == 0);

@@ -1,7 +1,7 @@
-/* A program that lets the kernel write by itself: kernel_writers io_uring|linux-aio FILE. It opens
- * and flushes the file by the C library, and makes the system calls for that itself, as liburing
- * and libaio do. Exits with 77 when the kernel refuses. With `asks`, it asks for both by syscall(2)
- * alone, and exits with 77 when both are refused as a container's rules refuse them. */
+/* A program whose writes are asynchronous in the kernel: kernel_writers io_uring|linux-aio FILE. It
+ * opens and flushes the file with the C library, but makes the system calls for writing itself, as
+ * liburing and libaio do. Exits with 77 if the kernel refuses. With `asks`, it only requests both
+ * with syscall(2), and exits with 77 if both are refused as by a container's seccomp rules. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
-/* A program that decides by what the kernel answers, and makes its file durable in one of the ways
- * that there are: by itself, under `vellum run`, and compiled with vellum-clang.
+/* A program that depends on the kernel's results, and makes its file durable with one of the
+ * possible calls: run by itself, under `vellum run`, and compiled with vellum-clang.
  *
- *   kernels_answers refuses FILE             what is no request for a plain file is refused
- *   kernels_answers advice FILE              no advice takes a stored byte away
+ *   kernels_answers refuses FILE             requests that a plain file does not support are refused
+ *   kernels_answers advice FILE              no advice discards a stored byte
  *   kernels_answers durable FILE KIND MAP    writes "acknowledged" at 8192, makes it durable, and is
  *                                            killed. MAP: none, read or write, the file is mapped */
 #define _GNU_SOURCE
@@ -61,14 +61,14 @@ static void advice(int fd) {
       fprintf(stderr, "advice %d: %s\n", kinds[i].number, strerror(errno));
       exit(1);
     }
-    madvise(at, kBytes, MADV_PAGEOUT); /* takes what MADV_FREE has allowed to be taken */
+    madvise(at, kBytes, MADV_PAGEOUT); /* discards pages that MADV_FREE has released */
     for (int page = 0; page < 16; ++page) REQUIRE(at[page * kPage + 100] == 'a' + (int)i);
     char found = 0;
     REQUIRE(pread(fd, &found, 1, kPage + 100) == 1 && found == 'a' + (int)i);
   }
   REQUIRE(madvise(at + 1, kPage, MADV_DONTNEED) == -1 && errno == EINVAL);
 #if __GLIBC_PREREQ(2, 36)
-  /* Linux 6.13 takes it for the own process; before that, it is refused. */
+  /* Linux 6.13 permits it for the own process; before that, it is refused. */
   const int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
   const struct iovec piece = {at, kBytes};
   memset(at, 'z', kBytes);

@@ -1,4 +1,4 @@
-/* This program ends at once, and leaves a process running: leaves_running SCENARIO FILE. */
+/* Ends at once, and leaves a process running: leaves_running SCENARIO FILE. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -10,7 +10,7 @@ static void put(int file, const char* text) {
   REQUIRE(write(file, text, strlen(text)) == (ssize_t)strlen(text));
 }
 
-/* It is killed with content that no version has, when `vellum run` waits only for this process. */
+/* It is killed with uncommitted content, while `vellum run` waits only for this process. */
 static void be_killed(int file) {
   usleep(500000);
   put(file, " late");

@@ -1,5 +1,5 @@
-/* What programs do with LMDB, in a given mode: sub-databases, a map that grows while it is used, a
- * reader beside the writer, deletions, copies. The same each time:
+/* Typical uses of LMDB, in a given mode: sub-databases, a map that grows while it is used, a reader
+ * concurrent with the writer, deletions, copies. Deterministic:
  *
  *   lmdb_modes DIR FLAGS   flags of mdb_env_open(), a number; leaves a copy in DIR/copy */
 #include <lmdb.h>
@@ -35,7 +35,7 @@ static void open_env(const char* directory, unsigned flags) {
   REQUIRE(mdb_txn_commit(txn));
 }
 
-/* 0, or why not: MDB_MAP_FULL most of all. */
+/* 0, or the error, mostly MDB_MAP_FULL. */
 static int put(MDB_txn* txn, MDB_dbi dbi, const void* key, size_t key_bytes, size_t bytes,
                int fill) {
   static char content[6000];
@@ -79,7 +79,7 @@ static size_t entries(MDB_txn* txn, MDB_dbi dbi) {
   return status.ms_entries;
 }
 
-/* A reader keeps the state that it began with. */
+/* A reader keeps its initial state. */
 static void read_beside_a_writer(void) {
   MDB_txn *reader, *writer;
   REQUIRE(mdb_txn_begin(env, NULL, MDB_RDONLY, &reader));

@@ -1,4 +1,4 @@
-/* A program on LMDB. DIR may be the name of a file, too (MDB_NOSUBDIR).
+/* A program that uses LMDB. DIR may also be the name of a file (MDB_NOSUBDIR).
  *
  *   lmdb_writer write DIR   until it is killed, in the fastest mode, in which LMDB itself promises
  *                           nothing after a crash (lmdb.h, MDB_NOSYNC with MDB_WRITEMAP): flushes
@@ -6,8 +6,8 @@
  *                           output, 8 bytes each time
  *   lmdb_writer safe DIR    the same in LMDB's default mode
  *   lmdb_writer few DIR     the same, three transactions
- *   lmdb_writer readers DIR takes all slots of readers that are left, and is killed
- *   lmdb_writer check DIR   1 when the database is not what transactions have made it; prints the
+ *   lmdb_writer readers DIR takes all free slots of readers, and is killed
+ *   lmdb_writer check DIR   1 if the database does not match its transactions; prints the
  *                           number of the last one */
 #define _GNU_SOURCE
 #include <lmdb.h>
@@ -29,7 +29,7 @@
 
 enum { kKeys = 3000, kLongest = 1500 };
 
-/* Of the transaction that wrote it, a key has `number` and bytes that follow from it. */
+/* A key has the `number` of the transaction that wrote it, and bytes that depend on it. */
 struct Value {
   uint64_t number, key, length;
   unsigned char bytes[kLongest];

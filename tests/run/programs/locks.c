@@ -1,5 +1,5 @@
-/* A program that locks its own file: by the C library, and by system calls that it makes itself, as
- * Rust's rustix does. locks FILE. Exits with 1 where a lock that nobody holds is refused. */
+/* A program that locks its own file: with the C library, and with its own system calls, as Rust's
+ * rustix does. locks FILE. Exits with 1 if a free lock is refused. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/file.h>
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   const int fd = open(argv[1], O_RDWR | O_CREAT, 0644);
   REQUIRE(fd >= 0 && write(fd, "x", 1) == 1);
   REQUIRE(flock(fd, LOCK_EX | LOCK_NB) == 0);
-  /* The lock is a true one: another open file does not get it, a child that shares this one does. */
+  /* The lock is effective: another open file does not get it, a child that shares this one does. */
   const int other = open(argv[1], O_RDONLY);
   REQUIRE(other >= 0 && flock(other, LOCK_SH | LOCK_NB) == -1 && errno == EWOULDBLOCK);
   REQUIRE(raw(SYS_flock, other, LOCK_SH | LOCK_NB, 0) == -EWOULDBLOCK);

@@ -1,5 +1,5 @@
-/* A program that calls functions which it has looked up, as foreign function interfaces do:
- * looked_up HOW FILE. Writes and flushes by such functions, says so, and is killed. */
+/* A program that calls functions that it has looked up, as foreign function interfaces do:
+ * looked_up HOW FILE. Writes and flushes with these functions, reports that, and is killed. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-/* An allocator that asks the kernel, by the C library's functions, whenever it is called, as
- * jemalloc, tcmalloc and mimalloc do now and then with their locks held. Code that allocates inside
- * these functions would wait for itself there; here the process ends with a message instead. It
- * ends, too, where anything is allocated while malloc_guard_armed. Nothing is ever given back. */
+/* An allocator that calls the kernel, through the C library's functions, at every allocation, as
+ * jemalloc, tcmalloc and mimalloc do now and then while they hold their locks. Code that allocates
+ * inside these functions would deadlock there; here the process ends with a message instead. It
+ * also ends if anything is allocated while malloc_guard_armed is set. Memory is never freed. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
@@ -38,7 +38,7 @@ static void ask_kernel(void) {
   close(fd);
 }
 
-/* This address space costs only what is touched of it. */
+/* Only touched pages of this address space take memory. */
 static void* take(size_t bytes, size_t alignment) {
   if (malloc_guard_armed)
     die("malloc_guard: something was allocated before a watched file was opened\n");

@@ -1,7 +1,7 @@
-/* many_files COUNT PREFIX [soft]: has COUNT files open to write at once, PREFIX.0 and so on, and
- * all of them hold what was written when they are closed. Says what a thousand of them take:
- * descriptors, mappings, and KiB of memory. With `soft` it keeps the soft limit of descriptors that
- * it has. */
+/* many_files COUNT PREFIX [soft]: has COUNT files open for writing at once, PREFIX.0 and so on, and
+ * checks that all of them have their content when they are closed. Prints the resources of a
+ * thousand of them: descriptors, mappings, and KiB of memory. With `soft` it keeps its soft limit
+ * of descriptors. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -45,7 +45,7 @@ static int open_one(const char* prefix, int i) {
   const int length = snprintf(text, sizeof text, "content of %d", i);
   const int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) fail("open", i);
-  if (file > i + 20) { /* the numbers below are free for the program's own, as for select(2) */
+  if (file > i + 20) { /* the lower numbers are free for the program, as select(2) needs */
     errno = ERANGE;
     fail("number", i);
   }
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   limit.rlim_cur = limit.rlim_max;
   if (argc == 3) setrlimit(RLIMIT_NOFILE, &limit);
   int* const files = calloc((size_t)count, sizeof(int));
-  if (count > 0) files[0] = open_one(argv[2], 0); /* what comes once for all */
+  if (count > 0) files[0] = open_one(argv[2], 0); /* resources that are shared by all */
   const struct use before = used();
   for (int i = 1; i < count; ++i) files[i] = open_one(argv[2], i);
   const struct use after = used();

@@ -1,6 +1,6 @@
-/* A program that maps a file to read, and opens it to write afterwards, as Lucene does to flush it:
- * mapped_first SCENARIO FILE. Exits with 1, and the line, where the mapping does not show what the
- * file holds. */
+/* A program that maps a file for reading, and opens it for writing afterwards, as Lucene does to
+ * flush it: mapped_first SCENARIO FILE. Exits with 1, and prints the line, if the mapping does not
+ * show the content of the file. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +76,7 @@ static void cuts(void) {
   REQUIRE(view[30] == 'a' && fsync(fd) == 0 && view[10] == 0 && close(fd) == 0 && view[10] == 0);
 }
 
-/* Somebody else has the addresses of an unmapped range. */
+/* The addresses of an unmapped range are reused. */
 static void unmaps(void) {
   make_and_map();
   const int fd = open_to(O_RDWR);
@@ -96,17 +96,17 @@ static void unmaps(void) {
   REQUIRE(other[0] == 0 && view[kPage] == 'x');
 }
 
-/* It loses its name while it is open, and goes on. */
+/* It loses its name while it is open, and remains usable. */
 static void renamed(void) {
-  char aside[4096];
+  char other[4096];
   make_and_map();
   int fd = open_to(O_RDWR);
   put(fd, "named", 0);
-  snprintf(aside, sizeof aside, "%s.aside", path);
-  REQUIRE(rename(path, aside) == 0 && memcmp(view, "named", 5) == 0);
+  snprintf(other, sizeof other, "%s.other", path);
+  REQUIRE(rename(path, other) == 0 && memcmp(view, "named", 5) == 0);
   put(fd, "other", 0);
   put(fd, "last", kBytes - 4);
-  REQUIRE(close(fd) == 0 && rename(aside, path) == 0 && memcmp(view, "other", 5) == 0);
+  REQUIRE(close(fd) == 0 && rename(other, path) == 0 && memcmp(view, "other", 5) == 0);
   fd = open_to(O_RDWR);
   put(fd, "here again", 100);
   REQUIRE(close(fd) == 0);
@@ -124,7 +124,7 @@ static void forks(void) {
   REQUIRE(close(fd) == 0);
 }
 
-/* Under `vellum run` alone: stores to a mapping would be in no view. */
+/* Only under `vellum run`: stores to a mapping would be visible in no view. */
 static void refused(void) {
   make_and_map();
   int fd = open_to(O_RDWR);

@@ -1,7 +1,7 @@
-/* A program that knows nothing of Vellum, and makes, writes, renames and removes files of a few
- * names in an order that a number decides: name_sequences DIRECTORY SEED STEPS. It prints what each
- * call gives, and what all names and all descriptors hold after it. Run by itself and under
- * `vellum run`, it has to print the same. */
+/* A program without any code for Vellum, which creates, writes, renames and removes files with a
+ * few names in an order that depends on a seed: name_sequences DIRECTORY SEED STEPS. It prints the
+ * result of each call, and the content of all names and all descriptors after it. Run by itself and
+ * under `vellum run`, it has to print the same. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -92,7 +92,7 @@ static void write_some(void) {
   done("pwrite", pwrite(fd, text, length, chosen(12000)));
 }
 
-/* As programs do that leave no name to chance, such as git for its objects. */
+/* As in programs that write a temporary file first, such as git for its objects. */
 static void link_and_unlink(void) {
   const char *const from = any_name(), *const to = any_name();
   const long linked = link(from, to);

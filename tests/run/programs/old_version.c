@@ -1,6 +1,6 @@
-/* What each call gives that comes to a name of which `vellum run --version` shows an old version:
- * old_version SCENARIO DIRECTORY. In DIRECTORY are `file` ("new", of which the version is "old"),
- * `alias`, a link to it, and `other`. Exits with 1, and lines, where something else comes out. */
+/* The result of each call on a name whose old version `vellum run --version` shows: old_version
+ * SCENARIO DIRECTORY. DIRECTORY has `file` ("new"; its version is "old"), `alias`, a link to it,
+ * and `other`. Exits with 1, and prints the lines, if a result differs. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static const char file[] = "file", alias[] = "alias", other[] = "other", fresh[]
 static const int here = AT_FDCWD;
 static int failures = 0;
 
-/* `call` gives a negative number and this error; 0: none. */
+/* `call` returns a negative number and this error; 0: none. */
 #define GIVES(error, call)                                                         \
   do {                                                                             \
     errno = 0;                                                                     \
@@ -169,7 +169,7 @@ static void reads_old(FILE* stream) {
   fclose(stream);
 }
 
-/* However the file is read, it is the version. */
+/* Every call that reads the file reads the version. */
 static void reads(void) {
   posix_spawn_file_actions_t actions;
   char* const words[] = {"grep", "-qx", "old", NULL};
@@ -188,9 +188,7 @@ static void reads(void) {
   posix_spawn_file_actions_destroy(&actions);
 }
 
-/* Files with the customary names are the program's own; it does not see those that are there
- * already.
- */
+/* Files with the customary companion names are the program's own; it does not see existing ones. */
 static void beside(void) {
   char made[] = "file-XXXXXX", content[8] = "";
   GIVES(ENOENT, access("file-wal", F_OK));
@@ -213,7 +211,7 @@ static void beside(void) {
   GIVES(0, unlink("file-link"));
   REQUIRE(mkstemp(made) >= 0 && strcmp(made, "file-XXXXXX") != 0);
   GIVES(0, unlink(made));
-  /* Directories stay where they are. */
+  /* Directories are not affected. */
   GIVES(0, mkdir("file-directory", 0700));
   GIVES(0, creat("file-directory/inside", 0600));
   GIVES(0, unlink("file-directory/inside"));

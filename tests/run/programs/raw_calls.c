@@ -1,6 +1,6 @@
-/* A program that makes its system calls itself, as Go's do, and says so by the note that Go's
- * linker leaves: raw_calls FILE TEXT. With a third argument it opens the file, and flushes it, by
- * the C library: what it writes goes past that, as io_uring's and Linux AIO's does. */
+/* A program that makes its system calls itself, like Go's programs, and has the note of Go's
+ * linker: raw_calls FILE TEXT. With a third argument it opens and flushes the file with the C
+ * library, but its writes bypass it, like those of io_uring and Linux AIO. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Threads that write, close and open files again while another one flushes its own: reopened
- * DIRECTORY. Exits with 1 where an opening is refused. */
+/* Threads that write, close and reopen files while another one flushes its own: reopened DIRECTORY.
+ * Exits with 1 if an opening is refused. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* A program that checks itself ends with exit(1), and prints the line, where something is wrong. */
+/* A program that checks itself ends with exit(1), and prints the line, if a check fails. */
 #pragma once
 
 #include <errno.h>

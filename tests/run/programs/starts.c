@@ -1,5 +1,5 @@
-/* Starts a program by the call that is named, with an environment that has nothing of this one:
- * starts CALL PROGRAM ARGUMENT ARGUMENT. */
+/* Starts a program with the named call, in an environment without this one's variables: starts CALL
+ * PROGRAM ARGUMENT ARGUMENT. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>

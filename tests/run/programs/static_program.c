@@ -1,4 +1,4 @@
-/* Statically linked: the dynamic linker never sees it. Writes: static_program FILE TEXT OFFSET. */
+/* Statically linked: the dynamic linker does not run. Writes: static_program FILE TEXT OFFSET. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A program with a fault for AddressSanitizer, behind a write to FILE: uses_freed FILE. */
+/* A program with an error for AddressSanitizer, after a write to FILE: uses_freed FILE. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
-/* A program that writes one file without a flush, makes something durable in another, and is killed:
- * write_order SCENARIO DIRECTORY. FIRST.db holds what was written first; MADE.db and
- * SECOND.db show what came after it. Exits with 1, and the line, where something is not as it has
- * to be. */
+/* A program that writes one file without a flush, makes another one durable, and is killed:
+ * write_order SCENARIO DIRECTORY. FIRST.db has the first writes; MADE.db and SECOND.db show the
+ * later ones. Exits with 1, and prints the line, if a check fails. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -35,7 +34,7 @@ static char* map(int fd) {
   return at;
 }
 
-/* What comes second. A file that is made would be such a change itself. */
+/* The second step. Creating a file would be such a change itself. */
 static int open_made(int flags) {
   const int fd = open("MADE.db", O_RDWR | O_CLOEXEC | flags);
   REQUIRE(fd >= 0);

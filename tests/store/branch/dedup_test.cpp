@@ -236,7 +236,7 @@ TEST_F(DedupRules, NothingIsLookedUpBesideAGc) {
   const auto store = open();
   write(*BranchWriter::open(*store, "b"), content(1));
   const auto later = open();
-  const VersionPin gc = keep_gc_for_us(*open());
+  const GcExclusive gc(*open());
   auto writer = BranchWriter::open(*later, "a");
   EXPECT_EQ(writer->begin(kDedupPages)->dedup(), nullptr);
   EXPECT_EQ(write(*writer, content(1)), 0u);
@@ -248,9 +248,9 @@ TEST_F(DedupRules, ALargeCommitKeepsGcOutUntilItIsOver) {
   auto writer = BranchWriter::open(*store, "a");
   auto commit = writer->begin(kDedupPages);
   ASSERT_NE(commit->dedup(), nullptr);
-  error_text(Errc::busy, [&] { keep_gc_for_us(*open()); });
+  error_text(Errc::busy, [&] { GcExclusive{*open()}; });
   commit.reset();
-  keep_gc_for_us(*open());
+  GcExclusive{*open()};
 }
 
 // While a pack is being written, gc gives its old hashes back. Once it is sealed its index still

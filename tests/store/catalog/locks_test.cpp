@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/child.hpp"
 #include "support/disk/hook_fs.hpp"
@@ -47,14 +47,15 @@ const std::vector<Holder>& holders() {
   static const std::vector<Holder> all = {
       {"a branch", [](StoreDirectory& s) { return std::shared_ptr(BranchWriter::open(s, "main")); },
        [](StoreDirectory& s) { BranchWriter::open(s, "main"); }},
-      {"gc", [](StoreDirectory& s) { return keep_gc_for_us(s); },
-       [](StoreDirectory& s) { keep_gc_for_us(s); }},
-      {"no gc", [](StoreDirectory& s) { return keep_gc_out(s); },
-       [](StoreDirectory& s) { keep_gc_for_us(s); }},
-      {"names", [](StoreDirectory& s) { return hold_names(s); },
-       [](StoreDirectory& s) { hold_names_alone(s); }},
-      {"names alone", [](StoreDirectory& s) { return hold_names_alone(s); },
-       [](StoreDirectory& s) { hold_names_alone(s); }},
+      {"gc", [](StoreDirectory& s) { return std::make_shared<GcExclusive>(s); },
+       [](StoreDirectory& s) { GcExclusive{s}; }},
+      {"no gc",
+       [](StoreDirectory& s) { return std::make_shared<GcShared>(GcShared::try_lock(s).value()); },
+       [](StoreDirectory& s) { GcExclusive{s}; }},
+      {"names", [](StoreDirectory& s) { return std::make_shared<NamesShared>(s); },
+       [](StoreDirectory& s) { NamesExclusive{s}; }},
+      {"names alone", [](StoreDirectory& s) { return std::make_shared<NamesExclusive>(s); },
+       [](StoreDirectory& s) { NamesExclusive{s}; }},
       {"a name", [](StoreDirectory& s) { return std::make_shared<NameLock>(lock_name(s, "x")); },
        [](StoreDirectory& s) {
          if (!try_lock_name(s, "x")) throw Error(Errc::busy, "the name is locked");
@@ -114,7 +115,7 @@ TEST_F(Locks, OfAReaderOfTheSuperblockKeepNoOtherReaderWaiting) {
   make();
   const int fd = ::open((path() + "/vellum.store").c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::flock(fd, LOCK_EX), 0);
-  EXPECT_NO_THROW(hold_names(*store));
+  EXPECT_NO_THROW(NamesShared{*store});
   EXPECT_NO_THROW(store->create_branch("b", kPageBytes, 0));
   struct flock lock{};
   lock.l_type = F_WRLCK;
@@ -126,7 +127,7 @@ TEST_F(Locks, OfAReaderOfTheSuperblockKeepNoOtherReaderWaiting) {
 // turn, however many there are.
 TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
   make();
-  VersionPin first = hold_names(*store);
+  std::optional<NamesShared> first(*store);
   Gate announced;
   std::mutex mutex;
   std::string order;
@@ -142,7 +143,7 @@ TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
   };
   const auto collector = StoreDirectory::open(hooked, path());
   std::thread gc([&] {
-    const VersionPin alone = hold_names_alone(*collector, std::chrono::minutes(5));
+    const NamesExclusive alone(*collector, std::chrono::minutes(5));
     note("gc ");
   });
   announced.wait_for_arrival();
@@ -176,7 +177,7 @@ TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
   AskingFs asking(base::posix_fs(), refused);
   const auto reader = StoreDirectory::open(asking, path());
   std::thread second([&] {
-    const VersionPin names = hold_names(*reader);
+    const NamesShared names(*reader);
     note("reader ");
     refused.arrive();  // should it never have been refused
   });
@@ -229,7 +230,7 @@ TEST_P(Exchanged, AStoreIsNoticed) {
       [&] { open->convert_to_branch("s1"); },
       [&] { open->remove_snapshot("s1"); },
       [&] { resolve_kept(*open, "s1"); },
-      [&] { hold_names_alone(*open); },
+      [&] { NamesExclusive{*open}; },
   };
   exchange();
   for (std::size_t i = 0; i < calls.size(); ++i) {

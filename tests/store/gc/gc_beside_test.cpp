@@ -7,8 +7,8 @@
 #include <chrono>
 #include <thread>
 
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
 #include "store/support.hpp"
@@ -130,7 +130,7 @@ void branch_off(StoreDirectory& store, std::mt19937_64& random) {
   if (names.empty()) return;
   const std::string name = names[random() % names.size()];
   try {
-    const VersionPin held = hold_names(store);
+    const NamesShared held(store);
     const auto from = resolve_version(store, name);
     store.create_branch_at("trial", from.version, name);
   } catch (const Error& e) {

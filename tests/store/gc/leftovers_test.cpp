@@ -92,9 +92,9 @@ const std::vector<Death>& deaths() {
          s.remove_branch("b");
        },
        [](StoreDirectory& s) { EXPECT_FALSE(stdfs::exists(s.branches_directory() + "/b")); }},
-      {"a live snapshot, its branch aside made", &Hooks::before_lock, "/vellum-snapshot-",
+      {"a live snapshot, its staging branch created", &Hooks::before_lock, "/vellum-snapshot-",
        snapshot_live, live_is_there},
-      {"a live snapshot, written aside", &Hooks::before_create, "/tmp/live", snapshot_live,
+      {"a live snapshot, on a staging branch", &Hooks::before_create, "/tmp/live", snapshot_live,
        live_is_there},
       {"a live snapshot, its ref written", &Hooks::before_rename, ".ref", snapshot_live,
        live_is_there},
@@ -152,9 +152,9 @@ TEST_F(Leftovers, WhatIsInTheMakingStays) {
 
 TEST_F(Leftovers, NobodyElseCanHaveTheNameOfABranchAside) {
   const auto writer = make("store");
-  const std::string aside = "vellum-snapshot-0123456789abcdef";
-  error_text(Errc::invalid_argument, [&] { store->create_branch(aside, kPageBytes, 0); });
-  error_text(Errc::invalid_argument, [&] { writer->publish_snapshot(aside, ""); });
+  const std::string staging = "vellum-snapshot-0123456789abcdef";
+  error_text(Errc::invalid_argument, [&] { store->create_branch(staging, kPageBytes, 0); });
+  error_text(Errc::invalid_argument, [&] { writer->publish_snapshot(staging, ""); });
   store->create_branch("vellum-snapshot-0123456789abcde", kPageBytes, 0);
   store->create_branch("vellum-snapshot-0123456789abcdeg", kPageBytes, 0);
   gc();

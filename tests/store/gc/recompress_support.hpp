@@ -49,6 +49,7 @@ inline format::Translation translation_of(StoreDirectory& store, std::uint64_t p
 // Rewrites every pack that has no writer, whether that saves space or not. Returns
 // their number. REQUIRES: no gc runs.
 inline std::uint64_t translate_all(StoreDirectory& store, int level) {
+  const GcExclusive gc(store);
   const Roots roots = read_roots(store);
   LiveSet live_set(store, true);
   reach_roots(store, roots, live_set);
@@ -61,7 +62,7 @@ inline std::uint64_t translate_all(StoreDirectory& store, int level) {
     if (!plan.has_value()) continue;
     PackRewriter rewriter(store, pool, *plan);
     EXPECT_TRUE(rewriter.write([](std::uint64_t) {}));
-    if (rewriter.publish()) ++done;
+    if (rewriter.publish(gc)) ++done;
   }
   return done;
 }

@@ -3,12 +3,13 @@
 
 #include <array>
 
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/check/repair.hpp"
 #include "store/check/stat.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/gc/recompress_support.hpp"
+#include "store/gc/record_encoder.hpp"
 #include "store/packs/record/pack_writer.hpp"
 #include "store/packs/record/record_io.hpp"
 #include "store/snapshots_fixture.hpp"
@@ -289,9 +290,9 @@ TEST_F(RecompressTest, TheStoreThatHasEverythingOpenCollects) {
 TEST_F(RecompressTest, NamesThatAreHeldStopIt) {
   make(6, 60);
   const auto other = StoreDirectory::open(fs, store->path());
-  VersionPin names;
+  std::optional<NamesShared> names;
   const auto hold = [&](const Progress& progress) {
-    if (std::string(progress.unit) == "bytes" && names == nullptr) names = hold_names(*other);
+    if (std::string(progress.unit) == "bytes" && !names) names.emplace(*other);
   };
   // Detected after the first pack, and before the second gets its name.
   const std::string text = error_text(Errc::busy, [&] {
@@ -384,6 +385,32 @@ TEST_F(RecompressTest, DamageIsNotWrittenAgain) {
 }
 
 // --- data from disk is hostile ---
+
+// A translation may list slots past the end of a record. Only those of the record are cleared: the
+// address sanitizer detects a write past its pages.
+TEST(RecordEncoderTest, DroppedSlotsPastTheRecordAreIgnored) {
+  std::vector<std::byte> raw(2 * kPageBytes);
+  for (std::size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<std::byte>(i * i >> 3);
+  LoadedRecord record;
+  record.header = {.type = format::RecordType::pages,
+                   .codec = base::Codec::none,
+                   .offset_bytes = format::kPackHeaderBytes,
+                   .raw_bytes = 2 * kPageBytes,
+                   .items = 2};
+  record.raw = raw;
+  format::append_record(record.bytes, record.header, {}, raw, 7);
+  PlannedRecord plan;
+  plan.raw_bytes = plan.stored_bytes = 2 * kPageBytes;
+  plan.items = 2;
+  plan.dropped = {{1, 1}, {40, 8}};
+  plan.held = UINT64_MAX;  // forces encoding without the dropped slots
+  const EncodedPayload encoded = RecordEncoder().encode(record, plan, kLevel, true);
+  std::vector<std::byte> back(2 * kPageBytes);
+  ASSERT_TRUE(base::Decompressor().decompress(encoded.codec, encoded.stored, back));
+  EXPECT_TRUE(std::equal(back.begin(), back.begin() + kPageBytes, raw.begin()));
+  EXPECT_TRUE(std::all_of(back.begin() + kPageBytes, back.end(),
+                          [](std::byte b) { return b == std::byte{0}; }));
+}
 
 class TranslationOnDisk : public RecompressTest {
  protected:

@@ -289,7 +289,7 @@ TEST_F(BasedPagesBeside, ACheckpointWaitsWhileGcIsAtWork) {
   const std::uint64_t before = epoch();
   {
     const auto other = StoreDirectory::open(fs, store->path());
-    const VersionPin gc_at_work = keep_gc_for_us(*other);
+    const GcExclusive gc_at_work(*other);
     commit_word(1);
     EXPECT_EQ(epoch(), before);
   }

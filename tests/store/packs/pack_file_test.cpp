@@ -51,14 +51,14 @@ TEST(PackFile, SaysThatThereIsNothingWhenItIsGone) {
   EXPECT_FALSE(pack.replaced());
   EXPECT_EQ(fs.files, 1);
 
-  EXPECT_TRUE(pack.let_go());
+  EXPECT_TRUE(pack.try_close());
   EXPECT_EQ(fs.files, 0);
   EXPECT_EQ(pack.try_pread(page, 0), ENODATA);
   EXPECT_TRUE(pack.replaced());
   EXPECT_EQ(pack.path(), dir.path("p"));
   EXPECT_ERRC(pack.pread(page, 0), Errc::corrupted);
   EXPECT_ERRC(static_cast<void>(pack.size_bytes()), Errc::corrupted);
-  EXPECT_TRUE(pack.let_go()) << "twice";
+  EXPECT_TRUE(pack.try_close()) << "twice";
 }
 
 // Each read finds all or nothing.
@@ -82,7 +82,7 @@ TEST(PackFile, ClosesWhenNobodyReads) {
       });
     }
     while (ready < 2) std::this_thread::yield();
-    while (!pack.let_go()) std::this_thread::yield();
+    while (!pack.try_close()) std::this_thread::yield();
     EXPECT_EQ(fs.files, 0);
     for (auto& reader : readers) reader.join();
     EXPECT_EQ(wrong, 0);

@@ -107,8 +107,8 @@ TEST(RecordCache, KeepsGrownBlocksThatAScanNeedsAgain) {
   const auto source = open_version(*store, "main");
   RecordCache::View view;
   ReadFailure failure;
-  ASSERT_TRUE(store->records().get(source->chain(kPages - 1).back().record,
-                                   format::RecordType::pages, view, failure));
+  ASSERT_TRUE(store->records().get(
+      {source->chain(kPages - 1).back().record, format::RecordType::pages}, view, failure));
   ASSERT_EQ(view.header().items, kBlockPages);
   view.release();
   fs.loads.clear();
@@ -136,7 +136,7 @@ TEST(RecordCache, DecodesAWholeBlockToWhereItIsWanted) {
   ASSERT_EQ(base.kind, format::PageKind::base);
   RecordCache::View block;
   ReadFailure failure;
-  ASSERT_TRUE(store->records().get(base.record, format::RecordType::pages, block, failure));
+  ASSERT_TRUE(store->records().get({base.record, format::RecordType::pages}, block, failure));
   const std::size_t pages = block.header().items;
   ASSERT_GE(pages, 4U);
 
@@ -146,8 +146,9 @@ TEST(RecordCache, DecodesAWholeBlockToWhereItIsWanted) {
   std::vector<std::byte> out(pages * kPageBytes);
   const auto get = [&](std::size_t direct_pages) {
     std::fill(out.begin(), out.end(), std::byte{0});
-    return fresh->records().get(base.record, format::RecordType::pages, view, failure,
-                                {std::span(out).first(direct_pages * kPageBytes)});
+    return fresh->records().get(
+        {base.record, format::RecordType::pages, {std::span(out).first(direct_pages * kPageBytes)}},
+        view, failure);
   };
   const auto is_block = [&](const std::byte* content) {
     return std::memcmp(content, model.page(0), pages * kPageBytes) == 0;

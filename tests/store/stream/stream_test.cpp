@@ -384,9 +384,9 @@ class StreamFaults : public ::testing::Test {
     const NameLock claim = claim_name(*store_, branch);
     format::Version empty;
     empty.region_bytes = kPageBytes;
-    StagingBranch aside(*store_, empty, std::nullopt);
-    import_content(aside.writer(), content, options, nullptr);
-    aside.publish(claim);
+    StagingBranch staging(*store_, empty, std::nullopt);
+    import_content(staging.writer(), content, options, nullptr);
+    staging.publish(claim);
   }
   Bytes content_of(const std::string& branch) {
     const auto store = StoreDirectory::open(memory_, "/s");

@@ -7,9 +7,9 @@ namespace vellum::sim {
 
 namespace {
 
-using Kind = Op::Kind;
+using OpKind = Op::OpKind;
 
-// All but one and the beginnings come as often as anything else: they are what really happens.
+// All but one, and prefixes, are as frequent as the other subsets: they are realistic.
 std::vector<bool> choose_atoms(std::size_t n, std::size_t way, std::mt19937_64& random) {
   const std::size_t at = random() % n;
   const std::uint64_t chance = 1 + random() % 15;
@@ -39,34 +39,34 @@ void CrashImages::for_each(const Visit& visit) {
 
 void CrashImages::step(std::size_t position, const Visit& visit) {
   const Op& op = log_[position];
-  if (op.kind == Kind::states) {
+  if (op.kind == OpKind::states) {
     const std::size_t low = std::exchange(low_, op.low);
     high_ = op.high;
-    // Less is allowed now: what was right a step before may be wrong.
+    // Fewer states are allowed now: an image that was right at the last step may be wrong.
     if (low_ != low) visit_all(0, visit);
     return;
   }
   medium_.take(op, position);
   switch (op.kind) {
-    case Kind::new_inode:
-    case Kind::sync_data:
-    case Kind::sync_directory:
-      return;  // nothing that was not possible a step before
-    case Kind::lost_sync:
+    case OpKind::new_inode:
+    case OpKind::sync_data:
+    case OpKind::sync_directory:
+      return;  // nothing new is possible
+    case OpKind::lost_sync:
       return visit_all(0, visit);
     default:
       return visit_all(position, visit);
   }
 }
 
-// `newest`: only subsets with something of this call or a later one.
+// `newest`: only subsets that contain this call or a later one.
 void CrashImages::visit_all(std::size_t newest, const Visit& visit) {
   ++crash_points_;
   visit_subsets(medium_.pending(), newest, effort_.exhaustive, effort_.samples, visit);
   std::size_t before = medium_.pending().size();
   for (const std::uint64_t piece_bytes : {kChunkBytes, kSectorBytes}) {
     const auto atoms = medium_.torn(piece_bytes);
-    if (atoms.size() == before) continue;  // nothing to tear, or nothing more
+    if (atoms.size() == before) continue;  // nothing to tear, or nothing further
     before = atoms.size();
     visit_subsets(atoms, newest, effort_.torn_exhaustive, effort_.torn_samples, visit);
   }

@@ -1,12 +1,12 @@
-// The images that a power cut could leave, out of the log of a SimFs; what a power cut can leave is
-// said in sim_medium_lib.hpp.
+// The images that a power cut could leave, from the log of a SimFs; sim_medium_lib.hpp defines the
+// possible ones.
 //
-// At each step, that is after each call of the log, these images are built:
-//   - every subset of the calls that are not durable yet, when they are at most `exhaustive`;
-//   `samples` beyond;
-//   - the same with writes torn into pieces of 4 KiB, and of 512 bytes.
-// Subsets without the newest call were built a step before and are left out, unless what is allowed
-// has changed.
+// At each step, i.e. after each call of the log, it builds these images:
+//   - every subset of the calls that are not durable yet, up to `exhaustive` calls; beyond that,
+//     `samples` of them;
+//   - the same with writes torn into units of 4 KiB, and of 512 bytes.
+// Subsets without the newest call were built at an earlier step and are omitted, unless the allowed
+// states have changed.
 #pragma once
 
 #include "support/disk/sim_medium_lib.hpp"
@@ -14,16 +14,16 @@
 namespace vellum::sim {
 
 struct Effort {
-  std::size_t exhaustive = 12;      // atoms of which all subsets are built
+  std::size_t exhaustive = 12;      // atoms up to which all subsets are built
   std::size_t samples = 1000;       // seeded subsets beyond
   std::size_t torn_exhaustive = 8;  // the same for torn writes
   std::size_t torn_samples = 150;
 };
 
-// All steps of a log, one after the other.
+// All steps of a log in sequence.
 class CrashImages {
  public:
-  // low, high: the states that are allowed (Op::states).
+  // low, high: the allowed states (Op::states).
   using Visit = std::function<void(const Disk& image, std::size_t low, std::size_t high)>;
 
   // `fs` outlives this, and its log does not change meanwhile.
@@ -54,7 +54,7 @@ void each_image_once(const SimFs& fs, std::size_t low, const Effort& effort,
 // One image after the last step of the log, of any of these kinds.
 Disk any_image(const SimFs& fs, std::mt19937_64& random);
 
-// The same as a file system that logs: what the next boot finds, and what it does then.
+// The same as a logging file system: the state that the next boot finds, and its operations.
 std::unique_ptr<SimFs> next_boot(const SimFs& fs, std::mt19937_64& random);
 
 }  // namespace vellum::sim

@@ -1,4 +1,5 @@
-// Passes every call on to another file system. Tests override what they want to see, or to spoil.
+// Passes every call on to another file system. Tests override the calls that they observe or
+// change.
 #pragma once
 
 #include <memory>

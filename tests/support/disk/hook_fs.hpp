@@ -1,6 +1,6 @@
 // A file system that calls a test's hooks before and after some of its calls: to stop a thread
-// there, to kill the process, or to let somebody else in between. Set hooks before other threads
-// use the file system.
+// there, to kill the process, or to run other code in between. Set hooks before other threads use
+// the file system.
 #pragma once
 
 #include <functional>

@@ -1,12 +1,12 @@
 // tests/support/disk/memory_fs.hpp: a complete file system in memory behind base::Fs.
 //
-// It behaves like posix_fs(): open never follows a link in the last place, and refuses everything
-// but regular files; a file that was unlinked lives on while it is open, locks belong to an open
-// file and die with it. Links in the middle of a path are followed, as the kernel does: a store
-// that relies on not being led outside must look for itself. Besides the seam's calls it makes
-// links and FIFOs, hands out its files' bytes, and counts what was changed.
+// It behaves like posix_fs(): open never follows a link in the last component, and refuses all but
+// regular files; an unlinked file exists while it is open; locks belong to an open file and end
+// with it. Links in the middle of a path are followed, as by the kernel: a store that must stay
+// within its directory has to check that itself. In addition to the seam's calls it creates links
+// and FIFOs, returns its files' bytes, and counts changes.
 //
-// Everything written lasts at once: support/sim_fs_lib.hpp is the one whose power can be cut.
+// Everything written is durable immediately: support/sim_fs_lib.hpp simulates power cuts.
 //
 // Threads: all calls from any thread.
 #pragma once
@@ -32,12 +32,12 @@ namespace vellum::test {
 class MemoryFs final : public base::Fs {
  public:
   using Bytes = std::vector<std::byte>;
-  enum class Kind { file, directory, link, fifo };
+  enum class NodeKind { file, directory, link, fifo };
 
   explicit MemoryFs(std::uint64_t capacity_bytes = UINT64_MAX)
       : shared_(std::make_shared<Shared>()), root_(std::make_shared<Node>()) {
     shared_->capacity_bytes = capacity_bytes;
-    root_->kind = Kind::directory;
+    root_->kind = NodeKind::directory;
   }
 
   // The seam.
@@ -47,7 +47,7 @@ class MemoryFs final : public base::Fs {
     move(from, to, false);
   }
   void unlink(const std::string& path) override;
-  void make_directory(const std::string& path) override { add(path, Kind::directory, {}); }
+  void make_directory(const std::string& path) override { add(path, NodeKind::directory, {}); }
   void remove_directory(const std::string& path) override;
   void sync_directory(const std::string& path) override {
     const std::lock_guard guard(shared_->mutex);
@@ -56,18 +56,18 @@ class MemoryFs final : public base::Fs {
   std::vector<base::DirEntry> list(const std::string& path) const override;
   bool exists(const std::string& path) const override {
     const std::lock_guard guard(shared_->mutex);
-    const Place place = find_parent(path);
+    const ParentAndName place = find_parent(path);
     return place.parent != nullptr && place.node() != nullptr;
   }
 
   // For tests.
   void write_file(const std::string& path, Bytes bytes) {
-    add(path, Kind::file, {});
+    add(path, NodeKind::file, {});
     const std::lock_guard guard(shared_->mutex);
     find_parent(path).node()->bytes = std::move(bytes);
   }
-  void make_link(const std::string& path, const std::string& to) { add(path, Kind::link, to); }
-  void make_fifo(const std::string& path) { add(path, Kind::fifo, {}); }
+  void make_link(const std::string& path, const std::string& to) { add(path, NodeKind::link, to); }
+  void make_fifo(const std::string& path) { add(path, NodeKind::fifo, {}); }
   Bytes read_file(const std::string& path) const {
     const std::lock_guard guard(shared_->mutex);
     const auto node = find_parent(path).node();
@@ -76,11 +76,10 @@ class MemoryFs final : public base::Fs {
   // Removes the file or directory, with everything below it.
   void erase(const std::string& path) {
     const std::lock_guard guard(shared_->mutex);
-    const Place place = find_parent(path);
+    const ParentAndName place = find_parent(path);
     if (place.parent != nullptr) place.parent->children.erase(place.name);
   }
-  // Damage: changes bits of one byte without the knowledge of open files. False: there is no such
-  // byte.
+  // Corruption: changes bits of one byte; open files do not notice. False: there is no such byte.
   bool flip(const std::string& path, std::uint64_t offset_bytes, std::byte mask) {
     const std::lock_guard guard(shared_->mutex);
     const auto node = find_parent(path).node();
@@ -88,8 +87,7 @@ class MemoryFs final : public base::Fs {
     node->bytes[static_cast<std::size_t>(offset_bytes)] ^= mask;
     return true;
   }
-  // What a power cut would leave if everything had been written: a copy that shares nothing,
-  // without locks.
+  // The state after a power cut if everything had been written: an independent copy, without locks.
   std::unique_ptr<MemoryFs> clone() const {
     const std::lock_guard guard(shared_->mutex);
     auto out = std::make_unique<MemoryFs>();
@@ -103,7 +101,7 @@ class MemoryFs final : public base::Fs {
     collect_files(*root_, "", out);
     return out;
   }
-  // Calls that changed something: writes, truncations, names made, moved and removed.
+  // Calls that changed something: writes, truncations, and names created, moved and removed.
   std::uint64_t changes() const noexcept { return shared_->changes.load(); }
   std::uint64_t syncs() const noexcept { return shared_->syncs.load(); }
 
@@ -115,15 +113,15 @@ class MemoryFs final : public base::Fs {
     std::uint64_t used_bytes = 0;
   };
   struct Node {
-    Kind kind = Kind::file;
+    NodeKind kind = NodeKind::file;
     Bytes bytes;
     std::string target;     // of a link
-    bool nameless = false;  // it was unlinked, or another has its name now
+    bool nameless = false;  // it was unlinked, or its name now belongs to another file
     std::map<std::string, std::shared_ptr<Node>> children;
     FileLock lock;
   };
   class OpenFile;
-  struct Place {
+  struct ParentAndName {
     std::shared_ptr<Node> parent;  // null: no such directory
     std::string name;              // empty: the root itself
     std::shared_ptr<Node> node() const {
@@ -146,19 +144,19 @@ class MemoryFs final : public base::Fs {
   }
   static void collect_files(const Node& node, const std::string& path,
                             std::vector<std::string>& out) {
-    if (node.kind == Kind::file) out.push_back(path);
+    if (node.kind == NodeKind::file) out.push_back(path);
     for (const auto& [name, child] : node.children) collect_files(*child, path + "/" + name, out);
   }
-  Place find_parent(const std::string& path, int links_left = 16) const;
+  ParentAndName find_parent(const std::string& path, int links_left = 16) const;
   std::shared_ptr<Node> directory_at(const std::string& path) const;
-  void add(const std::string& path, Kind kind, const std::string& target);
+  void add(const std::string& path, NodeKind kind, const std::string& target);
   void move(const std::string& from, const std::string& to, bool replace);
 
   std::shared_ptr<Shared> shared_;
   std::shared_ptr<Node> root_;
 };
 
-// An open file holds its node, whatever happens to the name.
+// An open file keeps its node when the name changes.
 class MemoryFs::OpenFile final : public base::File {
  public:
   OpenFile(std::string path, bool writable, std::shared_ptr<Shared> shared,
@@ -285,8 +283,9 @@ class MemoryFs::OpenFile final : public base::File {
   std::shared_ptr<Node> node_;
 };
 
-// Resolves all but the last name. Links on the way are followed, absolute ones from the root.
-inline MemoryFs::Place MemoryFs::find_parent(const std::string& path, int links_left) const {
+// Resolves all but the last name. Links on the path are followed, absolute ones from the root.
+inline MemoryFs::ParentAndName MemoryFs::find_parent(const std::string& path,
+                                                     int links_left) const {
   std::vector<std::shared_ptr<Node>> trail{root_};
   std::size_t at = 0;
   for (;;) {
@@ -301,13 +300,13 @@ inline MemoryFs::Place MemoryFs::find_parent(const std::string& path, int links_
       if (last) return {trail.back(), ""};
     } else if (last) {
       if (name.empty() || name == ".") return {trail.back(), ""};
-      if (trail.back()->kind != Kind::directory) return {};
+      if (trail.back()->kind != NodeKind::directory) return {};
       return {trail.back(), name};
     } else if (!name.empty() && name != ".") {
-      if (trail.back()->kind != Kind::directory) return {};
+      if (trail.back()->kind != NodeKind::directory) return {};
       const auto child = trail.back()->children.find(name);
       if (child == trail.back()->children.end()) return {};
-      if (child->second->kind == Kind::link) {
+      if (child->second->kind == NodeKind::link) {
         if (links_left == 0) return {};
         const std::string& to = child->second->target;
         const std::string front = to.starts_with('/') ? to : path.substr(0, at) + to;
@@ -320,10 +319,10 @@ inline MemoryFs::Place MemoryFs::find_parent(const std::string& path, int links_
 }
 
 inline std::shared_ptr<MemoryFs::Node> MemoryFs::directory_at(const std::string& path) const {
-  // A slash at the end follows a link in the last place.
-  const Place place = find_parent(path);
+  // A slash at the end follows a link in the last component.
+  const ParentAndName place = find_parent(path);
   auto node = place.node();
-  for (int i = 0; node != nullptr && node->kind == Kind::link && i < 16; ++i) {
+  for (int i = 0; node != nullptr && node->kind == NodeKind::link && i < 16; ++i) {
     const std::string& to = node->target;
     const std::size_t slash = path.rfind('/');
     node = find_parent(to.starts_with('/') || slash == std::string::npos
@@ -332,13 +331,13 @@ inline std::shared_ptr<MemoryFs::Node> MemoryFs::directory_at(const std::string&
                .node();
   }
   if (node == nullptr) fail(Errc::not_found, path, "no such directory");
-  if (node->kind != Kind::directory) fail(Errc::io, path, "not a directory");
+  if (node->kind != NodeKind::directory) fail(Errc::io, path, "not a directory");
   return node;
 }
 
 inline std::unique_ptr<base::File> MemoryFs::open(const std::string& path, base::OpenMode mode) {
   const std::lock_guard guard(shared_->mutex);
-  const Place place = find_parent(path);
+  const ParentAndName place = find_parent(path);
   if (place.parent == nullptr) fail(Errc::not_found, path, "no such file");
   auto node = place.node();
   if (mode == base::OpenMode::create_new) {
@@ -348,16 +347,16 @@ inline std::unique_ptr<base::File> MemoryFs::open(const std::string& path, base:
     ++shared_->changes;
   }
   if (node == nullptr) fail(Errc::not_found, path, "no such file");
-  if (node->kind != Kind::file) fail(Errc::corrupted, path, "not a regular file");
+  if (node->kind != NodeKind::file) fail(Errc::corrupted, path, "not a regular file");
   return std::make_unique<OpenFile>(path, mode != base::OpenMode::read_only, shared_, node);
 }
 
 inline void MemoryFs::unlink(const std::string& path) {
   const std::lock_guard guard(shared_->mutex);
-  const Place place = find_parent(path);
+  const ParentAndName place = find_parent(path);
   const auto node = place.node();
   if (node == nullptr) fail(Errc::not_found, path, "no such file");
-  if (node->kind == Kind::directory) fail(Errc::io, path, "is a directory");
+  if (node->kind == NodeKind::directory) fail(Errc::io, path, "is a directory");
   shared_->used_bytes -= std::min<std::uint64_t>(shared_->used_bytes, node->bytes.size());
   node->nameless = true;
   place.parent->children.erase(place.name);
@@ -366,10 +365,11 @@ inline void MemoryFs::unlink(const std::string& path) {
 
 inline void MemoryFs::remove_directory(const std::string& path) {
   const std::lock_guard guard(shared_->mutex);
-  const Place place = find_parent(path);
+  const ParentAndName place = find_parent(path);
   const auto node = place.node();
   if (node == nullptr) fail(Errc::not_found, path, "no such directory");
-  if (node->kind != Kind::directory || place.name.empty()) fail(Errc::io, path, "not a directory");
+  if (node->kind != NodeKind::directory || place.name.empty())
+    fail(Errc::io, path, "not a directory");
   if (!node->children.empty()) fail(Errc::io, path, "directory not empty");
   place.parent->children.erase(place.name);
   ++shared_->changes;
@@ -379,14 +379,14 @@ inline std::vector<base::DirEntry> MemoryFs::list(const std::string& path) const
   const std::lock_guard guard(shared_->mutex);
   std::vector<base::DirEntry> out;
   for (const auto& [name, node] : directory_at(path)->children) {
-    out.push_back({name, node->kind == Kind::file, node->kind == Kind::directory});
+    out.push_back({name, node->kind == NodeKind::file, node->kind == NodeKind::directory});
   }
   return out;
 }
 
-inline void MemoryFs::add(const std::string& path, Kind kind, const std::string& target) {
+inline void MemoryFs::add(const std::string& path, NodeKind kind, const std::string& target) {
   const std::lock_guard guard(shared_->mutex);
-  const Place place = find_parent(path);
+  const ParentAndName place = find_parent(path);
   if (place.parent == nullptr) fail(Errc::not_found, path, "no such directory");
   if (place.node() != nullptr) fail(Errc::already_exists, path, "exists");
   auto node = std::make_shared<Node>();
@@ -398,15 +398,15 @@ inline void MemoryFs::add(const std::string& path, Kind kind, const std::string&
 
 inline void MemoryFs::move(const std::string& from, const std::string& to, bool replace) {
   const std::lock_guard guard(shared_->mutex);
-  const Place source = find_parent(from);
+  const ParentAndName source = find_parent(from);
   const auto node = source.node();
   if (node == nullptr || source.name.empty()) fail(Errc::not_found, from, "no such file");
-  const Place target = find_parent(to);
+  const ParentAndName target = find_parent(to);
   if (target.parent == nullptr) fail(Errc::not_found, to, "no such directory");
   const auto old = target.node();
   if (old == node) return;
   if (old != nullptr && !replace) fail(Errc::already_exists, to, "exists");
-  if (old != nullptr && (old->kind == Kind::directory) != (node->kind == Kind::directory)) {
+  if (old != nullptr && (old->kind == NodeKind::directory) != (node->kind == NodeKind::directory)) {
     fail(Errc::io, to, "is of another kind");
   }
   if (old != nullptr && !old->children.empty()) fail(Errc::io, to, "directory not empty");

@@ -56,7 +56,7 @@ void Content::write(std::uint64_t at, std::span<const std::byte> bytes) {
   }
 }
 
-// Only where there is something else.
+// Only where the content is not zero.
 void Content::zero(std::uint64_t from, std::uint64_t to) {
   while (from < to) {
     const auto index = static_cast<std::size_t>(from / kChunkBytes);
@@ -70,7 +70,7 @@ void Content::zero(std::uint64_t from, std::uint64_t to) {
 void Content::resize(std::uint64_t size) {
   if (size < size_) {
     chunks_.resize(chunks_for(size));
-    zero(size, chunks_.size() * kChunkBytes);  // what lay there must not come back
+    zero(size, chunks_.size() * kChunkBytes);  // the old bytes must not reappear
   } else {
     chunks_.resize(chunks_for(size));
   }

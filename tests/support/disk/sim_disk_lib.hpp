@@ -1,7 +1,7 @@
-// A disk in memory: directories and files, copied in no time.
+// A disk in memory: directories and files; copies are cheap.
 //
-// An image of a crash differs from its neighbours in a few sectors. So file content is kept in
-// chunks and inodes that copies share until one writes; a copy of a whole disk costs a vector of
+// An image of a crash differs from its neighbours in a few sectors. File content is kept in chunks
+// and inodes that copies share until one of them writes; a copy of a whole disk costs a vector of
 // pointers.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace vellum::sim {
 inline constexpr std::uint64_t kSectorBytes = 512;
 inline constexpr std::uint64_t kChunkBytes = 4096;
 
-// The bytes of a file. Threads: reads may run at once.
+// The bytes of a file. Threads: concurrent reads are allowed.
 class Content {
  public:
   std::uint64_t size() const noexcept { return size_; }
@@ -31,12 +31,12 @@ class Content {
   // REQUIRES: the range lies inside.
   void read(std::uint64_t at, std::span<std::byte> out) const;
   std::uint64_t allocated_bytes() const noexcept;
-  std::uint64_t hash() const;  // of size and bytes: a hole is like zeros
+  std::uint64_t hash() const;  // of size and bytes: a hole counts as zeros
 
  private:
   struct Chunk {
     std::array<std::byte, kChunkBytes> bytes{};
-    mutable std::uint64_t hash = 0;  // 0: not known
+    mutable std::uint64_t hash = 0;  // 0: not computed
   };
   Chunk& edit(std::size_t index);
   void zero(std::uint64_t from, std::uint64_t to);
@@ -62,8 +62,8 @@ class Disk {
   const Inode& at(InodeId id) const { return *inodes_[id]; }
   Inode& edit(InodeId id);
   std::optional<InodeId> find(const std::string& path) const;
-  std::uint64_t hash() const;                 // of all that has a name
-  std::vector<std::string> describe() const;  // a line a file, for messages
+  std::uint64_t hash() const;                 // of all named files
+  std::vector<std::string> describe() const;  // a line for each file, for messages
 
  private:
   std::uint64_t hash_of(InodeId id) const;

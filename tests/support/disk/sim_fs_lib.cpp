@@ -8,7 +8,7 @@ namespace vellum::sim {
 using base::DirEntry;
 using base::File;
 using base::OpenMode;
-using Kind = Op::Kind;
+using OpKind = Op::OpKind;
 
 class SimFile final : public File {
  public:
@@ -43,7 +43,7 @@ class SimFile final : public File {
   void pwrite(std::span<const std::byte> bytes, std::uint64_t at) override {
     const auto guard = lock();
     edit().write(at, bytes);
-    Op op{Kind::write, inode_};
+    Op op{OpKind::write, inode_};
     op.offset = at;
     if (fs_.logging_) {
       op.bytes = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
@@ -56,25 +56,25 @@ class SimFile final : public File {
   void sync_data() override {
     const auto guard = lock();
     if (fs_.sync_fails && fs_.sync_fails()) {
-      fs_.record({Kind::lost_sync, inode_});
+      fs_.record({OpKind::lost_sync, inode_});
       throw Error(Errc::io, path_ + ": fdatasync: Input/output error");
     }
-    fs_.record({Kind::sync_data, inode_});
+    fs_.record({OpKind::sync_data, inode_});
   }
   void truncate(std::uint64_t size) override {
     const auto guard = lock();
     edit().resize(size);
-    record_range(Kind::truncate, size, 0);
+    record_range(OpKind::truncate, size, 0);
   }
   void allocate(std::uint64_t at, std::uint64_t length) override {
     const auto guard = lock();
     edit().allocate(at, length);
-    record_range(Kind::allocate, at, length);
+    record_range(OpKind::allocate, at, length);
   }
   void punch(std::uint64_t at, std::uint64_t length) override {
     const auto guard = lock();
     edit().punch(at, length);
-    record_range(Kind::punch, at, length);
+    record_range(OpKind::punch, at, length);
   }
 
   bool pin_byte(std::uint64_t at) override {
@@ -115,7 +115,7 @@ class SimFile final : public File {
   test::FileLock& locks() const { return fs_.locks_[inode_]; }
   const Content& content() const { return fs_.disk_.at(inode_).content; }
   Content& edit() { return fs_.disk_.edit(inode_).content; }
-  void record_range(Kind kind, std::uint64_t at, std::uint64_t length) {
+  void record_range(OpKind kind, std::uint64_t at, std::uint64_t length) {
     Op op{kind, inode_};
     op.offset = at;
     op.length = length;
@@ -143,14 +143,14 @@ void SimFs::allow_states(std::size_t low, std::size_t high) {
 
 void SimFs::record(Op op) {
   if (calls_left_ == 0) throw PowerCut();
-  const bool is_call = op.kind != Kind::new_inode;  // the rest of its call is Kind::link
+  const bool is_call = op.kind != OpKind::new_inode;  // OpKind::link completes that call
   if (is_call && calls_left_ != kPowerStays) --calls_left_;
-  const bool is_sync = op.kind == Kind::sync_data || op.kind == Kind::sync_directory;
+  const bool is_sync = op.kind == OpKind::sync_data || op.kind == OpKind::sync_directory;
   if (logging_ && (calls_left_ != 0 || !is_sync)) log_.push_back(std::move(op));
   if (calls_left_ == 0) throw PowerCut();
 }
 
-SimFs::Place SimFs::place_of(const std::string& path) const {
+SimFs::DirectoryAndName SimFs::place_of(const std::string& path) const {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return {Disk::kRoot, path};
   const auto directory = disk_.find(path.substr(0, slash));
@@ -165,30 +165,30 @@ InodeId SimFs::inode_of(const std::string& path) const {
 }
 
 void SimFs::add_entry(const std::string& path, bool is_directory) {
-  const Place place = place_of(path);
+  const DirectoryAndName place = place_of(path);
   if (disk_.find(path)) throw Error(Errc::already_exists, path + ": File exists");
   const InodeId inode = disk_.add_inode(is_directory);
   disk_.edit(place.directory).entries[place.name] = inode;
-  Op made{Kind::new_inode, inode};
+  Op made{OpKind::new_inode, inode};
   made.is_directory = is_directory;
   record(std::move(made));
-  record({Kind::link, inode, place.directory, 0, false, place.name});
+  record({OpKind::link, inode, place.directory, 0, false, place.name});
 }
 
 void SimFs::remove_entry(const std::string& path) {
-  const Place place = place_of(path);
+  const DirectoryAndName place = place_of(path);
   const InodeId inode = inode_of(path);
   disk_.edit(place.directory).entries.erase(place.name);
-  record({Kind::unlink, inode, place.directory, 0, false, place.name});
+  record({OpKind::unlink, inode, place.directory, 0, false, place.name});
 }
 
 void SimFs::move(const std::string& from, const std::string& to) {
-  const Place source = place_of(from), target = place_of(to);
+  const DirectoryAndName source = place_of(from), target = place_of(to);
   const InodeId inode = inode_of(from);
   disk_.edit(source.directory).entries.erase(source.name);
   disk_.edit(target.directory).entries[target.name] = inode;
   record(
-      {Kind::rename, inode, source.directory, target.directory, false, source.name, target.name});
+      {OpKind::rename, inode, source.directory, target.directory, false, source.name, target.name});
 }
 
 std::unique_ptr<File> SimFs::open(const std::string& path, OpenMode mode) {
@@ -230,7 +230,7 @@ void SimFs::remove_directory(const std::string& path) {
 
 void SimFs::sync_directory(const std::string& path) {
   const std::lock_guard guard(mutex_);
-  record({Kind::sync_directory, inode_of(path)});
+  record({OpKind::sync_directory, inode_of(path)});
 }
 
 std::vector<DirEntry> SimFs::list(const std::string& path) const {

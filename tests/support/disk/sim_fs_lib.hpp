@@ -1,11 +1,10 @@
-// The file seam over a Disk, with a log of everything that changes it. Its power can be cut.
+// The file seam over a Disk, with a log of all changes. It can simulate power cuts.
 //
-// A program runs on it until it ends, or until the power goes. What the next boot may find is made
-// from the log (crash_images_lib.hpp).
+// A program runs on it until it ends or until the power fails. The log gives the states that the
+// next boot may find (crash_images_lib.hpp).
 //
-// support/disk/memory_fs.hpp is another file system in memory: it looks like the kernel's files to
-// whoever uses them (links, FIFOs, modes, files that were unlinked while open), and knows nothing
-// of what lasts.
+// support/disk/memory_fs.hpp is another file system in memory: it imitates the kernel's files
+// (links, FIFOs, modes, files that were unlinked while open), but does not model durability.
 //
 // Threads: the seam from any thread; the rest while no other thread uses the seam.
 #pragma once
@@ -25,9 +24,9 @@ struct PowerCut : std::runtime_error {
   PowerCut() : std::runtime_error("power cut") {}
 };
 
-// One call that changed the disk, or made it durable.
+// One call that changed the disk or made changes durable.
 struct Op {
-  enum class Kind {
+  enum class OpKind {
     new_inode,  // `inode`, a directory when `is_directory`
     write,      // `bytes` at `offset` of `inode`
     truncate,   // to `offset`
@@ -38,10 +37,10 @@ struct Op {
     rename,  // `inode` from `name` in `directory` to `to_name` in `to_directory`
     sync_data,
     sync_directory,
-    lost_sync,  // sync_data that failed: nothing that was written and not yet durable ever will be
+    lost_sync,  // sync_data that failed: writes that are not durable yet never will be
     states,     // from here on the test allows its states [low, high]
   };
-  Kind kind = Kind::states;
+  OpKind kind = OpKind::states;
   InodeId inode = 0, directory = 0, to_directory = 0;
   bool is_directory = false;
   std::string name{}, to_name{};
@@ -60,21 +59,21 @@ class SimFs final : public base::Fs {
   // REQUIRES, as start() and log(): no thread works on files meanwhile.
   const Disk& disk() const noexcept { return disk_; }
 
-  // From here on calls are logged; what the disk holds now is durable.
+  // Logs calls from here on; the current content of the disk is durable.
   void start_log();
   void stop_log() noexcept { logging_ = false; }
   const Disk& start() const noexcept { return start_; }  // the disk at start_log()
   const Log& log() const noexcept { return log_; }
-  // Notes in the log, if there is one, which states are allowed from here on.
+  // Records in the log, if there is one, the states that are allowed from here on.
   void allow_states(std::size_t low, std::size_t high);
 
-  // The nth change or sync from now on throws PowerCut, and so does each one after it. That change
-  // is in the log; that sync is not, since it has not returned.
+  // The nth change or sync from now on throws PowerCut, and so does each later one. That change is
+  // in the log; that sync is not, since it has not returned.
   void cut_power_at(std::uint64_t nth) noexcept { calls_left_ = nth; }
 
-  // Asked before every sync_data: true makes it fail, and its data is lost (see Op::lost_sync).
+  // Called before every sync_data: true makes it fail and lose its data (see Op::lost_sync).
   std::function<bool()> sync_fails;
-  // Asked before every write: true makes it report an error although it arrives.
+  // Called before every write: true makes it report an error although the data is written.
   std::function<bool()> write_fails;
 
   std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override;
@@ -89,13 +88,13 @@ class SimFs final : public base::Fs {
 
  private:
   friend class SimFile;
-  struct Place {
+  struct DirectoryAndName {
     InodeId directory;
     std::string name;
   };
   static constexpr std::uint64_t kPowerStays = UINT64_MAX;
 
-  Place place_of(const std::string& path) const;
+  DirectoryAndName place_of(const std::string& path) const;
   InodeId inode_of(const std::string& path) const;
   void add_entry(const std::string& path, bool is_directory);
   void remove_entry(const std::string& path);
@@ -106,7 +105,7 @@ class SimFs final : public base::Fs {
   Disk disk_, start_;
   bool logging_ = false;
   Log log_;
-  std::uint64_t calls_left_ = kPowerStays;  // until the power is gone
+  std::uint64_t calls_left_ = kPowerStays;  // until the power fails
   std::map<InodeId, test::FileLock> locks_;
 };
 

@@ -4,27 +4,27 @@
 
 namespace vellum::sim {
 
-using Kind = Op::Kind;
+using OpKind = Op::OpKind;
 
 void Atom::apply_to(Disk& disk) const {
   switch (kind) {
-    case Kind::write:
+    case AtomKind::write:
       return disk.edit(inode).content.write(offset, bytes);
-    case Kind::extend: {
+    case AtomKind::extend: {
       Content& content = disk.edit(inode).content;
       if (content.size() < offset) content.resize(offset);
       return;
     }
-    case Kind::truncate:
+    case AtomKind::truncate:
       return disk.edit(inode).content.resize(offset);
-    case Kind::allocate:
+    case AtomKind::allocate:
       return disk.edit(inode).content.allocate(offset, length);
-    case Kind::punch:
+    case AtomKind::punch:
       return disk.edit(inode).content.punch(offset, length);
-    case Kind::link:
+    case AtomKind::link:
       disk.edit(directory).entries[name] = inode;
       return;
-    case Kind::unlink:
+    case AtomKind::unlink:
       disk.edit(directory).entries.erase(name);
       return;
   }
@@ -32,9 +32,11 @@ void Atom::apply_to(Disk& disk) const {
 
 namespace {
 
-bool is_data(const Atom& a) { return a.kind != Atom::Kind::link && a.kind != Atom::Kind::unlink; }
+bool is_data(const Atom& a) {
+  return a.kind != Atom::AtomKind::link && a.kind != Atom::AtomKind::unlink;
+}
 
-Atom data_atom(Atom::Kind kind, const Op& op, std::size_t position) {
+Atom data_atom(Atom::AtomKind kind, const Op& op, std::size_t position) {
   Atom a;
   a.kind = kind;
   a.inode = op.inode;
@@ -45,7 +47,7 @@ Atom data_atom(Atom::Kind kind, const Op& op, std::size_t position) {
   return a;
 }
 
-Atom name_atom(Atom::Kind kind, const Op& op, InodeId directory, const std::string& name,
+Atom name_atom(Atom::AtomKind kind, const Op& op, InodeId directory, const std::string& name,
                std::size_t position) {
   Atom a;
   a.kind = kind;
@@ -70,12 +72,12 @@ void Medium::make_durable(const std::function<bool(const Atom&)>& which) {
   pending_ = std::move(left);
 }
 
-// The names in a directory last. A file that was renamed into it has no other name then; one that
-// was made and renamed since has never been.
+// The names in a directory become durable. A file that was renamed into it then has no other name;
+// a name that was created and renamed since never existed.
 void Medium::sync_directory(InodeId directory) {
   std::vector<std::size_t> renames;
   for (const Atom& a : pending_) {
-    if (a.kind == Atom::Kind::link && a.directory == directory) renames.push_back(a.op);
+    if (a.kind == Atom::AtomKind::link && a.directory == directory) renames.push_back(a.op);
   }
   const auto of_rename = [&](const Atom& a) {
     return a.second_half && std::find(renames.begin(), renames.end(), a.op) != renames.end();
@@ -91,8 +93,8 @@ void Medium::sync_directory(InodeId directory) {
   });
 }
 
-// After a failed sync the kernel takes the data for clean: some of it got there, the rest never
-// will.
+// After a failed sync the kernel regards the data as clean: some of it reached the medium, the rest
+// never will.
 void Medium::lose(InodeId inode) {
   std::vector<Atom> left;
   for (const Atom& a : torn(kSectorBytes)) {
@@ -102,25 +104,26 @@ void Medium::lose(InodeId inode) {
 }
 
 void Medium::add_atoms(const Op& op, std::size_t position) {
-  const auto data = [&](Atom::Kind kind) { pending_.push_back(data_atom(kind, op, position)); };
+  const auto data = [&](Atom::AtomKind kind) { pending_.push_back(data_atom(kind, op, position)); };
   switch (op.kind) {
-    case Kind::write:
-      return data(Atom::Kind::write);
-    case Kind::truncate:
-      return data(Atom::Kind::truncate);
-    case Kind::allocate:
-      return data(Atom::Kind::allocate);
-    case Kind::punch:
-      return data(Atom::Kind::punch);
-    case Kind::link:
-      pending_.push_back(name_atom(Atom::Kind::link, op, op.directory, op.name, position));
+    case OpKind::write:
+      return data(Atom::AtomKind::write);
+    case OpKind::truncate:
+      return data(Atom::AtomKind::truncate);
+    case OpKind::allocate:
+      return data(Atom::AtomKind::allocate);
+    case OpKind::punch:
+      return data(Atom::AtomKind::punch);
+    case OpKind::link:
+      pending_.push_back(name_atom(Atom::AtomKind::link, op, op.directory, op.name, position));
       return;
-    case Kind::unlink:
-      pending_.push_back(name_atom(Atom::Kind::unlink, op, op.directory, op.name, position));
+    case OpKind::unlink:
+      pending_.push_back(name_atom(Atom::AtomKind::unlink, op, op.directory, op.name, position));
       return;
-    case Kind::rename:
-      pending_.push_back(name_atom(Atom::Kind::link, op, op.to_directory, op.to_name, position));
-      pending_.push_back(name_atom(Atom::Kind::unlink, op, op.directory, op.name, position));
+    case OpKind::rename:
+      pending_.push_back(
+          name_atom(Atom::AtomKind::link, op, op.to_directory, op.to_name, position));
+      pending_.push_back(name_atom(Atom::AtomKind::unlink, op, op.directory, op.name, position));
       pending_.back().second_half = true;
       return;
     default:
@@ -130,14 +133,14 @@ void Medium::add_atoms(const Op& op, std::size_t position) {
 
 void Medium::take(const Op& op, std::size_t position) {
   switch (op.kind) {
-    case Kind::new_inode:
+    case OpKind::new_inode:
       durable_.add_inode(op.is_directory);
       return;
-    case Kind::sync_data:
+    case OpKind::sync_data:
       return make_durable([&](const Atom& a) { return is_data(a) && a.inode == op.inode; });
-    case Kind::sync_directory:
+    case OpKind::sync_directory:
       return sync_directory(op.inode);
-    case Kind::lost_sync:
+    case OpKind::lost_sync:
       return lose(op.inode);
     default:
       return add_atoms(op, position);
@@ -147,7 +150,7 @@ void Medium::take(const Op& op, std::size_t position) {
 std::vector<Atom> Medium::torn(std::uint64_t piece_bytes) const {
   std::vector<Atom> out;
   for (const Atom& a : pending_) {
-    if (a.kind != Atom::Kind::write || a.bytes.empty()) {
+    if (a.kind != Atom::AtomKind::write || a.bytes.empty()) {
       out.push_back(a);
     } else {
       tear(a, piece_bytes, out);
@@ -160,7 +163,7 @@ void Medium::tear(const Atom& write, std::uint64_t piece_bytes, std::vector<Atom
   const std::uint64_t end = write.offset + write.bytes.size();
   if (durable_.at(write.inode).content.size() < end) {
     Atom size = write;
-    size.kind = Atom::Kind::extend;
+    size.kind = Atom::AtomKind::extend;
     size.offset = end;
     size.bytes = {};
     out.push_back(std::move(size));

@@ -1,10 +1,10 @@
-// What of a disk is durable after a part of a log, and what may yet reach the medium or not.
+// The durable content of a disk after a part of a log, and the changes that may reach the medium.
 //
-// What is known to last: data and sizes of a file after sync_data, names in a directory after
-// sync_directory. Everything else may have reached the medium or not, each piece by itself and in
-// any order: that is more than any one file system does. A name may last before the data of its
-// file, a rename may have left both names or none, a size may have grown without the data. A sector
-// (512 bytes) is written whole or not at all.
+// Durable for certain: data and sizes of a file after sync_data, names in a directory after
+// sync_directory. Everything else may have reached the medium or not, each atom by itself and in
+// any order: no single file system does as much. A name may be durable before the data of its file,
+// a rename may have left both names or none, a size may have grown without the data. A sector (512
+// bytes) is written whole or not at all.
 #pragma once
 
 #include <functional>
@@ -14,23 +14,23 @@
 
 namespace vellum::sim {
 
-// What can reach the medium, or not, by itself.
+// A unit that can reach the medium, or not, by itself.
 struct Atom {
-  enum class Kind { write, extend, truncate, allocate, punch, link, unlink };
-  Kind kind = Kind::write;
+  enum class AtomKind { write, extend, truncate, allocate, punch, link, unlink };
+  AtomKind kind = AtomKind::write;
   InodeId inode = 0, directory = 0;
   std::string name;
   std::uint64_t offset = 0, length = 0;
   std::span<const std::byte> bytes;  // of an Op in the log
   std::size_t op = 0;                // position in the log
-  bool second_half = false;          // of a rename: the old name goes
+  bool second_half = false;          // of a rename: the removal of the old name
 
   void apply_to(Disk& disk) const;
 };
 
 class Medium {
  public:
-  // `start` is durable. `random` decides what a failed sync has lost.
+  // `start` is durable. `random` decides which data a failed sync has lost.
   Medium(Disk start, std::mt19937_64& random) : durable_(std::move(start)), random_(random) {}
 
   // The next call of the log. The log outlives the atoms.
@@ -38,7 +38,7 @@ class Medium {
 
   const Disk& durable() const noexcept { return durable_; }
   const std::vector<Atom>& pending() const noexcept { return pending_; }  // in the order of the log
-  // The same with writes in pieces; sizes may grow before any of the data comes.
+  // The same with torn writes; sizes may grow before any of the data is written.
   std::vector<Atom> torn(std::uint64_t piece_bytes) const;
   // The durable disk with the atoms for whose index `chosen` is true.
   Disk with(const std::vector<Atom>& atoms, const std::function<bool(std::size_t)>& chosen) const;

@@ -1,4 +1,4 @@
-// A file system of a few megabytes, mounted as long as a test.
+// A file system of a few megabytes, mounted for the duration of a test.
 #pragma once
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ class SmallDisk {
         << std::strerror(errno);
   }
 
-  // Takes all but `left_bytes` of the space that is free.
+  // Fills all but `left_bytes` of the free space.
   void fill(std::uint64_t left_bytes) const {
     struct statvfs info{};
     ASSERT_EQ(statvfs(directory_.path().c_str(), &info), 0);

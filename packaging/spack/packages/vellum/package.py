@@ -9,7 +9,7 @@ class Vellum(CMakePackage):
     license("MIT")
     version("0.1.0")
 
-    variant("shared", default=True, description="Build libvellum.so beside the static library")
+    variant("shared", default=True, description="Build libvellum.so in addition to the static library")
     variant("cli", default=True, description="Build the command line and the run library")
     variant("lmdb", default=False, when="+cli", description="Backup of a live LMDB")
     variant("s3", default=True, description="Remotes on S3")
@@ -18,7 +18,7 @@ class Vellum(CMakePackage):
     variant("web", default=False, when="+cli", description="vellum web")
     variant("pmem", default=False, description="Persistent memory through libpmem")
     variant("clang", default=False, description="Build vellum-clang, for LLVM 19 or 16")
-    variant("metall", default=False, description="Bring Metall, whose stores vellum/metall.hpp keeps")
+    variant("metall", default=False, description="Depend on Metall, for vellum/metall.hpp")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
@@ -57,7 +57,8 @@ class Vellum(CMakePackage):
             self.define("VELLUM_WEB", self.spec.satisfies("+web")),
             self.define("VELLUM_PMEM", self.spec.satisfies("+pmem")),
             self.define("VELLUM_CLANG", self.spec.satisfies("+clang")),
-            # Of Metall, the tests, an example and a benchmark; its interface is a header in any case.
+            # Used by Metall, the tests, an example and a benchmark; its interface is a header in
+            # any case.
             self.define("VELLUM_METALL", False),
             self.define("VELLUM_MPI", False),
             self.define("VELLUM_TESTS", False),

@@ -22,7 +22,7 @@ struct BlameArguments {
   bool pages = false;
 };
 
-ByteRange wanted_range(const BlameArguments& arguments, const VersionInfo& last) {
+ByteRange requested_range(const BlameArguments& arguments, const VersionInfo& last) {
   const std::uint64_t offset =
       arguments.offset ? parse_size("--offset", *arguments.offset) : std::uint64_t{0};
   if (offset >= last.region_bytes)
@@ -73,7 +73,7 @@ Json json_of(const Store& store, const std::vector<VersionInfo>& versions,
 int run_blame(Context& context, const BlameArguments& arguments) {
   const Store store = Store::open(arguments.store);
   const auto versions = versions_of(store, arguments.stretch);
-  const ByteRange range = wanted_range(arguments, versions.back());
+  const ByteRange range = requested_range(arguments, versions.back());
   const auto blamed = [&] {
     ProgressMeter meter("blame", context.progress_wanted());
     return blame(store, versions, range, arguments.pages, meter.callback());

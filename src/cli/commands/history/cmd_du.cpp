@@ -43,12 +43,12 @@ std::vector<Cost> costs_of(const Store& store, const StoreStat& stat,
 }
 
 // The packs' bytes by the number of versions that need them.
-struct Shares {
+struct PackShares {
   std::uint64_t by_one = 0, by_several = 0, by_none = 0;
 };
 
-Shares shares_of(const StoreStat& stat) {
-  Shares shares;
+PackShares shares_of(const StoreStat& stat) {
+  PackShares shares;
   for (const VersionSpace& space : stat.versions) shares.by_one += space.unique_bytes;
   // An open version without a name counts as one that needs its bytes, but has no row.
   shares.by_several = stat.pack_needed_bytes - std::min(stat.pack_needed_bytes, shares.by_one);
@@ -57,7 +57,7 @@ Shares shares_of(const StoreStat& stat) {
 }
 
 // Then the bytes of local packs are not the sum of the bytes that versions need.
-bool has_packs_elsewhere(const Store& store) {
+bool has_remote_packs(const Store& store) {
   return remote::has_missing_pieces(base::posix_fs(), store.path());
 }
 
@@ -76,11 +76,11 @@ void print_costs(Output& out, const Store& store, const StoreStat& stat,
                kind_name(version), printable(version.name)});
   }
   table.print(out);
-  if (has_packs_elsewhere(store)) {
+  if (has_remote_packs(store)) {
     out.print("\n{} in local packs; the others are at the remote\n", human_bytes(stat.pack_bytes));
     return;
   }
-  const Shares shares = shares_of(stat);
+  const PackShares shares = shares_of(stat);
   out.print("\n{} in packs: {} needed by one version, {} by several, {} by none\n",
             human_bytes(stat.pack_bytes), human_bytes(shares.by_one),
             human_bytes(shares.by_several), human_bytes(shares.by_none));
@@ -96,8 +96,8 @@ Json costs_json(const Store& store, const StoreStat& stat, const std::vector<Cos
                         {"bytes_added", version.bytes_added},
                         {"nonzero_bytes", space.nonzero_bytes}});
   }
-  const Shares shares = shares_of(stat);
-  const bool is_split = !has_packs_elsewhere(store);
+  const PackShares shares = shares_of(stat);
+  const bool is_split = !has_remote_packs(store);
   const auto part = [&](std::uint64_t bytes) { return is_split ? Json(bytes) : Json(nullptr); };
   return Json{{"store", store.path()},
               {"versions", std::move(list)},

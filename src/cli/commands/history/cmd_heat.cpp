@@ -21,7 +21,7 @@ namespace vellum::cli {
 namespace {
 
 constexpr std::uint32_t kMaxColumns = 4096;
-constexpr std::size_t kUsualColumns = 64;  // of a drawing in a file or a pipe
+constexpr std::size_t kDefaultColumns = 64;  // of a drawing in a file or a pipe
 constexpr std::size_t kMinColumns = 16;
 constexpr std::size_t kBesideDrawing = 38;  // time, size, edges and gaps
 
@@ -34,9 +34,9 @@ struct HeatArguments {
 };
 
 // The columns that fit on the terminal's lines next to the names.
-std::size_t usual_columns(const std::vector<VersionInfo>& versions) {
+std::size_t default_columns(const std::vector<VersionInfo>& versions) {
   const auto screen = screen_columns();
-  if (!screen) return kUsualColumns;
+  if (!screen) return kDefaultColumns;
   std::size_t names = 0;
   for (const VersionInfo& v : versions) names = std::max(names, text_columns(printable(v.name)));
   return std::max(kMinColumns, *screen - std::min(*screen, names + kBesideDrawing));
@@ -81,7 +81,7 @@ int run_heat(Context& context, const HeatArguments& arguments) {
   const auto versions = versions_of(store, arguments.stretch);
   const HeatMap map = [&] {
     ProgressMeter meter("heat", context.progress_wanted());
-    return heat_of(store, versions, arguments.columns.value_or(usual_columns(versions)),
+    return heat_of(store, versions, arguments.columns.value_or(default_columns(versions)),
                    meter.callback());
   }();
   if (arguments.png) return write_png(context, store, map, *arguments.png);

@@ -51,7 +51,7 @@ void print_version(Output& out, const VersionInfo& v) {
 }
 
 std::optional<ChangeStat> change_since_parent(const Store& store, const VersionInfo& version) {
-  const auto parent = parent_that_is_left(store, version);
+  const auto parent = existing_parent(store, version);
   if (!parent) return std::nullopt;
   return change_stat(store, parent->name, version.name);
 }

@@ -81,7 +81,7 @@ void ChainDeltas::copy(StoreDirectory& store, const PageSource& version,
     assert(link.record == record && link.page < pages.size());
     const PageNumber page = pages[link.page];
     if ((view.empty() || !view.holds(link.slot)) &&
-        !store.records().get(record, RecordType::deltas, view, failure, {}, {link.slot, 1})) {
+        !store.records().get({record, RecordType::deltas, {}, {link.slot, 1}}, view, failure)) {
       failure.page = page;
       version.raise(failure);
     }

@@ -437,8 +437,8 @@ void Checkpointer::read_base(PageNumber page, const MapEntry& base, std::byte* o
   RecordCache::View view;
   ReadFailure failure;
   failure.page = page;
-  if (!context_.store.records().get(base.record, RecordType::pages, view, failure, {},
-                                    {base.slot, 1})) {
+  if (!context_.store.records().get({base.record, RecordType::pages, {}, {base.slot, 1}}, view,
+                                    failure)) {
     failure.page = page;
     last_checkpointed().raise(failure);
   }
@@ -589,9 +589,9 @@ void Checkpointer::write_deltas(const DeltaBatch& batch, std::span<const std::ui
                                  format::encode_delta_batch(batch, part.first, part.count));
   });
   for (const Part& part : parts) {
-    const RecordRef ref = packs_.append(RecordType::deltas, part.payload.codec,
-                                        part.payload.raw_bytes, part.payload.stored,
-                                        static_cast<std::uint32_t>(part.count), part.payload.hash);
+    const RecordRef ref = packs_.append(
+        {RecordType::deltas, part.payload.codec, part.payload.raw_bytes, part.payload.stored,
+         static_cast<std::uint32_t>(part.count), part.payload.hash});
     for (std::size_t i = 0; i < part.count; ++i) {
       entries_.push_back({batch.pages()[part.first + i].page, 1, static_cast<std::uint32_t>(i),
                           PageKind::delta, depths[part.first + i], ref});

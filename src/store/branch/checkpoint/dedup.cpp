@@ -84,7 +84,7 @@ class Dedup::Stretch {
   std::span<const format::SlotRange> dropped_;  // owned by the pack
 };
 
-Dedup::Dedup(StoreDirectory& store) : store_(store), gc_kept_out_(store) {}
+Dedup::Dedup(StoreDirectory& store) : store_(store), gc_lock_(store) {}
 
 bool Dedup::enter(const format::Version& head) {
   head_ = head;
@@ -107,7 +107,7 @@ void Dedup::leave(bool published) noexcept {
   noted_.clear();
   appended_ = {};
   active_ = false;
-  gc_kept_out_.release();
+  gc_lock_.release();
 }
 
 bool Dedup::is_own(std::uint64_t pack) const noexcept { return pack >> 32 == head_.branch_id; }
@@ -137,7 +137,7 @@ bool Dedup::is_reached(const RecordRef& record) const {
 void Dedup::load() const {
   std::vector<std::uint64_t> packs;
   try {
-    const VersionPin names = hold_names(store_);
+    const NamesShared names(store_);
     Roots roots = read_roots(store_);
     roots.note_reached(head_);
     packs = roots.packs;

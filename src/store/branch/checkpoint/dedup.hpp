@@ -42,7 +42,7 @@ class Dedup {
   void leave(bool published) noexcept;
   bool active() const noexcept { return active_; }
   // Keeps gc out until leave(), also for a commit that looks nothing up. False: it cannot.
-  bool keep_gc_out() { return gc_kept_out_.hold(); }
+  bool keep_gc_out() { return gc_lock_.lock(); }
 
   // Moves the pages that the store already holds from `pages` to `found`. `content` returns the
   // bytes of the page at an index of `pages` as passed in; they do not change during the call.
@@ -73,7 +73,7 @@ class Dedup {
 
   StoreDirectory& store_;
   format::Version head_;  // at the start of the commit
-  GcKeptOut gc_kept_out_;
+  DeferredGcShared gc_lock_;
   bool active_ = false;
   mutable std::once_flag loaded_;         // the hashes of earlier writers
   std::vector<std::uint64_t> own_packs_;  // at the start of the commit; sorted

@@ -18,8 +18,7 @@ constexpr auto kNamePatience = 30s;
 
 constexpr const char* kLockFileName = "names.lock";
 
-// The lock for a name. On a file system without locks of bytes, one separate file stands for all
-// names.
+// The lock for a name. On a file system without byte locks, one separate file serves all names.
 struct Lockable {
   std::shared_ptr<base::File> file;
   std::uint64_t byte = 0;

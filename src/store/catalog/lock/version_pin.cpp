@@ -1,5 +1,6 @@
 #include "store/catalog/lock/version_pin.hpp"
 
+#include <cassert>
 #include <utility>
 
 #include "base/fail.hpp"
@@ -11,13 +12,14 @@ namespace vellum::store {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kGcLockPatience = 30s;  // a gc looks at names for milliseconds
+constexpr auto kGcLockPatience = 30s;  // a gc reads the names for milliseconds
 
 constexpr const char* kGcLockName = "gc.lock";
 
 }  // namespace
 
 std::shared_ptr<base::File> open_lock_file(PackStore& store, const std::string& name) {
+  assert(!name.empty() && name.find('/') == std::string::npos);
   const std::string path = store.path() + "/" + name;
   try {
     store.fs().open(path, base::OpenMode::create_new);
@@ -27,40 +29,46 @@ std::shared_ptr<base::File> open_lock_file(PackStore& store, const std::string& 
   return store.fs().open(path, base::OpenMode::read_write);
 }
 
-VersionPin keep_gc_out(PackStore& store) {
-  if (store.gcs_waiting() != 0) return nullptr;
+std::optional<GcShared> GcShared::try_lock(PackStore& store) {
+  if (store.gcs_waiting() != 0) return std::nullopt;
   try {
     auto file = open_lock_file(store, kGcLockName);
-    return file->try_lock_shared() ? file : nullptr;
+    if (!file->try_lock_shared()) return std::nullopt;
+    return GcShared(std::move(file));
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
-    return nullptr;
+    return std::nullopt;
   }
 }
 
-bool GcKeptOut::hold() {
-  if (!std::exchange(tried_, true)) pin_ = keep_gc_out(store_);
-  return pin_ != nullptr;
+bool DeferredGcShared::lock() {
+  if (!std::exchange(tried_, true)) lock_ = GcShared::try_lock(store_);
+  assert(tried_);
+  return lock_.has_value();
 }
 
-VersionPin keep_gc_for_us(PackStore& store, std::chrono::milliseconds patience) {
+GcExclusive::GcExclusive(PackStore& store, std::chrono::milliseconds patience) {
   auto file = open_lock_file(store, kGcLockName);
   // A writer whose large commits follow each other closely would otherwise leave no gap.
   struct Waiting {
     std::atomic<int>& count;
     explicit Waiting(std::atomic<int>& c) : count(c) { ++count; }
-    ~Waiting() { --count; }
+    ~Waiting() {
+      assert(count > 0);
+      --count;
+    }
   } const waiting(store.gcs_waiting());
   if (!lock_with_patience(patience, [&] { return file->try_lock_exclusive(); })) {
     fail(Errc::busy, "{}: another gc is at work, or a large commit is being written", store.path());
   }
-  return file;
+  file_ = std::move(file);
 }
 
-// A caller that waits to be alone goes first: endless readers would keep it waiting permanently.
-VersionPin hold_names(PackStore& store) {
+// A waiting NamesExclusive has priority: otherwise new readers could block it without end.
+NamesShared::NamesShared(PackStore& store) {
   const std::shared_ptr<base::File> file = store.open_superblock(base::OpenMode::read_only);
   bool held = false;
+  file_ = file;
   try {
     held = lock_with_patience(kGcLockPatience, [&] {
       return !file->byte_locked(kTurnByte) && file->pin_byte(kNamesByte);
@@ -69,36 +77,39 @@ VersionPin hold_names(PackStore& store) {
     try {
       held = lock_with_patience(kGcLockPatience, [&] { return file->try_lock_shared(); });
     } catch (const Error&) {
-      return file;  // a file system without locks; gc cannot run there either
+      return;  // a file system without locks; gc cannot run there either
     }
   }
   if (!held) {
     fail(Errc::busy, "{}: a gc is looking at the names, and does not let go", store.path());
   }
-  return file;
 }
 
-VersionPin keep_version(PackStore& store, VersionPin names, const format::Version& version) {
-  if (version.runs.empty()) return nullptr;
+VersionPin::VersionPin(PackStore& store, NamesShared names, const format::Version& version) {
+  assert(names.file_ != nullptr);
+  if (version.runs.empty()) return;
   const format::RecordRef& root = version.runs.front().root;
   PackSet& packs = store.packs();
   try {
-    // What is elsewhere, gc does not touch. Of a version that is there in part, it keeps what it
-    // finds by a pin of the newest root alone.
-    bool is_in_part = false;
+    // gc never changes remote packs. If only some of the version's packs are remote, gc keeps no
+    // more than it finds from a pin of the newest root.
+    bool is_partly_remote = false;
     for (const format::RunRef& run : version.runs) {
       packs.open(run.root.pack);
-      is_in_part |= packs.is_remote(run.root.pack) != packs.is_remote(root.pack);
+      is_partly_remote |= packs.is_remote(run.root.pack) != packs.is_remote(root.pack);
     }
-    if (is_in_part && packs.is_remote(root.pack)) return names;
-    return packs.pin(root.pack, root.offset_bytes);
+    if (is_partly_remote && packs.is_remote(root.pack)) {
+      pin_ = std::move(names.file_);
+    } else {
+      pin_ = packs.pin(root.pack, root.offset_bytes);
+    }
   } catch (const Error&) {
-    return names;
+    pin_ = std::move(names.file_);
   }
 }
 
-// Takes both kinds of locks: a caller that cannot lock a byte holds the whole file.
-VersionPin hold_names_alone(PackStore& store, std::chrono::milliseconds patience) {
+// Takes both kinds of locks: a process that cannot lock a byte locks the whole file.
+NamesExclusive::NamesExclusive(PackStore& store, std::chrono::milliseconds patience) {
   const std::shared_ptr<base::File> file = store.open_superblock(base::OpenMode::read_write);
   const auto lock = [&](const auto& try_lock) {
     if (lock_with_patience(patience, try_lock)) return;
@@ -107,27 +118,29 @@ VersionPin hold_names_alone(PackStore& store, std::chrono::milliseconds patience
          "pin it",
          store.path());
   };
+  bool has_byte_locks = true;
   try {
     file->byte_locked(kTurnByte);
-  } catch (const Error&) {  // a file system without locks of bytes
-    lock([&] { return file->try_lock_exclusive(); });
-    return file;
+  } catch (const Error&) {
+    has_byte_locks = false;
   }
-  lock([&] { return file->try_lock_byte(kTurnByte); });
-  lock([&] { return file->try_lock_byte(kNamesByte); });
+  if (has_byte_locks) {
+    lock([&] { return file->try_lock_byte(kTurnByte); });
+    lock([&] { return file->try_lock_byte(kNamesByte); });
+  }
   lock([&] { return file->try_lock_exclusive(); });
-  return file;
+  file_ = file;
 }
 
 std::vector<RootPlace> pinned_roots(PackStore& store, const std::vector<std::uint64_t>& packs) {
   std::vector<RootPlace> out;
   for (const std::uint64_t pack : packs) {
     try {
-      // Opened anew, because a file does not see its own pins.
+      // A new descriptor, because a file does not report its own pins.
       const auto file = store.packs().places().open(pack);
       for (const std::uint64_t at : file->pinned_bytes()) out.push_back({pack, at});
     } catch (const Error& e) {
-      // Its writer gave it up just now, or it is no pack at all.
+      // Its writer has just abandoned it, or it is not a pack.
       if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
     }
   }

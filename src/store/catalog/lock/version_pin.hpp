@@ -1,66 +1,116 @@
-// store/catalog/lock/version_pin.hpp: version pins that keep gc away from open versions.
+// store/catalog/lock/version_pin.hpp: the locks between gc and the users of names and versions.
 //
-// An open version needs its runs and records even when its snapshot has been removed or its branch
-// has checkpointed them away since. So opening a version pins it: a shared lock on the first
-// byte of its newest run's root, in the pack. Reading leaves no trace, and the pins of dead
-// processes are gone. The checkpoint that wrote the root put a copy of the version right behind it.
-// The copy tells gc the other runs: the runs beneath a run never change.
+//   type             excludes                  held
+//   NamesShared      NamesExclusive            from the look-up of a name until the version is pinned
+//   NamesExclusive   NamesShared               while gc reads the names, or a pack is replaced
+//   VersionPin       removal of its data       while the version is open
+//   GcShared         GcExclusive               while a commit refers to data that gc may free
+//   GcExclusive      GcShared, GcExclusive     by gc, and by all that move or replace packs
 //
-// Between the reading of a name and the pinning of its version, gc must not look. A shared lock on
-// a byte of `vellum.store` (store/catalog/lock/lock_bytes.hpp) keeps it away. That lock also stands in for
-// a pin that cannot be set: gc then waits and gives up with Errc::busy. An exclusive lock on the
-// byte, as gc takes it, needs permission to write the file, so a user who may only read a store
-// keeps nobody else from reading it.
+// An open version needs its runs and records even after its snapshot is removed, or after its
+// branch checkpoints past it. Therefore opening a version pins it: a shared lock on the first byte
+// of its newest run's root, in the pack. Pins die with their process, and reading leaves no trace.
+// The checkpoint that wrote the root wrote a copy of the version directly behind it. From the copy
+// gc knows the other runs: the runs beneath a run never change.
+//
+// Between the look-up of a name and the pin of its version, gc must not read the names:
+// NamesShared, a shared lock on a byte of `vellum.store` (store/catalog/lock/lock_bytes.hpp),
+// excludes it. That lock also replaces a pin that cannot be set: gc then waits and fails with
+// Errc::busy. The exclusive lock on the byte needs permission to write the file. Therefore a user
+// who may only read a store excludes no other reader.
+//
+// Order: GcExclusive or GcShared before NamesShared or NamesExclusive.
 #pragma once
 
+#include <cassert>
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 
-using VersionPin = std::shared_ptr<const void>;
+inline constexpr std::chrono::milliseconds kGcPatience{5000};  // a lock on names that is held for
+                                                               // longer is held for minutes
 
-// While it lives, no gc begins to look at names. Hold it from resolving a name until the version
-// found is pinned, published under another name or no longer needed. Waits while a gc looks.
-// Errc::busy when that takes long.
-VersionPin hold_names(PackStore& store);
-
-// Keeps everything that `version` needs until the last copy dies. REQUIRES: `names` has been held
-// since the version was found.
-VersionPin keep_version(PackStore& store, VersionPin names, const format::Version& version);
-
-// Opens a file of the store that exists only to be locked; makes it if it is absent.
-std::shared_ptr<base::File> open_lock_file(PackStore& store, const std::string& name);
-
-inline constexpr std::chrono::milliseconds kGcPatience{5000};  // names that are held for long
-                                                               // are held for minutes
-
-// While it lives, no gc is at work. nullptr: a gc is at work, a gc of this handle waits for its
-// turn, or gc cannot be kept out here. Does not wait.
-VersionPin keep_gc_out(PackStore& store);
-// The same from the first hold() on, until release(). Threads: one at a time.
-class GcKeptOut {
+// Copies share the lock; the last one releases it.
+class NamesShared {
  public:
-  explicit GcKeptOut(PackStore& store) : store_(store) {}
-  // False: it cannot be kept out; release() comes before the next try.
-  bool hold();
+  // Waits while a gc reads the names. Errc::busy when that takes long.
+  explicit NamesShared(PackStore& store);
+
+ private:
+  friend class VersionPin;
+  std::shared_ptr<const base::File> file_;
+};
+
+class NamesExclusive {
+ public:
+  // Waits for the holders of NamesShared. Errc::busy when `patience` is not enough.
+  explicit NamesExclusive(PackStore& store, std::chrono::milliseconds patience = kGcPatience);
+
+ private:
+  std::shared_ptr<const base::File> file_;
+};
+
+class GcShared {
+ public:
+  // Does not wait. Empty: a gc runs, a gc of this handle waits for its lock, or the file system
+  // does not support the lock.
+  static std::optional<GcShared> try_lock(PackStore& store);
+
+ private:
+  explicit GcShared(std::shared_ptr<const base::File> file) : file_(std::move(file)) {
+    assert(file_ != nullptr);
+  }
+  std::shared_ptr<const base::File> file_;
+};
+
+// A GcShared that is taken on demand. Threads: one at a time.
+class DeferredGcShared {
+ public:
+  explicit DeferredGcShared(PackStore& store) : store_(store) {}
+  // Tries to lock at the first call after construction or release(). False: that try failed.
+  bool lock();
   void release() noexcept {
-    pin_.reset();
+    lock_.reset();
     tried_ = false;
   }
 
  private:
   PackStore& store_;
-  VersionPin pin_;
+  std::optional<GcShared> lock_;
   bool tried_ = false;
 };
-// For gc: keeps other gcs out. Errc::busy when one is at work or a large commit takes long.
-VersionPin keep_gc_for_us(PackStore& store, std::chrono::milliseconds patience = kGcPatience);
 
-// For gc: keeps all others from holding names. Errc::busy when one of them goes on holding them.
-VersionPin hold_names_alone(PackStore& store, std::chrono::milliseconds patience = kGcPatience);
+class GcExclusive {
+ public:
+  // Errc::busy when `patience` is not enough: another gc runs, or a large commit takes long.
+  explicit GcExclusive(PackStore& store, std::chrono::milliseconds patience = kGcPatience);
+
+ private:
+  std::shared_ptr<const base::File> file_;
+};
+
+// Copies share the pin; the last one releases it, which may be after the store is closed.
+class VersionPin {
+ public:
+  VersionPin() = default;  // pins nothing
+  // Pins everything that `version` needs, and releases `names` if a pin suffices. REQUIRES: `names`
+  // has been held since the version was found.
+  VersionPin(PackStore& store, NamesShared names, const format::Version& version);
+  explicit operator bool() const noexcept { return pin_ != nullptr; }
+  void reset() noexcept { pin_.reset(); }
+
+ private:
+  std::shared_ptr<const void> pin_;
+};
+
+// Opens a file of the store that serves only as a lock; creates it if it is absent.
+std::shared_ptr<base::File> open_lock_file(PackStore& store, const std::string& name);
+
 // The newest run roots of the versions that are open in this or another process: pack and offset,
 // in order. A root may also belong to a version that has names.
 struct RootPlace {

@@ -1,12 +1,12 @@
 // store/gc/reach/live_set.hpp: the live set, the records that versions need.
 //
-// On request it also has the needed slots of the records. A version needs the roots and map blocks of
-// all its runs, and each record that a shown entry names, with the records of its base pages. A
-// record that only hidden entries name is not needed: no reader uses it, and no later version of the
-// line can show it again.
+// On request it also has the needed slots of the records. A version needs the roots and map blocks
+// of all its runs, and each record that a shown entry names, with the records of its base pages. A
+// record that only hidden entries name is not needed: no reader uses it, and no later version of
+// the line can show it again.
 //
-// The live set reads a run once, however many versions share it. It does not read runs for which the
-// census of an earlier gc has the result (store/gc/reach/census_file.hpp).
+// The live set reads a run once, however many versions share it. It does not read runs for which
+// the census of an earlier gc has the result (store/gc/reach/census_file.hpp).
 #pragma once
 
 #include <cassert>
@@ -122,9 +122,9 @@ class LiveSet {
   // equal older parts. 0: the empty list.
   using ListId = std::uint32_t;
   ListId list_of(ListId older, RecordId root);
-  // Of a version: `whole`, the list of all its roots, and `roots`, those of its newest runs, down to
-  // the newest run of a version that is already reached. All records that this older version shows
-  // are reached, hidden by newer runs or not. Empty `roots`: the whole version is reached.
+  // Of a version: `whole`, the list of all its roots, and `roots`, those of its newest runs, down
+  // to the newest run of a version that is already reached. All records that this older version
+  // shows are reached, hidden by newer runs or not. Empty `roots`: the whole version is reached.
   struct UnreachedRuns {
     Roots roots;
     ListId whole = 0;

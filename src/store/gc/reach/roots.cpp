@@ -18,8 +18,8 @@ using format::Version;
 
 namespace {
 
-// Reads the copy of the version that the checkpoint wrote after the root. It must be of exactly this
-// version: a guess would free data in use.
+// Reads the copy of the version that the checkpoint wrote after the root. It must be of exactly
+// this version: a guess would free data in use.
 Version version_behind_root(StoreDirectory& store, const RootPlace& place) {
   const Extent copy = version_copy_extent(store, place.pack, place.offset_bytes);
   Version out;
@@ -58,9 +58,9 @@ void Roots::note_reached(const Version& head) {
   writer_ends_[head.branch_id] = {head.active_pack, head.active_pack_end_bytes};
 }
 
-// The order matters:
-// 1. Packs: a pack of a branch created meanwhile must not look like a pack of a removed branch.
-// 2. Branches: a snapshot that a writer creates meanwhile is a version of the head that was read, or
+// The order matters: 1. Packs: a pack of a branch created meanwhile must not look like a pack of a
+// removed branch. 2. Branches: a snapshot that a writer creates meanwhile is a version of the head
+// that was read, or
 //    follows it.
 // 3. Snapshots: those of a branch that was removed after its snapshot are found here.
 // Every other operation that could move a version from one name to another holds the names.

@@ -20,12 +20,12 @@ class TierWork {
   TierWork(StoreDirectory& store, bool dry_run, const ProgressFn& progress)
       : store_(store), places_(store.packs().places()), dry_run_(dry_run), progress_(progress) {
     if (!dry_run) {
-      lock_ = keep_gc_for_us(store);
+      gc_.emplace(store);
       places_.require_owned();
-      remove_leftovers(store);
+      remove_leftovers(store, *gc_);
     }
     // Holds the names while it reads versions; with the lock of gc, only until the roots are known.
-    names_ = hold_names(store);
+    names_.emplace(store);
     const Roots roots = read_roots(store);
     if (!dry_run) names_.reset();
     heats_ = heat_of_packs(store, roots);
@@ -96,11 +96,11 @@ class TierWork {
 
   bool to_archive(const PackHeat& heat, const std::string& archive) {
     if (dry_run_) return !is_pinned(heat.pack);
-    return move_to_archive(store_, heat.pack, archive, copy_progress());
+    return move_to_archive(store_, *gc_, heat.pack, archive, copy_progress());
   }
   bool to_home(const PackHeat& heat) {
     if (dry_run_) return !is_pinned(heat.pack);
-    return move_home(store_, heat.pack, copy_progress());
+    return move_home(store_, *gc_, heat.pack, copy_progress());
   }
   bool is_pinned(std::uint64_t pack) const { return !places_.open(pack)->pinned_bytes().empty(); }
 
@@ -119,7 +119,7 @@ class TierWork {
                     [&](const PackHeat& h) { return is_copy_current(store_, h.pack, cache.path); });
       for (const PackHeat& heat : wanted) total_bytes_ += heat.bytes;
       for (const PackHeat& heat : wanted) {
-        if (!dry_run_) copy_to_cache(store_, heat.pack, cache.path, copy_progress());
+        if (!dry_run_) copy_to_cache(store_, *gc_, heat.pack, cache.path, copy_progress());
         advance(heat);
         ++report_.copies_made;
         report_.copied_bytes += heat.bytes;
@@ -159,7 +159,8 @@ class TierWork {
   const PackPlaces& places_;
   bool dry_run_;
   const ProgressFn& progress_;
-  VersionPin lock_, names_;
+  std::optional<GcExclusive> gc_;  // empty: a dry run
+  std::optional<NamesShared> names_;
   std::vector<PackHeat> heats_;  // hottest first
   std::set<std::uint64_t> at_home_;
   std::uint64_t home_bytes_ = 0, done_bytes_ = 0, total_bytes_ = 0;

@@ -146,7 +146,7 @@ std::vector<Tier> list_tiers(StoreDirectory& store) {
 void add_tier(StoreDirectory& store, TierKind kind, const std::string& path,
               std::uint64_t limit_bytes) {
   require_path(store, path);
-  const VersionPin lock = keep_gc_for_us(store);
+  const GcExclusive gc(store);
   Tiers tiers = read_tiers(store);
   auto& list = tiers.directories;
   const auto same_path = [&](const TierDirectory& d) { return d.path == path; };
@@ -180,7 +180,7 @@ void add_tier(StoreDirectory& store, TierKind kind, const std::string& path,
 }
 
 void remove_tier(StoreDirectory& store, const std::string& path) {
-  const VersionPin lock = keep_gc_for_us(store);
+  const GcExclusive gc(store);
   Tiers tiers = read_tiers(store);
   TierDirectory& tier = find_tier(store, tiers, path);
   const TierKind kind = tier.kind;
@@ -196,7 +196,7 @@ void remove_tier(StoreDirectory& store, const std::string& path) {
            path);
     }
     store.packs().places().require_owned();
-    remove_leftovers(store);
+    remove_leftovers(store, gc);
     const TierUse use = use_of_directory(store, path);
     if (use.packs != 0) fail(Errc::busy, "{}: the archive holds {} packs", path, use.packs);
   }
@@ -213,14 +213,14 @@ void remove_tier(StoreDirectory& store, const std::string& path) {
 }
 
 void limit_home(StoreDirectory& store, std::uint64_t bytes) {
-  const VersionPin lock = keep_gc_for_us(store);
+  const GcExclusive gc(store);
   Tiers tiers = read_tiers(store);
   tiers.home_limit_bytes = bytes;
   publish(store, tiers);
 }
 
 void limit_cache(StoreDirectory& store, const std::string& path, std::uint64_t bytes) {
-  const VersionPin lock = keep_gc_for_us(store);
+  const GcExclusive gc(store);
   Tiers tiers = read_tiers(store);
   TierDirectory& tier = find_tier(store, tiers, path);
   if (tier.kind != TierKind::cache) {

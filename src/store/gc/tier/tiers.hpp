@@ -1,7 +1,7 @@
 // store/gc/tier/tiers.hpp: the tiers of a store, directories with packs besides its own.
 //
-// The store's owner chooses them, and may change them concurrently with readers and writers. Changes
-// take the lock of gc (Errc::busy).
+// The store's owner chooses them, and may change them concurrently with readers and writers.
+// Changes take the lock of gc (Errc::busy).
 #pragma once
 
 #include <string>

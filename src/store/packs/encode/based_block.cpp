@@ -1,13 +1,16 @@
 #include "store/packs/encode/based_block.hpp"
 
+#include <cassert>
+
 namespace vellum::store {
 
 namespace {
 constexpr int kZstdLevel = 3;
 }  // namespace
 
-bool BasedBlock::look(const BlockView& block, const SimilarPages& known,
-                      base::Compressor& compressor, std::size_t max_block_bytes) {
+bool BasedBlock::try_bases(const BlockView& block, const SimilarPages& known,
+                           base::Compressor& compressor, std::size_t max_block_bytes) {
+  assert(block.raw.empty() || block.raw.size() == block.raw_bytes);
   payload_.clear();
   raw_ = block.raw;
   if (raw_.empty()) {
@@ -22,12 +25,13 @@ bool BasedBlock::look(const BlockView& block, const SimilarPages& known,
   return true;
 }
 
-void BasedBlock::encode(base::Compressor& compressor, std::size_t most_bytes) {
+void BasedBlock::encode(base::Compressor& compressor, std::size_t max_bytes) {
   payload_ = format::encode_base_pages(on_.pages);
   const std::size_t list_bytes = payload_.size();
+  assert(!on_.pages.empty() && on_.pages.size() <= format::kMaxBasePages);
   std::size_t size = 0;
-  if (list_bytes < most_bytes) {
-    payload_.resize(most_bytes);
+  if (list_bytes < max_bytes) {
+    payload_.resize(max_bytes);
     size = compressor.compress_on(on_.prefix, kZstdLevel, raw_,
                                   std::span(payload_).subspan(list_bytes));
   }

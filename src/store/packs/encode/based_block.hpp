@@ -1,4 +1,4 @@
-// store/packs/encode/based_block.hpp: what a block of pages would take on base pages.
+// store/packs/encode/based_block.hpp: a block of pages, encoded as a difference to base pages.
 #pragma once
 
 #include <optional>
@@ -17,41 +17,41 @@ struct BlockView {
   std::uint32_t raw_bytes = 0;
   std::span<const std::byte> stored;
   std::span<const std::byte> hash;      // as in EncodedPayload
-  std::span<const std::byte> raw = {};  // its content; empty: not at hand
+  std::span<const std::byte> raw = {};  // its content; empty: not in memory
 
   std::uint32_t pages() const noexcept { return raw_bytes / std::uint32_t{format::kPageBytes}; }
 };
 
-// Serves one block after the other, and keeps its memory.
+// Serves one block after another, and reuses its memory.
 class BasedBlock {
  public:
-  // A block has base pages where they save this share of it. One that saves little is better stored
-  // without: it renews what later blocks can use (docs/decisions/encoding.md).
+  // A block gets base pages if they save this share of it. Otherwise it is better stored without:
+  // later blocks can then use its pages as base pages (docs/decisions/encoding.md).
   static constexpr std::size_t kSavedPercent = 30;
 
-  // Looks for base pages among `known`, and compresses the block on them. False: the block is
-  // damaged. Threads: several may look at the same `known` at once. REQUIRES: the block stays until
-  // the next look, and has at most `max_block_bytes`, which are the same each time.
-  bool look(const BlockView& block, const SimilarPages& known, base::Compressor& compressor,
-            std::size_t max_block_bytes);
+  // Searches `known` for base pages, and compresses the block with them as prefix. False: the block
+  // is damaged. Threads: several may use the same `known` at once. REQUIRES: the block stays valid
+  // until the next call, and has at most `max_block_bytes`, which is the same in each call.
+  bool try_bases(const BlockView& block, const SimilarPages& known, base::Compressor& compressor,
+                 std::size_t max_block_bytes);
 
   std::span<const std::byte> raw() const noexcept { return raw_; }
   const SimilarPages::Sketch& sketch() const noexcept { return sketch_; }
-  // The payload of a record of based pages, the base pages in it, and the pack that has them. Empty:
-  // they would save too little.
+  // The payload of a record of based pages, the pack of the base pages, and these. Empty: they
+  // would save too little.
   std::span<const std::byte> payload() const noexcept { return payload_; }
   std::uint64_t pack() const noexcept { return on_.pack; }
   std::span<const format::BasePage> pages() const noexcept { return on_.pages; }
 
  private:
-  void encode(base::Compressor& compressor, std::size_t most_bytes);
+  void encode(base::Compressor& compressor, std::size_t max_bytes);
 
   std::vector<std::byte> unpacked_;
   std::span<const std::byte> raw_;
   SimilarPages::Sketch sketch_;
   SimilarPages::Bases on_;
   std::vector<std::byte> payload_;
-  std::optional<base::Decompressor> decompressor_;  // made when needed
+  std::optional<base::Decompressor> decompressor_;  // created when needed
 };
 
 }  // namespace vellum::store

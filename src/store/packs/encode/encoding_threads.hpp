@@ -1,6 +1,7 @@
-// store/packs/encode/encoding_threads.hpp: encoding by all threads of a pool, each with a compressor.
+// store/packs/encode/encoding_threads.hpp: encoding by the threads of a pool.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -13,11 +14,10 @@ namespace vellum::store {
 
 class EncodingThreads {
  public:
-  // `own` is the caller's compressor. The others are made when they are needed: each takes a
-  // megabyte.
+  // `own` is the caller's compressor. The others are created when needed: each takes a megabyte.
   EncodingThreads(base::ThreadPool& pool, base::Compressor& own)
       : pool_(&pool), own_(own), others_(pool.workers()) {}
-  // The caller's thread alone.
+  // Only the caller's thread.
   explicit EncodingThreads(base::Compressor& own) : own_(own) {}
 
   std::size_t count() const noexcept { return pool_ == nullptr ? 1 : pool_->workers() + 1; }
@@ -36,6 +36,7 @@ class EncodingThreads {
  private:
   base::Compressor& compressor(std::size_t worker) {
     if (worker == 0) return own_;
+    assert(worker <= others_.size());
     auto& other = others_[worker - 1];
     if (other == nullptr) other = std::make_unique<base::Compressor>();
     return *other;

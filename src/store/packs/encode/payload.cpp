@@ -1,6 +1,7 @@
 #include "store/packs/encode/payload.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 
 #include "base/bytes/sha256.hpp"
@@ -15,9 +16,11 @@ constexpr int kMinDeltasZstdLevel = 4;
 
 bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_words, int level,
             std::span<const std::byte> raw, EncodedPayload& out) {
+  assert(raw.size() <= UINT32_MAX);
+  assert(out.stored.empty());
   out.raw_bytes = static_cast<std::uint32_t>(raw.size());
   if (codec == base::Codec::none || raw.size() <= 64) return false;
-  // There is no room for a result that is not smaller, so the codec gives up early.
+  // The room is smaller than the input: the codec stops early if it cannot save enough.
   const std::size_t room = raw.size() - raw.size() / 16;
   const auto stored = std::make_unique_for_overwrite<std::byte[]>(room);
   const std::size_t size =

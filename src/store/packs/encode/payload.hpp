@@ -24,14 +24,15 @@ inline constexpr int kMetadataZstdLevel = 3;  // map blocks, roots, versions, in
 std::vector<std::byte> payload_hash(const format::Encoding& encoding,
                                     std::span<const std::byte> raw);
 
-// Compresses into `out`. False: that would not make it smaller by a sixteenth; only raw_bytes of
-// `out` is then valid.
+// Compresses into `out`. False: that would save less than a sixteenth; only raw_bytes of `out` is
+// then valid.
 bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_words, int level,
             std::span<const std::byte> raw, EncodedPayload& out);
-// Compresses if that helps.
+// Compresses unless shrink() fails.
 EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, int level,
                               std::vector<std::byte> raw);
-// Encodes a batch of deltas as `encoding` says. Blocks of pages: store/packs/encode/block_encoder.hpp.
+// Encodes a batch of deltas as `encoding` says. Blocks of pages:
+// store/packs/encode/block_encoder.hpp.
 EncodedPayload encode_deltas(base::Compressor& compressor, const format::Encoding& encoding,
                              std::vector<std::byte> raw);
 

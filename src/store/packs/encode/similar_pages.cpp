@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstring>
 #include <tuple>
 
@@ -16,8 +17,8 @@ using format::kPageBytes;
 namespace {
 
 constexpr std::size_t kStretchBytes = 32;
-constexpr unsigned kPlaceBits = 7;  // one place of 128 begins a stretch
-// What the writers of the process keep together: thousands of branches may be open.
+constexpr unsigned kPlaceBits = 7;  // one offset of 128 begins a stretch
+// The limit of all writers of the process together: thousands of branches may be open.
 constexpr std::size_t kMaxPagesOfAll = 16 * SimilarPages::kMaxPages;
 std::atomic<std::size_t> pages_of_all = 0;
 
@@ -27,7 +28,7 @@ bool take_page() noexcept {
   return false;
 }
 
-// A page that shares this many features with another resembles it.
+// Two pages that share this many features are similar.
 constexpr std::size_t kMinShared = 2;
 
 std::uint32_t hash_of(const std::byte* stretch) noexcept {
@@ -76,6 +77,7 @@ bool SimilarPages::is_kept(std::uint64_t number) const noexcept {
 
 void SimilarPages::note(const format::RecordRef& record, std::span<const std::byte> raw,
                         const Sketch& sketch) {
+  assert(raw.size() / kPageBytes == sketch.pages_.size());
   for (std::size_t slot = 0; slot < sketch.pages_.size(); ++slot) {
     const auto at = static_cast<std::size_t>(next_ % kMaxPages);
     if (at >= pages_.size()) {
@@ -83,6 +85,7 @@ void SimilarPages::note(const format::RecordRef& record, std::span<const std::by
       pages_.resize(at + 1);
       contents_.resize((at + 1) * kPageBytes);
     }
+    assert(contents_.size() == pages_.size() * kPageBytes);
     pages_[at] = {record, static_cast<std::uint32_t>(slot)};
     std::memcpy(contents_.data() + at * kPageBytes, raw.data() + slot * kPageBytes, kPageBytes);
     for (const std::uint32_t feature : sketch.pages_[slot]) {
@@ -103,6 +106,7 @@ void SimilarPages::note_use() noexcept {
 }
 
 void SimilarPages::clear() noexcept {
+  assert(pages_of_all.load(std::memory_order_relaxed) >= pages_.size());
   pages_of_all.fetch_sub(pages_.size(), std::memory_order_relaxed);
   pages_ = {};
   contents_ = {};
@@ -130,7 +134,7 @@ bool SimilarPages::vote(const Sketch& sketch, Votes& out) const {
   return alike * 2 >= sketch.pages_.size();
 }
 
-// Where those lie that share most, as encode_base_pages() wants them.
+// The indexes of the pages with most shared features, in the order of encode_base_pages().
 std::vector<std::size_t> SimilarPages::best_of(const Votes& votes) const {
   std::vector<std::pair<std::size_t, std::uint64_t>> best;  // votes, page
   best.reserve(votes.size());
@@ -155,7 +159,8 @@ bool SimilarPages::find(const Sketch& sketch, Bases& out) const {
   out.pages.clear();
   out.prefix.assign(base::kPrefixZeros, std::byte{0});
   for (const std::size_t at : best_of(votes)) {
-    const Page& page = pages_[at];
+    assert(at < pages_.size());
+    const KeptPage& page = pages_[at];
     out.pack = page.record.pack;
     out.pages.push_back({page.record.offset_bytes, page.record.tag, page.slot});
     const auto* const content = contents_.data() + at * kPageBytes;

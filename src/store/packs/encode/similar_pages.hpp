@@ -1,10 +1,10 @@
-// store/packs/encode/similar_pages.hpp: pages that a pack got lately, found again by their content.
+// store/packs/encode/similar_pages.hpp: recent pages of a pack, found by similar content.
 //
-// Content that moves to another page, or to another place in a page, is stored again: a delta knows
-// only the page itself. This finds stored pages that share stretches with the pages of a block. A
-// page has a few features: hashes of 32 bytes behind places that the content itself chooses, the
-// smallest of them ("min-wise" sampling, as in Odess: Zou et al., TOS 2022). A place moves with its
-// content.
+// A delta compares a page only with its own earlier content. If content moves to another page, or
+// to another offset in a page, it is stored again. This class finds stored pages that share
+// stretches with the pages of a block. A page has a few features: the smallest hashes of 32-byte
+// stretches whose offsets are chosen by the content ("min-wise" sampling, as in Odess: Zou et al.,
+// TOS 2022). Therefore a feature does not depend on the offset of its content.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace vellum::store {
 
-// Threads: several may find() at once. Nobody else is inside meanwhile.
+// Threads: several may find() at once, but not concurrently with other calls.
 class SimilarPages {
  public:
   static constexpr std::size_t kFeatures = 16;
@@ -42,25 +42,25 @@ class SimilarPages {
   SimilarPages(const SimilarPages&) = delete;
   SimilarPages& operator=(const SimilarPages&) = delete;
 
-  // Whether the next block is worth a sketch: each, or one of four where nothing was found for long.
+  // Whether to sketch the next block: each block, or one of four after a long time without a use.
   bool is_next_due() noexcept { return often_ || blocks_++ % kSeldomOneIn == 0; }
-  // Keeps the content of a record of pages of the pack, and forgets the oldest pages. Where all such
-  // memory of the process is used up, it keeps nothing.
+  // Keeps the content of a record of pages of the pack, and drops the oldest pages. Keeps nothing
+  // if the process has used up its memory for such pages. REQUIRES: `sketch` is that of `raw`.
   void note(const format::RecordRef& record, std::span<const std::byte> raw, const Sketch& sketch);
-  // The bases that find() gave have saved what they were to save.
+  // The bases that find() returned were used.
   void note_use() noexcept;
   void clear() noexcept;
 
   struct Bases {
-    std::uint64_t pack = 0;               // that has them
-    std::vector<format::BasePage> pages;  // as encode_base_pages() wants them
-    std::vector<std::byte> prefix;        // as base::Compressor::compress_on() wants it
+    std::uint64_t pack = 0;               // that contains them
+    std::vector<format::BasePage> pages;  // in the order of encode_base_pages()
+    std::vector<std::byte> prefix;        // in the layout of base::Compressor::compress_on()
   };
-  // Finds base pages for a block. False: too few of its pages resemble any that are kept.
+  // Finds base pages for a block. False: too few of its pages resemble kept pages.
   bool find(const Sketch& sketch, Bases& out) const;
 
  private:
-  struct Page {
+  struct KeptPage {
     format::RecordRef record;
     std::uint32_t slot = 0;
   };
@@ -69,14 +69,14 @@ class SimilarPages {
   bool vote(const Sketch& sketch, Votes& out) const;
   std::vector<std::size_t> best_of(const Votes& votes) const;
 
-  // Pages are numbered as they come. Page n is at n % kMaxPages.
-  std::vector<Page> pages_;
+  // Pages are numbered in the order of note(). Page n is at n % kMaxPages.
+  std::vector<KeptPage> pages_;
   std::vector<std::byte> contents_;
   std::uint64_t next_ = 0;
-  std::unordered_map<std::uint32_t, std::uint64_t> newest_;  // page of each feature; may be gone
+  std::unordered_map<std::uint32_t, std::uint64_t> newest_;  // page of each feature; may be dropped
   bool often_ = true;
   std::size_t blocks_ = 0;
-  std::size_t unused_pages_ = 0;  // that were kept since the last use
+  std::size_t unused_pages_ = 0;  // kept since the last use
 };
 
 }  // namespace vellum::store

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "base/fail.hpp"
 #include "store/packs/record/record_io.hpp"
@@ -46,11 +47,7 @@ std::vector<IndexLine> read_index(PackStore& store, std::uint64_t pack, std::uin
   return lines;
 }
 
-}  // namespace
-
-namespace {
-
-// The place of the record that a reference puts at `offset`.
+// The place of the record that has `offset` in references.
 std::uint64_t place_of(PackStore& store, std::uint64_t pack, std::uint64_t offset) {
   const format::Translation* translation = store.packs().translation(pack);
   if (translation == nullptr) return offset;
@@ -70,12 +67,8 @@ std::uint32_t lines_of(const RecordHeader& h) {
   return static_cast<std::uint32_t>(format::record_extent_bytes(h) / format::kRecordAlignBytes);
 }
 
-}  // namespace
-
-namespace {
-
-std::vector<Extent> extents_elsewhere(PackStore& store, std::uint64_t pack,
-                                      std::span<const std::uint64_t> offsets) {
+std::vector<Extent> remote_extents(PackStore& store, std::uint64_t pack,
+                                   std::span<const std::uint64_t> offsets) {
   std::vector<Extent> out;
   out.reserve(offsets.size());
   for (const std::uint64_t at : offsets) {
@@ -89,10 +82,12 @@ std::vector<Extent> extents_elsewhere(PackStore& store, std::uint64_t pack,
 std::vector<Extent> record_extents(PackStore& store, std::uint64_t pack,
                                    std::span<const std::uint64_t> offsets,
                                    std::span<std::uint32_t> known) {
+  assert(known.empty() || known.size() == offsets.size());
+  assert(std::ranges::is_sorted(offsets));
   store.packs().open(pack);
   if (store.packs().is_remote(pack)) {
     std::fill(known.begin(), known.end(), 0);
-    return extents_elsewhere(store, pack, offsets);
+    return remote_extents(store, pack, offsets);
   }
   const base::File& file = open_pack(store, pack);
   const std::uint64_t index = index_offset(store, file, pack);
@@ -125,6 +120,7 @@ std::vector<Extent> record_extents(PackStore& store, std::uint64_t pack,
 
 std::vector<IndexLine> record_lines(PackStore& store, std::uint64_t pack,
                                     std::span<const std::uint64_t> places) {
+  assert(std::ranges::is_sorted(places));
   const base::File& file = open_pack(store, pack);
   const std::vector<IndexLine> lines = read_index(store, pack, index_offset(store, file, pack));
   std::vector<IndexLine> out;
@@ -154,7 +150,7 @@ std::vector<IndexLine> hash_records(PackStore& store, std::uint64_t pack) {
     const std::uint64_t index = index_offset(store, file, pack);
     for (const IndexLine& line : read_index(store, pack, index)) take(line);
     if (index != 0) return out;
-    // A pack that is being written: go from record to record, up to a hole or the end.
+    // A pack that is being written: from record to record, up to a hole or the end.
     for (std::uint64_t at = format::kPackHeaderBytes;;) {
       const RecordHeader h = read_record_header(store, pack, at);
       take(line_of(h));

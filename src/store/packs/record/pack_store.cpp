@@ -1,6 +1,7 @@
 #include "store/packs/record/pack_store.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <mutex>
 
 #include "base/fail.hpp"
@@ -14,11 +15,10 @@ namespace vellum::store {
 
 namespace {
 
-// Address space, which takes memory only when used. docs/decisions/encoding.md has the measurements
-// behind these.
+// Address space, which takes memory only when used. Measurements: docs/decisions/encoding.md.
 constexpr std::uint64_t kMaxCacheBytes = 512u << 20, kUsualCacheBytes = 160u << 20,
                         kMinCacheBytes = 4u << 20;
-// Less than usual where memory or address space is scarce, more where regions may have much of it.
+// Less than usual if memory or address space is scarce, more if regions may use much memory.
 std::size_t record_cache_bytes() {
   const std::uint64_t usual = std::min(base::memory_of_process() / 16, kUsualCacheBytes);
   const std::uint64_t share = std::max(base::memory_for_regions() / 16, usual);
@@ -29,10 +29,10 @@ std::size_t record_cache_bytes() {
 }  // namespace
 
 struct PackStore::Impl {
-  const std::shared_ptr<base::Fs> beneath;  // a link in the store leads nowhere
+  const std::shared_ptr<base::Fs> beneath;  // does not follow links in the store
   base::Fs& fs;
   std::string path;
-  const std::unique_ptr<base::File> superblock_file;  // stays open, so its inode is not reused
+  const std::unique_ptr<base::File> superblock_file;  // open, so that its inode is not reused
   format::Superblock superblock;
   std::uint64_t seed;
   PackSet packs;
@@ -43,20 +43,23 @@ struct PackStore::Impl {
   std::unique_ptr<base::ThreadPool> pool;
 
   Impl(base::Fs& f, const std::string& p, std::unique_ptr<base::File> file,
-       const format::Superblock& sb, std::shared_ptr<RemotePacks> elsewhere)
+       const format::Superblock& sb, std::shared_ptr<RemotePacks> remote)
       : beneath(base::beneath(f, p)),
         fs(*beneath),
         path(p),
         superblock_file(std::move(file)),
         superblock(sb),
         seed(format::checksum_seed(sb.store_id)),
-        packs(fs, p, sb, std::move(elsewhere)),
+        packs(fs, p, sb, std::move(remote)),
         records(packs, seed, sb, record_cache_bytes()) {}
 };
 
 PackStore::PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
-                     const format::Superblock& superblock, std::shared_ptr<RemotePacks> elsewhere)
-    : impl_(std::make_unique<Impl>(fs, path, std::move(file), superblock, std::move(elsewhere))) {}
+                     const format::Superblock& superblock, std::shared_ptr<RemotePacks> remote)
+    : impl_(std::make_unique<Impl>(fs, path, std::move(file), superblock, std::move(remote))) {
+  assert(!impl_->path.empty());
+  assert(impl_->superblock_file != nullptr);
+}
 PackStore::~PackStore() = default;
 
 base::Fs& PackStore::fs() const noexcept { return impl_->fs; }
@@ -68,6 +71,7 @@ std::string PackStore::snapshots_directory() const { return impl_->path + "/snap
 std::string PackStore::branches_directory() const { return impl_->path + "/branches"; }
 std::string PackStore::tmp_directory() const { return impl_->path + "/tmp"; }
 std::string PackStore::journal_path(const std::string& branch) const {
+  assert(!branch.empty());
   return branches_directory() + "/" + branch + "/" + kJournalName;
 }
 std::string PackStore::superblock_path() const { return impl_->path + "/" + kSuperblockName; }

@@ -1,5 +1,5 @@
-// store/packs/record/pack_store.hpp: an open store without its names: directory, packs and caches.
-// Records are read and written on it. StoreDirectory (store/catalog/store_directory.hpp) has the names.
+// store/packs/record/pack_store.hpp: an open store without its names: directory, packs, caches.
+// It reads and writes records. StoreDirectory (store/catalog/store_directory.hpp) adds the names.
 //
 // Threads: all calls from any thread.
 #pragma once
@@ -23,9 +23,9 @@ inline constexpr const char* kJournalName = "journal";
 class PackStore {
  public:
   // REQUIRES: `path` is a store's directory, `file` its superblock with the content `superblock`.
-  // `elsewhere`: see PackSet.
+  // `remote`: see PackSet.
   PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
-            const format::Superblock& superblock, std::shared_ptr<RemotePacks> elsewhere);
+            const format::Superblock& superblock, std::shared_ptr<RemotePacks> remote);
   ~PackStore();
 
   base::Fs& fs() const noexcept;
@@ -38,14 +38,14 @@ class PackStore {
   std::string tmp_directory() const;
   std::string journal_path(const std::string& branch) const;
   std::string superblock_path() const;
-  // Opens the superblock for its locks. Errc::io when the store that was opened is no longer at its
-  // path: it was moved, or another store is in its place.
+  // Opens the superblock for its locks. Errc::io if the opened store is no longer at its path: it
+  // was moved, or another store is there.
   std::shared_ptr<base::File> open_superblock(base::OpenMode mode) const;
   PackSet& packs() noexcept;
   RecordCache& records() noexcept;
   RunCache& runs() noexcept;
-  base::ThreadPool& pool() noexcept;  // for encoding; made at first use
-  // How many gcs of this handle wait for their turn (store/catalog/lock/version_pin.hpp).
+  base::ThreadPool& pool() noexcept;  // for encoding; created at first use
+  // The number of gcs of this handle that wait for their lock (store/catalog/lock/version_pin.hpp).
   std::atomic<int>& gcs_waiting() noexcept;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
@@ -21,11 +22,11 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 constexpr std::size_t kBufferBytes = 1u << 20;
-// Pages between two checkpoints that are compared with others: what does not move costs no more.
+// The limit of pages compared between two checkpoints, so that unmoved content costs no more.
 constexpr std::size_t kMaxCompared = SimilarPages::kMaxPages;
-// Blocks that are looked at together cannot stand on each other.
-constexpr std::size_t kLooksPerThread = 2;
-constexpr std::size_t kMaxLooks = 32;
+// Blocks that are tried together cannot be based on each other.
+constexpr std::size_t kTrialsPerThread = 2;
+constexpr std::size_t kMaxTrials = 32;
 }  // namespace
 
 struct PackWriter::Impl {
@@ -36,7 +37,7 @@ struct PackWriter::Impl {
   struct Active {
     std::shared_ptr<base::File> file;
     std::uint64_t pack = 0;  // 0: none
-    std::uint64_t end = 0;   // where the next record goes, buffered ones included
+    std::uint64_t end = 0;   // offset of the next record, behind the buffered ones
     std::uint64_t lines_from = format::kPackHeaderBytes;
     std::vector<IndexLine> lines;
   };
@@ -57,12 +58,12 @@ struct PackWriter::Impl {
   IoCost io;
   base::Compressor compressor;
 
-  // Of the active pack.
+  // Candidates for base pages, in the active pack.
   SimilarPages similar;
-  std::size_t compared = 0;       // pages since note_committed()
-  std::vector<RecordRef> bases;   // records of base pages of those since note_committed()
-  std::vector<std::size_t> due;   // of the blocks at hand: those to look at
-  std::vector<BasedBlock> looks;  // at these
+  std::size_t compared = 0;             // pages since note_committed()
+  std::vector<RecordRef> bases;         // records of base pages, since note_committed()
+  std::vector<std::size_t> candidates;  // the blocks to try, by their number in the batch
+  std::vector<BasedBlock> trials;       // of the candidates, in order
 
   Impl(PackStore& s, std::uint64_t id, const format::Version& version);
   void open_active(const format::Version& version);
@@ -70,21 +71,17 @@ struct PackWriter::Impl {
   void sync_file();
   void seal();
   void roll();
-  RecordRef append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                   std::span<const std::byte> stored, std::uint32_t items,
-                   std::span<const std::byte> hash, bool may_roll);
-  RecordRef put(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                std::span<const std::byte> stored, std::uint32_t items,
-                std::span<const std::byte> hash = {});
+  RecordRef append(const NewRecord& record, bool may_roll);
+  RecordRef put(const NewRecord& record);
   std::vector<IndexLine> all_lines();
   bool is_full() const noexcept { return active.end >= store.superblock().pack_bytes; }
   bool is_whole(const RecordRef& ref) const;
-  bool is_worth_a_look(const BlockView& block) noexcept;
-  void look_at(std::span<const BlockView> blocks, EncodingThreads& threads);
+  bool is_candidate(const BlockView& block) noexcept;
+  void try_deltas(std::span<const BlockView> blocks, EncodingThreads& threads);
   RecordRef append_plain(const BlockView& block);
-  RecordRef append_looked_at(const BlockView& block, const BasedBlock& look,
-                             const std::function<bool()>& may_base);
-  bool stand_on(std::span<const format::BasePage> pages);
+  RecordRef append_tried(const BlockView& block, const BasedBlock& trial,
+                         const std::function<bool()>& allow_based);
+  bool pin_bases(std::span<const format::BasePage> pages);
   void note_committed_position() noexcept;
 };
 
@@ -113,7 +110,7 @@ void PackWriter::Impl::open_active(const format::Version& version) {
     fail(Errc::corrupted, "{}: truncated: {} bytes, the branch counts on {}", path, size,
          version.active_pack_end_bytes);
   }
-  // The tail of a crashed checkpoint goes, lest a trailer in it is one day taken for this pack's.
+  // Removes the tail of a crashed checkpoint: a trailer in it could later pass for this pack's.
   if (size > version.active_pack_end_bytes) active.file->truncate(version.active_pack_end_bytes);
   active.pack = version.active_pack;
   active.end = active.lines_from = version.active_pack_end_bytes;
@@ -121,6 +118,7 @@ void PackWriter::Impl::open_active(const format::Version& version) {
 
 void PackWriter::Impl::write_out() {
   if (buffer.empty()) return;
+  assert(active.file != nullptr && active.end >= buffer.size());
   const auto start = Clock::now();
   active.file->pwrite(buffer, active.end - buffer.size());
   if (buffer.size() >= kBufferBytes) {
@@ -132,6 +130,7 @@ void PackWriter::Impl::write_out() {
 }
 
 void PackWriter::Impl::sync_file() {
+  assert(active.file != nullptr && buffer.empty());
   const auto start = Clock::now();
   try {
     active.file->sync_data();
@@ -149,7 +148,7 @@ void PackWriter::Impl::sync_file() {
 }
 
 // An earlier writer wrote the records before `lines_from`; their headers describe them. Where gc
-// gave some back, there is a hole with remains of them around it.
+// freed records, there is a hole, with remains of records around it.
 std::vector<IndexLine> PackWriter::Impl::all_lines() {
   std::vector<IndexLine> out;
   std::array<std::byte, format::kRecordHeaderBytes> bytes;
@@ -170,6 +169,7 @@ std::vector<IndexLine> PackWriter::Impl::all_lines() {
 
 // Ends the active pack with index and trailer.
 void PackWriter::Impl::seal() {
+  assert(active.pack != 0);
   const std::vector<IndexLine> lines = all_lines();
   const std::uint64_t at = active.end;
   auto raw = format::encode_index(lines);
@@ -177,7 +177,7 @@ void PackWriter::Impl::seal() {
     const auto items = static_cast<std::uint32_t>(lines.size());
     const auto payload =
         encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel, std::move(raw));
-    put(RecordType::index, payload.codec, payload.raw_bytes, payload.stored, items);
+    put({RecordType::index, payload.codec, payload.raw_bytes, payload.stored, items});
     const auto trailer = format::encode_pack_trailer(active.pack, at, store.checksum_seed());
     buffer.insert(buffer.end(), trailer.begin(), trailer.end());
     active.end += trailer.size();
@@ -191,14 +191,15 @@ void PackWriter::Impl::seal() {
 
 void PackWriter::Impl::roll() {
   if (active.pack != 0) seal();
+  assert(buffer.empty());
   Active next;
   for (bool leave_out = false; next.file == nullptr; ++next_number) {
     if (next_number > UINT32_MAX) {
       fail(Errc::no_space, "{}: all pack numbers are used up", store.path());
     }
     next.pack = branch_id << 32 | next_number;
-    // A crash after a roll left this file, and nothing refers to it. No pack follows it directly,
-    // because that would say that it was flushed (Roots::reached_bytes).
+    // A crash after a roll left this file, and nothing refers to it. The next number is skipped: a
+    // direct successor would mean that this file was flushed (Roots::reached_bytes).
     if (store.fs().exists(store.packs().places().home_path(next.pack))) {
       leave_out = true;
     } else if (leave_out) {
@@ -218,24 +219,25 @@ void PackWriter::Impl::roll() {
   active = std::move(next);
 }
 
-RecordRef PackWriter::Impl::put(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                                std::span<const std::byte> stored, std::uint32_t items,
-                                std::span<const std::byte> hash) {
+RecordRef PackWriter::Impl::put(const NewRecord& record) {
+  assert(active.file != nullptr && active.pack >> 32 == branch_id);
+  assert(record.stored.size() <= UINT32_MAX);
+  assert(record.hash.empty() || record.hash.size() == format::kHashBytes);
   RecordHeader h;
-  h.type = type;
-  h.codec = codec;
+  h.type = record.type;
+  h.codec = record.codec;
   h.pack = active.pack;
   h.offset_bytes = active.end;
-  h.raw_bytes = raw_bytes;
-  h.stored_bytes = static_cast<std::uint32_t>(stored.size());
-  h.items = items;
+  h.raw_bytes = record.raw_bytes;
+  h.stored_bytes = static_cast<std::uint32_t>(record.stored.size());
+  h.items = record.items;
   const std::size_t before = buffer.size();
-  format::append_record(buffer, h, hash, stored, store.checksum_seed());
+  format::append_record(buffer, h, record.hash, record.stored, store.checksum_seed());
   active.end += buffer.size() - before;
   appended += buffer.size() - before;
   dirty = true;
-  if (type != RecordType::index) {
-    active.lines.push_back({type, h.offset_bytes, h.stored_bytes, raw_bytes, items, h.tag()});
+  if (h.type != RecordType::index) {
+    active.lines.push_back({h.type, h.offset_bytes, h.stored_bytes, h.raw_bytes, h.items, h.tag()});
   }
   return {h.pack, h.offset_bytes, h.tag()};
 }
@@ -252,8 +254,9 @@ void PackWriter::Impl::note_committed_position() noexcept {
   bases.clear();
 }
 
-// Whether the pack still has the record. gc may have given it back since it was appended.
+// Whether the pack still has the record. gc may have freed it since it was appended.
 bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
+  assert(active.end >= buffer.size());
   if (ref.offset_bytes >= active.end - buffer.size()) return true;
   try {
     std::array<std::byte, format::kRecordHeaderBytes> head;
@@ -269,8 +272,9 @@ bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
   }
 }
 
-// Notes the records of these base pages. False: the pack lacks one.
-bool PackWriter::Impl::stand_on(std::span<const format::BasePage> pages) {
+// Adds the records of these base pages to `bases`. False: the pack lacks one of them.
+bool PackWriter::Impl::pin_bases(std::span<const format::BasePage> pages) {
+  assert(!pages.empty());
   const std::size_t before = bases.size();
   for (const format::BasePage& page : pages) {
     const RecordRef ref{active.pack, page.offset_bytes, page.tag};
@@ -283,38 +287,41 @@ bool PackWriter::Impl::stand_on(std::span<const format::BasePage> pages) {
   return true;
 }
 
-bool PackWriter::Impl::is_worth_a_look(const BlockView& block) noexcept {
+bool PackWriter::Impl::is_candidate(const BlockView& block) noexcept {
   compared += block.pages();
   return compared <= kMaxCompared && similar.is_next_due();
 }
 
-// Looks at the blocks whose numbers are in `due`.
-void PackWriter::Impl::look_at(std::span<const BlockView> blocks, EncodingThreads& threads) {
-  if (looks.size() < due.size()) looks.resize(due.size());
+// Encodes the candidates with base pages.
+void PackWriter::Impl::try_deltas(std::span<const BlockView> blocks, EncodingThreads& threads) {
+  assert(candidates.size() <= blocks.size());
+  if (trials.size() < candidates.size()) trials.resize(candidates.size());
   const std::size_t max_block_bytes = format::max_block_bytes(store.superblock());
-  threads.run(due.size(), [&](std::size_t i, base::Compressor& own) {
-    if (!looks[i].look(blocks[due[i]], similar, own, max_block_bytes)) {
+  threads.run(candidates.size(), [&](std::size_t i, base::Compressor& own) {
+    if (!trials[i].try_bases(blocks[candidates[i]], similar, own, max_block_bytes)) {
       fail(Errc::corrupted, "{}: a block that is to be stored does not decompress", store.path());
     }
   });
 }
 
 RecordRef PackWriter::Impl::append_plain(const BlockView& block) {
-  return append(RecordType::pages, block.codec, block.raw_bytes, block.stored, block.pages(),
-                block.hash, true);
+  return append(
+      {RecordType::pages, block.codec, block.raw_bytes, block.stored, block.pages(), block.hash},
+      true);
 }
 
-// The pack may have become full since the look: then the base pages lie in another one.
-RecordRef PackWriter::Impl::append_looked_at(const BlockView& block, const BasedBlock& look,
-                                             const std::function<bool()>& may_base) {
-  if (!look.payload().empty() && look.pack() == active.pack && !is_full() && may_base() &&
-      stand_on(look.pages())) {
+// The pack may have become full since the trial: the base pages are then in another pack.
+RecordRef PackWriter::Impl::append_tried(const BlockView& block, const BasedBlock& trial,
+                                         const std::function<bool()>& allow_based) {
+  if (!trial.payload().empty() && trial.pack() == active.pack && !is_full() && allow_based() &&
+      pin_bases(trial.pages())) {
     similar.note_use();
-    return append(RecordType::based_pages, base::Codec::zstd, block.raw_bytes, look.payload(),
-                  block.pages(), block.hash, false);
+    return append({RecordType::based_pages, base::Codec::zstd, block.raw_bytes, trial.payload(),
+                   block.pages(), block.hash},
+                  false);
   }
   const RecordRef ref = append_plain(block);
-  similar.note(ref, look.raw(), look.sketch());
+  similar.note(ref, trial.raw(), trial.sketch());
   return ref;
 }
 
@@ -323,39 +330,35 @@ PackWriter::PackWriter(PackStore& store, std::uint64_t branch_id, const format::
 
 PackWriter::~PackWriter() = default;
 
-RecordRef PackWriter::Impl::append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                                   std::span<const std::byte> stored, std::uint32_t items,
-                                   std::span<const std::byte> hash, bool may_roll) {
+RecordRef PackWriter::Impl::append(const NewRecord& record, bool may_roll) {
   if (active.pack == 0 || (is_full() && may_roll)) roll();
-  const RecordRef ref = put(type, codec, raw_bytes, stored, items, hash);
+  const RecordRef ref = put(record);
   if (buffer.size() >= kBufferBytes) write_out();
   return ref;
 }
 
-RecordRef PackWriter::append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                             std::span<const std::byte> stored, std::uint32_t items,
-                             std::span<const std::byte> hash, bool may_roll) {
-  return impl_->append(type, codec, raw_bytes, stored, items, hash, may_roll);
+RecordRef PackWriter::append(const NewRecord& record, bool may_roll) {
+  return impl_->append(record, may_roll);
 }
 
 std::vector<RecordRef> PackWriter::append_pages(std::span<const BlockView> blocks,
-                                                const std::function<bool()>& may_base,
+                                                const std::function<bool()>& allow_based,
                                                 EncodingThreads& threads) {
   Impl& w = *impl_;
-  const std::size_t at_once = std::min(kLooksPerThread * threads.count(), kMaxLooks);
+  const std::size_t at_once = std::min(kTrialsPerThread * threads.count(), kMaxTrials);
   std::vector<RecordRef> out;
   out.reserve(blocks.size());
   while (!blocks.empty()) {
     const auto some = blocks.first(std::min(blocks.size(), at_once));
     blocks = blocks.subspan(some.size());
-    w.due.clear();
+    w.candidates.clear();
     for (std::size_t i = 0; i < some.size(); ++i) {
-      if (may_base && w.is_worth_a_look(some[i])) w.due.push_back(i);
+      if (allow_based && w.is_candidate(some[i])) w.candidates.push_back(i);
     }
-    w.look_at(some, threads);
-    for (std::size_t i = 0, look = 0; i < some.size(); ++i) {
-      const bool has_look = look < w.due.size() && w.due[look] == i;
-      out.push_back(has_look ? w.append_looked_at(some[i], w.looks[look++], may_base)
+    w.try_deltas(some, threads);
+    for (std::size_t i = 0, trial = 0; i < some.size(); ++i) {
+      const bool is_tried = trial < w.candidates.size() && w.candidates[trial] == i;
+      out.push_back(is_tried ? w.append_tried(some[i], w.trials[trial++], allow_based)
                              : w.append_plain(some[i]));
     }
   }
@@ -368,11 +371,11 @@ bool PackWriter::bases_whole() const {
   return std::ranges::all_of(impl_->bases, [&](const RecordRef& r) { return impl_->is_whole(r); });
 }
 
-// A commit's buffers go with the commit: thousands of branches may be open, most of them idle.
+// Frees the buffers of the commit: thousands of branches may be open, most of them idle.
 void PackWriter::sync() {
   impl_->write_out();
   impl_->buffer = {};
-  impl_->looks = std::vector<BasedBlock>();
+  impl_->trials = std::vector<BasedBlock>();
   impl_->sync_file();
 }
 
@@ -382,17 +385,19 @@ void PackWriter::abandon() noexcept {
   w.buffer.clear();
   if (w.active.pack != w.committed.pack) w.active = std::move(w.committed);
   w.active.end = w.committed.end;
+  assert(w.active.lines.size() >= w.committed_lines);
   w.active.lines.resize(w.committed_lines);
   try {
     if (w.active.file != nullptr) w.active.file->truncate(w.active.end);
   } catch (...) {
-    // It costs only space: the next append overwrites it.
+    // It only takes space: the next append overwrites it.
   }
   for (const std::uint64_t pack : w.fresh) {
     try {
       w.store.fs().unlink(w.store.packs().places().home_path(pack));
     } catch (...) {
-      // Nothing refers to it, and it costs only space. No pack may follow it directly; see roll().
+      // Nothing refers to it, and it only takes space. Its number has no direct successor; see
+      // roll().
       w.next_number = std::max(w.next_number, (pack & UINT32_MAX) + 2);
     }
   }
@@ -403,6 +408,7 @@ void PackWriter::abandon() noexcept {
 }
 
 void PackWriter::note_committed() noexcept {
+  assert(impl_->buffer.empty());
   impl_->fresh.clear();
   impl_->note_committed_position();
 }

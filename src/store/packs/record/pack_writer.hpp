@@ -1,7 +1,7 @@
 // store/packs/record/pack_writer.hpp: the writer of a branch's active pack.
 //
-// Nothing that it appends counts before the caller has synced it and published a reference. An
-// abandoned append is therefore just a tail that the next one overwrites.
+// An appended record is valid only after the caller has synced it and published a reference.
+// Therefore an abandoned append is only a tail that the next append overwrites.
 #pragma once
 
 #include <functional>
@@ -20,33 +20,41 @@ namespace vellum::store {
 class EncodingThreads;
 class PackStore;
 
+// A record to append.
+struct NewRecord {
+  format::RecordType type;
+  base::Codec codec;
+  std::uint32_t raw_bytes;
+  std::span<const std::byte> stored;
+  std::uint32_t items;
+  std::span<const std::byte> hash = {};  // SHA-256 of the raw payload; empty: none
+};
+
 class PackWriter {
  public:
-  // Continues where `version` says (active pack, end, next number).
+  // Continues at the end of the active pack of `version`.
   PackWriter(PackStore& store, std::uint64_t branch_id, const format::Version& version);
   ~PackWriter();
 
-  // Buffers a record; sync() writes it out, or append() when the buffer passes 1 MiB. Starts a new
-  // pack when there is none, or when the active one has passed pack_bytes and `may_roll` is true:
-  // the old pack gets its index and trailer and is synced first.
-  format::RecordRef append(format::RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                           std::span<const std::byte> stored, std::uint32_t items,
-                           std::span<const std::byte> hash = {}, bool may_roll = true);
-  // The same for blocks of pages; their records come in this order. Where blocks that the writer has
-  // appended before resemble one, `may_base` is asked, and the block becomes a record of based pages
-  // if the answer is true; `threads` look for such blocks. REQUIRES of a true answer: gc is kept out
-  // from then on until the record is published; or it is kept out again before that, and then
-  // bases_whole() is asked. Without `may_base` there are no such records.
+  // Buffers a record; sync() writes it, or append() when the buffer exceeds 1 MiB. Starts a new
+  // pack if there is none, or if the active one exceeds pack_bytes and `may_roll` is true: the old
+  // pack gets its index and trailer, and is synced, first. REQUIRES: the hash is empty or has 32
+  // bytes.
+  format::RecordRef append(const NewRecord& record, bool may_roll = true);
+  // The same for blocks of pages, in this order. If a block resembles blocks that this writer has
+  // appended before, and allow_based() is true, it becomes a record of based pages; `threads`
+  // search for resembling blocks. Without `allow_based` there are no records of based pages.
+  // REQUIRES: if allow_based() returns true, gc is excluded from then until the record is
+  // published; or gc is excluded again before that, and bases_whole() is then checked.
   std::vector<format::RecordRef> append_pages(std::span<const BlockView> blocks,
-                                              const std::function<bool()>& may_base,
+                                              const std::function<bool()>& allow_based,
                                               EncodingThreads& threads);
   // Whether records since note_committed() have base pages, and whether the pack still has these.
   bool has_bases() const noexcept;
   bool bases_whole() const;
-  // Writes out and fdatasyncs the active pack, and syncs the packs directory when the pack is new.
+  // Writes and fdatasyncs the active pack, and syncs the packs directory if the pack is new.
   void sync();
-  // Forgets everything appended since the last note_committed() (a failed or rolled-back
-  // checkpoint).
+  // Drops everything appended since the last note_committed() (a failed or rolled-back checkpoint).
   void abandon() noexcept;
   // The published version covers everything appended so far.
   void note_committed() noexcept;
@@ -54,11 +62,11 @@ class PackWriter {
   std::uint64_t active_pack() const noexcept;
   std::uint64_t end_bytes() const noexcept;
   std::uint64_t next_pack_number() const noexcept;
-  std::uint64_t bytes_appended() const noexcept;  // over the writer's life, for reports
+  std::uint64_t bytes_appended() const noexcept;  // since construction, for reports
   bool dirty() const noexcept;                    // something was appended since note_committed()
-  base::Compressor& compressor() noexcept;  // for payloads; made once, since it costs a megabyte
+  base::Compressor& compressor() noexcept;        // for payloads; it takes a megabyte
   const IoCost& io() const noexcept;
-  bool sync_failed() const noexcept;  // the writer must give up
+  bool sync_failed() const noexcept;  // the branch writer must not continue
 
  private:
   struct Impl;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
+#include <cassert>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -26,13 +26,13 @@ using format::RecordType;
 namespace {
 
 constexpr std::size_t kMapRawBytes = format::kMaxMapBlockRawBytes;
-// Least size of a frame for pages: even where blocks are small, some that have grown a little fit.
+// The minimum size of a frame for pages: even if blocks are small, slightly grown ones fit.
 constexpr std::size_t kMinPagesRawBytes = 128u << 10;
-// Limits of a frame for few deltas: those that a snapshot of some hundred pages leaves.
+// Limits of a frame for few deltas: enough for a snapshot of some hundred pages.
 constexpr std::size_t kFewDeltas = 1024;
 constexpr std::size_t kFewDeltasRawBytes = 16u << 10;
 constexpr std::size_t kDecoders = 8;
-// Classes of frames for blocks that have grown: of twice the size of a frame for pages, and so on.
+// Classes of frames for grown blocks: twice the size of a frame for pages, four times, and so on.
 constexpr std::size_t kMaxGrown = 3;
 constexpr std::uint64_t kMaxOffsetBytes = 1ULL << 62;
 
@@ -48,12 +48,12 @@ struct Decoder {
 struct Assembly {
   base::HandlerLock lock;
   std::byte* stored = nullptr;  // the whole record
-  std::byte* prefix = nullptr;  // its base pages, as the codec wants them
+  std::byte* prefix = nullptr;  // its base pages, in the codec's layout
 };
 constexpr std::size_t kPrefixBytes =
     base::kPrefixZeros + format::kMaxBasePages * format::kPageBytes;
 
-// What stands in front of a record's payload.
+// The bytes in front of a record's payload.
 constexpr std::size_t front_bytes(const RecordHeader& h) noexcept {
   return format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
 }
@@ -65,26 +65,68 @@ struct BasedRecord {
   std::size_t count = 0, list_bytes = 0;
 };
 
-// Says that a record has base pages, which have to be read first. It is no message.
-constexpr char kIsBased[] = "the record has base pages";
-
-// What a call of get() asks for.
-struct Wanted {
-  const RecordRef& ref;
-  RecordType type;
-  std::uint64_t fingerprint;
-  DirectPages direct;            // empty: into a frame, whatever its size
-  format::SlotRange slots = {};  // that must not have been given back, if there is such a form
-
-  // Whether pages of this record go there.
-  bool takes(const RecordHeader& h) const noexcept {
-    constexpr std::size_t kSmallPart = 4;  // a quarter
-    if (direct.out.empty()) return false;
-    if (direct.slot == 0 && h.raw_bytes == direct.out.size()) return true;
-    return direct.alone && direct.out.size() * kSmallPart <= h.raw_bytes &&
-           direct.slot * format::kPageBytes + direct.out.size() <= h.raw_bytes;
-  }
+// Why a record cannot be loaded. No allocation: the fault handler uses it.
+enum class LoadProblem : std::uint8_t {
+  none,
+  has_base_pages,  // no error by itself: its base pages have to be loaded first
+  described,       // by a text of `format` or of PackSet::locate()
+  impossible_type,
+  another_type,
+  impossible_offset,
+  impossible_stored_size,
+  cannot_be_read,
+  too_large,
+  map_block_too_large,
+  page_count_mismatch,
+  size_mismatch,
+  does_not_decompress,
+  deltas_do_not_parse,
+  map_block_does_not_parse,
+  base_pages_do_not_parse,
+  base_page_lacking,
+  base_page_has_base_pages,
 };
+
+constexpr const char* text_of(LoadProblem problem) noexcept {
+  switch (problem) {
+    case LoadProblem::none:
+    case LoadProblem::described:
+      return nullptr;
+    case LoadProblem::has_base_pages:
+      return "the record has base pages";
+    case LoadProblem::impossible_type:
+      return "the record cannot be of this type";
+    case LoadProblem::another_type:
+      return "the record is of another type";
+    case LoadProblem::impossible_offset:
+      return "the record's offset is impossible";
+    case LoadProblem::impossible_stored_size:
+      return "the record's stored size is impossible";
+    case LoadProblem::cannot_be_read:
+      return "the record cannot be read";
+    case LoadProblem::too_large:
+      return "the record is larger than the store's blocks";
+    case LoadProblem::map_block_too_large:
+      return "the map block is too large";
+    case LoadProblem::page_count_mismatch:
+      return "the record's size does not match its number of pages";
+    case LoadProblem::size_mismatch:
+      return "the record's sizes do not match";
+    case LoadProblem::does_not_decompress:
+      return "the record does not decompress";
+    case LoadProblem::deltas_do_not_parse:
+      return "the deltas do not parse";
+    case LoadProblem::map_block_does_not_parse:
+      return "the map block does not parse";
+    case LoadProblem::base_pages_do_not_parse:
+      return "the record's base pages do not parse";
+    case LoadProblem::base_page_lacking:
+      return "the record lacks a base page";
+    case LoadProblem::base_page_has_base_pages:
+      return "a base page lies in a record that has base pages";
+  }
+  return nullptr;
+}
 
 std::uint64_t fingerprint_of(const RecordRef& ref) noexcept {
   const std::uint64_t h =
@@ -101,7 +143,7 @@ struct RecordCache::Impl {
   std::size_t large_capacity;   // of the largest frame: any block of pages fits
   std::size_t stored_capacity;  // of a decoder
   FrameClass pages, deltas, few_deltas, map;
-  std::array<FrameClass, kMaxGrown> grown;  // from small to large; those behind have no frames
+  std::array<FrameClass, kMaxGrown> grown;  // ascending by size; unused classes have no frames
   std::array<Decoder, kDecoders> decoders;
   std::array<Front, kDecoders> fronts;
   std::array<Assembly, kDecoders> assemblies;
@@ -111,43 +153,75 @@ struct RecordCache::Impl {
   Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding, std::size_t budget_bytes);
 
   void lay_out(std::size_t budget_bytes);
-  Decoder& lock_decoder() noexcept;
-  Front& lock_front() noexcept;
-  int read_front(const base::File& file, const RecordRef& ref, RecordType type,
-                 Front& front) noexcept;
-  CacheFrame* find(const Wanted& wanted) noexcept;
-  const char* load(const Wanted& wanted, CacheFrame*& out, RecordPlace& place,
-                   int& os_errno) noexcept;
-  const char* load_from(const base::File& file, const RecordPlace& place, const Wanted& wanted,
-                        CacheFrame*& out, int& os_errno) noexcept;
-  const char* load_read(const Front& front, const base::File& file, const RecordPlace& place,
-                        const Wanted& wanted, CacheFrame*& out, int& os_errno) noexcept;
-  const char* load_into_frame(const Front& front, const RecordHeader& h, const base::File& file,
-                              const RecordPlace& place, const Wanted& wanted, CacheFrame*& out,
-                              int& os_errno) noexcept;
-  const char* load_plain(const Wanted& wanted, CacheFrame*& out, RecordPlace& place,
-                         int& os_errno) noexcept;
-  const char* load_based(const Wanted& wanted, CacheFrame*& out, RecordPlace& place,
-                         int& os_errno) noexcept;
-  const char* read_based(Assembly& assembly, const Wanted& wanted, const RecordPlace& place,
-                         BasedRecord& out, int& os_errno) const noexcept;
-  const char* gather(Assembly& assembly, const BasedRecord& record, RecordPlace& place,
-                     int& os_errno) noexcept;
-  const char* unpack_based(const Assembly& assembly, const BasedRecord& record,
-                           const Wanted& wanted, CacheFrame*& out,
-                           const RecordPlace& place) noexcept;
-  const char* check_sizes(const RecordHeader& h) const noexcept;
-  const char* decode(std::span<std::byte> out, std::size_t offset_bytes, const RecordHeader& h,
-                     const base::File& file, const RecordRef& ref, std::span<const std::byte> front,
-                     int& os_errno) noexcept;
   FrameClass& class_for(const RecordHeader& h) noexcept;
-  const char* load_data(CacheFrame& frame, const base::File& file, const RecordRef& ref,
-                        std::span<const std::byte> front, int& os_errno) noexcept;
-  const char* load_map(CacheFrame& frame, const base::File& file, const RecordRef& ref,
-                       std::span<const std::byte> front, int& os_errno) noexcept;
-  const char* read_record(std::byte* at, const base::File& file, const RecordRef& ref,
-                          const RecordHeader& h, std::span<const std::byte> front,
-                          int& os_errno) const noexcept;
+};
+
+// One look-up of a record, from get() to its frame.
+// Lock order: an assembly, a front, a frame, a decoder.
+struct RecordCache::Load {
+  Impl& cache;
+
+  // The request.
+  const RecordRef ref;
+  const RecordType type;
+  DirectPages direct;       // empty: into a frame, whatever its size
+  format::SlotRange slots;  // that must not be dropped, if there is such a form
+  const std::uint64_t fingerprint;
+
+  // The result: a locked frame; without a problem and a frame, the pages are at `direct`.
+  CacheFrame* frame = nullptr;
+  RecordPlace place;
+  int os_errno = 0;
+  const char* description = nullptr;  // of LoadProblem::described
+
+  // The file that is being read, the first bytes of the record in it, and its header.
+  const base::File* file = nullptr;
+  std::span<const std::byte> front;
+  RecordHeader header;
+
+  Load(Impl& c, const RecordRequest& r) noexcept
+      : cache(c),
+        ref(r.ref),
+        type(r.type),
+        direct(r.direct),
+        slots(r.slots),
+        fingerprint(fingerprint_of(r.ref)) {
+    place.record = ref;
+  }
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+
+  LoadProblem load() noexcept;
+  LoadProblem load_based() noexcept;
+  const char* reason(LoadProblem problem) const noexcept {
+    return problem == LoadProblem::described ? description : text_of(problem);
+  }
+
+ private:
+  LoadProblem find() noexcept;
+  CacheFrame* find_among(FrameClass& frames) const noexcept;
+  LoadProblem load_from(const base::File& from) noexcept;
+  LoadProblem read_front(Front& bytes) noexcept;
+  LoadProblem fill_frame() noexcept;
+  LoadProblem fill_data(CacheFrame& target) noexcept;
+  LoadProblem fill_map(CacheFrame& target) noexcept;
+  LoadProblem unpack(std::span<std::byte> out, std::size_t offset_bytes) noexcept;
+  LoadProblem read_record(std::byte* at) noexcept;
+  LoadProblem read_based(Assembly& assembly, BasedRecord& record) noexcept;
+  LoadProblem read_whole(const base::File& from, Assembly& assembly) noexcept;
+  LoadProblem gather(Assembly& assembly, const BasedRecord& record) noexcept;
+  LoadProblem unpack_based(const Assembly& assembly, const BasedRecord& record) noexcept;
+  LoadProblem check_sizes() const noexcept;
+  bool goes_direct() const noexcept;
+  bool is_loaded(const CacheFrame& in) const noexcept;
+  void publish(CacheFrame& target, const RecordPlace& at) const noexcept;
+  LoadProblem decode_header(std::span<const std::byte> bytes) noexcept {
+    return described(format::decode_record_header(bytes, header));
+  }
+  LoadProblem described(const char* text) noexcept {
+    description = text;
+    return text == nullptr ? LoadProblem::none : LoadProblem::described;
+  }
 };
 
 RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding,
@@ -163,9 +237,9 @@ RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& enc
   lay_out(budget_bytes);
 }
 
-// Each kind of record has frames of its own. Every page-in needs a map block and many need a record
-// of deltas. Blocks of pages, which a sequential reader needs only once, must not push them out.
-// docs/decisions/encoding.md has the measurements behind the shares.
+// Each kind of record has its own frames. Every page-in needs a map block, and many need a record
+// of deltas. Blocks of pages, which a sequential reader needs only once, must not evict these.
+// Measurements of the shares: docs/decisions/encoding.md.
 void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
   constexpr std::size_t kLineBytes = sizeof(format::DeltaIndexLine);
   const auto make = [&](FrameClass& frames, std::size_t sixteenths, const FrameShape& shape) {
@@ -176,7 +250,7 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
   make(deltas, 6, {format::kMaxDeltaBatchRawBytes, format::kMaxDeltasPerBatch, kLineBytes});
   make(few_deltas, 3, {kFewDeltasRawBytes, kFewDeltas, kLineBytes});
   make(map, 5, {0, format::kMaxEntriesPerMapBlock, sizeof(format::MapEntry)});
-  // Their frames are only address space until a grown block comes.
+  // These frames are only address space until a grown block is loaded.
   std::size_t largest = raw_capacity;
   for (std::size_t i = 0; i < kMaxGrown && largest < large_capacity; ++i) {
     largest = i + 1 == kMaxGrown ? large_capacity : std::min(2 * largest, large_capacity);
@@ -208,11 +282,12 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
     assembly.prefix = at + stored_capacity;
     at += assembly_bytes;
   }
+  assert(at == memory.data() + total_bytes);
 }
 
 namespace {
 
-// The one that this processor has used last, whose memory is in its cache.
+// The one that this processor used last: its memory is in the processor's cache.
 template <typename Lockable>
 Lockable& lock_one(std::array<Lockable, kDecoders>& of) noexcept {
   const auto start = static_cast<std::size_t>(sched_getcpu());
@@ -227,126 +302,6 @@ Lockable& lock_one(std::array<Lockable, kDecoders>& of) noexcept {
 
 }  // namespace
 
-// Locking order: an assembly, a front, a frame, a decoder.
-Decoder& RecordCache::Impl::lock_decoder() noexcept { return lock_one(decoders); }
-Front& RecordCache::Impl::lock_front() noexcept { return lock_one(fronts); }
-
-// Reads at least the header. Returns 0 or errno. A longer read may fail, because the bytes behind
-// the record may lie past the end of the file or be unreadable.
-int RecordCache::Impl::read_front(const base::File& file, const RecordRef& ref, RecordType type,
-                                  Front& front) noexcept {
-  front.length = type == RecordType::pages ? pages_front.from(ref.offset_bytes) : 0;
-  if (front.length > format::kRecordHeaderBytes &&
-      file.try_pread({front.bytes, front.length}, ref.offset_bytes) == 0) {
-    return 0;
-  }
-  front.length = format::kRecordHeaderBytes;
-  return file.try_pread({front.bytes, front.length}, ref.offset_bytes);
-}
-
-// Assembles the record at `at` and checks everything.
-const char* RecordCache::Impl::read_record(std::byte* at, const base::File& file,
-                                           const RecordRef& ref, const RecordHeader& h,
-                                           std::span<const std::byte> front,
-                                           int& os_errno) const noexcept {
-  const std::size_t total = front_bytes(h) + h.stored_bytes;
-  const std::span<std::byte> bytes(at, total);
-  const std::size_t here = std::min(total, front.size());
-  std::memcpy(at, front.data(), here);
-  os_errno = here == total ? 0 : file.try_pread(bytes.subspan(here), ref.offset_bytes + here);
-  if (os_errno != 0) return "the record cannot be read";
-  return format::verify_record(bytes, h, ref, seed);
-}
-
-// Of a record of pages or deltas.
-const char* RecordCache::Impl::check_sizes(const RecordHeader& h) const noexcept {
-  const std::size_t capacity =
-      format::holds_pages(h.type) ? large_capacity : format::kMaxDeltaBatchRawBytes;
-  if (h.raw_bytes > capacity) return "the record is larger than the store's blocks";
-  if (format::holds_pages(h.type) &&
-      std::uint64_t{h.raw_bytes} != std::uint64_t{h.items} * format::kPageBytes) {
-    return "the record's size does not match its number of pages";
-  }
-  if (h.codec == base::Codec::none && h.stored_bytes != h.raw_bytes) {
-    return "the record's sizes do not match";
-  }
-  return nullptr;
-}
-
-// Reads the record into a decoder, and its payload, unpacked, from `offset_bytes` on, to `out`.
-const char* RecordCache::Impl::decode(std::span<std::byte> out, std::size_t offset_bytes,
-                                      const RecordHeader& h, const base::File& file,
-                                      const RecordRef& ref, std::span<const std::byte> front,
-                                      int& os_errno) noexcept {
-  const std::size_t prefix = front_bytes(h);
-  if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
-  Decoder& d = lock_decoder();
-  const char* problem = read_record(d.stored, file, ref, h, front, os_errno);
-  if (problem == nullptr) {
-    const auto stored = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
-    const bool ok =
-        out.size() == h.raw_bytes
-            ? d.decompressor->decompress(h.codec, stored, out)
-            : d.decompressor->decompress_part(h.codec, stored, h.raw_bytes, offset_bytes, out);
-    if (!ok) problem = "the record does not decompress";
-  }
-  d.lock.unlock();
-  return problem;
-}
-
-// REQUIRES: the frame is of class_for(frame.header).
-const char* RecordCache::Impl::load_data(CacheFrame& frame, const base::File& file,
-                                         const RecordRef& ref, std::span<const std::byte> front,
-                                         int& os_errno) noexcept {
-  const RecordHeader& h = frame.header;
-  if (const char* problem = check_sizes(h)) return problem;
-  const std::size_t prefix = front_bytes(h);
-  const char* const problem =
-      h.codec == base::Codec::none
-          ? read_record(frame.raw - prefix, file, ref, h, front, os_errno)
-          : decode({frame.raw, h.raw_bytes}, 0, h, file, ref, front, os_errno);
-  if (problem != nullptr) return problem;
-  if (h.type == RecordType::deltas) {
-    const std::span lines(reinterpret_cast<format::DeltaIndexLine*>(frame.parsed),
-                          class_for(h).shape.items);
-    const int n = format::index_delta_batch({frame.raw, h.raw_bytes}, lines);
-    if (n < 0 || static_cast<std::uint32_t>(n) != h.items) return "the deltas do not parse";
-    frame.parsed_count = static_cast<std::size_t>(n);
-  }
-  return nullptr;
-}
-
-const char* RecordCache::Impl::load_map(CacheFrame& frame, const base::File& file,
-                                        const RecordRef& ref, std::span<const std::byte> front,
-                                        int& os_errno) noexcept {
-  const RecordHeader& h = frame.header;
-  const std::size_t prefix = front_bytes(h);
-  if (h.raw_bytes > kMapRawBytes) return "the map block is too large";
-  if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
-  Decoder& d = lock_decoder();
-  const char* problem = read_record(d.stored, file, ref, h, front, os_errno);
-  if (problem == nullptr) {
-    auto raw = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
-    if (h.codec != base::Codec::none) {
-      if (!d.decompressor->decompress(h.codec, raw, {d.raw, h.raw_bytes})) {
-        problem = "the record does not decompress";
-      }
-      raw = {d.raw, h.raw_bytes};
-    }
-    if (problem == nullptr) {
-      const std::span entries(reinterpret_cast<format::MapEntry*>(frame.parsed), map.shape.items);
-      const int n = format::decode_map_block(raw, entries);
-      if (n <= 0 || static_cast<std::uint32_t>(n) != h.items) {
-        problem = "the map block does not parse";
-      } else {
-        frame.parsed_count = static_cast<std::size_t>(n);
-      }
-    }
-  }
-  d.lock.unlock();
-  return problem;
-}
-
 FrameClass& RecordCache::Impl::class_for(const RecordHeader& h) noexcept {
   if (h.type == RecordType::map_block) return map;
   if (h.type == RecordType::deltas) {
@@ -358,241 +313,366 @@ FrameClass& RecordCache::Impl::class_for(const RecordHeader& h) noexcept {
   return found == grown.end() ? pages : *found;  // none: check_sizes() refuses the record
 }
 
-// The frame that holds the record with the slots, locked; nullptr if none does.
-CacheFrame* RecordCache::Impl::find(const Wanted& wanted) noexcept {
-  const auto among = [&](FrameClass& frames) noexcept -> CacheFrame* {
-    CacheFrame* const frame = frames.find(wanted.fingerprint);
-    if (frame == nullptr) return nullptr;
-    frame->lock.lock();
-    if (frame->fingerprint.load(std::memory_order_relaxed) == wanted.fingerprint &&
-        frame->ref == wanted.ref &&
-        !format::any_dropped(frame->dropped, wanted.slots.first, wanted.slots.count)) {
-      frames.touch(*frame);
-      return frame;
-    }
-    frame->lock.unlock();
-    return nullptr;
-  };
-  if (wanted.type == RecordType::map_block) return among(map);
-  if (wanted.type == RecordType::deltas) {
-    CacheFrame* const frame = among(few_deltas);
-    return frame != nullptr ? frame : among(deltas);
-  }
-  CacheFrame* frame = among(pages);
-  for (auto next = grown.begin(); frame == nullptr && next != grown.end(); ++next) {
-    frame = among(*next);
-  }
-  return frame;
-}
-
-// Returns null and `out` locked, or what is wrong.
-const char* RecordCache::Impl::load(const Wanted& wanted, CacheFrame*& out, RecordPlace& place,
-                                    int& os_errno) noexcept {
-  place = packs.locate(wanted.ref, wanted.slots);
+// Loads the record unless a frame holds it. has_base_pages: load_based() can load it.
+LoadProblem RecordCache::Load::load() noexcept {
+  if (const LoadProblem problem = find(); frame != nullptr) return problem;
+  place = cache.packs.locate(ref, slots);
   os_errno = place.os_errno;
-  if (place.problem != nullptr) return place.problem;
-  if (place.record.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
+  if (place.problem != nullptr) return described(place.problem);
+  if (place.record.offset_bytes > kMaxOffsetBytes) return LoadProblem::impossible_offset;
+  assert(place.file != nullptr);
   // A copy may lack the record. Its bytes are checked like those of the pack, and a failure is not
   // reported.
-  if (place.copy != nullptr && load_from(*place.copy, place, wanted, out, os_errno) == nullptr) {
-    return nullptr;
+  if (place.copy != nullptr && load_from(*place.copy) == LoadProblem::none) {
+    return LoadProblem::none;
   }
-  return load_from(*place.file, place, wanted, out, os_errno);
+  return load_from(*place.file);
 }
 
-const char* RecordCache::Impl::load_from(const base::File& file, const RecordPlace& place,
-                                         const Wanted& wanted, CacheFrame*& out,
-                                         int& os_errno) noexcept {
-  Front& front = lock_front();
-  os_errno = read_front(file, place.record, wanted.type, front);
-  const char* const problem = os_errno != 0 ? "the record cannot be read"
-                                            : load_read(front, file, place, wanted, out, os_errno);
-  front.lock.unlock();
-  return problem;
-}
-
-const char* RecordCache::Impl::load_read(const Front& front, const base::File& file,
-                                         const RecordPlace& place, const Wanted& wanted,
-                                         CacheFrame*& out, int& os_errno) noexcept {
-  RecordHeader h;  // tells which frames the record fits
-  const auto header = front.read().first(format::kRecordHeaderBytes);
-  if (const char* problem = format::decode_record_header(header, h)) return problem;
-  if (h.type == RecordType::based_pages && wanted.type == RecordType::pages) return kIsBased;
-  if (h.type != wanted.type) return "the record is of another type";
-  if (h.type == RecordType::pages) {
-    pages_front.note(format::kRecordHeaderBytes + format::kHashBytes + h.stored_bytes);
-  }
-  if (wanted.takes(h) && place.dropped.empty()) {
-    if (const char* problem = check_sizes(h)) return problem;
-    return decode(wanted.direct.out, wanted.direct.slot * format::kPageBytes, h, file, place.record,
-                  front.read(), os_errno);
-  }
-  return load_into_frame(front, h, file, place, wanted, out, os_errno);
-}
-
-const char* RecordCache::Impl::load_into_frame(const Front& front, const RecordHeader& h,
-                                               const base::File& file, const RecordPlace& place,
-                                               const Wanted& wanted, CacheFrame*& out,
-                                               int& os_errno) noexcept {
-  FrameClass& frames = class_for(h);
-  CacheFrame& frame = frames.pick(wanted.fingerprint);
-  frame.lock.lock();
-  frames.touch(frame);
-  const char* problem = nullptr;
-  // Another thread may have loaded it meanwhile.
-  if (frame.fingerprint.load(std::memory_order_relaxed) != wanted.fingerprint ||
-      !(frame.ref == wanted.ref) ||
-      format::any_dropped(frame.dropped, wanted.slots.first, wanted.slots.count)) {
-    frame.fingerprint.store(0, std::memory_order_relaxed);
-    frame.header = h;
-    frame.parsed_count = 0;
-    problem = h.type == RecordType::map_block
-                  ? load_map(frame, file, place.record, front.read(), os_errno)
-                  : load_data(frame, file, place.record, front.read(), os_errno);
-    if (problem == nullptr) {
-      frame.ref = wanted.ref;
-      frame.dropped = place.dropped;
-      frame.fingerprint.store(wanted.fingerprint, std::memory_order_relaxed);
-    }
-  }
-  if (problem == nullptr) {
-    out = &frame;
+// Locks the frame that holds the record with the slots, if one does.
+LoadProblem RecordCache::Load::find() noexcept {
+  if (type == RecordType::map_block) {
+    frame = find_among(cache.map);
+  } else if (type == RecordType::deltas) {
+    frame = find_among(cache.few_deltas);
+    if (frame == nullptr) frame = find_among(cache.deltas);
   } else {
-    frame.lock.unlock();
-  }
-  return problem;
-}
-
-// As get() does it, for a record that may have base pages but is not one.
-const char* RecordCache::Impl::load_plain(const Wanted& wanted, CacheFrame*& out,
-                                          RecordPlace& place, int& os_errno) noexcept {
-  out = find(wanted);
-  if (out == nullptr) return load(wanted, out, place, os_errno);
-  const RecordType found = out->header.type;
-  if (wanted.type == RecordType::pages && format::holds_pages(found)) return nullptr;
-  return found == wanted.type ? nullptr : "the record is of another type";
-}
-
-// The record with its list of base pages; the rest of the payload stays in the assembly.
-const char* RecordCache::Impl::read_based(Assembly& assembly, const Wanted& wanted,
-                                          const RecordPlace& place, BasedRecord& out,
-                                          int& os_errno) const noexcept {
-  std::array<std::byte, format::kRecordHeaderBytes> head;
-  const auto read_from = [&](const base::File& file) noexcept -> const char* {
-    os_errno = file.try_pread(head, place.record.offset_bytes);
-    if (os_errno != 0) return "the record cannot be read";
-    RecordHeader& h = out.header;
-    if (const char* problem = format::decode_record_header(head, h)) return problem;
-    if (h.type != RecordType::based_pages) return "the record is of another type";
-    if (const char* problem = check_sizes(h)) return problem;
-    const std::size_t front = front_bytes(h);
-    if (front + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
-    return read_record(assembly.stored, file, place.record, h, head, os_errno);
-  };
-  const char* problem = kIsBased;
-  if (place.copy != nullptr) problem = read_from(*place.copy);
-  if (problem != nullptr) problem = read_from(*place.file);
-  if (problem != nullptr) return problem;
-  const RecordHeader& h = out.header;
-  const std::size_t front = front_bytes(h);
-  const auto stored = format::record_payload({assembly.stored, front + h.stored_bytes}, h);
-  out.count = format::decode_base_pages(stored, wanted.ref.offset_bytes, out.bases, out.list_bytes);
-  return out.count == 0 ? "the record's base pages do not parse" : nullptr;
-}
-
-// Puts the base pages together. `place` comes with the place of the record; it leaves with that of a
-// record of base pages where such a one is to blame.
-const char* RecordCache::Impl::gather(Assembly& assembly, const BasedRecord& record,
-                                      RecordPlace& place, int& os_errno) noexcept {
-  const std::uint64_t pack = record.header.pack;
-  std::byte* to = assembly.prefix;
-  std::memset(to, 0, base::kPrefixZeros);
-  to += base::kPrefixZeros;
-  CacheFrame* frame = nullptr;
-  const char* problem = nullptr;
-  for (std::size_t i = 0; problem == nullptr && i < record.count; ++i, to += format::kPageBytes) {
-    const format::BasePage& b = record.bases[i];
-    if (frame == nullptr || frame->ref.offset_bytes != b.offset_bytes ||
-        format::any_dropped(frame->dropped, b.slot, 1)) {
-      if (frame != nullptr) frame->lock.unlock();
-      frame = nullptr;
-      RecordPlace at;
-      const RecordRef ref{pack, b.offset_bytes, b.tag};
-      problem = load_plain({ref, RecordType::pages, fingerprint_of(ref), {}, {b.slot, 1}}, frame,
-                           at, os_errno);
-      if (problem == nullptr && frame->header.type != RecordType::pages) problem = kIsBased;
-      if (problem == kIsBased) problem = "a base page lies in a record that has base pages";
-      if (problem != nullptr) {
-        if (at.file != nullptr) place = at;
-        break;
-      }
-    }
-    if (b.slot >= frame->header.items || format::any_dropped(frame->dropped, b.slot, 1)) {
-      problem = "the record lacks a base page";
-    } else {
-      std::memcpy(to, frame->raw + b.slot * format::kPageBytes, format::kPageBytes);
+    frame = find_among(cache.pages);
+    for (auto next = cache.grown.begin(); frame == nullptr && next != cache.grown.end(); ++next) {
+      frame = find_among(*next);
     }
   }
-  if (frame != nullptr) frame->lock.unlock();
-  return problem;
+  if (frame == nullptr) return LoadProblem::none;
+  const RecordType found = frame->header.type;
+  if (type == RecordType::pages && format::holds_pages(found)) return LoadProblem::none;
+  return found == type ? LoadProblem::none : LoadProblem::another_type;
 }
 
-const char* RecordCache::Impl::unpack_based(const Assembly& assembly, const BasedRecord& record,
-                                            const Wanted& wanted, CacheFrame*& out,
-                                            const RecordPlace& place) noexcept {
-  const RecordHeader& h = record.header;
-  FrameClass& frames = class_for(h);
-  CacheFrame& frame = frames.pick(wanted.fingerprint);
-  frame.lock.lock();
-  frames.touch(frame);
-  out = &frame;
-  // Another thread may have loaded it meanwhile.
-  if (frame.fingerprint.load(std::memory_order_relaxed) == wanted.fingerprint &&
-      frame.ref == wanted.ref) {
-    return nullptr;
+CacheFrame* RecordCache::Load::find_among(FrameClass& frames) const noexcept {
+  CacheFrame* const found = frames.find(fingerprint);
+  if (found == nullptr) return nullptr;
+  found->lock.lock();
+  if (is_loaded(*found)) {
+    frames.touch(*found);
+    return found;
   }
-  frame.fingerprint.store(0, std::memory_order_relaxed);
-  frame.header = h;
-  frame.parsed_count = 0;
-  const std::size_t front = front_bytes(h);
-  const auto stored = format::record_payload({assembly.stored, front + h.stored_bytes}, h);
-  const std::size_t prefix_bytes = base::kPrefixZeros + record.count * format::kPageBytes;
-  Decoder& d = lock_decoder();
-  const bool ok = d.decompressor->decompress_on(
-      {assembly.prefix, prefix_bytes}, stored.subspan(record.list_bytes), {frame.raw, h.raw_bytes});
-  d.lock.unlock();
-  if (!ok) {
-    frame.lock.unlock();
-    out = nullptr;
-    return "the record does not decompress";
-  }
-  frame.ref = wanted.ref;
-  frame.dropped = place.dropped;
-  frame.fingerprint.store(wanted.fingerprint, std::memory_order_relaxed);
+  found->lock.unlock();
   return nullptr;
 }
 
-const char* RecordCache::Impl::load_based(const Wanted& wanted, CacheFrame*& out,
-                                          RecordPlace& place, int& os_errno) noexcept {
+// REQUIRES: the frame is locked.
+bool RecordCache::Load::is_loaded(const CacheFrame& in) const noexcept {
+  return in.fingerprint.load(std::memory_order_relaxed) == fingerprint && in.ref == ref &&
+         !format::any_dropped(in.dropped, slots.first, slots.count);
+}
+
+LoadProblem RecordCache::Load::load_from(const base::File& from) noexcept {
+  file = &from;
+  Front& bytes = lock_one(cache.fronts);
+  LoadProblem problem = read_front(bytes);
+  if (problem == LoadProblem::none) {
+    front = bytes.read();
+    problem = decode_header(front.first(format::kRecordHeaderBytes));
+  }
+  if (problem == LoadProblem::none && header.type != type) {
+    problem = header.type == RecordType::based_pages && type == RecordType::pages
+                  ? LoadProblem::has_base_pages
+                  : LoadProblem::another_type;
+  }
+  if (problem == LoadProblem::none) {
+    if (header.type == RecordType::pages) {
+      cache.pages_front.note(format::kRecordHeaderBytes + format::kHashBytes + header.stored_bytes);
+    }
+    if (!goes_direct()) {
+      problem = fill_frame();
+    } else if (problem = check_sizes(); problem == LoadProblem::none) {
+      problem = unpack(direct.out, direct.slot * format::kPageBytes);
+    }
+  }
+  front = {};
+  bytes.lock.unlock();
+  return problem;
+}
+
+// Reads at least the header. A longer read may fail, because the bytes behind the record may be
+// past the end of the file or unreadable.
+LoadProblem RecordCache::Load::read_front(Front& bytes) noexcept {
+  const std::uint64_t at = place.record.offset_bytes;
+  bytes.length = type == RecordType::pages ? cache.pages_front.from(at) : 0;
+  if (bytes.length > format::kRecordHeaderBytes &&
+      file->try_pread({bytes.bytes, bytes.length}, at) == 0) {
+    os_errno = 0;
+    return LoadProblem::none;
+  }
+  bytes.length = format::kRecordHeaderBytes;
+  os_errno = file->try_pread({bytes.bytes, bytes.length}, at);
+  return os_errno == 0 ? LoadProblem::none : LoadProblem::cannot_be_read;
+}
+
+// Whether the pages of this record are decoded to `direct`.
+bool RecordCache::Load::goes_direct() const noexcept {
+  constexpr std::size_t kSmallPart = 4;  // a quarter
+  if (direct.out.empty() || !place.dropped.empty()) return false;
+  if (direct.slot == 0 && header.raw_bytes == direct.out.size()) return true;
+  return direct.alone && direct.out.size() * kSmallPart <= header.raw_bytes &&
+         direct.slot * format::kPageBytes + direct.out.size() <= header.raw_bytes;
+}
+
+LoadProblem RecordCache::Load::fill_frame() noexcept {
+  FrameClass& frames = cache.class_for(header);
+  CacheFrame& target = frames.pick(fingerprint);
+  target.lock.lock();
+  frames.touch(target);
+  LoadProblem problem = LoadProblem::none;
+  if (!is_loaded(target)) {  // another thread may have loaded it meanwhile
+    target.fingerprint.store(0, std::memory_order_relaxed);
+    target.header = header;
+    target.parsed_count = 0;
+    problem = header.type == RecordType::map_block ? fill_map(target) : fill_data(target);
+    if (problem == LoadProblem::none) publish(target, place);
+  }
+  if (problem == LoadProblem::none) {
+    frame = &target;
+  } else {
+    target.lock.unlock();
+  }
+  return problem;
+}
+
+// The frame's content is complete. REQUIRES: the frame is locked.
+void RecordCache::Load::publish(CacheFrame& target, const RecordPlace& at) const noexcept {
+  assert(target.fingerprint.load(std::memory_order_relaxed) == 0);
+  target.ref = ref;
+  target.dropped = at.dropped;
+  target.fingerprint.store(fingerprint, std::memory_order_relaxed);
+}
+
+// Of a record of pages or deltas.
+LoadProblem RecordCache::Load::check_sizes() const noexcept {
+  const RecordHeader& h = header;
+  const std::size_t capacity =
+      format::holds_pages(h.type) ? cache.large_capacity : format::kMaxDeltaBatchRawBytes;
+  if (h.raw_bytes > capacity) return LoadProblem::too_large;
+  if (format::holds_pages(h.type) &&
+      std::uint64_t{h.raw_bytes} != std::uint64_t{h.items} * format::kPageBytes) {
+    return LoadProblem::page_count_mismatch;
+  }
+  if (h.codec == base::Codec::none && h.stored_bytes != h.raw_bytes) {
+    return LoadProblem::size_mismatch;
+  }
+  return LoadProblem::none;
+}
+
+// REQUIRES: the frame is locked, and of class_for(header).
+LoadProblem RecordCache::Load::fill_data(CacheFrame& target) noexcept {
+  const RecordHeader& h = header;
+  if (const LoadProblem problem = check_sizes(); problem != LoadProblem::none) return problem;
+  assert(h.raw_bytes <= cache.class_for(h).shape.raw_bytes);
+  assert(target.raw != nullptr);
+  // The header and the hash of an uncompressed record are read into the headroom.
+  const LoadProblem problem = h.codec == base::Codec::none
+                                  ? read_record(target.raw - front_bytes(h))
+                                  : unpack({target.raw, h.raw_bytes}, 0);
+  if (problem != LoadProblem::none || h.type != RecordType::deltas) return problem;
+  const std::span lines(reinterpret_cast<format::DeltaIndexLine*>(target.parsed),
+                        cache.class_for(h).shape.items);
+  const int n = format::index_delta_batch({target.raw, h.raw_bytes}, lines);
+  if (n < 0 || static_cast<std::uint32_t>(n) != h.items) return LoadProblem::deltas_do_not_parse;
+  target.parsed_count = static_cast<std::size_t>(n);
+  return LoadProblem::none;
+}
+
+// REQUIRES: the frame is locked, and of the class for map blocks.
+LoadProblem RecordCache::Load::fill_map(CacheFrame& target) noexcept {
+  const RecordHeader& h = header;
+  assert(h.type == RecordType::map_block && target.parsed != nullptr);
+  const std::size_t total = front_bytes(h) + h.stored_bytes;
+  if (h.raw_bytes > kMapRawBytes) return LoadProblem::map_block_too_large;
+  if (total > cache.stored_capacity) return LoadProblem::impossible_stored_size;
+  Decoder& d = lock_one(cache.decoders);
+  LoadProblem problem = read_record(d.stored);
+  if (problem == LoadProblem::none) {
+    auto raw = format::record_payload({d.stored, total}, h);
+    if (h.codec != base::Codec::none) {
+      if (!d.decompressor->decompress(h.codec, raw, {d.raw, h.raw_bytes})) {
+        problem = LoadProblem::does_not_decompress;
+      }
+      raw = {d.raw, h.raw_bytes};
+    }
+    if (problem == LoadProblem::none) {
+      const std::span entries(reinterpret_cast<format::MapEntry*>(target.parsed),
+                              cache.map.shape.items);
+      const int n = format::decode_map_block(raw, entries);
+      if (n <= 0 || static_cast<std::uint32_t>(n) != h.items) {
+        problem = LoadProblem::map_block_does_not_parse;
+      } else {
+        target.parsed_count = static_cast<std::size_t>(n);
+      }
+    }
+  }
+  d.lock.unlock();
+  return problem;
+}
+
+// Reads the record into a decoder, and unpacks its payload from `offset_bytes` on to `out`.
+LoadProblem RecordCache::Load::unpack(std::span<std::byte> out, std::size_t offset_bytes) noexcept {
+  const RecordHeader& h = header;
+  assert(offset_bytes + out.size() <= h.raw_bytes);
+  const std::size_t total = front_bytes(h) + h.stored_bytes;
+  if (total > cache.stored_capacity) return LoadProblem::impossible_stored_size;
+  Decoder& d = lock_one(cache.decoders);
+  LoadProblem problem = read_record(d.stored);
+  if (problem == LoadProblem::none) {
+    const auto stored = format::record_payload({d.stored, total}, h);
+    const bool ok =
+        out.size() == h.raw_bytes
+            ? d.decompressor->decompress(h.codec, stored, out)
+            : d.decompressor->decompress_part(h.codec, stored, h.raw_bytes, offset_bytes, out);
+    if (!ok) problem = LoadProblem::does_not_decompress;
+  }
+  d.lock.unlock();
+  return problem;
+}
+
+// Assembles the record at `at` from `front` and the file, and checks everything.
+LoadProblem RecordCache::Load::read_record(std::byte* at) noexcept {
+  assert(file != nullptr && at != nullptr);
+  assert(front.size() <= kFrontBytes + format::kPageBytes);
+  const std::span<std::byte> bytes(at, front_bytes(header) + header.stored_bytes);
+  const std::size_t known = std::min(bytes.size(), front.size());
+  std::memcpy(at, front.data(), known);
+  os_errno = known == bytes.size()
+                 ? 0
+                 : file->try_pread(bytes.subspan(known), place.record.offset_bytes + known);
+  if (os_errno != 0) return LoadProblem::cannot_be_read;
+  return described(format::verify_record(bytes, header, place.record, cache.seed));
+}
+
+// Loads a record of based pages into a frame. REQUIRES: load() returned has_base_pages.
+LoadProblem RecordCache::Load::load_based() noexcept {
+  assert(frame == nullptr && type == RecordType::pages);
+  direct = {};
+  slots = {};
   BasedRecord record;
-  Assembly* assembly = &lock_one(assemblies);
-  const char* problem = read_based(*assembly, wanted, place, record, os_errno);
-  if (problem == nullptr && packs.is_remote(wanted.ref.pack)) {
-    // What has to come here is waited for without a lock.
+  Assembly* assembly = &lock_one(cache.assemblies);
+  LoadProblem problem = read_based(*assembly, record);
+  if (problem == LoadProblem::none && cache.packs.is_remote(ref.pack)) {
+    // No lock is held during the wait for the remote.
     assembly->lock.unlock();
     for (std::size_t i = 0; i < record.count; ++i) {
       const format::BasePage& b = record.bases[i];
-      packs.locate({wanted.ref.pack, b.offset_bytes, b.tag}, {b.slot, 1});
+      cache.packs.locate({ref.pack, b.offset_bytes, b.tag}, {b.slot, 1});
     }
-    assembly = &lock_one(assemblies);
-    problem = read_based(*assembly, wanted, place, record, os_errno);
+    assembly = &lock_one(cache.assemblies);
+    problem = read_based(*assembly, record);
   }
-  const RecordPlace own = place;
-  // A translation gives the header another place; references use the pack's id alone.
-  if (problem == nullptr) problem = gather(*assembly, record, place, os_errno);
-  if (problem == nullptr) problem = unpack_based(*assembly, record, wanted, out, own);
+  if (problem == LoadProblem::none) problem = gather(*assembly, record);
+  if (problem == LoadProblem::none) problem = unpack_based(*assembly, record);
   assembly->lock.unlock();
   return problem;
+}
+
+// Reads the record with its list of base pages. The rest of the payload stays in the assembly.
+LoadProblem RecordCache::Load::read_based(Assembly& assembly, BasedRecord& record) noexcept {
+  LoadProblem problem = LoadProblem::has_base_pages;
+  if (place.copy != nullptr) problem = read_whole(*place.copy, assembly);
+  if (problem != LoadProblem::none) problem = read_whole(*place.file, assembly);
+  if (problem != LoadProblem::none) return problem;
+  record.header = header;
+  const auto stored =
+      format::record_payload({assembly.stored, front_bytes(header) + header.stored_bytes}, header);
+  record.count =
+      format::decode_base_pages(stored, ref.offset_bytes, record.bases, record.list_bytes);
+  return record.count == 0 ? LoadProblem::base_pages_do_not_parse : LoadProblem::none;
+}
+
+LoadProblem RecordCache::Load::read_whole(const base::File& from, Assembly& assembly) noexcept {
+  std::array<std::byte, format::kRecordHeaderBytes> head;
+  os_errno = from.try_pread(head, place.record.offset_bytes);
+  if (os_errno != 0) return LoadProblem::cannot_be_read;
+  LoadProblem problem = decode_header(head);
+  if (problem != LoadProblem::none) return problem;
+  if (header.type != RecordType::based_pages) return LoadProblem::another_type;
+  if (problem = check_sizes(); problem != LoadProblem::none) return problem;
+  if (front_bytes(header) + header.stored_bytes > cache.stored_capacity) {
+    return LoadProblem::impossible_stored_size;
+  }
+  file = &from;
+  front = head;
+  problem = read_record(assembly.stored);
+  front = {};
+  return problem;
+}
+
+// Copies the base pages into the assembly. If a record of base pages is to blame, `place` becomes
+// that record's place.
+LoadProblem RecordCache::Load::gather(Assembly& assembly, const BasedRecord& record) noexcept {
+  // A translation gives the header another place; references have the same pack.
+  const std::uint64_t pack = record.header.pack;
+  assert(record.count != 0 && record.count <= record.bases.size());
+  std::byte* to = assembly.prefix;
+  std::memset(to, 0, base::kPrefixZeros);
+  to += base::kPrefixZeros;
+  CacheFrame* base_frame = nullptr;
+  LoadProblem problem = LoadProblem::none;
+  for (std::size_t i = 0; problem == LoadProblem::none && i < record.count;
+       ++i, to += format::kPageBytes) {
+    const format::BasePage& b = record.bases[i];
+    if (base_frame == nullptr || base_frame->ref.offset_bytes != b.offset_bytes ||
+        format::any_dropped(base_frame->dropped, b.slot, 1)) {
+      if (base_frame != nullptr) base_frame->lock.unlock();
+      Load base(cache, {{pack, b.offset_bytes, b.tag}, RecordType::pages, {}, {b.slot, 1}});
+      problem = base.load();
+      base_frame = base.frame;
+      os_errno = base.os_errno;
+      if (problem == LoadProblem::has_base_pages ||
+          (problem == LoadProblem::none && base_frame->header.type != RecordType::pages)) {
+        problem = LoadProblem::base_page_has_base_pages;
+      }
+      if (problem != LoadProblem::none) {
+        description = base.description;
+        if (base.place.file != nullptr) place = base.place;
+        break;
+      }
+    }
+    if (b.slot >= base_frame->header.items || format::any_dropped(base_frame->dropped, b.slot, 1)) {
+      problem = LoadProblem::base_page_lacking;
+    } else {
+      std::memcpy(to, base_frame->raw + b.slot * format::kPageBytes, format::kPageBytes);
+    }
+  }
+  if (base_frame != nullptr) base_frame->lock.unlock();
+  return problem;
+}
+
+LoadProblem RecordCache::Load::unpack_based(const Assembly& assembly,
+                                            const BasedRecord& record) noexcept {
+  const RecordHeader& h = record.header;
+  FrameClass& frames = cache.class_for(h);
+  CacheFrame& target = frames.pick(fingerprint);
+  target.lock.lock();
+  frames.touch(target);
+  if (!is_loaded(target)) {  // another thread may have loaded it meanwhile
+    assert(h.raw_bytes <= frames.shape.raw_bytes);
+    target.fingerprint.store(0, std::memory_order_relaxed);
+    target.header = h;
+    target.parsed_count = 0;
+    const auto stored =
+        format::record_payload({assembly.stored, front_bytes(h) + h.stored_bytes}, h);
+    const std::size_t prefix_bytes = base::kPrefixZeros + record.count * format::kPageBytes;
+    Decoder& d = lock_one(cache.decoders);
+    const bool ok =
+        d.decompressor->decompress_on({assembly.prefix, prefix_bytes},
+                                      stored.subspan(record.list_bytes), {target.raw, h.raw_bytes});
+    d.lock.unlock();
+    if (!ok) {
+      target.lock.unlock();
+      return LoadProblem::does_not_decompress;
+    }
+    publish(target, place);
+  }
+  frame = &target;
+  return LoadProblem::none;
 }
 
 RecordCache::RecordCache(PackSet& packs, std::uint64_t seed, const format::Encoding& encoding,
@@ -601,33 +681,27 @@ RecordCache::RecordCache(PackSet& packs, std::uint64_t seed, const format::Encod
 
 RecordCache::~RecordCache() { delete impl_; }
 
-bool RecordCache::get(const RecordRef& ref, RecordType type, View& view, ReadFailure& failure,
-                      const DirectPages& direct, const format::SlotRange& slots) noexcept {
+bool RecordCache::get(const RecordRequest& request, View& view, ReadFailure& failure) noexcept {
   view.release();
-  const char* problem = "the record cannot be of this type";
-  int os_errno = 0;
-  RecordPlace place;
-  place.record = ref;
+  Load load(*impl_, request);
+  const RecordType type = request.type;
+  LoadProblem problem = LoadProblem::impossible_type;
   if (type == RecordType::pages || type == RecordType::deltas || type == RecordType::map_block) {
-    CacheFrame* frame = nullptr;
-    const Wanted wanted{ref, type, fingerprint_of(ref), direct, slots};
-    problem = impl_->load_plain(wanted, frame, place, os_errno);
-    if (problem == kIsBased) {
-      problem = impl_->load_based({ref, type, wanted.fingerprint, {}}, frame, place, os_errno);
-    }
-    if (problem == nullptr) {
-      view.frame_ = frame;
+    problem = load.load();
+    if (problem == LoadProblem::has_base_pages) problem = load.load_based();
+    if (problem == LoadProblem::none) {
+      view.frame_ = load.frame;
       return true;
     }
-    if (frame != nullptr) {
-      frame->lock.unlock();  // locate() may wait
-      place = impl_->packs.locate(ref, slots);
+    if (load.frame != nullptr) {
+      load.frame->lock.unlock();  // locate() may wait
+      load.place = impl_->packs.locate(request.ref, request.slots);
     }
   }
-  failure.reason = problem;
-  failure.record = place.record;
-  failure.os_errno = os_errno;
-  failure.file = place.file;
+  failure.reason = load.reason(problem);
+  failure.record = load.place.record;
+  failure.os_errno = load.os_errno;
+  failure.file = load.place.file;
   return false;
 }
 
@@ -636,21 +710,28 @@ void RecordCache::View::release() noexcept {
   frame_ = nullptr;
 }
 
-const RecordHeader& RecordCache::View::header() const noexcept { return frame_->header; }
+const RecordHeader& RecordCache::View::header() const noexcept {
+  assert(!empty());
+  return frame_->header;
+}
 
 std::span<const std::byte> RecordCache::View::raw() const noexcept {
+  assert(!empty());
   return {frame_->raw, frame_->header.raw_bytes};
 }
 
 bool RecordCache::View::holds(std::uint32_t slot, std::uint64_t count) const noexcept {
+  assert(!empty());
   return !format::any_dropped(frame_->dropped, slot, count);
 }
 
 std::span<const format::DeltaIndexLine> RecordCache::View::deltas() const noexcept {
+  assert(!empty() && frame_->header.type == RecordType::deltas);
   return {reinterpret_cast<const format::DeltaIndexLine*>(frame_->parsed), frame_->parsed_count};
 }
 
 std::span<const format::MapEntry> RecordCache::View::entries() const noexcept {
+  assert(!empty() && frame_->header.type == RecordType::map_block);
   return {reinterpret_cast<const format::MapEntry*>(frame_->parsed), frame_->parsed_count};
 }
 

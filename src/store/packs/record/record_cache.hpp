@@ -1,8 +1,10 @@
-// store/packs/record/record_cache.hpp: decoded records, shared by every version that is open on a store.
+// store/packs/record/record_cache.hpp: decoded records, shared by all open versions of a store.
 //
 // The cache has a fixed number of frames in reserved memory, each with its own HandlerLock. A
-// page-in holds one frame at a time, page-ins of different records run side by side, and nothing is
+// page-in holds one frame at a time, page-ins of different records run concurrently, and nothing is
 // allocated after construction.
+//
+// Threads: get() from any thread, and in the fault handler.
 #pragma once
 
 #include <algorithm>
@@ -19,30 +21,41 @@
 
 namespace vellum::store {
 
-// Why a page could not be read. Plain data: it travels out of the fault handler.
+// The reason why a page cannot be read. Plain data: the fault handler returns it.
 struct ReadFailure {
   const char* reason = nullptr;  // static text
-  format::RecordRef record;      // the place, when a record is to blame
+  format::RecordRef record;      // its place, if a record is to blame
   format::PageNumber page = 0;
-  int os_errno = 0;                  // from the operating system, when it is to blame
-  const base::File* file = nullptr;  // of the record, where that is known; outlives the version
+  int os_errno = 0;                  // of the operating system, if it is to blame
+  const base::File* file = nullptr;  // of the record, if known; outlives the version
 };
 
-// The most that a record of pages or deltas may unpack to in a store of this encoding. Frames have
-// room for that much.
+// The largest raw size of a record of pages or deltas in a store of this encoding. The largest
+// frames have this capacity.
 constexpr std::size_t max_data_raw_bytes(const format::Encoding& encoding,
                                          format::RecordType type) noexcept {
   return format::holds_pages(type) ? format::max_block_bytes(encoding)
                                    : format::kMaxDeltaBatchRawBytes;
 }
 
-// Pages of a record of pages, from `slot` on, that are taken without a frame: all of the record, or
-// a small part of one that is unlikely to be needed again soon (`alone`). A frame would have to leave
-// the processor's cache for them. `out` is no region memory.
+// Pages of a record, from `slot` on, that are decoded without a frame: the whole record or, with
+// `alone`, a small part of a record that is unlikely to be needed again soon. The processor's cache
+// then need not evict a frame for them. REQUIRES: `out` is not region memory.
 struct DirectPages {
   std::span<std::byte> out;
   std::uint32_t slot = 0;
   bool alone = false;
+};
+
+// A record that a reader needs: of type pages (based pages included), deltas or map_block.
+struct RecordRequest {
+  format::RecordRef ref;
+  format::RecordType type = format::RecordType::pages;
+  // A record that no frame holds may be decoded to there; the view then stays empty.
+  DirectPages direct = {};
+  // Where a record is in several forms, one that has these slots is taken. If no form has them, the
+  // view reports it.
+  format::SlotRange slots = {};
 };
 
 class RecordCache {
@@ -51,7 +64,8 @@ class RecordCache {
               std::size_t budget_bytes);
   ~RecordCache();
 
-  // A decoded record, locked until the view dies. Only one view per thread at a time.
+  // A decoded record, locked until the view is destroyed. REQUIRES: one view per thread at a time;
+  // the accessors need a view that is not empty.
   class View {
    public:
     View() = default;
@@ -61,7 +75,7 @@ class RecordCache {
     void release() noexcept;
     bool empty() const noexcept { return frame_ == nullptr; }
     const format::RecordHeader& header() const noexcept;
-    // Whether none of these slots was given back; the content of a slot that was is meaningless.
+    // Whether the record has all these slots. The content of a slot that gc freed is undefined.
     bool holds(std::uint32_t slot, std::uint64_t count = 1) const noexcept;
     std::span<const std::byte> raw() const noexcept;                  // type pages, deltas
     std::span<const format::DeltaIndexLine> deltas() const noexcept;  // type deltas
@@ -72,19 +86,14 @@ class RecordCache {
     struct CacheFrame* frame_ = nullptr;
   };
 
-  // Reads, verifies, decompresses and parses the record at `ref` unless a frame holds it. Type pages
-  // stands for based pages, too. False:
-  // `failure` says why. REQUIRES: ref's pack has been opened in the PackSet (otherwise it fails
-  // with a reason).
-  //
-  // Where a record is in several forms, one that has `slots` is taken; if there is none, the view
-  // tells. With `direct`, a record that no frame holds may be decoded to there, and the view stays
-  // empty.
-  bool get(const format::RecordRef& ref, format::RecordType type, View& view, ReadFailure& failure,
-           const DirectPages& direct = {}, const format::SlotRange& slots = {}) noexcept;
+  // Loads the record unless a frame holds it: reads, verifies, decompresses and parses it. False:
+  // `failure` has the reason. REQUIRES: the PackSet has opened the pack of `ref` (otherwise it
+  // fails with a reason); the calling thread has no other view.
+  bool get(const RecordRequest& request, View& view, ReadFailure& failure) noexcept;
 
  private:
   struct Impl;
+  struct Load;
   Impl* impl_;
 };
 

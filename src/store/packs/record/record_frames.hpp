@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,8 +19,8 @@
 
 namespace vellum::store {
 
-// Room in front of a frame's raw bytes, so that an uncompressed record can be read straight into
-// its final place.
+// Room in front of a frame's raw bytes for the header and hash of an uncompressed record, whose
+// payload is then read directly into place.
 inline constexpr std::size_t kHeadroomBytes = 4096;
 inline constexpr std::size_t kFramesPerSet = 8;
 
@@ -35,8 +36,8 @@ struct CacheFrame {
   std::atomic<std::uint64_t> used{0};
   format::RecordRef ref;
   format::RecordHeader header;
-  std::span<const format::SlotRange> dropped;  // slots of the record, given back
-  std::byte* raw = nullptr;                    // for pages and deltas; kHeadroomBytes lie before it
+  std::span<const format::SlotRange> dropped;  // slots of the record that gc freed
+  std::byte* raw = nullptr;  // of pages or deltas; kHeadroomBytes are in front of it
   std::byte* parsed = nullptr;
   std::size_t parsed_count = 0;
 };
@@ -52,9 +53,9 @@ struct FrameShape {
 };
 
 // Frames of one kind. A record may be in either of two sets, and the least recently used frame of
-// both is the victim. Chains of deltas keep some hundred records in use at once. With one set, even
-// one twice as large, some sets have more records than frames while others stay empty, and the
-// records in use evict each other ("the power of two choices", Mitzenmacher 2001).
+// both is the victim. Chains of deltas use some hundred records at once. With one set per record,
+// even one twice as large, some sets would have more records than frames while others are empty,
+// and the records in use would evict each other ("the power of two choices", Mitzenmacher 2001).
 struct FrameClass {
   FrameShape shape{};
   std::unique_ptr<CacheFrame[]> frames;
@@ -63,6 +64,7 @@ struct FrameClass {
   std::atomic<std::uint64_t> clock{0};
 
   void make(const FrameShape& of_each, std::size_t at_most) {
+    assert(frames == nullptr && of_each.frame_bytes() != 0);
     shape = of_each;
     frames_per_set = std::min(at_most, kFramesPerSet);
     sets = frames_per_set == 0 ? 0 : at_most / frames_per_set;
@@ -70,7 +72,7 @@ struct FrameClass {
   }
   std::size_t count() const noexcept { return sets * frames_per_set; }
   std::size_t bytes() const noexcept { return count() * shape.frame_bytes(); }
-  // Gives each frame its bytes. Returns the end of the last frame's bytes.
+  // Assigns each frame its bytes. Returns the end of the last frame's bytes.
   std::byte* place(std::byte* at) noexcept {
     for (std::size_t i = 0; i < count(); ++i, at += shape.frame_bytes()) {
       frames[i].raw = shape.raw_bytes == 0 ? nullptr : at + kHeadroomBytes;
@@ -78,8 +80,8 @@ struct FrameClass {
     }
     return at;
   }
-  // The frame that holds the record, unless another thread takes it for another record before the
-  // caller has its lock. Null: none does. `pass` sees the frames of its sets that hold another one.
+  // The frame of the record, or null. Another thread may reuse the frame until the caller locks it.
+  // Calls `pass` for the other frames of the record's sets.
   template <typename Pass>
   CacheFrame* find(std::uint64_t fingerprint, const Pass& pass) noexcept {
     if (sets == 0) return nullptr;
@@ -95,9 +97,10 @@ struct FrameClass {
   CacheFrame* find(std::uint64_t fingerprint) noexcept {
     return find(fingerprint, [](const CacheFrame&) noexcept {});
   }
-  // The frame that holds the record, or the victim that makes room for it.
+  // The frame of the record, or the victim to reuse for it.
   // REQUIRES: the class has frames.
   CacheFrame& pick(std::uint64_t fingerprint) noexcept {
+    assert(sets != 0);
     CacheFrame* oldest = nullptr;
     std::uint64_t oldest_use = UINT64_MAX;
     CacheFrame* const found = find(fingerprint, [&](CacheFrame& frame) noexcept {
@@ -106,6 +109,7 @@ struct FrameClass {
       oldest = &frame;
       oldest_use = use;
     });
+    assert(found != nullptr || oldest != nullptr);
     return found != nullptr ? *found : *oldest;
   }
   void touch(CacheFrame& frame) noexcept {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "base/bytes/codec.hpp"
 #include "base/fail.hpp"
@@ -48,7 +49,7 @@ LoadedRecord load_cached_record(PackStore& store, const format::RecordRef& ref,
     try {
       return read_record_at(*place.copy, place.record, type, store.checksum_seed());
     } catch (const Error& e) {
-      if (e.code() == Errc::out_of_memory) throw;  // otherwise the pack has it
+      if (e.code() == Errc::out_of_memory) throw;  // otherwise the pack is read
     }
   }
   return load_record(store, ref, type);
@@ -66,6 +67,7 @@ RecordPlace located(PackStore& store, const format::RecordRef& ref,
                                  : record_place(store, ref.pack, ref.offset_bytes);
     fail(place.os_errno != 0 ? Errc::io : Errc::corrupted, "{}: {}", name, place.problem);
   }
+  assert(place.file != nullptr);
   return place;
 }
 
@@ -76,7 +78,7 @@ std::shared_ptr<const LoadedRecord> keep(const format::RecordRef& ref, LoadedRec
   return out;
 }
 
-// Of a record that is elsewhere, another form may have been read last.
+// `recent` may have another form of a remote record.
 std::shared_ptr<const LoadedRecord> load_base(PackStore& store, const format::RecordRef& ref,
                                               const RecordPlace& at, RecentPages* recent) {
   if (store.packs().is_remote(ref.pack)) recent = nullptr;
@@ -88,7 +90,7 @@ std::shared_ptr<const LoadedRecord> load_base(PackStore& store, const format::Re
               recent);
 }
 
-// What stands in front of the pages for the codec.
+// The prefix of the pages for the codec.
 std::vector<std::byte> read_prefix(PackStore& store, std::uint64_t pack,
                                    std::span<const format::BasePage> bases, RecentPages* recent) {
   std::vector<std::byte> out(base::kPrefixZeros);
@@ -123,6 +125,7 @@ LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format:
 std::vector<format::BasePage> base_pages_of(const LoadedRecord& record,
                                             const format::RecordRef& ref, const std::string& place,
                                             std::size_t& list_bytes) {
+  assert(record.header.type == format::RecordType::based_pages);
   std::vector<format::BasePage> out(format::kMaxBasePages);
   out.resize(format::decode_base_pages(record.stored(), ref.offset_bytes, out, list_bytes));
   if (out.empty()) fail(Errc::corrupted, "{}: the base pages do not parse", place);
@@ -131,15 +134,17 @@ std::vector<format::BasePage> base_pages_of(const LoadedRecord& record,
 
 std::shared_ptr<const LoadedRecord> RecentPages::find(const format::RecordRef& ref) const {
   const std::lock_guard guard(mutex_);
-  const auto at = std::ranges::find(records_, ref, &Known::ref);
+  const auto at = std::ranges::find(records_, ref, &RecentRecord::ref);
   return at == records_.end() ? nullptr : at->record;
 }
 
 void RecentPages::note(const format::RecordRef& ref, std::shared_ptr<const LoadedRecord> record) {
   const std::lock_guard guard(mutex_);
+  assert(record != nullptr);
   raw_bytes_ += record->raw.size();
   records_.push_back({ref, std::move(record)});
   while (raw_bytes_ > kMaxBytes) {
+    assert(raw_bytes_ >= records_.front().record->raw.size());
     raw_bytes_ -= records_.front().record->raw.size();
     records_.pop_front();
   }

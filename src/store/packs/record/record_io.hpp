@@ -1,8 +1,8 @@
-// store/packs/record/record_io.hpp: record reads in normal code, past the record cache.
-// They serve run roots, versions, indexes and verification.
+// store/packs/record/record_io.hpp: record reads outside the fault handler, without the record
+// cache: run roots, versions, indexes, verification.
 //
-// A reference says where a record was when it was written. The record's place is where it is now;
-// the two differ in a pack that was rewritten (PackSet::locate).
+// A reference has the offset at which a record was written. The record's place has its current
+// offset. The two differ in a rewritten pack (PackSet::locate).
 #pragma once
 
 #include <deque>
@@ -18,28 +18,28 @@
 
 namespace vellum::store {
 
-// "<pack path> at byte <offset>", of a place.
+// "<pack path> at byte <offset>", for a place.
 std::string record_place(PackStore& store, std::uint64_t pack, std::uint64_t offset_bytes);
-// The same for the place that a reference leads to, as far as it is known.
+// The same for the place of a reference, as far as it is known.
 std::string record_place(PackStore& store, const format::RecordRef& ref);
 
-// Reads the header of the record that must be at a place, but not its payload.
+// Reads the header of the record at a place, but not its payload. Errc::corrupted: there is none.
 format::RecordHeader read_record_header(PackStore& store, std::uint64_t pack,
                                         std::uint64_t offset_bytes);
 
-// read_record_at() in a pack, which is opened if need be.
+// read_record_at() in a pack, which is opened if necessary.
 LoadedRecord load_record_at(PackStore& store, const format::RecordRef& place,
                             format::RecordType type);
 
-// The record that a reference leads to.
+// The record of a reference.
 LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format::RecordType type);
-// The base pages of a record of based pages, and how many bytes their list takes at the start of the
-// payload. `ref` leads to it; `place` names it in errors.
+// The base pages of the record of based pages at `ref`, and the bytes that their list takes at the
+// start of the payload. `place` is its name in errors.
 std::vector<format::BasePage> base_pages_of(const LoadedRecord& record,
                                             const format::RecordRef& ref, const std::string& place,
                                             std::size_t& list_bytes);
-// Records of pages that were loaded last, for a reader of whole packs: base pages lie not far in front
-// of their record. Threads: any.
+// The last loaded records of pages, for a reader of whole packs: base pages are a short distance in
+// front of their record. Threads: any.
 class RecentPages {
  public:
   std::shared_ptr<const LoadedRecord> find(const format::RecordRef& ref) const;
@@ -47,20 +47,20 @@ class RecentPages {
 
  private:
   static constexpr std::size_t kMaxBytes = 32u << 20;
-  struct Known {
+  struct RecentRecord {
     format::RecordRef ref;
     std::shared_ptr<const LoadedRecord> record;
   };
-  mutable std::mutex mutex_;  // of the members below
-  std::deque<Known> records_;
+  mutable std::mutex mutex_;  // guards the members below
+  std::deque<RecentRecord> records_;
   std::size_t raw_bytes_ = 0;
 };
 
-// The record of pages, based or not, that a reference leads to. `recent`: may be null.
+// The record of pages, based or not, of a reference. `recent`: may be null.
 std::shared_ptr<const LoadedRecord> load_pages(PackStore& store, const format::RecordRef& ref,
                                                RecentPages* recent = nullptr);
-// load_record(), but from a cache directory if one has the record. For opening versions only: verify and
-// dedup need the content of the pack itself.
+// load_record(), but from a cache directory if one has the record. Only for opening versions:
+// verify and dedup need the content of the pack itself.
 LoadedRecord load_cached_record(PackStore& store, const format::RecordRef& ref,
                                 format::RecordType type);
 

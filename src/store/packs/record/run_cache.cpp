@@ -1,6 +1,7 @@
 #include "store/packs/record/run_cache.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace vellum::store {
 
@@ -12,11 +13,13 @@ std::size_t LoadedRun::block_from(format::PageNumber page) const noexcept {
 }
 
 format::RecordRef LoadedRun::block_ref(std::size_t block) const noexcept {
+  assert(block < root.blocks.size());
   return {ref.root.pack, root.blocks[block].offset_bytes, root.blocks[block].tag};
 }
 
 std::shared_ptr<const LoadedRun> RunCache::get(const format::RunRef& ref,
                                                const std::function<LoadedRun()>& load) {
+  assert(load != nullptr);
   {
     const std::lock_guard guard(mutex_);
     const auto at = runs_.find(ref.root);
@@ -27,7 +30,7 @@ std::shared_ptr<const LoadedRun> RunCache::get(const format::RunRef& ref,
   }
   auto run = std::make_shared<const LoadedRun>(load());
   const std::lock_guard guard(mutex_);
-  // Now and then, unused runs are dropped.
+  // Drops unused runs occasionally.
   if (runs_.size() % 256 == 255) {
     std::erase_if(runs_, [](const auto& line) { return line.second.expired(); });
   }

@@ -1,4 +1,4 @@
-// store/packs/record/run_cache.hpp: the roots of sorted runs, shared by all versions open on a store.
+// store/packs/record/run_cache.hpp: roots of sorted runs, shared by the open versions of a store.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace vellum::store {
 
-// A sorted run of the page map, opened for reading: its root is in memory, its blocks stay in the
+// A sorted run of the page map, opened for reading: its root is in memory, its blocks are in the
 // pack. Immutable.
 struct LoadedRun {
   format::RunRef ref;

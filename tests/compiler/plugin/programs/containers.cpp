@@ -1,5 +1,5 @@
-// The standard containers, as objects in tracked memory whose elements are there as well, and what
-// else C++ adds: exceptions, virtual functions, objects made in place.
+// The standard containers, as objects in tracked memory with elements there as well, and other
+// features of C++: exceptions, virtual functions, objects constructed in place.
 #include <cstdint>
 #include <deque>
 #include <forward_list>
@@ -18,7 +18,7 @@
 
 namespace {
 
-// Hands out tracked memory from its end on, and never takes it back.
+// Allocates tracked memory from its end on, and never reuses it.
 std::size_t next_offset = 8192;
 template <typename T>
 struct Allocator {

@@ -1,7 +1,7 @@
-// A persistent heap of Boost.Interprocess in a plain file, as its manual has it: nothing here knows
-// of Vellum. Compiled by vellum-clang++, flush() is failure-atomic for VELLUM_ATOMIC_FILES.
+// A persistent heap of Boost.Interprocess in a plain file, as in its manual: this file does not use
+// Vellum. Compiled by vellum-clang++, flush() is failure-atomic for VELLUM_ATOMIC_FILES.
 //   heap FILE OPERATIONS SEED   adds and removes keys, and flushes after each
-//   heap FILE check             says how many operations there were, and whether all is whole
+//   heap FILE check             prints the number of operations, and whether all is whole
 #include <boost/container/map.hpp>
 #include <boost/interprocess/allocators/allocator.hpp>
 #include <boost/interprocess/managed_mapped_file.hpp>

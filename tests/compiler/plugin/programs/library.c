@@ -1,5 +1,5 @@
-/* Library functions that write memory, called by name and through pointers. As in stores.c, bytes
- * that are not 0 over zeros; where a function writes a 0, the check is not exact. */
+/* Library functions that write memory, called by name and through pointers. As in stores.c, they write
+ * nonzero bytes over zeros; where a function writes a 0, the check is not exact. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -27,8 +27,8 @@ static wchar_t wide[400];
 static int fd;
 static FILE* file;
 
-/* The statement, with `at` a place of its own. Calls through volatile pointers go to the address
- * that was taken in this file. */
+/* The statement, with its own address `at`. Calls through volatile pointers use the address that was
+ * taken in this file. */
 #define CHECK(name, ...)                                     \
   do {                                                       \
     for (unsigned round = 0; round < 12; ++round) {          \

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   REQUIRE(madvise(at, kBytes, MADV_REMOVE) == -1 && errno == EOPNOTSUPP);
   REQUIRE(madvise(at, kBytes, MADV_RANDOM) == 0);
 
-  /* The file grows behind its mapping, and never shrinks by this. */
+  /* The file grows behind its mapping; these calls never shrink it. */
   REQUIRE(posix_fallocate(fd, 0, 100) == 0 && size_of(fd) == kBytes);
   REQUIRE(posix_fallocate(fd, 4 * 4096, 4096) == 0 && size_of(fd) == 5 * 4096);
   at[5 * 4096 - 1] = 'g';
@@ -50,8 +50,8 @@ int main(int argc, char** argv) {
   REQUIRE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == -1);
   REQUIRE(errno == EOPNOTSUPP && strcmp(at + 100, "kept") == 0);
 
-  /* By descriptor: the content of memory is seen, also at the end; a descriptor that may only read
-   * cannot write. */
+  /* By descriptor: reads return the content of memory, also at the end; a read-only descriptor cannot
+   * write. */
   char read_back[8] = "";
   REQUIRE(pread(fd, read_back, 5, 100) == 5 && strcmp(read_back, "kept") == 0);
   const int appender = open(argv[1], O_RDWR | O_APPEND | O_CLOEXEC);
@@ -62,8 +62,8 @@ int main(int argc, char** argv) {
   REQUIRE(pwrite(fd, "", 0, 100 * 4096) == 0 && size_of(fd) == 6 * 4096 + 3);
   REQUIRE(pwrite(fd, "at", 2, 200) == 2 && memcmp(at + 200, "at", 2) == 0);
 
-  /* As the kernel does it: O_APPEND wins over an offset, an offset is not negative, and a descriptor
-   * that may only write cannot read. */
+  /* As in the kernel: O_APPEND overrides an offset, an offset is not negative, and a write-only
+   * descriptor cannot read. */
   REQUIRE(pwrite(appender, "!", 1, 0) == 1 && size_of(fd) == 6 * 4096 + 4 && at[0] == 0);
   REQUIRE(at[6 * 4096 + 3] == '!' && lseek(appender, 0, SEEK_CUR) == 6 * 4096 + 3);
   REQUIRE(pwrite(fd, "no", 2, -1) == -1 && errno == EINVAL && pread(fd, read_back, 1, -1) == -1);
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   REQUIRE(read(writer, read_back, 1) == -1 && errno == EBADF);
   REQUIRE(close(writer) == 0 && ftruncate(fd, 6 * 4096 + 3) == 0);
 
-  /* A later piece that has no room leaves what came before, and the offset behind it. */
+  /* When a later buffer does not fit, the earlier ones are written, and the offset is after them. */
   const struct iovec pieces[] = {{"piece", 5}, {at, 1ULL << 50}};
   REQUIRE(lseek(fd, 300, SEEK_SET) == 300 && writev(fd, pieces, 2) == 5);
   REQUIRE(memcmp(at + 300, "piece", 5) == 0 && lseek(fd, 0, SEEK_CUR) == 305);

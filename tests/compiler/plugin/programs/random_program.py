@@ -10,9 +10,9 @@ HEAD = """#include <stdint.h>
 #include <string.h>
 #include "tracked.h"
 static uint64_t src[600];
-static int commits;  /* that are left to this call of a function: each takes microseconds */
+static int commits;  /* left to this call of a function: each takes microseconds */
 """
-# Places: a and b are random and may overlap, q moves through the 4 KiB behind a.
+# Addresses: a and b are random and may overlap, q moves through the 4 KiB behind a.
 MAIN = """int main(void) {
   for (unsigned i = 0; i < 600; i++)
     src[i] = ((uint64_t)tracked_random(1u << 31) << 20 ^ tracked_random(1u << 31)) | 0x0101010101010101ull;
@@ -32,7 +32,7 @@ pick = random.Random(int(sys.argv[1]))
 
 class Function:
     def __init__(self):
-        self.counters = []  # of the loops around
+        self.counters = []  # of the enclosing loops
         self.made = 0
 
     def index(self):

@@ -1,5 +1,5 @@
-// Vellum's heap in a region with tracker cards, compiled by vellum-clang++: the pass alone reports
-// what the allocator and the containers store.
+// Vellum's heap in a region with tracker cards, compiled by vellum-clang++: only the pass reports
+// the stores of the allocator and of the containers.
 //   region_heap STORE OPERATIONS SEED | STORE check
 #include <vellum/heap.hpp>
 #include <vellum/store.hpp>

@@ -1,6 +1,5 @@
-/* Every kind of store that C has, at random places of tracked memory. Each stores bytes that are
- * not 0 over zeros, so that the cards that change are those that must be marked, and no others may
- * be. */
+/* Every kind of store of C, at random addresses of tracked memory. Each stores nonzero bytes over
+ * zeros: exactly the cards that change must be marked. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +15,7 @@
 #define KIND(name) __attribute__((noinline)) static void name(char* at, unsigned n)
 #define UNUSED (void)n
 
-/* `n` is below 300 and never 0 in its low byte; the functions get their places aligned to 64 bytes
+/* `n` is below 300 and never 0 in its low byte; the functions' addresses are aligned to 64 bytes
  * plus a multiple of `align` (the table below). */
 static uint64_t bytes_of(unsigned n) { return 0x0101010101010101ull * ((n % 250) + 1); }
 
@@ -47,7 +46,7 @@ KIND(unaligned_all) {
   loose->four = (uint32_t)bytes_of(n);
 }
 
-/* The language does not allow it; x86 does, and programs do it. */
+/* Undefined in the language, but works on x86, and programs do it. */
 KIND(misaligned_two) { *(uint16_t*)at = (uint16_t)bytes_of(n); }
 KIND(misaligned_eight) { *(uint64_t*)at = bytes_of(n); }
 KIND(misaligned_fields) {
@@ -167,7 +166,7 @@ KIND(atomic_compare_failed_expected) {
   __atomic_compare_exchange_n(&object, (uint64_t*)(at + 512), 1, 0, __ATOMIC_SEQ_CST,
                               __ATOMIC_SEQ_CST);
 }
-// The compiler leaves these to libatomic's general functions, which are told the number of bytes.
+// The compiler leaves these to libatomic's general functions, which take the number of bytes.
 typedef struct {
   uint64_t words[3];
 } Triple;
@@ -313,7 +312,7 @@ KIND(loop_of_two_places) {
     ((uint64_t*)(at + 8192))[n - i] = bytes_of(n);
   }
 }
-KIND(loop_list) { /* the address of the next comes from memory */
+KIND(loop_list) { /* loads the address of the next one from memory */
   struct node {
     struct node* next;
     uint64_t value;
@@ -352,7 +351,7 @@ KIND(loop_switch) {
     }
 }
 
-/* what happens in the middle is a commit */
+/* with a commit in between */
 KIND(call_between) {
   ((uint64_t*)at)[0] = bytes_of(n);
   ((uint64_t*)at)[40] = bytes_of(n);

@@ -1,10 +1,9 @@
-// The structures of bench/fams in a plain file that mmap() maps, compiled by vellum-clang++:
-// nothing here knows of Vellum.
-//   structures list|btree|hash FILE OPERATIONS COPIES   msync() after each operation, and then what
-//   a
-//                                 crash would leave is copied: COPIES/N and its journal
-//   structures list|btree|hash FILE check               says how many operations FILE holds, and
-//                                 whether it holds what they make
+// The structures of bench/fams in a plain file that mmap() maps, compiled by vellum-clang++: this
+// file does not use Vellum.
+//   structures list|btree|hash FILE OPERATIONS COPIES   calls msync() after each operation, then
+//                                 copies the state of a crash: COPIES/N and its journal
+//   structures list|btree|hash FILE check               prints how many operations FILE contains,
+//                                 and whether its content is theirs
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -24,15 +23,15 @@ namespace {
 
 using namespace fams;
 
-struct NobodyTold {
+struct NoReports {
   static void stores(const void*, std::size_t) {}
 };
-using Memory = Arena<NobodyTold>;
+using Memory = Arena<NoReports>;
 
 constexpr std::size_t kFileBytes = 1 << 20;
 constexpr Key kKeys = 40;
 
-// What operation number n does: keys come in any order, and again, then with another value.
+// Operation number n: keys are in random order and repeat, then with another value.
 struct Operation {
   explicit Operation(std::uint64_t n) : key(n * 2654435761 % kKeys) {
     std::memset(value.bytes, static_cast<int>(n), sizeof value.bytes);
@@ -41,7 +40,7 @@ struct Operation {
   Value value;
 };
 
-// A list takes a key as often as it comes; others have it once.
+// A list has a key once for each insertion; the other structures have it once.
 struct Model {
   void apply(std::uint64_t n) {
     const Operation operation(n);
@@ -120,7 +119,7 @@ int main(int argc, char** argv) {
     return whole ? 0 : 1;
   }
   const std::string source = argv[2], copies = argv[4], journal = ".vellum-journal";
-  if (!file.sync()) return 1;  // empty, with what create() has made
+  if (!file.sync()) return 1;  // empty, as create() has left it
   for (std::uint64_t n = 1; n <= std::strtoull(argv[3], nullptr, 10); ++n) {
     file.apply(n);
     if (!file.sync()) return 1;

@@ -1,5 +1,5 @@
-/* The test programs' view of the tracked memory that they store to: tracked_memory.cpp, which an
- * ordinary compiler has compiled. */
+/* The test programs' interface to the tracked memory that they store to: tracked_memory.cpp, compiled
+ * by an ordinary compiler. */
 #ifndef TRACKED_H
 #define TRACKED_H
 
@@ -13,16 +13,16 @@ extern "C" {
 char* tracked_begin(void);
 size_t tracked_bytes(void);
 
-/* What a commit does: takes the marks. Complains of bytes that have changed since the last time and
- * are not marked, and where `exact` says so of cards that are marked and have not changed. `what`
- * names the store. Afterwards the memory is as it is (commit) or zeros again (check). */
+/* Does the work of a commit: clears the marks. Reports bytes that have changed since the last time
+ * and are not marked, and with `exact` also cards that are marked and have not changed. `what` names
+ * the store. Afterwards the memory is unchanged (commit) or zeros again (check). */
 void tracked_commit(const char* what);
 void tracked_check(const char* what, int exact);
 
-/* How many complaints there were; prints how many checks. For main() to return. */
+/* The number of reports, for main() to return; prints the number of checks. */
 int tracked_end(void);
 
-/* A number that no compiler foresees, below `limit`. */
+/* A number below `limit` that no compiler can predict. */
 unsigned tracked_random(unsigned limit);
 
 #ifdef __cplusplus

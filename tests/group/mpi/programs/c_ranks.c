@@ -1,5 +1,5 @@
-/* The C face of a group: c_ranks RECORDS STORES URL. Each rank counts to 3, of which the last is rolled
- * back, and gets 2 from the remote. */
+/* The C interface of a group: c_ranks RECORDS STORES URL. Each rank counts to 3, rolls the last step
+ * back, and reads 2 from the remote. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <vellum/mpi.h>

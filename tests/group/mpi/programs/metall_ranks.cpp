@@ -1,6 +1,6 @@
-// What the ranks of a job with Metall datastores do, for metall_adaptor_test.cpp:
+// The ranks of a job with Metall datastores, for metall_adaptor_test.cpp:
 //   metall_ranks WHAT ROOT PIDS [ARGUMENTS]
-// Ends with 0 when all went as it should. Rank 0 says each step that has been made.
+// Exits with 0 on success. Rank 0 prints each completed step.
 #include <unistd.h>
 
 #include <cstdio>
@@ -59,7 +59,7 @@ void begin(Adaptor& adaptor) {
   manager.construct<Vector>("values")(manager.get_allocator<>());
 }
 
-// Adds values, and objects that come and go: Metall's metadata changes, too.
+// Adds values, and creates and destroys objects: Metall's metadata changes, too.
 void step(Adaptor& adaptor) {
   auto& manager = adaptor.get_local_manager();
   Vector& values = *manager.find<Vector>("values").first;
@@ -70,7 +70,7 @@ void step(Adaptor& adaptor) {
   }
 }
 
-// How many steps the group has, the same on all ranks.
+// The group's number of steps, the same on all ranks.
 std::uint64_t steps_of(const Adaptor& adaptor) {
   const auto& manager = adaptor.get_local_manager();
   const Vector* const values = manager.find<Vector>("values").first;
@@ -190,7 +190,7 @@ void full_disk(const Arguments& a) {
   require(steps_at(a.root) == 2, "the version that fitted");
 }
 
-// Goes on from what it finds, until it is killed; versions of each kind.
+// Continues from the existing version until it is killed; creates versions of each kind.
 void work(const Arguments& a) {
   std::ofstream(a.pids + "/" + std::to_string(my_rank())) << getpid();
   Adaptor adaptor(metall::open_only, a.root);
@@ -198,7 +198,7 @@ void work(const Arguments& a) {
   say("found", steps);
   for (const std::uint64_t last = steps + std::stoull(a.more.at(0)); steps < last;) {
     step(adaptor);
-    if (steps % 3 == 0) adaptor.get_local_manager().flush();  // of this rank alone
+    if (steps % 3 == 0) adaptor.get_local_manager().flush();  // only of this rank
     say("begun", steps + 1);
     require(steps % 4 == 0 ? adaptor.snapshot(a.root + "@last", true) : adaptor.flush(), "made");
     say("made", ++steps);

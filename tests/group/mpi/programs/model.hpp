@@ -1,5 +1,4 @@
-// What a partition holds after a number of steps: the ranks store it, and the test that started them
-// compares.
+// The content of a partition after a number of steps: the ranks store it, and the test compares it.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +20,10 @@ inline std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// How far rank 0 has come, in a file that it maps: what a killed launcher does not pass on is there.
+// The progress of rank 0, in a file that it maps: it is readable even after a kill of the launcher.
 struct StepsOfJob {
-  std::uint64_t begun = 0, made = 0;  // the version of this step
-  std::uint64_t pushed = 0;           // and what is complete at the remote
+  std::uint64_t begun = 0, made = 0;  // steps whose version has begun, and is completed
+  std::uint64_t pushed = 0;           // and is complete at the remote
 };
 
 // The stores of a step; word 0 is the number of steps.
@@ -43,7 +42,7 @@ inline std::vector<std::uint64_t> content_after(std::uint64_t partition, std::ui
   return words;
 }
 
-// Returns the number of steps; throws unless all else fits.
+// Returns the number of steps; throws unless the content agrees with it.
 inline std::uint64_t check_content(const void* data, std::uint64_t bytes, std::uint64_t partition) {
   if (bytes != kPartitionBytes) throw std::runtime_error("a partition has another size");
   const std::uint64_t steps = *static_cast<const std::uint64_t*>(data);

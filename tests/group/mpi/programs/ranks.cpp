@@ -1,6 +1,6 @@
-// What the ranks of a job do, for group_test.cpp and kill_test.cpp:
+// The ranks of a job, for group_test.cpp and kill_test.cpp:
 //   ranks WHAT RECORDS STORES [ARGUMENTS]
-// Rank 0 prints a line for each version that has been made. Ends with 0 when all went as it should.
+// Rank 0 prints a line for each completed version. Exits with 0 on success.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -79,7 +79,7 @@ void store_all(Group& group, std::uint64_t step) {
   for (const std::uint32_t p : group.mine()) store_step(words_of(group, p), p, step);
 }
 
-// Of every kind, some.
+// Stores of every kind.
 void make_version(Group& group, std::uint64_t step) {
   const std::string name = step % 5 == 0 ? "step-" + std::to_string(step) : std::string();
   if (step % 3 == 0) {
@@ -91,7 +91,7 @@ void make_version(Group& group, std::uint64_t step) {
   }
 }
 
-// Where the test finds the processes.
+// Records the process for the test.
 void note_process(const Arguments& a) {
   std::ofstream(a.records + ".pids/" + std::to_string(my_rank())) << getpid();
 }
@@ -115,7 +115,8 @@ volatile StepsOfJob* map_steps(const Arguments& a) {
   return static_cast<volatile StepsOfJob*>(at);
 }
 
-// Goes on from what it finds, for some steps: STEPS [RANK CALL MOMENT], and then that rank dies.
+// Continues from the existing version for some steps: STEPS [RANK CALL MOMENT]: there that rank
+// dies.
 void work(const Arguments& a) {
   note_process(a);
   static crash::KillReport report;
@@ -140,7 +141,7 @@ void work(const Arguments& a) {
   group.close();
 }
 
-// Says what it has open, and goes on when the file GO is there.
+// Prints its open group, and continues when the file GO exists.
 void wait(const Arguments& a) {
   note_process(a);
   Group group = Group::open(MPI_COMM_WORLD, a.records, options_for(a));
@@ -171,7 +172,7 @@ void full_disk(const Arguments& a) {
   require(group.number() == before, "the last version stays");
   const GroupVersion newest = group.open_version();
   require(newest.info().number == before, "the record stays");
-  // The other ranks have committed locally, and go back all the same.
+  // The other ranks have committed locally, and roll back, too.
   group.rollback();
   require(check_content(mine.data(), kPartitionBytes, static_cast<std::uint64_t>(my_rank())) == 1,
           "all are back at the last version");
@@ -202,7 +203,7 @@ void errors(const Arguments& a) {
   require(code_of([&] { Group::open(MPI_COMM_WORLD, a.records, bad).close(); }, "store is empty") ==
               Errc::invalid_argument,
           "a store has to be named");
-  // One rank's mistake is an error on all ranks, and leaves no group behind that cannot be opened.
+  // One rank's mistake is an error on all ranks, and the group can still be opened.
   bad = options_for(a);
   if (my_rank() == 1) bad.store = "/nowhere/at/all-{}";
   require(code_of([&] { Group::open(MPI_COMM_WORLD, a.records, bad).close(); }, "rank 1 on ") ==
@@ -248,7 +249,7 @@ void asynchronous(const Arguments& a) {
   require(pending.wait().number == group.number(), "it can be asked again");
   PendingGroupVersion dropped = group.snapshot_async("two");
   store_all(group, 3);
-  group.commit();  // makes that of 2 first
+  group.commit();  // completes the version of step 2 first
   require(dropped.wait().number + 1 == group.number(), "it was made by the next call");
   const std::uint32_t p = group.mine()[0];
   for (const auto& [name, step] : {std::pair("one", 1), std::pair("two", 2), std::pair("", 3)}) {
@@ -262,7 +263,7 @@ void asynchronous(const Arguments& a) {
   say("made %lu", 3);
 }
 
-// Goes on from an older version: VERSION STEP.
+// Continues from an older version: VERSION STEP.
 void go_back(const Arguments& a) {
   GroupOptions options = options_for(a);
   options.version = a.more.at(0);
@@ -273,7 +274,7 @@ void go_back(const Arguments& a) {
   say("made %lu", a.number(1) + 1);
 }
 
-// As work, and each version goes to the remote: URL STEPS [RANK CALL MOMENT].
+// Like work, with a push of each version: URL STEPS [RANK CALL MOMENT].
 void push(const Arguments& a) {
   note_process(a);
   static crash::KillReport report;
@@ -295,7 +296,7 @@ void push(const Arguments& a) {
     make_version(group, step + 1);
     if (my_rank() == 0) steps->made = step + 1;
     PendingGroupPush pending = group.push_async();
-    if (step % 2 == 0) {  // a version takes its place while it is on its way
+    if (step % 2 == 0) {  // superseded by a version while it is being pushed
       group.commit("the same");
     }
     require(pending.wait().number != 0, "the version has a number");
@@ -305,7 +306,7 @@ void push(const Arguments& a) {
   group.close();
 }
 
-// The newest version of the remote comes back, bit for bit: URL.
+// Restores the newest version of the remote, bit for bit: URL.
 void restore(const Arguments& a) {
   GroupOptions options = options_for(a);
   options.remote = a.more.at(0);
@@ -323,7 +324,7 @@ void restore(const Arguments& a) {
 
 // Rank 2's remote cannot be reached for some time: DIRECTORY, that of the group's remote.
 void outage(const Arguments& a) {
-  const std::string there = a.more.at(0) + "/partition-2", away = there + "-away";
+  const std::string there = a.more.at(0) + "/partition-2", moved = there + "-moved";
   GroupOptions options = options_for(a);
   options.remote = "file://" + a.more.at(0);
   Group group = Group::open(MPI_COMM_WORLD, a.records, options);
@@ -331,7 +332,7 @@ void outage(const Arguments& a) {
   group.commit();
   group.push();
   if (my_rank() == 2) {
-    require(rename(there.c_str(), away.c_str()) == 0, "rename");
+    require(rename(there.c_str(), moved.c_str()) == 0, "rename");
     std::ofstream(there.c_str()) << "no directory";
   }
   MPI_Barrier(MPI_COMM_WORLD);
@@ -339,11 +340,11 @@ void outage(const Arguments& a) {
   group.snapshot("two");
   require(code_of([&] { group.push(); }, "rank 2 on ") != Errc::ok, "an error on all ranks");
   store_all(group, 3);
-  group.commit();  // the job goes on
+  group.commit();  // the job continues
   require(code_of([&] { group.push("absent"); }, "absent") == Errc::not_found, "no such version");
   MPI_Barrier(MPI_COMM_WORLD);
   if (my_rank() == 2) {
-    require(remove(there.c_str()) == 0 && rename(away.c_str(), there.c_str()) == 0, "it is back");
+    require(remove(there.c_str()) == 0 && rename(moved.c_str(), there.c_str()) == 0, "it is back");
   }
   MPI_Barrier(MPI_COMM_WORLD);
   group.push("two");

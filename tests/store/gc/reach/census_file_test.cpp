@@ -8,7 +8,7 @@
 #include <mutex>
 #include <set>
 
-#include "store/catalog/kept_version.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/check/stat.hpp"
 #include "store/gc/reach/pack_use.hpp"
 #include "store/gc/reach/roots.hpp"
@@ -373,7 +373,7 @@ TEST_F(LiveSetFileTest, WhatDoesNotDecodeIsAsIfItWereNotThere) {
     put(bytes);
     EXPECT_EQ(blocks_read(blocks, reads_of_gc()), count(blocks));
     EXPECT_EQ(saved().parts.size(), saved_stretches().size());
-    EXPECT_EQ(blocks_read(blocks, reads_of_gc()), 0u) << "it was not made anew";
+    EXPECT_EQ(blocks_read(blocks, reads_of_gc()), 0u) << "it was not written again";
   };
   for (int i = 0; i < 20; ++i) {
     auto bytes = good;

@@ -2,8 +2,8 @@
 // not treated as lost.
 #include <gtest/gtest.h>
 
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/check/repair.hpp"
 #include "store/check/stat.hpp"
 #include "store/gc/pack_mover.hpp"
@@ -134,9 +134,9 @@ TEST_F(ArchiveTest, OneThatIsNotThereIsAClearErrorAndFreesNothing) {
   move(true);
   remove("s1");
   const auto files = files_of(home(), archive);
-  const std::string away = dir.path("away");
+  const std::string moved = dir.path("moved");
   for (const bool mount_point : {false, true}) {
-    stdfs::rename(archive, away);
+    stdfs::rename(archive, moved);
     if (mount_point) stdfs::create_directory(archive);
     const std::string text = error_text(Errc::io, [&] { open_version(*fresh(), "s3"); });
     EXPECT_TRUE(contains(text, archive)) << text;
@@ -160,7 +160,7 @@ TEST_F(ArchiveTest, OneThatIsNotThereIsAClearErrorAndFreesNothing) {
     }));
     EXPECT_FALSE(list_tiers(*fresh())[1].present);
     if (mount_point) stdfs::remove_all(archive);
-    stdfs::rename(away, archive);
+    stdfs::rename(moved, archive);
     EXPECT_EQ(files_of(home(), archive), files);
     expect_all();
   }
@@ -175,7 +175,7 @@ TEST_F(ArchiveTest, OneThatGoesWhileGcIsAtWork) {
   move(true);
   remove("s1");
   remove("s2");
-  const std::string away = dir.path("away");
+  const std::string moved = dir.path("moved");
   int calls = 0;
   for (int at = 0; at < 12; ++at) {
     calls = 0;
@@ -183,13 +183,13 @@ TEST_F(ArchiveTest, OneThatGoesWhileGcIsAtWork) {
       collect_garbage(
           *fresh(), false,
           [&](const Progress&) {
-            if (calls++ == at) stdfs::rename(archive, away);
+            if (calls++ == at) stdfs::rename(archive, moved);
           },
           at % 2 == 0 ? 9 : 0);
     } catch (const Error& e) {
       EXPECT_EQ(static_cast<int>(e.code()), static_cast<int>(Errc::io)) << e.what();
     }
-    if (stdfs::exists(away)) stdfs::rename(away, archive);
+    if (stdfs::exists(moved)) stdfs::rename(moved, archive);
     expect_all();
   }
 }
@@ -198,19 +198,20 @@ TEST_F(ArchiveTest, OneThatMovesIsFoundUnderItsNewPath) {
   make(5);
   add_archive();
   move(true);
-  const std::string elsewhere = dir.path("elsewhere");
-  stdfs::rename(archive, elsewhere);
+  const std::string other_path = dir.path("other_path");
+  stdfs::rename(archive, other_path);
   error_text(Errc::io, [&] { open_version(*fresh(), "s1"); });
   // Another empty directory with its old path is not accepted as the archive.
   error_text(Errc::io, [&] { add_archive(); });
-  add_tier(*fresh(), TierKind::archive, elsewhere, 0);
+  add_tier(*fresh(), TierKind::archive, other_path, 0);
   ASSERT_EQ(list_tiers(*fresh()).size(), 2u);
   expect_all();
-  EXPECT_TRUE(contains(error_text(Errc::busy, [&] { remove_tier(*fresh(), elsewhere); }), "holds"));
+  EXPECT_TRUE(
+      contains(error_text(Errc::busy, [&] { remove_tier(*fresh(), other_path); }), "holds"));
   // Nor does another store accept it.
   const auto other = StoreDirectory::create(fs, dir.path("other"), small_options());
-  error_text(Errc::already_exists, [&] { add_tier(*other, TierKind::archive, elsewhere, 0); });
-  error_text(Errc::already_exists, [&] { add_tier(*fresh(), TierKind::cache, elsewhere, 0); });
+  error_text(Errc::already_exists, [&] { add_tier(*other, TierKind::archive, other_path, 0); });
+  error_text(Errc::already_exists, [&] { add_tier(*fresh(), TierKind::cache, other_path, 0); });
   error_text(Errc::invalid_argument, [&] { add_tier(*fresh(), TierKind::cache, "relative", 0); });
   error_text(Errc::invalid_argument, [&] { add_tier(*fresh(), TierKind::cache, home(), 0); });
   error_text(Errc::already_exists, [&] { add_tier(*fresh(), TierKind::cache, dir.path(), 0); });
@@ -376,7 +377,7 @@ TEST_F(ArchiveTest, RepairLooksThereToo) {
   EXPECT_TRUE(report.lost.empty());
   const auto saved = StoreDirectory::open(fs, dir.path("saved"));
   for (const auto& [name, bytes] : contents) expect_same(*open_version(*saved, name), bytes);
-  stdfs::rename(archive, dir.path("away"));
+  stdfs::rename(archive, dir.path("moved"));
   EXPECT_FALSE(repair_store(fs, store->path(), std::nullopt, nullptr).lost.empty());
 }
 
@@ -393,10 +394,10 @@ TEST_F(ArchiveTest, WhatMovesFirst) {
   EXPECT_GT(done.packs_moved, 0u);
   EXPECT_GT(packs_in(home()).size(), 1u);
   // The head and the newest snapshot do not need the archive.
-  stdfs::rename(archive, dir.path("away"));
+  stdfs::rename(archive, dir.path("moved"));
   expect_same(*open_version(*fresh(), "t"), contents.at("t"));
   error_text(Errc::io, [&] { open_version(*fresh(), "s1"); });
-  stdfs::rename(dir.path("away"), archive);
+  stdfs::rename(dir.path("moved"), archive);
   const std::uint64_t least = list_tiers(*fresh())[0].bytes;
   move(false);
   const std::uint64_t all = list_tiers(*fresh())[0].bytes;

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "store/catalog/kept_version.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/store_directory.hpp"
 #include "store/gc/pack_mover.hpp"
 #include "store/gc/tier/tiers_fixture.hpp"
 #include "support/child.hpp"

@@ -1,4 +1,4 @@
-// Stores from C++, in a library of their own.
+// Stores from C++, in a separate library.
 #include <vector>
 
 extern "C" void part(long* at, long count) {

@@ -1,0 +1,29 @@
+// cli/remote/remote_by_url.hpp: a remote that is given by its URL, without a store.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/terminal/command.hpp"
+#include "remote/session/remote.hpp"
+
+namespace vellum::cli {
+
+class RemoteByUrl {
+ public:
+  // Errc::not_found: there is no remote.
+  explicit RemoteByUrl(const std::string& url);
+  const remote::Remote& remote() const noexcept { return *remote_; }
+  const format::Superblock& superblock() const noexcept { return superblock_; }
+
+ private:
+  std::unique_ptr<remote::ObjectStore> objects_;
+  format::Superblock superblock_;
+  std::unique_ptr<remote::Remote> remote_;
+};
+
+// The versions in a head, in the form in which a store lists its own.
+std::vector<VersionInfo> versions_of(const remote::Head& head);
+
+}  // namespace vellum::cli
