@@ -72,7 +72,7 @@ void BranchWriter::Impl::write_background(const std::vector<const PageWrites*>& 
   } catch (const std::exception& e) {
     background->failure = e.what();
   } catch (...) {
-    background->failure = "the background was given up";  // a simulated power cut
+    background->failure = "the background checkpoint was abandoned";  // a simulated power cut
   }
   background->took = std::chrono::steady_clock::now() - background->began;
 }

@@ -118,7 +118,7 @@ BranchWriter::Commit::Commit(BranchWriter& writer) : impl_(std::make_unique<Impl
 BranchWriter::Commit::~Commit() {
   impl_->writer.dedup.leave(impl_->finished);
   if (impl_->finished || impl_->writer.packs == nullptr) return;
-  impl_->writer.give_up_checkpoint("a commit was given up");
+  impl_->writer.give_up_checkpoint("a commit was abandoned");
 }
 
 std::unique_ptr<BranchWriter::Commit> BranchWriter::begin(std::size_t pages) {

@@ -186,7 +186,7 @@ const std::byte* PageReader::pages_in(const RecordCache::View& view, const Targe
   if (std::uint64_t{t.slot} + n > view.header().items) {
     problem = "the record has no such page";
   } else if (!view.holds(t.slot, n)) {
-    problem = "the page was given back";
+    problem = "gc has freed the page";
   }
   assert(n >= 1);
   if (problem == nullptr) return view.raw().data() + t.slot * kPageBytes;
@@ -256,7 +256,7 @@ bool PageReader::fill_deltas(const Plan& plan, PageNumber first, std::byte* out,
       return fail_page(failure, "the record has no such delta", page, link.record);
     }
     if (!view.holds(link.slot)) {
-      return fail_page(failure, "the delta was given back", page, link.record);
+      return fail_page(failure, "gc has freed the delta", page, link.record);
     }
     format::apply_indexed_delta(view.raw(), lines[link.slot], out + link.page * kPageBytes);
   }

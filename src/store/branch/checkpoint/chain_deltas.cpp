@@ -90,7 +90,7 @@ void ChainDeltas::copy(StoreDirectory& store, const PageSource& version,
     if (!there || !view.holds(link.slot)) {
       view.release();
       version.raise(
-          {there ? "the delta was given back" : "the record has no such delta", record, page, 0});
+          {there ? "gc has freed the delta" : "the record has no such delta", record, page, 0});
     }
     link.deltas = into;
     link.first_span = out.spans.size();
