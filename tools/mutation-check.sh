@@ -420,18 +420,18 @@ mutation 'a new file without its lock' src/base/files/new_file.cpp \
   's/return file\.try_lock_exclusive() \&\& !file\.replaced();/return !file.replaced();/'
 mutation 'a new file gets the old content of the branch' src/run/live/live_file.cpp \
   's/  options\.image\.is_content = true;//'
-mutation 'a file that was removed stays live' src/run/files/files_names.cpp \
-  '/^int Files::remove_name/,/^}/s/  release_at(name);//'
-mutation 'what is renamed onto a name is not looked at' src/run/files/files_names.cpp \
-  '/^int Files::rename/,/^}/s/    adopt_name(now);//'
+mutation 'a file that was removed stays live' src/run/files/file_names.cpp \
+  '/^int FileNames::remove/,/^}/s/  release_at(name);//'
+mutation 'what is renamed onto a name is not looked at' src/run/files/file_names.cpp \
+  '/^int FileNames::rename/,/^}/s/    adopt(now);//'
 mutation 'mappings of a file without a name are of nothing' src/run/live/left_file.cpp \
   's/  show_file(mappings);//'
 mutation 'the reserve for growth shows in the file' src/store/stream/image_file.cpp \
   's/  if (file_bytes - file_bytes_ > kLittleBytes) return set_size(file_bytes);/  return set_size(std::max(file_bytes, region_bytes_));/'
 mutation 'a flush is not a commit for a file that looks like LMDB'"'"'s' src/run/live/live_file.cpp \
   's/ && lmdb_lock_\.is_open(path_)//'
-mutation 'a child of fork stores to its own copy' src/run/files/own_descriptors.cpp \
-  's/open->live->protect_inherited();/open->live->inherited();/'
+mutation 'a child of fork stores to its own copy' src/run/files/files.cpp \
+  's/live->protect_inherited();/live->inherited();/'
 mutation 'a killed process leaves its unfinished journal' src/interfaces/atomic_file/journal_file.cpp \
   's/^      remove_left(fs, path);$/      continue;/'
 
@@ -497,26 +497,26 @@ mutation 'a failed flush discards the list of written pages' src/run/live/live_f
   '/::commit_written/,/^}/s/^    anywhere_ = true;$//'
 mutation 'a failed flush is no error' src/run/live/live_file.cpp \
   '/^int LiveFile::commit_with/,/^}/s/^  return error;$/  (void)error;\n  return 0;/'
-mutation 'a file that could not be committed is released' src/run/files/files.cpp \
+mutation 'a file that could not be committed is released' src/run/files/file_states.cpp \
   's/\&LiveFile::commit) != 0)$/\&LiveFile::commit) == INT_MIN)/'
 mutation 'the truncation of a file is not committed' src/run/live/live_file.cpp \
   '/^int LiveFile::set_size/,/^}/s/^    anywhere_ = true;$//'
 mutation 'a hole is not committed' src/run/live/live_file.cpp \
   '/^int LiveFile::clear/,/^}/s/^    note_written(offset_bytes, count);$//'
-mutation 'a flush is kept, and not what was written before it' src/run/files/files.cpp \
-  's/^    written = written_among_others(file);$//'
-mutation 'a close is kept, and not what was written before it' src/run/files/files.cpp \
-  's/commit_among(written_among_others(\*open\.live), /commit_among({}, /'
-mutation 'a new name is kept, and not what was written before it' src/run/files/files_names.cpp \
-  '/^int Files::rename/,/^}/s/^  commit_written();$//'
-mutation 'a removed name is committed, but not the earlier writes' src/run/files/files_names.cpp \
-  's/^  if (path != nullptr) commit_before_name(path);$//'
-mutation 'files are committed in the order of their opening' src/run/files/files.cpp \
+mutation 'a flush is kept, and not what was written before it' src/run/files/file_states.cpp \
+  's/^    written = files_\.written_among_others(file);$//'
+mutation 'a close is kept, and not what was written before it' src/run/files/file_states.cpp \
+  's/commit_among(files_\.written_among_others(\*open\.live), /commit_among({}, /'
+mutation 'a new name is kept, and not what was written before it' src/run/files/file_names.cpp \
+  '/^int FileNames::rename/,/^}/s/^  states_\.commit_written();$//'
+mutation 'a removed name is committed, but not the earlier writes' src/run/files/file_names.cpp \
+  's/^  if (path != nullptr) commit_before_change(path);$//'
+mutation 'files are committed in the order of their opening' src/run/files/open_files.cpp \
   's/std::sort(found\.begin(), found\.end(),/std::sort(found.begin(), found.begin(),/'
 mutation 'a write next to a mapping is not ordered' src/run/live/live_file.cpp \
   's/if (mapped_writable_) return take_position();/if (mapped_writable_) return;/'
-mutation 'earlier mappings are not searched' src/run/files/files.cpp \
-  's/^  if (const int error = refuse_unseen(open, fd)) return error;$//'
+mutation 'earlier mappings are not searched' src/run/files/file_states.cpp \
+  's/^  if (const int error = UnseenUses::refuse(open, fd)) return error;$//'
 mutation 'a write has the length of the last failed one' src/run/live/live_file.cpp \
   's/^    set_size(std::max(size_before, copied == 0 ? 0 : offset_bytes + copied));$/    (void)size_before;/'
 mutation 'datastore: the stamp is kept while files are written' src/interfaces/metall/datastore.cpp \

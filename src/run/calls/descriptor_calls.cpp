@@ -20,8 +20,8 @@ int close_file(int fd) {
   if (!files.active() || (!ReentrancyGuard::is() && files.shares_memory()))
     return VELLUM_REAL(close)(fd);
   if (ReentrancyGuard::is()) {
-    if (files.librarys(fd)) files.note_librarys(fd, false);
-  } else if (files.librarys(fd)) {
+    if (files.own_descriptors().has(fd)) files.own_descriptors().note(fd, false);
+  } else if (files.own_descriptors().has(fd)) {
     errno = EBADF;
     return -1;
   } else {
@@ -39,7 +39,7 @@ int duplicated(int from, int to) {
 int prepare_target(int from, int to) {
   if (from == to || ReentrancyGuard::is()) return 0;
   Files& files = Files::instance();
-  if (files.librarys(to)) {
+  if (files.own_descriptors().has(to)) {
     errno = EBUSY;
     return -1;
   }
@@ -49,7 +49,7 @@ int prepare_target(int from, int to) {
 
 void set_flags(int fd, void* flags) {
   if (ReentrancyGuard::is() || (reinterpret_cast<long>(flags) & O_APPEND) == 0) return;
-  Files::instance().note_append(fd);
+  Descriptors::note_append(fd);
 }
 
 // The file on disk does not reflect the content of memory. Everything counts as data up to the end,
@@ -79,7 +79,7 @@ VELLUM_PRELOAD int close_range(unsigned first, unsigned last, int flags) noexcep
   if (!files.active() || flags != 0 || files.shares_memory())
     return VELLUM_REAL(close_range)(first, last, flags);
   while (first <= last) {
-    const unsigned known = files.next_entry(first);
+    const unsigned known = vellum::preload::Descriptors::next(first);
     if (known > last || known == UINT_MAX) return VELLUM_REAL(close_range)(first, last, flags);
     if (known > first) VELLUM_REAL(close_range)(first, known - 1, flags);
     vellum::preload::close_file(static_cast<int>(known));

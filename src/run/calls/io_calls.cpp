@@ -26,7 +26,7 @@ ssize_t write_one(vellum::preload::LiveFile& live, int fd, const void* from, siz
 }
 
 ssize_t explained(int fd, ssize_t result) {
-  if (result < 0) Files::instance().explain_failure(fd);
+  if (result < 0) vellum::preload::explain_failed_write(fd);
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "interfaces/mapped_io/call_arguments.hpp"
 #include "interfaces/mapped_io/map_requests.hpp"
 #include "run/files/files.hpp"
+#include "run/files/unseen_uses.hpp"
 #include "run/live/read_views.hpp"
 #include "run/process/real.hpp"
 
@@ -19,13 +20,13 @@ namespace vellum::preload {
 namespace {
 
 std::shared_ptr<LiveFile> mapped_at(const void* address) {
-  return ReentrancyGuard::is() ? nullptr : Files::instance().mapped_at(address);
+  return ReentrancyGuard::is() ? nullptr : Files::instance().mappings().live_at(address);
 }
 
 void* map(int fd, size_t bytes, int protection, int flags, off_t offset) {
-  if (ReentrancyGuard::is() || (flags & MAP_ANONYMOUS) != 0 || !Files::instance().known(fd))
+  if (ReentrancyGuard::is() || (flags & MAP_ANONYMOUS) != 0 || !Descriptors::known(fd))
     return nullptr;
-  return Files::instance().map(fd, bytes, protection, flags, offset);
+  return Files::instance().mappings().map(fd, bytes, protection, flags, offset);
 }
 
 // A view (read_views.hpp) is private memory: if its pages were dropped, they would show an older
@@ -58,7 +59,7 @@ VELLUM_PRELOAD void* mmap(void* at, size_t bytes, int protection, int flags, int
   if (mapped != nullptr) return mapped;
   if ((flags & MAP_FIXED) != 0) read_views().forget(at, bytes);
   if (fd >= 0 && (flags & MAP_ANONYMOUS) == 0 && !vellum::preload::ReentrancyGuard::is())
-    Files::instance().note_used(fd);
+    vellum::preload::UnseenUses::note(fd);
   return VELLUM_REAL(mmap)(at, bytes, protection, flags, fd, offset);
 }
 VELLUM_PRELOAD void* mmap64(void* at, size_t bytes, int protection, int flags, int fd,
@@ -71,7 +72,7 @@ VELLUM_PRELOAD int munmap(void* at, size_t bytes) noexcept {
     read_views().forget(at, bytes);
     return VELLUM_REAL(munmap)(at, bytes);
   }
-  return as_result(Files::instance().unmap(at, bytes));
+  return as_result(Files::instance().mappings().unmap(at, bytes));
 }
 
 VELLUM_PRELOAD void* mremap(void* at, size_t bytes, size_t new_bytes, int flags, ...) noexcept {
@@ -86,7 +87,7 @@ VELLUM_PRELOAD void* mremap(void* at, size_t bytes, size_t new_bytes, int flags,
     return VELLUM_REAL(mremap)(at, bytes, new_bytes, flags, wanted);
   }
   int error = vellum::mapped_io::refuse_remap(at, bytes, new_bytes, flags);
-  if (error == 0) error = Files::instance().remap(at, bytes, new_bytes);
+  if (error == 0) error = Files::instance().mappings().remap(at, bytes, new_bytes);
   return as_result(error) == 0 ? at : MAP_FAILED;
 }
 

@@ -1,4 +1,4 @@
-// Calls that remove, add and exchange names. files_names.cpp handles the files; old_version.hpp
+// Calls that remove, add and exchange names. file_names.cpp handles the files; old_version.hpp
 // handles names of a version.
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,12 +14,12 @@ namespace vellum::preload {
 namespace {
 
 using base::as_result;
-using PathName = Files::Name;
+using PathName = FileNames::Name;
 
 template <typename Call>
 int take_name(int directory, const char* path, const Call& call) {
   return change_at(directory, path, false, [&](const char* at) {
-    return Files::instance().remove_name(directory, at, [&] { return call(at); });
+    return Files::instance().names().remove(directory, at, [&] { return call(at); });
   });
 }
 
@@ -38,8 +38,9 @@ int move_name(const PathName& from, const PathName& to, bool exchange, const Cal
   if (version_lies_below(from.directory, from.path) ||
       (exchange && version_lies_below(to.directory, to.path)))
     return as_result(EBUSY);
-  return Files::instance().rename({from.directory, source.c_str()}, {to.directory, target.c_str()},
-                                  exchange, [&] { return call(source.c_str(), target.c_str()); });
+  return Files::instance().names().rename({from.directory, source.c_str()},
+                                          {to.directory, target.c_str()}, exchange,
+                                          [&] { return call(source.c_str(), target.c_str()); });
 }
 
 template <typename Call>
@@ -47,8 +48,8 @@ int add_name(const PathName& from, const PathName& to, bool follows, const Call&
   const SeenPath source(from.directory, from.path, follows), target(to.directory, to.path, false);
   if (target.is_version()) return as_result(EEXIST);
   if (const int error = refuse_pair(source, target, from.directory)) return as_result(error);
-  return Files::instance().link({to.directory, target.c_str()},
-                                [&] { return call(source.c_str(), target.c_str()); });
+  return Files::instance().names().link({to.directory, target.c_str()},
+                                        [&] { return call(source.c_str(), target.c_str()); });
 }
 
 // For everything except regular files. An old version exists, whether or not the file does.

@@ -87,7 +87,7 @@ long open_by_how(const Arguments& a) {
     return openat(directory, path, flags, static_cast<mode_t>(given->mode));
   if (!files.active() || (flags & O_PATH) != 0) return in_kernel(given);
   open_how how = *given;
-  const bool cut = (flags & O_TRUNC) != 0 && files.names_target(directory, path);
+  const bool cut = (flags & O_TRUNC) != 0 && FileNames::is_target(directory, path);
   if (cut) how.flags &= ~static_cast<decltype(how.flags)>(O_TRUNC);
   const long fd = in_kernel(&how);
   return fd < 0 ? fd : files.opened(static_cast<int>(fd), path, flags, cut);
@@ -400,6 +400,6 @@ VELLUM_PRELOAD long syscall(long number, ...) noexcept {
   const long result = VELLUM_REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   if (number != SYS_userfaultfd || !vellum::preload::ReentrancyGuard::is()) return result;
   const int own = vellum::preload::moved_to_high_number(static_cast<int>(result));
-  vellum::preload::Files::instance().note_librarys(own, true);
+  vellum::preload::Files::instance().own_descriptors().note(own, true);
   return own;
 }

@@ -41,7 +41,7 @@ int open_version(int directory, const char* path, const SeenPath& seen, int flag
 int open_file(int directory, const char* path, int flags, mode_t mode) {
   if (ReentrancyGuard::is()) {
     const int fd = moved_to_high_number(VELLUM_REAL(openat)(directory, path, flags, mode));
-    if (fd >= 0) Files::instance().note_librarys(fd, true);
+    if (fd >= 0) Files::instance().own_descriptors().note(fd, true);
     return fd;
   }
   Files& files = Files::instance();
@@ -49,8 +49,8 @@ int open_file(int directory, const char* path, int flags, mode_t mode) {
   if (seen.is_version()) return open_version(directory, path, seen, flags, mode);
   if (!files.active() || seen.is_companion() || path == nullptr || (flags & O_PATH) != 0)
     return VELLUM_REAL(openat)(directory, seen.c_str(), flags, mode);
-  if ((flags & O_CREAT) != 0) files.commit_before_new_name(directory, path);
-  const bool cut = (flags & O_TRUNC) != 0 && files.names_target(directory, path);
+  if ((flags & O_CREAT) != 0) files.names().commit_before_new(directory, path);
+  const bool cut = (flags & O_TRUNC) != 0 && FileNames::is_target(directory, path);
   const int fd = VELLUM_REAL(openat)(directory, path, cut ? flags & ~O_TRUNC : flags, mode);
   return fd < 0 ? fd : files.opened(fd, path, flags, cut);
 }
@@ -90,7 +90,7 @@ int noted_as_opened(int fd, const char* path) {
   Files& files = Files::instance();
   if (fd < 0 || !files.active()) return fd;
   if (!ReentrancyGuard::is()) return files.opened(fd, path, O_RDWR, false);
-  files.note_librarys(fd, true);
+  files.own_descriptors().note(fd, true);
   return fd;
 }
 

@@ -63,7 +63,7 @@ FILE* open_stream(const char* path, const char* mode, FILE* (*real)(const char*,
     return real(path, mode);
   const int fd = open(path, flags_of(mode), 0666);
   if (fd < 0) return nullptr;
-  FILE* const stream = files.known(fd) ? stream_of(fd, mode) : VELLUM_REAL(fdopen)(fd, mode);
+  FILE* const stream = Descriptors::known(fd) ? stream_of(fd, mode) : VELLUM_REAL(fdopen)(fd, mode);
   if (stream == nullptr) close(fd);
   return stream;
 }
@@ -72,7 +72,7 @@ FILE* open_stream(const char* path, const char* mode, FILE* (*real)(const char*,
 FILE* open_mount_table(const char* path, const char* mode) {
   const Files& files = Files::instance();
   return !ReentrancyGuard::is() && files.active() && path != nullptr && mode != nullptr &&
-                 files.may_name_target(path)
+                 FileNames::may_be_target(path)
              ? fopen(path, mode)
              : VELLUM_REAL(setmntent)(path, mode);
 }
@@ -86,7 +86,8 @@ FILE* reopen_stream(const char* path, const char* mode, FILE* stream,
   if (seen.is_companion() || (seen.is_version() && reads_only))
     return real(seen.c_str(), mode, stream);
   if (ReentrancyGuard::is() || !files.active() || path == nullptr || reads_only ||
-      !(seen.is_version() || files.may_name_target(path) || files.names_target(AT_FDCWD, path)))
+      !(seen.is_version() || FileNames::may_be_target(path) ||
+        FileNames::is_target(AT_FDCWD, path)))
     return real(path, mode, stream);
   std::fprintf(stderr, "vellum run: %s: %s\n", path,
                seen.is_version() ? kReadOnly : "cannot be written by freopen()");
@@ -116,7 +117,7 @@ VELLUM_PRELOAD FILE* fopen64(const char* path, const char* mode) {
   return vellum::preload::open_stream(path, mode, VELLUM_REAL(fopen64));
 }
 VELLUM_PRELOAD FILE* fdopen(int fd, const char* mode) noexcept {
-  return !vellum::preload::ReentrancyGuard::is() && Files::instance().known(fd)
+  return !vellum::preload::ReentrancyGuard::is() && vellum::preload::Descriptors::known(fd)
              ? vellum::preload::stream_of(fd, mode)
              : VELLUM_REAL(fdopen)(fd, mode);
 }
@@ -142,7 +143,7 @@ VELLUM_PRELOAD FILE* freopen64(const char* path, const char* mode, FILE* stream)
 }
 
 VELLUM_PRELOAD int vdprintf(int fd, const char* format, va_list arguments) {
-  return !vellum::preload::ReentrancyGuard::is() && Files::instance().known(fd)
+  return !vellum::preload::ReentrancyGuard::is() && vellum::preload::Descriptors::known(fd)
              ? vellum::preload::print(fd, format, arguments)
              : VELLUM_REAL(vdprintf)(fd, format, arguments);
 }

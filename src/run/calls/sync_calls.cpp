@@ -42,7 +42,7 @@ bool is_watched(const char* path) {
   const Files& files = Files::instance();
   return !ReentrancyGuard::is() && files.active() && path != nullptr &&
          VELLUM_REAL(stat)(path, &status) == 0 && S_ISREG(status.st_mode) &&
-         files.names_target(AT_FDCWD, path);
+         FileNames::is_target(AT_FDCWD, path);
 }
 
 int truncate_watched(const char* path, off_t bytes) {
@@ -65,7 +65,7 @@ int truncate_at(const char* path, off_t bytes, int (*in_kernel)(const char*, off
 // file systems.
 int allocate(LiveFile& file, int fd, int mode, off_t offset, off_t bytes) {
   if (offset < 0 || bytes <= 0) return EINVAL;
-  if (!Files::instance().writes(fd)) return EBADF;
+  if (!Descriptors::writes(fd)) return EBADF;
   const bool keeps = (mode & FALLOC_FL_KEEP_SIZE) != 0;
   const int what = mode & ~FALLOC_FL_KEEP_SIZE;
   const bool punches = what == FALLOC_FL_PUNCH_HOLE && keeps;
@@ -128,7 +128,7 @@ VELLUM_PRELOAD int sync_file_range(int fd, off64_t offset, off64_t bytes, unsign
   VELLUM_PRELOAD int ftruncate##suffix(int fd, off_t bytes) noexcept {                             \
     const auto file = live(fd);                                                                    \
     if (file == nullptr) return VELLUM_REAL(ftruncate##suffix)(fd, bytes);                         \
-    return as_result(vellum::preload::Files::instance().writes(fd)                                 \
+    return as_result(vellum::preload::Descriptors::writes(fd)                                      \
                          ? vellum::preload::truncate_live(*file, bytes)                            \
                          : EINVAL);                                                                \
   }                                                                                                \

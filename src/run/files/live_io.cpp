@@ -16,10 +16,10 @@ class LiveDescriptor final : public mapped_io::MappedDescriptor {
  public:
   LiveDescriptor(LiveFile& live, int fd) noexcept : live_(live), fd_(fd) {}
 
-  bool reads() const override { return Files::instance().reads(fd_); }
-  bool writes() const override { return Files::instance().writes(fd_); }
+  bool reads() const override { return Descriptors::reads(fd_); }
+  bool writes() const override { return Descriptors::writes(fd_); }
   bool appends() const override {
-    return Files::instance().may_append(fd_) && (fcntl(fd_, F_GETFL) & O_APPEND) != 0;
+    return Descriptors::may_append(fd_) && (fcntl(fd_, F_GETFL) & O_APPEND) != 0;
   }
   // Not this library's lseek(2), which handles live files.
   off_t seek(off_t offset_bytes, int whence) const override {
@@ -50,7 +50,7 @@ ssize_t write_live(LiveFile& live, int fd, const iovec* pieces, std::size_t coun
                    int flags) {
   LiveDescriptor file(live, fd);
   const ssize_t done = mapped_io::write_pieces(file, pieces, count, at, flags);
-  const bool flushes = mapped_io::write_is_synchronous(flags) || Files::instance().synchronous(fd);
+  const bool flushes = mapped_io::write_is_synchronous(flags) || Descriptors::synchronous(fd);
   if (done <= 0 || !flushes) return done;
   const int error = Files::instance().commit_in_order(live, &LiveFile::flush);
   if (error == 0) return done;

@@ -1,24 +1,16 @@
-// Vellum's own descriptors: the program's close_range(3) skips them, and a child of fork(2) closes
-// them.
+#include "run/files/own_descriptors.hpp"
+
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 
-#include "base/files/real_path.hpp"
-#include "interfaces/mapped_io/descriptor_io.hpp"
-#include "run/files/files.hpp"
-#include "run/live/live_files.hpp"
-#include "run/live/read_views.hpp"
-#include "run/process/proc.hpp"
 #include "run/process/real.hpp"
 
 namespace vellum::preload {
-
-using base::path_of;
-
 namespace {
 
 // Device and inode; zeros if the descriptor is not open.
@@ -30,76 +22,65 @@ DescriptorIdentity identity_of(int fd) {
 
 }  // namespace
 
-std::array<DescriptorIdentity, Files::kMaxDescriptors> Files::librarys_;
+std::array<DescriptorIdentity, Descriptors::kMaxDescriptors> OwnDescriptors::identities_;
 
-void Files::before_fork() {
-  mapped_io::lock_offsets();  // first: a holder of these waits for the others
-  mutex_.lock();
-  librarys_mutex_.lock();
-  lock_live_files();
-  live_ranges().lock();
-  read_views().lock();
-  if (!any_librarys_ || pipe2(forking_, O_CLOEXEC) != 0) forking_[0] = forking_[1] = -1;
-}
-
-// Through the library's descriptors, a child would hold the parent's locks. It closes them, and the
-// parent waits for that: otherwise the parent could close a file and fail to reopen it.
-void Files::after_fork(bool child) {
-  if (child) {
-    process_ = process_identity();
-    close_librarys();
-    for (const auto& open : opens_)
-      if (open != nullptr && open->live != nullptr) open->live->protect_inherited();
-  }
-  if (forking_[1] >= 0) {
-    char none = 0;
-    VELLUM_REAL(close)(forking_[1]);
-    if (!child)
-      while (VELLUM_REAL(read)(forking_[0], &none, 1) < 0 && errno == EINTR) {
-      }
-    VELLUM_REAL(close)(forking_[0]);
-  }
-  read_views().unlock();
-  live_ranges().unlock();
-  unlock_live_files();
-  librarys_mutex_.unlock();
-  mutex_.unlock();
-  mapped_io::unlock_offsets();
-}
-
-void Files::note_librarys(int fd, bool is) {
-  if (fd < 0 || fd >= kMaxDescriptors) return;
-  if (!is) {
-    entry_at(fd) = 0;
-    return;
-  }
-  set_entry(fd, kLibrarys);  // does not allocate: an allocator may be opening a file
+void OwnDescriptors::note(int fd, bool is) {
+  if (fd < 0 || fd >= Descriptors::kMaxDescriptors) return;
+  if (!is) return Descriptors::clear(fd);
+  // Does not allocate: an allocator may be opening a file.
+  Descriptors::set(fd, Descriptors::kLibrarys);
   const auto identity = identity_of(fd);
-  const std::lock_guard lock(librarys_mutex_);
-  librarys_[static_cast<std::size_t>(fd)] = identity;
-  any_librarys_ = true;
+  const std::lock_guard lock(mutex_);
+  identities_[static_cast<std::size_t>(fd)] = identity;
+  any_ = true;
 }
 
-// REQUIRES: librarys_mutex_. A child of fork(2) would hold the parent's locks through these
-// descriptors.
-void Files::close_librarys() {
-  for (unsigned at = next_entry(0); at != UINT_MAX; at = next_entry(at + 1)) {
-    const int fd = static_cast<int>(at);
-    if (entry_of(fd) != kLibrarys) continue;
-    entry_at(fd) = 0;
-    if (identity_of(fd) == librarys_[at]) VELLUM_REAL(close)(fd);
-  }
-}
-
-bool Files::librarys(int fd) {
-  if (entry_of(fd) != kLibrarys) return false;
+bool OwnDescriptors::has(int fd) {
+  if (Descriptors::facts(fd) != Descriptors::kLibrarys) return false;
   const auto identity = identity_of(fd);
   {
-    const std::lock_guard lock(librarys_mutex_);
-    if (librarys_[static_cast<std::size_t>(fd)] == identity) return true;
+    const std::lock_guard lock(mutex_);
+    if (identities_[static_cast<std::size_t>(fd)] == identity) return true;
   }
-  entry_at(fd) = 0;
+  Descriptors::clear(fd);
   return false;
+}
+
+int OwnDescriptors::reopened(const DescriptorIdentity& file) {
+  const std::lock_guard lock(mutex_);
+  for (unsigned fd = Descriptors::next(0); fd != UINT_MAX; fd = Descriptors::next(fd + 1)) {
+    if (identities_[fd] != file ||
+        Descriptors::facts(static_cast<int>(fd)) != Descriptors::kLibrarys)
+      continue;
+    char link[32];
+    std::snprintf(link, sizeof link, "/proc/self/fd/%u", fd);
+    const int own = VELLUM_REAL(open)(link, O_RDWR | O_CLOEXEC);
+    if (own >= 0) return own;
+  }
+  return -1;
+}
+
+void OwnDescriptors::make_pipe() {
+  if (!any_ || pipe2(forking_, O_CLOEXEC) != 0) forking_[0] = forking_[1] = -1;
+}
+
+void OwnDescriptors::close_all() {
+  for (unsigned at = Descriptors::next(0); at != UINT_MAX; at = Descriptors::next(at + 1)) {
+    const int fd = static_cast<int>(at);
+    if (Descriptors::facts(fd) != Descriptors::kLibrarys) continue;
+    Descriptors::clear(fd);
+    if (identity_of(fd) == identities_[at]) VELLUM_REAL(close)(fd);
+  }
+}
+
+void OwnDescriptors::await_child(bool child) {
+  if (forking_[1] < 0) return;
+  char none = 0;
+  VELLUM_REAL(close)(forking_[1]);
+  if (!child)
+    while (VELLUM_REAL(read)(forking_[0], &none, 1) < 0 && errno == EINTR) {
+    }
+  VELLUM_REAL(close)(forking_[0]);
 }
 
 }  // namespace vellum::preload

@@ -1,8 +1,8 @@
 // run/live/live_ranges.hpp: the address ranges of live files.
 //
 // An allocator unmaps and advises its own memory while it holds its locks. The check whether that
-// memory is a live file's must not wait for a thread that holds Files' lock and allocates. This
-// class therefore has its own lock, under which nothing allocates, and memory of fixed size.
+// memory is a live file's must not wait for a thread that holds FileStates::mutex() and allocates.
+// This class therefore has its own lock, under which nothing allocates, and memory of fixed size.
 #pragma once
 
 #include <algorithm>

@@ -1,0 +1,80 @@
+// run/files/file_states.hpp: how a watched file becomes live, is committed, and is released or
+// closed.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "run/files/open_files.hpp"
+#include "run/files/own_descriptors.hpp"
+#include "run/live/live_file.hpp"
+#include "run/run/config.hpp"
+
+namespace vellum::preload {
+
+// Makes the kernel refuse writes to this descriptor.
+void reopen_read_only(int fd);
+// The C library writes its standard streams without the intercepted write(2). They get an error
+// instead of bypassing the live file's memory.
+void shield_standard(int fd);
+
+class FileStates {
+ public:
+  // load() calls `register_fork_handlers`.
+  FileStates(bool active, void (*register_fork_handlers)());
+
+  // REQUIRES: a watched file is about to be opened: from now on allocation is allowed. The
+  // program's allocator has already registered for fork(2), so its locks are taken after these.
+  void load();
+  const Config& config() const noexcept { return config_; }  // empty until load()
+  bool shares_memory() const noexcept;  // with a parent process, after vfork(2)
+  void note_process() noexcept;         // in a child of fork(2)
+  // Whether changes of names concern this process's files.
+  bool watches_names() const noexcept;
+
+  // Before OwnDescriptors' lock.
+  std::mutex& mutex() noexcept { return mutex_; }
+  OwnDescriptors& own_descriptors() noexcept { return own_descriptors_; }
+  // The state of the files; REQUIRES: mutex(), where a function does not state otherwise.
+  OpenFiles& files() noexcept { return files_; }
+
+  // Makes `file` durable with `how`. Without Vellum, a kill would keep all earlier writes of the
+  // process. Other live files that write(2) has changed are therefore committed, too, all in the
+  // order of their first change by write(2). Returns the result of `how`. Takes mutex().
+  using Commit = int (LiveFile::*)();
+  int commit_in_order(LiveFile& file, Commit how);
+
+  // REQUIRES of all others: mutex().
+  // The number of the descriptor's file; OpenFiles::kNone: it is no target.
+  std::size_t target_of(int fd);
+  std::size_t add(const struct stat& status, const std::string& path, const std::string& branch);
+  void note_descriptor(int fd, std::size_t number, int flags);
+  // Returns 0 or errno. `fd`: the descriptor that needs it live. Reports errors unless `quiet`.
+  int make_live(OpenFile& open, int fd, bool quiet = false);
+  void close_unused(std::size_t number);
+  // Gives the file to the kernel, which handles its descriptors again. False: nothing has changed.
+  bool release(std::size_t number);
+  // Commits a file that is not live.
+  void commit_as_found(const OpenFile& open);
+  void commit_written() const;
+  void commit_all() const;
+
+ private:
+  // An error of another file is printed; its next commit retries.
+  static int commit_among(const LiveFiles& written, LiveFile& file, Commit how);
+
+  const bool active_;
+  void (*const register_fork_handlers_)();
+  Config config_;
+  std::atomic<std::uint64_t> process_;  // process_identity()
+  OpenFiles files_;
+  OwnDescriptors own_descriptors_;
+  std::mutex mutex_;
+};
+
+}  // namespace vellum::preload
