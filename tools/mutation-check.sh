@@ -216,7 +216,7 @@ mutation 'a list may name pieces of a working set twice' src/remote/objects/piec
 mutation 'a gc of a remote removes the bases of lists' src/remote/upkeep.cpp \
   's/: {list\.base, list\.own}) {/: {list.own}) {/'
 mutation 'a list is applied to another base' src/remote/objects/list_on_base.cpp \
-  '/return "has another base";/d'
+  '/return "is based on another list";/d'
 mutation 'a list takes more pieces than its base has' src/remote/objects/list_on_base.cpp \
   's/ || taken > left - passed / /'
 mutation 'a list takes pieces of its base with other spans' src/remote/objects/list_on_base.cpp \

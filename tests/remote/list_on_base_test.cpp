@@ -99,7 +99,7 @@ TEST(ListOnBase, AListIsRefusedOnAnotherBaseOrWithStepsBeyondIt) {
   insert_piece(pieces, 50, 1000);
   const auto bytes = encode_list_on_base(pieces, base_of(whole), kStoreId);
   EXPECT_STREQ(decode_list_on_base(bytes, kStoreId, {hash_of_number(78), whole}, out),
-               "has another base");
+               "is based on another list");
   // A forged base that is too short.
   EXPECT_STREQ(decode_list_on_base(bytes, kStoreId, base_of(some_pieces(0, 99)), out), "malformed");
   EXPECT_STREQ(decode_piece_list(bytes, kStoreId, out), "not a list of pieces");
@@ -407,7 +407,7 @@ TEST_F(ListOnBaseTest, AHeadWithAnotherBaseIsRefused) {
   there->put(list_key(forged.base.content), bytes);
   const std::string text =
       store::test::error_text(Errc::corrupted, [&] { remote.pieces_of(forged); });
-  EXPECT_TRUE(store::test::contains(text, "has another base")) << text;
+  EXPECT_TRUE(store::test::contains(text, "is based on another list")) << text;
   EXPECT_TRUE(store::test::contains(text, list_key(forged.own.content))) << text;
 }
 

@@ -67,9 +67,8 @@ bool is_absence(int error) noexcept {
 
 [[noreturn]] void fail_beyond_limit(const std::string& path) {
   fail(Errc::no_space,
-       "{}: the file would become larger than this process may make one: {} bytes "
-       "(ulimit -f)",
-       path, file_size_limit());
+       "{}: the file would exceed the process's limit on file sizes, {} bytes (ulimit -f)", path,
+       file_size_limit());
 }
 
 void check(int result, const std::string& path, const char* what) {

@@ -130,7 +130,7 @@ const char* decode_list_on_base(std::span<const std::byte> bytes, const format::
   format::ByteReader in(body);
   const auto hash = in.bytes(base.hash().size());
   if (!in.ok()) return "malformed";
-  if (!std::ranges::equal(hash, base.hash())) return "has another base";
+  if (!std::ranges::equal(hash, base.hash())) return "is based on another list";
   std::vector<Step> steps;
   VersionPieces own;
   if (!read_steps(in, base.size(), steps) || !read_pieces(in, own) ||

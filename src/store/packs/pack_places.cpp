@@ -112,7 +112,7 @@ std::shared_ptr<const TierState> PackPlaces::read() const {
       if (format::is_newer(bytes, format::checksum_seed(store_id_))) fail_newer(file, bytes);
       out->code = Errc::corrupted;
       out->problem =
-          fmt::format("{}: {}; packs may lie in archives that it would name", file, problem);
+          fmt::format("{}: {}; packs may be in archives that it would name", file, problem);
     }
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
@@ -203,7 +203,7 @@ void PackPlaces::fail_missing(std::uint64_t pack) const {
   const auto missing = tiers->missing_archives();
   if (!missing.empty()) {
     fail(Errc::io,
-         "{}: the pack is not in the store, and archive {} is not there, or is not this store's",
+         "{}: the pack is not in the store, and archive {} is missing, or is not this store's",
          path, joined(missing));
   }
   fail(Errc::corrupted, "{}: the pack is missing", path);
@@ -216,8 +216,7 @@ void PackPlaces::require_all() const {
   }
   const auto missing = tiers->missing_archives();
   if (missing.empty()) return;
-  fail(Errc::io, "{}: archive {} is not there, or is not this store's", store_path_,
-       joined(missing));
+  fail(Errc::io, "{}: archive {} is missing, or is not this store's", store_path_, joined(missing));
 }
 
 void PackPlaces::require_owned() const {
@@ -232,10 +231,10 @@ void PackPlaces::require_owned() const {
     if (tier.kind != TierKind::archive || theirs.is(us)) continue;
     const bool moved = theirs.home != us.home;
     fail(Errc::read_only,
-         "{}: the archive belongs to {}. If that store is gone, or is now {}, take the archive "
-         "over: add it again. If this store is a copy of it, give it a copy of the archive",
+         "{}: the archive belongs to {}. If that store no longer exists, or is now {}, take the "
+         "archive over: add it again. If this store is a copy of it, give it a copy of the archive",
          tier.path,
-         moved ? "the store at " + theirs.home : "another store that was made at " + theirs.home,
+         moved ? "the store at " + theirs.home : "another store, created at " + theirs.home,
          us.home);
   }
 }

@@ -49,7 +49,8 @@ struct PackSet::OpenPack {
     int& count = pins[offset];
     if (count == 0 && !file->pin_byte(offset)) {
       pins.erase(offset);
-      fail(Errc::busy, "{} at byte {}: locked by someone else", file->path(), offset);
+      fail(Errc::busy, "{} at byte {}: locked by another process or store object", file->path(),
+           offset);
     }
     ++count;
   }
@@ -178,11 +179,11 @@ RecordPlace PackSet::locate(const format::RecordRef& ref,
     return RecordPlace{problem, p == nullptr ? nullptr : p->file.get(), ref, {}, nullptr, 0};
   };
   if (p == nullptr && find_remote(ref.pack) != nullptr) return remote_->locate(ref, slots);
-  if (p == nullptr) return nowhere("the pack is not one that this version names");
+  if (p == nullptr) return nowhere("the version does not name the pack");
   assert(p->file != nullptr);
   if (p->translation == nullptr) return {nullptr, p->file.get(), ref, {}, p->copy.get(), 0};
   const format::TranslationLine* line = p->translation->find(ref.offset_bytes);
-  if (line == nullptr) return nowhere("the record was given back");
+  if (line == nullptr) return nowhere("the record has been freed");
   if (line->old_tag != ref.tag) return nowhere("stale record");
   return {nullptr,
           p->file.get(),

@@ -21,7 +21,7 @@ LoadedRecord read_at(const base::File& file, const format::RecordRef& place, std
   const std::uint64_t file_bytes = file.size_bytes();
   if (place.offset_bytes > file_bytes ||
       file_bytes - place.offset_bytes < format::kRecordHeaderBytes) {
-    corrupted("the record lies past the end of the file (truncated)");
+    corrupted("the record begins past the end of the file (truncated)");
   }
   std::array<std::byte, format::kRecordHeaderBytes> header_bytes;
   file.pread(header_bytes, place.offset_bytes);

@@ -355,7 +355,7 @@ TEST_F(Forged, APackThatTheRootDoesNotName) {
   const RecordRef record = other.add_plain(RecordType::pages, pages_of(1, std::byte{1}), 1);
   fs_.write_file(store_->packs().path_of(other.id()), other.bytes());
   publish({base(0, record)});
-  expect_page_refused("the pack is not one that this version names");
+  expect_page_refused("the version does not name the pack");
 }
 
 TEST_F(Forged, ARootThatDoesNotParse) {

@@ -353,8 +353,7 @@ TEST_F(BasedPages, HostileListsAreRefused) {
   };
   const format::RecordRef& itself = based.front().ref;
   const format::BasePage& good = based.front().bases.front();
-  refused({{itself.offset_bytes, itself.tag, 0}},
-          "a base page lies in a record that has base pages");
+  refused({{itself.offset_bytes, itself.tag, 0}}, "the record of a base page has base pages");
   refused({{good.offset_bytes, good.tag, 1000}}, "the record lacks a base page");
   refused({{good.offset_bytes, good.tag ^ 1, 0}}, "stale record");
   refused({{1ull << 40, 1, 0}}, "the record's base pages do not parse");  // behind it

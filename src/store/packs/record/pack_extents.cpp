@@ -53,7 +53,7 @@ std::uint64_t place_of(PackStore& store, std::uint64_t pack, std::uint64_t offse
   if (translation == nullptr) return offset;
   const format::TranslationLine* line = translation->find(offset);
   if (line == nullptr) {
-    fail(Errc::corrupted, "{}: the record that was at byte {} was given back",
+    fail(Errc::corrupted, "{}: the record that was at byte {} has been freed",
          store.packs().path_of(pack), offset);
   }
   return line->new_offset_bytes;

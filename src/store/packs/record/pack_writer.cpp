@@ -103,7 +103,7 @@ void PackWriter::Impl::open_active(const format::Version& version) {
   active.file->pread(bytes, 0);
   format::PackHeader header;
   if (!format::decode_pack_header(bytes, header) || header.translation_offset_bytes != 0) {
-    fail(Errc::corrupted, "{}: the active pack was written again, and takes no more records", path);
+    fail(Errc::corrupted, "{}: the active pack was rewritten, and accepts no more records", path);
   }
   const std::uint64_t size = active.file->size_bytes();
   if (size < version.active_pack_end_bytes) {

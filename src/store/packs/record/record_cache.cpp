@@ -123,7 +123,7 @@ constexpr const char* text_of(LoadProblem problem) noexcept {
     case LoadProblem::base_page_lacking:
       return "the record lacks a base page";
     case LoadProblem::base_page_has_base_pages:
-      return "a base page lies in a record that has base pages";
+      return "the record of a base page has base pages";
   }
   return nullptr;
 }
