@@ -1,5 +1,5 @@
-// Checkpoints beside commits: what is written is the same, a commit flushes once, and nothing that
-// goes wrong in the background is lost or takes a commit with it.
+// Checkpoints concurrent with commits: they write the same content, a commit flushes once, and no
+// failure in the background is ignored or loses a commit.
 #include "store/branch/background_checkpoint.hpp"
 
 #include "store/branch/fault_fs.hpp"
@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kBackgroundPages = 96;
 
-// Most tests have the background's work done within the commit that begins it, and then see each
-// state that a reader, another process or a crash may meet.
+// In most tests, the commit that starts a background checkpoint also does its work. The tests then
+// check each state that a reader, another process or a crash may encounter.
 class Background : public ::testing::Test {
  protected:
   Background() {
@@ -35,7 +35,7 @@ class Background : public ::testing::Test {
         fs_.open(directory_.path("s/branches/main/journal"), base::OpenMode::read_only);
     return read_journal(*file, store_->superblock().store_id);
   }
-  // A commit of some scattered words; about 700 bytes in the journal.
+  // A commit of some scattered words, about 700 bytes in the journal.
   CommitCost commit_some() {
     Model next = model_;
     for (int i = 0; i < 40; ++i)
@@ -44,7 +44,8 @@ class Background : public ::testing::Test {
     model_ = std::move(next);
     return cost;
   }
-  // Commits until the background has written a checkpoint, and `more` times. It is not published.
+  // Commits until the background has written a checkpoint, which is not published, and then `more`
+  // times.
   void fill(int more) {
     const std::uint64_t half = small_options().journal_half_bytes;
     const std::uint64_t from = journal().epoch;
@@ -60,7 +61,7 @@ class Background : public ::testing::Test {
     expect_same(*open_version(*store_, "main"), model_.bytes);
     expect_same(*writer_->open_head(), model_.bytes);
   }
-  // What a new writer finds after a crash, and leaves.
+  // Checks the store that a new writer opens after a crash, and the store after its work.
   void expect_after_crash() {
     copy_directory(directory_.path("s"), directory_.path("crashed"));
     auto crashed = StoreDirectory::open(base::posix_fs(), directory_.path("crashed"));
@@ -125,7 +126,7 @@ TEST_F(Background, NoCommitOfManyFlushesTwice) {
   expect_whole(*store_);
 }
 
-TEST_F(Background, WhatComesWhileItIsWrittenIsCarried) {
+TEST_F(Background, CommitsMadeWhileACheckpointIsWrittenAreKept) {
   policy_.emplace(false);
   for (int round = 0; round < 300; ++round) {
     commit_some();
@@ -137,7 +138,7 @@ TEST_F(Background, WhatComesWhileItIsWrittenIsCarried) {
   expect_whole(*store_);
 }
 
-TEST_F(Background, EverythingElseWaitsForIt) {
+TEST_F(Background, OtherOperationsWaitForTheCheckpoint) {
   // A snapshot.
   fill(0);
   commit(*writer_, model_, true);
@@ -152,7 +153,7 @@ TEST_F(Background, EverythingElseWaitsForIt) {
   EXPECT_TRUE(commit(*writer_, model_, false).checkpointed);
   expect_head();
   expect_after_crash();
-  // A checkpoint of what the journal has.
+  // A checkpoint of the journal's commits.
   fill(0);
   writer_->checkpoint_journal();
   EXPECT_TRUE(journal().commits.empty());
@@ -170,7 +171,7 @@ TEST_F(Background, EverythingElseWaitsForIt) {
   expect_whole(*store_);
 }
 
-TEST_F(Background, ACommitThatIsGivenUpLeavesIt) {
+TEST_F(Background, AnAbandonedCommitKeepsTheCheckpoint) {
   fill(0);
   {
     base::Compressor compressor;
@@ -186,8 +187,8 @@ TEST_F(Background, ACommitThatIsGivenUpLeavesIt) {
   expect_after_crash();
 }
 
-// Space that a background writes to is no leftover.
-TEST_F(Background, GcBesideItTakesNothing) {
+// Space that a background checkpoint writes to is no leftover.
+TEST_F(Background, ConcurrentGcRemovesNothing) {
   for (int i = 0; i < 120; ++i) {
     commit_some();
     if (i % 5 != 0) continue;
@@ -198,9 +199,9 @@ TEST_F(Background, GcBesideItTakesNothing) {
   expect_after_crash();
 }
 
-// The pack's writes fail: commits go on until the journal is full, and the one that finds it full
-// says why. Nothing is lost.
-TEST_F(Background, APackThatCannotBeWrittenIsToldByTheCommitThatNeedsIt) {
+// The pack's writes fail. Commits succeed until the journal is full; the first one after that
+// reports the reason. Nothing is lost.
+TEST_F(Background, AFailedPackWriteIsReportedByTheCommitThatNeedsThePack) {
   fs_.fail_nth(Call::write, 1, Errc::no_space, true, "/packs/");
   fill(3);
   const std::uint64_t epoch = journal().epoch;
@@ -218,8 +219,8 @@ TEST_F(Background, APackThatCannotBeWrittenIsToldByTheCommitThatNeedsIt) {
   expect_after_crash();
 }
 
-// What a background gives up begins behind what the one before has published.
-TEST_F(Background, OneThatFailsTakesNothingOfTheOneThatWasPublished) {
+// The records of an abandoned checkpoint begin after those of the last published one.
+TEST_F(Background, AFailedCheckpointRemovesNothingOfThePublishedOne) {
   fill(0);
   commit_some();
   fs_.fail_nth(Call::write, 1, Errc::no_space, true, "/packs/");
@@ -245,8 +246,8 @@ TEST_F(Background, APackThatCannotBeSyncedPoisonsTheNextCommit) {
   expect_head();
 }
 
-// The frame that publishes: when it cannot be written, its commit has not happened, and the next one
-// publishes again. When it cannot be synced, the branch is poisoned.
+// The frame that publishes the checkpoint: if it cannot be written, its commit has not happened,
+// and the next commit publishes. If it cannot be synced, the branch is poisoned.
 TEST_F(Background, AFrameThatCannotBeWrittenIsWrittenByTheNextCommit) {
   for (std::uint64_t nth = 1;; ++nth) {
     fill(0);
@@ -271,7 +272,7 @@ TEST_F(Background, AFrameThatCannotBeWrittenIsWrittenByTheNextCommit) {
   }
 }
 
-TEST_F(Background, AFrameThatCannotBeSyncedPoisons) {
+TEST_F(Background, AFrameThatCannotBeSyncedPoisonsTheBranch) {
   fill(0);
   const auto before = model_.bytes;
   Model next = model_;
@@ -285,8 +286,8 @@ TEST_F(Background, AFrameThatCannotBeSyncedPoisons) {
   EXPECT_TRUE(now == before || now == next.bytes);
 }
 
-// A page is read under its chain when that is full: damage there is the commit's to report.
-TEST_F(Background, ADamagedBaseIsToldByTheCommitThatNeedsIt) {
+// When a page's chain is full, a commit reads the page's base and reports damage there.
+TEST_F(Background, ADamagedBaseIsReportedByTheCommitThatNeedsIt) {
   fill(0);
   commit(*writer_, model_, true);
   for (const auto& entry : std::filesystem::directory_iterator(directory_.path("s/packs"))) {

@@ -15,7 +15,7 @@ class Chains : public ::testing::Test {
     store->create_branch("main", kChainPages * kPageBytes, 0);
     writer = BranchWriter::open(*store, "main");
   }
-  // A writer that knows nothing of the chains.
+  // A writer without the chains in memory.
   void open_again() {
     writer.reset();
     writer = BranchWriter::open(*store, "main");
@@ -29,9 +29,9 @@ class Chains : public ::testing::Test {
   Model model{kChainPages};
 };
 
-// As many deltas on each page as a checkpoint allows, and then some: reading a few of them side by
-// side needs more room than the fault handler has, and goes on in smaller steps.
-TEST_F(Chains, TheLongestOnManyPagesAtOnce) {
+// Each page has the maximum number of deltas. Reading a few such pages at once needs more memory
+// than the fault handler has, so it reads in smaller steps.
+TEST_F(Chains, LongestChainsOfManyPagesAreReadAtOnce) {
   std::mt19937_64 random(3);
   for (PageNumber p = 0; p < kChainPages; ++p) model.fill(p, random);
   commit(*writer, model, true);
@@ -54,7 +54,7 @@ TEST_F(Chains, TheLongestOnManyPagesAtOnce) {
 }
 
 // A page that grows by small stores on a page of zeros has no base at all.
-TEST_F(Chains, OnZeros) {
+TEST_F(Chains, ChainsOnZeroPagesNeedNoBase) {
   std::mt19937_64 random(4);
   for (int checkpoint = 0; checkpoint < 3 * kMaxDeltaDepth; ++checkpoint) {
     for (PageNumber p = 0; p < kChainPages; p += 3) {
@@ -66,7 +66,7 @@ TEST_F(Chains, OnZeros) {
   EXPECT_TRUE(verify_store(*store, true, nullptr).damages.empty());
 }
 
-// What a commit has in memory.
+// The committed pages that a commit has in memory.
 class PagesInMemory final : public CommittedPages {
  public:
   explicit PagesInMemory(const Model& model) : model_(model) {}
@@ -87,8 +87,8 @@ void checkpoint_from_memory(BranchWriter& writer, Model& model) {
   c->finish(meta_for(model), true, &committed);
 }
 
-// Of words that change and change back, all have been stored to in the end, and few differ.
-TEST_F(Chains, OfWordsThatChangeBackStayCheap) {
+// Words change and change back: in the end, all were written, and few differ from the base.
+TEST_F(Chains, APageWhoseWordsChangeBackKeepsItsBase) {
   std::mt19937_64 random(7);
   for (std::size_t at = 0; at < kPageBytes; at += 8) model.store64(0, at, random());
   checkpoint_from_memory(*writer, model);
@@ -99,13 +99,13 @@ TEST_F(Chains, OfWordsThatChangeBackStayCheap) {
     for (int i = 0; i < 24; ++i) model.store64(0, 8 * (random() % 512), random());
     checkpoint_from_memory(*writer, model);
   }
-  EXPECT_EQ(open_version(*store, "main")->chain(0).back(), base) << "it has not been stored again";
+  EXPECT_EQ(open_version(*store, "main")->chain(0).back(), base) << "the page was stored again";
   expect_same(*open_version(*store, "main"), model.bytes);
 }
 
-// Pages whose full chains have changed too much, and never change back: after some comparisons in
-// vain they are stored whole without one.
-TEST_F(Chains, ThatChangeTooMuchEndInWholePages) {
+// Pages with full chains have changed too much, and never change back. After some comparisons
+// without success, they are stored whole without a comparison.
+TEST_F(Chains, PagesThatChangeTooMuchAreStoredWhole) {
   std::mt19937_64 random(9);
   for (PageNumber p = 0; p < kChainPages; ++p) model.fill(p, random);
   checkpoint_from_memory(*writer, model);
@@ -122,9 +122,9 @@ TEST_F(Chains, ThatChangeTooMuchEndInWholePages) {
   EXPECT_TRUE(verify_store(*store, true, nullptr).damages.empty());
 }
 
-// A failed checkpoint compared a page with its base while a byte was equal. In the store, and again
-// later, the byte differs, and no later delta has it.
-TEST_F(Chains, AFailedCheckpointTeachesNothing) {
+// A failed checkpoint compared a page with its base while a byte was equal. In the stored version,
+// and in later ones, the byte differs, and no later delta contains it.
+TEST_F(Chains, TheComparisonOfAFailedCheckpointIsNotUsed) {
   std::mt19937_64 random(8);
   std::uint64_t word_of_base = 0;
   for (PageNumber p = 0; p < kChainPages; ++p) model.fill(p, random);
@@ -149,9 +149,10 @@ TEST_F(Chains, AFailedCheckpointTeachesNothing) {
   expect_same(*open_version(*store, "main"), model.bytes);
 }
 
-// Full chains on bases of every kind, one after the other, by writers that know the chains and by
-// one that has found them; with the pages in memory, without them, and after failed checkpoints.
-TEST_F(Chains, OnOneBaseAfterTheOther) {
+// Full chains on bases of every kind, in succession: by writers with the chains in memory and by
+// one that reads them from the store; with and without the pages in memory, and after failed
+// checkpoints.
+TEST_F(Chains, ChainsOnSuccessiveBasesAreRead) {
   std::mt19937_64 random(6);
   for (int base = 0; base < 5; ++base) {
     for (PageNumber p = 0; p < kChainPages; ++p) {
@@ -169,7 +170,7 @@ TEST_F(Chains, OnOneBaseAfterTheOther) {
       if (commits % 3 == 0) commit(*writer, model, false);
       for (PageNumber p = 0; p < kChainPages; p += 2) model.store64(p, 8 * (random() % 512), 1);
       if (random() % 4 == 0) {
-        Model failed = model;  // with other changes, which will never have been
+        Model failed = model;  // with other changes, which are never committed
         for (PageNumber p = 0; p < kChainPages; ++p) failed.store64(p, 8 * (random() % 512), 2);
         if (random() % 2 == 0) failed.fill(random() % kChainPages, random);
         fs.fail_nth(Call::write, 1, Errc::no_space);
@@ -202,8 +203,7 @@ format::DeltaBatch deltas_of(std::initializer_list<PageNumber> pages,
   return out;
 }
 
-// The offsets that the newest deltas of page 5 change, as far as they are known; far enough apart
-// not to be merged.
+// The known offsets that the newest deltas of page 5 change; far enough apart not to be merged.
 struct Touched {
   explicit Touched(const ChangedSpans& changed, std::size_t deltas, PageNumber page = 5) {
     format::DeltaComposer composer;
@@ -221,7 +221,7 @@ struct Touched {
 
 using Offsets = std::vector<std::uint16_t>;
 
-TEST(ChangedSpansOf, TheNewestDeltasOfAPage) {
+TEST(ChangedSpansOf, TheNewestDeltasOfAPageAreRecorded) {
   ChangedSpans changed;
   EXPECT_FALSE(Touched(changed, 1).known);
   changed.add(deltas_of({4, 5}, {100}));
@@ -233,7 +233,7 @@ TEST(ChangedSpansOf, TheNewestDeltasOfAPage) {
   EXPECT_EQ(Touched(changed, 2).offsets, (Offsets{300, 400, 500}));
   EXPECT_EQ(Touched(changed, 3).offsets, (Offsets{100, 300, 400, 500}));
   EXPECT_FALSE(Touched(changed, 3).base.has_value());
-  EXPECT_FALSE(Touched(changed, 4).known) << "the delta below is not known";
+  EXPECT_FALSE(Touched(changed, 4).known) << "the older delta is unknown";
   EXPECT_EQ(Touched(changed, 2, 6).offsets, (Offsets{200, 500}));
   EXPECT_FALSE(Touched(changed, 1, 7).known);
   changed.clear();
@@ -242,7 +242,7 @@ TEST(ChangedSpansOf, TheNewestDeltasOfAPage) {
 }
 
 // A base is returned only if the chain starts with the delta that was written with it.
-TEST(ChangedSpansOf, AChainThatRestarts) {
+TEST(ChangedSpansOf, ARestartedChainHasNoOldBase) {
   ChangedSpans changed;
   changed.add(deltas_of({5}, {100}));
   changed.add(deltas_of({5}, {200}), {kBase});
@@ -254,7 +254,7 @@ TEST(ChangedSpansOf, AChainThatRestarts) {
   EXPECT_FALSE(Touched(changed, 3).base.has_value());
 }
 
-TEST(ChangedSpansOf, TheOldestAreForgotten) {
+TEST(ChangedSpansOf, TheOldestSpansAreForgotten) {
   ChangedSpans changed(1u << 20);
   changed.add(deltas_of({5}, {100}));
   std::size_t most = 0, batches = 1;
@@ -276,8 +276,8 @@ TEST(ChangedSpansOf, TheOldestAreForgotten) {
   EXPECT_TRUE(Touched(changed, ChangedSpans::kMaxBatches).known);
 }
 
-// The comparison with the base goes on as long as it finds something, and begins again.
-TEST(RebaseSamplerOf, PagesThatChangeBackAndOthers) {
+// The comparison with the base continues while it succeeds, and restarts later.
+TEST(RebaseSamplerOf, ComparesPagesThatChangeBackAndSamplesOthers) {
   RebaseSampler sampler;
   const auto compared = [&](bool cheap) {
     int n = 0;

@@ -1,5 +1,5 @@
-// Power cuts at every kind of moment: the next boot finds the last commit that returned or the one
-// in progress, whole, and every snapshot that returned.
+// Power cuts at every stage: afterwards, the branch has the last commit that returned or the one in
+// progress, whole, and the store has every snapshot whose creation returned.
 #include "store/check/verify.hpp"
 #include "store/support.hpp"
 #include "support/disk/crash_images_lib.hpp"
@@ -26,7 +26,7 @@ class PowerCuts {
       live();
       fs_ = sim::next_boot(*fs_, random_);
       if (random_() % 3 == 0) {
-        // Power goes again, while the writer is recovering.
+        // A second power cut, during the writer's recovery.
         fs_->cut_power_at(1 + random_() % 6);
         recover();
         fs_ = sim::next_boot(*fs_, random_);
@@ -46,7 +46,7 @@ class PowerCuts {
     }
   }
 
-  // Works until the power goes.
+  // Works until the power cut.
   void live() {
     try {
       auto store = StoreDirectory::open(*fs_, "/s");
@@ -120,7 +120,7 @@ class PowerCuts {
 
 class CrashTest : public ::testing::TestWithParam<int> {};
 
-// Every other seed has checkpoints beside its commits.
+// Every other seed has checkpoints concurrent with its commits.
 TEST_P(CrashTest, EveryPowerCutLeavesAWholeVersion) {
   std::optional<BackgroundCheckpoints> background;
   if (GetParam() % 2 == 0) background.emplace(true);

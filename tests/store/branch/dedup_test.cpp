@@ -1,4 +1,4 @@
-// Pages that a writer may refer to, and pages that it may not.
+// Stored pages that a writer may refer to, and pages that it may not.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -33,7 +33,7 @@ class DedupRules : public ::testing::Test {
     }
     return out;
   }
-  // The pages that the store has go to `out.found`; returns the others.
+  // Adds the pages that the store has to `out.found`; returns the others.
   static std::vector<PageNumber> look_up(BranchWriter::Commit& commit,
                                          const std::vector<std::byte>& bytes, PageWrites& out) {
     std::vector<PageNumber> pages(kDedupPages);
@@ -44,7 +44,7 @@ class DedupRules : public ::testing::Test {
     }
     return pages;
   }
-  // All pages, as a region's encoder does it; returns how many of them the store had.
+  // Writes all pages as a region's encoder does; returns how many of them the store had.
   static std::size_t write(BranchWriter& writer, const std::vector<std::byte>& bytes) {
     auto commit = writer.begin(kDedupPages);
     PageWrites out;
@@ -58,7 +58,7 @@ class DedupRules : public ::testing::Test {
     commit->finish({1, kDedupPages * kPageBytes, 0, ""}, true);
     return kDedupPages - pages.size();
   }
-  // How many of the pages the writer would refer to.
+  // The number of pages that the writer would refer to.
   static std::size_t found(BranchWriter& writer, const std::vector<std::byte>& bytes) {
     const auto commit = writer.begin(kDedupPages);
     EXPECT_NE(commit->dedup(), nullptr);
@@ -79,23 +79,23 @@ class DedupRules : public ::testing::Test {
   std::string path_ = directory_.path("s");
 };
 
-TEST_F(DedupRules, WhatAnotherBranchHasPublishedIsFound) {
+TEST_F(DedupRules, PublishedPagesOfAnotherBranchAreFound) {
   const auto store = open();
   EXPECT_EQ(write(*BranchWriter::open(*store, "b"), content(1)), 0u);
   const auto later = open();
-  // All but those before the first that is noted.
+  // All but the pages before the first hashed one.
   EXPECT_GT(write(*BranchWriter::open(*later, "a"), content(1)), kDedupPages - 100);
   expect_same(*open_version(*later, "a"), content(1));
 }
 
-// The checkpoint has written everything, its hashes included, and then its flush fails: the next
-// writer of that branch writes over it.
-TEST_F(DedupRules, WhatAnotherBranchHasNotPublishedIsNot) {
+// The checkpoint has written all records and hashes when its flush fails. The next writer of that
+// branch overwrites them.
+TEST_F(DedupRules, UnpublishedPagesOfAnotherBranchAreNotFound) {
   {
     FaultFs fs(base::posix_fs());
     const auto store = StoreDirectory::open(fs, path_);
     auto writer = BranchWriter::open(*store, "b");
-    write(*writer, content(1));  // the pack is there, with a hash or more
+    write(*writer, content(1));  // the pack exists, with at least one hash
     fs.fail_nth(Call::sync, 1, Errc::io);
     EXPECT_THROW(write(*writer, content(2)), Error);
   }
@@ -108,18 +108,18 @@ TEST_F(DedupRules, WhatAnotherBranchHasNotPublishedIsNot) {
   EXPECT_TRUE(verify_store(*open(), true, {}).damages.empty());
 }
 
-// A checkpoint that was cut off in a pack of its own has left it, whole as far as can be seen; but
-// nothing has made it durable. Later packs of the branch do not vouch for it, nor does its end.
-TEST_F(DedupRules, WhatACheckpointThatWasCutOffHasLeftIsNot) {
+// An interrupted checkpoint has left a pack of its own that reads as whole, but was never synced.
+// Neither later packs of the branch nor the branch's removal imply that the pack is durable.
+TEST_F(DedupRules, ThePackOfAnInterruptedCheckpointIsNotUsed) {
   const std::string path = directory_.path("packs");
   std::uint64_t left = 0;
   {
     FaultFs fs(base::posix_fs());
-    const auto store = StoreDirectory::create(fs, path, packs_of(1));  // a pack a checkpoint
+    const auto store = StoreDirectory::create(fs, path, packs_of(1));  // one pack per checkpoint
     for (const char* name : {"a", "b"}) store->create_branch(name, kDedupPages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store, "b");
     write(*writer, content(1));
-    fs.fail_nth(Call::sync, 2, Errc::io);  // the first seals the pack before
+    fs.fail_nth(Call::sync, 2, Errc::io);  // the first seals the previous pack
     EXPECT_THROW(write(*writer, content(2)), Error);
     left = store->packs().list().back();
   }
@@ -143,9 +143,9 @@ TEST_F(DedupRules, WhatACheckpointThatWasCutOffHasLeftIsNot) {
   EXPECT_EQ(found(*BranchWriter::open(*store, "a"), content(2)), 0u);
 }
 
-// The tail of a checkpoint that was cut off, in a pack that versions need. As long as the branch is
-// there its journal says where it begins; then only its snapshots do.
-TEST_F(DedupRules, WhatABranchThatIsGoneHasNotPublishedIsNot) {
+// A pack that versions need ends with records of an interrupted checkpoint. While the branch
+// exists, its journal records where they begin; after its removal, only its snapshots do.
+TEST_F(DedupRules, UnpublishedPagesOfARemovedBranchAreNotFound) {
   {
     FaultFs fs(base::posix_fs());
     const auto store = StoreDirectory::open(fs, path_);
@@ -166,12 +166,12 @@ TEST_F(DedupRules, WhatABranchThatIsGoneHasNotPublishedIsNot) {
   EXPECT_EQ(found(*BranchWriter::open(*later, "a"), content(1)), 0u);
 }
 
-// The pack was written again and then removed. The file that the writer has open is the one before
-// both: it is whole, and nobody else will ever see it.
-TEST_F(DedupRules, WhatIsOnlyInAFileThatHasNoNameIsNot) {
+// The pack was rewritten and then removed. The writer still has the original file open. It is
+// whole, but no other process can open it.
+TEST_F(DedupRules, PagesOfAnUnlinkedFileAreNotFound) {
   const std::string path = directory_.path("packs");
   const auto store =
-      StoreDirectory::create(base::posix_fs(), path, packs_of(1));  // a pack a checkpoint
+      StoreDirectory::create(base::posix_fs(), path, packs_of(1));  // one pack per checkpoint
   for (const char* name : {"a", "b"}) store->create_branch(name, kDedupPages * kPageBytes, 0);
   {
     auto other = BranchWriter::open(*store, "b");
@@ -181,7 +181,7 @@ TEST_F(DedupRules, WhatIsOnlyInAFileThatHasNoNameIsNot) {
   const auto own = StoreDirectory::open(base::posix_fs(), path);
   auto writer = BranchWriter::open(*own, "a");
   EXPECT_GT(found(*writer, content(2)), kDedupPages - 100);
-  write(*BranchWriter::open(*store, "b"), content(3));  // seals the pack before
+  write(*BranchWriter::open(*store, "b"), content(3));  // seals the previous pack
   ASSERT_GT(translate_all(*StoreDirectory::open(base::posix_fs(), path), 1), 0u);
   store->remove_snapshot("kept");
   store->remove_branch("b");
@@ -189,14 +189,14 @@ TEST_F(DedupRules, WhatIsOnlyInAFileThatHasNoNameIsNot) {
   EXPECT_EQ(found(*writer, content(2)), 0u);
 }
 
-// A commit repeats what it has just appended itself, up to the last record. That one can be read as
-// soon as the writer's buffer is full, so the first round finds out how many records fill it.
-TEST_F(DedupRules, TheRecordThatWasAppendedLastIsFoundAsWell) {
+// A commit finds the records that it has appended itself, including the last one. The last record
+// is readable once the writer's buffer is full; the first round finds how many records fill it.
+TEST_F(DedupRules, TheRecordThatWasAppendedLastIsFound) {
   const auto bytes = content(1);
   const auto page = [&](PageNumber p) {
     return std::span(bytes).subspan(p * kPageBytes, kPageBytes);
   };
-  PageNumber noted = 0;  // is looked up by itself; the one after it is found as its successor
+  PageNumber noted = 0;  // is looked up by its hash; the next page is found as its successor
   while (Dedup::worth_noting(page(noted), kPageBytes).empty() ||
          !Dedup::worth_noting(page(noted + 1), kPageBytes).empty()) {
     ++noted;
@@ -232,7 +232,7 @@ TEST_F(DedupRules, TheRecordThatWasAppendedLastIsFoundAsWell) {
   EXPECT_TRUE(pages.empty());
 }
 
-TEST_F(DedupRules, NothingIsLookedUpBesideAGc) {
+TEST_F(DedupRules, NothingIsLookedUpDuringGc) {
   const auto store = open();
   write(*BranchWriter::open(*store, "b"), content(1));
   const auto later = open();
@@ -253,9 +253,9 @@ TEST_F(DedupRules, ALargeCommitKeepsGcOutUntilItIsOver) {
   GcExclusive{*open()};
 }
 
-// While a pack is being written, gc gives its old hashes back. Once it is sealed its index still
-// names them.
-TEST_F(DedupRules, GcFreesASealedPackWhoseHashesAreGone) {
+// While a pack is active, gc frees its old hash records. The index of the sealed pack still names
+// them.
+TEST_F(DedupRules, GcFreesASealedPackWithFreedHashes) {
   const std::string path = directory_.path("small-packs");
   const auto store = StoreDirectory::create(base::posix_fs(), path, packs_of(14));
   store->create_branch("a", kDedupPages * kPageBytes, 0);
@@ -267,7 +267,7 @@ TEST_F(DedupRules, GcFreesASealedPackWhoseHashesAreGone) {
     auto writer = BranchWriter::open(*store, "a");
     for (std::uint64_t i = 0; i < 12; ++i) write(*writer, content(i));
     writer->publish_snapshot("kept", "");
-    EXPECT_GT(gc(), 10 * kDedupPages * kPageBytes);  // with runs that were merged, and hashes
+    EXPECT_GT(gc(), 10 * kDedupPages * kPageBytes);  // includes merged runs and hashes
     for (std::uint64_t i = 12; i < 16; ++i) write(*writer, content(i));
     ASSERT_EQ(store->packs().list().size(), 2u);
   }

@@ -29,9 +29,9 @@ class FaultFs final : public vellum::test::ForwardingFs {
  public:
   using ForwardingFs::ForwardingFs;
 
-  // The nth call from now on (1: the next one) fails; with `lasting` all after it as well. Calls
-  // count whose path contains `in`. A write that fails writes half of its bytes first; a sync that
-  // fails syncs nothing.
+  // The nth call from now on (1: the next one) fails; with `lasting`, all later ones fail, too.
+  // Only calls whose path contains `in` count. A failing write first writes half of its bytes; a
+  // failing sync syncs nothing.
   void fail_nth(Call call, std::uint64_t nth, Errc code, bool lasting = false,
                 const std::string& in = "") {
     const std::lock_guard guard(mutex_);

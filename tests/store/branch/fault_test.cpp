@@ -1,4 +1,5 @@
-// Failing calls: the error comes out, the last commit stays, and the branch goes on where it may.
+// Failing calls: the error is reported, the last commit stays, and the branch accepts further
+// commits where the error allows it.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,7 +32,7 @@ class Faults : public ::testing::Test {
     writer_ = BranchWriter::open(*store_, "main");
   }
 
-  // Changes `pages` pages of a copy, and tries to commit that.
+  // Changes `pages` pages of a copy, and tries to commit the copy.
   void try_commit(std::size_t pages, bool checkpoint, bool whole_pages) {
     attempt_ = model_;
     for (std::size_t i = 0; i < pages; ++i) {
@@ -44,7 +45,7 @@ class Faults : public ::testing::Test {
     commit(*writer_, attempt_, checkpoint);
     model_ = attempt_;
   }
-  // The state that another process, and the next writer, would see.
+  // Checks the state that another process and the next writer find.
   void expect_last_commit() {
     auto other = StoreDirectory::open(base::posix_fs(), directory_.path("s"));
     expect_same(*open_version(*other, "main"), model_.bytes);
@@ -74,7 +75,7 @@ TEST_F(Faults, EveryFailedWriteLeavesTheLastCommit) {
   for (const bool checkpoint : {false, true}) {
     for (const bool whole : {false, true}) {
       for (std::uint64_t nth = 1;; ++nth) {
-        try_commit(3, false, false);  // something in the journal beforehand
+        try_commit(3, false, false);  // so that the journal has a commit
         fs_.reset_counts();
         fs_.fail_nth(Call::write, nth, Errc::no_space, true);
         bool failed = false;
@@ -88,7 +89,7 @@ TEST_F(Faults, EveryFailedWriteLeavesTheLastCommit) {
         fs_.heal();
         if (!failed) break;
         ASSERT_LT(nth, 100u);
-        // The disk has room again: the branch goes on.
+        // The disk has space again: the branch accepts commits.
         try_commit(5, false, false);
         expect_last_commit();
         try_commit(5, true, false);
@@ -98,7 +99,7 @@ TEST_F(Faults, EveryFailedWriteLeavesTheLastCommit) {
   }
 }
 
-TEST_F(Faults, EveryFailedSyncPoisons) {
+TEST_F(Faults, EveryFailedSyncPoisonsTheBranch) {
   for (std::uint64_t nth = 1; nth <= 2; ++nth) {
     for (const bool checkpoint : {false, true}) {
       if (nth == 2 && !checkpoint) continue;
@@ -110,7 +111,7 @@ TEST_F(Faults, EveryFailedSyncPoisons) {
       EXPECT_TRUE(contains(text, "branch 'main'")) << text;
       EXPECT_TRUE(contains(text, "planned failure")) << text;
       error_text(Errc::poisoned, [&] { writer_->publish_snapshot("s", ""); });
-      // Reopening recovers: to the commit before, or to the one whose sync failed, whole.
+      // Reopening recovers the previous commit, or the one whose sync failed, whole.
       writer_.reset();
       writer_ = BranchWriter::open(*store_, "main");
       const auto source = writer_->source_at_open();
@@ -124,7 +125,7 @@ TEST_F(Faults, EveryFailedSyncPoisons) {
   }
 }
 
-TEST_F(Faults, AFailedPackCreationIsNoHarm) {
+TEST_F(Faults, AFailedPackCreationDoesNoHarm) {
   take_store_of_small_packs();
   Model model(256);
   for (int i = 0; i < 20; ++i) {
@@ -153,9 +154,9 @@ TEST_F(Faults, AFailedPackCreationIsNoHarm) {
   for (const auto& d : report.damages) ADD_FAILURE() << d.object << ": " << d.reason;
 }
 
-// A pack that a failed checkpoint made, and could not remove, is not followed by the next number:
-// that would say that it was flushed (Roots::reached_bytes).
-TEST_F(Faults, NothingFollowsDirectlyOnAPackThatWasGivenUp) {
+// A failed checkpoint created a pack and could not remove it. The next pack does not get the next
+// number: that would mean that the abandoned pack was flushed (Roots::reached_bytes).
+TEST_F(Faults, NoPackDirectlyFollowsAnAbandonedOne) {
   take_store_of_small_packs();
   Model model(256);
   const auto packs = [&] {
@@ -188,8 +189,8 @@ TEST_F(Faults, NothingFollowsDirectlyOnAPackThatWasGivenUp) {
   expect_same(*open_version(*store_, "main"), model.bytes);
 }
 
-// Another store comes to the place between opening its superblock and reading it.
-TEST_F(Faults, AStoreIsReadFromTheFileThatItKeeps) {
+// Another store replaces the directory after the superblock was opened and before it is read.
+TEST_F(Faults, AStoreIsReadFromTheFileThatItKeepsOpen) {
   class Exchanging final : public vellum::test::ForwardingFs {
    public:
     using ForwardingFs::ForwardingFs;
@@ -214,8 +215,8 @@ TEST_F(Faults, AStoreIsReadFromTheFileThatItKeeps) {
   EXPECT_EQ(opened->superblock().store_id, store_->superblock().store_id);
 }
 
-// And nothing is put right behind them (Roots::reached_bytes).
-TEST_F(Faults, LeftOverPacksOfACrashAreSteppedOver) {
+// No pack gets the number that follows theirs (Roots::reached_bytes).
+TEST_F(Faults, LeftoverPacksOfACrashAreSkipped) {
   store_->create_branch("side", 16 * kPageBytes, 0);
   auto side = BranchWriter::open(*store_, "side");
   const std::uint64_t first = side->head().branch_id << 32 | 1;
@@ -237,9 +238,9 @@ TEST_F(Faults, LeftOverPacksOfACrashAreSteppedOver) {
   }
 }
 
-// A checkpoint that was cut off may even have sealed the pack: its trailer must not stay at the end
-// of a file that the branch goes on writing.
-TEST_F(Faults, TheTailOfACrashedCheckpointIsCutOff) {
+// An interrupted checkpoint may have sealed the pack. The trailer must not stay at the end of a
+// file to which the branch still appends.
+TEST_F(Faults, TheTailOfACrashedCheckpointIsTruncated) {
   const format::Version head = writer_->head();
   writer_.reset();
   const auto file = fs_.open(store_->packs().path_of(head.active_pack), base::OpenMode::read_write);
@@ -249,14 +250,14 @@ TEST_F(Faults, TheTailOfACrashedCheckpointIsCutOff) {
                                                    store_->checksum_seed());
   tail.insert(tail.end(), trailer.begin(), trailer.end());
   file->pwrite(tail, head.active_pack_end_bytes);
-  expect_last_commit();  // verify takes it for what it is
+  expect_last_commit();  // verify accepts the tail
   writer_ = BranchWriter::open(*store_, "main");
   EXPECT_EQ(file->size_bytes(), head.active_pack_end_bytes);
   try_commit(5, true, true);
   expect_last_commit();
 }
 
-TEST_F(Faults, CreatingAStoreOrBranchThatFailsLeavesNone) {
+TEST_F(Faults, AFailedCreationLeavesNoStoreOrBranch) {
   for (const Call call : {Call::create, Call::write, Call::sync, Call::rename, Call::mkdir}) {
     const std::string path = directory_.path("n" + std::to_string(static_cast<int>(call)));
     fs_.fail_nth(call, 1, Errc::io);
@@ -275,7 +276,7 @@ TEST_F(Faults, CreatingAStoreOrBranchThatFailsLeavesNone) {
   EXPECT_TRUE(has_branch(*store_, "new"));
 }
 
-TEST_F(Faults, SnapshotsThatFailAreNotThere) {
+TEST_F(Faults, FailedSnapshotsDoNotExist) {
   for (const Call call : {Call::create, Call::write, Call::sync, Call::rename}) {
     fs_.fail_nth(call, 1, Errc::no_space);
     error_text(Errc::no_space, [&] { writer_->publish_snapshot("s", ""); });
@@ -300,7 +301,7 @@ TEST_F(Faults, AReadOnlyStoreIsRead) {
         e.path(), e.is_directory() ? std::filesystem::perms(0555) : std::filesystem::perms(0444));
   }
   std::filesystem::permissions(root, std::filesystem::perms(0555));
-  // Root may write anywhere, so writing calls themselves are what must not happen.
+  // Root may write to any file, so the test checks that no call writes.
   FaultFs counting(base::posix_fs());
   auto store = StoreDirectory::open(counting, root);
   expect_same(*open_version(*store, "main"), model_.bytes);

@@ -1,5 +1,5 @@
-// A commit and the name of its snapshot are one step: a power cut or an error leaves both or neither,
-// and the last snapshot is the parent of the branch afterwards.
+// A commit and the name of its snapshot are one step: a power cut or an error leaves both or
+// neither. Afterwards, the last snapshot is the parent of the branch.
 #include "store/branch/fault_fs.hpp"
 #include "store/check/verify.hpp"
 #include "store/support.hpp"
@@ -24,7 +24,7 @@ std::vector<std::byte> content(StoreDirectory& store, const std::string& name) {
   return out;
 }
 
-// What is there after a cut at one moment of the snapshot "b".
+// The store after a power cut at one call of the snapshot "b".
 class CutSnapshot {
  public:
   explicit CutSnapshot(std::uint64_t seed) : random_(seed) {
@@ -42,7 +42,7 @@ class CutSnapshot {
     after_.store64(7, 8, random_());
   }
 
-  // False: the snapshot was made before that many calls.
+  // False: the snapshot needed fewer calls.
   bool cut_at(std::uint64_t calls) {
     bool done = false;
     try {
@@ -61,14 +61,14 @@ class CutSnapshot {
   void check() {
     auto store = StoreDirectory::open(*fs_, "/s");
     const bool made = has_snapshot(*store, "b");
-    expect_head(*store, made);  // before a writer has repaired anything
+    expect_head(*store, made);  // before any writer repairs the store
     {
       auto writer = BranchWriter::open(*store, "main");
       EXPECT_EQ(writer->head().parent, made ? "b" : "a");
       EXPECT_EQ(writer->head().sequence, made ? 3u : 2u);
       base::Compressor compressor;
       Model next = made ? after_ : before_;
-      (void)next.take(4, compressor);  // what is there is no change
+      (void)next.take(4, compressor);  // the current content is no change
       next.store64(11, 0, 6);
       commit_as(*store, *writer, next, "c");
       EXPECT_TRUE(content(*store, "c") == next.bytes);
@@ -141,8 +141,8 @@ TEST(SnapshotStep, AnErrorLeavesNoSnapshotAndTheHeadAsItWas) {
   EXPECT_EQ(writer->head().parent, "last");
 }
 
-// The journal is as it was before its epoch began, and another head takes its place.
-TEST(SnapshotStep, AKilledWritersSnapshotIsNotWrittenOver) {
+// The journal is as it was before its epoch began, and another head replaces it.
+TEST(SnapshotStep, AKilledWritersSnapshotIsNotOverwritten) {
   TempDirectory directory;
   const std::string path = directory.path("s");
   Model model(kStepPages);

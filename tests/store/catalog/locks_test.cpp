@@ -1,5 +1,5 @@
-// Locks: they die with their holder, also when it has children; nobody waits without end; and a
-// reader without permission to write keeps no other reader from reading.
+// Locks end with their holder, even if it has children; no process waits without end; and a reader
+// without write permission blocks no other reader.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -40,7 +40,7 @@ class Locks : public SnapshotsTest {
 struct Holder {
   const char* what;
   std::function<std::shared_ptr<const void>(StoreDirectory&)> hold;
-  std::function<void(StoreDirectory&)> need;  // throws while somebody holds it
+  std::function<void(StoreDirectory&)> need;  // throws while another holder has the lock
 };
 
 const std::vector<Holder>& holders() {
@@ -69,8 +69,8 @@ const std::vector<Holder>& holders() {
   return all;
 }
 
-// A process has a child, and is killed: its locks are free, although the child lives on.
-TEST_F(Locks, OfAKilledProcessAreFreeWhenItsChildLives) {
+// A process with a child is killed: its locks are free, although the child is alive.
+TEST_F(Locks, LocksOfAKilledProcessAreFreeWhileItsChildLives) {
   for (const Holder& holder : holders()) {
     SCOPED_TRACE(holder.what);
     make(std::string("store ") + holder.what);
@@ -96,8 +96,8 @@ TEST_F(Locks, OfAKilledProcessAreFreeWhenItsChildLives) {
   }
 }
 
-// As long as the process lives, its child does not release its locks.
-TEST_F(Locks, OfALivingProcessStayWhenItsChildEnds) {
+// The child of a living process does not release the process's locks.
+TEST_F(Locks, LocksOfALivingProcessStayWhenItsChildEnds) {
   make();
   const auto writer = BranchWriter::open(*store, "main");
   EXPECT_CHILD_EXIT(vellum::test::run_child([] {}), 0);
@@ -111,7 +111,7 @@ TEST_F(Locks, OfALivingProcessStayWhenItsChildEnds) {
 }
 
 // A process that may only read a file can still lock it, by flock(2).
-TEST_F(Locks, OfAReaderOfTheSuperblockKeepNoOtherReaderWaiting) {
+TEST_F(Locks, ALockOfAReadOnlySuperblockBlocksNoOtherReader) {
   make();
   const int fd = ::open((path() + "/vellum.store").c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::flock(fd, LOCK_EX), 0);
@@ -119,13 +119,13 @@ TEST_F(Locks, OfAReaderOfTheSuperblockKeepNoOtherReaderWaiting) {
   EXPECT_NO_THROW(store->create_branch("b", kPageBytes, 0));
   struct flock lock{};
   lock.l_type = F_WRLCK;
-  EXPECT_EQ(::fcntl(fd, F_OFD_SETLK, &lock), -1) << "to read only, yet it locks bytes alone";
+  EXPECT_EQ(::fcntl(fd, F_OFD_SETLK, &lock), -1) << "a read-only descriptor has an exclusive lock";
   ::close(fd);
 }
 
-// gc waits for a process that holds names. Processes that come then wait for gc, so it gets its
-// turn, however many there are.
-TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
+// gc waits for a process that holds the lock of names. Later processes wait for gc, so any number
+// of them does not starve it.
+TEST_F(Locks, AWaitingGcPrecedesNewReaders) {
   make();
   std::optional<NamesShared> first(*store);
   Gate announced;
@@ -148,7 +148,7 @@ TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
   });
   announced.wait_for_arrival();
   Gate refused;
-  // Counts as waiting once it has asked and been refused.
+  // gc counts as waiting once it has tried to lock and was refused.
   class AskingFs : public HookFs {
    public:
     AskingFs(base::Fs& below, Gate& gate) : HookFs(below), gate_(gate) {}
@@ -179,7 +179,7 @@ TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
   std::thread second([&] {
     const NamesShared names(*reader);
     note("reader ");
-    refused.arrive();  // should it never have been refused
+    refused.arrive();  // in case it was never refused
   });
   refused.wait_for_arrival();
   EXPECT_EQ(note(""), "");
@@ -189,10 +189,10 @@ TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
   EXPECT_EQ(order, "gc reader ");
 }
 
-// The directory is moved, and a copy of it, or nothing, is at its place.
+// The directory is moved, and a copy of it, or nothing, replaces it.
 class Exchanged : public Locks, public testing::WithParamInterface<bool> {};
 
-TEST_P(Exchanged, AStoreIsNoticed) {
+TEST_P(Exchanged, AReplacedStoreIsDetected) {
   make();
   const std::string here = path(), moved = dir.path("moved");
   const auto open = StoreDirectory::open(base::posix_fs(), here);
@@ -237,7 +237,7 @@ TEST_P(Exchanged, AStoreIsNoticed) {
     SCOPED_TRACE(i);
     try {
       calls[i]();
-      ADD_FAILURE() << "nobody has noticed";
+      ADD_FAILURE() << "no call has detected it";
     } catch (const Error& e) {
       EXPECT_TRUE(contains(e.what(), here)) << e.what();
       EXPECT_TRUE(e.code() == Errc::io || (!GetParam() && e.code() == Errc::not_found)) << e.what();

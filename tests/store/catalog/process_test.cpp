@@ -20,7 +20,7 @@ std::shared_ptr<StoreDirectory> open_store(const std::string& path) {
   return StoreDirectory::open(base::posix_fs(), path);
 }
 
-// Every version writes its number into every eighth page, so a mix of two shows.
+// Every version writes its number into every eighth page, which exposes a mix of two versions.
 PageWrites numbered(std::uint64_t number, std::uint64_t before) {
   std::vector<std::byte> old_page(kPageBytes), page(kPageBytes);
   std::memcpy(old_page.data(), &before, 8);
@@ -82,7 +82,7 @@ TEST(Processes, AReaderSeesWholeVersionsWhileAWriterCommits) {
   EXPECT_TRUE(verify_store(*store, true, {}).damages.empty());
 }
 
-TEST(Processes, OneWriterABranchAndADeadOnesLockFreesItself) {
+TEST(Processes, ABranchHasOneWriterAndADeadWritersLockIsFree) {
   TempDirectory directory;
   const std::string path = directory.path("s");
   StoreDirectory::create(base::posix_fs(), path, small_options())
@@ -114,7 +114,7 @@ TEST(Processes, OneWriterABranchAndADeadOnesLockFreesItself) {
   error_text(Errc::not_found, [&] { BranchWriter::open(*store, "main"); });
 }
 
-TEST(Processes, KilledAtAnyMomentTheLastReturnedCommitIsThere) {
+TEST(Processes, AKilledWriterLeavesTheLastReturnedCommit) {
   TempDirectory directory;
   const std::string path = directory.path("s");
   format::Superblock options = small_options();
@@ -124,7 +124,7 @@ TEST(Processes, KilledAtAnyMomentTheLastReturnedCommitIsThere) {
       ->create_branch("main", 64 * kPageBytes, 0);
   std::mt19937_64 random(5);
   std::uint64_t returned = 0;
-  // A slow machine, or a sanitizer, may get nowhere in one round.
+  // On a slow machine, or with a sanitizer, one round may make no progress.
   for (int round = 0; round < 30 || returned <= 100; ++round) {
     int done[2];
     ASSERT_EQ(::pipe(done), 0);

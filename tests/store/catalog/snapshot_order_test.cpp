@@ -1,4 +1,4 @@
-// The order of snapshots: each number is assigned once, to any caller, and after any power cut.
+// The order of snapshots: each number is assigned once, to any caller, including after a power cut.
 #include "store/catalog/snapshot_order.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace vellum::store::test {
 namespace {
 
-TEST(SnapshotOrder, ThoseWhoAskAtOnceGetDifferentOnes) {
+TEST(SnapshotOrder, ConcurrentCallersGetDifferentNumbers) {
   vellum::test::MemoryFs fs;
   StoreDirectory::create(fs, "/s", small_options());
   constexpr std::size_t kThreads = 4, kClaims = 50;
@@ -34,7 +34,7 @@ TEST(SnapshotOrder, ThoseWhoAskAtOnceGetDifferentOnes) {
   EXPECT_EQ(*all.rbegin(), kThreads * kClaims);
 }
 
-TEST(SnapshotOrder, APowerCutTakesNoneBack) {
+TEST(SnapshotOrder, APowerCutReassignsNoNumber) {
   std::mt19937_64 random(1);
   auto fs = std::make_unique<sim::SimFs>();
   fs->start_log();
@@ -54,7 +54,7 @@ TEST(SnapshotOrder, APowerCutTakesNoneBack) {
   }
 }
 
-TEST(SnapshotOrder, EndsBeforeItWouldBeginAgain) {
+TEST(SnapshotOrder, NumbersEndBeforeTheyWouldWrap) {
   vellum::test::MemoryFs fs;
   const auto store = StoreDirectory::create(fs, "/s", small_options());
   const auto& id = store->superblock().store_id;

@@ -37,7 +37,7 @@ class WorkingSetFiles : public SnapshotsTest {
   std::size_t hints() { return fs.list(store->path() + "/hints").size(); }
 };
 
-TEST_F(WorkingSetFiles, OneAName) {
+TEST_F(WorkingSetFiles, EachNameHasOneFile) {
   EXPECT_FALSE(reads("first", 1));
   write("first", 1);
   write("main", 2);
@@ -53,7 +53,7 @@ TEST_F(WorkingSetFiles, OneAName) {
   EXPECT_EQ(fs.seen(Call::sync) + fs.seen(Call::sync_dir), 0U);
 }
 
-TEST_F(WorkingSetFiles, ItsOwnerIsTheVersionNotTheName) {
+TEST_F(WorkingSetFiles, TheOwnerIsTheVersionNotTheName) {
   const auto first = resolve_version(*store, "first"), main = resolve_version(*store, "main");
   EXPECT_EQ(working_set_owner(first).branch_id, working_set_owner(main).branch_id);
   EXPECT_FALSE(working_set_owner(first) == working_set_owner(main));
@@ -65,7 +65,7 @@ TEST_F(WorkingSetFiles, ItsOwnerIsTheVersionNotTheName) {
   EXPECT_FALSE(working_set_owner(main) == working_set_owner(resolve_version(*store, "other")));
 }
 
-TEST_F(WorkingSetFiles, GoesWithItsOwner) {
+TEST_F(WorkingSetFiles, TheFileIsRemovedWithItsOwner) {
   for (const char* name : {"first", "second", "main"}) write(name, 1);
   remove("first");
   store->remove_branch("main");
@@ -76,15 +76,15 @@ TEST_F(WorkingSetFiles, GoesWithItsOwner) {
   expect_all();
 }
 
-// A crash comes in between, and other things lie in there.
-TEST_F(WorkingSetFiles, GcRemovesWhatHasNoOwner) {
+// A crash has interrupted a removal, and the directory has other files.
+TEST_F(WorkingSetFiles, GcRemovesFilesWithoutAnOwner) {
   for (const char* name : {"first", "second", "main"}) write(name, 1);
   const std::string directory = store->path() + "/hints/";
   for (const char* file : {"gone.set", ".123.4.5", "first", ".set", "-.set", "x"}) {
     fs.open(directory + file, base::OpenMode::create_new);
   }
   collect_garbage(*store, true, nullptr);
-  EXPECT_EQ(hints(), 9U) << "that was only a look";
+  EXPECT_EQ(hints(), 9U) << "a dry run removes nothing";
   gc();
   EXPECT_EQ(hints(), 3U);
   for (const char* name : {"first", "second", "main"}) EXPECT_TRUE(reads(name, 1));
@@ -104,7 +104,7 @@ TEST_F(WorkingSetFiles, ACallThatFailsIsNoError) {
       EXPECT_FALSE(reads("first", 1));
       fs.heal();
       if (call != Call::mkdir) {
-        EXPECT_EQ(hints(), 0U) << "nothing is left over";
+        EXPECT_EQ(hints(), 0U) << "no leftover file";
       }
     }
     if (call == Call::mkdir) fs.make_directory(store->path() + "/hints");
@@ -112,11 +112,11 @@ TEST_F(WorkingSetFiles, ACallThatFailsIsNoError) {
   write("first", 1);
   fs.fail_nth(Call::rename, 1, Errc::no_space);
   write("first", 2);
-  EXPECT_TRUE(reads("first", 1)) << "the one before";
+  EXPECT_TRUE(reads("first", 1)) << "the previous file";
   fs.fail_nth(Call::open, 1, Errc::io);
   EXPECT_FALSE(reads("first", 1));
   fs.heal();
-  // gc goes on.
+  // gc continues.
   fs.open(store->path() + "/hints/gone.set", base::OpenMode::create_new);
   fs.fail_nth(Call::unlink, 1, Errc::io);
   gc();
@@ -124,8 +124,8 @@ TEST_F(WorkingSetFiles, ACallThatFailsIsNoError) {
   expect_all();
 }
 
-// The removal itself is an error, though, when it fails.
-TEST_F(WorkingSetFiles, ARemovalFailsOnlyByItsOwn) {
+// A failed removal of the branch or snapshot itself is an error.
+TEST_F(WorkingSetFiles, ARemovalFailsOnlyForItsOwnName) {
   write("first", 1);
   fs.fail_nth(Call::unlink, 1, Errc::io);
   EXPECT_THROW(store->remove_snapshot("first"), Error);
@@ -137,7 +137,7 @@ TEST_F(WorkingSetFiles, ARemovalFailsOnlyByItsOwn) {
   EXPECT_TRUE(there("first"));
 }
 
-TEST_F(WorkingSetFiles, CountAsTheStores) {
+TEST_F(WorkingSetFiles, TheFilesCountAsTheStores) {
   const std::uint64_t before = stat_store(*store).stored_bytes;
   format::WorkingSet set = set_of(1);
   for (std::uint64_t i = 0; i < 10'000; ++i) set.ranges.push_back({i * 7919, 1});

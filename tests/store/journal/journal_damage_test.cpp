@@ -1,5 +1,5 @@
-// A commit that returned is there, or opening says that the journal is corrupted: for every sector
-// and block that is lost, every truncation, after a kill and after a power cut at any commit.
+// A returned commit exists after opening, or opening reports that the journal is corrupted: for
+// every lost sector and block, every truncation, after a kill and after a power cut at any commit.
 #include "format/version.hpp"
 #include "format/wire/superblock.hpp"
 #include "store/journal/journal_writer.hpp"
@@ -19,7 +19,7 @@ constexpr std::uint32_t kHalfBytes = 16u << 10;
 constexpr std::uint64_t kJournalDamageBranchId = 77;
 constexpr const char* kPath = "/journal";
 
-// Keeps what the last sync has made durable.
+// Keeps the durable content: that of the last sync.
 class SyncedFile final : public ForwardingFile {
  public:
   SyncedFile(MemoryFs& fs, Bytes& durable)
@@ -31,16 +31,16 @@ class SyncedFile final : public ForwardingFile {
   Bytes& durable_;
 };
 
-// What is on the medium right after a commit returned.
+// The medium's content right after a commit returned.
 struct Moment {
   std::uint64_t sequence = 0;
   std::uint64_t frame_begin = 0, frame_end = 0;  // of the last frame, in the file
-  Bytes killed;                                  // the program died
-  Bytes cut;                                     // power went: what was not synced is lost
+  Bytes killed;                                  // after a kill
+  Bytes cut;                                     // after a power cut: unsynced writes are lost
 };
 
-// A short life of a journal: commits of different sizes, checkpoints, another opening, a clean
-// close.
+// The short history of a journal: commits of different sizes, checkpoints, a second opening, a
+// clean close.
 class Life {
  public:
   Life() {
@@ -83,7 +83,7 @@ class Life {
     writer_->release_space();
     const std::uint64_t begin = moments_.back().frame_begin, end = moments_.back().frame_end;
     note(begin, end);
-    moments_.back().cut = moments_.back().killed;  // a hole lasts, or there is none
+    moments_.back().cut = moments_.back().killed;  // a hole is durable, or there is none
   }
 
  private:
@@ -125,7 +125,7 @@ const Life& life() {
   return *made;
 }
 
-// The head that opening finds; nothing when it says that the journal is corrupted.
+// The head that opening finds; nothing if it reports that the journal is corrupted.
 std::optional<std::uint64_t> head_of(const Bytes& bytes) {
   MemoryFs fs;
   fs.write_file(kPath, bytes);
@@ -150,8 +150,9 @@ Bytes corrupted(Bytes bytes, std::size_t begin, std::size_t length, HowCorrupted
   return bytes;
 }
 
-// After a kill nothing is lost that can be told from what was never there. After a power cut the
-// marker of the last commit is lost: damage to its frame alone is then taken for a tear.
+// After a kill, every damage is distinguishable from a commit that never happened. After a power
+// cut, the marker of the last commit is lost, so damage to its frame only is taken for a torn
+// write.
 void expect_all_or_corrupted(const Moment& m, std::size_t unit) {
   for (std::size_t at = 0; at < m.killed.size(); at += unit) {
     for (const HowCorrupted how :
@@ -169,15 +170,15 @@ void expect_all_or_corrupted(const Moment& m, std::size_t unit) {
   }
 }
 
-TEST(JournalDamage, ALostSectorIsMissed) {
+TEST(JournalDamage, ALostSectorIsDetected) {
   for (const Moment& m : life().moments()) {
     expect_all_or_corrupted(m, 512);
     if (::testing::Test::HasFatalFailure()) return;
   }
 }
 
-// As file systems lose them.
-TEST(JournalDamage, ALostBlockIsMissed) {
+// File systems lose whole blocks.
+TEST(JournalDamage, ALostBlockIsDetected) {
   for (const Moment& m : life().moments()) {
     expect_all_or_corrupted(m, 4096);
     if (::testing::Test::HasFatalFailure()) return;
@@ -193,7 +194,7 @@ TEST(JournalDamage, AFileThatEndsEarlyIsCorrupted) {
   }
 }
 
-// All that a power cut can leave of a commit in progress: a sector of its frame that is new or old.
+// After a power cut, each sector of an unfinished commit's frame is new or old.
 TEST(JournalDamage, ATornFrameIsNoDamage) {
   const auto& moments = life().moments();
   for (std::size_t i = 1; i < moments.size(); ++i) {

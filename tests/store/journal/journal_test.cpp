@@ -1,5 +1,5 @@
-// Frames of a journal that count, and frames that do not: the files are made frame by frame, as no
-// writer leaves them.
+// Which frames of a journal are valid. The tests build the files frame by frame; no writer would
+// leave some of them.
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
 
@@ -41,7 +41,7 @@ class JournalTest : public ::testing::Test {
     v.next_pack_number = 1;
     return v;
   }
-  // Puts a frame at `at` of half 0 or 1; returns where the next one goes.
+  // Writes a frame at `at` of half 0 or 1; returns the place of the next one.
   std::size_t put(unsigned half, std::size_t at, const format::FrameHeader& h,
                   const std::vector<std::byte>& payload) {
     const auto frame = format::encode_frame(
@@ -58,7 +58,7 @@ class JournalTest : public ::testing::Test {
                          std::uint64_t sequence) {
     return put(half, at, {FrameType::commit, epoch, sequence, 0}, format::encode_commit({}));
   }
-  // A base frame that holds `commits` commits, too.
+  // A base frame that also holds `commits` commits.
   std::size_t put_base_with_commits(unsigned half, std::uint64_t epoch, const format::Version& v,
                                     std::size_t commits, std::uint64_t sequence) {
     const std::vector<Bytes> bodies(commits, format::encode_commit({}));
@@ -71,7 +71,7 @@ class JournalTest : public ::testing::Test {
     fs_.write_file("/journal", bytes_);
     return fs_.open("/journal", base::OpenMode::read_only);
   }
-  // What a writer leaves that goes on from `state`.
+  // The journal after a writer has continued from `state`.
   void write(const JournalState& state, const std::function<void(JournalWriter&)>& body) {
     file();
     JournalWriter writer(fs_.open("/journal", base::OpenMode::read_write), state);
@@ -132,7 +132,7 @@ TEST_F(JournalTest, ABaseFrameWithCommitsMayBeLargerThanAnyVersion) {
   EXPECT_EQ(bases(), std::vector<std::uint64_t>{4});
 }
 
-TEST_F(JournalTest, ABaseFrameWithCommitsCountsThem) {
+TEST_F(JournalTest, TheCommitsOfABaseFrameAreCounted) {
   put_base_with_commits(0, 3, version(10), 2, 11);
   expect_corrupted("the base frame of epoch 3 does not parse");
   put_base_with_commits(0, 3, version(10), 2, 13);
@@ -141,8 +141,8 @@ TEST_F(JournalTest, ABaseFrameWithCommitsCountsThem) {
   expect_corrupted("the base frame of epoch 3 does not parse");
 }
 
-// A writer goes on behind such a frame, and a clean close keeps all of it.
-TEST_F(JournalTest, AWriterGoesOnBehindABaseFrameWithCommits) {
+// A writer appends after such a frame, and a clean close keeps all of it.
+TEST_F(JournalTest, AWriterAppendsAfterABaseFrameWithCommits) {
   put_base(0, 1, version(10));
   JournalState state = read_journal(*file(), header_.store_id);
   const Bytes commit = format::encode_commit({});
@@ -164,7 +164,8 @@ TEST_F(JournalTest, AWriterGoesOnBehindABaseFrameWithCommits) {
   EXPECT_EQ(head(), 15u);
 }
 
-// Frames of the epoch before the last stand in the same half; one may be left where the log ends.
+// The epoch before the last one used the same half; one of its frames may remain where the log
+// ends.
 TEST_F(JournalTest, AFrameOfAnEarlierEpochIsNotTheNextCommit) {
   std::size_t at = put_base(0, 3, version(10));
   at = put_commit(0, at, 3, 11);
@@ -192,8 +193,8 @@ TEST_F(JournalTest, AnEarlierNumberIsNotTheNextCommit) {
   EXPECT_EQ(head(), 11u);
 }
 
-// Only the marker tells a commit that was synced and corrupted since from one that a crash tore.
-TEST_F(JournalTest, AMarkerBehindACorruptedCommitMeansDamage) {
+// Only the marker distinguishes a synced commit that was corrupted later from a torn one.
+TEST_F(JournalTest, AMarkerAfterACorruptedCommitMeansDamage) {
   const std::size_t at = put_base(0, 3, version(10));
   const std::size_t end = put_commit(0, at, 3, 11);
   bytes_[format::kJournalHeaderBytes + at + format::kFrameHeaderBytes] ^= std::byte{1};
@@ -202,9 +203,9 @@ TEST_F(JournalTest, AMarkerBehindACorruptedCommitMeansDamage) {
   expect_corrupted("the frame after version 10 is corrupted, newer ones follow");
 }
 
-// So every frame that a writer has synced has its marker: the last commit of the writer before,
-// found at opening; one of its own; a base frame.
-TEST_F(JournalTest, AWriterPutsAMarkerBehindWhatIsDurable) {
+// Every synced frame of a writer therefore has its marker: the previous writer's last commit, found
+// at opening; a commit of its own; a base frame.
+TEST_F(JournalTest, AWriterAppendsAMarkerAfterDurableFrames) {
   const std::size_t at = put_base(0, 3, version(10));
   put_commit(0, at, 3, 11);
   const auto expect_marker = [&](std::uint64_t offset, const char* reason) {
@@ -227,7 +228,7 @@ TEST_F(JournalTest, AWriterPutsAMarkerBehindWhatIsDurable) {
                 "the frame after version 12 is corrupted");
 }
 
-TEST_F(JournalTest, TheLaterEpochCounts) {
+TEST_F(JournalTest, TheLaterEpochIsValid) {
   put_base(0, 3, version(10));
   put_commit(1, put_base(1, 4, version(12)), 4, 13);
   EXPECT_EQ(head(), 13u);
@@ -238,7 +239,7 @@ TEST_F(JournalTest, TheLaterEpochCounts) {
 }
 
 // Odd epochs are in the first half: a base frame in the other half is a copy.
-TEST_F(JournalTest, ABaseFrameInTheOtherHalfDoesNotCount) {
+TEST_F(JournalTest, ABaseFrameInTheOtherHalfIsNotValid) {
   put_base(1, 3, version(10));
   expect_no_base("neither half holds a whole base frame");
   put_base(0, 1, version(4));
@@ -270,7 +271,7 @@ TEST_F(JournalTest, ACommitMustParse) {
   expect_corrupted("the commit of version 11 does not parse");
 }
 
-// A file that was cut: nothing in it says which commits went. Repair takes what is left.
+// A truncated file does not record which commits are lost. Repair uses the remaining ones.
 TEST_F(JournalTest, AFileThatEndsEarlyIsCorrupted) {
   const std::size_t at = put_base(0, 3, version(10));
   put_commit(0, at, 3, 11);
@@ -289,7 +290,7 @@ TEST_F(JournalTest, AFileThatEndsEarlyIsCorrupted) {
   expect_corrupted("truncated");
 }
 
-// Once armed, a write says that it failed, and has written a part; no other is done.
+// Once armed, a write fails after it has written a part, and later writes do nothing.
 class StubbornFs final : public vellum::test::ForwardingFs {
  public:
   using ForwardingFs::ForwardingFs;
@@ -320,9 +321,10 @@ class StubbornFs final : public vellum::test::ForwardingFs {
   std::size_t keep_out_bytes_ = 0;
 };
 
-// A frame whose write failed, that stands there whole, and that cannot be wiped: an opening of the
-// branch sees a commit that was reported as failed, so nothing may be built on the state before it.
-TEST_F(JournalTest, AFailedFrameThatStandsAndCannotBeWipedEndsTheWriter) {
+// A frame is whole although its write failed, and it cannot be wiped. An opening of the branch
+// finds a commit that was reported as failed, so the writer must not continue from the state before
+// it.
+TEST_F(JournalTest, AWholeFailedFrameThatCannotBeWipedEndsTheWriter) {
   for (const std::size_t missing_bytes : {0u, 24u}) {
     start();
     put_base(0, 1, version(1));
@@ -335,7 +337,7 @@ TEST_F(JournalTest, AFailedFrameThatStandsAndCannotBeWipedEndsTheWriter) {
   }
 }
 
-TEST_F(JournalTest, WhatStandsBeforeTheDamageIsLeft) {
+TEST_F(JournalTest, FramesBeforeTheDamageAreKept) {
   std::size_t at = put_base(0, 3, version(10));
   at = put_commit(0, at, 3, 11);
   const std::size_t bad = at;

@@ -1,4 +1,4 @@
-// Content that moves is stored on the pages that it came from.
+// Moved content is stored as based pages: compressed with the pages of its earlier place as bases.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 namespace vellum::store::test {
 namespace {
 
-constexpr std::size_t kMovedPages = 320;  // as many as a large commit has, and more
+constexpr std::size_t kMovedPages = 320;  // more than a large commit needs
 constexpr std::size_t kMoveBytes = 1000;
 
-// Where the content of a record of based pages came from.
+// A record of based pages, and its base pages.
 struct Based {
   format::RecordRef ref;
   std::uint64_t stored_bytes;
@@ -37,7 +37,7 @@ std::vector<Based> based_records(StoreDirectory& store) {
       const auto record = read_record_at(*file, place, h.type, store.checksum_seed());
       std::vector<format::BasePage> bases(format::kMaxBasePages);
       std::size_t list_bytes = 0;
-      // The reference may be larger than the place.
+      // The offset in a reference may be larger than the record's place in the file.
       bases.resize(format::decode_base_pages(record.stored(), format::kMaxPackOffsetBytes, bases,
                                              list_bytes));
       EXPECT_FALSE(bases.empty());
@@ -47,7 +47,7 @@ std::vector<Based> based_records(StoreDirectory& store) {
   return out;
 }
 
-// All content becomes `from`, so many bytes further on.
+// The content becomes `from`, moved by `bytes`.
 void move_by(std::size_t bytes, const std::vector<std::byte>& from, Model& model) {
   const auto at = from.begin() + static_cast<std::ptrdiff_t>(bytes);
   std::rotate_copy(from.begin(), at, from.end(), model.bytes.begin());
@@ -56,7 +56,7 @@ void move_by(std::size_t bytes, const std::vector<std::byte>& from, Model& model
 
 class BasedPages : public SnapshotsTest {
  protected:
-  // Versions m0, m1, ...: each has the content of the one before, a little further on.
+  // Versions m0, m1, ...: each has the previous one's content, moved by kMoveBytes.
   void make(std::size_t versions, format::Superblock options = small_options(),
             const std::string& name = "s") {
     const auto writer = create(options, kMovedPages, name);
@@ -69,7 +69,8 @@ class BasedPages : public SnapshotsTest {
       commit_large(*writer, model, i);
     }
   }
-  // The same in several packs. Three versions of other content follow, so that the packs are sealed.
+  // The same in several packs. Three versions of other content follow, so that the packs are
+  // sealed.
   void make_in_small_packs() {
     format::Superblock options = small_options();
     options.pack_bytes = 640 << 10;
@@ -101,14 +102,14 @@ class BasedPages : public SnapshotsTest {
   }
 };
 
-TEST_F(BasedPages, MovedContentIsStoredOnWhereItCameFrom) {
+TEST_F(BasedPages, MovedContentIsBasedOnItsEarlierPages) {
   make(1);
   const std::uint64_t one = pack_bytes();
   ASSERT_TRUE(based_records(*store).empty());
   make(4, small_options(), "more");
   const auto based = based_records(*store);
   EXPECT_EQ(based.size(), 3 * kMovedPages / 4);
-  EXPECT_LT(pack_bytes(), one + one / 2) << "three versions more";
+  EXPECT_LT(pack_bytes(), one + one / 2) << "three more versions";
   for (const Based& b : based) {
     EXPECT_LE(b.bases.size(), format::kMaxBasePages);
     for (const format::BasePage& page : b.bases) {
@@ -120,7 +121,7 @@ TEST_F(BasedPages, MovedContentIsStoredOnWhereItCameFrom) {
   expect_all();
 }
 
-TEST_F(BasedPages, ContentThatIsNewIsStoredWhole) {
+TEST_F(BasedPages, NewContentIsStoredWhole) {
   const auto writer = create(small_options(), kMovedPages, "s");
   std::mt19937_64 random(12);
   Model model(kMovedPages);
@@ -132,7 +133,7 @@ TEST_F(BasedPages, ContentThatIsNewIsStoredWhole) {
   expect_all();
 }
 
-// Base pages are looked for in several blocks at once, and one of these may begin a pack.
+// Base pages are searched for several blocks at once, and one of these may begin a pack.
 TEST_F(BasedPages, PacksEndBetweenBlocksThatAreAppendedTogether) {
   auto options = small_options();
   options.pack_bytes = 1u << 20;
@@ -143,7 +144,7 @@ TEST_F(BasedPages, PacksEndBetweenBlocksThatAreAppendedTogether) {
   for (std::size_t i = 0; i < 40; ++i) {
     commit_large(*writer, model, i);
     move_by(kMoveBytes, std::vector<std::byte>(model.bytes), model);
-    // New blocks and moved ones take turns.
+    // New and moved blocks alternate.
     for (PageNumber p = i % 4; p < kMovedPages; p += 8) {
       for (PageNumber q = p; q < std::min(p + 4, kMovedPages); ++q) fill_text(model, q, random);
     }
@@ -153,17 +154,17 @@ TEST_F(BasedPages, PacksEndBetweenBlocksThatAreAppendedTogether) {
   expect_all();
 }
 
-TEST_F(BasedPages, BasePagesStayWhenTheirOwnVersionsGo) {
+TEST_F(BasedPages, BasePagesStayWhenTheirOwnVersionsAreRemoved) {
   make(4);
   for (const char* name : {"m0", "m1", "m2"}) remove(name);
   gc();
   expect_all();
-  gc();  // with the live set of the one before
+  gc();  // with the live set of the first gc
   expect_all();
   EXPECT_FALSE(based_records(*store).empty());
 }
 
-TEST_F(BasedPages, BasePagesGoWithTheLastRecordThatNeedsThem) {
+TEST_F(BasedPages, BasePagesAreFreedWithTheLastRecordThatNeedsThem) {
   make(3);
   for (const char* name : {"m0", "m1"}) remove(name);
   {
@@ -180,9 +181,9 @@ TEST_F(BasedPages, BasePagesGoWithTheLastRecordThatNeedsThem) {
   expect_all();
 }
 
-// Packs are sealed, and written again: records of based pages stay as they are, also where some of
-// the pages around their base pages go.
-TEST_F(BasedPages, RecompressionKeepsThem) {
+// Sealed packs are rewritten. Records of based pages do not change, even if some pages next to
+// their base pages are freed.
+TEST_F(BasedPages, RecompressionKeepsBasedPages) {
   make_in_small_packs();
   for (const char* name : {"m0", "m2", "m3"}) remove(name);
   for (const int level : {9, 12}) {
@@ -197,7 +198,7 @@ TEST_F(BasedPages, RecompressionKeepsThem) {
   expect_all();
 }
 
-TEST_F(BasedPages, AWriterUsesNoPageThatGcHasTaken) {
+TEST_F(BasedPages, AWriterUsesNoPageThatGcHasFreed) {
   const auto writer = create(small_options(), kMovedPages, "s");
   std::mt19937_64 random(14);
   Model model(kMovedPages);
@@ -207,7 +208,7 @@ TEST_F(BasedPages, AWriterUsesNoPageThatGcHasTaken) {
   for (PageNumber p = 0; p < kMovedPages; ++p) fill_text(model, p, random);
   commit_large(*writer, model, 1);
   remove("m0");
-  commit_large(*writer, model, 2);  // the base frame before no longer counts
+  commit_large(*writer, model, 2);  // the previous base frame is no longer valid
   commit_large(*writer, model, 3);
   EXPECT_GT(gc().freed_bytes, 0u);
   move_by(kMoveBytes, old, model);
@@ -215,7 +216,7 @@ TEST_F(BasedPages, AWriterUsesNoPageThatGcHasTaken) {
   expect_all();
 }
 
-// Commits that the journal takes, and a checkpoint that the last of them has written beside it.
+// Commits to the journal, and a background checkpoint that the last of them has written.
 class BasedPagesBeside : public BasedPages {
  protected:
   static constexpr std::size_t kFewPages = 24;
@@ -231,7 +232,7 @@ class BasedPagesBeside : public BasedPages {
     std::mt19937_64 random(seed);
     for (PageNumber p = 0; p < kFewPages; ++p) fill_text(model, p, random);
   }
-  // All of a content, further on with each commit, until half of the journal's half is full.
+  // Commits moved content, further with each commit, until a half of the journal is half full.
   void commit_moved(const std::vector<std::byte>& from) {
     const std::uint64_t before = epoch();
     for (std::size_t i = 1; based_records(*store).empty(); ++i) {
@@ -239,7 +240,7 @@ class BasedPagesBeside : public BasedPages {
       move_by(i * kMoveBytes, from, model);
       commit(*writer, model, false);
     }
-    ASSERT_EQ(epoch(), before) << "the background has written them";
+    ASSERT_EQ(epoch(), before) << "a checkpoint was published";
   }
   void commit_word(std::uint64_t value) {
     model.store64(3, 8, value);
@@ -257,20 +258,20 @@ class BasedPagesBeside : public BasedPages {
   Model model{kFewPages};
 };
 
-TEST_F(BasedPagesBeside, CheckpointsStandOnThem) {
+TEST_F(BasedPagesBeside, CheckpointsUseBasePages) {
   commit_moved(std::vector<std::byte>(model.bytes));
   const std::uint64_t before = epoch();
   commit_word(1);
-  EXPECT_GT(epoch(), before) << "was published";
+  EXPECT_GT(epoch(), before) << "not published";
   gc();
   expect_all();
 }
 
-TEST_F(BasedPagesBeside, ACheckpointWhoseBasePagesGcHasTakenIsNotPublished) {
+TEST_F(BasedPagesBeside, ACheckpointWhoseBasePagesGcHasFreedIsNotPublished) {
   const std::vector<std::byte> old = model.bytes;
   texts(16);
   commit(*writer, model, true);
-  for (std::uint64_t i = 0; i < 2; ++i) {  // the base frame before no longer counts
+  for (std::uint64_t i = 0; i < 2; ++i) {  // the previous base frame is no longer valid
     model.store64(3, 8, i);
     commit(*writer, model, true);
   }
@@ -284,7 +285,7 @@ TEST_F(BasedPagesBeside, ACheckpointWhoseBasePagesGcHasTakenIsNotPublished) {
   expect_all();
 }
 
-TEST_F(BasedPagesBeside, ACheckpointWaitsWhileGcIsAtWork) {
+TEST_F(BasedPagesBeside, ACheckpointWaitsForARunningGc) {
   commit_moved(std::vector<std::byte>(model.bytes));
   const std::uint64_t before = epoch();
   {
@@ -323,7 +324,7 @@ TEST_F(BasedPages, DamageInABaseRecordIsNamed) {
   EXPECT_TRUE(contains(text, place)) << text;
 }
 
-// A record whose list was made by a hostile hand.
+// A record with a forged list of base pages.
 TEST_F(BasedPages, HostileListsAreRefused) {
   make(2);
   const auto based = based_records(*store);
@@ -356,13 +357,13 @@ TEST_F(BasedPages, HostileListsAreRefused) {
   refused({{itself.offset_bytes, itself.tag, 0}}, "the record of a base page has base pages");
   refused({{good.offset_bytes, good.tag, 1000}}, "the record lacks a base page");
   refused({{good.offset_bytes, good.tag ^ 1, 0}}, "stale record");
-  refused({{1ull << 40, 1, 0}}, "the record's base pages do not parse");  // behind it
+  refused({{1ull << 40, 1, 0}}, "the record's base pages do not parse");  // after the record itself
   refused({{good.offset_bytes, good.tag, 0}}, "the record does not decompress");
 }
 
-// Pages that gc has freed read as zeros, so a record based on them would decode to other content. The
-// table of a rewritten pack lists the freed pages; here it lists all base pages.
-TEST_F(BasedPages, BasePagesThatWereGivenBackAreNeverRead) {
+// Pages that gc has freed read as zeros, so a record based on them would decode to other content.
+// The table of a rewritten pack lists the freed pages; here it lists all base pages.
+TEST_F(BasedPages, FreedBasePagesAreNeverRead) {
   make_in_small_packs();
   const auto fresh = StoreDirectory::open(fs, store->path());
   ASSERT_GT(translate_all(*fresh, 9), 0u);
@@ -394,7 +395,7 @@ TEST_F(BasedPages, BasePagesThatWereGivenBackAreNeverRead) {
   EXPECT_GT(refused, 0u);
 }
 
-TEST(BasePageLists, OnlyWhatTheEncoderWritesIsRead) {
+TEST(BasePageLists, OnlyListsOfTheEncoderAreRead) {
   const std::vector<format::BasePage> bases{{64, 1, 3}, {64, 1, 4}, {128, 2, 0}, {4096, 3, 700}};
   const auto bytes = format::encode_base_pages(bases);
   std::vector<format::BasePage> out(format::kMaxBasePages);
@@ -404,7 +405,8 @@ TEST(BasePageLists, OnlyWhatTheEncoderWritesIsRead) {
   out.resize(bases.size());
   EXPECT_EQ(out, bases);
   out.resize(format::kMaxBasePages);
-  EXPECT_EQ(format::decode_base_pages(bytes, 4096, out, list_bytes), 0u) << "not in front";
+  EXPECT_EQ(format::decode_base_pages(bytes, 4096, out, list_bytes), 0u)
+      << "the base page is not before the record";
   for (std::size_t n = 0; n < bytes.size(); ++n) {
     EXPECT_EQ(format::decode_base_pages(std::span(bytes).first(n), 8192, out, list_bytes), 0u) << n;
   }

@@ -1,4 +1,4 @@
-// Blocks come one after another: the results of the last ones must not spoil the next.
+// Blocks are encoded in sequence: results of earlier blocks must not impair later ones.
 #include "store/packs/encode/block_encoder.hpp"
 
 #include "store/branch/checkpoint/checkpoint.hpp"
@@ -13,7 +13,7 @@ using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kBlockBytes = 64u << 10;
 
-// Small numbers, which are best split into planes.
+// Small numbers, which compress best in planes.
 Bytes numbers(std::size_t bytes, std::mt19937_64& random) {
   Bytes out(bytes);
   for (std::size_t at = 0; at < bytes; at += 8) {
@@ -23,7 +23,7 @@ Bytes numbers(std::size_t bytes, std::mt19937_64& random) {
   return out;
 }
 
-// Words of a small language: best as they are.
+// Words of a small vocabulary, which compress best as they are.
 Bytes text(std::size_t bytes, std::mt19937_64& random) {
   static constexpr const char* kWords[] = {"page ",    "block ",  "delta ",
                                            "journal ", "commit ", "of "};
@@ -40,7 +40,7 @@ format::Encoding fixed_blocks() {
   return encoding;
 }
 
-TEST(BlockEncoder, AnotherKindOfDataGetsItsFormSoon) {
+TEST(BlockEncoder, ANewKindOfDataSoonGetsItsForm) {
   std::mt19937_64 random(1);
   base::Compressor compressor;
   BlockEncoder blocks(fixed_blocks());
@@ -59,7 +59,7 @@ TEST(BlockEncoder, AnotherKindOfDataGetsItsFormSoon) {
   }
 }
 
-// As many as fit: neither limit is passed, and one more delta would pass one.
+// As many deltas as fit: neither limit is exceeded, and one more delta would exceed one.
 void check_that_payloads_are_full(const format::DeltaBatch& batch) {
   std::size_t first = 0;
   while (first < batch.pages().size()) {
@@ -79,7 +79,7 @@ void check_that_payloads_are_full(const format::DeltaBatch& batch) {
   ASSERT_EQ(first, batch.pages().size());
 }
 
-TEST(DeltaEncoding, PayloadsAreFull) {
+TEST(DeltaEncoding, PayloadsAreFilled) {
   std::mt19937_64 random(12);
   for (const std::size_t most_spans : {1U, 3U, 40U, 1000U}) {
     format::DeltaBatch batch;
@@ -101,8 +101,8 @@ TEST(DeltaEncoding, PayloadsAreFull) {
   }
 }
 
-// The page that is largest when encoded: every other byte has changed.
-TEST(DeltaEncoding, APayloadTakesAtLeastOneDelta) {
+// The largest encoded delta: every other byte has changed.
+TEST(DeltaEncoding, APayloadHoldsAtLeastOneDelta) {
   std::vector<format::DeltaSpan> spans;
   for (std::uint16_t at = 0; at < format::kPageBytes; at += 2) spans.push_back({at, 1});
   format::DeltaBatch batch;
@@ -130,7 +130,7 @@ Bytes deltas_of_lists(std::mt19937_64& random) {
   return format::encode_delta_batch(batch, 0, format::deltas_that_fit(batch, 0).count);
 }
 
-TEST(DeltaEncoding, FindsShortRepetitionsAtTheLeastLevel) {
+TEST(DeltaEncoding, ShortRepetitionsAreFoundAtTheLowestLevel) {
   std::mt19937_64 random(2);
   base::Compressor compressor;
   const Bytes raw = deltas_of_lists(random);
@@ -141,7 +141,7 @@ TEST(DeltaEncoding, FindsShortRepetitionsAtTheLeastLevel) {
   EXPECT_EQ(deltas.codec, Codec::zstd);
   EXPECT_LT(deltas.stored.size() * 10, plain.stored.size() * 8);
 
-  encoding.codec_level = 19;  // more than the least stays
+  encoding.codec_level = 19;  // a higher level is kept
   EXPECT_EQ(encode_deltas(compressor, encoding, raw).stored,
             encode_payload(compressor, Codec::zstd, 19, raw).stored);
 }

@@ -1,4 +1,4 @@
-// Records of pages and deltas that carry a SHA-256 of what they hold.
+// Records of pages and deltas that contain a SHA-256 of their content.
 #include <gtest/gtest.h>
 
 #include "base/bytes/sha256.hpp"
@@ -27,8 +27,8 @@ class Hashes : public ::testing::Test {
     return StoreDirectory::open(base::posix_fs(), path_);
   }
 
-  // Whole pages straight into packs, then commits that the journal holds until they are
-  // checkpointed: by their own writer, and by one that has only the journal's frames.
+  // Writes whole pages directly into packs, then commits to the journal. These are checkpointed by
+  // their own writer, and by one that has only the journal's frames.
   void write_all() {
     const auto store = open();
     auto writer = BranchWriter::open(*store, "main");
@@ -51,7 +51,7 @@ class Hashes : public ::testing::Test {
     next->publish_snapshot("s", "");
   }
 
-  // By type: records without a hash, and with one. That each is right is checked by reading it.
+  // By type: records without a hash, and with one. Reading checks that each hash is right.
   struct Count {
     std::size_t without = 0, with = 0;
   };
@@ -91,19 +91,19 @@ class Hashes : public ::testing::Test {
   std::mt19937_64 random_{3};
 };
 
-TEST_F(Hashes, EveryBlockAndBatchHasOne) {
+TEST_F(Hashes, EveryBlockAndBatchHasAHash) {
   create(true);
   write_all();
   expect_all_hashed();
 }
 
-TEST_F(Hashes, NoneUnlessWanted) {
+TEST_F(Hashes, NoRecordHasAHashUnlessRequested) {
   create(false);
   write_all();
   for (const auto& [type, counts] : count()) EXPECT_EQ(counts.with, 0u);
 }
 
-TEST_F(Hashes, StayWhenAPackIsWrittenAgain) {
+TEST_F(Hashes, HashesStayWhenAPackIsRewritten) {
   create(true);
   write_all();
   {
@@ -118,8 +118,8 @@ TEST_F(Hashes, StayWhenAPackIsWrittenAgain) {
   expect_all_hashed();
 }
 
-// Somebody has put content there with right checksums: reading pages takes it, verify does not.
-TEST_F(Hashes, AWrongOneIsDamage) {
+// A record has other content with correct checksums: reading pages accepts it, verify does not.
+TEST_F(Hashes, AWrongHashIsDamage) {
   create(true);
   const auto store = open();
   {

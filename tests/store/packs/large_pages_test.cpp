@@ -1,5 +1,5 @@
-// The largest region: pages whose numbers have more than 32 bits go through journal, checkpoints,
-// merges, diff, gc and verify, each told apart from the number in its low bits.
+// The largest region: journal, checkpoints, merges, diff, gc and verify distinguish pages whose
+// numbers have more than 32 bits from those with the same low 32 bits.
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
 #include "store/page_map/diff.hpp"
@@ -97,7 +97,7 @@ class LargePages : public ::testing::Test {
   std::map<PageNumber, Page> content_;
 };
 
-TEST_F(LargePages, AreReadFromTheJournalAndFromPacks) {
+TEST_F(LargePages, LargeNumbersAreReadFromTheJournalAndFromPacks) {
   write_whole(1, false);
   expect_content("main");
   write_words(2, false);
@@ -114,7 +114,7 @@ TEST_F(LargePages, AreReadFromTheJournalAndFromPacks) {
   expect_whole();
 }
 
-TEST_F(LargePages, DiffAndGcTellThemApart) {
+TEST_F(LargePages, DiffAndGcDistinguishLargeNumbers) {
   write_whole(1, true);
   writer_->publish_snapshot("one", "");
   for (std::uint64_t i = 0; i < 12; ++i) write_words(i, true);  // runs that are merged

@@ -1,4 +1,4 @@
-// Packs that gc has removed are closed, while others read them.
+// Packs that gc has removed are closed, even with concurrent readers.
 #include "store/packs/pack_file.hpp"
 
 #include <atomic>
@@ -40,7 +40,7 @@ std::unique_ptr<base::File> file_of(const std::string& path, std::byte content) 
   return file;
 }
 
-TEST(PackFile, SaysThatThereIsNothingWhenItIsGone) {
+TEST(PackFile, AClosedPackReportsNoData) {
   TempDirectory dir;
   OpenFilesFs fs(base::posix_fs());
   file_of(dir.path("p"), std::byte{7});
@@ -61,8 +61,8 @@ TEST(PackFile, SaysThatThereIsNothingWhenItIsGone) {
   EXPECT_TRUE(pack.try_close()) << "twice";
 }
 
-// Each read finds all or nothing.
-TEST(PackFile, ClosesWhenNobodyReads) {
+// Each read gets all bytes or none.
+TEST(PackFile, APackIsClosedBetweenReads) {
   TempDirectory dir;
   OpenFilesFs fs(base::posix_fs());
   file_of(dir.path("p"), std::byte{7});
@@ -91,8 +91,8 @@ TEST(PackFile, ClosesWhenNobodyReads) {
 
 class PacksGone : public SnapshotsTest {};
 
-// As a process that writes for months has it.
-TEST_F(PacksGone, DoNotStayOpen) {
+// A process may write for months.
+TEST_F(PacksGone, RemovedPacksDoNotStayOpen) {
   OpenFilesFs counting(base::posix_fs());
   format::Superblock options = small_options();
   options.pack_bytes = format::kMinPackBytes;
@@ -107,10 +107,10 @@ TEST_F(PacksGone, DoNotStayOpen) {
     for (int round = 0; round < 40; ++round) {
       for (PageNumber p = 0; p < kPages; ++p) model.fill(p, random);
       commit(*writer, model, true);
-      open_version(*store, "main");  // opens what it needs
+      open_version(*store, "main");  // opens the packs that it needs
       removed += collect_garbage(*store, false, nullptr).packs_removed;
     }
-    // Those that are there, what is open to be written, and what the last gc has removed.
+    // The existing packs, those open for writing, and those that the last gc has removed.
     constexpr int kOthers = 8;
     const auto packs = static_cast<int>(store->packs().list().size());
     EXPECT_GT(removed, 2u * kOthers);

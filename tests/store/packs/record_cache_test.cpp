@@ -1,4 +1,4 @@
-// The cache of decoded records keeps a record that is in use from being read again and again.
+// The cache of decoded records: a record in use is not read repeatedly.
 #include "store/packs/record/record_cache.hpp"
 
 #include "base/bytes/mix64.hpp"
@@ -9,15 +9,15 @@
 namespace vellum::store::test {
 namespace {
 
-// Counts how often each record is read by a page-in; map blocks, blocks of pages, deltas. A read
-// that goes on where the last one ended is the rest of that record.
+// Counts how often page-ins read each record: map blocks, blocks of pages, deltas. A read that
+// continues where the last one ended reads the rest of that record.
 class CountingFs final : public vellum::test::ForwardingFs {
  public:
   using ForwardingFs::ForwardingFs;
   std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override {
     return std::make_unique<CountingFile>(*this, ForwardingFs::open(path, mode));
   }
-  std::map<std::uint64_t, std::size_t> loads;  // by offset; all is in one pack
+  std::map<std::uint64_t, std::size_t> loads;  // by offset; there is one pack
   std::uint64_t last_end = 0;
 
  private:
@@ -36,7 +36,7 @@ class CountingFs final : public vellum::test::ForwardingFs {
   };
 };
 
-// More than `some` records were read, and few of them again.
+// More than `some` records were read, and few of them repeatedly.
 void expect_read_once(const CountingFs& fs, std::size_t some) {
   std::size_t loads = 0;
   for (const auto& [offset, times] : fs.loads) loads += times;
@@ -52,7 +52,7 @@ struct Shape {
 class DeltasInUse : public testing::TestWithParam<Shape> {};
 
 // Every page has deltas of many checkpoints, so every page-in needs records of many.
-TEST_P(DeltasInUse, AreReadOnceByAScan) {
+TEST_P(DeltasInUse, AScanReadsDeltasOnce) {
   const auto [name, pages, checkpoints, pages_a_checkpoint] = GetParam();
   TempDirectory directory;
   Model model(pages);
@@ -84,8 +84,8 @@ INSTANTIATE_TEST_SUITE_P(Checkpoints, DeltasInUse,
                                          Shape{"OfManyPages", 8192, 60, 2048}),
                          [](const auto& shape) { return std::string(shape.param.name); });
 
-// Every page-in needs pages of many blocks that have grown, since each commit wrote pages all over
-// the region.
+// Every page-in needs pages of many grown blocks, because each commit wrote pages throughout the
+// region.
 TEST(RecordCache, KeepsGrownBlocksThatAScanNeedsAgain) {
   constexpr std::size_t kCommits = 48, kBlockPages = 64, kPages = kCommits * kBlockPages;
   TempDirectory directory;
@@ -117,7 +117,7 @@ TEST(RecordCache, KeepsGrownBlocksThatAScanNeedsAgain) {
 }
 
 // All pages of a block at once need no frame; a frame that holds the block serves them, too.
-TEST(RecordCache, DecodesAWholeBlockToWhereItIsWanted) {
+TEST(RecordCache, AWholeBlockIsDecodedIntoTheCallersBuffer) {
   constexpr std::size_t kPages = 64;
   TempDirectory directory;
   Model model(kPages);
@@ -142,7 +142,7 @@ TEST(RecordCache, DecodesAWholeBlockToWhereItIsWanted) {
 
   const auto fresh = StoreDirectory::open(base::posix_fs(), directory.path("s"));
   const auto keeps_packs_open = open_version(*fresh, "main");
-  RecordCache::View view;  // releases its frame before `fresh` goes
+  RecordCache::View view;  // releases its frame before `fresh` is destroyed
   std::vector<std::byte> out(pages * kPageBytes);
   const auto get = [&](std::size_t direct_pages) {
     std::fill(out.begin(), out.end(), std::byte{0});
@@ -169,12 +169,12 @@ TEST(RecordCache, DecodesAWholeBlockToWhereItIsWanted) {
   ASSERT_FALSE(view.empty());
   EXPECT_TRUE(is_block(view.raw().data()));
   ASSERT_TRUE(get(pages));
-  ASSERT_FALSE(view.empty()) << "was read again";
+  ASSERT_FALSE(view.empty()) << "the block was read again";
   EXPECT_TRUE(is_block(view.raw().data()));
 }
 
-// Frames of a class that hold two thirds of what has room in it, in any order of fingerprints.
-TEST(FrameClass, RecordsThatHaveRoomStay) {
+// The records fill two thirds of a class's frames, in any order of fingerprints.
+TEST(FrameClass, RecordsThatFitStay) {
   constexpr std::size_t kFrames = 360, kRecords = 240;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     FrameClass frames;
