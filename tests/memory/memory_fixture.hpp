@@ -25,7 +25,7 @@ inline constexpr std::size_t kChunkBytes = kDefaultChunkBytes,
 
 // The image of a branch that has no commit, in a store of its own.
 inline std::shared_ptr<store::ImageFile> make_image(std::uint64_t size_bytes) {
-  struct ImageOwner {  // all that the image needs
+  struct ImageOwner {  // the image's store and branch
     vellum::test::TempDirectory directory{vellum::test::memory_directory()};
     std::shared_ptr<store::StoreDirectory> core;
     std::unique_ptr<store::ImageFile> image;
@@ -60,7 +60,7 @@ class MemoryTest : public vellum::test::EngineTest {
     return make_memory(GetParam(), size_bytes, std::max(size_bytes, capacity_bytes));
   }
 
-  // The pages that are found when no page was written since `written` were.
+  // The pages that are found if no page was written after `written`.
   std::vector<PageNumber> found_again(const std::vector<PageNumber>& written) const {
     const bool again = vellum::test::finds_written_pages_again(GetParam());
     return again ? written : std::vector<PageNumber>();

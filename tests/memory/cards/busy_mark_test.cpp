@@ -30,7 +30,7 @@ void open_up(const TrackedRange& range) {
   require(mprotect(range.data(), range.capacity_bytes(), PROT_READ | PROT_WRITE) == 0, "opened");
 }
 
-// As compiled code marks.
+// Marks as compiled code does.
 void store_and_mark(std::uint64_t* word, std::uint64_t value) {
   std::atomic_ref(*word).store(value, std::memory_order_relaxed);
   if (__atomic_load_n(vellum_card_of(reinterpret_cast<std::uint64_t>(word)), __ATOMIC_RELAXED) == 0)
@@ -48,9 +48,9 @@ void copy_taken(const TrackedRange& range, const std::vector<MarkedPage>& pages,
     }
 }
 
-// More threads than processors, so that some are preempted between a card and its page's slot in
-// the queue. Another thread's card must not hide a store from the take() that follows it.
-TEST_F(BusyMarkNoTsan, ThreadsFindTheirOwnStoresInTheirOwnTakes) {
+// More threads than processors, so that some are preempted between setting a card and queueing its
+// page. Another thread's card must not hide a store from the take() that follows it.
+TEST_F(BusyMarkNoTsan, EachThreadFindsItsOwnStoresInItsOwnTakes) {
   constexpr std::size_t kThreads = 6, kPages = 4, kWordsOfPage = kPageBytes / 8;
   constexpr std::uint64_t kRounds = 10'000;
   TrackedRange range(kPages * kPageBytes);
@@ -82,7 +82,7 @@ std::uint64_t* signal_words = nullptr;
 volatile std::uint64_t signals = 0;
 constexpr std::uint64_t kSignals = 5'000;
 
-// The handler writes every odd word, on the pages of the main program, and on cards of its own.
+// The handler writes every odd word, on the main program's pages but on different cards.
 void store_in_handler(int) {
   signals = signals + 1;
   for (std::size_t i = 0; i < 16; ++i)
@@ -121,12 +121,12 @@ const test::ChildProgram kMarkInHandler("mark-in-handler", [](const auto&) {
 // With one thread, marking and taking use no locked instruction, and a signal may interrupt them
 // between any two instructions. A new process: a child of a process with threads counts as having
 // some, too.
-TEST_F(BusyMarkNoTsan, HandlersMarksAreKeptWithOneThread) {
+TEST_F(BusyMarkNoTsan, MarksOfASignalHandlerAreKeptWithOneThread) {
   EXPECT_CHILD_EXIT(run_program("mark-in-handler", {}), 0);
 }
 
 // Marks at addresses without a range do not count for a later range there.
-TEST_F(BusyMarkNoTsan, MarksFromBeforeTheRangeDoNotHideItsOwn) {
+TEST_F(BusyMarkNoTsan, EarlierMarksDoNotHideThoseOfALaterRange) {
   constexpr std::uint64_t kPlace = kWindowBegin + (123ULL << kGranuleShift);
   constexpr std::uint64_t kBytes = (4ULL << 30) + 3 * kPageBytes;
   auto* const place = reinterpret_cast<std::byte*>(kPlace);

@@ -31,7 +31,7 @@ const ChildProgram kReserved("a reservation where the table lies", [](const auto
   require(false, "a refusal");
 });
 
-TEST(CardTableNoTsan, WhatOtherCodeHasThereIsNotTouched) {
+TEST(CardTableNoTsan, MemoryOfOtherCodeIsNotTouched) {
   EXPECT_CHILD_EXIT(run_program("a reservation where the table lies", {}), 0);
 }
 

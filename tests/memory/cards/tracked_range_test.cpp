@@ -35,7 +35,7 @@ class TrackedRangeNoTsan : public ::testing::Test {
   }
 };
 
-TEST_F(TrackedRangeNoTsan, TakesTheMarkedCardsOnce) {
+TEST_F(TrackedRangeNoTsan, MarkedCardsAreTakenOnce) {
   TrackedRange range(kMiB);
   vellum_mark_card(range.data() + 4096 + 130);
   vellum_mark(range.data() + 3 * 4096 - 1, 2);
@@ -70,7 +70,7 @@ TEST_F(TrackedRangeNoTsan, MarksOfAnyLengthCoverExactlyTheirCards) {
   }
 }
 
-TEST_F(TrackedRangeNoTsan, PutBackGivesTheSameAgain) {
+TEST_F(TrackedRangeNoTsan, ReturnedCardsAreTakenAgain) {
   TrackedRange range(kMiB);
   for (std::size_t at = 0; at < kMiB; at += 3000) vellum_mark(range.data() + at, 100);
   const auto first = taken(range);
@@ -83,7 +83,7 @@ TEST_F(TrackedRangeNoTsan, PutBackGivesTheSameAgain) {
   }
 }
 
-TEST_F(TrackedRangeNoTsan, QueueOfFewPagesGoesRoundManyTimes) {
+TEST_F(TrackedRangeNoTsan, AQueueOfFewPagesWrapsManyTimes) {
   TrackedRange range(3 * 4096);
   for (int round = 0; round < 1000; ++round) {
     vellum_mark(range.data(), 3 * 4096);
@@ -91,7 +91,7 @@ TEST_F(TrackedRangeNoTsan, QueueOfFewPagesGoesRoundManyTimes) {
   }
 }
 
-TEST_F(TrackedRangeNoTsan, RangesDoNotSeeEachOthersMarks) {
+TEST_F(TrackedRangeNoTsan, ARangeDoesNotTakeTheMarksOfAnother) {
   TrackedRange one(kMiB), other(5ULL << 30);
   vellum_mark(one.data(), 1);
   vellum_mark(other.data() + (4ULL << 30) + 4096, 1);
@@ -101,7 +101,7 @@ TEST_F(TrackedRangeNoTsan, RangesDoNotSeeEachOthersMarks) {
   EXPECT_EQ((4ULL << 30) / 4096 + 1, pages[0].page);
 }
 
-TEST_F(TrackedRangeNoTsan, NextRangeAtTheSamePlaceIsClean) {
+TEST_F(TrackedRangeNoTsan, ALaterRangeAtTheSameAddressIsClean) {
   std::byte* address = nullptr;
   {
     TrackedRange range(kMiB);
@@ -114,7 +114,7 @@ TEST_F(TrackedRangeNoTsan, NextRangeAtTheSamePlaceIsClean) {
   ASSERT_EQ(1U, taken(range).size());
 }
 
-TEST_F(TrackedRangeNoTsan, RefusesWhatIsTakenAndWhatCannotBe) {
+TEST_F(TrackedRangeNoTsan, UsedAndInvalidAddressesAreRefused) {
   TrackedRange range(kMiB);
   const auto code_of = [](std::uint64_t bytes, std::uint64_t address) {
     try {
@@ -131,15 +131,15 @@ TEST_F(TrackedRangeNoTsan, RefusesWhatIsTakenAndWhatCannotBe) {
   EXPECT_EQ(Errc::invalid_argument, code_of(0, 0));
 }
 
-TEST_F(TrackedRangeNoTsan, MarksOutsideOfTheWindowAreNothing) {
+TEST_F(TrackedRangeNoTsan, MarksOutsideOfTheWindowHaveNoEffect) {
   int local = 0;
   vellum_mark(&local, sizeof local);
   vellum_mark(nullptr, 8);
 }
 
-// Writers count up words of their own, with a mark after each store; the taker copies marked lines.
+// Each writer increments its own words and marks each store; the taker copies the marked lines.
 // After a last take the copy must equal the memory: a lost mark makes it differ.
-TEST_F(TrackedRangeNoTsan, NoStoreIsLostBesideTake) {
+TEST_F(TrackedRangeNoTsan, NoStoreIsLostDuringTake) {
   constexpr std::size_t kBytes = 64 * 4096;
   TrackedRange range(kBytes);
   open_up(range);

@@ -51,7 +51,7 @@ void expect_all(const MemfdBacking& backing, std::size_t round) {
   }
 }
 
-TEST(MemfdBacking, ThreadsThatWriteSideBySideLeaveWhatTheyWrote) {
+TEST(MemfdBacking, PagesOfConcurrentWritersAreAllStored) {
   MemfdBacking backing(kPages * kPageBytes, std::make_shared<Pager>(std::uint64_t{1} << 30));
   // Some pages exist already, in the middle of chunks, too.
   const std::vector<std::byte> old(kPageBytes, std::byte{0xee});
@@ -74,8 +74,8 @@ bool is_alias_mapped(const MemfdBacking& backing) {
   return mapped;
 }
 
-// A thread that finds another one writing adds pages through the alias. Threads that happen to run
-// in sequence do not, so they get several attempts.
+// While another thread writes, a thread adds pages through the alias. Threads that happen to run in
+// sequence do not, so the test makes several attempts.
 TEST(MemfdBacking, PagesStayWhenTheAliasIsUnmapped) {
   std::optional<MemfdBacking> backing;
   for (int attempt = 0; attempt < 100 && (!backing || !is_alias_mapped(*backing)); ++attempt) {

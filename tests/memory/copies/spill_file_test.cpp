@@ -21,7 +21,7 @@ using Page = std::vector<std::byte>;
 
 class SpillFileTest : public testing::Test {
  protected:
-  // As an eviction does.
+  // Spills as an eviction does.
   int put(SpillFile& spill, PageNumber page, const Page& now, const std::byte* old = nullptr) {
     SpillFile::Batch batch(reinterpret_cast<std::byte*>(room_.get()));
     format::PageDiff diff;
@@ -50,7 +50,7 @@ class SpillFileTest : public testing::Test {
   bool whole_ = false;
 };
 
-TEST_F(SpillFileTest, WholePagesAndDifferencesComeBack) {
+TEST_F(SpillFileTest, WholePagesAndDifferencesAreReadBack) {
   SpillFile spill(directory_.path(), 4096);
   const Page old = random_page();
   Page changed = old;
@@ -75,7 +75,7 @@ TEST_F(SpillFileTest, WholePagesAndDifferencesComeBack) {
 }
 
 // Page numbers of 34 bits, each together with the page of its low 32 bits.
-TEST_F(SpillFileTest, PagesOfTheLargestRegionAreToldApart) {
+TEST_F(SpillFileTest, PagesOfTheLargestRegionAreDistinguished) {
   constexpr PageNumber kPages = format::kMaxRegionBytes / kPageBytes, k4Gi = 1ULL << 32;
   SpillFile spill(directory_.path(), kPages);
   const std::vector<PageNumber> numbers{0,        1,        k4Gi - 1,          k4Gi,      k4Gi + 1,
@@ -115,7 +115,7 @@ TEST_F(SpillFileTest, PagesOfABatchAreReadAtOnce) {
   }
 }
 
-TEST_F(SpillFileTest, PagesThatLieApartAreReadOneByOne) {
+TEST_F(SpillFileTest, ScatteredPagesAreReadOneByOne) {
   SpillFile spill(directory_.path(), 4096);
   const Page first = random_page(), second = random_page();
   ASSERT_EQ(put(spill, 0, first), 0);
@@ -131,7 +131,7 @@ TEST_F(SpillFileTest, PagesThatLieApartAreReadOneByOne) {
   EXPECT_EQ(std::memcmp(entry.bytes.data(), second.data(), kPageBytes), 0);
 }
 
-TEST_F(SpillFileTest, TakenIsNotedUntilItIsDropped) {
+TEST_F(SpillFileTest, TakenPagesAreRecordedUntilTheyAreDropped) {
   SpillFile spill(directory_.path(), 64);
   ASSERT_EQ(put(spill, 3, random_page()), 0);
   EXPECT_FALSE(spill.is_taken(3));
@@ -142,7 +142,7 @@ TEST_F(SpillFileTest, TakenIsNotedUntilItIsDropped) {
   EXPECT_FALSE(spill.is_taken(3));
 }
 
-TEST_F(SpillFileTest, RoomIsUsedAgain) {
+TEST_F(SpillFileTest, FreedSpaceIsReused) {
   constexpr PageNumber kPages = 4096;
   SpillFile spill(directory_.path(), kPages);
   const Page page = random_page();
@@ -155,7 +155,7 @@ TEST_F(SpillFileTest, RoomIsUsedAgain) {
 }
 
 // One page in a thousand stays: a few bytes keep whole segments in use.
-TEST_F(SpillFileTest, AFewThatStayDoNotHoldTheRest) {
+TEST_F(SpillFileTest, AFewRemainingPagesDoNotKeepTheSpaceOfTheRest) {
   constexpr PageNumber kPages = 64 << 10;
   SpillFile spill(directory_.path(), kPages);
   const Page page = random_page();
@@ -174,7 +174,7 @@ TEST_F(SpillFileTest, AFewThatStayDoNotHoldTheRest) {
   for (PageNumber p = 0; p < kPages; p += 1000) ASSERT_EQ(back(spill, p), page) << p;
 }
 
-TEST_F(SpillFileTest, ADirectoryThatIsNotThereIsNamed) {
+TEST_F(SpillFileTest, TheErrorNamesAMissingDirectory) {
   const std::string path = directory_ / "none";
   try {
     const SpillFile spill(path, 64);

@@ -9,7 +9,7 @@ namespace {
 
 class Dirty : public MemoryTest {};
 
-TEST_P(Dirty, NothingInAFreshRegion) {
+TEST_P(Dirty, AFreshRegionHasNoDirtyPage) {
   const auto memory = make(64 * kMiB);
   EXPECT_TRUE(collect(*memory).empty());
 }
@@ -23,7 +23,7 @@ TEST_P(Dirty, WrittenPagesAreReportedOnce) {
   EXPECT_EQ(collect(*memory), found_again(written));
 }
 
-TEST_P(Dirty, ReadingIsNotWriting) {
+TEST_P(Dirty, AReadMakesNoPageDirty) {
   const auto memory = make(16 * kMiB);
   for (PageNumber page = 0; page < 4096; ++page) ASSERT_EQ(page_at(*memory, page)[0], std::byte{0});
   collect(*memory);  // may report pages that were filled just before
@@ -31,7 +31,7 @@ TEST_P(Dirty, ReadingIsNotWriting) {
   EXPECT_TRUE(collect(*memory).empty());
 }
 
-TEST_P(Dirty, ArmedPagesAreExactAcrossRounds) {
+TEST_P(Dirty, ArmedPagesAreReportedExactlyInEachRound) {
   const auto memory = make(16 * kMiB);
   store::ReadFailure failure;
   ASSERT_TRUE(memory->make_present(0, 4096, failure));
@@ -71,7 +71,7 @@ TEST_P(Dirty, RandomWritesAreAllFound) {
   }
 }
 
-TEST_P(Dirty, LastPartialChunkAndTableCount) {
+TEST_P(Dirty, PagesOfTheLastPartialChunkOrTableAreReported) {
   for (const std::uint64_t pages : {1U, 5U, 17U, 513U, 1030U}) {
     const auto memory = make(pages * kPageBytes, 64 * kMiB);
     page_at(*memory, pages - 1)[4095] = std::byte{1};

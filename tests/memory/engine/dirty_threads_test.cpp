@@ -1,4 +1,4 @@
-// No write is lost: threads write while another one collects, in many rounds.
+// No write is lost: in many rounds, threads write while another thread collects.
 #include <atomic>
 #include <random>
 #include <thread>
@@ -60,9 +60,9 @@ TEST_P(DirtyThreads, CopiesOfCollectedPagesConverge) {
   }
 }
 
-// The same while chunks are filled: a page that is written before its chunk counts as present must
-// be found by a scan.
-TEST_P(DirtyThreads, WritesToChunksThatComeInAreFound) {
+// The same while chunks are filled: a scan must find a page that is written before its chunk counts
+// as present.
+TEST_P(DirtyThreads, WritesToChunksBeingFilledAreFound) {
   for (int round = 0; round < vellum::test::rounds(200, 20); ++round) {
     const auto memory = make(kPages * kPageBytes);
     std::vector<char> reported(kPages, 0);

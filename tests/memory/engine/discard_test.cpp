@@ -8,14 +8,14 @@ namespace {
 
 class Discard : public MemoryTest {};
 
-TEST_P(Discard, WithoutABaseCopyGivesZero) {
+TEST_P(Discard, APageWithoutABaseCopyBecomesZero) {
   const auto memory = make(4 * kMiB);
   for (const PageNumber page : {0U, 3U, 700U}) page_at(*memory, page)[8] = std::byte{1};
   memory->discard(collect(*memory));
   EXPECT_TRUE(all_bytes(memory->data(), 4 * kMiB, 0));
 }
 
-TEST_P(Discard, GivesTheBaseCopy) {
+TEST_P(Discard, APageGetsItsBaseCopy) {
   const auto memory = make(4 * kMiB);
   std::memset(memory->data(), 7, 40 * kPageBytes);
   commit(*memory);
@@ -25,7 +25,7 @@ TEST_P(Discard, GivesTheBaseCopy) {
   EXPECT_TRUE(all_bytes(memory->data() + 40 * kPageBytes, 40 * kPageBytes, 0));
 }
 
-TEST_P(Discard, LeavesPagesWritableAndTracked) {
+TEST_P(Discard, DiscardedPagesAreWritableAndTracked) {
   const auto memory = make(4 * kMiB);
   std::memset(memory->data(), 7, 40 * kPageBytes);
   commit(*memory);
@@ -40,7 +40,7 @@ TEST_P(Discard, LeavesPagesWritableAndTracked) {
 }
 
 // The kernel does not drop locked pages by MADV_DONTNEED.
-TEST_P(Discard, OfPagesThatTheProgramHasLocked) {
+TEST_P(Discard, LockedPagesAreDiscarded) {
   const auto memory = make(4 * kMiB);
   std::memset(memory->data(), 7, 40 * kPageBytes);
   commit(*memory);
@@ -50,7 +50,7 @@ TEST_P(Discard, OfPagesThatTheProgramHasLocked) {
   EXPECT_TRUE(all_bytes(memory->data(), 40 * kPageBytes, 7));
 }
 
-TEST_P(Discard, LeavesOtherPagesAlone) {
+TEST_P(Discard, OtherPagesKeepTheirContent) {
   const auto memory = make(4 * kMiB);
   std::memset(memory->data(), 5, 64 * kPageBytes);
   collect(*memory);

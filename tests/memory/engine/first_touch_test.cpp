@@ -12,14 +12,14 @@ namespace {
 
 class FirstTouch : public MemoryTest {};
 
-TEST_P(FirstTouch, IsZeroForReads) {
+TEST_P(FirstTouch, AFreshPageReadsAsZero) {
   const auto memory = make(4 * kMiB);
   for (const PageNumber page : {0U, 1U, 15U, 16U, 511U, 512U, 513U, 1023U}) {
     EXPECT_TRUE(all_bytes(page_at(*memory, page), kPageBytes, 0)) << page;
   }
 }
 
-TEST_P(FirstTouch, IsZeroAroundAWrite) {
+TEST_P(FirstTouch, PagesAroundAWriteAreZero) {
   const auto memory = make(4 * kMiB);
   for (const PageNumber page : {7U, 600U, 1023U}) {
     page_at(*memory, page)[100] = std::byte{9};
@@ -29,7 +29,7 @@ TEST_P(FirstTouch, IsZeroAroundAWrite) {
   }
 }
 
-TEST_P(FirstTouch, WorksForEverySizeInPages) {
+TEST_P(FirstTouch, RegionsOfEverySizeInPagesAreFilled) {
   for (const std::uint64_t pages :
        {1U, 2U, 15U, 16U, 17U, 31U, 33U, 511U, 512U, 513U, 527U, 528U, 1025U}) {
     const auto memory = make(pages * kPageBytes);
@@ -43,11 +43,11 @@ TEST_P(FirstTouch, WorksForEverySizeInPages) {
   }
 }
 
-TEST_P(FirstTouch, StartsAtAMultipleOf2MiB) {
+TEST_P(FirstTouch, RegionsStartAtAMultipleOf2MiB) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(make(kPageBytes)->data()) % kTableBytes, 0u);
 }
 
-TEST_P(FirstTouch, ByManyThreadsAtOnceIsServedOnce) {
+TEST_P(FirstTouch, ConcurrentFaultsAreServedOnce) {
   constexpr std::size_t kThreads = 8;
   constexpr std::uint64_t kPages = 2048;
   const auto memory = make(kPages * kPageBytes);
@@ -67,9 +67,9 @@ TEST_P(FirstTouch, ByManyThreadsAtOnceIsServedOnce) {
   }
 }
 
-// A system call cannot raise the signal that fills a page, so a chunk that counts as present must
-// be mapped, page by page, also where a scan has left markers before.
-TEST_P(FirstTouch, MadePresentServesSystemCallsAfterAScan) {
+// A system call cannot raise the signal that fills a page, so every page of a present chunk must be
+// mapped, including pages where an earlier scan has left markers.
+TEST_P(FirstTouch, PresentChunksServeSystemCallsAfterAScan) {
   constexpr std::uint64_t kPages = 600;
   const auto memory = make(kPages * kPageBytes);
   const int fd = memfd_create("sink", MFD_CLOEXEC);

@@ -12,7 +12,7 @@ using vellum::test::run_child;
 
 class Fork : public MemoryTest {};
 
-// NoTsan: its thread in the child maps its own memory where the region was.
+// NoTsan: in the child, TSan's thread maps its own memory at the region's addresses.
 TEST_P(Fork, TouchingTheRegionInAChildIsSigsegv_NoTsan) {
   const auto memory = make(4 * kMiB);
   std::memset(memory->data(), 1, kMiB);
@@ -34,7 +34,7 @@ TEST_P(Fork, TouchingTheRegionInAChildIsSigsegv_NoTsan) {
   EXPECT_TRUE(all_bytes(memory->data(), kMiB, 1));
 }
 
-TEST_P(Fork, AChildMayHaveRegionsOfItsOwn) {
+TEST_P(Fork, AChildCanOpenItsOwnRegions) {
   const auto memory = make(4 * kMiB);
   std::memset(memory->data(), 1, kMiB);
   EXPECT_CHILD_EXIT(run_child([&] {

@@ -16,8 +16,8 @@ std::size_t mappings() {
 
 class Islands : public MemoryTest {};
 
-// NoTsan: its runtime needs mappings of its own, and fails when it gets none.
-TEST_P(Islands, MoreThanTheKernelAllowsMappings_NoTsan) {
+// NoTsan: TSan's runtime needs mappings of its own, and fails if it gets none.
+TEST_P(Islands, MoreIslandsThanMappingsAreWritten_NoTsan) {
   if (vellum::test::kTsan) GTEST_SKIP() << "the runtime does not survive the mapping limit";
   constexpr std::size_t kIslands = 48'000;
   const auto memory = make(kIslands * kChunkBytes);
@@ -35,7 +35,7 @@ TEST_P(Islands, MoreThanTheKernelAllowsMappings_NoTsan) {
   }
 }
 
-TEST_P(Islands, ScatteredFirstTouchesAcrossAHugeRegion_NoTsan) {
+TEST_P(Islands, ScatteredFirstTouchesOfAHugeRegionAreServed_NoTsan) {
   if (vellum::test::kTsan) GTEST_SKIP() << "the runtime does not survive the mapping limit";
   constexpr std::uint64_t kIslands = 42'000;
   constexpr std::uint64_t kStride = 3 * kChunkBytes;
@@ -53,7 +53,7 @@ TEST_P(Islands, ScatteredFirstTouchesAcrossAHugeRegion_NoTsan) {
   }
 }
 
-TEST_P(Islands, JoinAgainWhenCollected) {
+TEST_P(Islands, CollectingJoinsTheirMappings) {
   constexpr PageNumber kPages = 32'768;
   const auto memory = make(kPages * kPageBytes);
   store::ReadFailure failure;
@@ -64,7 +64,8 @@ TEST_P(Islands, JoinAgainWhenCollected) {
     for (PageNumber page = 5; page < kPages; page += 16) page_at(*memory, page)[0] = std::byte{1};
     collect(*memory);
   }
-  // 2,048 mappings, if they did not join; a few belong to the allocator and the sanitizer.
+  // There would be 2,048 mappings if they did not join; a few belong to the allocator and the
+  // sanitizer.
   EXPECT_LE(mappings(), before + 256);
 }
 

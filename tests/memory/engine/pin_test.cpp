@@ -19,7 +19,7 @@ class Pinned : public MemoryTest {
   void TearDown() override {
     if (fd_ >= 0) close(fd_);
   }
-  // The bare call: a sanitizer's wrapper of read(2) would access the memory itself, before.
+  // The bare call: a sanitizer's wrapper of read(2) would access the memory before the call.
   long read_into(std::byte* at, std::size_t length_bytes) const {
     return syscall(SYS_pread64, fd_, at, length_bytes, 0);
   }
@@ -27,7 +27,7 @@ class Pinned : public MemoryTest {
   int fd_ = -1;
 };
 
-TEST_P(Pinned, SystemCallsMayWriteAcrossRounds) {
+TEST_P(Pinned, SystemCallsCanWritePinnedPagesInEachRound) {
   const auto memory = make(4 * kMiB);
   store::ReadFailure failure;
   ASSERT_TRUE(memory->make_present(100, 3, failure));
@@ -60,7 +60,7 @@ TEST_P(Pinned, WritesAfterUnpinAreFound) {
   EXPECT_EQ(collect(*memory), found_again({20}));
 }
 
-TEST_P(Pinned, SurvivesDiscard) {
+TEST_P(Pinned, PagesStayPinnedAfterDiscard) {
   const auto memory = make(4 * kMiB);
   std::memset(page_at(*memory, 40), 3, 2 * kPageBytes);
   commit(*memory);

@@ -1,4 +1,4 @@
-// resize(): new pages are zero and tracked, pages beyond the end are forgotten and not accessible.
+// resize(): new pages are zero and tracked, pages past the end are forgotten and not accessible.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -14,7 +14,7 @@ using vellum::test::run_child;
 
 class Resize : public MemoryTest {};
 
-TEST_P(Resize, GrowsByAnyNumberOfPages) {
+TEST_P(Resize, ARegionGrowsByAnyNumberOfPages) {
   const auto memory = make(kPageBytes, 8 * kMiB);
   page_at(*memory, 0)[0] = std::byte{1};
   PageNumber old = 1;
@@ -49,7 +49,7 @@ TEST_P(Resize, NewPagesOfAPresentChunkServeSystemCalls) {
   close(fd);
 }
 
-TEST_P(Resize, ShrinkingForgetsAfterDiscard) {
+TEST_P(Resize, ShrinkingForgetsPagesAfterDiscard) {
   const auto memory = make(10 * kPageBytes, 8 * kMiB);
   std::memset(memory->data(), 4, 10 * kPageBytes);
   commit(*memory);
@@ -66,7 +66,7 @@ TEST_P(Resize, ShrinkingForgetsAfterDiscard) {
   }
 }
 
-TEST_P(Resize, BeyondTheSizeIsAFault) {
+TEST_P(Resize, AnAccessPastTheEndFaults) {
   const auto memory = make(5 * kPageBytes, 8 * kMiB);
   memory->data()[0] = std::byte{1};
   const auto access = [&](PageNumber page) {

@@ -24,7 +24,7 @@ std::uint64_t resident_bytes() {
   return field_bytes("RssAnon") + field_bytes("RssShmem") + field_bytes("VmPTE");
 }
 
-// Memory of earlier tests may be freed meanwhile.
+// Memory of earlier tests may be freed concurrently.
 std::uint64_t resident_bytes_since(std::uint64_t before) {
   return std::max(resident_bytes(), before) - before;
 }
@@ -32,7 +32,7 @@ std::uint64_t resident_bytes_since(std::uint64_t before) {
 class Sparse : public MemoryTest {};
 
 // NoSanitizer: shadow memory is resident memory, too.
-TEST_P(Sparse, ATebibyteCostsWhatIsAccessed_NoSanitizer) {
+TEST_P(Sparse, OnlyAccessedPagesOfATebibyteCostMemory_NoSanitizer) {
   if (vellum::test::kSanitizer) GTEST_SKIP() << "shadow memory counts as resident memory";
   const std::uint64_t before = resident_bytes();
   const auto memory = make(kTiB);
@@ -44,14 +44,14 @@ TEST_P(Sparse, ATebibyteCostsWhatIsAccessed_NoSanitizer) {
     memory->data()[kTiB / kAccesses * i + 12345] = std::byte{1};
   }
   EXPECT_EQ(collect(*memory).size() >= kAccesses, true);
-  // Each access is far from the others: it has page tables of its own, in the region, in its tables
-  // and in the backing.
+  // The accesses are far apart, so each needs its own page tables: in the region, in its tables and
+  // in the backing.
   EXPECT_LT(resident_bytes_since(before), kAccesses * 64 * 1024 + 4 * kMiB);
 }
 
-// NoTsan: it leaves 1.5 TiB of addresses for all mappings together. A scan of pages that were never
-// accessed would leave page tables behind: 2 GiB for a TiB.
-TEST_P(Sparse, AScanForWritesVisitsWhatIsAccessed_NoTsan) {
+// NoTsan: TSan leaves 1.5 TiB of addresses for all mappings together. A scan of pages that were
+// never accessed would create page tables: 2 GiB for a TiB.
+TEST_P(Sparse, AScanForWritesVisitsOnlyAccessedPages_NoTsan) {
   const auto memory = make(kTiB);
   memory->data()[kTiB - 1] = std::byte{1};
   collect(*memory);

@@ -19,20 +19,20 @@ std::byte* map_pages(std::size_t pages, int access) {
   return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
 }
 
-TEST(FaultAccess, OnlyAStoreFaultsAgainAndAgainWhereALoadWouldNot) {
+TEST(FaultAccess, RepeatedFaultsOnAReadablePageAreAStore) {
   std::byte* const page = map_pages(1, PROT_NONE);
   ASSERT_NE(page, nullptr);
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(is_write_by_trial(page + 17)) << i;
   ASSERT_EQ(mprotect(page, kPage, PROT_READ), 0);
   int faults = 1;
   while (faults < 20 && !is_write_by_trial(page + 17)) ++faults;
-  EXPECT_GT(faults, 1) << "another thread may have let the page in after a load";
+  EXPECT_GT(faults, 1) << "another thread may have filled the page after a load";
   EXPECT_LT(faults, 20) << "the store would hang";
   munmap(page, kPage);
 }
 
-// Loads of one thread at one address that another thread has served meanwhile do not add up.
-TEST(FaultAccess, FaultsElsewhereDoNotCount) {
+// Loads at several addresses, or of several threads at one address, do not add up.
+TEST(FaultAccess, FaultsAtOtherAddressesDoNotCount) {
   std::byte* const pages = map_pages(8, PROT_READ);
   ASSERT_NE(pages, nullptr);
   for (int round = 0; round < 20; ++round) {
@@ -48,8 +48,8 @@ void resolve(int, siginfo_t* info, void*) {
   mprotect(g_page, kPage, write ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
-// As engine sigsegv does it: a page is filled for reading, and opened at the first store.
-TEST(FaultAccess, AStoreAndALoadBothComeThrough) {
+// As in engine sigsegv: a page is filled for reading, and becomes writable at the first store.
+TEST(FaultAccess, AStoreAndALoadBothComplete) {
   g_page = map_pages(1, PROT_NONE);
   ASSERT_NE(g_page, nullptr);
   EXPECT_CHILD_EXIT(vellum::test::run_child([] {

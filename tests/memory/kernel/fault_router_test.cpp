@@ -99,7 +99,7 @@ const ChildProgram kPreviousHandlers("previous handlers", [](const auto& argumen
   require(g_signal == SIGBUS && g_address == map + 3, "as SIGBUS, with its own address");
 });
 
-TEST_P(FaultRouter, FaultsOutsideReachTheHandlerThatWasThereBefore) {
+TEST_P(FaultRouter, OtherFaultsReachTheEarlierHandler) {
   EXPECT_CHILD_EXIT(run_program("previous handlers", {engine()}), 0);
 }
 
@@ -110,7 +110,7 @@ const ChildProgram kPlainHandler("plain handler", [](const auto& arguments) {
   require(caught(no_access_page(), true) && g_signal == SIGSEGV, "a handler without siginfo, too");
 });
 
-TEST_P(FaultRouter, AHandlerWithoutSiginfoIsCalledToo) {
+TEST_P(FaultRouter, AHandlerWithoutSiginfoIsCalled) {
   EXPECT_CHILD_EXIT(run_program("plain handler", {engine()}), 0);
 }
 
@@ -143,7 +143,7 @@ const ChildProgram kDefault("default action", [](const auto& arguments) {
   } else if (what == "sent bus") {
     kill(getpid(), SIGBUS);
   } else if (what == "ignored") {
-    // Too late to matter for a fault, but a signal that is sent stays ignored.
+    // SIG_IGN is set too late to affect a fault, but a sent signal stays ignored.
     kill(getpid(), SIGSEGV);
     *static_cast<volatile std::byte*>(no_access_page()) = std::byte{1};
   } else if (what == "short file") {
@@ -163,21 +163,21 @@ TEST_P(FaultRouter, WithoutAHandlerTheProcessDiesAsUsual) {
   }
 }
 
-TEST_P(FaultRouter, ServesManyRegionsAndForgetsClosedOnes) {
+TEST_P(FaultRouter, ManyRegionsAreServedAndClosedOnesForgotten) {
   std::vector<std::unique_ptr<RegionMemory>> open;
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 100; ++i) {
       open.push_back(make(kMiB));
       open.back()->data()[i] = std::byte{1};
     }
-    // Every second one is removed.
+    // Every second region is removed.
     for (std::size_t i = 0; i < open.size(); i += 2) open[i].reset();
     std::erase(open, nullptr);
     for (const auto& memory : open) memory->data()[kMiB - 1] = std::byte{2};
   }
 }
 
-TEST(FaultRoutes, RefusesMoreThanItsTableHas) {
+TEST(FaultRoutes, ARouteBeyondTheTableIsRefused) {
   constexpr std::size_t kMax = 16384;
   struct Nobody : FaultTarget {
     FaultResult on_fault(const Fault&) noexcept override { return FaultResult::not_ours; }
@@ -195,13 +195,13 @@ TEST(FaultRoutes, RefusesMoreThanItsTableHas) {
   for (Nobody& target : targets) remove_route(&target);
 }
 
-TEST_P(FaultRouter, ClosingBesideFaultsElsewhere) {
+TEST_P(FaultRouter, RegionsCloseDuringFaultsInOthers) {
   const auto steady = make(64 * kMiB);
   std::atomic<bool> stop{false};
   std::thread toucher([&] {
     for (std::uint64_t at = 0; !stop; at = (at + kDefaultChunkBytes) % (64 * kMiB)) {
-      // Relaxed: for any other order ThreadSanitizer holds a lock of its own over the access, and
-      // the fault handler would wait for it.
+      // Relaxed: for any other order, ThreadSanitizer holds its own lock during the access, and the
+      // fault handler would wait for it.
       std::atomic_ref(reinterpret_cast<std::uint64_t*>(steady->data() + at)[0])
           .fetch_add(1, std::memory_order_relaxed);
       if (at == 0) collect(*steady);
@@ -212,7 +212,7 @@ TEST_P(FaultRouter, ClosingBesideFaultsElsewhere) {
   toucher.join();
 }
 
-// A page that is filled with as much stack as decoding needs; a signal arrives meanwhile.
+// A page whose fill needs as much stack as decoding; a signal arrives during the fill.
 class DeepTarget : public FaultTarget {
  public:
   DeepTarget() : page_(no_access_page()) { add_route(page_, page_ + kPageBytes, this); }
@@ -236,7 +236,7 @@ class DeepTarget : public FaultTarget {
 };
 volatile sig_atomic_t DeepTarget::inside = 0;
 
-// Memory in front of a stack that shows whether anything was written below it.
+// Memory below a stack that shows whether the stack has overflowed.
 class WatchedStack {
  public:
   explicit WatchedStack(std::size_t bytes) : bytes_(bytes) {
@@ -279,7 +279,7 @@ const ChildProgram kSmallThread("small thread", [](const auto&) {
   require(!stack.overrun(), "nothing is written below a stack of 16 KiB");
 });
 
-TEST(FaultRoutes, AThreadWithASmallStackTouchesAPage) {
+TEST(FaultRoutes, AThreadWithASmallStackCanTouchAPage) {
   EXPECT_CHILD_EXIT(run_program("small thread", {}), 0);
 }
 
@@ -298,9 +298,9 @@ const ChildProgram kGoroutine("goroutine", [](const auto&) {
   require(!stack.overrun(), "nothing is written below a stack of 2 KiB");
 });
 
-TEST(FaultRoutes, AGoroutineTouchesAPage) { EXPECT_CHILD_EXIT(run_program("goroutine", {}), 0); }
+TEST(FaultRoutes, AGoroutineCanTouchAPage) { EXPECT_CHILD_EXIT(run_program("goroutine", {}), 0); }
 
-// A profiler's or Python's handler: it, too, runs on the alternate stack.
+// A profiler's or Python's handler also runs on the alternate stack.
 const ChildProgram kSignalsWait("signals wait", [](const auto&) {
   static DeepTarget target;
   static volatile sig_atomic_t calls = 0, nested = 0;
@@ -316,7 +316,7 @@ const ChildProgram kSignalsWait("signals wait", [](const auto&) {
   sigaction(SIGUSR1, &action, nullptr);
   target.send(SIGUSR1);
   target.touch();
-  require(calls == 1 && nested == 0, "the signal came after the page, once");
+  require(calls == 1 && nested == 0, "the signal was delivered after the page was filled, once");
 });
 
 TEST(FaultRoutes, ASignalOnTheSameAlternateStackWaitsForThePage_NoTsan) {
@@ -326,18 +326,17 @@ TEST(FaultRoutes, ASignalOnTheSameAlternateStackWaitsForThePage_NoTsan) {
 // A nested fault: a handler on the alternate stack accesses a page itself.
 const ChildProgram kHandlerTouches("handler touches", [](const auto&) {
   static DeepTarget target;
-  // Room for the kernel's frames of both signals, whose size depends on the processor, and little
-  // more.
+  // Little more than the kernel's frames of both signals, whose size depends on the processor.
   take_alternate_stack(2 * static_cast<std::size_t>(sysconf(_SC_MINSIGSTKSZ)) + (4 << 10));
   struct sigaction action{};
   action.sa_handler = [](int) { target.touch(); };
   action.sa_flags = SA_ONSTACK;
   sigaction(SIGUSR1, &action, nullptr);
   raise(SIGUSR1);
-  require(DeepTarget::inside == 0, "the page is there");
+  require(DeepTarget::inside == 0, "the page was filled");
 });
 
-TEST(FaultRoutes, AHandlerOnASmallAlternateStackTouchesAPage_NoSanitizer) {
+TEST(FaultRoutes, AHandlerOnASmallAlternateStackCanTouchAPage_NoSanitizer) {
   EXPECT_CHILD_EXIT(run_program("handler touches", {}), 0);
 }
 
@@ -357,11 +356,11 @@ const ChildProgram kEarlierMask("earlier mask", [](const auto&) {
   require(sigismember(&seen, SIGUSR1) == 0 && sigismember(&seen, SIGTERM) == 0, "and no more");
 });
 
-TEST(FaultRoutes, AnEarlierHandlerGetsTheMaskThatItAskedFor) {
+TEST(FaultRoutes, AnEarlierHandlerGetsItsRequestedMask) {
   EXPECT_CHILD_EXIT(run_program("earlier mask", {}), 0);
 }
 
-// A page that is never filled, as of a remote that does not answer.
+// A page that is never filled, as with a remote that does not answer.
 struct NeverThere : FaultTarget {
   std::byte* const page = no_access_page();
   std::atomic<std::uint32_t> is_there{0};
@@ -406,7 +405,7 @@ const ChildProgram kHandlesTheEnd("handles the end", [](const auto&) {
   require(handled.load(), "the program's own handler runs when the page is there");
 });
 
-TEST(FaultRoutes, AProgramsOwnHandlerRunsBehindAWaitForAPage) {
+TEST(FaultRoutes, AProgramsHandlerRunsAfterAWaitForAPage) {
   EXPECT_CHILD_EXIT(run_program("handles the end", {}), 0);
 }
 

@@ -1,4 +1,4 @@
-// The kernel's reports on pages, where they are easily misread.
+// The kernel's reports on pages, in cases that are easily misread.
 #include "memory/kernel/kernel.hpp"
 #include "memory/kernel/support.hpp"
 
@@ -48,7 +48,7 @@ class KernelPages : public testing::Test {
 };
 
 // The kernel copies 512 ranges at a time, and then reports the end of the last of these as its
-// position: a scan that continues there would find pages that are written meanwhile a second time.
+// position. A scan that continues there would find concurrently written pages a second time.
 TEST_F(KernelPages, AScanOfManyRangesEndsAtItsEnd) {
   std::vector<ScanRange> ranges(8192);
   std::byte* resume = nullptr;
@@ -59,7 +59,7 @@ TEST_F(KernelPages, AScanOfManyRangesEndsAtItsEnd) {
   EXPECT_EQ(resume, base_ + kBytes);
 }
 
-TEST_F(KernelPages, AScanThatFillsItsRangesGoesOnWhereItStopped) {
+TEST_F(KernelPages, AScanThatFillsItsRangesResumesWhereItStopped) {
   std::vector<ScanRange> ranges(700);
   std::byte* resume = base_;
   while (resume < base_ + kBytes) {
@@ -88,7 +88,7 @@ TEST_F(KernelPages, PrivatePagesAreCountedWithoutZerosAndHoles) {
   EXPECT_EQ(mask, 3U);
 }
 
-TEST_F(KernelPages, MovedAwayPagesLeaveHolesThatCanBeFilled) {
+TEST_F(KernelPages, MovedPagesLeaveHolesThatCanBeFilled) {
   write_to(5);
   void* const place = mmap(nullptr, 16 * kKernelPageBytes, PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,4 +1,4 @@
-// PrivatePages: the written pages of a private mapping, found in each way.
+// PrivatePages: each way finds the written pages of a private mapping.
 #include "memory/kernel/private_pages.hpp"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ class FileMapping : public testing::TestWithParam<Way> {
     const std::string path = directory_ / "file";
     fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     ASSERT_GE(fd_, 0);
-    const std::vector<std::byte> content(kBytes / 2, std::byte{7});  // and a hole behind
+    const std::vector<std::byte> content(kBytes / 2, std::byte{7});  // followed by a hole
     ASSERT_EQ(pwrite(fd_, content.data(), content.size(), 0), static_cast<ssize_t>(content.size()));
     ASSERT_EQ(ftruncate(fd_, kBytes), 0);
     void* const map = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd_, 0);
@@ -63,7 +63,7 @@ class FileMapping : public testing::TestWithParam<Way> {
   std::unique_ptr<PrivatePages> pages_;
 };
 
-TEST_P(FileMapping, ReadingIsNotWriting) {
+TEST_P(FileMapping, AReadPageIsNotReported) {
   EXPECT_TRUE(collect().empty());
   for (PageNumber page = 0; page < kPrivatePagesPages; ++page) read(page);
   EXPECT_TRUE(collect().empty());
@@ -83,11 +83,11 @@ TEST_P(FileMapping, WrittenPagesAreFound) {
   write(4095, 3);
   EXPECT_EQ(collect(4095), forgets() ? Pages{600} : Pages({0, 1, 511, 512, 600, 2047, 2048}));
   write(511, 4);
-  EXPECT_EQ(collect(600, 511), forgets() ? Pages{511} : Pages({511, 512})) << "from a page on";
+  EXPECT_EQ(collect(600, 511), forgets() ? Pages{511} : Pages({511, 512})) << "starting at a page";
   EXPECT_EQ(collect(), forgets() ? Pages{4095} : Pages({0, 1, 511, 512, 600, 2047, 2048, 4095}));
 }
 
-TEST_P(FileMapping, DroppedPagesAreTheFilesAgain) {
+TEST_P(FileMapping, DroppedPagesHaveTheFilesContent) {
   write(5);
   write(6);
   collect();
@@ -99,7 +99,7 @@ TEST_P(FileMapping, DroppedPagesAreTheFilesAgain) {
   EXPECT_EQ(collect(), Pages{6});
 }
 
-TEST_P(FileMapping, NoWriteBesideCollectingIsLost) {
+TEST_P(FileMapping, NoWriteDuringCollectionIsLost) {
   std::atomic<bool> stop{false};
   std::atomic<std::uint64_t> rounds{0};
   std::thread writer([&] {

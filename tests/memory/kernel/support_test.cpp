@@ -1,4 +1,4 @@
-// Messages about a kernel that supports less.
+// Messages about a kernel without the required features.
 #include "memory/kernel/support.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace vellum::region::test {
 namespace {
 
-TEST(KernelSupport, TheReasonNamesWhatIsMissing) {
+TEST(KernelSupport, TheReasonNamesTheMissingFeature) {
   const auto why = [](int write_protection, int page_scan) {
     return why_no_uffd({write_protection, page_scan, false, false});
   };
@@ -22,7 +22,7 @@ TEST(KernelSupport, TheReasonNamesWhatIsMissing) {
   EXPECT_NE(why(0, 0).find("trial"), std::string::npos) << why(0, 0);
 }
 
-TEST(KernelSupport, AgreesWithItself) {
+TEST(KernelSupport, SupportAndReasonAgree) {
   const KernelSupport support = kernel_support();
   if (support.engine_uffd) {
     EXPECT_EQ(support.write_protection, 0);
@@ -33,8 +33,8 @@ TEST(KernelSupport, AgreesWithItself) {
   }
 }
 
-// A temporary shortage says nothing about the kernel.
-TEST(KernelSupport, AProcessWithoutDescriptorsAsksAgain) {
+// A temporary shortage is no evidence about the kernel.
+TEST(KernelSupport, AProcessWithoutDescriptorsRepeatsTheTest) {
   EXPECT_CHILD_EXIT(vellum::test::run_program("probes-twice", {}), 0);
 }
 

@@ -1,4 +1,4 @@
-// When a load starts, and which thread gets which unit.
+// When a bulk load starts, and which thread gets which unit.
 #include "memory/paging/bulk_load.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kUnit = 32, kAllUnits = 1u << 20;
 
-// Returns how many faults were needed; `most`: no load has started.
+// Returns the number of faults before a load started; `most`: no load has started.
 std::size_t faults_until_sign(BulkLoad& load, std::size_t most = 5000) {
   for (std::size_t i = 1; i < most; ++i) {
     if (load.note_fault()) return i;
@@ -28,7 +28,7 @@ std::vector<std::size_t> all_of(BulkLoad& load) {
 
 using List = std::vector<std::size_t>;
 
-TEST(WideLoads, BeginWithTheFaultThatIsTheSign) {
+TEST(WideLoads, ALoadBeginsAtTheFaultThatIsTheSign) {
   for (const auto& [chunks, faults] :
        {std::pair{std::size_t{20}, std::size_t{16}}, {2048, 32}, {std::size_t{1} << 20, 1024}}) {
     BulkLoad load(chunks, kUnit, kAllUnits);
@@ -42,7 +42,7 @@ TEST(WideLoads, BeginWithTheFaultThatIsTheSign) {
   }
 }
 
-TEST(WideLoads, GiveEachUnitOnce) {
+TEST(WideLoads, EachUnitIsReturnedOnce) {
   BulkLoad load(5 * kUnit - 3, kUnit, kAllUnits);
   faults_until_sign(load);
   EXPECT_TRUE(load.take(2));
@@ -52,7 +52,7 @@ TEST(WideLoads, GiveEachUnitOnce) {
   EXPECT_FALSE(load.take(0));
 }
 
-TEST(WideLoads, PassOverAStretch) {
+TEST(WideLoads, ALoadSkipsAStretch) {
   BulkLoad load(10 * kUnit, kUnit, kAllUnits);
   faults_until_sign(load);
   std::size_t unit = 0;
@@ -62,7 +62,7 @@ TEST(WideLoads, PassOverAStretch) {
   EXPECT_EQ(all_of(load), (List{8, 9}));
 }
 
-TEST(WideLoads, KeepToTheirMost) {
+TEST(WideLoads, ALoadStopsAtItsLimit) {
   BulkLoad load(100 * kUnit, kUnit, 3);
   faults_until_sign(load);
   EXPECT_TRUE(load.take(50));
@@ -74,7 +74,7 @@ TEST(WideLoads, KeepToTheirMost) {
   EXPECT_FALSE(none.take(0));
 }
 
-TEST(WideLoads, EndAtAWord) {
+TEST(WideLoads, ALoadEndsOnRequest) {
   BulkLoad load(100 * kUnit, kUnit, kAllUnits);
   faults_until_sign(load);
   load.end();

@@ -1,5 +1,5 @@
-// Private copies that equal their base copies are dropped, and no write is lost meanwhile. The
-// tests own the clock and make the steps of the reclaimer, so no test sleeps.
+// Private copies that equal their base copies are dropped without losing a concurrent write. The
+// tests own the clock and run the steps of the reclaimer, so no test sleeps.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -19,7 +19,7 @@ class Reclaim : public MemoryTest {
   static constexpr std::uint64_t kPages = 8192;  // 32 MiB: more than few_pages
   static constexpr std::uint64_t kFewPages = 1024;
 
-  // Under a limit of which the region takes a sufficient share.
+  // Under a memory limit; the region has a sufficient share of it.
   std::unique_ptr<RegionMemory> make(std::uint64_t size_bytes, std::uint64_t limit_times = 8,
                                      const ReclaimPolicy& policy = {}) {
     MemoryOptions options;
@@ -47,8 +47,8 @@ class Reclaim : public MemoryTest {
     return true;
   }
 
-  // Makes steps while the clock runs for `duration`, or until no step is due before the next
-  // commit. Returns whether that was so.
+  // Runs steps for `duration` of the clock, or until no step is due before the next commit. Returns
+  // whether none was due.
   bool run_reclaimer(RegionMemory& memory, std::chrono::milliseconds duration = 1h) {
     const auto end = now_ + duration;
     while (now_ < end) {
@@ -62,17 +62,17 @@ class Reclaim : public MemoryTest {
   std::chrono::milliseconds now_{1h};
 };
 
-TEST_P(Reclaim, IdlePagesAreHeldOnce) {
+TEST_P(Reclaim, IdlePagesAreInMemoryOnce) {
   const auto memory = make(kPages * kPageBytes);
   fill(*memory, 1);
   commit(*memory);
   EXPECT_TRUE(run_reclaimer(*memory));
   EXPECT_LE(pages_held(*memory), kPages + kFewPages / 2);
   EXPECT_TRUE(holds(*memory, 1));
-  EXPECT_TRUE(collect(*memory).empty()) << "dropping is no write";
+  EXPECT_TRUE(collect(*memory).empty()) << "dropping a page made it dirty";
 }
 
-TEST_P(Reclaim, PagesOfTheLastCommitStayUntilItIsQuiet) {
+TEST_P(Reclaim, PagesOfTheLastCommitStayUntilCommitsPause) {
   const auto memory = make(kPages * kPageBytes);
   fill(*memory, 1);
   commit(*memory);
@@ -82,8 +82,8 @@ TEST_P(Reclaim, PagesOfTheLastCommitStayUntilItIsQuiet) {
   EXPECT_LE(pages_held(*memory), kPages + kFewPages / 2);
 }
 
-// Another tracker has found the dirty pages: nothing is armed, and only the comparison decides.
-TEST_P(Reclaim, PagesThatAnotherTrackerHasNotFoundStay) {
+// Another tracker has found the dirty pages: no page is armed, and only the comparison decides.
+TEST_P(Reclaim, PagesThatTheOtherTrackerMissedStay) {
   const auto memory = make(kPages * kPageBytes);
   fill(*memory, 1);
   commit(*memory);
@@ -97,7 +97,7 @@ TEST_P(Reclaim, PagesThatAnotherTrackerHasNotFoundStay) {
   EXPECT_TRUE(holds(*memory, 2));
 }
 
-TEST_P(Reclaim, DroppedPagesAreWrittenAgain) {
+TEST_P(Reclaim, DroppedPagesCanBeWrittenAgain) {
   const auto memory = make(kPages * kPageBytes);
   fill(*memory, 1);
   commit(*memory);
@@ -108,7 +108,7 @@ TEST_P(Reclaim, DroppedPagesAreWrittenAgain) {
   EXPECT_TRUE(holds(*memory, 2));
 }
 
-// Pages that no commit has seen stay, whatever their content was before.
+// Pages that no commit has found stay, regardless of their earlier content.
 TEST_P(Reclaim, PagesWrittenSinceTheLastCommitStay) {
   const auto memory = make(kPages * kPageBytes);
   fill(*memory, 1);
@@ -132,8 +132,8 @@ TEST_P(Reclaim, HeldChunksStay) {
   memory->release(0, kPages);
 }
 
-// Writers concurrent with passes and commits: each counts up its own words; no count is ever lost.
-// A pass follows each commit at once, so writers access pages that are closed during a pass.
+// Writers concurrent with passes and commits: each increments its own words; no increment is lost.
+// A pass follows each commit immediately, so writers access pages that a pass has protected.
 // NoTsan: the fixture's commit reads pages while they are written.
 TEST_P(Reclaim, NoWriteIsLost_NoTsan) {
   constexpr std::size_t kThreads = 3;
@@ -165,10 +165,10 @@ TEST_P(Reclaim, NoWriteIsLost_NoTsan) {
 
 VELLUM_PAGED_ENGINES(Reclaim);
 
-// Pages that a fault has filled with those that were written, and that are still zero.
+// Pages that a fault has filled together with written ones, and that are still zero.
 class ReclaimZeros : public Reclaim {};
 
-TEST_P(ReclaimZeros, AreDropped) {
+TEST_P(ReclaimZeros, ZeroPagesAreDropped) {
   const auto memory = make(8 * kPages * kPageBytes, 2);
   // Two pages far apart make a fault fill the whole chunk.
   for (PageNumber page = 0; page < 8 * kPages; page += kChunkPages / 2) {
@@ -177,7 +177,7 @@ TEST_P(ReclaimZeros, AreDropped) {
   ASSERT_EQ(pages_held(*memory), 8 * kPages) << "no zero page to drop";
   commit(*memory);
   EXPECT_TRUE(run_reclaimer(*memory));
-  // Of each chunk, two pages are left, perhaps twice, and the few pages that a pass keeps.
+  // Two pages of each chunk remain, perhaps with base copies, and the few pages that a pass keeps.
   EXPECT_LE(pages_held(*memory), 2 * 2 * 8 * kPages / kChunkPages + kFewPages / 2);
   for (PageNumber page = 0; page < 8 * kPages; ++page) {
     ASSERT_EQ(page_at(*memory, page)[1], std::byte(page % (kChunkPages / 2) == 0 ? 1 : 0)) << page;

@@ -1,4 +1,4 @@
-// Pages that are zero until they are written: a write fills the pages that it needs, and no more.
+// Pages that are zero until they are written: a write fills only the pages that it needs.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ class Zeros : public MemoryTest {
 // The other engines count chunks or files.
 class ZerosByPages : public Zeros {};
 
-TEST_P(ZerosByPages, ScatteredWritesTakeThePagesThatTheyWrite) {
+TEST_P(ZerosByPages, ScatteredWritesUseOnlyTheWrittenPages) {
   const auto memory = make(kPages * kPageBytes);
   std::vector<PageNumber> written;
   for (PageNumber page = 5; page < kPages; page += 2 * kChunkPages) written.push_back(page);
@@ -46,19 +46,19 @@ TEST_P(ZerosByPages, ScatteredWritesTakeThePagesThatTheyWrite) {
   EXPECT_TRUE(collect(*memory).empty());
 }
 
-TEST_P(ZerosByPages, WritesFarApartInEveryChunkTakeThePagesThatTheyWrite) {
+TEST_P(ZerosByPages, WritesFarApartInEveryChunkUseOnlyTheWrittenPages) {
   const auto memory = make(kPages * kPageBytes);
   for (PageNumber page = 0; page < kPages; page += kChunkPages) write(*memory, page);
   EXPECT_EQ(memory->use().resident_bytes, kChunks * kPageBytes);
 }
 
-TEST_P(ZerosByPages, WritesInOrderTakeAtMostAChunkMore) {
+TEST_P(ZerosByPages, WritesInOrderUseAtMostOneMoreChunk) {
   const auto memory = make(kPages * kPageBytes);
   for (PageNumber page = 0; page < 10 * kChunkPages + 1; ++page) write(*memory, page);
   EXPECT_EQ(memory->use().resident_bytes, 11 * kChunkBytes);
 }
 
-TEST_P(Zeros, AreThereAroundASingleWrite) {
+TEST_P(Zeros, PagesAroundASingleWriteAreZero) {
   const auto memory = make(kPages * kPageBytes);
   const PageNumber first = 6 * kChunkPages;
   write(*memory, first + 3);
@@ -70,7 +70,7 @@ TEST_P(Zeros, AreThereAroundASingleWrite) {
   EXPECT_TRUE(contains(collect(*memory), first + 9));
 }
 
-TEST_P(Zeros, SecondWriteInAChunkIsFoundAfterAScan) {
+TEST_P(Zeros, ASecondWriteInAChunkIsFoundAfterAScan) {
   const auto memory = make(kPages * kPageBytes);
   for (const PageNumber first : {PageNumber{0}, 20 * kChunkPages, (kChunks - 1) * kChunkPages}) {
     write(*memory, first + 2);
@@ -84,7 +84,7 @@ TEST_P(Zeros, SecondWriteInAChunkIsFoundAfterAScan) {
   }
 }
 
-TEST_P(Zeros, AroundASingleWriteServeSystemCallsOnceMadePresent) {
+TEST_P(Zeros, PresentPagesAroundASingleWriteServeSystemCalls) {
   const auto memory = make(kPages * kPageBytes);
   const PageNumber first = 6 * kChunkPages;
   for (const bool scanned : {false, true}) {
@@ -100,7 +100,7 @@ TEST_P(Zeros, AroundASingleWriteServeSystemCallsOnceMadePresent) {
 }
 
 // An eviction that finds a dirty page restores the chunk.
-TEST_P(Zeros, AreWritableAfterTheirChunkWasToLeave) {
+TEST_P(Zeros, PagesAreWritableAfterAnAbandonedEviction) {
   const auto memory = make(kPages * kPageBytes);
   const PageNumber first = 6 * kChunkPages;
   write(*memory, first + 3);
@@ -111,8 +111,8 @@ TEST_P(Zeros, AreWritableAfterTheirChunkWasToLeave) {
   EXPECT_TRUE(contains(collect(*memory), first + 8));
 }
 
-// A page that a rollback skips is as untouched as before: a write to it must be found.
-TEST_P(Zeros, StayWritableAfterARollback) {
+// A rollback skips untouched pages: a later write to one must be found.
+TEST_P(Zeros, PagesStayWritableAfterARollback) {
   const auto memory = make(kPages * kPageBytes);
   const PageNumber first = 6 * kChunkPages;
   write(*memory, first + 3);
@@ -131,7 +131,7 @@ TEST_P(Zeros, StayWritableAfterARollback) {
   }
 }
 
-TEST_P(Zeros, CommittedPageOfAChunkComesBackAfterARollback) {
+TEST_P(Zeros, ARollbackRestoresTheCommittedPageOfAChunk) {
   const auto memory = make(kPages * kPageBytes);
   const PageNumber page = 6 * kChunkPages + 3;
   write(*memory, page, 7);
@@ -142,8 +142,8 @@ TEST_P(Zeros, CommittedPageOfAChunkComesBackAfterARollback) {
   EXPECT_TRUE(is_zero(*memory, page + 1));
 }
 
-// The region's end cuts the last chunk; growth fills the rest of it.
-TEST_P(Zeros, OfACutChunkAreThereWhenTheRegionGrows) {
+// The region ends within its last chunk; growth adds the rest of the chunk.
+TEST_P(Zeros, PagesOfAPartialLastChunkAreUsableAfterGrowth) {
   const auto memory = make((kChunkPages + 4) * kPageBytes, kPages * kPageBytes);
   write(*memory, kChunkPages + 1);
   memory->resize(kPages * kPageBytes);
@@ -159,7 +159,7 @@ TEST_P(Zeros, OfACutChunkAreThereWhenTheRegionGrows) {
 
 // Writers in random order, concurrent with scans: a later scan finds each page that a scan has
 // missed.
-TEST_P(Zeros, NoWriteIsLostBesideScans) {
+TEST_P(Zeros, NoWriteIsLostDuringScans) {
   constexpr std::size_t kThreads = 3;
   const auto memory = make(kPages * kPageBytes);
   std::vector<PageNumber> order(kPages);

@@ -1,5 +1,5 @@
-// Which chunk is evicted next: hinted ones, ones behind a reader, then cold ones in the order of
-// the clock.
+// Which chunk is evicted next: hinted ones, those that a reader has passed, then cold ones in clock
+// order.
 #include "memory/paging/eviction_policy.hpp"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,8 @@ class EvictionPolicyTest : public testing::Test {
 TEST_F(EvictionPolicyTest, TheHandVisitsPresentChunksInOrder) {
   for (const std::size_t index : {5, 2, 9}) fill(index);
   EXPECT_EQ(victims(2), (std::vector<std::size_t>{2, 5}));
-  EXPECT_EQ(victims(2), (std::vector<std::size_t>{9, 2})) << "it goes on behind the last victim";
+  EXPECT_EQ(victims(2), (std::vector<std::size_t>{9, 2}))
+      << "the sweep did not continue after the last victim";
 }
 
 TEST_F(EvictionPolicyTest, ASweepEndsAfterFourRevolutions) {
@@ -50,7 +51,7 @@ TEST_F(EvictionPolicyTest, ASweepEndsAfterFourRevolutions) {
   EXPECT_EQ(victims(100).size(), 4U) << "the caller has evicted nothing";
 }
 
-TEST_F(EvictionPolicyTest, AChunkThatIsRefilledSoonIsPassedTwice) {
+TEST_F(EvictionPolicyTest, AChunkThatIsRefilledSoonIsSkippedTwice) {
   for (std::size_t index = 0; index < 4; ++index) fill(index);
   evict(1);
   fill(1);
@@ -91,7 +92,7 @@ TEST_F(EvictionPolicyTest, HintedChunksAreReturnedOnce) {
   EXPECT_FALSE(policy_.take_hinted(index));
 }
 
-TEST_F(EvictionPolicyTest, ChunksBehindAReaderFollowTheHints) {
+TEST_F(EvictionPolicyTest, ChunksThatAReaderHasPassedFollowTheHints) {
   for (std::size_t at = 10; at < 14; ++at) streams_.note_fault({at, true, false}, 32);
   policy_.hint(50, 1);
   std::vector<std::size_t> taken;
@@ -99,7 +100,7 @@ TEST_F(EvictionPolicyTest, ChunksBehindAReaderFollowTheHints) {
   EXPECT_EQ(taken, (std::vector<std::size_t>{50, 10, 11}));
 }
 
-TEST_F(EvictionPolicyTest, CountsEvictions) {
+TEST_F(EvictionPolicyTest, EvictionsAreCounted) {
   fill(0);
   evict(0);
   fill(0);
@@ -107,7 +108,7 @@ TEST_F(EvictionPolicyTest, CountsEvictions) {
   EXPECT_EQ(policy_.evictions(), 2U);
 }
 
-TEST(EvictionHints, ReturnEachChunkOnce) {
+TEST(EvictionHints, EachChunkIsReturnedOnce) {
   EvictionHints hints;
   std::size_t index = 0;
   EXPECT_FALSE(hints.take(index));
@@ -119,7 +120,7 @@ TEST(EvictionHints, ReturnEachChunkOnce) {
   EXPECT_EQ(taken, (std::vector<std::size_t>{7, 8, 3}));
 }
 
-TEST(EvictionHints, ForgetTheOldestRanges) {
+TEST(EvictionHints, TheOldestRangesAreForgotten) {
   EvictionHints hints;
   for (std::size_t i = 0; i < 100; ++i) hints.add(i, 1);
   std::size_t index = 0, count = 0;

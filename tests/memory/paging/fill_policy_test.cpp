@@ -1,4 +1,4 @@
-// How much a fault in a missing chunk fills, decided once for each fault.
+// How much a fault in a missing chunk fills; decided once per fault.
 #include "memory/paging/fill_policy.hpp"
 
 #include <gtest/gtest.h>
@@ -26,13 +26,13 @@ class FillPolicyTest : public testing::Test {
   const FillPolicy::FillSettings parts_{.is_shared = false, .may_fill_parts = true};
 };
 
-TEST_F(FillPolicyTest, FillsWholeChunksWhileMemoryIsPlenty) {
+TEST_F(FillPolicyTest, WholeChunksAreFilledWhileMemoryIsPlenty) {
   EXPECT_EQ(decide(policy(parts_), {.index = 5}).scope, FillScope::whole);
   pager_.add_pages(kLimitPages * 3 / 4 - 1);
   EXPECT_EQ(decide(policy(parts_), {.index = 5}).scope, FillScope::whole);
 }
 
-TEST_F(FillPolicyTest, FillsPartsWhileMemoryIsShort) {
+TEST_F(FillPolicyTest, PartsAreFilledWhileMemoryIsShort) {
   pager_.add_pages(kLimitPages * 3 / 4);
   EXPECT_EQ(decide(policy(parts_), {.index = 5}).scope, FillScope::part);
   EXPECT_EQ(decide(policy({}), {.index = 5}).scope, FillScope::whole) << "the engine cannot";
@@ -40,7 +40,7 @@ TEST_F(FillPolicyTest, FillsPartsWhileMemoryIsShort) {
   EXPECT_EQ(decide(policy(parts_), {.index = 6}).scope, FillScope::whole);
 }
 
-TEST_F(FillPolicyTest, FillsWholeChunksOfAReaderInOrder) {
+TEST_F(FillPolicyTest, WholeChunksAreFilledForASequentialReader) {
   pager_.add_pages(kLimitPages);
   for (std::size_t index = 5; index < 8; ++index) {
     const auto scope =
@@ -49,14 +49,14 @@ TEST_F(FillPolicyTest, FillsWholeChunksOfAReaderInOrder) {
   }
 }
 
-TEST_F(FillPolicyTest, FillsWholeChunksWherePartsDoNotPay) {
+TEST_F(FillPolicyTest, WholeChunksAreFilledWherePartsDoNotPay) {
   pager_.add_pages(kLimitPages);
   partial_fills_.note_completed();
   EXPECT_EQ(decide(policy(parts_), {.index = 5}).scope, FillScope::part) << "a probe";
   EXPECT_EQ(decide(policy(parts_), {.index = 9}).scope, FillScope::whole);
 }
 
-TEST_F(FillPolicyTest, TakesTheUnitOfABulkLoad) {
+TEST_F(FillPolicyTest, AFaultTakesTheUnitOfABulkLoad) {
   BulkLoad load(kChunks, 32, kChunks);
   const FillPolicy::MissingChunk chunk{.index = 5, .has_thread = true, .load = &load};
   EXPECT_EQ(decide(policy({}), chunk, true).scope, FillScope::unit);
@@ -65,7 +65,7 @@ TEST_F(FillPolicyTest, TakesTheUnitOfABulkLoad) {
   EXPECT_EQ(decide(policy({}), chunk, true).scope, FillScope::whole);
 }
 
-TEST_F(FillPolicyTest, WakesTheThreadAtTheSignOfABulkLoad) {
+TEST_F(FillPolicyTest, TheFirstSignOfABulkLoadWakesTheThread) {
   BulkLoad load(kChunks, 32, kChunks);
   std::size_t faults = 0;
   while (!load.begun()) {
@@ -84,7 +84,7 @@ TEST_F(FillPolicyTest, ASharedVersionIsNeverFilledInParts) {
             FillScope::shared);
 }
 
-TEST_F(FillPolicyTest, ReadsAheadOfAReaderInOrder) {
+TEST_F(FillPolicyTest, ASequentialReaderGetsReadAhead) {
   for (std::size_t index = 5; index < 8; ++index) {
     const auto decision = decide(policy({}), {.index = index, .has_thread = true, .max_ahead = 32});
     EXPECT_EQ(decision.wakes_thread, index == 7);

@@ -1,4 +1,5 @@
-// The threads that run the tasks of regions in turn: all work is done, and tasks join and leave.
+// The threads that run the regions' tasks in rotation: all work is done, and tasks are added and
+// removed.
 #include "memory/paging/helper_thread.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Has `work` left, and runs again at once until it is done; then after `pause`.
+// Runs again immediately while `work` remains, and then after `pause`.
 class Counting final : public BackgroundTask {
  public:
   explicit Counting(std::optional<milliseconds> pause = std::nullopt) : pause_(pause) {}
@@ -36,7 +37,7 @@ class Counting final : public BackgroundTask {
   const std::optional<milliseconds> pause_;
 };
 
-TEST(HelperThread, WorksUntilNothingIsLeft) {
+TEST(HelperThread, TasksRunUntilNoWorkRemains) {
   HelperThread thread;
   Counting one, two;
   ASSERT_TRUE(thread.join(one));
@@ -56,7 +57,7 @@ TEST(HelperThread, WorksUntilNothingIsLeft) {
   thread.leave(two);
 }
 
-TEST(HelperThread, AsksAgainAfterTheShortestPause) {
+TEST(HelperThread, TasksRunAgainAfterTheShortestPause) {
   HelperThread thread;
   Counting never, later(milliseconds(1)), much_later(std::chrono::hours(1));
   for (Counting* region : {&never, &later, &much_later}) ASSERT_TRUE(thread.join(*region));
@@ -67,7 +68,7 @@ TEST(HelperThread, AsksAgainAfterTheShortestPause) {
 }
 
 // A pause of an hour ends with the thread.
-TEST(HelperThread, EndsInAPause) {
+TEST(HelperThread, TheThreadEndsDuringAPause) {
   HelperThread thread;
   Counting region(std::chrono::hours(1));
   ASSERT_TRUE(thread.join(region));
@@ -75,8 +76,8 @@ TEST(HelperThread, EndsInAPause) {
   thread.leave(region);
 }
 
-// The last task to leave ends the thread, while others start it again.
-TEST(HelperThread, RegionsComeAndGo) {
+// Removing the last task ends the thread, while new tasks start it again.
+TEST(HelperThread, TasksAreAddedAndRemovedConcurrently) {
   HelperThread thread;
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {

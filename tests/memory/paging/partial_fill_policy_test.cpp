@@ -1,4 +1,4 @@
-// Whether partial fills pay: most chunks are evicted before they had to be completed.
+// Whether partial fills pay: they do if most chunks are evicted before they must be completed.
 #include "memory/paging/partial_fill_policy.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace vellum::region::test {
 namespace {
 
-TEST(PartialFillPolicy, PaysUntilMostChunksAreCompleted) {
+TEST(PartialFillPolicy, PartialFillsPayUntilMostChunksAreCompleted) {
   PartialFillPolicy policy;
   EXPECT_TRUE(policy.choose_partial());
   for (int i = 0; i < 10; ++i) policy.note_evicted();
@@ -20,7 +20,7 @@ TEST(PartialFillPolicy, PaysUntilMostChunksAreCompleted) {
   EXPECT_EQ(probes, 10U);
 }
 
-TEST(PartialFillPolicy, ForgetsOldChunks) {
+TEST(PartialFillPolicy, OldChunksAreForgotten) {
   PartialFillPolicy policy;
   for (std::uint32_t i = 0; i < 100 * PartialFillPolicy::kMaxChunks; ++i) policy.note_completed();
   std::uint32_t notes = 0;

@@ -18,7 +18,7 @@ std::vector<std::size_t> all_next(ReadStreams& streams) {
   return chunks;
 }
 
-TEST(ReadStreams, SayWhetherTheLastFaultWasAWrite) {
+TEST(ReadStreams, TheLastFaultIsRecordedAsReadOrWrite) {
   ReadStreams streams;
   for (std::size_t at = 10; at < 13; ++at) streams.note_fault({at, false, true}, kMax);
   const auto ahead = streams.next();
@@ -42,7 +42,7 @@ TEST(ReadStreams, ThreeFaultsInOrderMakeAStream) {
 }
 
 // The largest region has 2^34 chunks of one page.
-TEST(ReadStreams, ChunksOfTheLargestRegion) {
+TEST(ReadStreams, ChunksOfTheLargestRegionMakeAStream) {
   for (const std::size_t first : {(1ULL << 32) - 2, 1ULL << 32, (1ULL << 34) - 8}) {
     ReadStreams streams;
     for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(streams.note_fault({first + i}, kMax).empty());
@@ -60,7 +60,7 @@ TEST(ReadStreams, ChunksOfTheLargestRegion) {
   }
 }
 
-TEST(ReadStreams, DownwardsTheyMakeOneToo) {
+TEST(ReadStreams, ThreeFaultsDownwardsMakeAStream) {
   ReadStreams streams;
   EXPECT_TRUE(streams.note_fault({12}, kMax).empty());
   EXPECT_TRUE(streams.note_fault({11}, kMax).empty());
@@ -78,8 +78,8 @@ TEST(ReadStreams, DownwardsTheyMakeOneToo) {
   EXPECT_TRUE(streams.note_fault({0}, kMax).empty());
 }
 
-// Like sorting: from both ends to the middle.
-TEST(ReadStreams, BothWaysAtOnce) {
+// As in sorting: from both ends to the middle.
+TEST(ReadStreams, StreamsOfBothDirectionsCoexist) {
   ReadStreams streams;
   for (std::size_t i = 0; i < 100; ++i) {
     EXPECT_EQ(streams.note_fault({i}, kMax).empty(), i < 2) << i;
@@ -87,7 +87,7 @@ TEST(ReadStreams, BothWaysAtOnce) {
   }
 }
 
-TEST(ReadStreams, WhatIsAnnouncedGoesUpwards) {
+TEST(ReadStreams, AnAnnouncedStreamGoesUpwards) {
   ReadStreams streams;
   EXPECT_FALSE(streams.note_fault({5, true}, kMax).empty());
   const auto run = streams.note_fault({4, true}, kMax);
@@ -95,7 +95,7 @@ TEST(ReadStreams, WhatIsAnnouncedGoesUpwards) {
   EXPECT_FALSE(run.downwards);
 }
 
-TEST(ReadStreams, OneFaultIsEnoughWhereItWasAnnounced) {
+TEST(ReadStreams, OneFaultStartsAnAnnouncedStream) {
   ReadStreams streams;
   EXPECT_EQ(streams.note_fault({5, true}, kMax).end, 10U);
 }
@@ -122,13 +122,13 @@ TEST(ReadStreams, AReaderThatCatchesUpKeepsItsWindow) {
   EXPECT_EQ(all_next(streams), (std::vector<std::size_t>{20, 21, 22, 23}));
 }
 
-TEST(ReadStreams, WithoutRoomNothingIsReadAhead) {
+TEST(ReadStreams, NothingIsReadAheadWithoutFreeMemory) {
   ReadStreams streams;
   for (std::size_t at = 0; at < 20; ++at) EXPECT_TRUE(streams.note_fault({at, true}, 0).empty());
   EXPECT_TRUE(all_next(streams).empty());
 }
 
-TEST(ReadStreams, RandomFaultsMakeNone) {
+TEST(ReadStreams, RandomFaultsMakeNoStream) {
   ReadStreams streams;
   std::mt19937_64 random(1);
   for (int i = 0; i < 10'000; ++i) {
@@ -136,7 +136,7 @@ TEST(ReadStreams, RandomFaultsMakeNone) {
   }
 }
 
-TEST(ReadStreams, FaultsElsewhereDoNotEndAStream) {
+TEST(ReadStreams, OtherFaultsDoNotEndAStream) {
   ReadStreams streams;
   std::mt19937_64 random(1);
   std::size_t at = 0;
@@ -145,7 +145,7 @@ TEST(ReadStreams, FaultsElsewhereDoNotEndAStream) {
   EXPECT_FALSE(streams.note_fault({at}, kMax).empty());
 }
 
-TEST(ReadStreams, DeadStreamsGiveWay) {
+TEST(ReadStreams, NewStreamsReplaceDeadOnes) {
   ReadStreams streams;
   for (std::size_t part = 0; part < 4; ++part) {
     for (std::size_t i = 0; i < 16; ++i) streams.note_fault({part * 1000 + i}, kMax);
@@ -157,7 +157,7 @@ TEST(ReadStreams, DeadStreamsGiveWay) {
   EXPECT_TRUE(found);
 }
 
-TEST(ReadStreams, FourReadersEachHaveOne) {
+TEST(ReadStreams, FourReadersEachHaveAStream) {
   ReadStreams streams;
   for (std::size_t i = 0; i < 10; ++i) {
     for (std::size_t part = 0; part < 4; ++part) {
@@ -166,7 +166,7 @@ TEST(ReadStreams, FourReadersEachHaveOne) {
   }
 }
 
-TEST(ReadStreams, WhatAnAnnouncedReaderPassedGoesOnce) {
+TEST(ReadStreams, ChunksThatAnAnnouncedReaderPassedAreReturnedOnce) {
   ReadStreams streams;
   for (std::size_t at = 100; at < 105; ++at) streams.note_fault({at, true}, kMax);
   for (std::size_t at = 500; at < 505; ++at) streams.note_fault({at}, kMax);

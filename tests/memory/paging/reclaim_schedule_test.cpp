@@ -32,7 +32,7 @@ TEST_F(ReclaimScheduleTest, APassStartsAfterSomeTimeWithoutACommit) {
   EXPECT_TRUE(schedule_.is_quiet());
 }
 
-TEST_F(ReclaimScheduleTest, ACommitPostponesIt) {
+TEST_F(ReclaimScheduleTest, ACommitPostponesThePass) {
   note_commit();
   start();
   seen_.now += policy_.quiet - 1ms;

@@ -19,30 +19,30 @@ std::vector<std::size_t> all_of(WorkingSet& set, std::size_t chunks) {
 
 using List = std::vector<std::size_t>;
 
-TEST(WorkingSetList, GivesChunksInTheOrderOfTheRanges) {
+TEST(WorkingSetList, ChunksHaveTheOrderOfTheRanges) {
   WorkingSet set(kAll, {{64, 32}, {0, 16}, {160, 16}}, kPages, kAll);
   EXPECT_TRUE(set.has_candidates());
   EXPECT_EQ(all_of(set, kAll), (List{4, 5, 0, 10}));
   EXPECT_FALSE(set.has_candidates());
 }
 
-// The last use may have had another chunk size.
+// The list may be from a region with another chunk size.
 TEST(WorkingSetList, RangesNeedNotBeWholeChunks) {
   WorkingSet set(kAll, {{15, 2}, {33, 1}, {79, 1}}, kPages, kAll);
   EXPECT_EQ(all_of(set, kAll), (List{0, 1, 2, 4}));
 }
 
-TEST(WorkingSetList, LeavesOutWhatLiesPastTheEnd) {
+TEST(WorkingSetList, ChunksPastTheEndAreOmitted) {
   WorkingSet set(kAll, {{kPages * 8, kPages * 5}, {1ULL << 33, 1ULL << 33}, {0, 1}}, kPages, kAll);
   EXPECT_EQ(all_of(set, 10), (List{8, 9, 0}));
 }
 
-TEST(WorkingSetList, RangesThatRepeatComeToAnEnd) {
+TEST(WorkingSetList, AListOfRepeatedRangesEnds) {
   WorkingSet set(kAll, std::vector<format::PageRange>(5000, {0, 4 * kPages}), kPages, kAll);
   EXPECT_EQ(all_of(set, 10).size(), 10U);
 }
 
-TEST(WorkingSetList, KeepsToItsMost) {
+TEST(WorkingSetList, TheListStopsAtItsLimit) {
   WorkingSet none(kAll, {{0, 100 * kPages}}, kPages, 0);
   EXPECT_FALSE(none.has_candidates());
   EXPECT_EQ(all_of(none, kAll), List{});
@@ -58,7 +58,7 @@ TEST(WorkingSetList, KeepsToItsMost) {
   EXPECT_EQ(all_of(ended, kAll), List{});
 }
 
-TEST(WorkingSetList, LeavingOutEndsWithItsRange) {
+TEST(WorkingSetList, SkippingEndsWithItsRange) {
   WorkingSet set(kAll, {{0, kPages}, {0, 5 * kPages}}, kPages, kAll);
   WorkingSet::PrefetchCandidate first, second;
   ASSERT_TRUE(set.next(kAll, first));
@@ -67,7 +67,7 @@ TEST(WorkingSetList, LeavingOutEndsWithItsRange) {
   EXPECT_EQ(all_of(set, kAll), (List{1, 2, 3, 4}));
 }
 
-TEST(WorkingSetList, NumbersTellTheOrderOfFirstArrivals) {
+TEST(WorkingSetList, NumbersFollowTheOrderOfFirstFills) {
   WorkingSet set(kAll, {}, kPages, kAll);
   EXPECT_EQ(set.number_of(7), 0U);
   for (const std::size_t index : {7U, 3U, 900U, 3U, 7U}) set.note(index);
@@ -79,7 +79,7 @@ TEST(WorkingSetList, NumbersTellTheOrderOfFirstArrivals) {
   EXPECT_GT(set.number_of(7), set.number_of(900));
 }
 
-TEST(WorkingSetList, GivesEachChunkToOneThread) {
+TEST(WorkingSetList, EachChunkIsGivenToOneThread) {
   WorkingSet set(kAll, {{0, kAll * kPages}}, kPages, kAll);
   std::vector<std::vector<std::size_t>> got(3);
   std::vector<std::thread> threads;
