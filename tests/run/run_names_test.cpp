@@ -39,7 +39,7 @@ std::string c_library() {
 
 // exports.map: the names between "global:" and "local:".
 CallNames taken_over() {
-  std::string text = read_file(VELLUM_SOURCE_DIR "/src/preload/exports.map");
+  std::string text = read_file(VELLUM_SOURCE_DIR "/src/run/exports.map");
   const std::size_t begin = text.find("global:") + 7;
   text = text.substr(begin, text.find("local:") - begin);
   std::replace(text.begin(), text.end(), ';', ' ');
@@ -54,7 +54,7 @@ struct Left {
 // libc_calls.txt: sections of names; a section's head continues in indented lines.
 Left left_alone() {
   Left out;
-  std::ifstream in(VELLUM_SOURCE_DIR "/src/preload/libc_calls.txt");
+  std::ifstream in(VELLUM_SOURCE_DIR "/src/run/libc_calls.txt");
   bool patterns = false;
   for (std::string line; std::getline(in, line);) {
     if (line.empty() || line[0] == '#' || line[0] == ' ') continue;
@@ -110,7 +110,7 @@ CallNames system_calls() {
 // A call by its number is the same call. Calls whose names differ in the C library are here under
 // the kernel's name.
 TEST_F(RunNamesNoSanitizer, InterceptedFunctionsAreAlsoInterceptedByNumber) {
-  const std::string numbered = read_file(VELLUM_SOURCE_DIR "/src/preload/calls/numbered_calls.cpp");
+  const std::string numbered = read_file(VELLUM_SOURCE_DIR "/src/run/calls/numbered_calls.cpp");
   const CallNames calls = system_calls();
   if (calls.empty()) GTEST_SKIP() << "no table of system calls here";
   CallNames taken = taken_over();
