@@ -170,9 +170,10 @@ class Region {
 
   // Makes everything stored since the last commit durable, in one atomic step. With nothing to
   // commit it is cheap and makes no new version. `message`: at most 4096 bytes. After an error the
-  // commit has not happened, the last one is the head, the memory is unchanged, and a later
-  // commit() includes everything. no_space, io: call again when the cause is removed. poisoned: see
-  // above. corrupted, io: a dirty page cannot be read back from the spill file. busy: a transaction
+  // last commit is the head, the memory is unchanged, and a later commit() includes everything.
+  // no_space: garbage collection has freed too little (the call collects and tries once more, so it
+  // may take long); call again when there is space. io: call again when the cause is removed; if a
+  // flush failed, the next call throws poisoned. poisoned: see above. corrupted, io: a dirty page cannot be read back from the spill file. busy: a transaction
   // is open. read_only.
   CommitReport commit(const std::string& message = std::string());
 
@@ -190,7 +191,8 @@ class Region {
   void drop_copies(const std::vector<ByteRange>& ranges);
 
   // commit(), and keeps that state under `name`, in one step: after an error neither the commit nor
-  // the name exists, and after a crash both or neither. It makes a new version even when nothing
+  // the name exists (docs/durability.md has the exception: a failed flush of the directory), and
+  // after a crash both or neither. It makes a new version even when nothing
   // has changed since the last commit; then it writes no pages. No other thread or process can take
   // the name meanwhile. Errors: as commit(), and already_exists; busy: another thread or process
   // has been creating or removing that name for long; invalid_argument: the name is malformed. A

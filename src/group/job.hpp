@@ -7,7 +7,7 @@
 //   2. Rank 0 gathers the results. An error on one rank is an error on all, and the pins of this
 //      attempt are removed.
 //   3. Rank 0 publishes the record: the commit point.
-//   4. Rank 0 broadcasts the outcome. Only then each rank removes the older pins, in a thread.
+//   4. Rank 0 broadcasts the outcome. Only then does each rank remove the older pins, in a thread.
 // A job begins with a record of its own for the version that it opens. Its number fences an earlier
 // job that has lost its lock without noticing.
 //

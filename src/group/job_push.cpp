@@ -7,7 +7,7 @@
 //      others have pushed belong to no version, and a later push removes them.
 //   3. Rank 0 publishes the record at the remote: the commit point there. Then it removes the
 //      records that this one supersedes.
-//   4. Rank 0 broadcasts the outcome. Only then each rank removes the pins that no record there
+//   4. Rank 0 broadcasts the outcome. Only then does each rank remove the pins that no record there
 //      needs.
 #include "base/fail.hpp"
 

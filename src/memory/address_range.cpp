@@ -78,11 +78,11 @@ AddressRange::AddressRange(const MemoryOptions& options, int file)
   assert(file >= 0 && bytes_ % kPageBytes == 0);
   void* const at = map(options, file);
   if (at == MAP_FAILED) {
-    fail(Errc::out_of_memory,
-         "cannot reserve {} bytes of address space for a region: {}; capacity_bytes says how much "
-         "it "
-         "reserves, and `ulimit -v` what there is",
-         bytes_, std::strerror(errno));
+    fail(
+        Errc::out_of_memory,
+        "cannot reserve {} bytes of address space for a region: {}; capacity_bytes sets this size, "
+        "and `ulimit -v` limits it",
+        bytes_, std::strerror(errno));
   }
   data_ = static_cast<std::byte*>(at);
   reserve_cards_of(reinterpret_cast<std::uintptr_t>(at));

@@ -16,18 +16,18 @@ namespace vellum::region {
 
 class CardTracker {
  public:
-  // Reserves the region's addresses and enters them in `memory`. For tracker pages it returns null
-  // and does nothing. Errors: see TrackedRange, RegionOptions.
+  // Reserves the region's addresses and enters them in `memory`. Returns null and does
+  // nothing if RegionOptions::tracker is `pages`. Errors: see TrackedRange, RegionOptions.
   static std::unique_ptr<CardTracker> make(const RegionOptions& options, MemoryOptions& memory,
                                            std::uint64_t branch_id);
 
   // RegionMemory::collect_dirty(), by marks. Throws Errc::corrupted (see
-  // RegionOptions::verify_cards); `out` then has the found pages nevertheless. REQUIRES: `out` is
-  // empty.
+  // RegionOptions::verify_cards); `out` then still receives the pages that were found. REQUIRES:
+  // `out` is empty.
   void collect(RegionMemory& memory, std::vector<PageNumber>& out);
   // The marks that the last collect() found, ascending: a commit compares only these lines of the
-  // pages. Empty where pages are found by other means, too, since a page may then have other
-  // stores.
+  // pages. Empty if pages are tracked as well: a page may then have stores that no card
+  // marks.
   std::span<const cards::MarkedPage> marks() const noexcept {
     return pages_too_ ? std::span<const cards::MarkedPage>() : marked_;
   }

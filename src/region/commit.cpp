@@ -170,7 +170,7 @@ void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
   c.committing = std::make_unique<Committing>(*memory);
   c.dirty = take_dirty(c.known);
   try {
-    follow_stores_behind_the_file(c.dirty);
+    follow_stores_past_file_end(c.dirty);
   } catch (...) {
     pending = std::move(c.dirty);
     throw;

@@ -86,7 +86,7 @@ void Region::Impl::zero(std::byte* from, const std::byte* end) {
 
 // A store past the end of the plain file extends the file to the end of the store's page, since its
 // exact length is unknown. Otherwise the next export would lose it.
-void Region::Impl::follow_stores_behind_the_file(std::span<const PageNumber> dirty) {
+void Region::Impl::follow_stores_past_file_end(std::span<const PageNumber> dirty) {
   const auto bytes = file_bytes();
   if (!bytes.has_value()) return;
   for (auto page = dirty.rbegin(); page != dirty.rend(); ++page) {

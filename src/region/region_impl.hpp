@@ -135,7 +135,7 @@ struct Region::Impl {
   void finish() noexcept;
   std::vector<PageNumber> take_dirty(const std::vector<PageNumber>* known = nullptr);
   void extend_file(std::uint64_t bytes);
-  void follow_stores_behind_the_file(std::span<const PageNumber> dirty);
+  void follow_stores_past_file_end(std::span<const PageNumber> dirty);
   void require_base_copies() const;
   void reload_base_copies(std::span<const PageNumber> pages);
   void accept_commit() noexcept;

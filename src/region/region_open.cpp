@@ -6,7 +6,7 @@
 #include <vellum/region.hpp>
 
 #include "base/fail.hpp"
-#include "base/memory/page_size.hpp"
+#include "base/memory/kernel_page_size.hpp"
 #include "base/memory/room_to_grow.hpp"
 #include "base/round_up.hpp"
 #include "base/threads/processors.hpp"

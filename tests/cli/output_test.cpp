@@ -111,7 +111,7 @@ TEST_F(OutputTest, JsonFailuresAreObjectsAndTextIsOnStandardError) {
 TEST_F(OutputTest, JsonAsAMessageIsNotTheOption) {
   const std::string s = make_store_with({noise(1, 1)});
   const Result result = must({"snapshot", s, "b", "main", "-m", "--json"});
-  EXPECT_TRUE(result.out.starts_with("snapshot 'b' made")) << result.out;
+  EXPECT_TRUE(result.out.starts_with("created snapshot 'b'")) << result.out;
   EXPECT_EQ(must({"show", s, "b", "--json"}).json().at("message"), "--json");
 }
 

@@ -231,7 +231,7 @@ TEST_F(WritableMountNoSanitizer, ProcessesWriteSeparateParts) {
   }
   std::string expected;
   for (unsigned w = 0; w < 4; ++w) {
-    EXPECT_CHILD_EXIT(writers[w].wait(), 0) << w;
+    EXPECT_CHILD_EXIT(writers[w].wait(), 0);
     expected += noise(kPages, 10 + w);
   }
   // One fsync commits the writes of all of them.

@@ -52,10 +52,19 @@ inline void PrintTo(const ChildEnd& end, std::ostream* out) {
   *out << "; standard error: " << end.standard_error;
 }
 
-#define EXPECT_CHILD_EXIT(end, code) \
-  EXPECT_TRUE((end).exited_with(code)) << testing::PrintToString(end)
-#define EXPECT_CHILD_SIGNAL(end, signal) \
-  EXPECT_TRUE((end).died_by(signal)) << testing::PrintToString(end)
+inline void expect_end(const ChildEnd& end, bool as_expected, const char* file, int line) {
+  if (!as_expected) ADD_FAILURE_AT(file, line) << "the child " << testing::PrintToString(end);
+}
+
+// `end` is evaluated once: it may be a wait().
+#define EXPECT_CHILD_EXIT(end, code)                                                      \
+  [&](const ::vellum::test::ChildEnd& of_child) {                                         \
+    ::vellum::test::expect_end(of_child, of_child.exited_with(code), __FILE__, __LINE__); \
+  }(end)
+#define EXPECT_CHILD_SIGNAL(end, signal)                                                \
+  [&](const ::vellum::test::ChildEnd& of_child) {                                       \
+    ::vellum::test::expect_end(of_child, of_child.died_by(signal), __FILE__, __LINE__); \
+  }(end)
 
 class Child {
  public:

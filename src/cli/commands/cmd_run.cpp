@@ -85,7 +85,8 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
       {preload::kStoreVariable, base::real_path(store)},  // the program may change its directory
       {preload::kFilesVariable, lines(targets, &preload::RunTarget::path)},
       {preload::kBranchesVariable, lines(targets, &preload::RunTarget::branch)},
-      {preload::kCopiesVariable, arguments.version ? lines(targets, &preload::RunTarget::copy) : ""},
+      {preload::kCopiesVariable,
+       arguments.version ? lines(targets, &preload::RunTarget::copy) : ""},
       {preload::kEveryVariable, fmt::format("{}", arguments.every_commits)},
       {preload::kNoGcVariable, arguments.no_gc ? "1" : ""},
       {preload::kRecordVariable, reports.variable()}};

@@ -28,7 +28,7 @@ struct BasePage {
 // tag.
 std::vector<std::byte> encode_base_pages(std::span<const BasePage> bases);
 
-// Reads the list at the start of a stored payload. References give the record `offset_bytes`.
+// Reads the list at the start of a stored payload. `offset_bytes`: of the record in its pack.
 // Returns the number of base pages and sets `list_bytes`. Returns 0 for a list that
 // encode_base_pages() does not write, and for a base page that is not in front of the record. Does
 // not allocate: the fault handler uses it. REQUIRES: `out` has room for kMaxBasePages.

@@ -32,7 +32,6 @@ bool any_dropped(std::span<const SlotRange> dropped, std::uint32_t first,
 }
 
 std::vector<std::byte> encode_translation(const Translation& t) {
-  assert(t.level <= kMaxTranslationLevel && t.lines.size() <= kMaxTranslatedRecords);
   std::vector<std::byte> out;
   out.reserve(16 + t.lines.size() * 16 + t.dropped.size() * 2);
   ByteWriter w(out);

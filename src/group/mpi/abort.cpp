@@ -1,4 +1,4 @@
-// Ends a job after an error, when its message has been delivered.
+// Ends a job after an error, once the launcher has read its message.
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>

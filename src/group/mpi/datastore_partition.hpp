@@ -20,7 +20,7 @@ struct DatastoreCalls {
 // A partition for each rank: ROOT/subdir-N.
 class DatastorePartitions final : public group::PartitionOpener {
  public:
-  // `may_create`: creates the datastores of a group without a version.
+  // `may_create`: if the group has no version yet, its datastores are created.
   DatastorePartitions(std::string root, DatastoreCalls calls, bool may_create)
       : root_(std::move(root)), calls_(std::move(calls)), may_create_(may_create) {}
 

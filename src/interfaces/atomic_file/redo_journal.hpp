@@ -2,21 +2,21 @@
 // effect on the file (format/redo.hpp gives the bytes).
 //
 // Protocol, and why one barrier per commit suffices:
-// - append() writes the record after the last one, then issues a barrier. After a crash before the
-//   barrier returns the record has a correct checksum, and is a complete commit in progress, or a
-//   wrong one: the journal ends before it.
+// - append() writes the record after the last one, then issues a barrier. If a crash comes before
+//   the barrier returns, the checksum of the record is correct, and the commit in progress is
+//   complete; or it is wrong, and the journal ends before the record.
 // - checkpoint() writes the records to the file, barrier (of the file), then the header of the next
 //   epoch into the other header copy, barrier (of the journal). After a crash before that the old
 //   header and all records exist, and the file has some of them: they are written again. After it,
 //   old records are of another epoch and do not count. Only then may the next append() overwrite
 //   them.
-// - Cutting a file first appends a record without lines, so no earlier record restores the content
-//   past the cut: a record with a smaller size than the previous one cuts.
+// - Truncation of a file first appends a record without lines, so no earlier record restores the
+//   content past the new end: a record that states a smaller file size truncates the file.
 // - The loss of a durable record that is corrupted later must be detected. A later record of the
-//   epoch shows it. For the last records a commit marker does, in another block of the medium (not
-//   in persistent memory, where it would cost as much as a small commit): a record without lines
-//   that has the number of the previous one. The barrier that makes a record durable also does so
-//   for the marker of the previous one; a power cut can lose the marker of the last.
+//   epoch reveals it. For the last record, a commit marker in another block of the medium reveals
+//   it (not in persistent memory, where it would cost as much as a small commit): a record without
+//   lines, with the number of the record before it. The barrier of a record also makes the previous
+//   record's marker durable. A power cut can lose only the last record's marker.
 // - Only the journal writes the file, and the program's stores never reach it by themselves: its
 //   mapping is private.
 #pragma once
@@ -42,8 +42,8 @@ struct Replay {
   std::uint64_t commits = 0;
   std::uint64_t bytes = 0;  // stored by them
   std::uint64_t log_bytes = 0;
-  // Durable commits after the damage of a journal that was opened nevertheless, as far as the
-  // journal shows.
+  // With Damage::keep: durable commits after the damage that were lost, as far as the journal
+  // shows.
   std::uint64_t commits_lost = 0;
 };
 

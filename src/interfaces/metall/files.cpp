@@ -116,7 +116,7 @@ PageBytes encode_index(const FileIndex& index) {
   PageBytes page{};
   std::memcpy(page.data(), kMagic, 8);
   for (std::size_t i = 0; i < kFiles; ++i) {
-    assert(index[i].name.size() < kNameBytes && index[i].length_bytes <= kFileBytes);
+    assert(index[i].name.size() < kNameBytes);
     std::byte* const entry = page.data() + kEntriesAt + i * kEntryBytes;
     std::memcpy(entry, index[i].name.data(), index[i].name.size());
     std::memcpy(entry + kNameBytes, &index[i].length_bytes, sizeof(std::uint64_t));

@@ -20,11 +20,11 @@ Backing::Backing(std::size_t capacity_bytes, int file, int sharing)
   constexpr int access = PROT_READ | PROT_WRITE;
   void* map = mmap(nullptr, capacity_bytes, access, sharing | MAP_NORESERVE, file, 0);
   if (map == MAP_FAILED) {
-    fail(Errc::out_of_memory,
-         "cannot reserve {} bytes of address space for a region: {}; capacity_bytes says how much "
-         "it "
-         "reserves, and `ulimit -v` what there is",
-         capacity_bytes, std::strerror(errno));
+    fail(
+        Errc::out_of_memory,
+        "cannot reserve {} bytes of address space for a region: {}; capacity_bytes sets this size, "
+        "and `ulimit -v` limits it",
+        capacity_bytes, std::strerror(errno));
   }
   alias_ = static_cast<std::byte*>(map);
   madvise(alias_, capacity_bytes, MADV_DONTFORK);

@@ -33,12 +33,12 @@ int open_for_adding(std::byte* alias, std::size_t bytes) noexcept {
     fail(
         Errc::out_of_memory,
         "cannot reserve {} bytes for a region: this process may make no file so large (ulimit -f), "
-        "and pages are in one in memory; capacity_bytes says how much a region reserves",
+        "and pages are in one in memory; capacity_bytes sets this size",
         bytes);
   }
   fail(Errc::out_of_memory,
-       "cannot reserve {} bytes for a region ({}): {}; capacity_bytes says how much it reserves",
-       bytes, what, std::strerror(error));
+       "cannot reserve {} bytes for a region ({}): {}; capacity_bytes sets this size", bytes, what,
+       std::strerror(error));
 }
 
 }  // namespace

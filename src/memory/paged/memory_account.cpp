@@ -66,7 +66,7 @@ void MemoryAccount::tidy() noexcept {
   tidied_ns_ = base::coarse_monotonic_ns();
   try {
     for (const PageNumber page : state_.spill->pages_to_move()) move_spilled(page);
-  } catch (const std::exception&) {  // no memory for a list of pages: a later call
+  } catch (const std::exception&) {  // out of memory for the list: a later call tries again
     return;
   }
   state_.spill->tidy();

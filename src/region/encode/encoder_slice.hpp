@@ -60,29 +60,24 @@ struct Encoder::Worker {
 // Keeps the chunks of pages from eviction. REQUIRES: the pages ascend.
 class Held {
  public:
-  Held(RegionMemory& memory, std::span<const format::PageNumber> pages)
-      : memory_(memory), pages_(pages) {
+  // The list of pages may change while this object lives.
+  Held(RegionMemory& memory, std::span<const format::PageNumber> pages) : memory_(memory) {
     assert(std::ranges::is_sorted(pages));
-    for_each_chunk([&](format::PageNumber first) { memory_.hold(first, 1); });
+    for (const format::PageNumber page : pages) {
+      if (!held_.empty() && memory_.chunk_of(held_.back()) == memory_.chunk_of(page)) continue;
+      held_.push_back(page);
+    }
+    for (const format::PageNumber page : held_) memory_.hold(page, 1);
   }
   ~Held() {
-    for_each_chunk([&](format::PageNumber first) { memory_.release(first, 1); });
+    for (const format::PageNumber page : held_) memory_.release(page, 1);
   }
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
 
  private:
-  template <typename Do>
-  void for_each_chunk(Do&& what) const {
-    std::size_t last = SIZE_MAX;
-    for (const format::PageNumber page : pages_) {
-      if (memory_.chunk_of(page) == last) continue;
-      last = memory_.chunk_of(page);
-      what(page);
-    }
-  }
   RegionMemory& memory_;
-  std::span<const format::PageNumber> pages_;
+  std::vector<format::PageNumber> held_;  // one page of each chunk
 };
 
 }  // namespace vellum::region

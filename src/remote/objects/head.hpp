@@ -16,10 +16,10 @@ struct Head {
   std::uint32_t generation = 0;
   WriteId write_id{};
   base::Sha256 before{};
-  WriteId only_writer{};  // the only store that may push; zeros: any store may push
-  ObjectName table;       // of older names (remote/objects/name_table.hpp)
+  WriteId only_writer{};                // the only store that may push; zeros: any store may push
+  ObjectName table;                     // of older names (remote/objects/name_table.hpp)
   std::vector<RemoteVersion> versions;  // ascending by name; they override those of the table
-  std::vector<std::string> gone;  // names of the table that are forgotten; ascending
+  std::vector<std::string> gone;        // names of the table that are forgotten; ascending
   bool operator==(const Head&) const = default;
 
   const RemoteVersion* find(const std::string& name) const noexcept;

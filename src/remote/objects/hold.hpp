@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxHoldPlaceBytes = 4096;
 struct Hold {
   WriteId writer{};          // the id of the store at the remote
   std::int64_t time_ns = 0;  // of its last pull
-  std::string place;  // machine and directory of the store at that time, for the operator
+  std::string place;         // machine and directory of the store at that time, for the operator
   std::vector<ContentName> pieces;  // ascending
   bool operator==(const Hold&) const = default;
 };

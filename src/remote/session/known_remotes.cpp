@@ -85,8 +85,7 @@ RemoteFile read_remote_file(const store::StoreDirectory& store, const std::strin
   require_remote_name(name);
   const std::string path = path_of(store, name);
   if (!store.fs().exists(path)) {
-    fail(Errc::not_found, "{} has no remote '{}': `vellum remote add` adds it",
-         store.path(), name);
+    fail(Errc::not_found, "{} has no remote '{}': `vellum remote add` adds it", store.path(), name);
   }
   RemoteFile out;
   const auto bytes = base::read_whole(store.fs(), path, kMaxRemoteFileBytes);

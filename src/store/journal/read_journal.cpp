@@ -133,7 +133,7 @@ void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
 // Each frame was synced before the next frame was written and before any marker with its sequence.
 // Therefore all frames from the head to that sequence were whole at some time.
 std::uint64_t newest_after(const Half& half, std::uint64_t from, std::uint64_t seed,
-                            const JournalState& state) noexcept {
+                           const JournalState& state) noexcept {
   static constexpr std::byte kZeros[4096] = {};
   std::uint64_t newest = 0;
   Frame frame;

@@ -1,7 +1,7 @@
 // The smallest program that uses an installed Privateer interface, in both ways to include it.
 #include <privateer/c_api/privateer.h>
-#include <privateer/privateer.hpp>
 #include <privateer.hpp>
+#include <privateer/privateer.hpp>
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

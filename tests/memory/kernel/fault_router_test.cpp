@@ -156,10 +156,12 @@ const ChildProgram kDefault("default action", [](const auto& arguments) {
 TEST_P(FaultRouter, WithoutAHandlerTheProcessDiesAsUsual) {
   for (const char* what :
        {"null", "beyond", "closed", "read-only", "read-only cold", "sent segv", "ignored"}) {
-    EXPECT_CHILD_SIGNAL(run_program("default action", {engine(), what}), SIGSEGV) << what;
+    SCOPED_TRACE(what);
+    EXPECT_CHILD_SIGNAL(run_program("default action", {engine(), what}), SIGSEGV);
   }
   for (const char* what : {"sent bus", "short file"}) {
-    EXPECT_CHILD_SIGNAL(run_program("default action", {engine(), what}), SIGBUS) << what;
+    SCOPED_TRACE(what);
+    EXPECT_CHILD_SIGNAL(run_program("default action", {engine(), what}), SIGBUS);
   }
 }
 

@@ -416,7 +416,7 @@ TEST_F(Forged, AnOpenVersionWithoutItsCopy) {
   const auto kept = resolve_kept(*reader, "forged");
   store_->remove_snapshot("forged");
   const auto text = error_text(Errc::busy, [&] { collect_garbage(*open(), false, nullptr); });
-  EXPECT_TRUE(contains(text, "its copy there is missing")) << text;
+  EXPECT_TRUE(contains(text, "the copy of an open version is missing")) << text;
   Bytes out(before.size());
   PageSource::open(*reader, kept.version.version, {}, "kept")->read(0, kForgedPages, out.data());
   EXPECT_EQ(out, before);

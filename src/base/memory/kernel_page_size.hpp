@@ -1,4 +1,4 @@
-// base/memory/page_size.hpp: the kernel's page size.
+// base/memory/kernel_page_size.hpp: the kernel's page size.
 //
 // Dirty pages are detected, mapped and dropped in units of 4 KiB. A kernel with larger pages would
 // silently include their neighbours.
