@@ -510,7 +510,7 @@ TEST_F(TranslationOnDisk, SlotsThatWereGivenBackAreNeverRead) {
     std::vector<std::byte> out(kRecompressPages * kPageBytes);
     open_version(*fresh, "s0")->read(0, kRecompressPages, out.data());
   });
-  EXPECT_TRUE(contains(text, "has been freed")) << text;
+  EXPECT_TRUE(contains(text, "gc has freed the page")) << text;
   for (const bool read_data : {false, true}) {
     const auto report = verify_store(*fresh, read_data, nullptr);
     ASSERT_FALSE(report.damages.empty()) << read_data;
