@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the format of every C and C++ source (tools/sources.sh), the includes of src against src/layers.txt,
-# the words of all texts (tools/check-words.py), the links of every Markdown file, packaging/ against CMake, and the
-# pipes of shell scripts; with --fix, repairs the format.
+# the words of all texts (tools/check-words.py), the links of every Markdown file, packaging/ against CMake, that the
+# mutations of tests/mutations still apply, and the pipes of shell scripts; with --fix, repairs the format.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,11 +12,14 @@ if [[ ${1-} == --fix ]]; then
   exit
 fi
 failed=0
+mkdir -p build
 tools/check-links.py || failed=1
 tools/check-layers.py || failed=1
 tools/check-words.py || failed=1
 tools/check-packaging.py || failed=1
-mkdir -p build
+if command -v git >/dev/null; then
+  tools/mutation-check.sh --check >build/mutations.log 2>&1 || { cat build/mutations.log; failed=1; }
+fi
 if ! command -v clang-format-19 >/dev/null; then
   echo "lint: the format is not checked: no clang-format-19"
 elif ! sources | xargs -0 -r -n 16 -P 2 clang-format-19 --dry-run -Werror 2>build/lint.log; then
