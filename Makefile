@@ -13,7 +13,7 @@ build: ## optimised build in build/release
 demo: ## a guided tour; EDGES=FILE PERIOD=year|month use your own edge list, ARGS= goes through
 	EDGES="$(EDGES)" PERIOD="$(PERIOD)" tools/demo.sh $(ARGS)
 
-test: ## format check and the tests that find most; STAGES="more asan" for others (tools/test.sh lists them)
+test: ## format check and the tests that catch the most defects; STAGES="more asan" for others (tools/test.sh lists them)
 	tools/test.sh $(STAGES)
 
 check: ## every stage, in its long form: all tests, the sanitizers, fuzzing, clang, new machines

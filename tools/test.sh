@@ -2,7 +2,7 @@
 # Checks, builds and tests. Without arguments it runs the stages for interactive use, lint and release; with
 # arguments it runs the named stages, or `all` of them:
 #   lint     clang-format over all sources, layers, links between documents, versions in packaging/
-#   release  gcc, optimised: builds all but the benchmarks and runs the tests that find most errors
+#   release  gcc, optimised: builds all but the benchmarks and runs the tests that catch the most defects
 #   more     the other tests of that build, with a label <folder>_more (tests/CMakeLists.txt): MPI, clang's plugins,
 #            power cuts on real file systems, further engines, seeds and allocators
 #   asan     clang, address and undefined behaviour sanitizers: the tests of the layers that hold memory

@@ -73,7 +73,7 @@ std::vector<std::string> unreached(const std::vector<Row>& rows) {
   return out;
 }
 
-// The sections of the page: a chain of calls each, and last "Where is what".
+// The sections of the page: a chain of calls each, and last "Where to look".
 std::vector<std::string> sections() {
   const std::string page = source_text("docs/reference/call-paths.md");
   std::vector<std::string> out;
