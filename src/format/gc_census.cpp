@@ -1,6 +1,8 @@
 #include "format/gc_census.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <iterator>
 
 #include "format/wire/checks.hpp"
 #include "format/wire/magic.hpp"
@@ -127,6 +129,14 @@ bool read_part_packs(ByteReader& in, std::vector<std::uint64_t>& out) {
   return true;
 }
 
+// Whether each root is one of the part's records.
+bool holds_roots(const CensusPart& part) {
+  return std::ranges::all_of(part.roots, [&](std::uint32_t root) {
+    const auto next = std::ranges::upper_bound(part.records, root, {}, &CensusRange::first);
+    return next != part.records.begin() && root - std::prev(next)->first < std::prev(next)->count;
+  });
+}
+
 }  // namespace
 
 std::vector<std::byte> encode_gc_census(const GcCensus& census, const Uuid& store_id) {
@@ -155,7 +165,8 @@ const char* decode_gc_census(std::span<const std::byte> bytes, const Uuid& store
   census.parts.resize(static_cast<std::size_t>(n));
   for (CensusPart& part : census.parts) {
     if (!read_roots(in, census.records.size(), part.roots) ||
-        !read_ranges(in, census.records.size(), part.records) || !read_part_packs(in, part.packs)) {
+        !read_ranges(in, census.records.size(), part.records) || !read_part_packs(in, part.packs) ||
+        !holds_roots(part)) {
       return "malformed part";
     }
   }

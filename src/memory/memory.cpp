@@ -27,7 +27,7 @@ RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::
 }
 
 void RegionMemory::make_private(PageNumber page) noexcept {
-  assert(options_.writable && is_present(page));
+  assert(options_.writable);  // held: present, or claimed by another thread for a short time
   rewrite_racing_page(address_of(page));
 }
 

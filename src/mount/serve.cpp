@@ -57,7 +57,8 @@ Session make_session(Tree& tree, const std::string& store, bool is_writable) {
   return session;
 }
 
-// The device reports POLLERR once the file system is unmounted (fuse_dev_poll() in the kernel).
+// The device reports POLLERR once the file system is unmounted, or its connection is aborted
+// (fuse_dev_poll() in the kernel).
 bool is_unmounted(fuse_session* session) noexcept {
   pollfd device{fuse_session_fd(session), 0, 0};
   return poll(&device, 1, 0) == 1 && (device.revents & POLLERR) != 0;

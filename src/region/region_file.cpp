@@ -65,7 +65,7 @@ PageNumber Region::Impl::end_page() const noexcept {
 
 // Chunks without content are not loaded. The stores are marked here: no compiler marks them.
 void Region::Impl::zero(std::byte* from, const std::byte* end) {
-  assert(from >= memory->data() && end <= memory->data() + memory->size_bytes());
+  assert(from >= memory->data() && from <= end);
   const std::size_t chunk_bytes = memory->chunk_pages() * kPageBytes;
   for (std::byte* at = from; at < end;) {
     const auto offset = static_cast<std::size_t>(at - memory->data());

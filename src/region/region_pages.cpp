@@ -76,7 +76,6 @@ std::vector<PageNumber> Region::Impl::pages_of(const std::vector<ByteRange>& ran
 }
 
 void Region::Impl::make_present(PageNumber first, std::size_t count) {
-  assert((first + count) * kPageBytes <= memory->size_bytes());
   store::ReadFailure failure;
   if (!memory->make_present(first, count, failure)) raise(failure);
 }

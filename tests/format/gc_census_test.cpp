@@ -21,6 +21,13 @@ Bytes encoded(const GcCensus& census = samples::gc_census()) {
   return encode_gc_census(census, samples::store_id());
 }
 
+TEST(GcCensus, ARootOutsideItsPartIsRefused) {
+  GcCensus census = samples::gc_census();
+  census.parts.front().roots.front() = 4;  // a record, but none of this part
+  GcCensus out;
+  EXPECT_STREQ(problem(encoded(census), out), "malformed part");
+}
+
 TEST(GcCensus, ComesBack) {
   GcCensus back;
   ASSERT_EQ(problem(encoded(), back), nullptr);

@@ -108,6 +108,20 @@ TEST(AwsSettingsTest, ProfilesAreInTwoFiles) {
   EXPECT_EQ(moved.region, "us-east-1");
 }
 
+TEST(AwsSettingsTest, AnEndpointOfTheEnvironmentIsCheckedAsThatOfAUrl) {
+  for (const char* endpoint : {"localhost:9000", "http://", "http://h/path", "ftp://h"}) {
+    try {
+      settings("s3://bucket", {{"AWS_ENDPOINT_URL", endpoint}}, kAwsFiles);
+      ADD_FAILURE() << endpoint;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::invalid_argument);
+      EXPECT_NE(std::string(error.what()).find(endpoint), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_EQ(settings("s3://bucket", {{"AWS_ENDPOINT_URL", "http://h:1//"}}, kAwsFiles).endpoint,
+            "http://h:1");
+}
+
 TEST(AwsSettingsTest, AuthoritiesAreThoseNamedForAmazonBeforeThoseOfCurlAndOpenSsl) {
   const auto bundle = [](const std::map<std::string, std::string>& variables,
                          const std::string& line = "") {

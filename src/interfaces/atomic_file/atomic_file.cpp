@@ -256,9 +256,9 @@ void AtomicFile::Impl::close() {
 }
 
 // Order: the watch is destroyed before the mapping that it watches. REQUIRES: not in a child of
-// fork(2).
+// fork(2), unless the file was closed before.
 void AtomicFile::Impl::finish() noexcept {
-  assert(!inherited());
+  assert(closed || !inherited());
   closed = true;
   watch.reset();
   window.reset();

@@ -63,7 +63,7 @@ class FillPolicy {
       out.wakes_thread |= !out.ahead.empty();
     }
     if (settings_.is_shared) {
-      out.scope = FillScope::shared;
+      if (follows_reads) out.scope = FillScope::shared;
     } else if (follows_reads && chunk.load != nullptr && take_unit(chunk.index)) {
       out.scope = FillScope::unit;
     } else if (may_fill_part(chunk.index, advice) && partial_fills_.choose_partial()) {

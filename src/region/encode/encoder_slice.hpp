@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -69,8 +70,13 @@ class Held {
     }
     for (const format::PageNumber page : held_) memory_.hold(page, 1);
   }
+  // Holds one page's chunk, and allocates nothing: to undo a commit that lacked memory.
+  Held(RegionMemory& memory, format::PageNumber page) noexcept : memory_(memory), only_(page) {
+    memory_.hold(page, 1);
+  }
   ~Held() {
     for (const format::PageNumber page : held_) memory_.release(page, 1);
+    if (only_.has_value()) memory_.release(*only_, 1);
   }
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
@@ -78,6 +84,7 @@ class Held {
  private:
   RegionMemory& memory_;
   std::vector<format::PageNumber> held_;  // one page of each chunk
+  std::optional<format::PageNumber> only_;
 };
 
 }  // namespace vellum::region

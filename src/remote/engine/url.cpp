@@ -63,19 +63,23 @@ bool is_prefix(const std::string& prefix) {
   return true;
 }
 
-std::string endpoint_of(const std::string& url, std::string value) {
+}  // namespace
+
+std::string endpoint_of(const std::string& source, std::string value) {
   while (!value.empty() && value.back() == '/') value.pop_back();
   const bool has_scheme = value.starts_with("http://") || value.starts_with("https://");
-  if (!has_scheme) refuse(url, "the endpoint has to begin with https:// or http://");
+  if (!has_scheme) refuse(source, "the endpoint has to begin with https:// or http://");
   const std::string host = value.substr(value.find("//") + 2);
-  if (host.empty()) refuse(url, "the endpoint names no host");
+  if (host.empty()) refuse(source, "the endpoint names no host");
   if (host.find('@') != std::string::npos) {
-    refuse(url, "a URL must not have credentials: set them as for AWS's tools");
+    refuse(source, "a URL must not have credentials: set them as for AWS's tools");
   }
   if (host.find_first_of("/?# ") != std::string::npos)
-    refuse(url, "the endpoint is a host, without a path");
+    refuse(source, "the endpoint is a host, without a path");
   return value;
 }
+
+namespace {
 
 void read_option(RemoteUrl& out, const std::string& name, const std::string& value) {
   if (name == "endpoint") {

@@ -33,6 +33,10 @@ bool is_remote_url(const std::string& text);
 // Errc::invalid_argument: the message names the error in the URL.
 RemoteUrl parse_remote_url(const std::string& text);
 
+// An endpoint without trailing slashes. Errc::invalid_argument, with `source` (the URL or the
+// setting that states it), unless it is http:// or https:// and a host without a path.
+std::string endpoint_of(const std::string& source, std::string value);
+
 // Whether two URLs name the same remote: region, profile and addressing do not matter.
 bool is_same_place(const RemoteUrl& a, const RemoteUrl& b);
 

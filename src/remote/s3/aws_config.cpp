@@ -113,7 +113,9 @@ AwsSettings find_aws_settings(const RemoteUrl& url, const AwsEnvironment& enviro
   out.endpoint =
       first_of({url.endpoint, profile.variable("AWS_ENDPOINT_URL_S3", ""),
                 profile.variable("AWS_ENDPOINT_URL", ""), profile.setting("endpoint_url")});
-  while (!out.endpoint.empty() && out.endpoint.back() == '/') out.endpoint.pop_back();
+  if (!out.endpoint.empty()) {
+    out.endpoint = endpoint_of("AWS_ENDPOINT_URL or endpoint_url: " + out.endpoint, out.endpoint);
+  }
   out.ca_bundle =
       first_of({profile.variable("AWS_CA_BUNDLE", ""), profile.setting("ca_bundle"),
                 profile.variable("CURL_CA_BUNDLE", ""), profile.variable("SSL_CERT_FILE", "")});

@@ -259,6 +259,7 @@ void BranchWriter::checkpoint_journal() {
 }
 
 BranchWriter::~BranchWriter() {
+  if (impl_ == nullptr || impl_->packs == nullptr) return;  // open() has thrown
   Impl& w = *impl_;
   if (w.journal == nullptr || !w.poison.empty()) return;
   try {

@@ -112,6 +112,9 @@ void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
     fail(Errc::corrupted, "{} at byte {}: the base frame of epoch {} does not parse", path,
          half.start, state.epoch);
   }
+  if (state.header.branch_id > UINT32_MAX) {  // half of a pack's id
+    fail(Errc::corrupted, "{}: the branch id is too large", path);
+  }
   if (state.base.branch_id != state.header.branch_id) {
     fail(Errc::corrupted, "{} at byte {}: the base frame belongs to another branch", path,
          half.start);

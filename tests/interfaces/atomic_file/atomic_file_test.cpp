@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -184,6 +185,19 @@ TEST_P(AtomicFileTest, OpensAfterAProcessWasKilled) {
   store(file, 6000, "again");
   file.commit();
   EXPECT_EQ("again", after_crash().substr(6000, 5));
+}
+
+TEST_P(AtomicFileTest, AChildOfForkMayDestroyAFileThatWasClosedBefore) {
+  std::optional<AtomicFile> file = AtomicFile::open_or_create(path(), 8192, options());
+  file->close();
+  const pid_t child = fork();
+  if (child == 0) {
+    file.reset();
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(child, waitpid(child, &status, 0));
+  EXPECT_EQ(0, status);
 }
 
 TEST_P(AtomicFileTest, AFileGrowsInPlaceAndKeepsItsStores) {

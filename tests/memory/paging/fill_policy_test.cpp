@@ -80,8 +80,9 @@ TEST_F(FillPolicyTest, TheFirstSignOfABulkLoadWakesTheThread) {
 
 TEST_F(FillPolicyTest, ASharedVersionIsNeverFilledInParts) {
   pager_.add_pages(kLimitPages);
-  EXPECT_EQ(decide(policy({.is_shared = true, .may_fill_parts = true}), {.index = 5}).scope,
-            FillScope::shared);
+  const FillPolicy::FillSettings shared{.is_shared = true, .may_fill_parts = true};
+  EXPECT_EQ(decide(policy(shared), {.index = 5, .has_thread = true}).scope, FillScope::shared);
+  EXPECT_EQ(decide(policy(shared), {.index = 5}).scope, FillScope::whole);
 }
 
 TEST_F(FillPolicyTest, ASequentialReaderGetsReadAhead) {
