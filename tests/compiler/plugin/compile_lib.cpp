@@ -31,7 +31,7 @@ Result must(const std::string& command) {
 
 std::string built(const std::string& path) { return std::string(VELLUM_BINARY_DIR) + "/" + path; }
 std::string program(const std::string& name) {
-  return std::string(VELLUM_SOURCE_DIR) + "/tests/clang/programs/" + name;
+  return std::string(VELLUM_SOURCE_DIR) + "/tests/compiler/plugin/programs/" + name;
 }
 std::string clang(int version) { return "VELLUM_CLANG=" + std::to_string(version) + " "; }
 std::string tracked_memory() {

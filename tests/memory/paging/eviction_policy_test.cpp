@@ -39,7 +39,7 @@ class EvictionPolicyTest : public testing::Test {
 };
 
 TEST_F(EvictionPolicyTest, TheHandVisitsPresentChunksInOrder) {
-  for (const std::size_t index : {5, 2, 9}) fill(index);
+  for (const std::size_t index : {5u, 2u, 9u}) fill(index);
   EXPECT_EQ(victims(2), (std::vector<std::size_t>{2, 5}));
   EXPECT_EQ(victims(2), (std::vector<std::size_t>{9, 2}))
       << "the sweep did not continue after the last victim";
