@@ -221,7 +221,7 @@ void errors(const Arguments& a) {
   require(code_of([&] { group.snapshot("first"); }, "already") == Errc::already_exists, "a name");
   require(code_of([&] { group.snapshot("-x"); }, "") == Errc::invalid_argument, "a bad name");
   const std::string other = my_rank() == 1 ? "other" : "one";
-  require(code_of([&] { group.snapshot(other); }, "rank 1 makes another version") ==
+  require(code_of([&] { group.snapshot(other); }, "rank 1 creates another version") ==
               Errc::invalid_argument,
           "ranks that make different versions");
   require(group.number() == number, "nothing was made");
