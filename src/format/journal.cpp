@@ -148,7 +148,7 @@ std::span<const std::byte> FrameBuffer::payload() const noexcept {
 }
 
 std::span<const std::byte> FrameBuffer::seal(FrameHeader h, std::uint64_t seed) {
-  assert(!sealed_ && h.epoch != 0);
+  assert(!sealed_);
   assert(payload().size() <= kMaxJournalHalfBytes);
   h.payload_bytes = payload_bytes_ = static_cast<std::uint32_t>(payload().size());
   write_frame_header(h, payload(), seed, bytes_.data());
