@@ -5,7 +5,6 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -70,13 +69,8 @@ class Held {
     }
     for (const format::PageNumber page : held_) memory_.hold(page, 1);
   }
-  // Holds one page's chunk, and allocates nothing: to undo a commit that lacked memory.
-  Held(RegionMemory& memory, format::PageNumber page) noexcept : memory_(memory), only_(page) {
-    memory_.hold(page, 1);
-  }
   ~Held() {
     for (const format::PageNumber page : held_) memory_.release(page, 1);
-    if (only_.has_value()) memory_.release(*only_, 1);
   }
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
@@ -84,7 +78,21 @@ class Held {
  private:
   RegionMemory& memory_;
   std::vector<format::PageNumber> held_;  // one page of each chunk
-  std::optional<format::PageNumber> only_;
+};
+
+// The same for one page. Allocates nothing: it serves the undo of a commit that lacked memory.
+class HeldPage {
+ public:
+  HeldPage(RegionMemory& memory, format::PageNumber page) noexcept : memory_(memory), page_(page) {
+    memory_.hold(page_, 1);
+  }
+  ~HeldPage() { memory_.release(page_, 1); }
+  HeldPage(const HeldPage&) = delete;
+  HeldPage& operator=(const HeldPage&) = delete;
+
+ private:
+  RegionMemory& memory_;
+  const format::PageNumber page_;
 };
 
 }  // namespace vellum::region

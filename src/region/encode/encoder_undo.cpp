@@ -40,13 +40,13 @@ void Encoder::undo(const std::function<void(std::span<const PageNumber>)>& reloa
   accept();
   for (const auto& slice : slices) {
     for (const auto& old : slice->old_bytes.pages()) {
-      const Held held(memory_, old.page);
+      const HeldPage held(memory_, old.page);
       memory_.make_private(old.page);
       format::apply_delta(slice->old_bytes.spans_of(old), slice->old_bytes.bytes_of(old),
                           backing_.base_copy(old.page));
     }
     for (const PageNumber page : slice->fresh) {
-      const Held held(memory_, page);
+      const HeldPage held(memory_, page);
       memory_.make_private(page);
       backing_.drop_base_copies(page, 1);
     }
