@@ -28,27 +28,22 @@ WORDS = {
     r"mended": "repaired",
 }
 PATTERN = re.compile("|".join(rf"\b(?P<w{i}>{pattern})\b" for i, pattern in enumerate(WORDS)))
-FOLDERS = ["src", "include", "tests", "bench", "fuzz", "examples", "python", "docs", "tools", "cmake", "README.md",
-           "CONTRIBUTING.md", "SECURITY.md"]
+FILES = ["src/*", "include/*", "tests/*", "bench/*", "fuzz/*", "examples/*", "python/*", "docs/*", "tools/*", "cmake/*",
+         "README.md", "CONTRIBUTING.md", "SECURITY.md"]
 # Recordings show the output of their day, stores keep their names, and this file has the list.
 EXEMPT = ("docs/recordings/", "tests/golden/", "tools/check-words.py")
 
 
-def tracked():
-    names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", *FOLDERS], capture_output=True, text=True)
-    if names.returncode == 0 and names.stdout:
-        return [name for name in names.stdout.split("\0") if name]
-    return [os.path.relpath(os.path.join(folder, name), ROOT)
-            for top in FOLDERS
-            for folder, _, files in os.walk(os.path.join(ROOT, top))
-            for name in files]
+def sources():
+    listed = subprocess.run(["tools/sources.sh", *FILES], cwd=ROOT, check=True, capture_output=True, text=True)
+    return [name for name in listed.stdout.split("\0") if name]
 
 
 def text_of(name):
     try:
         with open(os.path.join(ROOT, name), encoding="utf-8") as file:
             return file.read()
-    except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
+    except UnicodeDecodeError:  # no text
         return ""
 
 
@@ -66,7 +61,7 @@ def problems_of(name):
 
 
 def main():
-    problems = [problem for name in tracked() for problem in problems_of(name)]
+    problems = [problem for name in sources() for problem in problems_of(name)]
     for problem in problems:
         print(problem)
     return 1 if problems else 0

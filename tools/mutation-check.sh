@@ -50,8 +50,11 @@ for list in tests/mutations/*.patches; do
   done < <(sed -n 's/^Mutation: //p' "$list")
 done
 
-# apply I [option of git apply]: applies mutation I to the tree in the current directory.
-apply() { git apply --recount --whitespace=nowarn "${@:2}" - <<<"${patches[$1]}"; }
+# apply I [option of git apply]: applies mutation I to the tree in the current directory. Without a repository above it:
+# in one of another project, git would skip the files.
+apply() {
+  GIT_CEILING_DIRECTORIES=${PWD%/*} git apply --recount --whitespace=nowarn "${@:2}" - <<<"${patches[$1]}"
+}
 
 if $check_only; then
   failed=0
