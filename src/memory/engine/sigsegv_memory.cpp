@@ -23,7 +23,10 @@ namespace vellum::region {
 SigsegvMemory::SigsegvMemory(const MemoryOptions& options,
                              std::shared_ptr<store::PageSource> source)
     : PagedMemory(options, std::move(source),
-                  {.fault_signal = SIGSEGV, .zeros_take_memory = true, .writes_unmapped = false}),
+                  {.fault_signal = SIGSEGV,
+                   .zeros_take_memory = true,
+                   .writes_unmapped = false,
+                   .unshared_are_base_copies = true}),
       dirty_((options.capacity_bytes / kPageBytes / kGroupPages + 1) * sizeof(std::uint64_t)),
       summary_((options.capacity_bytes / kPageBytes / kGroupPages / 64 + 1) *
                sizeof(std::uint64_t)),
@@ -88,12 +91,13 @@ int SigsegvMemory::unmap_shared(PageNumber first, std::size_t count) noexcept {
 int SigsegvMemory::place_unshared(PageNumber first, std::size_t count,
                                   const std::byte* content) noexcept {
   int error = state_.backing.write(first, {content, count * kPageBytes});
-  if (error == 0) error = map_file(state_.backing.file(), first, count, PROT_READ);
   if (error != 0) {
     state_.backing.punch(first, count);
-  } else {
-    state_.backing.note_base_copies(first, count);
+    return error;
   }
+  state_.backing.note_base_copies(first, count);
+  error = map_file(state_.backing.file(), first, count, PROT_READ);
+  if (error != 0) state_.backing.drop_base_copies(first, count);
   return error;
 }
 

@@ -23,7 +23,10 @@ namespace vellum::region {
 
 UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
     : PagedMemory(options, std::move(source),
-                  {.fault_signal = SIGBUS, .zeros_take_memory = false, .writes_unmapped = true}),
+                  {.fault_signal = SIGBUS,
+                   .zeros_take_memory = false,
+                   .writes_unmapped = true,
+                   .unshared_are_base_copies = false}),
       ranges_(kScanRanges) {
   const bool shared = options.shared != nullptr;
   uffd_ = options.fault_thread ? open_fault_userfaultfd(serves_kernel_, shared)

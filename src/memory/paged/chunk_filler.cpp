@@ -100,9 +100,9 @@ int ChunkFiller::show_committed(PageNumber first, std::size_t pages, const std::
   const std::uint64_t filled = may_skip_zeros ? filled_pages(content, pages) : bits_below(pages);
   const auto count = static_cast<std::size_t>(__builtin_popcountll(filled));
   if (count * kMaxTimesFilled <= pages) {
-    const int error = show(first, bits_below(pages), content, filled, nullptr, 0);
-    if (state_.options.writable) state_.add_private(static_cast<std::int64_t>(pages - count));
-    return error;
+    const auto zeros = static_cast<std::int64_t>(pages - count);
+    const PagedState::AddedPrivate added(state_, state_.options.writable ? zeros : 0);
+    return added.settle(show(first, bits_below(pages), content, filled, nullptr, 0));
   }
   // Next to a mapped chunk, most pages of this one are likely to be written, too: arming would cost
   // each of them another fault. A page that is not written after all is compared once.
@@ -154,7 +154,7 @@ bool ChunkFiller::load(std::size_t index, const PartialFill& part,
         part.for_writing && found.own == 0
             ? show_for_writing(first + at,
                                found.base_copies != 0 ? scratch.old + at * kPageBytes : nullptr)
-            : show(first, part.wanted, scratch.old, found.base_copies, scratch.own, found.own);
+            : show_found(first, part.wanted, scratch, found);
     if (error != 0) {
       if (part.spilled != 0) state_.lose("no memory to load pages from the spill file");
       failure = {"no memory for the page", {}, first, error};
@@ -166,18 +166,23 @@ bool ChunkFiller::load(std::size_t index, const PartialFill& part,
   return ok;
 }
 
+int ChunkFiller::show_found(PageNumber first, std::uint64_t wanted, const Scratch& scratch,
+                            const Unspilled& found) noexcept {
+  // Where zeros take memory, a private page without a base copy has one of zeros below it.
+  const std::uint64_t zeros = state_.traits.zeros_take_memory ? found.own & ~found.base_copies : 0;
+  const PagedState::AddedPrivate added(
+      state_, __builtin_popcountll(found.own) + __builtin_popcountll(zeros));
+  return added.settle(show(first, wanted, scratch.old, found.base_copies, scratch.own, found.own));
+}
+
 // A page with its committed content; null: zeros. The write follows, and the kernel copies the base
 // copy for it.
 int ChunkFiller::show_for_writing(PageNumber page, const std::byte* base_copy_content) noexcept {
-  int error = 0;
-  if (base_copy_content == nullptr) {
-    error = engine_.place_zeros(page, 1);
-  } else {
-    error = state_.backing.write(page, {base_copy_content, kPageBytes});
-    if (error == 0) state_.backing.note_base_copies(page, 1);
-  }
-  if (error == 0) state_.add_private(1);
-  return error;
+  const PagedState::AddedPrivate added(state_, 1);
+  if (base_copy_content == nullptr) return added.settle(engine_.place_zeros(page, 1));
+  const int error = state_.backing.write(page, {base_copy_content, kPageBytes});
+  if (error == 0) state_.backing.note_base_copies(page, 1);
+  return added.settle(error);
 }
 
 // Reads the needed pages, and those between them, into scratch.old.
@@ -229,9 +234,6 @@ void ChunkFiller::note_unspilled(std::size_t index, const Unspilled& found) noex
   for (std::uint64_t rest = found.own; rest != 0; rest &= rest - 1) {
     state_.spill->drop(first + static_cast<std::size_t>(__builtin_ctzll(rest)));
   }
-  // Where zeros take memory, a private page without a base copy has one of zeros below it.
-  const std::uint64_t zeros = state_.traits.zeros_take_memory ? found.own & ~found.base_copies : 0;
-  state_.add_private(__builtin_popcountll(found.own) + __builtin_popcountll(zeros));
   state_.bare.set(first, found.bare);
 }
 

@@ -85,6 +85,8 @@ class ChunkFiller {
   bool fill_with_spill(std::size_t index, std::size_t pages, std::uint64_t spilled,
                        store::ReadFailure& failure) noexcept;
   bool load(std::size_t index, const PartialFill& part, store::ReadFailure& failure) noexcept;
+  int show_found(PageNumber first, std::uint64_t wanted, const Scratch& scratch,
+                 const Unspilled& found) noexcept;
   int show_for_writing(PageNumber page, const std::byte* base_copy_content) noexcept;
   bool read_committed_part(PageNumber first, std::uint64_t needed, Scratch& scratch,
                            Unspilled& found, store::ReadFailure& failure) noexcept;

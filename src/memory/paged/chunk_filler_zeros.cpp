@@ -26,14 +26,14 @@ bool ChunkFiller::fill_zero(std::size_t index, std::size_t pages,
     }
     ++count;
   }
-  const int error =
-      engine_.map_zero(index * state_.chunk_pages(), std::min(count * state_.chunk_pages(), pages));
-  for (std::size_t i = 0; i < count && error == 0; ++i) state_.note_arrival(index + i);
   // Zeros take memory when they are written, which raises no event. They therefore count from now
   // on, until the pager counts the private pages.
   const auto taken = static_cast<std::int64_t>(count * state_.chunk_pages());
-  if (error == 0 && state_.options.writable)
-    state_.add_private(state_.traits.zeros_take_memory ? 2 * taken : taken);
+  const std::int64_t counted = state_.traits.zeros_take_memory ? 2 * taken : taken;
+  const PagedState::AddedPrivate added(state_, state_.options.writable ? counted : 0);
+  const int error = added.settle(engine_.map_zero(index * state_.chunk_pages(),
+                                                  std::min(count * state_.chunk_pages(), pages)));
+  for (std::size_t i = 0; i < count && error == 0; ++i) state_.note_arrival(index + i);
   state_.chunks.settle(index, count, error == 0 ? Chunk::kPresent : Chunk::kMissing);
   if (error == 0) return true;
   failure = {"cannot map memory", {}, index * state_.chunk_pages(), error};
@@ -47,12 +47,13 @@ bool ChunkFiller::fill_zero_for_writing(std::size_t index, PageNumber written, s
                                         store::ReadFailure& failure) noexcept {
   const PageNumber first = index * state_.chunk_pages();
   const bool only_page = pages > 1 && !has_mapped_neighbour(index);
-  const int error = only_page ? engine_.place_zeros(written, 1) : engine_.place_zeros(first, pages);
+  const PagedState::AddedPrivate added(state_, only_page ? 1 : static_cast<std::int64_t>(pages));
+  const int error =
+      added.settle(only_page ? engine_.place_zeros(written, 1) : engine_.place_zeros(first, pages));
   if (error == 0) {
     state_.note_arrival(index);
     if (only_page)
       state_.chunks[index].sole_mapped_page.store(static_cast<std::uint8_t>(written - first + 1));
-    state_.add_private(only_page ? 1 : static_cast<std::int64_t>(pages));
   }
   state_.chunks.settle(index, 1, error == 0 ? Chunk::kPresent : Chunk::kMissing);
   if (error != 0) failure = {"no memory for the page", {}, written, error};
@@ -75,13 +76,13 @@ int ChunkFiller::complete(std::size_t index, bool for_writing) noexcept {
   if (sole == 0) return 0;
   const std::uint64_t filled = 1ULL << (sole - 1) | state_.backing.base_copies_in(first, pages);
   const std::uint64_t holes = bits_below(pages) & ~filled;
-  const int error = for_each_bit_range(holes, [&](std::size_t at, std::size_t n) {
+  const PagedState::AddedPrivate added(state_, for_writing ? __builtin_popcountll(holes) : 0);
+  const int error = added.settle(for_each_bit_range(holes, [&](std::size_t at, std::size_t n) {
     return for_writing ? engine_.place_zeros(first + at, n) : engine_.map_zero(first + at, n);
-  });
+  }));
   // After an error, too: some pages may be filled, and a write to one raises no fault. A hole that
   // is left is filled by its own fault, and counts as written.
   state_.chunks[index].sole_mapped_page.store(0);
-  if (error == 0 && for_writing) state_.add_private(__builtin_popcountll(holes));
   return error;
 }
 

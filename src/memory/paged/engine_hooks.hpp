@@ -23,6 +23,8 @@ struct EngineTraits {
   // A write can create private pages, and the kernel itself copies a base copy that is not mapped
   // at the first write. Then a write fault maps nothing that the write replaces.
   bool writes_unmapped;
+  // EngineHooks::place_unshared() makes base copies, which MemfdBacking counts.
+  bool unshared_are_base_copies;
 };
 
 // The state of one eviction. After freeze() no thread changes the pages.

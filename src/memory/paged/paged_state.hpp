@@ -115,6 +115,25 @@ class PagedState {
     private_pages.fetch_add(pages, std::memory_order_relaxed);
     pager->add_pages(pages);
   }
+  // Pages count before they are mapped, since a thread that accesses them continues at once. Those
+  // of a failed mapping no longer count.
+  class AddedPrivate {
+   public:
+    AddedPrivate(PagedState& state, std::int64_t pages) noexcept : state_(state), pages_(pages) {
+      if (pages_ != 0) state_.add_private(pages_);
+    }
+    AddedPrivate(const AddedPrivate&) = delete;
+    AddedPrivate& operator=(const AddedPrivate&) = delete;
+    // Returns `error`, the mapping's.
+    int settle(int error) const noexcept {
+      if (error != 0 && pages_ != 0) state_.add_private(-pages_);
+      return error;
+    }
+
+   private:
+    PagedState& state_;
+    const std::int64_t pages_;
+  };
   // Publishes the counts for other processes; called once for all chunks that a fault fills.
   void note_memory() noexcept {
     counters.note_resident(backing.base_copy_pages() + private_pages.load());

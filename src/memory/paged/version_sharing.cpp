@@ -48,14 +48,12 @@ bool VersionSharing::fill(std::size_t index, std::size_t pages, store::ReadFailu
     if (state == SharedWait::to_fill) shared().unlock(index);
     from = put ? ChunkOrigin::filled_here : ChunkOrigin::unshared;
     origin(index).store(from, std::memory_order_relaxed);
-    if (ok && !put) error = engine_.place_unshared(first, pages, scratch.old);
+    if (ok && !put) error = place_unshared(index, pages, scratch.old);
     scratch.lock.unlock();
   }
   if (ok && from != ChunkOrigin::unshared) error = show(index, 1, from, mapping);
   if (error != 0) failure = {"no memory for the page", {}, first, error};
   ok = ok && error == 0;
-  if (ok && from == ChunkOrigin::unshared)
-    add_counted(index, from, static_cast<std::int64_t>(pages));
   if (ok) state_.note_arrival(index, from == ChunkOrigin::unshared ? ChunkMapping::now : mapping);
   state_.chunks.settle(index, 1, ok ? Chunk::kPresent : Chunk::kMissing);
   return ok;
@@ -71,9 +69,18 @@ int VersionSharing::show(std::size_t index, std::size_t count, ChunkOrigin from,
   const auto pages = static_cast<std::int64_t>(end - first);
   for (std::size_t i = index; i < index + count; ++i)
     origin(i).store(from, std::memory_order_relaxed);
-  add_counted(index, from, pages);
+  add_counted(from, pages);
   const int error = mapping == ChunkMapping::by_touch ? 0 : engine_.map_present(first, end - first);
-  if (error != 0) add_counted(index, from, -pages);
+  if (error != 0) add_counted(from, -pages);
+  return error;
+}
+
+int VersionSharing::place_unshared(std::size_t index, std::size_t pages,
+                                   const std::byte* content) noexcept {
+  const auto counted = static_cast<std::int64_t>(pages);
+  add_counted(ChunkOrigin::unshared, counted);
+  const int error = engine_.place_unshared(index * state_.chunk_pages(), pages, content);
+  if (error != 0) add_counted(ChunkOrigin::unshared, -counted);
   return error;
 }
 
@@ -99,10 +106,8 @@ bool VersionSharing::may_fill() const noexcept {
   return state_.pager->used_pages() + static_cast<std::int64_t>(state_.chunk_pages()) <= half;
 }
 
-// MemfdBacking counts base copies.
-void VersionSharing::add_counted(std::size_t index, ChunkOrigin from, std::int64_t pages) noexcept {
-  if (from == ChunkOrigin::unshared && state_.backing.has_base_copy(index * state_.chunk_pages()))
-    return;
+void VersionSharing::add_counted(ChunkOrigin from, std::int64_t pages) noexcept {
+  if (from == ChunkOrigin::unshared && state_.traits.unshared_are_base_copies) return;
   auto& count = from == ChunkOrigin::unshared ? unshared_pages_ : shared_pages_;
   count.fetch_add(pages, std::memory_order_relaxed);
   state_.pager->add_pages(pages);
@@ -183,11 +188,10 @@ bool VersionSharing::take_out(std::size_t index) noexcept {
   const std::size_t pages = state_.pages_of(index);
   const bool unused = state_.working_set && prefetcher_.is_unused(index);
   const ChunkOrigin from = origin(index).load(std::memory_order_relaxed);
-  const bool base_copies = state_.backing.has_base_copy(first);
   const int error = from == ChunkOrigin::unshared ? engine_.remove_unshared(first, pages)
                                                   : engine_.unmap_shared(first, pages);
   if (error != 0) return false;
-  if (!base_copies) add_counted(index, from, -static_cast<std::int64_t>(pages));
+  add_counted(from, -static_cast<std::int64_t>(pages));
   origin(index).store(ChunkOrigin::zeros, std::memory_order_relaxed);
   state_.note_departure(index, unused);
   return true;

@@ -83,7 +83,8 @@ class VersionSharing {
   int show(std::size_t index, std::size_t count, ChunkOrigin from, ChunkMapping mapping) noexcept;
   void map_run(std::size_t index, std::size_t count) noexcept;
   bool take_out(std::size_t index) noexcept;
-  void add_counted(std::size_t index, ChunkOrigin from, std::int64_t pages) noexcept;
+  int place_unshared(std::size_t index, std::size_t pages, const std::byte* content) noexcept;
+  void add_counted(ChunkOrigin from, std::int64_t pages) noexcept;
 
   PagedState& state_;
   EngineHooks& engine_;

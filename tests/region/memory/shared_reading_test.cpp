@@ -427,6 +427,24 @@ TEST_P(SharedReading, OnAFullFileSystemPagesArePrivate) {
   EXPECT_EQ(shared(third), 0U);
 }
 
+// A thread that has faulted continues as soon as the page is there.
+TEST_P(SharedReading, AChunkCountsBeforeItsFaultEnds) {
+  const SmallDisk disk(2 * kMiB);
+  if (!disk.mounted()) GTEST_SKIP() << disk.reason();
+  for (const std::string& directory : {directory_.path(), disk / "", share_ / ""}) {
+    setenv("VELLUM_SHARE_DIRECTORY", directory.c_str(), 1);
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+      Region region = open();
+      std::uint64_t accessed = 0;
+      for (const std::size_t chunk : in_random_order(seed)) {
+        ASSERT_TRUE(is_right(region, chunk)) << chunk;
+        if (chunk < kSharedFilled / kSharedChunk) accessed += kSharedChunk;
+        ASSERT_GE(resident(region), accessed) << directory;
+      }
+    }
+  }
+}
+
 TEST_P(SharedReading, SharedPagesStayWithinTheLimit) {
   constexpr std::uint64_t kLimit = 4 * kMiB;
   RegionOptions small = sharing();
