@@ -64,6 +64,10 @@ if(VELLUM_WITH_PMEM)
   list(APPEND VELLUM_EXTERNAL_LIBS PkgConfig::PMEM_PC)
 endif()
 
+# Only for tests: -DLMDB1_ROOT=DIR, or in the environment, a directory of LMDB 1.0 with lmdb.h and liblmdb.a.
+find_path(LMDB1_INCLUDE_DIR lmdb.h HINTS ${LMDB1_ROOT} ENV LMDB1_ROOT NO_DEFAULT_PATH)
+find_file(LMDB1_LIBRARY liblmdb.a HINTS ${LMDB1_ROOT} ENV LMDB1_ROOT NO_DEFAULT_PATH)
+
 # Metall (https://github.com/LLNL/metall) is headers only, and Debian has no package of it. Its dependents are built
 # where it is found: -DMETALL_ROOT=DIR, or in the environment, for a checkout or an installation.
 find_path(METALL_INCLUDE_DIR metall/metall.hpp HINTS ${METALL_ROOT} ENV METALL_ROOT PATH_SUFFIXES include)

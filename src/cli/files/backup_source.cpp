@@ -15,6 +15,8 @@
 #include "interfaces/lmdb/copy.hpp"
 #include "interfaces/lmdb/data_file.hpp"
 #include "interfaces/lmdb/lock_file.hpp"
+#include "interfaces/lmdb/reader_slot.hpp"
+#include "interfaces/lmdb/transaction_content.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -136,6 +138,36 @@ class CopySource final : public Source {
   mutable store::StreamContent content_;
 };
 
+// An environment of LMDB 1.0 that other processes have open.
+class ReaderSource final : public Source {
+ public:
+  ReaderSource(LockedFile file, std::unique_ptr<lmdb::ReaderSlot> slot)
+      : file_(std::move(file)), slot_(std::move(slot)), content_(*file_.file, *slot_) {}
+  void check() const override {
+    if (file_.file->replaced())
+      fail(Errc::busy, "{}: a program has replaced it meanwhile; nothing was kept, try again",
+           file_.file->path());
+    content_.check();
+  }
+
+ private:
+  store::Content& from() const override { return content_; }
+
+  LockedFile file_;
+  const std::unique_ptr<lmdb::ReaderSlot> slot_;
+  mutable lmdb::TransactionContent content_;
+};
+
+// No process has the environment open if its lock file cannot be joined: the file is read like any
+// other, and a process that opens it meanwhile is detected.
+std::unique_ptr<store::Content> open_lmdb_1_0(LockedFile file, const std::string& lock_file) {
+  if (!lock_file.empty() && !on_read_only_file_system(lock_file)) {
+    if (auto slot = lmdb::ReaderSlot::join(lock_file))
+      return std::make_unique<ReaderSource>(std::move(file), std::move(slot));
+  }
+  return std::make_unique<PlainSource>(std::move(file), false);
+}
+
 }  // namespace
 
 std::unique_ptr<store::Content> open_backup_source(const std::string& given, bool stopped) {
@@ -143,10 +175,11 @@ std::unique_ptr<store::Content> open_backup_source(const std::string& given, boo
   require_no_journal(path);
   require_no_companions(path);
   LockedFile file(path);
-  if (stopped || !lmdb::is_data(*file.file))
-    return std::make_unique<PlainSource>(std::move(file), stopped);
+  const auto format = stopped ? std::nullopt : lmdb::data_format(*file.file);
+  if (!format) return std::make_unique<PlainSource>(std::move(file), stopped);
   std::string lock_file = lmdb::lock_file_of(std::filesystem::absolute(given).string());
   if (lock_file.empty()) lock_file = lmdb::lock_file_of(path);  // `given` is a link
+  if (*format == lmdb::DataFormat::v1_0) return open_lmdb_1_0(std::move(file), lock_file);
   const bool takes_lock = !lock_file.empty() && !on_read_only_file_system(lock_file);
   return std::make_unique<CopySource>(std::move(file), lock_file, takes_lock);
 }

@@ -1,4 +1,4 @@
-// interfaces/lmdb/format.hpp: magic numbers of LMDB 0.9 files (its mdb.c: MDB_page, MDB_meta,
+// interfaces/lmdb/format.hpp: magic numbers and places in LMDB's files (mdb.c: MDB_page, MDB_meta,
 // MDB_txninfo; 64 bits, little-endian).
 #pragma once
 
@@ -8,9 +8,24 @@
 namespace vellum::lmdb {
 
 inline constexpr std::uint32_t kMagic = 0xbeefc0de;  // of a meta page; starts a lock file
-inline constexpr std::uint32_t kVersion = 1;
-// A meta page: one of the first two of a file.
-inline constexpr std::size_t kHeaderBytes = 16, kMetaBytes = 136;
-inline constexpr std::size_t kMagicAt = 16, kVersionAt = 20, kPageBytesAt = 40;
+
+// The formats of data files. LMDB 1.0 cannot read files of 0.9, nor 0.9 those of 1.0.
+enum class DataFormat : std::uint8_t { v0_9, v1_0 };
+
+// A meta page is one of the first two pages of a file: a page header, and MDB_meta.
+constexpr std::size_t header_bytes(DataFormat format) noexcept {
+  return format == DataFormat::v0_9 ? 16 : 24;
+}
+constexpr std::uint32_t format_version(DataFormat format) noexcept {
+  return format == DataFormat::v0_9 ? 1 : 2;
+}
+inline constexpr std::uint32_t kVersionMask = 0xffff;
+// Places in MDB_meta.
+inline constexpr std::size_t kMagicAt = 0, kVersionAt = 4, kMapBytesAt = 16, kPageBytesAt = 24,
+                             kFlagsAt = 28, kLastPageAt = 120, kTransactionAt = 128,
+                             kMetaBytes = 136;
+// lmdb-js's MDB_OVERLAPPINGSYNC: the transaction may not be durable.
+inline constexpr std::uint16_t kNotSyncedFlag = 0x1000;
+inline constexpr std::uint32_t kMinPageBytes = 256, kMaxPageBytes = 65536;
 
 }  // namespace vellum::lmdb

@@ -14,13 +14,21 @@ std::uint32_t word(const std::byte* at) noexcept {
 }  // namespace
 
 MetaPages::MetaPages(const std::byte* file, std::uint64_t file_bytes) noexcept {
-  if (file_bytes < kHeaderBytes + kMetaBytes) return;
-  if (word(file + kMagicAt) != kMagic || word(file + kVersionAt) != kVersion) return;
-  const std::uint32_t page_bytes = word(file + kPageBytesAt);
-  if (page_bytes < kHeaderBytes + kMetaBytes || file_bytes < 2ULL * page_bytes) return;
-  is_lmdb_ = true;
-  std::memcpy(metas_.data(), file + kHeaderBytes, kMetaBytes);
-  std::memcpy(metas_.data() + kMetaBytes, file + page_bytes + kHeaderBytes, kMetaBytes);
+  for (const DataFormat format : {DataFormat::v0_9, DataFormat::v1_0}) {
+    const std::size_t header = header_bytes(format);
+    if (file_bytes < header + kMetaBytes) return;
+    const std::byte* const meta = file + header;
+    if (word(meta + kMagicAt) != kMagic ||
+        (word(meta + kVersionAt) & kVersionMask) != format_version(format)) {
+      continue;
+    }
+    const std::uint32_t page_bytes = word(meta + kPageBytesAt);
+    if (page_bytes < header + kMetaBytes || file_bytes < 2ULL * page_bytes) return;
+    is_lmdb_ = true;
+    std::memcpy(metas_.data(), meta, kMetaBytes);
+    std::memcpy(metas_.data() + kMetaBytes, meta + page_bytes, kMetaBytes);
+    return;
+  }
 }
 
 }  // namespace vellum::lmdb

@@ -42,11 +42,12 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // The next transaction that it has flushed, in order.
+  // The next transaction that it has flushed, in order. UINT64_MAX: it has ended.
   std::uint64_t last() const {
     std::uint64_t number = 0;
-    EXPECT_EQ(8, read(flushed_, &number, 8));
-    return number;
+    const bool runs = read(flushed_, &number, 8) == 8;
+    EXPECT_TRUE(runs);
+    return runs ? number : UINT64_MAX;
   }
 
  private:
@@ -54,12 +55,22 @@ class Writer {
   int flushed_ = -1;
 };
 
-class BackupLmdbNoSanitizer : public CliTest {
+// A program that links one version of LMDB.
+struct LmdbProgram {
+  const char* version;
+  const char* path;  // empty: that version is not installed
+};
+
+class BackupLmdbNoSanitizer : public CliTest, public ::testing::WithParamInterface<LmdbProgram> {
  protected:
+  void SetUp() override {
+    if (*writer_path() == '\0') GTEST_SKIP() << "no LMDB " << GetParam().version << " (LMDB1_ROOT)";
+  }
+  static const char* writer_path() { return GetParam().path; }
   BackupLmdbNoSanitizer() { fs::create_directory(path("db")); }
   std::string store() const { return path("store"); }
   std::string file() const { return path("db/data.mdb"); }
-  Arguments writer(const std::string& mode) const { return {VELLUM_LMDB_WRITER, mode, path("db")}; }
+  Arguments writer(const std::string& mode) const { return {writer_path(), mode, path("db")}; }
   Arguments under_run(const Arguments& command) const {
     Arguments out = {VELLUM_CLI, "run", "--store", store(), "--file", file(), "--"};
     out.insert(out.end(), command.begin(), command.end());
@@ -71,7 +82,7 @@ class BackupLmdbNoSanitizer : public CliTest {
   }
   // Checks that all its content is of one transaction, and returns its number.
   static std::uint64_t number_in(const std::string& directory) {
-    const Result result = run_program({VELLUM_LMDB_WRITER, "check", directory});
+    const Result result = run_program({writer_path(), "check", directory});
     EXPECT_EQ(0, result.status) << result.err;
     return result.out.empty() ? 0 : std::stoull(result.out);
   }
@@ -83,7 +94,7 @@ class BackupLmdbNoSanitizer : public CliTest {
   }
   void expect_each_is_of_one_transaction(const std::string& mode,
                                          const std::string& environment) const {
-    const Writer running({VELLUM_LMDB_WRITER, mode, environment});
+    const Writer running({writer_path(), mode, environment});
     std::uint64_t before = 1;
     for (const char* name : {"a", "b", "c"}) {
       backup_of(environment, name);
@@ -98,16 +109,16 @@ class BackupLmdbNoSanitizer : public CliTest {
   }
 };
 
-TEST_F(BackupLmdbNoSanitizer, EachBackupHasOneTransactionDuringWrites) {
+TEST_P(BackupLmdbNoSanitizer, EachBackupHasOneTransactionDuringWrites) {
   expect_each_is_of_one_transaction("safe", path("db"));
 }
 
-TEST_F(BackupLmdbNoSanitizer, EachBackupHasOneTransactionDuringWritesInTheFastestMode) {
+TEST_P(BackupLmdbNoSanitizer, EachBackupHasOneTransactionDuringWritesInTheFastestMode) {
   expect_each_is_of_one_transaction("write", path("db"));
 }
 
 // LMDB frees the slots of killed readers only on request.
-TEST_F(BackupLmdbNoSanitizer, ABackupFreesTheSlotsOfDeadReaders) {
+TEST_P(BackupLmdbNoSanitizer, ABackupFreesTheSlotsOfDeadReaders) {
   const Writer running(writer("safe"));
   EXPECT_EQ(SIGKILL, run_program(writer("readers")).signal);
   backup("a");
@@ -115,7 +126,7 @@ TEST_F(BackupLmdbNoSanitizer, ABackupFreesTheSlotsOfDeadReaders) {
 }
 
 // There LMDB takes no lock, and its writers may reuse pages that a reader still needs.
-TEST_F(BackupLmdbNoSanitizer, ALiveEnvironmentOnAReadOnlyFileSystemIsRefused) {
+TEST_P(BackupLmdbNoSanitizer, ALiveEnvironmentOnAReadOnlyFileSystemIsRefused) {
   fs::create_directory(path("read-only"));
   const auto backup_there = [&](const char* name) {
     const std::string script =
@@ -136,21 +147,21 @@ TEST_F(BackupLmdbNoSanitizer, ALiveEnvironmentOnAReadOnlyFileSystemIsRefused) {
 }
 
 // Its lock file is next to the link, or next to the file.
-TEST_F(BackupLmdbNoSanitizer, EachBackupOfALinkedFileHasOneTransaction) {
+TEST_P(BackupLmdbNoSanitizer, EachBackupOfALinkedFileHasOneTransaction) {
   fs::create_symlink("file", path("link"));
   expect_each_is_of_one_transaction("write", path("link"));
   EXPECT_TRUE(fs::exists(path("link-lock")));
   EXPECT_FALSE(fs::exists(path("file-lock")));
 }
 
-TEST_F(BackupLmdbNoSanitizer, TheLockFileOfALinkedFileIsFound) {
+TEST_P(BackupLmdbNoSanitizer, TheLockFileOfALinkedFileIsFound) {
   fs::create_symlink("file", path("link"));
-  const Writer running({VELLUM_LMDB_WRITER, "write", path("file")});
+  const Writer running({writer_path(), "write", path("file")});
   backup_of(path("link"), "a");
   EXPECT_GE(number_of("a"), 1u);
 }
 
-TEST_F(BackupLmdbNoSanitizer, ASmallChangeTakesLittleSpaceAndIsRestored) {
+TEST_P(BackupLmdbNoSanitizer, ASmallChangeTakesLittleSpaceAndIsRestored) {
   {
     const Writer running(writer("write"));
   }  // the lock file of killed processes is left
@@ -173,7 +184,7 @@ TEST_F(BackupLmdbNoSanitizer, ASmallChangeTakesLittleSpaceAndIsRestored) {
   EXPECT_EQ(number + 3, number_in(path("db")));
 }
 
-TEST_F(BackupLmdbNoSanitizer, ABackupCreatesNoLockFile) {
+TEST_P(BackupLmdbNoSanitizer, ABackupCreatesNoLockFile) {
   EXPECT_EQ(0, run_program(writer("few")).status);
   fs::remove(path("db/lock.mdb"));
   backup("a");
@@ -183,10 +194,11 @@ TEST_F(BackupLmdbNoSanitizer, ABackupCreatesNoLockFile) {
 }
 
 // LMDB documents that it refuses a file of another format.
-TEST_F(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsReportedAndAcceptedWhenStopped) {
+TEST_P(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsReportedAndAcceptedWhenStopped) {
   EXPECT_EQ(0, run_program(writer("few")).status);
   std::string bytes = read_file(file());
-  for (const std::size_t meta : {std::size_t{0}, std::size_t{4096}}) bytes[meta + 20] = 99;
+  const std::size_t version_at = GetParam().version == std::string("0_9") ? 20 : 28;
+  for (const std::size_t meta : {std::size_t{0}, std::size_t{4096}}) bytes[meta + version_at] = 99;
   write_file(file(), bytes);
   const Arguments command = {"backup", store(), file(), "--name", "a"};
   expect_failure(command, 12, "unsupported", file());
@@ -198,7 +210,7 @@ TEST_F(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsReportedAndAcceptedWhenStopp
   EXPECT_TRUE(read_file(path("exported")) == bytes);
 }
 
-TEST_F(BackupLmdbNoSanitizer, ABackupUnderVellumRunIsRefusedUntilTheEnd) {
+TEST_P(BackupLmdbNoSanitizer, ABackupUnderVellumRunIsRefusedUntilTheEnd) {
   {
     const Writer running(under_run(writer("write")));
     expect_failure({"backup", store(), file(), "--name", "a"}, 7, "busy",
@@ -215,7 +227,7 @@ TEST_F(BackupLmdbNoSanitizer, ABackupUnderVellumRunIsRefusedUntilTheEnd) {
 }
 
 // This also works after a crash, and the earlier content is in the history.
-TEST_F(BackupLmdbNoSanitizer, TheNextRunContinuesFromTheRestoredContent) {
+TEST_P(BackupLmdbNoSanitizer, TheNextRunContinuesFromTheRestoredContent) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   must({"snapshot", store(), "early"});
   for (const bool crash : {false, true}) {
@@ -238,7 +250,7 @@ TEST_F(BackupLmdbNoSanitizer, TheNextRunContinuesFromTheRestoredContent) {
   }
 }
 
-TEST_F(BackupLmdbNoSanitizer, ARemovedFileIsRestored) {
+TEST_P(BackupLmdbNoSanitizer, ARemovedFileIsRestored) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   must({"snapshot", store(), "early"});
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
@@ -249,7 +261,7 @@ TEST_F(BackupLmdbNoSanitizer, ARemovedFileIsRestored) {
 }
 
 // File and branch have both changed, in different ways.
-TEST_F(BackupLmdbNoSanitizer, RestoreCommitsChangesThatNoRunRecorded) {
+TEST_P(BackupLmdbNoSanitizer, RestoreCommitsChangesThatNoRunRecorded) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   for (const char* name : {"a", "b"}) {
     EXPECT_EQ(0, run_program(writer("few")).status);
@@ -264,13 +276,18 @@ TEST_F(BackupLmdbNoSanitizer, RestoreCommitsChangesThatNoRunRecorded) {
 }
 
 // File and branch have both changed then, in the same way.
-TEST_F(BackupLmdbNoSanitizer, ABackupBetweenRunsDoesNotAffectTheNextRun) {
+TEST_P(BackupLmdbNoSanitizer, ABackupBetweenRunsDoesNotAffectTheNextRun) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   EXPECT_EQ(0, run_program(writer("few")).status);
   backup("a");
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   EXPECT_EQ(9u, number_in(path("db")));
 }
+
+INSTANTIATE_TEST_SUITE_P(Versions, BackupLmdbNoSanitizer,
+                         ::testing::Values(LmdbProgram{"0_9", VELLUM_LMDB_WRITER},
+                                           LmdbProgram{"1_0", VELLUM_LMDB1_WRITER}),
+                         [](const auto& p) { return p.param.version; });
 
 }  // namespace
 }  // namespace vellum::cli_test
