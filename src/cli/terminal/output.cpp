@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include "base/bytes/codec.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 
@@ -192,25 +193,13 @@ std::string human_time(Time time, Time now) {
   return seconds_ago < 2 * kDay ? ago(kHour, "hour") : ago(kDay, "day");
 }
 
-const char* compression_name(Encoding::Compression compression) noexcept {
-  switch (compression) {
-    case Encoding::Compression::none:
-      return "none";
-    case Encoding::Compression::lz4:
-      return "lz4";
-    case Encoding::Compression::zstd:
-      return "zstd";
-  }
-  return "unknown";
-}
-
 const char* hash_name(Encoding::Hash hash) noexcept {
   return hash == Encoding::Hash::sha256 ? "sha256" : "none";
 }
 
 std::string compression_text(const Encoding& encoding) {
-  std::string text = compression_name(encoding.compression);
-  if (encoding.compression == Encoding::Compression::zstd) {
+  std::string text = base::codec_name(encoding.compression);
+  if (base::has_levels(encoding.compression)) {
     text += fmt::format(" level {}", encoding.compression_level);
   }
   return encoding.hash == Encoding::Hash::none ? text : text + ", " + hash_name(encoding.hash);
@@ -231,7 +220,7 @@ const char* kind_name(const VersionInfo& version) noexcept {
 }
 
 Json encoding_json(const Encoding& e) {
-  return Json{{"compression", compression_name(e.compression)},
+  return Json{{"compression", base::codec_name(e.compression)},
               {"compression_level", e.compression_level},
               {"block_bytes", e.block_bytes},
               {"grow_blocks", e.grow_blocks},

@@ -65,7 +65,6 @@ std::string utc_time_full(
 // "3 hours ago"; the date, if `time` is two weeks or more before `now`, or after it.
 std::string human_time(std::chrono::system_clock::time_point time,
                        std::chrono::system_clock::time_point now);
-const char* compression_name(Encoding::Compression compression) noexcept;
 const char* hash_name(Encoding::Hash hash) noexcept;         // "none" or "sha256"
 std::string compression_text(const Encoding& encoding);      // "zstd level 1", "lz4, sha256"
 std::string encoding_text(const Encoding& encoding);         // deviations from the default

@@ -393,7 +393,7 @@ TEST(RecordEncoderTest, DroppedSlotsPastTheRecordAreIgnored) {
   for (std::size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<std::byte>(i * i >> 3);
   LoadedRecord record;
   record.header = {.type = format::RecordType::pages,
-                   .codec = base::Codec::none,
+                   .codec = base::Compression::none,
                    .offset_bytes = format::kPackHeaderBytes,
                    .raw_bytes = 2 * kPageBytes,
                    .items = 2};

@@ -126,7 +126,7 @@ TEST_F(Hashes, AWrongHashIsDamage) {
     auto writer = BranchWriter::open(*store, "main");
     auto commit = writer->begin();
     PageWrites writes;
-    PageBlock block{{4, 5, 6, 7}, base::Codec::none, {}, {}, {}};
+    PageBlock block{{4, 5, 6, 7}, base::Compression::none, {}, {}, {}};
     block.stored.assign(4 * kPageBytes, std::byte{1});
     const auto other = base::sha256(std::vector<std::byte>(4 * kPageBytes, std::byte{2}));
     block.hash = {other.begin(), other.end()};
