@@ -6,7 +6,7 @@
 #include "crash/repeats_lib.hpp"
 #include "crash/session_lib.hpp"
 #include "store/branch/branch_writer.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
 #include "vellum/error.hpp"
 

@@ -1,5 +1,5 @@
-// Compares the tables of format/layout.hpp with the encoders: every field is written with its own
-// value, which must be at the offset in the table. tests/format/document_test.cpp compares the
+// Compares the tables of tests/format/layout.hpp with the encoders: every field is written with its
+// own value, which must be at the offset in the table. tests/format/document_test.cpp compares the
 // manual with the same tables.
 #include "format/layout.hpp"
 #include "format/wire/whole_file.hpp"

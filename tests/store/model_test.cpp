@@ -1,7 +1,6 @@
 // Random histories against plain memory: after any operation, every version reads back exactly.
 #include "store/branch/checkpoint/checkpoint.hpp"
-#include "store/check/stat.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/run_builder.hpp"
 #include "store/support.hpp"

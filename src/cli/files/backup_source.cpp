@@ -13,7 +13,6 @@
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/ingest_file.hpp"
 #include "interfaces/lmdb/copy.hpp"
-#include "interfaces/lmdb/data_file.hpp"
 #include "interfaces/lmdb/lock_file.hpp"
 
 namespace vellum::cli {

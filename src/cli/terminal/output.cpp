@@ -8,6 +8,9 @@
 #include <cstring>
 #include <ctime>
 
+#include <langinfo.h>
+#include <locale.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/bytes/codec.hpp"
@@ -152,6 +155,20 @@ std::string first_line(std::string_view text) {
   const std::size_t end = text.find('\n');
   const std::string line = printable(text.substr(0, end));
   return end == std::string_view::npos ? line : line + " ...";
+}
+
+std::optional<std::size_t> screen_columns() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
+bool screen_takes_utf8() {
+  const locale_t users = ::newlocale(LC_CTYPE_MASK, "", nullptr);
+  if (users == nullptr) return false;
+  const bool utf8 = std::string_view(::nl_langinfo_l(CODESET, users)) == "UTF-8";
+  ::freelocale(users);
+  return utf8;
 }
 
 std::string human_bytes(std::uint64_t bytes) {

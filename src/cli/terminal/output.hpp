@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,12 @@ std::string json_text(const Json& value);
 // are from a possibly untrusted store.
 std::string printable(std::string_view text);
 std::string first_line(std::string_view text);
+
+// Columns of the terminal; none if standard output is a file or a pipe, which take lines of any
+// length.
+std::optional<std::size_t> screen_columns();
+// Whether the user's locale has UTF-8. The program itself runs in the locale C.
+bool screen_takes_utf8();
 
 std::string human_bytes(std::uint64_t bytes);                      // "1.5 GiB"
 std::string counted(std::uint64_t count, std::string_view one);    // "1 page", "2 pages"

@@ -1,4 +1,4 @@
-#include "interfaces/lmdb/data_file.hpp"
+#include "interfaces/lmdb/lock_file.hpp"
 
 #include <array>
 #include <bit>
@@ -6,7 +6,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "interfaces/lmdb/format.hpp"
+#include "interfaces/lmdb/meta.hpp"
 
 namespace vellum::lmdb {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
-#include "interfaces/lmdb/format.hpp"
+#include "interfaces/lmdb/meta.hpp"
 
 namespace vellum::lmdb {
 namespace {

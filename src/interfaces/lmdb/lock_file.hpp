@@ -1,7 +1,10 @@
-// interfaces/lmdb/lock_file.hpp: the lock file of an LMDB environment: its path, and its lock.
+// interfaces/lmdb/lock_file.hpp: the files of an LMDB environment: whether one is its data, and
+// its lock file.
 #pragma once
 
 #include <string>
+
+#include "base/files/file.hpp"
 
 namespace vellum::lmdb {
 
@@ -23,5 +26,8 @@ class Lock {
   int fd_ = -1;
   bool held_ = false;
 };
+
+// Whether the file begins like LMDB's data. Errc::corrupted if it does, but cannot be valid.
+bool is_data(const base::File& file);
 
 }  // namespace vellum::lmdb

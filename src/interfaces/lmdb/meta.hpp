@@ -1,14 +1,18 @@
-// interfaces/lmdb/meta.hpp: LMDB's two meta pages, which name the valid transactions (mdb.c,
-// MDB_meta).
+// interfaces/lmdb/meta.hpp: LMDB's two meta pages, which name the valid transactions, and the
+// magic numbers of LMDB 0.9 files (mdb.c: MDB_page, MDB_meta, MDB_txninfo; 64 bits, little-endian).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "interfaces/lmdb/format.hpp"
-
 namespace vellum::lmdb {
+
+inline constexpr std::uint32_t kMagic = 0xbeefc0de;  // of a meta page; starts a lock file
+inline constexpr std::uint32_t kVersion = 1;
+// A meta page: one of the first two of a file.
+inline constexpr std::size_t kHeaderBytes = 16, kMetaBytes = 136;
+inline constexpr std::size_t kMagicAt = 16, kVersionAt = 20, kPageBytesAt = 40;
 
 class MetaPages {
  public:

@@ -1,5 +1,5 @@
 // Data that a reader would refuse is refused before it is stored, and changes nothing.
-#include "store/check/stat.hpp"
+#include "store/check/check.hpp"
 #include "store/support.hpp"
 
 namespace vellum::store::test {

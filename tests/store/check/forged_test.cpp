@@ -7,7 +7,7 @@
 #include "format/wire/superblock.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/store_directory.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"

@@ -5,8 +5,7 @@
 
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/store_directory.hpp"
-#include "store/check/repair.hpp"
-#include "store/check/stat.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/gc/recompress_support.hpp"
 #include "store/gc/record_encoder.hpp"

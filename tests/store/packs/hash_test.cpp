@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes/sha256.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
 #include "store/gc/recompress_support.hpp"
 #include "store/packs/pack_scanner.hpp"

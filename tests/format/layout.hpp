@@ -1,4 +1,4 @@
-// format/layout.hpp: the fixed structures, numbers and limits of the format as tables.
+// tests/format/layout.hpp: the fixed structures, numbers and limits of the format as tables.
 //
 // docs/format.md has the same tables. Tests compare the document and the encoders with these, hence
 // none of the three can change without the others. No code uses these tables.
