@@ -69,7 +69,7 @@ complete -c vellum -n __vellum_needs_command -a top -d 'Show the activity of the
 complete -c vellum -n __vellum_needs_command -a web -d 'Serve pages about a store to a browser on this machine'
 
 complete -c vellum -n '__vellum_command help' -a 'help init log show stat du diff heat blame cat export import attach backup restore branch snapshot rm forget gc tier group remote push replicate pull clone verify repair recover run mount top web'
-complete -c vellum -n '__vellum_command init' -l compression -x -a 'none lz4 zstd' -d 'none, lz4 or zstd (the default)'
+complete -c vellum -n '__vellum_command init' -l compression -x -a 'none lz4 zstd' -d 'The compression of pages'
 complete -c vellum -n '__vellum_command init' -l level -x -d 'zstd\'s level, 1 (the default) to 19'
 complete -c vellum -n '__vellum_command init' -l block -x -d 'The size of blocks, which are compressed together: 4K to 128M, a power of two'
 complete -c vellum -n '__vellum_command init' -l hash -x -a 'none sha256' -d 'The hash of every block, in addition to its checksum: none (the default) or sha256'
@@ -109,7 +109,7 @@ complete -c vellum -n '__vellum_command backup' -s m -l message -x -d 'The messa
 complete -c vellum -n '__vellum_command backup' -l branch -x -a '(__vellum_names branch)' -d 'The branch; it is created if it does not exist'
 complete -c vellum -n '__vellum_command backup' -l stopped -d 'Read the file even if programs have it open; none may write it meanwhile'
 complete -c vellum -n '__vellum_command restore' -l force -d 'Restore even while programs have FILE open: they continue with the old file'
-complete -c vellum -n '__vellum_command branch' -l compression -x -a 'none lz4 zstd' -d 'none, lz4 or zstd (the default)'
+complete -c vellum -n '__vellum_command branch' -l compression -x -a 'none lz4 zstd' -d 'The compression of pages'
 complete -c vellum -n '__vellum_command branch' -l level -x -d 'zstd\'s level, 1 (the default) to 19'
 complete -c vellum -n '__vellum_command branch' -l block -x -d 'The size of blocks, which are compressed together: 4K to 128M, a power of two'
 complete -c vellum -n '__vellum_command branch' -l hash -x -a 'none sha256' -d 'The hash of every block, in addition to its checksum: none (the default) or sha256'

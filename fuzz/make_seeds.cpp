@@ -157,12 +157,12 @@ void write_text_and_codecs() {
   Bytes raw(300);
   for (std::size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<std::byte>(i / 7 % 13);
   base::Compressor compressor;
-  for (unsigned codec = 0; base::codec_known(static_cast<std::uint8_t>(codec)); ++codec) {
+  for (const auto& [name, codec] : base::codecs()) {
+    const unsigned byte = base::codec_byte(codec);
     Bytes out(1000);
-    out.resize(compressor.compress(static_cast<base::Codec>(codec), 1, raw, out));
-    const std::string name = base::codec_name(static_cast<base::Codec>(codec));
-    write("decompress", name.c_str(), after({codec, 300 & 0xff, 300 >> 8}, out));
-    write("compress", name.c_str(), after({codec, 0, 0xff, 0xff}, raw));
+    out.resize(compressor.compress(codec, 1, raw, out));
+    write("decompress", name, after({byte, 300 & 0xff, 300 >> 8}, out));
+    write("compress", name, after({byte, 0, 0xff, 0xff}, raw));
   }
 }
 

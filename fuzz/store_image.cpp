@@ -62,14 +62,15 @@ format::RecordRef add(Pack& pack, RecordType type, base::Codec codec, std::uint3
 format::RunRef add_run(Pack& pack, std::vector<format::MapEntry> entries,
                        std::vector<std::uint64_t> packs) {
   const auto block =
-      add(pack, RecordType::map_block, base::Codec::zstd,
+      add(pack, RecordType::map_block, base::Compression::zstd,
           static_cast<std::uint32_t>(entries.size()), format::encode_map_block(entries));
   format::RunRoot root;
   root.blocks.push_back({entries.front().page, entries.back().page + entries.back().count - 1,
                          block.offset_bytes, 0, static_cast<std::uint32_t>(entries.size())});
   root.packs = std::move(packs);
-  return {add(pack, RecordType::run_root, base::Codec::none, 1, format::encode_run_root(root)),
-          entries.size()};
+  return {
+      add(pack, RecordType::run_root, base::Compression::none, 1, format::encode_run_root(root)),
+      entries.size()};
 }
 
 format::Version version_of(std::uint64_t sequence, std::vector<format::RunRef> runs,
@@ -116,16 +117,16 @@ Frame commit_frame(std::uint64_t epoch, std::uint64_t sequence, std::uint64_t pa
   body.set_info({kTime, pages * kPageBytes, 0x700000000000, "commit"});
   const Bytes deltas = deltas_raw({0, pages - 1}, salt);
   body.parts.push_back({format::PartType::deltas,
-                        base::Codec::none,
+                        base::Compression::none,
                         static_cast<std::uint32_t>(deltas.size()),
                         {},
                         deltas});
   body.parts.push_back({format::PartType::pages,
-                        base::Codec::zstd,
+                        base::Compression::zstd,
                         2 * kPageBytes,
                         {50, 51},
-                        packed(base::Codec::zstd, pages_raw(2, salt))});
-  body.parts.push_back({format::PartType::zeros, base::Codec::none, 0, {16, 30}, {}});
+                        packed(base::Compression::zstd, pages_raw(2, salt))});
+  body.parts.push_back({format::PartType::zeros, base::Compression::none, 0, {16, 30}, {}});
   return {{format::FrameType::commit, epoch, sequence, 0}, format::encode_commit(body)};
 }
 
@@ -144,9 +145,9 @@ Image build_sample() {
   image.superblock.journal_half_bytes = format::kMinJournalHalfBytes;
 
   Pack one{kPack1, {sample_id(), kPack1, kBranch}, {}, true};
-  const auto a = add(one, RecordType::pages, base::Codec::zstd, 8, pages_raw(8, 3));
-  const auto b = add(one, RecordType::pages, base::Codec::lz4, 4, pages_raw(4, 5));
-  const auto d1 = add(one, RecordType::deltas, base::Codec::none, 2, deltas_raw({0, 3}, 1));
+  const auto a = add(one, RecordType::pages, base::Compression::zstd, 8, pages_raw(8, 3));
+  const auto b = add(one, RecordType::pages, base::Compression::lz4, 4, pages_raw(4, 5));
+  const auto d1 = add(one, RecordType::deltas, base::Compression::none, 2, deltas_raw({0, 3}, 1));
   const auto run1 = add_run(one,
                             {{0, 1, 0, PageKind::delta, 1, d1},
                              {0, 1, 0, PageKind::base, 0, a},
@@ -158,11 +159,11 @@ Image build_sample() {
                              {30, 4, 0, PageKind::zero, 0, {}}},
                             {kPack1});
   const auto first = version_of(10, {run1}, kPack1, 2);
-  add(one, RecordType::version, base::Codec::zstd, 1, format::encode_version(first));
+  add(one, RecordType::version, base::Compression::zstd, 1, format::encode_version(first));
 
   Pack two{kPack2, {sample_id(), kPack2, kBranch}, {}, false};
-  const auto d2 = add(two, RecordType::deltas, base::Codec::zstd, 2, deltas_raw({0, 5}, 2));
-  const auto c = add(two, RecordType::pages, base::Codec::none, 1, pages_raw(1, 7));
+  const auto d2 = add(two, RecordType::deltas, base::Compression::zstd, 2, deltas_raw({0, 5}, 2));
+  const auto c = add(two, RecordType::pages, base::Compression::none, 1, pages_raw(1, 7));
   const auto run2 = add_run(two,
                             {{0, 1, 0, PageKind::delta, 2, d2},
                              {5, 1, 1, PageKind::delta, 1, d2},
@@ -171,7 +172,7 @@ Image build_sample() {
                             {kPack2});
   auto second = version_of(20, {run2, run1}, kPack2, 3);
   second.parent = "first";
-  add(two, RecordType::version, base::Codec::none, 1, format::encode_version(second));
+  add(two, RecordType::version, base::Compression::none, 1, format::encode_version(second));
   image.packs = {std::move(one), std::move(two)};
 
   image.refs.push_back({"first", sample_id(), {"first", "main", kTime, 1, first}});

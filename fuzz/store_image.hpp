@@ -19,7 +19,7 @@ namespace vellum::fuzz {
 
 struct Record {
   format::RecordType type = format::RecordType::pages;
-  base::Codec codec = base::Codec::none;
+  base::Codec codec = base::Compression::none;
   std::uint32_t items = 0;
   Bytes raw;
   std::uint64_t offset_bytes = 0;

@@ -32,7 +32,7 @@ void change_record_header(Record& r, Input& in) {
       r.type = static_cast<format::RecordType>(1 + in.u8() % 6);
       break;
     case 1:
-      r.codec = static_cast<base::Codec>(in.u8() % 5);
+      r.codec = base::codecs()[in.u8() % 5].codec;
       break;
     case 2:
       r.items = static_cast<std::uint32_t>(number(in));
@@ -211,10 +211,10 @@ void change_superblock(format::Superblock& sb, Input& in) {
       sb.block_bytes = 1u << (in.u8() % 32);
       break;
     case 1:
-      sb.codec = static_cast<base::Codec>(in.u8() % 5);
+      sb.compression = base::codecs()[in.u8() % 5].codec.compression;
       break;
     case 2:
-      sb.codec_level = in.u8();
+      sb.compression_level = in.u8();
       break;
     case 3:
       sb.pack_bytes = number(in);
@@ -314,7 +314,7 @@ void Script::change_image(Change change, Image& image) {
       Record& r = image.record(in.u8());
       r.raw.assign((1 + in.u8() % 8) * (1u << 20), std::byte{0});
       r.items = static_cast<std::uint32_t>(r.raw.size() / format::kPageBytes);
-      r.codec = base::Codec::zstd;
+      r.codec = base::Compression::zstd;
       r.changed = true;
       return;
     }

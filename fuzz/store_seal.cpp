@@ -72,7 +72,7 @@ struct Sealer {
     if (data && !r.changed) return;
     const Bytes raw = fixed_payload(pack, r);
     Bytes stored = raw;
-    if (r.codec == base::Codec::lz4 || r.codec == base::Codec::zstd) {
+    if (r.codec == base::Compression::lz4 || r.codec == base::Compression::zstd) {
       static base::Compressor compressor;
       stored.resize(base::compress_bound(r.codec, raw.size()));
       stored.resize(compressor.compress(r.codec, 1, raw, stored));

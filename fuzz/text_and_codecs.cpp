@@ -30,11 +30,11 @@ void fuzz_decompress(View input) {
   static base::Decompressor decompressor;
   constexpr std::size_t kMaxRaw = 64u << 10;
   Input in(input);
-  const auto codec = static_cast<base::Codec>(in.u8() % 9);
+  const auto codec = base::codecs()[in.u8() % base::codecs().size()].codec;
   Bytes raw(in.u16() % (kMaxRaw + 1));
   const View stored = in.rest();
   const bool good = decompressor.decompress(codec, stored, raw);
-  require(!good || codec != base::Codec::none ||
+  require(!good || codec != base::Compression::none ||
               std::equal(raw.begin(), raw.end(), stored.begin(), stored.end()),
           "stored bytes come back as they are");
   if (!good || raw.empty()) return;
@@ -48,7 +48,7 @@ void fuzz_compress(View input) {
   static base::Compressor compressor;
   static base::Decompressor decompressor;
   Input in(input);
-  const auto codec = static_cast<base::Codec>(in.u8() % 9);
+  const auto codec = base::codecs()[in.u8() % base::codecs().size()].codec;
   const int level = 1 + in.u8() % 3;
   const std::size_t room = in.u16();
   const View raw = in.rest();

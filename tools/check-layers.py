@@ -24,7 +24,6 @@ format/wire/types.hpp
 group/remote/restore.hpp
 interfaces/atomic_file/journal_file.hpp
 interfaces/lmdb/copy.hpp
-interfaces/lmdb/data_file.hpp
 interfaces/lmdb/lock_file.hpp
 memory/kernel/kernel.hpp
 memory/statistics/layout.hpp

@@ -9,7 +9,24 @@
 namespace vellum::base {
 
 // The closest errno value; otherwise EIO.
-int error_number(Errc code) noexcept;
+inline int error_number(Errc code) noexcept {
+  switch (code) {
+    case Errc::busy:
+      return EBUSY;
+    case Errc::no_space:
+      return ENOSPC;
+    case Errc::out_of_memory:
+      return ENOMEM;
+    case Errc::read_only:
+      return EROFS;
+    case Errc::invalid_argument:
+      return EINVAL;
+    case Errc::unsupported:
+      return ENOTSUP;
+    default:
+      return EIO;
+  }
+}
 
 // 0, or -1 and errno.
 inline int as_result(int error) noexcept {

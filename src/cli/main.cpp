@@ -17,7 +17,6 @@
 
 #include "base/fail.hpp"
 #include "cli/terminal/command.hpp"
-#include "cli/terminal/default_store.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/settings.hpp"
 #include "cli/terminal/suggest.hpp"

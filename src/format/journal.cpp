@@ -226,7 +226,7 @@ bool part_ok(const CommitPart& p) noexcept {
       return p.pages.empty() && p.raw_bytes >= 1 && p.raw_bytes <= kMaxDeltaBatchRawBytes &&
              stored_size_ok(p.codec, p.raw_bytes, p.stored.size());
     case PartType::zeros:
-      return !p.pages.empty() && p.raw_bytes == 0 && p.codec == base::Codec::none &&
+      return !p.pages.empty() && p.raw_bytes == 0 && p.codec == base::Compression::none &&
              p.stored.empty();
   }
   return false;
@@ -234,12 +234,11 @@ bool part_ok(const CommitPart& p) noexcept {
 
 bool read_part(ByteReader& in, PageNumber end, CommitPart& out) {
   const std::uint8_t type = in.u8();
-  const std::uint8_t codec = in.u8();
+  const auto codec = base::codec_from_byte(in.u8());
   const std::uint64_t raw = in.varint();
-  if (!in.ok() || type < 1 || type > 3 || !base::codec_known(codec) || raw > kMaxRecordRawBytes)
-    return false;
+  if (!in.ok() || type < 1 || type > 3 || !codec || raw > kMaxRecordRawBytes) return false;
   out.type = static_cast<PartType>(type);
-  out.codec = static_cast<base::Codec>(codec);
+  out.codec = *codec;
   out.raw_bytes = static_cast<std::uint32_t>(raw);
   if (!read_page_list(in, end, out.pages)) return false;
   const auto stored = in.bytes(in.varint());
@@ -260,12 +259,12 @@ void encode_commit(const CommitInfo& info, std::span<const PartView> parts,
   w.varint(parts.size());
   for (const PartView& p : parts) {
     w.u8(static_cast<std::uint8_t>(p.type));
-    w.u8(static_cast<std::uint8_t>(p.codec));
+    w.u8(base::codec_byte(p.codec));
     w.varint(p.raw_bytes);
     write_page_list(w, p.pages);
     w.varint(p.stored_bytes());
     if (p.deltas != nullptr) {
-      assert(p.type == PartType::deltas && p.codec == base::Codec::none);
+      assert(p.type == PartType::deltas && p.codec == base::Compression::none);
       assert(p.raw_bytes == p.deltas_at.encoded_bytes);
       append_delta_batch(*p.deltas, p.deltas_at, out);
     } else {

@@ -99,7 +99,7 @@ std::uint64_t frame_extent_at(std::span<const std::byte> bytes) noexcept;
 enum class PartType : std::uint8_t { pages = 1, deltas = 2, zeros = 3 };
 struct CommitPart {
   PartType type = PartType::pages;
-  base::Codec codec = base::Codec::none;
+  base::Codec codec = base::Compression::none;
   std::uint32_t raw_bytes = 0;    // of `stored`, decompressed; 0 for zeros
   std::vector<PageNumber> pages;  // ascending; empty for deltas (the batch names them)
   std::vector<std::byte> stored;  // pages or a delta batch, compressed by `codec`
@@ -114,7 +114,7 @@ struct CommitBody : CommitInfo {
 // A part to be encoded, as views of the caller's bytes.
 struct PartView {
   PartType type = PartType::pages;
-  base::Codec codec = base::Codec::none;
+  base::Codec codec = base::Compression::none;
   std::uint32_t raw_bytes = 0;
   std::span<const PageNumber> pages = {};
   std::span<const std::byte> stored = {};

@@ -1,5 +1,5 @@
 #include "base/fail.hpp"
-#include "base/files/beneath.hpp"
+#include "base/files/file.hpp"
 #include "base/files/new_file.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/pull.hpp"

@@ -20,9 +20,18 @@ using test::compressible_bytes;
 using test::random_bytes;
 
 constexpr std::byte kGuard{0xA5};
-constexpr Codec kAllCodecs[] = {Codec::none,         Codec::lz4,        Codec::zstd,
-                                Codec::lz4_words,    Codec::zstd_words, Codec::lz4_strides,
-                                Codec::zstd_strides, Codec::lz4_fields, Codec::zstd_fields};
+constexpr Codec kLz4Words{Compression::lz4, Filter::words};
+constexpr Codec kZstdWords{Compression::zstd, Filter::words};
+constexpr Codec kLz4Strides{Compression::lz4, Filter::strides};
+constexpr Codec kZstdStrides{Compression::zstd, Filter::strides};
+constexpr Codec kLz4Fields{Compression::lz4, Filter::fields};
+constexpr Codec kZstdFields{Compression::zstd, Filter::fields};
+
+std::vector<Codec> all_codecs() {
+  std::vector<Codec> out;
+  for (const NamedCodec& each : codecs()) out.push_back(each.codec);
+  return out;
+}
 
 Bytes compressed(Codec codec, const Bytes& raw, int level = 3) {
   Bytes out(compress_bound(codec, raw.size()));
@@ -79,44 +88,49 @@ TEST_P(Part, IsWhatLiesThere) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Codec, Part, testing::ValuesIn(kAllCodecs));
+INSTANTIATE_TEST_SUITE_P(Codec, Part, testing::ValuesIn(all_codecs()));
 
 INSTANTIATE_TEST_SUITE_P(Codec, RoundTrip,
-                         testing::Combine(testing::ValuesIn(kAllCodecs),
+                         testing::Combine(testing::ValuesIn(all_codecs()),
                                           testing::Values(0, 1, 7, 100, 4096, 65536, 300'001)));
 
-TEST(Codec, NamesAndNumbers) {
-  EXPECT_STREQ(codec_name(Codec::none), "none");
-  EXPECT_STREQ(codec_name(Codec::lz4), "lz4");
-  EXPECT_STREQ(codec_name(Codec::zstd), "zstd");
-  EXPECT_STREQ(codec_name(Codec::lz4_words), "lz4_words");
-  EXPECT_STREQ(codec_name(Codec::zstd_words), "zstd_words");
-  EXPECT_STREQ(codec_name(Codec::lz4_strides), "lz4_strides");
-  EXPECT_STREQ(codec_name(Codec::zstd_strides), "zstd_strides");
-  EXPECT_STREQ(codec_name(Codec::lz4_fields), "lz4_fields");
-  EXPECT_STREQ(codec_name(Codec::zstd_fields), "zstd_fields");
-  for (std::uint8_t value = 0; value < 9; ++value) EXPECT_TRUE(codec_known(value));
-  EXPECT_FALSE(codec_known(9));
-  EXPECT_FALSE(codec_known(255));
+// These bytes are in stores: a codec keeps its byte for ever.
+TEST(Codec, NamesAndBytes) {
+  const auto is = [](Codec codec, unsigned byte, const char* name) {
+    EXPECT_STREQ(codec_name(codec), name);
+    EXPECT_EQ(codec_byte(codec), byte);
+    EXPECT_EQ(codec_from_byte(static_cast<std::uint8_t>(byte)), codec);
+  };
+  is(Compression::none, 0, "none");
+  is(Compression::lz4, 1, "lz4");
+  is(Compression::zstd, 2, "zstd");
+  is(kLz4Words, 3, "lz4_words");
+  is(kZstdWords, 4, "zstd_words");
+  is(kLz4Strides, 5, "lz4_strides");
+  is(kZstdStrides, 6, "zstd_strides");
+  is(kLz4Fields, 7, "lz4_fields");
+  is(kZstdFields, 8, "zstd_fields");
+  EXPECT_EQ(codec_from_byte(static_cast<std::uint8_t>(codecs().size())), std::nullopt);
+  EXPECT_EQ(codec_from_byte(255), std::nullopt);
 }
 
 TEST(Codec, CompressesWhatRepeats) {
   const Bytes raw = compressible_bytes(65536, 1);
-  EXPECT_LT(compressed(Codec::lz4, raw).size(), raw.size() / 2);
-  EXPECT_LT(compressed(Codec::zstd, raw).size(), raw.size() / 3);
+  EXPECT_LT(compressed(Compression::lz4, raw).size(), raw.size() / 2);
+  EXPECT_LT(compressed(Compression::zstd, raw).size(), raw.size() / 3);
 }
 
 TEST(Codec, LevelsOutsideTheRangeAreTakenAsItsEnds) {
   const Bytes raw = compressible_bytes(20'000, 1);
-  EXPECT_EQ(compressed(Codec::zstd, raw, -5), compressed(Codec::zstd, raw, 1));
-  EXPECT_EQ(compressed(Codec::zstd, raw, 99), compressed(Codec::zstd, raw, 19));
+  EXPECT_EQ(compressed(Compression::zstd, raw, -5), compressed(Compression::zstd, raw, 1));
+  EXPECT_EQ(compressed(Compression::zstd, raw, 99), compressed(Compression::zstd, raw, 19));
 }
 
 TEST(Codec, OneCompressorServesManyBlocks) {
   Compressor compressor;
   Decompressor decompressor;
   for (std::size_t size : {100u, 100'000u, 10u, 65'536u}) {
-    for (const Codec codec : kAllCodecs) {
+    for (const Codec codec : all_codecs()) {
       const Bytes raw = compressible_bytes(size, size);
       Bytes stored(compress_bound(codec, size));
       stored.resize(compressor.compress(codec, 1, raw, stored));
@@ -129,7 +143,7 @@ TEST(Codec, OneCompressorServesManyBlocks) {
 
 TEST(Codec, OutputTooSmallGivesZeroAndStaysInside) {
   const Bytes raw = random_bytes(4096, 1);
-  for (const Codec codec : kAllCodecs) {
+  for (const Codec codec : all_codecs()) {
     for (std::size_t room : {0u, 1u, 8u, 2000u, 4095u}) {
       Bytes out(room + 64, kGuard);
       EXPECT_EQ(Compressor().compress(codec, 1, raw, std::span(out).first(room)), 0u);
@@ -183,11 +197,11 @@ TEST_P(Hostile, RandomBytesStayInside) {
   Bytes back;
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     const Bytes stored = random_bytes(1 + seed % 200, seed);
-    if (GetParam() != Codec::none) decompresses(GetParam(), stored, 4096, back);
+    if (GetParam() != Compression::none) decompresses(GetParam(), stored, 4096, back);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Codec, Hostile, testing::ValuesIn(kAllCodecs));
+INSTANTIATE_TEST_SUITE_P(Codec, Hostile, testing::ValuesIn(all_codecs()));
 
 // 22-bit numbers in 8-byte words: no byte sequence repeats, but three planes have all data.
 Bytes small_numbers(std::size_t bytes) {
@@ -212,25 +226,25 @@ Bytes text(std::size_t bytes) {
 TEST(Choose, NumbersAreSplitAndTextIsNot) {
   Compressor compressor;
   const Bytes numbers = small_numbers(65536);
-  EXPECT_EQ(compressor.choose(Codec::zstd, numbers).codec, Codec::zstd_words);
-  EXPECT_EQ(compressor.choose(Codec::lz4, numbers).codec, Codec::lz4_words);
-  EXPECT_EQ(compressor.choose(Codec::none, numbers).codec, Codec::none);
-  EXPECT_LT(compressed(Codec::zstd_words, numbers).size(), compressed(Codec::zstd, numbers).size());
-  EXPECT_EQ(compressor.choose(Codec::zstd, text(65536)).codec, Codec::zstd);
-  EXPECT_EQ(compressor.choose(Codec::zstd, random_bytes(65536, 1)).codec, Codec::zstd);
-  EXPECT_EQ(compressor.choose(Codec::zstd, Bytes(100)).codec, Codec::zstd);
+  EXPECT_EQ(compressor.choose(Compression::zstd, numbers).codec, kZstdWords);
+  EXPECT_EQ(compressor.choose(Compression::lz4, numbers).codec, kLz4Words);
+  EXPECT_EQ(compressor.choose(Compression::none, numbers).codec, Compression::none);
+  EXPECT_LT(compressed(kZstdWords, numbers).size(), compressed(Compression::zstd, numbers).size());
+  EXPECT_EQ(compressor.choose(Compression::zstd, text(65536)).codec, Compression::zstd);
+  EXPECT_EQ(compressor.choose(Compression::zstd, random_bytes(65536, 1)).codec, Compression::zstd);
+  EXPECT_EQ(compressor.choose(Compression::zstd, Bytes(100)).codec, Compression::zstd);
 }
 
 TEST(Choose, WhatIsTooLargeToSplitIsRefused) {
   const Bytes raw(kMaxFilteredBytes + 1);
   Bytes out(4096);
-  EXPECT_EQ(Compressor().choose(Codec::zstd, raw).codec, Codec::zstd);
-  EXPECT_EQ(Compressor().compress(Codec::zstd_words, 1, raw, out), 0u);
-  EXPECT_EQ(Compressor().compress(Codec::zstd_strides, 1, raw, out), 0u);
+  EXPECT_EQ(Compressor().choose(Compression::zstd, raw).codec, Compression::zstd);
+  EXPECT_EQ(Compressor().compress(kZstdWords, 1, raw, out), 0u);
+  EXPECT_EQ(Compressor().compress(kZstdStrides, 1, raw, out), 0u);
   Bytes back(raw.size());
-  const Bytes stored = compressed(Codec::zstd, raw);
-  EXPECT_FALSE(Decompressor().decompress(Codec::zstd_words, stored, back));
-  EXPECT_FALSE(Decompressor().decompress(Codec::zstd_strides, stored, back));
+  const Bytes stored = compressed(Compression::zstd, raw);
+  EXPECT_FALSE(Decompressor().decompress(kZstdWords, stored, back));
+  EXPECT_FALSE(Decompressor().decompress(kZstdStrides, stored, back));
 }
 
 // Nodes as an ordered map allocates them: links that grow by the size of a node, a key, a value.
@@ -247,22 +261,24 @@ Bytes nodes(std::size_t bytes) {
 }
 
 TEST(Codec, OneThatIsUnknownIsRefused) {
-  const auto none = static_cast<Codec>(9);
-  EXPECT_FALSE(codec_known(9));
-  EXPECT_STREQ(codec_name(none), "unknown");
-  Bytes raw(100), out(1000);
-  EXPECT_THROW(Compressor().compress(none, 1, raw, out), vellum::Error);
-  EXPECT_FALSE(Decompressor().decompress(none, out, raw));
+  constexpr Codec kFilterOnly{Compression::none, Filter::words};
+  for (const Codec codec : {Codec(static_cast<Compression>(9)), kFilterOnly}) {
+    EXPECT_FALSE(codec_known(codec));
+    EXPECT_STREQ(codec_name(codec), "unknown");
+    Bytes raw(100), out(1000);
+    EXPECT_THROW(Compressor().compress(codec, 1, raw, out), vellum::Error);
+    EXPECT_FALSE(Decompressor().decompress(codec, out, raw));
+  }
 }
 
 TEST(Choose, NodesAreTakenAsDifferences) {
   Compressor compressor;
   const Bytes raw = nodes(65536);
-  EXPECT_EQ(compressor.choose(Codec::zstd, raw).codec, Codec::zstd_strides);
-  EXPECT_EQ(compressor.choose(Codec::lz4, raw).codec, Codec::lz4_strides);
-  const Bytes stored = compressed(Codec::zstd_strides, raw);
+  EXPECT_EQ(compressor.choose(Compression::zstd, raw).codec, kZstdStrides);
+  EXPECT_EQ(compressor.choose(Compression::lz4, raw).codec, kLz4Strides);
+  const Bytes stored = compressed(kZstdStrides, raw);
   EXPECT_EQ(stored[0], std::byte{6});
-  EXPECT_LT(stored.size(), compressed(Codec::zstd, raw).size() / 10);
+  EXPECT_LT(stored.size(), compressed(Compression::zstd, raw).size() / 10);
 }
 
 // Elements of a list: two links that differ only in their low bytes, and a random number.
@@ -273,16 +289,15 @@ TEST(Choose, FieldsOfStructuresAreGathered) {
     const std::uint64_t links[] = {0x1234567000 + chance * 8, 0xfedcba9000 - chance * chance};
     std::memcpy(raw.data() + at, links, sizeof links);
   }
-  EXPECT_EQ(Compressor().choose(Codec::zstd, raw).codec, Codec::zstd_fields);
-  const Bytes stored = compressed(Codec::zstd_fields, raw, 1);
+  EXPECT_EQ(Compressor().choose(Compression::zstd, raw).codec, kZstdFields);
+  const Bytes stored = compressed(kZstdFields, raw, 1);
   EXPECT_EQ(stored[0], std::byte{3});
-  EXPECT_LT(stored.size(), compressed(Codec::zstd, raw, 1).size());
+  EXPECT_LT(stored.size(), compressed(Compression::zstd, raw, 1).size());
 }
 
 TEST(Strides, AStrideOutOfRangeIsRefused) {
   const Bytes raw = nodes(4096);
-  for (const Codec codec :
-       {Codec::lz4_strides, Codec::zstd_strides, Codec::lz4_fields, Codec::zstd_fields}) {
+  for (const Codec codec : {kLz4Strides, kZstdStrides, kLz4Fields, kZstdFields}) {
     Bytes stored = compressed(codec, raw);
     Bytes back;
     for (const int stride : {0, 33, 255}) {
@@ -294,14 +309,14 @@ TEST(Strides, AStrideOutOfRangeIsRefused) {
 }
 
 TEST(Zstd, BombIsRefusedByItsDeclaredSize) {
-  const Bytes stored = compressed(Codec::zstd, Bytes(64 << 20));
+  const Bytes stored = compressed(Compression::zstd, Bytes(64 << 20));
   EXPECT_LT(stored.size(), 10'000u);
   Bytes back;
-  EXPECT_FALSE(decompresses(Codec::zstd, stored, 4096, back));
+  EXPECT_FALSE(decompresses(Compression::zstd, stored, 4096, back));
 }
 
 TEST(Zstd, BombThatLiesAboutItsSizeStaysInside) {
-  Bytes stored = compressed(Codec::zstd, Bytes(64 << 20));
+  Bytes stored = compressed(Compression::zstd, Bytes(64 << 20));
   // A single-segment frame of this size declares it in the 4 bytes after magic and descriptor.
   const std::uint32_t declared = 4096;
   ASSERT_EQ(ZSTD_getFrameContentSize(stored.data(), stored.size()), 64u << 20);
@@ -309,38 +324,38 @@ TEST(Zstd, BombThatLiesAboutItsSizeStaysInside) {
     Bytes lying = stored;
     std::memcpy(lying.data() + at, &declared, sizeof declared);
     Bytes back;
-    EXPECT_FALSE(decompresses(Codec::zstd, lying, 4096, back));
+    EXPECT_FALSE(decompresses(Compression::zstd, lying, 4096, back));
   }
 }
 
 TEST(Zstd, FrameWithoutDeclaredSizeIsRefused) {
   const Bytes raw = compressible_bytes(4096, 1);
-  Bytes stored(compress_bound(Codec::zstd, raw.size()));
+  Bytes stored(compress_bound(Compression::zstd, raw.size()));
   ZSTD_CCtx* context = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
   stored.resize(ZSTD_compress2(context, stored.data(), stored.size(), raw.data(), raw.size()));
   ZSTD_freeCCtx(context);
   Bytes back;
-  EXPECT_FALSE(decompresses(Codec::zstd, stored, raw.size(), back));
+  EXPECT_FALSE(decompresses(Compression::zstd, stored, raw.size(), back));
 }
 
 TEST(Zstd, ChainOfFramesIsRefused) {
   const Bytes half = compressible_bytes(2048, 1);
-  Bytes stored = compressed(Codec::zstd, half);
+  Bytes stored = compressed(Compression::zstd, half);
   stored.insert(stored.end(), stored.begin(), stored.end());
   Bytes back;
-  EXPECT_FALSE(decompresses(Codec::zstd, stored, 4096, back));
+  EXPECT_FALSE(decompresses(Compression::zstd, stored, 4096, back));
 }
 
 TEST(Zstd, DecompressorWorksAfterARefusal) {
   const Bytes raw = compressible_bytes(4096, 1);
-  Bytes stored = compressed(Codec::zstd, raw);
+  Bytes stored = compressed(Compression::zstd, raw);
   Decompressor decompressor;
   Bytes back(raw.size());
   stored[stored.size() / 2] ^= std::byte{0xFF};
-  decompressor.decompress(Codec::zstd, stored, back);
+  decompressor.decompress(Compression::zstd, stored, back);
   stored[stored.size() / 2] ^= std::byte{0xFF};
-  ASSERT_TRUE(decompressor.decompress(Codec::zstd, stored, back));
+  ASSERT_TRUE(decompressor.decompress(Compression::zstd, stored, back));
   EXPECT_EQ(back, raw);
 }
 

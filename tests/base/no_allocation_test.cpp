@@ -32,7 +32,7 @@ TEST_F(NoAllocationNoSanitizer, TheCounterCounts) {
 }
 
 TEST_F(NoAllocationNoSanitizer, Decompressor) {
-  for (const Codec codec : {Codec::lz4, Codec::zstd}) {
+  for (const Codec codec : {Compression::lz4, Compression::zstd}) {
     for (int level : {1, 3, 12, 19}) {
       const Bytes raw = test::compressible_bytes(1 << 20, 1);
       Bytes stored(compress_bound(codec, raw.size()));
@@ -62,7 +62,7 @@ TEST_F(NoAllocationNoSanitizer, DecompressorGivenFramesOfOldFormats) {
     stored[2] = std::byte{0x2F};
     stored[3] = std::byte{0xFD};
     const std::size_t before = allocations;
-    EXPECT_FALSE(decompressor.decompress(Codec::zstd, stored, back));
+    EXPECT_FALSE(decompressor.decompress(Compression::zstd, stored, back));
     EXPECT_EQ(allocations, before);
   }
 }

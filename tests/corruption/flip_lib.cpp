@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::corruption {

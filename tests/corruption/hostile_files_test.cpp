@@ -15,7 +15,7 @@
 #include "format/version.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/catalog/working_set_file.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
 #include "store/page_map/run_reader.hpp"
 

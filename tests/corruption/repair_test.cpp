@@ -1,6 +1,6 @@
 // store::repair_store saves versions bit by bit, names the lost ones, and leaves the corrupted
 // store unchanged.
-#include "store/check/repair.hpp"
+#include "store/check/check.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,6 @@
 #include <random>
 
 #include "corruption/sample_lib.hpp"
-#include "store/check/verify.hpp"
 #include "support/disk/forwarding_fs.hpp"
 
 namespace vellum::corruption {

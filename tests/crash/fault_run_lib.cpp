@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "crash/script_lib.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "vellum/error.hpp"
 
 namespace vellum::crash {

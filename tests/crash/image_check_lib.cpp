@@ -6,7 +6,7 @@
 #include "crash/repeats_lib.hpp"
 #include "crash/session_lib.hpp"
 #include "store/branch/branch_writer.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
 #include "vellum/error.hpp"
 
@@ -87,7 +87,7 @@ class NextCommit {
     pages.store64((choice_ >> 16) % pages.count(), 8 * (choice_ >> 32) % 512, choice_);
     const bool checkpoint = choice_ % 4 == 1;
     auto commit = writer->begin(pages.touched());
-    commit->add(pages.take(1, base::Codec::none, commit->dedup()));
+    commit->add(pages.take(1, base::Compression::none, commit->dedup()));
     commit->finish({1, pages.bytes().size(), 0, ""}, checkpoint);
     commit.reset();
     version = state_of(version.sequence + 1, pages.bytes());

@@ -56,7 +56,7 @@ void Pages::close_block(base::Codec codec, bool note, store::PageWrites& out) {
   static base::Compressor compressor;
   block_.stored.resize(raw_.size());
   const std::size_t size = compressor.compress(codec, 1, raw_, block_.stored);
-  block_.codec = size == 0 ? base::Codec::none : codec;
+  block_.codec = size == 0 ? base::Compression::none : codec;
   if (size == 0) {
     block_.stored = raw_;
   } else {

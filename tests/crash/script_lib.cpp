@@ -192,11 +192,11 @@ format::Superblock options_for(std::uint64_t seed) {
                        : flavour == Flavour::garbage ? 4096u << random() % 6
                        : flavour == Flavour::huge    ? 64u << 20
                                                      : 8192u << random() % 4;
-  options.codec = static_cast<base::Codec>(random() % 3);
+  options.compression = static_cast<base::Compression>(random() % 3);
   if (flavour == Flavour::repeats) {
     options.block_bytes = 16384u << random() % 3;
     options.pack_bytes = 32768u << random() % 4;  // a commit takes three of the smallest
-    options.codec = random() % 2 == 0 ? base::Codec::lz4 : base::Codec::zstd;
+    options.compression = random() % 2 == 0 ? base::Compression::lz4 : base::Compression::zstd;
   }
   return options;
 }

@@ -146,7 +146,8 @@ void Session::finish_commit(const std::string& branch, bool checkpoint) {
   const format::Superblock& options = core_->superblock();
   try {
     auto commit = w.writer->begin(w.pages.touched());
-    auto writes = w.pages.take(options.block_bytes / kPageBytes, options.codec, commit->dedup());
+    auto writes =
+        w.pages.take(options.block_bytes / kPageBytes, options.compression, commit->dedup());
     const std::size_t found = writes.found.size();
     commit->add(std::move(writes));
     const auto cost = commit->finish({1, w.pages.bytes().size(), 0, ""}, checkpoint);

@@ -1,5 +1,5 @@
-// Compares docs/format.md with format/layout.hpp and the encoders. Each table of the document that
-// states facts of the code is preceded by a marker (<!-- table: name -->), each worked example
+// Compares docs/format.md with tests/format/layout.hpp and the encoders. Each table of the document
+// that states facts of the code is preceded by a marker (<!-- table: name -->), each worked example
 // by <!-- example: name -->.
 #include <gtest/gtest.h>
 

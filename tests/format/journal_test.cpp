@@ -35,7 +35,8 @@ TEST(JournalHeader, LongestNameFits) {
 
 TEST(JournalHeader, AnEncodingComesBack) {
   JournalHeader h = samples::journal_header();
-  h.encoding = Encoding{.block_bytes = 128u << 10, .codec = base::Codec::lz4, .codec_level = 7};
+  h.encoding = Encoding{
+      .block_bytes = 128u << 10, .compression = base::Compression::lz4, .compression_level = 7};
   for (int bits = 0; bits < 32; ++bits) {
     h.encoding->grow_blocks = (bits & 1) == 0;
     h.encoding->filters = (bits & 2) == 0;
@@ -228,13 +229,13 @@ TEST(Commit, EncodedInPlaceItIsTheSame) {
   CommitBody body;
   body.set_info({5, 1u << 30, 0x10000, "message", 4097});
   const Bytes raw = encode_delta_batch(batch, 0, run.count);
-  body.parts = {{PartType::deltas, base::Codec::none, raw_bytes, {}, raw},
-                {PartType::zeros, base::Codec::none, 0, {7, 9}, {}}};
+  body.parts = {{PartType::deltas, base::Compression::none, raw_bytes, {}, raw},
+                {PartType::zeros, base::Compression::none, 0, {7, 9}, {}}};
   std::vector<PartView> views(2);
-  views[0] = {PartType::deltas, base::Codec::none, raw_bytes};
+  views[0] = {PartType::deltas, base::Compression::none, raw_bytes};
   views[0].deltas = &batch;
   views[0].deltas_at = run;
-  views[1] = {PartType::zeros, base::Codec::none, 0, body.parts[1].pages};
+  views[1] = {PartType::zeros, base::Compression::none, 0, body.parts[1].pages};
   FrameBuffer frame;
   encode_commit(body, views, frame.bytes());
   const Bytes payload = encode_commit(body);
@@ -274,17 +275,31 @@ TEST(Commit, RefusesWhatCannotBe) {
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].raw_bytes = 4096; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].pages.clear(); }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].stored.clear(); }));
-  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].codec = static_cast<base::Codec>(9); }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].type = static_cast<PartType>(4); }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[1].raw_bytes = 4; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[1].pages = {1}; }));
   EXPECT_TRUE(refused([](CommitBody& b) {
-    b.parts[1].codec = base::Codec::zstd;
+    b.parts[1].codec = base::Compression::zstd;
     b.parts[1].raw_bytes = kMaxDeltaBatchRawBytes + 1;
   }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[2].stored = {std::byte{1}}; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[2].raw_bytes = 1; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[2].pages.clear(); }));
+}
+
+TEST(Commit, AnUnknownCodecIsRefused) {
+  CommitBody body = samples::commit_body();
+  const Bytes good = encode_commit(body);
+  body.parts[0].codec = base::Compression::lz4;
+  const Bytes other = encode_commit(body);
+  const auto at = std::mismatch(good.begin(), good.end(), other.begin()).first - good.begin();
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    Bytes bytes = good;
+    bytes[static_cast<std::size_t>(at)] = static_cast<std::byte>(byte);
+    CommitBody back;
+    const bool known = base::codec_from_byte(static_cast<std::uint8_t>(byte)).has_value();
+    EXPECT_EQ(decode_commit(bytes, back), known && byte != 0) << byte;
+  }
 }
 
 TEST(Commit, TruncatedOrExtendedIsRefused) {

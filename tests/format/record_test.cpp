@@ -117,34 +117,38 @@ const char* decode_with(RecordType type, base::Codec codec, std::uint32_t raw, s
 }
 
 TEST(Record, HeaderRanges) {
-  using base::Codec;
-  EXPECT_EQ(decode_with(RecordType::pages, Codec::none, 4096, 4096, 1), nullptr);
-  EXPECT_EQ(decode_with(RecordType::pages, Codec::zstd, kMaxRecordRawBytes, 100,
+  using base::Compression;
+  EXPECT_EQ(decode_with(RecordType::pages, Compression::none, 4096, 4096, 1), nullptr);
+  EXPECT_EQ(decode_with(RecordType::pages, Compression::zstd, kMaxRecordRawBytes, 100,
                         kMaxRecordRawBytes / 4096),
             nullptr);
-  EXPECT_EQ(decode_with(RecordType::version, Codec::none, 100, 100, 1), nullptr);
-  EXPECT_STREQ(decode_with(RecordType::pages, Codec::none, 0, 0, 0), "impossible record size");
-  EXPECT_STREQ(decode_with(RecordType::pages, Codec::lz4, kMaxRecordRawBytes + 4096, 9, 32769),
+  EXPECT_EQ(decode_with(RecordType::version, Compression::none, 100, 100, 1), nullptr);
+  EXPECT_STREQ(decode_with(RecordType::pages, Compression::none, 0, 0, 0),
                "impossible record size");
-  EXPECT_STREQ(decode_with(RecordType::pages, Codec::none, 4096, 4095, 1),
+  EXPECT_STREQ(
+      decode_with(RecordType::pages, Compression::lz4, kMaxRecordRawBytes + 4096, 9, 32769),
+      "impossible record size");
+  EXPECT_STREQ(decode_with(RecordType::pages, Compression::none, 4096, 4095, 1),
                "impossible stored size");
-  EXPECT_STREQ(decode_with(RecordType::pages, Codec::zstd, 4096, 0, 1), "impossible stored size");
-  EXPECT_STREQ(decode_with(RecordType::pages, Codec::zstd, 4096, 9000, 1),
+  EXPECT_STREQ(decode_with(RecordType::pages, Compression::zstd, 4096, 0, 1),
                "impossible stored size");
-  EXPECT_STREQ(decode_with(RecordType::pages, Codec::zstd, 4096, 100, 2), "impossible item count");
-  EXPECT_STREQ(decode_with(RecordType::deltas, Codec::zstd, 65537, 100, 1),
+  EXPECT_STREQ(decode_with(RecordType::pages, Compression::zstd, 4096, 9000, 1),
+               "impossible stored size");
+  EXPECT_STREQ(decode_with(RecordType::pages, Compression::zstd, 4096, 100, 2),
                "impossible item count");
-  EXPECT_STREQ(decode_with(RecordType::deltas, Codec::zstd, 60000, 100, 4097),
+  EXPECT_STREQ(decode_with(RecordType::deltas, Compression::zstd, 65537, 100, 1),
                "impossible item count");
-  EXPECT_STREQ(decode_with(RecordType::map_block, Codec::zstd, 60000, 100, 1025),
+  EXPECT_STREQ(decode_with(RecordType::deltas, Compression::zstd, 60000, 100, 4097),
                "impossible item count");
-  EXPECT_STREQ(decode_with(RecordType::map_block, Codec::zstd, 60000, 100, 0),
+  EXPECT_STREQ(decode_with(RecordType::map_block, Compression::zstd, 60000, 100, 1025),
                "impossible item count");
-  EXPECT_STREQ(decode_with(RecordType::run_root, Codec::zstd, 100, 50, 13),
+  EXPECT_STREQ(decode_with(RecordType::map_block, Compression::zstd, 60000, 100, 0),
                "impossible item count");
-  EXPECT_STREQ(decode_with(RecordType::version, Codec::zstd, kMaxVersionBytes + 1, 50, 1),
+  EXPECT_STREQ(decode_with(RecordType::run_root, Compression::zstd, 100, 50, 13),
                "impossible item count");
-  EXPECT_STREQ(decode_with(RecordType::index, Codec::zstd, 8, 8, 1), "impossible item count");
+  EXPECT_STREQ(decode_with(RecordType::version, Compression::zstd, kMaxVersionBytes + 1, 50, 1),
+               "impossible item count");
+  EXPECT_STREQ(decode_with(RecordType::index, Compression::zstd, 8, 8, 1), "impossible item count");
 }
 
 TEST(Record, HeaderUnknowns) {

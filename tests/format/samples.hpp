@@ -51,8 +51,8 @@ inline Superblock superblock() {
   sb.store_id = store_id();
   sb.created_ns = 0x1122334455667788;
   sb.block_bytes = 128u << 10;
-  sb.codec = base::Codec::lz4;
-  sb.codec_level = 7;
+  sb.compression = base::Compression::lz4;
+  sb.compression_level = 7;
   sb.pack_bytes = 0x1234567;
   sb.journal_half_bytes = 0x123000;
   return sb;
@@ -160,7 +160,7 @@ inline CommitBody commit_body() {
   b.message = "m";
   CommitPart pages;
   pages.type = PartType::pages;
-  pages.codec = base::Codec::zstd;
+  pages.codec = base::Compression::zstd;
   pages.raw_bytes = 2 * kPageBytes;
   pages.pages = {5, 9};
   pages.stored = {std::byte{0xaa}, std::byte{0xbb}};
@@ -234,7 +234,7 @@ inline Bytes record(RecordHeader& h) {
   const Bytes hash(32, std::byte{0x5a});
   const Bytes payload{std::byte{1}, std::byte{2}, std::byte{3}};
   h.type = RecordType::pages;
-  h.codec = base::Codec::zstd;
+  h.codec = base::Compression::zstd;
   h.pack = 0x0000000300000002;
   h.offset_bytes = 0x1122334455 * 8;
   h.raw_bytes = 2 * kPageBytes;

@@ -71,20 +71,29 @@ TEST(Superblock, EveryRangeIsChecked) {
   EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 256u << 20; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 5000; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 0; }));
-  EXPECT_TRUE(refused([](Superblock& s) { s.codec = static_cast<base::Codec>(9); }));
-  EXPECT_TRUE(refused([](Superblock& s) { s.codec = base::Codec::lz4_words; }));
-  EXPECT_TRUE(refused([](Superblock& s) { s.codec = base::Codec::zstd_words; }));
-  EXPECT_TRUE(refused([](Superblock& s) { s.codec = base::Codec::zstd_strides; }));
-  EXPECT_TRUE(refused([](Superblock& s) { s.codec_level = 20; }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.compression_level = 20; }));
   EXPECT_TRUE(refused([](Superblock& s) {
-    s.codec = base::Codec::zstd;
-    s.codec_level = 0;
+    s.compression = base::Compression::zstd;
+    s.compression_level = 0;
   }));
   EXPECT_TRUE(refused([](Superblock& s) { s.pack_bytes = 0; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.pack_bytes = UINT64_MAX; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.journal_half_bytes = 4096; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.journal_half_bytes = 0x123001; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.journal_half_bytes = 0xfffff000; }));
+}
+
+// A block may have a filter, but a store has only a compression.
+TEST(Superblock, OnlyACodecWithoutAFilterIsAccepted) {
+  constexpr std::size_t kCodecAt = 44;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    Bytes bytes = encode_superblock(samples::superblock());
+    bytes[kCodecAt] = static_cast<std::byte>(byte);
+    reseal(bytes);
+    const auto codec = base::codec_from_byte(static_cast<std::uint8_t>(byte));
+    const bool good = codec.has_value() && codec->filter == base::Filter::none;
+    EXPECT_EQ(status_of(bytes), good ? SuperblockStatus::ok : SuperblockStatus::corrupted) << byte;
+  }
 }
 
 TEST(Superblock, FlagsComeBackEachOnItsOwn) {

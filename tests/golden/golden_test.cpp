@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 // The contents of a golden store, as the readers of the format report them.
 struct Tally {
   std::set<format::RecordType> records;
-  std::set<base::Codec> codecs;  // of records of pages
+  std::set<std::uint8_t> codecs;  // of records of pages: the bytes on disk
   std::set<format::PartType> parts;
   std::set<format::FrameType> frames;
   bool hash = false;            // a record with a SHA-256
@@ -66,7 +66,7 @@ void count_pack(const fs::path& path, std::uint64_t seed, Tally& tally) {
                              file->size_bytes());
   for (format::RecordHeader h; scanner.next(h);) {
     tally.records.insert(h.type);
-    if (h.type == format::RecordType::pages) tally.codecs.insert(h.codec);
+    if (h.type == format::RecordType::pages) tally.codecs.insert(base::codec_byte(h.codec));
     tally.hash |= h.has_hash;
   }
 }
@@ -113,8 +113,9 @@ void count_store(const fs::path& path, Tally& tally) {
   }
 }
 
-template <typename Kind, std::size_t n>
-std::vector<std::string> missing(const format::Number (&table)[n], const std::set<Kind>& found) {
+template <typename Kind>
+std::vector<std::string> missing(std::span<const format::Number> table,
+                                 const std::set<Kind>& found) {
   std::vector<std::string> out;
   for (const auto& number : table) {
     if (!found.contains(static_cast<Kind>(number.value))) out.push_back(number.name);

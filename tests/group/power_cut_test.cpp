@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "group/writer_partitions.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "support/disk/crash_images_lib.hpp"
 
 namespace vellum::group {

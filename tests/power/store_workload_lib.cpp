@@ -6,7 +6,7 @@
 #include "crash/script_lib.hpp"
 #include "crash/session_lib.hpp"
 #include "power/workload_lib.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 
 namespace vellum::power {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "base/expect_error.hpp"
-#include "base/files/beneath.hpp"
+#include "base/files/file.hpp"
 #include "base/temp_directory.hpp"
 #include "remote/engine/directory_engine.hpp"
 #include "remote/engine/probe.hpp"

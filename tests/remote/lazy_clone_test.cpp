@@ -10,7 +10,7 @@
 #include "remote/holds.hpp"
 #include "remote/lazy_fixture.hpp"
 #include "remote/session/missing_pieces.hpp"
-#include "store/check/stat.hpp"
+#include "store/check/check.hpp"
 #include "support/child.hpp"
 #include "support/disk/crash_images_lib.hpp"
 #include "support/disk/sim_fs_lib.hpp"

@@ -52,7 +52,7 @@ class StoresModel : public testing::TestWithParam<std::uint64_t> {
   explicit StoresModel()
       : seed_(from_environment("VELLUM_MODEL_SEED", 0) + GetParam()), texts_(seed_) {
     format::Superblock made = options(std::uint64_t{64u << 10} << (2 * pick(4)));
-    if (pick(2) == 0) made.codec = base::Codec::lz4;
+    if (pick(2) == 0) made.compression = base::Compression::lz4;
     if (pick(3) == 0) made.sha256 = true;
     if (pick(3) == 0) made.block_bytes = 16u << 10;
     places_.push_back({"/a", false, {}, {}, {}});

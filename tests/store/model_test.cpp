@@ -1,7 +1,6 @@
 // Random histories against plain memory: after any operation, every version reads back exactly.
 #include "store/branch/checkpoint/checkpoint.hpp"
-#include "store/check/stat.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/run_builder.hpp"
 #include "store/support.hpp"
@@ -174,8 +173,8 @@ TEST_P(ModelTest, EveryVersionReadsBack) {
   format::Superblock options = small_options();
   if (seed % 2 == 1) options.pack_bytes = 16u << 10;          // new packs all the time
   if (seed % 3 == 1) options.journal_half_bytes = 16u << 10;  // the journal wraps all the time
-  if (seed % 4 == 1) options.codec = base::Codec::lz4;
-  if (seed % 5 == 1) options.codec = base::Codec::none;
+  if (seed % 4 == 1) options.compression = base::Compression::lz4;
+  if (seed % 5 == 1) options.compression = base::Compression::none;
   if (seed % 7 == 1) options.block_bytes = 4u << 10;
   History history(static_cast<std::uint64_t>(seed), options);
   for (int i = 0; i < 160; ++i) {

@@ -1,5 +1,5 @@
 // Writing pages to a store and reading them, step by step.
-#include "store/check/repair.hpp"
+#include "store/check/check.hpp"
 #include "store/support.hpp"
 
 namespace vellum::store::test {

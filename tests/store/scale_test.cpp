@@ -7,7 +7,7 @@
 #include <set>
 
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/check/stat.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/reach/live_set.hpp"
 #include "store/gc/reach/pack_heat.hpp"
 #include "store/gc/reach/pack_use.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "store/branch/fault_fs.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
 #include "store/support.hpp"
 

@@ -136,13 +136,13 @@ class Model {
     std::vector<std::byte> raw;
     const auto flush = [&] {
       if (block.pages.empty()) return;
-      block.stored.resize(base::compress_bound(base::Codec::zstd, raw.size()));
-      const auto n = compressor.compress(base::Codec::zstd, 1, raw, block.stored);
+      block.stored.resize(base::compress_bound(base::Compression::zstd, raw.size()));
+      const auto n = compressor.compress(base::Compression::zstd, 1, raw, block.stored);
       block.stored.resize(n);
-      block.codec = base::Codec::zstd;
+      block.codec = base::Compression::zstd;
       if (n == 0 || n >= raw.size()) {
         block.stored = raw;
-        block.codec = base::Codec::none;
+        block.codec = base::Compression::none;
       }
       out.blocks.push_back(std::move(block));
       block = {};

@@ -28,8 +28,6 @@ struct FreeDCtx {
   void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
 };
 
-constexpr int kMinLevel = 1;
-constexpr int kMaxLevel = 19;  // higher levels need hundreds of megabytes
 // For differences. Level 1 handles the longest repetitions badly (262,144 bytes of one word: 10,325
 // bytes; at level 3 42) and is no faster on other data.
 constexpr int kStridesLevel = 3;
@@ -75,53 +73,39 @@ bool is_single_frame_of(std::span<const std::byte> stored, std::size_t raw_size)
          ZSTD_findFrameCompressedSize(stored.data(), stored.size()) == stored.size();
 }
 
-enum class Filter { none, words, strides, fields };
-
-// The meaning of each number, in numerical order. A new codec is a row for itself and one for each
-// filter.
-struct CodecForm {
-  Codec codec;
-  const char* name;
-  Codec plain;
-  Filter filter;
-};
-constexpr CodecForm kForms[] = {
-    {Codec::none, "none", Codec::none, Filter::none},
-    {Codec::lz4, "lz4", Codec::lz4, Filter::none},
-    {Codec::zstd, "zstd", Codec::zstd, Filter::none},
-    {Codec::lz4_words, "lz4_words", Codec::lz4, Filter::words},
-    {Codec::zstd_words, "zstd_words", Codec::zstd, Filter::words},
-    {Codec::lz4_strides, "lz4_strides", Codec::lz4, Filter::strides},
-    {Codec::zstd_strides, "zstd_strides", Codec::zstd, Filter::strides},
-    {Codec::lz4_fields, "lz4_fields", Codec::lz4, Filter::fields},
-    {Codec::zstd_fields, "zstd_fields", Codec::zstd, Filter::fields},
+// The index of a codec is its byte on disk: append only. A compression has a row without a filter,
+// and one for each filter that it supports.
+constexpr NamedCodec kCodecs[] = {
+    {"none", Compression::none},
+    {"lz4", Compression::lz4},
+    {"zstd", Compression::zstd},
+    {"lz4_words", {Compression::lz4, Filter::words}},
+    {"zstd_words", {Compression::zstd, Filter::words}},
+    {"lz4_strides", {Compression::lz4, Filter::strides}},
+    {"zstd_strides", {Compression::zstd, Filter::strides}},
+    {"lz4_fields", {Compression::lz4, Filter::fields}},
+    {"zstd_fields", {Compression::zstd, Filter::fields}},
 };
 
-constexpr bool in_order_of_numbers() noexcept {
-  for (std::size_t i = 0; i < std::size(kForms); ++i) {
-    if (static_cast<std::size_t>(kForms[i].codec) != i) return false;
+constexpr int kUnlisted = -1;
+
+// The codec's index in kCodecs.
+constexpr int index_of(Codec codec) noexcept {
+  for (std::size_t i = 0; i < std::size(kCodecs); ++i) {
+    if (kCodecs[i].codec == codec) return static_cast<int>(i);
   }
-  return true;
-}
-static_assert(in_order_of_numbers());
-
-constexpr CodecForm kUnknown{Codec::none, "unknown", Codec::none, Filter::none};
-
-const CodecForm& form_of(Codec codec) noexcept {
-  const auto number = static_cast<std::size_t>(codec);
-  return number < std::size(kForms) ? kForms[number] : kUnknown;
+  return kUnlisted;
 }
 
-// REQUIRES: the plain codec compresses.
-const CodecForm& form_of(Codec plain, Filter filter) noexcept {
-  const auto* const found = std::find_if(
-      std::begin(kForms), std::end(kForms),
-      [&](const CodecForm& form) { return form.plain == plain && form.filter == filter; });
-  assert(plain != Codec::none && found != std::end(kForms));
-  return *found;
+constexpr bool all_differ() noexcept {
+  for (std::size_t i = 0; i < std::size(kCodecs); ++i) {
+    if (index_of(kCodecs[i].codec) != static_cast<int>(i)) return false;
+  }
+  return std::size(kCodecs) < 256;
 }
+static_assert(all_differ());
 
-// In these forms the first stored byte is the stride.
+// With these filters the first stored byte is the stride.
 bool has_stride(Filter filter) noexcept {
   return filter == Filter::strides || filter == Filter::fields;
 }
@@ -157,20 +141,44 @@ std::size_t stride_for(Filter filter, std::span<const std::byte> words) noexcept
 
 }  // namespace
 
-bool codec_known(std::uint8_t value) noexcept { return value < std::size(kForms); }
+std::span<const NamedCodec> codecs() noexcept { return kCodecs; }
 
-bool codec_plain(Codec codec) noexcept { return codec <= Codec::zstd; }
+std::optional<Codec> codec_from_byte(std::uint8_t byte) noexcept {
+  if (byte >= std::size(kCodecs)) return std::nullopt;
+  return kCodecs[byte].codec;
+}
 
-const char* codec_name(Codec codec) noexcept { return form_of(codec).name; }
+std::uint8_t codec_byte(Codec codec) noexcept {
+  assert(codec_known(codec));
+  return static_cast<std::uint8_t>(index_of(codec));
+}
+
+bool codec_known(Codec codec) noexcept { return index_of(codec) != kUnlisted; }
+
+const char* codec_name(Codec codec) noexcept {
+  const int index = index_of(codec);
+  return index == kUnlisted ? "unknown" : kCodecs[index].name;
+}
+
+bool has_levels(Compression compression) noexcept { return compression == Compression::zstd; }
 
 std::size_t compress_bound(Codec codec, std::size_t raw_bytes) noexcept {
-  const CodecForm& form = form_of(codec);
-  if (form.plain == Codec::none) return raw_bytes;
-  const std::size_t stride_bytes = has_stride(form.filter) ? 1 : 0;
-  return stride_bytes +
-         (form.plain == Codec::lz4
-              ? raw_bytes + raw_bytes / 255 + 16  // LZ4_COMPRESSBOUND, for sizes beyond int too
-              : ZSTD_compressBound(raw_bytes));
+  const std::size_t stride_bytes = has_stride(codec.filter) ? 1 : 0;
+  switch (codec.compression) {
+    case Compression::none:
+      break;
+    case Compression::lz4:  // LZ4_COMPRESSBOUND, for sizes beyond int too
+      return stride_bytes + raw_bytes + raw_bytes / 255 + 16;
+    case Compression::zstd:
+      return stride_bytes + ZSTD_compressBound(raw_bytes);
+  }
+  return raw_bytes;
+}
+
+std::size_t max_compress_bound(std::size_t raw_bytes) noexcept {
+  std::size_t most = 0;
+  for (const auto& [name, codec] : kCodecs) most = std::max(most, compress_bound(codec, raw_bytes));
+  return most;
 }
 
 struct Compressor::Impl {
@@ -180,9 +188,9 @@ struct Compressor::Impl {
 
   std::span<const std::byte> filter(Filter filter, std::size_t stride_words,
                                     std::span<const std::byte> raw);
-  std::size_t compress(const CodecForm& form, int level, std::size_t stride_words,
+  std::size_t compress(Codec codec, int level, std::size_t stride_words,
                        std::span<const std::byte> raw, std::span<std::byte> out);
-  std::size_t compress_plain(Codec plain, int level, std::span<const std::byte> raw,
+  std::size_t compress_plain(Compression compression, int level, std::span<const std::byte> raw,
                              std::span<std::byte> out);
   std::size_t compress_lz4(std::span<const std::byte> raw, std::span<std::byte> out) noexcept;
   std::size_t compress_zstd(int level, std::span<const std::byte> raw, std::span<std::byte> out);
@@ -216,22 +224,30 @@ std::span<const std::byte> Compressor::Impl::filter(Filter filter, std::size_t s
   return out;
 }
 
-std::size_t Compressor::Impl::compress(const CodecForm& form, int level, std::size_t stride_words,
+std::size_t Compressor::Impl::compress(Codec codec, int level, std::size_t stride_words,
                                        std::span<const std::byte> raw, std::span<std::byte> out) {
-  if (form.filter == Filter::strides) level = std::max(level, kStridesLevel);
-  const auto bytes = filter(form.filter, stride_words, raw);
-  if (!has_stride(form.filter)) return compress_plain(form.plain, level, bytes, out);
+  if (codec.filter == Filter::strides) level = std::max(level, kStridesLevel);
+  const auto bytes = filter(codec.filter, stride_words, raw);
+  if (!has_stride(codec.filter)) return compress_plain(codec.compression, level, bytes, out);
   if (out.empty()) return 0;
   out[0] = static_cast<std::byte>(stride_words);
-  const std::size_t size = compress_plain(form.plain, level, bytes, out.subspan(1));
+  const std::size_t size = compress_plain(codec.compression, level, bytes, out.subspan(1));
   assert(size < out.size());
   return size == 0 ? 0 : size + 1;
 }
 
-std::size_t Compressor::Impl::compress_plain(Codec plain, int level, std::span<const std::byte> raw,
+std::size_t Compressor::Impl::compress_plain(Compression compression, int level,
+                                             std::span<const std::byte> raw,
                                              std::span<std::byte> out) {
-  assert(plain == Codec::lz4 || plain == Codec::zstd);
-  return plain == Codec::lz4 ? compress_lz4(raw, out) : compress_zstd(level, raw, out);
+  switch (compression) {
+    case Compression::none:
+      return copy_raw(raw, out);
+    case Compression::lz4:
+      return compress_lz4(raw, out);
+    case Compression::zstd:
+      return compress_zstd(level, raw, out);
+  }
+  return 0;
 }
 
 std::size_t Compressor::Impl::compress_lz4(std::span<const std::byte> raw,
@@ -262,15 +278,13 @@ Compressor& Compressor::operator=(Compressor&&) noexcept = default;
 
 std::size_t Compressor::compress(Codec codec, int level, std::span<const std::byte> raw,
                                  std::span<std::byte> out, std::size_t stride_words) {
-  if (codec == Codec::none) return copy_raw(raw, out);
-  const CodecForm& form = form_of(codec);
-  if (form.plain == Codec::none) fail(Errc::invalid_argument, "no such codec");
-  if (form.filter != Filter::none && raw.size() > kMaxFilteredBytes) return 0;
-  if (stride_words == 0 && has_stride(form.filter)) {
-    stride_words = raw.size() < kSampleBytes ? stride_for(form.filter, raw)
-                                             : stride_for(form.filter, Sample(raw, 1).bytes);
+  if (!codec_known(codec)) fail(Errc::invalid_argument, "no such codec");
+  if (codec.filter != Filter::none && raw.size() > kMaxFilteredBytes) return 0;
+  if (stride_words == 0 && has_stride(codec.filter)) {
+    stride_words = raw.size() < kSampleBytes ? stride_for(codec.filter, raw)
+                                             : stride_for(codec.filter, Sample(raw, 1).bytes);
   }
-  return impl_->compress(form, level, std::max<std::size_t>(stride_words, 1), raw, out);
+  return impl_->compress(codec, level, std::max<std::size_t>(stride_words, 1), raw, out);
 }
 
 std::size_t Compressor::compress_on(std::span<const std::byte> prefix, int level,
@@ -288,26 +302,28 @@ std::size_t Compressor::compress_on(std::span<const std::byte> prefix, int level
 
 // Tries the codec itself, at its fastest level: lz4 gains from splitting where zstd's own entropy
 // coding does the same and better (measured on heaps of graphs: 20 % more bytes).
-Compressor::Choice Compressor::choose(Codec plain, std::span<const std::byte> raw) {
-  Choice best{plain, 1};
-  if (plain == Codec::none || raw.size() < kSampleBytes || raw.size() > kMaxFilteredBytes) {
+Compressor::Choice Compressor::choose(Compression compression, std::span<const std::byte> raw) {
+  Choice best{compression, 1};
+  if (compression == Compression::none || raw.size() < kSampleBytes ||
+      raw.size() > kMaxFilteredBytes) {
     return best;
   }
   const Sample sample(raw, 1);
   // Sizes per thousand bytes of the sample.
   std::array<std::byte, kSampleBytes + 256> out;  // larger than all bounds: always fits
-  const auto trial = [&](const CodecForm& form, std::size_t stride_words) {
+  const auto trial = [&](Codec codec, std::size_t stride_words) {
     const Sample aligned(raw, stride_words);
-    return impl_->compress(form, kMinLevel, stride_words, aligned.bytes, out) * 1000 /
+    return impl_->compress(codec, kMinLevel, stride_words, aligned.bytes, out) * 1000 /
            aligned.bytes.size();
   };
-  std::size_t least = trial(form_of(plain), 1) * 99 / 100;
+  std::size_t least = trial(compression, 1) * 99 / 100;
   const auto consider = [&](Filter filter, std::size_t stride_words) {
-    const CodecForm& form = form_of(plain, filter);
-    const std::size_t size = trial(form, stride_words);
+    const Codec codec{compression, filter};
+    if (!codec_known(codec)) return;
+    const std::size_t size = trial(codec, stride_words);
     if (size >= least) return;
     least = size;
-    best = {form.codec, stride_words};
+    best = {codec, stride_words};
   };
   const std::size_t fields = stride_for(Filter::fields, sample.bytes);
   consider(fields == 1 ? Filter::words : Filter::fields, fields);
@@ -325,9 +341,17 @@ struct Decompressor::Impl {
     if (zstd == nullptr) fail(Errc::out_of_memory, "no memory for a zstd decompressor");
   }
 
-  bool decompress_plain(Codec plain, std::span<const std::byte> stored,
+  bool decompress_plain(Compression compression, std::span<const std::byte> stored,
                         std::span<std::byte> raw) noexcept {
-    return plain == Codec::lz4 ? decompress_lz4(stored, raw) : decompress_zstd(stored, raw);
+    switch (compression) {
+      case Compression::none:
+        return decompress_none(stored, raw);
+      case Compression::lz4:
+        return decompress_lz4(stored, raw);
+      case Compression::zstd:
+        return decompress_zstd(stored, raw);
+    }
+    return false;
   }
 
   bool decompress_zstd(std::span<const std::byte> stored, std::span<std::byte> raw) noexcept {
@@ -337,17 +361,17 @@ struct Decompressor::Impl {
   }
 
   // Decompresses to the filtered form, then undoes the filter.
-  bool decompress_filtered(const CodecForm& form, std::size_t stride_words,
-                           std::span<const std::byte> stored, std::span<std::byte> raw) noexcept {
+  bool decompress_filtered(Codec codec, std::size_t stride_words, std::span<const std::byte> stored,
+                           std::span<std::byte> raw) noexcept {
     assert(stride_words >= 1 && stride_words <= kMaxStrideWords && raw.size() <= planes.size());
-    if (form.filter == Filter::strides) {
-      if (!decompress_plain(form.plain, stored, raw)) return false;
+    if (codec.filter == Filter::strides) {
+      if (!decompress_plain(codec.compression, stored, raw)) return false;
       sum_differences(raw, stride_words);
       return true;
     }
     const auto split = planes.bytes().first(raw.size());
-    if (!decompress_plain(form.plain, stored, split)) return false;
-    if (form.filter == Filter::words) {
+    if (!decompress_plain(codec.compression, stored, split)) return false;
+    if (codec.filter == Filter::words) {
       join_word_planes(split, raw);
     } else {
       const auto gathered = fields.bytes().first(raw.size());
@@ -369,18 +393,17 @@ Decompressor& Decompressor::operator=(Decompressor&&) noexcept = default;
 
 bool Decompressor::decompress(Codec codec, std::span<const std::byte> stored,
                               std::span<std::byte> raw) noexcept {
-  const CodecForm& form = form_of(codec);
-  if (form.plain == Codec::none) return codec == Codec::none && decompress_none(stored, raw);
-  if (form.filter == Filter::none) return impl_->decompress_plain(form.plain, stored, raw);
+  if (codec.filter == Filter::none) return impl_->decompress_plain(codec.compression, stored, raw);
+  if (!codec_known(codec)) return false;
   if (raw.size() > impl_->planes.size()) return false;
   std::size_t stride = 1;
-  if (has_stride(form.filter)) {
+  if (has_stride(codec.filter)) {
     if (stored.empty()) return false;
     stride = std::to_integer<std::size_t>(stored[0]);
     if (stride < 1 || stride > kMaxStrideWords) return false;
     stored = stored.subspan(1);
   }
-  return impl_->decompress_filtered(form, stride, stored, raw);
+  return impl_->decompress_filtered(codec, stride, stored, raw);
 }
 
 bool Decompressor::decompress_part(Codec codec, std::span<const std::byte> stored,
@@ -389,16 +412,15 @@ bool Decompressor::decompress_part(Codec codec, std::span<const std::byte> store
   [[maybe_unused]] constexpr std::size_t kAlign = 4096;
   assert(raw_bytes % kAlign == 0 && offset_bytes % kAlign == 0 && part.size() % kAlign == 0);
   assert(offset_bytes <= raw_bytes && part.size() <= raw_bytes - offset_bytes);
-  const CodecForm& form = form_of(codec);
-  if (form.plain == Codec::none) {
-    if (codec != Codec::none || stored.size() != raw_bytes) return false;
+  if (codec == Compression::none) {
+    if (stored.size() != raw_bytes) return false;
     std::memcpy(part.data(), stored.data() + offset_bytes, part.size());
     return true;
   }
   if (raw_bytes > impl_->planes.size()) return false;
-  if (form.filter == Filter::words) {
+  if (codec.filter == Filter::words) {
     const auto split = impl_->planes.bytes().first(raw_bytes);
-    if (!impl_->decompress_plain(form.plain, stored, split)) return false;
+    if (!impl_->decompress_plain(codec.compression, stored, split)) return false;
     join_word_planes_part(split, offset_bytes, part);
     return true;
   }

@@ -8,37 +8,54 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <vellum/encoding.hpp>
 
 namespace vellum::base {
 
-// The numbers are stored on disk: never reuse one. Each stands for a compressor and a filter before
-// it. `words` splits 8-byte words into planes of bytes. `fields` does that with the fields of
-// structures (word_planes.hpp). `strides` takes differences of words at a distance
-// (word_strides.hpp). The first stored byte of the latter two is the size of a structure in words.
-enum class Codec : std::uint8_t {
-  none = 0,
-  lz4 = 1,
-  zstd = 2,
-  lz4_words = 3,
-  zstd_words = 4,
-  lz4_strides = 5,
-  zstd_strides = 6,
-  lz4_fields = 7,
-  zstd_fields = 8,
+using Compression = Encoding::Compression;
+
+// What is done to a block before its compression. `words` splits 8-byte words into planes of bytes.
+// `fields` does that with the fields of structures (word_planes.hpp). `strides` takes differences
+// of words at a distance (word_strides.hpp). The first stored byte of the latter two is the size of
+// a structure in words.
+enum class Filter : std::uint8_t { none, words, strides, fields };
+
+struct Codec {
+  constexpr Codec() noexcept = default;
+  constexpr Codec(Compression c, Filter f = Filter::none) noexcept : compression(c), filter(f) {}
+  bool operator==(const Codec&) const = default;
+
+  Compression compression = Compression::none;
+  Filter filter = Filter::none;
 };
 
-// The largest raw block that the filtered forms take.
-inline constexpr std::size_t kMaxFilteredBytes = 128u << 20;
+// Every codec. The index is its byte on disk.
+struct NamedCodec {
+  const char* name;
+  Codec codec;
+};
+std::span<const NamedCodec> codecs() noexcept;
 
-bool codec_known(std::uint8_t value) noexcept;
-// Whether a user can choose the codec: none, lz4, zstd. Each block has one of these, or one of its
-// filtered forms.
-bool codec_plain(Codec codec) noexcept;
+std::optional<Codec> codec_from_byte(std::uint8_t byte) noexcept;
+// REQUIRES: codec_known(codec).
+std::uint8_t codec_byte(Codec codec) noexcept;
+bool codec_known(Codec codec) noexcept;
 const char* codec_name(Codec codec) noexcept;
+
+// The levels of the others have no meaning.
+bool has_levels(Compression compression) noexcept;
+inline constexpr int kMinLevel = 1;
+inline constexpr int kMaxLevel = 19;  // higher levels need hundreds of megabytes
+
+// The largest raw block that filters take.
+inline constexpr std::size_t kMaxFilteredBytes = 128u << 20;
 
 // The largest output of compressing `raw_bytes`, for sizing the buffer.
 std::size_t compress_bound(Codec codec, std::size_t raw_bytes) noexcept;
+// The same for every codec.
+std::size_t max_compress_bound(std::size_t raw_bytes) noexcept;
 
 // The number of zero bytes at the start of a prefix. They keep zstd from reading the prefix as a
 // dictionary in its own format.
@@ -52,8 +69,8 @@ class Compressor {
   Compressor& operator=(Compressor&&) noexcept;
 
   // Returns the compressed size, or 0 when the result would not fit `out` (the caller then stores
-  // Codec::none). `level` is zstd's (1..19); lz4 ignores it. `stride_words` is for the forms that
-  // have a stride: choose() returns it; 0: search for it. REQUIRES: stride_words <=
+  // the raw bytes). `level` is kMinLevel to kMaxLevel. `stride_words` is for the filters that have a
+  // stride: choose() returns it; 0: search for it. REQUIRES: stride_words <=
   // kMaxStrideWords.
   std::size_t compress(Codec codec, int level, std::span<const std::byte> raw,
                        std::span<std::byte> out, std::size_t stride_words = 0);
@@ -63,13 +80,13 @@ class Compressor {
   std::size_t compress_on(std::span<const std::byte> prefix, int level,
                           std::span<const std::byte> raw, std::span<std::byte> out);
 
-  // `plain`, or the filtered form of it that makes a sample of the block clearly smaller.
+  // The compression, with a filter if that makes a sample of the block clearly smaller.
   struct Choice {
     Codec codec;
     std::size_t stride_words;
     bool operator==(const Choice&) const = default;
   };
-  Choice choose(Codec plain, std::span<const std::byte> raw);
+  Choice choose(Compression compression, std::span<const std::byte> raw);
 
  private:
   struct Impl;
@@ -78,7 +95,7 @@ class Compressor {
 
 class Decompressor {
  public:
-  // Reserves address space for the filtered forms of blocks up to this size; larger ones are
+  // Reserves address space to undo the filters of blocks up to this size; larger ones are
   // refused.
   explicit Decompressor(std::size_t max_filtered_bytes = kMaxFilteredBytes);
   ~Decompressor();

@@ -2,7 +2,6 @@
 #include "base/files/file.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/files/beneath.hpp"
 #include "base/size_limit.hpp"
 #include "base/threads/fork_count.hpp"
 #include "base/threads/forked_locks.hpp"

@@ -4,7 +4,6 @@
 
 #include "base/fail.hpp"
 #include "cli/names/listing.hpp"
-#include "cli/names/version_names.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/encoding_arguments.hpp"
 #include "cli/terminal/exit_status.hpp"

@@ -14,7 +14,7 @@
 #include "cli/files/file_family.hpp"
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/ingest_file.hpp"
-#include "cli/names/version_names.hpp"
+#include "cli/names/listing.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
 #include "interfaces/lmdb/lock_file.hpp"

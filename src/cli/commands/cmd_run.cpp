@@ -10,7 +10,7 @@
 #include "base/fail.hpp"
 #include "base/files/real_path.hpp"
 #include "cli/files/private_directory.hpp"
-#include "cli/names/version_names.hpp"
+#include "cli/names/listing.hpp"
 #include "cli/run/run_files.hpp"
 #include "cli/run/run_program.hpp"
 #include "cli/run/run_reports.hpp"

@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "cli/names/listing.hpp"
-#include "cli/names/version_names.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"

@@ -13,7 +13,7 @@
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/ingest_file.hpp"
 #include "interfaces/lmdb/copy.hpp"
-#include "interfaces/lmdb/data_file.hpp"
+#include "interfaces/lmdb/format.hpp"
 #include "interfaces/lmdb/lock_file.hpp"
 #include "interfaces/lmdb/reader_slot.hpp"
 #include "interfaces/lmdb/transaction_content.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "cli/terminal/screen.hpp"
+#include "cli/terminal/output.hpp"
 #include "cli/terminal/table.hpp"
 #include "format/wire/types.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "cli/history/markup.hpp"
 #include "cli/names/listing.hpp"
-#include "cli/terminal/screen.hpp"
+#include "cli/terminal/output.hpp"
 #include "cli/terminal/table.hpp"
 
 namespace vellum::cli {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
-#include "cli/names/version_names.hpp"
+#include "cli/names/listing.hpp"
 
 namespace vellum::cli {
 namespace {

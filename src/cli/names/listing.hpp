@@ -1,14 +1,19 @@
-// cli/names/listing.hpp: lists of versions for log, branch and snapshot.
+// cli/names/listing.hpp: names of versions on a command line, and lists of versions.
 #pragma once
 
 #include <chrono>
 #include <string>
 #include <vector>
 
-#include "cli/names/version_names.hpp"
 #include "cli/terminal/command.hpp"
+#include "region/api/version_names.hpp"
 
 namespace vellum::cli {
+
+// The same names as the library's.
+using api::line_of;
+using api::resolve_version;
+using api::sort_newest_first;
 
 // The time in a list: a snapshot's creation, or a branch's last commit.
 std::chrono::system_clock::time_point shown_time(const VersionInfo& version);

@@ -1,4 +1,4 @@
-#include "cli/terminal/default_store.hpp"
+#include "cli/terminal/settings.hpp"
 
 #include <algorithm>
 #include <filesystem>

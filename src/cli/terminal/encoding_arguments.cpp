@@ -1,9 +1,13 @@
 #include "cli/terminal/encoding_arguments.hpp"
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <limits>
+#include <map>
 #include <vellum/error.hpp>
 
+#include "base/bytes/codec.hpp"
 #include "base/fail.hpp"
 #include "cli/terminal/arguments.hpp"
 
@@ -12,8 +16,12 @@ namespace {
 
 using Compression = Encoding::Compression;
 
-Compression compression_from(const std::string& name) {
-  return name == "none" ? Compression::none : name == "lz4" ? Compression::lz4 : Compression::zstd;
+std::map<std::string, Compression> compressions() {
+  std::map<std::string, Compression> found;
+  for (const auto& [name, codec] : base::codecs()) {
+    if (codec.filter == base::Filter::none) found.emplace(name, codec.compression);
+  }
+  return found;
 }
 
 std::uint32_t parse_block(const std::string& text) {
@@ -39,32 +47,37 @@ bool EncodingArguments::any() const {
   return compression || block || hash || level || grow_blocks || filters || dedup || deltas;
 }
 
-Encoding EncodingArguments::on(Encoding base) const {
+Encoding EncodingArguments::on(Encoding encoding) const {
   if (compression) {
-    const Compression wanted = compression_from(*compression);
-    if (wanted != base.compression) base.compression_level = 1;
-    base.compression = wanted;
+    const Compression wanted = compressions().at(*compression);
+    if (wanted != encoding.compression) encoding.compression_level = 1;
+    encoding.compression = wanted;
   }
   if (level) {
-    if (base.compression != Compression::zstd) {
+    if (!base::has_levels(encoding.compression)) {
       fail(Errc::invalid_argument, "--level: only zstd has levels, not {}",
-           compression_name(base.compression));
+           base::codec_name(encoding.compression));
     }
-    base.compression_level = *level;
+    encoding.compression_level = *level;
   }
-  if (block) base.block_bytes = parse_block(*block);
-  if (hash) base.hash = *hash == "sha256" ? Encoding::Hash::sha256 : Encoding::Hash::none;
-  set(base.grow_blocks, grow_blocks);
-  set(base.filters, filters);
-  set(base.dedup, dedup);
-  set(base.deltas, deltas);
-  return base;
+  if (block) encoding.block_bytes = parse_block(*block);
+  if (hash) encoding.hash = *hash == "sha256" ? Encoding::Hash::sha256 : Encoding::Hash::none;
+  set(encoding.grow_blocks, grow_blocks);
+  set(encoding.filters, filters);
+  set(encoding.dedup, dedup);
+  set(encoding.deltas, deltas);
+  return encoding;
 }
 
 void add_encoding_options(CLI::App& command, EncodingArguments& arguments) {
-  command.add_option("--compression", arguments.compression, "none, lz4 or zstd (the default)")
+  std::vector<std::string> names;
+  for (const auto& [name, compression] : compressions()) names.push_back(name);
+  command
+      .add_option("--compression", arguments.compression,
+                  fmt::format("The compression of pages: {} (default: {})", fmt::join(names, ", "),
+                              base::codec_name(Encoding().compression)))
       ->type_name("NAME")
-      ->check(CLI::IsMember({"none", "lz4", "zstd"}));
+      ->check(CLI::IsMember(names));
   command.add_option("--level", arguments.level, "zstd's level, 1 (the default) to 19")
       ->type_name("N")
       ->check(CLI::Range(1, 19));

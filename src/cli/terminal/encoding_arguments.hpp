@@ -16,8 +16,8 @@ struct EncodingArguments {
   std::optional<bool> grow_blocks, filters, dedup, deltas;
 
   bool any() const;
-  // `base` with the given options applied. Throws Errc::invalid_argument, naming the option.
-  Encoding on(Encoding base) const;
+  // The encoding with the given options applied. Throws Errc::invalid_argument, naming the option.
+  Encoding on(Encoding encoding) const;
 };
 
 // `arguments` must outlive the command.

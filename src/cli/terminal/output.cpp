@@ -8,8 +8,12 @@
 #include <cstring>
 #include <ctime>
 
+#include <langinfo.h>
+#include <locale.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/bytes/codec.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 
@@ -153,6 +157,20 @@ std::string first_line(std::string_view text) {
   return end == std::string_view::npos ? line : line + " ...";
 }
 
+std::optional<std::size_t> screen_columns() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
+bool screen_takes_utf8() {
+  const locale_t users = ::newlocale(LC_CTYPE_MASK, "", nullptr);
+  if (users == nullptr) return false;
+  const bool utf8 = std::string_view(::nl_langinfo_l(CODESET, users)) == "UTF-8";
+  ::freelocale(users);
+  return utf8;
+}
+
 std::string human_bytes(std::uint64_t bytes) {
   constexpr std::array<const char*, 7> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) {
@@ -192,25 +210,13 @@ std::string human_time(Time time, Time now) {
   return seconds_ago < 2 * kDay ? ago(kHour, "hour") : ago(kDay, "day");
 }
 
-const char* compression_name(Encoding::Compression compression) noexcept {
-  switch (compression) {
-    case Encoding::Compression::none:
-      return "none";
-    case Encoding::Compression::lz4:
-      return "lz4";
-    case Encoding::Compression::zstd:
-      return "zstd";
-  }
-  return "unknown";
-}
-
 const char* hash_name(Encoding::Hash hash) noexcept {
   return hash == Encoding::Hash::sha256 ? "sha256" : "none";
 }
 
 std::string compression_text(const Encoding& encoding) {
-  std::string text = compression_name(encoding.compression);
-  if (encoding.compression == Encoding::Compression::zstd) {
+  std::string text = base::codec_name(encoding.compression);
+  if (base::has_levels(encoding.compression)) {
     text += fmt::format(" level {}", encoding.compression_level);
   }
   return encoding.hash == Encoding::Hash::none ? text : text + ", " + hash_name(encoding.hash);
@@ -231,7 +237,7 @@ const char* kind_name(const VersionInfo& version) noexcept {
 }
 
 Json encoding_json(const Encoding& e) {
-  return Json{{"compression", compression_name(e.compression)},
+  return Json{{"compression", base::codec_name(e.compression)},
               {"compression_level", e.compression_level},
               {"block_bytes", e.block_bytes},
               {"grow_blocks", e.grow_blocks},

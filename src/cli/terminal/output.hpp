@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,12 @@ std::string json_text(const Json& value);
 std::string printable(std::string_view text);
 std::string first_line(std::string_view text);
 
+// Columns of the terminal; none if standard output is a file or a pipe, which take lines of any
+// length.
+std::optional<std::size_t> screen_columns();
+// Whether the user's locale has UTF-8. The program itself runs in the locale C.
+bool screen_takes_utf8();
+
 std::string human_bytes(std::uint64_t bytes);                      // "1.5 GiB"
 std::string counted(std::uint64_t count, std::string_view one);    // "1 page", "2 pages"
 std::string utc_time(std::chrono::system_clock::time_point time);  // "2024-05-01T12:00:00Z"
@@ -65,7 +72,6 @@ std::string utc_time_full(
 // "3 hours ago"; the date, if `time` is two weeks or more before `now`, or after it.
 std::string human_time(std::chrono::system_clock::time_point time,
                        std::chrono::system_clock::time_point now);
-const char* compression_name(Encoding::Compression compression) noexcept;
 const char* hash_name(Encoding::Hash hash) noexcept;         // "none" or "sha256"
 std::string compression_text(const Encoding& encoding);      // "zstd level 1", "lz4, sha256"
 std::string encoding_text(const Encoding& encoding);         // deviations from the default

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "cli/terminal/screen.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/top/open_metrics.hpp"
+#include "cli/top/view.hpp"
 
 #include <fmt/format.h>
 

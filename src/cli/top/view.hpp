@@ -1,7 +1,8 @@
-// cli/top/view.hpp: samples as a table: the changes between two of them.
+// cli/top/view.hpp: samples as a table, JSON, and OpenMetrics text.
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include "cli/terminal/output.hpp"
@@ -15,5 +16,8 @@ void print_regions(Output& out, const std::vector<RegionSample>& before,
                    const std::vector<RegionSample>& now, std::chrono::duration<double> elapsed);
 
 Json regions_json(const std::vector<RegionSample>& samples);
+
+// For collectors such as Prometheus: each metric with its type and meaning, a line for each region, and "# EOF" at the end.
+std::string open_metrics(const std::vector<RegionSample>& samples);
 
 }  // namespace vellum::cli

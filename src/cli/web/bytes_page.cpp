@@ -9,7 +9,7 @@
 
 #include "base/fail.hpp"
 #include "cli/history/markup.hpp"
-#include "cli/names/version_names.hpp"
+#include "cli/names/listing.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/web/html.hpp"
 #include "cli/web/pages.hpp"

@@ -1,4 +1,5 @@
-// cli/web/pages.hpp: the pages of `vellum web`, each as a title and markup.
+// cli/web/pages.hpp: a browser's request and its response; the pages of `vellum web`, each as
+// a title and markup.
 //
 // Each takes the parameters of its query as text. Unknown names are Errc::not_found, and malformed
 // values Errc::invalid_argument: the site answers with the message.
@@ -6,11 +7,30 @@
 
 #include <string>
 
+#include <map>
 #include <vellum/store.hpp>
 
-#include "cli/web/request.hpp"
-
 namespace vellum::cli {
+
+// A browser's request.
+struct Request {
+  std::string method;  // "GET"
+  std::string host;    // of the header Host; empty: none
+  std::string path;    // "/TOKEN/diff", decoded
+  std::map<std::string, std::string> query;
+
+  // Empty: it was not given.
+  std::string parameter(const std::string& name) const {
+    const auto found = query.find(name);
+    return found == query.end() ? "" : found->second;
+  }
+};
+
+struct Response {
+  unsigned status = 200;
+  std::string type = "text/html; charset=utf-8";
+  std::string body;
+};
 
 struct Content {
   std::string title;

@@ -63,7 +63,7 @@ bool items_ok(const RecordHeader& h) noexcept {
       return items <= kMaxTranslatedRecords && raw <= kMaxTranslationRawBytes &&
              raw > items * kMinTranslationLineBytes;
     case RecordType::based_pages:
-      return items >= 1 && raw == items * kPageBytes && h.codec == base::Codec::zstd;
+      return items >= 1 && raw == items * kPageBytes && h.codec == base::Compression::zstd;
   }
   return false;
 }
@@ -137,7 +137,7 @@ void append_record(std::vector<std::byte>& out, RecordHeader& h, std::span<const
   ByteWriter w(out);
   w.u32(kRecordMagic);
   w.u8(static_cast<std::uint8_t>(h.type));
-  w.u8(static_cast<std::uint8_t>(h.codec));
+  w.u8(base::codec_byte(h.codec));
   w.u16(h.has_hash ? kRecordFlagHash : 0);
   w.u64(h.pack);
   w.u64(h.offset_bytes);
@@ -162,14 +162,14 @@ const char* decode_record_header(std::span<const std::byte> bytes, RecordHeader&
   if (in.u32() != kRecordMagic) return "not a record";
   RecordHeader h;
   const std::uint8_t type = in.u8();
-  const std::uint8_t codec = in.u8();
+  const auto codec = base::codec_from_byte(in.u8());
   const std::uint16_t flags = in.u16();
   if (!type_known(type)) return "a record type that format 1.0 does not have";
-  if (!base::codec_known(codec)) return "a codec that format 1.0 does not have";
+  if (!codec) return "a codec that format 1.0 does not have";
   if ((flags & ~unsigned{kRecordFlagHash}) != 0)
     return "a record flag that format 1.0 does not have";
   h.type = static_cast<RecordType>(type);
-  h.codec = static_cast<base::Codec>(codec);
+  h.codec = *codec;
   h.has_hash = (flags & kRecordFlagHash) != 0;
   h.pack = in.u64();
   h.offset_bytes = in.u64();

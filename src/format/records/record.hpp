@@ -47,7 +47,7 @@ constexpr bool holds_pages(RecordType type) noexcept {
 
 struct RecordHeader {
   RecordType type = RecordType::pages;
-  base::Codec codec = base::Codec::none;
+  base::Codec codec = base::Compression::none;
   std::uint64_t pack = 0;
   std::uint64_t offset_bytes = 0;  // of this header in the pack
   std::uint32_t raw_bytes = 0;     // payload, decompressed

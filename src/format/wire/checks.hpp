@@ -25,7 +25,7 @@ inline bool record_offset_ok(std::uint64_t offset_bytes) noexcept {
 // Whether `codec` can compress `raw` bytes to `stored` bytes. The upper bound covers lz4's and
 // zstd's.
 inline bool stored_size_ok(base::Codec codec, std::uint64_t raw, std::uint64_t stored) noexcept {
-  if (codec == base::Codec::none) return stored == raw;
+  if (codec == base::Compression::none) return stored == raw;
   return stored >= 1 && stored <= raw + raw / 255 + 64;
 }
 

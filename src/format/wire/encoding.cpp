@@ -32,8 +32,8 @@ bool set_flags(std::uint16_t flags, Encoding& e) noexcept {
 void write_encoding(ByteWriter& out, const Encoding& e) {
   [[maybe_unused]] const std::size_t start = out.size();
   out.u32(e.block_bytes);
-  out.u8(static_cast<std::uint8_t>(e.codec));
-  out.u8(e.codec_level);
+  out.u8(base::codec_byte(e.compression));
+  out.u8(e.compression_level);
   out.u16(flags_of(e));
   assert(out.size() - start == kEncodingBytes);
 }
@@ -41,14 +41,17 @@ void write_encoding(ByteWriter& out, const Encoding& e) {
 bool read_encoding(ByteReader& in, Encoding& out) noexcept {
   Encoding e;
   e.block_bytes = in.u32();
-  const std::uint8_t codec = in.u8();
-  e.codec = static_cast<base::Codec>(codec);
-  e.codec_level = in.u8();
-  if (!set_flags(in.u16(), e) || !in.ok() || !base::codec_known(codec)) return false;
+  const auto codec = base::codec_from_byte(in.u8());
+  e.compression_level = in.u8();
+  if (!set_flags(in.u16(), e) || !in.ok() || !codec || codec->filter != base::Filter::none) {
+    return false;
+  }
+  e.compression = codec->compression;
   const bool block = std::has_single_bit(e.block_bytes) && e.block_bytes >= kMinBlockBytes &&
                      e.block_bytes <= kMaxBlockBytes;
-  const bool level = e.codec_level <= 19 && (e.codec != base::Codec::zstd || e.codec_level >= 1);
-  if (!block || !level || !base::codec_plain(e.codec)) return false;
+  const int least = base::has_levels(e.compression) ? base::kMinLevel : 0;
+  const bool level = e.compression_level >= least && e.compression_level <= base::kMaxLevel;
+  if (!block || !level) return false;
   assert(flags_of(e) <= 31);
   out = e;
   return true;

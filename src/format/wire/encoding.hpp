@@ -16,10 +16,10 @@ inline constexpr std::size_t kEncodingBytes = 8;
 struct Encoding {
   // Of the pages that are compressed together; 4 KiB to 128 MiB, a power of two.
   std::uint32_t block_bytes = 64u << 10;
-  base::Codec codec = base::Codec::zstd;
-  std::uint8_t codec_level = 1;
+  base::Compression compression = base::Compression::zstd;
+  std::uint8_t compression_level = 1;
   bool grow_blocks = true;  // blocks of well compressible pages may grow to kMaxGrownBlockBytes
-  bool filters = true;      // a block may have a filter before the codec
+  bool filters = true;      // a block may have a filter before its compression
   bool dedup = true;        // a page may refer to an existing block with the same content
   bool deltas = true;       // a page may be stored as a delta
   bool sha256 = false;      // records of pages and deltas carry the SHA-256 of their raw payload

@@ -1,8 +1,12 @@
-// group/mpi/communicator.hpp: group::Ranks with a communicator of MPI.
+// group/mpi/communicator.hpp: group::Ranks with a communicator of MPI, and its
+// public report.
 #pragma once
 
 #include <mpi.h>
+#include <utility>
+#include <vellum/mpi.hpp>
 
+#include "group/job.hpp"
 #include "group/ranks.hpp"
 
 namespace vellum::mpi {
@@ -25,5 +29,11 @@ class Communicator final : public group::Ranks {
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
 };
+
+// The public form of a job's report.
+inline GroupReport report_of(group::JobReport&& report) {
+  return {report.number,   report.bytes_written, std::move(report.commits),
+          report.own_time, report.slowest_time,  report.coordination_time};
+}
 
 }  // namespace vellum::mpi

@@ -11,7 +11,6 @@
 #include "group/mpi/communicator.hpp"
 #include "group/mpi/datastore_partition.hpp"
 #include "group/mpi/datastore_root.hpp"
-#include "group/mpi/group_report.hpp"
 #include "group/region_partition.hpp"
 #include "region/api/store_impl.hpp"
 

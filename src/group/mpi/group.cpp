@@ -5,7 +5,6 @@
 #include "base/fail.hpp"
 #include "group/job.hpp"
 #include "group/mpi/communicator.hpp"
-#include "group/mpi/group_report.hpp"
 #include "group/region_partition.hpp"
 #include "group/remote/object_versions.hpp"
 #include "group/remote/restore.hpp"

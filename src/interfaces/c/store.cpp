@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/bytes/codec.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "interfaces/c/boundary.hpp"
@@ -17,19 +18,17 @@ namespace vellum::capi {
 
 namespace {
 
-Encoding::Compression compression_from(int compression) {
-  switch (compression) {
-    case VELLUM_COMPRESSION_DEFAULT:
-      return Encoding().compression;
-    case VELLUM_COMPRESSION_NONE:
-      return Encoding::Compression::none;
-    case VELLUM_COMPRESSION_LZ4:
-      return Encoding::Compression::lz4;
-    case VELLUM_COMPRESSION_ZSTD:
-      return Encoding::Compression::zstd;
-    default:
-      fail(Errc::invalid_argument, "encoding: compression is none of VELLUM_COMPRESSION_...");
+// The constants follow Encoding::Compression; the one before them is the default.
+static_assert(VELLUM_COMPRESSION_ZSTD - VELLUM_COMPRESSION_NONE ==
+              static_cast<int>(Encoding::Compression::zstd));
+
+Encoding::Compression compression_from(int given) {
+  if (given == VELLUM_COMPRESSION_DEFAULT) return Encoding().compression;
+  const auto compression = static_cast<Encoding::Compression>(given - VELLUM_COMPRESSION_NONE);
+  if (given < 0 || !base::codec_known(compression)) {
+    fail(Errc::invalid_argument, "encoding: compression is none of VELLUM_COMPRESSION_...");
   }
+  return compression;
 }
 
 Encoding::Hash hash_from(int hash) {
@@ -81,11 +80,8 @@ std::optional<Encoding> optional_encoding(const vellum_encoding* given) {
 }
 
 vellum_encoding to_c(const Encoding& encoding) {
-  using Compression = Encoding::Compression;
   vellum_encoding result = VELLUM_ENCODING_INIT;
-  result.compression = encoding.compression == Compression::none  ? VELLUM_COMPRESSION_NONE
-                       : encoding.compression == Compression::lz4 ? VELLUM_COMPRESSION_LZ4
-                                                                  : VELLUM_COMPRESSION_ZSTD;
+  result.compression = VELLUM_COMPRESSION_NONE + static_cast<int>(encoding.compression);
   result.compression_level = encoding.compression_level;
   result.block_bytes = encoding.block_bytes;
   result.fixed_blocks = encoding.grow_blocks ? 0 : 1;

@@ -1,9 +1,14 @@
-// interfaces/lmdb/format.hpp: magic numbers and places in LMDB's files (mdb.c: MDB_page, MDB_meta,
-// MDB_txninfo; 64 bits, little-endian).
+// interfaces/lmdb/format.hpp: the formats of LMDB's files: magic numbers and places (mdb.c: MDB_page,
+// MDB_meta, MDB_txninfo; 64 bits, little-endian).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+
+namespace vellum::base {
+class File;
+}
 
 namespace vellum::lmdb {
 
@@ -27,5 +32,10 @@ inline constexpr std::size_t kMagicAt = 0, kVersionAt = 4, kMapBytesAt = 16, kPa
 // lmdb-js's MDB_OVERLAPPINGSYNC: the transaction may not be durable.
 inline constexpr std::uint16_t kNotSyncedFlag = 0x1000;
 inline constexpr std::uint32_t kMinPageBytes = 256, kMaxPageBytes = 65536;
+
+// The format of a file that begins like LMDB's data; none: it does not. Errc::corrupted: it does,
+// but cannot be valid. Errc::unsupported: a later version than 1.0's. LMDB 0.9's library reports
+// other versions of its own format.
+std::optional<DataFormat> data_format(const base::File& file);
 
 }  // namespace vellum::lmdb

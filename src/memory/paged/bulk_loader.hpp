@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "base/threads/thread_pool.hpp"
-#include "memory/paged/paged_state.hpp"
+#include "memory/paged/fill/paged_state.hpp"
 #include "memory/paging/bulk_load.hpp"
 
 namespace vellum::region {

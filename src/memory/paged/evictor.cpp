@@ -12,8 +12,8 @@
 #include "base/clock.hpp"
 #include "format/records/page_diff.hpp"
 #include "memory/kernel/kernel.hpp"
-#include "memory/paged/prefetcher.hpp"
-#include "memory/paged/version_sharing.hpp"
+#include "memory/paged/fill/prefetcher.hpp"
+#include "memory/paged/fill/version_sharing.hpp"
 #include "memory/paging/bits.hpp"
 
 namespace vellum::region {

@@ -16,7 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "memory/paged/paged_state.hpp"
+#include "memory/paged/fill/paged_state.hpp"
 
 namespace vellum::region {
 

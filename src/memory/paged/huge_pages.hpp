@@ -11,7 +11,7 @@
 #include <mutex>
 #include <set>
 
-#include "memory/paged/paged_state.hpp"
+#include "memory/paged/fill/paged_state.hpp"
 
 namespace vellum::region {
 

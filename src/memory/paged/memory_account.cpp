@@ -6,7 +6,7 @@
 
 #include "base/clock.hpp"
 #include "memory/paged/evictor.hpp"
-#include "memory/paged/version_sharing.hpp"
+#include "memory/paged/fill/version_sharing.hpp"
 
 namespace vellum::region {
 

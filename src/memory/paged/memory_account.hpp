@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vellum/region.hpp>
 
-#include "memory/paged/paged_state.hpp"
+#include "memory/paged/fill/paged_state.hpp"
 #include "memory/paging/pager.hpp"
 
 namespace vellum::region {

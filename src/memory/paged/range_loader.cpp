@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "base/threads/processors.hpp"
-#include "memory/paged/chunk_filler.hpp"
-#include "memory/paged/version_sharing.hpp"
+#include "memory/paged/fill/chunk_filler.hpp"
+#include "memory/paged/fill/version_sharing.hpp"
 
 namespace vellum::region {
 namespace {

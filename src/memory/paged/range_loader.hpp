@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "format/working_set.hpp"
-#include "memory/paged/paged_state.hpp"
+#include "memory/paged/fill/paged_state.hpp"
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::region {

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <optional>
 
-#include "memory/paged/paged_state.hpp"
+#include "memory/paged/fill/paged_state.hpp"
 #include "memory/paging/helper_thread.hpp"
 
 namespace vellum::region {

@@ -18,7 +18,7 @@
 #include <optional>
 #include <vector>
 
-#include "memory/paged/paged_state.hpp"
+#include "memory/paged/fill/paged_state.hpp"
 #include "memory/paging/helper_thread.hpp"
 #include "memory/paging/reclaim_schedule.hpp"
 

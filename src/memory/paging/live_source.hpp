@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cassert>
 #include <memory>
+#include <thread>
+#include <utility>
 
 #include "store/page_map/page_source.hpp"
 
@@ -23,7 +25,13 @@ class LiveSource {
 
   // Returns when no thread reads the old source. One caller at a time; never from the fault
   // handler.
-  void replace(std::shared_ptr<store::PageSource> source);
+  void replace(std::shared_ptr<store::PageSource> source) {
+    const unsigned old = current_.load();
+    sources_[1 - old] = std::move(source);
+    current_.store(1 - old);
+    while (readers_[old].load() != 0) std::this_thread::yield();
+    sources_[old].reset();
+  }
   // For callers outside the fault handler, where errors are thrown. REQUIRES: as for replace().
   const std::shared_ptr<store::PageSource>& shared() const noexcept {
     return sources_[current_.load()];

@@ -9,22 +9,6 @@
 #include "base/fail.hpp"
 
 namespace vellum::region {
-namespace {
-
-base::Codec codec_of(Encoding::Compression compression) {
-  switch (compression) {
-    case Encoding::Compression::none:
-      return base::Codec::none;
-    case Encoding::Compression::lz4:
-      return base::Codec::lz4;
-    case Encoding::Compression::zstd:
-      return base::Codec::zstd;
-  }
-  fail(Errc::invalid_argument, "unknown compression");
-}
-
-}  // namespace
-
 void require_range(const char* what, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
   assert(low <= high);
   if (value >= low && value <= high) return;
@@ -36,14 +20,16 @@ format::Encoding to_format(const Encoding& given) {
   if (!std::has_single_bit(given.block_bytes)) {
     fail(Errc::invalid_argument, "block_bytes is {}: it must be a power of two", given.block_bytes);
   }
-  if (given.compression == Encoding::Compression::zstd) {
+  if (!base::codec_known(given.compression)) fail(Errc::invalid_argument, "unknown compression");
+  if (base::has_levels(given.compression)) {
     require_range("compression_level",
-                  static_cast<std::uint64_t>(std::max(given.compression_level, 0)), 1, 19);
+                  static_cast<std::uint64_t>(std::max(given.compression_level, 0)), base::kMinLevel,
+                  base::kMaxLevel);
   }
   format::Encoding out;
   out.block_bytes = given.block_bytes;
-  out.codec = codec_of(given.compression);
-  out.codec_level = static_cast<std::uint8_t>(given.compression_level);
+  out.compression = given.compression;
+  out.compression_level = static_cast<std::uint8_t>(given.compression_level);
   out.grow_blocks = given.grow_blocks;
   out.filters = given.filters;
   out.dedup = given.dedup;
@@ -61,13 +47,10 @@ std::optional<format::Encoding> to_format(const std::optional<Encoding>& given) 
 }
 
 Encoding from_format(const format::Encoding& stored) {
-  assert(stored.codec == base::Codec::none || stored.codec == base::Codec::lz4 ||
-         stored.codec == base::Codec::zstd);
+  assert(base::codec_known(stored.compression));
   Encoding out;
-  out.compression = stored.codec == base::Codec::none  ? Encoding::Compression::none
-                    : stored.codec == base::Codec::lz4 ? Encoding::Compression::lz4
-                                                       : Encoding::Compression::zstd;
-  out.compression_level = stored.codec_level;
+  out.compression = stored.compression;
+  out.compression_level = stored.compression_level;
   out.block_bytes = stored.block_bytes;
   out.grow_blocks = stored.grow_blocks;
   out.filters = stored.filters;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
-#include "base/files/beneath.hpp"
+#include "base/files/file.hpp"
 #include "base/files/new_file.hpp"
 
 namespace vellum::remote {

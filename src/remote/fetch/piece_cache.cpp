@@ -8,7 +8,7 @@
 
 #include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
-#include "base/files/beneath.hpp"
+#include "base/files/file.hpp"
 #include "base/files/new_file.hpp"
 #include "base/try_to.hpp"
 

@@ -1,7 +1,7 @@
 #include "remote/lazy/cloned_packs.hpp"
 
 #include "base/fail.hpp"
-#include "base/files/beneath.hpp"
+#include "base/files/file.hpp"
 #include "remote/session/known_remotes.hpp"
 #include "remote/session/missing_pieces.hpp"
 

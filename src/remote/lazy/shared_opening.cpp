@@ -10,7 +10,7 @@
 
 #include "base/boot_id.hpp"
 #include "base/bytes/hex.hpp"
-#include "base/files/beneath.hpp"
+#include "base/files/file.hpp"
 #include "base/files/new_file.hpp"
 #include "base/threads/start_thread.hpp"
 #include "base/try_to.hpp"

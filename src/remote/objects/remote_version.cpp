@@ -102,18 +102,18 @@ bool read_name(ByteReader& in, std::uint32_t generation, RemoteVersion& out) {
 
 // False: the bytes do not decompress to the stated size.
 bool unpack(ByteReader& in, std::vector<std::byte>& raw) {
-  const std::uint8_t codec = in.u8();
+  const auto codec = base::codec_from_byte(in.u8());
   const std::uint64_t raw_bytes = in.varint(), stored_bytes = in.varint();
   if (!in.ok() || raw_bytes > kMaxNamesBytes) return false;
   const auto stored = in.bytes(stored_bytes);
   if (!in.ok() || raw_bytes > stored_bytes * kMaxTimesPacked) return false;
-  if (codec == static_cast<std::uint8_t>(base::Codec::none)) {
+  if (codec == base::Compression::none) {
     raw.assign(stored.begin(), stored.end());
     return raw.size() == raw_bytes;
   }
-  if (codec != static_cast<std::uint8_t>(base::Codec::zstd)) return false;
+  if (codec != base::Compression::zstd) return false;
   raw.resize(static_cast<std::size_t>(raw_bytes));
-  return base::Decompressor(0).decompress(base::Codec::zstd, stored, raw);
+  return base::Decompressor(0).decompress(base::Compression::zstd, stored, raw);
 }
 
 }  // namespace
@@ -125,9 +125,9 @@ void write_names(ByteWriter& w, std::span<const RemoteVersion> names) {
   for (const RemoteVersion& name : names) write_name(names_writer, name);
   std::vector<std::byte> packed(raw.size());
   base::Compressor compressor;
-  packed.resize(compressor.compress(base::Codec::zstd, kLevel, raw, packed));
+  packed.resize(compressor.compress(base::Compression::zstd, kLevel, raw, packed));
   const bool is_packed = !packed.empty() && raw.size() <= packed.size() * kMaxTimesPacked;
-  w.u8(static_cast<std::uint8_t>(is_packed ? base::Codec::zstd : base::Codec::none));
+  w.u8(base::codec_byte(is_packed ? base::Compression::zstd : base::Compression::none));
   w.varint(raw.size());
   w.varint(is_packed ? packed.size() : raw.size());
   w.bytes(is_packed ? packed : raw);

@@ -107,7 +107,7 @@ OwnedRecord encoded(const store::StoreDirectory& store, const format::RecordRef&
                     RecordHeader header, std::vector<std::byte> raw,
                     std::vector<SlotRange> dropped) {
   format::Encoding encoding;
-  encoding.codec_level = kMergedLevel;
+  encoding.compression_level = kMergedLevel;
   encoding.sha256 = header.has_hash;
   base::Compressor compressor;
   const auto payload = header.type == RecordType::pages

@@ -117,7 +117,7 @@ class TranslatedPackWriter {
       fail(Errc::unsupported, "{}: too many records for a translated pack", file_.path());
     }
     base::Compressor compressor;
-    const auto payload = store::encode_payload(compressor, base::Codec::zstd,
+    const auto payload = store::encode_payload(compressor, base::Compression::zstd,
                                                store::kMetadataZstdLevel, std::move(raw));
     header = {};
     header.type = type;

@@ -21,10 +21,10 @@
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
 #include "base/threads/fork_count.hpp"
+#include "base/threads/per_process.hpp"
 #include "format/wire/types.hpp"
 #include "memory/kernel/guarded_copy.hpp"
 #include "region/api/when_free.hpp"
-#include "run/live/one_store.hpp"
 #include "run/live/read_views.hpp"
 #include "run/process/real.hpp"
 #include "run/run/run_record.hpp"
@@ -33,6 +33,14 @@ namespace vellum::preload {
 namespace {
 
 using format::kPageBytes;
+
+// The run's store, which a process's live files share: a separate store for each would cost a
+// megabyte of memory and a descriptor. It stays open while a pointer to it exists. A child of
+// fork(2) gets its own. Throws vellum::Error.
+std::shared_ptr<Store> store_of_process(const std::string& path) {
+  static base::SharedInProcess<Store> shared;
+  return shared.get([&] { return std::make_shared<Store>(Store::open(path)); });
+}
 
 // Address space costs nothing, but is limited to 128 TiB, and a region takes its capacity twice. A
 // program may map far more than the file has, and the file grows into that. The first files

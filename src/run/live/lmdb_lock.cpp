@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/files/real_path.hpp"
-#include "interfaces/lmdb/format.hpp"
+#include "interfaces/lmdb/meta.hpp"
 #include "run/process/proc.hpp"
 #include "run/process/real.hpp"
 

@@ -103,7 +103,7 @@ void BranchWriter::Impl::write_hashes(const Dedup& known) {
   for (std::size_t first = 0; first < noted.size(); first += format::kMaxPageHashes) {
     const std::size_t count = std::min<std::size_t>(noted.size() - first, format::kMaxPageHashes);
     const auto payload =
-        encode_payload(packs->compressor(), base::Codec::zstd, kMetadataZstdLevel,
+        encode_payload(packs->compressor(), base::Compression::zstd, kMetadataZstdLevel,
                        format::encode_page_hashes(std::span(noted).subspan(first, count)));
     packs->append({format::RecordType::hashes, payload.codec, payload.raw_bytes, payload.stored,
                    static_cast<std::uint32_t>(count)});
@@ -150,8 +150,8 @@ void BranchWriter::Impl::write_checkpoint(Version& next,
   };
   if (packs->dirty()) {
     set_position();
-    const auto payload = encode_payload(packs->compressor(), base::Codec::zstd, kMetadataZstdLevel,
-                                        format::encode_version(next));
+    const auto payload = encode_payload(packs->compressor(), base::Compression::zstd,
+                                        kMetadataZstdLevel, format::encode_version(next));
     packs->append(
         {format::RecordType::version, payload.codec, payload.raw_bytes, payload.stored, 1}, false);
     packs->sync();

@@ -143,7 +143,7 @@ void BranchWriter::Commit::Impl::check(const PageWrites& piece) const {
   const std::size_t most = format::max_block_bytes(writer.store.superblock()) / kPageBytes;
   for (const PageBlock& b : piece.blocks) {
     const bool whole =
-        b.codec != base::Codec::none || b.stored.size() == b.pages.size() * kPageBytes;
+        b.codec != base::Compression::none || b.stored.size() == b.pages.size() * kPageBytes;
     if (b.pages.empty() || b.pages.size() > most || b.stored.empty() || !whole) {
       fail(Errc::invalid_argument, "{}: a block cannot have {} pages in {} bytes", writer.label,
            b.pages.size(), b.stored.size());
@@ -237,7 +237,7 @@ std::vector<PartView> BranchWriter::Commit::Impl::parts() const {
   for (const PageWrites& piece : pieces) {
     for (std::size_t first = 0; first < piece.deltas.pages().size();) {
       const auto run = format::deltas_that_fit(piece.deltas, first);
-      PartView part{PartType::deltas, base::Codec::none,
+      PartView part{PartType::deltas, base::Compression::none,
                     static_cast<std::uint32_t>(run.encoded_bytes)};
       part.deltas = &piece.deltas;
       part.deltas_at = run;
@@ -245,7 +245,7 @@ std::vector<PartView> BranchWriter::Commit::Impl::parts() const {
       first += run.count;
     }
     if (!piece.zeros.empty()) {
-      out.push_back({PartType::zeros, base::Codec::none, 0, piece.zeros});
+      out.push_back({PartType::zeros, base::Compression::none, 0, piece.zeros});
     }
   }
   for (const PageWrites& piece : pieces) {

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/fail.hpp"
-#include "store/catalog/lock/patience.hpp"
+#include "store/catalog/lock/lock_bytes.hpp"
 #include "store/catalog/names.hpp"
 
 namespace vellum::store {

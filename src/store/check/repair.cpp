@@ -1,5 +1,5 @@
 // Copies the intact versions to a new store. repair_find.cpp finds them.
-#include "store/check/repair.hpp"
+#include "store/check/check.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -1,5 +1,5 @@
 // The space of a store: files, packs, and the shares of versions in records.
-#include "store/check/stat.hpp"
+#include "store/check/check.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -1,4 +1,4 @@
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 
 #include <algorithm>
 #include <cassert>

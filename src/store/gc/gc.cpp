@@ -9,7 +9,6 @@
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/space_note.hpp"
 #include "store/catalog/working_set_file.hpp"
-#include "store/gc/leftovers.hpp"
 #include "store/gc/pack_mover.hpp"
 #include "store/gc/reach/census_file.hpp"
 #include "store/gc/reach/pack_use.hpp"

@@ -1,4 +1,4 @@
-#include "store/gc/leftovers.hpp"
+#include "store/gc/pack_mover.hpp"
 
 #include "store/catalog/names.hpp"
 

@@ -1,4 +1,4 @@
-#include "store/gc/pack_copy.hpp"
+#include "store/gc/pack_mover.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -6,7 +6,6 @@
 
 #include "base/files/new_file.hpp"
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/gc/leftovers.hpp"
 #include "store/gc/pack_rewriter.hpp"
 
 namespace vellum::store {

@@ -157,7 +157,7 @@ void PackRewriter::Impl::append_metadata(RecordType type, std::vector<std::byte>
                                          std::size_t items, format::RecordRef& ref) {
   base::Compressor compressor;
   const auto payload =
-      encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel, std::move(raw));
+      encode_payload(compressor, base::Compression::zstd, kMetadataZstdLevel, std::move(raw));
   RecordHeader h;
   h.type = type;
   h.codec = payload.codec;

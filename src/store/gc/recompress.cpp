@@ -86,7 +86,7 @@ class Recompression {
     plan.recompress = false;
     const auto& sb = store_.superblock();
     plan.encode_level = std::min<int>(
-        plan.level, sb.codec == base::Codec::zstd ? sb.codec_level : kMetadataZstdLevel);
+        plan.level, base::has_levels(sb.compression) ? sb.compression_level : kMetadataZstdLevel);
   }
 
   void rewrite(const PackPlan& plan) {

@@ -105,7 +105,7 @@ EncodedPayload RecordEncoder::encode(const LoadedRecord& record, const PlannedRe
                                : pages ? without_pages(record.raw, plan.dropped)
                                        : without_deltas(record.raw, plan.dropped);
   format::Encoding encoding;
-  encoding.codec_level = static_cast<std::uint8_t>(level);
+  encoding.compression_level = static_cast<std::uint8_t>(level);
   encoding.sha256 = record.header.has_hash;
   auto payload = pages ? BlockEncoder(encoding).encode(compressor_, raw)
                        : encode_deltas(compressor_, encoding, std::move(raw));

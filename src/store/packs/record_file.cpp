@@ -42,7 +42,7 @@ LoadedRecord read_at(const base::File& file, const format::RecordRef& place, std
   if (out.header.type == format::RecordType::based_pages) return out;
   const auto stored = out.stored();
   out.raw.resize(out.header.raw_bytes);
-  if (out.header.codec == base::Codec::none) {
+  if (out.header.codec == base::Compression::none) {
     if (stored.size() != out.raw.size()) corrupted("the record's sizes do not match");
     std::copy(stored.begin(), stored.end(), out.raw.begin());
   } else if (!base::Decompressor(out.raw.size()).decompress(out.header.codec, stored, out.raw)) {

@@ -27,7 +27,7 @@ void parse_deltas(const CommitPart& part, format::DeltaBatch& out) {
   // Uncompressed bytes are parsed in place.
   std::vector<std::byte> raw;
   std::span<const std::byte> bytes = part.stored;
-  if (part.codec != base::Codec::none) {
+  if (part.codec != base::Compression::none) {
     raw = unpack(part.codec, part.stored, part.raw_bytes);
     bytes = raw;
   }

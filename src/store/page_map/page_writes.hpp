@@ -27,7 +27,7 @@ struct NotedPage {
 // Pages compressed together; slot i has pages[i].
 struct PageBlock {
   std::vector<format::PageNumber> pages;  // ascending
-  base::Codec codec = base::Codec::none;
+  base::Codec codec = base::Compression::none;
   std::vector<std::byte> stored;
   std::vector<NotedPage> noted = {};  // for Dedup::note(), once the block is a record
   std::vector<std::byte> hash = {};   // SHA-256 of the pages; empty: not computed yet

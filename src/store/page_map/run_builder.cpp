@@ -54,7 +54,7 @@ format::RunRef write_run(PackWriter& packs, EncodingThreads& threads,
   const auto blocks = split_into_blocks(entries);
   std::vector<EncodedPayload> payloads(blocks.size());
   threads.run(blocks.size(), [&](std::size_t i, base::Compressor& compressor) {
-    payloads[i] = encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel,
+    payloads[i] = encode_payload(compressor, base::Compression::zstd, kMetadataZstdLevel,
                                  format::encode_map_block(blocks[i]));
   });
   format::RunRoot root;
@@ -70,8 +70,8 @@ format::RunRef write_run(PackWriter& packs, EncodingThreads& threads,
                            ref.offset_bytes, ref.tag, items});
     assert(root.blocks.back().first_page <= root.blocks.back().last_page);
   }
-  const auto payload = encode_payload(packs.compressor(), base::Codec::zstd, kMetadataZstdLevel,
-                                      format::encode_run_root(root));
+  const auto payload = encode_payload(packs.compressor(), base::Compression::zstd,
+                                      kMetadataZstdLevel, format::encode_run_root(root));
   const auto ref = packs.append({format::RecordType::run_root, payload.codec, payload.raw_bytes,
                                  payload.stored, static_cast<std::uint32_t>(root.blocks.size())},
                                 false);

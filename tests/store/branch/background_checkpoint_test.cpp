@@ -3,7 +3,7 @@
 #include "store/branch/background_checkpoint.hpp"
 
 #include "store/branch/fault_fs.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/support.hpp"

@@ -1,7 +1,7 @@
 // Pages with long chains of deltas.
 #include "store/branch/checkpoint/checkpoint.hpp"
 #include "store/branch/fault_fs.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/support.hpp"
 
 namespace vellum::store::test {

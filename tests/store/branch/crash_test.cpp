@@ -1,6 +1,6 @@
 // Power cuts at every stage: afterwards, the branch has the last commit that returned or the one in
 // progress, whole, and the store has every snapshot whose creation returned.
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/support.hpp"
 #include "support/disk/crash_images_lib.hpp"
 

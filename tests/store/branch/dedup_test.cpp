@@ -51,8 +51,10 @@ class DedupRules : public ::testing::Test {
     const auto pages = look_up(*commit, bytes, out);
     for (const PageNumber p : pages) {
       const std::span<const std::byte> raw(bytes.data() + p * kPageBytes, kPageBytes);
-      out.blocks.push_back(
-          {{p}, base::Codec::none, {raw.begin(), raw.end()}, Dedup::worth_noting(raw, raw.size())});
+      out.blocks.push_back({{p},
+                            base::Compression::none,
+                            {raw.begin(), raw.end()},
+                            Dedup::worth_noting(raw, raw.size())});
     }
     commit->add(std::move(out));
     commit->finish({1, kDedupPages * kPageBytes, 0, ""}, true);
@@ -205,7 +207,7 @@ TEST_F(DedupRules, TheRecordThatWasAppendedLastIsFound) {
   const auto add = [&](BranchWriter::Commit& commit, PageNumber at, PageNumber content) {
     PageWrites out;
     out.blocks.push_back({{at},
-                          base::Codec::none,
+                          base::Compression::none,
                           {page(content).begin(), page(content).end()},
                           Dedup::worth_noting(page(content), kPageBytes)});
     commit.add(std::move(out));

@@ -7,7 +7,7 @@
 
 #include "format/records/record.hpp"
 #include "store/branch/fault_fs.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/support.hpp"
 
 namespace vellum::store::test {

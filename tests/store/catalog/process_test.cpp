@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/support.hpp"
 #include "support/child.hpp"
 #include "support/shared.hpp"

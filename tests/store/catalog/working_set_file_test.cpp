@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "store/check/stat.hpp"
+#include "store/check/check.hpp"
 #include "store/snapshots_fixture.hpp"
 
 namespace vellum::store::test {

@@ -1,5 +1,5 @@
 // Data that a reader would refuse is refused before it is stored, and changes nothing.
-#include "store/check/stat.hpp"
+#include "store/check/check.hpp"
 #include "store/support.hpp"
 
 namespace vellum::store::test {
@@ -43,15 +43,15 @@ class Arguments : public testing::Test {
 };
 
 TEST_F(Arguments, Blocks) {
-  using base::Codec;
+  using base::Compression;
   const std::vector<std::byte> page(kPageBytes, std::byte{1});
-  refuse_block({{}, Codec::none, page});
-  refuse_block({{1}, Codec::zstd, {}});
-  refuse_block({{1, 2}, Codec::none, page});
+  refuse_block({{}, Compression::none, page});
+  refuse_block({{1}, Compression::zstd, {}});
+  refuse_block({{1, 2}, Compression::none, page});
   const std::size_t too_many = format::max_block_bytes(small_options()) / kPageBytes + 1;
   std::vector<PageNumber> pages(too_many);
   for (std::size_t i = 0; i < too_many; ++i) pages[i] = i;
-  refuse_block({pages, Codec::zstd, page});
+  refuse_block({pages, Compression::zstd, page});
 }
 
 TEST_F(Arguments, WhatACommitSaysOfTheRegion) {

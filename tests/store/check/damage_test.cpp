@@ -3,8 +3,7 @@
 
 #include <fstream>
 
-#include "store/check/stat.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/support.hpp"
 

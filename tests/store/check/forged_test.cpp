@@ -7,7 +7,7 @@
 #include "format/wire/superblock.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/store_directory.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
@@ -18,6 +18,8 @@ namespace vellum::store::test {
 namespace {
 
 using base::Codec;
+using base::Compression;
+using base::Filter;
 using format::MapEntry;
 using format::PageKind;
 using format::RecordRef;
@@ -35,7 +37,7 @@ class Pack {
     bytes_ = format::encode_pack_header({store.superblock().store_id, id_, kBranchId});
   }
   RecordRef add(RecordType type, std::uint32_t raw_bytes, const Bytes& stored, std::uint32_t items,
-                Codec codec = Codec::none, const Bytes& hash = {}) {
+                Codec codec = Compression::none, const Bytes& hash = {}) {
     format::RecordHeader h;
     h.type = type;
     h.codec = codec;
@@ -217,17 +219,17 @@ TEST_F(Forged, RecordsWithAHashAreRead) {
     return Bytes(hash.begin(), hash.end());
   };
   const Bytes raw = pages_of(4, std::byte{1});
-  Bytes stored(base::compress_bound(Codec::zstd, raw.size()));
-  stored.resize(base::Compressor().compress(Codec::zstd, 1, raw, stored));
+  Bytes stored(base::compress_bound(Compression::zstd, raw.size()));
+  stored.resize(base::Compressor().compress(Compression::zstd, 1, raw, stored));
   const auto raw_bytes = static_cast<std::uint32_t>(raw.size());
   const RecordRef plain =
-      pack_->add(RecordType::pages, raw_bytes, raw, 4, Codec::none, hash_of(raw));
+      pack_->add(RecordType::pages, raw_bytes, raw, 4, Compression::none, hash_of(raw));
   const RecordRef packed =
-      pack_->add(RecordType::pages, raw_bytes, stored, 4, Codec::zstd, hash_of(raw));
+      pack_->add(RecordType::pages, raw_bytes, stored, 4, Compression::zstd, hash_of(raw));
   const Bytes map =
       format::encode_map_block(std::vector<MapEntry>{base(0, plain, 0, 4), base(4, packed, 0, 4)});
   const auto block = pack_->add(RecordType::map_block, static_cast<std::uint32_t>(map.size()), map,
-                                2, Codec::none, hash_of(map));
+                                2, Compression::none, hash_of(map));
   publish({add_root({{{0, 7, block.offset_bytes, block.tag, 2}}, {pack_->id()}})});
   Bytes expected = raw;
   expected.insert(expected.end(), raw.begin(), raw.end());
@@ -303,7 +305,11 @@ TEST_F(Forged, AChainThatIsTooLongForTheHandler) {
 
 TEST_F(Forged, PagesThatDoNotDecompress) {
   const Bytes garbage(100, std::byte{0x5a});
-  for (const Codec codec : {Codec::lz4, Codec::zstd, Codec::lz4_words, Codec::zstd_words}) {
+  constexpr Codec kAll[] = {Compression::lz4,
+                            Compression::zstd,
+                            {Compression::lz4, Filter::words},
+                            {Compression::zstd, Filter::words}};
+  for (const Codec codec : kAll) {
     SCOPED_TRACE(base::codec_name(codec));
     pack_ = std::make_unique<Pack>(*store_, 1);
     publish({base(0, pack_->add(RecordType::pages, 4 * kPageBytes, garbage, 4, codec))});
@@ -345,7 +351,7 @@ TEST_F(Forged, AMapBlockOfAnotherNumberOfEntries) {
 
 TEST_F(Forged, AMapBlockThatDoesNotDecompress) {
   const RecordRef block =
-      pack_->add(RecordType::map_block, 60, Bytes(50, std::byte{0x5a}), 1, Codec::zstd);
+      pack_->add(RecordType::map_block, 60, Bytes(50, std::byte{0x5a}), 1, Compression::zstd);
   publish({add_root({{{0, 0, block.offset_bytes, block.tag, 1}}, {pack_->id()}})});
   expect_page_refused("the record does not decompress");
 }
@@ -454,9 +460,10 @@ class ForgedCommit : public testing::Test {
   }
   static format::CommitPart compressed(format::PartType type, std::vector<PageNumber> pages,
                                        const Bytes& raw) {
-    format::CommitPart part{type, Codec::zstd, static_cast<std::uint32_t>(raw.size()),
-                            std::move(pages), Bytes(base::compress_bound(Codec::zstd, raw.size()))};
-    part.stored.resize(base::Compressor().compress(Codec::zstd, 1, raw, part.stored));
+    format::CommitPart part{type, Compression::zstd, static_cast<std::uint32_t>(raw.size()),
+                            std::move(pages),
+                            Bytes(base::compress_bound(Compression::zstd, raw.size()))};
+    part.stored.resize(base::Compressor().compress(Compression::zstd, 1, raw, part.stored));
     return part;
   }
   void expect_refused(const char* reason) {
@@ -526,15 +533,15 @@ TEST_F(ForgedCommit, CompressedPartsAreRead) {
 
 TEST_F(ForgedCommit, PartsThatDoNotDecompress) {
   const Bytes garbage(100, std::byte{0x5a});
-  make({{format::PartType::pages, Codec::zstd, kPageBytes, {5}, garbage}});
+  make({{format::PartType::pages, Compression::zstd, kPageBytes, {5}, garbage}});
   expect_refused("a part of a commit does not decompress");
-  make({{format::PartType::deltas, Codec::lz4, 200, {}, garbage}});
+  make({{format::PartType::deltas, Compression::lz4, 200, {}, garbage}});
   expect_refused("a part of a commit does not decompress");
 }
 
 TEST_F(ForgedCommit, DeltasThatDoNotParse) {
   const Bytes garbage(100, std::byte{0xff});
-  make({{format::PartType::deltas, Codec::none, 100, {}, garbage}});
+  make({{format::PartType::deltas, Compression::none, 100, {}, garbage}});
   expect_refused("the deltas of a commit do not parse");
 }
 

@@ -2,7 +2,7 @@
 // call that needs it is refused, with the file and both numbers, and no part of the store is lost
 // or reported as corrupted.
 #include "format/wire/number.hpp"
-#include "store/check/repair.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/tier/tiers_fixture.hpp"
 
 namespace vellum::store::test {

@@ -1,8 +1,7 @@
 // A version is removed while another process reads it: it is missing, and nothing is corrupted.
 #include <filesystem>
 
-#include "store/check/repair.hpp"
-#include "store/check/stat.hpp"
+#include "store/check/check.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/disk/hook_fs.hpp"
 

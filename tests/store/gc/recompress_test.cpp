@@ -5,8 +5,7 @@
 
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/store_directory.hpp"
-#include "store/check/repair.hpp"
-#include "store/check/stat.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/gc/recompress_support.hpp"
 #include "store/gc/record_encoder.hpp"
@@ -393,7 +392,7 @@ TEST(RecordEncoderTest, DroppedSlotsPastTheRecordAreIgnored) {
   for (std::size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<std::byte>(i * i >> 3);
   LoadedRecord record;
   record.header = {.type = format::RecordType::pages,
-                   .codec = base::Codec::none,
+                   .codec = base::Compression::none,
                    .offset_bytes = format::kPackHeaderBytes,
                    .raw_bytes = 2 * kPageBytes,
                    .items = 2};

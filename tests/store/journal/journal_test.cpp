@@ -121,7 +121,7 @@ TEST_F(JournalTest, ABaseFrameWithCommitsMayBeLargerThanAnyVersion) {
   format::CommitBody large;
   large.region_bytes = 1u << 20;
   large.parts.push_back(
-      {format::PartType::pages, base::Codec::none, 12288, {1, 2, 3}, Bytes(12288)});
+      {format::PartType::pages, base::Compression::none, 12288, {1, 2, 3}, Bytes(12288)});
   const Bytes commit = format::encode_commit(large);
   put(0, 0, {FrameType::base_with_commits, 3, 11, 0},
       format::encode_base_with_commits(version(10), std::vector<format::Payload>{commit}));

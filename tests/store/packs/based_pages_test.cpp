@@ -336,7 +336,7 @@ TEST_F(BasedPages, HostileListsAreRefused) {
     stored.resize(stored.size() + 64);
     format::RecordHeader h;
     h.type = format::RecordType::based_pages;
-    h.codec = base::Codec::zstd;
+    h.codec = base::Compression::zstd;
     h.pack = based.front().ref.pack;
     h.offset_bytes = (file->size_bytes() + 7) / 8 * 8;
     h.raw_bytes = kPageBytes;

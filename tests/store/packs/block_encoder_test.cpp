@@ -9,6 +9,8 @@ namespace vellum::store::test {
 namespace {
 
 using base::Codec;
+using base::Compression;
+using base::Filter;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kBlockBytes = 64u << 10;
@@ -48,11 +50,11 @@ TEST(BlockEncoder, ANewKindOfDataSoonGetsItsForm) {
     int numbers_as_text = 0, text_as_numbers = 0;
     for (int i = 0; i < 20; ++i) {
       const auto payload = blocks.encode(compressor, numbers(kBlockBytes, random));
-      numbers_as_text += payload.codec == Codec::zstd_words ? 0 : 1;
+      numbers_as_text += payload.codec == Codec{Compression::zstd, Filter::words} ? 0 : 1;
     }
     for (int i = 0; i < 20; ++i) {
       text_as_numbers +=
-          blocks.encode(compressor, text(kBlockBytes, random)).codec == Codec::zstd ? 0 : 1;
+          blocks.encode(compressor, text(kBlockBytes, random)).codec == Compression::zstd ? 0 : 1;
     }
     EXPECT_LE(numbers_as_text, 1);
     EXPECT_LE(text_as_numbers, 1);
@@ -135,15 +137,15 @@ TEST(DeltaEncoding, ShortRepetitionsAreFoundAtTheLowestLevel) {
   base::Compressor compressor;
   const Bytes raw = deltas_of_lists(random);
   format::Encoding encoding;
-  ASSERT_EQ(encoding.codec_level, 1);
+  ASSERT_EQ(encoding.compression_level, 1);
   const auto deltas = encode_deltas(compressor, encoding, raw);
-  const auto plain = encode_payload(compressor, Codec::zstd, encoding.codec_level, raw);
-  EXPECT_EQ(deltas.codec, Codec::zstd);
+  const auto plain = encode_payload(compressor, Compression::zstd, encoding.compression_level, raw);
+  EXPECT_EQ(deltas.codec, Compression::zstd);
   EXPECT_LT(deltas.stored.size() * 10, plain.stored.size() * 8);
 
-  encoding.codec_level = 19;  // a higher level is kept
+  encoding.compression_level = 19;  // a higher level is kept
   EXPECT_EQ(encode_deltas(compressor, encoding, raw).stored,
-            encode_payload(compressor, Codec::zstd, 19, raw).stored);
+            encode_payload(compressor, Compression::zstd, 19, raw).stored);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes/sha256.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
 #include "store/gc/recompress_support.hpp"
 #include "store/packs/pack_scanner.hpp"
@@ -126,7 +126,7 @@ TEST_F(Hashes, AWrongHashIsDamage) {
     auto writer = BranchWriter::open(*store, "main");
     auto commit = writer->begin();
     PageWrites writes;
-    PageBlock block{{4, 5, 6, 7}, base::Codec::none, {}, {}, {}};
+    PageBlock block{{4, 5, 6, 7}, base::Compression::none, {}, {}, {}};
     block.stored.assign(4 * kPageBytes, std::byte{1});
     const auto other = base::sha256(std::vector<std::byte>(4 * kPageBytes, std::byte{2}));
     block.hash = {other.begin(), other.end()};

@@ -1,6 +1,6 @@
 // The largest region: journal, checkpoints, merges, diff, gc and verify distinguish pages whose
 // numbers have more than 32 bits from those with the same low 32 bits.
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/support.hpp"

@@ -147,7 +147,7 @@ TEST(WriteRun, LargeRunsAreCutIntoBlocksBetweenChains) {
   PackWriter packs(*store, 7, version);
   const std::vector<std::byte> payload(kPageBytes);
   const auto ref =
-      packs.append({format::RecordType::pages, base::Codec::none, kPageBytes, payload, 1});
+      packs.append({format::RecordType::pages, base::Compression::none, kPageBytes, payload, 1});
   std::vector<MapEntry> entries;
   for (PageNumber p = 0; p < 3000; ++p) {
     for (std::uint8_t d = 3; d > 0; --d) entries.push_back({2 * p, 1, d, PageKind::delta, d, ref});

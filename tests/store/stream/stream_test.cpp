@@ -6,7 +6,7 @@
 
 #include "store/branch/fault_fs.hpp"
 #include "store/branch/staging_branch.hpp"
-#include "store/check/verify.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
 #include "store/stream/export.hpp"
 #include "store/stream/ordered_work.hpp"

@@ -8,7 +8,7 @@
 
 #include "base/fail.hpp"
 #include "cli/history/change_stat.hpp"
-#include "cli/names/version_names.hpp"
+#include "cli/names/listing.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "format/wire/types.hpp"

@@ -5,7 +5,7 @@
 
 #include "base/files/file.hpp"
 #include "cli/history/space.hpp"
-#include "cli/names/version_names.hpp"
+#include "cli/names/listing.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/table.hpp"

@@ -14,7 +14,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
-#include "cli/terminal/screen.hpp"
+#include "cli/terminal/output.hpp"
 #include "cli/terminal/table.hpp"
 
 namespace vellum::cli {

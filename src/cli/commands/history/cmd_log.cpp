@@ -6,7 +6,6 @@
 
 #include "base/fail.hpp"
 #include "cli/names/listing.hpp"
-#include "cli/names/version_names.hpp"
 #include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"

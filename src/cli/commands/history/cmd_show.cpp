@@ -5,7 +5,7 @@
 
 #include "cli/history/change_stat.hpp"
 #include "cli/history/line.hpp"
-#include "cli/names/version_names.hpp"
+#include "cli/names/listing.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 

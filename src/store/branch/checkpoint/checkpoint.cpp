@@ -85,7 +85,8 @@ bool item_before(const Item& a, const Item& b) noexcept {
 
 // The permission to encode blocks against base pages; see PackWriter::append_pages().
 std::function<bool()> allow_based(const format::Encoding& encoding, Dedup& dedup) {
-  if (!encoding.dedup || !encoding.deltas || encoding.codec != base::Codec::zstd) return nullptr;
+  if (!encoding.dedup || !encoding.deltas || encoding.compression != base::Compression::zstd)
+    return nullptr;
   return [&dedup] { return dedup.keep_gc_out(); };
 }
 

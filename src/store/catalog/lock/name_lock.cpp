@@ -5,7 +5,6 @@
 #include "base/bytes/checksum.hpp"
 #include "base/fail.hpp"
 #include "store/catalog/lock/lock_bytes.hpp"
-#include "store/catalog/lock/patience.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/packs/record/pack_store.hpp"
 

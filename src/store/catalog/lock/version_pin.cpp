@@ -5,7 +5,6 @@
 
 #include "base/fail.hpp"
 #include "store/catalog/lock/lock_bytes.hpp"
-#include "store/catalog/lock/patience.hpp"
 
 namespace vellum::store {
 

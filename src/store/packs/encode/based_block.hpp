@@ -13,7 +13,7 @@ namespace vellum::store {
 
 // A compressed block of pages in the caller's memory.
 struct BlockView {
-  base::Codec codec = base::Codec::none;
+  base::Codec codec = base::Compression::none;
   std::uint32_t raw_bytes = 0;
   std::span<const std::byte> stored;
   std::span<const std::byte> hash;      // as in EncodedPayload

@@ -22,7 +22,7 @@ BlockEncoder::BlockEncoder(const format::Encoding& encoding) noexcept
       max_pages_(encoding.grow_blocks ? format::max_block_bytes(encoding) / format::kPageBytes
                                       : min_pages_),
       pages_(min_pages_),
-      form_{encoding.codec, 0} {
+      form_{encoding.compression, 0} {
   assert(min_pages_ != 0 && min_pages_ <= max_pages_);
 }
 
@@ -30,7 +30,7 @@ EncodedPayload BlockEncoder::encode(base::Compressor& compressor, std::span<cons
   assert(!raw.empty() && raw.size() % format::kPageBytes == 0);
   const base::Compressor::Choice form = form_of(compressor, raw);
   EncodedPayload out;
-  if (!shrink(compressor, form.codec, form.stride_words, encoding_.codec_level, raw, out)) {
+  if (!shrink(compressor, form.codec, form.stride_words, encoding_.compression_level, raw, out)) {
     out.stored.assign(raw.begin(), raw.end());
   }
   out.hash = payload_hash(encoding_, raw);
@@ -45,7 +45,7 @@ base::Compressor::Choice BlockEncoder::form_of(base::Compressor& compressor,
     --unsampled_;
     return form_;
   }
-  const base::Compressor::Choice sampled = compressor.choose(encoding_.codec, raw);
+  const base::Compressor::Choice sampled = compressor.choose(encoding_.compression, raw);
   agreed_ = sampled == form_ ? std::min(agreed_ + 1, kMaxAgreed) : 0;
   unsampled_ = (std::size_t{1} << agreed_) - 1;
   return form_ = sampled;

@@ -19,7 +19,7 @@ bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_
   assert(raw.size() <= UINT32_MAX);
   assert(out.stored.empty());
   out.raw_bytes = static_cast<std::uint32_t>(raw.size());
-  if (codec == base::Codec::none || raw.size() <= 64) return false;
+  if (codec == base::Compression::none || raw.size() <= 64) return false;
   // The room is smaller than the input: the codec stops early if it cannot save enough.
   const std::size_t room = raw.size() - raw.size() / 16;
   const auto stored = std::make_unique_for_overwrite<std::byte[]>(room);
@@ -47,8 +47,8 @@ EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, i
 EncodedPayload encode_deltas(base::Compressor& compressor, const format::Encoding& encoding,
                              std::vector<std::byte> raw) {
   auto hash = payload_hash(encoding, raw);
-  const int level = std::max(int{encoding.codec_level}, kMinDeltasZstdLevel);
-  auto out = encode_payload(compressor, encoding.codec, level, std::move(raw));
+  const int level = std::max(int{encoding.compression_level}, kMinDeltasZstdLevel);
+  auto out = encode_payload(compressor, encoding.compression, level, std::move(raw));
   out.hash = std::move(hash);
   return out;
 }

@@ -12,7 +12,7 @@ namespace vellum::store {
 
 // A record's payload, ready to append.
 struct EncodedPayload {
-  base::Codec codec = base::Codec::none;
+  base::Codec codec = base::Compression::none;
   std::uint32_t raw_bytes = 0;
   std::vector<std::byte> stored;
   std::vector<std::byte> hash = {};  // SHA-256 of the raw payload; empty: none

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "base/fail.hpp"
-#include "base/files/beneath.hpp"
+#include "base/files/file.hpp"
 #include "base/memory/process_memory.hpp"
 #include "base/memory/room_to_grow.hpp"
 #include "base/threads/processors.hpp"

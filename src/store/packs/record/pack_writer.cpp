@@ -176,7 +176,7 @@ void PackWriter::Impl::seal() {
   if (raw.size() <= format::kMaxRecordRawBytes) {
     const auto items = static_cast<std::uint32_t>(lines.size());
     const auto payload =
-        encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel, std::move(raw));
+        encode_payload(compressor, base::Compression::zstd, kMetadataZstdLevel, std::move(raw));
     put({RecordType::index, payload.codec, payload.raw_bytes, payload.stored, items});
     const auto trailer = format::encode_pack_trailer(active.pack, at, store.checksum_seed());
     buffer.insert(buffer.end(), trailer.begin(), trailer.end());
@@ -319,8 +319,8 @@ RecordRef PackWriter::Impl::append_tried(const BlockView& block, const BasedBloc
   if (!trial.payload().empty() && trial.pack() == active.pack && !is_full() && allow_based() &&
       pin_bases(trial.pages())) {
     similar.note_use();
-    return append({RecordType::based_pages, base::Codec::zstd, block.raw_bytes, trial.payload(),
-                   block.pages(), block.hash},
+    return append({RecordType::based_pages, base::Compression::zstd, block.raw_bytes,
+                   trial.payload(), block.pages(), block.hash},
                   false);
   }
   const RecordRef ref = append_plain(block);

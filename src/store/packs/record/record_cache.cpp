@@ -230,10 +230,8 @@ RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& enc
   raw_capacity = std::max<std::size_t>(encoding.block_bytes, kMinPagesRawBytes);
   large_capacity = max_data_raw_bytes(encoding, RecordType::pages);
   const std::size_t raw_limit = std::max(large_capacity, kMapRawBytes);
-  stored_capacity =
-      whole_pages(format::kRecordHeaderBytes + format::kHashBytes +
-                  std::max({base::compress_bound(base::Codec::zstd, raw_limit),
-                            base::compress_bound(base::Codec::lz4, raw_limit), raw_limit}));
+  stored_capacity = whole_pages(format::kRecordHeaderBytes + format::kHashBytes +
+                                base::max_compress_bound(raw_limit));
   lay_out(budget_bytes);
 }
 
@@ -457,7 +455,7 @@ LoadProblem RecordCache::Load::check_sizes() const noexcept {
       std::uint64_t{h.raw_bytes} != std::uint64_t{h.items} * format::kPageBytes) {
     return LoadProblem::page_count_mismatch;
   }
-  if (h.codec == base::Codec::none && h.stored_bytes != h.raw_bytes) {
+  if (h.codec == base::Compression::none && h.stored_bytes != h.raw_bytes) {
     return LoadProblem::size_mismatch;
   }
   return LoadProblem::none;
@@ -470,7 +468,7 @@ LoadProblem RecordCache::Load::fill_data(CacheFrame& target) noexcept {
   assert(h.raw_bytes <= cache.class_for(h).shape.raw_bytes);
   assert(target.raw != nullptr);
   // The header and the hash of an uncompressed record are read into the headroom.
-  const LoadProblem problem = h.codec == base::Codec::none
+  const LoadProblem problem = h.codec == base::Compression::none
                                   ? read_record(target.raw - front_bytes(h))
                                   : unpack({target.raw, h.raw_bytes}, 0);
   if (problem != LoadProblem::none || h.type != RecordType::deltas) return problem;
@@ -493,7 +491,7 @@ LoadProblem RecordCache::Load::fill_map(CacheFrame& target) noexcept {
   LoadProblem problem = read_record(d.stored);
   if (problem == LoadProblem::none) {
     auto raw = format::record_payload({d.stored, total}, h);
-    if (h.codec != base::Codec::none) {
+    if (h.codec != base::Compression::none) {
       if (!d.decompressor->decompress(h.codec, raw, {d.raw, h.raw_bytes})) {
         problem = LoadProblem::does_not_decompress;
       }

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "store/catalog/store_directory.hpp"
-#include "store/check/stat.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/reach/pack_use.hpp"
 #include "store/gc/reach/roots.hpp"
 #include "store/snapshots_fixture.hpp"

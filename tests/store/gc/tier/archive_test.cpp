@@ -4,8 +4,7 @@
 
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/store_directory.hpp"
-#include "store/check/repair.hpp"
-#include "store/check/stat.hpp"
+#include "store/check/check.hpp"
 #include "store/gc/pack_mover.hpp"
 #include "store/gc/tier/tiers_fixture.hpp"
 

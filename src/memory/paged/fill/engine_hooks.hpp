@@ -1,4 +1,4 @@
-// memory/paged/engine_hooks.hpp: the operations that an engine of paged memory implements.
+// memory/paged/fill/engine_hooks.hpp: the operations that an engine of paged memory implements.
 //
 // PagedMemory and its parts decide which pages are filled and evicted; an engine decides how: how a
 // page is mapped, how writes are detected, how a chunk is frozen for its eviction.

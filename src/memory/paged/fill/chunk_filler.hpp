@@ -1,4 +1,4 @@
-// memory/paged/chunk_filler.hpp: fills chunks, wholly or in part: from the source, from the spill
+// memory/paged/fill/chunk_filler.hpp: fills chunks, wholly or in part: from the source, from the spill
 // file, or with zeros.
 //
 // Signal context: all of it. It allocates nothing and takes only HandlerLocks. A `bool` that is
@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "memory/paged/paged_state.hpp"
+#include "memory/paged/fill/paged_state.hpp"
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::region {

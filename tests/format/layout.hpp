@@ -1,4 +1,4 @@
-// format/layout.hpp: the fixed structures, numbers and limits of the format as tables.
+// tests/format/layout.hpp: the fixed structures, numbers and limits of the format as tables.
 //
 // docs/format.md has the same tables. Tests compare the document and the encoders with these, hence
 // none of the three can change without the others. No code uses these tables.
@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/bytes/codec.hpp"
 #include "format/gc_census.hpp"
@@ -115,17 +116,11 @@ inline constexpr Number kPageKindNumbers[] = {
     {"base", static_cast<std::uint64_t>(PageKind::base)},
     {"delta", static_cast<std::uint64_t>(PageKind::delta)},
 };
-inline constexpr Number kCodecNumbers[] = {
-    {"none", static_cast<std::uint64_t>(base::Codec::none)},
-    {"lz4", static_cast<std::uint64_t>(base::Codec::lz4)},
-    {"zstd", static_cast<std::uint64_t>(base::Codec::zstd)},
-    {"lz4_words", static_cast<std::uint64_t>(base::Codec::lz4_words)},
-    {"zstd_words", static_cast<std::uint64_t>(base::Codec::zstd_words)},
-    {"lz4_strides", static_cast<std::uint64_t>(base::Codec::lz4_strides)},
-    {"zstd_strides", static_cast<std::uint64_t>(base::Codec::zstd_strides)},
-    {"lz4_fields", static_cast<std::uint64_t>(base::Codec::lz4_fields)},
-    {"zstd_fields", static_cast<std::uint64_t>(base::Codec::zstd_fields)},
-};
+inline const std::vector<Number> kCodecNumbers = [] {
+  std::vector<Number> numbers;
+  for (const auto& [name, codec] : base::codecs()) numbers.push_back({name, numbers.size()});
+  return numbers;
+}();
 inline constexpr Number kRecordFlagNumbers[] = {
     {"has_hash", kRecordFlagHash},
 };

@@ -1,4 +1,4 @@
-#include "memory/paged/prefetcher.hpp"
+#include "memory/paged/fill/prefetcher.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "memory/paged/chunk_filler.hpp"
+#include "memory/paged/fill/chunk_filler.hpp"
 
 namespace vellum::region {
 namespace {

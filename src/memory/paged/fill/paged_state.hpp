@@ -1,4 +1,4 @@
-// memory/paged/paged_state.hpp: the state of paged memory that its parts share: tables, counts and
+// memory/paged/fill/paged_state.hpp: the state of paged memory that its parts share: tables, counts and
 // policies.
 //
 // Each part (ChunkFiller, Evictor, ReadAhead, ...) has one job and changes the state of a chunk
@@ -18,7 +18,7 @@
 #include "memory/copies/scratch.hpp"
 #include "memory/copies/spill_file.hpp"
 #include "memory/options.hpp"
-#include "memory/paged/engine_hooks.hpp"
+#include "memory/paged/fill/engine_hooks.hpp"
 #include "memory/paging/chunk_table.hpp"
 #include "memory/paging/eviction_policy.hpp"
 #include "memory/paging/gate.hpp"

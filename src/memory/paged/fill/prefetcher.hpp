@@ -1,4 +1,4 @@
-// memory/paged/prefetcher.hpp: the working set: fills the chunks that the last use of the region
+// memory/paged/fill/prefetcher.hpp: the working set: fills the chunks that the last use of the region
 // accessed, and records those that this use accesses.
 //
 // A prefetched chunk is in the memfd, and nothing maps it; it is as present as any other. An access
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "format/working_set.hpp"
-#include "memory/paged/paged_state.hpp"
+#include "memory/paged/fill/paged_state.hpp"
 
 namespace vellum::region {
 

@@ -1,4 +1,4 @@
-#include "interfaces/lmdb/data_file.hpp"
+#include "interfaces/lmdb/format.hpp"
 
 #include <array>
 #include <bit>
@@ -6,6 +6,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/files/file.hpp"
 
 namespace vellum::lmdb {
 namespace {

@@ -3,7 +3,7 @@
 // A read maps the zero page, over 2 MiB at once. A write gets private pages and maps nothing else:
 // to replace a mapped page, the kernel interrupts every processor that runs the process, which
 // takes longer than all the rest of the fault.
-#include "memory/paged/chunk_filler.hpp"
+#include "memory/paged/fill/chunk_filler.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -1,11 +1,11 @@
-#include "memory/paged/version_sharing.hpp"
+#include "memory/paged/fill/version_sharing.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <chrono>
 
-#include "memory/paged/chunk_filler.hpp"
-#include "memory/paged/prefetcher.hpp"
+#include "memory/paged/fill/chunk_filler.hpp"
+#include "memory/paged/fill/prefetcher.hpp"
 
 namespace vellum::region {
 namespace {

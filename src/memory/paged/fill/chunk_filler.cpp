@@ -1,4 +1,4 @@
-#include "memory/paged/chunk_filler.hpp"
+#include "memory/paged/fill/chunk_filler.hpp"
 
 #include <sched.h>
 

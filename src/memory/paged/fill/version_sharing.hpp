@@ -1,4 +1,4 @@
-// memory/paged/version_sharing.hpp: pages of a version that its readers share
+// memory/paged/fill/version_sharing.hpp: pages of a version that its readers share
 // (MemoryOptions::shared).
 //
 // The range maps the shared file, but shows no page of it before this region has checked the chunk:
@@ -20,7 +20,7 @@
 #include <cstdint>
 
 #include "base/memory/reserve.hpp"
-#include "memory/paged/paged_state.hpp"
+#include "memory/paged/fill/paged_state.hpp"
 #include "memory/shared/shared_chunks.hpp"
 #include "store/page_map/page_source.hpp"
 

@@ -1,4 +1,4 @@
-#include "memory/paged/paged_state.hpp"
+#include "memory/paged/fill/paged_state.hpp"
 
 #include <bit>
 

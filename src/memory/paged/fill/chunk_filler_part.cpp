@@ -5,7 +5,7 @@
 // accesses the neighbour of a page in memory, or when a quarter of the chunk is in memory.
 //
 // Engine uffd only: engine sigsegv would need a mapping for each part.
-#include "memory/paged/chunk_filler.hpp"
+#include "memory/paged/fill/chunk_filler.hpp"
 
 #include <cassert>
 
