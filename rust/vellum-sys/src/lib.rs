@@ -1,7 +1,7 @@
 //! The C interface of Vellum: all of `vellum/vellum.h`, which has the documentation.
 //!
-//! The declarations are written by hand, without bindgen. The test `header` compiles a C program that compares
-//! each of them with the header. The crate `vellum` is the safe interface.
+//! The declarations are written by hand, without bindgen. The test `header` compiles a C program that
+//! compares each of them with the header. The crate `vellum` is the safe interface.
 #![allow(non_camel_case_types)]
 
 #[macro_use]

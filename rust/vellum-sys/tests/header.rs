@@ -1,7 +1,8 @@
 //! Compares every declaration of this crate with vellum/vellum.h.
 //!
-//! A C program of static assertions, which is only compiled, has the crate's constants, the types, offsets and
-//! numbers of fields, and the types of functions. The names of the header are searched for what the crate lacks.
+//! A C program of static assertions, which is only compiled, has the crate's constants, the types, offsets
+//! and numbers of fields, and the types of functions. The names of the header are searched for what the crate
+//! lacks.
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;

@@ -64,8 +64,8 @@ impl Store {
         check(unsafe { sys::vellum_read(self.handle(), version.as_ptr(), offset_bytes, to, length) })
     }
 
-    /// Calls `visit` for every maximal run of bytes that differ, ascending. Its `Break` ends the comparison, and leaves
-    /// the totals 0. The cost is proportional to the difference.
+    /// Calls `visit` for every maximal run of bytes that differ, ascending. Its `Break` ends the comparison,
+    /// and leaves the totals 0. The cost is proportional to the difference.
     pub fn diff<F>(&self, a: &str, b: &str, visit: F) -> Result<DiffTotals>
     where
         F: FnMut(Range<u64>) -> ControlFlow<()>,
@@ -90,8 +90,8 @@ impl Store {
         Ok(DiffTotals::from_c(&totals))
     }
 
-    /// [`diff`](Store::diff) with the bytes of both sides, in whole units of `granularity_bytes`. A range of more than 1 MiB
-    /// is visited in parts.
+    /// [`diff`](Store::diff) with the bytes of both sides, in whole units of `granularity_bytes`. A range of
+    /// more than 1 MiB is visited in parts.
     pub fn diff_bytes<F>(&self, a: &str, b: &str, granularity_bytes: u64, visit: F) -> Result<DiffTotals>
     where
         F: FnMut(Range<u64>, &[u8], &[u8]) -> ControlFlow<()>,
@@ -166,7 +166,8 @@ impl Store {
     ) -> Result<CommitReport> {
         let (branch, version, message) = (c_string(branch)?, c_string(version)?, c_string(message)?);
         reported(|report| {
-            // SAFETY: both handles are open; strings and report are valid during the call; there is no callback.
+            // SAFETY: both handles are open; strings and report are valid during the call; there is no
+            // callback.
             unsafe {
                 sys::vellum_import_version(
                     self.handle(),

@@ -99,8 +99,8 @@ pub(crate) fn check(code: c_int) -> Result<()> {
     if code == vellum_sys::VELLUM_OK {
         return Ok(());
     }
-    // SAFETY: the message is never NULL, ends with a 0, and belongs to this thread: it stays until this thread's
-    // next failing call, and is copied before.
+    // SAFETY: the message is never NULL, ends with a 0, and belongs to this thread: it stays until this
+    // thread's next failing call, and is copied before.
     let message = unsafe { CStr::from_ptr(vellum_sys::vellum_error_message()) };
     Err(Error::new(code, message.to_string_lossy().into_owned()))
 }

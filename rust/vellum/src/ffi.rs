@@ -37,7 +37,8 @@ pub(crate) fn handle_from<T>(open: impl FnOnce(*mut *mut T) -> c_int) -> Result<
     NonNull::new(handle).ok_or_else(|| Error::Other(-1, "the library gives no handle".to_owned()))
 }
 
-/// A copy of a struct that the library passes to a callback. An older library has fewer fields: the others are 0.
+/// A copy of a struct that the library passes to a callback. An older library has fewer fields: the others
+/// are 0.
 ///
 /// # Safety
 /// `T` is a struct of vellum-sys that begins with `struct_size: usize`; all of its fields are integers, raw
@@ -49,7 +50,8 @@ pub(crate) unsafe fn copy_of<T: Copy>(from: *const T) -> T {
     copy.assume_init()
 }
 
-/// A closure that a C callback calls. A panic of it must not enter C: it goes on when the C function has returned.
+/// A closure that a C callback calls. A panic of it must not enter C: it goes on when the C function has
+/// returned.
 pub(crate) struct Visitor<F> {
     visit: F,
     panic: Option<Box<dyn Any + Send>>,
@@ -68,8 +70,8 @@ impl<F> Visitor<F> {
     /// Calls the closure, inside of a C callback. `None`: it panicked, now or in an earlier call.
     ///
     /// # Safety
-    /// `context` is that of a visitor of this type, which nothing else uses meanwhile: the library calls back in
-    /// the thread of the call.
+    /// `context` is that of a visitor of this type, which nothing else uses meanwhile: the library calls back
+    /// in the thread of the call.
     pub(crate) unsafe fn call<R>(context: *mut c_void, body: impl FnOnce(&mut F) -> R) -> Option<R> {
         let visitor = &mut *context.cast::<Self>();
         if visitor.panic.is_some() {

@@ -1,5 +1,5 @@
-//! Vellum: versioned memory. A region is a slice of bytes that survives crashes, commits atomically, and keeps every
-//! version at the cost of the bytes that changed.
+//! Vellum: versioned memory. A region is a slice of bytes that survives crashes, commits atomically, and
+//! keeps every version at the cost of the bytes that changed.
 //!
 //! ```
 //! # fn main() -> vellum::Result<()> {
@@ -18,8 +18,8 @@
 //! # }
 //! ```
 //!
-//! The words are those of the headers: a store is a directory; a branch is a line of versions with one writer; a snapshot
-//! is a version with a name.
+//! The words are those of the headers: a store is a directory; a branch is a line of versions with one
+//! writer; a snapshot is a version with a name.
 //!
 //! # What does not compile
 //!
@@ -44,7 +44,8 @@
 //! # }
 //! ```
 //!
-//! No slice outlives a rollback, a checkout, or another call that changes the region, nor is one written during a commit:
+//! No slice outlives a rollback, a checkout, or another call that changes the region, nor is one written
+//! during a commit:
 //!
 //! ```no_run
 //! # fn f(region: &mut vellum::Region) -> vellum::Result<()> {
@@ -134,7 +135,8 @@
 //! # Threads
 //!
 //! Everything is `Send` and `Sync`: functions may be called from any thread, and what changes a region takes
-//! `&mut Region`. In a child of fork(2) a touch of a region is a SIGSEGV; [`std::process::Command`] is not affected.
+//! `&mut Region`. In a child of fork(2) a touch of a region is a SIGSEGV; [`std::process::Command`] is not
+//! affected.
 #![warn(missing_docs)]
 #![allow(clippy::missing_errors_doc)]
 

@@ -14,15 +14,16 @@ use crate::pinned::{Pin, Pinned};
 /// What a [`Region`](crate::Region) and a [`Version`](crate::Version) have in common: bytes that can be read.
 ///
 /// A system call, such as that of `File::write_all`, fails with `EFAULT` for bytes that are not in memory:
-/// [`pin`](Memory::pin) them first. A page that cannot be read back from the store ends the process with SIGBUS;
-/// [`prefetch`](Memory::prefetch) gives an error instead.
+/// [`pin`](Memory::pin) them first. A page that cannot be read back from the store ends the process with
+/// SIGBUS; [`prefetch`](Memory::prefetch) gives an error instead.
 #[derive(Debug)]
 pub struct Memory {
     handle: NonNull<sys::vellum_region>,
 }
 
-// SAFETY: vellum.h (THREADS): functions may be called from any thread, and a handle is closed once: by `drop`, which
-// has the value for itself. What changes the memory takes `&mut Region`, so through `&Memory` all threads only read.
+// SAFETY: vellum.h (THREADS): functions may be called from any thread, and a handle is closed once: by
+// `drop`, which has the value for itself. What changes the memory takes `&mut Region`, so through `&Memory`
+// all threads only read.
 unsafe impl Send for Memory {}
 // SAFETY: as above. `prefetch`, `advise` and `pin` load and evict pages; they change no byte.
 unsafe impl Sync for Memory {}
@@ -67,8 +68,8 @@ impl Memory {
     /// Takes the region that `open` opens.
     ///
     /// # Safety
-    /// `open` makes the new region's handle, which nothing else uses. Unless `is_file` is true, its options do not
-    /// permit that other processes change its memory.
+    /// `open` makes the new region's handle, which nothing else uses. Unless `is_file` is true, its options
+    /// do not permit that other processes change its memory.
     pub(crate) unsafe fn open(
         is_file: bool,
         open: impl FnOnce(*mut *mut sys::vellum_region) -> c_int,
@@ -76,8 +77,8 @@ impl Memory {
         let memory = Memory { handle: handle_from(open)? };
         if memory.engine() == Engine::Mapped && !is_file {
             return Err(Error::Unsupported(
-                "engine mapped (VELLUM_ENGINE): its memory is a file that other programs can change. In Rust only \
-                 RegionOptions::image() selects it"
+                "engine mapped (VELLUM_ENGINE): its memory is a file that other programs can change; in Rust \
+                 only RegionOptions::image() selects it"
                     .to_owned(),
             ));
         }
@@ -96,11 +97,13 @@ impl Memory {
     /// The bytes. They are loaded page by page, as they are read.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY:
-        // - `start` is not NULL, and the region maps its `size_bytes` bytes for reading until the handle is closed,
-        //   which needs the whole `Memory`. They are initialised: they come from the store, or are zero.
-        // - No byte changes while the slice lives. Stores need `&mut Region`, as do the calls that change bytes
-        //   or sizes: rollback, checkout, zero, grow. Other processes cannot store to this memory (`open`). The library's
-        //   threads load, evict and replace pages, but with the same bytes: vellum.h (THREADS).
+        // - `start` is not NULL, and the region maps its `size_bytes` bytes for reading until the handle is
+        //   closed, which needs the whole `Memory`. They are initialised: they come from the store, or are
+        //   zero.
+        // - No byte changes while the slice lives. Stores need `&mut Region`, as do the calls that change
+        //   bytes or sizes: rollback, checkout, zero, grow. Other processes cannot store to this memory
+        //   (`open`). The library's threads load, evict and replace pages, but with the same bytes: vellum.h
+        //   (THREADS).
         // - The size is that of a mapping, thus at most isize::MAX.
         unsafe { slice::from_raw_parts(self.start(), self.size_bytes()) }
     }
@@ -229,8 +232,9 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the handle is open, and nothing uses it after this. Slices, pins and transactions borrow the
-        // `Memory` or its `Region`, so none is left; a transaction or a pin that was leaked keeps the mapping.
+        // SAFETY: the handle is open, and nothing uses it after this. Slices, pins and transactions borrow
+        // the `Memory` or its `Region`, so none is left; a transaction or a pin that was leaked keeps the
+        // mapping.
         unsafe { sys::vellum_region_close(self.handle()) }
     }
 }

@@ -226,7 +226,8 @@ impl RegionOptions {
         self
     }
 
-    /// Maps the region at the address of its first opening, or fails with [`Error::Busy`](crate::Error::Busy).
+    /// Maps the region at the address of its first opening, or fails with
+    /// [`Error::Busy`](crate::Error::Busy).
     #[must_use]
     pub fn fixed_address(mut self, fixed: bool) -> Self {
         self.c.fixed_address = fixed.into();
@@ -325,7 +326,8 @@ impl RegionOptions {
         .map(Region::new)
     }
 
-    /// Opens a branch to write. [`Error::Busy`](crate::Error::Busy) when another writer has it, in any process.
+    /// Opens a branch to write. [`Error::Busy`](crate::Error::Busy) when another writer has it, in any
+    /// process.
     pub fn open(&self, store: &Store, branch: &str) -> Result<Region> {
         self.open_memory(branch, |branch, options, out| {
             // SAFETY: as in `create`.
@@ -343,8 +345,8 @@ impl RegionOptions {
         .map(Region::new)
     }
 
-    /// Opens a snapshot, or a branch's current head, to read. `name` may also be `main~2`, `main@{yesterday}` or
-    /// `latest`.
+    /// Opens a snapshot, or a branch's current head, to read. `name` may also be `main~2`, `main@{yesterday}`
+    /// or `latest`.
     pub fn open_version(&self, store: &Store, name: &str) -> Result<Version> {
         self.open_memory(name, |name, options, out| {
             // SAFETY: as in `create`.
@@ -369,8 +371,8 @@ impl RegionOptions {
         options.encoding = self.encoding.as_ref().map_or(ptr::null(), |encoding| &encoding.c);
         options.spill_directory = spill_directory.as_ref().map_or(ptr::null(), |path| path.as_ptr());
         options.image_path = image_path.as_ref().map_or(ptr::null(), |path| path.as_ptr());
-        // SAFETY: the handle is new. Other processes can change the memory of an image only, and pages that are
-        // shared: `image` and `share` are unsafe.
+        // SAFETY: the handle is new. Other processes can change the memory of an image only, and pages that
+        // are shared: `image` and `share` are unsafe.
         unsafe { Memory::open(self.image_path.is_some(), |out| open(name.as_ptr(), &options, out)) }
     }
 }

@@ -10,16 +10,16 @@ use crate::ffi::handle_from;
 use crate::region::reported;
 use crate::report::CommitReport;
 
-/// A commit that a library thread completes. It may outlive its region. Dropping it waits for the end, and ignores an
-/// error: the next commit includes everything.
+/// A commit that a library thread completes. It may outlive its region. Dropping it waits for the end, and
+/// ignores an error: the next commit includes everything.
 #[derive(Debug)]
 #[must_use = "the commit may fail: call wait()"]
 pub struct Pending {
     handle: NonNull<sys::vellum_pending>,
 }
 
-// SAFETY: vellum.h (THREADS): functions may be called from any thread, and `wait` and `drop` have the value for
-// themselves.
+// SAFETY: vellum.h (THREADS): functions may be called from any thread, and `wait` and `drop` have the value
+// for themselves.
 unsafe impl Send for Pending {}
 // SAFETY: `has_ended` only reads a future's state, which threads may do at once.
 unsafe impl Sync for Pending {}

@@ -13,7 +13,8 @@ pub(crate) struct Pin {
     handle: NonNull<sys::vellum_pin>,
 }
 
-// SAFETY: vellum.h (THREADS): functions may be called from any thread. The only one on a pin is its end, in `drop`.
+// SAFETY: vellum.h (THREADS): functions may be called from any thread. The only one on a pin is its end, in
+// `drop`.
 unsafe impl Send for Pin {}
 // SAFETY: `&Pin` has no functions.
 unsafe impl Sync for Pin {}

@@ -16,9 +16,10 @@ use crate::transaction::Transaction;
 
 /// The live memory of a branch, which has one writer.
 ///
-/// [`bytes_mut`](Region::bytes_mut) lends the memory to one writer at a time, and whatever commits or replaces it takes
-/// `&mut Region`: a commit has no store of another thread half, and no slice outlives a rollback. Several threads may
-/// write parts of it, as parts of any slice: `chunks_mut` and [`std::thread::scope`].
+/// [`bytes_mut`](Region::bytes_mut) lends the memory to one writer at a time, and whatever commits or
+/// replaces it takes `&mut Region`: a commit has no store of another thread half, and no slice outlives a
+/// rollback. Several threads may write parts of it, as parts of any slice: `chunks_mut` and
+/// [`std::thread::scope`].
 ///
 /// Dropping a region closes it; writes that are not committed are lost.
 #[derive(Debug)]
@@ -34,12 +35,12 @@ impl Region {
     /// The bytes, to read and write.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `Memory::bytes`, and:
-        // - The region is open to write (only then it is a `Region`), and its branch has one writer in all processes:
-        //   no other handle maps this memory.
-        // - `&mut self` is the only path to the bytes while the slice lives. The library's threads read pages for
-        //   an asynchronous commit, eviction, or to free second copies; the kernel's write protection orders that with
-        //   stores, of which none is lost: vellum.h (THREADS), "loads and stores need no more care than in
-        //   plain memory".
+        // - The region is open to write (only then it is a `Region`), and its branch has one writer in all
+        //   processes: no other handle maps this memory.
+        // - `&mut self` is the only path to the bytes while the slice lives. The library's threads read pages
+        //   for an asynchronous commit, eviction, or to free second copies; the kernel's write protection
+        //   orders that with stores, of which none is lost: vellum.h (THREADS), "loads and stores need no
+        //   more care than in plain memory".
         unsafe { slice::from_raw_parts_mut(self.memory.start(), self.memory.size_bytes()) }
     }
 
@@ -49,8 +50,8 @@ impl Region {
         Ok(PinnedMut::new(&mut self.bytes_mut()[range], pin))
     }
 
-    /// Makes everything written since the last commit durable, in one atomic step. After an error the last commit is
-    /// the head, the memory is unchanged, and a later commit includes everything.
+    /// Makes everything written since the last commit durable, in one atomic step. After an error the last
+    /// commit is the head, the memory is unchanged, and a later commit includes everything.
     pub fn commit(&mut self, message: &str) -> Result<CommitReport> {
         let message = c_string(message)?;
         reported(|report| {
@@ -59,8 +60,8 @@ impl Region {
         })
     }
 
-    /// [`commit`](Region::commit), which looks for changes in these ranges only. Changes outside of them are in the next
-    /// commit that looks there.
+    /// [`commit`](Region::commit), which looks for changes in these ranges only. Changes outside of them are
+    /// in the next commit that looks there.
     pub fn commit_ranges(&mut self, written: &[Range<usize>], message: &str) -> Result<CommitReport> {
         let message = c_string(message)?;
         let spans = self.spans_of(written)?;
@@ -87,8 +88,8 @@ impl Region {
         })
     }
 
-    /// Like [`commit`](Region::commit), but the call only finds and copies the dirty pages; a library thread does the
-    /// rest. Later writes are not included. The next call that changes the region waits for the end.
+    /// Like [`commit`](Region::commit), but the call only finds and copies the dirty pages; a library thread
+    /// does the rest. Later writes are not included. The next call that changes the region waits for the end.
     pub fn commit_async(&mut self, message: &str) -> Result<Pending> {
         let message = c_string(message)?;
         // SAFETY: as in `commit`; the handle is new.
@@ -109,8 +110,8 @@ impl Region {
         check(unsafe { sys::vellum_rollback(self.handle()) })
     }
 
-    /// Replaces the content by that of a version of the store, and commits that. Writes that are not committed are
-    /// discarded. `version` is a snapshot, or `main~2`, `main@{yesterday}`, `latest`.
+    /// Replaces the content by that of a version of the store, and commits that. Writes that are not
+    /// committed are discarded. `version` is a snapshot, or `main~2`, `main@{yesterday}`, `latest`.
     pub fn checkout(&mut self, version: &str, message: &str) -> Result<CommitReport> {
         let (version, message) = (c_string(version)?, c_string(message)?);
         reported(|report| {
@@ -119,7 +120,8 @@ impl Region {
         })
     }
 
-    /// Begins a transaction: writes that are committed together or rolled back. Writes from before belong to it.
+    /// Begins a transaction: writes that are committed together or rolled back. Writes from before belong to
+    /// it.
     pub fn begin(&mut self) -> Result<Transaction<'_>> {
         // SAFETY: the handle is open; the transaction's handle is new.
         let handle = handle_from(|out| unsafe { sys::vellum_begin(self.handle(), out) })?;
@@ -132,8 +134,8 @@ impl Region {
         check(unsafe { sys::vellum_grow(self.handle(), size_bytes) })
     }
 
-    /// Sets [`file_bytes`](Memory::file_bytes); durable with the next commit. A larger file grows the region, and by
-    /// `room_bytes` more. The bytes past the end of a shorter one become zero.
+    /// Sets [`file_bytes`](Memory::file_bytes); durable with the next commit. A larger file grows the region,
+    /// and by `room_bytes` more. The bytes past the end of a shorter one become zero.
     pub fn resize_file(&mut self, file_bytes: u64, room_bytes: u64) -> Result<()> {
         // SAFETY: the handle is open, and no slice is borrowed.
         check(unsafe { sys::vellum_resize_file(self.handle(), file_bytes, room_bytes) })

@@ -84,8 +84,8 @@ impl Store {
         let (remote, versions) = (c_string(remote)?, Names::new(versions)?);
         let mut options = sys::vellum_push_options::new();
         options.versions = versions.as_ptr();
-        // SAFETY: the handle is open; string and options are valid during the call; the report may be NULL; there is
-        // no callback.
+        // SAFETY: the handle is open; string and options are valid during the call; the report may be NULL;
+        // there is no callback.
         check(unsafe {
             sys::vellum_push(
                 self.handle(),
@@ -118,13 +118,14 @@ impl Store {
         })
     }
 
-    /// Creates the store `directory`, which must not exist, from a remote. With `lazy`, packs stay at the remote, and pages
-    /// are fetched when they are read.
+    /// Creates the store `directory`, which must not exist, from a remote. With `lazy`, packs stay at the
+    /// remote, and pages are fetched when they are read.
     pub fn clone_remote(url: &str, directory: impl AsRef<Path>, lazy: bool) -> Result<Store> {
         let (url, to) = (c_string(url)?, c_path(directory.as_ref())?);
         let mut options = sys::vellum_pull_options::new();
         options.lazy = lazy.into();
-        // SAFETY: strings and options are valid during the call; the report may be NULL; there is no callback.
+        // SAFETY: strings and options are valid during the call; the report may be NULL; there is no
+        // callback.
         check(unsafe {
             sys::vellum_clone(
                 url.as_ptr(),

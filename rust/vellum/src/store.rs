@@ -22,8 +22,8 @@ pub struct Store {
     handle: NonNull<sys::vellum_store>,
 }
 
-// SAFETY: store.hpp: "every call may be made from any thread, concurrently". A handle is closed once: by `drop`, which has
-// the value for itself.
+// SAFETY: store.hpp: "every call may be made from any thread, concurrently". A handle is closed once: by
+// `drop`, which has the value for itself.
 unsafe impl Send for Store {}
 // SAFETY: as above.
 unsafe impl Sync for Store {}
@@ -98,7 +98,8 @@ impl Store {
         StoreOptions::new().create(path)
     }
 
-    /// Opens a directory, or the URL of a remote (`s3://bucket/prefix`, `file:///mnt/x`), whose versions can then be read.
+    /// Opens a directory, or the URL of a remote (`s3://bucket/prefix`, `file:///mnt/x`), whose versions can
+    /// then be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Store> {
         let path = c_path(path.as_ref())?;
         // SAFETY: the string is valid during the call; the handle is new.
@@ -141,7 +142,8 @@ impl Store {
         RegionOptions::new().create(self, branch, size_bytes)
     }
 
-    /// Opens a branch to write. [`Error::Busy`](crate::Error::Busy) when another writer has it, in any process.
+    /// Opens a branch to write. [`Error::Busy`](crate::Error::Busy) when another writer has it, in any
+    /// process.
     pub fn open_region(&self, branch: &str) -> Result<Region> {
         RegionOptions::new().open(self, branch)
     }
@@ -151,8 +153,8 @@ impl Store {
         RegionOptions::new().open_or_create(self, branch, size_bytes)
     }
 
-    /// Opens a snapshot, or a branch's current head, to read. `name` may also be `main~2`, `main@{yesterday}` or
-    /// `latest`, here and wherever a version is read.
+    /// Opens a snapshot, or a branch's current head, to read. `name` may also be `main~2`, `main@{yesterday}`
+    /// or `latest`, here and wherever a version is read.
     pub fn open_version(&self, name: &str) -> Result<Version> {
         RegionOptions::new().open_version(self, name)
     }

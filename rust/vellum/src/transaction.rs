@@ -12,7 +12,8 @@ use crate::report::CommitReport;
 
 /// A transaction: see [`Region::begin`]. Dropping it without a commit, as `?` or a panic does, rolls it back.
 ///
-/// If it is leaked ([`std::mem::forget`]), it stays open: commits of the region are [`Error::Busy`](crate::Error::Busy).
+/// If it is leaked ([`std::mem::forget`]), it stays open: commits of the region are
+/// [`Error::Busy`](crate::Error::Busy).
 #[derive(Debug)]
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction<'a> {
@@ -56,7 +57,8 @@ impl<'a> Transaction<'a> {
 
     /// Discards its writes. Unlike a drop, it reports an error.
     pub fn rollback(self) -> Result<()> {
-        // SAFETY: the handle is open. "No other thread may use the region meanwhile": `self` has it exclusively.
+        // SAFETY: the handle is open. "No other thread may use the region meanwhile": `self` has it
+        // exclusively.
         check(unsafe { sys::vellum_transaction_rollback(self.handle.as_ptr()) })
     }
 }
@@ -70,8 +72,8 @@ impl Deref for Transaction<'_> {
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
-        // SAFETY: the handle is open, and nothing uses it after this. It rolls back what is open, while `self` has the
-        // region exclusively.
+        // SAFETY: the handle is open, and nothing uses it after this. It rolls back what is open, while
+        // `self` has the region exclusively.
         unsafe { sys::vellum_transaction_close(self.handle.as_ptr()) }
     }
 }

@@ -32,7 +32,8 @@ impl Drop for Folder {
 
 const STORE: &str = "VELLUM_RUST_TEST_STORE";
 
-/// The store that a process of `child` works on; `None` in the test program itself, where such a test does nothing.
+/// The store that a process of `child` works on; `None` in the test program itself, where such a test does
+/// nothing.
 pub fn store_of_child() -> Option<PathBuf> {
     env::var_os(STORE).map(PathBuf::from)
 }
