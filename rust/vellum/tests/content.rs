@@ -38,6 +38,29 @@ fn differences_are_ranges() {
     result.unwrap();
 }
 
+/// Closures need not be `Send`: the library calls them in the thread of the call, also where it uses others.
+#[test]
+fn closures_are_called_in_the_thread_of_the_call() {
+    let folder = Folder::new("closures");
+    let store = Store::create(folder.store()).unwrap();
+    let mut region = store.create_region("main", 4096 * PAGE as u64).unwrap();
+    region.snapshot("a", "").unwrap();
+    for (index, byte) in region.bytes_mut().iter_mut().enumerate().step_by(PAGE) {
+        *byte = (index / PAGE) as u8 | 1;
+    }
+    region.snapshot("b", "").unwrap();
+    let caller = std::thread::current().id();
+    let mut calls = 0;
+    let mut count = || {
+        assert_eq!(std::thread::current().id(), caller);
+        calls += 1;
+        ControlFlow::Continue(())
+    };
+    store.diff("a", "b", |_| count()).unwrap();
+    store.diff_bytes("a", "b", PAGE as u64, |_, _, _| count()).unwrap();
+    assert!(calls > 4096, "{calls}");
+}
+
 #[test]
 fn a_panic_in_a_callback_goes_through() {
     let folder = Folder::new("panic");
