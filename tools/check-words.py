@@ -28,7 +28,7 @@ WORDS = {
     r"mended": "repaired",
 }
 PATTERN = re.compile("|".join(rf"\b(?P<w{i}>{pattern})\b" for i, pattern in enumerate(WORDS)))
-FILES = ["src/*", "include/*", "tests/*", "bench/*", "fuzz/*", "examples/*", "python/*", "docs/*", "tools/*", "cmake/*",
+FILES = ["src/*", "include/*", "tests/*", "bench/*", "fuzz/*", "examples/*", "python/*", "rust/*", "docs/*", "tools/*", "cmake/*",
          "README.md", "CONTRIBUTING.md", "SECURITY.md"]
 # Recordings show the output of their day, stores keep their names, and this file has the list.
 EXEMPT = ("docs/recordings/", "tests/golden/", "tools/check-words.py")

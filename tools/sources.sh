@@ -14,7 +14,7 @@ list() {
   fi
   for pattern in "$@"; do names+=(-o -path "./$pattern"); done
   # Files named by .gitignore are left out.
-  find . \( -name build -o -name .git -o -name __pycache__ -o -name '.*cache' -o -name .hypothesis \) -prune -o \
+  find . \( -name build -o -name .git -o -name __pycache__ -o -name target -o -name '.*cache' -o -name .hypothesis \) -prune -o \
     -type f \( -false "${names[@]}" \) -printf '%P\0'
 }
 

@@ -12,6 +12,7 @@
 #   clang    clang, optimised: builds all, and runs the tests of the two lowest layers
 #   tidy     clang-tidy over src and include
 #   python   the Python package over the release build's library: lint, types, tests (tools/python.sh --linked)
+#   rust     the Rust crates over the release build's library: format, clippy, tests (tools/rust.sh)
 #   s3       the release build's tests that need a real S3 server, with each installed one (tools/with-s3.sh)
 #   fresh    README.md's commands on a new, empty Debian 12 and 13 (tools/fresh.sh): the demo; with
 #            VELLUM_LONG all of them. Needs root
@@ -26,7 +27,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all_stages=(lint release more asan tsan fuzz bench clang tidy python s3 fresh)
+all_stages=(lint release more asan tsan fuzz bench clang tidy python rust s3 fresh)
 default_stages=(lint release)
 # Each sanitizer builds and runs these: the layers that hold memory, and those that have threads. The other tests
 # use the same layers; VELLUM_LONG=1, which `make check` sets, runs them under sanitizers, too, and makes the tests
@@ -76,6 +77,7 @@ build_of() {
     asan) build asan "${asan_tests[@]/#/test_}" ;;
     tsan) build tsan "${tsan_tests[@]/#/test_}" ;;
     bench) build release benchmarks ;;
+    rust) build release vellum vellum_shared ;;
     s3) build release test_cli test_run test_mount vellum_cli test_group_remote test_group_mpi ;;
   esac
 }
@@ -201,6 +203,23 @@ stage_python() {
   return "$status"
 }
 
+# Adds the counts of each test program. Without cargo all of it counts as one skipped test.
+stage_rust() {
+  local log=build/rust.log status good bad
+  tools/rust.sh 2>&1 | tee "$log"
+  status=${PIPESTATUS[0]}
+  if ((status == 77)); then
+    skip_stage "rust: no cargo here"
+    return 0
+  fi
+  good=$(awk '/^test result:/ { n += $4 } END { print n + 0 }' "$log")
+  bad=$(awk '/^test result:/ { n += $6 } END { print n + 0 }' "$log")
+  if ((status != 0 && bad == 0)); then bad=1; fi
+  passed=$((passed + good))
+  failed=$((failed + bad))
+  return "$status"
+}
+
 # A server that is not installed counts as one skipped test.
 stage_s3() {
   local server status result=0
@@ -253,6 +272,7 @@ run_stage() {
     fuzz) counted tools/fuzz.sh 2s ;;
     tidy) counted tools/tidy.sh ;;
     python) stage_python ;;
+    rust) stage_rust ;;
     s3) stage_s3 ;;
     fresh) stage_fresh ;;
   esac
@@ -268,7 +288,7 @@ needs_of() {
     bench) echo build,test,bench ;;
     clang) echo build,test,bench,sanitizers ;;
     tidy) echo build,test,bench,tidy ;;
-    python | fresh) echo build ;;
+    python | rust | fresh) echo build ;;
   esac
 }
 
