@@ -6,6 +6,7 @@
 namespace vellum::cli {
 
 using api::line_of;
+using api::newest_at;
 using api::resolve_version;
 using api::sort_newest_first;
 
