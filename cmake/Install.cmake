@@ -22,6 +22,9 @@ install(DIRECTORY include/vellum include/privateer DESTINATION ${CMAKE_INSTALL_I
         COMPONENT libvellum-dev FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 if(TARGET vellum_cli)
   install(TARGETS vellum_cli RUNTIME COMPONENT vellum)
+  # systemd finds units below /usr/lib and /usr/local/lib only, not in a library directory of one architecture.
+  configure_file(packaging/systemd/vellum-replicate@.service.in vellum-replicate@.service @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/vellum-replicate@.service DESTINATION lib/systemd/system COMPONENT vellum)
 endif()
 
 configure_package_config_file(cmake/VellumConfig.cmake.in VellumConfig.cmake

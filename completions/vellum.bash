@@ -29,7 +29,7 @@ _vellum_options() {
     attach) echo '--message --snapshot' ;;
     backup) echo '--name --message --branch --stopped' ;;
     restore) echo '--force' ;;
-    branch) echo "$_vellum_encoding --names" ;;
+    branch) echo "$_vellum_encoding --rename --names" ;;
     snapshot | tag) echo '--message --names' ;;
     rm) echo '--branch' ;;
     forget)
@@ -39,11 +39,13 @@ _vellum_options() {
     tier) echo '--bytes --bring-home --home-bytes --keep-last --dry-run' ;;
     group) echo '--stores --read-data --dry-run' ;;
     remote) echo '--one-writer' ;;
-    push) echo '--all --remote --take-over' ;;
-    replicate) echo '--interval --take-over' ;;
-    pull) echo '--remote --packs --take-over' ;;
-    clone) echo '--lazy' ;;
-    verify) echo '--read-data' ;;
+    push) echo '--all --remote --take-over --dry-run --limit-rate --connections' ;;
+    replicate)
+      echo '--interval --take-over --keep-last --keep-daily --keep-weekly --keep-monthly --keep-yearly --metrics --limit-rate --connections'
+      ;;
+    pull) echo '--remote --packs --take-over --dry-run --limit-rate --connections' ;;
+    clone) echo '--at --lazy --limit-rate --connections' ;;
+    verify) echo '--read-data --from' ;;
     repair) echo '--from --to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;
     mount) echo '--writable --background' ;;

@@ -25,6 +25,7 @@ group/remote/restore.hpp
 interfaces/atomic_file/journal_file.hpp
 interfaces/lmdb/copy.hpp
 interfaces/lmdb/lock_file.hpp
+interfaces/lmdb/transaction_content.hpp
 memory/kernel/kernel.hpp
 memory/statistics/layout.hpp
 region/api/import.hpp

@@ -2,8 +2,8 @@
 // vellum/store.hpp includes it.
 //
 // A remote holds versions of one store in an object store: an S3 bucket
-// (`s3://bucket/prefix?endpoint=https://host:port&region=R&profile=P&addressing=path|virtual`, all
-// after the question mark optional) or a directory that several machines share
+// (`s3://bucket/prefix?endpoint=https://host:port&region=R&profile=P&addressing=path|virtual`, with
+// `storage-class` and `kms-key`; all after the question mark optional) or a directory that several machines share
 // (`file:///mnt/shared/x`). Credentials are read from the environment or ~/.aws, as by Amazon's own
 // tools, and never from a URL. S3 needs libcurl 7.85 on the machine: Errc::unsupported without it.
 #ifndef VELLUM_REMOTE_HPP
@@ -35,6 +35,8 @@ struct PushOptions {
   std::vector<std::string> versions;  // snapshots and branches; empty: all
   // Also pushes branches that another store has pushed since; its last push is lost.
   bool take_over = false;
+  // Only reports what would be uploaded.
+  bool dry_run = false;
 };
 struct PushedVersion {
   std::string name;
@@ -57,6 +59,8 @@ struct PullOptions {
   // Also replaces branches whose commits are lost by it: local commits, or newer ones that the
   // remote has lost, or that another store has dropped there.
   bool take_over = false;
+  // Only reports what would be fetched; for a lazy clone, only the versions. Not with `packs`.
+  bool dry_run = false;
 };
 // Store::clone().
 struct CloneOptions {
@@ -86,6 +90,7 @@ struct ReplicateOptions {
 };
 struct ReplicateState {
   std::uint64_t pushes = 0, versions = 0, bytes_uploaded = 0;
+  std::uint64_t forgotten = 0;  // snapshots that rules have removed at the remote
   // The time since the oldest commit was noticed that is not at the remote; 0: there is none.
   std::chrono::milliseconds behind{0};
   // Why the last push failed, or which version differs at the remote and is refused; empty: no

@@ -186,6 +186,10 @@ class Store {
   // same version; the next opening of the branch to write, or the next call of this function,
   // removes the snapshot. For a branch it does nothing.
   void convert_to_branch(const std::string& name);
+  // The branch `to` has the head of `from`, which is removed. Snapshots keep the name of the branch
+  // that they were created on. After a crash both names may exist, with the same content. Errc::busy
+  // while it has a writer.
+  void rename_branch(const std::string& from, const std::string& to);
   void remove_snapshot(const std::string& name);  // the next garbage collection frees its space
   void remove_branch(const std::string& name);    // Errc::busy while it has a writer
   // No value: the branch never had an image, or only one in the store.

@@ -498,6 +498,9 @@ int vellum_create_snapshot(vellum_store* store, const char* name, const char* fr
                            const char* message /* may be NULL */);
 /* Converts a snapshot into a branch of the same name; for a branch it does nothing. */
 int vellum_convert_to_branch(vellum_store* store, const char* name);
+/* Gives a branch another name (VELLUM_ERR_BUSY while it has a writer). Snapshots keep the name of
+ * the branch that they were created on. */
+int vellum_rename_branch(vellum_store* store, const char* from, const char* to);
 /* Removes a snapshot, or a branch (VELLUM_ERR_BUSY while it has a writer). Other versions stay
  * whole. The space is freed while regions are written, or by vellum_gc(). */
 int vellum_remove(vellum_store* store, const char* name);
@@ -839,8 +842,9 @@ typedef struct vellum_push_options {
   size_t struct_size;
   const char* const* versions; /* ends with NULL; NULL: all snapshots and branches */
   int take_over; /* 1: also branches that another store has pushed since; its last push is lost */
+  int dry_run;   /* 1: only reports what would be uploaded */
 } vellum_push_options;
-#define VELLUM_PUSH_OPTIONS_INIT {sizeof(vellum_push_options), 0, 0}
+#define VELLUM_PUSH_OPTIONS_INIT {sizeof(vellum_push_options), 0, 0, 0}
 
 typedef struct vellum_push_report {
   size_t struct_size;
@@ -883,8 +887,9 @@ typedef struct vellum_pull_options { /* also of a clone */
   int lazy;      /* of a clone: packs stay at the remote; pages are fetched when they are read */
   int packs;     /* of a pull into a lazy clone: also fetches all of its packs */
   int take_over; /* of a pull: also replaces branches that lose commits by it */
+  int dry_run;   /* of a pull: only reports what would be fetched; not with `packs` */
 } vellum_pull_options;
-#define VELLUM_PULL_OPTIONS_INIT {sizeof(vellum_pull_options), 0, 0, 0, 0}
+#define VELLUM_PULL_OPTIONS_INIT {sizeof(vellum_pull_options), 0, 0, 0, 0, 0}
 
 typedef struct vellum_pull_report {
   size_t struct_size;

@@ -1,6 +1,7 @@
 #include "remote/pull.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <map>
 #include <set>
@@ -107,10 +108,13 @@ class CloneMaterializer {
   // Pieces ascend by their first pack, so packs below it are complete.
   void fetch_packs(const VersionPieces& pieces) {
     std::vector<std::size_t> needed;
+    std::uint64_t total_bytes = 0;
+    std::atomic<std::uint64_t> done_bytes = 0;
     for (std::size_t i = 0; i < pieces.list.size(); ++i) {
       if (std::ranges::any_of(pieces.opening.spans[i],
                               [&](const PackSpan& s) { return missing_packs_.contains(s.pack); })) {
         needed.push_back(i);
+        total_bytes += pieces.list[i].size_bytes;
       }
     }
     make_in_order(
@@ -118,8 +122,11 @@ class CloneMaterializer {
         [&](std::size_t i, const FetchedPiece& piece) {
           publish_below(piece.records.front().ref.pack);
           add(pieces.list[needed[i]], piece);
+          done_bytes += pieces.list[needed[i]].size_bytes;
         },
-        progress_);
+        [&] {
+          if (progress_) progress_({done_bytes, total_bytes, "bytes"});
+        });
     publish_below(UINT64_MAX);
   }
 

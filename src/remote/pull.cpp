@@ -1,6 +1,7 @@
 #include "remote/pull.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <map>
 #include <optional>
@@ -57,6 +58,7 @@ class Pull {
         remote_(session.remote()),
         progress_(progress),
         takes_over_(options.take_over),
+        dry_run_(options.dry_run),
         is_lazy_(is_lazy(session)),
         threads_(std::min(kMaxReadingThreads, remote_.objects().connections())) {
     head_ = session.newest_head().head;
@@ -90,11 +92,15 @@ class Pull {
       pulled.is_ahead = action == Action::leave || pulled.is_older;
       report_.versions.push_back(pulled);
       if (action == Action::get) to_do.push_back(name);
-      if (action == Action::note) note(*name);
+      if (action == Action::note && !dry_run_) note(*name);
     }
-    skip_orders_of(store_, head_);
-    if (to_do.empty()) return true;
+    if (!dry_run_) skip_orders_of(store_, head_);
+    if (to_do.empty() || (dry_run_ && is_lazy_)) return true;
     const store::GcExclusive no_gc = hold_what_gc_holds(store_);
+    if (dry_run_) {
+      count_pieces(to_do);
+      return true;
+    }
     if (is_lazy_ && !note_pieces(to_do)) return false;
     for (const RemoteVersion* name : to_do) {
       if (!is_lazy_) with_context("'" + name->ref.name + "'", [&] { fetch(*name); });
@@ -229,10 +235,38 @@ class Pull {
 
   void fetch_pieces(const PieceList& pieces) {
     PackFiller& packs = filler();
+    for (const PieceName& piece : pieces) total_bytes_ += piece.size_bytes;
     make_in_order(
         threads_, pieces.size(), [&](std::size_t i) { return fetch_one(pieces[i], packs); },
-        [&](std::size_t i, const PulledPiece& fetched) { add(pieces[i], fetched, packs); },
-        progress_);
+        [&](std::size_t i, const PulledPiece& fetched) {
+          add(pieces[i], fetched, packs);
+          done_bytes_ += pieces[i].size_bytes;
+        },
+        [&] {
+          if (progress_) progress_({done_bytes_, total_bytes_, "bytes"});
+        });
+  }
+
+  // Adds the pieces that fetch_pieces() would fetch to the report. Those of several versions count
+  // once.
+  void count_pieces(const std::vector<const RemoteVersion*>& to_do) {
+    std::set<PieceName> pieces;
+    for (const RemoteVersion* name : to_do) {
+      const PieceList list = remote_.list(name->list);
+      pieces.insert(list.begin(), list.end());
+    }
+    for (const PieceName& piece : pieces) {
+      if (has_all(remote_.cached_piece_index(piece), filler())) continue;
+      ++report_.pieces_read;
+      report_.bytes_read += piece.size_bytes;
+    }
+  }
+
+  bool has_all(const std::optional<std::vector<PieceRecord>>& index,
+               const PackFiller& filler) const {
+    return index.has_value() && std::ranges::all_of(*index, [&](const PieceRecord& record) {
+             return has(filler, record);
+           });
   }
 
   // For a lazy clone: adds the versions' pieces to the list of missing pieces before a version
@@ -296,11 +330,7 @@ class Pull {
     PulledPiece out;
     std::optional<std::vector<PieceRecord>> known = remote_.cached_piece_index(name);
     if (is_lazy_ && !known.has_value()) known = remote_.piece_index(name);
-    if (known.has_value() && std::ranges::all_of(*known, [&](const PieceRecord& record) {
-          return has(filler, record);
-        })) {
-      return out;
-    }
+    if (has_all(known, filler)) return out;
     out.piece = remote_.piece(name);
     remote_.require_records(name, out.piece, [&](const PieceRecord& record) {
       out.missing.push_back(!has(filler, record));
@@ -383,13 +413,15 @@ class Pull {
   Session& session_;
   const Remote& remote_;
   const ProgressFn& progress_;
-  const bool takes_over_, is_lazy_;
+  const bool takes_over_, dry_run_, is_lazy_;
   const std::size_t threads_;
   Head head_;
   std::vector<const RemoteVersion*> wanted_;
   std::optional<PackFiller> filler_;  // it reads the page maps of the whole store
   std::set<std::uint64_t> files_;     // packs that a lazy clone has
   std::map<const RemoteVersion*, std::vector<format::PageRange>> in_use_;  // of the lists
+  std::atomic<std::uint64_t> done_bytes_ = 0;
+  std::uint64_t total_bytes_ = 0;  // of all pieces of all calls of fetch_pieces()
   PullReport report_;
   std::vector<Refusal> refusals_;  // of names that the store has for other versions
 };
@@ -397,10 +429,14 @@ class Pull {
 }  // namespace
 
 PullReport pull(Session& session, const PullOptions& options, const ProgressFn& progress) {
+  if (options.dry_run && options.packs) {
+    fail(Errc::invalid_argument, "a dry run of a pull does not count the packs of a lazy clone");
+  }
   for (int i = 0; i < kMaxPullTries; ++i) {
     Pull attempt(session, options, progress);
     if (!attempt.run()) continue;
     PullReport report = attempt.report();
+    if (options.dry_run) return report;
     if (!options.packs) {
       const store::StoreDirectory& store = session.store();
       if (is_lazy(session)) {

@@ -77,12 +77,14 @@ std::set<std::string> version_names(const store::StoreDirectory& store,
   return names;
 }
 
-VersionToPush find_version(store::StoreDirectory& store, const std::string& name) {
+VersionToPush find_version(store::StoreDirectory& store, const std::string& name,
+                           FollowedBranches* followed) {
   VersionToPush out;
   out.name = name;
   if (!store::has_snapshot(store, name) && store::has_branch(store, name)) {
     out.is_branch = true;
-    out.head = std::make_unique<store::CheckpointedHead>(store, name);
+    out.head = std::make_unique<store::CheckpointedHead>(
+        store, name, followed == nullptr ? nullptr : &(*followed)[name]);
     const store::ResolvedVersion& head = out.head->head();
     out.seen = {head.version.branch_id, head.head_sequence(), head.head_info().time_ns};
     out.entry.is_branch = true;
@@ -150,7 +152,7 @@ class Push {
         own_branches_only_(rules.own_branches_only),
         pool_(std::min(kMaxPushThreads, remote_.objects().connections()) - 1) {
     for (const std::string& name : version_names(session.store(), options)) {
-      versions_.push_back(find_version(session.store(), name));
+      versions_.push_back(find_version(session.store(), name, rules.followed));
     }
     // Earlier versions first: the later ones reuse their pieces.
     std::sort(versions_.begin(), versions_.end(),
@@ -204,6 +206,7 @@ class Push {
       if (!is_there) changed.push_back(&version);
     }
     upload(base, is_guess, changed);
+    if (options_.dry_run) return true;
     if (changed.empty()) {
       if (base.head.number != 0) remote_.objects().make_durable(head_key(base.head.number));
       return true;
@@ -221,8 +224,12 @@ class Push {
   // Lists the remote's objects, so that the push does not refer to lost ones. Concurrently writes
   // the superblock if it is missing: the first store that pushes owns the remote.
   void load_seen_objects() {
-    seen_objects_.load(remote_, pool_,
-                       [&] { restore_superblock(remote_.objects(), session_.store()); });
+    seen_objects_.load(remote_, pool_, [&] { require_superblock(); });
+  }
+
+  void require_superblock() const {
+    if (!options_.dry_run) return restore_superblock(remote_.objects(), session_.store());
+    require_same_store(remote_.objects(), session_.store());
   }
 
   // Whether an object exists. Before the listing is loaded, assumes that it does; upload() checks
@@ -349,11 +356,12 @@ class Push {
     const bool looks = !seen_objects_.is_known();
     if (looks) {
       for (auto& part : seen_objects_.load_tasks(remote_)) questions.push_back(std::move(part));
-      questions.push_back([&] { restore_superblock(remote_.objects(), session_.store()); });
+      questions.push_back([&] { require_superblock(); });
     }
-    Uploads uploads(remote_, seen_objects_, pool_, [&] {
+    const auto ask = [&] {
       for (const auto& question : std::exchange(questions, {})) question();
-    });
+    };
+    Uploads uploads(remote_, seen_objects_, pool_, ask, options_.dry_run);
     make_objects(base.head, changed, uploads);
     const auto table = changed.empty() ? std::nullopt : remote_.make_table(base);
     if (table.has_value()) uploads.add(table->key, table->bytes);

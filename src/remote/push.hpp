@@ -9,17 +9,24 @@
 // push.cpp lists the steps; docs/remote-format.md has the order of writes and the crash table.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vellum/remote.hpp>
 
 #include "remote/pieces/uploads.hpp"
 #include "remote/session/session.hpp"
+#include "store/branch/checkpointed_head.hpp"
 #include "vellum/report.hpp"
 
 namespace vellum::remote {
 
+// By name of the branch.
+using FollowedBranches = std::map<std::string, store::FollowedBranch>;
+
 // The state and the rules of a process that pushes repeatedly.
 struct PushRules {
-  SeenObjects* seen_objects = nullptr;  // null: the push lists the remote's objects itself
+  SeenObjects* seen_objects = nullptr;   // null: the push lists the remote's objects itself
+  FollowedBranches* followed = nullptr;  // null: each push sends all commits of a journal
   bool own_branches_only = false;  // refuse a branch with another writer unless take_over is set
 };
 

@@ -7,6 +7,22 @@
 #include "remote/session/open_engine.hpp"
 
 namespace vellum::remote {
+
+std::vector<std::string> versions_to_mend_with(const store::StoreDirectory& store, const Head& head,
+                                               const RemoteDamage& damage) {
+  std::vector<std::string> out;
+  for (const std::string& name : damage.versions) {
+    const RemoteVersion* const there = head.find(name);
+    if (there == nullptr) continue;
+    const bool is_here = there->is_branch
+                             ? store::has_branch(store, name)
+                             : store::has_snapshot(store, name) &&
+                                   store::read_snapshot(store, name).version == there->ref.version;
+    if (is_here) out.push_back(name);
+  }
+  return out;
+}
+
 namespace {
 
 constexpr int kMaxRounds = 3;
@@ -34,7 +50,8 @@ void send(Session& session, const std::set<std::string>& names, const ProgressFn
   SeenObjects seen_objects;
   for (const std::string& name : names) {
     try {
-      const PushReport pushed = push(session, {{name}, false}, progress, {&seen_objects, false});
+      const PushReport pushed =
+          push(session, {{name}, false}, progress, {.seen_objects = &seen_objects});
       report.objects_uploaded += pushed.objects_uploaded;
       report.bytes_uploaded += pushed.bytes_uploaded;
     } catch (const Error& e) {

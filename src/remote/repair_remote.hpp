@@ -8,6 +8,11 @@
 
 namespace vellum::remote {
 
+// The versions that a damage affects and that the store has: a repair from it may mend the object.
+// Snapshots are compared with those of `head`; of a branch the store may have newer commits.
+std::vector<std::string> versions_to_mend_with(const store::StoreDirectory& store, const Head& head,
+                                               const RemoteDamage& damage);
+
 struct RemoteRepairReport {
   std::vector<RemoteDamage> found, left;
   std::uint64_t objects_uploaded = 0, bytes_uploaded = 0;

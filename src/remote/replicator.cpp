@@ -8,8 +8,8 @@
 
 #include "base/fail.hpp"
 #include "base/threads/start_thread.hpp"
-#include "remote/push.hpp"
 #include "remote/session/open_engine.hpp"
+#include "remote/upkeep.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/catalog/names.hpp"
 
@@ -31,8 +31,9 @@ struct Joined {
 }  // namespace
 
 Replicator::Replicator(store::StoreDirectory& store, const std::string& url,
-                       const ReplicateOptions& options, std::shared_ptr<ObjectStore> objects)
-    : store_(store), options_(options), objects_(std::move(objects)) {
+                       const ReplicateOptions& options, std::shared_ptr<ObjectStore> objects,
+                       RetentionFn forgets)
+    : store_(store), options_(options), objects_(std::move(objects)), forgets_(std::move(forgets)) {
   if (options_.interval <= std::chrono::milliseconds(0)) {
     fail(Errc::invalid_argument, "the interval of a replication must be longer than 0 ms");
   }
@@ -120,14 +121,18 @@ bool Replicator::push_new() {
 
 // The reason why versions are not replicated; empty: all are.
 std::string Replicator::push_once() {
+  std::erase_if(followed_,
+                [&](const auto& followed) { return !store::has_branch(store_, followed.first); });
   const bool is_behind = !find_new().names.empty();
   if (is_behind) note_behind();
   if (is_behind || is_check_due()) {
     std::string busy;
     const auto session = open_session(busy);
     if (session == nullptr) return busy;
-    if (is_check_due()) check_remote(*session);
-    push_fresh(*session);
+    const bool is_check = is_check_due();
+    if (is_check) check_remote(*session);
+    const bool has_snapshots = push_fresh(*session);
+    if (forgets_ && (is_check || has_snapshots)) forget_old(*session);
     checked_ = Clock::now();
   }
   const std::lock_guard lock(mutex_);
@@ -159,13 +164,32 @@ void Replicator::check_remote(Session& session) {
   }
 }
 
-void Replicator::push_fresh(Session& session) {
+// Whether there were new snapshots.
+bool Replicator::push_fresh(Session& session) {
   const NewVersions fresh = find_new();
   std::set<std::string> names(fresh.names.begin(), fresh.names.end());
   names.merge(std::exchange(lost_, {}));
-  if (names.empty()) return;
+  if (names.empty()) return false;
   push_names(session, {names.begin(), names.end()});
   session.note_replicated(fresh.orders);
+  return !fresh.orders.empty();
+}
+
+// The snapshots of other stores' branches are not this store's to remove.
+void Replicator::forget_old(Session& session) {
+  const Head head = session.newest_head().head;
+  const RemoteFile& file = session.file();
+  Head own = head;
+  std::erase_if(own.versions, [&](const RemoteVersion& version) {
+    const RemoteVersion* const branch = head.find(version.ref.branch);
+    return version.is_branch || !file.replicated.contains(version.ref.order) || branch == nullptr ||
+           !branch->is_branch || branch->writer != file.writer;
+  });
+  const std::vector<std::string> gone = forgets_(own);
+  if (gone.empty()) return;
+  forget_names(session.remote(), gone);
+  const std::lock_guard lock(mutex_);
+  state_.forgotten += gone.size();
 }
 
 // Null, and the reason: another push or pull is active.
@@ -208,7 +232,7 @@ void Replicator::push_names(Session& session, const std::vector<std::string>& na
   assert(!names.empty());
   try {
     const PushReport report =
-        push(session, {names, options_.take_over}, nullptr, {&seen_objects_, true});
+        push(session, {names, options_.take_over}, nullptr, {&seen_objects_, &followed_, true});
     const bool is_new =
         std::ranges::any_of(report.versions, [](const auto& v) { return !v.was_there; });
     const std::lock_guard lock(mutex_);

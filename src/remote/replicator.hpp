@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,18 +13,24 @@
 #include <vellum/remote.hpp>
 
 #include "remote/pieces/uploads.hpp"
+#include "remote/push.hpp"
 #include "remote/session/session.hpp"
 
 namespace vellum::remote {
+
+// The names to forget among a head's snapshots.
+using RetentionFn = std::function<std::vector<std::string>(const Head& snapshots)>;
 
 // Pushes new versions twice in each interval. Thus a commit waits for at most half an interval, and
 // its push has the other half.
 class Replicator {
  public:
   // Adds the remote if it is new. `objects` replaces the engine of the URL unless it is null.
-  // REQUIRES: `store` outlives it.
+  // `forgets`, unless it is null, selects among the remote's snapshots that this store has
+  // replicated, of branches that it writes: those are forgotten there. REQUIRES: `store` outlives
+  // it.
   Replicator(store::StoreDirectory& store, const std::string& url, const ReplicateOptions& options,
-             std::shared_ptr<ObjectStore> objects = nullptr);
+             std::shared_ptr<ObjectStore> objects = nullptr, RetentionFn forgets = nullptr);
 
   // Runs until `on_state` returns false; see Store::replicate(). Checks the remote periodically
   // even without new versions, and uploads lost objects again.
@@ -46,7 +53,8 @@ class Replicator {
   std::chrono::steady_clock::time_point next_check(std::chrono::steady_clock::time_point start);
   bool is_check_due() const;
   void check_remote(Session& session);
-  void push_fresh(Session& session);
+  bool push_fresh(Session& session);
+  void forget_old(Session& session);
   void push_names(Session& session, const std::vector<std::string>& names);
   void push_each(Session& session, const std::vector<std::string>& names);
   bool wait(const ReplicateFn& on_state, std::chrono::steady_clock::time_point until);
@@ -56,11 +64,13 @@ class Replicator {
   const ReplicateOptions options_;
   std::string remote_;
   std::shared_ptr<ObjectStore> objects_;
+  const RetentionFn forgets_;
   std::map<std::string, std::string>
       refused_;  // names of other versions at the remote, with the error
   std::optional<std::chrono::steady_clock::time_point>
       checked_;  // when the remote was checked; nullopt: check it now
   SeenObjects seen_objects_;
+  FollowedBranches followed_;
   std::set<std::string> lost_;  // names whose objects the remote may have lost
   int failures_ = 0;            // in a row
   std::mt19937_64 random_{std::random_device{}()};

@@ -275,16 +275,36 @@ RemoteSpace space_of_remote(const Remote& remote) {
   return out;
 }
 
-void forget_names(const Remote& remote, const std::vector<std::string>& names) {
+namespace {
+
+void erase_names(const Remote& remote, Head& head, const std::vector<std::string>& names) {
   const std::set<std::string> gone(names.begin(), names.end());
-  publish_change(remote, [&](Head& next) {
-    for (const std::string& name : gone) {
-      if (next.find(name) == nullptr) {
-        fail(Errc::not_found, "{}: the remote has no version '{}'", remote.objects().url(), name);
-      }
+  for (const std::string& name : gone) {
+    if (head.find(name) == nullptr) {
+      fail(Errc::not_found, "{}: the remote has no version '{}'", remote.objects().url(), name);
     }
-    std::erase_if(next.versions, [&](const RemoteVersion& n) { return gone.contains(n.ref.name); });
-  });
+  }
+  std::erase_if(head.versions, [&](const RemoteVersion& n) { return gone.contains(n.ref.name); });
+}
+
+}  // namespace
+
+void forget_names(const Remote& remote, const std::vector<std::string>& names) {
+  publish_change(remote, [&](Head& next) { erase_names(remote, next, names); });
+}
+
+RemoteFreeable freeable_without(const Remote& remote, const std::vector<std::string>& names) {
+  Head head = require_head(remote).head;
+  const std::set<std::string> now = needed_keys(remote, head);
+  erase_names(remote, head, names);
+  const std::set<std::string> later = needed_keys(remote, head);
+  RemoteFreeable out;
+  for (const ObjectInfo& object : content_objects(remote)) {
+    if (!now.contains(object.key) || later.contains(object.key)) continue;
+    ++out.objects;
+    out.bytes += object.size_bytes;
+  }
+  return out;
 }
 
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {

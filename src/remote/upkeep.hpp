@@ -39,6 +39,13 @@ RemoteSpace space_of_remote(const Remote& remote);
 // Errc::not_found: no such name; then none is removed.
 void forget_names(const Remote& remote, const std::vector<std::string>& names);
 
+struct RemoteFreeable {
+  std::uint64_t objects = 0, bytes = 0;
+};
+// What a gc would delete after forget_names(): objects that no other version and no hold needs.
+// Errc::not_found: no such name.
+RemoteFreeable freeable_without(const Remote& remote, const std::vector<std::string>& names);
+
 struct RemoteGcReport {
   std::uint64_t objects_removed = 0, bytes_removed = 0, heads_removed = 0;
   std::uint64_t objects_left = 0, bytes_left = 0;

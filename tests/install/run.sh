@@ -91,6 +91,7 @@ fi
 if [[ -e $build/bin/vellum ]]; then
   echo "installed program"
   test -x "$work/prefix/bin/vellum"
+  grep -q '^ExecStart=/.*/bin/vellum replicate ' "$work/prefix/lib/systemd/system/vellum-replicate@.service"
 fi
 
 if [[ -e $build/bin/vellum-clang ]]; then

@@ -59,6 +59,11 @@ class Line {
     commit(*writer, model_, false);
     return writer;
   }
+  // One more commit of that writer, of one page, to the journal.
+  void step_with(BranchWriter& writer) {
+    store::test::fill_text(model_, random_() % kRemotePages, random_);
+    commit(writer, model_, false);
+  }
   const std::vector<std::byte>& bytes() const { return model_.bytes; }
 
  private:

@@ -7,6 +7,7 @@
 #include "remote/failing_objects.hpp"
 #include "remote/remote_fixture.hpp"
 #include "remote/replicator.hpp"
+#include "store/check/stat.hpp"
 #include "support/disk/sim_fs_lib.hpp"
 
 namespace vellum::remote::test {
@@ -39,6 +40,36 @@ TEST_F(ReplicatorTest, EachCheckPushesNewVersions) {
   expect_good_remote();
 }
 
+TEST_F(ReplicatorTest, APushOfAnOpenWriterSendsOnlyWhatIsNew) {
+  make(1);
+  Replicator replicator = this->replicator();
+  auto writer = line.step_and_stay();
+  EXPECT_TRUE(replicator.push_new());
+  std::vector<std::uint64_t> sent;
+  for (int i = 0; i < 25; ++i) {
+    const std::uint64_t before = replicator.state().bytes_uploaded;
+    line.step_with(*writer);
+    EXPECT_TRUE(replicator.push_new()) << replicator.state().failure;
+    sent.push_back(replicator.state().bytes_uploaded - before);
+  }
+  EXPECT_EQ(store::stat_store(*store).branches, 1u);  // the staging branch does not count
+  EXPECT_LT(sent.back(), 3 * sent.front());  // with all commits of the journal: 12 times as many
+  contents["main"] = line.bytes();
+  expect_clone("a");
+  // The packs that the pushes have written are the store's only as long as they are needed.
+  store::collect_garbage(*store, false, nullptr);
+  line.step_with(*writer);
+  contents["main"] = line.bytes();
+  EXPECT_TRUE(replicator.push_new()) << replicator.state().failure;
+  expect_clone("b");
+  writer.reset();
+  step("s1");
+  EXPECT_TRUE(replicator.push_new()) << replicator.state().failure;
+  expect_clone("c");
+  expect_good_remote();
+  store::test::expect_no_damage(*store);
+}
+
 TEST_F(ReplicatorTest, TheRemotesRetentionIsItsOwn) {
   make(3);
   Replicator replicator = this->replicator();
@@ -53,6 +84,39 @@ TEST_F(ReplicatorTest, TheRemotesRetentionIsItsOwn) {
   EXPECT_EQ(head.find("s0"), nullptr);
   EXPECT_NE(head.find("s1"), nullptr);
   EXPECT_NE(head.find("s3"), nullptr);
+}
+
+TEST_F(ReplicatorTest, RulesForgetOnlySnapshotsThatThisStoreHasSentOfItsOwnBranches) {
+  make(2);
+  push_all(*store);
+  const auto copy = clone_to("c");
+  Line there(*copy, "side", 7);
+  there.begin();
+  there.step("other");
+  push_names(*copy, {"side", "other"});
+  pull_names(*store);
+  step("s2");
+  std::vector<std::string> offered;
+  const RetentionFn forgets = [&](const Head& snapshots) -> std::vector<std::string> {
+    offered.clear();
+    for (const RemoteVersion& version : snapshots.versions) offered.push_back(version.ref.name);
+    if (snapshots.find("s0") == nullptr) return {};
+    return {"s0"};
+  };
+  Replicator replicator(*store, url(), {1000ms, true}, nullptr, forgets);
+  // The copy's branch is its own: with take_over, this store would become its writer.
+  store->remove_branch("side");
+  EXPECT_TRUE(replicator.push_new()) << replicator.state().failure;
+  EXPECT_EQ(offered, (std::vector<std::string>{"s0", "s1", "s2"}));
+  EXPECT_EQ(replicator.state().forgotten, 1u);
+  const auto objects = this->objects();
+  const Head head = Remote(*objects, store->superblock().store_id).newest_head().head;
+  EXPECT_EQ(head.find("s0"), nullptr);
+  EXPECT_NE(head.find("other"), nullptr);
+  // It is not sent again.
+  step("s3");
+  EXPECT_TRUE(replicator.push_new());
+  EXPECT_EQ(offered, (std::vector<std::string>{"s1", "s2", "s3"}));
 }
 
 TEST_F(ReplicatorTest, AnOutageIsReportedAndPasses) {

@@ -258,6 +258,31 @@ TEST(S3EngineTest, APutTellsTheChecksumOfWhatItSends) {
   EXPECT_EQ(checksum, "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
 }
 
+TEST(S3EngineTest, LargeObjectsHaveTheStorageClassAndAllTheKey) {
+  S3Server server;
+  std::map<std::string, std::string> headers;
+  server.fault = [&](const S3Request& request) {
+    headers = request.headers;
+    return Fault::none;
+  };
+  auto options = server.options();
+  make_s3_engine(options)->put("a", std::vector<std::byte>(128u << 10));
+  EXPECT_FALSE(headers.contains("x-amz-storage-class"));
+  EXPECT_FALSE(headers.contains("x-amz-server-side-encryption"));
+  options.storage_class = "STANDARD_IA";
+  options.kms_key = "alias/ours";
+  const auto objects = make_s3_engine(options);
+  objects->put("a", std::vector<std::byte>(128u << 10));
+  EXPECT_EQ(headers["x-amz-storage-class"], "STANDARD_IA");
+  EXPECT_EQ(headers["x-amz-server-side-encryption"], "aws:kms");
+  EXPECT_EQ(headers["x-amz-server-side-encryption-aws-kms-key-id"], "alias/ours");
+  objects->put_if_absent("b", object_bytes("small"));
+  EXPECT_FALSE(headers.contains("x-amz-storage-class"));
+  EXPECT_EQ(headers["x-amz-server-side-encryption"], "aws:kms");
+  objects->get("a", 128u << 10);
+  EXPECT_FALSE(headers.contains("x-amz-server-side-encryption"));
+}
+
 TEST(S3EngineTest, BucketsWithDotsGoByPath) {
   EXPECT_FALSE(uses_path_addressing(parse_remote_url("s3://plain/p"), false));
   EXPECT_TRUE(uses_path_addressing(parse_remote_url("s3://my.bucket/p"), false));

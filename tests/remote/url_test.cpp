@@ -33,14 +33,40 @@ TEST(RemoteUrls, ABucketHasAPrefixAndOptions) {
   EXPECT_EQ(url.addressing, RemoteUrl::Addressing::virtual_host);
   EXPECT_EQ(parse_remote_url("s3://bucket").prefix, "");
   EXPECT_EQ(parse_remote_url("s3://bucket/?region=r").prefix, "");
-  for (const char* bad :
-       {"s3://", "s3://ab", "s3://Bucket", "s3://bucket-", "s3://bucket/a//b", "s3://bucket/a/../b",
-        "s3://key:pw@bucket/x", "s3://bucket?endpoint=host", "s3://bucket?endpoint=http://",
-        "s3://bucket?endpoint=http://u:p@h", "s3://bucket?endpoint=http://h/path",
-        "s3://bucket?region", "s3://bucket?region=", "s3://bucket?colour=red",
-        "s3://bucket?addressing=none", "http://bucket", "bucket", ""}) {
+  for (const char* bad : {"s3://",
+                          "s3://ab",
+                          "s3://Bucket",
+                          "s3://bucket-",
+                          "s3://bucket/a//b",
+                          "s3://bucket/a/../b",
+                          "s3://key:pw@bucket/x",
+                          "s3://bucket?endpoint=host",
+                          "s3://bucket?endpoint=http://",
+                          "s3://bucket?endpoint=http://u:p@h",
+                          "s3://bucket?endpoint=http://h/path",
+                          "s3://bucket?region",
+                          "s3://bucket?region=",
+                          "s3://bucket?colour=red",
+                          "s3://bucket?addressing=none",
+                          "s3://bucket?storage-class=GLACIER",
+                          "s3://bucket?storage-class=DEEP_ARCHIVE",
+                          "s3://bucket?storage-class=standard",
+                          "s3://bucket?storage-class=A%20B",
+                          "s3://bucket?kms-key=a%20b",
+                          "s3://bucket?kms-key=",
+                          "http://bucket",
+                          "bucket",
+                          ""}) {
     EXPECT_ERRC(parse_remote_url(bad), Errc::invalid_argument);
   }
+}
+
+TEST(RemoteUrls, NameAStorageClassAndAKeyButStayTheSamePlace) {
+  const RemoteUrl url = parse_remote_url(
+      "s3://bucket/x?storage-class=STANDARD_IA&kms-key=arn:aws:kms:eu-1:12:key/ab-c");
+  EXPECT_EQ(url.storage_class, "STANDARD_IA");
+  EXPECT_EQ(url.kms_key, "arn:aws:kms:eu-1:12:key/ab-c");
+  EXPECT_TRUE(is_same_place(url, parse_remote_url("s3://bucket/x")));
 }
 
 TEST(RemoteUrls, KeysNeedNoEscapesAndNeverLeaveADirectory) {

@@ -1,4 +1,4 @@
-// cli/commands/cmd_branch.cpp: vellum branch: creates a branch, or lists branches.
+// cli/commands/cmd_branch.cpp: vellum branch: creates, renames or lists branches.
 #include <memory>
 #include <optional>
 
@@ -15,6 +15,7 @@ struct BranchArguments {
   std::string store;
   std::optional<std::string> name;
   std::string from = "main";
+  std::optional<std::string> new_name;
   EncodingArguments encoding;
   bool names_only = false;
 };
@@ -36,7 +37,21 @@ int make_branch(Context& context, BranchArguments arguments) {
   return kExitOk;
 }
 
+int rename_branch(Context& context, const BranchArguments& arguments) {
+  if (!arguments.name) fail(Errc::invalid_argument, "--rename needs NAME, the branch to rename");
+  if (arguments.encoding.any()) {
+    fail(Errc::invalid_argument, "--rename excludes encoding options: they are for a new branch");
+  }
+  Store store = Store::open(arguments.store);
+  store.rename_branch(*arguments.name, *arguments.new_name);
+  context.report(
+      Json{{"store", store.path()}, {"name", *arguments.new_name}, {"renamed", *arguments.name}},
+      fmt::format("branch '{}' is '{}' now", *arguments.name, *arguments.new_name));
+  return kExitOk;
+}
+
 int run_branch(Context& context, const BranchArguments& arguments) {
+  if (arguments.new_name) return rename_branch(context, arguments);
   if (arguments.name) {
     return make_branch(context, arguments);
   }
@@ -52,14 +67,19 @@ int run_branch(Context& context, const BranchArguments& arguments) {
 void add_branch(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<BranchArguments>();
   CLI::App* command = add_command(
-      app, context, "branch", "Create a branch; without a name, list branches", arguments->store,
-      [&context, arguments] { return run_branch(context, *arguments); });
+      app, context, "branch", "Create or rename a branch; without a name, list branches",
+      arguments->store, [&context, arguments] { return run_branch(context, *arguments); });
   command->add_option("NAME", arguments->name, "The new branch's name");
-  command->add_option(
+  CLI::Option* from = command->add_option(
       "FROM", arguments->from,
       "The version to start from: a branch (its head) or a snapshot (default: main)");
+  CLI::Option* rename =
+      command->add_option("--rename", arguments->new_name, "Give branch NAME this name instead")
+          ->type_name("NEW")
+          ->excludes(from);
   add_encoding_options(*command, arguments->encoding);
-  command->add_flag("--names", arguments->names_only, "List only names, one on each line");
+  command->add_flag("--names", arguments->names_only, "List only names, one on each line")
+      ->excludes(rename);
 }
 
 }  // namespace vellum::cli

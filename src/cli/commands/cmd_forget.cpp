@@ -7,6 +7,7 @@
 #include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/retention_arguments.hpp"
 #include "cli/terminal/table.hpp"
 #include "region/api/snapshots_of.hpp"
 #include "remote/engine/url.hpp"
@@ -115,24 +116,7 @@ void add_forget(CLI::App& app, Context& context) {
   CLI::App* command = add_command(
       app, context, "forget", "Remove snapshots, except those that a rule keeps", arguments->store,
       [&context, arguments] { return run_forget(context, *arguments); });
-  RetentionPolicy& policy = arguments->policy;
-  command->add_option("--keep-last", policy.keep_last, "Keep the newest N snapshots")
-      ->type_name("N");
-  command
-      ->add_option("--keep-daily", policy.keep_daily, "Keep the newest snapshot of each of N days")
-      ->type_name("N");
-  command
-      ->add_option("--keep-weekly", policy.keep_weekly,
-                   "Keep the newest snapshot of each of N weeks")
-      ->type_name("N");
-  command
-      ->add_option("--keep-monthly", policy.keep_monthly,
-                   "Keep the newest snapshot of each of N months")
-      ->type_name("N");
-  command
-      ->add_option("--keep-yearly", policy.keep_yearly,
-                   "Keep the newest snapshot of each of N years")
-      ->type_name("N");
+  add_retention_options(*command, arguments->policy);
   command->add_option("--branch", arguments->branch, "Consider only snapshots of this branch")
       ->type_name("NAME");
   command

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/fail.hpp"
+#include "cli/history/space.hpp"
 #include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
@@ -14,7 +15,7 @@ namespace {
 struct RmArguments {
   std::string store;
   std::vector<std::string> names;
-  bool branch = false;
+  bool branch = false, dry_run = false;
 };
 
 // All names are checked before the first is removed.
@@ -36,18 +37,57 @@ void remove_in_store(const RmArguments& arguments, const std::set<std::string>& 
   }
 }
 
+// Bytes that only one of the versions needs: those that several of them share are more.
+std::uint64_t freeable_in_store(const RmArguments& arguments, const std::set<std::string>& names) {
+  const Store store = Store::open(arguments.store);
+  for (const std::string& name : names) require_removable(store, name, arguments.branch);
+  const StoreStat stat = store.stat();
+  std::uint64_t bytes = 0;
+  for (const std::string& name : names) bytes += space_of(stat, store.version(name)).unique_bytes;
+  return bytes;
+}
+
+std::string removed_text(const RmArguments& arguments, const std::set<std::string>& names) {
+  const char* kind = arguments.branch ? "branch" : "snapshot";
+  if (names.size() == 1) return fmt::format("{} '{}'", kind, *names.begin());
+  return counted(names.size(), kind);
+}
+
+int dry_run(Context& context, const RmArguments& arguments, const std::set<std::string>& names) {
+  const bool is_remote = remote::is_remote_url(arguments.store);
+  remote::RemoteFreeable freeable;
+  if (is_remote) {
+    freeable = freeable_at_remote(arguments.store, names, arguments.branch);
+  } else {
+    freeable.bytes = freeable_in_store(arguments, names);
+  }
+  const std::string size = human_bytes(freeable.bytes);
+  context.report(
+      Json{{"store", arguments.store},
+           {"kind", arguments.branch ? "branch" : "snapshot"},
+           {"dry_run", true},
+           {"removed", names},
+           {"freeable_objects", is_remote ? Json(freeable.objects) : Json(nullptr)},
+           {"freeable_bytes", freeable.bytes}},
+      fmt::format("would remove {}; gc would then free {}", removed_text(arguments, names),
+                  is_remote ? fmt::format("{} of {}", counted(freeable.objects, "object"), size)
+                            : fmt::format("{} or more", size)));
+  return kExitOk;
+}
+
 int run_rm(Context& context, const RmArguments& arguments) {
   const std::set<std::string> names(arguments.names.begin(), arguments.names.end());
+  if (arguments.dry_run) return dry_run(context, arguments, names);
   if (remote::is_remote_url(arguments.store)) {
     remove_at_remote(arguments.store, names, arguments.branch);
   } else {
     remove_in_store(arguments, names);
   }
-  const char* kind = arguments.branch ? "branch" : "snapshot";
-  const std::string sentence = names.size() == 1
-                                   ? fmt::format("removed {} '{}'", kind, *names.begin())
-                                   : "removed " + counted(names.size(), kind);
-  context.report(Json{{"store", arguments.store}, {"kind", kind}, {"removed", names}}, sentence);
+  context.report(Json{{"store", arguments.store},
+                      {"kind", arguments.branch ? "branch" : "snapshot"},
+                      {"dry_run", false},
+                      {"removed", names}},
+                 "removed " + removed_text(arguments, names));
   return kExitOk;
 }
 
@@ -60,6 +100,7 @@ void add_rm(CLI::App& app, Context& context) {
                   [&context, arguments] { return run_rm(context, *arguments); });
   command->add_option("NAME", arguments->names, "The snapshots or branches to remove")->required();
   command->add_flag("--branch", arguments->branch, "Remove branches instead of snapshots");
+  command->add_flag("--dry-run", arguments->dry_run, "Only report what would be removed");
 }
 
 }  // namespace vellum::cli

@@ -13,7 +13,7 @@ namespace vellum::cli {
 namespace {
 
 struct VerifyArguments {
-  std::string store;
+  std::string store, from;
   bool read_data = false;
 };
 
@@ -65,7 +65,10 @@ void print_text(Context& context, const VerifyReport& report) {
 
 int run_verify(Context& context, const VerifyArguments& arguments) {
   if (remote::is_remote_url(arguments.store)) {
-    return verify_remote(context, arguments.store, arguments.read_data);
+    return verify_remote(context, arguments.store, arguments.read_data, arguments.from);
+  }
+  if (!arguments.from.empty()) {
+    fail(Errc::invalid_argument, "--from is for a remote, given by its URL, and not for a store");
   }
   const Store store = Store::open(arguments.store);
   const VerifyReport report = verify(context, store, arguments.read_data);
@@ -93,6 +96,10 @@ void add_verify(CLI::App& app, Context& context) {
       [&context, arguments] { return run_verify(context, *arguments); });
   command->add_flag("--read-data", arguments->read_data,
                     "Read and check every byte that a version needs, not only the structure");
+  command
+      ->add_option("--from", arguments->from,
+                   "For a remote, given by its URL: say what this store could mend")
+      ->type_name("STORE");
 }
 
 }  // namespace vellum::cli

@@ -13,9 +13,7 @@
 #include "cli/files/file_in_use.hpp"
 #include "cli/files/ingest_file.hpp"
 #include "interfaces/lmdb/copy.hpp"
-#include "interfaces/lmdb/format.hpp"
 #include "interfaces/lmdb/lock_file.hpp"
-#include "interfaces/lmdb/reader_slot.hpp"
 #include "interfaces/lmdb/transaction_content.hpp"
 
 namespace vellum::cli {
@@ -141,29 +139,28 @@ class CopySource final : public Source {
 // An environment of LMDB 1.0 that other processes have open.
 class ReaderSource final : public Source {
  public:
-  ReaderSource(LockedFile file, std::unique_ptr<lmdb::ReaderSlot> slot)
-      : file_(std::move(file)), slot_(std::move(slot)), content_(*file_.file, *slot_) {}
+  ReaderSource(LockedFile file, std::unique_ptr<lmdb::TransactionContent> content)
+      : file_(std::move(file)), content_(std::move(content)) {}
   void check() const override {
     if (file_.file->replaced())
       fail(Errc::busy, "{}: a program has replaced it meanwhile; nothing was kept, try again",
            file_.file->path());
-    content_.check();
+    content_->check();
   }
 
  private:
-  store::Content& from() const override { return content_; }
+  store::Content& from() const override { return *content_; }
 
   LockedFile file_;
-  const std::unique_ptr<lmdb::ReaderSlot> slot_;
-  mutable lmdb::TransactionContent content_;
+  const std::unique_ptr<lmdb::TransactionContent> content_;
 };
 
 // No process has the environment open if its lock file cannot be joined: the file is read like any
 // other, and a process that opens it meanwhile is detected.
 std::unique_ptr<store::Content> open_lmdb_1_0(LockedFile file, const std::string& lock_file) {
   if (!lock_file.empty() && !on_read_only_file_system(lock_file)) {
-    if (auto slot = lmdb::ReaderSlot::join(lock_file))
-      return std::make_unique<ReaderSource>(std::move(file), std::move(slot));
+    if (auto content = lmdb::TransactionContent::open(*file.file, lock_file))
+      return std::make_unique<ReaderSource>(std::move(file), std::move(content));
   }
   return std::make_unique<PlainSource>(std::move(file), false);
 }

@@ -2,6 +2,9 @@
 #include <memory>
 
 #include "base/fail.hpp"
+#include "cli/names/listing.hpp"
+#include "cli/remote/remote_commands.hpp"
+#include "cli/remote/transfer_arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
@@ -15,7 +18,9 @@ struct PullArguments {
   std::string store, url, directory;
   std::string remote = remote::kDefaultRemoteName;
   std::vector<std::string> names;
-  bool lazy = false, packs = false, take_over = false;
+  std::string at;
+  bool lazy = false, packs = false, take_over = false, dry_run = false;
+  TransferArguments transfer;
 };
 
 Json pull_json(const PullReport& report) {
@@ -32,15 +37,15 @@ Json pull_json(const PullReport& report) {
               {"bytes_read", report.bytes_read}};
 }
 
-std::string pull_sentence(const PullReport& report) {
+std::string pull_sentence(const PullReport& report, bool dry_run) {
   std::size_t got = 0, ahead = 0;
   for (const PulledVersion& name : report.versions) {
     got += name.was_there || name.is_ahead ? 0 : 1;
     ahead += name.is_ahead ? 1 : 0;
   }
   std::string text =
-      fmt::format("got {} ({} of {})", counted(got, "version"), human_bytes(report.bytes_read),
-                  counted(report.pieces_read, "piece"));
+      fmt::format("{} {} ({} of {})", dry_run ? "would get" : "got", counted(got, "version"),
+                  human_bytes(report.bytes_read), counted(report.pieces_read, "piece"));
   if (ahead != 0) text += fmt::format("; {} with local commits that the remote lacks", ahead);
   for (const PulledVersion& name : report.versions) {
     if (!name.is_older) continue;
@@ -55,23 +60,30 @@ std::string pull_sentence(const PullReport& report) {
 
 int run_pull(Context& context, const PullArguments& arguments) {
   const auto store = remote::open_store(base::posix_fs(), arguments.store);
-  remote::Session session(*store, arguments.remote);
+  remote::Session session(
+      *store, arguments.remote,
+      arguments.transfer.open(remote::read_remote_file(*store, arguments.remote).url));
   ProgressMeter meter("pull", context.progress_wanted());
-  const auto report = remote::pull(session, {arguments.names, arguments.packs, arguments.take_over},
-                                   meter.callback());
-  Json object{{"store", store->path()}, {"remote", arguments.remote}};
+  const PullOptions options{arguments.names, arguments.packs, arguments.take_over,
+                            arguments.dry_run};
+  const auto report = remote::pull(session, options, meter.callback());
+  Json object{
+      {"store", store->path()}, {"remote", arguments.remote}, {"dry_run", arguments.dry_run}};
   object.update(pull_json(report));
-  context.report(object, pull_sentence(report));
+  context.report(object, pull_sentence(report, arguments.dry_run));
   return kExitOk;
 }
 
 int run_clone(Context& context, const PullArguments& arguments) {
   ProgressMeter meter("clone", context.progress_wanted());
-  const auto report = remote::clone(base::posix_fs(), arguments.url, arguments.directory,
-                                    {arguments.names, arguments.lazy}, meter.callback());
+  std::vector<std::string> names = arguments.names;
+  if (!arguments.at.empty()) names = {newest_at(list_remote(arguments.url), arguments.at, "")};
+  const auto report =
+      remote::clone(base::posix_fs(), arguments.url, arguments.directory, {names, arguments.lazy},
+                    meter.callback(), arguments.transfer.open(arguments.url));
   Json object{{"url", arguments.url}, {"store", arguments.directory}, {"lazy", arguments.lazy}};
   object.update(pull_json(report));
-  context.report(object, "made " + arguments.directory + ": " + pull_sentence(report) +
+  context.report(object, "made " + arguments.directory + ": " + pull_sentence(report, false) +
                              (arguments.lazy ? "; their packs remain at the remote" : ""));
   return kExitOk;
 }
@@ -91,6 +103,10 @@ void add_pull(CLI::App& app, Context& context) {
                     "Also fetch all packs that a lazy clone left at the remote");
   command->add_flag("--take-over", arguments->take_over,
                     "Also replace branches with commits that the remote's version lacks");
+  CLI::Option* packs = command->get_option("--packs");
+  command->add_flag("--dry-run", arguments->dry_run, "Only report what would be fetched")
+      ->excludes(packs);
+  add_transfer_options(*command, arguments->transfer);
 }
 
 void add_clone(CLI::App& app, Context& context) {
@@ -99,10 +115,16 @@ void add_clone(CLI::App& app, Context& context) {
   command->add_option("URL", arguments->url, "The remote: s3://bucket/prefix or file:///path")
       ->required();
   command->add_option("DIR", arguments->directory, "The new store's directory")->required();
-  command->add_option("VERSION", arguments->names,
-                      "The snapshots and branches to fetch (default: all)");
+  CLI::Option* names = command->add_option("VERSION", arguments->names,
+                                           "The snapshots and branches to fetch (default: all)");
+  command
+      ->add_option("--at", arguments->at,
+                   "Fetch only the newest snapshot that was created at this time or before")
+      ->type_name("TIME")
+      ->excludes(names);
   command->add_flag("--lazy", arguments->lazy,
                     "Leave the packs at the remote, and fetch pages when they are read");
+  add_transfer_options(*command, arguments->transfer);
   command->callback([&context, arguments] {
     context.action = [&context, arguments] { return run_clone(context, *arguments); };
   });

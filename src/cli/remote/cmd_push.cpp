@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/fail.hpp"
+#include "cli/remote/transfer_arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
@@ -15,7 +16,8 @@ struct PushArguments {
   std::string store;
   std::string remote = remote::kDefaultRemoteName;
   std::vector<std::string> names;
-  bool all = false, take_over = false;
+  bool all = false, take_over = false, dry_run = false;
+  TransferArguments transfer;
 };
 
 Json push_json(const store::StoreDirectory& store, const PushArguments& arguments,
@@ -29,6 +31,7 @@ Json push_json(const store::StoreDirectory& store, const PushArguments& argument
   }
   return Json{{"store", store.path()},
               {"remote", arguments.remote},
+              {"dry_run", arguments.dry_run},
               {"versions", std::move(names)},
               {"objects_uploaded", report.objects_uploaded},
               {"bytes_uploaded", report.bytes_uploaded},
@@ -40,15 +43,18 @@ int run_push(Context& context, const PushArguments& arguments) {
     fail(Errc::invalid_argument, "give the versions to push, or --all");
   }
   const auto store = remote::open_store(base::posix_fs(), arguments.store);
-  const PushOptions options{arguments.names, arguments.take_over};
-  remote::Session session(*store, arguments.remote);
+  const PushOptions options{arguments.names, arguments.take_over, arguments.dry_run};
+  remote::Session session(
+      *store, arguments.remote,
+      arguments.transfer.open(remote::read_remote_file(*store, arguments.remote).url));
   ProgressMeter meter("push", context.progress_wanted());
   const PushReport report = remote::push(session, options, meter.callback());
   std::size_t pushed = 0;
   for (const PushedVersion& name : report.versions) pushed += name.was_there ? 0 : 1;
   context.report(
       push_json(*store, arguments, report),
-      fmt::format("pushed {} to '{}' ({} of {}); {} already there", counted(pushed, "version"),
+      fmt::format("{} {} to '{}' ({} of {}); {} already there",
+                  arguments.dry_run ? "would push" : "pushed", counted(pushed, "version"),
                   arguments.remote, human_bytes(report.bytes_uploaded),
                   counted(report.objects_uploaded, "object"), report.versions.size() - pushed));
   return kExitOk;
@@ -67,6 +73,8 @@ void add_push(CLI::App& app, Context& context) {
       ->type_name("NAME");
   command->add_flag("--take-over", arguments->take_over,
                     "Also push branches that another store has pushed: its pushes are dropped");
+  command->add_flag("--dry-run", arguments->dry_run, "Only report what would be sent");
+  add_transfer_options(*command, arguments->transfer);
 }
 
 }  // namespace vellum::cli

@@ -5,8 +5,12 @@
 #include <memory>
 
 #include "base/fail.hpp"
+#include "cli/remote/remote_by_url.hpp"
+#include "cli/remote/replication_reports.hpp"
+#include "cli/remote/transfer_arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/retention_arguments.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/replicator.hpp"
 
@@ -17,6 +21,9 @@ struct ReplicateArguments {
   std::string store, url;
   double interval_ms = 1000;
   bool take_over = false;
+  RetentionPolicy retention;
+  std::string metrics;
+  TransferArguments transfer;
 };
 
 // SIGINT, SIGTERM and SIGHUP request the end, and no longer interrupt.
@@ -41,32 +48,31 @@ class EndRequest {
   bool has_come_ = false;
 };
 
-// Reports failures and recoveries as they happen.
-class FailureReporter {
- public:
-  explicit FailureReporter(Context& context) : context_(context) {}
-  void tell(const ReplicateState& state) {
-    if (state.failure == failure_) return;
-    failure_ = state.failure;
-    context_.explain(failure_.empty() ? "replicate: the remote has all commits again"
-                                      : "replicate: retries after a failure: " + failure_);
-  }
-
- private:
-  Context& context_;
-  std::string failure_;
-};
+// The names of the snapshots that no rule keeps; null: no rule is given.
+remote::RetentionFn retention_of(const RetentionPolicy& policy) {
+  if (!has_rule(policy)) return nullptr;
+  return [policy](const remote::Head& snapshots) {
+    std::vector<std::string> gone;
+    for (const RetentionDecision& decision : decide_retention(versions_of(snapshots), policy)) {
+      if (decision.kept_by.empty()) gone.push_back(decision.version.name);
+    }
+    return gone;
+  };
+}
 
 int run_replicate(Context& context, const ReplicateArguments& arguments) {
   const auto store = remote::open_store(base::posix_fs(), arguments.store);
-  FailureReporter reporter(context);
+  ReplicationReports reports(context, store->path(), arguments.url, arguments.metrics);
   const std::chrono::milliseconds interval(static_cast<std::int64_t>(arguments.interval_ms));
-  remote::Replicator replicator(*store, arguments.url, {interval, arguments.take_over});
+  remote::Replicator replicator(*store, arguments.url, {interval, arguments.take_over},
+                                arguments.transfer.open(arguments.url),
+                                retention_of(arguments.retention));
   EndRequest end;  // until here, the signal itself ends the probe
   const ReplicateState state = replicator.run([&](const ReplicateState& now) {
-    reporter.tell(now);
+    reports.tell(now);
     return !end.has_come();
   });
+  reports.tell_end(state);
   if (!state.failure.empty()) {
     fail(Errc::io, "the remote does not have all commits: {}", state.failure);
   }
@@ -74,7 +80,8 @@ int run_replicate(Context& context, const ReplicateArguments& arguments) {
                       {"url", arguments.url},
                       {"pushes", state.pushes},
                       {"versions", state.versions},
-                      {"bytes_uploaded", state.bytes_uploaded}},
+                      {"bytes_uploaded", state.bytes_uploaded},
+                      {"forgotten", state.forgotten}},
                  fmt::format("the remote has all commits: sent {} in {} ({})",
                              counted(state.versions, "version"),
                              state.pushes == 1 ? "1 push" : fmt::format("{} pushes", state.pushes),
@@ -100,6 +107,12 @@ void add_replicate(CLI::App& app, Context& context) {
       ->check(CLI::Range(1.0, 1e12));
   command->add_flag("--take-over", arguments->take_over,
                     "Also push branches that another store has pushed: its pushes are dropped");
+  add_retention_options(*command, arguments->retention);
+  command
+      ->add_option("--metrics", arguments->metrics,
+                   "Write the state to this file, as OpenMetrics text")
+      ->type_name("FILE");
+  add_transfer_options(*command, arguments->transfer);
 }
 
 }  // namespace vellum::cli

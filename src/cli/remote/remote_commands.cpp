@@ -1,5 +1,7 @@
 #include "cli/remote/remote_commands.hpp"
 
+#include <optional>
+
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "cli/remote/remote_by_url.hpp"
@@ -24,11 +26,36 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-void print_report(Context& context, const remote::RemoteVerifyReport& report) {
+// Of each damage, the versions that a store could mend; none: no store is given.
+using Mendable = std::optional<std::vector<std::vector<std::string>>>;
+
+Mendable find_mendable(const RemoteByUrl& place, const std::vector<remote::RemoteDamage>& damages,
+                       const std::string& from) {
+  if (from.empty()) return std::nullopt;
+  const auto store = remote::open_store(base::posix_fs(), from);
+  if (store->superblock().store_id != place.superblock().store_id) {
+    fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
+         place.remote().objects().url(), store->path());
+  }
+  const remote::Head head = place.remote().newest_head().head;
+  std::vector<std::vector<std::string>> out;
+  for (const remote::RemoteDamage& damage : damages) {
+    out.push_back(remote::versions_to_mend_with(*store, head, damage));
+  }
+  return out;
+}
+
+void print_report(Context& context, const remote::RemoteVerifyReport& report,
+                  const Mendable& mendable, const std::string& from) {
   if (context.quiet) return;
-  for (const remote::RemoteDamage& damage : report.damages) {
+  for (std::size_t i = 0; i < report.damages.size(); ++i) {
+    const remote::RemoteDamage& damage = report.damages[i];
     context.out.print("corrupted  {}: {}\n", printable(damage.object), printable(damage.reason));
     context.out.print("  affects  {}\n", listed(damage.versions));
+    if (!mendable.has_value()) continue;
+    const std::vector<std::string>& names = mendable->at(i);
+    context.out.print("  {}  {}\n", printable(from),
+                      names.empty() ? "has none of them" : "has " + listed(names));
   }
   context.out.print("checked {}, {}, {}; read {}\n", counted(report.versions, "version"),
                     counted(report.pieces, "piece"), counted(report.records, "record"),
@@ -78,14 +105,18 @@ int stat_remote(Context& context, const std::string& url) {
   return kExitOk;
 }
 
-int verify_remote(Context& context, const std::string& url, bool read_data) {
+int verify_remote(Context& context, const std::string& url, bool read_data,
+                  const std::string& from) {
   const RemoteByUrl place(url);
   ProgressMeter meter("verify", context.progress_wanted());
   const auto report = remote::verify_remote(place.remote(), read_data, meter.callback());
+  const Mendable mendable = find_mendable(place, report.damages, from);
   Json damages = Json::array();
   std::set<std::string> hurt;
   for (const remote::RemoteDamage& damage : report.damages) {
-    damages.push_back(damage_json(damage));
+    Json one = damage_json(damage);
+    if (mendable.has_value()) one["from_has"] = mendable->at(damages.size());
+    damages.push_back(std::move(one));
     hurt.insert(damage.versions.begin(), damage.versions.end());
   }
   const Json object{{"url", url},
@@ -97,15 +128,16 @@ int verify_remote(Context& context, const std::string& url, bool read_data) {
                     {"bytes_read", report.bytes_read},
                     {"damages", std::move(damages)}};
   if (!context.json) {
-    print_report(context, report);
+    print_report(context, report, mendable, from);
   } else if (report.damages.empty()) {
     context.out.print_json(object);
   } else {
     context.begin_object(object);
   }
   if (!report.damages.empty()) {
-    fail(Errc::corrupted, "{}: {}, {} affected", url,
-         counted(report.damages.size(), "corrupted object"), counted(hurt.size(), "version"));
+    fail(Errc::corrupted,
+         "{}: {}, {} affected (`vellum repair {} --from STORE` mends what a store has)", url,
+         counted(report.damages.size(), "corrupted object"), counted(hurt.size(), "version"), url);
   }
   return kExitOk;
 }
@@ -160,10 +192,11 @@ int forget_hold_at_remote(Context& context, const std::string& url, const std::s
   return kExitOk;
 }
 
-void remove_at_remote(const std::string& url, const std::set<std::string>& names, bool branches) {
-  if (names.empty()) return;
-  const RemoteByUrl place(url);
-  const remote::Head head = place.remote().newest_head().head;
+namespace {
+
+// Of the right kind, if they exist.
+void require_kind(const remote::Head& head, const std::string& url,
+                  const std::set<std::string>& names, bool branches) {
   for (const std::string& name : names) {
     const remote::RemoteVersion* found = head.find(name);
     if (found != nullptr && found->is_branch != branches) {
@@ -172,7 +205,22 @@ void remove_at_remote(const std::string& url, const std::set<std::string>& names
            found->is_branch ? "branch" : "snapshot", url);
     }
   }
+}
+
+}  // namespace
+
+void remove_at_remote(const std::string& url, const std::set<std::string>& names, bool branches) {
+  if (names.empty()) return;
+  const RemoteByUrl place(url);
+  require_kind(place.remote().newest_head().head, url, names, branches);
   remote::forget_names(place.remote(), {names.begin(), names.end()});
+}
+
+remote::RemoteFreeable freeable_at_remote(const std::string& url,
+                                          const std::set<std::string>& names, bool branches) {
+  const RemoteByUrl place(url);
+  require_kind(place.remote().newest_head().head, url, names, branches);
+  return remote::freeable_without(place.remote(), {names.begin(), names.end()});
 }
 
 }  // namespace vellum::cli

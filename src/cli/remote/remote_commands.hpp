@@ -9,12 +9,15 @@
 #include <vellum/retention.hpp>
 
 #include "cli/terminal/command.hpp"
+#include "remote/upkeep.hpp"
 
 namespace vellum::cli {
 
 std::vector<VersionInfo> list_remote(const std::string& url);
 int stat_remote(Context& context, const std::string& url);
-int verify_remote(Context& context, const std::string& url, bool read_data);
+// Names the versions that the store `from`, unless it is empty, could mend.
+int verify_remote(Context& context, const std::string& url, bool read_data,
+                  const std::string& from);
 int gc_remote(Context& context, const std::string& url, bool dry_run);
 // Sends objects that the remote has lost, from the store `from`.
 int repair_remote(Context& context, const std::string& url, const std::string& from);
@@ -22,5 +25,8 @@ int repair_remote(Context& context, const std::string& url, const std::string& f
 int forget_hold_at_remote(Context& context, const std::string& url, const std::string& hold);
 // Checks all names before the first is removed.
 void remove_at_remote(const std::string& url, const std::set<std::string>& names, bool branches);
+// What a gc there would delete afterwards.
+remote::RemoteFreeable freeable_at_remote(const std::string& url,
+                                          const std::set<std::string>& names, bool branches);
 
 }  // namespace vellum::cli

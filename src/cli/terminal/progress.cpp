@@ -23,6 +23,12 @@ void to_stderr(std::string_view text) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
+std::string time_left(double seconds) {
+  if (seconds < 100) return fmt::format("{:.0f} s left", std::max(1.0, seconds));
+  if (seconds < 100 * 60) return fmt::format("{:.0f} min left", seconds / 60);
+  return fmt::format("{:.0f} h left", seconds / 3600);
+}
+
 std::string amount(std::uint64_t value, std::string_view unit) {
   return unit == "bytes" ? human_bytes(value) : fmt::format("{}", value);
 }
@@ -51,6 +57,9 @@ struct ProgressMeter::State {
     if (seconds >= kMinSecondsForRate) {
       const double rate = static_cast<double>(progress.done) / seconds;
       text += fmt::format(", {}/s", human_bytes(static_cast<std::uint64_t>(rate)));
+      if (progress.done > 0 && progress.total > progress.done) {
+        text += ", " + time_left(static_cast<double>(progress.total - progress.done) / rate);
+      }
     }
     return text;
   }

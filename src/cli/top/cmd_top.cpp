@@ -8,6 +8,7 @@
 #include "base/fail.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/top/open_metrics.hpp"
 #include "cli/top/sample.hpp"
 #include "cli/top/view.hpp"
 

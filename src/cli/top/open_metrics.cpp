@@ -1,4 +1,4 @@
-#include "cli/top/view.hpp"
+#include "cli/top/open_metrics.hpp"
 
 #include <fmt/format.h>
 
@@ -55,7 +55,15 @@ constexpr Metric kMetrics[] = {
 constexpr const char* kFaultKindNames[] = {"read", "write", "present"};
 static_assert(std::size(kFaultKindNames) == region::statistics::kFaultKinds);
 
-std::string in_label(const std::string& text) {
+std::string labels(const RegionSample& s) {
+  return fmt::format(R"(pid="{}",program="{}",store="{}",version="{}",mode="{}")", s.process,
+                     metric_label(s.program), metric_label(s.store), metric_label(s.version),
+                     s.writable ? "write" : "read");
+}
+
+}  // namespace
+
+std::string metric_label(const std::string& text) {
   std::string out;
   for (const char c : printable(text)) {
     if (c == '\\' || c == '"') out += '\\';
@@ -64,30 +72,21 @@ std::string in_label(const std::string& text) {
   return out;
 }
 
-std::string labels(const RegionSample& s) {
-  return fmt::format(R"(pid="{}",program="{}",store="{}",version="{}",mode="{}")", s.process,
-                     in_label(s.program), in_label(s.store), in_label(s.version),
-                     s.writable ? "write" : "read");
-}
-
-void add_head(std::string& out, const char* name, const char* type, const char* unit,
-              const char* help) {
-  out += fmt::format("# TYPE {} {}\n", name, type);
+std::string metric_head(const char* name, const char* type, const char* unit, const char* help) {
+  std::string out = fmt::format("# TYPE {} {}\n", name, type);
   if (*unit != '\0') out += fmt::format("# UNIT {} {}\n", name, unit);
-  out += fmt::format("# HELP {} {}\n", name, help);
+  return out + fmt::format("# HELP {} {}\n", name, help);
 }
-
-}  // namespace
 
 std::string open_metrics(const std::vector<RegionSample>& samples) {
   std::string out;
   for (const Metric& metric : kMetrics) {
-    add_head(out, metric.name, metric.type, metric.unit, metric.help);
+    out += metric_head(metric.name, metric.type, metric.unit, metric.help);
     const char* const suffix = std::string_view(metric.type) == "counter" ? "_total" : "";
     for (const RegionSample& s : samples)
       out += fmt::format("{}{}{{{}}} {}\n", metric.name, suffix, labels(s), metric.value(s.counts));
   }
-  add_head(out, "vellum_faults", "counter", "", "Page faults, by kind.");
+  out += metric_head("vellum_faults", "counter", "", "Page faults, by kind.");
   for (const RegionSample& s : samples) {
     for (std::size_t kind = 0; kind < s.counts.faults.size(); ++kind)
       out += fmt::format("vellum_faults_total{{{},kind=\"{}\"}} {}\n", labels(s),

@@ -1,4 +1,4 @@
-// cli/top/view.hpp: samples as a table, JSON, and OpenMetrics text.
+// cli/top/view.hpp: samples as a table and JSON.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,5 @@ void print_regions(Output& out, const std::vector<RegionSample>& before,
                    const std::vector<RegionSample>& now, std::chrono::duration<double> elapsed);
 
 Json regions_json(const std::vector<RegionSample>& samples);
-
-// For collectors such as Prometheus: each metric with its type and meaning, a line for each region, and "# EOF" at the end.
-std::string open_metrics(const std::vector<RegionSample>& samples);
 
 }  // namespace vellum::cli

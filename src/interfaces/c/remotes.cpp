@@ -81,7 +81,8 @@ int vellum_push(vellum_store* store, const char* remote, const vellum_push_optio
     require_struct(report);
     const vellum_push_options given = options_or_zero(options);
     const vellum::PushReport r = store_of(store).push(
-        remote, {names_of(given.versions), given.take_over != 0}, progress_of(progress, context));
+        remote, {names_of(given.versions), given.take_over != 0, given.dry_run != 0},
+        progress_of(progress, context));
     fill_struct(report, vellum_push_report{sizeof(vellum_push_report), r.objects_uploaded,
                                            r.bytes_uploaded, r.pieces_used_again});
     visit_all(r.versions, visit, context);
@@ -120,9 +121,10 @@ int vellum_pull(vellum_store* store, const char* remote, const vellum_pull_optio
     require(remote, "remote");
     require_struct(report);
     const vellum_pull_options given = options_or_zero(options);
-    report_pull(store_of(store).pull(
-                    remote, {names_of(given.versions), given.packs != 0, given.take_over != 0},
-                    progress_of(progress, context)),
+    report_pull(store_of(store).pull(remote,
+                                     {names_of(given.versions), given.packs != 0,
+                                      given.take_over != 0, given.dry_run != 0},
+                                     progress_of(progress, context)),
                 report, visit, context);
   });
 }

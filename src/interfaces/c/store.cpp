@@ -233,6 +233,14 @@ int vellum_convert_to_branch(vellum_store* store, const char* name) {
   });
 }
 
+int vellum_rename_branch(vellum_store* store, const char* from, const char* to) {
+  return guarded([&] {
+    require(from, "from");
+    require(to, "to");
+    store_of(store).rename_branch(from, to);
+  });
+}
+
 int vellum_create_snapshot(vellum_store* store, const char* name, const char* from_version,
                            const char* message) {
   return guarded([&] {

@@ -4,10 +4,10 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <utility>
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "interfaces/lmdb/format.hpp"
 
 namespace vellum::lmdb {
 namespace {
@@ -36,8 +36,14 @@ std::uint32_t page_bytes_of(const base::File& file) {
 
 }  // namespace
 
-TransactionContent::TransactionContent(const base::File& file, ReaderSlot& slot)
-    : file_(file), slot_(slot), pages_(file) {
+std::unique_ptr<TransactionContent> TransactionContent::open(const base::File& file,
+                                                             const std::string& lock_file) {
+  auto slot = ReaderSlot::join(lock_file);
+  return slot == nullptr ? nullptr : std::make_unique<TransactionContent>(file, std::move(slot));
+}
+
+TransactionContent::TransactionContent(const base::File& file, std::unique_ptr<ReaderSlot> slot)
+    : file_(file), slot_(std::move(slot)), pages_(file) {
   const std::uint32_t page_bytes = page_bytes_of(file);
   for (int tries = 0; !read_metas(page_bytes); ++tries) {
     if (tries == kMaxTries)
@@ -54,7 +60,7 @@ TransactionContent::TransactionContent(const base::File& file, ReaderSlot& slot)
 
 // A later transaction may have replaced the meta page. Read twice: a meta page is written in place.
 bool TransactionContent::read_metas(std::uint32_t page_bytes) {
-  transaction_ = slot_.renew();
+  transaction_ = slot_->renew();
   metas_.resize(2 * std::size_t{page_bytes});
   std::vector<std::byte> again(metas_.size());
   file_.pread(metas_, 0);
@@ -67,7 +73,7 @@ bool TransactionContent::read_metas(std::uint32_t page_bytes) {
 void TransactionContent::hide_later(std::uint32_t page_bytes) {
   std::byte* const meta = metas_.data() + transaction_ % 2 * page_bytes + kHeader;
   std::byte* const other = metas_.data() + (transaction_ + 1) % 2 * page_bytes + kHeader;
-  if (slot_.is_of_lmdb_js()) {
+  if (slot_->is_of_lmdb_js()) {
     const auto flags = static_cast<std::uint16_t>(value_at<std::uint16_t>(meta, kFlagsAt) &
                                                   ~unsigned{kNotSyncedFlag});
     std::memcpy(meta + kFlagsAt, &flags, sizeof flags);
@@ -106,7 +112,7 @@ void TransactionContent::read(format::PageNumber first, std::span<std::byte> out
 
 void TransactionContent::check() const {
   pages_.check();
-  if (slot_.is_held()) return;
+  if (slot_->is_held()) return;
   fail(Errc::busy, "{}: LMDB has taken this reader for dead; nothing was kept, try again",
        file_.path());
 }

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "base/files/file.hpp"
+#include "interfaces/lmdb/format.hpp"
 #include "interfaces/lmdb/reader_slot.hpp"
 #include "store/stream/content.hpp"
 
@@ -16,9 +19,12 @@ namespace vellum::lmdb {
 // neither.
 class TransactionContent final : public store::Content {
  public:
-  // Names the last transaction in the slot. Errc::corrupted: the meta pages make no sense.
-  // Errc::busy: they do not keep still. REQUIRES: `file` and `slot` outlive the object.
-  TransactionContent(const base::File& file, ReaderSlot& slot);
+  // The last transaction of an environment that other processes have open; null: none has. Errors
+  // as by ReaderSlot::join(). Errc::corrupted: the meta pages make no sense. Errc::busy: they do not
+  // keep still. REQUIRES: `file` outlives the object.
+  static std::unique_ptr<TransactionContent> open(const base::File& file,
+                                                  const std::string& lock_file);
+  TransactionContent(const base::File& file, std::unique_ptr<ReaderSlot> slot);
 
   store::ContentRange next(std::span<std::byte> room) override;
   void read(format::PageNumber first, std::span<std::byte> out) const override;
@@ -33,7 +39,7 @@ class TransactionContent final : public store::Content {
   void hide_later(std::uint32_t page_bytes);
 
   const base::File& file_;
-  ReaderSlot& slot_;
+  const std::unique_ptr<ReaderSlot> slot_;
   store::FileContent pages_;
   std::vector<std::byte> metas_;  // the first two of LMDB's pages
   std::uint64_t transaction_ = 0;

@@ -19,6 +19,7 @@
 #include "remote/lazy/open_remote.hpp"
 #include "remote/session/missing_pieces.hpp"
 #include "store/branch/checkpointed_head.hpp"
+#include "store/branch/rename_branch.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/store_directory.hpp"
@@ -289,6 +290,10 @@ void Store::create_snapshot(const std::string& name, const std::string& given,
 }
 
 void Store::convert_to_branch(const std::string& name) { impl_->core->convert_to_branch(name); }
+
+void Store::rename_branch(const std::string& from, const std::string& to) {
+  store::rename_branch(*impl_->core, from, to);
+}
 
 void Store::remove_snapshot(const std::string& name) { impl_->core->remove_snapshot(name); }
 void Store::remove_branch(const std::string& name) { impl_->core->remove_branch(name); }

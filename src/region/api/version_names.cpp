@@ -97,19 +97,8 @@ std::string utc_text(Moment moment) {
 }
 
 std::string at_time(const Store& store, const std::string& name, std::string_view time) {
-  const auto moment = parse_moment(time, system_clock::now());
-  if (!moment) {
-    fail(Errc::invalid_argument,
-         "'{}' is no time: write 2026-11-24, 2026-11-24T10:30, yesterday, or '3 days ago'", time);
-  }
-  const auto versions = name.empty() ? store.versions() : line_of(store, name);
-  const VersionInfo* found = newest_until(versions, *moment);
-  if (found == nullptr) {
-    fail(Errc::not_found, "no snapshot{} was created at {} or before",
-         name.empty() ? std::string() : fmt::format(" on the line of '{}'", name),
-         utc_text(*moment));
-  }
-  return found->name;
+  const std::string line = name.empty() ? "" : fmt::format(" on the line of '{}'", name);
+  return newest_at(name.empty() ? store.versions() : line_of(store, name), time, line);
 }
 
 std::string latest(const Store& store) {
@@ -143,6 +132,20 @@ void sort_newest_first(std::vector<VersionInfo>& versions) {
   std::sort(versions.begin(), versions.end(), [](const VersionInfo& a, const VersionInfo& b) {
     return std::tie(b.is_branch, b.order, a.name) < std::tie(a.is_branch, a.order, b.name);
   });
+}
+
+std::string newest_at(const std::vector<VersionInfo>& versions, std::string_view time,
+                      const std::string& where) {
+  const auto moment = parse_moment(time, system_clock::now());
+  if (!moment) {
+    fail(Errc::invalid_argument,
+         "'{}' is no time: write 2026-11-24, 2026-11-24T10:30, yesterday, or '3 days ago'", time);
+  }
+  const VersionInfo* found = newest_until(versions, *moment);
+  if (found == nullptr) {
+    fail(Errc::not_found, "no snapshot{} was created at {} or before", where, utc_text(*moment));
+  }
+  return found->name;
 }
 
 std::string resolve_version(const Store& store, const std::string& text) {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <vellum/store.hpp>
@@ -23,6 +24,11 @@ namespace vellum::api {
 // returned unchanged, whether or not the version exists. Throws Errc::not_found, with the length of
 // the line; Errc::invalid_argument for a malformed number or time.
 std::string resolve_version(const Store& store, const std::string& text);
+
+// The newest snapshot of `versions` that was created at `time` (above) or before. Errc::not_found,
+// with `where` (" on a line") in its message; Errc::invalid_argument: it is no time.
+std::string newest_at(const std::vector<VersionInfo>& versions, std::string_view time,
+                      const std::string& where);
 
 // `name` and the earlier snapshots on its line, newest first; for a branch also every snapshot
 // created on it. A removed snapshot breaks the chain of parents.

@@ -51,6 +51,20 @@ bool is_bucket(const std::string& name) {
                      [&](char c) { return is_end(c) || c == '-' || c == '.'; });
 }
 
+// A class whose objects are read at once: those of an archive would first have to be restored.
+bool is_storage_class(const std::string& name) {
+  if (name.empty() || name.size() > 64 || name == "GLACIER" || name == "DEEP_ARCHIVE") return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+// The id, the alias or the ARN of a key: no byte of it may end a header.
+bool is_kms_key(const std::string& name) {
+  return !name.empty() && name.size() <= 2048 &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f; });
+}
+
 bool is_prefix(const std::string& prefix) {
   if (prefix.empty()) return true;
   if (prefix.size() > 500 || prefix.find("//") != std::string::npos) return false;
@@ -94,9 +108,18 @@ void read_option(RemoteUrl& out, const std::string& name, const std::string& val
     out.addressing = RemoteUrl::Addressing::virtual_host;
   } else if (name == "addressing") {
     refuse(out.text, "addressing is 'path' or 'virtual'");
+  } else if (name == "storage-class") {
+    if (!is_storage_class(value)) {
+      refuse(out.text, "storage-class is a name such as STANDARD_IA, and no archive's");
+    }
+    out.storage_class = value;
+  } else if (name == "kms-key") {
+    if (!is_kms_key(value)) refuse(out.text, "kms-key is the id, the alias or the ARN of a key");
+    out.kms_key = value;
   } else {
     refuse(out.text, "unknown option '" + name +
-                         "': the options are endpoint, region, profile and addressing");
+                         "': the options are endpoint, region, profile, addressing, "
+                         "storage-class and kms-key");
   }
 }
 

@@ -2,6 +2,7 @@
 //
 //   file:///mnt/lustre/x
 //   s3://bucket/prefix?endpoint=https://host:port&region=R&profile=P&addressing=path|virtual
+//     &storage-class=STANDARD_IA&kms-key=K
 //
 // All parameters after the question mark are optional. Credentials in a URL are refused: it is
 // stored in files and printed in messages.
@@ -25,6 +26,8 @@ struct RemoteUrl {
   std::string endpoint;  // with its scheme, without a path; empty: remote/s3/aws_config.hpp
   std::string region, profile;
   Addressing addressing = Addressing::automatic;
+  std::string storage_class;  // of large objects; empty: the bucket's default
+  std::string kms_key;        // encrypts objects at the server; empty: the bucket's default
 };
 
 // Whether the text is a URL rather than the path of a store.
@@ -37,7 +40,7 @@ RemoteUrl parse_remote_url(const std::string& text);
 // setting that states it), unless it is http:// or https:// and a host without a path.
 std::string endpoint_of(const std::string& source, std::string value);
 
-// Whether two URLs name the same remote: region, profile and addressing do not matter.
+// Whether two URLs name the same remote: of the options, only the endpoint matters.
 bool is_same_place(const RemoteUrl& a, const RemoteUrl& b);
 
 }  // namespace vellum::remote

@@ -2,41 +2,35 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
 #include "store/stream/ordered_work.hpp"
-#include "vellum/report.hpp"
 
 namespace vellum::remote {
 
 // Calls make(i) for each i below `count` in `threads` threads, and take(i, its result) in order,
 // one at a time, in any of them. At most 2 * threads results are in memory. With one thread, the
-// caller does everything. Rethrows the first exception of a step. REQUIRES: threads > 0.
-template <typename Make, typename Take>
+// caller does everything. After each submission, calls `report_progress` in the caller's thread.
+// Rethrows the first exception of a step. REQUIRES: threads > 0.
+template <typename Make, typename Take, typename ReportProgress>
 void make_in_order(std::size_t threads, std::size_t count, const Make& make, const Take& take,
-                   const ProgressFn& progress) {
+                   const ReportProgress& report_progress) {
   assert(threads > 0);
   struct MadeResult {
     std::size_t index = 0;
     decltype(make(0)) made;
   };
   std::vector<MadeResult> slots(2 * threads);
-  std::atomic<std::size_t> taken = 0;
   store::OrderedWork work(
       threads == 1 ? 0 : std::min(threads, count), slots.size(),
       {[&](std::size_t slot, std::size_t) { slots[slot].made = make(slots[slot].index); },
        [&](std::size_t slot) {
          auto made = std::exchange(slots[slot].made, {});
          take(slots[slot].index, made);
-         ++taken;
        }});
-  const auto report_progress = [&] {
-    if (progress) progress({taken, count, "pieces"});
-  };
   for (std::size_t i = 0; i < count; ++i) {
     slots[work.free_slot()].index = i;
     work.submit();

@@ -68,13 +68,16 @@ std::vector<MadePiece> PieceMaker::make(const std::vector<PieceRecord>& records,
   assert(std::ranges::is_sorted(records, {}, &PieceRecord::ref));
   const auto parts = parts_of(records);
   std::vector<MadePiece> out(parts.size());
+  total_bytes_ += records_bytes(records);
   for (std::size_t first = 0; first < parts.size();) {
     const std::size_t count = std::min(parts.size() - first, 4 * (pool_.workers() + 1));
     pool_.parallel_for(count, [&](std::size_t i, std::size_t) {
       out[first + i] = make_one(parts[first + i], uploads);
     });
+    for (std::size_t i = first; i < first + count; ++i)
+      done_bytes_ += records_bytes(out[i].records);
     first += count;
-    if (progress_) progress_({first, parts.size(), "pieces"});
+    if (progress_) progress_({done_bytes_, total_bytes_, "bytes"});
   }
   return out;
 }

@@ -36,6 +36,7 @@ class PieceMaker {
   const SeenObjects& seen_objects_;
   const std::uint32_t generation_;
   const ProgressFn& progress_;
+  std::uint64_t done_bytes_ = 0, total_bytes_ = 0;  // of all calls of make()
   base::ThreadPool& pool_;
 };
 

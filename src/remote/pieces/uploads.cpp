@@ -77,11 +77,12 @@ void SeenObjects::add(const std::string& key, std::uint64_t size_bytes) {
 }
 
 Uploads::Uploads(const Remote& remote, SeenObjects& seen_objects, base::ThreadPool& pool,
-                 std::function<void()> before_large)
+                 std::function<void()> before_large, bool dry_run)
     : remote_(remote),
       seen_objects_(seen_objects),
       pool_(pool),
-      before_large_(std::move(before_large)) {}
+      before_large_(std::move(before_large)),
+      dry_run_(dry_run) {}
 
 bool Uploads::keep(const std::string& key, std::vector<std::byte>& bytes) {
   const std::lock_guard lock(mutex_);
@@ -98,10 +99,18 @@ void Uploads::add(const std::string& key, std::vector<std::byte> bytes) {
   put(key, bytes);
 }
 
+// False: the object already existed.
+bool Uploads::upload(const std::string& key, std::span<const std::byte> bytes) {
+  if (dry_run_) return !seen_objects_.has(key, bytes.size());
+  if (!seen_objects_.has_damaged(key, bytes.size())) {
+    return remote_.objects().put_if_absent(key, bytes);
+  }
+  remote_.objects().put(key, bytes);
+  return true;
+}
+
 void Uploads::put(const std::string& key, std::span<const std::byte> bytes) {
-  const bool is_damaged = seen_objects_.has_damaged(key, bytes.size());
-  if (is_damaged) remote_.objects().put(key, bytes);
-  const bool is_new = is_damaged || remote_.objects().put_if_absent(key, bytes);
+  const bool is_new = upload(key, bytes);
   if (is_new) seen_objects_.add(key, bytes.size());
   const std::lock_guard lock(mutex_);
   if (!is_new) {
@@ -122,6 +131,10 @@ bool Uploads::has_found_damage() const {
 void Uploads::finish(const std::vector<std::function<void()>>& tasks) {
   const std::map<std::string, std::vector<std::byte>> kept = std::exchange(kept_, {});
   std::vector<std::function<void()>> all = tasks;
+  if (dry_run_) {
+    pool_.parallel_for(all.size(), [&](std::size_t i, std::size_t) { all[i](); });
+    all.clear();
+  }
   for (const auto& [key, bytes] : kept) {
     all.push_back([this, &key = key, &bytes = bytes] { put(key, bytes); });
   }

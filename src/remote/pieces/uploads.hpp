@@ -49,13 +49,15 @@ class Uploads {
  public:
   // `before_large` is called once, before the first object is uploaded by add(); it may be null,
   // and its exceptions end the upload. Uploaded objects are added to `seen_objects`; objects that
-  // are damaged there are replaced. REQUIRES: all arguments outlive this object.
+  // are damaged there are replaced. A dry run uploads nothing, and counts what it would upload.
+  // REQUIRES: all arguments outlive this object; for a dry run, `before_large` or the tasks of
+  // finish() load `seen_objects`.
   Uploads(const Remote& remote, SeenObjects& seen_objects, base::ThreadPool& pool,
-          std::function<void()> before_large);
+          std::function<void()> before_large, bool dry_run = false);
 
   // Uploads the object if it is absent, now or in finish(). Threads: any.
   void add(const std::string& key, std::vector<std::byte> bytes);
-  // Uploads the remaining objects, concurrently with `tasks`.
+  // Uploads the remaining objects, concurrently with `tasks`; a dry run counts them afterwards.
   void finish(const std::vector<std::function<void()>>& tasks);
 
   // Whether an object already existed and the listing, which ended later, shows another size.
@@ -68,12 +70,14 @@ class Uploads {
 
  private:
   void put(const std::string& key, std::span<const std::byte> bytes);
+  bool upload(const std::string& key, std::span<const std::byte> bytes);
   bool keep(const std::string& key, std::vector<std::byte>& bytes);
 
   const Remote& remote_;
   SeenObjects& seen_objects_;
   base::ThreadPool& pool_;
   const std::function<void()> before_large_;
+  const bool dry_run_;
   std::once_flag asked_;
   std::mutex mutex_;  // guards the members below
   std::map<std::string, std::vector<std::byte>> kept_;

@@ -4,7 +4,7 @@
 
 namespace vellum::remote {
 
-std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds) {
+std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds, std::size_t) {
   fail(Errc::unsupported, "{}: this build of vellum has no S3, since libcurl was missing",
        url.text);
 }

@@ -24,8 +24,10 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kMaxReplyBytes = 16u << 20;  // of a listing or an error
-constexpr std::size_t kMaxListed = 1000;             // by one request
-constexpr std::size_t kMaxListings = 1u << 20;       // of one list()
+// Amazon charges a smaller object of an infrequent class as if it had this size.
+constexpr std::size_t kMinClassBytes = 128u << 10;
+constexpr std::size_t kMaxListed = 1000;        // by one request
+constexpr std::size_t kMaxListings = 1u << 20;  // of one list()
 
 std::string amz_time(std::chrono::system_clock::time_point now) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -240,16 +242,24 @@ class S3Engine final : public ObjectStore {
     return path;
   }
 
+  void add_object_headers(const S3Call& call, NameValues& headers) const {
+    // A bucket with object lock refuses an object without it.
+    headers.emplace_back("x-amz-checksum-sha256", base64(base::sha256(call.body)));
+    if (!options_.storage_class.empty() && call.body.size() >= kMinClassBytes) {
+      headers.emplace_back("x-amz-storage-class", options_.storage_class);
+    }
+    if (options_.kms_key.empty()) return;
+    headers.emplace_back("x-amz-server-side-encryption", "aws:kms");
+    headers.emplace_back("x-amz-server-side-encryption-aws-kms-key-id", options_.kms_key);
+  }
+
   HttpResponse send(const S3Call& call, const Credentials& credentials) {
     const auto now = std::chrono::system_clock::now() + std::chrono::seconds(clock_ahead_s_.load());
     const std::string time = amz_time(now);
     RequestToSign to_sign{call.method, path_of(call), call.query, call.headers,
                           base::hex(base::sha256(call.body))};
     to_sign.headers.emplace_back("x-amz-content-sha256", to_sign.payload_hash);
-    // A bucket with object lock refuses an object without it.
-    if (call.method == "PUT") {
-      to_sign.headers.emplace_back("x-amz-checksum-sha256", base64(base::sha256(call.body)));
-    }
+    if (call.method == "PUT") add_object_headers(call, to_sign.headers);
     to_sign.headers.emplace_back("x-amz-date", time);
     if (!credentials.session_token.empty()) {
       to_sign.headers.emplace_back("x-amz-security-token", credentials.session_token);
@@ -416,17 +426,21 @@ bool uses_path_addressing(const RemoteUrl& url, bool own_endpoint) {
   return own_endpoint || url.bucket.find('.') != std::string::npos;
 }
 
-std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds timeout) {
+std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds timeout,
+                                     std::size_t connections) {
   const AwsSettings settings = find_aws_settings(url, process_environment());
   S3Options options;
   options.url = url.text;
   options.timeout = timeout;
+  if (connections != 0) options.http.connections = connections;
   for (auto* limit : {&options.http.connect_timeout, &options.http.stall_timeout}) {
     *limit = std::min(*limit, timeout);
   }
   options.bucket = url.bucket;
   options.prefix = url.prefix;
   options.region = settings.region;
+  options.storage_class = url.storage_class;
+  options.kms_key = url.kms_key;
   options.credentials = settings.credentials;
   options.read_credentials = [url] {
     return find_aws_settings(url, process_environment()).credentials;

@@ -25,6 +25,7 @@ struct S3Options {
   std::string bucket, prefix;
   std::string region;
   bool path_addressing = true;
+  std::string storage_class, kms_key;  // as in RemoteUrl
   Credentials credentials;
   // Returns the current credentials, for those that expire; null: `credentials` are permanent.
   std::function<Credentials()> read_credentials;
@@ -42,7 +43,9 @@ std::unique_ptr<ObjectStore> make_s3_engine(S3Options options);
 // Whether the bucket is part of the path. `own_endpoint`: the server is not Amazon's.
 bool uses_path_addressing(const RemoteUrl& url, bool own_endpoint);
 
-// With the settings of remote/s3/aws_config.hpp. Errc::unsupported: this build has no S3.
-std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds timeout);
+// With the settings of remote/s3/aws_config.hpp. `connections`: 0 for the usual number.
+// Errc::unsupported: this build has no S3.
+std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds timeout,
+                                     std::size_t connections);
 
 }  // namespace vellum::remote

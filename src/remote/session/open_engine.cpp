@@ -1,6 +1,7 @@
 #include "remote/session/open_engine.hpp"
 
 #include "remote/engine/directory_engine.hpp"
+#include "remote/engine/limited_objects.hpp"
 #include "remote/engine/url.hpp"
 #include "remote/s3/s3_engine.hpp"
 
@@ -62,12 +63,16 @@ std::shared_ptr<ObjectStore> open_object_store_later(base::Fs& fs, const std::st
 }
 
 std::unique_ptr<ObjectStore> open_object_store(base::Fs& fs, const std::string& url,
-                                               std::chrono::milliseconds wait) {
+                                               std::chrono::milliseconds wait,
+                                               const TransferLimits& limits) {
   const RemoteUrl parsed = parse_remote_url(url);
+  std::unique_ptr<ObjectStore> objects;
   if (parsed.kind == RemoteUrl::EngineKind::directory) {
-    return std::make_unique<DirectoryEngine>(fs, parsed.path);
+    objects = std::make_unique<DirectoryEngine>(fs, parsed.path);
+  } else {
+    objects = open_s3(parsed, wait, limits.connections);
   }
-  return open_s3(parsed, wait);
+  return limit_transfers(std::move(objects), limits);
 }
 
 }  // namespace vellum::remote

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/files/file.hpp"
-#include "remote/engine/object_store.hpp"
+#include "remote/engine/limited_objects.hpp"
 #include "remote/engine/remote_timeout.hpp"
 
 namespace vellum::remote {
@@ -15,7 +15,8 @@ namespace vellum::remote {
 // Errc::invalid_argument: the URL is malformed, or no credentials are found; unsupported: this
 // build has no S3.
 std::unique_ptr<ObjectStore> open_object_store(base::Fs& fs, const std::string& url,
-                                               std::chrono::milliseconds wait = remote_timeout());
+                                               std::chrono::milliseconds wait = remote_timeout(),
+                                               const TransferLimits& limits = {});
 
 // The same, opened by the first request, which may throw the errors of open_object_store().
 std::shared_ptr<ObjectStore> open_object_store_later(base::Fs& fs, const std::string& url,

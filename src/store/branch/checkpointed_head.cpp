@@ -10,15 +10,16 @@
 namespace vellum::store {
 namespace {
 
-// Writes the journal's commits as one commit, to the packs of the staging branch.
+// Writes what differs from the head of the staging branch as one commit, to its packs.
 format::Version checkpoint_commits(StoreDirectory& store, BranchWriter& writer,
                                    const ResolvedVersion& from) {
   assert(!from.commits.empty());
   const auto now = PageSource::open(store, from.version, from.commits, from.label);
-  ResolvedVersion checkpointed = from;
-  checkpointed.commits.clear();
-  const auto before = PageSource::open(store, checkpointed.version, {}, from.label);
-  const auto pages = pages_that_may_differ(*before, checkpointed, *now, from);
+  ResolvedVersion staged = from;
+  staged.version = writer.head();
+  staged.commits.clear();
+  const auto before = PageSource::open(store, staged.version, {}, from.label);
+  const auto pages = pages_that_may_differ(*before, staged, *now, from);
   auto commit = writer.begin();
   add_pages(*commit, writer.encoding(), *now, before.get(), pages);
   commit->finish(from.head_info(), true);
@@ -27,12 +28,30 @@ format::Version checkpoint_commits(StoreDirectory& store, BranchWriter& writer,
 
 }  // namespace
 
-CheckpointedHead::CheckpointedHead(StoreDirectory& store, const std::string& branch)
+StagingBranch& FollowedBranch::staging(StoreDirectory& store, const ResolvedVersion& head) {
+  if (staging_ == nullptr || !(checkpoint_ == head.version)) {
+    staging_ = std::make_unique<StagingBranch>(store, head.version, head.encoding);
+    checkpoint_ = head.version;
+  }
+  return *staging_;
+}
+
+CheckpointedHead::CheckpointedHead(StoreDirectory& store, const std::string& branch,
+                                   FollowedBranch* followed)
     : kept_(resolve_kept(store, branch)), version_(kept_.version.version) {
   const ResolvedVersion& from = kept_.version;
-  if (from.commits.empty()) return;
-  staging_.emplace(store, from.version, from.encoding);
-  version_ = checkpoint_commits(store, staging_->writer(), from);
+  if (from.commits.empty()) {
+    if (followed != nullptr) followed->end();
+    return;
+  }
+  if (followed == nullptr) staging_.emplace(store, from.version, from.encoding);
+  StagingBranch& staging = followed == nullptr ? *staging_ : followed->staging(store, from);
+  try {
+    version_ = checkpoint_commits(store, staging.writer(), from);
+  } catch (...) {
+    if (followed != nullptr) followed->end();  // its writer accepts nothing more
+    throw;
+  }
   version_.sequence = from.head_sequence();
 }
 

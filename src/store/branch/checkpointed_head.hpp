@@ -1,6 +1,7 @@
 // store/branch/checkpointed_head.hpp: the head of a branch in use as a version in packs.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,20 @@
 
 namespace vellum::store {
 
+// Heads of one branch that are taken one after the other. Each has the records of the one before
+// and, besides them, only what has changed since, until the branch's own checkpoint.
+class FollowedBranch {
+ public:
+  // A staging branch that starts at the branch's checkpoint; the same one as before, if the
+  // checkpoint is.
+  StagingBranch& staging(StoreDirectory& store, const ResolvedVersion& head);
+  void end() { staging_.reset(); }
+
+ private:
+  std::unique_ptr<StagingBranch> staging_;
+  format::Version checkpoint_;
+};
+
 // The last commit of a branch as a version that only packs hold. Any process may take it, also while
 // the branch has a writer. Only the writer may write the journal, so commits that only the journal
 // holds are written again, to packs of a staging branch that exists as long as this object. After a
@@ -16,7 +31,10 @@ namespace vellum::store {
 // the errors of reading and writing.
 class CheckpointedHead {
  public:
-  CheckpointedHead(StoreDirectory& store, const std::string& branch);
+  // REQUIRES: `followed`, unless it is null, outlives this object, is always used for this branch,
+  // and for one head at a time.
+  CheckpointedHead(StoreDirectory& store, const std::string& branch,
+                   FollowedBranch* followed = nullptr);
 
   const format::Version& version() const noexcept { return version_; }
   // As the journal had it.
@@ -24,7 +42,7 @@ class CheckpointedHead {
 
  private:
   const KeptVersion kept_;
-  std::optional<StagingBranch> staging_;
+  std::optional<StagingBranch> staging_;  // none: it is the followed branch's
   format::Version version_;
 };
 

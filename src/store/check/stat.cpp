@@ -135,6 +135,9 @@ class Stat {
     add_packs(roots);
     add_caches();
     share_out();
+    // A replication has a staging branch all the time: a name that no user has given.
+    out_.branches -= std::erase_if(
+        out_.versions, [](const VersionSpace& version) { return is_staging_name(version.name); });
     return std::move(out_);
   }
 

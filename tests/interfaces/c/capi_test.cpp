@@ -276,6 +276,9 @@ TEST_F(CApiTest, VersionsAreListedBranchedAndRemoved) {
   ASSERT_EQ(vellum_versions(store_, see, &writable), VELLUM_OK) << message();
   EXPECT_EQ(writable.names[3], "branch one");
   EXPECT_EQ(vellum_remove(store_, "main"), VELLUM_ERR_BUSY);
+  EXPECT_EQ(vellum_rename_branch(store_, "main", "other"), VELLUM_ERR_BUSY);
+  EXPECT_EQ(vellum_rename_branch(store_, "side", "other"), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_rename_branch(store_, "other", "side"), VELLUM_OK) << message();
   EXPECT_EQ(vellum_remove(store_, "none"), VELLUM_ERR_NOT_FOUND);
   EXPECT_EQ(vellum_remove(store_, "one"), VELLUM_OK) << message();
   EXPECT_EQ(vellum_remove(store_, "side"), VELLUM_OK) << message();
@@ -496,6 +499,8 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   expect_invalid(vellum_zero(region_, nullptr, 1));
   expect_invalid(vellum_convert_to_branch(nullptr, "x"));
   expect_invalid(vellum_convert_to_branch(store_, nullptr));
+  expect_invalid(vellum_rename_branch(store_, nullptr, "x"));
+  expect_invalid(vellum_rename_branch(store_, "x", nullptr));
   expect_invalid(vellum_advise(nullptr, &byte, 1, VELLUM_ADVICE_NORMAL));
   expect_invalid(vellum_advise(region_, nullptr, 1, VELLUM_ADVICE_NORMAL));
   expect_invalid(vellum_versions(nullptr, see, nullptr));

@@ -38,6 +38,38 @@ TEST_P(Branches, ABranchOfASnapshotIsIndependent) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
+TEST_P(Branches, ABranchGetsAnotherName) {
+  Store store = create();
+  Region region = store.create_region("main", 2 * kMiB, options());
+  word_at(region, 0) = 1;
+  region.snapshot("base");
+  word_at(region, kPage) = 2;
+  region.commit();
+  EXPECT_ERRC(store.rename_branch("main", "other"), Errc::busy);
+  region.close();
+  EXPECT_ERRC(store.rename_branch("none", "other"), Errc::not_found);
+  EXPECT_ERRC(store.rename_branch("base", "other"), Errc::not_found);
+  EXPECT_ERRC(store.rename_branch("main", "base"), Errc::already_exists);
+  EXPECT_ERRC(store.rename_branch("main", "main"), Errc::already_exists);
+  EXPECT_ERRC(store.rename_branch("main", "a/b"), Errc::invalid_argument);
+  const VersionInfo before = store.version("main");
+  store.rename_branch("main", "other");
+  EXPECT_FALSE(store.contains("main"));
+  const VersionInfo after = store.version("other");
+  EXPECT_EQ(after.sequence, before.sequence);
+  EXPECT_EQ(after.committed_at, before.committed_at);
+  EXPECT_EQ(after.parent, "base");
+  EXPECT_EQ(store.version("base").branch, "main");
+  Region other = store.open_region("other", options());
+  EXPECT_EQ(word_at(other, 0), 1u);
+  EXPECT_EQ(word_at(other, kPage), 2u);
+  word_at(other, 0) = 3;
+  other.snapshot("next");
+  EXPECT_EQ(store.version("next").branch, "other");
+  store.create_region("main", kMiB, options());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
+}
+
 TEST_P(Branches, ABranchStartsFromABranch) {
   Store store = create();
   store.create_region("b0", kMiB, options()).snapshot("s0");

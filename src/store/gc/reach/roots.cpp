@@ -79,7 +79,7 @@ Roots read_roots(StoreDirectory& store) {
       if (e.code() == Errc::not_found) continue;  // removed just now
       throw;
     }
-    ++out.branches;
+    out.branches += is_staging_name(name) ? 0 : 1;
     for (std::size_t i = 0; i < bases.size(); ++i) {
       Version& base = bases[i];
       // The smaller of two: until the later base is durable, a crash may restore the earlier one.

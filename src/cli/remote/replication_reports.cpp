@@ -1,0 +1,78 @@
+#include "cli/remote/replication_reports.hpp"
+
+#include <span>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/files/new_file.hpp"
+#include "cli/remote/replication_metrics.hpp"
+
+namespace vellum::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kMetricsInterval{5};
+
+std::string status_of(const ReplicateState& state) {
+  if (!state.failure.empty()) return "retries after a failure: " + printable(state.failure);
+  return fmt::format("sent {} ({})", counted(state.versions, "version"),
+                     human_bytes(state.bytes_uploaded));
+}
+
+}  // namespace
+
+ReplicationReports::ReplicationReports(Context& context, std::string store, std::string url,
+                                       std::string metrics)
+    : context_(context),
+      store_(std::move(store)),
+      url_(std::move(url)),
+      metrics_(std::move(metrics)) {}
+
+void ReplicationReports::tell(const ReplicateState& state) {
+  manager_.tell(status_of(state));
+  const bool is_new = !has_told_ || state.failure != told_.failure || state.pushes != told_.pushes;
+  if (is_new || Clock::now() - written_ >= kMetricsInterval) {
+    write_metrics(state);
+    written_ = Clock::now();
+  }
+  if (!is_new) return;
+  if (context_.json) {
+    context_.out.print_json(line(state));
+    context_.out.flush();
+  } else {
+    explain(state);
+  }
+  told_ = state;
+  has_told_ = true;
+}
+
+void ReplicationReports::tell_end(const ReplicateState& state) {
+  manager_.tell_end();
+  write_metrics(state);
+}
+
+void ReplicationReports::explain(const ReplicateState& state) const {
+  if (state.failure == told_.failure) return;
+  context_.explain(state.failure.empty() ? "replicate: the remote has all commits again"
+                                         : "replicate: retries after a failure: " + state.failure);
+}
+
+// A collector reads the old file or the new one. Durability does not matter.
+void ReplicationReports::write_metrics(const ReplicateState& state) const {
+  if (metrics_.empty()) return;
+  const std::string text = replication_metrics(store_, url_, state);
+  base::NewFile file(base::posix_fs(), metrics_);
+  file.file().pwrite(std::as_bytes(std::span(text)), 0);
+  file.replace_unsynced(metrics_);
+}
+
+Json ReplicationReports::line(const ReplicateState& state) const {
+  return Json{{"time", utc_time(std::chrono::system_clock::now())},
+              {"behind_ms", state.behind.count()},
+              {"pushes", state.pushes},
+              {"versions", state.versions},
+              {"bytes_uploaded", state.bytes_uploaded},
+              {"failure", state.failure.empty() ? Json(nullptr) : Json(state.failure)}};
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,24 @@
+#include "store/branch/rename_branch.hpp"
+
+#include "base/fail.hpp"
+#include "store/branch/checkpointed_head.hpp"
+
+namespace vellum::store {
+
+// The journal stays locked: no commit comes between the new name and the end of the old one. Of the
+// two names, one is locked at a time.
+void rename_branch(StoreDirectory& store, const std::string& from, const std::string& to) {
+  if (!has_branch(store, from)) fail(Errc::not_found, "no branch '{}' in {}", from, store.path());
+  store.settle_name(from);
+  const auto journal = try_lock_branch(store, from);
+  if (journal == nullptr) fail(Errc::busy, "branch '{}' of {} has a writer", from, store.path());
+  {
+    const NameLock claim = claim_name(store, to);
+    const CheckpointedHead head(store, from);
+    store.create_branch_at(claim, head.version(), head.head().version.parent, head.head().encoding);
+  }
+  const NameLock lock = lock_name(store, from);
+  store.drop_branch(from, *journal);
+}
+
+}  // namespace vellum::store
