@@ -171,6 +171,11 @@ functions! {
         message: *const c_char,
     ) -> c_int;
     fn vellum_convert_to_branch(store: *mut vellum_store, name: *const c_char) -> c_int;
+    fn vellum_rename_branch(
+        store: *mut vellum_store,
+        from: *const c_char,
+        to: *const c_char,
+    ) -> c_int;
     fn vellum_remove(store: *mut vellum_store, name: *const c_char) -> c_int;
     fn vellum_find_branch_image(
         store: *const vellum_store,

@@ -307,6 +307,7 @@ structs! {
         struct_size: usize,
         versions: *const *const c_char,
         take_over: c_int,
+        dry_run: c_int,
     }
     struct vellum_push_report {
         struct_size: usize,
@@ -333,6 +334,7 @@ structs! {
         lazy: c_int,
         packs: c_int,
         take_over: c_int,
+        dry_run: c_int,
     }
     struct vellum_pull_report {
         struct_size: usize,

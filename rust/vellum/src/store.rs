@@ -225,6 +225,14 @@ impl Store {
         check(unsafe { sys::vellum_convert_to_branch(self.handle(), name.as_ptr()) })
     }
 
+    /// Gives a branch another name. [`Error::Busy`] while it has a writer. Snapshots keep the name of the branch that
+    /// they were created on.
+    pub fn rename_branch(&self, from: &str, to: &str) -> Result<()> {
+        let (from, to) = (c_string(from)?, c_string(to)?);
+        // SAFETY: the handle is open; the strings are valid during the call.
+        check(unsafe { sys::vellum_rename_branch(self.handle(), from.as_ptr(), to.as_ptr()) })
+    }
+
     /// Removes a snapshot, or a branch that has no writer. Other versions stay whole, and open ones readable.
     pub fn remove(&self, name: &str) -> Result<()> {
         let name = c_string(name)?;
