@@ -3,8 +3,8 @@
 //
 // A remote holds versions of one store in an object store: an S3 bucket
 // (`s3://bucket/prefix?endpoint=https://host:port&region=R&profile=P&addressing=path|virtual`, with
-// `storage-class` and `kms-key`; all after the question mark optional) or a directory that several machines share
-// (`file:///mnt/shared/x`). Credentials are read from the environment or ~/.aws, as by Amazon's own
+// `storage-class` and `kms-key`; all after the question mark optional) or a directory that several
+// machines share (`file:///mnt/shared/x`). Credentials are read from the environment or ~/.aws, as by Amazon's own
 // tools, and never from a URL. S3 needs libcurl 7.85 on the machine: Errc::unsupported without it.
 #ifndef VELLUM_REMOTE_HPP
 #define VELLUM_REMOTE_HPP

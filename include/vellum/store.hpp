@@ -188,7 +188,7 @@ class Store {
   void convert_to_branch(const std::string& name);
   // The branch `to` has the head of `from`, which is removed. Snapshots keep the name of the branch
   // that they were created on. After a crash both names may exist, with the same content. Errc::busy
-  // while it has a writer.
+  // while it has a writer, or its image has changed since the last commit.
   void rename_branch(const std::string& from, const std::string& to);
   void remove_snapshot(const std::string& name);  // the next garbage collection frees its space
   void remove_branch(const std::string& name);    // Errc::busy while it has a writer

@@ -114,8 +114,9 @@ class Pull {
     if (refusals_.empty()) return std::move(report_);
     const Refusal& first = refusals_.front();
     if (report_.versions.empty()) throw first;
-    fail(first.code(), "{}{} (the other versions are pulled)", first.what(),
-         refusals_.size() == 1 ? "" : fmt::format(" (and {} more like it)", refusals_.size() - 1));
+    fail(first.code(), "{}{}{}", first.what(),
+         refusals_.size() == 1 ? "" : fmt::format(" (and {} more like it)", refusals_.size() - 1),
+         dry_run_ ? "" : " (the other versions are pulled)");
   }
 
  private:

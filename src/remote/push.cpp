@@ -168,6 +168,7 @@ class Push {
     if (const auto guess = remote_.cached_head(); guess.has_value() && try_guess(*guess)) {
       return report_;
     }
+    if (options_.dry_run) seen_objects_.forget();  // it has counted objects as uploaded
     for (int i = 0; i < kMaxTries; ++i) {
       const StoredHead newest = session_.newest_head();
       if (session_.has_lost()) seen_objects_.forget();

@@ -14,11 +14,15 @@ std::vector<std::string> versions_to_mend_with(const store::StoreDirectory& stor
   for (const std::string& name : damage.versions) {
     const RemoteVersion* const there = head.find(name);
     if (there == nullptr) continue;
-    const bool is_here = there->is_branch
-                             ? store::has_branch(store, name)
-                             : store::has_snapshot(store, name) &&
-                                   store::read_snapshot(store, name).version == there->ref.version;
-    if (is_here) out.push_back(name);
+    try {
+      const bool is_here =
+          there->is_branch ? store::has_branch(store, name)
+                           : store::has_snapshot(store, name) &&
+                                 store::read_snapshot(store, name).version == there->ref.version;
+      if (is_here) out.push_back(name);
+    } catch (const Error& e) {  // the store's own is damaged, too
+      if (e.code() != Errc::corrupted && e.code() != Errc::io && e.code() != Errc::not_found) throw;
+    }
   }
   return out;
 }

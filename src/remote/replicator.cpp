@@ -171,20 +171,42 @@ bool Replicator::push_fresh(Session& session) {
   names.merge(std::exchange(lost_, {}));
   if (names.empty()) return false;
   push_names(session, {names.begin(), names.end()});
-  session.note_replicated(fresh.orders);
-  return !fresh.orders.empty();
+  // The remote has another snapshot of a name that it refuses.
+  std::vector<std::uint64_t> sent;
+  for (std::size_t i = 0; i < fresh.orders.size(); ++i) {
+    if (!refused_.contains(fresh.names[i])) sent.push_back(fresh.orders[i]);
+  }
+  session.note_replicated(sent);
+  return !sent.empty();
 }
 
-// The snapshots of other stores' branches are not this store's to remove.
-void Replicator::forget_old(Session& session) {
-  const Head head = session.newest_head().head;
+// The snapshots that this store has replicated, of branches that it writes. Another store may have
+// pushed a snapshot of the same order: then it is unknown which of them is this store's, and none
+// is.
+Head Replicator::own_snapshots(const Session& session, const Head& head) const {
+  std::set<std::uint64_t> branch_ids, orders, shared_orders;
+  for (const std::string& name : store_.branch_names())
+    branch_ids.insert(store::seen_head(store_.read_branch(name).journal).branch_id);
+  for (const RemoteVersion& version : head.versions) {
+    if (!version.is_branch && !orders.insert(version.ref.order).second)
+      shared_orders.insert(version.ref.order);
+  }
   const RemoteFile& file = session.file();
   Head own = head;
   std::erase_if(own.versions, [&](const RemoteVersion& version) {
+    if (version.is_branch || !file.replicated.contains(version.ref.order) ||
+        shared_orders.contains(version.ref.order) ||
+        !branch_ids.contains(version.ref.version.branch_id)) {
+      return true;
+    }
     const RemoteVersion* const branch = head.find(version.ref.branch);
-    return version.is_branch || !file.replicated.contains(version.ref.order) || branch == nullptr ||
-           !branch->is_branch || branch->writer != file.writer;
+    return branch == nullptr || !branch->is_branch || branch->writer != file.writer;
   });
+  return own;
+}
+
+void Replicator::forget_old(Session& session) {
+  const Head own = own_snapshots(session, session.newest_head().head);
   const std::vector<std::string> gone = forgets_(own);
   if (gone.empty()) return;
   forget_names(session.remote(), gone);

@@ -55,6 +55,7 @@ class Replicator {
   void check_remote(Session& session);
   bool push_fresh(Session& session);
   void forget_old(Session& session);
+  Head own_snapshots(const Session& session, const Head& head) const;
   void push_names(Session& session, const std::vector<std::string>& names);
   void push_each(Session& session, const std::vector<std::string>& names);
   bool wait(const ReplicateFn& on_state, std::chrono::steady_clock::time_point until);

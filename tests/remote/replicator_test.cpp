@@ -119,6 +119,33 @@ TEST_F(ReplicatorTest, RulesForgetOnlySnapshotsThatThisStoreHasSentOfItsOwnBranc
   EXPECT_EQ(offered, (std::vector<std::string>{"s1", "s2", "s3"}));
 }
 
+// Two stores that share a remote may give their snapshots the same order.
+TEST_F(ReplicatorTest, RulesForgetNoSnapshotThatMayBeAnotherStores) {
+  make(1);
+  push_all(*store);
+  const auto copy = clone_to("c");
+  const format::SnapshotRef s0 = store::read_snapshot(*copy, "s0");
+  copy->create_snapshot("theirs", "main", s0.version, "");
+  copy->create_snapshot("nightly", "main", s0.version, "");
+  push_names(*copy, {"theirs", "nightly"});
+  store->create_snapshot("ours", "main", s0.version, "");
+  store->create_snapshot("nightly", "main", s0.version, "");
+  ASSERT_EQ(store::read_snapshot(*store, "ours").order,
+            store::read_snapshot(*copy, "theirs").order);
+  const RetentionFn all = [](const Head& snapshots) {
+    std::vector<std::string> out;
+    for (const RemoteVersion& version : snapshots.versions) out.push_back(version.ref.name);
+    return out;
+  };
+  Replicator replicator(*store, url(), {1000ms, true}, nullptr, all);
+  EXPECT_FALSE(replicator.push_new()) << "the remote has another 'nightly'";
+  replicator.push_new();
+  const auto objects = this->objects();
+  const Head head = Remote(*objects, store->superblock().store_id).newest_head().head;
+  EXPECT_NE(head.find("theirs"), nullptr);
+  EXPECT_NE(head.find("nightly"), nullptr);
+}
+
 TEST_F(ReplicatorTest, AnOutageIsReportedAndPasses) {
   make(1);
   auto objects = std::make_shared<OutObjects>(this->objects());

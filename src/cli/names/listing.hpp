@@ -12,6 +12,7 @@ namespace vellum::cli {
 
 // The same names as the library's.
 using api::line_of;
+using api::Newest;
 using api::newest_at;
 using api::resolve_version;
 using api::sort_newest_first;

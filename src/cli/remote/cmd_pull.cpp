@@ -77,7 +77,8 @@ int run_pull(Context& context, const PullArguments& arguments) {
 int run_clone(Context& context, const PullArguments& arguments) {
   ProgressMeter meter("clone", context.progress_wanted());
   std::vector<std::string> names = arguments.names;
-  if (!arguments.at.empty()) names = {newest_at(list_remote(arguments.url), arguments.at, "")};
+  if (!arguments.at.empty())
+    names = {newest_at(list_remote(arguments.url), arguments.at, "", Newest::by_time)};
   const auto report =
       remote::clone(base::posix_fs(), arguments.url, arguments.directory, {names, arguments.lazy},
                     meter.callback(), arguments.transfer.open(arguments.url));

@@ -29,14 +29,21 @@ std::string listed(const std::vector<std::string>& names) {
 // Of each damage, the versions that a store could mend; none: no store is given.
 using Mendable = std::optional<std::vector<std::vector<std::string>>>;
 
-Mendable find_mendable(const RemoteByUrl& place, const std::vector<remote::RemoteDamage>& damages,
-                       const std::string& from) {
-  if (from.empty()) return std::nullopt;
-  const auto store = remote::open_store(base::posix_fs(), from);
+// Null: none is given.
+std::shared_ptr<store::StoreDirectory> open_to_mend_with(const RemoteByUrl& place,
+                                                         const std::string& from) {
+  if (from.empty()) return nullptr;
+  auto store = remote::open_store(base::posix_fs(), from);
   if (store->superblock().store_id != place.superblock().store_id) {
     fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
          place.remote().objects().url(), store->path());
   }
+  return store;
+}
+
+Mendable find_mendable(const RemoteByUrl& place, const std::vector<remote::RemoteDamage>& damages,
+                       const store::StoreDirectory* store) {
+  if (store == nullptr) return std::nullopt;
   const remote::Head head = place.remote().newest_head().head;
   std::vector<std::vector<std::string>> out;
   for (const remote::RemoteDamage& damage : damages) {
@@ -108,9 +115,10 @@ int stat_remote(Context& context, const std::string& url) {
 int verify_remote(Context& context, const std::string& url, bool read_data,
                   const std::string& from) {
   const RemoteByUrl place(url);
+  const auto store = open_to_mend_with(place, from);
   ProgressMeter meter("verify", context.progress_wanted());
   const auto report = remote::verify_remote(place.remote(), read_data, meter.callback());
-  const Mendable mendable = find_mendable(place, report.damages, from);
+  const Mendable mendable = find_mendable(place, report.damages, store.get());
   Json damages = Json::array();
   std::set<std::string> hurt;
   for (const remote::RemoteDamage& damage : report.damages) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/fail.hpp"
 #include "base/files/new_file.hpp"
 #include "cli/remote/replication_metrics.hpp"
 
@@ -57,13 +58,23 @@ void ReplicationReports::explain(const ReplicateState& state) const {
                                          : "replicate: retries after a failure: " + state.failure);
 }
 
-// A collector reads the old file or the new one. Durability does not matter.
-void ReplicationReports::write_metrics(const ReplicateState& state) const {
+// A collector reads the old file or the new one. Durability does not matter, and replication goes
+// on without the file.
+void ReplicationReports::write_metrics(const ReplicateState& state) {
   if (metrics_.empty()) return;
-  const std::string text = replication_metrics(store_, url_, state);
-  base::NewFile file(base::posix_fs(), metrics_);
-  file.file().pwrite(std::as_bytes(std::span(text)), 0);
-  file.replace_unsynced(metrics_);
+  std::string problem;
+  try {
+    const std::string text = replication_metrics(store_, url_, state);
+    base::NewFile file(base::posix_fs(), metrics_);
+    file.file().pwrite(std::as_bytes(std::span(text)), 0);
+    file.replace_unsynced(metrics_);
+  } catch (const Error& e) {
+    problem = e.what();
+  }
+  if (!problem.empty() && problem != metrics_problem_) {
+    context_.explain("replicate: no metrics: " + problem);
+  }
+  metrics_problem_ = std::move(problem);
 }
 
 Json ReplicationReports::line(const ReplicateState& state) const {

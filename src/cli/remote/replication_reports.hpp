@@ -22,7 +22,7 @@ class ReplicationReports {
 
  private:
   void explain(const ReplicateState& state) const;
-  void write_metrics(const ReplicateState& state) const;
+  void write_metrics(const ReplicateState& state);
   Json line(const ReplicateState& state) const;
 
   Context& context_;
@@ -31,6 +31,7 @@ class ReplicationReports {
   ReplicateState told_;
   bool has_told_ = false;
   std::chrono::steady_clock::time_point written_{};  // the metrics
+  std::string metrics_problem_;                      // of the last write; empty: none
 };
 
 }  // namespace vellum::cli

@@ -24,11 +24,11 @@ static_assert(VELLUM_COMPRESSION_ZSTD - VELLUM_COMPRESSION_NONE ==
 
 Encoding::Compression compression_from(int given) {
   if (given == VELLUM_COMPRESSION_DEFAULT) return Encoding().compression;
-  const auto compression = static_cast<Encoding::Compression>(given - VELLUM_COMPRESSION_NONE);
-  if (given < 0 || !base::codec_known(compression)) {
-    fail(Errc::invalid_argument, "encoding: compression is none of VELLUM_COMPRESSION_...");
+  if (given >= VELLUM_COMPRESSION_NONE && given - VELLUM_COMPRESSION_NONE <= UINT8_MAX) {
+    const auto out = static_cast<Encoding::Compression>(given - VELLUM_COMPRESSION_NONE);
+    if (base::codec_known(out)) return out;
   }
-  return compression;
+  fail(Errc::invalid_argument, "encoding: compression is none of VELLUM_COMPRESSION_...");
 }
 
 Encoding::Hash hash_from(int hash) {

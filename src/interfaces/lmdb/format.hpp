@@ -1,5 +1,5 @@
-// interfaces/lmdb/format.hpp: the formats of LMDB's files: magic numbers and places (mdb.c: MDB_page,
-// MDB_meta, MDB_txninfo; 64 bits, little-endian).
+// interfaces/lmdb/format.hpp: the formats of LMDB's files: magic numbers and places (mdb.c:
+// MDB_page, MDB_meta, MDB_txninfo; 64 bits, little-endian).
 #pragma once
 
 #include <cstddef>

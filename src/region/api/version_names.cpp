@@ -76,14 +76,17 @@ std::optional<Moment> parse_moment(std::string_view text, Moment now) {
   return parse_date(text);
 }
 
-// The order decides which is the newest: clocks may be wrong. The time only excludes younger ones.
-const VersionInfo* newest_until(const std::vector<VersionInfo>& versions, Moment moment) {
-  const VersionInfo* newest = nullptr;
+const VersionInfo* newest_until(const std::vector<VersionInfo>& versions, Moment moment,
+                                Newest newest) {
+  const auto key = [newest](const VersionInfo& v) {
+    return std::pair(newest == Newest::by_time ? v.created_at : Moment{}, v.order);
+  };
+  const VersionInfo* found = nullptr;
   for (const VersionInfo& v : versions) {
     if (v.is_branch || v.created_at > moment) continue;
-    if (newest == nullptr || v.order > newest->order) newest = &v;
+    if (found == nullptr || key(v) > key(*found)) found = &v;
   }
-  return newest;
+  return found;
 }
 
 std::string utc_text(Moment moment) {
@@ -98,7 +101,8 @@ std::string utc_text(Moment moment) {
 
 std::string at_time(const Store& store, const std::string& name, std::string_view time) {
   const std::string line = name.empty() ? "" : fmt::format(" on the line of '{}'", name);
-  return newest_at(name.empty() ? store.versions() : line_of(store, name), time, line);
+  return newest_at(name.empty() ? store.versions() : line_of(store, name), time, line,
+                   Newest::by_order);
 }
 
 std::string latest(const Store& store) {
@@ -135,13 +139,13 @@ void sort_newest_first(std::vector<VersionInfo>& versions) {
 }
 
 std::string newest_at(const std::vector<VersionInfo>& versions, std::string_view time,
-                      const std::string& where) {
+                      const std::string& where, Newest newest) {
   const auto moment = parse_moment(time, system_clock::now());
   if (!moment) {
     fail(Errc::invalid_argument,
          "'{}' is no time: write 2026-11-24, 2026-11-24T10:30, yesterday, or '3 days ago'", time);
   }
-  const VersionInfo* found = newest_until(versions, *moment);
+  const VersionInfo* found = newest_until(versions, *moment, newest);
   if (found == nullptr) {
     fail(Errc::not_found, "no snapshot{} was created at {} or before", where, utc_text(*moment));
   }

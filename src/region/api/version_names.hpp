@@ -25,10 +25,13 @@ namespace vellum::api {
 // the line; Errc::invalid_argument for a malformed number or time.
 std::string resolve_version(const Store& store, const std::string& text);
 
+// Which of two snapshots is the newer one. by_order: of one store, whose clock may be wrong. by_time:
+// of a remote, where the orders of several stores are not one sequence.
+enum class Newest : std::uint8_t { by_order, by_time };
 // The newest snapshot of `versions` that was created at `time` (above) or before. Errc::not_found,
 // with `where` (" on a line") in its message; Errc::invalid_argument: it is no time.
 std::string newest_at(const std::vector<VersionInfo>& versions, std::string_view time,
-                      const std::string& where);
+                      const std::string& where, Newest newest);
 
 // `name` and the earlier snapshots on its line, newest first; for a branch also every snapshot
 // created on it. A removed snapshot breaks the chain of parents.

@@ -2,6 +2,7 @@
 
 #include "base/fail.hpp"
 #include "store/branch/checkpointed_head.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::store {
 
@@ -15,6 +16,8 @@ void rename_branch(StoreDirectory& store, const std::string& from, const std::st
   {
     const NameLock claim = claim_name(store, to);
     const CheckpointedHead head(store, from);
+    // A gc has read all names before the new one is there, or finds it.
+    const NamesShared names(store);
     store.create_branch_at(claim, head.version(), head.head().version.parent, head.head().encoding);
   }
   const NameLock lock = lock_name(store, from);

@@ -27,8 +27,8 @@ RepairReport repair_store(base::Fs& fs, const std::string& path,
                           const std::optional<std::string>& destination, const ProgressFn& progress,
                           Removed removed = Removed::left_out);
 
-// Checks the integrity of a store: always superblock, refs, journals, run roots, map blocks, presence and headers of packs,
-// and that every entry points inside its pack. With `read_data`, also reads every record that a
+// Checks the integrity of a store: always superblock, refs, journals, run roots, map blocks,
+// presence and headers of packs, and that every entry points inside its pack. With `read_data`, also reads every record that a
 // version needs, verifies its checksum, decompresses it, and checks that every chain is complete
 // down to its base or to zero. It then also checks sealed packs against their index. Reports each
 // corrupted object once, with the affected versions.

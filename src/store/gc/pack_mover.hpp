@@ -7,7 +7,7 @@
 // while the names are held exclusively and no byte of the pack is pinned. This also holds for
 // rewriting a pack.
 //
-// All functions REQUIRE the lock of gc. Those that move a pack also REQUIRE that no writer will
+// Functions that take a store REQUIRE the lock of gc. Those that move a pack also REQUIRE that no writer will
 // write it any more (Roots::settled_bytes).
 #pragma once
 

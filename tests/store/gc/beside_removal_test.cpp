@@ -1,6 +1,9 @@
 // A version is removed while another process reads it: it is missing, and nothing is corrupted.
+#include <chrono>
 #include <filesystem>
+#include <future>
 
+#include "store/branch/rename_branch.hpp"
 #include "store/check/check.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/disk/hook_fs.hpp"
@@ -81,6 +84,28 @@ TEST_F(BesideRemoval, WhoeverLooksFindsNoDamage) {
       expect_no_damage(*StoreDirectory::open(fs, path()));
     }
   }
+}
+
+// Between a gc's look at the list of branches and at their journals, a rename waits: the new name
+// would not be in the list, and the old one would be gone.
+TEST_F(BesideRemoval, AGcFindsABranchThatIsRenamedMeanwhile) {
+  make("store");
+  std::future<void> renamed;
+  HookFs hooked(base::posix_fs());
+  const auto core = StoreDirectory::open(hooked, path());
+  hooked.hooks.after_list = [&](const std::string& p) {
+    if (renamed.valid() || !p.ends_with("/branches")) return;
+    renamed = std::async(std::launch::async, [this] {
+      rename_branch(*StoreDirectory::open(base::posix_fs(), path()), "main", "new");
+    });
+    renamed.wait_for(std::chrono::milliseconds(300));  // enough for a rename that does not wait
+  };
+  collect_garbage(*core, false, nullptr);
+  renamed.get();
+  const auto after = StoreDirectory::open(fs, path());
+  EXPECT_TRUE(has_branch(*after, "new"));
+  EXPECT_FALSE(has_branch(*after, "main"));
+  expect_no_damage(*after);
 }
 
 // The branch is removed and another of the same name is created, between finding the journal and

@@ -1,5 +1,5 @@
-// memory/paged/fill/chunk_filler.hpp: fills chunks, wholly or in part: from the source, from the spill
-// file, or with zeros.
+// memory/paged/fill/chunk_filler.hpp: fills chunks, wholly or in part: from the source, from the
+// spill file, or with zeros.
 //
 // Signal context: all of it. It allocates nothing and takes only HandlerLocks. A `bool` that is
 // false leaves the reason in `failure`; an `int` is 0 or errno.

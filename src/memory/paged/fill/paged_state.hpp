@@ -1,5 +1,5 @@
-// memory/paged/fill/paged_state.hpp: the state of paged memory that its parts share: tables, counts and
-// policies.
+// memory/paged/fill/paged_state.hpp: the state of paged memory that its parts share: tables,
+// counts and policies.
 //
 // Each part (ChunkFiller, Evictor, ReadAhead, ...) has one job and changes the state of a chunk
 // only while it has claimed it in `chunks`.

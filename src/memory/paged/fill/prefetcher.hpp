@@ -1,5 +1,5 @@
-// memory/paged/fill/prefetcher.hpp: the working set: fills the chunks that the last use of the region
-// accessed, and records those that this use accesses.
+// memory/paged/fill/prefetcher.hpp: the working set: fills the chunks that the last use of the
+// region accessed, and records those that this use accesses.
 //
 // A prefetched chunk is in the memfd, and nothing maps it; it is as present as any other. An access
 // maps it: under engine uffd by the kernel, which shows only in its page tables; under engine
