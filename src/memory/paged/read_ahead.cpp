@@ -4,8 +4,8 @@
 #include <cassert>
 
 #include "memory/paged/bulk_loader.hpp"
-#include "memory/paged/fill/chunk_filler.hpp"
 #include "memory/paged/evictor.hpp"
+#include "memory/paged/fill/chunk_filler.hpp"
 #include "memory/paged/fill/prefetcher.hpp"
 
 namespace vellum::region {

@@ -13,8 +13,8 @@
 #include "cli/history/line.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/progress.hpp"
 #include "cli/terminal/output.hpp"
+#include "cli/terminal/progress.hpp"
 #include "cli/terminal/table.hpp"
 
 namespace vellum::cli {
