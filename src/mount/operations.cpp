@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "mount/reply.hpp"
-#include "mount/write_operations.hpp"
 
 namespace vellum::mount {
 namespace {

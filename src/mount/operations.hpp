@@ -8,4 +8,7 @@ namespace vellum::mount {
 // The user data of the session is a Tree.
 extern const fuse_lowlevel_ops kOperations;
 
+// Those of programs that write.
+void add_write_operations(fuse_lowlevel_ops& operations);
+
 }  // namespace vellum::mount

@@ -42,18 +42,11 @@ class Scheduling {
   sched_param param_{};
 };
 
-BackgroundGc::Policy& policy_now() {
-  static BackgroundGc::Policy policy;
-  return policy;
-}
-
 }  // namespace
-
-void BackgroundGc::set_policy(const Policy& policy) { policy_now() = policy; }
 
 BackgroundGc::BackgroundGc(std::shared_ptr<store::StoreDirectory> core, const format::Version& head)
     : core_(std::move(core)),
-      policy_(policy_now()),
+      policy_(core_->writer_policy().gc),
       position_bytes_(head.next_pack_number * core_->superblock().pack_bytes +
                       head.active_pack_end_bytes +
                       base::mix64(head.branch_id) % policy_.step_bytes),

@@ -28,18 +28,10 @@ namespace vellum::region {
 
 class BackgroundGc {
  public:
-  struct Policy {
-    std::uint64_t slack_bytes = 32u << 20;  // the minimum of freeable bytes for a gc
-    std::uint64_t step_bytes = 4u << 20;    // the minimum of written bytes between two checks
-    // The minimum of bytes that are written during a gc, beyond the freed ones, before a commit
-    // waits for its end.
-    std::uint64_t ahead_bytes = 16u << 20;
-    bool in_call = false;  // for tests: no thread; the commit itself collects, at the same points
-  };
-  // For tests, in a process without open regions: the policy of all objects created from now on.
-  static void set_policy(const Policy& policy);
+  using Policy = store::WriterPolicy::Gc;
 
-  // `head`: of the branch that the region writes.
+  // By the store's policy (store/catalog/writer_policy.hpp). `head`: of the branch that the region
+  // writes.
   BackgroundGc(std::shared_ptr<store::StoreDirectory> core, const format::Version& head);
   ~BackgroundGc();  // stops the thread; the next gc frees the rest
   BackgroundGc(const BackgroundGc&) = delete;

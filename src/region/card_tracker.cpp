@@ -8,7 +8,7 @@
 #include "base/fail.hpp"
 #include "format/records/page_diff.hpp"
 #include "memory/cards/marked_pages.hpp"
-#include "memory/cards/missed_store.hpp"
+#include "memory/cards/tracked_range.hpp"
 
 namespace vellum::region {
 namespace {

@@ -6,8 +6,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "region/background_gc.hpp"
-#include "store/branch/background_checkpoint.hpp"
+#include "region/api/store_impl.hpp"
 
 namespace vellum::crash {
 
@@ -195,14 +194,18 @@ KillWorkload::WorkloadStep make_step(KillStep what, std::size_t index, std::mt19
 // Runs the steps.
 class Runner {
  public:
-  Runner(const std::string& path, Engine engine, KillBoard& board)
-      : path_(path), options_(kill_region_options(engine)), board_(board) {}
+  Runner(const std::string& path, Engine engine, bool in_background, KillBoard& board)
+      : path_(path), options_(kill_region_options(engine)), board_(board) {
+    // Commits collect garbage all the time: a call has the same number in each run.
+    policy_.gc = {64u << 10, 16u << 10, 16u << 10, true};
+    if (in_background) policy_.checkpoints = {0, false};
+  }
 
   void run(const KillWorkload::WorkloadStep& step, const NamedContents& before) {
     switch (step.what) {
       case KillStep::create_store:
         at(Activity::creating);
-        store_.emplace_back(Store::create(path_, kill_store_options()));
+        take(Store::create(path_, kill_store_options()));
         return;
       case KillStep::create_region:
         at(Activity::creating);
@@ -265,12 +268,17 @@ class Runner {
     region.commit();
   }
 
+  void take(Store store) {
+    StoreAccess::core_of(store)->set_writer_policy(policy_);
+    store_.push_back(std::move(store));
+  }
+
   // A new handle: nothing is in its caches.
   void reopen() {
     close();
     store_.clear();
     at(Activity::opening);
-    store_.emplace_back(Store::open(path_));
+    take(Store::open(path_));
     region_ = store().open_region("main", options_);
   }
 
@@ -312,6 +320,7 @@ class Runner {
   }
 
   std::string path_;
+  store::WriterPolicy policy_;
   RegionOptions options_;
   KillBoard& board_;
   std::vector<Store> store_;  // none or one
@@ -369,10 +378,7 @@ KillWorkload make_background_workload(std::uint64_t seed) {
 
 void run_kill_workload(const KillWorkload& workload, const std::string& path, Engine engine,
                        KillBoard& board) {
-  // Commits collect garbage all the time: a call has the same number in each run.
-  region::BackgroundGc::set_policy({64u << 10, 16u << 10, 16u << 10, true});
-  if (workload.in_background) store::BackgroundCheckpoint::set_policy({0, false});
-  Runner runner(path, engine, board);
+  Runner runner(path, engine, workload.in_background, board);
   for (std::size_t i = 0; i < workload.steps.size(); ++i) {
     board.started = i + 1;
     runner.run(workload.steps[i], workload.states[i]);

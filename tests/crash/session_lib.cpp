@@ -114,12 +114,15 @@ void Session::remove_snapshot_unsynced(const std::string& name) {
 void Session::open_writer(const std::string& branch) {
   if (has_writer(branch)) return;
   Writer w;
+  if (keeps_space_ && writers_.empty()) {
+    store::WriterPolicy policy;
+    policy.gc = {4096, 4096, 4096, true};
+    core_->set_writer_policy(policy);
+  }
   w.writer = BranchWriter::open(*core_, branch);
   w.pages = Pages(read_pages(*w.writer->source_at_open()));
   if (keeps_space_) {
-    region::BackgroundGc::set_policy({4096, 4096, 4096, true});
     w.space = std::make_unique<region::BackgroundGc>(core_, w.writer->head());
-    region::BackgroundGc::set_policy({});
   }
   writers_.emplace(branch, std::move(w));
 }

@@ -16,7 +16,7 @@
 #include <vellum/store.hpp>
 
 #include "golden/golden_lib.hpp"
-#include "store/branch/background_checkpoint.hpp"
+#include "region/api/store_impl.hpp"
 #include "store/catalog/store_directory.hpp"
 
 namespace vellum::golden {
@@ -65,8 +65,10 @@ Region open(Store& store, const Branch& branch) {
 }
 
 // `copy`: is created while the last writers have the store open, in the state of a crash.
-void play(const History& history, const std::string& path, const std::string& copy = "") {
+void play(const History& history, const std::string& path, const std::string& copy = "",
+          const store::WriterPolicy& policy = {}) {
   Store store = Store::open(path);
+  StoreAccess::core_of(store)->set_writer_policy(policy);
   std::map<std::string, Region> regions;
   for (const GoldenStep& step : history.steps) {
     const Branch& branch = branch_of(history, step);
@@ -82,10 +84,11 @@ void play(const History& history, const std::string& path, const std::string& co
 }
 
 // The store in the state of a crash after the last step.
-void play_and_crash(const History& history, const fs::path& work) {
+void play_and_crash(const History& history, const fs::path& work,
+                    const store::WriterPolicy& policy = {}) {
   const fs::path whole = work / "whole";
   make_store(whole);
-  play(history, whole, work / "store");
+  play(history, whole, work / "store", policy);
   fs::remove_all(whole);
 }
 
@@ -97,9 +100,9 @@ void make_plain(const History& history, const fs::path& work) {
 // A journal in the state of a crash, whose newest base frame carries commits. The checkpoint is
 // written within the commit that starts it; therefore each run carries the same commits.
 void make_beside(const History& history, const fs::path& work) {
-  store::BackgroundCheckpoint::set_policy({0, true});
-  play_and_crash(history, work);
-  store::BackgroundCheckpoint::set_policy({});
+  store::WriterPolicy policy;
+  policy.checkpoints = {0, true};
+  play_and_crash(history, work, policy);
 }
 
 // Journals in the state of a crash, a working set, an image, and a version that is a plain file of

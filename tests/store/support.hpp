@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/files/file.hpp"
-#include "store/branch/background_checkpoint.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/journal/journal_writer.hpp"
@@ -90,15 +89,13 @@ inline format::Superblock small_options() {
   return sb;
 }
 
-// While it exists, journals of any size have checkpoints in the background; `in_call`: within the
-// commit that starts one, which makes the order of calls deterministic.
-class BackgroundCheckpoints {
- public:
-  explicit BackgroundCheckpoints(bool in_call) { BackgroundCheckpoint::set_policy({0, in_call}); }
-  ~BackgroundCheckpoints() { BackgroundCheckpoint::set_policy({}); }
-  BackgroundCheckpoints(const BackgroundCheckpoints&) = delete;
-  BackgroundCheckpoints& operator=(const BackgroundCheckpoints&) = delete;
-};
+// Journals of any size then have checkpoints in the background; `in_call`: within the commit that
+// starts one, which makes the order of calls deterministic.
+inline void use_background_checkpoints(StoreDirectory& store, bool in_call = true) {
+  WriterPolicy policy;
+  policy.checkpoints = {0, in_call};
+  store.set_writer_policy(policy);
+}
 
 // A region as plain memory, with its changes since the last commit.
 class Model {

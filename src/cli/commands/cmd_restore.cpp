@@ -12,7 +12,6 @@
 #include "base/files/inode_lock.hpp"
 #include "base/files/new_file.hpp"
 #include "cli/files/file_family.hpp"
-#include "cli/files/file_in_use.hpp"
 #include "cli/files/ingest_file.hpp"
 #include "cli/names/listing.hpp"
 #include "cli/terminal/exit_status.hpp"

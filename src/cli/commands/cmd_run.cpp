@@ -16,7 +16,6 @@
 #include "cli/run/run_reports.hpp"
 #include "cli/run/run_summary.hpp"
 #include "cli/run/run_targets.hpp"
-#include "cli/run/sanitized_program.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"

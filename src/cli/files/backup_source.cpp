@@ -10,7 +10,6 @@
 #include "base/files/file.hpp"
 #include "base/files/inode_lock.hpp"
 #include "cli/files/file_family.hpp"
-#include "cli/files/file_in_use.hpp"
 #include "cli/files/ingest_file.hpp"
 #include "interfaces/lmdb/copy.hpp"
 #include "interfaces/lmdb/lock_file.hpp"

@@ -1,15 +1,20 @@
 #include "cli/files/file_family.hpp"
 
+#include <fcntl.h>
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <vellum/error.hpp>
 
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
 #include "base/files/new_file.hpp"
+#include "interfaces/atomic_file/journal_file.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -103,6 +108,22 @@ std::vector<std::string> clear_companions(const std::string& path, bool remove) 
   for (const std::string& file : removed) files.unlink(file);
   files.sync_directory(base::parent_of(path));
   return removed;
+}
+
+bool is_open_in_other_process(const base::File& file, FileUse use) {
+  // A process that opens the file during the lease waits, and this process gets a signal.
+  std::signal(SIGIO, SIG_IGN);
+  const int lease = use == FileUse::writing ? F_RDLCK : F_WRLCK;
+  if (::fcntl(file.descriptor(), F_SETLEASE, lease) != 0) return errno == EAGAIN;
+  ::fcntl(file.descriptor(), F_SETLEASE, F_UNLCK);
+  return false;
+}
+
+void require_no_journal(const std::string& path) {
+  const std::string journal = atomic_file::journal_path(path);
+  if (!base::posix_fs().exists(journal)) return;
+  fail(Errc::busy, "{}: a program uses {}, or has crashed; after a crash, run vellum recover {}",
+       journal, path, path);
 }
 
 }  // namespace vellum::cli

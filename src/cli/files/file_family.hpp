@@ -1,4 +1,5 @@
-// cli/files/file_family.hpp: companion files of a data file, which belong to its content.
+// cli/files/file_family.hpp: a data file in use: its companion files, which belong to its
+// content, and whether other processes have it open, as far as the system reports.
 //
 // A database's last transactions may be only in a companion file (SQLite's -wal, DuckDB's .wal), or
 // the data file may be half written until one is applied (SQLite's -journal). Without it, the data
@@ -10,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/files/file.hpp"
+
 namespace vellum::cli {
 
 // Errc::busy: a companion of `path` has content. The message explains the remedy.
@@ -18,5 +21,15 @@ void require_no_companions(const std::string& path);
 // The same, before `path` gets another content. With `remove`, companions are removed with their
 // own auxiliary files, and their names returned: they belong to the replaced content.
 std::vector<std::string> clear_companions(const std::string& path, bool remove);
+
+enum class FileUse { writing, any };
+
+// Whether any process has another descriptor or mapping of the file. Also false if the system does
+// not report it (fcntl(2), F_SETLEASE): for another user's file, and on some file systems.
+bool is_open_in_other_process(const base::File& file, FileUse use);
+
+// Errc::busy if a journal of atomic msync exists next to the file: the file is incomplete without
+// it.
+void require_no_journal(const std::string& path);
 
 }  // namespace vellum::cli

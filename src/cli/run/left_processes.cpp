@@ -1,4 +1,4 @@
-#include "cli/run/left_processes.hpp"
+#include "cli/run/run_program.hpp"
 
 #include <unistd.h>
 

@@ -22,7 +22,6 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "cli/run/left_processes.hpp"
 #include "cli/terminal/output.hpp"
 #include "run/run/program_kind.hpp"
 

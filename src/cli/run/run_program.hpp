@@ -1,6 +1,7 @@
 // cli/run/run_program.hpp: starts a program behind libvellum-run.so, and waits for it.
 #pragma once
 
+#include <sys/types.h>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -35,5 +36,21 @@ struct RunningProgram {
 // the signals that would end this process. Returns the status as a shell gives it: 128 and the
 // signal's number for a killed program.
 int run_program(const RunningProgram& program);
+
+// A process that the program has left running.
+struct LeftProcess {
+  pid_t id = 0;
+  std::string name;
+  bool holds = false;  // it has a file open below the given directory
+};
+
+// This process's descendants, without those that are exiting. Only proc(5) is read: a process that
+// ends meanwhile is omitted.
+std::vector<LeftProcess> descendants(const std::string& held_below);
+
+// The library that has to precede libvellum-run.so in LD_PRELOAD if the program was built with
+// AddressSanitizer; otherwise empty. Throws Errc::unsupported for ThreadSanitizer: it replaces the
+// same functions, and starts neither before nor after another library that does.
+std::string sanitizer_library(const std::string& program);
 
 }  // namespace vellum::cli

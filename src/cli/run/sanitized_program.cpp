@@ -1,4 +1,4 @@
-#include "cli/run/sanitized_program.hpp"
+#include "cli/run/run_program.hpp"
 
 #include <elf.h>
 

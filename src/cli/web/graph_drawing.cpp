@@ -1,4 +1,4 @@
-#include "cli/web/graph_drawing.hpp"
+#include "cli/web/pages.hpp"
 
 #include <map>
 #include <set>

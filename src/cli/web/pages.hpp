@@ -8,7 +8,10 @@
 #include <string>
 
 #include <map>
+#include <vector>
 #include <vellum/store.hpp>
+
+#include "cli/names/version_graph.hpp"
 
 namespace vellum::cli {
 
@@ -49,5 +52,10 @@ Content diff_page(const Store& store, const Request& request);
 Content heat_page(const Store& store, const Request& request);
 // version, offset, as (hex, or a type), against (a version to mark differences from).
 Content bytes_page(const Store& store, const Request& request);
+
+// The graph of versions: a legend of the branches, and an SVG: a lane for each branch, a dot for each version, a line to
+// its parent. Names link to the version, `diff` to its changes. The colours are those of the style
+// sheet.
+std::string graph_svg(const std::vector<GraphRow>& rows);
 
 }  // namespace vellum::cli

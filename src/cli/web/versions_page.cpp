@@ -7,7 +7,6 @@
 #include "cli/history/space.hpp"
 #include "cli/names/listing.hpp"
 #include "cli/names/version_graph.hpp"
-#include "cli/web/graph_drawing.hpp"
 #include "cli/web/html.hpp"
 #include "cli/web/pages.hpp"
 

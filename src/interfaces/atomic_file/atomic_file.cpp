@@ -19,7 +19,7 @@
 #include "interfaces/atomic_file/page_watch.hpp"
 #include "interfaces/atomic_file/window.hpp"
 #include "memory/cards/marked_pages.hpp"
-#include "memory/cards/missed_store.hpp"
+#include "memory/cards/tracked_range.hpp"
 
 namespace vellum {
 

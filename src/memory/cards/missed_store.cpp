@@ -1,4 +1,4 @@
-#include "memory/cards/missed_store.hpp"
+#include "memory/cards/tracked_range.hpp"
 
 #include <bit>
 #include <cstdio>

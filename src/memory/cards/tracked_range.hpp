@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "memory/cards/table.hpp"
@@ -48,5 +49,12 @@ class TrackedRange {
   std::uint64_t capacity_bytes_ = 0;
   std::unique_ptr<vellum_card_queue> queue_;
 };
+
+// The search for stores that were not marked. VELLUM_VERIFY_CARDS: every commit compares all changed lines with the marks.
+bool verify_by_environment();
+
+// Throws Errc::corrupted: `what` names the file or region at `data`, `missed` has the first line.
+[[noreturn]] void throw_missed_store(const std::string& what, const std::byte* data,
+                                     MarkedPage missed);
 
 }  // namespace vellum::cards

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,8 +52,8 @@ class Encoder {
   // pages whose old content exceeded the memory budget; it must restore their base copies from the
   // store. Its exceptions propagate.
   void undo(const std::function<void(std::span<const format::PageNumber>)>& reload);
-  // For tests, while nothing is encoded: the memory budget for old pages; nullopt: the default.
-  static void set_undo_budget(std::optional<std::size_t> bytes);
+  // The memory budget for old pages, over all slices of a commit. REQUIRES: nothing is encoded.
+  void set_undo_budget(std::size_t bytes) noexcept { undo_budget_bytes_ = bytes; }
   // After a durable commit: drops the data for undo(). Returns the pages that were read from the spill
   // file, ascending.
   std::vector<format::PageNumber> accept();
@@ -89,6 +88,8 @@ class Encoder {
   base::ThreadPool pool_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Slice>> slices_;  // of the commit in progress
+  // Old page contents kept for undo(). After a failure, further ones are read from the store.
+  std::size_t undo_budget_bytes_ = 64u << 20;
   std::atomic<std::size_t> kept_bytes_{0};
   std::span<const cards::MarkedPage> marked_;  // of the commit in progress
 };

@@ -10,22 +10,10 @@ namespace {
 
 using format::PageNumber;
 
-// Old page contents kept for undo(), over all slices of a commit. After a failure, further ones are
-// read from the store.
-constexpr std::size_t kUndoBudgetBytes = 64u << 20;
-std::size_t& undo_budget_bytes() {
-  static std::size_t bytes = kUndoBudgetBytes;
-  return bytes;
-}
-
 }  // namespace
 
-void Encoder::set_undo_budget(std::optional<std::size_t> bytes) {
-  undo_budget_bytes() = bytes.value_or(kUndoBudgetBytes);
-}
-
 void Encoder::keep_old_page(PageNumber page, Slice& slice) {
-  if (kept_bytes_.fetch_add(kPageBytes, std::memory_order_relaxed) >= undo_budget_bytes()) {
+  if (kept_bytes_.fetch_add(kPageBytes, std::memory_order_relaxed) >= undo_budget_bytes_) {
     slice.reload.push_back(page);
     return;
   }

@@ -1,4 +1,4 @@
-#include "run/live/lmdb_lock.hpp"
+#include "run/live/live_file.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -15,19 +15,11 @@ namespace {
 // during the checkpoint. The next checkpoint covers all of those.
 constexpr std::uint32_t kWorthBytes = 1u << 20;
 
-BackgroundCheckpoint::Policy& policy_now() noexcept {
-  static BackgroundCheckpoint::Policy policy;
-  return policy;
-}
-
 }  // namespace
-
-void BackgroundCheckpoint::set_policy(const Policy& policy) { policy_now() = policy; }
-const BackgroundCheckpoint::Policy& BackgroundCheckpoint::policy() noexcept { return policy_now(); }
 
 bool BranchWriter::Impl::checkpoint_due() const noexcept {
   const std::uint32_t half_bytes = journal->half_bytes();
-  return half_bytes >= BackgroundCheckpoint::policy().least_half_bytes &&
+  return half_bytes >= store.writer_policy().checkpoints.least_half_bytes &&
          (journal->used_bytes() >= std::min(half_bytes / 2, kWorthBytes) ||
           epoch_raw_bytes >= max_epoch_raw_bytes(half_bytes) / 2);
 }
@@ -47,7 +39,7 @@ void BranchWriter::Impl::begin_background() noexcept {
     std::vector<const PageWrites*> all;
     append_pointers(epoch, all);
     auto task = [this, pieces = std::move(all)] { write_background(pieces); };
-    if (BackgroundCheckpoint::policy().in_call) {
+    if (store.writer_policy().checkpoints.in_call) {
       task();
     } else {
       thread.start(std::move(task));

@@ -27,15 +27,6 @@
 namespace vellum::store {
 
 struct BackgroundCheckpoint {
-  struct Policy {
-    // The smallest half for which a thread is used.
-    std::uint32_t least_half_bytes = 256u << 10;
-    bool in_call = false;  // for tests: the commit writes the checkpoint itself, without a thread
-  };
-  // For tests: sets the policy of all later writers. REQUIRES: the process has no open branches.
-  static void set_policy(const Policy& policy);
-  static const Policy& policy() noexcept;
-
   // The head at the start; then, with the runs that were written, the base of the next epoch.
   format::Version version;
   std::size_t pieces = 0;        // number of the epoch's oldest pieces that it covers

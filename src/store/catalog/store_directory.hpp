@@ -18,6 +18,7 @@
 #include "store/catalog/lock/name_lock.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
+#include "store/catalog/writer_policy.hpp"
 #include "store/journal/journal_state.hpp"
 #include "store/packs/record/pack_store.hpp"
 #include "store/page_map/resolved_version.hpp"
@@ -108,6 +109,10 @@ class StoreDirectory : public PackStore {
   // (store/catalog/names.hpp).
   void require_free_name(const std::string& name) const;
 
+  const WriterPolicy& writer_policy() const noexcept { return writer_policy_; }
+  // REQUIRES: no branch has a writer of this object.
+  void set_writer_policy(const WriterPolicy& policy) noexcept { writer_policy_ = policy; }
+
  private:
   using PackStore::PackStore;
   std::uint64_t publish_branch(const std::string& name, const format::Version& version,
@@ -119,6 +124,7 @@ class StoreDirectory : public PackStore {
                        std::uint32_t journal_half_bytes);
   void remove_ref(const std::string& name);
   BranchIds branch_ids_;
+  WriterPolicy writer_policy_;
 };
 
 // Errc::not_found names `name` and the store.

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "region/background_gc.hpp"
+#include "region/api/store_impl.hpp"
 #include "support/disk/small_disk.hpp"
 #include "support/store_fixture.hpp"
 
@@ -18,8 +18,11 @@ constexpr std::uint64_t kRegionBytes = 8 * kMiB, kRewrittenBytes = 256 * kKiB;
 // A 32nd of the default; so the bound is a 32nd of 64 MiB.
 constexpr std::uint64_t kSlackBytes = kMiB, kBoundBytes = 2 * kMiB;
 
-region::BackgroundGc::Policy small_policy(bool in_call) {
-  return {kSlackBytes, 128 * kKiB, 512 * kKiB, in_call};
+// A store whose writers look for garbage often; `in_call`: within their commits.
+void collect_often(const Store& store, bool in_call) {
+  store::WriterPolicy policy;
+  policy.gc = {kSlackBytes, 128 * kKiB, 512 * kKiB, in_call};
+  StoreAccess::core_of(store)->set_writer_policy(policy);
 }
 
 void randomise(const Region& region, std::uint64_t from, std::uint64_t length, std::uint64_t seed) {
@@ -29,9 +32,11 @@ void randomise(const Region& region, std::uint64_t from, std::uint64_t length, s
 
 class SpaceBack : public StoreTest {
  protected:
-  SpaceBack() { region::BackgroundGc::set_policy(small_policy(true)); }
-  ~SpaceBack() override { region::BackgroundGc::set_policy({}); }
-
+  Store create(const StoreOptions& store_options, bool in_call = true) const {
+    Store store = StoreTest::create(store_options);
+    collect_often(store, in_call);
+    return store;
+  }
   static StoreOptions plain() {
     StoreOptions options;
     options.encoding.compression = Encoding::Compression::none;
@@ -42,8 +47,8 @@ class SpaceBack : public StoreTest {
     Store store;
     Region region;
   };
-  Begun begin(bool background_gc = true) const {
-    Store store = create(plain());
+  Begun begin(bool background_gc = true, bool in_call = true) const {
+    Store store = create(plain(), in_call);
     RegionOptions with = options();
     with.background_gc = background_gc;
     Region region = store.create_region("main", kRegionBytes, with);
@@ -188,8 +193,7 @@ TEST_P(SpaceBack, VersionsOpenToReadersStay) {
 
 // By default, a thread collects. Its progress at a commit is random.
 TEST_P(SpaceBack, AThreadCollectsDuringCommitsAndReads) {
-  region::BackgroundGc::set_policy(small_policy(false));
-  auto [store, region] = begin();
+  auto [store, region] = begin(true, false);
   std::uint64_t n = 0;
   const auto go_on = [&, &s = store, &r = region] {
     rewrite(r, n);
@@ -212,8 +216,7 @@ TEST_P(SpaceBack, AThreadCollectsDuringCommitsAndReads) {
 
 // The child has no gc thread, and every call on its copy ends.
 TEST_P(SpaceBack, AForkDuringGcIsHarmless) {
-  region::BackgroundGc::set_policy(small_policy(false));
-  auto [store, region] = begin();
+  auto [store, region] = begin(true, false);
   for (std::uint64_t n = 0; n < 40; ++n) {
     rewrite(region, n);
     region.commit();

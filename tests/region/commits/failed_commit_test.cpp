@@ -188,11 +188,10 @@ TEST_P(FailedCommit, ACommitThatCannotBeUndonePoisonsTheRegion) {
   for (const auto& pack : std::filesystem::directory_iterator(packs)) {
     std::filesystem::resize_file(pack.path(), format::kPackHeaderBytes);
   }
-  region::Encoder::set_undo_budget(0);
+  region::RegionAccess::impl_of(region).encoder->set_undo_budget(0);
   fs_.fail_nth(FailedCommitCall::write, 1, Errc::io, true);
   expect_error(Errc::io, {}, [&] { region.commit(); });
   fs_.heal();
-  region::Encoder::set_undo_budget({});
   for (const auto& pack : std::filesystem::directory_iterator(moved)) {
     std::ifstream from(pack.path(), std::ios::binary);
     std::fstream(std::filesystem::path(packs) / pack.path().filename(),

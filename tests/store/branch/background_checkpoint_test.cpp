@@ -18,8 +18,8 @@ constexpr std::size_t kBackgroundPages = 96;
 class Background : public ::testing::Test {
  protected:
   Background() {
-    policy_.emplace(true);
     store_ = StoreDirectory::create(fs_, directory_.path("s"), small_options());
+    use_background_checkpoints(*store_);
     store_->create_branch("main", kBackgroundPages * kPageBytes, 0);
     open();
     for (PageNumber p = 0; p < kBackgroundPages; ++p) model_.fill(p, random_);
@@ -65,6 +65,7 @@ class Background : public ::testing::Test {
   void expect_after_crash() {
     copy_directory(directory_.path("s"), directory_.path("crashed"));
     auto crashed = StoreDirectory::open(base::posix_fs(), directory_.path("crashed"));
+    use_background_checkpoints(*crashed);
     expect_same(*open_version(*crashed, "main"), model_.bytes);
     {
       auto writer = BranchWriter::open(*crashed, "main");
@@ -82,7 +83,6 @@ class Background : public ::testing::Test {
     }
   }
 
-  std::optional<BackgroundCheckpoints> policy_;
   TempDirectory directory_;
   mutable FaultFs fs_{base::posix_fs()};
   std::shared_ptr<StoreDirectory> store_;
@@ -127,7 +127,9 @@ TEST_F(Background, NoCommitOfManyFlushesTwice) {
 }
 
 TEST_F(Background, CommitsMadeWhileACheckpointIsWrittenAreKept) {
-  policy_.emplace(false);
+  writer_.reset();
+  use_background_checkpoints(*store_, false);
+  open();
   for (int round = 0; round < 300; ++round) {
     commit_some();
     if (round % 16 == 0) expect_head();
@@ -296,6 +298,7 @@ TEST_F(Background, ADamagedBaseIsReportedByTheCommitThatNeedsIt) {
   store_.reset();
   writer_.reset();
   store_ = StoreDirectory::open(fs_, directory_.path("s"));
+  use_background_checkpoints(*store_);
   try {
     open();
     for (int i = 0; i < 200; ++i) commit_some();

@@ -11,7 +11,8 @@ using Bytes = std::vector<std::byte>;
 
 class PowerCuts {
  public:
-  explicit PowerCuts(std::uint64_t seed) : random_(seed), fs_(std::make_unique<sim::SimFs>()) {
+  PowerCuts(std::uint64_t seed, bool background)
+      : random_(seed), fs_(std::make_unique<sim::SimFs>()), background_(background) {
     fs_->start_log();
     format::Superblock options = small_options();
     options.journal_half_bytes = 16u << 10;
@@ -38,9 +39,15 @@ class PowerCuts {
  private:
   static constexpr std::size_t kPages = 48;
 
+  std::shared_ptr<StoreDirectory> open_store() {
+    auto store = StoreDirectory::open(*fs_, "/s");
+    if (background_) use_background_checkpoints(*store);
+    return store;
+  }
+
   void recover() {
     try {
-      auto store = StoreDirectory::open(*fs_, "/s");
+      auto store = open_store();
       BranchWriter::open(*store, "main");
     } catch (const sim::PowerCut&) {
     }
@@ -49,7 +56,7 @@ class PowerCuts {
   // Works until the power cut.
   void live() {
     try {
-      auto store = StoreDirectory::open(*fs_, "/s");
+      auto store = open_store();
       auto writer = BranchWriter::open(*store, "main");
       for (;;) {
         attempt_ = model_;
@@ -113,6 +120,7 @@ class PowerCuts {
 
   std::mt19937_64 random_;
   std::unique_ptr<sim::SimFs> fs_;
+  const bool background_;
   Model model_{kPages}, attempt_{kPages};
   int next_snapshot_ = 0;
   std::map<std::string, Bytes> snapshots_, maybe_snapshots_;
@@ -122,9 +130,7 @@ class CrashTest : public ::testing::TestWithParam<int> {};
 
 // Every other seed has checkpoints concurrent with its commits.
 TEST_P(CrashTest, EveryPowerCutLeavesAWholeVersion) {
-  std::optional<BackgroundCheckpoints> background;
-  if (GetParam() % 2 == 0) background.emplace(true);
-  PowerCuts(static_cast<std::uint64_t>(GetParam())).run(64);
+  PowerCuts(static_cast<std::uint64_t>(GetParam()), GetParam() % 2 == 0).run(64);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CrashTest, ::testing::Range(1, 13));

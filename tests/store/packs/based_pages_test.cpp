@@ -225,6 +225,9 @@ class BasedPagesBeside : public BasedPages {
     format::Superblock options = small_options();
     options.journal_half_bytes = 256 << 10;
     writer = create(options, kFewPages, "s");
+    writer.reset();
+    use_background_checkpoints(*store);
+    writer = BranchWriter::open(*store, "main");
     texts(15);
     commit(*writer, model, true);
   }
@@ -253,7 +256,6 @@ class BasedPagesBeside : public BasedPages {
     return read_journal(*file, store->superblock().store_id).epoch;
   }
 
-  const BackgroundCheckpoints in_call{true};
   std::unique_ptr<BranchWriter> writer;
   Model model{kFewPages};
 };
