@@ -14,7 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kMetricsInterval{5};
 
-std::string status_of(const ReplicateState& state) {
+std::string state_text(const ReplicateState& state) {
   if (!state.failure.empty()) return "retries after a failure: " + printable(state.failure);
   return fmt::format("sent {} ({})", counted(state.versions, "version"),
                      human_bytes(state.bytes_uploaded));
@@ -30,7 +30,7 @@ ReplicationReports::ReplicationReports(Context& context, std::string store, std:
       metrics_(std::move(metrics)) {}
 
 void ReplicationReports::tell(const ReplicateState& state) {
-  manager_.tell(status_of(state));
+  manager_.tell(state_text(state));
   const bool is_new = !has_told_ || state.failure != told_.failure || state.pushes != told_.pushes;
   if (is_new || Clock::now() - written_ >= kMetricsInterval) {
     write_metrics(state);

@@ -12,7 +12,7 @@
 namespace vellum::cli {
 namespace {
 
-std::string variable(const char* name) {
+std::string environment_value(const char* name) {
   const char* const text = std::getenv(name);
   return text == nullptr ? "" : text;
 }
@@ -33,9 +33,9 @@ int connect_to(const std::string& path) {
 
 // Half of the time after which the watchdog acts.
 std::optional<std::chrono::microseconds> interval_of_signs() {
-  const std::string process = variable("WATCHDOG_PID");
+  const std::string process = environment_value("WATCHDOG_PID");
   if (!process.empty() && base::parse_number<pid_t>(process) != ::getpid()) return std::nullopt;
-  const auto time = base::parse_number<std::uint64_t>(variable("WATCHDOG_USEC"));
+  const auto time = base::parse_number<std::uint64_t>(environment_value("WATCHDOG_USEC"));
   if (!time.has_value() || *time == 0 || *time > INT64_MAX) return std::nullopt;
   return std::chrono::microseconds(static_cast<std::int64_t>(*time / 2));
 }
@@ -43,7 +43,8 @@ std::optional<std::chrono::microseconds> interval_of_signs() {
 }  // namespace
 
 ServiceManager::ServiceManager()
-    : socket_(connect_to(variable("NOTIFY_SOCKET"))), sign_interval_(interval_of_signs()) {}
+    : socket_(connect_to(environment_value("NOTIFY_SOCKET"))),
+      sign_interval_(interval_of_signs()) {}
 
 ServiceManager::~ServiceManager() {
   if (socket_ >= 0) ::close(socket_);

@@ -32,6 +32,9 @@ class ReplicateReports : public CliTest {
   }
   int end() {
     kill(child, SIGTERM);
+    return status_at_end();
+  }
+  int status_at_end() const {
     int status = 0;
     waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
@@ -117,7 +120,7 @@ TEST_F(ReplicateReports, AServiceManagerLearnsWhenItIsReadyAndThatItLives) {
   wait_for("WATCHDOG=1\n", 2);
   kill(child, SIGTERM);
   wait_for("STOPPING=1\n", 1);
-  EXPECT_EQ(end(), 0);
+  EXPECT_EQ(status_at_end(), 0);
   EXPECT_EQ(told.find("READY=1"), told.rfind("READY=1"));
   ::close(fd);
 }
