@@ -1,5 +1,6 @@
 // Asks the site's search ten questions that users ask: node tools/site/search.js SITE
 //
+// In a question, a word after a hyphen excludes pages: "kill -9" finds those with "kill" and without "9".
 // It runs the search of the theme, the file that a browser runs as a worker, on the index of the site. It prints the
 // first three hits of each question, and fails when the wanted page is not among them.
 "use strict";
