@@ -70,8 +70,9 @@ def manual_markdown(path):
     return "\n".join(out)
 
 
-# Pages with this are in the site but not in its search: sources, and second names of manual pages.
+# A user's question is rather answered in a guide than in another page with the same words.
 GUIDE_BOOST = 2
+# Pages with this are in the site but not in its search: sources, and second names of manual pages.
 NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n"
 
 
@@ -176,7 +177,7 @@ def recorded(match):
 
 
 def on_page_markdown(markdown, page, config, files):
-    if page.file.src_uri.startswith("guides/"):  # a user's question is rather answered there
+    if page.file.src_uri.startswith("guides/"):
         page.meta.setdefault("search", {"boost": GUIDE_BOOST})
     path = sources.get(page.file.src_uri)
     if path is None or not path.endswith(".md"):

@@ -27,8 +27,8 @@ struct Response {
   std::string type = "text/html; charset=utf-8";
   std::string body;
 
-  // A download, if `read` is given: it is called with ascending offsets, returns the number of bytes
-  // that it has written to `to`, and may throw.
+  // A download, if `read` is given: it is called with ascending offsets, returns the number of
+  // bytes that it has written to `to`, and may throw.
   std::string file_name = {};
   std::uint64_t file_bytes = 0;
   std::function<std::size_t(std::uint64_t offset, char* to, std::size_t most_bytes)> read = {};
