@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds a site from the documents in build/docs/site. Fails on a broken link or anchor.
+# Builds a site from the documents in build/docs/site. Fails on a broken link or anchor, and when the search does not
+# find the pages that answer users' questions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,4 +18,6 @@ if grep -qE '"location":"(source/|manual/vellum-(ls|tag)\.1)' build/docs/site/se
   echo "docs: the search has sources, or a manual page under its second name" >&2
   exit 1
 fi
+echo "docs: the first hits of the site's search"
+node tools/site/search.js build/docs/site
 echo "docs: build/docs/site; to read it: python3 -m http.server --directory build/docs/site"

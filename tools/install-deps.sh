@@ -66,6 +66,7 @@ libmimalloc2.0|libmimalloc3? allocators       library:libmimalloc.so.2|library:l
 python3-venv             docs,python           python:ensurepip
 python3-dev              python                python-header:Python.h
 mandoc                   docs                  program:mandoc
+nodejs                   docs                  program:node
 dpkg-dev                 packages,python       program:dpkg-shlibdeps program:dpkg-gensymbols
 file                     packages              program:file
 '

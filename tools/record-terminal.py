@@ -2,8 +2,8 @@
 """Records commands in a terminal: tools/record-terminal.py SCRIPT OUT.cast [DIRECTORY]
 
 SCRIPT has a command on each line; lines with # are comments, which the recording shows, too. Each
-runs in bash, on a terminal of 100 columns, in a new directory; DIRECTORY, with the program vellum
-(build/release/bin by default), is first in PATH. A failing command ends the recording. OUT is an asciicast
+runs in bash, on a terminal of 100 columns, in a new directory with a copy of the Python programs
+beside SCRIPT; DIRECTORY, with the program vellum (build/release/bin by default), is first in PATH. A failing command ends the recording. OUT is an asciicast
 of version 2, for `asciinema play` and web players. These commands have printed all of its text; only the
 pace of typing is simulated.
 """
@@ -68,8 +68,9 @@ def run(command, cast, environment, directory):
             continue
         waited, last, pending = time.monotonic() - last, time.monotonic(), b""
         cast.show(text, min(waited, MOST_WAIT_SECONDS))
-    os.close(leader)
-    return process.wait()
+    status = process.wait()
+    os.close(leader)  # after its end, which a hangup would make another one
+    return status
 
 
 def environment_for(programs):
@@ -88,6 +89,8 @@ def main():
     if shutil.which("vellum", path=str(programs)) is None:
         sys.exit(f"record-terminal: there is no vellum in {programs}")
     with tempfile.TemporaryDirectory() as directory, open(out, "w", encoding="utf-8") as file:
+        for program in script.parent.glob("*.py"):
+            shutil.copy(program, directory)
         cast = Cast(file)
         for line in script.read_text(encoding="utf-8").splitlines():
             cast.show(PROMPT)

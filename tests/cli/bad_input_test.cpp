@@ -34,6 +34,7 @@ TEST_F(BadInput, UsageErrorsExitWith2) {
   expect_failure({"init", fresh, "--block", "1G"}, 2, code, "1073741824");
   expect_failure({"init", fresh, "--block", "8G"}, 2, code, "8G");
   expect_failure({"init", fresh, "--block", "64KB"}, 2, code, "64KB");
+  expect_failure({"init", fresh, "--block", "0x"}, 2, code, "0x");
   expect_failure({"init", fresh, "--pack-size", "-1"}, 2, code, "-1");
   expect_failure({"init", fresh, "--pack-size", "99999999T"}, 2, code, "99999999T");
   expect_failure({"init", fresh, "--pack-size", "99999999999999999999"}, 2, code, "too large");

@@ -131,7 +131,7 @@ TEST_F(Web, EachPageHasTheOutputOfItsCommand) {
   EXPECT_TRUE(contains(body("sizes"), "<meter"));
   EXPECT_TRUE(contains(body("version?name=v2"), "4104 bytes in 2 ranges on 2 pages"));
   EXPECT_TRUE(contains(body("version?name=v1"), "No earlier version"));
-  EXPECT_TRUE(contains(body("diff?a=v1&b=v2"), ">12288</a>"));
+  EXPECT_TRUE(contains(body("diff?a=v1&b=v2"), ">0x3000 (12288)</a>"));
   EXPECT_TRUE(contains(body("diff?a=v2&b=main"), "No difference"));
   EXPECT_TRUE(contains(body("diff?a=main~2&b=latest"), "No difference")) << "both are v1's";
   EXPECT_TRUE(contains(body("heat?versions=v1..v2"), "<title>v2: 4.0 KiB"));
@@ -192,7 +192,8 @@ TEST_F(Web, TheGraphHasALaneForEachBranchAndALineToEachParent) {
   EXPECT_EQ(lanes[0].size(), 1U);
   EXPECT_EQ(lanes[1].size(), 1U);
   EXPECT_NE(lanes[0], lanes[1]);
-  EXPECT_EQ(parts_after(page, "<path ").size(), 4U) << page;  // v1 and escaped came from none
+  EXPECT_EQ(parts_after(page, "<path ").size(), 4U) << page;   // v1 and escaped came from none
+  EXPECT_EQ(parts_after(page, "<li id=").size(), 6U) << page;  // a row beside each dot
   EXPECT_TRUE(contains(page, "diff?a=v1&amp;b=v2")) << page;
   EXPECT_TRUE(contains(page, "diff?a=v1&amp;b=s1")) << page;
   EXPECT_EQ(parts_after(page, "<span class=\"lane").size(), 2U) << page;
@@ -201,15 +202,126 @@ TEST_F(Web, TheGraphHasALaneForEachBranchAndALineToEachParent) {
 TEST_F(Web, BytesAreShownAsHexAndAsValues) {
   SKIP_WITHOUT_SERVER();
   const std::string hex = body("bytes?version=v2&offset=4992&against=v1");
-  EXPECT_TRUE(contains(hex, "<mark>04</mark> <mark>40</mark>")) << "2.5 ends in 04 40";
+  EXPECT_TRUE(contains(hex, "offset=0x138e&amp;length=1\"><mark>04</mark></a>")) << hex;
+  EXPECT_TRUE(contains(hex, "offset=0x138f&amp;length=1\"><mark>40</mark></a>")) << hex;
   EXPECT_FALSE(contains(body("bytes?version=v2&offset=4992"), "<mark>"));
   const std::string values = body("bytes?version=v2&offset=5000&as=f64&against=v1");
-  EXPECT_TRUE(contains(values, " <mark>                     2.5</mark>")) << values;
+  EXPECT_TRUE(contains(values, "length=8\"><mark>2.5</mark></a>")) << values;
+  EXPECT_EQ(body("bytes?version=v2&offset=0x1388&as=f64&against=v1"), values);
   EXPECT_TRUE(contains(body("bytes?version=v1"), ">After</a>"));
   EXPECT_FALSE(contains(body("bytes?version=v1&offset=28K"), ">After</a>"));
   EXPECT_EQ(page("bytes?version=v1&offset=32K").status, 400);
   EXPECT_EQ(page("bytes?version=v1&offset=x").status, 400);
   EXPECT_EQ(page("bytes?version=v1&as=f16").status, 400);
+  EXPECT_EQ(page("bytes?version=v1&offset=0x").status, 400);
+}
+
+TEST_F(Web, TwoVersionsAreChosenByTwoLinksAndComparedFromTheOlderToTheNewer) {
+  SKIP_WITHOUT_SERVER();
+  EXPECT_TRUE(contains(body(""), "<a href=\".?from=v2#v2\">compare</a>"));
+  for (const char* first : {".?from=v1", ".?from=v2"}) {
+    const std::string page = body(first);
+    EXPECT_TRUE(contains(page, "<a href=\"diff?a=v1&amp;b=v2\">v1 → v2</a>")) << page;
+    EXPECT_FALSE(contains(page, ">compare</a>")) << page;
+  }
+  EXPECT_TRUE(contains(body("diff?a=v1&b=v2"), "<h1>v1 → v2</h1>"));
+  EXPECT_TRUE(contains(body("diff?a=v2&b=v1"), "<h1>v2 → v1</h1>")) << "in the order asked for";
+  EXPECT_EQ(page(".?from=gone").status, 404);
+}
+
+// A file that changes at many single bytes which are close, and at one that is far from them.
+TEST_F(Web, CloseRangesAreOneChangeWithTheBytesBeforeAndAfter) {
+  SKIP_WITHOUT_SERVER();
+  std::string content(8 * kPageBytes, 'a');
+  must({"import", store_, "many", file("before", content), "--snapshot", "m1"});
+  for (std::size_t i = 0; i < 100; i += 2) content[4096 + i] = 'b';
+  content[20'000] = 'c';
+  must({"import", store_, "many", file("after", content), "--snapshot", "m2"});
+  const std::string page = body("diff?a=m1&b=m2");
+  EXPECT_TRUE(contains(page, "51 bytes in 51 ranges")) << page;
+  EXPECT_EQ(parts_after(page, "<li>").size(), 2U) << page;
+  EXPECT_TRUE(contains(page, "0x1000 (4096)</a>, 50 bytes")) << page;
+  EXPECT_TRUE(contains(page, "- <mark>61</mark> 61 <mark>61</mark>")) << page;
+  EXPECT_TRUE(contains(page, "+ <mark>62</mark> 61 <mark>62</mark>")) << page;
+  EXPECT_TRUE(contains(page, "babababa")) << page;
+  // From an offset on, as the table of parts and the heat link to it.
+  EXPECT_EQ(parts_after(body("diff?a=m1&b=m2&from=0x4000"), "<li>").size(), 1U);
+}
+
+TEST_F(Web, ManyChangesAreOnPagesWithLinksToThePreviousAndTheNext) {
+  SKIP_WITHOUT_SERVER();
+  std::string content(64 * kPageBytes, 'a');
+  must({"import", store_, "many", file("before", content), "--snapshot", "m1"});
+  for (std::size_t i = 0; i < 250; ++i) content[i * 1024] = 'b';
+  must({"import", store_, "many", file("after", content), "--snapshot", "m2"});
+  const std::string first = body("diff?a=m1&b=m2");
+  EXPECT_EQ(parts_after(first, "<li>").size(), 100U);
+  EXPECT_FALSE(contains(first, "Previous changes"));
+  EXPECT_TRUE(contains(first, "from=0x19000\">Next changes</a>")) << first;  // 100 * 1024
+  const std::string last = body("diff?a=m1&b=m2&from=0x32000");
+  EXPECT_EQ(parts_after(last, "<li>").size(), 50U);
+  EXPECT_TRUE(contains(last, "from=0x19000\">Previous changes</a>")) << last;
+  EXPECT_FALSE(contains(last, "Next changes"));
+  // In the bytes: the nearest changes outside of the 4096 that are shown.
+  const std::string bytes = body("bytes?version=m2&against=m1&offset=0x2000");
+  EXPECT_TRUE(contains(bytes, "offset=0x1c00&amp;as=hex\">Previous change</a>")) << bytes;
+  EXPECT_TRUE(contains(bytes, "offset=0x3000&amp;as=hex\">Next change</a>")) << bytes;
+}
+
+TEST_F(Web, ThePastTheEndOfASmallerVersionHasNoBytes) {
+  SKIP_WITHOUT_SERVER();
+  must({"import", store_, "grown", file("before", std::string(kPageBytes, 'a')), "--snapshot",
+        "g1"});
+  must({"import", store_, "grown", file("after", std::string(2 * kPageBytes, 'a')), "--snapshot",
+        "g2"});
+  const std::string page = body("diff?a=g1&b=g2");
+  EXPECT_TRUE(contains(page, "- past the end")) << page;
+  EXPECT_TRUE(contains(page, "+ <mark>61</mark>")) << page;
+}
+
+TEST_F(Web, AByteLeadsToTheVersionThatChangedIt) {
+  SKIP_WITHOUT_SERVER();
+  const std::string changed = body("blame?version=v2&offset=0x1388");
+  EXPECT_TRUE(contains(changed, "changed in <a href=\"version?name=v2\">")) << changed;
+  EXPECT_TRUE(contains(changed, "blame?version=v1&amp;offset=0x1388&amp;length=1\">the one before"))
+      << changed;
+  EXPECT_TRUE(
+      contains(body("blame?version=v2&offset=0"), "not changed since <a href=\"version?name=v1"));
+  const std::string line = body("blame?version=main&offset=0x1380&length=16");
+  EXPECT_EQ(parts_after(line, "<li>").size(), 2U) << line;  // 8 bytes of v1, 8 of v2
+  for (const char* bad :
+       {"blame?version=v2&offset=0x8000", "blame?version=v2", "blame?version=v2&offset=0&length=0",
+        "blame?version=v2&offset=0&length=1M"})
+    EXPECT_EQ(page(bad).status, 400) << bad;
+}
+
+TEST_F(Web, AVersionIsDownloadedAndItsRestoreCommandIsShown) {
+  SKIP_WITHOUT_SERVER();
+  const std::string content = noise(700, 7) + "and a part of a page";
+  must({"import", store_, "file", file("content", content), "--snapshot", "é"});
+  const Answer answer = page("download?version=%C3%A9");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_TRUE(answer.body == content) << answer.body.size();
+  EXPECT_TRUE(contains(answer.head, "attachment; filename*=UTF-8''%C3%A9")) << answer.head;
+  EXPECT_TRUE(contains(answer.head, "nosniff")) << answer.head;
+  EXPECT_EQ(page("download?version=gone").status, 404);
+  EXPECT_TRUE(contains(body("version?name=v1"), "value=\"vellum restore " + store_ + " v1 FILE\""));
+}
+
+TEST_F(Web, LineBreaksOfAMessageAreShown) {
+  SKIP_WITHOUT_SERVER();
+  must({"snapshot", store_, "lines", "v1", "-m", "one\ntwo <b>\nthree"});
+  EXPECT_TRUE(contains(body("version?name=lines"), "<td>one<br>two &lt;b&gt;<br>three</td>"));
+  EXPECT_TRUE(contains(body(""), ">lines</a> <span>one ...</span>"));
+}
+
+TEST_F(Web, TheHeatHasALegendAnAxisAndLinks) {
+  SKIP_WITHOUT_SERVER();
+  const std::string heat = body("heat");
+  EXPECT_TRUE(contains(heat, ">below 1 %</text>")) << heat;
+  EXPECT_TRUE(contains(heat, ">0x0</text>")) << heat;
+  EXPECT_TRUE(contains(heat, "<a href=\"diff?a=v1&amp;b=v2\"><text")) << heat;
+  EXPECT_TRUE(contains(heat, "<a href=\"diff?a=v1&amp;b=v2&amp;from=0x3000\" tabindex")) << heat;
 }
 
 TEST_F(Web, RequestsWithoutTheTokenAreRefused) {
@@ -287,26 +399,23 @@ TEST_F(Web, TheServerHandlesManyAndIdleClients) {
   EXPECT_EQ(page("").status, 200) << "a request that is too long does no harm";
 }
 
-TEST_F(Web, ABrowserShowsThePages) {
+// tests/cli/browser/check_pages.py: at two widths and in two schemes, no page is wider than its
+// window, every text has a contrast of 4.5:1, and the keyboard alone compares two versions.
+TEST_F(Web, ABrowserShowsThePagesAtTwoWidths) {
   SKIP_WITHOUT_SERVER();
-  if (run_program({"chromium", "--version"}).status != 0) GTEST_SKIP() << "no chromium here";
-  const auto browse = [&](const std::string& name, const std::string& option) {
-    return run_program({"timeout", "60", "chromium", "--headless=new", "--no-sandbox",
-                        "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1000,700",
-                        "--user-data-dir=" + path("browser"), option, url_ + name});
-  };
-  const Result dom = browse("", "--dump-dom");
-  ASSERT_EQ(dom.status, 0) << dom.err;
-  EXPECT_TRUE(contains(dom.out, ">escaped</a>")) << dom.out;
-  EXPECT_TRUE(contains(dom.out, "<circle ")) << dom.out;
-  const Result graph = browse("", "--screenshot=" + path("graph.png"));
-  ASSERT_EQ(graph.status, 0) << graph.err;
-  EXPECT_GT(read_file(path("graph.png")).size(), 5000U);
-  EXPECT_FALSE(contains(graph.err, "Content Security Policy")) << graph.err;
-  const Result picture = browse("heat", "--screenshot=" + path("heat.png"));
-  ASSERT_EQ(picture.status, 0) << picture.err;
-  EXPECT_GT(read_file(path("heat.png")).size(), 5000U);
-  EXPECT_FALSE(contains(picture.err, "Content Security Policy")) << picture.err;
+  for (const char* program : {"chromium", "python3"})
+    if (run_program({program, "--version"}).status != 0) GTEST_SKIP() << "no " << program;
+  const std::string long_text(150, 'm');
+  must({"snapshot", store_, "a-name-of-" + long_text, "v2", "-m", long_text + " " + long_text});
+  must({"branch", store_, "side", "v1"});
+  const Result result =
+      run_program({"python3", std::string(VELLUM_SOURCE_DIR) + "/tests/cli/browser/check_pages.py",
+                   "chromium", url_, directory_.string(), "", ".?from=v2", "sizes", "heat",
+                   "version?name=v2", "diff?a=v1&b=v2", "bytes?version=v2&against=v1&offset=0x1380",
+                   "blame?version=v2&offset=0x1380&length=16", "version?name=gone"});
+  EXPECT_EQ(result.status, 0) << result.out << result.err;
+  for (const char* shot : {"0-390-light.png", "0-1280-dark.png", "3-390-light.png"})
+    EXPECT_GT(read_file(path(shot)).size(), 5000U) << shot;
 }
 
 }  // namespace

@@ -87,6 +87,34 @@ def blocks(lines):
         yield piece
 
 
+def declarations(piece):
+    """The declarations of a block, each with the comment before it; overloads stay together."""
+    out, item, depth, inside = [], [], 0, False
+    for line in piece:
+        item.append(line)
+        if is_comment(line, inside):
+            inside = ("/*" in line or inside) and "*/" not in line
+            continue
+        depth += depth_of(line)
+        if depth <= 0 and re.search(r"[;}]\s*(//.*|/\*.*\*/\s*)?$", line):
+            if out and is_function(item) and title_of(code_of(item)) == title_of(code_of(out[-1])):
+                out[-1] += item
+            else:
+                out.append(item)
+            item, depth = [], 0
+    if item:
+        out.append(item)
+    return out
+
+
+def code_of(piece):
+    return piece[leading_comment(piece):]
+
+
+def is_function(piece):
+    return title_of(code_of(piece)).endswith("()")
+
+
 def title_of(code):
     text = " ".join(re.sub(r"//.*|/\*.*?\*/", "", line) for line in code)
     text = re.sub(r"template <[^>]*(<[^>]*>)*[^>]*>", "", text)
@@ -97,8 +125,9 @@ def title_of(code):
     match = re.search(r"\busing\s+(\w+)", text) or re.search(r"#define\s+(\w+)", text)
     if match:
         return match.group(1)
+    text = re.sub(r"(?<!operator)(?<![=!<>])=(?!=).*", "", text)  # the value of a member
     names = list(dict.fromkeys(re.findall(r"(~?\b[A-Za-z_]\w*|operator[^\s(]+)\s*\((?!\*)", text)))
-    names = [n for n in names if n not in ("noexcept", "sizeof", "decltype", "defined", "explicit")]
+    names = [n for n in names if n not in ("noexcept", "sizeof", "decltype", "defined", "explicit", "__attribute__")]
     return names[0] + "()" if names else ""
 
 
@@ -108,6 +137,14 @@ def dedented(code):
 
 
 def block_markdown(piece, level, language):
+    """A heading for each function of the block."""
+    parts = declarations(piece) if code_of(piece) else [piece]
+    if not any(map(is_function, parts)):
+        parts = [piece]
+    return "\n\n".join(declaration_markdown(part, level, language) for part in parts)
+
+
+def declaration_markdown(piece, level, language):
     count = leading_comment(piece)
     comment, code = piece[:count], piece[count:]
     if not code:
@@ -118,7 +155,7 @@ def block_markdown(piece, level, language):
         out.append(f"{'#' * level} {name}")
     if comment:
         out.append(prose(comment, language))
-    if re.match(r"\s*(template <.*> ?)?(class|struct) \w+.*\{", code[0]) and len(code) > 25:
+    if re.match(r"\s*(template <.*> ?)?(class|struct) (\[\[\w+\]\] )?\w+.*\{", code[0]) and has_functions(code[1:-1]):
         out.append(f"```{language}\n{code[0]} ... }};\n```")
         out += class_markdown(code[1:-1], level + 1, language)
     else:
@@ -126,7 +163,7 @@ def block_markdown(piece, level, language):
     return "\n\n".join(out)
 
 
-def class_markdown(body, level, language):
+def public_part(body):
     hidden, public = False, []
     for line in body:
         access = re.match(r"\s*(public|private|protected):", line)
@@ -134,7 +171,15 @@ def class_markdown(body, level, language):
             hidden = access.group(1) != "public"
         elif not hidden:
             public.append(line)
-    return [block_markdown(piece, level, language) for piece in blocks(public)
+    return public
+
+
+def has_functions(body):
+    return any(is_function(part) for piece in blocks(public_part(body)) for part in declarations(piece))
+
+
+def class_markdown(body, level, language):
+    return [block_markdown(piece, level, language) for piece in blocks(public_part(body))
             if not any("Impl" in line for line in piece)]
 
 

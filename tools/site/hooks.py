@@ -1,7 +1,7 @@
 """MkDocs' hooks (mkdocs.yml): pages that are not Markdown files of docs/.
 
 The README is the start page. Manual pages are converted by mandoc, public headers by headers.py, notebooks by
-notebooks.py; any other file that a document links to becomes a page with its text. Links in the documents are those of
+notebooks.py, recordings by recording.py; any other file that a document links to becomes a page with its text. Links in the documents are those of
 the repository, and are converted to the site's pages as each page is read.
 """
 
@@ -16,9 +16,11 @@ from mkdocs.structure.files import File
 sys.path.insert(0, os.path.dirname(__file__))
 import headers
 import notebooks
+import recording
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+RECORDING = re.compile(r"<!-- recording: (\w+) -->")
 LANGUAGES = {".hpp": "cpp", ".h": "cpp", ".cpp": "cpp", ".c": "c", ".py": "python", ".sh": "bash"}
 
 pages = {}    # path in the repository: page of the site
@@ -68,6 +70,8 @@ def manual_markdown(path):
     return "\n".join(out)
 
 
+# A user's question is rather answered in a guide than in another page with the same words.
+GUIDE_BOOST = 2
 # Pages with this are in the site but not in its search: sources, and second names of manual pages.
 NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n"
 
@@ -160,11 +164,21 @@ def on_files(files, config):
         "Headers", public_headers(), lambda path: headers.summary(read(path)))
     for page, content in generated.items():
         files.append(File.generated(config, page, content=content))
+    for cast in listed("docs/recordings", r".*\.cast"):
+        page = pages[cast].replace(".cast", ".svg")
+        files.append(File.generated(config, page, content=recording.picture(read(cast))))
     sources.update({page: path for path, page in pages.items()})
     return files
 
 
+def recorded(match):
+    name = match.group(1)
+    return recording.markdown(name, read(f"docs/recordings/{name}.cast"))
+
+
 def on_page_markdown(markdown, page, config, files):
+    if page.file.src_uri.startswith("guides/"):
+        page.meta.setdefault("search", {"boost": GUIDE_BOOST})
     path = sources.get(page.file.src_uri)
     if path is None or not path.endswith(".md"):
         return markdown
@@ -180,4 +194,4 @@ def on_page_markdown(markdown, page, config, files):
         there = posixpath.relpath(pages[target], posixpath.dirname(page.file.src_uri) or ".")
         return f"{bang}[{text}]({there}{hash_}{fragment})"
 
-    return LINK.sub(turned, markdown)
+    return RECORDING.sub(recorded, LINK.sub(turned, markdown))

@@ -19,18 +19,80 @@ constexpr std::array<const char*, kShades> kAscii{" ", ".", ":", "+", "#", "@"};
 constexpr std::array<std::uint32_t, kShades> kColors{0xf4f4f4, 0xfee8c8, 0xfdbb84,
                                                      0xfc8d59, 0xd7301f, 0x7f0000};
 
-constexpr int kCellWidth = 8, kCellHeight = 14, kNamesWidth = 180, kMargin = 12, kTop = 48;
+constexpr std::array<const char*, kShades> kMeanings{"nothing", "below 1 %", "10 %",
+                                                     "40 %",    "80 %",      "more"};
 
-void add_svg_cell(std::string& svg, const HeatMap& map, const HeatRow& row, std::size_t column,
-                  int y) {
-  const std::uint64_t changed = row.changed_in_column[column];
-  const unsigned shade = shade_of(changed, bytes_of_column(map, column));
-  if (shade == 0) return;
-  svg += fmt::format(
-      R"(<rect x="{}" y="{}" width="{}" height="{}" fill="#{:06x}"><title>{}: {} from {} on</title></rect>)"
-      "\n",
-      kNamesWidth + static_cast<int>(column) * kCellWidth, y, kCellWidth, kCellHeight - 2,
-      kColors[shade], in_markup(row.version.name), human_bytes(changed), column * map.column_bytes);
+constexpr int kCellWidth = 8, kCellHeight = 14, kNamesWidth = 180, kMargin = 12, kTop = 76;
+constexpr int kLegendY = 40, kAxisY = 64, kMinWidth = 640, kLegendStep = 90;
+constexpr std::size_t kNameColumns = 26, kColumnsOfTick = 16;
+
+int x_of(std::size_t column) { return kNamesWidth + static_cast<int>(column) * kCellWidth; }
+
+std::size_t columns_of(const HeatMap& map) {
+  return map.rows.empty() ? 0 : map.rows[0].changed_in_column.size();
+}
+
+// `inner`, which leads to `address`, if there is one. Tab stops at names, and not at each cell.
+std::string linked(const std::string& address, bool is_cell, const std::string& inner) {
+  if (address.empty()) return inner;
+  return fmt::format(R"(<a href="{}"{}>{}</a>)", in_markup(address),
+                     is_cell ? R"( tabindex="-1")" : "", inner);
+}
+
+std::string svg_text(int x, int y, const char* anchor, const std::string& text) {
+  return fmt::format(R"(<text x="{}" y="{}" text-anchor="{}">{}</text>)", x, y, anchor,
+                     in_markup(text));
+}
+
+std::string svg_cell(int x, int y, int width, unsigned shade, const std::string& title) {
+  return fmt::format(R"(<rect x="{}" y="{}" width="{}" height="{}" fill="#{:06x}">{}</rect>)", x, y,
+                     width, kCellHeight - 2, kColors[shade],
+                     title.empty() ? "" : "<title>" + in_markup(title) + "</title>");
+}
+
+std::string svg_legend() {
+  std::string svg = svg_text(kMargin, kLegendY, "start", "Changed of a column:");
+  for (unsigned shade = 0; shade < kShades; ++shade) {
+    const int x = kMargin + 122 + static_cast<int>(shade) * (kLegendStep - 8);
+    svg +=
+        fmt::format(R"(<rect x="{}" y="{}" width="12" height="12" fill="#{:06x}" stroke="#888"/>)",
+                    x, kLegendY - 10, kColors[shade]) +
+        svg_text(x + 16, kLegendY, "start", kMeanings[shade]);
+  }
+  return svg + "\n";
+}
+
+// Offsets above the columns.
+std::string svg_axis(const HeatMap& map) {
+  std::string svg;
+  for (std::size_t column = 0; column < columns_of(map); column += kColumnsOfTick) {
+    svg +=
+        svg_text(x_of(column), kAxisY, "start", fmt::format("{:#x}", column * map.column_bytes)) +
+        fmt::format(R"(<path d="M{} {}v6" stroke="#888"/>)", x_of(column), kAxisY + 3);
+  }
+  return svg + "\n";
+}
+
+std::string svg_row(const HeatMap& map, std::size_t index, int y, const HeatLink& link) {
+  const HeatRow& row = map.rows[index];
+  const std::string& before = (index == 0 ? map.first : map.rows[index - 1].version).name;
+  const auto address = [&](std::uint64_t offset) {
+    return link ? link(before, row.version.name, offset) : "";
+  };
+  std::string svg =
+      linked(address(0), false,
+             svg_text(kNamesWidth - kMargin, y + kCellHeight - 4, "end",
+                      cut_text(row.version.name, kNameColumns, "…"))) +
+      svg_cell(kNamesWidth, y, static_cast<int>(columns_of(map)) * kCellWidth, 0, "") + "\n";
+  for (std::size_t i = 0; i < columns_of(map); ++i) {
+    const std::uint64_t changed = row.changed_in_column[i], offset = i * map.column_bytes;
+    const unsigned shade = shade_of(changed, bytes_of_column(map, i));
+    if (shade == 0) continue;
+    const std::string title =
+        fmt::format("{}: {} from {} on", row.version.name, human_bytes(changed), offset);
+    svg += linked(address(offset), true, svg_cell(x_of(i), y, kCellWidth, shade, title)) + "\n";
+  }
+  return svg;
 }
 
 }  // namespace
@@ -65,9 +127,8 @@ void print_heat(Output& out, const HeatMap& map, bool utf8) {
   }
   table.print(out);
   std::string shades;
-  const char* const meanings[] = {"below 1 %", "10 %", "40 %", "80 %", "more"};
   for (std::size_t i = 1; i < kShades; ++i)
-    shades += fmt::format("  {} {}", cells[i], meanings[i - 1]);
+    shades += fmt::format("  {} {}", cells[i], kMeanings[i]);
   const std::string scale =
       fmt::format("a column is {} of {}; changed in a version:", human_bytes(map.column_bytes),
                   human_bytes(map.region_bytes));
@@ -76,9 +137,8 @@ void print_heat(Output& out, const HeatMap& map, bool utf8) {
   out.print("\n{}{}{}\n", scale, fits ? "" : "\n", shades);
 }
 
-std::string heat_svg(const HeatMap& map) {
-  const std::size_t columns = map.rows.empty() ? 0 : map.rows[0].changed_in_column.size();
-  const int width = kNamesWidth + static_cast<int>(columns) * kCellWidth + kMargin;
+std::string heat_svg(const HeatMap& map, const HeatLink& link) {
+  const int width = std::max(kMinWidth, x_of(columns_of(map)) + kMargin);
   const int height = kTop + static_cast<int>(map.rows.size()) * kCellHeight + kMargin;
   std::string svg = fmt::format(
       R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}")"
@@ -88,18 +148,11 @@ std::string heat_svg(const HeatMap& map) {
       "\n"
       R"(<text x="{2}" y="20" font-size="13">Changes since '{3}': a column is {4} of {5})"
       "</text>\n",
-      width, height, kMargin, in_markup(map.first.name), human_bytes(map.column_bytes),
-      human_bytes(map.region_bytes));
+      width, height, kMargin, in_markup(cut_text(map.first.name, 2 * kNameColumns, "…")),
+      human_bytes(map.column_bytes), human_bytes(map.region_bytes));
+  svg += svg_legend() + svg_axis(map);
   int y = kTop;
-  for (auto row = map.rows.rbegin(); row != map.rows.rend(); ++row, y += kCellHeight) {
-    svg += fmt::format(R"(<text x="{}" y="{}" text-anchor="end">{}</text>)"
-                       R"(<rect x="{}" y="{}" width="{}" height="{}" fill="#{:06x}"/>)"
-                       "\n",
-                       kNamesWidth - kMargin, y + kCellHeight - 4, in_markup(row->version.name),
-                       kNamesWidth, y, static_cast<int>(columns) * kCellWidth, kCellHeight - 2,
-                       kColors[0]);
-    for (std::size_t i = 0; i < columns; ++i) add_svg_cell(svg, map, *row, i, y);
-  }
+  for (std::size_t i = map.rows.size(); i-- > 0; y += kCellHeight) svg += svg_row(map, i, y, link);
   return svg + "</svg>\n";
 }
 

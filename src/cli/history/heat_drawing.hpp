@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "cli/history/heat_map.hpp"
@@ -25,7 +26,12 @@ std::uint64_t bytes_of_column(const HeatMap& map, std::size_t column) noexcept;
 // blocks; otherwise with ASCII characters.
 void print_heat(Output& out, const HeatMap& map, bool utf8);
 
-// A standalone SVG document: it loads no external resources, and contains no script.
-std::string heat_svg(const HeatMap& map);
+// The address of a change: from the version before to this one, at an offset.
+using HeatLink = std::function<std::string(const std::string& before, const std::string& version,
+                                           std::uint64_t offset)>;
+
+// A standalone SVG document with a legend and an axis: it loads no external resources, and contains
+// no script. With `link`, names and cells lead to the changes.
+std::string heat_svg(const HeatMap& map, const HeatLink& link = nullptr);
 
 }  // namespace vellum::cli

@@ -41,7 +41,9 @@ bool is_name_byte(char c) {
 std::uint64_t parse_size(const std::string& option, const std::string& text) {
   std::uint64_t number = 0;
   const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, number);
+  const bool is_hex = text.starts_with("0x") && text.size() > 2;
+  const auto [stop, problem] =
+      std::from_chars(text.data() + (is_hex ? 2 : 0), end, number, is_hex ? 16 : 10);
   const std::optional<unsigned> shift = unit_shift(std::string(stop, end));
   if (problem == std::errc::invalid_argument || !shift) {
     fail(Errc::invalid_argument,

@@ -6,7 +6,7 @@
 
 namespace vellum::cli {
 
-// Parses "4096", "64K", "64KiB", "1M", "2G", "1T": powers of 1024, in either case.
+// Parses "4096", "0x1000", "64K", "64KiB", "1M", "2G", "1T": powers of 1024, in either case.
 // Errc::invalid_argument names `option`.
 std::uint64_t parse_size(const std::string& option, const std::string& text);
 

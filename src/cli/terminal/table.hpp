@@ -40,4 +40,7 @@ class Table {
 // Columns that `text` takes on a terminal, about: one for each code point.
 std::size_t text_columns(std::string_view text);
 
+// At most `columns` of `text`; a cut one ends with `ellipsis`.
+std::string cut_text(const std::string& text, std::size_t columns, std::string_view ellipsis);
+
 }  // namespace vellum::cli

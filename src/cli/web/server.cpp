@@ -8,10 +8,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/fail.hpp"
+#include "cli/web/pages/html.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -21,6 +23,7 @@ constexpr unsigned kMaxConnections = 128;
 // cannot exclude new ones.
 constexpr std::size_t kKeptConnections = 96;
 constexpr unsigned kTimeoutSeconds = 30;
+constexpr std::size_t kDownloadBytes = 256 << 10;  // read at once
 
 // The open connections, the longest idle first. Threads: the server's one thread.
 class Connections {
@@ -73,9 +76,32 @@ Request request_of(MHD_Connection* connection, const char* url, const char* meth
   return request;
 }
 
+ssize_t read_download(void* response, std::uint64_t offset, char* to, std::size_t most_bytes) {
+  try {
+    return static_cast<ssize_t>(
+        static_cast<const Response*>(response)->read(offset, to, most_bytes));
+  } catch (const std::exception&) {
+    return MHD_CONTENT_READER_END_WITH_ERROR;  // the browser sees an incomplete download
+  }
+}
+
+MHD_Response* message_of(const Response& response) {
+  if (!response.read)
+    return MHD_create_response_from_buffer(
+        response.body.size(), const_cast<char*>(response.body.data()), MHD_RESPMEM_MUST_COPY);
+  auto kept = std::make_unique<Response>(response);
+  MHD_Response* const message = MHD_create_response_from_callback(
+      response.file_bytes, kDownloadBytes, read_download, kept.get(),
+      [](void* done) { delete static_cast<Response*>(done); });
+  if (message == nullptr) return nullptr;
+  kept.release();
+  const std::string name = "attachment; filename*=UTF-8''" + in_query(response.file_name);
+  MHD_add_response_header(message, "Content-Disposition", name.c_str());
+  return message;
+}
+
 MHD_Result send(MHD_Connection* connection, const Response& response) {
-  MHD_Response* const message = MHD_create_response_from_buffer(
-      response.body.size(), const_cast<char*>(response.body.data()), MHD_RESPMEM_MUST_COPY);
+  MHD_Response* const message = message_of(response);
   if (message == nullptr) return MHD_NO;
   MHD_add_response_header(message, MHD_HTTP_HEADER_CONTENT_TYPE, response.type.c_str());
   for (const auto& [name, value] : kHeaders) MHD_add_response_header(message, name, value);

@@ -12,8 +12,8 @@
 #include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
 #include "cli/history/markup.hpp"
-#include "cli/web/html.hpp"
-#include "cli/web/pages.hpp"
+#include "cli/web/pages/html.hpp"
+#include "cli/web/pages/pages.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -47,8 +47,8 @@ Response error_page(unsigned status, const std::string& message) {
 
 using MakeContent = Content (*)(const Store&, const Request&);
 constexpr std::pair<const char*, MakeContent> kPages[] = {
-    {"", versions_page}, {"sizes", sizes_page}, {"version", version_page},
-    {"diff", diff_page}, {"heat", heat_page},   {"bytes", bytes_page},
+    {"", versions_page}, {"sizes", sizes_page}, {"version", version_page}, {"diff", diff_page},
+    {"heat", heat_page}, {"bytes", bytes_page}, {"blame", blame_page},
 };
 
 }  // namespace
@@ -75,13 +75,14 @@ Response Site::answer(const Request& request, std::uint16_t port) const noexcept
       return plain(405, "Only GET and HEAD.\n");
     return answer_page(request.path.substr(slash + 1), request);
   } catch (const std::exception&) {  // no memory for a page
-    return {500, "text/plain", ""};
+    return plain(500, "");
   }
 }
 
 Response Site::answer_page(const std::string& page, const Request& request) const {
   if (page == "style.css") return {200, "text/css", std::string(style_sheet())};
   try {
+    if (page == "download") return download(store_, request);
     for (const auto& [name, content_of] : kPages) {
       if (page != name) continue;
       const Content content = content_of(store_, request);

@@ -6,7 +6,7 @@
 
 #include <vellum/store.hpp>
 
-#include "cli/web/pages.hpp"
+#include "cli/web/pages/request.hpp"
 
 namespace vellum::cli {
 

@@ -1,4 +1,4 @@
-// cli/web/versions_page.cpp: the graph of versions, and their sizes.
+// cli/web/pages/versions_page.cpp: the graph of versions, and their sizes.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -7,35 +7,23 @@
 #include "cli/history/space.hpp"
 #include "cli/names/listing.hpp"
 #include "cli/names/version_graph.hpp"
-#include "cli/web/html.hpp"
-#include "cli/web/pages.hpp"
+#include "cli/web/pages/graph_drawing.hpp"
+#include "cli/web/pages/html.hpp"
+#include "cli/web/pages/pages.hpp"
 
 namespace vellum::cli {
-namespace {
-
-void add_version(HtmlTable& table, const VersionInfo& v) {
-  table.add({{link_to_version(v.name)},
-             {kind_name(v)},
-             {utc_time(shown_time(v))},
-             {human_bytes(v.file_bytes), true},
-             {std::to_string(v.pages_changed), true},
-             {human_bytes(v.bytes_added), true},
-             {v.parent.empty() ? "" : link_to_diff(v.parent, v.name)},
-             {in_markup(first_line(v.message))}});
-}
-
-}  // namespace
-
-Content versions_page(const Store& store, const Request&) {
+Content versions_page(const Store& store, const Request& request) {
   std::vector<VersionInfo> versions = store.versions();
   sort_newest_first(versions);
   if (versions.empty()) return {store.path(), "<p>There is no version yet.</p>\n"};
-  const std::vector<GraphRow> rows = graph_of(versions);
-  HtmlTable table({"version", "kind", "time", "size", "changed pages", "added", "", "message"});
-  for (const GraphRow& row : rows) {
-    if (row.version) add_version(table, *row.version);
-  }
-  return {store.path(), graph_svg(rows) + R"(<div class="wide">)" + table.take() + "</div>\n"};
+  const std::string from = request.parameter("from");
+  const std::string chosen = from.empty() ? "" : resolve_version(store, from);
+  std::string note;
+  if (!chosen.empty())
+    note = fmt::format(
+        "<p class=\"chosen\">{} is chosen: choose the version to compare with. {}</p>\n",
+        link_to_version(chosen), link_to(".", "Cancel"));
+  return {store.path(), note + graph_markup(graph_of(versions), chosen)};
 }
 
 Content sizes_page(const Store& store, const Request&) {
