@@ -4,7 +4,7 @@
     bench/python/training.py [--width 512] [--layers 6] [--steps 12] [--tokens 512] [--rate 3e-4] [--dir DIR]
                              [--json FILE] [--way NAME]...
 
-A transformer of bytes with AdamW learns the text of Python's standard library. Each way runs in a process of its own,
+A transformer of bytes with AdamW learns the text of Python's standard library. Each way runs in a child,
 from the same seed, and saves model and optimizer after each step. A stall is the time for which a save holds the
 training: its call, and the wait before the next change. Bytes are disk blocks that a step adds, without the first.
 The middle step is restored, and compared with what it was. "zstd" is `torch.save` compressed with level 3 in memory.
@@ -285,7 +285,7 @@ def parsed_arguments():
 
 def main():
     size = parsed_arguments()
-    context, results = multiprocessing.get_context("spawn"), []
+    context, results = multiprocessing.get_context("fork"), []
     for way in WAYS:
         if way.name not in (size.way or [way.name]):
             continue

@@ -19,6 +19,7 @@ import itertools
 import json
 import math
 import os
+import random
 import threading
 import warnings
 from collections import OrderedDict
@@ -56,7 +57,6 @@ _MESSAGE = "a checkpoint of PyTorch"
 _RECORD = "checkpoint"  # the entry that makes a version a checkpoint
 _LEAST_PLANES = 4096  # elements; a smaller tensor is stored plainly
 _MAPPINGS = (dict, OrderedDict)
-_SEQUENCES = (list, tuple)
 _DTYPES = {
     str(dtype).removeprefix("torch."): dtype
     for dtype in vars(torch).values()
@@ -336,7 +336,7 @@ def _staged(value: Any, keep: set[int]) -> Any:
         return value if _storage(value) in keep else value.detach().clone()
     if type(value) in _MAPPINGS:
         return type(value)((key, _staged(each, keep)) for key, each in value.items())
-    if type(value) in _SEQUENCES:
+    if type(value) in (list, tuple):
         return type(value)(_staged(each, keep) for each in value)
     return copy.deepcopy(value)
 
@@ -586,9 +586,9 @@ def _rest_of(state: Mapping[str, Any]) -> dict[str, Any]:
             return {_TENSOR: ".".join(path)}  # its name in dcp.save
         if type(value) in _MAPPINGS:
             return type(value)((key, take(each, (*path, str(key)))) for key, each in value.items())
-        if type(value) in _SEQUENCES:
-            return type(value)(take(each, (*path, str(i))) for i, each in enumerate(value))
-        return value
+        if type(value) is list:
+            return [take(each, (*path, str(i))) for i, each in enumerate(value)]
+        return value  # a tuple, too: for dcp.save it is one object
 
     rest = io.BytesIO()
     torch.save(take(dict(state), ()), rest)
@@ -600,8 +600,8 @@ def _put_together(value: Any, checkpoint: _Checkpoint, map_location: Any) -> Any
         if list(value) == [_TENSOR]:
             return _own(checkpoint.tensor(value[_TENSOR]), map_location)
         return type(value)((key, _put_together(each, checkpoint, map_location)) for key, each in value.items())
-    if type(value) in _SEQUENCES:
-        return type(value)(_put_together(each, checkpoint, map_location) for each in value)
+    if type(value) is list:
+        return [_put_together(each, checkpoint, map_location) for each in value]
     return value
 
 
@@ -716,7 +716,7 @@ def _checkpoint_io() -> Any:
             if storage_options is not None:
                 raise TypeError("storage_options are not supported")
             file = Path(path)
-            old = _linked(file) if file.exists() else None
+            old = self._own(file) if file.exists() else None
             name = _free_name(self._writer.path, file.name.removesuffix(".ckpt"))
             save(self._writer, name, checkpoint)
             _write_link(file, self._writer.path, name)
@@ -733,9 +733,15 @@ def _checkpoint_io() -> Any:
             """Removes the file, and then the version."""
             file = Path(path)
             if file.exists():
-                store, name = _linked(file)
+                store, name = self._own(file)
                 file.unlink()
                 remove(store, name)
+
+        def _own(self, file: Path) -> tuple[str, str]:
+            store, name = _linked(file)
+            if store != self._writer.path:
+                raise vellum.InvalidArgument(f"{file} names a version of {store}, not of {self._writer.path}")
+            return store, name
 
         def teardown(self) -> None:
             """Closes the branch."""
@@ -806,7 +812,7 @@ def _trainer_callback() -> Any:
                     "optimizer": optimizer,
                     "scheduler": parts["lr_scheduler"],
                     "trainer": json.dumps(dataclasses.asdict(state)),
-                    "random": torch.get_rng_state(),
+                    "random": _random_state(),
                 }
                 bare = getattr(optimizer, "optimizer", optimizer)  # in accelerate's own
                 name = f"step-{state.global_step}"
@@ -821,6 +827,20 @@ def _trainer_callback() -> Any:
     return TrainerCallback
 
 
+def _random_state() -> dict[str, Any]:
+    kind, keys, *rest = np.random.get_state(legacy=True)
+    numpy_state = json.dumps([kind, np.asarray(keys).tolist(), *rest])
+    return {"python": json.dumps(random.getstate()), "numpy": numpy_state, "cpu": torch.get_rng_state()}
+
+
+def _write_random_state(state: Mapping[str, Any], file: Path) -> None:
+    """As Transformers writes and reads it."""
+    version, words, gauss = json.loads(state["python"])
+    kind, keys, *rest = json.loads(state["numpy"])
+    numpy_state = (kind, np.array(keys, np.uint32), *rest)
+    torch.save({"python": (version, tuple(words), gauss), "numpy": numpy_state, "cpu": state["cpu"]}, file)
+
+
 def checkpoint_of(path: StorePath, name: str, directory: StorePath) -> str:
     """Writes a version of `TrainerCallback` as files: `trainer.train(resume_from_checkpoint=checkpoint_of(...))`."""
     from safetensors.torch import save_file
@@ -832,4 +852,5 @@ def checkpoint_of(path: StorePath, name: str, directory: StorePath) -> str:
     torch.save(whole["optimizer"], folder / "optimizer.pt")
     torch.save(whole["scheduler"], folder / "scheduler.pt")
     (folder / "trainer_state.json").write_text(whole["trainer"])
+    _write_random_state(whole["random"], folder / "rng_state.pth")
     return str(folder)
