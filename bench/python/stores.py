@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Versions of a chunked array by the doors of vellum.integrations and by what their users have today, in one run.
 
-An array of --mib MiB of float32 in chunks of 256 KiB, values that hardly compress, in one data set. Each of --versions
-versions changes 1 % of the chunks at random: all values of each ("whole"), or one value of each ("value"). A version is
-durable (fsync) when its time ends; the time includes the writes by the library. zarr's LocalStore and h5netcdf keep no
-versions: a copy of the folder or of the file is one. Bytes are disk blocks of all versions after the first. Reads are
-of the middle version, from the disk: all, and 1 % in one piece. Peers that are not installed are omitted.
+An array of --mib MiB of float32 in chunks of 256 KiB, values that hardly compress, in one data set. Each of
+--versions versions changes 1 % of the chunks at random: all values of each ("whole"), or one value of each ("value").
+A version is durable (fsync) when its time ends; the time includes the writes by the library. zarr's LocalStore and
+h5netcdf keep no versions: a copy of the folder or of the file is one. Bytes are disk blocks of all versions after the
+first. Reads are of the middle version, from the disk: all, and 1 % in one piece. Missing peers are omitted.
 """
 
 import argparse
@@ -112,7 +112,7 @@ class VellumZarr:
 
     name = "vellum, zarr store"
     needs = "zarr"
-    options = {"compressors": None}
+    compressors = None
 
     def __init__(self, folder, values):
         import zarr
@@ -121,7 +121,7 @@ class VellumZarr:
 
         self.path = f"{folder}/store"
         self.store = VellumStore(self.path)
-        self.live = zarr.create_array(self.store, name="x", data=values, chunks=CHUNK, **self.options)
+        self.live = zarr.create_array(self.store, name="x", data=values, chunks=CHUNK, compressors=self.compressors)
 
     def keep(self, version):
         self.store.snapshot(f"v{version}")
@@ -138,7 +138,7 @@ class VellumZarrCodec(VellumZarr):
     """The same; zarr compresses the chunks by its default codec."""
 
     name = "vellum, zarr store, zarr's codec"
-    options = {}
+    compressors = "auto"
 
 
 class VellumXarray:

@@ -2,7 +2,6 @@
 
 import contextlib
 
-import numpy as np
 import pytest
 
 import vellum

@@ -1,6 +1,8 @@
 """A zarr 3 store over a region: zarr's own tests of stores, and what they do not have."""
 
 import asyncio
+import functools
+import inspect
 import pickle
 
 import numpy as np
@@ -9,7 +11,6 @@ import pytest
 import vellum
 
 zarr = pytest.importorskip("zarr", minversion="3.1")
-pytest.importorskip("pytest_asyncio", reason="zarr's tests of stores need it")
 peers = pytest.importorskip("zarr.testing.store")
 from zarr.core.buffer import cpu, default_buffer_prototype  # noqa: E402
 
@@ -32,6 +33,14 @@ class TestPeersSuite(peers.StoreTests):
     async def get(self, store, key):
         return self.buffer_cls.from_array_like(blobs.bytes_of(store.region[key]).copy())
 
+    @pytest.fixture
+    def store(self, open_kwargs):
+        return asyncio.run(self.store_cls.open(**open_kwargs))
+
+    @pytest.fixture
+    def store_not_open(self, store_kwargs):
+        return self.store_cls(**store_kwargs)
+
     def test_store_repr(self, store):
         assert repr(store) == f"VellumStore('vellum://{store.region.store.path}@main')"
 
@@ -40,6 +49,21 @@ class TestPeersSuite(peers.StoreTests):
 
     def test_store_supports_listing(self, store):
         assert store.supports_listing
+
+
+def without_a_plugin(function):
+    """A coroutine as a test; pytest runs none by itself."""
+
+    @functools.wraps(function)
+    def run(*arguments, **options):
+        return asyncio.run(function(*arguments, **options))
+
+    return run
+
+
+for name, function in inspect.getmembers(peers.StoreTests, inspect.iscoroutinefunction):
+    if name.startswith("test_"):
+        setattr(TestPeersSuite, name, without_a_plugin(function))
 
 
 def filled(path, **options):

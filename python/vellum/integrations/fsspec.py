@@ -1,8 +1,8 @@
 """`vellum://store@version/path` for fsspec: what a store holds, as files.
 
 A file is an array of bytes and a directory is a group; arrays of other types are files of their bytes. So everything
-that opens files by fsspec reads any version: pandas, Dask, pyarrow, kerchunk. On a branch it writes, too: each call is
-a commit, and so is each `fs.transaction`, of all its files together.
+that opens files by fsspec reads any version: pandas, Dask, pyarrow, kerchunk. On a branch it writes, too: each call
+is a commit, and so is each `fs.transaction`, of all its files together.
 """
 
 from __future__ import annotations
@@ -144,8 +144,10 @@ class VellumFileSystem(AbstractFileSystem):  # type: ignore[misc]
         with self._lock:
             if self._writer is not None:
                 return self._writer
+            if self._reader is not None and self._reader[0] is None:  # a snapshot stays as it is
+                return self._reader[1]
             info = self._opened().version(self.version)
-            state = (info.sequence, info.committed_at, info.is_branch)
+            state = (info.sequence, info.committed_at) if info.is_branch else None
             if self._reader is None or self._reader[0] != state:
                 self._reader = (state, vellum.open(self.store, version=self.version))
             return self._reader[1]
@@ -158,6 +160,7 @@ class VellumFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if os.path.exists(self.store) and self.version in self._opened():
             if not self._opened().version(self.version).is_branch:
                 raise vellum.ReadOnly(f"{title} is a snapshot, which never changes: write to a branch, such as @main")
+
     def _begin(self) -> None:
         with self._lock:
             if self._writer is not None:
@@ -252,7 +255,8 @@ class VellumFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if mode not in ("rb", "wb", "ab", "xb"):
             raise NotImplementedError(f"mode {mode!r}: files are opened to read, to write anew and to append")
         if mode == "rb":
-            options.update(cache_type="none", size=self._array(path).nbytes)
+            array = self._array(path)
+            options.update(cache_type="none", size=array.nbytes, array=array)
         else:
             self._require_branch()  # refused now, and not when the file is closed
         size = "default" if block_size is None else block_size
@@ -354,8 +358,13 @@ def _described(name: str, found: Any) -> dict[str, Any]:
 class _File(AbstractBufferedFile):  # type: ignore[misc]
     """An open file. What is written goes into the region when it is closed."""
 
+    def __init__(self, *arguments: Any, array: vellum.Array | None = None, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._array = array  # of the version that was opened; the branch may go on
+
     def _fetch_range(self, start: int, end: int) -> bytes:
-        return self.fs.cat_file(self.path, start, end)  # type: ignore[no-any-return]
+        assert self._array is not None
+        return blobs.bytes_of(self._array, start, end).tobytes()
 
     def _initiate_upload(self) -> None:
         self._content = bytearray()

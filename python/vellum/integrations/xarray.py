@@ -47,22 +47,34 @@ class _LazyArray(BackendArray):  # type: ignore[misc]
         return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> Any:
-        self._load(key)
+        if self.array.nbytes:
+            self._load(key)
         whole = indexing.NumpyIndexingAdapter(np.asarray(self.array))
-        found = whole.oindex[indexing.OuterIndexer(key)]
-        return np.array(found, copy=True) if np.ndim(found) else found
+        return np.array(whole.oindex[indexing.OuterIndexer(key)])
 
     def _load(self, key: tuple[Any, ...]) -> None:
-        """Corrupted: a page cannot be read. Of a remote all pages come at once."""
-        lengths = self.shape[:-1]
-        if self.array.nbytes == 0 or not lengths:
-            part = self.array[key] if not any(isinstance(each, np.ndarray) for each in key) else self.array
-            (part if isinstance(part, vellum.Array) else self.array).prefetch()
+        """Brings what is selected into memory. Corrupted: a page cannot be read. A remote sends all of it at once."""
+        if not any(isinstance(each, np.ndarray) for each in key):
+            part: Any = self.array[tuple(_as_slice(each) for each in key)]
+            span = sum((n - 1) * abs(stride) for n, stride in zip(part.shape, part.strides, strict=True))
+            if span <= max(2 * part.nbytes, 1 << 20):
+                part.prefetch()
+                return
+        if self.array.ndim == 1:
+            self.array.prefetch(key[0])
             return
-        axes = [np.atleast_1d(np.arange(length)[each]) for length, each in zip(lengths, key[:-1], strict=True)]
-        rows = np.ravel_multi_index(np.ix_(*axes), lengths).ravel() if all(map(len, axes)) else []
-        if len(rows):
-            self.array.reshape(-1, self.shape[-1]).prefetch(rows)  # type: ignore[attr-defined]
+        partial = [axis for axis, each in enumerate(key) if isinstance(each, np.ndarray) or each != slice(None)]
+        count = min(max(partial, default=0) + 1, self.array.ndim - 1)  # axes behind them are read whole
+        lengths = self.shape[:count]
+        axes = [np.atleast_1d(np.arange(length)[each]) for length, each in zip(lengths, key, strict=False)]
+        rows = np.ravel_multi_index(np.ix_(*axes), lengths).ravel()
+        flat: Any = self.array.reshape(int(np.prod(lengths)), -1)
+        flat.prefetch(rows)
+
+
+def _as_slice(index: Any) -> slice:
+    """An axis of one element for a number, so that the part is a view."""
+    return index if isinstance(index, slice) else slice(index, index + 1 if index != -1 else None)
 
 
 class _LazyStrings(BackendArray):  # type: ignore[misc]
@@ -129,7 +141,9 @@ class VellumDataStore(WritableCFDataStore):  # type: ignore[misc]
         """An attribute of the dataset."""
         self.group.attrs[key] = _plain(value)
 
-    def prepare_variable(self, name: str, variable: Any, check_encoding: bool = False, unlimited_dims: Any = None) -> Any:
+    def prepare_variable(
+        self, name: str, variable: Any, check_encoding: bool = False, *rest: Any, **more: Any
+    ) -> Any:
         """What takes the values of a variable, and the values."""
         if not isinstance(name, str) or "/" in name:
             raise ValueError(f"{name!r} is no name of a variable: that is a str without '/'")
@@ -194,8 +208,9 @@ class _StringsTarget:
     def __setitem__(self, key: Any, value: Any) -> None:
         values = np.asarray(value, dtype=object)
         if values.shape != self.shape:
-            whole = self.strings.to_numpy() if len(self.strings) == np.prod(self.shape) else np.full(self.shape, "", "O")
-            whole = whole.reshape(self.shape)
+            if len(self.strings) != np.prod(self.shape):
+                self.strings[:] = [b"" if self.strings.kind == "bytes" else ""] * int(np.prod(self.shape))
+            whole = self.strings.to_numpy().reshape(self.shape)
             whole[key] = values
             values = whole
         if list(self.strings) != (new := values.ravel().tolist()):

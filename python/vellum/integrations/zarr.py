@@ -7,6 +7,7 @@ commits all of it in one step. A version is read-only, and any number may be ope
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import weakref
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -28,7 +29,7 @@ _Values = list[Any]  # `list` is a method of a store
 
 
 class _Opened:
-    """An open region, which the stores of a process over one branch share, and what keeps a commit apart from writes."""
+    """An open region, which all stores of a process over one branch share; its lock keeps writes out of a commit."""
 
     def __init__(self, region: vellum.Region) -> None:
         self.region = region
@@ -40,16 +41,11 @@ _opening = threading.Lock()
 
 
 def _opened(path: str, branch: str, create: bool) -> _Opened:
-    """The branch, to write."""
+    """The branch, to write. REQUIRES: the path is absolute."""
     with _opening:
-        region = None
-        if create or (path, branch) not in _branches:
-            region = vellum.open(path, branch, create=create)
-            path = region.store.path
         found = _branches.get((path, branch))
         if found is None or found.region.closed:
-            assert region is not None
-            found = _branches[path, branch] = _Opened(region)
+            found = _branches[path, branch] = _Opened(vellum.open(path, branch, create=create))
         return found
 
 
@@ -90,7 +86,7 @@ class VellumStore(Store):  # type: ignore[misc]
         if version is not None and read_only is False:
             raise vellum.ReadOnly(f"version {version!r} never changes: open a branch to write")
         super().__init__(read_only=version is not None or bool(read_only))
-        self._path = given.store.path if given is not None else str(store)
+        self._path = given.store.path if given is not None else _absolute(os.fspath(store))
         self._branch, self._version, self._group = branch, version, group.strip("/")
         self._create = create
         self._used: _Opened | None = None if given is None else _Opened(given)
@@ -104,7 +100,6 @@ class VellumStore(Store):  # type: ignore[misc]
                 self._used = _Opened(vellum.open(self._path, version=version))
             else:
                 self._used = _opened(self._path, self._branch, self._create)
-            self._path = self._used.region.store.path
         return self._used
 
     @property
@@ -306,6 +301,10 @@ class VellumStore(Store):  # type: ignore[misc]
             key = f"{above}/{name}" if above else name
             if isinstance(item, vellum.Array) and key.startswith(prefix):
                 yield key
+
+
+def _absolute(path: str) -> str:
+    return path if "://" in path else os.path.abspath(os.path.expanduser(path))
 
 
 def _restored(path: str, branch: str, version: str | None, group: str, read_only: bool) -> VellumStore:
