@@ -20,6 +20,7 @@ try:
     from xarray.backends import BackendArray, BackendEntrypoint
     from xarray.backends.common import ArrayWriter, WritableCFDataStore
     from xarray.backends.store import StoreBackendEntrypoint
+    from xarray.coding.strings import create_vlen_dtype
     from xarray.core import indexing
 except ImportError as error:
     raise ImportError("vellum.integrations.xarray needs xarray: pip install vellum[xarray]") from error
@@ -47,13 +48,16 @@ class _LazyArray(BackendArray):  # type: ignore[misc]
         return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> Any:
-        if self.array.nbytes:
+        if self.array.nbytes and isinstance(self.array, vellum.Array):  # not values that a pickle has brought
             self._load(key)
         whole = indexing.NumpyIndexingAdapter(np.asarray(self.array))
         return np.array(whole.oindex[indexing.OuterIndexer(key)])
 
     def _load(self, key: tuple[Any, ...]) -> None:
         """Brings what is selected into memory. Corrupted: a page cannot be read. A remote sends all of it at once."""
+        if self.array.ndim == 0:
+            self.array.prefetch()
+            return
         if not any(isinstance(each, np.ndarray) for each in key):
             part: Any = self.array[tuple(_as_slice(each) for each in key)]
             span = sum((n - 1) * abs(stride) for n, stride in zip(part.shape, part.strides, strict=True))
@@ -80,17 +84,18 @@ def _as_slice(index: Any) -> slice:
 class _LazyStrings(BackendArray):  # type: ignore[misc]
     """Strings of a region."""
 
-    dtype = np.dtype("O")
-
     def __init__(self, strings: vellum.Strings, shape: tuple[int, ...]) -> None:
         self.strings, self.shape = strings, shape
+        self.dtype = create_vlen_dtype(str if strings.kind == "string" else bytes)
 
     def __getitem__(self, key: Any) -> Any:
         support = indexing.IndexingSupport.OUTER
         return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> Any:
-        whole = self.strings.to_numpy().reshape(self.shape)
+        whole = np.empty(len(self.strings), self.dtype)
+        whole[:] = list(self.strings)
+        whole = whole.reshape(self.shape)
         return indexing.NumpyIndexingAdapter(whole).oindex[indexing.OuterIndexer(key)]
 
 
@@ -242,7 +247,7 @@ def _variable(name: str, item: Any) -> Any:
     for key in _FILLS:
         if key in attributes and isinstance(item, vellum.Array):
             attributes[key] = _fill(attributes[key], item.dtype)
-    encoding = {"dtype": item.dtype} if isinstance(item, vellum.Array) else {"dtype": str}
+    encoding = {"dtype": item.dtype} if isinstance(item, vellum.Array) else {}
     return xr.Variable(_axes(name, item), indexing.LazilyIndexedArray(lazy), attributes, encoding)
 
 
