@@ -32,7 +32,7 @@ def put(group: Group, name: str, content: np.ndarray[Any, Any], *, append: bool 
         try:
             group.resize(name, begin + len(content))[begin:] = content
             return
-        except BufferError:  # in use elsewhere, and too long for its place
+        except BufferError:  # an array of it is in use, and it is too long for its place
             content = np.concatenate([group[name][:begin], content])
         del group[name]
     group.create_array(name, data=content, room=0)

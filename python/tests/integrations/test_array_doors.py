@@ -126,7 +126,7 @@ def write_on(connection, door, path, step):
 def killed(door, path, step, words):
     """The last step that a child has reported before it is killed, in the middle of a later one."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([f"vellum.integrations.{door.needs}"])
+    context.set_forkserver_preload(["pytest", *(f"vellum.integrations.{each.needs}" for each in DOORS)])
     here, there = context.Pipe(duplex=False)
     child = context.Process(target=write_on, args=(there, door, str(path), step), daemon=True)
     child.start()

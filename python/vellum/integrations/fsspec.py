@@ -253,7 +253,7 @@ class VellumFileSystem(AbstractFileSystem):  # type: ignore[misc]
         self, path: str, mode: str = "rb", block_size: Any = None, autocommit: bool = True, **options: Any
     ) -> Any:
         if mode not in ("rb", "wb", "ab", "xb"):
-            raise NotImplementedError(f"mode {mode!r}: files are opened to read, to write anew and to append")
+            raise NotImplementedError(f"mode {mode!r}: files are opened to read, to write and to append")
         if mode == "rb":
             array = self._array(path)
             options.update(cache_type="none", size=array.nbytes, array=array)
