@@ -259,6 +259,8 @@ class VellumFileSystem(AbstractFileSystem):  # type: ignore[misc]
             options.update(cache_type="none", size=array.nbytes, array=array)
         else:
             self._require_branch()  # refused now, and not when the file is closed
+            if mode == "xb" and self.exists(path):
+                raise FileExistsError(self.unstrip_protocol(self._strip_protocol(path)))
         size = "default" if block_size is None else block_size
         return _File(self, path, mode, size, autocommit=autocommit, **options)
 
