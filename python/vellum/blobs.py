@@ -45,7 +45,7 @@ def bytes_of(array: Array, start: int | None = None, end: int | None = None) -> 
     """
     if array.nbytes == 0:
         return np.empty(0, "u1")
-    part = array.reshape(-1).view("u1")[start:end]
+    part: Any = array.reshape(-1).view("u1")[start:end]
     if part.nbytes:
-        part.prefetch()  # type: ignore[attr-defined]
+        part.prefetch()
     return np.asarray(part)

@@ -172,8 +172,12 @@ class VellumFileSystem(AbstractFileSystem):  # type: ignore[misc]
         """Commits, and gives the branch to other writers: nobody holds the region any more."""
         with self._lock:
             region, self._writer = self._writer, None
-            if region is not None and not region.closed:
-                region.commit(message) if commit else region.rollback()
+            if region is None or region.closed:
+                return
+            if commit:
+                region.commit(message)
+            else:
+                region.rollback()
 
     @contextmanager
     def _changing(self, message: str) -> Iterator[vellum.Region]:

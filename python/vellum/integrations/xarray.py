@@ -93,7 +93,7 @@ class _LazyStrings(BackendArray):  # type: ignore[misc]
         return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> Any:
-        whole = np.empty(len(self.strings), self.dtype)
+        whole: Any = np.empty(len(self.strings), self.dtype)
         whole[:] = list(self.strings)
         whole = whole.reshape(self.shape)
         return indexing.NumpyIndexingAdapter(whole).oindex[indexing.OuterIndexer(key)]
@@ -346,7 +346,10 @@ def to_vellum(
     region = vellum.open(store, create=True)
     try:
         _write(dataset, region, group, mode, encoding or {})
-        region.commit() if snapshot is None else region.snapshot(snapshot)
+        if snapshot is None:
+            region.commit()
+        else:
+            region.snapshot(snapshot)
     except BaseException:
         region.rollback()
         raise

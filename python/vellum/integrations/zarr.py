@@ -114,8 +114,6 @@ class VellumStore(Store):  # type: ignore[misc]
     def __eq__(self, other: object) -> bool:
         return isinstance(other, VellumStore) and self._where == other._where
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __str__(self) -> str:
         name = self._branch if self._version is None else self._version
         return f"vellum://{self._path}@{name}/{self._group}".rstrip("/")
