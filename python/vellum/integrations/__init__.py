@@ -1,0 +1,1 @@
+"""Doors into other libraries, a file each; none imports another."""
