@@ -54,6 +54,7 @@ class Values:
     # ---- Regions
 
     def _writer(self) -> vellum.Region:
+        os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
         number = 0
         while self._own is None:
             try:

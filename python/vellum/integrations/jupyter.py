@@ -32,7 +32,6 @@ class VellumMagics(Magics):  # type: ignore[misc]
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self._region: vellum.Region | None = None
-        self._undone: list[str] = []
         self._seen = 0  # the sequence of the last commit whose cell is known
 
     # ---- The region
@@ -54,7 +53,8 @@ class VellumMagics(Magics):  # type: ignore[misc]
             for name in words[1:]:
                 self._keep(name)
         elif words == ["cells"]:
-            print("\n".join(f"{v.name}  {v.message}" for v in self._cells()))
+            undone = self._undone
+            print("\n".join(f"{v.name}  {v.message}{' (undone)' * (v.name in undone)}" for v in self._cells()))
         elif words == ["close"]:
             self.region.close()
             self._region = None
@@ -64,7 +64,7 @@ class VellumMagics(Magics):  # type: ignore[misc]
     def _take(self, region: vellum.Region) -> None:
         if not self._cells_of(region):
             region.snapshot(_name(0, region.branch), "opened")
-        self._region, self._undone, self._seen = region, [], region.commit().sequence
+        self._region, self._seen = region, region.commit().sequence
         self.shell.user_ns["region"] = region
 
     # ---- Versions of cells
@@ -76,6 +76,12 @@ class VellumMagics(Magics):  # type: ignore[misc]
 
     def _cells(self) -> list[vellum.VersionInfo]:
         return self._cells_of(self.region)
+
+    @property
+    def _undone(self) -> list[str]:
+        """The cells of the branch that are undone, oldest first: in the region, so that another kernel goes on."""
+        cells = {v.name for v in self._cells()}
+        return [name for name in self.region.attrs.get("undone", []) if name in cells]
 
     def after_cell(self, result: Any) -> None:
         """Keeps what a cell changed as a version, also if the cell failed."""
@@ -90,7 +96,7 @@ class VellumMagics(Magics):  # type: ignore[misc]
             return
         for name in self._undone:  # another change follows: what was undone cannot be redone
             region.store.remove_snapshot(name)
-        self._undone = []
+        region.attrs["undone"] = []
         text = (getattr(getattr(result, "info", None), "raw_cell", "") or "").strip().splitlines()
         name = _name(_number(self._cells()) + 1, region.branch)
         self._seen = region.snapshot(name, text[0][:60] if text else "").sequence
@@ -104,21 +110,20 @@ class VellumMagics(Magics):  # type: ignore[misc]
         count = _count(line)
         if count >= len(cells):
             raise UsageError(f"{len(cells) - 1} cells have changed the region")
-        self._back_to(cells[-1 - count])
-        self._undone = [*cells[len(cells) - count :], *self._undone]
+        self._back_to(cells[-1 - count], [*cells[len(cells) - count :], *self._undone])
 
     @line_magic
     def redo(self, line: str) -> None:
         """Brings back what `%undo` took, until a cell changes the region."""
-        count = _count(line)
-        if count > len(self._undone):
-            raise UsageError(f"{len(self._undone)} cells are undone")
-        self._back_to(self._undone[count - 1])
-        self._undone = self._undone[count:]
+        count, undone = _count(line), self._undone
+        if count > len(undone):
+            raise UsageError(f"{len(undone)} cells are undone")
+        self._back_to(undone[count - 1], undone[count:])
 
-    def _back_to(self, version: str) -> None:
+    def _back_to(self, version: str, undone: list[str]) -> None:
         whole = self._whole_arrays()
         self.region.rollback(version)
+        self.region.attrs["undone"] = undone
         self._seen = self.region.commit().sequence
         self._rebind(whole)
         print(f"{self.region.branch} is as after {version}")
@@ -224,7 +229,6 @@ def load(shell: Any) -> None:
     magics = VellumMagics(shell)
     shell.register_magics(magics)
     shell.events.register("post_run_cell", magics.after_cell)
-    shell.user_ns_hidden["_vellum_magics"] = magics
     shell._vellum_magics = magics
 
 
