@@ -81,7 +81,7 @@ class Usearch:
     def new():
         from usearch.index import Index
 
-        return Index(ndim=DIM, metric="l2sq", connectivity=8)
+        return Index(ndim=DIM, metric="l2sq", dtype="f32", connectivity=8)
 
     @staticmethod
     def count(index):

@@ -3,7 +3,7 @@
     cache = diskcache.Cache("/data/cache", disk=vellum.integrations.diskcache.VellumDisk)
     cache["x"] = numpy.arange(1_000_000)
 
-The guide is docs/guides/diskcache.md.
+The guide is docs/guides/caches.md.
 """
 
 from __future__ import annotations

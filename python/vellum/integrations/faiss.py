@@ -6,7 +6,7 @@
         r.commit()
         distances, ids = kept.index.search(queries, 10)
 
-The guide is docs/guides/faiss.md.
+The guide is docs/guides/vector-indexes.md.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
         r.commit()
         labels, distances = kept.index.knn_query(queries, 10)
 
-The guide is docs/guides/hnswlib.md.
+The guide is docs/guides/vector-indexes.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     vellum.integrations.joblib.register()
     memory = joblib.Memory("/data/cache", backend="vellum", verbose=0)
 
-The guide is docs/guides/joblib.md.
+The guide is docs/guides/caches.md.
 """
 
 from __future__ import annotations

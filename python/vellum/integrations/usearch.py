@@ -6,7 +6,7 @@
         r.commit()
         matches = kept.index.search(query, 10)
 
-The guide is docs/guides/usearch.md.
+The guide is docs/guides/vector-indexes.md.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ __all__ = ["Index"]
 # USearch's serialized form: the number of rows and their bytes, the vectors, a header of 64 bytes and one of 40, whose
 # first number is that of nodes, 2 bytes for the level of each, and the nodes.
 _HEADERS_BYTES = 64 + 40
+_OPTIONS = ("connectivity", "expansion_add", "expansion_search")
 
 
 class Index(VectorIndex):
@@ -38,7 +39,8 @@ class Index(VectorIndex):
     _kind = "usearch"
 
     def _described(self, index: Any) -> dict[str, Any]:
-        return {"multi": bool(index.multi)}
+        options: dict[str, Any] = {name: int(getattr(index, name)) for name in _OPTIONS}
+        return {"options": {**options, "multi": bool(index.multi)}}
 
     def _serialize(self, index: Any, write: Write) -> None:
         form = memoryview(index.save())
@@ -51,7 +53,7 @@ class Index(VectorIndex):
 
     def _deserialize(self, parts: list[Bytes], rows: int) -> Any:
         form = np.concatenate(parts)
-        index = _Index.restore(form.data, multi=self._group.attrs["multi"])
+        index = _Index.restore(form.data, **self._group.attrs["options"])
         if index is None:
             raise vellum.Corrupted(f"{self._name!r} of {self._region!r} is no serialized index of USearch")
         return index
