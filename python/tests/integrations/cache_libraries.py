@@ -1,4 +1,4 @@
-"""The process that tests of caches kill: as a program, DOOR PATH fills a cache, and prints each number that it has."""
+"""The process that tests of caches kill: as a program, DOOR PATH fills a cache, and prints each number."""
 
 import sys
 

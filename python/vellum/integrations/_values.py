@@ -1,7 +1,7 @@
 """What caches share: values by name in a store, which many processes read and write.
 
-A branch has one writer, so each process that writes has a branch of its own, which the next process takes over. All of
-them read all branches. The bytes of a value lie on pages of their own, and what entries have in common is stored once.
+A branch has one writer, so each process that writes has a branch of its own, which the next process takes over. All
+read all branches. The bytes of a value lie on pages of their own, and what entries have in common is stored once.
 """
 
 from __future__ import annotations

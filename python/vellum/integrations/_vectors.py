@@ -1,7 +1,7 @@
 """What vector indexes share in a region: a log of what was added, and the library's own serialized form by its pages.
 
 A new vector changes links all over a graph, so the pages of a graph that changed are many. Therefore `add` writes the
-vectors themselves into a log, and the region's next commit makes them durable: a thousand cost the bytes of a thousand.
+vectors themselves into a log, and the region's next commit makes them durable: a thousand cost their own bytes.
 `save` brings the library's serialized form up to date, of which only the pages that changed are written, and empties
 the log. An index is opened from that form and the log behind it. It is committed, rolled back and kept as a snapshot
 with all the rest of its region.

@@ -1,4 +1,6 @@
-"""A `diskcache.Disk` that keeps large values in a store, where they share their content::
+"""A `diskcache.Disk` that keeps large values in a store, where they share their content.
+
+An example::
 
     cache = diskcache.Cache("/data/cache", disk=vellum.integrations.diskcache.VellumDisk)
     cache["x"] = numpy.arange(1_000_000)
@@ -25,7 +27,7 @@ __all__ = ["VellumDisk"]
 
 
 class VellumDisk(Disk):  # type: ignore[misc]
-    """Values of `disk_min_file_size` bytes and more are in a store, `DIRECTORY.vellum`; others in diskcache's database.
+    """Values of `disk_min_file_size` bytes and more are in a store, `DIRECTORY.vellum`; others in the database.
 
     Arrays are stored as they are, so two that have pages in common share them. diskcache's `check()` takes the values
     for missing files: leave it out.

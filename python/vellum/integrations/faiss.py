@@ -1,4 +1,6 @@
-"""An index of faiss in a region: vectors are durable at the cost of their bytes, and old versions answer, too::
+"""An index of faiss in a region: vectors are durable at the cost of their bytes, and old versions answer, too.
+
+An example::
 
     with vellum.open("/data/s", create=True) as r:
         kept = vellum.integrations.faiss.Index(r, "words", faiss.index_factory(128, "IVF4096,Flat"))
@@ -19,9 +21,11 @@ from numpy.typing import NDArray
 from ._vectors import Bytes, VectorIndex, Write
 
 try:
-    import faiss
+    import faiss as _faiss
 except ImportError as error:
     raise ImportError("vellum.integrations.faiss needs faiss: pip install vellum[faiss]") from error
+
+faiss: Any = _faiss  # its stubs lack the classes of readers and writers
 
 __all__ = ["Index"]
 

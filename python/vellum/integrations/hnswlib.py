@@ -1,4 +1,6 @@
-"""An index of hnswlib in a region: vectors are durable at the cost of their bytes, and old versions answer, too::
+"""An index of hnswlib in a region: vectors are durable at the cost of their bytes, and old versions answer, too.
+
+An example::
 
     new = hnswlib.Index("l2", 128)
     new.init_index(10_000)
@@ -84,7 +86,7 @@ class _MemoryFile:
         self.fd = os.memfd_create("hnswlib", os.MFD_CLOEXEC)
         self.path = f"/proc/self/fd/{self.fd}"
 
-    def append(self, content: Bytes) -> None:
+    def append(self, content: Any) -> None:
         view = memoryview(content)
         while view:
             view = view[os.write(self.fd, view[: 1 << 24]) :]

@@ -1,4 +1,6 @@
-"""A store for `joblib.Memory` whose entries share their content::
+"""A store for `joblib.Memory` whose entries share their content.
+
+An example::
 
     vellum.integrations.joblib.register()
     memory = joblib.Memory("/data/cache", backend="vellum", verbose=0)

@@ -25,7 +25,7 @@ __all__ = ["VellumMagics", "load", "unload"]
 _CELL = re.compile(r"cell-(\d+)-(.+)")
 
 
-@magics_class
+@magics_class  # type: ignore[untyped-decorator]
 class VellumMagics(Magics):  # type: ignore[misc]
     """`%vellum`, `%undo`, `%redo` and `%branch`."""
 
@@ -43,8 +43,8 @@ class VellumMagics(Magics):  # type: ignore[misc]
             raise UsageError("no region is open: %vellum open PATH")
         return self._region
 
-    @line_magic
-    def vellum(self, line: str) -> None:
+    @line_magic("vellum")  # type: ignore[untyped-decorator]
+    def manage(self, line: str) -> None:
         """`open PATH [BRANCH]`, `keep NAME...`, `cells`, or `close`."""
         words = shlex.split(line)
         if words[:1] == ["open"] and len(words) in (2, 3):
@@ -103,7 +103,7 @@ class VellumMagics(Magics):  # type: ignore[misc]
 
     # ---- Undo
 
-    @line_magic
+    @line_magic  # type: ignore[untyped-decorator]
     def undo(self, line: str) -> None:
         """Takes back what the last cell changed in the region; `%undo 3`: the last three."""
         cells = [v.name for v in self._cells() if v.name not in self._undone]
@@ -112,7 +112,7 @@ class VellumMagics(Magics):  # type: ignore[misc]
             raise UsageError(f"{len(cells) - 1} cells have changed the region")
         self._back_to(cells[-1 - count], [*cells[len(cells) - count :], *self._undone])
 
-    @line_magic
+    @line_magic  # type: ignore[untyped-decorator]
     def redo(self, line: str) -> None:
         """Brings back what `%undo` took, until a cell changes the region."""
         count, undone = _count(line), self._undone
@@ -130,9 +130,9 @@ class VellumMagics(Magics):  # type: ignore[misc]
 
     # ---- Branches
 
-    @line_magic
+    @line_magic  # type: ignore[untyped-decorator]
     def branch(self, line: str) -> None:
-        """Goes to a branch, which begins here if it is new; the notebook's variables follow. Without a name: lists."""
+        """Goes to a branch, which begins here if it is new; variables follow. Without a name: lists them."""
         region, name = self.region, line.strip()
         if not name:
             print("\n".join(("* " if each == region.branch else "  ") + each for each in region.branches))

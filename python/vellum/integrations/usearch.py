@@ -1,4 +1,6 @@
-"""An index of USearch in a region: vectors are durable at the cost of their bytes, and old versions answer, too::
+"""An index of USearch in a region: vectors are durable at the cost of their bytes, and old versions answer, too.
+
+An example::
 
     with vellum.open("/data/s", create=True) as r:
         kept = vellum.integrations.usearch.Index(r, "words", usearch.index.Index(ndim=128))
@@ -27,8 +29,8 @@ except ImportError as error:
 
 __all__ = ["Index"]
 
-# USearch's serialized form: the number of rows and their bytes, the vectors, a header of 64 bytes and one of 40, whose
-# first number is that of nodes, 2 bytes for the level of each, and the nodes.
+# USearch's serialized form: the number of rows and the bytes of one, the vectors, headers of 64 and 40 bytes, 2 bytes
+# for the level of each node, and the nodes.
 _HEADERS_BYTES = 64 + 40
 _OPTIONS = ("connectivity", "expansion_add", "expansion_search")
 
