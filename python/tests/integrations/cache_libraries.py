@@ -7,7 +7,7 @@ import numpy as np
 
 def values(number):
     """Arrays that have most of their pages in common."""
-    array = np.random.default_rng(1).standard_normal(1 << 15)
+    array = np.random.default_rng(1).standard_normal(1 << 18)
     array[number] = number
     return array
 
@@ -33,7 +33,7 @@ def opened(door, path):
     from vellum.integrations.joblib import register
 
     register()
-    memory = joblib.Memory(path, backend="vellum", verbose=0)
+    memory = joblib.Memory(str(path), backend="vellum", verbose=0)
     return memory.cache(values), memory
 
 

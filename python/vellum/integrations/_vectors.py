@@ -249,8 +249,7 @@ class _Writer:
     def _store(self, piece: Any) -> None:
         name, end = str(self._number), self._place + len(piece)
         if name not in self._parts or len(self._parts[name]) < end:
-            length = len(self._parts[name]) if name in self._parts else 0
-            self._sized(max(end, min(2 * length, length + 64 * _STEP)))
+            self._sized(end)
         _copy_pages(np.asarray(self._parts[name])[self._place : end], np.frombuffer(piece, np.uint8))
         self._place = end
 

@@ -29,7 +29,7 @@ faiss: Any = _faiss  # its stubs lack the classes of readers and writers
 
 __all__ = ["Index"]
 
-_PIECE = 1 << 20
+_PIECE = 64 << 10  # what is longer is a part of its own
 
 
 class Index(VectorIndex):
