@@ -211,9 +211,9 @@ class _Writer:
 
     def write(self, number: int, piece: Any) -> None:
         """The bytes that follow in a part. Parts come in their order."""
-        if number != self._number:
+        while self._number < number:
             self._end_part()
-            self._number = number
+            self._number += 1
         view = memoryview(piece).cast("B")
         if not self._waiting:
             whole = len(view) // _STEP * _STEP
