@@ -3,11 +3,10 @@
 
     bench/python/indexes.py [--mib 64] [--flat-mib 1024] [--rounds 5] [--dir DIR] [--json FILE] [--library NAME]...
 
-Vectors of 128 float32. hnswlib, USearch and faiss's HNSW have --mib MiB of vectors, faiss's flat and IVF indexes
---flat-mib. Each round adds 1,000 vectors, which is the library's own time, and makes them durable: by the library's
-save of the whole index (one time, with fsync); by the region's log and commit; and at the end by `save()` and commit,
-the library's form by the pages that changed. Bytes of Vellum are those of the commit. "open" is of the first version;
-seconds are the least of the rounds.
+Vectors of 128 float32: --mib MiB of them, and --flat-mib in faiss's flat index. "own save" and "own load" are those of
+the library, with fsync. Each round adds 1,000 vectors ("add" is the library's own time) and makes them durable in the
+region: seconds and bytes of the log and the commit. At the end `save()` and a commit bring the library's form up to
+date. "open" is of the first version, beside the live one. Seconds are the least of the rounds, and the "slowest".
 """
 
 import argparse
@@ -31,6 +30,8 @@ ROW_BYTES = 4 * DIM
 
 
 class Faiss:
+    """faiss's graph. `door` names the module of vellum.integrations."""
+
     door = "faiss"
     kind = "HNSW16"
 
@@ -57,14 +58,20 @@ class Faiss:
 
 
 class FaissFlat(Faiss):
+    """All vectors, compared one by one."""
+
     kind = "Flat"
 
 
 class FaissLists(Faiss):
+    """Inverted lists."""
+
     kind = "IVF256,Flat"
 
 
 class Hnswlib:
+    """hnswlib's graph."""
+
     door = "hnswlib"
 
     def new(self, vectors):
@@ -89,6 +96,8 @@ class Hnswlib:
 
 
 class Usearch:
+    """USearch's graph."""
+
     door = "usearch"
 
     def new(self, vectors):
@@ -177,24 +186,11 @@ def measure(library, folder, mib, rounds):
 
 def shown(report):
     rows = [
-        [
-            "",
-            "MiB",
-            "own save",
-            "bytes",
-            "own load",
-            "add",
-            "durable",
-            "slowest",
-            "bytes",
-            "save+commit",
-            "bytes",
-            "open",
-        ]
+        ["", "MiB", "own save", "own load", "add", "durable", "slowest", "bytes", "save + commit", "bytes", "open"]
     ]
     for name, r in report.items():
         rows.append([
-            name, f"{r['own_bytes'] / 2**20:.0f}", f"{r['own_save']:.3f} s", f"{r['own_bytes'] / 1e6:.0f} MB",
+            name, f"{r['own_bytes'] / 2**20:.0f}", f"{r['own_save']:.3f} s",
             f"{r['own_load']:.2f} s", f"{r['add']:.2f} s", f"{r['durable']:.4f} s", f"{r['slowest']:.3f} s",
             f"{r['bytes'] / 1e6:.2f} MB", f"{r['save']:.2f}+{r['save_commit']:.2f} s",
             f"{r['save_bytes'] / 1e6:.2f} MB", f"{r['open']:.2f} s",
@@ -215,8 +211,8 @@ def main():
     for name in given.library or LIBRARIES:
         folder = tempfile.mkdtemp(prefix="vellum-indexes-", dir=given.dir)
         try:
-            is_flat = name in ("faiss flat", "faiss IVF")
-            report[name] = measure(LIBRARIES[name](), folder, given.flat_mib if is_flat else given.mib, given.rounds)
+            mib = given.flat_mib if name == "faiss flat" else given.mib
+            report[name] = measure(LIBRARIES[name](), folder, mib, given.rounds)
         finally:
             shutil.rmtree(folder)
     shown(report)

@@ -97,9 +97,22 @@ class Usearch:
         return int(found.keys[0]), float(found.distances[0])
 
 
+class FaissLists(FaissGraph):
+    @staticmethod
+    def new():
+        import faiss
+
+        index = faiss.IndexIVFFlat(faiss.IndexFlatL2(DIM), DIM, 4)
+        index.train(np.random.default_rng(1).standard_normal((200, DIM), dtype="f4"))
+        index.nprobe = 4
+        index.set_direct_map_type(faiss.DirectMap.Hashtable)
+        return index
+
+
 LIBRARIES = {
     "faiss": ("faiss", Faiss),
     "faiss-graph": ("faiss", FaissGraph),
+    "faiss-lists": ("faiss", FaissLists),
     "hnswlib": ("hnswlib", Hnswlib),
     "usearch": ("usearch", Usearch),
 }
