@@ -3,8 +3,8 @@
 
     bench/python/indexes.py [--mib 64] [--flat-mib 1024] [--rounds 5] [--dir DIR] [--json FILE] [--library NAME]...
 
-Vectors of 128 float32: --mib MiB of them, and --flat-mib in faiss's flat index. "own save" and "own load" are those of
-the library, with fsync. Each round adds 1,000 vectors ("add" is the library's own time) and makes them durable in the
+Vectors of 128 float32: --mib MiB of them, and --flat-mib in faiss's flat index. "own save" and "own load" are the
+library's, with fsync. Each round adds 1,000 vectors ("add" is the library's own time) and makes them durable in the
 region: seconds and bytes of the log and the commit. At the end `save()` and a commit bring the library's form up to
 date. "open" is of the first version, beside the live one. Seconds are the least of the rounds, and the "slowest".
 """

@@ -136,7 +136,8 @@ class Values:
         """Name, length and time of all values."""
         with self._lock:
             self._begin()
-            return [(n, r[n].nbytes, float(r[n].attrs["time"])) for r, n in self._entries("", False)]
+            found = {name: region[name] for region, name in self._entries("", False)}
+            return [(name, array.nbytes, float(array.attrs["time"])) for name, array in found.items()]
 
     def remove(self, prefix: str = "") -> None:
         """Removes a value, or those in a group. What another process is writing it may not change: it marks them."""
