@@ -130,8 +130,7 @@ class VectorIndex(ABC):
     def _changed(self, change: Callable[[Any], NDArray[np.uint64]], rows: NDArray[Any] | None) -> NDArray[np.uint64]:
         """Changes the library's index, and then the log: what the library refuses is not logged."""
         index = self.index
-        _ = self._group.attrs["kind"]
-        if not self._region_writable():
+        if not getattr(self._region, "writable", True):
             raise vellum.ReadOnly(f"{self._region!r} is open read-only: open a branch to change its indexes")
         try:
             keys = change(index)
@@ -141,9 +140,6 @@ class VectorIndex(ABC):
             raise
         self._mark()
         return keys
-
-    def _region_writable(self) -> bool:
-        return bool(getattr(self._region, "writable", True))
 
     def _log(self, keys: NDArray[np.uint64], rows: NDArray[Any] | None) -> None:
         group = self._group
