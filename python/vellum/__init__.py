@@ -65,6 +65,21 @@ from .strings import Strings
 
 __version__ = library_version()
 
+
+def load_ipython_extension(shell: object) -> None:
+    """`%load_ext vellum`."""
+    from .integrations import jupyter
+
+    jupyter.load(shell)
+
+
+def unload_ipython_extension(shell: object) -> None:
+    """`%unload_ext vellum`."""
+    from .integrations import jupyter
+
+    jupyter.unload(shell)
+
+
 # Registered first, so it runs last: threads inside the library at that point stay there (interpreter.hpp).
 atexit.register(_core.begin_end)
 

@@ -1,0 +1,198 @@
+"""The store of `joblib.Memory`, and the disk of diskcache."""
+
+import gc
+import io
+import os
+import pathlib
+import pickle
+import random
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import psutil
+import pytest
+from cache_libraries import opened, values
+
+import vellum
+from vellum.integrations._values import Values
+
+KILLS = int(os.environ.get("VELLUM_KILLS", "10"))
+
+
+def disk_bytes(folder):
+    return sum(os.lstat(os.path.join(at, name)).st_blocks * 512 for at, _, names in os.walk(folder) for name in names)
+
+
+@pytest.fixture
+def cached(path):
+    """A cached function, its memory, and the list of its calls."""
+    joblib = pytest.importorskip("joblib")
+    from vellum.integrations import joblib as door
+
+    door.register()
+    memory, calls = joblib.Memory(str(path), backend="vellum", verbose=0), []
+
+    def function(number):
+        calls.append(number)
+        return {"number": number, "values": values(number)}
+
+    return memory.cache(function), memory, calls
+
+
+def test_a_result_is_computed_once(cached, path):
+    function, memory, calls = cached
+    for _ in range(2):
+        for number in range(3):
+            found = function(number)
+            assert found["number"] == number
+            np.testing.assert_array_equal(found["values"], values(number))
+            found["values"][:] = 0  # the caller's own
+    assert calls == [0, 1, 2]
+    assert function.check_call_in_cache(1) and not function.check_call_in_cache(9)
+    function.clear(warn=False)
+    assert function(1)["number"] == 1 and calls == [0, 1, 2, 1]
+    memory.reduce_size(items_limit=0)
+    assert function(1)["number"] == 1 and len(calls) == 5
+    memory.clear(warn=False)
+    assert memory.store_backend.get_items() == []
+    assert not vellum.Store(f"{path}/joblib").verify(progress=False).damages
+
+
+def test_results_as_views(path):
+    joblib = pytest.importorskip("joblib")
+    opened("joblib", path)[0](1)
+    memory = joblib.Memory(str(path), backend="vellum", verbose=0, mmap_mode="r")
+    function = memory.cache(values)
+    found = function(1)
+    np.testing.assert_array_equal(found, values(1))
+    assert not found.flags.writeable
+    memory.clear(warn=False)
+    np.testing.assert_array_equal(found, values(1))
+
+
+def test_joblib_in_workers(cached, path):
+    joblib = pytest.importorskip("joblib")
+    function, memory, _ = cached
+    function(0)
+    shared = memory.cache(values)
+    found = joblib.Parallel(2)(joblib.delayed(shared)(number) for number in range(6))
+    for number in range(6):
+        np.testing.assert_array_equal(found[number], values(number))
+        assert shared.check_call_in_cache(number)
+    memory.clear(warn=False)  # also what workers have stored, which may still be at work
+    assert not shared.check_call_in_cache(3)
+    np.testing.assert_array_equal(shared(3), values(3))
+
+
+@pytest.mark.parametrize("door", ["joblib", "diskcache"])
+def test_entries_share_their_content(door, path):
+    pytest.importorskip(door)
+    get, _ = opened(door, path)
+    store = f"{path}/joblib" if door == "joblib" else f"{path}.vellum"
+    get(0)
+    first = disk_bytes(store)
+    for number in range(1, 10):
+        get(number)
+    assert disk_bytes(store) - first < 3 * values(0).nbytes < 9 * values(0).nbytes
+
+
+def test_diskcache_takes_all_kinds_of_values(path):
+    diskcache = pytest.importorskip("diskcache")
+    from vellum.integrations.diskcache import VellumDisk
+
+    given = {
+        "text": "ä" * 100_000,
+        "bytes": b"x" * 100_000,
+        "array": np.arange(100_000),
+        "both": {"a": np.arange(100_000), "b": [1, 2]},
+        "small": np.arange(3),
+        "number": 1.5,
+        "short": "ä",
+        ("a", 1): b"y" * 50_000,
+    }
+    with diskcache.Cache(path, disk=VellumDisk) as cache:
+        for key, value in given.items():
+            cache[key] = value
+        cache.set("file", io.BytesIO(b"z" * 70_000), read=True)
+    with diskcache.Cache(path, disk=VellumDisk) as cache:
+        for key, value in given.items():
+            np.testing.assert_equal(cache[key], value)
+        assert cache.get("file", read=True).read() == b"z" * 70_000
+        cache["array"] += 1
+        assert cache["array"][0] == 1
+        del cache["text"]
+        assert "text" not in cache and cache.pop("bytes") == b"x" * 100_000
+        cache.clear()
+        assert cache._disk._values.items() == []
+
+
+def fill(path, first):
+    given = Values(path)
+    for number in range(first, first + 3):
+        given.put(f"n{number}", bytes([number]) * 10_000, [])
+    return sorted(name for name, _, _ in given.items())
+
+
+def test_processes_write_and_read_one_store(path):
+    given = Values(str(path))
+    with ProcessPoolExecutor(2) as pool:
+        list(pool.map(fill, [str(path)] * 4, [0, 3, 6, 9]))
+        names = {f"n{number}" for number in range(12)}
+        assert {name for name, _, _ in given.items()} == names
+        given.remove("n1")  # of a branch that a worker has open
+        assert pool.submit(fill, str(path), 0).result() == sorted(names)  # it is there again
+    given.put("n5", b"other", [])
+    for each in (given, pickle.loads(pickle.dumps(given))):
+        assert each.get("n5").head.tobytes() == b"other" and each.get("n1").head.tobytes() == b"\1" * 10_000
+        assert each.get("n99") is None and each.has("n1") and not each.has("n99")
+    given.remove()
+    assert given.items() == []
+
+
+@pytest.mark.parametrize("door", ["joblib", "diskcache"])
+def test_kills(door, path):
+    """Killed at any moment: what was reported is in the cache, and no entry is torn."""
+    pytest.importorskip(door)
+    program = pathlib.Path(__file__).with_name("cache_libraries.py")
+    rng, number = random.Random(1), 0
+    for _ in range(KILLS):
+        command = [sys.executable, program, door, path]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            process.stdin.write(f"{number}\n")
+            process.stdin.flush()
+            for _ in range(rng.randint(1, 4)):
+                number = int(process.stdout.readline()) + 1
+            process.kill()
+            rest = process.stdout.read().split("\n")[:-1]
+        number = int(rest[-1]) + 1 if rest else number
+    get, cache = opened(door, path)
+    for each in range(number):
+        assert each in cache if door == "diskcache" else True
+        np.testing.assert_array_equal(get(each), values(each))
+    store = f"{path}/joblib" if door == "joblib" else f"{path}.vellum"
+    assert not vellum.Store(store).verify(progress=False).damages
+
+
+@pytest.mark.parametrize("door", ["joblib", "diskcache"])
+def test_no_leak(door, path):
+    """Putting, getting and removing again and again takes no more memory and no more branches."""
+    pytest.importorskip(door)
+    process, store = psutil.Process(), f"{path}/joblib" if door == "joblib" else f"{path}.vellum"
+
+    def turn():
+        get, cache = opened(door, path)
+        for number in range(4):
+            get(number)
+            get(number)
+        cache.clear(**({"warn": False} if door == "joblib" else {}))
+        gc.collect()
+
+    for _ in range(4):
+        turn()
+    before = process.memory_info().rss
+    for _ in range(15):
+        turn()
+    assert process.memory_info().rss - before < 24 << 20
+    assert len(vellum.Store(store).branches) <= 2

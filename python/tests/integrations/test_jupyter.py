@@ -1,0 +1,161 @@
+"""`%load_ext vellum`, in IPython and in a notebook that nbclient runs."""
+
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import vellum
+
+pytest.importorskip("IPython")
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+@pytest.fixture
+def run(path):
+    """Runs a cell and returns the notebook's variables."""
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "vellum")
+
+    def run(cell):
+        with capture_output() as captured:
+            result = shell.run_cell(cell)
+        result.raise_error()
+        assert "Error in callback" not in captured.stdout, captured.stdout
+        return shell.user_ns
+
+    run(f"import numpy as np\n%vellum open {path}")
+    yield run
+    shell.run_line_magic("unload_ext", "vellum")
+    shell.user_ns.clear()
+    vellum.close_all()
+
+
+def test_undo_and_redo(run):
+    x = run("x = region.create_array('x', data=np.arange(5))")["x"]
+    run("x[1] = 10")
+    run("x[2] = 20")
+    run("%undo")
+    assert x.tolist() == [0, 10, 2, 3, 4]
+    run("%undo")
+    assert x.tolist() == [0, 1, 2, 3, 4]
+    run("%redo 2")
+    assert x.tolist() == [0, 10, 20, 3, 4]
+    run("%undo 2")
+    run("x[3] = 30")
+    assert x.tolist() == [0, 1, 2, 30, 4]
+    with pytest.raises(UsageError, match="0 cells are undone"):
+        run("%redo")
+    run("%undo 2")
+    assert "x" not in run("")["region"] and "x" not in run("")
+    with pytest.raises(UsageError, match="0 cells have changed"):
+        run("%undo")
+    for wrong in ("%undo x", "%undo -1", "%vellum", "%vellum open", "%vellum keep nothing"):
+        with pytest.raises(UsageError):
+            run(wrong)
+
+
+def test_a_cell_that_only_reads_is_no_version(run):
+    ns = run("region['x'] = np.arange(5)")
+    before = ns["region"].snapshots
+    run("y = region['x'].sum()")
+    assert ns["region"].snapshots == before
+
+
+def test_a_cell_that_fails_or_commits_is_undone(run):
+    ns = run("region['x'] = np.zeros(3)")
+    with pytest.raises(ZeroDivisionError):
+        run("region['x'][0] = 1\n1 / 0")
+    run("region['x'][1] = 1\nregion.commit()\nregion['x'][2] = 1")
+    run("%undo")
+    assert ns["region"]["x"].tolist() == [1, 0, 0]
+    run("%undo")
+    assert ns["region"]["x"].tolist() == [0, 0, 0]
+
+
+def test_a_resized_array_has_its_old_length(run):
+    run("x = region.create_array('x', data=np.arange(5))")
+    ns = run("x = region.resize('x', 9)")
+    run("%undo")
+    assert ns["x"].tolist() == [0, 1, 2, 3, 4]
+    run("%redo")
+    assert len(ns["x"]) == 9
+
+
+def test_frames_and_tables(run):
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    run("import pandas as pd, pyarrow as pa")
+    run("f = pd.DataFrame({'n': np.arange(3), 's': list('abc')}); t = pa.table({'k': [1, 2]})\n%vellum keep f t")
+    ns = run("region['f/n'][0] = 7; region['t/k'][1] = 8; region['f/new'] = np.ones(3)")
+    assert ns["f"]["n"].tolist() == [7, 1, 2] and ns["t"]["k"].to_pylist() == [1, 8]
+    run("%undo")
+    assert ns["f"].to_dict("list") == {"n": [0, 1, 2], "s": ["a", "b", "c"]}
+    assert ns["t"]["k"].to_pylist() == [1, 2]
+    run("%redo")
+    assert list(ns["f"]) == ["n", "s", "new"]
+
+
+def test_branches(run):
+    ns = run("x = region.create_array('x', data=np.zeros(3))")
+    run("%branch trial")
+    assert ns["region"].branch == "trial"
+    run("x[:] = 1")
+    run("%undo")
+    run("%branch main")
+    assert ns["x"].tolist() == [0, 0, 0]
+    run("x[:] = 5")
+    run("%branch trial")
+    assert ns["x"].tolist() == [0, 0, 0]
+    run("%redo")  # what was undone on a branch stays so
+    assert ns["x"].tolist() == [1, 1, 1]
+
+
+def test_another_kernel_goes_on(path, run):
+    run("x = region.create_array('x', data=np.zeros(3))")
+    run("x[:] = 1")
+    ns = run("x[:] = 2")
+    run("%undo")
+    run("%vellum close")
+    ns.pop("x")
+    ns = run(f"%vellum open {path}")
+    run("%undo")
+    assert ns["region"]["x"].tolist() == [0, 0, 0]
+    run("%redo 2")
+    assert ns["region"]["x"].tolist() == [2, 2, 2]
+
+
+def test_import_vellum_imports_no_door():
+    program = "import sys, vellum; print([m for m in sys.modules if m.startswith('vellum.integrations')])"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"
+
+
+@pytest.mark.parametrize("name", ["faiss", "hnswlib", "usearch", "joblib", "diskcache", "jupyter"])
+def test_a_missing_library_is_named(name):
+    library = {"jupyter": "IPython"}.get(name, name)
+    program = f"import sys; sys.modules[{library!r}] = None; import vellum.integrations.{name}"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 1 and f"pip install vellum[{name}]" in ended.stderr
+
+
+def test_a_real_notebook(tmp_path):
+    """The guide's notebook in a kernel, by nbclient."""
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    pytest.importorskip("pandas")
+    text = (ROOT / "docs/guides/jupyter.md").read_text().replace("/data/s", str(tmp_path / "s"))
+    cells = [part.split("```")[0].strip() for part in text.split("```python\n")[1:]]
+    wanted = [part.split("```")[0].strip() for part in text.split("```text\n")[1:]]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    printed = ["".join(out.get("text", "") for out in cell.outputs) for cell in notebook.cells]
+    printed = [part.strip() for part in printed if part.strip()]
+    assert printed == wanted
+    last = vellum.open(tmp_path / "s", version="main")["price"]
+    assert np.asarray(last).tolist() == [9.0, 20.0, 30.0]

@@ -1,0 +1,201 @@
+"""Indexes of faiss, hnswlib and USearch in a region."""
+
+import gc
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+import numpy as np
+import psutil
+import pytest
+from vector_libraries import BATCH, DIM, LIBRARIES, batch, door_of, keys_of
+
+import vellum
+
+KILLS = int(os.environ.get("VELLUM_KILLS", "10"))
+
+
+@pytest.fixture(params=LIBRARIES)
+def name(request):
+    pytest.importorskip(LIBRARIES[request.param][0])
+    return request.param
+
+
+@pytest.fixture
+def library(name):
+    return LIBRARIES[name][1]
+
+
+@pytest.fixture
+def make(name, library):
+    return lambda region: door_of(name).Index(region, "words", library.new())
+
+
+def holds(library, kept, numbers):
+    """Whether an index has these batches, all of them and nothing else."""
+    assert library.count(kept.index) == BATCH * len(numbers)
+    for number in numbers:
+        np.testing.assert_array_equal(library.stored(kept.index, keys_of(number)), batch(number))
+        key, distance = library.nearest(kept.index, batch(number)[3])
+        assert key == keys_of(number)[3] and distance < 1e-6
+
+
+def test_what_is_added_is_there_again(path, library, make):
+    with vellum.open(path, create=True) as r:
+        kept = make(r)
+        for number in range(5):
+            kept.add(batch(number), keys_of(number))
+            if number == 2:
+                kept.save()
+        assert kept.pending == 2 * BATCH
+    with vellum.open(path) as r:
+        holds(library, make(r), range(5))
+
+
+def test_keys_are_given_by_the_library(region, library, make, name):
+    kept = make(region)
+    if name.startswith("faiss"):
+        pytest.skip("an IndexIDMap2 wants keys")
+    assert kept.add(batch(0)).tolist() == keys_of(0).tolist()
+    holds(library, kept, [0])
+
+
+def test_an_old_version_answers_beside_the_live_one(path, library, make):
+    with vellum.open(path, create=True) as r:
+        kept = make(r)
+        kept.add(batch(0), keys_of(0))
+        r.snapshot("one")
+        kept.add(batch(1), keys_of(1))
+        kept.save()
+        r.snapshot("two")
+        kept.add(batch(2), keys_of(2))
+        r.commit()
+        for version, numbers in (("one", [0]), ("two", [0, 1])):
+            old = make(vellum.open(path, version=version))
+            holds(library, old, numbers)
+            with pytest.raises(vellum.ReadOnly):
+                old.add(batch(9), keys_of(9))
+            holds(library, old, numbers)
+        holds(library, kept, range(3))
+
+
+def test_rollback_takes_the_index_back(region, library, make):
+    kept = make(region)
+    kept.add(batch(0), keys_of(0))
+    region.snapshot("one")
+    kept.add(batch(1), keys_of(1))
+    region.rollback()
+    holds(library, kept, [0])
+    kept.add(batch(1), keys_of(1))
+    kept.save()
+    region.commit()
+    region.rollback("one")
+    holds(library, kept, [0])
+    with pytest.raises(ZeroDivisionError), region.transaction():
+        kept.add(batch(2), keys_of(2))
+        kept.save()
+        raise ZeroDivisionError
+    holds(library, kept, [0])
+
+
+def test_removed_vectors_stay_removed(path, library, make, name):
+    if name in ("faiss-graph", "faiss-lists"):
+        pytest.skip("faiss removes nothing from a graph, and from lists only without a table of keys")
+    with vellum.open(path, create=True) as r:
+        kept = make(r)
+        kept.add(batch(0), keys_of(0))
+        kept.remove([3])
+        kept.add(batch(1), keys_of(1))
+        assert library.nearest(kept.index, batch(0)[3])[0] != 3
+    with vellum.open(path) as r:
+        kept = make(r)
+        assert library.nearest(kept.index, batch(0)[3])[0] != 3
+        assert library.nearest(kept.index, batch(1)[3])[0] == keys_of(1)[3]
+        kept.save()
+    assert library.nearest(make(vellum.open(path, version="main")).index, batch(0)[3])[0] != 3
+
+
+def test_what_the_library_refuses_is_not_kept(region, library, make):
+    kept = make(region)
+    kept.add(batch(0), keys_of(0))
+    with pytest.raises(Exception):  # noqa: B017 - each library has its own
+        kept.add(np.zeros((2, DIM + 1), "f4"), [100, 101])
+    with pytest.raises(ValueError):
+        kept.add(batch(1), [1])
+    with pytest.raises(ValueError):
+        kept.add(batch(1)[0], [1])
+    assert kept.pending == BATCH
+    holds(library, kept, [0])
+
+
+def test_a_save_writes_the_pages_that_changed(path, library, make):
+    with vellum.open(path, create=True) as r:
+        kept = make(r)
+        for number in range(200):
+            kept.add(batch(number), keys_of(number))
+        kept.save()
+        first = r.commit().pages_changed
+        kept.save()
+        assert r.commit().pages_changed <= 4  # the list of arrays
+        kept.add(batch(200)[:1], keys_of(200)[:1])
+        kept.save()
+        assert r.commit().pages_changed < first / 2
+
+
+def test_an_index_that_is_not_there(region, name):
+    with pytest.raises(vellum.NotFound):
+        door_of(name).Index(region, "words")
+    region.create_group("words")
+    with pytest.raises(vellum.InvalidArgument, match="no index of"):
+        door_of(name).Index(region, "words")
+
+
+@pytest.mark.parametrize("door", ["hnswlib", "faiss", "usearch"])
+def test_kills(path, door):
+    """Killed at any moment, also within a commit and a save: the index has the last commit, as the region has it."""
+    pytest.importorskip(door)
+    library = LIBRARIES[door][1]
+    program = pathlib.Path(__file__).with_name("vector_libraries.py")
+    rng = random.Random(1)
+    done = 0
+    for _ in range(KILLS):
+        with subprocess.Popen([sys.executable, program, door, path], stdout=subprocess.PIPE, text=True) as process:
+            for _ in range(rng.randint(1, 4)):
+                done = int(process.stdout.readline()) + 1
+            process.kill()
+            rest = process.stdout.read().split("\n")[:-1]
+        done = int(rest[-1]) + 1 if rest else done
+        region = vellum.open(path, version="main")
+        batches = int(region["batches"][()])
+        assert done <= batches <= done + 1
+        kept = door_of(door).Index(region, "words")
+        assert library.count(kept.index) == BATCH * batches
+        for number in {0, batches // 2, batches - 2, batches - 1} & set(range(batches)):
+            np.testing.assert_array_equal(library.stored(kept.index, keys_of(number)), batch(number))
+    assert not vellum.Store(path).verify(progress=False).damages
+
+
+def test_no_leak(path, make, library):
+    """Opening, adding, saving and dropping an index again and again takes no more memory."""
+    values = np.random.default_rng(1).standard_normal((1000, DIM), dtype="f4")
+    process = psutil.Process()
+
+    def turn():
+        with vellum.open(path, create=True) as r:
+            kept = make(r)
+            kept.add(values, np.arange(library.count(kept.index), library.count(kept.index) + 1000))
+            kept.save()
+            r.rollback()
+        gc.collect()
+
+    with vellum.open(path, create=True) as r:
+        make(r)
+    for _ in range(5):
+        turn()
+    before = process.memory_info().rss
+    for _ in range(20):
+        turn()
+    assert process.memory_info().rss - before < 8 << 20
+    assert not [r for r in gc.get_objects() if isinstance(r, vellum.Region) and not r.closed]
