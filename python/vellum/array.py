@@ -1,8 +1,8 @@
 """`Array`: a `numpy.ndarray` whose memory is a region's.
 
-It is numpy's own class with a few properties more, and indexing is numpy's own, but masked values are refused. Slices
-and views are Arrays, too; results of arithmetic are plain `numpy.ndarray`s. `numpy.asarray(x)` is a plain one over the
-same memory: for many small operations, where a subclass costs a microsecond each.
+It is numpy's own class with a few properties more, and indexing is numpy's own, but masked values are refused.
+Slices and views are Arrays, too; results of arithmetic are plain `numpy.ndarray`s. `numpy.asarray(x)` is a plain one
+over the same memory: for many small operations, where a subclass costs a microsecond each.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
         _set(self, key, value)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """numpy's functions, of which those that store refuse masked values."""
+        """Calls a function of numpy. Those that store refuse masked values."""
         if func in _STORES:
             for value in (*args, *kwargs.values()):
                 refuse_mask(value)
