@@ -40,7 +40,9 @@ void bind_pull_report(nb::module_& module) {
       .field("is_branch", &Pulled::is_branch, "A branch's head; otherwise a snapshot.")
       .field("was_there", &Pulled::was_there, "The store had it already.")
       .field("is_ahead", &Pulled::is_ahead,
-             "A branch with commits of this store only; it is unchanged.");
+             "A branch with commits of this store only; it is unchanged.")
+      .field("is_older", &Pulled::is_older,
+             "Ahead because the remote has lost commits: an older copy of itself.");
   Report<PullReport>(module, "PullReport", "The result of a pull.")
       .field("versions", &PullReport::versions, "A `PulledVersion` for each.")
       .field("pieces_read", &PullReport::pieces_read, "Pieces that were fetched.")
@@ -71,13 +73,14 @@ void bind_remotes(nb::module_& module, nb::class_<Store>& store) {
           nb::arg("remote"), nb::arg("versions"), nb::arg("take_over"), nb::arg("progress").none())
       .def(
           "pull",
-          [](Store& s, const std::string& remote, const Names& versions, bool packs,
+          [](Store& s, const std::string& remote, const Names& versions, bool packs, bool take_over,
              nb::object progress) {
             const ProgressFn report = progress_to(std::move(progress));
             const WithoutLock unlocked;
-            return s.pull(remote, {versions, packs}, report);
+            return s.pull(remote, {versions, packs, take_over}, report);
           },
-          nb::arg("remote"), nb::arg("versions"), nb::arg("packs"), nb::arg("progress").none())
+          nb::arg("remote"), nb::arg("versions"), nb::arg("packs"), nb::arg("take_over"),
+          nb::arg("progress").none())
       .def_static(
           "clone",
           [](const FileName& url, const FileName& directory, const Names& versions, bool lazy,

@@ -43,6 +43,16 @@ REFUSED = {
     "masked": lambda r: r.create_array("new", data=MASKED),
     "masked values": lambda r: r.__setitem__("new", MASKED),
     "masked values of an array": lambda r: r.__setitem__("a", np.ma.array(np.arange(10.0), mask=True)),
+    "masked values, stored": lambda r: r["a"].__setitem__(slice(0, 3), MASKED),
+    "masked values, stored in all": lambda r: r["a"].__setitem__(..., np.ma.array(np.arange(10.0), mask=True)),
+    "masked values, stored in a view": lambda r: r["a"][2:5].__setitem__([0, 1, 2], MASKED),
+    "a masked element": lambda r: r["a"].__setitem__(0, np.ma.masked),
+    "masked values, by put()": lambda r: r["a"].put([0, 1, 2], MASKED),
+    "masked values, by numpy.put()": lambda r: np.put(r["a"], [0, 1, 2], MASKED),
+    "masked values, by numpy.copyto()": lambda r: np.copyto(r["a"][:3], MASKED),
+    "masked values, by numpy.putmask()": lambda r: np.putmask(r["a"][:3], [True] * 3, MASKED),
+    "masked values, added": lambda r: r["a"][:3].__iadd__(MASKED),
+    "masked values, multiplied": lambda r: r["a"][:3].__imul__(MASKED),
     "a dict that is no JSON": lambda r: r.create_dict("new", {"ok": 1, "bad": object()}),
     "strings that fail": lambda r: r.create_strings("new", some_then_failure()),
     "strings that are numbers": lambda r: r.create_strings("new", ["ok", 1]),
@@ -127,6 +137,9 @@ def test_a_small_region(path):
 def test_a_mask_without_masked_values_is_taken(region):
     region["x"] = np.ma.array([1.0, 2.0])
     assert type(region["x"]) is vellum.Array and region["x"].tolist() == [1, 2]
+    region["x"][:] = np.ma.array([3.0, 4.0], mask=False)
+    region["x"] += np.ma.array([1.0, 1.0])
+    assert type(region["x"]) is vellum.Array and region["x"].tolist() == [4, 5]
 
 
 def test_resize_takes_a_shape(region):

@@ -88,6 +88,19 @@ def test_two_that_push_one_branch(pushed, url, tmp_path):
     assert pushed.push(take_over=True).versions
 
 
+def test_a_pull_takes_over_only_when_asked(pushed, url, values, tmp_path):
+    clone = vellum.clone(url, tmp_path / "clone")
+    for store, value in ((clone, 1), (pushed, 2)):
+        with vellum.open(store.path) as r:
+            r["x"][0] = value
+    pushed.push()
+    (main,) = [version for version in clone.pull().versions if version.name == "main"]
+    assert main.is_ahead and not main.is_older
+    assert vellum.open(clone.path, version="main")["x"][0] == 1
+    clone.pull(take_over=True)
+    assert vellum.open(clone.path, version="main")["x"][0] == 2
+
+
 def test_errors(pushed, url, tmp_path):
     with pytest.raises(vellum.NotFound):
         pushed.push("unknown")

@@ -1,13 +1,15 @@
 """`Array`: a `numpy.ndarray` whose memory is a region's.
 
-It is numpy's own class with a few properties more, and indexing is numpy's own. Slices and views are Arrays,
-too; results of arithmetic are plain `numpy.ndarray`s. `numpy.asarray(x)` is a plain one over the same memory: for
-many small operations, where a subclass costs a microsecond each.
+It is numpy's own class with a few properties more, and indexing is numpy's own, but masked values are refused.
+Slices and views are Arrays, too; results of arithmetic are plain `numpy.ndarray`s. `numpy.asarray(x)` is a plain one
+over the same memory: for many small operations, where a subclass costs a microsecond each.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ from .changed import nbytes_changed
 from .errors import InvalidArgument
 from .reference import VersionReference, goes_by_reference
 
+_set = np.ndarray.__setitem__
+# The functions that store into an array; ufuncs do with `out`, and compute with masked values as with any.
+_STORES = {np.copyto, np.put, np.place, np.putmask, np.put_along_axis}
 _NUMPY_1 = np.__version__.startswith("1.")
 # numpy 2 has moved it.
 _byte_bounds: Any = getattr(np.lib, "array_utils", np).byte_bounds
@@ -113,6 +118,24 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
         if pages is not None and pages[0].version is not None:
             pages[0].core.advise(*pages[1:], "dont_need")
 
+    # ---- Stores: numpy drops the mask of what it copies into plain memory
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(value, np.ma.MaskedArray):
+            refuse_mask(value)
+        _set(self, key, value)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Calls a function of numpy. Those that store refuse masked values."""
+        if func in _STORES:
+            for value in (*args, *kwargs.values()):
+                refuse_mask(value)
+        return super().__array_function__(func, types, args, kwargs)
+
+    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:  # noqa: D102
+        refuse_mask(values)
+        super().put(indices, values, mode)
+
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """Results are plain arrays, unless they were written into this one."""
         if array is self:
@@ -166,6 +189,30 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
         from dask.base import normalize_token
 
         return normalize_token(np.asarray(self))
+
+
+def refuse_mask(data: Any, where: str = "") -> None:
+    """Masked values are refused, not dropped. A mask that hides nothing is no loss."""
+    if isinstance(data, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(data)):
+        raise InvalidArgument(
+            f"{where}arrays have no masks: store data.filled(...), or the values data.data and the mask data.mask "
+            "as two arrays"
+        )
+
+
+def _refusing_masks(name: str) -> Callable[[Array, Any], Any]:
+    operation = getattr(np.ndarray, name)
+
+    @functools.wraps(operation)
+    def in_place(self: Array, other: Any) -> Any:
+        refuse_mask(other)
+        return operation(self, other)
+
+    return in_place
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    setattr(Array, f"__i{_name}__", _refusing_masks(f"__i{_name}__"))
 
 
 def array_of(mapping: _mapping.Mapping, entry: Entry) -> Array:

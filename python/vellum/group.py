@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from . import strings
 from ._arguments import Path, number
 from ._mapping import Mapping
-from .array import Array, array_of
+from .array import Array, array_of, refuse_mask
 from .attributes import Attributes, Dict
 from .catalog import Entry, byte_count, checked_name, describe_dtype, dtype_from
 from .errors import InvalidArgument, NotFound, ReadOnly
@@ -367,11 +367,7 @@ def _listed(names: Iterable[str] | None) -> list[str] | None:
 
 def _values(name: str, data: ArrayLike, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
     """The values of a new array. What an array cannot store in addition to its values is refused, not dropped."""
-    if isinstance(data, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(data)):
-        raise InvalidArgument(
-            f"{name!r}: arrays have no masks: store data.filled(...), or the values data.data and the mask data.mask "
-            "as two arrays"
-        )
+    refuse_mask(data, f"{name!r}: ")
     return np.asarray(data, dtype=None if dtype is None else _dtype(dtype))
 
 

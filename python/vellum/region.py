@@ -262,10 +262,11 @@ class Region(Group):
         versions: Iterable[str] = (),
         *,
         packs: bool = False,
+        take_over: bool = False,
         progress: bool | Callback | None = None,
     ) -> _core.PullReport:
         """As `Store.pull`. Snapshots arrive while it is open; its branch is `Busy` where the remote's is newer."""
-        return self.store.pull(remote, versions, packs=packs, progress=progress)
+        return self.store.pull(remote, versions, packs=packs, take_over=take_over, progress=progress)
 
     def replicate(self, url: str, *, interval: float = 1.0, take_over: bool = False) -> Replication:
         """As `Store.replicate`: each commit goes to a remote as it is made."""

@@ -175,16 +175,19 @@ class Store:
         versions: Iterable[str] = (),
         *,
         packs: bool = False,
+        take_over: bool = False,
         progress: bool | Callback | None = None,
     ) -> _core.PullReport:
         """Gets versions from a remote, all that it has or those named.
 
         `packs`: also fetches all packs that a lazy clone has not stored locally.
 
-        A branch with commits of this store's own stays as it is: `is_ahead` of its entry in the report.
+        A branch with commits of this store's own stays as it is: `is_ahead` of its entry in the report, and
+        `is_older` where the remote has lost commits. `take_over`: it is replaced, and those commits are lost.
         """
         with shown("pull", progress) as callback:
-            return self._native.pull(_remote(remote), version_names(versions), bool(packs), callback)
+            names = version_names(versions)
+            return self._native.pull(_remote(remote), names, bool(packs), bool(take_over), callback)
 
     def replicate(self, url: str, *, interval: float = 1.0, take_over: bool = False) -> Replication:
         """Sends each commit and each new snapshot to a remote as it is made, concurrently with any writer.
