@@ -219,14 +219,14 @@ TEST_F(Web, BytesAreShownAsHexAndAsValues) {
 TEST_F(Web, TwoVersionsAreChosenByTwoLinksAndComparedFromTheOlderToTheNewer) {
   SKIP_WITHOUT_SERVER();
   EXPECT_TRUE(contains(body(""), "<a href=\".?from=v2#v2\">compare</a>"));
-  for (const char* first : {".?from=v1", ".?from=v2"}) {
+  for (const char* first : {"?from=v1", "?from=v2"}) {
     const std::string page = body(first);
     EXPECT_TRUE(contains(page, "<a href=\"diff?a=v1&amp;b=v2\">v1 → v2</a>")) << page;
     EXPECT_FALSE(contains(page, ">compare</a>")) << page;
   }
   EXPECT_TRUE(contains(body("diff?a=v1&b=v2"), "<h1>v1 → v2</h1>"));
   EXPECT_TRUE(contains(body("diff?a=v2&b=v1"), "<h1>v2 → v1</h1>")) << "in the order asked for";
-  EXPECT_EQ(page(".?from=gone").status, 404);
+  EXPECT_EQ(page("?from=gone").status, 404);
 }
 
 // A file that changes at many single bytes which are close, and at one that is far from them.
@@ -410,7 +410,7 @@ TEST_F(Web, ABrowserShowsThePagesAtTwoWidths) {
   must({"branch", store_, "side", "v1"});
   const Result result =
       run_program({"python3", std::string(VELLUM_SOURCE_DIR) + "/tests/cli/browser/check_pages.py",
-                   "chromium", url_, directory_.string(), "", ".?from=v2", "sizes", "heat",
+                   "chromium", url_, directory_.string(), "", "?from=v2", "sizes", "heat",
                    "version?name=v2", "diff?a=v1&b=v2", "bytes?version=v2&against=v1&offset=0x1380",
                    "blame?version=v2&offset=0x1380&length=16", "version?name=gone"});
   EXPECT_EQ(result.status, 0) << result.out << result.err;

@@ -17,7 +17,7 @@ Content versions_page(const Store& store, const Request& request) {
   sort_newest_first(versions);
   if (versions.empty()) return {store.path(), "<p>There is no version yet.</p>\n"};
   const std::string from = request.parameter("from");
-  const std::string chosen = from.empty() ? "" : resolve_version(store, from);
+  const std::string chosen = from.empty() ? "" : store.version(resolve_version(store, from)).name;
   std::string note;
   if (!chosen.empty())
     note = fmt::format(
