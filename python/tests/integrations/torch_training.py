@@ -38,7 +38,8 @@ class Training:
 def digest(value):
     """A hash of a state: all its values, with their names and types."""
     if isinstance(value, torch.Tensor):
-        return hashlib.sha256(value.numpy().tobytes() + str((value.dtype, value.shape)).encode()).hexdigest()
+        content = value.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        return hashlib.sha256(content + str((value.dtype, value.shape)).encode()).hexdigest()
     if isinstance(value, dict):
         value = sorted((str(type(key)), str(key), digest(each)) for key, each in value.items())
     elif isinstance(value, (list, tuple)):
