@@ -258,7 +258,8 @@ def _variable(name: str, item: Any) -> Any:
 
 
 def _fill(value: Any, dtype: np.dtype[Any]) -> Any:
-    is_bytes = dtype.kind == "S" or (dtype.metadata or {}).get("element_type") is bytes
+    metadata: Any = dtype.metadata or {}
+    is_bytes = dtype.kind == "S" or metadata.get("element_type") is bytes
     if is_bytes and isinstance(value, str):
         return value.encode("latin-1")
     return dtype.type(value) if dtype.kind in "biuf" else value
