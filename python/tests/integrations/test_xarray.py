@@ -15,6 +15,18 @@ peers = pytest.importorskip("xarray.tests.test_backends", reason="xarray's tests
 from vellum.integrations.xarray import VellumDataStore, to_vellum  # noqa: E402
 
 
+@pytest.fixture(params=["s", "ms", "us", "ns"])
+def time_unit(request):
+    return request.param
+
+
+@pytest.fixture(params=[False, True])
+def use_dask(request):
+    if request.param:
+        pytest.importorskip("dask")
+    return request.param
+
+
 class TestPeersSuite(peers.CFEncodedBase):
     engine = "vellum"
 

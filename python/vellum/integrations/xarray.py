@@ -20,7 +20,7 @@ try:
     from xarray.backends import BackendArray, BackendEntrypoint
     from xarray.backends.common import ArrayWriter, WritableCFDataStore
     from xarray.backends.store import StoreBackendEntrypoint
-    from xarray.coding.strings import create_vlen_dtype
+    from xarray.coding.strings import EncodedStringCoder, create_vlen_dtype
     from xarray.core import indexing
 except ImportError as error:
     raise ImportError("vellum.integrations.xarray needs xarray: pip install vellum[xarray]") from error
@@ -40,7 +40,7 @@ class _LazyArray(BackendArray):  # type: ignore[misc]
     """An array of a region. A read copies what it selects, and nothing else is loaded."""
 
     def __init__(self, array: vellum.Array) -> None:
-        self.array = array
+        self.memory = array
         self.shape, self.dtype = array.shape, array.dtype
 
     def __getitem__(self, key: Any) -> Any:
@@ -48,31 +48,31 @@ class _LazyArray(BackendArray):  # type: ignore[misc]
         return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> Any:
-        if self.array.nbytes and isinstance(self.array, vellum.Array):  # not values that a pickle has brought
+        if self.memory.nbytes and isinstance(self.memory, vellum.Array):  # not values that a pickle has brought
             self._load(key)
-        whole = indexing.NumpyIndexingAdapter(np.asarray(self.array))
+        whole = indexing.NumpyIndexingAdapter(np.asarray(self.memory))
         return np.array(whole.oindex[indexing.OuterIndexer(key)])
 
     def _load(self, key: tuple[Any, ...]) -> None:
         """Brings what is selected into memory. Corrupted: a page cannot be read. A remote sends all of it at once."""
-        if self.array.ndim == 0:
-            self.array.prefetch()
+        if self.memory.ndim == 0:
+            self.memory.prefetch()
             return
         if not any(isinstance(each, np.ndarray) for each in key):
-            part: Any = self.array[tuple(_as_slice(each) for each in key)]
+            part: Any = self.memory[tuple(_as_slice(each) for each in key)]
             span = sum((n - 1) * abs(stride) for n, stride in zip(part.shape, part.strides, strict=True))
             if span <= max(2 * part.nbytes, 1 << 20):
                 part.prefetch()
                 return
-        if self.array.ndim == 1:
-            self.array.prefetch(key[0])
+        if self.memory.ndim == 1:
+            self.memory.prefetch(key[0])
             return
         partial = [axis for axis, each in enumerate(key) if isinstance(each, np.ndarray) or each != slice(None)]
-        count = min(max(partial, default=0) + 1, self.array.ndim - 1)  # axes behind them are read whole
+        count = min(max(partial, default=0) + 1, self.memory.ndim - 1)  # axes behind them are read whole
         lengths = self.shape[:count]
         axes = [np.atleast_1d(np.arange(length)[each]) for length, each in zip(lengths, key, strict=False)]
         rows = np.ravel_multi_index(np.ix_(*axes), lengths).ravel()
-        flat: Any = self.array.reshape(int(np.prod(lengths)), -1)
+        flat: Any = self.memory.reshape(int(np.prod(lengths)), -1)
         flat.prefetch(rows)
 
 
@@ -133,6 +133,10 @@ class VellumDataStore(WritableCFDataStore):  # type: ignore[misc]
             self._region.close()
 
     # ---- Writing
+
+    def encode_variable(self, v: Any, name: Any = None) -> Any:
+        """Text as its variable asks for: characters, or bytes in an encoding."""
+        return EncodedStringCoder(allows_unicode=True).encode(v, name=name)
 
     def set_dimensions(self, variables: Any, unlimited_dims: Any = None) -> None:
         """ValueError: a variable that stays has another length."""
@@ -218,7 +222,9 @@ class _StringsTarget:
             whole = self.strings.to_numpy().reshape(self.shape)
             whole[key] = values
             values = whole
-        if list(self.strings) != (new := values.ravel().tolist()):
+        missing = b"" if self.strings.kind == "bytes" else ""
+        new = [missing if each is None or each != each else each for each in values.ravel().tolist()]
+        if list(self.strings) != new:
             self.strings[:] = new
 
     __reduce__ = _ArrayTarget.__reduce__
@@ -226,7 +232,7 @@ class _StringsTarget:
 
 def _shape(item: Any) -> tuple[int, ...]:
     if isinstance(item, vellum.Array):
-        return item.shape
+        return tuple(item.shape)
     shape = tuple(item.attrs.get(_SHAPE, (len(item),)))
     if not all(type(length) is int and length >= 0 for length in shape) or int(np.prod(shape)) != len(item):
         raise vellum.Corrupted(f"strings of shape {shape}, and {len(item)} values")
@@ -243,16 +249,18 @@ def _axes(name: str, item: Any) -> list[str]:
 
 def _variable(name: str, item: Any) -> Any:
     attributes = {key: value for key, value in item.attrs.items() if key not in _OWN}
-    lazy = _LazyArray(item) if isinstance(item, vellum.Array) else _LazyStrings(item, _shape(item))
+    lazy: Any = _LazyArray(item) if isinstance(item, vellum.Array) else _LazyStrings(item, _shape(item))
     for key in _FILLS:
-        if key in attributes and isinstance(item, vellum.Array):
-            attributes[key] = _fill(attributes[key], item.dtype)
+        if key in attributes:
+            attributes[key] = _fill(attributes[key], lazy.dtype)
     encoding = {"dtype": item.dtype} if isinstance(item, vellum.Array) else {}
     return xr.Variable(_axes(name, item), indexing.LazilyIndexedArray(lazy), attributes, encoding)
 
 
 def _fill(value: Any, dtype: np.dtype[Any]) -> Any:
-    if dtype.kind == "S" and isinstance(value, str):
+    metadata: Any = dtype.metadata or {}
+    is_bytes = dtype.kind == "S" or metadata.get("element_type") is bytes
+    if is_bytes and isinstance(value, str):
         return value.encode("latin-1")
     return dtype.type(value) if dtype.kind in "biuf" else value
 
