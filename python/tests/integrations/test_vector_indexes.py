@@ -94,7 +94,7 @@ def test_rollback_takes_the_index_back(region, library, make):
     region.rollback("one")
     holds(library, kept, [0])
     with pytest.raises(ZeroDivisionError), region.transaction():
-        kept.add(batch(2), keys_of(2))
+        kept.add(batch(1), keys_of(1))
         kept.save()
         raise ZeroDivisionError
     holds(library, kept, [0])
@@ -102,7 +102,7 @@ def test_rollback_takes_the_index_back(region, library, make):
 
 def test_removed_vectors_stay_removed(path, library, make, name):
     if name in ("faiss-graph", "faiss-lists"):
-        pytest.skip("faiss removes nothing from a graph, and from lists only without a table of keys")
+        pytest.skip("faiss removes nothing from a graph, and from lists only without a map of keys")
     with vellum.open(path, create=True) as r:
         kept = make(r)
         kept.add(batch(0), keys_of(0))

@@ -105,7 +105,7 @@ class FaissLists(FaissGraph):
         index = faiss.IndexIVFFlat(faiss.IndexFlatL2(DIM), DIM, 4)
         index.train(np.random.default_rng(1).standard_normal((200, DIM), dtype="f4"))
         index.nprobe = 4
-        index.set_direct_map_type(faiss.DirectMap.Hashtable)
+        index.make_direct_map()
         return index
 
 

@@ -25,7 +25,7 @@ __all__ = ["VellumMagics", "load", "unload"]
 _CELL = re.compile(r"cell-(\d+)-(.+)")
 
 
-@magics_class  # type: ignore[untyped-decorator]
+@magics_class
 class VellumMagics(Magics):  # type: ignore[misc]
     """`%vellum`, `%undo`, `%redo` and `%branch`."""
 

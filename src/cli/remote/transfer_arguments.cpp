@@ -6,7 +6,7 @@
 namespace vellum::cli {
 namespace {
 
-constexpr std::size_t kMaxConnections = 256;
+constexpr std::size_t kMaxGivenConnections = 256;
 constexpr const char* kLimitRate = "--limit-rate";
 
 }  // namespace
@@ -30,7 +30,7 @@ void add_transfer_options(CLI::App& command, TransferArguments& arguments) {
       ->type_name("BYTES");
   command.add_option("--connections", arguments.connections, "Use at most this many connections")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, kMaxConnections));
+      ->check(CLI::Range(std::size_t{1}, kMaxGivenConnections));
 }
 
 }  // namespace vellum::cli
