@@ -7,7 +7,7 @@
 #include "remote/failing_objects.hpp"
 #include "remote/remote_fixture.hpp"
 #include "remote/replicator.hpp"
-#include "store/check/stat.hpp"
+#include "store/check/check.hpp"
 #include "support/disk/sim_fs_lib.hpp"
 
 namespace vellum::remote::test {

@@ -293,13 +293,13 @@ void Store::convert_to_branch(const std::string& name) { impl_->core->convert_to
 
 void Store::rename_branch(const std::string& from, const std::string& to) {
   // The new name has no record of the image. What another program has written there would be lost.
-  const auto here = store::resolve_version(*impl_->core, from);
-  const auto image = store::ImageFile::last_state(*impl_->core, here.name, here.version.branch_id);
-  if (here.is_branch && image &&
-      (image->in_use || store::ImageFile::changed_since(*impl_->core, *image))) {
-    fail(Errc::busy,
-         "branch '{}' of {}: its image {} has changed since the last commit; open it once", from,
-         path(), image->path.empty() ? "in the store" : image->path);
+  if (const auto here = store::resolve_version(*impl_->core, from); here.is_branch) {
+    const auto image = store::ImageFile::last_state(*impl_->core, from, here.version.branch_id);
+    if (image && (image->in_use || store::ImageFile::changed_since(*impl_->core, *image))) {
+      fail(Errc::busy,
+           "branch '{}' of {}: its image {} has changed since the last commit; open it once", from,
+           path(), image->path.empty() ? "in the store" : image->path);
+    }
   }
   store::rename_branch(*impl_->core, from, to);
 }

@@ -107,7 +107,7 @@ std::string at_time(const Store& store, const std::string& name, std::string_vie
 
 std::string latest(const Store& store) {
   const auto versions = store.versions();
-  const VersionInfo* found = newest_until(versions, Moment::max());
+  const VersionInfo* found = newest_until(versions, Moment::max(), Newest::by_order);
   if (found == nullptr)
     fail(Errc::not_found, "the store has no snapshot yet, so 'latest' names none");
   return found->name;
