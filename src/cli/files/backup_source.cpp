@@ -1,5 +1,7 @@
 #include "cli/files/backup_source.hpp"
 
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -135,11 +137,44 @@ class CopySource final : public Source {
   mutable store::StreamContent content_;
 };
 
+// Until the end of this object, a signal to end the process waits. The slot that a killed reader
+// leaves keeps writers from reusing pages.
+class EndDelayed {
+ public:
+  EndDelayed() {
+    sigset_t ends;
+    sigemptyset(&ends);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, number);
+    pthread_sigmask(SIG_BLOCK, &ends, &before_);
+  }
+  ~EndDelayed() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  EndDelayed(const EndDelayed&) = delete;
+  EndDelayed& operator=(const EndDelayed&) = delete;
+  bool is_wanted() const {
+    sigset_t waiting;
+    sigpending(&waiting);
+    return sigismember(&waiting, SIGINT) == 1 || sigismember(&waiting, SIGTERM) == 1 ||
+           sigismember(&waiting, SIGHUP) == 1;
+  }
+
+ private:
+  sigset_t before_;
+};
+
 // An environment of LMDB 1.0 that other processes have open.
 class ReaderSource final : public Source {
  public:
-  ReaderSource(LockedFile file, std::unique_ptr<lmdb::TransactionContent> content)
-      : file_(std::move(file)), content_(std::move(content)) {}
+  static std::unique_ptr<ReaderSource> open(LockedFile& file, const std::string& lock_file) {
+    auto end = std::make_unique<EndDelayed>();
+    auto content = lmdb::TransactionContent::open(*file.file, lock_file);
+    if (content == nullptr) return nullptr;
+    return std::unique_ptr<ReaderSource>(
+        new ReaderSource(std::move(file), std::move(end), std::move(content)));
+  }
+  store::ContentRange next(std::span<std::byte> room) override {
+    if (end_->is_wanted()) fail(Errc::io, "{}: the backup was interrupted", file_.file->path());
+    return Source::next(room);
+  }
   void check() const override {
     if (file_.file->replaced())
       fail(Errc::busy, "{}: a program has replaced it meanwhile; nothing was kept, try again",
@@ -148,8 +183,12 @@ class ReaderSource final : public Source {
   }
 
  private:
+  ReaderSource(LockedFile file, std::unique_ptr<EndDelayed> end,
+               std::unique_ptr<lmdb::TransactionContent> content)
+      : end_(std::move(end)), file_(std::move(file)), content_(std::move(content)) {}
   store::Content& from() const override { return *content_; }
 
+  const std::unique_ptr<EndDelayed> end_;  // outlives the slot
   LockedFile file_;
   const std::unique_ptr<lmdb::TransactionContent> content_;
 };
@@ -158,8 +197,7 @@ class ReaderSource final : public Source {
 // other, and a process that opens it meanwhile is detected.
 std::unique_ptr<store::Content> open_lmdb_1_0(LockedFile file, const std::string& lock_file) {
   if (!lock_file.empty() && !on_read_only_file_system(lock_file)) {
-    if (auto content = lmdb::TransactionContent::open(*file.file, lock_file))
-      return std::make_unique<ReaderSource>(std::move(file), std::move(content));
+    if (auto source = ReaderSource::open(file, lock_file)) return source;
   }
   return std::make_unique<PlainSource>(std::move(file), false);
 }

@@ -17,6 +17,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/memory/zeros.hpp"
 #include "interfaces/lmdb/format.hpp"
 
 namespace vellum::lmdb {
@@ -25,9 +26,11 @@ namespace {
 // MDB_LOCK_FORMAT of x86-64 with the C library's robust mutexes. It states the sizes of all parts.
 constexpr std::uint32_t kLockFormat = 0x2c2f6002;
 constexpr std::size_t kFormatAt = 4, kTransactionIdAt = 8, kReadersAt = 16, kMutexAt = 24;
-// The slots begin after a writer's mutex of one cache line. lmdb-js has a second mutex there. A
-// lock file ends with a whole slot, so its size tells the two apart.
+// The slots begin after a writer's mutex of one cache line. lmdb-js has two mutexes there, and then
+// unused bytes, which are zero.
 constexpr std::size_t kSlotBytes = 64, kSlotsAt = 128, kSlotsAtOfLmdbJs = 208;
+constexpr std::size_t kKindOfSecondMutexAt = 120, kUnusedOfLmdbJsAt = 144;
+constexpr std::uint32_t kRobustShared = 0x90;  // the kind of a mutex of both (glibc)
 constexpr std::size_t kSlotTransactionAt = 0, kSlotProcessAt = 8, kSlotThreadAt = 16;
 constexpr std::uint64_t kNoTransaction = UINT64_MAX;
 constexpr std::uint64_t kMaxLockFileBytes = 64u << 20;  // a million readers
@@ -95,12 +98,6 @@ class TableLock {
   pthread_mutex_t* const mutex_;
 };
 
-std::size_t slots_at(std::size_t lock_file_bytes) noexcept {
-  if (lock_file_bytes % kSlotBytes == kSlotsAt % kSlotBytes) return kSlotsAt;
-  if (lock_file_bytes % kSlotBytes == kSlotsAtOfLmdbJs % kSlotBytes) return kSlotsAtOfLmdbJs;
-  return 0;
-}
-
 }  // namespace
 
 std::unique_ptr<ReaderSlot> ReaderSlot::join(const std::string& lock_file) {
@@ -109,6 +106,7 @@ std::unique_ptr<ReaderSlot> ReaderSlot::join(const std::string& lock_file) {
   std::unique_ptr<ReaderSlot> slot(new ReaderSlot(lock_file, fd));
   if (!is_open_elsewhere(fd)) return nullptr;
   if (!share_file(fd)) fail(Errc::busy, "{}: a process does not release the file", lock_file);
+  if (!is_open_elsewhere(fd)) return nullptr;  // the other process has ended meanwhile
   slot->map();
   slot->claim();
   slot->renew();
@@ -119,8 +117,7 @@ void ReaderSlot::map() {
   struct stat status{};
   if (::fstat(fd_, &status) != 0) fail(Errc::io, "{}: {}", path_, std::strerror(errno));
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  const std::size_t slots = slots_at(bytes);
-  if (bytes > kMaxLockFileBytes || slots == 0 || bytes < slots + kSlotBytes) {
+  if (bytes < kSlotsAt + kSlotBytes || bytes > kMaxLockFileBytes) {
     fail(Errc::unsupported, "{}: the size of no lock file of LMDB 1.0", path_);
   }
   void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
@@ -132,6 +129,27 @@ void ReaderSlot::map() {
   if (format != kLockFormat) {
     fail(Errc::unsupported, "{}: a lock file of an unknown kind ({:#010x})", path_, format);
   }
+  find_kind();
+}
+
+// LMDB and lmdb-js state the same format. The file may have been made by one and be used by the
+// other, which keeps its size: all signs have to agree.
+void ReaderSlot::find_kind() {
+  std::uint32_t kind = 0;
+  std::memcpy(&kind, lock_file_ + kKindOfSecondMutexAt, sizeof kind);
+  const bool is_unused =
+      base::is_zero({lock_file_ + kUnusedOfLmdbJsAt, kSlotsAtOfLmdbJs - kUnusedOfLmdbJsAt});
+  const std::size_t end = lock_file_bytes_ % kSlotBytes;
+  is_of_lmdb_js_ = end == kSlotsAtOfLmdbJs % kSlotBytes && kind == kRobustShared && is_unused;
+  if (is_of_lmdb_js_ || (end == kSlotsAt % kSlotBytes && kind == 0)) return;
+  fail(Errc::unsupported,
+       "{}: LMDB 1.0 and lmdb-js have both used it; stop the writer, and take the file as it is "
+       "with --stopped",
+       path_);
+}
+
+std::size_t ReaderSlot::slots_at() const noexcept {
+  return is_of_lmdb_js_ ? kSlotsAtOfLmdbJs : kSlotsAt;
 }
 
 // REQUIRES: mapped.
@@ -142,7 +160,7 @@ void ReaderSlot::claim() {
     fail(Errc::io, "{}: {}", path_, std::strerror(error));
   }
   const TableLock lock(lock_file_, path_);
-  const std::size_t first = slots_at(lock_file_bytes_);
+  const std::size_t first = slots_at();
   const std::size_t max = (lock_file_bytes_ - first) / kSlotBytes;
   const auto used = shared<std::uint32_t>(lock_file_ + kReadersAt);
   const auto in_use = std::min<std::size_t>(used.load(), max);
@@ -165,17 +183,16 @@ void ReaderSlot::claim() {
 // A transaction that is committed between the two reads may already free pages of the first.
 std::uint64_t ReaderSlot::renew() noexcept {
   assert(slot_ != nullptr);
-  const auto last = shared<std::uint64_t>(lock_file_ + kTransactionIdAt);
   const auto named = shared<std::uint64_t>(slot_ + kSlotTransactionAt);
   do {
-    transaction_ = last.load();
+    transaction_ = last_transaction();
     named.store(transaction_);
-  } while (last.load() != transaction_);
+  } while (last_transaction() != transaction_);
   return transaction_;
 }
 
-bool ReaderSlot::is_of_lmdb_js() const noexcept {
-  return slots_at(lock_file_bytes_) == kSlotsAtOfLmdbJs;
+std::uint64_t ReaderSlot::last_transaction() const noexcept {
+  return shared<std::uint64_t>(lock_file_ + kTransactionIdAt).load();
 }
 
 bool ReaderSlot::is_held() const noexcept {

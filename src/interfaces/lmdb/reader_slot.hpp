@@ -25,13 +25,17 @@ class ReaderSlot {
   // Names the last transaction instead, and returns its number.
   std::uint64_t renew() noexcept;
   // Whether the environment is one of lmdb-js, which has a third meta page.
-  bool is_of_lmdb_js() const noexcept;
+  bool is_of_lmdb_js() const noexcept { return is_of_lmdb_js_; }
+  // The last transaction that a writer has ended.
+  std::uint64_t last_transaction() const noexcept;
   // Whether the slot still names the transaction: no process has taken this one for dead.
   bool is_held() const noexcept;
 
  private:
   ReaderSlot(std::string path, int fd) noexcept : path_(std::move(path)), fd_(fd) {}
   void map();
+  void find_kind();
+  std::size_t slots_at() const noexcept;
   void claim();
 
   // POSIX locks of the process: closing any other descriptor of the lock file would release them.
@@ -41,6 +45,7 @@ class ReaderSlot {
   std::size_t lock_file_bytes_ = 0;
   std::byte* slot_ = nullptr;  // within it
   std::uint64_t transaction_ = 0;
+  bool is_of_lmdb_js_ = false;
 };
 
 }  // namespace vellum::lmdb

@@ -43,7 +43,7 @@ std::unique_ptr<TransactionContent> TransactionContent::open(const base::File& f
 }
 
 TransactionContent::TransactionContent(const base::File& file, std::unique_ptr<ReaderSlot> slot)
-    : file_(file), slot_(std::move(slot)), pages_(file) {
+    : file_(file), slot_(std::move(slot)) {
   const std::uint32_t page_bytes = page_bytes_of(file);
   for (int tries = 0; !read_metas(page_bytes); ++tries) {
     if (tries == kMaxTries)
@@ -54,23 +54,23 @@ TransactionContent::TransactionContent(const base::File& file, std::unique_ptr<R
   if (last_page >= UINT64_MAX / kMaxPageBytes) {
     fail(Errc::corrupted, "{}: {} pages", file.path(), last_page);
   }
-  size_bytes_ = std::min((last_page + 1) * page_bytes, file.size_bytes());
-  hide_later(page_bytes);
+  pages_.emplace(file_);
+  size_bytes_ = std::min((last_page + 1) * page_bytes, pages_->size_bytes());
+  hide_others(page_bytes);
 }
 
-// A later transaction may have replaced the meta page. Read twice: a meta page is written in place.
+// The next transaction but one replaces the meta page in place. It begins after the next one is in
+// the lock file.
 bool TransactionContent::read_metas(std::uint32_t page_bytes) {
   transaction_ = slot_->renew();
   metas_.resize(2 * std::size_t{page_bytes});
-  std::vector<std::byte> again(metas_.size());
   file_.pread(metas_, 0);
-  file_.pread(again, 0);
-  return metas_ == again &&
+  return slot_->last_transaction() == transaction_ &&
          transaction_of(metas_.data() + transaction_ % 2 * page_bytes + kHeader) == transaction_;
 }
 
-// A later one becomes this one, as its own predecessor.
-void TransactionContent::hide_later(std::uint32_t page_bytes) {
+// The other meta page, which a transaction may be writing, becomes this one, as its own predecessor.
+void TransactionContent::hide_others(std::uint32_t page_bytes) {
   std::byte* const meta = metas_.data() + transaction_ % 2 * page_bytes + kHeader;
   std::byte* const other = metas_.data() + (transaction_ + 1) % 2 * page_bytes + kHeader;
   if (slot_->is_of_lmdb_js()) {
@@ -81,14 +81,13 @@ void TransactionContent::hide_later(std::uint32_t page_bytes) {
     if (page_bytes / 2 >= kHeader + kMetaBytes && transaction_of(synced) != 0)
       std::memcpy(synced + kMapBytesAt, meta + kMapBytesAt, kMetaBytes - kMapBytesAt);
   }
-  if (transaction_of(other) <= transaction_) return;
   std::memcpy(other, meta, kMetaBytes);
-  const std::uint64_t before = transaction_ - 1;
+  const std::uint64_t before = transaction_ - std::min<std::uint64_t>(transaction_, 1);
   std::memcpy(other + kTransactionAt, &before, sizeof before);
 }
 
 store::ContentRange TransactionContent::next(std::span<std::byte> room) {
-  store::ContentRange range = pages_.next(room);
+  store::ContentRange range = pages_->next(room);
   const std::uint64_t end = (size_bytes_ + format::kPageBytes - 1) / format::kPageBytes;
   assert(!range.is_read);
   if (range.first >= end) return {};
@@ -97,7 +96,7 @@ store::ContentRange TransactionContent::next(std::span<std::byte> room) {
 }
 
 void TransactionContent::read(format::PageNumber first, std::span<std::byte> out) const {
-  pages_.read(first, out);
+  pages_->read(first, out);
   const std::uint64_t from = first * format::kPageBytes;
   if (from < metas_.size()) {
     const std::size_t bytes = std::min<std::size_t>(out.size(), metas_.size() - from);
@@ -111,14 +110,14 @@ void TransactionContent::read(format::PageNumber first, std::span<std::byte> out
 }
 
 void TransactionContent::check() const {
-  pages_.check();
+  pages_->check();
   if (slot_->is_held()) return;
   fail(Errc::busy, "{}: LMDB has taken this reader for dead; nothing was kept, try again",
        file_.path());
 }
 
 std::uint64_t TransactionContent::position_bytes() const {
-  return std::min(pages_.position_bytes(), size_bytes_);
+  return std::min(pages_->position_bytes(), size_bytes_);
 }
 
 }  // namespace vellum::lmdb

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@
 
 namespace vellum::lmdb {
 
-// The file, with meta pages that name no later transaction. Writers write only to pages that the
+// The file, with meta pages that name no other transaction. Writers write only to pages that the
 // transaction does not use. Encryption and checksums of LMDB's own do not matter: meta pages have
 // neither.
 class TransactionContent final : public store::Content {
@@ -30,18 +31,19 @@ class TransactionContent final : public store::Content {
   void read(format::PageNumber first, std::span<std::byte> out) const override;
   // Errc::busy: the slot was lost meanwhile.
   void check() const override;
-  bool restart() override { return pages_.restart(); }
+  bool restart() override { return pages_->restart(); }
   std::uint64_t position_bytes() const override;
   std::uint64_t size_bytes() const override { return size_bytes_; }
 
  private:
   bool read_metas(std::uint32_t page_bytes);
-  void hide_later(std::uint32_t page_bytes);
+  void hide_others(std::uint32_t page_bytes);
 
   const base::File& file_;
   const std::unique_ptr<ReaderSlot> slot_;
-  store::FileContent pages_;
   std::vector<std::byte> metas_;  // the first two of LMDB's pages
+  // Set once the transaction is known: the file has all of its pages since then.
+  std::optional<store::FileContent> pages_;
   std::uint64_t transaction_ = 0;
   std::uint64_t size_bytes_ = 0;
 };

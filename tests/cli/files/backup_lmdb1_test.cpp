@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "run/run_lib.hpp"
 
@@ -19,7 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLmdbPage = 4096;
 constexpr std::uint64_t kLmdbPages = 12;
-constexpr std::size_t kMutexAt = 24, kMutexOfWriterAt = 64;
+constexpr std::size_t kMutexAt = 24, kMutexOfWriterAt = 64, kSecondMutexAt = 104;
+constexpr std::size_t kKindOfSecondMutexAt = 120;
 enum class Variant { upstream, lmdb_js };
 constexpr std::size_t slots_at(Variant v) { return v == Variant::upstream ? 128 : 208; }
 
@@ -109,7 +111,9 @@ class BackupLmdb1NoSanitizer : public CliTest, public ::testing::WithParamInterf
     pthread_mutexattr_init(&shared);
     pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
-    for (const std::size_t mutex : {kMutexAt, kMutexOfWriterAt})
+    std::vector<std::size_t> mutexes = {kMutexAt, kMutexOfWriterAt};
+    if (GetParam() == Variant::lmdb_js) mutexes.push_back(kSecondMutexAt);
+    for (const std::size_t mutex : mutexes)
       pthread_mutex_init(reinterpret_cast<pthread_mutex_t*>(at + mutex), &shared);
     munmap(at, lock.size());
     close(fd);
@@ -188,6 +192,31 @@ TEST_P(BackupLmdb1NoSanitizer, ALockFileOfAnotherKindIsRefused) {
   change_lock_file(4, 0x2c2f6002);
   ASSERT_EQ(0, truncate(lock_file().c_str(), 1000));
   expect_failure(backup(), 12, "unsupported", lock_file());
+}
+
+// LMDB and lmdb-js put the slots at different places, and neither makes the other's file smaller.
+TEST_P(BackupLmdb1NoSanitizer, ALockFileThatBothHaveUsedIsRefused) {
+  make_environment();
+  const OpenElsewhere lmdb(lock_file());
+  change_lock_file(kKindOfSecondMutexAt, GetParam() == Variant::lmdb_js ? 0 : 0x90);
+  expect_failure(backup(), 12, "unsupported", lock_file());
+}
+
+TEST_P(BackupLmdb1NoSanitizer, ASlotOfAnInterruptedBackupIsGivenBack) {
+  make_environment();
+  const OpenElsewhere lmdb(lock_file());
+  const Result result = run(backup(), [] {
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, &ends, nullptr);
+    raise(SIGTERM);  // waits
+  });
+  EXPECT_NE(0, result.status);
+  EXPECT_NE(std::string::npos, result.err.find("interrupted")) << result.err;
+  const std::string lock = read_file(lock_file());
+  EXPECT_EQ(1u, get<std::uint32_t>(lock, 16)) << "slots that have been used";
+  EXPECT_EQ(0u, get<std::uint32_t>(lock, slot_at(0) + 8)) << "process";
 }
 
 TEST_P(BackupLmdb1NoSanitizer, MetaPagesThatDoNotMatchTheLockFileAreRefused) {
