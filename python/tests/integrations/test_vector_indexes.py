@@ -54,6 +54,37 @@ def test_what_is_added_is_there_again(path, library, make):
         holds(library, make(r), range(5))
 
 
+@pytest.mark.parametrize("first", ["i8", "f2", "f8"])
+def test_the_log_has_what_the_library_has(path, library, make, name, first):
+    """The dtype of the first vectors is not that of the log."""
+    if name == "usearch" and first == "i8":
+        pytest.skip("USearch refuses whole numbers of 8 bytes")
+    with vellum.open(path, create=True) as r:
+        kept = make(r)
+        kept.add(np.zeros((BATCH, DIM), first), keys_of(0))
+        kept.add(batch(1) + 1000, keys_of(1))
+        kept.save()
+        kept.add(batch(2) + 1000, keys_of(2))
+        live = library.stored(kept.index, np.arange(3 * BATCH))
+    with vellum.open(path) as r:
+        again = library.stored(make(r).index, np.arange(3 * BATCH))
+    np.testing.assert_array_equal(again, live)
+    np.testing.assert_array_equal(again[2 * BATCH :], batch(2) + 1000)
+
+
+def test_usearch_logs_whole_numbers_apart(region):
+    index = pytest.importorskip("usearch.index")
+    kept = door_of("usearch").Index(region, "words", index.Index(ndim=4, metric="l2sq", dtype="i8"))
+    kept.add(np.full((1, 4), 3, "i1"), [0])
+    with pytest.raises(vellum.InvalidArgument, match=r"save\(\) first"):
+        kept.add(np.full((1, 4), 0.5, "f4"), [1])
+    kept.save()
+    kept.add(np.full((1, 4), 0.5, "f4"), [1])
+    live = np.array(kept.index.get([0, 1]))
+    kept._index = None
+    np.testing.assert_array_equal(np.array(kept.index.get([0, 1])), live)
+
+
 def test_keys_are_given_by_the_library(region, library, make, name):
     kept = make(region)
     if name.startswith("faiss"):

@@ -77,6 +77,10 @@ class VectorIndex(ABC):
     def _remove(self, index: Any, keys: NDArray[np.uint64]) -> None:
         """Removes vectors."""
 
+    def _taken(self, index: Any, vectors: NDArray[Any]) -> NDArray[Any]:
+        """Vectors as the library takes them, and as the log has them."""
+        return np.ascontiguousarray(vectors, np.float32)
+
     # ---- Use
 
     @property
@@ -89,12 +93,13 @@ class VectorIndex(ABC):
 
     def add(self, vectors: ArrayLike, keys: ArrayLike | None = None) -> NDArray[np.uint64]:
         """Adds vectors, and returns their keys. The region's next commit makes them durable."""
-        rows = np.ascontiguousarray(vectors)
+        rows = np.asarray(vectors)
         if rows.ndim != 2:
             raise vellum.InvalidArgument(f"vectors have two axes, not the shape {rows.shape}")
         given = None if keys is None else _keys(keys)
         if given is not None and given.shape != rows.shape[:1]:
             raise vellum.InvalidArgument(f"{len(rows)} vectors, and keys of shape {given.shape}")
+        rows = self._taken(self.index, rows)
         return self._changed(lambda index: self._add(index, rows, given), rows)
 
     def remove(self, keys: ArrayLike) -> None:
@@ -132,6 +137,7 @@ class VectorIndex(ABC):
         index = self.index
         if not getattr(self._region, "writable", True):
             raise vellum.ReadOnly(f"{self._region!r} is open read-only: open a branch to change its indexes")
+        self._refuse_dtype(rows)
         try:
             keys = change(index)
             self._log(keys, rows)
@@ -141,12 +147,24 @@ class VectorIndex(ABC):
         self._mark()
         return keys
 
+    def _refuse_dtype(self, rows: NDArray[Any] | None) -> None:
+        """A log has vectors of one dtype: others would change their values in it."""
+        if rows is None or not self.pending or "log/vectors" not in self._group:
+            return
+        logged = self._group["log/vectors"].dtype
+        if logged != rows.dtype:
+            raise vellum.InvalidArgument(
+                f"the log of {self._name!r} has vectors of {logged}, and these are {rows.dtype}: save() first"
+            )
+
     def _log(self, keys: NDArray[np.uint64], rows: NDArray[Any] | None) -> None:
         group = self._group
         begin, end = self.pending, self.pending + len(keys)
         if "log" not in group:
             group.create_array("log/keys", 0, "<u8", room=_LOG_ROOM)
             group.create_array("log/removed", 0, "u1", room=_LOG_ROOM)
+        if rows is not None and "log/vectors" in group and group["log/vectors"].dtype != rows.dtype:
+            del group["log/vectors"]  # of an empty log
         if rows is not None and "log/vectors" not in group:
             group.create_array("log/vectors", (begin, rows.shape[1]), rows.dtype, room=_LOG_ROOM)
         group.resize("log/keys", end)[begin:] = keys

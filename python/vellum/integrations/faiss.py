@@ -69,7 +69,6 @@ class Index(VectorIndex):
 
     def _add(self, index: Any, vectors: NDArray[Any], keys: NDArray[np.uint64] | None) -> NDArray[np.uint64]:
         first = index.ntotal
-        vectors = np.asarray(vectors, np.float32)
         follow = np.arange(first, first + len(vectors), dtype=np.uint64)
         if keys is None:
             keys = follow

@@ -24,6 +24,7 @@ from ._vectors import Bytes, VectorIndex, Write
 
 try:
     from usearch.index import Index as _Index
+    from usearch.index import ScalarKind
 except ImportError as error:
     raise ImportError("vellum.integrations.usearch needs usearch: pip install vellum[usearch]") from error
 
@@ -59,6 +60,11 @@ class Index(VectorIndex):
         if index is None:
             raise vellum.Corrupted(f"{self._name!r} of {self._region!r} is no serialized index of USearch")
         return index
+
+    def _taken(self, index: Any, vectors: NDArray[Any]) -> NDArray[Any]:
+        if vectors.dtype.kind != "f":
+            return np.ascontiguousarray(vectors)  # whole numbers are scaled differently, where it takes them
+        return np.ascontiguousarray(vectors, np.float64 if index.dtype == ScalarKind.F64 else np.float32)
 
     def _add(self, index: Any, vectors: NDArray[Any], keys: NDArray[np.uint64] | None) -> NDArray[np.uint64]:
         added: NDArray[np.uint64] = np.atleast_1d(index.add(keys, vectors))
