@@ -175,6 +175,52 @@ def test_a_save_writes_the_pages_that_changed(path, library, make):
         assert r.commit().pages_changed < first / 2
 
 
+INTERRUPTED = [(call, n) for call in ("resize", "create_array") for n in range(3)]
+
+
+@pytest.mark.parametrize(("call", "after"), INTERRUPTED)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_interrupted_add_leaves_the_index_whole(path, monkeypatch, is_first, call, after):
+    pytest.importorskip("hnswlib")  # for all: the log is the same
+    library = LIBRARIES["hnswlib"][1]
+
+    def make(region):
+        return door_of("hnswlib").Index(region, "words", library.new())
+
+    with vellum.open(path, create=True) as r:
+        kept = make(r)
+        if not is_first:
+            kept.add(batch(0), keys_of(0))
+        elif call == "create_array":
+            assert "log" not in r["words"]
+        plain, calls = getattr(vellum.Group, call), []
+
+        def interrupted(self, *args, **kwargs):
+            calls.append(args)
+            if len(calls) == after + 1:
+                plain(self, *args, **kwargs)
+                raise KeyboardInterrupt
+            return plain(self, *args, **kwargs)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(vellum.Group, call, interrupted)
+            try:
+                kept.add(batch(1), keys_of(1))
+            except KeyboardInterrupt:
+                is_added = False
+            else:
+                is_added = True  # there was no such call
+        assert is_added == (call == "create_array" and not is_first)
+        r.snapshot("between")
+        before = [] if is_first else [0]
+        numbers = [*before, 1] if is_added else before
+        holds(library, make(vellum.open(path, version="between")), numbers)
+        holds(library, kept, numbers)
+        kept.add(batch(2), keys_of(2))
+    with vellum.open(path) as r:
+        holds(library, make(r), [*numbers, 2])
+
+
 def test_an_index_that_is_not_there(region, name):
     with pytest.raises(vellum.NotFound):
         door_of(name).Index(region, "words")

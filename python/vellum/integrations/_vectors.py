@@ -7,7 +7,7 @@ the log. An index is opened from that form and the log behind it. It is committe
 with all the rest of its region.
 
 In the group of an index: `log/keys`, `log/vectors` and `log/removed`, a row for each call's vector or removal, in
-their order; `parts/0`, `parts/1`, the serialized form, cut where it grows, so that what follows stays in its place.
+their order, as many as there are keys; `parts/0`, `parts/1`, the serialized form, cut where it grows, so that what follows stays in its place.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class VectorIndex(ABC):
     @property
     def pending(self) -> int:
         """The rows of the log: what opening adds to the saved form."""
-        return len(self._group["log/keys"]) if "log" in self._group else 0
+        return len(self._group["log/keys"]) if "log/keys" in self._group else 0
 
     # ---- The log
 
@@ -158,21 +158,27 @@ class VectorIndex(ABC):
             )
 
     def _log(self, keys: NDArray[np.uint64], rows: NDArray[Any] | None) -> None:
+        """Adds rows to the log, and the keys last: a commit at any moment has whole rows, or rows without a key."""
         group = self._group
         begin, end = self.pending, self.pending + len(keys)
-        if "log" not in group:
-            group.create_array("log/keys", 0, "<u8", room=_LOG_ROOM)
-            group.create_array("log/removed", 0, "u1", room=_LOG_ROOM)
-        if rows is not None and "log/vectors" in group and group["log/vectors"].dtype != rows.dtype:
-            del group["log/vectors"]  # of an empty log
-        if rows is not None and "log/vectors" not in group:
-            group.create_array("log/vectors", (begin, rows.shape[1]), rows.dtype, room=_LOG_ROOM)
-        group.resize("log/keys", end)[begin:] = keys
-        group.resize("log/removed", end)[begin:] = rows is None
+        if rows is not None:
+            if "log/vectors" in group and group["log/vectors"].dtype != rows.dtype:
+                del group["log/vectors"]  # of an empty log
+            if "log/vectors" not in group:
+                group.create_array("log/vectors", (begin, rows.shape[1]), rows.dtype, room=_LOG_ROOM)
+        for name, kind in (("log/removed", "u1"), ("log/keys", "<u8")):
+            if name not in group:
+                group.create_array(name, 0, kind, room=_LOG_ROOM)
         if "log/vectors" in group:
             stored = group.resize("log/vectors", end)
             if rows is not None:
                 stored[begin:] = rows
+        group.resize("log/removed", end)[begin:] = rows is None
+        try:
+            group.resize("log/keys", end)[begin:] = keys
+        except BaseException:
+            group.resize("log/keys", begin)
+            raise
 
     def _loaded(self) -> Any:
         group = self._group
@@ -188,7 +194,8 @@ class VectorIndex(ABC):
         return index
 
     def _replay(self, index: Any, log: vellum.Group) -> None:
-        keys, removed = np.array(log["keys"]), np.array(log["removed"])
+        keys = np.array(log["keys"])
+        removed = np.array(log["removed"][: len(keys)])
         ends = [*(np.flatnonzero(np.diff(removed)) + 1), len(keys)]
         for begin, end in zip([0, *ends], ends, strict=False):
             if removed[begin]:
