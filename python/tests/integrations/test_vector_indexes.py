@@ -85,12 +85,58 @@ def test_usearch_logs_whole_numbers_apart(region):
     np.testing.assert_array_equal(np.array(kept.index.get([0, 1])), live)
 
 
-def test_keys_are_given_by_the_library(region, library, make, name):
+def test_keys_follow(region, library, make):
     kept = make(region)
-    if name.startswith("faiss"):
-        pytest.skip("an IndexIDMap2 wants keys")
-    assert kept.add(batch(0)).tolist() == keys_of(0).tolist()
-    holds(library, kept, [0])
+    for number in range(2):
+        assert kept.add(batch(number)).tolist() == keys_of(number).tolist()
+    holds(library, kept, [0, 1])
+
+
+def test_a_key_is_not_given_twice(path, library, make, name):
+    with vellum.open(path, create=True) as r:
+        kept = make(r)
+        if name != "faiss-lists":  # its keys are positions
+            kept.add(batch(1), keys_of(1))
+        first = int(kept.add(batch(2))[0])
+        assert first == (0 if name == "faiss-lists" else 2 * BATCH)
+        if name not in ("faiss-graph", "faiss-lists"):  # they remove nothing
+            kept.remove(np.arange(first, first + BATCH))
+        for again in range(3):
+            if again == 1:
+                kept.save()
+            first += BATCH
+            assert kept.add(batch(again + 3)).tolist() == list(range(first, first + BATCH))
+    with vellum.open(path) as r:
+        kept = make(r)
+        assert int(kept.add(batch(9))[0]) == first + BATCH
+        np.testing.assert_array_equal(library.stored(kept.index, np.arange(first, first + BATCH)), batch(5))
+
+
+def test_faiss_lists_give_no_key_twice(path):
+    faiss = pytest.importorskip("faiss")
+    new = faiss.IndexIVFFlat(faiss.IndexFlatL2(DIM), DIM, 4)
+    new.train(np.concatenate([batch(number) for number in range(10)]))
+    new.add_with_ids(batch(0), keys_of(5))
+    with vellum.open(path, create=True) as r:
+        kept = door_of("faiss").Index(r, "words", new)
+        assert kept.add(batch(1)).tolist() == keys_of(6).tolist()
+        kept.remove(keys_of(6))
+        assert kept.add(batch(1)).tolist() == keys_of(7).tolist()
+
+
+def test_faiss_removes_positions_as_often_as_it_was_told(path):
+    faiss = pytest.importorskip("faiss")
+    with vellum.open(path, create=True) as r:
+        kept = door_of("faiss").Index(r, "words", faiss.IndexFlatL2(DIM))
+        kept.add(batch(0))
+        for keys in ([0], [0], [0], [5, 6]):
+            kept.remove(keys)
+        assert kept.add(batch(1)).tolist() == list(range(BATCH - 5, 2 * BATCH - 5))
+        live = kept.index.reconstruct_n(0, kept.index.ntotal)
+    with vellum.open(path) as r:
+        index = door_of("faiss").Index(r, "words").index
+        np.testing.assert_array_equal(index.reconstruct_n(0, index.ntotal), live)
+        assert index.ntotal == 2 * BATCH - 5
 
 
 def test_an_old_version_answers_beside_the_live_one(path, library, make):

@@ -66,9 +66,11 @@ class Index(VectorIndex):
             return np.ascontiguousarray(vectors)  # whole numbers are scaled differently, where it takes them
         return np.ascontiguousarray(vectors, np.float64 if index.dtype == ScalarKind.F64 else np.float32)
 
-    def _add(self, index: Any, vectors: NDArray[Any], keys: NDArray[np.uint64] | None) -> NDArray[np.uint64]:
-        added: NDArray[np.uint64] = np.atleast_1d(index.add(keys, vectors))
-        return added.astype(np.uint64)
+    def _add(self, index: Any, vectors: NDArray[Any], keys: NDArray[np.uint64]) -> None:
+        index.add(keys, vectors)
+
+    def _keys_end(self, index: Any) -> int:
+        return int(np.max(np.asarray(index.keys))) + 1 if len(index) else 0
 
     def _remove(self, index: Any, keys: NDArray[np.uint64]) -> None:
         index.remove(keys)
