@@ -155,7 +155,7 @@ class Values:
             end = -(-(end + len(part)) // _PAGE) * _PAGE
         with self._locked(), self._changing(name) as region:
             _refuse_group(region, name)
-            region.pop(name, None)
+            _drop(region, name)
             array = np.asarray(region.create_array(name, end, "u1", room=0))
             for part, (begin, length) in zip(parts, places, strict=True):
                 array[begin : begin + length] = part
@@ -194,7 +194,7 @@ class Values:
                 gone = {r[n].attrs["id"] for r, n in found if r.branch != own.branch}
                 for region, name in found:
                     if region.branch == own.branch:
-                        own.pop(name, None)
+                        _drop(own, name)
                 if gone:
                     own.attrs["gone"] = sorted({*own.attrs.get("gone", []), *gone})
 
@@ -203,6 +203,12 @@ def _ids(region: vellum.Region) -> dict[str, str]:
     """The names of values by their ids, from the catalog: there may be thousands."""
     entries = region._used().catalog.entries
     return {entry["attrs"]["id"]: name for name, entry in entries.items() if entry["kind"] == "array"}
+
+
+def _drop(region: vellum.Region, name: str) -> None:
+    """Removes what has the name. Its memory is zeros at once: `pop()` has an array of it, which keeps the bytes."""
+    if name in region:
+        del region[name]
 
 
 def _refuse_group(region: vellum.Region, name: str) -> None:

@@ -224,7 +224,7 @@ def _columns(name: str, value: Any, kind: str) -> dict[str, np.ndarray[Any, Any]
     if len(set(names)) < len(names):
         raise UsageError(f"{name} has two columns of one name: rename one of them")
     if kind == "DataFrame" and not _is_plain(value.index):
-        raise UsageError(f"{name} has an index, which the region does not keep: {name}.reset_index() makes columns of it")
+        raise UsageError(f"{name} has an index, which is not kept: {name}.reset_index() makes columns of it")
     return {column: _values(f"{name}[{column!r}]", value[column], kind) for column in names}
 
 
@@ -235,15 +235,25 @@ def _is_plain(index: Any) -> bool:
 
 
 def _values(title: str, column: Any, kind: str) -> np.ndarray[Any, Any]:
-    missing = column.isna().any() if kind == "DataFrame" else column.null_count
     values: np.ndarray[Any, Any] = column.to_numpy()
     is_text = values.dtype == object and all(isinstance(each, str) for each in values)
     if values.dtype == object and not is_text:
         raise UsageError(f"{title} has values that are no text: give it a dtype of numpy, or fill what is missing")
-    dtype = column.dtype if kind == "DataFrame" else values.dtype
-    if not is_text and ((kind == "Table" and missing) or dtype != values.dtype):
-        raise UsageError(f"{title} is not as numpy has it: convert it with astype() or cast(), and fill what is missing")
+    if not (_is_kept_frame if kind == "DataFrame" else _is_kept_table)(column, values, is_text):
+        raise UsageError(f"{title} is not as numpy has it: use astype() or cast(), or fill what is missing")
     return values
+
+
+def _is_kept_frame(column: Any, values: np.ndarray[Any, Any], is_text: bool) -> bool:
+    return bool(str(column.dtype) != "category" if is_text else column.dtype == values.dtype)
+
+
+def _is_kept_table(column: Any, values: np.ndarray[Any, Any], is_text: bool) -> bool:
+    import pyarrow as pa
+
+    if is_text:
+        return str(column.type) in ("string", "large_string", "string_view")
+    return not column.null_count and bool(column.type == pa.from_numpy_dtype(values.dtype))
 
 
 def _name(number: int, branch: str) -> str:
