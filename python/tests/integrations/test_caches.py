@@ -186,6 +186,18 @@ def test_what_another_process_removes_is_dropped(path):
     assert sorted(name for name, _, _ in given.items()) == ["last", "more", "other"]
 
 
+def test_values_of_a_process_that_has_ended_are_dropped(path):
+    given = Values(str(path))
+    given.put("own", b"x", [])
+    with ProcessPoolExecutor(1) as pool:
+        pool.submit(fill, str(path), 0).result()
+    assert names_of(path, 1) == ["n0", "n1", "n2"]
+    given.remove("n1")
+    assert names_of(path, 1) == ["n0", "n2"] and marks_of(path, 0) == []
+    given.remove()
+    assert names_of(path, 0) == names_of(path, 1) == marks_of(path, 0) == []
+
+
 def test_removed_values_give_their_space_back(path):
     given = Values(str(path))
     for number in range(8):

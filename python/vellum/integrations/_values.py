@@ -190,13 +190,28 @@ class Values:
             found = self._entries(prefix, False)
             if not found:
                 return
+            own = self._writer()
+            ids: dict[str, dict[str, str]] = {region.branch: {} for region, _ in found}
+            for region, name in found:
+                ids[region.branch][region[name].attrs["id"]] = name
+            busy = [branch for branch in ids if branch != own.branch and not self._removed(branch, ids[branch])]
             with self._changing("remove") as own:
-                gone = {r[n].attrs["id"] for r, n in found if r.branch != own.branch}
-                for region, name in found:
-                    if region.branch == own.branch:
-                        _drop(own, name)
-                if gone:
+                for name in ids.get(own.branch, {}).values():
+                    _drop(own, name)
+                if gone := {each for branch in busy for each in ids[branch]}:
                     own.attrs["gone"] = sorted({*own.attrs.get("gone", []), *gone})
+
+    def _removed(self, branch: str, ids: dict[str, str]) -> bool:
+        """Removes values of a branch, unless another process is writing it."""
+        try:
+            other = vellum.open(self.path, branch)
+        except vellum.Busy:
+            return False
+        with other, other.transaction("remove"):
+            there = _ids(other)
+            for each in ids.keys() & there.keys():
+                _drop(other, there[each])
+        return True
 
 
 def _ids(region: vellum.Region) -> dict[str, str]:
