@@ -2,13 +2,15 @@
 
 import gc
 import io
+import multiprocessing
 import os
 import pathlib
 import pickle
 import random
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import psutil
@@ -149,6 +151,122 @@ def test_processes_write_and_read_one_store(path):
         assert each.get("n99") is None and each.has("n1") and not each.has("n99")
     given.remove()
     assert given.items() == []
+
+
+def names_of(path, number):
+    return sorted(name for name, _ in vellum.open(path, version=f"values-{number}").visit())
+
+
+def marks_of(path, number):
+    return list(vellum.open(path, version=f"values-{number}").attrs.get("gone", []))
+
+
+def remove(path, prefix):
+    given = Values(path)
+    given.put("other", b"x", [])  # in a branch of its own
+    given.remove(prefix)
+
+
+def clean(path):
+    Values(path).put("last", b"x", [])
+
+
+def test_what_another_process_removes_is_dropped(path):
+    given = Values(str(path))
+    for number in range(4):
+        given.put(f"n/{number}", b"x" * 10_000, [])
+    with ProcessPoolExecutor(1) as pool:
+        pool.submit(remove, str(path), "n").result()
+        assert given.items()[0][0] == "other" and len(given.items()) == 1
+        assert len(names_of(path, 0)) == 4 == len(marks_of(path, 1))  # it may not change this branch
+        given.put("more", b"y", [])
+        assert names_of(path, 0) == ["more"]
+        pool.submit(clean, str(path)).result()
+        assert names_of(path, 1) == ["last", "other"] and marks_of(path, 1) == []
+    assert sorted(name for name, _, _ in given.items()) == ["last", "more", "other"]
+
+
+def test_values_of_a_process_that_has_ended_are_dropped(path):
+    given = Values(str(path))
+    given.put("own", b"x", [])
+    with ProcessPoolExecutor(1) as pool:
+        pool.submit(fill, str(path), 0).result()
+    assert names_of(path, 1) == ["n0", "n1", "n2"]
+    given.remove("n1")
+    assert names_of(path, 1) == ["n0", "n2"] and marks_of(path, 0) == []
+    given.remove()
+    assert names_of(path, 0) == names_of(path, 1) == marks_of(path, 0) == []
+
+
+def test_removed_values_give_their_space_back(path):
+    given = Values(str(path))
+    for number in range(8):
+        given.put(f"n{number}", os.urandom(1 << 20), [])
+    with ProcessPoolExecutor(1) as pool:
+        pool.submit(remove, str(path), "n7").result()
+    given.put("n6", b"another", [])
+    for number in range(7):
+        given.remove(f"n{number}")
+    assert [name for name, _, _ in given.items()] == ["other"]
+    del given  # and with it the branch, whose pages gc() keeps while it is open
+    gc.collect()
+    store = vellum.Store(path)
+    store.gc()
+    assert store.stat().stored_bytes < 3 << 20
+
+
+def test_two_caches_of_one_directory_in_a_process(path):
+    """Threads that use them wait for each other, and are not Busy."""
+    caches = [Values(str(path)), Values(f"{path.parent}/./{path.name}")]
+    for number, each in enumerate(caches):
+        each.put(f"first-{number}", b"x", [])
+    caches.append(pickle.loads(pickle.dumps(caches[0])))
+
+    def fill(number):
+        for each in range(30):
+            caches[number].put(f"{number}-{each}", bytes([each]) * 5_000, [])
+            assert caches[number].get(f"{number}-{each}").head.tobytes() == bytes([each]) * 5_000
+            if each % 3 == 0:
+                caches[number].remove(f"{number}-{each}")
+
+    with ThreadPoolExecutor(3) as pool:
+        for each in [pool.submit(fill, number) for number in range(3)]:
+            each.result()
+    assert len(caches[0].items()) == 2 + 3 * 20
+    assert vellum.Store(path).branches == ["values-0"]
+
+
+def test_a_fork_waits_for_no_thread_of_its_parent(path):
+    given = Values(str(path))
+    given.put("a", b"x", [])
+    taken, done = threading.Event(), threading.Event()
+
+    def hold():
+        with given._locked():
+            taken.set()
+            done.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    taken.wait()
+    try:
+        with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+            assert pool.submit(given.has, "a").result(timeout=120)
+    finally:
+        done.set()
+        holder.join()
+
+
+def test_a_value_and_a_group_have_different_names(path):
+    given = Values(str(path))
+    given.put("a/b/c", b"x", [])
+    for name in ("a", "a/b", "a/b/c/d"):
+        with pytest.raises(vellum.InvalidArgument, match="'a/b/c'"):
+            given.put(name, b"y", [])
+    assert given.get("a/b/c").head.tobytes() == b"x" and len(given.items()) == 1
+    given.remove("a/b/c")
+    given.put("a", b"y", [])
+    assert given.get("a").head.tobytes() == b"y"
 
 
 @pytest.mark.parametrize("door", ["joblib", "diskcache"])

@@ -102,6 +102,57 @@ def test_frames_and_tables(run):
     assert list(ns["f"]) == ["n", "s", "new"]
 
 
+REFUSED = {
+    "index": "pd.DataFrame({'n': [1, 2]}, index=['a', 'b'])",
+    "an index": "pd.DataFrame({'n': [1, 2, 3]})[1:]",
+    "has an index": "pd.DataFrame({'n': [1, 2]}).rename_axis('k')",
+    "column 7": "pd.DataFrame({7: [1, 2]})",
+    r"column \('a', 1\)": "pd.DataFrame({('a', 1): [1, 2]})",
+    "column 'a/b'": "pd.DataFrame({'a/b': [1, 2]})",
+    "one name": "pd.DataFrame([[1, 2]], columns=['n', 'n'])",
+    r"f\['o'\] has values that are no text": "pd.DataFrame({'n': [1, 2], 'o': ['a', 3]})",
+    r"f\['m'\] has values that are no text": "pd.DataFrame({'m': ['a', None]})",
+    r"f\['i'\] is not as numpy": "pd.DataFrame({'i': pd.array([1, None], 'Int64')})",
+    r"f\['z'\] has values": "pd.DataFrame({'z': pd.date_range('2020', periods=2, tz='UTC')})",
+    r"f\['c'\] is not as numpy": "pd.DataFrame({'c': pd.Categorical(['a', 'b'])})",
+    r"f\['w'\] is not as numpy": "pd.DataFrame({'w': pd.array([1, 2], 'Int64')})",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_a_frame_that_would_change_is_refused(run, words):
+    pytest.importorskip("pandas")
+    ns = run(f"import pandas as pd\nf = {REFUSED[words]}")
+    before = ns["f"]
+    with pytest.raises(UsageError, match=words):
+        run("%vellum keep f")
+    assert ns["f"] is before and "f" not in ns["region"]
+
+
+def test_a_kept_frame_is_equal(run):
+    pytest.importorskip("pandas")
+    run("import pandas as pd")
+    run("f = pd.DataFrame({'n': [1, 2], 'x': [.5, np.nan], 's': ['a', 'b'], 't': pd.date_range('2020', periods=2)})")
+    before = run("g = pd.DataFrame({'o': np.array(['a', 'b'], object)}).iloc[:0]; f0 = f.copy()")["f0"]
+    ns = run("%vellum keep f g")
+    assert ns["f"].dtypes.equals(before.dtypes) and ns["f"].equals(before)
+    assert len(ns["g"]) == 0 and list(ns["g"]) == ["o"]
+
+
+def test_a_table_that_would_change_is_refused(run):
+    pytest.importorskip("pyarrow")
+    run("import pyarrow as pa\nt = pa.table({'k': [1, None]}); u = pa.table({'s': ['a', None]})")
+    run("v = pa.table({'k': pa.array([1], pa.timestamp('s', 'UTC'))})")
+    run("w = pa.table({'k': pa.array(['a']).dictionary_encode()})")
+    for name in "tuvw":
+        with pytest.raises(UsageError, match="fill what is missing"):
+            run(f"%vellum keep {name}")
+    ns = run("t = pa.table({'k': [1, 2], 'd': pa.array([1, 2], pa.date32()), 's': ['a', 'b'], 'b': [True, False]})")
+    before = ns["t"]
+    run("%vellum keep t")
+    assert ns["t"].to_pydict() == before.to_pydict()
+
+
 def test_branches(run):
     ns = run("x = region.create_array('x', data=np.zeros(3))")
     run("%branch trial")

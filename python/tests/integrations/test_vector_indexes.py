@@ -54,12 +54,89 @@ def test_what_is_added_is_there_again(path, library, make):
         holds(library, make(r), range(5))
 
 
-def test_keys_are_given_by_the_library(region, library, make, name):
+@pytest.mark.parametrize("first", ["i8", "f2", "f8"])
+def test_the_log_has_what_the_library_has(path, library, make, name, first):
+    """The dtype of the first vectors is not that of the log."""
+    if name == "usearch" and first == "i8":
+        pytest.skip("USearch refuses whole numbers of 8 bytes")
+    with vellum.open(path, create=True) as r:
+        kept = make(r)
+        kept.add(np.zeros((BATCH, DIM), first), keys_of(0))
+        kept.add(batch(1) + 1000, keys_of(1))
+        kept.save()
+        kept.add(batch(2) + 1000, keys_of(2))
+        live = library.stored(kept.index, np.arange(3 * BATCH))
+    with vellum.open(path) as r:
+        again = library.stored(make(r).index, np.arange(3 * BATCH))
+    np.testing.assert_array_equal(again, live)
+    np.testing.assert_array_equal(again[2 * BATCH :], batch(2) + 1000)
+
+
+def test_usearch_logs_whole_numbers_apart(region):
+    index = pytest.importorskip("usearch.index")
+    kept = door_of("usearch").Index(region, "words", index.Index(ndim=4, metric="l2sq", dtype="i8"))
+    kept.add(np.full((1, 4), 3, "i1"), [0])
+    with pytest.raises(vellum.InvalidArgument, match=r"save\(\) first"):
+        kept.add(np.full((1, 4), 0.5, "f4"), [1])
+    kept.save()
+    kept.add(np.full((1, 4), 0.5, "f4"), [1])
+    live = np.array(kept.index.get([0, 1]))
+    kept._index = None
+    np.testing.assert_array_equal(np.array(kept.index.get([0, 1])), live)
+
+
+def test_keys_follow(region, library, make):
     kept = make(region)
-    if name.startswith("faiss"):
-        pytest.skip("an IndexIDMap2 wants keys")
-    assert kept.add(batch(0)).tolist() == keys_of(0).tolist()
-    holds(library, kept, [0])
+    for number in range(2):
+        assert kept.add(batch(number)).tolist() == keys_of(number).tolist()
+    holds(library, kept, [0, 1])
+
+
+def test_a_key_is_not_given_twice(path, library, make, name):
+    with vellum.open(path, create=True) as r:
+        kept = make(r)
+        if name != "faiss-lists":  # its keys are positions
+            kept.add(batch(1), keys_of(1))
+        first = int(kept.add(batch(2))[0])
+        assert first == (0 if name == "faiss-lists" else 2 * BATCH)
+        if name not in ("faiss-graph", "faiss-lists"):  # they remove nothing
+            kept.remove(np.arange(first, first + BATCH))
+        for again in range(3):
+            if again == 1:
+                kept.save()
+            first += BATCH
+            assert kept.add(batch(again + 3)).tolist() == list(range(first, first + BATCH))
+    with vellum.open(path) as r:
+        kept = make(r)
+        assert int(kept.add(batch(9))[0]) == first + BATCH
+        np.testing.assert_array_equal(library.stored(kept.index, np.arange(first, first + BATCH)), batch(5))
+
+
+def test_faiss_lists_give_no_key_twice(path):
+    faiss = pytest.importorskip("faiss")
+    new = faiss.IndexIVFFlat(faiss.IndexFlatL2(DIM), DIM, 4)
+    new.train(np.concatenate([batch(number) for number in range(10)]))
+    new.add_with_ids(batch(0), keys_of(5))
+    with vellum.open(path, create=True) as r:
+        kept = door_of("faiss").Index(r, "words", new)
+        assert kept.add(batch(1)).tolist() == keys_of(6).tolist()
+        kept.remove(keys_of(6))
+        assert kept.add(batch(1)).tolist() == keys_of(7).tolist()
+
+
+def test_faiss_removes_positions_as_often_as_it_was_told(path):
+    faiss = pytest.importorskip("faiss")
+    with vellum.open(path, create=True) as r:
+        kept = door_of("faiss").Index(r, "words", faiss.IndexFlatL2(DIM))
+        kept.add(batch(0))
+        for keys in ([0], [0], [0], [5, 6]):
+            kept.remove(keys)
+        assert kept.add(batch(1)).tolist() == list(range(BATCH - 5, 2 * BATCH - 5))
+        live = kept.index.reconstruct_n(0, kept.index.ntotal)
+    with vellum.open(path) as r:
+        index = door_of("faiss").Index(r, "words").index
+        np.testing.assert_array_equal(index.reconstruct_n(0, index.ntotal), live)
+        assert index.ntotal == 2 * BATCH - 5
 
 
 def test_an_old_version_answers_beside_the_live_one(path, library, make):
@@ -142,6 +219,52 @@ def test_a_save_writes_the_pages_that_changed(path, library, make):
         kept.add(batch(200)[:1], keys_of(200)[:1])
         kept.save()
         assert r.commit().pages_changed < first / 2
+
+
+INTERRUPTED = [(call, n) for call in ("resize", "create_array") for n in range(3)]
+
+
+@pytest.mark.parametrize(("call", "after"), INTERRUPTED)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_interrupted_add_leaves_the_index_whole(path, monkeypatch, is_first, call, after):
+    pytest.importorskip("hnswlib")  # for all: the log is the same
+    library = LIBRARIES["hnswlib"][1]
+
+    def make(region):
+        return door_of("hnswlib").Index(region, "words", library.new())
+
+    with vellum.open(path, create=True) as r:
+        kept = make(r)
+        if not is_first:
+            kept.add(batch(0), keys_of(0))
+        elif call == "create_array":
+            assert "log" not in r["words"]
+        plain, calls = getattr(vellum.Group, call), []
+
+        def interrupted(self, *args, **kwargs):
+            calls.append(args)
+            if len(calls) == after + 1:
+                plain(self, *args, **kwargs)
+                raise KeyboardInterrupt
+            return plain(self, *args, **kwargs)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(vellum.Group, call, interrupted)
+            try:
+                kept.add(batch(1), keys_of(1))
+            except KeyboardInterrupt:
+                is_added = False
+            else:
+                is_added = True  # there was no such call
+        assert is_added == (call == "create_array" and not is_first)
+        r.snapshot("between")
+        before = [] if is_first else [0]
+        numbers = [*before, 1] if is_added else before
+        holds(library, make(vellum.open(path, version="between")), numbers)
+        holds(library, kept, numbers)
+        kept.add(batch(2), keys_of(2))
+    with vellum.open(path) as r:
+        holds(library, make(r), [*numbers, 2])
 
 
 def test_an_index_that_is_not_there(region, name):

@@ -7,7 +7,8 @@ the log. An index is opened from that form and the log behind it. It is committe
 with all the rest of its region.
 
 In the group of an index: `log/keys`, `log/vectors` and `log/removed`, a row for each call's vector or removal, in
-their order; `parts/0`, `parts/1`, the serialized form, cut where it grows, so that what follows stays in its place.
+their order, as many as there are keys; `parts/0`, `parts/1`, the serialized form, cut where it grows, so that what
+follows stays in its place; and the attribute `next`, the key after all that were given.
 """
 
 from __future__ import annotations
@@ -70,12 +71,20 @@ class VectorIndex(ABC):
         """The index of a serialized form, with space for that many more vectors."""
 
     @abstractmethod
-    def _add(self, index: Any, vectors: NDArray[Any], keys: NDArray[np.uint64] | None) -> NDArray[np.uint64]:
-        """Adds vectors, and returns their keys."""
+    def _add(self, index: Any, vectors: NDArray[Any], keys: NDArray[np.uint64]) -> None:
+        """Adds vectors."""
 
     @abstractmethod
     def _remove(self, index: Any, keys: NDArray[np.uint64]) -> None:
         """Removes vectors."""
+
+    @abstractmethod
+    def _keys_end(self, index: Any) -> int:
+        """The key behind the largest one that the index has."""
+
+    def _taken(self, index: Any, vectors: NDArray[Any]) -> NDArray[Any]:
+        """Vectors as the library takes them, and as the log has them."""
+        return np.ascontiguousarray(vectors, np.float32)
 
     # ---- Use
 
@@ -89,23 +98,20 @@ class VectorIndex(ABC):
 
     def add(self, vectors: ArrayLike, keys: ArrayLike | None = None) -> NDArray[np.uint64]:
         """Adds vectors, and returns their keys. The region's next commit makes them durable."""
-        rows = np.ascontiguousarray(vectors)
+        rows = np.asarray(vectors)
         if rows.ndim != 2:
             raise vellum.InvalidArgument(f"vectors have two axes, not the shape {rows.shape}")
-        given = None if keys is None else _keys(keys)
-        if given is not None and given.shape != rows.shape[:1]:
+        given = self._following(len(rows)) if keys is None else _keys(keys)
+        if given.shape != rows.shape[:1]:
             raise vellum.InvalidArgument(f"{len(rows)} vectors, and keys of shape {given.shape}")
-        return self._changed(lambda index: self._add(index, rows, given), rows)
+        rows = self._taken(self.index, rows)
+        self._changed(lambda index: self._add(index, rows, given), given, rows)
+        return given
 
     def remove(self, keys: ArrayLike) -> None:
         """Removes vectors by their keys."""
         given = _keys(keys)
-
-        def remove(index: Any) -> NDArray[np.uint64]:
-            self._remove(index, given)
-            return given
-
-        self._changed(remove, None)
+        self._changed(lambda index: self._remove(index, given), given, None)
 
     def save(self) -> None:
         """Stores the library's serialized form, as far as it changed, and empties the log.
@@ -118,7 +124,7 @@ class VectorIndex(ABC):
     @property
     def pending(self) -> int:
         """The rows of the log: what opening adds to the saved form."""
-        return len(self._group["log/keys"]) if "log" in self._group else 0
+        return len(self._group["log/keys"]) if "log/keys" in self._group else 0
 
     # ---- The log
 
@@ -127,34 +133,63 @@ class VectorIndex(ABC):
         group: vellum.Group = self._region[self._name]
         return group
 
-    def _changed(self, change: Callable[[Any], NDArray[np.uint64]], rows: NDArray[Any] | None) -> NDArray[np.uint64]:
+    def _following(self, count: int) -> NDArray[np.uint64]:
+        first = self._next_key(self.index)
+        return np.arange(first, first + count, dtype=np.uint64)
+
+    def _next_key(self, index: Any) -> int:
+        """The key after all that were ever given: a key is not given twice, also if its vector is removed."""
+        known = self._group.attrs.get("next")
+        return self._keys_end(index) if known is None else int(known)
+
+    def _changed(self, change: Callable[[Any], None], keys: NDArray[np.uint64], rows: NDArray[Any] | None) -> None:
         """Changes the library's index, and then the log: what the library refuses is not logged."""
         index = self.index
         if not getattr(self._region, "writable", True):
             raise vellum.ReadOnly(f"{self._region!r} is open read-only: open a branch to change its indexes")
+        self._refuse_dtype(rows)
         try:
-            keys = change(index)
+            change(index)
+            if rows is not None and len(keys):
+                self._group.attrs["next"] = max(self._next_key(index), int(keys.max()) + 1)
             self._log(keys, rows)
         except BaseException:
             self._index = None  # part of it may be done: load it as the region has it
             raise
         self._mark()
-        return keys
+
+    def _refuse_dtype(self, rows: NDArray[Any] | None) -> None:
+        """A log has vectors of one dtype: others would change their values in it."""
+        if rows is None or not self.pending or "log/vectors" not in self._group:
+            return
+        logged = self._group["log/vectors"].dtype
+        if logged != rows.dtype:
+            raise vellum.InvalidArgument(
+                f"the log of {self._name!r} has vectors of {logged}, and these are {rows.dtype}: save() first"
+            )
 
     def _log(self, keys: NDArray[np.uint64], rows: NDArray[Any] | None) -> None:
+        """Adds rows to the log, and the keys last: a commit at any moment has whole rows, or rows without a key."""
         group = self._group
         begin, end = self.pending, self.pending + len(keys)
-        if "log" not in group:
-            group.create_array("log/keys", 0, "<u8", room=_LOG_ROOM)
-            group.create_array("log/removed", 0, "u1", room=_LOG_ROOM)
-        if rows is not None and "log/vectors" not in group:
-            group.create_array("log/vectors", (begin, rows.shape[1]), rows.dtype, room=_LOG_ROOM)
-        group.resize("log/keys", end)[begin:] = keys
-        group.resize("log/removed", end)[begin:] = rows is None
+        if rows is not None:
+            if "log/vectors" in group and group["log/vectors"].dtype != rows.dtype:
+                del group["log/vectors"]  # of an empty log
+            if "log/vectors" not in group:
+                group.create_array("log/vectors", (begin, rows.shape[1]), rows.dtype, room=_LOG_ROOM)
+        for name, kind in (("log/removed", "u1"), ("log/keys", "<u8")):
+            if name not in group:
+                group.create_array(name, 0, kind, room=_LOG_ROOM)
         if "log/vectors" in group:
             stored = group.resize("log/vectors", end)
             if rows is not None:
                 stored[begin:] = rows
+        group.resize("log/removed", end)[begin:] = 0 if rows is not None else _removal(group, begin)
+        try:
+            group.resize("log/keys", end)[begin:] = keys
+        except BaseException:
+            group.resize("log/keys", begin)
+            raise
 
     def _loaded(self) -> Any:
         group = self._group
@@ -170,7 +205,8 @@ class VectorIndex(ABC):
         return index
 
     def _replay(self, index: Any, log: vellum.Group) -> None:
-        keys, removed = np.array(log["keys"]), np.array(log["removed"])
+        keys = np.array(log["keys"])
+        removed = np.array(log["removed"][: len(keys)])
         ends = [*(np.flatnonzero(np.diff(removed)) + 1), len(keys)]
         for begin, end in zip([0, *ends], ends, strict=False):
             if removed[begin]:
@@ -188,12 +224,18 @@ class VectorIndex(ABC):
         writer.end()
         for name in list(group["log"]) if "log" in group else []:
             group.resize(f"log/{name}", 0)
-        group.attrs.update(self._described(self._index))
+        following = max(group.attrs.get("next", 0), self._keys_end(self._index))
+        group.attrs.update({**self._described(self._index), "next": following})
         self._mark()
 
     def _mark(self) -> None:
         self._state = secrets.token_hex(8)
         self._group.attrs["state"] = self._state
+
+
+def _removal(group: vellum.Group, begin: int) -> int:
+    """How a removal is marked: 1 or 2, and not as the one before, since faiss's positions change between them."""
+    return 2 if begin and group["log/removed"][begin - 1] == 1 else 1
 
 
 class _Writer:

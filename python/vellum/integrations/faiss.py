@@ -13,6 +13,7 @@ The guide is docs/guides/vector-indexes.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -67,17 +68,30 @@ class Index(VectorIndex):
 
         return faiss.read_index(faiss.PyCallbackIOReader(give, _PIECE))
 
-    def _add(self, index: Any, vectors: NDArray[Any], keys: NDArray[np.uint64] | None) -> NDArray[np.uint64]:
-        first = index.ntotal
-        vectors = np.asarray(vectors, np.float32)
-        follow = np.arange(first, first + len(vectors), dtype=np.uint64)
-        if keys is None:
-            keys = follow
+    def _add(self, index: Any, vectors: NDArray[Any], keys: NDArray[np.uint64]) -> None:
+        follow = np.arange(index.ntotal, index.ntotal + len(vectors), dtype=np.uint64)
         if hasattr(index, "id_map") or not np.array_equal(keys, follow):
             index.add_with_ids(vectors, keys.astype(np.int64))
         else:
             index.add(vectors)
-        return keys
+
+    def _keys_end(self, index: Any) -> int:
+        ids = _ids(index)
+        return index.ntotal if ids is None else max((int(some.max()) + 1 for some in ids if len(some)), default=0)
+
+    def _next_key(self, index: Any) -> int:
+        return int(index.ntotal) if _ids(index) is None else super()._next_key(index)
 
     def _remove(self, index: Any, keys: NDArray[np.uint64]) -> None:
         index.remove_ids(keys.astype(np.int64))
+
+
+def _ids(index: Any) -> Iterator[NDArray[np.int64]] | None:
+    """The ids that an index stores. None: they are positions, and those behind a removed one change."""
+    if hasattr(index, "id_map"):
+        return iter([faiss.vector_to_array(index.id_map)])
+    inverted = faiss.try_extract_index_ivf(index)
+    if inverted is None:
+        return None
+    lists = inverted.invlists
+    return (faiss.rev_swig_ptr(lists.get_ids(n), lists.list_size(n)) for n in range(lists.nlist))

@@ -65,14 +65,14 @@ class Index(VectorIndex):
         index.set_ef(attrs["ef"])
         return index
 
-    def _add(self, index: Any, vectors: NDArray[Any], keys: NDArray[np.uint64] | None) -> NDArray[np.uint64]:
-        first, most = index.get_current_count(), index.get_max_elements()
-        if keys is None:
-            keys = np.arange(first, first + len(vectors), dtype=np.uint64)
-        if first + len(vectors) > most:
-            index.resize_index(max(2 * most, first + len(vectors)))
+    def _add(self, index: Any, vectors: NDArray[Any], keys: NDArray[np.uint64]) -> None:
+        end, most = index.get_current_count() + len(vectors), index.get_max_elements()
+        if end > most:
+            index.resize_index(max(2 * most, end))
         index.add_items(vectors, keys)
-        return keys
+
+    def _keys_end(self, index: Any) -> int:
+        return max(index.get_ids_list(), default=-1) + 1
 
     def _remove(self, index: Any, keys: NDArray[np.uint64]) -> None:
         for key in keys.tolist():

@@ -187,16 +187,15 @@ class VellumMagics(Magics):  # type: ignore[misc]
     def _keep(self, name: str) -> None:
         """Moves a variable's value into the region; the variable then shows the region's memory."""
         value = self.shell.user_ns.get(name)
-        kind = type(value).__name__
+        kind = _kind(value)
         if kind in ("DataFrame", "Table"):
-            names = [str(column) for column in (value.columns if kind == "DataFrame" else value.column_names)]
-            columns = [value[column].to_numpy() for column in names]
+            columns = _columns(name, value, kind)
             with self.region.transaction(f"keep {name}"):
                 self.region.pop(name, None)
                 group = self.region.create_group(name)
-                for column, values in zip(names, columns, strict=True):
+                for column, values in columns.items():
                     if values.dtype == object:
-                        group.create_strings(column, [str(each) for each in values])
+                        group.create_strings(column, values)
                     else:
                         group[column] = values
                 self.region.attrs["notebook"] = {**self.region.attrs.get("notebook", {}), name: kind}
@@ -206,8 +205,55 @@ class VellumMagics(Magics):  # type: ignore[misc]
                 self.region.pop(name, None)
                 self.region[name] = value
         else:
-            raise UsageError(f"{name} is no array, DataFrame or Arrow table")
+            raise UsageError(f"{name} is no array, DataFrame of pandas or Arrow table")
         self.shell.user_ns[name] = self._opened(name, kind)
+
+
+def _kind(value: Any) -> str:
+    """DataFrame, Table, or "": another library's frame would come back as one of pandas."""
+    kind, library = type(value).__name__, type(value).__module__.partition(".")[0]
+    return kind if (kind, library) in (("DataFrame", "pandas"), ("Table", "pyarrow")) else ""
+
+
+def _columns(name: str, value: Any, kind: str) -> dict[str, np.ndarray[Any, Any]]:
+    """A frame's or a table's columns. UsageError: the region would give back something else."""
+    names = list(value.columns if kind == "DataFrame" else value.column_names)
+    for column in names:
+        if not isinstance(column, str) or not column or "/" in column:
+            raise UsageError(f"{name} has a column {column!r}: names of columns are text, without '/': rename it")
+    if len(set(names)) < len(names):
+        raise UsageError(f"{name} has two columns of one name: rename one of them")
+    if kind == "DataFrame" and not _is_plain(value.index):
+        raise UsageError(f"{name} has an index, which is not kept: {name}.reset_index() makes columns of it")
+    return {column: _values(f"{name}[{column!r}]", value[column], kind) for column in names}
+
+
+def _is_plain(index: Any) -> bool:
+    """Whether an index is the one of a frame that has none: 0, 1, 2."""
+    plain = type(index).__name__ == "RangeIndex" and index.name is None
+    return plain and (len(index) == 0 or (index.start == 0 and index.step == 1))
+
+
+def _values(title: str, column: Any, kind: str) -> np.ndarray[Any, Any]:
+    values: np.ndarray[Any, Any] = column.to_numpy()
+    is_text = values.dtype == object and all(isinstance(each, str) for each in values)
+    if values.dtype == object and not is_text:
+        raise UsageError(f"{title} has values that are no text: give it a dtype of numpy, or fill what is missing")
+    if not (_is_kept_frame if kind == "DataFrame" else _is_kept_table)(column, values, is_text):
+        raise UsageError(f"{title} is not as numpy has it: use astype() or cast(), or fill what is missing")
+    return values
+
+
+def _is_kept_frame(column: Any, values: np.ndarray[Any, Any], is_text: bool) -> bool:
+    return bool(str(column.dtype) != "category" if is_text else column.dtype == values.dtype)
+
+
+def _is_kept_table(column: Any, values: np.ndarray[Any, Any], is_text: bool) -> bool:
+    import pyarrow as pa
+
+    if is_text:
+        return str(column.type) in ("string", "large_string", "string_view")
+    return not column.null_count and bool(column.type == pa.from_numpy_dtype(values.dtype))
 
 
 def _name(number: int, branch: str) -> str:

@@ -24,6 +24,7 @@ from ._vectors import Bytes, VectorIndex, Write
 
 try:
     from usearch.index import Index as _Index
+    from usearch.index import ScalarKind
 except ImportError as error:
     raise ImportError("vellum.integrations.usearch needs usearch: pip install vellum[usearch]") from error
 
@@ -60,9 +61,16 @@ class Index(VectorIndex):
             raise vellum.Corrupted(f"{self._name!r} of {self._region!r} is no serialized index of USearch")
         return index
 
-    def _add(self, index: Any, vectors: NDArray[Any], keys: NDArray[np.uint64] | None) -> NDArray[np.uint64]:
-        added: NDArray[np.uint64] = np.atleast_1d(index.add(keys, vectors))
-        return added.astype(np.uint64)
+    def _taken(self, index: Any, vectors: NDArray[Any]) -> NDArray[Any]:
+        if vectors.dtype.kind != "f":
+            return np.ascontiguousarray(vectors)  # whole numbers are scaled differently, where it takes them
+        return np.ascontiguousarray(vectors, np.float64 if index.dtype == ScalarKind.F64 else np.float32)
+
+    def _add(self, index: Any, vectors: NDArray[Any], keys: NDArray[np.uint64]) -> None:
+        index.add(keys, vectors)
+
+    def _keys_end(self, index: Any) -> int:
+        return int(np.max(np.asarray(index.keys))) + 1 if len(index) else 0
 
     def _remove(self, index: Any, keys: NDArray[np.uint64]) -> None:
         index.remove(keys)
