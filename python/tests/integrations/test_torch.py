@@ -1,10 +1,12 @@
 """Checkpoints of PyTorch, with the real libraries: python/requirements-optional.txt."""
 
 import collections
+import functools
 import json
 import multiprocessing
 import os
 import pathlib
+import pickle
 import random
 import subprocess
 import sys
@@ -99,11 +101,13 @@ def test_save_keeps_all_types(path):
         assert type(found["lists"][1]) is tuple and found["lists"][2].keys() == {3, "4"}
 
 
-def test_two_ranks_then_one_then_two(path):
-    def ranks(size, action):
-        ended = subprocess.run([sys.executable, RANKS, path, str(size), action], capture_output=True, text=True)
-        assert ended.returncode == 0, ended.stderr
+def run_ranks(path, size, action):
+    ended = subprocess.run([sys.executable, RANKS, path, str(size), action], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
 
+
+def test_two_ranks_then_one_then_two(path):
+    ranks = functools.partial(run_ranks, path)
     ranks(2, "broken")
     assert door.names(path) == [] and "step-1.rank-1" in vellum.Store(path), "a part alone is no checkpoint"
     with pytest.raises(vellum.NotFound):
@@ -126,13 +130,69 @@ def test_two_ranks_then_one_then_two(path):
 
 
 def test_another_snapshot_in_the_place_of_a_part(path):
-    ended = subprocess.run([sys.executable, RANKS, path, "2", "save"], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
+    run_ranks(path, 2, "save")
     store = vellum.Store(path)
     store.remove_snapshot("step-1.rank-1")
     store.create_snapshot("step-1.rank-1", "rank-1")
     with pytest.raises(vellum.NotFound, match=r"'step-1\.rank-1' is another snapshot"):
         door.load(path, "step-1")
+
+
+def test_a_checkpoint_with_the_name_of_a_part(path):
+    mine = {"x": torch.arange(9)}
+    door.save(path, "step-1.rank-1", mine)
+    run_ranks(path, 2, "refused")
+    assert door.names(path) == ["step-1.rank-1"] and same(door.load(path, "step-1.rank-1"), mine)
+
+
+def test_remove_leaves_other_versions(path):
+    state = {"x": torch.arange(9)}
+    with door.StorageWriter(path) as writer:
+        for name in ("exp", "exp.rank-16", "exp.rank-b"):
+            door.save(writer, name, state)
+        writer.store.create_snapshot("exp.rank-1", "main", "mine")
+    door.remove(path, "exp")
+    assert vellum.Store(path).snapshots == ["exp.rank-16", "exp.rank-b", "exp.rank-1"]
+    for name in ("exp", "exp.rank-1"):
+        with pytest.raises(vellum.NotFound):
+            door.remove(path, name)
+    assert door.names(path) == ["exp.rank-16", "exp.rank-b"] and same(door.load(path, "exp.rank-16"), state)
+
+
+def test_the_parts_of_a_failed_save_can_be_removed(path):
+    run_ranks(path, 2, "broken")
+    assert vellum.Store(path).snapshots == ["step-1.rank-1"]
+    with pytest.raises(vellum.NotFound):
+        door.remove(path, "step-1.rank-1")
+    door.remove(path, "step-1")
+    assert vellum.Store(path).snapshots == []
+    with pytest.raises(vellum.NotFound):
+        door.remove(path, "step-1")
+
+
+ran = []
+
+
+def run_code():
+    ran.append(True)
+
+
+class RunsCode:
+    """An object that runs code when it is unpickled."""
+
+    def __reduce__(self):
+        return run_code, ()
+
+
+def test_an_object_that_runs_code(path):
+    """The guide says so: dcp.load() runs it, load() does not."""
+    with door.StorageWriter(path, "a") as writer:
+        dcp.save({"object": RunsCode()}, storage_writer=writer)
+    with pytest.raises(pickle.UnpicklingError):
+        door.load(path, "a")
+    assert ran == []
+    dcp.load({"object": None}, storage_reader=door.StorageReader(path, "a"))
+    assert ran == [True]
 
 
 def test_async_save(path, training):
@@ -188,8 +248,6 @@ def test_a_failed_save(path, training):
 
 
 def test_a_writer_stays_in_its_process(path):
-    import pickle
-
     with pytest.raises(TypeError, match=r"AsyncCheckpointerType\.THREAD"):
         pickle.dumps(door.StorageWriter(path))
 
