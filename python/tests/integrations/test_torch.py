@@ -336,14 +336,14 @@ def test_safetensors(path, tmp_path):
 # ---- Lightning and Transformers
 
 
-def lightning_trainer(path, folder, steps):
+def lightning_trainer(folder, steps, plugins):
     lightning = pytest.importorskip("lightning")
     from lightning.pytorch.callbacks import ModelCheckpoint
 
     saving = ModelCheckpoint(folder, save_top_k=2, monitor="step", mode="max", every_n_train_steps=2, save_last=True)
     return lightning.Trainer(
         max_steps=steps, accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, callbacks=[saving],
-        enable_model_summary=False, plugins=[door.CheckpointIO(path)], default_root_dir=folder,
+        enable_model_summary=False, plugins=plugins, default_root_dir=folder,
     )  # fmt: skip
 
 
@@ -367,15 +367,22 @@ def test_lightning(path, tmp_path):
 
     batches = torch.utils.data.DataLoader(torch.randn(96, 8, generator=torch.Generator().manual_seed(2)), 4)
     folder = tmp_path / "checkpoints"
-    whole, first, second = Model(), Model(), Model()
-    lightning_trainer(tmp_path / "other", tmp_path / "others", 12).fit(whole, batches)
-    lightning_trainer(path, folder, 6).fit(first, batches)
+    last = str(folder / "last.ckpt")
+
+    def plugins():
+        return [door.CheckpointIO(path)]
+
+    first, second = Model(), Model()
+    lightning_trainer(folder, 6, plugins()).fit(first, batches)
     assert len(door.names(path)) == len(list(folder.glob("*.ckpt"))) == 3, "two and the last one"
-    lightning_trainer(path, folder, 12).fit(second, batches, ckpt_path=str(folder / "last.ckpt"))
-    assert same(second.state_dict(), whole.state_dict()) and not same(first.state_dict(), whole.state_dict())
+    lightning_trainer(folder, 12, plugins()).fit(second, batches, ckpt_path="last")
+    by_files, others = Model(), tmp_path / "files"  # Lightning itself begins the epoch's batches again
+    lightning_trainer(others, 6, []).fit(Model(), batches)
+    lightning_trainer(others, 12, []).fit(by_files, batches, ckpt_path=str(others / "last.ckpt"))
+    assert same(second.state_dict(), by_files.state_dict()) and not same(first.state_dict(), second.state_dict())
     (folder / "last.ckpt").write_text("{}")
     with pytest.raises(vellum.InvalidArgument, match=r"last\.ckpt names no checkpoint"):
-        lightning_trainer(path, folder, 12).fit(second, batches, ckpt_path=str(folder / "last.ckpt"))
+        lightning_trainer(folder, 12, plugins()).fit(second, batches, ckpt_path=last)
 
 
 def transformers_trainer(folder, callbacks):
