@@ -11,6 +11,7 @@ import random
 import subprocess
 import sys
 import time
+import uuid
 
 import numpy as np
 import pytest
@@ -21,13 +22,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the ranks, too: waiting thre
 torch = pytest.importorskip("torch")
 dcp = pytest.importorskip("torch.distributed.checkpoint")
 
+import torch_ranks  # noqa: E402
 import torch_training  # noqa: E402
 from torch_training import Training, digest  # noqa: E402
 
 from vellum.integrations import torch as door  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[3]
-RANKS = pathlib.Path(__file__).with_name("torch_ranks.py")
+PROCESSES = multiprocessing.get_context("forkserver")  # they are forks of one that has PyTorch
+PROCESSES.set_forkserver_preload(["torch.distributed.tensor", "vellum.integrations.torch"])  # not from this folder
 KILLS = int(os.environ.get("VELLUM_TEST_KILLS", "10"))
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled:UserWarning")
@@ -102,8 +105,16 @@ def test_save_keeps_all_types(path):
 
 
 def run_ranks(path, size, action):
-    ended = subprocess.run([sys.executable, RANKS, path, str(size), action], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
+    meeting = path.with_name(f"meeting-{uuid.uuid4()}")
+    ranks = [
+        PROCESSES.Process(target=torch_ranks.rank, args=(number, path, size, action, meeting))
+        for number in range(size)
+    ]
+    for each in ranks:
+        each.start()
+    for each in ranks:
+        each.join()
+    assert [each.exitcode for each in ranks] == [0] * size
 
 
 def test_two_ranks_then_one_then_two(path):
@@ -421,17 +432,15 @@ def test_transformers(path, tmp_path):
 
 def test_kills(path):
     """After each SIGKILL the newest version is whole, and equals that step of a training without an interruption."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "torch_training"])
     shadow, shown, chance = {}, Training(), random.Random(5)
     lost = 0
     for _ in range(KILLS):
-        begun = context.Event()
-        process = context.Process(target=torch_training.run, args=(path, begun))
+        begun = PROCESSES.Event()
+        process = PROCESSES.Process(target=torch_training.run, args=(path, begun))
         process.start()
-        assert begun.wait(120)
+        assert begun.wait(600)
         last = torch_training.newest(path)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while torch_training.newest(path) == last and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(chance.random() * 0.2)

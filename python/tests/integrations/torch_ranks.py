@@ -1,9 +1,7 @@
-"""Ranks of test_torch.py: python torch_ranks.py PATH WORLD_SIZE save|load|broken|refused
+"""Ranks of test_torch.py: processes that save, load, or fail to save as FAILURES says.
 
 The state is a tensor that is split by rows, a tensor that all ranks have, and a number.
 """
-
-import sys
 
 import torch
 import torch.distributed as dist
@@ -35,8 +33,9 @@ class Broken(StorageWriter):
         return done
 
 
-def rank(number, path, size, action):
-    dist.init_process_group("gloo", init_method=f"file://{path}.{action}{size}", rank=number, world_size=size)
+def rank(number, path, size, action, meeting):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=number, world_size=size)
     if action == "load":
         found = state(is_empty=True)
         dcp.load(found, storage_reader=StorageReader(path, "step-1"))
@@ -52,8 +51,3 @@ def rank(number, path, size, action):
                 assert FAILURES[action] in str(error)
     dist.barrier()
     dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    arguments = (sys.argv[1], int(sys.argv[2]), sys.argv[3])
-    torch.multiprocessing.spawn(rank, arguments, nprocs=arguments[1])
