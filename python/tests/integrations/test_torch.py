@@ -432,11 +432,12 @@ def test_transformers(path, tmp_path):
 
 def test_kills(path):
     """After each SIGKILL the newest version is whole, and equals that step of a training without an interruption."""
+    vellum.Store(path, create=True)
     shadow, shown, chance = {}, Training(), random.Random(5)
     lost = 0
     for _ in range(KILLS):
         begun = PROCESSES.Event()
-        process = PROCESSES.Process(target=torch_training.run, args=(path, begun))
+        process = PROCESSES.Process(target=torch_training.run, args=(path, begun), daemon=True)
         process.start()
         assert begun.wait(600)
         last = torch_training.newest(path)
