@@ -1,14 +1,17 @@
 """Checkpoints of PyTorch, with the real libraries: python/requirements-optional.txt."""
 
 import collections
+import functools
 import json
 import multiprocessing
 import os
 import pathlib
+import pickle
 import random
 import subprocess
 import sys
 import time
+import uuid
 
 import numpy as np
 import pytest
@@ -19,13 +22,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the ranks, too: waiting thre
 torch = pytest.importorskip("torch")
 dcp = pytest.importorskip("torch.distributed.checkpoint")
 
+import torch_ranks  # noqa: E402
 import torch_training  # noqa: E402
 from torch_training import Training, digest  # noqa: E402
 
 from vellum.integrations import torch as door  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[3]
-RANKS = pathlib.Path(__file__).with_name("torch_ranks.py")
+PROCESSES = multiprocessing.get_context("forkserver")  # they are forks of one that has PyTorch
+PROCESSES.set_forkserver_preload(["torch.distributed.tensor", "vellum.integrations.torch"])  # not from this folder
 KILLS = int(os.environ.get("VELLUM_TEST_KILLS", "10"))
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled:UserWarning")
@@ -99,11 +104,21 @@ def test_save_keeps_all_types(path):
         assert type(found["lists"][1]) is tuple and found["lists"][2].keys() == {3, "4"}
 
 
-def test_two_ranks_then_one_then_two(path):
-    def ranks(size, action):
-        ended = subprocess.run([sys.executable, RANKS, path, str(size), action], capture_output=True, text=True)
-        assert ended.returncode == 0, ended.stderr
+def run_ranks(path, size, action):
+    meeting = path.with_name(f"meeting-{uuid.uuid4()}")
+    ranks = [
+        PROCESSES.Process(target=torch_ranks.rank, args=(number, path, size, action, meeting))
+        for number in range(size)
+    ]
+    for each in ranks:
+        each.start()
+    for each in ranks:
+        each.join()
+    assert [each.exitcode for each in ranks] == [0] * size
 
+
+def test_two_ranks_then_one_then_two(path):
+    ranks = functools.partial(run_ranks, path)
     ranks(2, "broken")
     assert door.names(path) == [] and "step-1.rank-1" in vellum.Store(path), "a part alone is no checkpoint"
     with pytest.raises(vellum.NotFound):
@@ -126,13 +141,69 @@ def test_two_ranks_then_one_then_two(path):
 
 
 def test_another_snapshot_in_the_place_of_a_part(path):
-    ended = subprocess.run([sys.executable, RANKS, path, "2", "save"], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
+    run_ranks(path, 2, "save")
     store = vellum.Store(path)
     store.remove_snapshot("step-1.rank-1")
     store.create_snapshot("step-1.rank-1", "rank-1")
     with pytest.raises(vellum.NotFound, match=r"'step-1\.rank-1' is another snapshot"):
         door.load(path, "step-1")
+
+
+def test_a_checkpoint_with_the_name_of_a_part(path):
+    mine = {"x": torch.arange(9)}
+    door.save(path, "step-1.rank-1", mine)
+    run_ranks(path, 2, "refused")
+    assert door.names(path) == ["step-1.rank-1"] and same(door.load(path, "step-1.rank-1"), mine)
+
+
+def test_remove_leaves_other_versions(path):
+    state = {"x": torch.arange(9)}
+    with door.StorageWriter(path) as writer:
+        for name in ("exp", "exp.rank-16", "exp.rank-b"):
+            door.save(writer, name, state)
+        writer.store.create_snapshot("exp.rank-1", "main", "mine")
+    door.remove(path, "exp")
+    assert vellum.Store(path).snapshots == ["exp.rank-16", "exp.rank-b", "exp.rank-1"]
+    for name in ("exp", "exp.rank-1"):
+        with pytest.raises(vellum.NotFound):
+            door.remove(path, name)
+    assert door.names(path) == ["exp.rank-16", "exp.rank-b"] and same(door.load(path, "exp.rank-16"), state)
+
+
+def test_the_parts_of_a_failed_save_can_be_removed(path):
+    run_ranks(path, 2, "broken")
+    assert vellum.Store(path).snapshots == ["step-1.rank-1"]
+    with pytest.raises(vellum.NotFound):
+        door.remove(path, "step-1.rank-1")
+    door.remove(path, "step-1")
+    assert vellum.Store(path).snapshots == []
+    with pytest.raises(vellum.NotFound):
+        door.remove(path, "step-1")
+
+
+ran = []
+
+
+def run_code():
+    ran.append(True)
+
+
+class RunsCode:
+    """An object that runs code when it is unpickled."""
+
+    def __reduce__(self):
+        return run_code, ()
+
+
+def test_an_object_that_runs_code(path):
+    """The guide says so: dcp.load() runs it, load() does not."""
+    with door.StorageWriter(path, "a") as writer:
+        dcp.save({"object": RunsCode()}, storage_writer=writer)
+    with pytest.raises(pickle.UnpicklingError):
+        door.load(path, "a")
+    assert ran == []
+    dcp.load({"object": None}, storage_reader=door.StorageReader(path, "a"))
+    assert ran == [True]
 
 
 def test_async_save(path, training):
@@ -188,8 +259,6 @@ def test_a_failed_save(path, training):
 
 
 def test_a_writer_stays_in_its_process(path):
-    import pickle
-
     with pytest.raises(TypeError, match=r"AsyncCheckpointerType\.THREAD"):
         pickle.dumps(door.StorageWriter(path))
 
@@ -278,14 +347,14 @@ def test_safetensors(path, tmp_path):
 # ---- Lightning and Transformers
 
 
-def lightning_trainer(path, folder, steps):
+def lightning_trainer(folder, steps, plugins):
     lightning = pytest.importorskip("lightning")
     from lightning.pytorch.callbacks import ModelCheckpoint
 
     saving = ModelCheckpoint(folder, save_top_k=2, monitor="step", mode="max", every_n_train_steps=2, save_last=True)
     return lightning.Trainer(
         max_steps=steps, accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, callbacks=[saving],
-        enable_model_summary=False, plugins=[door.CheckpointIO(path)], default_root_dir=folder,
+        enable_model_summary=False, plugins=plugins, default_root_dir=folder,
     )  # fmt: skip
 
 
@@ -309,15 +378,22 @@ def test_lightning(path, tmp_path):
 
     batches = torch.utils.data.DataLoader(torch.randn(96, 8, generator=torch.Generator().manual_seed(2)), 4)
     folder = tmp_path / "checkpoints"
-    whole, first, second = Model(), Model(), Model()
-    lightning_trainer(tmp_path / "other", tmp_path / "others", 12).fit(whole, batches)
-    lightning_trainer(path, folder, 6).fit(first, batches)
+    last = str(folder / "last.ckpt")
+
+    def plugins():
+        return [door.CheckpointIO(path)]
+
+    first, second = Model(), Model()
+    lightning_trainer(folder, 6, plugins()).fit(first, batches)
     assert len(door.names(path)) == len(list(folder.glob("*.ckpt"))) == 3, "two and the last one"
-    lightning_trainer(path, folder, 12).fit(second, batches, ckpt_path=str(folder / "last.ckpt"))
-    assert same(second.state_dict(), whole.state_dict()) and not same(first.state_dict(), whole.state_dict())
+    lightning_trainer(folder, 12, plugins()).fit(second, batches, ckpt_path="last")
+    by_files, others = Model(), tmp_path / "files"  # Lightning itself begins the epoch's batches again
+    lightning_trainer(others, 6, []).fit(Model(), batches)
+    lightning_trainer(others, 12, []).fit(by_files, batches, ckpt_path=str(others / "last.ckpt"))
+    assert same(second.state_dict(), by_files.state_dict()) and not same(first.state_dict(), second.state_dict())
     (folder / "last.ckpt").write_text("{}")
     with pytest.raises(vellum.InvalidArgument, match=r"last\.ckpt names no checkpoint"):
-        lightning_trainer(path, folder, 12).fit(second, batches, ckpt_path=str(folder / "last.ckpt"))
+        lightning_trainer(folder, 12, plugins()).fit(second, batches, ckpt_path=last)
 
 
 def transformers_trainer(folder, callbacks):
@@ -356,17 +432,16 @@ def test_transformers(path, tmp_path):
 
 def test_kills(path):
     """After each SIGKILL the newest version is whole, and equals that step of a training without an interruption."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "torch_training"])
+    vellum.Store(path, create=True)
     shadow, shown, chance = {}, Training(), random.Random(5)
     lost = 0
     for _ in range(KILLS):
-        begun = context.Event()
-        process = context.Process(target=torch_training.run, args=(path, begun))
+        begun = PROCESSES.Event()
+        process = PROCESSES.Process(target=torch_training.run, args=(path, begun), daemon=True)
         process.start()
-        assert begun.wait(120)
+        assert begun.wait(600)
         last = torch_training.newest(path)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while torch_training.newest(path) == last and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(chance.random() * 0.2)

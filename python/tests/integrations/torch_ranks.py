@@ -1,9 +1,7 @@
-"""Ranks of test_torch.py: python torch_ranks.py PATH WORLD_SIZE save|load|broken
+"""Ranks of test_torch.py: processes that save, load, or fail to save as FAILURES says.
 
 The state is a tensor that is split by rows, a tensor that all ranks have, and a number.
 """
-
-import sys
 
 import torch
 import torch.distributed as dist
@@ -22,6 +20,9 @@ def state(is_empty):
     return {"rows": distribute_tensor(rows, mesh, [Shard(0)]), "same": same, "step": step}
 
 
+FAILURES = {"broken": "no space on rank 0", "refused": "'step-1.rank-1', no part of 'step-1'"}
+
+
 class Broken(StorageWriter):
     """Fails on the coordinator before its commit."""
 
@@ -32,8 +33,9 @@ class Broken(StorageWriter):
         return done
 
 
-def rank(number, path, size, action):
-    dist.init_process_group("gloo", init_method=f"file://{path}.{action}{size}", rank=number, world_size=size)
+def rank(number, path, size, action, meeting):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=number, world_size=size)
     if action == "load":
         found = state(is_empty=True)
         dcp.load(found, storage_reader=StorageReader(path, "step-1"))
@@ -46,11 +48,6 @@ def rank(number, path, size, action):
                 dcp.save(state(is_empty=False), checkpoint_id="step-1", storage_writer=writer)
                 assert action == "save"
             except dcp.api.CheckpointException as error:
-                assert action == "broken" and "no space on rank 0" in str(error)
+                assert FAILURES[action] in str(error)
     dist.barrier()
     dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    arguments = (sys.argv[1], int(sys.argv[2]), sys.argv[3])
-    torch.multiprocessing.spawn(rank, arguments, nprocs=arguments[1])

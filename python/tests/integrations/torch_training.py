@@ -4,7 +4,6 @@ import hashlib
 
 import torch
 
-import vellum
 from vellum.integrations import torch as door
 
 
@@ -48,10 +47,7 @@ def digest(value):
 
 
 def newest(path):
-    try:
-        return max(door.names(path), key=lambda name: int(name.split("-")[1]), default=None)
-    except vellum.StoreNotFound:
-        return None
+    return max(door.names(path), key=lambda name: int(name.split("-")[1]), default=None)
 
 
 def run(path, begun):

@@ -210,10 +210,13 @@ class StorageWriter(dcp.StorageWriter):  # type: ignore[misc]
         self._is_coordinator = is_coordinator
 
     def prepare_local_plan(self, plan: Any) -> Any:
-        """Refuses a name that is taken."""
-        region = self._open()
-        if self._target() in region.store:
-            raise vellum.AlreadyExists(f"{self.path}: there is a version {self._target()!r}: remove() it first")
+        """Refuses a name that is taken, or whose part's name is."""
+        region, target = self._open(), self._target()
+        part = f"{target}.{region.branch}"
+        if target in region.store:
+            raise vellum.AlreadyExists(f"{self.path}: there is a version {target!r}: remove() it first")
+        if not self._is_coordinator and part in region.store and not _is_part(region.store.version(part), target):
+            raise vellum.AlreadyExists(f"{self.path}: there is a version {part!r}, no part of {target!r}")
         region.rollback()  # what a save has left that failed
         return plan
 
@@ -249,7 +252,7 @@ class StorageWriter(dcp.StorageWriter):  # type: ignore[misc]
         part = f"{self._target()}.{region.branch}"
         if part in region.store:  # the rest of a checkpoint that was never complete
             region.store.remove_snapshot(part)
-        region.snapshot(part, f"a part of {self._target()}")
+        region.snapshot(part, _part_message(self._target()))
         return part, region.store.version(part).order
 
     def finish(self, metadata: Any, results: list[list[Any]]) -> None:
@@ -309,6 +312,14 @@ def _replace(region: vellum.Region, name: str, create: Callable[[], Any]) -> Non
     if name in region:
         del region[name]
     create()
+
+
+def _part_message(name: str) -> str:
+    return f"a part of {name}"
+
+
+def _is_part(version: Any, name: str) -> bool:
+    return not version.is_branch and version.message == _part_message(name)
 
 
 def _is_distributed() -> bool:
@@ -474,7 +485,11 @@ def _place(given: Any, kind: type) -> _Place:
 
 
 class StorageReader(dcp.StorageReader):  # type: ignore[misc]
-    """Reads checkpoints for `torch.distributed.checkpoint`: what a rank needs, from whichever rank has written it."""
+    """Reads checkpoints for `torch.distributed.checkpoint`: what a rank needs, from whichever rank has written it.
+
+    PyTorch's planner loads objects other than tensors with `weights_only=False`. They can run code: use it only with
+    a store that you trust. `load()` refuses such objects.
+    """
 
     def __init__(self, path: StorePath, name: str | None = None) -> None:
         self.path, self._name = os.fspath(path), name
@@ -629,12 +644,18 @@ def names(path: StorePath) -> list[str]:
 
 
 def remove(path: StorePath, name: str) -> None:
-    """Removes a checkpoint: from its first step on it does not exist. `Store.gc()` gives the space back."""
+    """Removes a checkpoint: from its first step on it does not exist. `Store.gc()` gives the space back.
+
+    Of a save that has failed it removes the parts. A version that is no checkpoint stays: `NotFound`.
+    """
     store = vellum.Store(path)
-    store.remove_snapshot(name)
-    for each in store.snapshots:
-        if each.startswith(f"{name}.rank-"):
-            store.remove_snapshot(each)
+    parts = [each.name for each in store.versions() if _is_part(each, name)]
+    if name in store or not parts:
+        if store.version(name).message != _MESSAGE:
+            raise vellum.NotFound(f"{store.path}: version {name!r} is no checkpoint of PyTorch")
+        store.remove_snapshot(name)
+    for part in parts:
+        store.remove_snapshot(part)
 
 
 class SafeTensors:
