@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 import vellum
+from vellum.region import open_alone
 
 try:
     import xarray as xr
@@ -333,8 +335,8 @@ def to_vellum(
     """Writes a dataset: all of it is one commit, or none is.
 
     store
-        A directory, whose branch main takes it, and which is made if it is missing; or an open `vellum.Region`, whose
-        caller commits.
+        A directory, whose branch main takes it, and which is made if it is missing: `vellum.Busy` where this process
+        has that branch open. Or the open `vellum.Region`, whose caller commits.
     snapshot
         A name that keeps the version.
     group
@@ -351,16 +353,12 @@ def to_vellum(
         if snapshot is not None:
             store.snapshot(snapshot)
         return
-    region = vellum.open(store, create=True)
-    try:
+    with closing(open_alone(store, create=True)) as region:  # which drops what is not committed
         _write(dataset, region, group, mode, encoding or {})
         if snapshot is None:
             region.commit()
         else:
             region.snapshot(snapshot)
-    except BaseException:
-        region.rollback()
-        raise
 
 
 def _write(dataset: Any, region: vellum.Region, group: str, mode: str, encoding: dict[str, dict[str, Any]]) -> None:
