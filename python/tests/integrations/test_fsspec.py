@@ -1,5 +1,6 @@
 """`vellum://` for fsspec: fsspec's own tests of file systems, and what they do not have."""
 
+import concurrent.futures
 import os
 import pickle
 import subprocess
@@ -180,6 +181,18 @@ def test_a_file_of_which_a_half_is_written_stays_as_it_was(path, fs):
             raise ZeroDivisionError
         fs.pipe("y", b"1")
     assert fs.cat(["x", "y"]) == {"x": b"before", "y": b"1"} and commits(path) == before + 1
+    with pytest.raises(ZeroDivisionError), fs.transaction, fs.open("x", "w") as file:
+        file.write("half")
+        raise ZeroDivisionError
+    assert fs.cat("x") == b"before" and commits(path) == before + 1
+
+
+def test_threads_of_one_file_system_write_in_turn(path, fs):
+    fs.pipe("x", b"1")
+    before = commits(path)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda each: fs.pipe_file(f"d/{each}", b"1"), range(40)))
+    assert len(fs.find("d")) == 40 and commits(path) == before + 40
 
 
 def test_a_store_and_a_file_have_at_in_their_names(tmp_path):

@@ -34,8 +34,8 @@ _PREFIX = "vellum://"
 def _parsed(url: str) -> tuple[str, str, str]:
     """Store, version and path of a URL.
 
-    Of several "@" the first counts that has a store's directory before it, then the last one, which leaves a path
-    without "@". A URL of a remote ends at its first one.
+    Of several "@" the first one behind the directory of a store counts. Where no store is yet, the last one counts.
+    In the URL of a remote it is the first one.
     """
     rest = url.removeprefix(_PREFIX)
     marks = [at for at, character in enumerate(rest) if character == "@"]
@@ -168,7 +168,7 @@ class VellumFileSystem(AbstractFileSystem):  # type: ignore[misc]
             return self._reader[1]
 
     def _require_branch(self) -> None:
-        """ReadOnly: it is a snapshot, or at a remote. Busy: the process has the branch open elsewhere."""
+        """ReadOnly: it is a snapshot, or at a remote. Busy: another region has the branch open."""
         title = f"{_PREFIX}{self.store}@{self.version}"
         if "://" in self.store:
             raise vellum.ReadOnly(f"{title} is at a remote, which is open to read: clone it, and push what you write")
