@@ -358,6 +358,22 @@ def open(
     return Region(_mapping.Mapping(native, _open_branch(native, name, create, options), None, given))
 
 
+def open_alone(path: Path, branch: str = "main", *, create: bool = False) -> Region:
+    """As `open`, for code that commits and rolls back by itself. Busy: the caller or anybody else has it open.
+
+    A commit of a region that is not its own would be one of half-done work, and a rollback would lose it.
+    """
+    require_free(path, branch, create)
+    return open(path, branch, create=create)
+
+
+def require_free(path: Path, branch: str, create: bool = False) -> None:
+    """Busy: a region of this process has the branch open."""
+    mapping = _open_here(open_store(path, create), version_name(branch))
+    if mapping is not None and mapping.handle is not None and mapping.handle() is not None:
+        raise Busy(f"{mapping.title} is open in this process: close that region before, or write by it")
+
+
 def close_all() -> None:
     """Closes every region of the process, as `Region.close` does; also those without a reference.
 

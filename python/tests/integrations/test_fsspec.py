@@ -1,5 +1,6 @@
 """`vellum://` for fsspec: fsspec's own tests of file systems, and what they do not have."""
 
+import concurrent.futures
 import os
 import pickle
 import subprocess
@@ -13,7 +14,7 @@ import vellum
 fsspec = pytest.importorskip("fsspec")
 from fsspec.tests import abstract as peers  # noqa: E402
 
-from vellum.integrations.fsspec import VellumFileSystem  # noqa: E402
+from vellum.integrations.fsspec import VellumFileSystem, _parsed  # noqa: E402
 
 
 class Fixtures(peers.AbstractFixtures):
@@ -125,17 +126,90 @@ VellumFileSystem({str(path)!r}).pipe("x", b"2")
     assert other.cat("x") == b"3"
 
 
-def test_a_branch_that_the_program_has_open_stays_open(path, fs):
-    region = vellum.open(path, create=True)
+def test_a_branch_that_the_program_has_open_is_busy(path, fs):
     fs.pipe("x", b"1")
-    assert not region.closed and bytes(region["x"]) == b"1"
-    region["y"] = np.arange(3, dtype="<i8")
-    region.commit()
+    with vellum.open(path) as region:
+        region["y"] = np.arange(3, dtype="<i8")  # half-done work, which no call commits or rolls back
+        before = commits(path)
+        for change in (
+            lambda: fs.pipe("x", b"2"),
+            lambda: fs.pipe_file("x", b"2", mode="create"),
+            lambda: fs.open("z", "wb"),
+            lambda: fs.mkdir("d"),
+            lambda: fs.transaction.__enter__(),
+        ):
+            with pytest.raises(vellum.Busy, match=r"branch .main. .* is open in this process: close that region"):
+                change()
+        assert "y" in region and commits(path) == before and not fs._intrans
+        assert fs.cat("x") == b"1" and not fs.exists("y")
     assert fs.cat("y") == np.arange(3, dtype="<i8").tobytes() and fs.size("y") == 24
     with pytest.raises(ValueError, match="not bytes to append to"), fs.open("y", "ab") as file:
         file.write(b"1")
-    del region
     fs.pipe("x", b"2")
+    kept = vellum.open(path)["x"]  # an array without its region holds no branch
+    fs.pipe("z", b"3")
+    assert bytes(kept) == b"2"
+
+
+def test_two_file_systems_share_no_transaction(path, fs):
+    fs.pipe("x", b"1")
+    before = commits(path)
+    with pytest.raises(vellum.Busy, match="is open in this process"), fs.transaction:
+        fs.mkdir("d")
+        with fsspec.open(f"vellum://{path}@main/other.csv", "wb") as file:
+            file.write(b"2")
+    assert commits(path) == before and fs.find("", withdirs=True) == ["x"]
+
+
+def test_a_file_of_which_a_half_is_written_stays_as_it_was(path, fs):
+    fs.pipe("x", b"before")
+    before = commits(path)
+    for mode in ("wb", "ab"):
+        with pytest.raises(ZeroDivisionError), fs.open("x", mode) as file:
+            file.write(b"half")
+            raise ZeroDivisionError
+        assert file.closed
+    with pytest.raises(ZeroDivisionError), fs.open("x", "wb", block_size=5) as file:
+        file.write(b"more than a block of a buffer")
+        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError), fs.open("x") as file:
+        raise ZeroDivisionError
+    assert file.closed and fs.cat("x") == b"before" and commits(path) == before
+    with fs.transaction:
+        with pytest.raises(ZeroDivisionError), fs.open("x", "wb") as file:
+            file.write(b"half")
+            raise ZeroDivisionError
+        fs.pipe("y", b"1")
+    assert fs.cat(["x", "y"]) == {"x": b"before", "y": b"1"} and commits(path) == before + 1
+    with pytest.raises(ZeroDivisionError), fs.transaction, fs.open("x", "w") as file:
+        file.write("half")
+        raise ZeroDivisionError
+    assert fs.cat("x") == b"before" and commits(path) == before + 1
+
+
+def test_threads_of_one_file_system_write_in_turn(path, fs):
+    fs.pipe("x", b"1")
+    before = commits(path)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda each: fs.pipe_file(f"d/{each}", b"1"), range(40)))
+    assert len(fs.find("d")) == 40 and commits(path) == before + 40
+
+
+def test_a_store_and_a_file_have_at_in_their_names(tmp_path):
+    (tmp_path / "me@home").mkdir()
+    path = tmp_path / "me@home" / "store"
+    with fsspec.open(f"vellum://{path}@main/x", "wb", create=True) as file:  # the last "@": no store is there
+        file.write(b"1")
+    with fsspec.open(f"vellum://{path}@main/x@2/y@3", "wb") as file:  # the first one behind a store
+        file.write(b"2")
+    fs, name = fsspec.core.url_to_fs(f"vellum://{path}@main/x@2/y@3")
+    assert (fs.store, fs.version, name) == (str(path), "main", "x@2/y@3")
+    assert fs.cat("x") == b"1" and fs.cat(fs.unstrip_protocol(name)) == b"2"
+    for url, parts in {
+        "s3://bucket/p?endpoint=http://h@day-1/x@2": ("s3://bucket/p?endpoint=http://h", "day-1", "x@2"),
+        "@day-1/x@2": ("", "day-1", "x@2"),
+    }.items():
+        assert _parsed(f"vellum://{url}") == parts
 
 
 def test_files_grow_and_shrink(fs):

@@ -108,6 +108,48 @@ def test_a_block_commits_or_rolls_back(path):
     assert zarr.open_array(VellumStore(path, read_only=True), path="x", mode="r")[99, 99] == 1
 
 
+def test_a_rollback_of_another_store_is_no_commit_of_the_rest(path):
+    filled(path)[0].close()
+    before = commits(path)
+    for end in ("sync", "close", "snapshot"):
+        store = VellumStore(path)
+        zarr.create_array(store, name="y", data=np.arange(10))
+        with pytest.raises(ZeroDivisionError), VellumStore(path):
+            raise ZeroDivisionError
+        zarr.open_array(store, path="x")[0, 0] = -1  # a part of what it wrote
+        with pytest.raises(RuntimeError, match="another store of this branch has rolled back"):
+            store.snapshot("s") if end == "snapshot" else getattr(store, end)()
+        assert commits(path) == before, end
+        store.rollback()
+        store.close()
+    store, other = VellumStore(path), VellumStore(path)
+    zarr.create_array(store, name="y", data=np.arange(10))
+    other.sync()  # commits both
+    other.rollback()
+    store.sync()
+    store.rollback()
+    zarr.open_array(store, path="x")[0, 0] = 7
+    store.close()
+    assert zarr.open_array(VellumStore(path, read_only=True), path="x", mode="r")[0, 0] == 7
+    assert zarr.open_array(VellumStore(path, read_only=True), path="y", mode="r")[9] == 9
+
+
+def test_a_store_shares_no_region_that_it_was_not_given(path):
+    with vellum.open(path, create=True) as region:
+        region["plain"] = np.arange(3)
+        with pytest.raises(vellum.Busy, match="is open in this process"):
+            VellumStore(path)
+        first, second = VellumStore(region, group="a"), VellumStore(region, group="b")
+        zarr.create_group(first)
+        second.rollback()
+        with pytest.raises(RuntimeError, match="another store of this branch has rolled back"):
+            first.sync()
+        first.rollback()
+        zarr.create_group(pickle.loads(pickle.dumps(second)))
+        second.sync()
+        assert list(region) == ["b"]
+
+
 def test_a_version_refuses_writes(path):
     store, _ = filled(path)
     store.snapshot("first")

@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 import vellum
 from vellum import blobs
+from vellum.region import open_alone, require_free
 
 try:
     from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
@@ -30,19 +32,32 @@ _PREFIX = "vellum://"
 
 
 def _parsed(url: str) -> tuple[str, str, str]:
-    """Store, version and path of a URL."""
-    store, at, rest = url.removeprefix(_PREFIX).partition("@")
-    if not at:
+    """Store, version and path of a URL.
+
+    Of several "@" the first one behind the directory of a store counts. Where no store is yet, the last one counts.
+    In the URL of a remote it is the first one.
+    """
+    rest = url.removeprefix(_PREFIX)
+    marks = [at for at, character in enumerate(rest) if character == "@"]
+    if not marks:
         raise vellum.InvalidArgument(f"{url!r} names no version: vellum://store@version/path, such as @main")
-    version, _, path = rest.partition("/")
-    return store, version, path
+    if marks[0] == 0 or "://" in rest[: marks[0]]:
+        mark = marks[0]
+    else:
+        mark = next((at for at in marks[:-1] if _is_store(rest[:at])), marks[-1])
+    version, _, path = rest[mark + 1 :].partition("/")
+    return rest[:mark], version, path
+
+
+def _is_store(path: str) -> bool:
+    return os.path.exists(os.path.join(path, "vellum.store"))
 
 
 def _chained(target: str, protocol: str | None, options: dict[str, Any]) -> str:
     """The store behind `vellum://@version/path::target`, as a path or as a URL of Vellum's."""
     path = target.partition("://")[2] or target
     if protocol in (None, "file", "local"):
-        return path if os.path.exists(os.path.join(path, "vellum.store")) else f"file://{path}"
+        return path if _is_store(path) else f"file://{path}"
     if protocol not in ("s3", "s3a"):
         raise vellum.InvalidArgument(f"{protocol}://{path}: Vellum reads remotes in s3:// and in directories")
     client = options.get("client_kwargs") or {}
@@ -153,20 +168,23 @@ class VellumFileSystem(AbstractFileSystem):  # type: ignore[misc]
             return self._reader[1]
 
     def _require_branch(self) -> None:
-        """ReadOnly: it is a snapshot, or at a remote."""
+        """ReadOnly: it is a snapshot, or at a remote. Busy: another region has the branch open."""
         title = f"{_PREFIX}{self.store}@{self.version}"
         if "://" in self.store:
             raise vellum.ReadOnly(f"{title} is at a remote, which is open to read: clone it, and push what you write")
         if os.path.exists(self.store) and self.version in self._opened():
             if not self._opened().version(self.version).is_branch:
                 raise vellum.ReadOnly(f"{title} is a snapshot, which never changes: write to a branch, such as @main")
+            with self._lock:
+                if self._writer is None:
+                    require_free(self.store, self.version)
 
     def _begin(self) -> None:
         with self._lock:
             if self._writer is not None:
                 raise vellum.Busy(f"{_PREFIX}{self.store}@{self.version}: a transaction is open")
             self._require_branch()
-            self._writer = vellum.open(self.store, self.version, create=self._create)
+            self._writer = open_alone(self.store, self.version, create=self._create)
 
     def _end(self, commit: bool, message: str = "") -> None:
         """Commits, and gives the branch to other writers: nobody holds the region any more."""
@@ -174,10 +192,9 @@ class VellumFileSystem(AbstractFileSystem):  # type: ignore[misc]
             region, self._writer = self._writer, None
             if region is None or region.closed:
                 return
-            if commit:
-                region.commit(message)
-            else:
-                region.rollback()
+            with closing(region):  # which drops what is not committed
+                if commit:
+                    region.commit(message)
 
     @contextmanager
     def _changing(self, message: str) -> Iterator[vellum.Region]:
@@ -297,7 +314,8 @@ class VellumFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
         """Makes a directory and those above it."""
-        if not (exist_ok and self.isdir(path)):
+        is_root = self._strip_protocol(path) == ""  # also of a store that is yet to be made
+        if not (exist_ok and (is_root or self.isdir(path))):
             self.mkdir(path)
 
     def rmdir(self, path: str) -> None:
@@ -367,6 +385,16 @@ class _File(AbstractBufferedFile):  # type: ignore[misc]
     def __init__(self, *arguments: Any, array: vellum.Array | None = None, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._array = array  # of the version that was opened; the branch may go on
+        self._is_discarded = False
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes it. After an exception a file that was written stays as it was before."""
+        if kind is not None and self.mode != "rb":
+            self.discard()
+            self.closed = True
+        self.close()
 
     def _fetch_range(self, start: int, end: int) -> bytes:
         assert self._array is not None
@@ -383,8 +411,10 @@ class _File(AbstractBufferedFile):  # type: ignore[misc]
 
     def commit(self) -> None:
         """Puts the file into the region."""
+        if self._is_discarded:  # by an exception that the program has caught within a transaction
+            return
         self.fs._put(self.path, self._content, append=self.mode == "ab", create=self.mode == "xb")
 
     def discard(self) -> None:
         """Forgets what was written."""
-        self._content = bytearray()
+        self._is_discarded, self._content = True, bytearray()

@@ -6,13 +6,16 @@ arrays that were made without xarray open, too. Values are read when they are us
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 import vellum
+from vellum.region import open_alone
 
 try:
     import xarray as xr
@@ -30,22 +33,37 @@ __all__ = ["VellumBackendEntrypoint", "VellumDataStore", "to_vellum"]
 _AXES = "_ARRAY_DIMENSIONS"
 _SHAPE = "_ARRAY_SHAPE"  # of strings in other than one axis
 _OWN = (_AXES, _SHAPE)
+# What `decode_cf=False` switches off.
+_DECODERS = ("mask_and_scale", "decode_times", "decode_timedelta", "concat_characters", "use_cftime", "decode_coords")
 _FILLS = ("_FillValue", "missing_value")  # of the type of the values, which JSON does not keep
 
 
 # ---- Reading
 
 
-class _LazyArray(BackendArray):  # type: ignore[misc]
+class _Lazy(BackendArray):  # type: ignore[misc]
+    """Values that are read when they are used."""
+
+    shape: tuple[int, ...]
+
+    def __getitem__(self, key: Any) -> Any:
+        support = indexing.IndexingSupport.OUTER
+        return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
+
+    async def async_getitem(self, key: Any) -> Any:
+        """In a thread: others go on while pages are loaded."""
+        return await asyncio.to_thread(self.__getitem__, key)
+
+    def _read(self, key: tuple[Any, ...]) -> Any:
+        raise NotImplementedError
+
+
+class _LazyArray(_Lazy):
     """An array of a region. A read copies what it selects, and nothing else is loaded."""
 
     def __init__(self, array: vellum.Array) -> None:
         self.memory = array
         self.shape, self.dtype = array.shape, array.dtype
-
-    def __getitem__(self, key: Any) -> Any:
-        support = indexing.IndexingSupport.OUTER
-        return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> Any:
         if self.memory.nbytes and isinstance(self.memory, vellum.Array):  # not values that a pickle has brought
@@ -81,16 +99,12 @@ def _as_slice(index: Any) -> slice:
     return index if isinstance(index, slice) else slice(index, index + 1 if index != -1 else None)
 
 
-class _LazyStrings(BackendArray):  # type: ignore[misc]
+class _LazyStrings(_Lazy):
     """Strings of a region."""
 
     def __init__(self, strings: vellum.Strings, shape: tuple[int, ...]) -> None:
         self.strings, self.shape = strings, shape
         self.dtype = create_vlen_dtype(str if strings.kind == "string" else bytes)
-
-    def __getitem__(self, key: Any) -> Any:
-        support = indexing.IndexingSupport.OUTER
-        return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> Any:
         whole: Any = np.empty(len(self.strings), self.dtype)
@@ -154,8 +168,10 @@ class VellumDataStore(WritableCFDataStore):  # type: ignore[misc]
         self, name: str, variable: Any, check_encoding: bool = False, *rest: Any, **more: Any
     ) -> Any:
         """What takes the values of a variable, and the values."""
-        if not isinstance(name, str) or "/" in name:
-            raise ValueError(f"{name!r} is no name of a variable: that is a str without '/'")
+        if not isinstance(name, str):
+            raise TypeError(f"{name!r} is no name of a variable: that is a str, and this is a {type(name).__name__}")
+        if name == "" or "/" in name:
+            raise ValueError(f"{name!r} is no name of a variable: that is a str without '/', which is not empty")
         unknown = set(variable.encoding) - {"dtype", "_FillValue", "coordinates", "grid_mapping"}
         if check_encoding and unknown:
             raise ValueError(f"{name!r}: unexpected encoding {sorted(unknown)}: a region has no chunks or codecs")
@@ -281,7 +297,7 @@ class VellumBackendEntrypoint(BackendEntrypoint):  # type: ignore[misc]
     """`engine="vellum"`: a version of a store, or an open region."""
 
     description = "Open versions of Vellum stores"
-    open_dataset_parameters = ("filename_or_obj", "drop_variables", "version", "group")
+    open_dataset_parameters = ("filename_or_obj", "drop_variables", "version", "group", *_DECODERS)
 
     def open_dataset(
         self,
@@ -333,8 +349,8 @@ def to_vellum(
     """Writes a dataset: all of it is one commit, or none is.
 
     store
-        A directory, whose branch main takes it, and which is made if it is missing; or an open `vellum.Region`, whose
-        caller commits.
+        A directory, whose branch main takes it, and which is made if it is missing: `vellum.Busy` where this process
+        has that branch open. Or the open `vellum.Region`, whose caller commits.
     snapshot
         A name that keeps the version.
     group
@@ -351,16 +367,12 @@ def to_vellum(
         if snapshot is not None:
             store.snapshot(snapshot)
         return
-    region = vellum.open(store, create=True)
-    try:
+    with closing(open_alone(store, create=True)) as region:  # which drops what is not committed
         _write(dataset, region, group, mode, encoding or {})
         if snapshot is None:
             region.commit()
         else:
             region.snapshot(snapshot)
-    except BaseException:
-        region.rollback()
-        raise
 
 
 def _write(dataset: Any, region: vellum.Region, group: str, mode: str, encoding: dict[str, dict[str, Any]]) -> None:

@@ -11,11 +11,13 @@ import os
 import threading
 import weakref
 from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
 import vellum
 from vellum import blobs
+from vellum.region import open_alone
 
 try:
     from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
@@ -34,6 +36,23 @@ class _Opened:
     def __init__(self, region: vellum.Region) -> None:
         self.region = region
         self.lock = threading.RLock()
+        self._rollbacks = 0
+        self._lost: set[tuple[int, int]] = set()  # epochs that a rollback has ended
+
+    @property
+    def epoch(self) -> tuple[int, int]:
+        """What is the same from a commit or a rollback to the next one."""
+        return self.region._mapping.core.sequence, self._rollbacks
+
+    def rollback(self) -> None:
+        """Drops what all stores have written since the last commit."""
+        self._lost.add(self.epoch)
+        self._rollbacks += 1
+        self.region.rollback()
+
+    def has_lost(self, epoch: tuple[int, int] | None) -> bool:
+        """Whether a rollback has dropped what was written in an epoch."""
+        return epoch in self._lost
 
 
 _branches: weakref.WeakValueDictionary[tuple[str, str], _Opened] = weakref.WeakValueDictionary()
@@ -41,11 +60,22 @@ _opening = threading.Lock()
 
 
 def _opened(path: str, branch: str, create: bool) -> _Opened:
-    """The branch, to write. REQUIRES: the path is absolute."""
+    """The branch, to write. Busy: a region that is no store's has it open. REQUIRES: the path is absolute."""
     with _opening:
         found = _branches.get((path, branch))
         if found is None or found.region.closed:
-            found = _branches[path, branch] = _Opened(vellum.open(path, branch, create=create))
+            found = _branches[path, branch] = _Opened(open_alone(path, branch, create=create))
+        return found
+
+
+def _given(region: vellum.Region) -> _Opened:
+    """A region that is open, which other stores over it share."""
+    if not region.writable:
+        return _Opened(region)
+    with _opening:
+        found = _branches.get((region.store.path, region.branch))
+        if found is None or found.region is not region:
+            found = _branches[region.store.path, region.branch] = _Opened(region)
         return found
 
 
@@ -89,7 +119,8 @@ class VellumStore(Store):  # type: ignore[misc]
         self._path = given.store.path if given is not None else _absolute(os.fspath(store))
         self._branch, self._version, self._group = branch, version, group.strip("/")
         self._create = create
-        self._used: _Opened | None = None if given is None else _Opened(given)
+        self._used: _Opened | None = None if given is None else _given(given)
+        self._epoch: tuple[int, int] | None = None  # of the last write, or of one that is lost
         if self._used is None:
             self._use()
 
@@ -140,31 +171,56 @@ class VellumStore(Store):  # type: ignore[misc]
 
     _check_writable = _to_change
 
-    def sync(self, message: str = "") -> vellum.CommitReport:
-        """Makes everything durable that was written since the last commit, in one step."""
+    @contextmanager
+    def _writing(self) -> Iterator[vellum.Region]:
+        """For a write: another store's commit or rollback comes before it or behind it."""
         used = self._to_change()
         with used.lock:
+            if not used.has_lost(self._epoch):
+                self._epoch = used.epoch
+            yield used.region
+
+    def _require_whole(self, used: _Opened) -> None:
+        """RuntimeError: what this store has written is gone, so that a commit would be of a part of it."""
+        if used.has_lost(self._epoch):
+            raise RuntimeError(
+                f"{self}: another store of this branch has rolled back, and what this one had written is lost: "
+                "call rollback(), and write it again"
+            )
+
+    def sync(self, message: str = "") -> vellum.CommitReport:
+        """Makes everything durable that was written since the last commit, in one step.
+
+        RuntimeError: another store has rolled back what this one wrote. So it is until `rollback()`.
+        """
+        used = self._to_change()
+        with used.lock:
+            self._require_whole(used)
             return used.region.commit(message)
 
     def snapshot(self, name: str, message: str = "") -> vellum.CommitReport:
-        """Commits, and keeps that version under a name."""
+        """Commits as `sync()` does, and keeps that version under a name."""
         used = self._to_change()
         with used.lock:
+            self._require_whole(used)
             return used.region.snapshot(name, message)
 
     def rollback(self) -> None:
-        """Drops what was written since the last commit."""
+        """Drops what was written since the last commit, also by other stores of this process over the branch."""
         used = self._to_change()
         with used.lock:
-            used.region.rollback()
+            used.rollback()
+            self._epoch = None
 
     def close(self) -> None:
-        """Commits, and gives the branch to other writers once nobody in this process uses it."""
+        """Commits as `sync()` does, and gives the branch to other writers once nobody in this process uses it."""
         used, self._used = self._used, None
         super().close()
         if used is not None and not self.read_only and not used.region.closed:
             with used.lock:
+                self._require_whole(used)
                 used.region.commit()
+        self._epoch = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -206,16 +262,15 @@ class VellumStore(Store):  # type: ignore[misc]
 
     def set_sync(self, key: str, value: Any) -> None:
         """Stores a value."""
-        used = self._to_change()
+        self._to_change()
         if not hasattr(value, "as_numpy_array"):
             raise TypeError(f"a value is a Buffer of zarr's, and not {value!r}")
-        with used.lock:
-            blobs.put(used.region, self._name(key), value.as_numpy_array().view("u1"))
+        with self._writing() as region:
+            blobs.put(region, self._name(key), value.as_numpy_array().view("u1"))
 
     def delete_sync(self, key: str) -> None:
         """Removes a key, and the groups that have no key then."""
-        used = self._to_change()
-        with used.lock:
+        with self._writing():
             if self._found(key) is not None:
                 self._remove(self._name(key))
 
@@ -257,8 +312,7 @@ class VellumStore(Store):  # type: ignore[misc]
 
     async def set_if_not_exists(self, key: str, value: Any) -> None:
         """Stores a value where there is none."""
-        used = self._to_change()
-        with used.lock:
+        with self._writing():
             if self._found(key) is None:
                 self.set_sync(key, value)
 
@@ -268,8 +322,7 @@ class VellumStore(Store):  # type: ignore[misc]
 
     async def delete_dir(self, prefix: str) -> None:
         """Removes the keys in a group of keys."""
-        used = self._to_change()
-        with used.lock:
+        with self._writing():
             found = self._inside(prefix)
             if found is not None and found.name not in ("", self._group):
                 self._remove(found.name)
