@@ -90,12 +90,15 @@ def test_two_that_push_one_branch(pushed, url, tmp_path):
 
 def test_a_pull_takes_over_only_when_asked(pushed, url, values, tmp_path):
     clone = vellum.clone(url, tmp_path / "clone")
-    for store, value in ((clone, 1), (pushed, 2)):
-        with vellum.open(store.path) as r:
-            r["x"][0] = value
-    pushed.push()
+    with vellum.open(clone.path) as r:
+        r["x"][0] = 1
     (main,) = [version for version in clone.pull().versions if version.name == "main"]
     assert main.is_ahead and not main.is_older
+    with vellum.open(pushed.path) as r:
+        r["x"][0] = 2
+    pushed.push()
+    with pytest.raises(vellum.IOFailure, match="changed both"):
+        clone.pull()
     assert vellum.open(clone.path, version="main")["x"][0] == 1
     clone.pull(take_over=True)
     assert vellum.open(clone.path, version="main")["x"][0] == 2

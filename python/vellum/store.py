@@ -183,7 +183,8 @@ class Store:
         `packs`: also fetches all packs that a lazy clone has not stored locally.
 
         A branch with commits of this store's own stays as it is: `is_ahead` of its entry in the report, and
-        `is_older` where the remote has lost commits. `take_over`: it is replaced, and those commits are lost.
+        `is_older` where the remote has lost commits. IOFailure: the remote has other commits, too. `take_over`: the
+        branch is replaced, and its own commits are lost.
         """
         with shown("pull", progress) as callback:
             names = version_names(versions)

@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 @pytest.fixture
 def run(path):
     """Runs a cell and returns the notebook's variables."""
+    main = sys.modules["__main__"]  # a shell puts its own module there, which no worker process can start with
     shell = InteractiveShell()
     shell.run_line_magic("load_ext", "vellum")
 
@@ -34,6 +35,7 @@ def run(path):
     yield run
     shell.run_line_magic("unload_ext", "vellum")
     shell.user_ns.clear()
+    sys.modules["__main__"] = main
     vellum.close_all()
 
 
