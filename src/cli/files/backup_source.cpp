@@ -1,7 +1,5 @@
 #include "cli/files/backup_source.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +9,7 @@
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
 #include "base/files/inode_lock.hpp"
+#include "base/threads/end_request.hpp"
 #include "cli/files/file_family.hpp"
 #include "cli/files/ingest_file.hpp"
 #include "interfaces/lmdb/copy.hpp"
@@ -137,42 +136,18 @@ class CopySource final : public Source {
   mutable store::StreamContent content_;
 };
 
-// Until the end of this object, a signal to end the process waits. The slot that a killed reader
-// leaves keeps writers from reusing pages.
-class EndDelayed {
- public:
-  EndDelayed() {
-    sigset_t ends;
-    sigemptyset(&ends);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, number);
-    pthread_sigmask(SIG_BLOCK, &ends, &before_);
-  }
-  ~EndDelayed() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  EndDelayed(const EndDelayed&) = delete;
-  EndDelayed& operator=(const EndDelayed&) = delete;
-  bool is_wanted() const {
-    sigset_t waiting;
-    sigpending(&waiting);
-    return sigismember(&waiting, SIGINT) == 1 || sigismember(&waiting, SIGTERM) == 1 ||
-           sigismember(&waiting, SIGHUP) == 1;
-  }
-
- private:
-  sigset_t before_;
-};
-
 // An environment of LMDB 1.0 that other processes have open.
 class ReaderSource final : public Source {
  public:
   static std::unique_ptr<ReaderSource> open(LockedFile& file, const std::string& lock_file) {
-    auto end = std::make_unique<EndDelayed>();
+    auto end = std::make_unique<base::EndRequest>();
     auto content = lmdb::TransactionContent::open(*file.file, lock_file);
     if (content == nullptr) return nullptr;
     return std::unique_ptr<ReaderSource>(
         new ReaderSource(std::move(file), std::move(end), std::move(content)));
   }
   store::ContentRange next(std::span<std::byte> room) override {
-    if (end_->is_wanted()) fail(Errc::io, "{}: the backup was interrupted", file_.file->path());
+    if (end_->has_come()) fail(Errc::io, "{}: the backup was interrupted", file_.file->path());
     return Source::next(room);
   }
   void check() const override {
@@ -183,12 +158,12 @@ class ReaderSource final : public Source {
   }
 
  private:
-  ReaderSource(LockedFile file, std::unique_ptr<EndDelayed> end,
+  ReaderSource(LockedFile file, std::unique_ptr<base::EndRequest> end,
                std::unique_ptr<lmdb::TransactionContent> content)
       : end_(std::move(end)), file_(std::move(file)), content_(std::move(content)) {}
   store::Content& from() const override { return *content_; }
 
-  const std::unique_ptr<EndDelayed> end_;  // outlives the slot
+  const std::unique_ptr<base::EndRequest> end_;  // a killed reader would leave its slot
   LockedFile file_;
   const std::unique_ptr<lmdb::TransactionContent> content_;
 };

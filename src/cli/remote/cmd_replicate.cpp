@@ -1,10 +1,9 @@
 // cli/remote/cmd_replicate.cpp: vellum replicate: sends each commit to a remote.
-#include <signal.h>
-
 #include <map>
 #include <memory>
 
 #include "base/fail.hpp"
+#include "base/threads/end_request.hpp"
 #include "cli/remote/remote_by_url.hpp"
 #include "cli/remote/replication_reports.hpp"
 #include "cli/remote/transfer_arguments.hpp"
@@ -26,28 +25,6 @@ struct ReplicateArguments {
   TransferArguments transfer;
 };
 
-// SIGINT, SIGTERM and SIGHUP request the end, and no longer interrupt.
-class EndRequest {
- public:
-  EndRequest() {
-    sigemptyset(&wanted_);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&wanted_, number);
-    pthread_sigmask(SIG_BLOCK, &wanted_, &before_);
-  }
-  ~EndRequest() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  EndRequest(const EndRequest&) = delete;
-  EndRequest& operator=(const EndRequest&) = delete;
-  bool has_come() {
-    const timespec no_wait{};
-    has_come_ |= sigtimedwait(&wanted_, nullptr, &no_wait) > 0;
-    return has_come_;
-  }
-
- private:
-  sigset_t wanted_{}, before_{};
-  bool has_come_ = false;
-};
-
 // The names of the snapshots that no rule keeps; null: no rule is given.
 remote::RetentionFn retention_of(const RetentionPolicy& policy) {
   if (!has_rule(policy)) return nullptr;
@@ -67,7 +44,7 @@ int run_replicate(Context& context, const ReplicateArguments& arguments) {
   remote::Replicator replicator(*store, arguments.url, {interval, arguments.take_over},
                                 arguments.transfer.open(arguments.url),
                                 retention_of(arguments.retention));
-  EndRequest end;  // until here, the signal itself ends the probe
+  base::EndRequest end;  // until here, the signal itself ends the probe
   const ReplicateState state = replicator.run([&](const ReplicateState& now) {
     reports.tell(now);
     return !end.has_come();

@@ -4,17 +4,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 
+#include "base/environment.hpp"
 #include "base/parse_number.hpp"
 
 namespace vellum::cli {
 namespace {
 
 std::string environment_value(const char* name) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? "" : text;
+  return std::string(base::environment(name).value_or(""));
 }
 
 // A datagram socket that is connected to `path`; -1: there is none. "@" begins an abstract name.
