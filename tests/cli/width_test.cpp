@@ -46,7 +46,7 @@ TEST_P(Width, NoLineIsWiderThanTheTerminal) {
     const Result result = run_on_screen(command, GetParam());
     EXPECT_EQ(result.status, 0) << result.err;
     const auto lines = lines_of(result.out);
-    EXPECT_GE(lines.size(), 2U) << command[0];
+    EXPECT_GE(lines.size(), 1U) << command[0];
     for (const std::string& line : lines)
       EXPECT_LE(columns_of(line), GetParam()) << command[0] << ": " << line;
   }
@@ -93,8 +93,8 @@ TEST_P(Width, NoLineOfAHelpIsWiderThanTheTerminal) {
     for (const std::string& line : lines) {
       EXPECT_LE(columns_of(line), GetParam()) << arguments[0] << ": " << line;
       if (!line.starts_with(' ')) is_options = line == "Options:";
-      if (is_options && !line.starts_with("  -") && line != "Options:")
-        EXPECT_TRUE(line.starts_with(description)) << arguments[0] << ": " << line;
+      const bool continues = is_options && !line.starts_with("  -") && line != "Options:";
+      EXPECT_TRUE(!continues || line.starts_with(description)) << arguments[0] << ": " << line;
     }
   }
 }
