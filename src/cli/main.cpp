@@ -205,7 +205,7 @@ int report_parser_result(Context& context, const CLI::App& app, const CLI::Parse
   if (said.get_exit_code() == 0) {
     std::ostringstream out;
     app.exit(said, out, out);
-    context.out.write(out.str());
+    context.print_help(out.str());
     return kExitOk;
   }
   return fail(context, errc_name(Errc::invalid_argument), exit_status(Errc::invalid_argument),
@@ -228,6 +228,7 @@ int parse_and_run(Context& context, std::vector<std::string> arguments) {
   app.get_formatter()->label("Subcommands", "Commands");
   app.get_formatter()->label("TEXT", "");
   app.get_formatter()->label("REQUIRED", "");
+  app.get_formatter()->column_width(31);  // two spaces after the longest name of an option
   app.footer(
       "--json, --quiet, --no-progress and --time-format work with every command.\nvellum COMMAND "
       "--help describes one command; vellum(1) lists the exit statuses.");

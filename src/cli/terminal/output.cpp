@@ -10,7 +10,6 @@
 
 #include <langinfo.h>
 #include <locale.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/bytes/codec.hpp"
@@ -155,12 +154,6 @@ std::string first_line(std::string_view text) {
   const std::size_t end = text.find('\n');
   const std::string line = printable(text.substr(0, end));
   return end == std::string_view::npos ? line : line + " ...";
-}
-
-std::optional<std::size_t> screen_columns() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
-  return size.ws_col;
 }
 
 bool screen_takes_utf8() {

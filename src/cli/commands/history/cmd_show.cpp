@@ -21,29 +21,29 @@ struct ShowArguments {
 void print_message(Output& out, const std::string& message) {
   std::istringstream lines(message);
   for (std::string line; std::getline(lines, line);) {
-    out.write("    " + printable(line) + "\n");
+    out.print_text("    {}\n", printable(line));
   }
 }
 
 void print_version(Output& out, const VersionInfo& v) {
-  out.print("version  {}\n", printable(v.name));
-  out.print("kind     {}\n", kind_name(v));
-  out.print("branch   {}\n", printable(v.branch));
-  out.print("commit   {}\n", v.sequence);
+  out.print_text("version  {}\n", printable(v.name));
+  out.print_text("kind     {}\n", kind_name(v));
+  out.print_text("branch   {}\n", printable(v.branch));
+  out.print_text("commit   {}\n", v.sequence);
   if (v.is_branch) {
-    out.print("time     {}\n", out.full_time(v.committed_at));
+    out.print_text("time     {}\n", out.full_time(v.committed_at));
   } else {
-    out.print("created  {}, as number {}\n", out.full_time(v.created_at), v.order);
-    out.print("time     {} of the commit\n", out.full_time(v.committed_at));
+    out.print_text("created  {}, as number {}\n", out.full_time(v.created_at), v.order);
+    out.print_text("time     {} of the commit\n", out.full_time(v.committed_at));
   }
-  out.print("parent   {}\n", v.parent.empty() ? "none" : printable(v.parent));
-  out.print("size     {} ({} bytes)\n", human_bytes(v.file_bytes), v.file_bytes);
+  out.print_text("parent   {}\n", v.parent.empty() ? "none" : printable(v.parent));
+  out.print_text("size     {} ({} bytes)\n", human_bytes(v.file_bytes), v.file_bytes);
   if (v.file_bytes != v.region_bytes) {
-    out.print("region   {} ({} bytes)\n", human_bytes(v.region_bytes), v.region_bytes);
+    out.print_text("region   {} ({} bytes)\n", human_bytes(v.region_bytes), v.region_bytes);
   }
-  out.print("changed  {} since the parent\n", counted(v.pages_changed, "page"));
-  out.print("added    {} ({} bytes)\n", human_bytes(v.bytes_added), v.bytes_added);
-  if (v.encoding) out.print("encoding {}\n", encoding_text(*v.encoding));
+  out.print_text("changed  {} since the parent\n", counted(v.pages_changed, "page"));
+  out.print_text("added    {} ({} bytes)\n", human_bytes(v.bytes_added), v.bytes_added);
+  if (v.encoding) out.print_text("encoding {}\n", encoding_text(*v.encoding));
   if (!v.message.empty()) {
     out.write("\n");
     print_message(out, v.message);
@@ -64,9 +64,9 @@ void print_change(Output& out, const VersionInfo& version,
     return;
   }
   print_parts(out, *change);
-  out.print("{} in {} on {} since '{}'\n", counted(change->totals.bytes_different, "byte"),
-            counted(change->totals.ranges, "range"),
-            counted(change->totals.pages_different, "page"), printable(version.parent));
+  out.print_text("{} in {} on {} since '{}'\n", counted(change->totals.bytes_different, "byte"),
+                 counted(change->totals.ranges, "range"),
+                 counted(change->totals.pages_different, "page"), printable(version.parent));
 }
 
 Json change_json(const ChangeStat& change) {
