@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -14,6 +15,7 @@
 #include "cli/files/file_family.hpp"
 #include "cli/files/ingest_file.hpp"
 #include "cli/names/listing.hpp"
+#include "cli/names/snapshot_set.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
 #include "interfaces/lmdb/lock_file.hpp"
@@ -122,7 +124,7 @@ void commit_current_content(Store& store, const std::string& path) {
   }
 }
 
-int run_restore(Context& context, RestoreArguments arguments) {
+int restore_one(Context& context, RestoreArguments arguments) {
   store_first(arguments.store, arguments.file);
   Store store = Store::open(arguments.store);
   arguments.version = resolve_version(store, arguments.version);
@@ -149,6 +151,66 @@ int run_restore(Context& context, RestoreArguments arguments) {
   return kExitOk;
 }
 
+// The file of each member: where its branch has it, or in `directory` under the same name.
+std::map<std::string, std::string> files_of_set(const Store& store, const SnapshotSet& set,
+                                                const std::string& directory) {
+  std::map<std::string, std::string> out;  // the snapshot of each file
+  for (const VersionInfo& member : set.members) {
+    std::optional<BranchImage> image;
+    if (store.contains(member.branch)) image = store.branch_image(member.branch);
+    if (!image && directory.empty())
+      fail(Errc::invalid_argument,
+           "'{}' does not say where its file was: name a directory for the set", member.name);
+    const fs::path name = image ? fs::path(image->path).filename() : fs::path(member.branch);
+    const std::string path =
+        directory.empty() ? image->path : (fs::path(directory) / name).string();
+    if (!out.emplace(whole_path(path), member.name).second)
+      fail(Errc::invalid_argument, "two members of '{}' would be {}", set.name, path);
+  }
+  return out;
+}
+
+// Whether a log or journal of the file is itself in the set.
+bool has_companion(const std::map<std::string, std::string>& files, const std::string& path) {
+  const auto next = files.upper_bound(path);
+  return next != files.end() && next->first.starts_with(path + "-");
+}
+
+// All checks precede the first change. A file precedes its log, whose name is longer.
+int restore_set(Context& context, Store& store, const SnapshotSet& set,
+                const RestoreArguments& arguments) {
+  const auto files = files_of_set(store, set, arguments.file);
+  for (const auto& [path, version] : files) {
+    const LockedTarget nobody_else(path, arguments.force);
+    if (!arguments.force && !has_companion(files, path)) clear_companions(path, false);
+  }
+  for (const auto& [path, version] : files) commit_current_content(store, path);
+  Json list = Json::array();
+  for (const auto& [path, version] : files) {
+    RestoreArguments one = arguments;
+    one.version = version;
+    one.force = arguments.force || has_companion(files, path);
+    ProgressMeter meter("restore", context.progress_wanted());
+    replace(store, one, path, meter.callback());
+    list.push_back(Json{{"file", path}, {"version", version}});
+  }
+  context.report(Json{{"store", store.path()}, {"set", set.name}, {"files", std::move(list)}},
+                 fmt::format("restored {} from '{}'", counted(files.size(), "file"), set.name));
+  return kExitOk;
+}
+
+int run_restore(Context& context, const RestoreArguments& arguments) {
+  std::error_code ignored;
+  if (fs::exists(fs::path(arguments.store) / "vellum.store", ignored)) {
+    Store store = Store::open(arguments.store);
+    const SnapshotSet set = find_set(store, arguments.version);
+    if (!set.members.empty()) return restore_set(context, store, set, arguments);
+  }
+  if (arguments.file.empty())
+    fail(Errc::invalid_argument, "restore needs STORE, VERSION and FILE; only a set needs no FILE");
+  return restore_one(context, arguments);
+}
+
 }  // namespace
 
 void add_restore(CLI::App& app, Context& context) {
@@ -156,10 +218,11 @@ void add_restore(CLI::App& app, Context& context) {
   CLI::App* command = add_command(
       app, context, "restore", "Replace a file by the content of a version", arguments->store,
       [&context, arguments] { return run_restore(context, *arguments); });
-  command->add_option("VERSION", arguments->version, "A snapshot, or a branch (its head)")
+  command->add_option("VERSION", arguments->version, "A snapshot, a set, or a branch (its head)")
       ->required();
-  command->add_option("FILE", arguments->file, "The file, or a directory with data.mdb")
-      ->required();
+  command->add_option("FILE", arguments->file,
+                      "The file, or a directory with data.mdb; of a set, the directory for its "
+                      "files (default: where they were)");
   command->add_flag("--force", arguments->force,
                     "Restore even while programs have FILE open: they continue with the old file; "
                     "and remove a log or journal of SQLite or DuckDB next to it");

@@ -97,6 +97,13 @@ bool is_store(const std::string& word) {
   return remote::is_remote_url(word) || std::filesystem::exists(word + "/vellum.store", ignored);
 }
 
+// A store that the command creates, before files that exist.
+bool is_new_store(const CLI::Option& last, const std::vector<std::string>& words) {
+  std::error_code ignored;
+  return last.get_name() == "FILE" && last.get_items_expected_max() > 1 && words.size() > 1 &&
+         !std::filesystem::exists(words[0], ignored);
+}
+
 bool lacks_store(const CLI::App& command, const std::vector<std::string>& words) {
   const auto positionals = positionals_of(command);
   if (positionals.empty() || positionals[0]->get_name() != "STORE") return false;
@@ -108,6 +115,7 @@ bool lacks_store(const CLI::App& command, const std::vector<std::string>& words)
   if (words.size() >= most) return false;
   if (least == 0) return false;  // without a store the command means all of them
   if (words.size() < least) return words.empty() || !is_store(words[0]);
+  if (is_new_store(*positionals.back(), words)) return false;
   return !is_store(words[0]) && words[0].find('/') == std::string::npos;
 }
 

@@ -58,7 +58,7 @@ CheckpointedHead::CheckpointedHead(StoreDirectory& store, const std::string& bra
 void snapshot_live_branch(StoreDirectory& store, const std::string& branch, const NameLock& claim,
                           const std::string& message) {
   const CheckpointedHead head(store, branch);
-  store.create_snapshot(claim, branch, head.version(), message);
+  store.create_snapshot(claim, head.head().branch, head.version(), message);
 }
 
 }  // namespace vellum::store

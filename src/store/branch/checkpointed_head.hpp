@@ -46,8 +46,8 @@ class CheckpointedHead {
   format::Version version_;
 };
 
-// Publishes the head of `branch` as a snapshot of the claimed name. An empty `message` keeps that of
-// the commit.
+// Publishes the head of `branch`, or a commit of a branch (store/catalog/commit_name.hpp), as a
+// snapshot of the claimed name. An empty `message` keeps that of the commit.
 void snapshot_live_branch(StoreDirectory& store, const std::string& branch, const NameLock& claim,
                           const std::string& message);
 

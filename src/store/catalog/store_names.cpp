@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "store/catalog/commit_name.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/snapshot_note.hpp"
@@ -307,6 +308,7 @@ ResolvedVersion resolve_snapshot(const StoreDirectory& store, const std::string&
 }
 
 ResolvedVersion resolve_version(const StoreDirectory& store, const std::string& name) {
+  if (const auto commit = parse_commit_name(name)) return resolve_commit(store, *commit);
   if (has_snapshot(store, name)) return resolve_snapshot(store, name);
   if (!has_branch(store, name)) {
     fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, store.path());

@@ -6,6 +6,7 @@
 #include "cli/history/change_stat.hpp"
 #include "cli/history/line.hpp"
 #include "cli/names/listing.hpp"
+#include "cli/names/snapshot_set.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 
@@ -30,7 +31,7 @@ void print_version(Output& out, const VersionInfo& v) {
   out.print_text("kind     {}\n", kind_name(v));
   out.print_text("branch   {}\n", printable(v.branch));
   out.print_text("commit   {}\n", v.sequence);
-  if (v.is_branch) {
+  if (v.is_branch || is_commit(v)) {
     out.print_text("time     {}\n", out.full_time(v.committed_at));
   } else {
     out.print_text("created  {}, as number {}\n", out.full_time(v.created_at), v.order);
@@ -77,8 +78,29 @@ Json change_json(const ChangeStat& change) {
   return object;
 }
 
+int show_set(Context& context, const Store& store, const SnapshotSet& set) {
+  if (context.json) {
+    Json members = Json::array();
+    for (const VersionInfo& v : set.members) members.push_back(version_json(v));
+    context.out.print_json(
+        Json{{"store", store.path()}, {"set", set.name}, {"members", std::move(members)}});
+    return kExitOk;
+  }
+  context.out.print("set      {}\n", printable(set.name));
+  for (const VersionInfo& v : set.members) {
+    context.out.print("member   {}: {}, commit {} of {}\n", printable(v.name),
+                      human_bytes(v.file_bytes), v.sequence, printable(v.branch));
+  }
+  if (set.members.front().message.empty()) return kExitOk;
+  context.out.write("\n");
+  print_message(context.out, set.members.front().message);
+  return kExitOk;
+}
+
 int run_show(Context& context, const ShowArguments& arguments) {
   const Store store = Store::open(arguments.store);
+  if (const SnapshotSet set = find_set(store, arguments.version); !set.members.empty())
+    return show_set(context, store, set);
   const VersionInfo version = store.version(resolve_version(store, arguments.version));
   std::optional<ChangeStat> change;
   if (arguments.stat) change = change_since_parent(store, version);
@@ -101,7 +123,7 @@ void add_show(CLI::App& app, Context& context) {
   CLI::App* command =
       add_command(app, context, "show", "Print everything about one version", arguments->store,
                   [&context, arguments] { return run_show(context, *arguments); });
-  command->add_option("VERSION", arguments->version, "A branch (its head) or a snapshot")
+  command->add_option("VERSION", arguments->version, "A branch (its head), a snapshot or a set")
       ->required();
   command->add_flag("--stat", arguments->stat,
                     "Also print the changes of each part of the region since the parent");

@@ -1,0 +1,77 @@
+#include "cli/names/snapshot_set.hpp"
+
+#include <algorithm>
+
+#include "base/fail.hpp"
+#include "base/try_to.hpp"
+#include "cli/terminal/arguments.hpp"
+
+namespace vellum::cli {
+
+std::string member_name(const std::string& set, const std::string& branch) {
+  return set + "+" + branch;
+}
+
+std::string set_of(const VersionInfo& version) {
+  const std::string end = "+" + version.branch;
+  const bool is_member =
+      !version.is_branch && version.name.size() > end.size() && version.name.ends_with(end);
+  return is_member ? version.name.substr(0, version.name.size() - end.size()) : "";
+}
+
+SnapshotSet find_set(const Store& store, const std::string& name) {
+  SnapshotSet set{name, {}};
+  if (store.contains(name)) return set;  // a version of this name comes first
+  for (VersionInfo& version : store.versions()) {
+    if (set_of(version) == name) set.members.push_back(std::move(version));
+  }
+  std::sort(set.members.begin(), set.members.end(),
+            [](const VersionInfo& a, const VersionInfo& b) { return a.branch < b.branch; });
+  return set;
+}
+
+std::vector<SnapshotSet> take_sets(std::vector<VersionInfo>& versions) {
+  std::vector<SnapshotSet> sets;
+  std::erase_if(versions, [&](VersionInfo& version) {
+    const std::string name = set_of(version);
+    if (name.empty()) return false;
+    auto at = std::find_if(sets.begin(), sets.end(),
+                           [&](const SnapshotSet& set) { return set.name == name; });
+    if (at == sets.end()) at = sets.insert(sets.end(), {name, {}});
+    at->members.push_back(version);
+    return true;
+  });
+  return sets;
+}
+
+void require_free_set(const Store& store, const std::string& name,
+                      const std::vector<std::string>& branches) {
+  require_good_name(name);
+  for (const std::string& branch : branches) {
+    const std::string member = member_name(name, branch);
+    require_good_name(member);
+    if (store.contains(member))
+      fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done", member,
+           store.path());
+  }
+  if (store.contains(name) || !find_set(store, name).members.empty())
+    fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done", name,
+         store.path());
+}
+
+void create_set(Store& store, const std::string& name, const std::vector<std::string>& branches,
+                const std::string& message) {
+  require_free_set(store, name, branches);
+  std::vector<std::string> created;
+  try {
+    for (const std::string& branch : branches) {
+      store.create_snapshot(member_name(name, branch), branch, message);
+      created.push_back(member_name(name, branch));
+    }
+  } catch (...) {
+    for (const std::string& made : created) base::try_to([&] { store.remove_snapshot(made); });
+    throw;
+  }
+}
+
+}  // namespace vellum::cli
