@@ -1,10 +1,12 @@
 #include "store/catalog/lock/version_pin.hpp"
 
 #include <cassert>
+#include <set>
 #include <utility>
 
 #include "base/fail.hpp"
 #include "store/catalog/lock/lock_bytes.hpp"
+#include "store/packs/former_file.hpp"
 
 namespace vellum::store {
 
@@ -84,6 +86,20 @@ NamesShared::NamesShared(PackStore& store) {
   }
 }
 
+namespace {
+
+// Excludes gc until the last copy is destroyed; null on a file system without byte locks.
+std::shared_ptr<const void> lock_out_gc(PackStore& store) {
+  try {
+    std::shared_ptr<base::File> file = store.open_superblock(base::OpenMode::read_only);
+    if (file->pin_byte(kUnpinnedByte)) return file;
+  } catch (const Error&) {
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 VersionPin::VersionPin(PackStore& store, NamesShared names, const format::Version& version) {
   assert(names.file_ != nullptr);
   if (version.runs.empty()) return;
@@ -97,18 +113,19 @@ VersionPin::VersionPin(PackStore& store, NamesShared names, const format::Versio
       packs.open(run.root.pack);
       is_partly_remote |= packs.is_remote(run.root.pack) != packs.is_remote(root.pack);
     }
-    if (is_partly_remote && packs.is_remote(root.pack)) {
-      pin_ = std::move(names.file_);
-    } else {
+    if (!is_partly_remote || !packs.is_remote(root.pack)) {
       pin_ = packs.pin(root.pack, root.offset_bytes);
+      return;
     }
   } catch (const Error&) {
-    pin_ = std::move(names.file_);
   }
+  pin_ = lock_out_gc(store);
+  if (pin_ == nullptr) pin_ = std::move(names.file_);
 }
 
 // Takes both kinds of locks: a process that cannot lock a byte locks the whole file.
-NamesExclusive::NamesExclusive(PackStore& store, std::chrono::milliseconds patience) {
+NamesExclusive::NamesExclusive(PackStore& store, std::chrono::milliseconds patience,
+                               UnpinnedVersions unpinned) {
   const std::shared_ptr<base::File> file = store.open_superblock(base::OpenMode::read_write);
   const auto lock = [&](const auto& try_lock) {
     if (lock_with_patience(patience, try_lock)) return;
@@ -126,24 +143,31 @@ NamesExclusive::NamesExclusive(PackStore& store, std::chrono::milliseconds patie
   if (has_byte_locks) {
     lock([&] { return file->try_lock_byte(kTurnByte); });
     lock([&] { return file->try_lock_byte(kNamesByte); });
+    if (unpinned == UnpinnedVersions::must_be_closed) {
+      lock([&] { return file->try_lock_byte(kUnpinnedByte); });
+    }
   }
   lock([&] { return file->try_lock_exclusive(); });
   file_ = file;
 }
 
+// A file does not report its own pins, so each is opened anew.
 std::vector<RootPlace> pinned_roots(PackStore& store, const std::vector<std::uint64_t>& packs) {
-  std::vector<RootPlace> out;
-  for (const std::uint64_t pack : packs) {
+  std::set<RootPlace> out;
+  const PackPlaces& places = store.packs().places();
+  const auto add = [&](std::uint64_t pack, const auto& open) {
     try {
-      // A new descriptor, because a file does not report its own pins.
-      const auto file = store.packs().places().open(pack);
-      for (const std::uint64_t at : file->pinned_bytes()) out.push_back({pack, at});
+      for (const std::uint64_t at : open()->pinned_bytes()) out.insert({pack, at});
     } catch (const Error& e) {
       // Its writer has just abandoned it, or it is not a pack.
       if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
     }
+  };
+  for (const std::uint64_t pack : packs) add(pack, [&] { return places.open(pack); });
+  for (const FormerFile& former : former_files(store.fs(), places)) {
+    add(former.pack, [&] { return store.fs().open(former.path, base::OpenMode::read_only); });
   }
-  return out;
+  return {out.begin(), out.end()};
 }
 
 }  // namespace vellum::store
