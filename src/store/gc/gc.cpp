@@ -41,6 +41,7 @@ class Collector {
     if (dry_run_) {
       read_only.emplace(store_);
     } else {
+      if (store_.packs().reaches_remote()) store_.packs().refresh();  // packs may be fetched by now
       names.emplace(store_, pace_.patience, UnpinnedVersions::must_be_closed);
     }
     const Roots roots = read_roots(store_);

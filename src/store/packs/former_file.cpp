@@ -49,10 +49,11 @@ void keep_pinned_file(base::Fs& fs, std::uint64_t pack, const std::string& path)
     give_former_name(fs, pack, path);
   } catch (const Error& e) {
     if (e.code() == Errc::no_space || e.code() == Errc::out_of_memory) throw;
-    fail(Errc::busy,
-         "{}: a process has a version of the pack open, and the file cannot get a second name ({}): "
-         "close the version",
-         path, e.what());
+    fail(
+        Errc::busy,
+        "{}: a process has a version of the pack open, and the file cannot get a second name ({}): "
+        "close the version",
+        path, e.what());
   }
 }
 
