@@ -10,8 +10,8 @@
 #include "format/records/translation.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/gc/pack_rewriter.hpp"
-#include "store/packs/former_file.hpp"
 #include "store/packs/encode/payload.hpp"
+#include "store/packs/former_file.hpp"
 #include "store/page_map/run_reader.hpp"
 
 namespace vellum::remote {

@@ -163,8 +163,10 @@ NamesExclusive::NamesExclusive(PackStore& store, std::chrono::milliseconds patie
     fail(Errc::busy, "{}: {}{}: wait until it ends, or end it", store.path(), problem,
          base::lock_holders(file->path(), byte));
   };
-  constexpr const char* kReads = "a process reads the whole store (verify, repair)";
-  constexpr const char* kUnpinned = "a process has a version open that cannot be pinned";
+  constexpr const char* kReads =
+      "a process reads the whole store (verify, repair), or has a version open and could not pin "
+      "it";
+  constexpr const char* kUnpinned = "a process has a version open and could not pin it";
   constexpr const char* kReadsRemote =
       "a process has a version open since before the packs were fetched";
   bool has_byte_locks = true;
@@ -185,7 +187,7 @@ NamesExclusive::NamesExclusive(PackStore& store, std::chrono::milliseconds patie
   file_ = file;
 }
 
-// A file does not report its own pins, so each is opened anew.
+// A file does not report its own pins, so each is opened again.
 std::vector<RootPlace> pinned_roots(PackStore& store, const std::vector<std::uint64_t>& packs) {
   std::set<RootPlace> out;
   const PackPlaces& places = store.packs().places();
