@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/snapshot_note.hpp"
 #include "store/journal/journal_writer.hpp"
@@ -18,7 +19,10 @@ bool adopt_version(StoreDirectory& store, const std::string& branch, const SeenH
                    const format::Version& version) {
   store.settle_name(branch);
   auto file = try_lock_branch(store, branch);
-  if (file == nullptr) fail(Errc::busy, "branch '{}' of {} has a writer", branch, store.path());
+  if (file == nullptr) {
+    fail(Errc::busy, "branch '{}' of {} has a writer{}: close it", branch, store.path(),
+         base::lock_holders(store.journal_path(branch)));
+  }
   JournalState state = read_journal(*file, store.superblock().store_id);
   store.check_journal(file->path(), branch, state.header);
   std::unique_ptr<JournalWriter> journal;

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "store/catalog/names.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
@@ -22,8 +23,8 @@ void leave(StoreDirectory& store, const std::string& branch, std::uint64_t pack)
   auto file = try_lock_branch(store, branch);
   if (file == nullptr) {
     fail(Errc::busy,
-         "branch '{}' of {} has a writer, and its pack {:016x} has to be written again: close it",
-         branch, store.path(), pack);
+         "branch '{}' of {} has a writer{}, and its pack {:016x} has to be written again: close it",
+         branch, store.path(), base::lock_holders(store.journal_path(branch)), pack);
   }
   const JournalState state = read_journal(*file, store.superblock().store_id);
   store.check_journal(file->path(), branch, state.header);

@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "store/branch/branch_writer_impl.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
@@ -20,7 +21,10 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
   Impl& w = *writer->impl_;
   store.settle_name(branch);
   auto file = try_lock_branch(store, branch);
-  if (file == nullptr) fail(Errc::busy, "{} has a writer already", w.label);
+  if (file == nullptr) {
+    fail(Errc::busy, "{} has a writer already{}", w.label,
+         base::lock_holders(store.journal_path(branch)));
+  }
   // Pages may be read from this head long after later commits have replaced it.
   NamesShared names(store);
   JournalState state = read_journal(*file, store.superblock().store_id);

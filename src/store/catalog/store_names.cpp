@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "base/files/new_file.hpp"
 #include "store/catalog/commit_name.hpp"
 #include "store/catalog/lock/version_pin.hpp"
@@ -267,7 +268,10 @@ void StoreDirectory::remove_branch(const std::string& name) {
   if (!has_branch(*this, name)) fail(Errc::not_found, "no branch '{}' in {}", name, path());
   const NameLock lock = lock_name(*this, name);
   const auto journal = try_lock_branch(*this, name);
-  if (journal == nullptr) fail(Errc::busy, "branch '{}' of {} has a writer", name, path());
+  if (journal == nullptr) {
+    fail(Errc::busy, "branch '{}' of {} has a writer{}: close it", name, path(),
+         base::lock_holders(journal_path(name)));
+  }
   drop_branch(name, *journal);
 }
 
