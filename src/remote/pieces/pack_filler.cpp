@@ -241,6 +241,20 @@ std::set<RecordRef> PackFiller::existing_records(const PackInProgress& pack) con
   return out;
 }
 
+namespace {
+
+// Whether another record has the offset: the old one is a remnant that no version needs, or the
+// stores have diverged.
+bool has_another(const std::map<RecordRef, OwnedRecord>& records, const RecordRef& ref) {
+  auto at = records.lower_bound({ref.pack, ref.offset_bytes, 0});
+  for (; at != records.end() && at->first.offset_bytes == ref.offset_bytes; ++at) {
+    if (at->first.tag != ref.tag) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 // Adds the records of the old file, including those written by this pull. Omits damaged records
 // that no version needs: gc may have freed parts of them.
 void PackFiller::add_existing_records(PackInProgress& pack) {
@@ -249,6 +263,10 @@ void PackFiller::add_existing_records(PackInProgress& pack) {
   for (const PieceRecord& record : pack.live) needed.insert(record.ref);
   for (const RecordRef& ref : existing_records(pack)) {
     PieceRecord local;
+    if (has_another(pack.rewritten, ref)) {
+      if (needed.contains(ref)) fail_diverged(pack.path, ref.offset_bytes);
+      continue;
+    }
     if (find_local_record(store_, ref, local)) kept[ref] = std::move(local);
   }
   for (const auto& [ref, record] : pack.written) kept[ref] = record;
