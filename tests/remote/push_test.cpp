@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.hpp"
+#include "remote/pieces/known_pieces.hpp"
 #include "remote/remote_fixture.hpp"
 #include "remote/remote_samples.hpp"
 #include "store/gc/gc.hpp"
@@ -92,39 +93,50 @@ TEST_F(PushTest, EachPushOfAnOpenWriterSendsOnlyWhatIsNew) {
   store::test::expect_no_damage(*store);
 }
 
+// Pieces of one record each; a version needs all of them.
+struct SmallPieces {
+  explicit SmallPieces(std::uint64_t count) {
+    for (std::uint64_t i = 1; i <= count; ++i) {
+      const format::RecordRef ref{(3ULL << 32) | 1, 64 * i, 7};
+      needed.push_back({format::RecordType::pages, ref, 64, ref, {}});
+      known.add(name(i), {needed.back()});
+    }
+  }
+  static PieceName name(std::uint64_t number) {
+    PieceName out{{1, {}}, 200, 136};
+    std::memcpy(out.content.hash.data(), &number, sizeof number);
+    return out;
+  }
+  KnownPieces known;
+  std::vector<PieceRecord> needed;
+};
+
+TEST(KnownPiecesTest, MoreThan128SmallPiecesAreMergedAndStayMerged) {
+  const SmallPieces few(128);
+  EXPECT_EQ(few.known.plan(few.needed).used.size(), 128u);
+  SmallPieces many(129);
+  const auto plan = many.known.plan(many.needed);
+  EXPECT_LE(plan.used.size(), 64u);
+  std::vector<PieceRecord> merged;
+  for (const std::size_t i : plan.missing) merged.push_back(many.needed[i]);
+  ASSERT_GE(merged.size(), 65u);
+  many.known.add(SmallPieces::name(1000), merged);
+  const auto next = many.known.plan(many.needed);
+  EXPECT_TRUE(next.missing.empty());
+  EXPECT_EQ(next.used.size(), plan.used.size() + 1);
+}
+
 TEST_F(PushTest, ManySmallPushesDoNotResultInManyPieces) {
   make(1);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 135; ++i) {
     step("", 1, false);
     push_names(*store, {"main"});
   }
   const auto there = objects();
   const Remote remote(*there, store->superblock().store_id);
   const auto head = remote.newest_head().head;
-  EXPECT_LE(remote.list(head.find("main")->list).size(), 34u);
+  EXPECT_LE(remote.list(head.find("main")->list).size(), 130u);
   expect_contents(*clone_to("c"), {{"main", contents["main"]}});
-}
-
-// Merged pieces must not be replaced by the small pieces with the same records.
-TEST_F(PushTest, MergedPiecesStayMerged) {
-  make(1);
-  push_all(*store);
-  const auto there = objects();
-  const Remote remote(*there, store->superblock().store_id);
-  std::size_t before = 0, merges = 0;
-  for (int i = 0; i < 60; ++i) {
-    const std::string name = "t" + std::to_string(i);
-    step(name, 1);
-    push_names(*store, {name});
-    const std::size_t pieces = remote.list(remote.newest_head().head.find(name)->list).size();
-    merges += pieces < before;
-    if (i > 0) {
-      EXPECT_LE(pieces, before + 2) << i;
-    }
-    before = pieces;
-  }
-  EXPECT_GE(merges, 1u);
-  expect_contents(*clone_to("c"), {{"t59", contents["t59"]}, {"t20", contents["t20"]}});
 }
 
 TEST_F(PushTest, APullFetchesNewVersionsAndFollowsBranches) {
@@ -483,6 +495,7 @@ TEST_F(PushTest, ARemoteOfAnOlderVellumIsContinued) {
   const std::string key = head_key(1);
   there->put(key, samples::as_old_head(there->get(key, 1u << 20)));
   there->remove(kNewestKey);
+  std::filesystem::remove_all(dir.path("s/remotes/cache"));  // it has the head in its new form
   expect_contents(*clone_to("c"), contents);
   step("s2");
   push_all(*store);
