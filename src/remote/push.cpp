@@ -1,7 +1,7 @@
 // The steps of a push:
 //   1. Pin the versions, so that gc of the store keeps their records.
 //   2. Take the last head that this store has seen as the base, and check only during the uploads
-//      that it is the newest. If it is not, read the newest head and begin again.
+//      that it still exists. If it is not the newest, read the newest head and begin again.
 //   3. Compare each version with the base: it may be there already, or belong to another writer.
 //   4. Reuse pieces of related versions; upload new pieces for the other records, then the list of
 //      pieces and, if due, a name table. No head refers to them yet.
@@ -152,7 +152,7 @@ class Push {
         own_branches_only_(rules.own_branches_only),
         pool_(std::min(kMaxPushThreads, remote_.objects().connections()) - 1) {
     for (const std::string& name : version_names(session.store(), options)) {
-      versions_.push_back(find_version(session.store(), name, rules.followed));
+      versions_.push_back(find_version(session.store(), name, followed(rules)));
     }
     // Earlier versions first: the later ones reuse their pieces.
     std::sort(versions_.begin(), versions_.end(),
@@ -179,6 +179,11 @@ class Push {
   }
 
  private:
+  // A dry run keeps nothing in the store.
+  FollowedBranches* followed(const PushRules& rules) {
+    return rules.followed != nullptr || options_.dry_run ? rules.followed : &own_followed_;
+  }
+
   // Pushes with the last head that this store has seen as the base, and checks during the uploads
   // that it is the newest. False: it is not, or refuses a version that the newest one may accept.
   bool try_guess(const StoredHead& guess) {
@@ -214,8 +219,9 @@ class Push {
     }
     for (const VersionToPush* version : changed) put_entry(version->entry, next.versions);
     note(changed, true);
-    const auto published = remote_.publish(base, std::move(next));
+    const auto published = remote_.publish(base, std::move(next), seen_objects_.takes_copy());
     if (!published.has_value()) return false;
+    seen_objects_.note_newest(published->head.id());
     session_.published(*published);
     note(changed, false);
     skip_orders_of(session_.store(), base.head);
@@ -350,9 +356,13 @@ class Push {
   // uploaded concurrently with the checks that a guessed head is the newest; large ones after them.
   void upload(StoredHead& base, bool is_guess, const std::vector<VersionToPush*>& changed) {
     std::vector<std::function<void()>> questions;
-    if (is_guess) {
+    // The next head shows whether the guess was the newest: of each number, there is only one.
+    const bool publishes = !changed.empty() && !options_.dry_run;
+    if (is_guess && !publishes) {
       questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
-      questions.push_back([&] { require_newest(remote_.still_has(base)); });
+    }
+    if (is_guess && !(publishes && seen_objects_.was_just_newest(base.head.id()))) {
+      questions.push_back([&] { require_newest(remote_.has_head(base.head.id())); });
     }
     const bool looks = !seen_objects_.is_known();
     if (looks) {
@@ -538,6 +548,7 @@ class Push {
   mutable std::map<std::string, std::uint64_t> assumed_objects_;  // see has(); with their sizes
   const bool own_branches_only_;
   base::ThreadPool pool_;
+  FollowedBranches own_followed_;
   std::vector<VersionToPush> versions_;
   PushReport report_;
 };
