@@ -62,7 +62,7 @@ std::ptrdiff_t staging_branches(const StoreDirectory& store) {
   return std::ranges::count_if(store.branch_names(), store::is_staging_name);
 }
 
-// Each push opens the store's remote anew, as a process of its own does.
+// Each push opens the store's remote again, as a process of its own does.
 TEST_F(PushTest, EachPushOfAnOpenWriterSendsOnlyWhatIsNew) {
   make(1);
   push_all(*store);
