@@ -167,12 +167,15 @@ TEST_F(PullBesideReaders, WithoutAReaderNothingIsLeft) {
   b->expect(only({"v1", "v2", "v3"}));
 }
 
-// The pack is the active one of a branch of `a`, which has freed the blocks that w shares with v1.
+// The pack is the active one of a branch of `a`, which has freed the block that w shares with v1.
 // The version that is open has lost its name before the pull.
 TEST_F(PullBesideReaders, ARewrittenPackKeepsTheCopiesOfItsVersions) {
   make();
   b->branch("bb", "v1");
-  v["w"] = blocks(4) + part(v["v1"], 4 * kBlockBytes, kVersionBlocks * kBlockBytes);
+  // So little of a piece that the push does not use it again.
+  constexpr std::size_t kOwnBlocks = kVersionBlocks - 1;
+  v["w"] =
+      blocks(kOwnBlocks) + part(v["v1"], kOwnBlocks * kBlockBytes, kVersionBlocks * kBlockBytes);
   b->import("bb", v["w"], "w");
   b->push({"w"});
   forget_there(fs, {"v1"});
