@@ -9,7 +9,7 @@
 namespace vellum::remote::meeting {
 namespace {
 
-constexpr std::size_t kManyBlocks = 16;
+constexpr std::size_t kVersionBlocks = 8;
 
 // A version that is open, and that has read nothing yet.
 struct OpenVersion {
@@ -49,7 +49,7 @@ class DyingFs final : public test::HookFs {
 
 class PullBesideReaders : public testing::Test {
  protected:
-  Bytes blocks(std::size_t n = kManyBlocks) { return texts.of(n * kBlockBytes); }
+  Bytes blocks(std::size_t n = kVersionBlocks) { return texts.of(n * kBlockBytes); }
 
   // `b` has v1 in a translated pack. A pull of v2 rewrites it, and one of v3 does again.
   void make() {
@@ -60,7 +60,7 @@ class PullBesideReaders : public testing::Test {
     b->clone({"v1"});
     b->gc(9);
     for (const char* name : {"v2", "v3"}) {
-      v[name] = part(v["v1"], 0, 4 * kBlockBytes) + blocks(kManyBlocks - 4);
+      v[name] = part(v["v1"], 0, 2 * kBlockBytes) + blocks(kVersionBlocks - 2);
       a.import("main", v[name], name);
       a.push({name});
     }
@@ -143,7 +143,7 @@ TEST_F(PullBesideReaders, APackIsReplacedTwice) {
   std::optional<OpenVersion> second = open("v1");
   b->pull({"v3"});
   EXPECT_EQ(former_files(*b), 2u);
-  const OpenVersion third = open("v1");
+  OpenVersion third = open("v1");
   for (const OpenVersion* reader : {&*first, &*second, &third}) {
     expect_whole_without_its_name(*reader, "v1");
   }
@@ -167,11 +167,15 @@ TEST_F(PullBesideReaders, WithoutAReaderNothingIsLeft) {
   b->expect(only({"v1", "v2", "v3"}));
 }
 
-// The pack is the active one of a branch of `a`, and the version has lost its name before the pull.
+// The pack is the active one of a branch of `a`, which has freed the block that w shares with v1.
+// The version that is open has lost its name before the pull.
 TEST_F(PullBesideReaders, ARewrittenPackKeepsTheCopiesOfItsVersions) {
   make();
   b->branch("bb", "v1");
-  v["w"] = part(v["v1"], 0, 4 * kBlockBytes) + blocks(kManyBlocks - 4);
+  // So little of a piece that the push does not use it again.
+  constexpr std::size_t kOwnBlocks = kVersionBlocks - 1;
+  v["w"] =
+      blocks(kOwnBlocks) + part(v["v1"], kOwnBlocks * kBlockBytes, kVersionBlocks * kBlockBytes);
   b->import("bb", v["w"], "w");
   b->push({"w"});
   forget_there(fs, {"v1"});

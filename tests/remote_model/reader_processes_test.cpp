@@ -77,6 +77,12 @@ class ReaderProcesses : public LazyTest {
     store::collect_garbage(of, false, nullptr);
     store::collect_garbage(of, false, nullptr, 9);
   }
+  static std::string busy_text_of_gc(StoreDirectory& of) {
+    store::GcPace impatient;
+    impatient.patience = std::chrono::milliseconds(1);
+    return store::test::error_text(
+        Errc::busy, [&] { store::collect_garbage(of, false, nullptr, 0, impatient); });
+  }
   PullReport fetch_packs(StoreDirectory& core) const {
     Session session(core, "origin", interfered());
     return pull(session, {{}, true}, nullptr);
@@ -139,8 +145,7 @@ TEST_F(ReaderProcesses, ReadAPartlyRemoteVersionOfALazyCloneBesideAPull) {
 
   ReaderProcess reader(opening("c"), "theirs", contents["theirs"]);
   pull_names(*core, {"gone"}, interfered());
-  const std::string text = store::test::error_text(
-      Errc::busy, [&] { store::collect_garbage(*core, false, nullptr, 9); });
+  const std::string text = busy_text_of_gc(*core);
   EXPECT_NE(text.find(reader.named()), std::string::npos) << text;
   EXPECT_NE(text.find("wait until it ends"), std::string::npos) << text;
   fetch_packs(*core);
@@ -165,8 +170,7 @@ TEST_F(ReaderProcesses, ReadALazyCloneWhosePacksAreFetchedMeanwhile) {
   collect_remote(remote, false, nullptr);
   core->remove_snapshot("s1");
   contents.erase("s1");
-  const std::string text =
-      store::test::error_text(Errc::busy, [&] { store::collect_garbage(*core, false, nullptr); });
+  const std::string text = busy_text_of_gc(*core);
   EXPECT_NE(text.find(reader.named()), std::string::npos) << text;
   reader.expect_whole_and_end();
   fetch_packs(*core);
