@@ -356,12 +356,12 @@ class Push {
   // uploaded concurrently with the checks that a guessed head is the newest; large ones after them.
   void upload(StoredHead& base, bool is_guess, const std::vector<VersionToPush*>& changed) {
     std::vector<std::function<void()>> questions;
-    // The next head shows whether the guess was the newest: of each number, there is only one.
-    const bool publishes = !changed.empty() && !options_.dry_run;
-    if (is_guess && !publishes) {
+    // Of each number, there is only one head: the next one shows whether the guess was the newest.
+    const bool tries = !changed.empty() && !options_.dry_run && is_own_last(base);
+    if (is_guess && !tries) {
       questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
     }
-    if (is_guess && !(publishes && seen_objects_.was_just_newest(base.head.id()))) {
+    if (is_guess && !(tries && seen_objects_.was_just_newest(base.head.id()))) {
       questions.push_back([&] { require_newest(remote_.has_head(base.head.id())); });
     }
     const bool looks = !seen_objects_.is_known();
@@ -384,6 +384,16 @@ class Push {
     if (table.has_value()) table->use(base);
     report_.objects_uploaded = uploads.objects();
     report_.bytes_uploaded = uploads.bytes();
+  }
+
+  // Whether this store has published the head, and nothing since. After an interrupted push it may
+  // have: note() must not replace what identifies that push before the newest head was read.
+  bool is_own_last(const StoredHead& head) const {
+    const RemoteFile& file = session_.file();
+    return file.head_number == head.head.number && file.head_hash == head.hash &&
+           std::ranges::all_of(file.branches, [](const SeenBranch& branch) {
+             return branch.intended == WriteId{};
+           });
   }
 
   static void require_newest(bool is_newest) {

@@ -51,11 +51,13 @@ std::size_t PackFiller::RefHash::operator()(const RecordRef& ref) const noexcept
   return static_cast<std::size_t>(base::mix64(ref.pack) ^ base::mix64(ref.offset_bytes + ref.tag));
 }
 
-PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) {
-  const store::NamesShared names(store);
-  roots_ = store::read_roots(store);
-  store::LiveSet live_set(store);
-  store::reach_roots(store, roots_, live_set);
+PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) { read_live(); }
+
+void PackFiller::read_live() {
+  const store::NamesShared names(store_);
+  roots_ = store::read_roots(store_);
+  store::LiveSet live_set(store_);
+  store::reach_roots(store_, roots_, live_set);
   note_live(live_set);
 }
 
@@ -110,6 +112,15 @@ bool PackFiller::has(const PieceRecord& record) const {
   }
 }
 
+std::vector<PieceRecord> PackFiller::live_records(std::uint64_t pack) {
+  std::vector<PieceRecord> out;
+  for (const RecordRef& ref : live_of_pack_[pack]) {
+    PieceRecord local;
+    if (find_local_record(store_, ref, local)) out.push_back(std::move(local));
+  }
+  return out;
+}
+
 PackFiller::PackInProgress& PackFiller::pack_in_progress(std::uint64_t pack) {
   auto& out = packs_[pack];
   if (out != nullptr) return *out;
@@ -140,10 +151,7 @@ PackFiller::PackInProgress& PackFiller::pack_in_progress(std::uint64_t pack) {
     out->file->pwrite(new_pack_header(store_, pack), 0);
     return *out;
   }
-  for (const RecordRef& ref : live_of_pack_[pack]) {
-    PieceRecord local;
-    if (find_local_record(store_, ref, local)) out->live.push_back(std::move(local));
-  }
+  out->live = live_records(pack);
   out->indexed = store::indexed_extents(store_, pack);
   if (store_.packs().translation(pack) == nullptr) {
     out->file = store_.fs().open(out->path, base::OpenMode::read_write);
@@ -219,7 +227,9 @@ void PackFiller::write(PackInProgress& pack, const PieceRecord& record,
 
 // The records that the old file may have, including the copies of versions. A translation lists
 // them. Otherwise the file is searched, because an index does not list what gc has left of a pack
-// that was sealed later. The bytes of an interrupted checkpoint are not records.
+// that was sealed later. It is searched to its end: no writer has the pack any more, and a version
+// may need each record that one has appended. Those of an interrupted checkpoint do no harm.
+// REQUIRES: leave_pack() has returned.
 std::set<RecordRef> PackFiller::existing_records(const PackInProgress& pack) const {
   std::set<RecordRef> out;
   for (const PieceRecord& record : pack.live) out.insert(record.ref);
@@ -232,12 +242,13 @@ std::set<RecordRef> PackFiller::existing_records(const PackInProgress& pack) con
   }
   const auto file = store_.fs().open(pack.path, base::OpenMode::read_only);
   store::PackScanner scanner(*file, pack.pack, store_.checksum_seed(), format::kPackHeaderBytes,
-                             std::min(file->size_bytes(), pack.limit_bytes));
+                             file->size_bytes());
   for (format::RecordHeader header; scanner.next(header);) {
     const bool is_metadata = header.type == format::RecordType::index ||
                              header.type == format::RecordType::hashes;  // of the old file
     if (!is_metadata) out.insert({pack.pack, header.offset_bytes, header.tag()});
   }
+  if (scanner.has_failed()) fail(Errc::io, "{}: a part of the pack cannot be read", pack.path);
   return out;
 }
 
@@ -289,7 +300,12 @@ void PackFiller::add_existing_records(PackInProgress& pack) {
 // As a translated pack that replaces the file.
 void PackFiller::rewrite(PackInProgress& pack) {
   assert(!pack.rewritten.empty());
-  if (pack.limit_bytes != UINT64_MAX) store::leave_pack(store_, pack.pack);
+  if (pack.limit_bytes != UINT64_MAX) {
+    store::leave_pack(store_, pack.pack);
+    // The writer may have appended records since the versions were read.
+    read_live();
+    pack.live = live_records(pack.pack);
+  }
   add_existing_records(pack);
   std::vector<OwnedRecord> records;
   for (auto& [ref, record] : pack.rewritten) records.push_back(std::move(record));
