@@ -2,6 +2,7 @@
 // the names are removed, and whoever is killed meanwhile.
 #include <gtest/gtest.h>
 
+#include "remote/failing_objects.hpp"
 #include "remote_model/stations.hpp"
 #include "store/packs/former_file.hpp"
 #include "support/disk/hook_fs.hpp"
@@ -32,7 +33,7 @@ struct Killed : std::runtime_error {
 };
 
 // A process that is killed before its nth change of the file system. Others use the one below.
-class DyingFs final : public test::HookFs {
+class DyingFs final : public vellum::test::HookFs {
  public:
   DyingFs(base::Fs& below, std::uint64_t nth) : HookFs(below), left_(nth - 1) {
     const auto before_change = [this](const std::string&) {
@@ -158,6 +159,56 @@ TEST_F(PullBesideReaders, APackIsReplacedTwice) {
   b->expect(only({"v2", "v3"}));
 }
 
+// Calls a function before the first piece is read, when the pull has read the store's versions.
+class StepBeforeAPiece final : public test::ObjectsInFront {
+ public:
+  StepBeforeAPiece(std::unique_ptr<ObjectStore> objects, std::function<void()> step)
+      : ObjectsInFront(std::move(objects)), step_(std::move(step)) {}
+  std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
+    if (key.starts_with("pieces/")) std::call_once(once_, step_);
+    return ObjectsInFront::get(key, limit);
+  }
+
+ private:
+  Fate fate() override { return Fate::works; }
+  const std::function<void()> step_;
+  std::once_flag once_;
+};
+
+// Another process commits to the branch of the pack, and closes it, while the pull fetches pieces.
+TEST_F(PullBesideReaders, ARewrittenPackHasWhatItsWriterHasAppendedMeanwhile) {
+  make();
+  b->branch("bb", "v1");
+  constexpr std::size_t kOwnBlocks = kVersionBlocks - 1;
+  v["w"] =
+      blocks(kOwnBlocks) + part(v["v1"], kOwnBlocks * kBlockBytes, kVersionBlocks * kBlockBytes);
+  b->import("bb", v["w"], "w");
+  b->push({"w"});
+  forget_there(fs, {"v1"});
+  v["main"] = blocks();
+  a.import("main", v["main"]);
+  a.remove({"v1", "v2", "v3"});
+  a.gc();
+  bool committed = false;
+  const auto commit = [&] {
+    v["main"] = blocks();
+    a.import("main", v["main"], "late");
+    v["late"] = v["main"];
+    committed = true;
+  };
+  {
+    const auto store = a.open();
+    Session session(*store, "origin",
+                    std::make_shared<StepBeforeAPiece>(
+                        std::make_unique<DirectoryEngine>(fs, kRemotePath), commit));
+    remote::pull(session, {{"w"}}, nullptr);
+  }
+  ASSERT_TRUE(committed);
+  a.expect(only({"main", "late", "w"}));
+  a.gc();
+  a.expect(only({"main", "late", "w"}));
+}
+
 // A pack without a reader leaves no former file.
 TEST_F(PullBesideReaders, WithoutAReaderNothingIsLeft) {
   make();
@@ -201,7 +252,7 @@ TEST_F(PullBesideReaders, ARewrittenPackKeepsTheCopiesOfItsVersions) {
 TEST_F(PullBesideReaders, WithoutSecondNamesThePullIsRefused) {
   make();
   std::optional<OpenVersion> reader = open("v1");
-  test::HookFs without_links(fs);
+  vellum::test::HookFs without_links(fs);
   without_links.hooks.before_link = [](const std::string& path) {
     throw Error(Errc::unsupported, path + ": link: Operation not permitted");
   };

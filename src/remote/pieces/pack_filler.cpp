@@ -51,13 +51,11 @@ std::size_t PackFiller::RefHash::operator()(const RecordRef& ref) const noexcept
   return static_cast<std::size_t>(base::mix64(ref.pack) ^ base::mix64(ref.offset_bytes + ref.tag));
 }
 
-PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) { read_live(); }
-
-void PackFiller::read_live() {
-  const store::NamesShared names(store_);
-  roots_ = store::read_roots(store_);
-  store::LiveSet live_set(store_);
-  store::reach_roots(store_, roots_, live_set);
+PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) {
+  const store::NamesShared names(store);
+  roots_ = store::read_roots(store);
+  store::LiveSet live_set(store);
+  store::reach_roots(store, roots_, live_set);
   note_live(live_set);
 }
 
@@ -112,10 +110,17 @@ bool PackFiller::has(const PieceRecord& record) const {
   }
 }
 
-std::vector<PieceRecord> PackFiller::live_records(std::uint64_t pack) {
+// Those that versions need now: a writer has appended some since live_ was made. Other threads read
+// live_ meanwhile.
+std::vector<PieceRecord> PackFiller::live_records(std::uint64_t pack) const {
+  const store::NamesShared names(store_);
+  store::LiveSet live_set(store_);
+  store::reach_roots(store_, store::read_roots(store_), live_set);
   std::vector<PieceRecord> out;
-  for (const RecordRef& ref : live_of_pack_[pack]) {
+  for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
+    const RecordRef& ref = live_set.record(id);
     PieceRecord local;
+    if (ref.pack != pack || !live_set.is_reached(id)) continue;
     if (find_local_record(store_, ref, local)) out.push_back(std::move(local));
   }
   return out;
@@ -151,7 +156,10 @@ PackFiller::PackInProgress& PackFiller::pack_in_progress(std::uint64_t pack) {
     out->file->pwrite(new_pack_header(store_, pack), 0);
     return *out;
   }
-  out->live = live_records(pack);
+  for (const RecordRef& ref : live_of_pack_[pack]) {
+    PieceRecord local;
+    if (find_local_record(store_, ref, local)) out->live.push_back(std::move(local));
+  }
   out->indexed = store::indexed_extents(store_, pack);
   if (store_.packs().translation(pack) == nullptr) {
     out->file = store_.fs().open(out->path, base::OpenMode::read_write);
@@ -302,8 +310,6 @@ void PackFiller::rewrite(PackInProgress& pack) {
   assert(!pack.rewritten.empty());
   if (pack.limit_bytes != UINT64_MAX) {
     store::leave_pack(store_, pack.pack);
-    // The writer may have appended records since the versions were read.
-    read_live();
     pack.live = live_records(pack.pack);
   }
   add_existing_records(pack);

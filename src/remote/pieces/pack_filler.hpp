@@ -50,9 +50,8 @@ class PackFiller {
 
  private:
   struct PackInProgress;
-  void read_live();
   void note_live(const store::LiveSet& live_set);
-  std::vector<PieceRecord> live_records(std::uint64_t pack);
+  std::vector<PieceRecord> live_records(std::uint64_t pack) const;
   PackInProgress& pack_in_progress(std::uint64_t pack);
   bool is_free(const PackInProgress& pack, const PieceRecord& record) const;
   void write(PackInProgress& pack, const PieceRecord& record, std::span<const std::byte> bytes);
