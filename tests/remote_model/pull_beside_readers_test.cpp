@@ -32,7 +32,7 @@ struct Killed : std::runtime_error {
 };
 
 // A process that is killed before its nth change of the file system. Others use the one below.
-class DyingFs final : public test::HookFs {
+class DyingFs final : public vellum::test::HookFs {
  public:
   DyingFs(base::Fs& below, std::uint64_t nth) : HookFs(below), left_(nth - 1) {
     const auto before_change = [this](const std::string&) {
@@ -201,7 +201,7 @@ TEST_F(PullBesideReaders, ARewrittenPackKeepsTheCopiesOfItsVersions) {
 TEST_F(PullBesideReaders, WithoutSecondNamesThePullIsRefused) {
   make();
   std::optional<OpenVersion> reader = open("v1");
-  test::HookFs without_links(fs);
+  vellum::test::HookFs without_links(fs);
   without_links.hooks.before_link = [](const std::string& path) {
     throw Error(Errc::unsupported, path + ": link: Operation not permitted");
   };
