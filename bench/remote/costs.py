@@ -8,9 +8,8 @@ The server is that of VELLUM_TEST_S3_URL (http://HOST:PORT, credentials in AWS_*
 
 Rows: idle (--seconds of a replication without commits), second (--commits commits of --pages pages, one a second),
 relaxed (the same with --interval 6s), minute (two commits, more than a minute apart), follow (pulls of a replica, one
-with a commit and one without). Requests of a row are those after its start, without the first upload. A month has
-30.44 days, and the prices are Amazon's list prices for requests in us-east-1. Storage, and traffic out of the region,
-are not included. A target that is missed ends the run with status 1.
+with a commit and one without). The first upload is not counted. A month has 30.44 days, and the prices are Amazon's
+list prices for requests in us-east-1. Storage, and traffic out of the region, are not included. A target that is missed ends the run with status 1.
 """
 
 import argparse
@@ -97,14 +96,25 @@ class Replication:
     def __init__(self, place, store, url, interval="1s"):
         self.place = place
         self.command = (place.vellum, "replicate", store, url, "--interval", interval, "--json")
-        self.process = None
+        self.process, self.since, self.until = None, 0.0, 0.0
+
+    def begin(self):
+        self.since = time.monotonic()
+
+    def end(self):
+        self.until = time.monotonic()
+
+    def requests(self):
+        """Those that began between begin() and end(). The proxy notes a request when its connection is used again or
+        closed, so call it when the replication has ended."""
+        return [r for r in self.place.proxy.requests() if self.since <= r.begun < self.until]
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, env=self.place.environment, text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.process.stdout.readline()  # the first report
         time.sleep(10)
-        self.place.proxy.requests()
+        self.begin()
         return self
 
     def __exit__(self, *_):
@@ -128,24 +138,23 @@ class Writer:
 
 def idle(place):
     store, url = place.new_store("idle")
-    with Replication(place, store, url):
+    with Replication(place, store, url) as replication:
         time.sleep(place.options.seconds)
-        requests = place.proxy.requests()
-    return Counted("idle", requests, MONTH_S / place.options.seconds)
+        replication.end()
+    return Counted("idle", replication.requests(), MONTH_S / place.options.seconds)
 
 
 def with_commits(place, name, interval):
     store, url = place.new_store(name)
-    writer = None
-    with Replication(place, store, url, interval):
+    with Replication(place, store, url, interval) as replication:
         start = time.monotonic()
         writer = Writer(place, store, place.options.commits, place.options.pages, 1000)
         committed = writer.committed_bytes()
         seconds = time.monotonic() - start
         time.sleep(8)
-    requests = place.proxy.requests()
+        replication.end()
+    requests = replication.requests()
     space = json.loads(place.run(place.vellum, "stat", url, "--json"))
-    place.proxy.requests()
     writer.end()
     sent = sum(r.body for r in requests if kind_of(r) == "PUT")
     garbage = 1 - space["needed_bytes"] / space["object_bytes"]
@@ -157,14 +166,21 @@ def with_commits(place, name, interval):
 
 def minute(place):
     store, url = place.new_store("minute")
-    with Replication(place, store, url):
+    with Replication(place, store, url) as replication:
         time.sleep(65)
-        place.proxy.requests()
+        replication.begin()
         writer = Writer(place, store, 2, place.options.pages, 65000)
         writer.committed_bytes()
-        requests = place.proxy.requests()
+        replication.end()
     writer.end()
-    return Counted("minute", requests, MONTH_S / 60 / 2)
+    return Counted("minute", replication.requests(), MONTH_S / 60 / 2)
+
+
+def pulled(place, replica):
+    """The requests of one pull: the replication beside it has none of these kinds."""
+    since = time.monotonic()
+    place.run(place.vellum, "pull", replica)
+    return [r for r in place.proxy.requests() if r.begun >= since and kind_of(r) in ("GET", "LIST")]
 
 
 def follow(place):
@@ -172,14 +188,10 @@ def follow(place):
     replica = f"{place.scratch}/replica"
     with Replication(place, store, url):
         place.run(place.vellum, "clone", url, replica)
-        place.proxy.requests()
-        place.run(place.vellum, "pull", replica)
-        without = place.proxy.requests()
+        without = pulled(place, replica)
         writer = Writer(place, store, 1, place.options.pages, 10000)
         writer.committed_bytes()
-        place.proxy.requests()
-        place.run(place.vellum, "pull", replica)
-        with_one = place.proxy.requests()
+        with_one = pulled(place, replica)
     writer.end()
     return (Counted("follow, a pull a minute, with a commit each", with_one, MONTH_S / 60),
             Counted("follow, a pull a minute, without commits", without, MONTH_S / 60))
