@@ -249,7 +249,8 @@ class StoresModel {
     finish();
   }
 
-  // With open readers a pull may be refused. Then it has changed only the names that it had
+  // With open readers a pull may be refused, and so may a gc: a version that came by way of a lazy
+  // clone may lack the copy behind its root. A pull has then changed only the names that it had
   // completed. Names that others have removed meanwhile are left out.
   void run_beside_readers(const Place& place, const Body& step) {
     const std::uint64_t forgotten = forgotten_;
@@ -270,12 +271,17 @@ class StoresModel {
     if (place->snapshots.empty()) return;
     const std::string name = pick_name(place->snapshots);
     if (is_changing(name)) return;
-    const auto store = at(*place).open();
-    store::NamesShared names(*store);
-    auto source = store::test::open_version(*store, name);
-    source->keep(
-        store::VersionPin(*store, std::move(names), store::resolve_version(*store, name).version));
-    readers_.push_back({store, source, place->snapshots.at(name)});
+    const auto store = Station(disk_, place->path, open_objects(disk_)).open();
+    try {
+      store::NamesShared names(*store);
+      auto source = store::test::open_version(*store, name);
+      source->keep(store::VersionPin(*store, std::move(names),
+                                     store::resolve_version(*store, name).version));
+      readers_.push_back({store, source, place->snapshots.at(name)});
+    } catch (const Error& e) {
+      if (e.code() != Errc::busy || stopped_ != place.get()) throw;
+      ++counts_.refused;
+    }
   }
 
   // A branch must have one writer: the copy gets none of the original's branches.
@@ -341,8 +347,12 @@ class StoresModel {
   }
 
   void gc(const Place& place, int level) {
-    const auto patience = std::chrono::milliseconds(stopped_ == place.get() ? 20 : 5000);
-    perform(place, [=, this] { at(*place).gc(level, patience); }, [] {});
+    const bool is_beside = stopped_ == place.get();
+    const auto body = [=, this] {
+      at(*place).gc(level, std::chrono::milliseconds(is_beside ? 20 : 5000));
+    };
+    if (is_beside) return perform(place, body, [] {});
+    run_beside_readers(place, body);
   }
 
   // Packs move to the archive, or home.
