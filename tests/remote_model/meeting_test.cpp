@@ -4,7 +4,6 @@
 
 #include "remote/objects/remote_file.hpp"
 #include "remote_model/stations.hpp"
-#include "support/disk/crash_images_lib.hpp"
 
 namespace vellum::remote::meeting {
 namespace {
@@ -72,25 +71,6 @@ TEST_F(Meeting, APullGivesARecordTheSlotsOfBothStores) {
   b.expect(only({"v3", "v4"}));
   b.gc(9);
   b.expect(only({"v3", "v4"}));
-}
-
-// The pull rewrites the pack of v3.
-TEST_F(Meeting, APowerCutAtAnyChangeOfAPullLeavesTheRewrittenPackWhole) {
-  make_two_forms();
-  fs.start_log();
-  fs.allow_states(0, 1);
-  b.pull({"v4"});
-  fs.allow_states(1, 1);
-  fs.stop_log();
-  std::uint64_t images = 0;
-  sim::CrashImages(fs, {2, 2, 3, 3}, 5)
-      .for_each([&](const sim::Disk& image, std::size_t low, std::size_t) {
-        if (HasFailure()) return;
-        sim::SimFs disk(image);
-        Station(disk, b.path()).expect(only(low == 1 ? Names{"v3", "v4"} : Names{"v3"}));
-        ++images;
-      });
-  EXPECT_GT(images, 20u);
 }
 
 TEST_F(Meeting, ACloneHasTheSlotsOfBothForms) {

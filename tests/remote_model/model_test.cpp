@@ -194,11 +194,13 @@ class StoresModel {
     const Fate fate = pick_fate();
     if (fate.end == Fate::End::none && fate.pause_at == 0) return step();
     Actor* const before = actor_;
-    Actor actor(disk_, [this](base::Fs& fs) { return open_objects(fs); }, fate, [&] {
-      actor_ = before;
-      work_beside(place);
-      actor_ = &actor;
-    });
+    Actor actor(
+        disk_, [this](base::Fs& fs) { return open_objects(fs); }, fate,
+        [&] {
+          actor_ = before;
+          work_beside(place);
+          actor_ = &actor;
+        });
     actor_ = &actor;
     bool failed = false;
     try {
@@ -378,12 +380,14 @@ class StoresModel {
     const Names names = pick_names(all);
     if (names.empty()) return;
     for (const std::string& name : names) hidden_there_.insert(name);
-    perform(place, [=, this] { at(*place).push(names); }, [=, this] {
-      for (const std::string& name : names) {
-        hidden_there_.erase(name);
-        (place->own.contains(name) ? branches_there_ : there_)[name] = all.at(name);
-      }
-    });
+    perform(
+        place, [=, this] { at(*place).push(names); },
+        [=, this] {
+          for (const std::string& name : names) {
+            hidden_there_.erase(name);
+            (place->own.contains(name) ? branches_there_ : there_)[name] = all.at(name);
+          }
+        });
   }
 
   void pull(const Place& place) {
