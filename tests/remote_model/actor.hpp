@@ -47,8 +47,8 @@ class FateAtCall {
   template <typename Call>
   auto request(const Call& call) -> decltype(call()) {
     look();
-    const bool fails = fate_.end == Fate::End::server_gone ||
-                       fate_.end == Fate::End::server_fails_once;
+    const bool fails =
+        fate_.end == Fate::End::server_gone || fate_.end == Fate::End::server_fails_once;
     if (!fails || !is_due(requests_, fate_.end == Fate::End::server_gone)) {
       return killed_around(call);
     }

@@ -268,12 +268,17 @@ class StoresModel {
     if (place->snapshots.empty()) return;
     const std::string name = pick_name(place->snapshots);
     if (is_changing(name)) return;
-    const auto store = at(*place).open();
-    store::NamesShared names(*store);
-    auto source = store::test::open_version(*store, name);
-    source->keep(
-        store::VersionPin(*store, std::move(names), store::resolve_version(*store, name).version));
-    readers_.push_back({store, source, place->snapshots.at(name)});
+    const auto store = Station(disk_, place->path, open_objects(disk_)).open();
+    try {
+      store::NamesShared names(*store);
+      auto source = store::test::open_version(*store, name);
+      source->keep(store::VersionPin(*store, std::move(names),
+                                     store::resolve_version(*store, name).version));
+      readers_.push_back({store, source, place->snapshots.at(name)});
+    } catch (const Error& e) {
+      if (e.code() != Errc::busy || stopped_ != place.get()) throw;
+      ++counts_.refused;
+    }
   }
 
   // A branch must have one writer: the copy gets none of the original's branches.

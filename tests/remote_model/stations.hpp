@@ -177,9 +177,7 @@ inline void expect_whole_remote(base::Fs& fs) { expect_whole_remote(*objects_on(
 inline void forget_there(ObjectStore& objects, const Names& names) {
   forget_names(Remote(objects, read_superblock(objects).store_id), names);
 }
-inline void forget_there(base::Fs& fs, const Names& names) {
-  forget_there(*objects_on(fs), names);
-}
+inline void forget_there(base::Fs& fs, const Names& names) { forget_there(*objects_on(fs), names); }
 
 inline void gc_there(ObjectStore& objects) {
   collect_remote(Remote(objects, read_superblock(objects).store_id), false, nullptr);
