@@ -219,9 +219,10 @@ class Push {
     }
     for (const VersionToPush* version : changed) put_entry(version->entry, next.versions);
     note(changed, true);
-    const auto published = remote_.publish(base, std::move(next), seen_objects_.takes_copy());
+    const bool copies = seen_objects_.wants_copy();
+    const auto published = remote_.publish(base, std::move(next), copies);
     if (!published.has_value()) return false;
-    seen_objects_.note_newest(published->head.id());
+    if (copies) seen_objects_.note_copy();
     session_.published(*published);
     note(changed, false);
     skip_orders_of(session_.store(), base.head);
@@ -361,9 +362,7 @@ class Push {
     if (is_guess && !tries) {
       questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
     }
-    if (is_guess && !(tries && seen_objects_.was_just_newest(base.head.id()))) {
-      questions.push_back([&] { require_newest(remote_.has_head(base.head.id())); });
-    }
+    if (is_guess) questions.push_back([&] { require_newest(remote_.has_head(base.head.id())); });
     const bool looks = !seen_objects_.is_known();
     if (looks) {
       for (auto& part : seen_objects_.load_tasks(remote_)) questions.push_back(std::move(part));

@@ -1,7 +1,5 @@
 #include "base/files/lock_holders.hpp"
 
-#include <sys/stat.h>
-
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -61,6 +59,15 @@ std::string title_of(const proc::path& process) {
   return "process " + process.filename().string() + (name.empty() ? "" : " (" + name + ")");
 }
 
+// The descriptors of the files with such a path. Reads their links only: stat(2) would wait for a file
+// system that does not answer, though the file is another one.
+std::function<bool(const proc::path&)> links_to(std::function<bool(const std::string&)> is_path) {
+  return [is_path = std::move(is_path)](const proc::path& descriptor) {
+    std::error_code ignored;
+    return is_path(proc::read_symlink(descriptor, ignored).string());
+  };
+}
+
 std::string find_holders(const LockSearch& search) {
   try {
     std::string out;
@@ -79,13 +86,8 @@ std::string find_holders(const LockSearch& search) {
 }  // namespace
 
 std::string lock_holders(const std::string& path, std::optional<std::uint64_t> byte) {
-  struct stat file{};
-  if (::stat(path.c_str(), &file) != 0) return {};
-  const auto is_file = [&](const proc::path& descriptor) {
-    struct stat status{};
-    return ::stat(descriptor.c_str(), &status) == 0 && status.st_dev == file.st_dev &&
-           status.st_ino == file.st_ino;
-  };
+  const auto is_file =
+      links_to([real = real_path(path)](const auto& link) { return link == real; });
   const auto is_lock = [&](const LockLine& lock) {
     return byte.has_value() ? lock.covers(*byte) : !lock.is_of_bytes;
   };
@@ -94,10 +96,7 @@ std::string lock_holders(const std::string& path, std::optional<std::uint64_t> b
 
 std::string lock_holders_in(const std::string& directory) {
   const std::string front = real_path(directory) + "/";
-  const auto is_file = [&](const proc::path& descriptor) {
-    std::error_code ignored;
-    return proc::read_symlink(descriptor, ignored).string().starts_with(front);
-  };
+  const auto is_file = links_to([&](const auto& link) { return link.starts_with(front); });
   return find_holders({is_file, [](const LockLine& lock) { return lock.is_of_bytes; }});
 }
 

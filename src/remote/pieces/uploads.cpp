@@ -8,7 +8,7 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kMaxKeptBytes = 8u << 20;
-constexpr std::chrono::seconds kHeadStays{10}, kCopyInterval{60};
+constexpr std::chrono::seconds kCopyInterval{60};
 
 }  // namespace
 
@@ -47,26 +47,16 @@ void SeenObjects::forget() {
   const std::lock_guard lock(mutex_);
   is_known_ = false;
   sizes_.clear();
-  newest_ = {};
 }
 
-void SeenObjects::note_newest(const HeadId& head) {
+bool SeenObjects::wants_copy() const {
   const std::lock_guard lock(mutex_);
-  newest_ = head;
-  newest_seen_ = std::chrono::steady_clock::now();
+  return !copied_.has_value() || std::chrono::steady_clock::now() - *copied_ >= kCopyInterval;
 }
 
-bool SeenObjects::was_just_newest(const HeadId& head) const {
+void SeenObjects::note_copy() {
   const std::lock_guard lock(mutex_);
-  return newest_ == head && std::chrono::steady_clock::now() - newest_seen_ < kHeadStays;
-}
-
-bool SeenObjects::takes_copy() {
-  const std::lock_guard lock(mutex_);
-  const auto now = std::chrono::steady_clock::now();
-  if (copied_.has_value() && now - *copied_ < kCopyInterval) return false;
-  copied_ = now;
-  return true;
+  copied_ = std::chrono::steady_clock::now();
 }
 
 bool SeenObjects::has(const std::string& key, std::uint64_t size_bytes) const {

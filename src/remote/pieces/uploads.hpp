@@ -15,8 +15,8 @@
 
 namespace vellum::remote {
 
-// What a process has seen of the remote: the lists and pieces of a listing, with their sizes, and
-// the newest head. A head may refer to objects that were lost since: a push must not build on
+// What a process has seen of the remote: the lists and pieces of a listing, with their sizes. A
+// head may refer to objects that were lost since: a push must not build on
 // these.
 //
 // Threads: all calls from any thread.
@@ -32,12 +32,9 @@ class SeenObjects {
   // The remote may have changed: the next load() lists it again.
   void forget();
 
-  // The head was the newest just now.
-  void note_newest(const HeadId& head);
-  // Whether it was the newest a few seconds ago, so that the next push need not ask for it first.
-  bool was_just_newest(const HeadId& head) const;
-  // Whether the copy of the newest head is to be replaced: true once a minute.
-  bool takes_copy();
+  // Whether a push that publishes a head also replaces the copy of the newest head: once a minute.
+  bool wants_copy() const;
+  void note_copy();
 
   bool has(const std::string& key, std::uint64_t size_bytes) const;
   bool has(const ListName& list) const;
@@ -52,8 +49,6 @@ class SeenObjects {
   mutable std::mutex mutex_;  // guards the members below
   bool is_known_ = false;
   std::map<std::string, std::uint64_t> sizes_;
-  HeadId newest_;
-  std::chrono::steady_clock::time_point newest_seen_{};
   std::optional<std::chrono::steady_clock::time_point> copied_;
 };
 
