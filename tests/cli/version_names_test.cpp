@@ -238,6 +238,18 @@ TEST_F(Commits, CanBeKept) {
   must({"verify", path("s"), "--read-data"});
 }
 
+TEST_F(Commits, CannotBeRemovedOrPushed) {
+  must({"remote", "add", path("s"), "origin", "file://" + path("remote")});
+  for (const Arguments& arguments :
+       {Arguments{"rm", path("s"), "main@1"}, Arguments{"rm", "--branch", path("s"), "main@1"},
+        Arguments{"push", path("s"), "main@1"}}) {
+    const Result result = run(arguments);
+    EXPECT_EQ(result.status, 2) << arguments[0] << result.out;
+    EXPECT_NE(result.err.find("'main@1' is a commit"), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(content("main@1"), "one");
+}
+
 class Sets : public CliTest {
  protected:
   std::string s() const { return path("s"); }
