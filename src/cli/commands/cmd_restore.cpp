@@ -211,6 +211,7 @@ VersionOfFile files_of_set(const Store& store, const SnapshotSet& set,
 
 int restore_set(Context& context, Store& store, const SnapshotSet& set,
                 const RestoreArguments& arguments) {
+  if (!arguments.force) require_complete(store, set);
   const VersionOfFile files = files_of_set(store, set, arguments.file);
   for (const auto& [path, version] : files) const LockedTarget nobody_else(path, arguments.force);
   require_replaceable_files(files, arguments.force);  // before anything is written
@@ -250,7 +251,8 @@ void add_restore(CLI::App& app, Context& context) {
                       "files (default: where they were)");
   command->add_flag("--force", arguments->force,
                     "Restore even while programs have FILE open: they continue with the old file; "
-                    "and remove a log or journal of SQLite or DuckDB next to it");
+                    "remove a log or journal of SQLite or DuckDB next to it; and restore a set "
+                    "with missing members");
 }
 
 }  // namespace vellum::cli
