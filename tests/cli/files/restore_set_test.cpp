@@ -1,7 +1,10 @@
 // vellum restore of a set: all of its files, or none.
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -37,6 +40,13 @@ std::string log_of(const std::string& text) {
   return "\x37\x7f\x06\x82" + std::string(40, ' ') + text;
 }
 
+bool has_leases(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool has = ::fcntl(file, F_SETLEASE, F_WRLCK) == 0;
+  ::close(file);
+  return has;
+}
+
 TEST_F(RestoreSet, ALogThatIsInTheSetNeedsNoForce) {
   keep("app.db", "old", "app.db-wal", log_of("old"));
   file("to/app.db", "new");
@@ -56,6 +66,28 @@ TEST_F(RestoreSet, ALogThatIsNotInTheSetIsRefused) {
   EXPECT_EQ(in("app.db-wal"), log_of("new"));
   must({"restore", s(), "set", path("to"), "--force"});
   EXPECT_EQ(names(), (std::set<std::string>{"app.db", "app.db-old"}));
+}
+
+// The command takes a lease of each file twice: before it writes anything, and before it replaces
+// the first.
+TEST_F(RestoreSet, AFileThatIsOpenedMeanwhileIsRefusedNoSanitizer) {
+  keep("app.db", "old", "app.db-wal", log_of("old"));
+  file("to/app.db", "new");
+  file("to/app.db-wal", log_of("new"));
+  if (!has_leases(path("to/app.db"))) GTEST_SKIP() << "no leases here";
+  for (const char* const opened : {"app.db", "app.db-wal"}) {
+    const std::string target = path(std::string("to/") + opened);
+    const Result result = run({"restore", s(), "set", path("to")}, [&] {
+      ::setenv("LD_PRELOAD", VELLUM_CLOCK_BACK, 1);
+      ::setenv("VELLUM_TEST_OPEN", target.c_str(), 1);
+      ::setenv("VELLUM_TEST_LEASE", "3", 1);
+    });
+    EXPECT_EQ(result.status, 7) << result.out << result.err;
+    EXPECT_TRUE(contains(result.err, target + ": a program has it open")) << result.err;
+    EXPECT_EQ(in("app.db"), "new");
+    EXPECT_EQ(in("app.db-wal"), log_of("new"));
+  }
+  EXPECT_EQ(names(), (std::set<std::string>{"app.db", "app.db-wal"}));
 }
 
 TEST_F(RestoreSet, NoSpaceForTheSecondFileLeavesTheFirst) {
