@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 class RestoreSet : public CliTest {
  protected:
-  // A set of two branches.
   RestoreSet() { fs::create_directory(path("to")); }
+  // A set of two branches.
   void keep(const std::string& first, const std::string& first_content, const std::string& second,
             const std::string& second_content) const {
     must({"import", s(), first, file("1", first_content)});
