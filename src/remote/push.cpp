@@ -30,6 +30,7 @@
 #include "remote/session/branch_relation.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/branch/checkpointed_head.hpp"
+#include "store/catalog/commit_name.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
@@ -79,6 +80,10 @@ std::set<std::string> version_names(const store::StoreDirectory& store,
 
 VersionToPush find_version(store::StoreDirectory& store, const std::string& name,
                            FollowedBranches* followed) {
+  if (store::parse_commit_name(name)) {
+    fail(Errc::invalid_argument,
+         "'{}' is a commit, which a remote cannot name: keep it as a snapshot first", name);
+  }
   VersionToPush out;
   out.name = name;
   if (!store::has_snapshot(store, name) && store::has_branch(store, name)) {

@@ -238,6 +238,18 @@ TEST_F(Commits, CanBeKept) {
   must({"verify", path("s"), "--read-data"});
 }
 
+TEST_F(Commits, CannotBeRemovedOrPushed) {
+  must({"remote", "add", path("s"), "origin", "file://" + path("remote")});
+  for (const Arguments& arguments :
+       {Arguments{"rm", path("s"), "main@1"}, Arguments{"rm", "--branch", path("s"), "main@1"},
+        Arguments{"push", path("s"), "main@1"}}) {
+    const Result result = run(arguments);
+    EXPECT_EQ(result.status, 2) << arguments[0] << result.out;
+    EXPECT_NE(result.err.find("'main@1' is a commit"), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(content("main@1"), "one");
+}
+
 class Sets : public CliTest {
  protected:
   std::string s() const { return path("s"); }
@@ -276,7 +288,7 @@ TEST_F(Sets, ABackupOfSeveralFilesIsOneEntryAndRestoresAsOne) {
 
 TEST_F(Sets, AreAllOrNothing) {
   file("a.db", "a");
-  must({"backup", s(), path("a.db"), "--name", "taken+a.db"});
+  must({"backup", s(), path("a.db"), "--name", "taken+2+a.db"});
   const auto backup = [&](const std::string& second, const std::string& name) {
     return run({"backup", s(), path("a.db"), second, "--name", name});
   };
@@ -290,14 +302,14 @@ TEST_F(Sets, AreAllOrNothing) {
   const int open_file = ::open(path("c").c_str(), O_RDWR | O_CLOEXEC);
   EXPECT_EQ(backup(path("c"), "x").status, 7) << "open for writing";
   ::close(open_file);
-  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "taken+a.db\n");
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "taken+2+a.db\n");
 }
 
 TEST_F(Sets, SnapshotAllKeepsEveryBranch) {
   must({"import", s(), "a", file("x", "1")});
   must({"import", s(), "b", file("y", "2")});
   must({"snapshot", s(), "all", "--all", "-m", "both"});
-  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "all+b\nall+a\n");
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "all+2+b\nall+2+a\n");
   EXPECT_EQ(lines_with(must({"snapshot", s()}).out, "2 members: both"), 1U);
   EXPECT_EQ(run({"snapshot", s(), "all", "--all"}).status, 4);
   EXPECT_EQ(run({"snapshot", s(), "c", "a", "--all"}).status, 2);
@@ -319,6 +331,39 @@ TEST_F(Sets, WhatARunHasMadeIsOneEntryAndRestoresToItsPlacesNoSanitizer) {
   EXPECT_EQ(read_file(path("a.db")) + read_file(path("b.db")), "first\nfirst\n");
   must({"restore", s(), "two"});
   EXPECT_EQ(read_file(path("a.db")) + read_file(path("b.db")), "second\nsecond\n");
+}
+
+// As after a kill of the command that was making it.
+TEST_F(Sets, AnIncompleteOneIsSeenAndRestoredOnlyWithForce) {
+  must({"import", s(), "a", file("x", "1")});
+  must({"import", s(), "b", file("y", "2")});
+  must({"snapshot", s(), "all", "--all"});
+  EXPECT_EQ(must({"show", s(), "all", "--json"}).json().at("complete"), true);
+  must({"rm", s(), "all+2+b"});
+  fs::create_directory(path("to"));
+  const Result refused = run({"restore", s(), "all", path("to")});
+  EXPECT_EQ(refused.status, 3) << refused.out;
+  EXPECT_TRUE(contains(refused.err, "1 of 2 members; branches without a member: b."))
+      << refused.err;
+  EXPECT_TRUE(fs::is_empty(path("to")));
+  EXPECT_TRUE(contains(log(), "1 of 2 members")) << log();
+  EXPECT_TRUE(contains(must({"show", s(), "all"}).out, "incomplete: 1 of 2 members"));
+  EXPECT_EQ(must({"show", s(), "all", "--json"}).json().at("complete"), false);
+  must({"restore", s(), "all+2+a", path("to/one")});
+  must({"restore", s(), "all", path("to"), "--force"});
+  EXPECT_EQ(read_file(path("to/a")) + read_file(path("to/one")), "11");
+}
+
+TEST_F(Sets, ForgetKeepsAllMembersOrNone) {
+  must({"import", s(), "a", file("x", "1")});
+  must({"import", s(), "b", file("y", "2")});
+  must({"snapshot", s(), "old", "--all"});
+  must({"snapshot", s(), "all", "--all"});
+  must({"snapshot", s(), "newer", "a"});
+  must({"forget", s(), "--keep-last", "1", "--branch", "a"});
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "newer\nall+2+b\nall+2+a\nold+2+b\nold+2+a\n");
+  must({"forget", s(), "--keep-last", "1"});
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "newer\nall+2+b\nall+2+a\n");
 }
 
 TEST_F(VersionNames, CommandsOfOtherProgramsHaveAHint) {

@@ -83,7 +83,7 @@ std::vector<BackupArguments> each_file(const BackupArguments& arguments) {
         fail(Errc::invalid_argument, "{} and {} would be one branch: '{}'", other.file, one.file,
              one.branch);
     }
-    one.snapshot = member_name(arguments.name, one.branch);
+    one.snapshot = member_name(arguments.name, arguments.files.size(), one.branch);
     out.push_back(std::move(one));
   }
   return out;

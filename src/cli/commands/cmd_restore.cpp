@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
@@ -92,21 +93,63 @@ class SiblingDirectory {
   base::NewDirectory directory_;
 };
 
-// Returns the companion files that were removed with the old content.
-std::vector<std::string> replace(const Store& store, const RestoreArguments& arguments,
-                                 const std::string& path, const ProgressFn& progress) {
-  const SiblingDirectory beside(path);
-  store.export_file(arguments.version, beside.file(), progress);
-  const LockedTarget held(path, arguments.force);
-  if (held.file() != nullptr) {
-    const auto made = base::posix_fs().open(beside.file(), base::OpenMode::read_write);
-    made->take_access_of(*held.file());
-    made->take_attributes_of(*held.file());
+// A version next to the file whose place it takes.
+class NewContent {
+ public:
+  NewContent(const Store& store, const std::string& version, const std::string& path,
+             const ProgressFn& progress)
+      : path_(path), beside_(path) {
+    store.export_file(version, beside_.file(), progress);
+  }
+  // From here on no other process has the file open.
+  void lock(bool force) {
+    held_.emplace(path_, force);
+    if (held_->file() == nullptr) return;
+    const auto made = base::posix_fs().open(beside_.file(), base::OpenMode::read_write);
+    made->take_access_of(*held_->file());
+    made->take_attributes_of(*held_->file());
     made->sync_data();
   }
-  // Before the file: the log of the old content must never exist next to the new one.
-  auto removed = clear_companions(path, arguments.force);
-  held.replace_by(beside.file(), path);
+  void publish() const { held_->replace_by(beside_.file(), path_); }
+
+ private:
+  const std::string path_;
+  const SiblingDirectory beside_;
+  std::optional<LockedTarget> held_;
+};
+
+using VersionOfFile = std::map<std::string, std::string>;
+
+std::set<std::string> paths_of(const VersionOfFile& files) {
+  std::set<std::string> out;
+  for (const auto& [path, version] : files) out.insert(path);
+  return out;
+}
+
+// A log or journal that is itself one of the files is replaced, and needs no force.
+void require_replaceable_files(const VersionOfFile& files, bool force) {
+  if (force) return;
+  const std::set<std::string> paths = paths_of(files);
+  for (const std::string& path : paths) require_replaceable(path, paths);
+}
+
+// Whatever can fail precedes the first change, except a rename. A file precedes its log, whose name
+// is longer. Returns the companion files that were removed with the old content.
+std::vector<std::string> replace(Context& context, const Store& store, const VersionOfFile& files,
+                                 bool force) {
+  std::vector<std::unique_ptr<NewContent>> contents;
+  for (const auto& [path, version] : files) {
+    ProgressMeter meter("restore", context.progress_wanted());
+    contents.push_back(std::make_unique<NewContent>(store, version, path, meter.callback()));
+  }
+  for (const auto& content : contents) content->lock(force);
+  require_replaceable_files(files, force);
+  std::vector<std::string> removed;
+  // Before the files: the log of an old content must never exist next to a new one.
+  for (const auto& [path, version] : files) {
+    for (const std::string& companion : remove_companions(path)) removed.push_back(companion);
+  }
+  for (const auto& content : contents) content->publish();
   return removed;
 }
 
@@ -132,14 +175,10 @@ int restore_one(Context& context, RestoreArguments arguments) {
   const std::string path = whole_path(data_file(arguments.file));
   {
     const LockedTarget nobody_else(path, arguments.force);
-    if (!arguments.force) clear_companions(path, false);
+    require_replaceable_files({{path, arguments.version}}, arguments.force);
   }  // before anything is written
   commit_current_content(store, path);
-  std::vector<std::string> removed;
-  {
-    ProgressMeter meter("restore", context.progress_wanted());
-    removed = replace(store, arguments, path, meter.callback());
-  }
+  const auto removed = replace(context, store, {{path, arguments.version}}, arguments.force);
   context.report(
       Json{{"store", store.path()},
            {"version", arguments.version},
@@ -152,9 +191,9 @@ int restore_one(Context& context, RestoreArguments arguments) {
 }
 
 // The file of each member: where its branch has it, or in `directory` under the same name.
-std::map<std::string, std::string> files_of_set(const Store& store, const SnapshotSet& set,
-                                                const std::string& directory) {
-  std::map<std::string, std::string> out;  // the snapshot of each file
+VersionOfFile files_of_set(const Store& store, const SnapshotSet& set,
+                           const std::string& directory) {
+  VersionOfFile out;
   for (const VersionInfo& member : set.members) {
     std::optional<BranchImage> image;
     if (store.contains(member.branch)) image = store.branch_image(member.branch);
@@ -170,30 +209,17 @@ std::map<std::string, std::string> files_of_set(const Store& store, const Snapsh
   return out;
 }
 
-// Whether a log or journal of the file is itself in the set.
-bool has_companion(const std::map<std::string, std::string>& files, const std::string& path) {
-  const auto next = files.upper_bound(path);
-  return next != files.end() && next->first.starts_with(path + "-");
-}
-
-// All checks precede the first change. A file precedes its log, whose name is longer.
 int restore_set(Context& context, Store& store, const SnapshotSet& set,
                 const RestoreArguments& arguments) {
-  const auto files = files_of_set(store, set, arguments.file);
-  for (const auto& [path, version] : files) {
-    const LockedTarget nobody_else(path, arguments.force);
-    if (!arguments.force && !has_companion(files, path)) clear_companions(path, false);
-  }
+  if (!arguments.force) require_complete(store, set);
+  const VersionOfFile files = files_of_set(store, set, arguments.file);
+  for (const auto& [path, version] : files) const LockedTarget nobody_else(path, arguments.force);
+  require_replaceable_files(files, arguments.force);  // before anything is written
   for (const auto& [path, version] : files) commit_current_content(store, path);
+  replace(context, store, files, arguments.force);
   Json list = Json::array();
-  for (const auto& [path, version] : files) {
-    RestoreArguments one = arguments;
-    one.version = version;
-    one.force = arguments.force || has_companion(files, path);
-    ProgressMeter meter("restore", context.progress_wanted());
-    replace(store, one, path, meter.callback());
+  for (const auto& [path, version] : files)
     list.push_back(Json{{"file", path}, {"version", version}});
-  }
   context.report(Json{{"store", store.path()}, {"set", set.name}, {"files", std::move(list)}},
                  fmt::format("restored {} from '{}'", counted(files.size(), "file"), set.name));
   return kExitOk;
@@ -225,7 +251,8 @@ void add_restore(CLI::App& app, Context& context) {
                       "files (default: where they were)");
   command->add_flag("--force", arguments->force,
                     "Restore even while programs have FILE open: they continue with the old file; "
-                    "and remove a log or journal of SQLite or DuckDB next to it");
+                    "remove a log or journal of SQLite or DuckDB next to it; and restore a set "
+                    "with missing members");
 }
 
 }  // namespace vellum::cli

@@ -4,6 +4,7 @@
 
 #include "base/fail.hpp"
 #include "cli/history/space.hpp"
+#include "cli/names/listing.hpp"
 #include "cli/names/snapshot_set.hpp"
 #include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
@@ -22,6 +23,9 @@ struct RmArguments {
 // All names are checked before the first is removed.
 void require_removable(const Store& store, const std::string& name, bool branch) {
   const VersionInfo version = store.version(name);
+  if (is_commit(version)) {
+    fail(Errc::invalid_argument, "'{}' is a commit; rm removes snapshots and branches", name);
+  }
   if (version.is_branch && !branch) {
     fail(Errc::invalid_argument, "'{}' is a branch; rm --branch removes branches", name);
   }

@@ -46,7 +46,7 @@ class VersionTable {
                                  fmt::format("{}", sum(&VersionInfo::pages_changed)),
                                  human_bytes(sum(&VersionInfo::bytes_added))};
     if (encodings_) row.push_back("");
-    const std::string members = counted(set.members.size(), "member");
+    const std::string members = members_text(set);
     row.push_back(first.message.empty() ? members : members + ": " + first_line(first.message));
     table_.add(std::move(row));
   }

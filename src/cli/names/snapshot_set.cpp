@@ -1,22 +1,42 @@
 #include "cli/names/snapshot_set.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
 #include "base/fail.hpp"
 #include "base/try_to.hpp"
 #include "cli/terminal/arguments.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace vellum::cli {
 
-std::string member_name(const std::string& set, const std::string& branch) {
-  return set + "+" + branch;
+std::string set_of(const VersionInfo& version) { return api::membership_of(version).set; }
+
+std::size_t SnapshotSet::whole() const {
+  std::set<std::size_t> sizes;
+  for (const VersionInfo& member : members) sizes.insert(api::membership_of(member).members);
+  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
 }
 
-std::string set_of(const VersionInfo& version) {
-  const std::string end = "+" + version.branch;
-  const bool is_member =
-      !version.is_branch && version.name.size() > end.size() && version.name.ends_with(end);
-  return is_member ? version.name.substr(0, version.name.size() - end.size()) : "";
+std::string members_text(const SnapshotSet& set) {
+  if (set.complete()) return counted(set.members.size(), "member");
+  return fmt::format("{} of {}", set.members.size(), counted(set.whole(), "member"));
+}
+
+void require_complete(const Store& store, const SnapshotSet& set) {
+  if (set.complete()) return;
+  std::vector<std::string> others;
+  for (const VersionInfo& version : store.versions()) {
+    if (version.is_branch && std::none_of(set.members.begin(), set.members.end(),
+                                          [&](auto& m) { return m.branch == version.name; }))
+      others.push_back(version.name);
+  }
+  fail(Errc::not_found,
+       "the set '{}' has {}; branches without a member: {}. Name a member to restore it alone, or "
+       "give --force for those that exist",
+       set.name, members_text(set),
+       others.empty() ? "none" : fmt::format("{}", fmt::join(others, ", ")));
 }
 
 SnapshotSet find_set(const Store& store, const std::string& name) {
@@ -48,7 +68,7 @@ void require_free_set(const Store& store, const std::string& name,
                       const std::vector<std::string>& branches) {
   require_good_name(name);
   for (const std::string& branch : branches) {
-    const std::string member = member_name(name, branch);
+    const std::string member = member_name(name, branches.size(), branch);
     require_good_name(member);
     if (store.contains(member))
       fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done", member,
@@ -65,8 +85,8 @@ void create_set(Store& store, const std::string& name, const std::vector<std::st
   std::vector<std::string> created;
   try {
     for (const std::string& branch : branches) {
-      store.create_snapshot(member_name(name, branch), branch, message);
-      created.push_back(member_name(name, branch));
+      store.create_snapshot(member_name(name, branches.size(), branch), branch, message);
+      created.push_back(member_name(name, branches.size(), branch));
     }
   } catch (...) {
     for (const std::string& made : created) base::try_to([&] { store.remove_snapshot(made); });

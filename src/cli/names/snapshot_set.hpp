@@ -1,7 +1,6 @@
 // cli/names/snapshot_set.hpp: sets: snapshots of several branches that were kept together and are
 // restored together, such as those of the files of one run.
-//
-// A set is a convention of names: the member of branch B in set S is the snapshot S+B of B.
+// Their names: region/api/snapshots_of.hpp.
 #pragma once
 
 #include <string>
@@ -9,16 +8,26 @@
 
 #include <vellum/store.hpp>
 
+#include "region/api/snapshots_of.hpp"
+
 namespace vellum::cli {
 
 struct SnapshotSet {
   std::string name;
   std::vector<VersionInfo> members;  // by branch; at least one
+
+  // Members that the set had when it was made. Two sets of one name, of two stores, are their sum.
+  std::size_t whole() const;
+  bool complete() const { return members.size() == whole(); }
 };
 
-std::string member_name(const std::string& set, const std::string& branch);
+using api::member_name;
 // The name of the set that the version is a member of; empty: of none.
 std::string set_of(const VersionInfo& version);
+// "2 members", or "1 of 2 members".
+std::string members_text(const SnapshotSet& set);
+// Errc::not_found unless all members exist. The message names the branches that have none.
+void require_complete(const Store& store, const SnapshotSet& set);
 // Empty members: there is no such set.
 SnapshotSet find_set(const Store& store, const std::string& name);
 // Takes the members of all sets out of `versions`; in the order of their first members there.

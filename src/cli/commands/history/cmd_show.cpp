@@ -82,11 +82,14 @@ int show_set(Context& context, const Store& store, const SnapshotSet& set) {
   if (context.json) {
     Json members = Json::array();
     for (const VersionInfo& v : set.members) members.push_back(version_json(v));
-    context.out.print_json(
-        Json{{"store", store.path()}, {"set", set.name}, {"members", std::move(members)}});
+    context.out.print_json(Json{{"store", store.path()},
+                                {"set", set.name},
+                                {"complete", set.complete()},
+                                {"members", std::move(members)}});
     return kExitOk;
   }
-  context.out.print("set      {}\n", printable(set.name));
+  context.out.print("set      {}{}\n", printable(set.name),
+                    set.complete() ? "" : ", incomplete: " + members_text(set));
   for (const VersionInfo& v : set.members) {
     context.out.print("member   {}: {}, commit {} of {}\n", printable(v.name),
                       human_bytes(v.file_bytes), v.sequence, printable(v.branch));
