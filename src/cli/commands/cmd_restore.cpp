@@ -101,9 +101,18 @@ class NewContent {
       : path_(path), beside_(path) {
     store.export_file(version, beside_.file(), progress);
   }
+  // A program's change to the file after this call is not replaced without force.
+  void note_target() {
+    auto& files = base::posix_fs();
+    if (files.exists(path_)) target_ = files.open(path_, base::OpenMode::read_only)->identity();
+  }
   // From here on no other process has the file open.
   void lock(bool force) {
     held_.emplace(path_, force);
+    std::optional<base::FileIdentity> found;
+    if (held_->file() != nullptr) found = held_->file()->identity();
+    if (!force && found != target_)
+      fail(Errc::busy, "{}: a program has changed it during the restore: restore again", path_);
     if (held_->file() == nullptr) return;
     const auto made = base::posix_fs().open(beside_.file(), base::OpenMode::read_write);
     made->take_access_of(*held_->file());
@@ -115,6 +124,7 @@ class NewContent {
  private:
   const std::string path_;
   const SiblingDirectory beside_;
+  std::optional<base::FileIdentity> target_;  // empty: there is no file
   std::optional<LockedTarget> held_;
 };
 
@@ -133,29 +143,11 @@ void require_replaceable_files(const VersionOfFile& files, bool force) {
   for (const std::string& path : paths) require_replaceable(path, paths);
 }
 
-// Whatever can fail precedes the first change, except a rename. A file precedes its log, whose name
-// is longer. Returns the companion files that were removed with the old content.
-std::vector<std::string> replace(Context& context, const Store& store, const VersionOfFile& files,
-                                 bool force) {
-  std::vector<std::unique_ptr<NewContent>> contents;
-  for (const auto& [path, version] : files) {
-    ProgressMeter meter("restore", context.progress_wanted());
-    contents.push_back(std::make_unique<NewContent>(store, version, path, meter.callback()));
-  }
-  for (const auto& content : contents) content->lock(force);
-  require_replaceable_files(files, force);
-  std::vector<std::string> removed;
-  // Before the files: the log of an old content must never exist next to a new one.
-  for (const auto& [path, version] : files) {
-    for (const std::string& companion : remove_companions(path)) removed.push_back(companion);
-  }
-  for (const auto& content : contents) content->publish();
-  return removed;
-}
-
-// Commits the file's content to each branch whose image it is.
+// Commits the file's content to each branch whose image it is, unless the branch has it.
 void commit_current_content(Store& store, const std::string& path) {
   for (const std::string& branch : branches_with_image(store, path)) {
+    const auto image = store.branch_image(branch);
+    if (!image || (!image->in_use && !image->changed)) continue;
     try {
       commit_as_found(store, branch, image_at(path));
     } catch (const Error& error) {
@@ -165,6 +157,30 @@ void commit_current_content(Store& store, const std::string& path) {
       commit_as_found(store, branch, image_at(path));
     }
   }
+}
+
+// Whatever can fail precedes the first change, except a rename. The versions are read before the
+// current content is committed: that may move the branch whose head is restored, and its commits
+// can no longer be read. A file precedes its log, whose name is longer. Returns the companion files
+// that were removed with the old content.
+std::vector<std::string> replace(Context& context, Store& store, const VersionOfFile& files,
+                                 bool force) {
+  std::vector<std::unique_ptr<NewContent>> contents;
+  for (const auto& [path, version] : files) {
+    ProgressMeter meter("restore", context.progress_wanted());
+    contents.push_back(std::make_unique<NewContent>(store, version, path, meter.callback()));
+  }
+  for (const auto& [path, version] : files) commit_current_content(store, path);
+  for (const auto& content : contents) content->note_target();
+  for (const auto& content : contents) content->lock(force);
+  require_replaceable_files(files, force);
+  std::vector<std::string> removed;
+  // Before the files: the log of an old content must never exist next to a new one.
+  for (const auto& [path, version] : files) {
+    for (const std::string& companion : remove_companions(path)) removed.push_back(companion);
+  }
+  for (const auto& content : contents) content->publish();
+  return removed;
 }
 
 int restore_one(Context& context, RestoreArguments arguments) {
@@ -177,7 +193,6 @@ int restore_one(Context& context, RestoreArguments arguments) {
     const LockedTarget nobody_else(path, arguments.force);
     require_replaceable_files({{path, arguments.version}}, arguments.force);
   }  // before anything is written
-  commit_current_content(store, path);
   const auto removed = replace(context, store, {{path, arguments.version}}, arguments.force);
   context.report(
       Json{{"store", store.path()},
@@ -215,7 +230,6 @@ int restore_set(Context& context, Store& store, const SnapshotSet& set,
   const VersionOfFile files = files_of_set(store, set, arguments.file);
   for (const auto& [path, version] : files) const LockedTarget nobody_else(path, arguments.force);
   require_replaceable_files(files, arguments.force);  // before anything is written
-  for (const auto& [path, version] : files) commit_current_content(store, path);
   replace(context, store, files, arguments.force);
   Json list = Json::array();
   for (const auto& [path, version] : files)

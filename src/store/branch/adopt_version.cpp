@@ -6,7 +6,6 @@
 #include "base/files/lock_holders.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/snapshot_note.hpp"
-#include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
 
 namespace vellum::store {
@@ -25,12 +24,7 @@ bool adopt_version(StoreDirectory& store, const std::string& branch, const SeenH
   }
   JournalState state = read_journal(*file, store.superblock().store_id);
   store.check_journal(file->path(), branch, state.header);
-  std::unique_ptr<JournalWriter> journal;
-  if (const auto ahead = snapshot_ahead(store, branch, state)) {
-    journal = std::make_unique<JournalWriter>(std::move(file), state);
-    journal->start_epoch(*ahead);
-    state = read_journal(journal->file(), store.superblock().store_id);
-  }
+  auto journal = catch_up_with_snapshot(store, branch, file, state);
   if (seen_head(state) != seen) return false;
   format::Version base = version;
   base.branch_id = state.base.branch_id;

@@ -6,7 +6,7 @@
 #include "base/fail.hpp"
 #include "base/files/lock_holders.hpp"
 #include "store/catalog/names.hpp"
-#include "store/journal/journal_writer.hpp"
+#include "store/catalog/snapshot_note.hpp"
 #include "store/journal/read_journal.hpp"
 
 namespace vellum::store {
@@ -26,8 +26,9 @@ void leave(StoreDirectory& store, const std::string& branch, std::uint64_t pack)
          "branch '{}' of {} has a writer{}, and its pack {:016x} has to be written again: close it",
          branch, store.path(), base::lock_holders(store.journal_path(branch)), pack);
   }
-  const JournalState state = read_journal(*file, store.superblock().store_id);
+  JournalState state = read_journal(*file, store.superblock().store_id);
   store.check_journal(file->path(), branch, state.header);
+  auto journal = catch_up_with_snapshot(store, branch, file, state);
   format::Version base = state.base;
   if (base.active_pack == pack) base.active_pack = base.active_pack_end_bytes = 0;
   std::vector<std::vector<std::byte>> commits;
@@ -36,9 +37,9 @@ void leave(StoreDirectory& store, const std::string& branch, std::uint64_t pack)
   }
   assert(base.active_pack != pack);
   const std::vector<format::Payload> payloads(commits.begin(), commits.end());
-  JournalWriter journal(std::move(file), state);
-  journal.start_epoch(base, payloads);
-  journal.start_epoch(base, payloads);
+  if (journal == nullptr) journal = std::make_unique<JournalWriter>(std::move(file), state);
+  journal->start_epoch(base, payloads);
+  journal->start_epoch(base, payloads);
 }
 
 }  // namespace

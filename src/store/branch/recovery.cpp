@@ -29,11 +29,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
   NamesShared names(store);
   JournalState state = read_journal(*file, store.superblock().store_id);
   store.check_journal(file->path(), branch, state.header);
-  if (const auto ahead = snapshot_ahead(store, branch, state)) {
-    w.journal = std::make_unique<JournalWriter>(std::move(file), state);
-    w.journal->start_epoch(*ahead);
-    state = read_journal(w.journal->file(), store.superblock().store_id);
-  }
+  w.journal = catch_up_with_snapshot(store, branch, file, state);
   w.encoding = encoding.value_or(state.header.encoding.value_or(store.superblock()));
   w.head = format::head_version(state.base, state.commits);
   with_context(w.label, [&] {
