@@ -6,8 +6,8 @@
 Every round runs each benchmark once, with Vellum and its peers in turn. A row shows the medians of the rounds and the
 ratio of the peer to Vellum, from the least to the most of any round: 2.0 means that Vellum takes half. The sizes are
 small, so that three rounds take about ten minutes on two processors; docs/measurements.md has the larger ones. The
-machine should do nothing else. Peers that are missing are omitted, with a line that names the package; --only selects
-the rows that contain TEXT.
+machine should do nothing else. Peers that are missing are omitted, with a line that says so; the exit status is 1 if a
+row has no figure of Vellum. --only selects the rows that contain TEXT.
 
 The months of the LMDB row are made of this project's own text: the lines of its documents and sources, in the order
 of a fixed shuffle, each month a part of them. Python peers come from build/bench/venv, which is made from PyPI when it
@@ -261,7 +261,7 @@ def main():
     print("\n" + ", ".join(f"{name} {version}" for name, version in found.items()))
     if options.json:
         write_json(options.json, "figures", {"versions": found, "rounds": rounds, "table": table})
-    return 0 if table else 1
+    return 0 if len(table) == len(rows) else 1
 
 
 if __name__ == "__main__":
