@@ -1,6 +1,7 @@
 // vellum restore of a set: all of its files, or none.
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -101,6 +102,41 @@ TEST_F(RestoreSet, NoSpaceForTheSecondFileLeavesTheFirst) {
   EXPECT_NE(result.status, 0) << result.out;
   EXPECT_EQ(in("a"), "new");
   EXPECT_EQ(names(), std::set<std::string>{"a"});
+}
+
+// The file's current content becomes the branch's head, which is the version that is asked for.
+TEST_F(RestoreSet, ABranchIsReadBeforeTheFilesContentIsCommitted) {
+  file("to/db", "good");
+  must({"init", s()});
+  must({"attach", s(), "main", path("to/db")});
+  file("to/db", "lost");
+  must({"restore", s(), "main", path("to/db")});
+  EXPECT_EQ(in("db"), "good");
+  EXPECT_EQ(must({"cat", s(), "main"}).out, "lost");
+}
+
+// The branch has another head than the file, which nobody has changed.
+TEST_F(RestoreSet, AnUnchangedFileIsNotWrittenBeforeItIsReplaced) {
+  file("to/db", "old");
+  must({"init", s()});
+  must({"attach", s(), "main", path("to/db"), "--snapshot", "one"});
+  must({"import", s(), "main", file("new", noise(4, 1))});
+  const auto modified_ns = [&] {
+    struct stat status{};
+    ::stat(path("to/db").c_str(), &status);
+    return status.st_mtim.tv_nsec;
+  };
+  const auto before = modified_ns();
+  const Result result = run({"restore", s(), "main", path("to/db")}, [] {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{4 << 10, 4 << 10};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  });
+  EXPECT_NE(result.status, 0) << result.out;
+  EXPECT_EQ(in("db"), "old");
+  EXPECT_EQ(modified_ns(), before);
+  must({"restore", s(), "main", path("to/db")});
+  EXPECT_EQ(in("db"), noise(4, 1));
 }
 
 }  // namespace
