@@ -158,6 +158,31 @@ TEST_F(NameRace, OneOfTwoProcessesGetsAName) {
   }
 }
 
+// Another process opens the new branch before its creator does, and closes it afterwards.
+TEST_F(NameRace, ABranchThatAnotherProcessHasOpenedStays) {
+  HookFs fs(base::posix_fs());
+  std::optional<Region> other;
+  int locks = 0;
+  fs.hooks.before_lock = [&](const std::string& file) {
+    if (!file.ends_with(std::string("/") + kName + "/journal")) return;
+    if (++locks == 1) {
+      other.emplace(Store::open(path()).open_region(kName));
+    } else {
+      other.reset();
+    }
+  };
+  Store store = store_over(fs, path());
+  try {
+    store.create_region(kName, kMiB);
+    ADD_FAILURE() << "two have the branch open";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Errc::busy) << e.what();
+  }
+  EXPECT_EQ(locks, 1);
+  other.reset();
+  EXPECT_TRUE(Store::open(path()).contains(kName));
+}
+
 // While a snapshot becomes a branch its name is taken, all the time.
 TEST_F(NameRace, CreationDuringAConversionToABranch) {
   for (const Maker& b : makers()) {
