@@ -197,9 +197,11 @@ Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
   try {
     return open_region(branch, options);
   } catch (const Error& error) {
-    // Busy: another process has the new branch open already, and may close it now. Otherwise the
-    // name must not stay with a region that no caller has.
-    if (error.code() != Errc::busy) undo_creation(*impl_->core, branch, id);
+    // Without an image, busy means that another process has the new branch open, and it may close it
+    // now. Otherwise the name must not stay with a region that no caller has.
+    if (error.code() != Errc::busy || !options.image.path.empty()) {
+      undo_creation(*impl_->core, branch, id);
+    }
     throw;
   } catch (...) {
     undo_creation(*impl_->core, branch, id);
