@@ -177,18 +177,6 @@ StoreOptions Store::options() const {
   return options;
 }
 
-namespace {
-
-// Another process may have taken the branch.
-void undo_creation(store::StoreDirectory& core, const std::string& branch, std::uint64_t id) {
-  try {
-    core.remove_new_branch(branch, id);
-  } catch (const Error&) {
-  }
-}
-
-}  // namespace
-
 Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
                             const RegionOptions& options) {
   const std::uint64_t remembered = options.over_reservation ? 0 : options.base_address;
@@ -196,15 +184,12 @@ Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
                                                       region::to_format(options.encoding));
   try {
     return open_region(branch, options);
-  } catch (const Error& error) {
-    // Without an image, busy means that another process has the new branch open, and it may close it
-    // now. Otherwise the name must not stay with a region that no caller has.
-    if (error.code() != Errc::busy || !options.image.path.empty()) {
-      undo_creation(*impl_->core, branch, id);
-    }
-    throw;
   } catch (...) {
-    undo_creation(*impl_->core, branch, id);
+    // The name must not stay with a region that no caller has. Another process may have taken it.
+    try {
+      impl_->core->remove_new_branch(branch, id);
+    } catch (const Error&) {
+    }
     throw;
   }
 }
