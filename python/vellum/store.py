@@ -81,9 +81,9 @@ class Store:
     def log(self, branch: str | None = None, *, commits: bool = False) -> list[VersionInfo]:
         """The snapshots, newest first; of one branch, or of all.
 
-        `commits`: before them the commits of the branch that can be read, newest first: its last one, and those before
-        it back to the last checkpoint, which closing the branch makes. `main@12` names commit 12 wherever a version is
-        read.
+        `commits`: before them the commits of the branch that can be read, newest first: its last one, and those
+        before it back to the last checkpoint, which closing the branch makes. `main@12` names commit 12 wherever a
+        version is read.
         """
         versions = self.versions()
         found = [v for v in versions if not v.is_branch and branch in (None, v.branch)][::-1]
