@@ -38,13 +38,6 @@ BTREE = ("--structure", "btree", "--workload", "insert", "--every", "100", "--se
 MONTHS = 24
 
 
-class Run:
-    """One command of a round. `{dir}` is its scratch directory, `{kv}` the months of LMDB."""
-
-    def __init__(self, *command):
-        self.command = command
-
-
 class Row:
     """`ours` and the values of `peers`: a run, and the name of its figure. `more`: a larger figure is better."""
 
@@ -52,17 +45,18 @@ class Row:
         self.task, self.unit, self.ours, self.peers, self.more = task, unit, ours, peers, more
 
 
+# The commands of a round; `{kv}` is the months of LMDB.
 RUNS = {
-    "commit": Run(f"{BUILT}/bench_commit", "--mib", "1024", "--rounds", "60", "--commits", "0"),
-    "snapshot": Run(f"{BUILT}/bench_snapshot", "--mib", "512", "--rounds", "10"),
-    "pause": Run(f"{BUILT}/bench_pause", "--mib", "1024", "--rounds", "10", "--per-mille", "10"),
-    "map": Run(f"{BUILT}/bench_stl", "--inserts", "300000", "--only", "map", "--keys", "sequential",
-               "--blocks", "64,2048"),
-    "sort": Run(f"{BUILT}/bench_paging", "--mib", "512", "--limit-mib", "128", "--only", "sort"),
-    "lmdb": Run(f"{TOP}/bench/lmdb/table.py", "--kv", "{kv}", "--rounds", "1", "--reads", "100000"),
-    "numpy": Run(f"{VENV}/bin/python", f"{TOP}/bench/python/table.py", "--mib", "128", "--versions", "5",
-                 "--pattern", "rows"),
-    **{f"btree {store}": Run(f"{BUILT}/bench_fams", "--store", store, *BTREE)
+    "commit": (f"{BUILT}/bench_commit", "--mib", "1024", "--rounds", "60", "--commits", "0"),
+    "snapshot": (f"{BUILT}/bench_snapshot", "--mib", "512", "--rounds", "10"),
+    "pause": (f"{BUILT}/bench_pause", "--mib", "1024", "--rounds", "10", "--per-mille", "10"),
+    "map": (f"{BUILT}/bench_stl", "--inserts", "300000", "--only", "map", "--keys", "sequential",
+            "--blocks", "64,2048"),
+    "sort": (f"{BUILT}/bench_paging", "--mib", "512", "--limit-mib", "128", "--only", "sort"),
+    "lmdb": (f"{TOP}/bench/lmdb/table.py", "--kv", "{kv}", "--rounds", "1", "--reads", "100000"),
+    "numpy": (f"{VENV}/bin/python", f"{TOP}/bench/python/table.py", "--mib", "128", "--versions", "5",
+              "--pattern", "rows"),
+    **{f"btree {store}": (f"{BUILT}/bench_fams", "--store", store, *BTREE)
        for store in ("vellum-cards", "bdb", "lmdb", "sqlite", "msync")},
 }
 SPEED = "operations per second"
@@ -109,11 +103,11 @@ def figures_of(report):
     return {f"{peer}, {what}": value for peer, found in report["rows"].items() for what, value in found.items()}
 
 
-def run_once(run, places):
+def run_once(command, places):
     """Its figures, or the last line of what it said."""
     with tempfile.TemporaryDirectory(prefix="figures-", dir=places["top"]) as scratch:
         out = f"{scratch}/figures.json"
-        words = [word.format(dir=scratch, kv=places["kv"]) for word in run.command]
+        words = [word.format(kv=places["kv"]) for word in command]
         if not os.access(words[0], os.X_OK):
             return f"{os.path.relpath(words[0], TOP)} is missing"
         done = subprocess.run([*words, "--dir", scratch, "--json", out], capture_output=True, text=True, check=False,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the format of every C and C++ source (tools/sources.sh), the includes of src against src/layers.txt,
-# the words of all texts (tools/check-words.py), the links, tables and lengths of documents, packaging/ against CMake, that the
-# mutations of tests/mutations still apply, and the pipes of shell scripts; with --fix, repairs the format.
+# the words of all texts (tools/check-words.py), the links, tables and lengths of documents, packaging/ against CMake,
+# that the mutations of tests/mutations still apply, and the pipes of shell scripts; with --fix, repairs the format.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

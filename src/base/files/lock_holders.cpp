@@ -59,8 +59,8 @@ std::string title_of(const proc::path& process) {
   return "process " + process.filename().string() + (name.empty() ? "" : " (" + name + ")");
 }
 
-// The descriptors of the files with such a path. Reads their links only: stat(2) would wait for a file
-// system that does not answer, though the file is another one.
+// The descriptors of the files with such a path. Reads their links only: stat(2) of a descriptor
+// waits if its file system does not answer, even though the file is another one.
 std::function<bool(const proc::path&)> links_to(std::function<bool(const std::string&)> is_path) {
   return [is_path = std::move(is_path)](const proc::path& descriptor) {
     std::error_code ignored;

@@ -2,7 +2,6 @@
 #include "cli/names/listing.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "cli/names/snapshot_set.hpp"
 #include "cli/names/version_graph.hpp"
@@ -81,14 +80,13 @@ void print_table(Output& out, const std::vector<VersionInfo>& versions) {
   VersionTable table(out, versions, false);
   std::vector<VersionInfo> others = versions;
   const std::vector<SnapshotSet> sets = take_sets(others);
-  std::set<std::string> printed;
+  auto next = sets.begin();  // the sets are in the order of their newest members
   for (const VersionInfo& v : versions) {
     const std::string name = set_of(v);
     if (name.empty()) {
       table.add(v);
-    } else if (printed.insert(name).second) {
-      table.add(*std::find_if(sets.begin(), sets.end(),
-                              [&](const SnapshotSet& set) { return set.name == name; }));
+    } else if (next != sets.end() && next->name == name) {
+      table.add(*next++);
     }
   }
   table.print();

@@ -1,6 +1,7 @@
 #include "cli/names/snapshot_set.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -52,13 +53,13 @@ SnapshotSet find_set(const Store& store, const std::string& name) {
 
 std::vector<SnapshotSet> take_sets(std::vector<VersionInfo>& versions) {
   std::vector<SnapshotSet> sets;
+  std::map<std::string, std::size_t> place_of;
   std::erase_if(versions, [&](VersionInfo& version) {
     const std::string name = set_of(version);
     if (name.empty()) return false;
-    auto at = std::find_if(sets.begin(), sets.end(),
-                           [&](const SnapshotSet& set) { return set.name == name; });
-    if (at == sets.end()) at = sets.insert(sets.end(), {name, {}});
-    at->members.push_back(version);
+    const auto [at, is_new] = place_of.try_emplace(name, sets.size());
+    if (is_new) sets.push_back({name, {}});
+    sets[at->second].members.push_back(version);
     return true;
   });
   return sets;

@@ -1,15 +1,16 @@
 // Retention by age (vellum/retention.hpp).
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <vellum/retention.hpp>
 
 #include "base/fail.hpp"
+#include "base/parse_number.hpp"
 #include "region/api/snapshots_of.hpp"
 
 namespace vellum {
@@ -144,12 +145,10 @@ Membership membership_of(const VersionInfo& version) {
   const std::string begin = version.name.substr(0, version.name.size() - end.size());
   const std::size_t plus = begin.rfind('+');
   if (plus == std::string::npos || plus == 0) return {};
-  const char* const number = begin.data() + plus + 1;
-  const char* const stop = begin.data() + begin.size();
-  std::uint32_t members = 0;
-  const auto [at, problem] = std::from_chars(number, stop, members);
-  const bool is_number = problem == std::errc() && at == stop && *number != '0';
-  return is_number ? Membership{begin.substr(0, plus), members} : Membership{};
+  const std::string_view number = std::string_view(begin).substr(plus + 1);
+  const auto members = base::parse_number<std::uint32_t>(number);
+  if (!members.has_value() || number.starts_with('0')) return {};
+  return {begin.substr(0, plus), *members};
 }
 
 }  // namespace vellum::api

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -25,8 +24,8 @@ using Moment = system_clock::time_point;
 std::optional<Moment> parse_date(std::string_view text, Edge edge) {
   constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd";
   if (text.size() != 10 && text.size() != 16 && text.size() != kForm.size()) return std::nullopt;
-  unsigned fields[6] = {0, 0, 0, 0, 0, 0};
-  if (edge == Edge::end) std::fill(std::begin(fields) + 3, std::end(fields), 59U), fields[3] = 23;
+  const bool is_end = edge == Edge::end;
+  unsigned fields[6] = {0, 0, 0, is_end ? 23U : 0, is_end ? 59U : 0, is_end ? 59U : 0};
   std::size_t field = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool digit = text[i] >= '0' && text[i] <= '9';
@@ -45,7 +44,7 @@ std::optional<Moment> parse_date(std::string_view text, Edge edge) {
   if (!day.ok() || fields[3] > 23 || fields[4] > 59 || fields[5] > 59) return std::nullopt;
   // The edge of the second, and of a minute or day without a finer time.
   return sys_days(day) + hours(fields[3]) + minutes(fields[4]) + seconds(fields[5]) +
-         milliseconds(edge == Edge::end ? 999 : 0);
+         milliseconds(is_end ? 999 : 0);
 }
 
 // "3 days ago", "3days", "90min".

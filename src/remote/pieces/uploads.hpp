@@ -16,8 +16,7 @@
 namespace vellum::remote {
 
 // What a process has seen of the remote: the lists and pieces of a listing, with their sizes. A
-// head may refer to objects that were lost since: a push must not build on
-// these.
+// head may refer to objects that were lost since: a push must not build on these.
 //
 // Threads: all calls from any thread.
 class SeenObjects {

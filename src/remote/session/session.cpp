@@ -24,7 +24,7 @@ std::unique_ptr<base::File> lock_remotes(store::StoreDirectory& store) {
   auto file = store.fs().open(path, base::OpenMode::read_write);
   if (!file->try_lock_exclusive()) {
     fail(Errc::busy, "{}: another push or pull is active{}", store.path(),
-         base::lock_holders(store.path() + "/remotes/lock"));
+         base::lock_holders(path));
   }
   return file;
 }

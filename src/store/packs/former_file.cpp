@@ -1,22 +1,16 @@
 #include "store/packs/former_file.hpp"
 
 #include <cassert>
-#include <charconv>
 
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "base/parse_number.hpp"
 
 namespace vellum::store {
 
 namespace {
 
 constexpr std::string_view kFormerInfix = ".former.";
-
-bool is_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && !text.starts_with('0');
-}
 
 // The first number whose name is free: a file may be pinned while its successor is replaced, too.
 void give_former_name(base::Fs& fs, std::uint64_t pack, const std::string& path) {
@@ -38,8 +32,9 @@ std::string former_file_name(std::uint64_t pack, std::uint64_t number) {
 
 bool parse_former_file_name(const std::string& name, std::uint64_t& pack) {
   const std::size_t at = name.find(kFormerInfix);
-  return at != std::string::npos && parse_pack_file_name(name.substr(0, at), pack) &&
-         is_number(std::string_view(name).substr(at + kFormerInfix.size()));
+  if (at == std::string::npos || !parse_pack_file_name(name.substr(0, at), pack)) return false;
+  const auto number = std::string_view(name).substr(at + kFormerInfix.size());
+  return base::parse_number<std::uint64_t>(number).has_value() && !number.starts_with('0');
 }
 
 void keep_pinned_file(base::Fs& fs, std::uint64_t pack, const std::string& path) {

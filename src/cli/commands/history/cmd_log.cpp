@@ -35,8 +35,10 @@ void keep_first(std::size_t most, std::vector<VersionInfo>& versions) {
   std::erase_if(versions, [&](const VersionInfo& v) {
     const std::string set = set_of(v);
     if (set.empty()) return ++entries > most;
-    if (!sets.contains(set) && entries < most) ++entries, sets.insert(set);
-    return !sets.contains(set);
+    if (sets.contains(set)) return false;
+    if (++entries > most) return true;
+    sets.insert(set);
+    return false;
   });
 }
 
