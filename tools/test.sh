@@ -45,6 +45,12 @@ without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|Remo
 asan_without_of_all='EveryBitOfAnOpenJournal|RandomHistoriesAreCollected'
 tsan_without_of_all='FailingCalls|AnyCallThat|EachCallMayFail|EveryFailed|FlippedBits|RandomHistories|FullDisk|AnyByteOf|ItsTableHas|^FailedCommit|AFailedCommitKeepsPagesThat|TwoProcesses|^Mapped\.The|MappedSize|^ImageContent|ModelWithCommits'
 tsan_without_of_all+='|^JournalDamage|^DamageTest|^ExportImport|^ManyPacks|ARouteBeyond'
+# What one thread of the program does, where another test of the same parts has threads or does more at once.
+of_one_thread='^Paging\..*262144|^Model\..*_2\b|^PagingPages\.(RandomWords|APin)|^WideReading\.(Few|EveryV|AdviceR|ABulkLoadS)'
+of_one_thread+='|^WorkingSets\.(Untouched|ABranch|ACorrupted|Evicted|TheLast|ZeroP|Without)|^OwnAdvices\.(Dirty|PagesP|DontN)'
+asan_without_of_all+="|$of_one_thread"
+tsan_without_of_all+="|$of_one_thread|^OwnAdvices\.Scans|^Advices\.(NoAdvice|ACommit|Zeroed)|^Branches\.Diff|^HeapTest|^HeapClasses"
+tsan_without_of_all+='|^SpaceBack\.(ARegion|ManyShort|SpaceOf|VersionsO)|^WorkingSets\.(ARead|AVersionL|PagesAreL)'
 if [[ -n ${VELLUM_LONG-} ]]; then
   without_of_region=
   without_of_all='nothing' asan_without_of_all='nothing' tsan_without_of_all='nothing'

@@ -42,6 +42,7 @@ constexpr int kMaxTries = 1000;         // each fails since another pusher was f
 constexpr std::size_t kMaxRelated = 3;  // by shared runs, and by sequence
 // Limits for the records in a list besides roots: an absolute one, and a share of the upload.
 constexpr std::uint64_t kMaxOpeningBytes = 128u << 10, kOpeningShare = 32;
+constexpr std::uint64_t kCopiedShare = 16;  // of the upload: lists beside the copy of the head
 // A working set with at least this many bytes of records has pieces of its own.
 constexpr std::uint64_t kMinBytesInUse = 256u << 10;
 constexpr std::uint64_t kMinBytesToList = 3 * kPieceBytes;
@@ -225,7 +226,8 @@ class Push {
     for (const VersionToPush* version : changed) put_entry(version->entry, next.versions);
     note(changed, true);
     const bool copies = seen_objects_.wants_copy();
-    const auto published = remote_.publish(base, std::move(next), copies);
+    const Remote::Lists lists = copies ? copied_lists(*changed.back()) : Remote::Lists();
+    const auto published = remote_.publish(base, std::move(next), copies ? &lists : nullptr);
     if (!published.has_value()) return false;
     if (copies) seen_objects_.note_copy();
     session_.published(*published);
@@ -388,6 +390,13 @@ class Push {
     if (table.has_value()) table->use(base);
     report_.objects_uploaded = uploads.objects();
     report_.bytes_uploaded = uploads.bytes();
+  }
+
+  // The lists of the last version, if they are a small part of the push.
+  Remote::Lists copied_lists(const VersionToPush& version) const {
+    const auto& [base_list, own] = version.entry.list;
+    if (base_list.size_bytes + own.size_bytes > report_.bytes_uploaded / kCopiedShare) return {};
+    return remote_.cached_lists(version.entry.list);
   }
 
   // Whether this store has published the head, and nothing since. After an interrupted push it may

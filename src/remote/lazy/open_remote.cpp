@@ -58,13 +58,19 @@ struct OpenRemote {
   std::shared_ptr<store::StoreDirectory> core;
 };
 
+struct NewestHead {
+  Head head;
+  Remote::Lists lists;  // some of its versions'
+};
+
 std::shared_ptr<store::StoreDirectory> open_at(base::Fs& fs, const std::string& url,
-                                               const format::Superblock& superblock, Head head,
-                                               const LazyOptions& options,
+                                               const format::Superblock& superblock,
+                                               NewestHead newest, const LazyOptions& options,
                                                std::shared_ptr<ObjectStore> objects) {
-  auto out = std::make_shared<OpenRemote>(fs, url, superblock, head);
+  auto out = std::make_shared<OpenRemote>(fs, url, superblock, newest.head);
   auto packs = std::make_shared<HeadPacks>(fs, std::move(objects), superblock.store_id,
-                                           std::move(head), out->names, options);
+                                           std::move(newest.head), out->names, options);
+  packs->give_lists(std::move(newest.lists));
   out->core = store::StoreDirectory::open(out->names, url, std::move(packs));
   return {out, out->core.get()};
 }
@@ -77,21 +83,23 @@ std::shared_ptr<store::StoreDirectory> open_remote(base::Fs& fs, const std::stri
   const std::string url = base::without_end_slashes(given);
   const LazyOptions resolved = resolve(options);
   if (objects == nullptr) objects = open_object_store(fs, url, resolved.timeout);
-  const Opening opening =
+  Opening opening =
       read_opening(fs, *objects, resolved.cache_bytes == 0 ? "" : resolved.cache_directory);
   format::Superblock superblock;
   if (decode_superblock(opening.superblock, superblock) != format::SuperblockStatus::ok) {
     superblock = read_superblock(*objects);  // once more: it may have been damaged in transit
   }
   Head head = Remote(*objects, superblock.store_id).newest_head(opening.listed, opening.head).head;
-  return open_at(fs, url, superblock, std::move(head), resolved, std::move(objects));
+  return open_at(fs, url, superblock, {std::move(head), std::move(opening.lists)}, resolved,
+                 std::move(objects));
 }
 
 std::shared_ptr<store::StoreDirectory> open_head(base::Fs& fs, const format::Superblock& superblock,
                                                  Head head, const RemoteOptions& options,
                                                  std::shared_ptr<ObjectStore> objects) {
   const std::string url = objects->url();
-  return open_at(fs, url, superblock, std::move(head), resolve(options), std::move(objects));
+  return open_at(fs, url, superblock, {std::move(head), {}}, resolve(options),
+                 std::move(objects));
 }
 
 std::shared_ptr<store::StoreDirectory> open_store(base::Fs& fs, const std::string& given,

@@ -104,7 +104,9 @@ Opening ask_all(ObjectStore& objects) {
   Opening out;
   out.listed = newest_listed_at(objects);
   out.superblock = superblock.get();
-  out.head = copy.get();
+  NewestCopy newest = decode_newest_copy(copy.get(), out.listed ? out.listed->size_bytes : 0);
+  out.head = std::move(newest.head);
+  out.lists = std::move(newest.lists);
   return out;
 }
 

@@ -18,6 +18,8 @@ struct Opening {
   std::vector<std::byte> superblock;  // of the remote
   std::optional<ListedHead> listed;   // the newest head; nullopt: none
   std::vector<std::byte> head;        // a hint for Remote::newest_head()
+  // Hints for Remote::give_lists(). Another process finds them in the cache.
+  std::vector<std::vector<std::byte>> lists;
 };
 
 // Errc::not_found: no remote. `cache_directory` is empty if there is no cache.

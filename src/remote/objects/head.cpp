@@ -108,4 +108,31 @@ const char* decode_head(std::span<const std::byte> bytes, const format::Uuid& st
   return in.done() ? nullptr : "malformed";
 }
 
+std::vector<std::byte> encode_newest_copy(const NewestCopy& copy) {
+  std::vector<std::byte> out;
+  format::ByteWriter w(out);
+  w.bytes(copy.head);
+  for (const auto& list : copy.lists) {
+    w.varint(list.size());
+    w.bytes(list);
+  }
+  return out;
+}
+
+NewestCopy decode_newest_copy(std::span<const std::byte> bytes, std::uint64_t head_bytes) {
+  NewestCopy out;
+  format::ByteReader in(bytes);
+  const auto take = [&](std::uint64_t size) {
+    const auto part = in.bytes(size);
+    return std::vector<std::byte>(part.begin(), part.end());
+  };
+  out.head = take(head_bytes);
+  while (in.ok() && !in.done()) {
+    auto list = take(in.varint());
+    if (list.empty()) break;
+    out.lists.push_back(std::move(list));
+  }
+  return out;
+}
+
 }  // namespace vellum::remote

@@ -48,4 +48,15 @@ HeadId head_id_at_start(std::span<const std::byte> bytes);
 // nullptr, or a description of the error.
 const char* decode_head(std::span<const std::byte> bytes, const format::Uuid& store_id, Head& out);
 
+// The copy of the newest head: its bytes, then lists of pieces that its readers need first. All of
+// it is a hint: a reader checks the head like one that it has listed, and a list by its hash.
+inline constexpr std::uint32_t kMaxNewestCopyBytes = 256u << 10;
+struct NewestCopy {
+  std::vector<std::byte> head;
+  std::vector<std::vector<std::byte>> lists;
+};
+std::vector<std::byte> encode_newest_copy(const NewestCopy& copy);
+// `head_bytes`: the size of the listed head. Lists after a malformed one are left out.
+NewestCopy decode_newest_copy(std::span<const std::byte> bytes, std::uint64_t head_bytes);
+
 }  // namespace vellum::remote

@@ -15,7 +15,7 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kMaxSuperblockObjectBytes = 64u << 10;
-constexpr std::uint64_t kMaxNewestCopyBytes = 64u << 10;  // a larger head has no copy
+constexpr std::uint64_t kMaxCopiedHeadBytes = 64u << 10;  // a larger head has no copy
 constexpr std::size_t kHeadsListed = 8;                   // foreign keys among them are skipped
 
 // Runs `read` again after damage, which may have occurred in transit.
@@ -178,9 +178,12 @@ StoredHead Remote::newest_head(const std::optional<ListedHead>& listed,
 }
 
 // Best effort: readers work without the copy.
-void Remote::put_newest_copy(std::span<const std::byte> bytes) const {
-  if (bytes.size() > kMaxNewestCopyBytes) return;
-  base::try_to([&] { objects_.put(kNewestKey, bytes); });
+void Remote::put_newest_copy(const NewestCopy& copy) const {
+  if (copy.head.size() > kMaxCopiedHeadBytes) return;
+  const auto bytes = encode_newest_copy(copy);
+  base::try_to([&] {
+    objects_.put(kNewestKey, bytes.size() <= kMaxNewestCopyBytes ? bytes : copy.head);
+  });
 }
 
 StoredHead newest_head_of(ObjectStore& objects) {
@@ -280,7 +283,8 @@ std::optional<Remote::NewTable> Remote::make_table(const StoredHead& base) const
   return out;
 }
 
-std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next, bool copies) const {
+std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next,
+                                          const Lists* lists) const {
   assert(std::ranges::is_sorted(next.versions, {}, [](const auto& v) { return v.ref.name; }));
   next.number = base.head.number + 1;
   next.before = base.hash;
@@ -301,20 +305,42 @@ std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next, boo
   if (!objects_.put_if_absent(head_key(next.number), bytes)) return std::nullopt;
   StoredHead out{std::move(next), base::sha256(bytes), base.table};
   std::future<void> copied;
-  if (copies) copied = base::beside([&] { put_newest_copy(bytes); });
+  if (lists != nullptr) copied = base::beside([&] { put_newest_copy({bytes, *lists}); });
   const bool counts = is_published(base, out);
-  if (copies) copied.wait();
+  if (lists != nullptr) copied.wait();
   if (!counts) return std::nullopt;
   keep_in_cache(cached_head_, bytes);
   return out;
 }
 
-// From the cache or the remote; the hash is checked.
+Remote::Lists Remote::cached_lists(const ListName& name) const {
+  Lists out;
+  for (const ObjectName& object : {name.own, name.base}) {
+    if (object.size_bytes == 0) continue;
+    std::vector<std::byte> bytes;
+    if (cache_ == nullptr || !cache_->get(list_key(object.content), object.content.hash, bytes)) {
+      return {};
+    }
+    out.push_back(std::move(bytes));
+  }
+  return out;
+}
+
+void Remote::give_lists(Lists lists) {
+  for (auto& list : lists) {
+    const base::Sha256 hash = base::sha256(list);
+    given_lists_.emplace(hash, std::move(list));
+  }
+}
+
+// Given, from the cache or from the remote; the hash is checked.
 std::vector<std::byte> Remote::get_content(const std::string& key, const ObjectName& name,
                                            std::uint64_t most_bytes) const {
   std::vector<std::byte> bytes;
   if (cache_ != nullptr && cache_->get(key, name.content.hash, bytes)) return bytes;
-  bytes = objects_.get(key, std::min(name.size_bytes, most_bytes));
+  const auto given = given_lists_.find(name.content.hash);
+  bytes = given != given_lists_.end() ? given->second
+                                      : objects_.get(key, std::min(name.size_bytes, most_bytes));
   require_content(name_of(key), bytes, name.content.hash);
   keep_in_cache(key, bytes);
   return bytes;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -92,9 +93,11 @@ class Remote {
 
   // Publishes `next`, which has all of its versions, as the successor of `base`; sets its number,
   // `before`, write id, witness and table. Nullopt: another store has published that number, or the
-  // remote was emptied meanwhile; no version has changed. `copies`: also replaces the copy of the
-  // newest head.
-  std::optional<StoredHead> publish(const StoredHead& base, Head next, bool copies = true) const;
+  // remote was emptied meanwhile; no version has changed. Also replaces the copy of the newest head,
+  // with these lists, unless `lists` is null.
+  using Lists = std::vector<std::vector<std::byte>>;
+  std::optional<StoredHead> publish(const StoredHead& base, Head next,
+                                    const Lists* lists = &kNoLists) const;
 
   // A list and its base are read concurrently. The last base stays in memory: read the lists of one
   // base consecutively. Errc::not_found, corrupted; each names the object.
@@ -117,6 +120,10 @@ class Remote {
   // Nullopt: no such hold.
   std::optional<Hold> hold(const std::string& key) const;
 
+  // A list and its base, if both are in the cache; otherwise nothing.
+  Lists cached_lists(const ListName& name) const;
+  // Reads these lists without a request. REQUIRES: no other call is active.
+  void give_lists(Lists lists);
   // Caches a list or a piece index that is being uploaded.
   void keep_in_cache(const std::string& key, std::span<const std::byte> bytes) const {
     if (cache_ != nullptr) cache_->put(key, bytes);
@@ -125,6 +132,7 @@ class Remote {
   std::string name_of(const std::string& key) const { return objects_.url() + ": " + key; }
 
  private:
+  static inline const Lists kNoLists;
   friend StoredHead newest_head_of(ObjectStore& objects);
   std::optional<StoredHead> read_head(std::uint64_t number) const;
   StoredHead decoded_head(std::uint64_t number, std::span<const std::byte> bytes) const;
@@ -134,20 +142,22 @@ class Remote {
   std::shared_ptr<const BaseList> last_base(const ObjectName& name) const;
   std::vector<std::byte> get_content(const std::string& key, const ObjectName& name,
                                      std::uint64_t most_bytes) const;
-  void put_newest_copy(std::span<const std::byte> bytes) const;
+  void put_newest_copy(const NewestCopy& copy) const;
   bool is_published(const StoredHead& base, const StoredHead& head) const;
 
   ObjectStore& objects_;
   const format::Uuid store_id_;
   LocalCache* const cache_;
   const std::string cached_head_;
+  std::map<base::Sha256, std::vector<std::byte>> given_lists_;
   mutable std::mutex mutex_;  // guards the members below
   mutable std::shared_ptr<const BaseList> last_base_;
 };
 
 // The newest head of a remote, by one listing; nullopt: none.
 std::optional<ListedHead> newest_listed_at(ObjectStore& objects);
-// The copy of the newest head; empty: none, or it cannot be read. It may be old or damaged.
+// The bytes of the copy of the newest head; empty: none, or it cannot be read. It may be old or
+// damaged.
 std::vector<std::byte> newest_copy(ObjectStore& objects);
 
 // The number of a remote's newest head; nullopt: none.

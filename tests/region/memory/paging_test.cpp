@@ -166,7 +166,7 @@ TEST_P(Paging, PinnedPagesStay) {
 // Each thread owns every fourth word, and knows its last stores.
 TEST_P(Paging, ThreadsWriteWhileCommitsAndEvictionsGoOn) {
   constexpr int kThreads = 4;
-  const int last = fault_bytes() == 64u << 10 ? rounds(8, 4) : rounds(6, 3);
+  const int last = fault_bytes() == 64u << 10 ? rounds(8, 4) : rounds(4, 3);
   Store store = make();
   Region region = open(store);
   std::vector<std::vector<std::uint64_t>> model(
