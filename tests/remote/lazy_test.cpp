@@ -108,8 +108,8 @@ TEST_F(LazyTest, AVersionThatWasPushedLastOpensWithoutAnotherRequest) {
   none.lists.clear();
   auto beyond = good;
   beyond.pop_back();
-  for (const auto& bad : {encode_newest_copy(other), encode_newest_copy(cut), beyond,
-                          encode_newest_copy(none)}) {
+  for (const auto& bad :
+       {encode_newest_copy(other), encode_newest_copy(cut), beyond, encode_newest_copy(none)}) {
     there->put(kNewestKey, bad);
     expect_lists(1);
   }

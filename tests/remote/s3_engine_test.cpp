@@ -9,6 +9,7 @@
 #include "remote/engine/probe.hpp"
 #include "remote/s3_server_lib.hpp"
 #include "store/support.hpp"
+#include "support/child.hpp"
 
 namespace vellum::remote::test {
 namespace {
@@ -44,6 +45,53 @@ TEST(S3EngineTest, KeepsObjects) {
   objects->remove("a/b");
   objects->remove("a/b");
   EXPECT_EQ(objects->list("", 10), (std::vector<ObjectInfo>{{"b", 0}}));
+}
+
+TEST(S3EngineTest, TheNextEngineOfAProcessUsesTheConnectionsOfTheLast) {
+  S3Server server;
+  server.set("pre/fix/a", "one");
+  const auto read = [&](const S3Options& options) {
+    return make_s3_engine(options)->get("a", 3) == object_bytes("one");
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(read(server.options()));
+  EXPECT_EQ(server.connections_accepted(), 1u);
+  // Two at once and other options have their own.
+  const auto first = make_s3_engine(server.options());
+  EXPECT_EQ(first->get("a", 3), object_bytes("one"));
+  EXPECT_TRUE(read(server.options()));
+  EXPECT_EQ(server.connections_accepted(), 2u);
+  S3Options others = server.options();
+  others.http.connect_timeout = std::chrono::seconds(9);
+  EXPECT_TRUE(read(others));
+  EXPECT_EQ(server.connections_accepted(), 3u);
+}
+
+TEST(S3EngineTest, AForkedChildHasConnectionsOfItsOwn_NoTsan) {
+  S3Server server;
+  server.set("pre/fix/a", "one");
+  const auto read = [&] { return make_s3_engine(server.options())->get("a", 3).size() == 3; };
+  EXPECT_TRUE(read());
+  EXPECT_CHILD_EXIT(vellum::test::run_child([&] { vellum::test::require(read(), "the object"); }),
+                    0);
+  EXPECT_EQ(server.connections_accepted(), 2u);
+  EXPECT_TRUE(read());
+  EXPECT_EQ(server.connections_accepted(), 2u);
+}
+
+TEST(S3EngineTest, AConnectionThatTheServerHasClosedIsReplaced) {
+  const auto options = [](S3Server& server) {
+    server.set("pre/fix/a", "one");
+    return server.options();
+  };
+  for (int i = 0; i < 3; ++i) {
+    S3Server server;  // ends with its connections open
+    EXPECT_EQ(make_s3_engine(options(server))->get("a", 3), object_bytes("one"));
+  }
+  S3Server server;
+  EXPECT_EQ(make_s3_engine(options(server))->get("a", 3), object_bytes("one"));
+  server.close_connections();
+  EXPECT_EQ(make_s3_engine(options(server))->get("a", 3), object_bytes("one"));
+  EXPECT_EQ(server.connections_accepted(), 2u);
 }
 
 TEST(S3EngineTest, ListsInPagesAndLeavesOutStrangers) {

@@ -57,10 +57,11 @@ TEST_F(S3LazyTest, OpeningTakesThreeRequestsAndAVersionOneMore) {
   const std::uint64_t before = counted();
   const auto lazy = open_over_s3();
   EXPECT_EQ(counted() - before, 3u);
-  for (const char* name : {"s0", "s7", "s3"}) {
+  for (const std::string name : {"s0", "s7", "s3"}) {
     const std::uint64_t opened = counted();
     store::test::expect_same(*store::test::open_version(*lazy, name), contents[name]);
-    EXPECT_EQ(counted() - opened, 1u) << name;
+    // The last version's list has come with the copy of the head.
+    EXPECT_EQ(counted() - opened, name == "s7" ? 0u : 1u) << name;
   }
 }
 

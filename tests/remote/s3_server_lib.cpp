@@ -103,12 +103,17 @@ S3Server::S3Server() {
   acceptor_ = std::thread([this] { accept_all(); });
 }
 
+void S3Server::close_connections() {
+  const std::lock_guard lock(mutex_);
+  for (const int connection : connections_) ::shutdown(connection, SHUT_RDWR);
+}
+
 S3Server::~S3Server() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    for (const int connection : connections_) ::shutdown(connection, SHUT_RDWR);
   }
+  close_connections();
   ::shutdown(listener_, SHUT_RDWR);
   acceptor_.join();
   ::close(listener_);
@@ -130,6 +135,11 @@ S3Options S3Server::options(const std::string& prefix) const {
   out.first_pause = std::chrono::milliseconds(1);
   out.max_pause = std::chrono::milliseconds(8);
   return out;
+}
+
+std::size_t S3Server::connections_accepted() const {
+  const std::lock_guard lock(mutex_);
+  return threads_.size();
 }
 
 std::map<std::string, std::string> S3Server::objects() const {

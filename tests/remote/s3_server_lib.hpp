@@ -50,6 +50,8 @@ class S3Server {
   // Options of an engine for this server, with short pauses.
   S3Options options(const std::string& prefix = "pre/fix") const;
   std::string endpoint() const;
+  std::size_t connections_accepted() const;
+  void close_connections();
 
   struct Answer {
     int status = 200;

@@ -98,8 +98,7 @@ std::shared_ptr<store::StoreDirectory> open_head(base::Fs& fs, const format::Sup
                                                  Head head, const RemoteOptions& options,
                                                  std::shared_ptr<ObjectStore> objects) {
   const std::string url = objects->url();
-  return open_at(fs, url, superblock, {std::move(head), {}}, resolve(options),
-                 std::move(objects));
+  return open_at(fs, url, superblock, {std::move(head), {}}, resolve(options), std::move(objects));
 }
 
 std::shared_ptr<store::StoreDirectory> open_store(base::Fs& fs, const std::string& given,

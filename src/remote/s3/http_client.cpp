@@ -12,6 +12,7 @@
 
 #include "base/fail.hpp"
 #include "base/threads/start_thread.hpp"
+#include "remote/s3/kept_multi.hpp"
 #include "remote/s3/libcurl.hpp"
 
 namespace vellum::remote {
@@ -122,7 +123,8 @@ std::size_t receive_header(char* data, std::size_t size, std::size_t count, void
 
 struct HttpClient::Impl {
   const HttpOptions options;
-  CURLM* multi = nullptr;
+  std::unique_ptr<Multi> connections;
+  CURLM* const multi;
   std::mutex mutex;  // guards `waiting`, `stopping`, `stopped`, `thread` and each Transfer::done
   std::condition_variable finished;
   std::deque<Transfer*> waiting;
@@ -132,14 +134,8 @@ struct HttpClient::Impl {
   std::vector<Transfer*> active;  // used only by the thread, like `idle`
   std::vector<CURL*> idle;
 
-  explicit Impl(HttpOptions o) : options(std::move(o)) {
-    multi = libcurl().multi_init();
-    if (multi == nullptr) fail(Errc::out_of_memory, "libcurl: out of memory");
-    const long most = static_cast<long>(options.connections);
-    libcurl().multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, most);
-    libcurl().multi_setopt(multi, CURLMOPT_MAXCONNECTS, most);
-    libcurl().multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
-  }
+  explicit Impl(HttpOptions o)
+      : options(std::move(o)), connections(take_multi(options)), multi(connections->get()) {}
 
   ~Impl() {
     {
@@ -149,7 +145,7 @@ struct HttpClient::Impl {
     libcurl().multi_wakeup(multi);
     if (thread.joinable()) thread.join();
     for (CURL* easy : idle) libcurl().easy_cleanup(easy);
-    libcurl().multi_cleanup(multi);
+    keep_multi(std::move(connections));
   }
 
   void prepare(Transfer& transfer);

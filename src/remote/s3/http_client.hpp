@@ -2,7 +2,7 @@
 // interface.
 //
 // One thread drives all transfers; the first request starts it. Connections are kept alive and
-// reused. TLS certificates and host names are always verified. Redirects are not followed: a
+// reused, also by the next client of the process (remote/s3/kept_multi.hpp). TLS certificates and host names are always verified. Redirects are not followed: a
 // signature is valid for one host.
 //
 // libcurl() is a table of functions, since libcurl is loaded and not linked
@@ -29,6 +29,7 @@ struct HttpOptions {
   // A transfer without progress for this time fails.
   std::chrono::milliseconds stall_timeout{20'000};
   std::string ca_bundle;  // a file; empty: libcurl's default
+  bool operator==(const HttpOptions&) const = default;
 };
 
 struct HttpRequest {

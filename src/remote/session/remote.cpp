@@ -181,9 +181,8 @@ StoredHead Remote::newest_head(const std::optional<ListedHead>& listed,
 void Remote::put_newest_copy(const NewestCopy& copy) const {
   if (copy.head.size() > kMaxCopiedHeadBytes) return;
   const auto bytes = encode_newest_copy(copy);
-  base::try_to([&] {
-    objects_.put(kNewestKey, bytes.size() <= kMaxNewestCopyBytes ? bytes : copy.head);
-  });
+  base::try_to(
+      [&] { objects_.put(kNewestKey, bytes.size() <= kMaxNewestCopyBytes ? bytes : copy.head); });
 }
 
 StoredHead newest_head_of(ObjectStore& objects) {
