@@ -19,13 +19,13 @@ bool adopt_version(StoreDirectory& store, const std::string& branch, const SeenH
   store.settle_name(branch);
   auto file = try_lock_branch(store, branch);
   if (file == nullptr) fail(Errc::busy, "branch '{}' of {} has a writer", branch, store.path());
-  JournalState state = read_journal(*file, store.superblock().store_id);
+  JournalState state = read_journal(*file, store.file_seal());
   store.check_journal(file->path(), branch, state.header);
   std::unique_ptr<JournalWriter> journal;
   if (const auto ahead = snapshot_ahead(store, branch, state)) {
     journal = std::make_unique<JournalWriter>(std::move(file), state);
     journal->start_epoch(*ahead);
-    state = read_journal(journal->file(), store.superblock().store_id);
+    state = read_journal(journal->file(), store.file_seal());
   }
   if (seen_head(state) != seen) return false;
   format::Version base = version;

@@ -11,8 +11,8 @@
 namespace vellum::store {
 namespace {
 
-bool is_written(const base::File& journal, const format::Uuid& store_id, std::uint64_t pack) {
-  return std::ranges::any_of(read_base_versions(journal, store_id),
+bool is_written(const base::File& journal, const format::FileSeal& seal, std::uint64_t pack) {
+  return std::ranges::any_of(read_base_versions(journal, seal),
                              [&](const auto& base) { return base.active_pack == pack; });
 }
 
@@ -25,7 +25,7 @@ void leave(StoreDirectory& store, const std::string& branch, std::uint64_t pack)
          "branch '{}' of {} has a writer, and its pack {:016x} has to be written again: close it",
          branch, store.path(), pack);
   }
-  const JournalState state = read_journal(*file, store.superblock().store_id);
+  const JournalState state = read_journal(*file, store.file_seal());
   store.check_journal(file->path(), branch, state.header);
   format::Version base = state.base;
   if (base.active_pack == pack) base.active_pack = base.active_pack_end_bytes = 0;
@@ -46,7 +46,7 @@ void leave_pack(StoreDirectory& store, std::uint64_t pack) {
   for (const std::string& branch : store.branch_names()) {
     try {
       const auto file = store.fs().open(store.journal_path(branch), base::OpenMode::read_only);
-      if (!is_written(*file, store.superblock().store_id, pack)) continue;
+      if (!is_written(*file, store.file_seal(), pack)) continue;
     } catch (const Error& e) {
       if (e.code() != Errc::not_found) throw;  // removed just now
       continue;

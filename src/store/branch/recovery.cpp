@@ -23,12 +23,12 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
   if (file == nullptr) fail(Errc::busy, "{} has a writer already", w.label);
   // Pages may be read from this head long after later commits have replaced it.
   NamesShared names(store);
-  JournalState state = read_journal(*file, store.superblock().store_id);
+  JournalState state = read_journal(*file, store.file_seal());
   store.check_journal(file->path(), branch, state.header);
   if (const auto ahead = snapshot_ahead(store, branch, state)) {
     w.journal = std::make_unique<JournalWriter>(std::move(file), state);
     w.journal->start_epoch(*ahead);
-    state = read_journal(w.journal->file(), store.superblock().store_id);
+    state = read_journal(w.journal->file(), store.file_seal());
   }
   w.encoding = encoding.value_or(state.header.encoding.value_or(store.superblock()));
   w.head = format::head_version(state.base, state.commits);

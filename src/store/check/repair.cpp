@@ -103,7 +103,7 @@ class Copier {
     if (v.resolved.order != 0) ref.order = v.resolved.order;
     if (!v.resolved.branch.empty()) ref.branch = v.resolved.branch;
     base::publish_file(to_.fs(), to_.tmp_directory(), to_.snapshots_directory(), v.name + ".ref",
-                       format::encode_snapshot_ref(ref, to_.superblock().store_id), true);
+                       format::encode_snapshot_ref(ref, to_.file_seal()), true);
     copied_[v.name] = &v;
   }
 

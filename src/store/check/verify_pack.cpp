@@ -27,7 +27,7 @@ std::optional<std::uint64_t> check_pack_header(StoreDirectory& store, std::uint6
     } else if (header.pack != pack) {
       reason = fmt::format("this is pack {:016x} under another name", header.pack);
     } else {
-      read_translation(*file, header);  // for its checks
+      read_translation(*file, header, store.keys());  // for its checks
       return file->size_bytes();
     }
   } catch (const Error& e) {

@@ -8,11 +8,18 @@
 
 #include "format/journal.hpp"
 #include "format/version.hpp"
+#include "format/wire/superblock.hpp"
 
 namespace vellum::store {
 
+inline format::FrameSeal frame_seal(const format::JournalHeader& header,
+                                    const format::StoreKeys* keys) noexcept {
+  return {format::checksum_seed(header.store_id) ^ header.branch_id, keys, header.branch_id};
+}
+
 struct JournalState {
   format::JournalHeader header;
+  const format::StoreKeys* keys = nullptr;  // null: of a plain store
   std::uint64_t epoch = 0;
   format::Version base;
   std::vector<format::CommitBody> commits;  // oldest first
@@ -21,6 +28,7 @@ struct JournalState {
 
   const format::CommitInfo& head_info() const noexcept { return format::head_info(base, commits); }
   std::uint64_t head_sequence() const noexcept { return format::head_sequence(base, commits); }
+  format::FrameSeal frame_seal() const noexcept { return store::frame_seal(header, keys); }
 };
 
 // The size of the whole file.

@@ -211,7 +211,8 @@ void PackWriter::Impl::roll() {
   }
   fresh.push_back(next.pack);
   name_unsynced = true;
-  buffer = format::encode_pack_header({store.superblock().store_id, next.pack, branch_id});
+  buffer = format::encode_pack_header(
+      {store.superblock().store_id, next.pack, branch_id, 0, 0, store.is_encrypted()});
   next.end = buffer.size();
   appended += buffer.size();
   if (active.pack == committed.pack) committed.lines = std::move(active.lines);
@@ -232,7 +233,7 @@ RecordRef PackWriter::Impl::put(const NewRecord& record) {
   h.stored_bytes = static_cast<std::uint32_t>(record.stored.size());
   h.items = record.items;
   const std::size_t before = buffer.size();
-  format::append_record(buffer, h, record.hash, record.stored, store.checksum_seed());
+  format::append_record(buffer, h, record.hash, record.stored, store.record_seal());
   active.end += buffer.size() - before;
   appended += buffer.size() - before;
   dirty = true;

@@ -1,0 +1,65 @@
+// base/crypto/secret.cpp: see secret.hpp.
+#include "base/crypto/secret.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fail.hpp"
+#include "base/round_up.hpp"
+
+namespace vellum::base {
+
+Secret::Secret(std::size_t bytes)
+    : size_(bytes),
+      mapped_(round_up(bytes, static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)))) {
+  if (bytes == 0) return;
+  void* const at =
+      ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) fail(Errc::out_of_memory, "no memory for a key");
+  data_ = static_cast<std::byte*>(at);
+  // Beyond RLIMIT_MEMLOCK the kernel may swap the key, which is better than no access to the store.
+  ::mlock(data_, mapped_);
+  ::madvise(data_, mapped_, MADV_DONTDUMP);
+}
+
+Secret::Secret(std::span<const std::byte> content) : Secret(content.size()) {
+  std::ranges::copy(content, data_);
+}
+
+Secret Secret::random(std::size_t bytes) {
+  Secret out(bytes);
+  fill_random(out.bytes());
+  return out;
+}
+
+Secret::~Secret() {
+  if (data_ == nullptr) return;
+  OPENSSL_cleanse(data_, mapped_);
+  ::munmap(data_, mapped_);
+}
+
+Secret::Secret(Secret&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      mapped_(std::exchange(other.mapped_, 0)) {}
+
+Secret& Secret::operator=(Secret&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(mapped_, other.mapped_);
+  return *this;
+}
+
+void fill_random(std::span<std::byte> out) {
+  assert(out.size() <= INT32_MAX);
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(out.size())) != 1) {
+    fail(Errc::io, "the generator of random numbers failed");
+  }
+}
+
+}  // namespace vellum::base
