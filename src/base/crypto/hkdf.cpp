@@ -27,11 +27,13 @@ void hkdf_sha256(std::span<const std::byte> secret, std::span<const std::byte> s
   const std::unique_ptr<EVP_KDF_CTX, decltype(&EVP_KDF_CTX_free)> context(
       EVP_KDF_CTX_new(kdf.get()), &EVP_KDF_CTX_free);
   char digest[] = "SHA256";
+  // OpenSSL 3.0 refuses an empty salt, and takes zeros if there is none, as the standard does.
   const std::array parameters{
       OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),
       octets(OSSL_KDF_PARAM_KEY, secret.data(), secret.size()),
-      octets(OSSL_KDF_PARAM_SALT, salt.data(), salt.size()),
       octets(OSSL_KDF_PARAM_INFO, info.data(), info.size()),
+      salt.empty() ? OSSL_PARAM_construct_end()
+                   : octets(OSSL_KDF_PARAM_SALT, salt.data(), salt.size()),
       OSSL_PARAM_construct_end(),
   };
   if (context == nullptr ||

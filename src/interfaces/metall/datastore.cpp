@@ -54,6 +54,12 @@ DatastorePlace existing(const std::string& path) {
   return place;
 }
 
+// The manager's files, next to the store, are plain.
+void require_plain_files(const StoreOptions& store) {
+  if (!store.encrypt) return;
+  fail(Errc::unsupported, "a datastore cannot be encrypted yet: its files would stay plain");
+}
+
 // A branch without a commit, left by a killed create() or copy(), does not count.
 void require_nothing_at(const DatastorePlace& place) {
   if (!place.linked && !datastore::is_there(place)) return;
@@ -153,6 +159,7 @@ Datastore Datastore::create(const std::string& path, std::uint64_t capacity_byte
     impl->place = datastore::place_of(path);
     require_nothing_at(impl->place);
     datastore::make_directory(impl->place);
+    require_plain_files(options.store);
     impl->store = Store::open_or_create(impl->place.store, options.store);
     impl->reserve(capacity_bytes);
     const std::uint64_t first = std::min(round_up(capacity_bytes, kPageBytes), kMinStepBytes);

@@ -124,8 +124,11 @@ Store Store::create(const std::string& path, const StoreOptions& options) {
   if (remote::is_remote_url(path)) {
     fail(Errc::unsupported, "{}: a remote is created by the first push to it", path);
   }
+  const format::Superblock superblock = superblock_of(options);
   return StoreAccess::handle_of(
-      store::StoreDirectory::create(base::posix_fs(), path, superblock_of(options)));
+      options.encrypt ? store::StoreDirectory::create_encrypted(base::posix_fs(), path, superblock,
+                                                                options.key)
+                      : store::StoreDirectory::create(base::posix_fs(), path, superblock));
 }
 
 Store Store::open(const std::string& path) {
@@ -173,6 +176,7 @@ StoreOptions Store::options() const {
   options.encoding = region::from_format(sb);
   options.pack_bytes = sb.pack_bytes;
   options.journal_half_bytes = sb.journal_half_bytes;
+  options.encrypt = sb.encrypted;
   return options;
 }
 

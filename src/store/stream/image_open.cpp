@@ -418,6 +418,7 @@ class ImageFile::Opening {
 std::unique_ptr<ImageFile> ImageFile::open(PackStore& store, const std::string& branch,
                                            const format::Version& head, const PageSource& pages,
                                            const std::string& path, bool is_content) {
+  store.require_plain("a branch's image (engine mapped)");
   return Opening(store, branch, head, pages, is_content).run(path);
 }
 

@@ -104,7 +104,8 @@ TEST_F(Newer, TheSuperblockSaysBothNumbers) {
 TEST(FormatNumber, OrdersMajorBeforeMinor) {
   using format::format_number;
   EXPECT_FALSE(format::number_is_newer(format_number(1, 0)));
-  EXPECT_TRUE(format::number_is_newer(format_number(1, 1)));
+  EXPECT_FALSE(format::number_is_newer(format_number(1, 1)));
+  EXPECT_TRUE(format::number_is_newer(format_number(1, 2)));
   EXPECT_TRUE(format::number_is_newer(format_number(2, 0)));
   EXPECT_FALSE(format::number_is_newer(format_number(0, 3)));
   EXPECT_EQ(format::number_text(format_number(2, 13)), "2.13");

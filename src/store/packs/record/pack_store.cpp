@@ -74,6 +74,10 @@ const std::string& PackStore::path() const noexcept { return impl_->path; }
 const format::Superblock& PackStore::superblock() const noexcept { return impl_->superblock; }
 std::uint64_t PackStore::checksum_seed() const noexcept { return impl_->seed; }
 const base::StoreKeys* PackStore::keys() const noexcept { return impl_->keys.get(); }
+void PackStore::require_plain(const char* what) const {
+  if (!is_encrypted()) return;
+  fail(Errc::unsupported, "{}: the store is encrypted, and {} would not be yet", path(), what);
+}
 std::string PackStore::packs_directory() const { return impl_->path + "/packs"; }
 std::string PackStore::snapshots_directory() const { return impl_->path + "/snapshots"; }
 std::string PackStore::branches_directory() const { return impl_->path + "/branches"; }

@@ -37,6 +37,8 @@ class PackStore {
   std::uint64_t checksum_seed() const noexcept;
   const base::StoreKeys* keys() const noexcept;  // null: a plain store
   bool is_encrypted() const noexcept { return keys() != nullptr; }
+  // Throws Errc::unsupported if the store is encrypted. For features that do not encrypt yet.
+  void require_plain(const char* what) const;
   // For the content of packs, and of all other files but journals' frames.
   format::RecordSeal record_seal() const noexcept { return {checksum_seed(), keys()}; }
   format::FileSeal file_seal() const noexcept { return {superblock().store_id, keys()}; }

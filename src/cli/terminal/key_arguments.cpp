@@ -1,0 +1,126 @@
+#include "cli/terminal/key_arguments.hpp"
+
+#include <fcntl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/crypto/secret.hpp"
+#include "base/fail.hpp"
+
+namespace vellum::cli {
+namespace {
+
+// The terminal of the process, without echo.
+class SilentTerminal {
+ public:
+  SilentTerminal() : fd_(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)) {
+    if (fd_ < 0 || ::tcgetattr(fd_, &before_) != 0) return;
+    termios silent = before_;
+    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    usable_ = ::tcsetattr(fd_, TCSAFLUSH, &silent) == 0;
+  }
+  ~SilentTerminal() {
+    if (usable_) ::tcsetattr(fd_, TCSAFLUSH, &before_);
+    if (fd_ >= 0) ::close(fd_);
+  }
+  SilentTerminal(const SilentTerminal&) = delete;
+  SilentTerminal& operator=(const SilentTerminal&) = delete;
+
+  bool usable() const noexcept { return usable_; }
+  std::size_t ask(const std::string& question, char* to, std::size_t capacity) {
+    write(question);
+    std::size_t length = 0;
+    char next = 0;
+    for (;;) {
+      const ssize_t n = ::read(fd_, &next, 1);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0 || next == '\n') break;
+      if (length < capacity) to[length++] = next;
+    }
+    write("\n");
+    return length;
+  }
+
+ private:
+  void write(const std::string& text) {
+    [[maybe_unused]] const ssize_t n = ::write(fd_, text.data(), text.size());
+  }
+
+  int fd_;
+  bool usable_ = false;
+  termios before_{};
+};
+
+std::size_t ask(const std::string& question, char* to, std::size_t capacity) {
+  SilentTerminal terminal;
+  return terminal.usable() ? terminal.ask(question, to, capacity) : 0;
+}
+
+// A typing error would lock the store.
+std::size_t ask_twice(const std::string& question, char* to, std::size_t capacity) {
+  const std::size_t length = ask(question, to, capacity);
+  if (length == 0) return 0;
+  base::Secret again(capacity);
+  auto* const second = reinterpret_cast<char*>(again.bytes().data());
+  if (ask("Again: ", second, capacity) != length || std::memcmp(to, second, length) != 0) {
+    fail(Errc::invalid_argument, "the two passphrases differ");
+  }
+  return length;
+}
+
+bool is_given(const KeySource& source) {
+  return !source.passphrase_file.empty() || source.passphrase_fd >= 0 ||
+         !source.key_file.empty() || !source.identity_file.empty() || !source.recipient.empty() ||
+         !source.command.empty();
+}
+
+void add_options(CLI::App& app, const std::string& prefix, const std::string& what,
+                 KeySource& source) {
+  app.add_option("--" + prefix + "passphrase-file", source.passphrase_file,
+                 what + ": the first line of a file")
+      ->type_name("FILE");
+  app.add_option("--" + prefix + "passphrase-fd", source.passphrase_fd,
+                 what + ": the first line from a file descriptor")
+      ->type_name("FD")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--" + prefix + "key-file", source.key_file,
+                 what + ": a file of at least 32 random bytes")
+      ->type_name("FILE");
+  app.add_option("--" + prefix + "key-command", source.command,
+                 what + ": the first line that a shell command prints")
+      ->type_name("COMMAND");
+}
+
+}  // namespace
+
+void add_key_options(CLI::App& app, KeySource& source) {
+  add_options(app, "", "Opens encrypted stores", source);
+  app.add_option("--identity", source.identity_file, "Opens encrypted stores: an identity of age")
+      ->type_name("FILE");
+}
+
+void add_new_key_options(CLI::App& command, KeySource& source) {
+  add_options(command, "new-", "The new secret", source);
+  command
+      .add_option("--recipient", source.recipient, "The new secret: that of a recipient of age")
+      ->type_name("RECIPIENT");
+}
+
+KeySource new_key(KeySource given) {
+  if (!is_given(given)) given.prompt = ask_twice;
+  return given;
+}
+
+void use_keys(const KeySource& given) {
+  KeySource source = is_given(given) ? given : key_source_of_environment();
+  source.prompt = ask;
+  set_key_source(source);
+}
+
+}  // namespace vellum::cli
