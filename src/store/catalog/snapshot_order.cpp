@@ -3,7 +3,6 @@
 #include "store/catalog/snapshot_order.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "base/fail.hpp"
 #include "store/catalog/lock/lock_bytes.hpp"

@@ -562,6 +562,7 @@ TEST(CApiErrors, NamesAreThoseOfTheLibrary) {
     EXPECT_STREQ(vellum_errc_name(code), vellum::errc_name(static_cast<vellum::Errc>(code)));
   }
   EXPECT_STREQ(vellum_errc_name(VELLUM_ERR_NOT_FOUND), "not_found");
+  EXPECT_STREQ(vellum_errc_name(VELLUM_ERR_WRONG_KEY), "wrong_key");
   EXPECT_STREQ(vellum_errc_name(-1), "unknown");
   EXPECT_STREQ(vellum_errc_name(1000), "unknown");
 }

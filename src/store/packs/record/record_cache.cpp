@@ -245,15 +245,18 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
     const std::size_t fit = budget_bytes / 16 * sixteenths / shape.frame_bytes();
     frames.make(shape, std::clamp<std::size_t>(fit, 4, 1024));
   };
-  make(pages, 2, {raw_capacity, 0, 0});
-  make(deltas, 6, {format::kMaxDeltaBatchRawBytes, format::kMaxDeltasPerBatch, kLineBytes});
-  make(few_deltas, 3, {kFewDeltasRawBytes, kFewDeltas, kLineBytes});
+  // An uncompressed record is read into its frame, with its seal.
+  const std::size_t sealed = format::seal_bytes(seal.keys != nullptr);
+  make(pages, 2, {raw_capacity + sealed, 0, 0});
+  make(deltas, 6,
+       {format::kMaxDeltaBatchRawBytes + sealed, format::kMaxDeltasPerBatch, kLineBytes});
+  make(few_deltas, 3, {kFewDeltasRawBytes + sealed, kFewDeltas, kLineBytes});
   make(map, 5, {0, format::kMaxEntriesPerMapBlock, sizeof(format::MapEntry)});
   // These frames are only address space until a grown block is loaded.
   std::size_t largest = raw_capacity;
   for (std::size_t i = 0; i < kMaxGrown && largest < large_capacity; ++i) {
     largest = i + 1 == kMaxGrown ? large_capacity : std::min(2 * largest, large_capacity);
-    make(grown[i], kMaxGrown + 1 - i, {largest, 0, 0});
+    make(grown[i], kMaxGrown + 1 - i, {largest + sealed, 0, 0});
   }
 
   std::vector<FrameClass*> classes{&pages, &deltas, &few_deltas, &map};

@@ -20,7 +20,7 @@
 namespace vellum::store {
 
 // Room in front of a frame's raw bytes for the header and hash of an uncompressed record, whose
-// payload is then read directly into place. The seal has room behind them.
+// payload is then read directly into place.
 inline constexpr std::size_t kHeadroomBytes = 4096;
 inline constexpr std::size_t kFramesPerSet = 8;
 
@@ -47,7 +47,7 @@ struct FrameShape {
   std::size_t raw_bytes;  // 0: none, and no headroom
   std::size_t items, item_bytes;
   std::size_t items_at() const noexcept {
-    return raw_bytes == 0 ? 0 : kHeadroomBytes + whole_pages(raw_bytes + format::kSealBytes);
+    return raw_bytes == 0 ? 0 : kHeadroomBytes + whole_pages(raw_bytes);
   }
   std::size_t frame_bytes() const noexcept { return items_at() + whole_pages(items * item_bytes); }
 };
