@@ -51,7 +51,8 @@ const char* decode_image_state(std::span<const std::byte> bytes, const FileSeal&
                                ImageState& out) {
   std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kImageStateFile, bytes, seal, opened, body)) return problem;
+  if (const char* problem = open_whole_file(kImageStateFile, bytes, seal, opened, body))
+    return problem;
   ByteReader in(body);
   ImageState state;
   state.branch_id = in.u64();

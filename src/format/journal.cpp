@@ -159,8 +159,8 @@ std::vector<std::byte> frame_header(const FrameHeader& h) {
 }
 
 // Fills kFrameHeaderBytes at the start of `frame`. `stored`: payload and seal.
-void write_frame_header(const FrameHeader& h, std::span<const std::byte> stored,
-                        std::uint64_t seed, std::byte* frame) {
+void write_frame_header(const FrameHeader& h, std::span<const std::byte> stored, std::uint64_t seed,
+                        std::byte* frame) {
   assert(h.payload_bytes + seal_bytes(h.sealed) == stored.size());
   std::vector<std::byte> header = frame_header(h);
   ByteWriter(header).u64(base::checksum64(header, stored, seed));

@@ -86,7 +86,7 @@ class FrameBuffer {
  private:
   std::vector<std::byte> bytes_;
   std::vector<std::byte> encrypted_;  // the frame of an encrypted store
-  std::uint32_t payload_bytes_ = 0;  // once sealed
+  std::uint32_t payload_bytes_ = 0;   // once sealed
   bool sealed_ = false;
 };
 

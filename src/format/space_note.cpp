@@ -24,7 +24,8 @@ const char* decode_space_note(std::span<const std::byte> bytes, const FileSeal& 
                               SpaceNote& out) {
   std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kSpaceNoteFile, bytes, seal, opened, body)) return problem;
+  if (const char* problem = open_whole_file(kSpaceNoteFile, bytes, seal, opened, body))
+    return problem;
   ByteReader in(body);
   SpaceNote note;
   note.left_bytes = in.u64();

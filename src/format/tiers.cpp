@@ -74,7 +74,8 @@ std::vector<std::byte> encode_tiers(const Tiers& tiers, const FileSeal& seal) {
 const char* decode_tiers(std::span<const std::byte> bytes, const FileSeal& seal, Tiers& out) {
   std::vector<std::byte> opened;
   std::span<const std::byte> content;
-  if (const char* problem = open_whole_file(kTiersKind, bytes, seal, opened, content)) return problem;
+  if (const char* problem = open_whole_file(kTiersKind, bytes, seal, opened, content))
+    return problem;
   ByteReader body(content);
   Tiers tiers;
   tiers.home_limit_bytes = body.varint();

@@ -57,7 +57,8 @@ const char* decode_working_set(std::span<const std::byte> bytes, const FileSeal&
                                WorkingSet& out) {
   std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kWorkingSetFile, bytes, seal, opened, body)) return problem;
+  if (const char* problem = open_whole_file(kWorkingSetFile, bytes, seal, opened, body))
+    return problem;
   ByteReader in(body);
   WorkingSet set;
   set.owner.branch_id = in.u64();

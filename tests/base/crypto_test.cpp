@@ -1,11 +1,11 @@
 // The primitives of encrypted stores, with published vectors where there are any.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
 #include <array>
 #include <fstream>
 #include <set>
 #include <string>
-#include <unistd.h>
 
 #include "base/bytes/hex.hpp"
 #include "base/crypto/argon2.hpp"
@@ -78,8 +78,8 @@ TEST(StoreKeys, OpenOnlyWhatTheySealed) {
   EXPECT_TRUE(opens(keys, pack, clear, text, seal));
   EXPECT_FALSE(opens(others, pack, clear, text, seal));
   for (const MessageKey& other :
-       {MessageKey{KeyUse::pack, 8, 0}, MessageKey{KeyUse::pack, 7, 1}, MessageKey{KeyUse::journal, 7, 0},
-        MessageKey{KeyUse::file, 7, 0}}) {
+       {MessageKey{KeyUse::pack, 8, 0}, MessageKey{KeyUse::pack, 7, 1},
+        MessageKey{KeyUse::journal, 7, 0}, MessageKey{KeyUse::file, 7, 0}}) {
     EXPECT_FALSE(opens(keys, other, clear, text, seal));
   }
   const auto flipped = [](std::vector<std::byte> bytes, std::size_t i) {
@@ -115,8 +115,7 @@ TEST(Argon2, HasTheResultOfTheOtherImplementations) {
   for (std::size_t i = 0; i < salt.size(); ++i) salt[i] = static_cast<std::byte>(i);
   const Secret key = argon2id(text_secret("correct horse"), salt, {2, 1024});
   EXPECT_EQ(hex(key.bytes()), "77237b8a217dfd77699617e3893817f9fa215bff881849f3c007154da0b4788d");
-  EXPECT_NE(hex(argon2id(text_secret("correct horsf"), salt, {2, 1024}).bytes()),
-            hex(key.bytes()));
+  EXPECT_NE(hex(argon2id(text_secret("correct horsf"), salt, {2, 1024}).bytes()), hex(key.bytes()));
 }
 
 TEST(Argon2, BoundsItsCost) {
@@ -129,9 +128,10 @@ TEST(Argon2, BoundsItsCost) {
 
 // The private key of 32 bytes 0x42, as age writes it, and its recipient.
 TEST(Bech32, ReadsAndWritesKeysOfAge) {
-  const Secret key = bech32_decode("age-secret-key-",
-                                   "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZ"
-                                   "GFPQ4EGAEX");
+  const Secret key =
+      bech32_decode("age-secret-key-",
+                    "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZ"
+                    "GFPQ4EGAEX");
   ASSERT_EQ(hex(key.bytes()), hex(filled(kKeyBytes, 0x42).bytes()));
   const std::string recipient = bech32_encode("age", x25519_public(key));
   EXPECT_EQ(recipient, "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj");

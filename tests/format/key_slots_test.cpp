@@ -50,9 +50,9 @@ TEST(KeySlots, TruncationsAndATailAreRefused) {
   const Bytes good = encode_key_slots(samples::key_slots(), samples::store_id());
   KeySlots back;
   for (std::size_t n = 41; n < good.size(); ++n) {
-    EXPECT_NE(slots_problem(sealed({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n)}),
-                            back),
-              nullptr)
+    EXPECT_NE(
+        slots_problem(sealed({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n)}), back),
+        nullptr)
         << n;
   }
   Bytes longer = good;

@@ -63,15 +63,16 @@ inline constexpr Field kPackTrailerFields[] = {
     {"checksum", 24, 8},
 };
 inline constexpr Field kJournalHeaderFields[] = {
-    {"magic", 0, 8},      {"format_version", 8, 4}, {"half_bytes", 12, 4}, {"store_id", 16, 16},
-    {"branch_id", 32, 8}, {"created_ns", 40, 8},    {"name_bytes", 48, 4}, {"reserved", 52, 4},
-    {"name", 56, 200},    {"block_bytes", 256, 4},  {"codec", 260, 1},     {"codec_level", 261, 1},
-    {"flags", 262, 2},    {"reserved", 264, 248},   {"seal", 512, 28},     {"reserved", 540, 3548},
+    {"magic", 0, 8},       {"format_version", 8, 4}, {"half_bytes", 12, 4}, {"store_id", 16, 16},
+    {"branch_id", 32, 8},  {"created_ns", 40, 8},    {"name_bytes", 48, 4}, {"reserved", 52, 4},
+    {"name", 56, 200},     {"block_bytes", 256, 4},  {"codec", 260, 1},     {"codec_level", 261, 1},
+    {"flags", 262, 2},     {"reserved", 264, 248},   {"seal", 512, 28},     {"reserved", 540, 3548},
     {"checksum", 4088, 8},
 };
 inline constexpr Field kFrameHeaderFields[] = {
-    {"magic", 0, 4},     {"type", 4, 1},           {"flags", 5, 1},    {"reserved", 6, 2},  {"epoch", 8, 8},
-    {"sequence", 16, 8}, {"payload_bytes", 24, 4}, {"reserved", 28, 4}, {"checksum", 32, 8},
+    {"magic", 0, 4},          {"type", 4, 1},      {"flags", 5, 1},
+    {"reserved", 6, 2},       {"epoch", 8, 8},     {"sequence", 16, 8},
+    {"payload_bytes", 24, 4}, {"reserved", 28, 4}, {"checksum", 32, 8},
 };
 // Of snapshot refs, the file of their order, the census, working sets, tiers and states of images:
 // whole_file.hpp.

@@ -22,8 +22,8 @@ class Checksum {
     for (const char c : prefix) add(static_cast<std::uint8_t>(c & 31));
   }
   void add(std::uint8_t value) noexcept {
-    constexpr std::array<std::uint32_t, 5> kGenerator{0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd,
-                                                      0x2a1462b3};
+    constexpr std::array<std::uint32_t, 5> kGenerator{0x3b6a57b2, 0x26508e6d, 0x1ea119fa,
+                                                      0x3d4233dd, 0x2a1462b3};
     const std::uint32_t top = sum_ >> 25;
     sum_ = (sum_ & 0x1ffffff) << 5 ^ value;
     for (unsigned i = 0; i < kGenerator.size(); ++i) {
@@ -59,7 +59,9 @@ std::string bech32_encode(std::string_view prefix, std::span<const std::byte> by
 }
 
 Secret bech32_decode(std::string_view prefix, std::string_view text) {
-  const auto lower = [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); };
+  const auto lower = [](char c) {
+    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  };
   const bool upper_case = std::ranges::any_of(text, [](char c) { return c >= 'A' && c <= 'Z'; });
   const bool lower_case = std::ranges::any_of(text, [](char c) { return c >= 'a' && c <= 'z'; });
   if ((upper_case && lower_case) || text.size() > kMaxLetters ||

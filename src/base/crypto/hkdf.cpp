@@ -21,8 +21,8 @@ OSSL_PARAM octets(const char* name, const void* bytes, std::size_t size) {
 
 void hkdf_sha256(std::span<const std::byte> secret, std::span<const std::byte> salt,
                  std::string_view info, std::span<std::byte> out) {
-  const std::unique_ptr<EVP_KDF, decltype(&EVP_KDF_free)> kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr),
-                                                              &EVP_KDF_free);
+  const std::unique_ptr<EVP_KDF, decltype(&EVP_KDF_free)> kdf(
+      EVP_KDF_fetch(nullptr, "HKDF", nullptr), &EVP_KDF_free);
   if (kdf == nullptr) fail(Errc::unsupported, "OpenSSL offers no HKDF");
   const std::unique_ptr<EVP_KDF_CTX, decltype(&EVP_KDF_CTX_free)> context(
       EVP_KDF_CTX_new(kdf.get()), &EVP_KDF_CTX_free);

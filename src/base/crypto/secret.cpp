@@ -15,8 +15,7 @@
 namespace vellum::base {
 
 Secret::Secret(std::size_t bytes)
-    : size_(bytes),
-      mapped_(round_up(bytes, static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)))) {
+    : size_(bytes), mapped_(round_up(bytes, static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)))) {
   if (bytes == 0) return;
   void* const at =
       ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

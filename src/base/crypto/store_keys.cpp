@@ -69,12 +69,10 @@ void forget_key(EVP_CIPHER_CTX* context) noexcept {
 bool run(EVP_CIPHER_CTX* context, std::span<const std::byte> clear,
          std::span<std::byte> text) noexcept {
   int done = 0;
-  if (!clear.empty() &&
-      EVP_CipherUpdate(context, nullptr, &done, raw(clear), length(clear)) != 1) {
+  if (!clear.empty() && EVP_CipherUpdate(context, nullptr, &done, raw(clear), length(clear)) != 1) {
     return false;
   }
-  return text.empty() ||
-         EVP_CipherUpdate(context, raw(text), &done, raw(text), length(text)) == 1;
+  return text.empty() || EVP_CipherUpdate(context, raw(text), &done, raw(text), length(text)) == 1;
 }
 
 // REQUIRES: the nonce is in place, at the start of `seal`.
@@ -83,11 +81,10 @@ bool encrypt(EVP_CIPHER_CTX* context, std::span<const std::byte> key,
              std::span<std::byte> seal) noexcept {
   unsigned char none[kBlockBytes];
   int done = 0;
-  const bool good =
-      EVP_CipherInit_ex(context, nullptr, nullptr, raw(key), raw(seal), 1) == 1 &&
-      run(context, clear, text) && EVP_CipherFinal_ex(context, none, &done) == 1 &&
-      EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, int{kAuthenticatorBytes},
-                          seal.data() + kNonceBytes) == 1;
+  const bool good = EVP_CipherInit_ex(context, nullptr, nullptr, raw(key), raw(seal), 1) == 1 &&
+                    run(context, clear, text) && EVP_CipherFinal_ex(context, none, &done) == 1 &&
+                    EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, int{kAuthenticatorBytes},
+                                        seal.data() + kNonceBytes) == 1;
   forget_key(context);
   return good;
 }
@@ -99,12 +96,11 @@ bool decrypt(EVP_CIPHER_CTX* context, std::span<const std::byte> key,
   unsigned char authenticator[kAuthenticatorBytes];
   std::memcpy(authenticator, seal.data() + kNonceBytes, sizeof authenticator);
   int done = 0;
-  const bool good =
-      EVP_CipherInit_ex(context, nullptr, nullptr, raw(key), raw(seal), 0) == 1 &&
-      run(context, clear, text) &&
-      EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, int{kAuthenticatorBytes},
-                          authenticator) == 1 &&
-      EVP_CipherFinal_ex(context, none, &done) == 1;
+  const bool good = EVP_CipherInit_ex(context, nullptr, nullptr, raw(key), raw(seal), 0) == 1 &&
+                    run(context, clear, text) &&
+                    EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, int{kAuthenticatorBytes},
+                                        authenticator) == 1 &&
+                    EVP_CipherFinal_ex(context, none, &done) == 1;
   forget_key(context);
   if (!good && !text.empty()) OPENSSL_cleanse(text.data(), text.size());
   return good;

@@ -16,9 +16,9 @@ using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 
 Key private_key(const Secret& key) {
   assert(key.size() == kKeyBytes);
-  Key out(EVP_PKEY_new_raw_private_key(
-              EVP_PKEY_X25519, nullptr,
-              reinterpret_cast<const unsigned char*>(key.bytes().data()), kKeyBytes),
+  Key out(EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr,
+                                       reinterpret_cast<const unsigned char*>(key.bytes().data()),
+                                       kKeyBytes),
           &EVP_PKEY_free);
   if (out == nullptr) fail(Errc::unsupported, "OpenSSL offers no X25519");
   return out;
@@ -48,11 +48,11 @@ Secret x25519_shared(const Secret& key, const X25519Public& peer) {
       EVP_PKEY_CTX_new(own.get(), nullptr), &EVP_PKEY_CTX_free);
   Secret out(kKeyBytes);
   std::size_t size = out.size();
-  const bool good = context != nullptr && EVP_PKEY_derive_init(context.get()) == 1 &&
-                    EVP_PKEY_derive_set_peer(context.get(), other.get()) == 1 &&
-                    EVP_PKEY_derive(context.get(),
-                                    reinterpret_cast<unsigned char*>(out.bytes().data()),
-                                    &size) == 1;
+  const bool good =
+      context != nullptr && EVP_PKEY_derive_init(context.get()) == 1 &&
+      EVP_PKEY_derive_set_peer(context.get(), other.get()) == 1 &&
+      EVP_PKEY_derive(context.get(), reinterpret_cast<unsigned char*>(out.bytes().data()), &size) ==
+          1;
   ERR_clear_error();
   if (!good) fail(Errc::invalid_argument, "no usable public key of X25519");
   return out;

@@ -61,7 +61,9 @@ int run_init(Context& context, const InitArguments& arguments) {
   require_no_file(arguments.store);
   const Store store = Store::create(arguments.store, options_from(context, arguments));
   const StoreOptions options = store.options();
-  Json object{{"store", store.path()}, {"id", store.id()}, {"pack_bytes", options.pack_bytes},
+  Json object{{"store", store.path()},
+              {"id", store.id()},
+              {"pack_bytes", options.pack_bytes},
               {"encrypted", options.encrypt}};
   object.update(encoding_json(options.encoding));
   context.report(object, fmt::format("created {}store {} ({}, blocks of {}, packs of {})",

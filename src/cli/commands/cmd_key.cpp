@@ -104,12 +104,12 @@ void add_key(CLI::App& app, Context& context) {
   key.require_subcommand(1);
   auto arguments = std::make_shared<KeyArguments>();
   add_subcommand_of_key(key, context, "list", "List the key slots", arguments, run_key_list);
-  CLI::App* command = add_subcommand_of_key(key, context, "add", "Add a secret that opens the store",
-                                            arguments, run_key_add);
+  CLI::App* command = add_subcommand_of_key(
+      key, context, "add", "Add a secret that opens the store", arguments, run_key_add);
   add_new_key_options(*command, arguments->secret);
   command->add_option("--label", arguments->label, "A text for the list")->type_name("TEXT");
-  command = add_subcommand_of_key(key, context, "remove", "Remove a key slot", arguments,
-                                  run_key_remove);
+  command =
+      add_subcommand_of_key(key, context, "remove", "Remove a key slot", arguments, run_key_remove);
   add_slot_argument(*command, *arguments);
   command = add_subcommand_of_key(key, context, "rotate", "Replace the secret of a key slot",
                                   arguments, run_key_rotate);

@@ -75,9 +75,8 @@ std::size_t ask_twice(const std::string& question, char* to, std::size_t capacit
 }
 
 bool is_given(const KeySource& source) {
-  return !source.passphrase_file.empty() || source.passphrase_fd >= 0 ||
-         !source.key_file.empty() || !source.identity_file.empty() || !source.recipient.empty() ||
-         !source.command.empty();
+  return !source.passphrase_file.empty() || source.passphrase_fd >= 0 || !source.key_file.empty() ||
+         !source.identity_file.empty() || !source.recipient.empty() || !source.command.empty();
 }
 
 void add_options(CLI::App& app, const std::string& prefix, const std::string& what,
@@ -107,8 +106,7 @@ void add_key_options(CLI::App& app, KeySource& source) {
 
 void add_new_key_options(CLI::App& command, KeySource& source) {
   add_options(command, "new-", "The new secret", source);
-  command
-      .add_option("--recipient", source.recipient, "The new secret: that of a recipient of age")
+  command.add_option("--recipient", source.recipient, "The new secret: that of a recipient of age")
       ->type_name("RECIPIENT");
 }
 

@@ -241,7 +241,8 @@ const char* open_record(std::span<std::byte> bytes, const RecordHeader& h, const
                         const RecordSeal& seal) noexcept {
   if (const char* problem = verify_record(bytes, h, ref, seal.seed)) return problem;
   if (h.sealed != (seal.keys != nullptr)) {
-    return h.sealed ? "an encrypted record in a plain store" : "a plain record in an encrypted store";
+    return h.sealed ? "an encrypted record in a plain store"
+                    : "a plain record in an encrypted store";
   }
   if (!h.sealed) return nullptr;
   const SealedParts parts = sealed_parts(bytes, h);

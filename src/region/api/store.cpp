@@ -126,9 +126,9 @@ Store Store::create(const std::string& path, const StoreOptions& options) {
   }
   const format::Superblock superblock = superblock_of(options);
   return StoreAccess::handle_of(
-      options.encrypt ? store::StoreDirectory::create_encrypted(base::posix_fs(), path, superblock,
-                                                                options.key)
-                      : store::StoreDirectory::create(base::posix_fs(), path, superblock));
+      options.encrypt
+          ? store::StoreDirectory::create_encrypted(base::posix_fs(), path, superblock, options.key)
+          : store::StoreDirectory::create(base::posix_fs(), path, superblock));
 }
 
 Store Store::open(const std::string& path) {

@@ -132,8 +132,7 @@ void wrap(StoredKeySlot& slot, const Secret& wrapping, std::span<const std::byte
 // Empty: the secret does not open this slot.
 Secret unwrap(const StoredKeySlot& slot, const Secret& secret,
               std::span<const std::byte> superblock) {
-  if (slot.kind == KeySlotKind::recipient &&
-      base::x25519_public(secret) != slot.recipient) {
+  if (slot.kind == KeySlotKind::recipient && base::x25519_public(secret) != slot.recipient) {
     return {};
   }
   const Secret wrapping = wrapping_key(slot, secret, slot.ephemeral);
@@ -270,8 +269,8 @@ StoredKeySlot& append_slot(PackStore& store, KeySlots& slots, const KeySource& s
   StoredKeySlot slot;
   slot.number = slots.next_number++;
   slot.label = label;
-  return slots.slots.emplace_back(new_slot(
-      source, format::encode_superblock(store.superblock()), store.keys()->data_key(), slot));
+  return slots.slots.emplace_back(new_slot(source, format::encode_superblock(store.superblock()),
+                                           store.keys()->data_key(), slot));
 }
 
 }  // namespace

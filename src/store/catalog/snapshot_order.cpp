@@ -30,8 +30,7 @@ std::uint64_t largest_of_refs(const PackStore& store) {
 }
 
 void make_file(PackStore& store) {
-  const auto bytes =
-      format::encode_snapshot_order(largest_of_refs(store), store.file_seal());
+  const auto bytes = format::encode_snapshot_order(largest_of_refs(store), store.file_seal());
   try {
     base::publish_file(store.fs(), store.tmp_directory(), store.path(), kFileName, bytes, false);
   } catch (const Error& error) {

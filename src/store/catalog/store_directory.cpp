@@ -86,9 +86,9 @@ std::shared_ptr<StoreDirectory> StoreDirectory::create_encrypted(base::Fs& fs,
   make_directories(fs, path);
   base::publish_file(fs, path + "/tmp", path, kKeysName, slots, true);
   base::publish_file(fs, path + "/tmp", path, kSuperblockName, bytes, false);
-  return std::shared_ptr<StoreDirectory>(new StoreDirectory(
-      fs, path, fs.open(path + "/" + kSuperblockName, base::OpenMode::read_only), options,
-      std::make_unique<const base::StoreKeys>(data_key), nullptr));
+  return std::shared_ptr<StoreDirectory>(
+      new StoreDirectory(fs, path, fs.open(path + "/" + kSuperblockName, base::OpenMode::read_only),
+                         options, std::make_unique<const base::StoreKeys>(data_key), nullptr));
 }
 
 std::shared_ptr<StoreDirectory> StoreDirectory::create_copy(base::Fs& fs,
@@ -135,11 +135,11 @@ std::shared_ptr<StoreDirectory> StoreDirectory::open(base::Fs& fs, const std::st
   }
   std::unique_ptr<const base::StoreKeys> keys;
   if (superblock.encrypted) {
-    keys = std::make_unique<const base::StoreKeys>(
-        unlock_store(fs, path, bytes, superblock.store_id));
+    keys =
+        std::make_unique<const base::StoreKeys>(unlock_store(fs, path, bytes, superblock.store_id));
   }
-  return std::shared_ptr<StoreDirectory>(new StoreDirectory(
-      fs, path, std::move(opened), superblock, std::move(keys), std::move(remote)));
+  return std::shared_ptr<StoreDirectory>(new StoreDirectory(fs, path, std::move(opened), superblock,
+                                                            std::move(keys), std::move(remote)));
 }
 
 }  // namespace vellum::store

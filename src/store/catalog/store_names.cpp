@@ -163,7 +163,8 @@ void StoreDirectory::publish_journal(const std::string& name, const format::Vers
   fs().sync_directory(branches_directory());
   try {
     base::publish_sparse_file(fs(), tmp_directory(), directory, kJournalName,
-                              new_journal_start(header, base, keys()), journal_bytes(header.half_bytes));
+                              new_journal_start(header, base, keys()),
+                              journal_bytes(header.half_bytes));
   } catch (const Error& e) {
     if (e.code() != Errc::already_exists) throw;
     fail(Errc::already_exists, "a branch '{}' exists in {}", name, path());

@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kMaxTries = 10'000;
 // Of a base frame without commits.
-constexpr std::size_t kMaxBaseFrameBytes = format::kFrameHeaderBytes + format::kMaxVersionBytes +
-                                           format::kSealBytes + 8;
+constexpr std::size_t kMaxBaseFrameBytes =
+    format::kFrameHeaderBytes + format::kMaxVersionBytes + format::kSealBytes + 8;
 
 struct Frame {
   FrameHeader header;

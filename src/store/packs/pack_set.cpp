@@ -23,10 +23,9 @@ std::unique_ptr<const format::Translation> read_translation(const base::File& fi
                                                             const format::StoreKeys* keys) {
   const std::uint64_t at = header.translation_offset_bytes;
   if (at == 0) return nullptr;
-  const auto record =
-      read_record_at(file, {header.pack, at, header.translation_tag},
-                     format::RecordType::translation,
-                     {format::checksum_seed(header.store_id), keys});
+  const auto record = read_record_at(file, {header.pack, at, header.translation_tag},
+                                     format::RecordType::translation,
+                                     {format::checksum_seed(header.store_id), keys});
   auto out = std::make_unique<format::Translation>();
   if (!format::decode_translation(record.raw, at, *out) ||
       out->lines.size() != record.header.items) {

@@ -12,7 +12,8 @@ namespace vellum::store {
 
 namespace {
 
-LoadedRecord read_at(const base::File& file, const format::RecordRef& place, const format::RecordSeal& seal,
+LoadedRecord read_at(const base::File& file, const format::RecordRef& place,
+                     const format::RecordSeal& seal,
                      const std::function<bool(format::RecordType)>& is_wanted) {
   const auto corrupted = [&](const char* reason) {
     fail(Errc::corrupted, "{} at byte {}: {}", file.path(), place.offset_bytes, reason);

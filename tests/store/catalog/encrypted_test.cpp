@@ -86,7 +86,8 @@ class Encrypted : public ::testing::Test {
     store_->create_branch("main", kPages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store_, "main");
     for (int round = 0; round < 6; ++round) {
-      for (PageNumber p = 0; p < 60; ++p) mark((p * 7 + static_cast<PageNumber>(round) * 31) % kPages);
+      for (PageNumber p = 0; p < 60; ++p)
+        mark((p * 7 + static_cast<PageNumber>(round) * 31) % kPages);
       commit(*writer, model_, round % 2 == 0);
       model_.store64(5, 64, random_());
       commit(*writer, model_, false);
@@ -229,8 +230,8 @@ TEST_F(Encrypted, ChangedSlotsOpenNothing) {
   const std::string superblock = path() + "/" + kSuperblockName, block = text_of_file(superblock);
   const auto seal = format::checksum_seed(store_->superblock().store_id);
   const auto forged = [](std::string text, std::uint64_t seed) {
-    const std::uint64_t sum = base::checksum64(
-        std::as_bytes(std::span(text)).first(text.size() - 8), seed);
+    const std::uint64_t sum =
+        base::checksum64(std::as_bytes(std::span(text)).first(text.size() - 8), seed);
     std::memcpy(text.data() + text.size() - 8, &sum, sizeof sum);
     return text;
   };
@@ -277,12 +278,13 @@ TEST_F(Encrypted, AForgedRecordIsRefused) {
       // A bit of the payload, with a right checksum: only the key tells.
       std::string bad = good;
       flip(bad, h.offset_bytes + format::kRecordHeaderBytes);
-      auto record = std::as_writable_bytes(std::span(bad)).subspan(
-          h.offset_bytes, static_cast<std::size_t>(format::record_body_bytes(h)));
+      auto record =
+          std::as_writable_bytes(std::span(bad))
+              .subspan(h.offset_bytes, static_cast<std::size_t>(format::record_body_bytes(h)));
       std::vector<std::byte> head(record.begin(), record.begin() + format::kRecordHeaderBytes);
       std::fill(head.begin() + 48, head.end(), std::byte{});
-      const std::uint64_t sum = base::checksum64(
-          head, record.subspan(format::kRecordHeaderBytes), store_->checksum_seed());
+      const std::uint64_t sum = base::checksum64(head, record.subspan(format::kRecordHeaderBytes),
+                                                 store_->checksum_seed());
       std::memcpy(record.data() + 48, &sum, sizeof sum);
       put_file(file, bad);
       const std::string text = error_text(Errc::corrupted, [&] {
@@ -309,8 +311,7 @@ TEST_F(Encrypted, AForgedRefJournalOrHintIsRefused) {
     const std::size_t end = journal ? format::kJournalHeaderBytes : good.size();
     // In the journal's header: when the branch was created.
     flip(bad, journal ? 41 : format::kWholeFileHeaderBytes);
-    const std::uint64_t sum =
-        base::checksum64(std::as_bytes(std::span(bad)).first(end - 8), seed);
+    const std::uint64_t sum = base::checksum64(std::as_bytes(std::span(bad)).first(end - 8), seed);
     std::memcpy(bad.data() + end - 8, &sum, sizeof sum);
     put_file(file, bad);
     const auto store = fresh();
@@ -333,15 +334,16 @@ TEST_F(Encrypted, PlainAndForeignFilesAreRefused) {
   writer_.reset();
   const std::string ref = path() + "/snapshots/s0.ref", good = text_of_file(ref);
   format::SnapshotRef content;
-  ASSERT_EQ(format::decode_snapshot_ref(std::as_bytes(std::span(good)), store_->file_seal(), content),
-            nullptr);
+  ASSERT_EQ(
+      format::decode_snapshot_ref(std::as_bytes(std::span(good)), store_->file_seal(), content),
+      nullptr);
   const auto plain = format::encode_snapshot_ref(content, store_->superblock().store_id);
   put_file(ref, {reinterpret_cast<const char*>(plain.data()), plain.size()});
   EXPECT_TRUE(contains(error_text(Errc::corrupted, [&] { resolve_snapshot(*fresh(), "s0"); }),
                        "a plain file in an encrypted store"));
   const base::StoreKeys foreign(base::Secret::random(base::kKeyBytes));
-  const auto other = format::encode_snapshot_ref(
-      content, {store_->superblock().store_id, &foreign});
+  const auto other =
+      format::encode_snapshot_ref(content, {store_->superblock().store_id, &foreign});
   put_file(ref, {reinterpret_cast<const char*>(other.data()), other.size()});
   EXPECT_TRUE(contains(error_text(Errc::corrupted, [&] { resolve_snapshot(*fresh(), "s0"); }),
                        "store's key"));
@@ -366,7 +368,8 @@ TEST_F(Encrypted, NoNonceIsUsedTwice) {
     }
     const std::string journal = text_of_file(path() + "/branches/main/journal");
     const auto bytes = std::as_bytes(std::span(journal));
-    const std::uint64_t seed = store_->checksum_seed() ^ store_->read_branch("main").journal.header.branch_id;
+    const std::uint64_t seed =
+        store_->checksum_seed() ^ store_->read_branch("main").journal.header.branch_id;
     for (std::size_t at = format::kJournalHeaderBytes; at < bytes.size();) {
       format::FrameHeader h;
       std::span<const std::byte> payload;
@@ -402,12 +405,10 @@ TEST_F(Encrypted, NoNonceIsUsedTwice) {
 TEST_F(Encrypted, RefusesWhatWouldBePlain) {
   work();
   writer_.reset();
-  EXPECT_TRUE(contains(error_text(Errc::unsupported,
-                                  [&] {
-                                    repair_store(base::posix_fs(), path(), directory_.path("r"),
-                                                 nullptr);
-                                  }),
-                       "the store is encrypted"));
+  EXPECT_TRUE(contains(
+      error_text(Errc::unsupported,
+                 [&] { repair_store(base::posix_fs(), path(), directory_.path("r"), nullptr); }),
+      "the store is encrypted"));
   EXPECT_FALSE(files::exists(directory_.path("r")));
 }
 

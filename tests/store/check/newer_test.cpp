@@ -36,7 +36,7 @@ class Newer : public TiersTest {
     const std::string text = error_text(Errc::newer_format, body);
     EXPECT_TRUE(contains(text, file)) << text;
     EXPECT_TRUE(contains(text, "format 1.7")) << text;
-    EXPECT_TRUE(contains(text, "up to 1.0")) << text;
+    EXPECT_TRUE(contains(text, "up to 1.1")) << text;
   }
   // Calls that read all of the store, and calls that change it permanently.
   void expect_left_alone(const std::string& file) {

@@ -679,8 +679,7 @@ LoadProblem RecordCache::Load::unpack_based(const Assembly& assembly,
 }
 
 RecordCache::RecordCache(PackSet& packs, const format::RecordSeal& seal,
-                         const format::Encoding& encoding,
-                         std::size_t budget_bytes)
+                         const format::Encoding& encoding, std::size_t budget_bytes)
     : impl_(new Impl(packs, seal, encoding, budget_bytes)) {}
 
 RecordCache::~RecordCache() { delete impl_; }
