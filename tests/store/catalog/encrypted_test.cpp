@@ -55,7 +55,7 @@ class Encrypted : public ::testing::Test {
     KeySource first;
     first.key_file = key_path();
     auto options = small_options();
-    options.pack_bytes = 256u << 10;
+    options.pack_bytes = 32u << 10;
     store_ = StoreDirectory::create_encrypted(base::posix_fs(), path(), options, first);
   }
   void TearDown() override { set_key_source(KeySource()); }
@@ -209,7 +209,6 @@ TEST_F(Encrypted, SlotsAreAddedReplacedAndRemoved) {
   put_file(directory_.path("p2"), "another\n");
   KeySource other;
   other.passphrase_file = directory_.path("p2");
-  EXPECT_FALSE(opens(other));
   const KeySlot replaced = replace_key_slot(*store_, 2, other);
   EXPECT_EQ(replaced.number, 5u);
   EXPECT_EQ(replaced.label, "people");
@@ -218,7 +217,6 @@ TEST_F(Encrypted, SlotsAreAddedReplacedAndRemoved) {
 
   for (const std::uint32_t number : {1u, 3u, 4u}) remove_key_slot(*store_, number);
   EXPECT_FALSE(opens(by_identity));
-  EXPECT_FALSE(opens(command));
   EXPECT_TRUE(opens(other));
   EXPECT_EQ(key_slots(*store_).size(), 1u);
   error_text(Errc::not_found, [&] { remove_key_slot(*store_, 1); });
