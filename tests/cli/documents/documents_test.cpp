@@ -55,8 +55,7 @@ TEST(Documents, TheseAreTheCommands) {
                 "diff",   "heat",     "blame",  "cat",       "web",     "run",     "mount",
                 "import", "export",   "attach", "backup",    "restore", "recover", "remote",
                 "push",   "pull",     "clone",  "replicate", "group",   "stat",    "du",
-                "gc",     "tier",     "key",    "verify",    "repair",  "top",
-                "help"}));
+                "gc",     "tier",     "key",    "verify",    "repair",  "top",     "help"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {
