@@ -7,6 +7,7 @@
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
 #include "store/catalog/key_file.hpp"
+#include "store/catalog/lock/creation_lock.hpp"
 #include "store/packs/header_error.hpp"
 
 namespace vellum::store {
@@ -24,10 +25,11 @@ format::Uuid random_uuid() {
 }
 
 // Whether a crash during create() left this: empty directories, key slots without a superblock, and
-// such files in tmp that never got their names.
+// such files in tmp that never got their names. The directories are older than the slots: slots
+// without them are a user's copy.
 bool is_unfinished_store(base::Fs& fs, const std::string& path) {
   for (const auto& entry : fs.list(path)) {
-    if (entry.name == kKeysName) continue;
+    if (entry.name == kKeysName && fs.is_directory(path + "/tmp")) continue;
     const bool ours = std::find(std::begin(kDirectories), std::end(kDirectories), entry.name) !=
                       std::end(kDirectories);
     if (!ours || !entry.is_directory) return false;
@@ -59,19 +61,35 @@ std::vector<std::byte> checked_superblock(const std::string& path,
   fail(Errc::invalid_argument, "{}: a store option is outside its range", path);
 }
 
+void require_unfinished(base::Fs& fs, const std::string& path) {
+  if (is_unfinished_store(fs, path)) return;
+  fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
+}
+
 void make_directories(base::Fs& fs, const std::string& path) {
-  if (!base::ensure_directory(fs, path) && !is_unfinished_store(fs, path)) {
-    fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
-  }
+  if (!base::ensure_directory(fs, path)) require_unfinished(fs, path);
   for (const char* name : kDirectories) base::ensure_directory(fs, path + "/" + name);
   fs.sync_directory(path);
   fs.sync_directory(base::parent_of(path));
 }
 
+// The slots are durable before the superblock, which is the commit point. Two creators would mix
+// them: one at a time, from the check that there is no store.
+void publish_encrypted(base::Fs& fs, const std::string& path, std::span<const std::byte> slots,
+                       std::span<const std::byte> superblock) {
+  const CreationLock lock(fs, path + "/tmp/" + kKeysName + ".lock");
+  require_unfinished(fs, path);
+  base::publish_file(fs, path + "/tmp", path, kKeysName, slots, true);
+  const std::string file = path + "/" + kKeysName;
+  if (!std::ranges::equal(base::read_whole(fs, file, format::kMaxKeySlotsBytes), slots)) {
+    fail(Errc::io, "{}: reads back other bytes than were written", file);
+  }
+  base::publish_file(fs, path + "/tmp", path, kSuperblockName, superblock, false);
+}
+
 }  // namespace
 
-// The data key exists only in its slot, and in this process until it returns. The slot is durable
-// before the superblock.
+// The data key exists only in its slot, and in this process until it returns.
 std::shared_ptr<StoreDirectory> StoreDirectory::create_encrypted(base::Fs& fs,
                                                                  const std::string& given_path,
                                                                  format::Superblock options,
@@ -84,8 +102,7 @@ std::shared_ptr<StoreDirectory> StoreDirectory::create_encrypted(base::Fs& fs,
   const base::Secret data_key = base::Secret::random(base::kKeyBytes);
   const auto slots = first_key_slot(source, bytes, options.store_id, data_key);
   make_directories(fs, path);
-  base::publish_file(fs, path + "/tmp", path, kKeysName, slots, true);
-  base::publish_file(fs, path + "/tmp", path, kSuperblockName, bytes, false);
+  publish_encrypted(fs, path, slots, bytes);
   return std::shared_ptr<StoreDirectory>(
       new StoreDirectory(fs, path, fs.open(path + "/" + kSuperblockName, base::OpenMode::read_only),
                          options, std::make_unique<const base::StoreKeys>(data_key), nullptr));
