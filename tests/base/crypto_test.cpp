@@ -1,6 +1,8 @@
 // The primitives of encrypted stores, with published vectors where there are any.
 #include <gtest/gtest.h>
 
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/rand.h>
 #include <unistd.h>
 #include <array>
 #include <fstream>
@@ -174,6 +176,28 @@ std::string mapping_flags(const void* address) {
 TEST(Secrets, AreNotInCoreDumps) {
   const Secret key = Secret::random(kKeyBytes);
   EXPECT_NE(mapping_flags(key.bytes().data()).find(" dd "), std::string::npos);
+}
+
+int same_bytes(unsigned char* to, int n) {
+  std::fill_n(to, n, static_cast<unsigned char>(7));
+  return 1;
+}
+int always_ready() { return 1; }
+
+// A generator in the process repeats itself when the process, or its machine, is resumed twice.
+TEST(Secrets, RandomBytesAreTheKernels) {
+  static const RAND_METHOD repeating{nullptr, same_bytes, nullptr,
+                                     nullptr, same_bytes, always_ready};
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  ASSERT_EQ(RAND_set_rand_method(&repeating), 1);
+  std::array<std::byte, 1000> a{}, b{};
+  fill_random(a);
+  fill_random(b);
+  RAND_set_rand_method(nullptr);
+#pragma GCC diagnostic pop
+  EXPECT_NE(a, b);
+  fill_random({});
 }
 
 TEST(Secrets, ComeFromFilesDescriptorsAndCommands) {

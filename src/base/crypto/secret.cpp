@@ -2,11 +2,13 @@
 #include "base/crypto/secret.hpp"
 
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "base/fail.hpp"
@@ -54,10 +56,17 @@ Secret& Secret::operator=(Secret&& other) noexcept {
   return *this;
 }
 
+// A generator of OpenSSL's lives in this process: a snapshot of a machine, resumed twice, would give
+// the same bytes twice.
 void fill_random(std::span<std::byte> out) {
-  assert(out.size() <= INT32_MAX);
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(out.size())) != 1) {
-    fail(Errc::io, "the generator of random numbers failed");
+  while (!out.empty()) {
+    const ssize_t n = ::getrandom(out.data(), out.size(), 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      fail(Errc::io, "the kernel's generator of random numbers failed: {}",
+           std::generic_category().message(errno));
+    }
+    out = out.subspan(static_cast<std::size_t>(n));
   }
 }
 

@@ -37,7 +37,7 @@ class Secret {
   std::size_t size_ = 0, mapped_ = 0;
 };
 
-// Fills the bytes from the operating system's generator. Throws Errc::io.
+// Fills the bytes from the kernel's generator (getrandom(2)), without a buffer. Throws Errc::io.
 void fill_random(std::span<std::byte> out);
 
 }  // namespace vellum::base
