@@ -172,13 +172,20 @@ base::MessageKey frame_key(const FrameHeader& h, const FrameSeal& seal) noexcept
   return {base::KeyUse::journal, seal.branch_id, h.epoch};
 }
 
+// What a frame is authenticated with: all of its header but the checksum, and its predecessor.
+std::vector<std::byte> frame_context(const FrameHeader& h, const FrameSeal& seal) {
+  std::vector<std::byte> out = frame_header(h);
+  if (!is_base(h.type)) out.insert(out.end(), seal.before.begin(), seal.before.end());
+  return out;
+}
+
 std::vector<std::byte> encrypted_frame(const FrameHeader& h, std::span<const std::byte> payload,
                                        const FrameSeal& seal) {
   std::vector<std::byte> out(static_cast<std::size_t>(frame_extent_bytes(h)));
   const std::span all(out);
   const auto text = all.subspan(kFrameHeaderBytes, payload.size());
   std::copy(payload.begin(), payload.end(), text.begin());
-  seal.keys->seal(frame_key(h, seal), frame_header(h), text,
+  seal.keys->seal(frame_key(h, seal), frame_context(h, seal), text,
                   all.subspan(kFrameHeaderBytes + payload.size(), kSealBytes));
   write_frame_header(h, all.subspan(kFrameHeaderBytes, payload.size() + kSealBytes), seal.seed,
                      out.data());
@@ -258,8 +265,16 @@ bool open_frame(std::span<const std::byte> bytes, const FrameSeal& seal, FrameHe
   if (!out.sealed) return true;
   opened.assign(payload.begin(), payload.end());
   payload = opened;
-  return seal.keys->open(frame_key(out, seal), bytes.first(kFrameChecksumOffset), opened,
+  return seal.keys->open(frame_key(out, seal), frame_context(out, seal), opened,
                          bytes.subspan(kFrameHeaderBytes + out.payload_bytes, kSealBytes));
+}
+
+Authenticator frame_authenticator(std::span<const std::byte> frame, const FrameHeader& h) noexcept {
+  Authenticator out{};
+  if (!h.sealed) return out;
+  const auto seal = frame.subspan(kFrameHeaderBytes + h.payload_bytes, kSealBytes);
+  std::ranges::copy(seal.last(out.size()), out.begin());
+  return out;
 }
 
 namespace {

@@ -99,6 +99,8 @@ bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHea
 // The same, and decrypts the payload to `opened`, if the store is encrypted.
 bool open_frame(std::span<const std::byte> bytes, const FrameSeal& seal, FrameHeader& out,
                 std::span<const std::byte>& payload, std::vector<std::byte>& opened);
+// That of a whole frame; zeros, if the frame is not sealed.
+Authenticator frame_authenticator(std::span<const std::byte> frame, const FrameHeader& h) noexcept;
 std::uint64_t frame_extent_bytes(const FrameHeader& h) noexcept;
 // The size of the frame at the start of `bytes` by its header, which is not checked; 0 if none starts
 // there.

@@ -25,10 +25,16 @@ struct JournalState {
   std::vector<format::CommitBody> commits;  // oldest first
   std::uint64_t base_end_bytes = 0;         // file offset just past the base frame
   std::uint64_t tail_bytes = 0;             // file offset just past the last valid frame
+  format::Authenticator last_frame{};       // of the last valid frame
 
   const format::CommitInfo& head_info() const noexcept { return format::head_info(base, commits); }
   std::uint64_t head_sequence() const noexcept { return format::head_sequence(base, commits); }
-  format::FrameSeal frame_seal() const noexcept { return store::frame_seal(header, keys); }
+  // For the frame at the tail.
+  format::FrameSeal frame_seal() const noexcept {
+    format::FrameSeal out = store::frame_seal(header, keys);
+    out.before = last_frame;
+    return out;
+  }
 };
 
 // The size of the whole file.

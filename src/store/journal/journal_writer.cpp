@@ -45,7 +45,8 @@ std::vector<std::byte> new_journal_start(const format::JournalHeader& header,
 struct JournalWriter::Impl {
   std::unique_ptr<base::File> file;
   std::uint32_t half_bytes = 0;
-  format::FrameSeal seal{0};
+  format::FrameSeal seal{0};         // `before`: of the last frame that was synced
+  format::Authenticator unsynced{};  // of the frame of write_commit()
   std::uint64_t epoch = 0;
   std::uint64_t sequence = 0;      // of the last frame
   std::uint64_t base_end = 0;      // file offset just past the base frame
@@ -65,6 +66,13 @@ struct JournalWriter::Impl {
     return std::min(round_up(end, kBlockBytes), half_end() - kSectorBytes);
   }
 
+  format::Authenticator authenticator(std::span<const std::byte> frame,
+                                      std::size_t payload_bytes) const noexcept {
+    FrameHeader h;
+    h.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
+    h.sealed = seal.keys != nullptr;
+    return format::frame_authenticator(frame, h);
+  }
   void write(std::span<const std::byte> bytes, std::uint64_t at) {
     const auto start = Clock::now();
     file->pwrite(bytes, at);
@@ -251,12 +259,14 @@ void JournalWriter::write_commit(format::FrameBuffer& frame) {
   Impl& j = *impl_;
   assert(j.unsynced_end == 0 && !j.sync_failed);
   assert(fits(frame.payload().size()));
+  const std::size_t payload_bytes = frame.payload().size();
   const auto bytes = frame.seal({FrameType::commit, j.epoch, j.sequence + 1, 0}, j.seal);
   const std::uint64_t end = j.tail_bytes + bytes.size();
   j.make_ready(j.epoch, end);
   j.write_frame(bytes, j.tail_bytes);
   j.write_marker(end);
   j.unsynced_end = end;
+  j.unsynced = j.authenticator(bytes, payload_bytes);
 }
 
 void JournalWriter::sync_commit() {
@@ -265,6 +275,7 @@ void JournalWriter::sync_commit() {
   j.sync();
   j.tail_bytes = std::exchange(j.unsynced_end, 0);
   ++j.sequence;
+  j.seal.before = j.unsynced;
   j.write_marker(j.tail_bytes);
 }
 
@@ -283,12 +294,10 @@ void JournalWriter::start_epoch(const format::Version& base,
   assert(j.unsynced_end == 0 && !j.sync_failed);
   const std::uint64_t sequence = base.sequence + commits.size();
   assert(sequence == j.sequence || sequence == j.sequence + 1);
-  const auto frame =
-      commits.empty()
-          ? format::encode_frame({FrameType::base, j.epoch + 1, sequence, 0},
-                                 format::encode_version(base), j.seal)
-          : format::encode_frame({FrameType::base_with_commits, j.epoch + 1, sequence, 0},
-                                 format::encode_base_with_commits(base, commits), j.seal);
+  const FrameType type = commits.empty() ? FrameType::base : FrameType::base_with_commits;
+  const auto payload = commits.empty() ? format::encode_version(base)
+                                       : format::encode_base_with_commits(base, commits);
+  const auto frame = format::encode_frame({type, j.epoch + 1, sequence, 0}, payload, j.seal);
   if (frame.size() > j.half_bytes) {
     fail(Errc::invalid_argument, "{}: a version of {} bytes does not fit the journal",
          j.file->path(), frame.size());
@@ -299,6 +308,7 @@ void JournalWriter::start_epoch(const format::Version& base,
   j.sync();
   ++j.epoch;
   j.sequence = sequence;
+  j.seal.before = j.authenticator(frame, payload.size());
   j.base_end = start + frame.size();
   j.tail_bytes = j.base_end;
   j.write_marker(j.tail_bytes);

@@ -26,6 +26,7 @@ struct Frame {
   FrameHeader header;
   std::span<const std::byte> payload;  // in the half, or in `opened`
   std::vector<std::byte> opened;
+  format::Authenticator authenticator{};
 };
 
 struct Half {
@@ -35,7 +36,15 @@ struct Half {
   bool frame_at(std::uint64_t at, const format::FrameSeal& seal, Frame& out) const {
     if (at >= bytes.size()) return false;
     const auto rest = std::span(bytes).subspan(static_cast<std::size_t>(at));
-    return format::open_frame(rest, seal, out.header, out.payload, out.opened);
+    if (!format::open_frame(rest, seal, out.header, out.payload, out.opened)) return false;
+    out.authenticator = format::frame_authenticator(rest, out.header);
+    return true;
+  }
+  // By its checksum only: behind a damaged frame, none can be opened.
+  bool trace_at(std::uint64_t at, const format::FrameSeal& seal, Frame& out) const {
+    const auto rest = std::span(bytes).subspan(static_cast<std::size_t>(at));
+    return format::decode_frame(rest, seal.seed, out.header, out.payload) &&
+           out.header.sealed == (seal.keys != nullptr);
   }
 };
 
@@ -108,7 +117,7 @@ std::uint64_t newest_epoch(const base::File& file, std::uint32_t half_bytes,
 
 // Fills base, commits and tail of `state` from the half that holds its epoch.
 void read_frames(const std::string& path, const Half& half, JournalState& state) {
-  const format::FrameSeal seal = state.frame_seal();
+  format::FrameSeal seal = frame_seal(state.header, state.keys);
   Frame frame;
   if (!half.frame_at(0, seal, frame) ||
       !format::decode_base(frame.header, frame.payload, state.base, state.commits)) {
@@ -124,6 +133,7 @@ void read_frames(const std::string& path, const Half& half, JournalState& state)
   }
   std::uint64_t at = format::frame_extent_bytes(frame.header);
   state.base_end_bytes = half.start + at;
+  seal.before = frame.authenticator;
   while (half.frame_at(at, seal, frame) && frame.header.type == FrameType::commit &&
          frame.header.epoch == state.epoch && frame.header.sequence == state.head_sequence() + 1) {
     if (!format::decode_commit(frame.payload, state.commits.emplace_back())) {
@@ -131,13 +141,16 @@ void read_frames(const std::string& path, const Half& half, JournalState& state)
            half.start + at, frame.header.sequence);
     }
     at += format::frame_extent_bytes(frame.header);
+    seal.before = frame.authenticator;
   }
   state.tail_bytes = half.start + at;
+  state.last_frame = seal.before;
 }
 
 // The largest sequence of a frame or marker at or after `from` that is newer than the head; 0: none.
 // Each frame was synced before the next frame was written and before any marker with its sequence.
-// Therefore all frames from the head to that sequence were whole at some time.
+// Therefore all frames from the head to that sequence were whole at some time. A forged one leads to
+// an error, never to content.
 std::uint64_t newest_after(const Half& half, std::uint64_t from, const JournalState& state) {
   const format::FrameSeal seal = state.frame_seal();
   static constexpr std::byte kZeros[4096] = {};
@@ -149,7 +162,7 @@ std::uint64_t newest_after(const Half& half, std::uint64_t from, const JournalSt
       at += sizeof kZeros;
       continue;
     }
-    if (half.frame_at(at, seal, frame) &&
+    if (half.trace_at(at, seal, frame) &&
         (frame.header.epoch > state.epoch ||
          (frame.header.epoch == state.epoch && frame.header.sequence > state.head_sequence()))) {
       newest = std::max(newest, frame.header.sequence);
