@@ -22,11 +22,15 @@ struct KeySource {
   std::string identity_file;    // of age: a line AGE-SECRET-KEY-1...
   std::string recipient;        // of age: age1...; only to make a slot
   std::string command;          // for the shell; the first line of its output is the secret
+  // Refuse plain stores (Errc::wrong_key): who can write a store's directory can put a plain store
+  // there, and would read what is stored in it.
+  bool encrypted_only = false;
   // Asks for a passphrase: writes it to `to`, and returns its length; 0: none. Called last.
   std::function<std::size_t(const std::string& question, char* to, std::size_t capacity)> prompt;
 };
 
-// From VELLUM_PASSPHRASE_FILE, VELLUM_KEY_FILE, VELLUM_IDENTITY_FILE and VELLUM_KEY_COMMAND.
+// From VELLUM_PASSPHRASE_FILE, VELLUM_KEY_FILE, VELLUM_IDENTITY_FILE and VELLUM_KEY_COMMAND;
+// `encrypted_only`: VELLUM_ENCRYPTED_ONLY is not empty.
 KeySource key_source_of_environment();
 
 // The source of all later openings in this process. Until the first call it is that of the

@@ -47,6 +47,7 @@ struct StoreOptions {
   std::uint32_t journal_half_bytes = 16u << 20;
   // Encrypt the store's files. `key` is the secret of the first key slot, from the first of: key
   // file, recipient, command, passphrase. Later openings use key_source() (vellum/key.hpp).
+  // Store::open_or_create() then refuses a plain store (Errc::wrong_key).
   bool encrypt = false;
   KeySource key = {};
 };

@@ -136,7 +136,8 @@ typedef struct vellum_store_options {
                                       another one; NULL: the default */
   uint64_t pack_bytes;             /* size at which a pack file is sealed: 1 MiB..1 TiB */
   uint32_t journal_half_bytes;     /* of small commits that the packs may lack: 64 KiB..64 MiB */
-  int encrypt; /* 1: encrypt its files; the secret is that of vellum_set_key_source() */
+  int encrypt; /* 1: encrypt its files; the secret is that of vellum_set_key_source(). An existing
+                  plain store is then not opened */
 } vellum_store_options;
 #define VELLUM_STORE_OPTIONS_INIT {sizeof(vellum_store_options), NULL, 0, 0, 0}
 
@@ -149,12 +150,13 @@ typedef struct vellum_key_source {
   const char* identity_file;   /* of age */
   const char* recipient;       /* of age; only to create a store */
   const char* command;         /* the first line of its output is the secret */
+  int encrypted_only;          /* 1: refuse plain stores (VELLUM_ERR_WRONG_KEY) */
 } vellum_key_source;
-#define VELLUM_KEY_SOURCE_INIT {sizeof(vellum_key_source), NULL, NULL, NULL, NULL, NULL}
+#define VELLUM_KEY_SOURCE_INIT {sizeof(vellum_key_source), NULL, NULL, NULL, NULL, NULL, 0}
 
 /* The source of all later openings in this process, and of the first key slot of a new store. NULL,
  * and until the first call: that of the environment (VELLUM_PASSPHRASE_FILE, VELLUM_KEY_FILE,
- * VELLUM_IDENTITY_FILE, VELLUM_KEY_COMMAND). */
+ * VELLUM_IDENTITY_FILE, VELLUM_KEY_COMMAND, VELLUM_ENCRYPTED_ONLY). */
 int vellum_set_key_source(const vellum_key_source* source);
 
 /* Creates a store. `path` must not exist, or be an empty directory; its parent must exist.

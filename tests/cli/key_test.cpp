@@ -77,6 +77,24 @@ TEST_F(KeyCommand, SlotsAreAddedListedReplacedAndRemoved) {
   EXPECT_EQ(with_key({"cat", store_, "v1"}).status, kWrongKey);
 }
 
+// Who may write the directory may have put a plain store there.
+TEST_F(KeyCommand, ASecretRefusesPlainStores) {
+  const std::string plain = path("plain"), fresh = path("fresh");
+  must({"init", plain});
+  const Result opened = with_key({"stat", plain});
+  EXPECT_EQ(opened.status, kWrongKey);
+  EXPECT_TRUE(contains(opened.err, "the store is not encrypted")) << opened.err;
+  EXPECT_EQ(with_key({"import", plain, "main", path("content")}).status, kWrongKey);
+  EXPECT_EQ(with_key({"import", fresh, "main", path("content")}).status, kWrongKey);
+  EXPECT_FALSE(std::filesystem::exists(fresh));
+  EXPECT_EQ(run_alone({"stat", plain}).status, 0);
+  const Result by_environment = run({"stat", plain}, [] {
+    ::setsid();
+    ::setenv("VELLUM_ENCRYPTED_ONLY", "1", 1);
+  });
+  EXPECT_EQ(by_environment.status, kWrongKey);
+}
+
 TEST_F(KeyCommand, NoSecretIsPrinted) {
   const Result wrong = run_alone({"--passphrase-file", passphrase_, "cat", store_, "v1"});
   EXPECT_EQ(wrong.status, kWrongKey);

@@ -116,7 +116,9 @@ KeySource new_key(KeySource given) {
 }
 
 void use_keys(const KeySource& given) {
-  KeySource source = is_given(given) ? given : key_source_of_environment();
+  const KeySource environment = key_source_of_environment();
+  KeySource source = is_given(given) ? given : environment;
+  source.encrypted_only = is_given(given) || environment.encrypted_only;
   source.prompt = ask;
   set_key_source(source);
 }

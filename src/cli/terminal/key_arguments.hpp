@@ -14,7 +14,7 @@ void add_new_key_options(CLI::App& command, KeySource& source);
 // The secret of a new slot: the given one, or a prompt for a new passphrase.
 KeySource new_key(KeySource given);
 // Openings use the given secrets or, without any, those of the environment; then a prompt, if there
-// is a terminal.
+// is a terminal. With a given secret, every store has to be encrypted.
 void use_keys(const KeySource& given);
 
 }  // namespace vellum::cli

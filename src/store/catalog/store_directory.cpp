@@ -61,6 +61,11 @@ std::vector<std::byte> checked_superblock(const std::string& path,
   fail(Errc::invalid_argument, "{}: a store option is outside its range", path);
 }
 
+void require_may_be_plain(const std::string& path) {
+  if (!key_source().encrypted_only) return;
+  fail(Errc::wrong_key, "{}: the store is not encrypted, and an encrypted one is wanted", path);
+}
+
 void require_unfinished(base::Fs& fs, const std::string& path) {
   if (is_unfinished_store(fs, path)) return;
   fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
@@ -115,6 +120,7 @@ std::shared_ptr<StoreDirectory> StoreDirectory::create_copy(base::Fs& fs,
   if (superblock.encrypted) {
     fail(Errc::unsupported, "{}: a copy of an encrypted store cannot be created yet", path);
   }
+  require_may_be_plain(path);
   const auto bytes = checked_superblock(path, superblock);
   make_directories(fs, path);
   // The commit point: without the superblock the directory is not a store.
@@ -151,6 +157,7 @@ std::shared_ptr<StoreDirectory> StoreDirectory::open(base::Fs& fs, const std::st
     if (!at->is_directory) fail(Errc::corrupted, "{}/{}: not a directory", path, name);
   }
   std::unique_ptr<const base::StoreKeys> keys;
+  if (!superblock.encrypted) require_may_be_plain(path);
   if (superblock.encrypted) {
     keys =
         std::make_unique<const base::StoreKeys>(unlock_store(fs, path, bytes, superblock.store_id));

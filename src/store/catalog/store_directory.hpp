@@ -46,8 +46,8 @@ class StoreDirectory : public PackStore {
   static std::shared_ptr<StoreDirectory> create_copy(base::Fs& fs, const std::string& path,
                                                      const format::Superblock& superblock);
   // Errc::not_found, not_a_store, newer_format, corrupted; each names the path. Errc::wrong_key: the
-  // store is encrypted, and key_source() has no secret for it. Works on a
-  // read-only medium. `remote`: see PackSet.
+  // store is encrypted, and key_source() has no secret for it, or plain, and key_source() wants only
+  // encrypted ones. Works on a read-only medium. `remote`: see PackSet.
   static std::shared_ptr<StoreDirectory> open(base::Fs& fs, const std::string& path,
                                               std::shared_ptr<RemotePacks> remote = nullptr);
 
