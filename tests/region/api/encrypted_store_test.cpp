@@ -61,5 +61,25 @@ TEST_F(EncryptedStore, TheEnvironmentAsksForEncryptedStoresOnly) {
   EXPECT_FALSE(key_source_of_environment().encrypted_only);
 }
 
+// What would write plain files next to an encrypted store, or send them.
+TEST_F(EncryptedStore, ImagesAndRemotesAreRefused) {
+  Store store = Store::create(path_, encrypted_);
+  RegionOptions options;
+  options.capacity_bytes = 16u << 20;
+  options.engine = Engine::sigsegv;
+  store.create_region("main", 1u << 20, options).commit();
+  options.engine = Engine::mapped;
+  options.image.path = directory_ / "image";
+  EXPECT_ERRC(store.open_region("main", options), Errc::unsupported);
+  EXPECT_ERRC(store.create_region("other", 1u << 20, options), Errc::unsupported);
+  EXPECT_FALSE(store.contains("other"));
+  EXPECT_FALSE(std::filesystem::exists(options.image.path));
+  const std::string remote = directory_ / "remote";
+  EXPECT_ERRC(store.add_remote("origin", "file://" + remote), Errc::unsupported);
+  const auto once = [](const ReplicateState&) { return false; };
+  EXPECT_ERRC(store.replicate("file://" + remote, ReplicateOptions(), once), Errc::unsupported);
+  EXPECT_FALSE(std::filesystem::exists(remote));
+}
+
 }  // namespace
 }  // namespace vellum::test
