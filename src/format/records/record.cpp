@@ -237,13 +237,15 @@ const char* verify_record(std::span<const std::byte> bytes, const RecordHeader& 
   return nullptr;
 }
 
+const char* check_sealed(const RecordHeader& h, const RecordSeal& seal) noexcept {
+  if (h.sealed == (seal.keys != nullptr)) return nullptr;
+  return h.sealed ? "an encrypted record in a plain store" : "a plain record in an encrypted store";
+}
+
 const char* open_record(std::span<std::byte> bytes, const RecordHeader& h, const RecordRef& ref,
                         const RecordSeal& seal) noexcept {
   if (const char* problem = verify_record(bytes, h, ref, seal.seed)) return problem;
-  if (h.sealed != (seal.keys != nullptr)) {
-    return h.sealed ? "an encrypted record in a plain store"
-                    : "a plain record in an encrypted store";
-  }
+  if (const char* problem = check_sealed(h, seal)) return problem;
   if (!h.sealed) return nullptr;
   const SealedParts parts = sealed_parts(bytes, h);
   return seal.keys->open(parts.key, parts.clear, parts.text, parts.seal)

@@ -83,7 +83,10 @@ const char* decode_record_header(std::span<const std::byte> bytes, RecordHeader&
 // ("checksum mismatch", "stale record", "misdirected record", ...).
 const char* verify_record(std::span<const std::byte> bytes, const RecordHeader& h,
                           const RecordRef& ref, std::uint64_t seed) noexcept;
-// The same, and decrypts hash and payload in place. The fault handler uses this, too.
+// Nullptr, or how an encrypted record in a plain store is wrong, and a plain one in an encrypted
+// store. A reader that has room for a seal only in an encrypted store asks before it reads.
+const char* check_sealed(const RecordHeader& h, const RecordSeal& seal) noexcept;
+// As verify_record(), and decrypts hash and payload in place. The fault handler uses this, too.
 const char* open_record(std::span<std::byte> bytes, const RecordHeader& h, const RecordRef& ref,
                         const RecordSeal& seal) noexcept;
 // The SHA-256 of the raw payload inside these bytes; empty when the record has none. REQUIRES:

@@ -29,6 +29,7 @@ LoadedRecord read_at(const base::File& file, const format::RecordRef& place,
   LoadedRecord out;
   if (const char* problem = format::decode_record_header(header_bytes, out.header))
     corrupted(problem);
+  if (const char* problem = format::check_sealed(out.header, seal)) corrupted(problem);
   if (!is_wanted(out.header.type)) corrupted("the record is of another type");
   const std::uint64_t extent = format::record_extent_bytes(out.header);
   if (extent > file_bytes - place.offset_bytes) {

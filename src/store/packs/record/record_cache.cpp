@@ -216,8 +216,10 @@ struct RecordCache::Load {
   bool goes_direct() const noexcept;
   bool is_loaded(const CacheFrame& in) const noexcept;
   void publish(CacheFrame& target, const RecordPlace& at) const noexcept;
+  // The frames have room for a seal only in an encrypted store.
   LoadProblem decode_header(std::span<const std::byte> bytes) noexcept {
-    return described(format::decode_record_header(bytes, header));
+    const char* problem = format::decode_record_header(bytes, header);
+    return described(problem != nullptr ? problem : format::check_sealed(header, cache.seal));
   }
   LoadProblem described(const char* text) noexcept {
     description = text;
