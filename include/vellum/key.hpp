@@ -22,6 +22,10 @@ struct KeySource {
   std::string identity_file;    // of age: a line AGE-SECRET-KEY-1...
   std::string recipient;        // of age: age1...; only to make a slot
   std::string command;          // for the shell; the first line of its output is the secret
+  // Of the data keys that stores may have (Store::key_fingerprint()), separated by commas; empty:
+  // any. Other stores, and plain ones, are refused (Errc::wrong_key). Anybody can make a store that
+  // a recipient's identity opens: only the fingerprint tells it from the right one.
+  std::string fingerprint;
   // Refuse plain stores (Errc::wrong_key): who can write a store's directory can put a plain store
   // there, and would read what is stored in it.
   bool encrypted_only = false;
@@ -30,7 +34,7 @@ struct KeySource {
 };
 
 // From VELLUM_PASSPHRASE_FILE, VELLUM_KEY_FILE, VELLUM_IDENTITY_FILE and VELLUM_KEY_COMMAND;
-// `encrypted_only`: VELLUM_ENCRYPTED_ONLY is not empty.
+// VELLUM_KEY_FINGERPRINT; `encrypted_only`: VELLUM_ENCRYPTED_ONLY is not empty.
 KeySource key_source_of_environment();
 
 // The source of all later openings in this process. Until the first call it is that of the

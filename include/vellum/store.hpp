@@ -228,6 +228,8 @@ class Store {
   // who has opened the store with a secret, and kept the data key, can still read it after the slot
   // is removed. A changed slot replaces the file of slots at once, durably.
   std::vector<KeySlot> keys() const;
+  // 32 hexadecimal digits that show which data key the store has: KeySource::fingerprint.
+  std::string key_fingerprint() const;
   KeySlot add_key(const KeySource& secret, const std::string& label = std::string());
   void remove_key(std::uint32_t number);  // Errc::invalid_argument for the last slot
   KeySlot replace_key(std::uint32_t number, const KeySource& secret);  // keeps the label

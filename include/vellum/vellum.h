@@ -150,13 +150,14 @@ typedef struct vellum_key_source {
   const char* identity_file;   /* of age */
   const char* recipient;       /* of age; only to create a store */
   const char* command;         /* the first line of its output is the secret */
+  const char* fingerprint;     /* of the data keys that stores may have; NULL: any */
   int encrypted_only;          /* 1: refuse plain stores (VELLUM_ERR_WRONG_KEY) */
 } vellum_key_source;
-#define VELLUM_KEY_SOURCE_INIT {sizeof(vellum_key_source), NULL, NULL, NULL, NULL, NULL, 0}
+#define VELLUM_KEY_SOURCE_INIT {sizeof(vellum_key_source), NULL, NULL, NULL, NULL, NULL, NULL, 0}
 
 /* The source of all later openings in this process, and of the first key slot of a new store. NULL,
  * and until the first call: that of the environment (VELLUM_PASSPHRASE_FILE, VELLUM_KEY_FILE,
- * VELLUM_IDENTITY_FILE, VELLUM_KEY_COMMAND, VELLUM_ENCRYPTED_ONLY). */
+ * VELLUM_IDENTITY_FILE, VELLUM_KEY_COMMAND, VELLUM_KEY_FINGERPRINT, VELLUM_ENCRYPTED_ONLY). */
 int vellum_set_key_source(const vellum_key_source* source);
 
 /* Creates a store. `path` must not exist, or be an empty directory; its parent must exist.

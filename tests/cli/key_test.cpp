@@ -53,6 +53,16 @@ TEST_F(KeyCommand, SlotsAreAddedListedReplacedAndRemoved) {
       0);
   const auto listed = with_key({"--json", "key", "list", store_}).json()["keys"];
   ASSERT_EQ(listed.size(), 2u);
+  const std::string fingerprint = with_key({"--json", "key", "list", store_}).json()["fingerprint"];
+  EXPECT_EQ(fingerprint.size(), 32u);
+  EXPECT_TRUE(contains(with_key({"key", "list", store_}).out, fingerprint));
+  const auto status_with = [&](const std::string& wanted) {
+    return run({"--key-file", key_, "stat", store_},
+               [&] { ::setenv("VELLUM_KEY_FINGERPRINT", wanted.c_str(), 1); })
+        .status;
+  };
+  EXPECT_EQ(status_with(fingerprint), 0);
+  EXPECT_EQ(status_with(std::string(32, '0')), kWrongKey);
   EXPECT_EQ(listed[0]["kind"], "key-file");
   EXPECT_EQ(listed[1]["kind"], "passphrase");
   EXPECT_EQ(listed[1]["label"], "people");

@@ -63,6 +63,7 @@ structs! {
         identity_file: *const c_char,
         recipient: *const c_char,
         command: *const c_char,
+        fingerprint: *const c_char,
         encrypted_only: c_int,
     }
     struct vellum_remote_options {

@@ -66,11 +66,15 @@ int run_init(Context& context, const InitArguments& arguments) {
               {"pack_bytes", options.pack_bytes},
               {"encrypted", options.encrypt}};
   object.update(encoding_json(options.encoding));
-  context.report(object, fmt::format("created {}store {} ({}, blocks of {}, packs of {})",
-                                     options.encrypt ? "encrypted " : "", store.path(),
-                                     compression_text(options.encoding),
-                                     human_bytes(options.encoding.block_bytes),
-                                     human_bytes(options.pack_bytes)));
+  std::string text = fmt::format(
+      "created {}store {} ({}, blocks of {}, packs of {})", options.encrypt ? "encrypted " : "",
+      store.path(), compression_text(options.encoding), human_bytes(options.encoding.block_bytes),
+      human_bytes(options.pack_bytes));
+  if (options.encrypt) {
+    object["fingerprint"] = store.key_fingerprint();
+    text += fmt::format("\nfingerprint of its key: {}", store.key_fingerprint());
+  }
+  context.report(object, text);
   return kExitOk;
 }
 

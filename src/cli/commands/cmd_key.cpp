@@ -45,9 +45,12 @@ int run_key_list(Context& context, const KeyArguments& arguments) {
   if (context.json) {
     Json list = Json::array();
     for (const KeySlot& slot : slots) list.push_back(slot_json(slot));
-    context.out.print_json(Json{{"store", store.path()}, {"keys", std::move(list)}});
+    context.out.print_json(Json{{"store", store.path()},
+                                {"fingerprint", store.key_fingerprint()},
+                                {"keys", std::move(list)}});
     return kExitOk;
   }
+  context.out.print("fingerprint of the key: {}\n", store.key_fingerprint());
   using Align = Table::Align;
   Table table({{"slot", Align::right},
                {"kind", Align::left},

@@ -118,6 +118,7 @@ KeySource new_key(KeySource given) {
 void use_keys(const KeySource& given) {
   const KeySource environment = key_source_of_environment();
   KeySource source = is_given(given) ? given : environment;
+  source.fingerprint = environment.fingerprint;
   source.encrypted_only = is_given(given) || environment.encrypted_only;
   source.prompt = ask;
   set_key_source(source);

@@ -157,6 +157,7 @@ int vellum_set_key_source(const vellum_key_source* source) {
     out.identity_file = text(given.identity_file);
     out.recipient = text(given.recipient);
     out.command = text(given.command);
+    out.fingerprint = text(given.fingerprint);
     out.encrypted_only = given.encrypted_only != 0;
     vellum::set_key_source(out);
   });

@@ -7,6 +7,8 @@
 
 namespace vellum {
 
+std::string Store::key_fingerprint() const { return store::key_fingerprint(*impl_->core); }
+
 std::vector<KeySlot> Store::keys() const { return store::key_slots(*impl_->core); }
 
 KeySlot Store::add_key(const KeySource& secret, const std::string& label) {

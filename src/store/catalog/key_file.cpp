@@ -1,9 +1,12 @@
 #include "store/catalog/key_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <optional>
+#include <string_view>
 
+#include "base/bytes/hex.hpp"
 #include "base/crypto/bech32.hpp"
 #include "base/crypto/hkdf.hpp"
 #include "base/crypto/secret_input.hpp"
@@ -22,7 +25,7 @@ using format::KeySlotKind;
 using format::KeySlots;
 using format::StoredKeySlot;
 
-constexpr std::size_t kMinKeyFileBytes = 32;
+constexpr std::size_t kMinKeyFileBytes = 32, kFingerprintBytes = 16;
 constexpr std::string_view kRecipientPrefix = "age", kIdentityPrefix = "age-secret-key-";
 constexpr const char* kHowToGiveKeys =
     "VELLUM_PASSPHRASE_FILE, VELLUM_KEY_FILE, VELLUM_IDENTITY_FILE or VELLUM_KEY_COMMAND";
@@ -143,15 +146,42 @@ Secret unwrap(const StoredKeySlot& slot, const Secret& secret,
   return good ? std::move(out) : Secret();
 }
 
-Secret try_slots(const KeySlots& slots, const GivenSecret& given,
-                 std::span<const std::byte> superblock) {
-  for (const StoredKeySlot& slot : slots.slots) {
-    if (slot.kind != given.kind) continue;
-    Secret key = unwrap(slot, given.secret, superblock);
-    if (!key.empty()) return key;
+// Whether the source wants this data key. Its fingerprints are separated by commas; none: any key.
+bool is_wanted(const Secret& key, std::string_view fingerprints) {
+  if (fingerprints.empty()) return true;
+  const std::string own = key_fingerprint(key);
+  while (!fingerprints.empty()) {
+    const std::string_view one = fingerprints.substr(0, fingerprints.find(','));
+    if (one == own) return true;
+    fingerprints.remove_prefix(std::min(fingerprints.size(), one.size() + 1));
   }
-  return {};
+  return false;
 }
+
+// Tries secrets until one opens a slot. A recipient's slot can be made by anybody: such a slot may
+// hold another data key than the wanted one.
+struct Unlocking {
+  const KeySlots& slots;
+  std::span<const std::byte> superblock;
+  std::string_view fingerprints;
+  Secret key;
+  bool tried = false, foreign = false;
+
+  bool opens(const GivenSecret& given) {
+    tried = true;
+    for (const StoredKeySlot& slot : slots.slots) {
+      if (slot.kind != given.kind) continue;
+      Secret found = unwrap(slot, given.secret, superblock);
+      if (found.empty()) continue;
+      if (is_wanted(found, fingerprints)) {
+        key = std::move(found);
+        return true;
+      }
+      foreign = true;
+    }
+    return false;
+  }
+};
 
 bool has_kind(const KeySlots& slots, KeySlotKind kind) {
   return std::ranges::any_of(slots.slots,
@@ -240,10 +270,13 @@ KeySlots read_slots(base::Fs& fs, const std::string& path, const format::Uuid& s
   return out;
 }
 
+void require_encrypted(PackStore& store) {
+  if (store.is_encrypted()) return;
+  fail(Errc::unsupported, "{}: the store is not encrypted, and has no keys", store.path());
+}
+
 KeySlots read_slots(PackStore& store) {
-  if (!store.is_encrypted()) {
-    fail(Errc::unsupported, "{}: the store is not encrypted, and has no keys", store.path());
-  }
+  require_encrypted(store);
   return read_slots(store.fs(), store.path(), store.superblock().store_id);
 }
 
@@ -289,17 +322,31 @@ std::vector<std::byte> first_key_slot(const KeySource& source,
 Secret unlock_store(base::Fs& fs, const std::string& path, std::span<const std::byte> superblock,
                     const format::Uuid& store_id) {
   const KeySlots slots = read_slots(fs, path, store_id);
-  Secret key;
-  bool tried = false;
-  each_secret(key_source(), slots, path, [&](const GivenSecret& given) {
-    tried = true;
-    key = try_slots(slots, given, superblock);
-    return !key.empty();
-  });
-  if (!key.empty()) return key;
-  if (tried) fail(Errc::wrong_key, "{}: the key or passphrase fits none of its key slots", path);
+  const KeySource source = key_source();
+  Unlocking unlocking{slots, superblock, source.fingerprint, {}};
+  if (each_secret(source, slots, path,
+                  [&](const GivenSecret& given) { return unlocking.opens(given); })) {
+    return std::move(unlocking.key);
+  }
+  if (unlocking.foreign) {
+    fail(Errc::wrong_key, "{}: its key has another fingerprint than the wanted one (exchanged?)",
+         path);
+  }
+  if (unlocking.tried)
+    fail(Errc::wrong_key, "{}: the key or passphrase fits none of its key slots", path);
   fail(Errc::wrong_key, "{}: the store is encrypted, and no key was given: set {}", path,
        kHowToGiveKeys);
+}
+
+std::string key_fingerprint(const Secret& data_key) {
+  std::array<std::byte, kFingerprintBytes> out;
+  base::hkdf_sha256(data_key.bytes(), {}, "vellum fingerprint", out);
+  return base::hex(out);
+}
+
+std::string key_fingerprint(PackStore& store) {
+  require_encrypted(store);
+  return key_fingerprint(store.keys()->data_key());
 }
 
 std::vector<KeySlot> key_slots(PackStore& store) {

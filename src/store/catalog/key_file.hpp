@@ -26,13 +26,17 @@ std::vector<std::byte> first_key_slot(const KeySource& source,
                                       std::span<const std::byte> superblock,
                                       const format::Uuid& store_id, const base::Secret& data_key);
 
-// The data key of the store at `path`, by the first secret of key_source() that fits a slot.
-// Errc::wrong_key: there is none. `superblock`: its bytes.
+// A text that shows which data key a store has, and nothing else about it.
+std::string key_fingerprint(const base::Secret& data_key);
+
+// The data key of the store at `path`, by the first secret of key_source() that fits a slot, and
+// with a fingerprint that the source wants. Errc::wrong_key: there is none. `superblock`: its bytes.
 base::Secret unlock_store(base::Fs& fs, const std::string& path,
                           std::span<const std::byte> superblock, const format::Uuid& store_id);
 
 // Changes of the slots of an open store. Each replaces the file, durably. Errc::unsupported for a
 // plain store.
+std::string key_fingerprint(PackStore& store);
 std::vector<KeySlot> key_slots(PackStore& store);
 KeySlot add_key_slot(PackStore& store, const KeySource& source, const std::string& label);
 // Errc::not_found; invalid_argument for the last slot.

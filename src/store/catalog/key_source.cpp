@@ -25,6 +25,7 @@ KeySource key_source_of_environment() {
   out.key_file = variable("VELLUM_KEY_FILE");
   out.identity_file = variable("VELLUM_IDENTITY_FILE");
   out.command = variable("VELLUM_KEY_COMMAND");
+  out.fingerprint = variable("VELLUM_KEY_FINGERPRINT");
   out.encrypted_only = !variable("VELLUM_ENCRYPTED_ONLY").empty();
   return out;
 }

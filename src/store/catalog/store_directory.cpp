@@ -62,7 +62,8 @@ std::vector<std::byte> checked_superblock(const std::string& path,
 }
 
 void require_may_be_plain(const std::string& path) {
-  if (!key_source().encrypted_only) return;
+  const KeySource source = key_source();
+  if (!source.encrypted_only && source.fingerprint.empty()) return;
   fail(Errc::wrong_key, "{}: the store is not encrypted, and an encrypted one is wanted", path);
 }
 

@@ -223,6 +223,38 @@ TEST_F(Encrypted, SlotsAreAddedReplacedAndRemoved) {
   error_text(Errc::invalid_argument, [&] { remove_key_slot(*store_, 5); });
 }
 
+// Anybody can make a store for a recipient.
+TEST_F(Encrypted, AFingerprintTellsAnExchangedStore) {
+  const base::Secret identity = base::new_x25519_key();
+  KeySource recipient, source;
+  recipient.recipient = base::bech32_encode("age", base::x25519_public(identity));
+  put_file(directory_.path("identity"),
+           base::bech32_encode("age-secret-key-", identity.bytes()) + "\n");
+  source.identity_file = directory_.path("identity");
+  add_key_slot(*store_, recipient, "");
+  const std::string own = key_fingerprint(*store_);
+  EXPECT_EQ(own.size(), 32u);
+  for (const std::string& wanted : {std::string(), own, "00," + own, own + ",00"}) {
+    source.fingerprint = wanted;
+    set_key_source(source);
+    EXPECT_EQ(key_fingerprint(*fresh()), own);
+  }
+
+  files::remove_all(path());
+  StoreDirectory::create_encrypted(base::posix_fs(), path(), small_options(), recipient);
+  const std::string text = error_text(Errc::wrong_key, [&] { fresh(); });
+  EXPECT_TRUE(contains(text, "another fingerprint")) << text;
+  source.fingerprint.clear();
+  set_key_source(source);
+  EXPECT_NE(key_fingerprint(*fresh()), own);
+
+  files::remove_all(path());
+  StoreDirectory::create(base::posix_fs(), path(), small_options());
+  source.fingerprint = own;
+  set_key_source(source);
+  error_text(Errc::wrong_key, [&] { fresh(); });
+}
+
 TEST_F(Encrypted, ChangedSlotsOpenNothing) {
   const std::string file = path() + "/" + kKeysName, good = text_of_file(file);
   const std::string superblock = path() + "/" + kSuperblockName, block = text_of_file(superblock);
