@@ -34,7 +34,8 @@ struct KeySource {
 };
 
 // From VELLUM_PASSPHRASE_FILE, VELLUM_KEY_FILE, VELLUM_IDENTITY_FILE and VELLUM_KEY_COMMAND;
-// VELLUM_KEY_FINGERPRINT; `encrypted_only`: VELLUM_ENCRYPTED_ONLY is not empty.
+// VELLUM_KEY_FINGERPRINT; `encrypted_only`: VELLUM_ENCRYPTED_ONLY is not empty. Nothing in a program
+// that runs with more rights than its caller (set-user-id, capabilities).
 KeySource key_source_of_environment();
 
 // The source of all later openings in this process. Until the first call it is that of the

@@ -58,7 +58,10 @@ TEST_F(KeyCommand, SlotsAreAddedListedReplacedAndRemoved) {
   EXPECT_TRUE(contains(with_key({"key", "list", store_}).out, fingerprint));
   const auto status_with = [&](const std::string& wanted) {
     return run({"--key-file", key_, "stat", store_},
-               [&] { ::setenv("VELLUM_KEY_FINGERPRINT", wanted.c_str(), 1); })
+               [&] {
+                 ::setsid();
+                 ::setenv("VELLUM_KEY_FINGERPRINT", wanted.c_str(), 1);
+               })
         .status;
   };
   EXPECT_EQ(status_with(fingerprint), 0);

@@ -1,15 +1,19 @@
 // The process's source of keys (vellum/key.hpp).
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 
 #include <vellum/key.hpp>
 
-#include "base/environment.hpp"
-
 namespace vellum {
 namespace {
 
-std::string variable(const char* name) { return std::string(base::environment(name).value_or("")); }
+// Not in a program with more rights than its caller: the caller's environment would choose a command,
+// and files to read.
+std::string variable(const char* name) {
+  const char* const value = ::secure_getenv(name);
+  return value == nullptr ? "" : value;
+}
 
 std::mutex source_mutex;  // guards the source
 std::optional<KeySource>& chosen_source() {
