@@ -21,7 +21,9 @@ struct KeySource {
   std::string key_file;         // its bytes, at least 32
   std::string identity_file;    // of age: a line AGE-SECRET-KEY-1...
   std::string recipient;        // of age: age1...; only to make a slot
-  std::string command;          // for the shell; the first line of its output is the secret
+  // For the shell; the first line of its output is the secret. It may ask a person: the caller waits
+  // without a limit.
+  std::string command;
   // Of the data keys that stores may have (Store::key_fingerprint()), separated by commas; empty:
   // any. Other stores, and plain ones, are refused (Errc::wrong_key). Anybody can make a store that
   // a recipient's identity opens: only the fingerprint tells it from the right one.

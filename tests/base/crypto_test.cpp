@@ -3,8 +3,11 @@
 
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/rand.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <fstream>
 #include <set>
 #include <string>
@@ -198,6 +201,20 @@ TEST(Secrets, RandomBytesAreTheKernels) {
 #pragma GCC diagnostic pop
   EXPECT_NE(a, b);
   fill_random({});
+}
+
+TEST(Secrets, ACommandThatPrintsTooMuchIsEnded) {
+  EXPECT_ERRC(read_secret_command("exec yes"), Errc::invalid_argument);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "no child is left";
+  EXPECT_EQ(errno, ECHILD);
+}
+
+// It has no status of its children.
+TEST(Secrets, AProgramThatIgnoresItsChildrenGetsThem) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  const Secret secret = read_secret_command("printf abc");
+  std::signal(SIGCHLD, before);
+  EXPECT_EQ(hex(secret.bytes()), hex(text_secret("abc").bytes()));
 }
 
 TEST(Secrets, ComeFromFilesDescriptorsAndCommands) {

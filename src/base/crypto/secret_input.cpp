@@ -2,6 +2,7 @@
 #include "base/crypto/secret_input.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,11 +49,18 @@ pid_t start(const std::string& command, int out) {
   return child;
 }
 
-void wait_for(pid_t child) {
+// The status of waitpid(2). A program that ignores SIGCHLD, or waits for any child itself, leaves
+// none: 0.
+int wait_for(pid_t child) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
+    if (errno == ECHILD) return 0;
     if (errno != EINTR) fail_errno("key command", errno);
   }
+  return status;
+}
+
+void require_success(int status) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   fail(Errc::io, "the key command failed, with status {}",
        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
@@ -92,14 +100,16 @@ Secret read_secret_command(const std::string& command) {
     const Descriptor to(ends[1]);
     child = start(command, to.get());
   }
+  Secret out;
   try {
-    Secret out = read_secret(from.get(), "key command");
-    wait_for(child);
-    return out;
+    out = read_secret(from.get(), "key command");
   } catch (...) {
-    ::waitpid(child, nullptr, WNOHANG);
+    ::kill(child, SIGKILL);
+    wait_for(child);
     throw;
   }
+  require_success(wait_for(child));
+  return out;
 }
 
 void keep_first_line(Secret& secret) noexcept {

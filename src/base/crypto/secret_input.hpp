@@ -15,7 +15,8 @@ inline constexpr std::size_t kMaxSecretBytes = 4096;
 // not_found, or invalid_argument for a longer content.
 Secret read_secret(int fd, const std::string& what);
 Secret read_secret_file(const std::string& path);
-// The standard output of /bin/sh -c. Throws Errc::io if the command fails.
+// The standard output of /bin/sh -c. Throws Errc::io if the command fails. Waits for it without a
+// limit: it may ask a person. One that prints too much is killed.
 Secret read_secret_command(const std::string& command);
 
 // Cuts the secret after its first line, without the line's end.

@@ -33,7 +33,7 @@ constexpr const char* kHowToGiveKeys =
 // A secret as it was given, and the kind of slot that it opens.
 struct GivenSecret {
   KeySlotKind kind;
-  Secret secret;  // of kind recipient: the identity
+  Secret secret;  // of kind recipient: the identity; none, to make a slot
 };
 
 Secret key_file_content(const std::string& path) {
@@ -209,43 +209,37 @@ bool each_secret(const KeySource& source, const KeySlots& slots, const std::stri
   return passphrase && visit(GivenSecret{KeySlotKind::passphrase, std::move(*passphrase)});
 }
 
-StoredKeySlot recipient_slot(const KeySource& source, std::span<const std::byte> superblock,
-                             const Secret& data_key, StoredKeySlot slot) {
-  const Secret ephemeral = base::new_x25519_key();
-  slot.kind = KeySlotKind::recipient;
-  slot.recipient = recipient_of(source.recipient);
-  slot.ephemeral = base::x25519_public(ephemeral);
-  wrap(slot, wrapping_key(slot, ephemeral, slot.recipient), superblock, data_key);
-  return slot;
-}
-
-// A slot for the one secret of `source`. `slot` has number and label.
-StoredKeySlot new_slot(const KeySource& source, std::span<const std::byte> superblock,
-                       const Secret& data_key, StoredKeySlot slot) {
-  const bool passphrase =
-      !source.passphrase_file.empty() || source.passphrase_fd >= 0 || source.prompt;
+// The one secret of `source` for a new slot. May ask a person, so no lock is held.
+GivenSecret new_secret(const KeySource& source) {
+  const bool has_passphrase = !source.passphrase_file.empty() || source.passphrase_fd >= 0;
   const int given = int{!source.key_file.empty()} + int{!source.recipient.empty()} +
-                    int{!source.command.empty()} +
-                    int{!source.passphrase_file.empty() || source.passphrase_fd >= 0};
-  if (given > 1 || (given == 0 && !passphrase)) {
+                    int{!source.command.empty()} + int{has_passphrase};
+  if (given > 1 || (given == 0 && !source.prompt)) {
     fail(Errc::invalid_argument,
          "a key slot needs one secret: a passphrase, a key file, a recipient or a command");
   }
-  if (!source.recipient.empty()) return recipient_slot(source, superblock, data_key, slot);
-  base::fill_random(slot.salt);
-  std::optional<Secret> secret;
-  if (!source.key_file.empty()) {
-    slot.kind = KeySlotKind::key_file;
-    secret = key_file_content(source.key_file);
-  } else if (!source.command.empty()) {
-    slot.kind = KeySlotKind::command;
-    secret = command_output(source.command);
-  } else {
-    slot.kind = KeySlotKind::passphrase;
-    secret = passphrase_of(source, "New passphrase: ");
-    if (!secret) fail(Errc::invalid_argument, "the passphrase is empty");
+  if (!source.recipient.empty()) return {KeySlotKind::recipient, {}};
+  if (!source.key_file.empty()) return {KeySlotKind::key_file, key_file_content(source.key_file)};
+  if (!source.command.empty()) return {KeySlotKind::command, command_output(source.command)};
+  auto passphrase = passphrase_of(source, "New passphrase: ");
+  if (!passphrase) fail(Errc::invalid_argument, "the passphrase is empty");
+  return {KeySlotKind::passphrase, std::move(*passphrase)};
+}
+
+// A slot for a secret of new_secret(source). `slot` has number and label.
+StoredKeySlot new_slot(const KeySource& source, const GivenSecret& given,
+                       std::span<const std::byte> superblock, const Secret& data_key,
+                       StoredKeySlot slot) {
+  slot.kind = given.kind;
+  if (given.kind == KeySlotKind::recipient) {
+    const Secret ephemeral = base::new_x25519_key();
+    slot.recipient = recipient_of(source.recipient);
+    slot.ephemeral = base::x25519_public(ephemeral);
+    wrap(slot, wrapping_key(slot, ephemeral, slot.recipient), superblock, data_key);
+    return slot;
   }
-  wrap(slot, wrapping_key(slot, *secret, {}), superblock, data_key);
+  base::fill_random(slot.salt);
+  wrap(slot, wrapping_key(slot, given.secret, {}), superblock, data_key);
   return slot;
 }
 
@@ -295,14 +289,12 @@ auto find_slot(PackStore& store, KeySlots& slots, std::uint32_t number) {
 }
 
 StoredKeySlot& append_slot(PackStore& store, KeySlots& slots, const KeySource& source,
-                           const std::string& label) {
-  if (label.size() > format::kMaxKeyLabelBytes) {
-    fail(Errc::invalid_argument, "a label has at most {} bytes", format::kMaxKeyLabelBytes);
-  }
+                           const GivenSecret& secret, const std::string& label) {
   StoredKeySlot slot;
   slot.number = slots.next_number++;
   slot.label = label;
-  return slots.slots.emplace_back(new_slot(source, format::encode_superblock(store.superblock()),
+  return slots.slots.emplace_back(new_slot(source, secret,
+                                           format::encode_superblock(store.superblock()),
                                            store.keys()->data_key(), slot));
 }
 
@@ -315,7 +307,7 @@ std::vector<std::byte> first_key_slot(const KeySource& source,
   slot.number = 1;
   KeySlots slots;
   slots.next_number = 2;
-  slots.slots.push_back(new_slot(source, superblock, data_key, slot));
+  slots.slots.push_back(new_slot(source, new_secret(source), superblock, data_key, slot));
   return format::encode_key_slots(slots, store_id);
 }
 
@@ -356,13 +348,18 @@ std::vector<KeySlot> key_slots(PackStore& store) {
 }
 
 KeySlot add_key_slot(PackStore& store, const KeySource& source, const std::string& label) {
+  require_encrypted(store);
+  if (label.size() > format::kMaxKeyLabelBytes) {
+    fail(Errc::invalid_argument, "a label has at most {} bytes", format::kMaxKeyLabelBytes);
+  }
+  const GivenSecret secret = new_secret(source);
   const NameLock lock = lock_name(store, kKeysName);
   KeySlots slots = read_slots(store);
   if (slots.slots.size() >= format::kMaxKeySlots) {
     fail(Errc::invalid_argument, "{}: a store has at most {} key slots", store.path(),
          format::kMaxKeySlots);
   }
-  const KeySlot added = described(append_slot(store, slots, source, label));
+  const KeySlot added = described(append_slot(store, slots, source, secret, label));
   write_slots(store, slots);
   return added;
 }
@@ -380,10 +377,13 @@ void remove_key_slot(PackStore& store, std::uint32_t number) {
 }
 
 KeySlot replace_key_slot(PackStore& store, std::uint32_t number, const KeySource& source) {
+  KeySlots before = read_slots(store);
+  find_slot(store, before, number);  // before a person is asked
+  const GivenSecret secret = new_secret(source);
   const NameLock lock = lock_name(store, kKeysName);
   KeySlots slots = read_slots(store);
   const std::string label = find_slot(store, slots, number)->label;
-  const KeySlot added = described(append_slot(store, slots, source, label));
+  const KeySlot added = described(append_slot(store, slots, source, secret, label));
   slots.slots.erase(find_slot(store, slots, number));
   write_slots(store, slots);
   return added;

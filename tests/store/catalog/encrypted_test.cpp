@@ -223,6 +223,23 @@ TEST_F(Encrypted, SlotsAreAddedReplacedAndRemoved) {
   error_text(Errc::invalid_argument, [&] { remove_key_slot(*store_, 5); });
 }
 
+// A person may take hours.
+TEST_F(Encrypted, NoLockIsHeldWhileAPersonIsAsked) {
+  int asked = 0;
+  KeySource person;
+  person.prompt = [&](const std::string&, char* to, std::size_t) {
+    ++asked;
+    EXPECT_TRUE(try_lock_name(*store_, kKeysName).has_value());
+    std::memcpy(to, "secret", 6);
+    return std::size_t{6};
+  };
+  const std::uint32_t number = add_key_slot(*store_, person, "").number;
+  replace_key_slot(*store_, number, person);
+  EXPECT_EQ(asked, 2);
+  error_text(Errc::not_found, [&] { replace_key_slot(*store_, 77, person); });
+  EXPECT_EQ(asked, 2);
+}
+
 // Anybody can make a store for a recipient.
 TEST_F(Encrypted, AFingerprintTellsAnExchangedStore) {
   const base::Secret identity = base::new_x25519_key();
