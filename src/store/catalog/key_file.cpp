@@ -158,20 +158,32 @@ bool is_wanted(const Secret& key, std::string_view fingerprints) {
   return false;
 }
 
-// Tries secrets until one opens a slot. A recipient's slot can be made by anybody: such a slot may
-// hold another data key than the wanted one.
+// Tries secrets until one opens a slot. Slots are hostile until they open: one may hold another data
+// key than the wanted one, have no usable public key, or ask for more memory than there is. Such a
+// slot does not hide the next.
 struct Unlocking {
   const KeySlots& slots;
   std::span<const std::byte> superblock;
   std::string_view fingerprints;
   Secret key;
   bool tried = false, foreign = false;
+  std::optional<Error> problem = {};  // of the first slot that could not be tried
 
+  Secret attempt(const StoredKeySlot& slot, const Secret& secret) {
+    try {
+      return unwrap(slot, secret, superblock);
+    } catch (const Error& e) {
+      if (e.code() != Errc::invalid_argument && e.code() != Errc::unsupported) throw;
+      if (!problem)
+        problem.emplace(e.code(), fmt::format("key slot {}: {}", slot.number, e.what()));
+      return {};
+    }
+  }
   bool opens(const GivenSecret& given) {
     tried = true;
     for (const StoredKeySlot& slot : slots.slots) {
       if (slot.kind != given.kind) continue;
-      Secret found = unwrap(slot, given.secret, superblock);
+      Secret found = attempt(slot, given.secret);
       if (found.empty()) continue;
       if (is_wanted(found, fingerprints)) {
         key = std::move(found);
@@ -324,6 +336,7 @@ Secret unlock_store(base::Fs& fs, const std::string& path, std::span<const std::
     fail(Errc::wrong_key, "{}: its key has another fingerprint than the wanted one (exchanged?)",
          path);
   }
+  if (unlocking.problem) fail(unlocking.problem->code(), "{}: {}", path, unlocking.problem->what());
   if (unlocking.tried)
     fail(Errc::wrong_key, "{}: the key or passphrase fits none of its key slots", path);
   fail(Errc::wrong_key, "{}: the store is encrypted, and no key was given: set {}", path,

@@ -223,6 +223,37 @@ TEST_F(Encrypted, SlotsAreAddedReplacedAndRemoved) {
   error_text(Errc::invalid_argument, [&] { remove_key_slot(*store_, 5); });
 }
 
+// One without a usable public key, before the good one.
+TEST_F(Encrypted, AHostileSlotHidesNoGoodOne) {
+  const base::Secret identity = base::new_x25519_key();
+  KeySource recipient, source;
+  recipient.recipient = base::bech32_encode("age", base::x25519_public(identity));
+  put_file(directory_.path("identity"),
+           base::bech32_encode("age-secret-key-", identity.bytes()) + "\n");
+  source.identity_file = directory_.path("identity");
+  add_key_slot(*store_, recipient, "");
+  const std::string file = path() + "/" + kKeysName, good = text_of_file(file);
+  const auto& id = store_->superblock().store_id;
+  format::KeySlots slots;
+  ASSERT_EQ(format::decode_key_slots(std::as_bytes(std::span(good)), id, slots), nullptr);
+  format::StoredKeySlot hostile;
+  hostile.number = 1;
+  hostile.kind = format::KeySlotKind::recipient;
+  hostile.recipient = base::x25519_public(identity);
+  slots.slots[0] = hostile;
+  const auto put = [&] {
+    const auto bytes = format::encode_key_slots(slots, id);
+    put_file(file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  };
+  put();
+  set_key_source(source);
+  EXPECT_EQ(key_fingerprint(*fresh()), key_fingerprint(*store_));
+  slots.slots.pop_back();
+  put();
+  const std::string text = error_text(Errc::invalid_argument, [&] { fresh(); });
+  EXPECT_TRUE(contains(text, path() + ": key slot 1: ")) << text;
+}
+
 // A person may take hours.
 TEST_F(Encrypted, NoLockIsHeldWhileAPersonIsAsked) {
   int asked = 0;
