@@ -286,10 +286,18 @@ KeySlots read_slots(PackStore& store) {
   return read_slots(store.fs(), store.path(), store.superblock().store_id);
 }
 
+// Nothing else has the data key: a file that would not be read back is not written.
+std::vector<std::byte> readable_slots(const KeySlots& slots, const format::Uuid& store_id) {
+  auto out = format::encode_key_slots(slots, store_id);
+  KeySlots back;
+  if (format::decode_key_slots(out, store_id, back) == nullptr && back == slots) return out;
+  fail(Errc::invalid_argument, "these key slots cannot be stored");
+}
+
 // The former file stays until the new one is durable.
 void write_slots(PackStore& store, const KeySlots& slots) {
   base::publish_file(store.fs(), store.tmp_directory(), store.path(), kKeysName,
-                     format::encode_key_slots(slots, store.superblock().store_id), true);
+                     readable_slots(slots, store.superblock().store_id), true);
 }
 
 auto find_slot(PackStore& store, KeySlots& slots, std::uint32_t number) {
@@ -302,6 +310,9 @@ auto find_slot(PackStore& store, KeySlots& slots, std::uint32_t number) {
 
 StoredKeySlot& append_slot(PackStore& store, KeySlots& slots, const KeySource& source,
                            const GivenSecret& secret, const std::string& label) {
+  if (slots.next_number == UINT32_MAX) {
+    fail(Errc::no_space, "{}: all numbers of key slots are used up", store.path());
+  }
   StoredKeySlot slot;
   slot.number = slots.next_number++;
   slot.label = label;
@@ -320,7 +331,7 @@ std::vector<std::byte> first_key_slot(const KeySource& source,
   KeySlots slots;
   slots.next_number = 2;
   slots.slots.push_back(new_slot(source, new_secret(source), superblock, data_key, slot));
-  return format::encode_key_slots(slots, store_id);
+  return readable_slots(slots, store_id);
 }
 
 Secret unlock_store(base::Fs& fs, const std::string& path, std::span<const std::byte> superblock,

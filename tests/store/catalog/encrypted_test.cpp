@@ -254,6 +254,23 @@ TEST_F(Encrypted, AHostileSlotHidesNoGoodOne) {
   EXPECT_TRUE(contains(text, path() + ": key slot 1: ")) << text;
 }
 
+TEST_F(Encrypted, TheLastSlotNumberIsNotUsed) {
+  const std::string file = path() + "/" + kKeysName, good = text_of_file(file);
+  const auto& id = store_->superblock().store_id;
+  format::KeySlots slots;
+  ASSERT_EQ(format::decode_key_slots(std::as_bytes(std::span(good)), id, slots), nullptr);
+  slots.next_number = UINT32_MAX;
+  const auto bytes = format::encode_key_slots(slots, id);
+  const std::string full(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  put_file(file, full);
+  KeySource source;
+  source.key_file = key_path();
+  error_text(Errc::no_space, [&] { add_key_slot(*store_, source, ""); });
+  error_text(Errc::no_space, [&] { replace_key_slot(*store_, 1, source); });
+  EXPECT_EQ(text_of_file(file), full);
+  EXPECT_EQ(key_slots(*fresh()).size(), 1u);
+}
+
 // A person may take hours.
 TEST_F(Encrypted, NoLockIsHeldWhileAPersonIsAsked) {
   int asked = 0;
