@@ -28,6 +28,11 @@ struct PackHeader {
 };
 std::vector<std::byte> encode_pack_header(const PackHeader& h);
 bool decode_pack_header(std::span<const std::byte> bytes, PackHeader& out) noexcept;
+// Nullptr, or how a pack of the other kind of store is wrong.
+constexpr const char* check_sealed(const PackHeader& h, bool store_is_encrypted) noexcept {
+  if (h.sealed == store_is_encrypted) return nullptr;
+  return h.sealed ? "an encrypted pack in a plain store" : "a plain pack in an encrypted store";
+}
 
 // The numbers are stored on disk: never reuse one.
 enum class RecordType : std::uint8_t {

@@ -35,7 +35,7 @@ std::vector<Version> scan_version_records(StoreDirectory& store) {
     try {
       // Bypasses the PackSet: a pack with a corrupted header still has records.
       const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
-      PackScanner scanner(*file, pack, store.checksum_seed(), format::kPackHeaderBytes,
+      PackScanner scanner(*file, pack, store.record_seal(), format::kPackHeaderBytes,
                           file->size_bytes());
       for (RecordHeader h; scanner.next(h);) {
         if (h.type != format::RecordType::version) continue;

@@ -224,6 +224,9 @@ std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const 
   if (header.pack != pack) {
     fail(Errc::corrupted, "{}: this is pack {:016x} under another name", path, header.pack);
   }
+  if (const char* problem = format::check_sealed(header, keys_ != nullptr)) {
+    fail(Errc::corrupted, "{}: {}", path, problem);
+  }
   entry->translation = read_translation(*file, header, keys_);
   auto copy = open_copy(pack, bytes, file->size_bytes());
   entry->file = hold(std::move(file), *entry);

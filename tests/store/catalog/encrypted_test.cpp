@@ -394,6 +394,85 @@ TEST_F(Encrypted, AForgedRecordIsRefused) {
   expect_contents(*fresh());
 }
 
+// The kind of a pack is in its header, whose checksum anybody can write.
+TEST_F(Encrypted, APackOfTheOtherKindIsRefused) {
+  work();
+  writer_.reset();
+  const std::uint64_t pack = store_->packs().list().front();
+  const std::string file = store_->packs().path_of(pack), good = text_of_file(file);
+  format::PackHeader header;
+  ASSERT_TRUE(format::decode_pack_header(std::as_bytes(std::span(good)), header));
+  ASSERT_TRUE(header.sealed);
+  header.sealed = false;
+  const auto forged = format::encode_pack_header(header);
+  std::string bad = good;
+  std::memcpy(bad.data(), forged.data(), forged.size());
+  put_file(file, bad);
+  const std::string text = error_text(Errc::corrupted, [&] { fresh()->packs().open(pack); });
+  EXPECT_TRUE(contains(text, file + ": a plain pack in an encrypted store")) << text;
+  const VerifyReport report = verify_store(*fresh(), true, nullptr);
+  EXPECT_TRUE(std::ranges::any_of(report.damages, [](const auto& damage) {
+    return contains(damage.reason, "a plain pack in an encrypted store");
+  }));
+  put_file(file, good);
+  expect_contents(*fresh());
+}
+
+// A record with a right checksum that does not open. The pack's index, which is sealed, would vouch
+// for it.
+TEST_F(Encrypted, NoForgedRecordGetsIntoAnIndex) {
+  store_->create_branch("main", kPages * kPageBytes, 0);
+  auto writer = BranchWriter::open(*store_, "main");
+  mark(1);
+  commit(*writer, model_, true);
+  writer->checkpoint_journal();
+  writer.reset();
+  const std::uint64_t pack = store_->packs().list().back();
+  const std::string file = store_->packs().path_of(pack);
+  std::string bytes = text_of_file(file);
+  const auto before = records_of(*store_, pack);
+  ASSERT_FALSE(before.empty());
+  const format::RecordHeader first = before.front();
+  ASSERT_TRUE(format::holds_pages(first.type));
+  // Its seal, with a right checksum.
+  auto record =
+      std::as_writable_bytes(std::span(bytes))
+          .subspan(first.offset_bytes, static_cast<std::size_t>(format::record_body_bytes(first)));
+  record.back() ^= std::byte{1};
+  std::vector<std::byte> head(record.begin(), record.begin() + format::kRecordHeaderBytes);
+  std::fill(head.begin() + 48, head.end(), std::byte{});
+  const std::uint64_t sum =
+      base::checksum64(head, record.subspan(format::kRecordHeaderBytes), store_->checksum_seed());
+  std::memcpy(record.data() + 48, &sum, sizeof sum);
+  put_file(file, bytes);
+  EXPECT_EQ(records_of(*store_, pack).size(), before.size());
+
+  const auto opened = store_->fs().open(file, base::OpenMode::read_only);
+  PackScanner scanner(*opened, pack, store_->record_seal(), format::kPackHeaderBytes,
+                      opened->size_bytes());
+  std::size_t found = 0;
+  for (format::RecordHeader h; scanner.next(h); ++found) {
+    EXPECT_NE(h.offset_bytes, first.offset_bytes);
+  }
+  EXPECT_EQ(found + 1, before.size());
+  // A writer that seals the pack.
+  store_ = fresh();
+  writer = BranchWriter::open(*store_, "main");
+  for (int round = 0; round < 30 && store_->packs().list().back() == pack; ++round) {
+    for (PageNumber p = 40; p < 70; ++p) mark(p);  // not the page of the forged record
+    commit(*writer, model_, true);
+  }
+  ASSERT_NE(store_->packs().list().back(), pack);
+  const auto indexed = records_of(*store_, pack).back();
+  ASSERT_EQ(indexed.type, format::RecordType::index);
+  std::vector<format::IndexLine> lines;
+  ASSERT_TRUE(format::decode_index(
+      load_record_at(*store_, {pack, indexed.offset_bytes, indexed.tag()}, indexed.type).raw,
+      lines));
+  EXPECT_GT(lines.size(), 1u);
+  for (const format::IndexLine& line : lines) EXPECT_NE(line.offset_bytes, first.offset_bytes);
+}
+
 TEST_F(Encrypted, AForgedRefJournalOrHintIsRefused) {
   work();
   writer_.reset();

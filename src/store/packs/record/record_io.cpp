@@ -26,6 +26,7 @@ format::RecordHeader read_record_header(PackStore& store, std::uint64_t pack,
   store.packs().find(pack)->pread(bytes, offset_bytes);
   format::RecordHeader h;
   const char* problem = format::decode_record_header(bytes, h);
+  if (problem == nullptr) problem = format::check_sealed(h, store.record_seal());
   if (problem == nullptr && (h.pack != pack || h.offset_bytes != offset_bytes)) {
     problem = "misdirected record";
   }
