@@ -1,6 +1,12 @@
 // vellum init --encrypt and vellum key: secrets open a store, and are never printed.
 #include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
+#include <csignal>
 
 #include "run/run_lib.hpp"
 
@@ -106,6 +112,55 @@ TEST_F(KeyCommand, ASecretRefusesPlainStores) {
     ::setenv("VELLUM_ENCRYPTED_ONLY", "1", 1);
   });
   EXPECT_EQ(by_environment.status, kWrongKey);
+}
+
+// What the terminal shows until it has shown `end`.
+std::string shown_until(int terminal, const std::string& end) {
+  std::string out;
+  pollfd input{terminal, POLLIN, 0};
+  while (!contains(out, end) && ::poll(&input, 1, 60'000) == 1) {
+    char next = 0;
+    if (::read(terminal, &next, 1) != 1) break;
+    out += next;
+  }
+  return out;
+}
+
+bool echoes(int terminal) {
+  termios settings{};
+  return ::tcgetattr(terminal, &settings) == 0 && (settings.c_lflag & ECHO) != 0;
+}
+
+TEST_F(KeyCommand, AnInterruptedPromptLeavesTheEchoOn) {
+  ASSERT_EQ(with_key({"key", "add", store_, "--new-passphrase-file", passphrase_}).status, 0);
+  int terminal = -1, other_end = -1;
+  ASSERT_EQ(::openpty(&terminal, &other_end, nullptr, nullptr, nullptr), 0);
+  ASSERT_TRUE(echoes(other_end));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setsid();
+    ::ioctl(other_end, TIOCSCTTY, 0);
+    become_vellum({"cat", store_, "v1"});
+  }
+  EXPECT_TRUE(contains(shown_until(terminal, "Passphrase of "), "Passphrase of "));
+  EXPECT_FALSE(echoes(other_end));
+  ASSERT_EQ(::write(terminal, "\x03", 1), 1);  // Ctrl-C
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
+  EXPECT_TRUE(echoes(other_end));
+  ::close(terminal);
+  ::close(other_end);
+}
+
+// An identity is secret; it was to be a recipient.
+TEST_F(KeyCommand, AnIdentityGivenAsARecipientIsNotPrinted) {
+  const std::string identity =
+      "AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ";
+  const Result added = with_key({"key", "add", store_, "--recipient", identity});
+  EXPECT_EQ(added.status, 2);
+  EXPECT_TRUE(contains(added.err, "is none of age")) << added.err;
+  EXPECT_FALSE(contains(added.err + added.out, "QQQQ"));
 }
 
 TEST_F(KeyCommand, NoSecretIsPrinted) {

@@ -24,7 +24,7 @@ Secret::Secret(std::size_t bytes)
   if (at == MAP_FAILED) fail(Errc::out_of_memory, "no memory for a key");
   data_ = static_cast<std::byte*>(at);
   // Beyond RLIMIT_MEMLOCK the kernel may swap the key, which is better than no access to the store.
-  ::mlock(data_, mapped_);
+  static_cast<void>(::mlock(data_, mapped_));
   ::madvise(data_, mapped_, MADV_DONTDUMP);
 }
 

@@ -1,10 +1,13 @@
 #include "cli/terminal/key_arguments.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -15,6 +18,43 @@
 
 namespace vellum::cli {
 namespace {
+
+// Catches the signals that would end the process while its terminal is silent. They arrive only in
+// ppoll(2) with mask().
+class CaughtSignals {
+ public:
+  CaughtSignals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int number : kNumbers) sigaddset(&set, number);
+    ::pthread_sigmask(SIG_BLOCK, &set, &mask_);
+    caught_ = 0;
+    struct sigaction note{};
+    note.sa_handler = [](int number) { caught_ = number; };
+    for (std::size_t i = 0; i < kNumbers.size(); ++i) {
+      ::sigaction(kNumbers[i], &note, &before_[i]);
+      if (before_[i].sa_handler == SIG_IGN) ::sigaction(kNumbers[i], &before_[i], nullptr);
+    }
+  }
+  ~CaughtSignals() {
+    for (std::size_t i = 0; i < kNumbers.size(); ++i) {
+      ::sigaction(kNumbers[i], &before_[i], nullptr);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  CaughtSignals(const CaughtSignals&) = delete;
+  CaughtSignals& operator=(const CaughtSignals&) = delete;
+
+  const sigset_t& mask() const noexcept { return mask_; }
+  int caught() const noexcept { return caught_; }  // 0: none
+
+ private:
+  static constexpr std::array kNumbers{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  static volatile sig_atomic_t caught_;
+  std::array<struct sigaction, kNumbers.size()> before_{};
+  sigset_t mask_{};
+};
+volatile sig_atomic_t CaughtSignals::caught_ = 0;
 
 // The terminal of the process, without echo.
 class SilentTerminal {
@@ -33,18 +73,25 @@ class SilentTerminal {
   SilentTerminal& operator=(const SilentTerminal&) = delete;
 
   bool usable() const noexcept { return usable_; }
-  std::size_t ask(const std::string& question, char* to, std::size_t capacity) {
+  // 0: no answer, or a signal.
+  std::size_t ask(const std::string& question, const CaughtSignals& signals, char* to,
+                  std::size_t capacity) {
     write(question);
     std::size_t length = 0;
     char next = 0;
-    for (;;) {
+    while (signals.caught() == 0) {
+      pollfd input{fd_, POLLIN, 0};
+      if (::ppoll(&input, 1, nullptr, &signals.mask()) < 0) {
+        if (errno == EINTR) continue;
+        break;
+      }
       const ssize_t n = ::read(fd_, &next, 1);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0 || next == '\n') break;
       if (length < capacity) to[length++] = next;
     }
     write("\n");
-    return length;
+    return signals.caught() == 0 ? length : 0;
   }
 
  private:
@@ -58,8 +105,16 @@ class SilentTerminal {
 };
 
 std::size_t ask(const std::string& question, char* to, std::size_t capacity) {
-  SilentTerminal terminal;
-  return terminal.usable() ? terminal.ask(question, to, capacity) : 0;
+  std::size_t length = 0;
+  int caught = 0;
+  {
+    const CaughtSignals signals;
+    SilentTerminal terminal;
+    if (terminal.usable()) length = terminal.ask(question, signals, to, capacity);
+    caught = signals.caught();
+  }
+  if (caught != 0) ::raise(caught);  // the terminal echoes again
+  return length;
 }
 
 // A typing error would lock the store.

@@ -61,7 +61,8 @@ Secret identity_of(const std::string& path) {
 base::X25519Public recipient_of(const std::string& text) {
   const Secret bytes = base::bech32_decode(kRecipientPrefix, text);
   if (bytes.size() != base::kKeyBytes) {
-    fail(Errc::invalid_argument, "'{}': no recipient of age (age1...)", text);
+    // The text may be a secret, given by mistake: it is not repeated.
+    fail(Errc::invalid_argument, "the text given as a recipient is none of age (age1...)");
   }
   base::X25519Public out;
   std::ranges::copy(bytes.bytes(), out.begin());
@@ -126,10 +127,17 @@ Secret wrapping_key(const StoredKeySlot& slot, const Secret& secret,
 
 void wrap(StoredKeySlot& slot, const Secret& wrapping, std::span<const std::byte> superblock,
           const Secret& data_key) {
-  const std::span out(slot.wrapped);
-  std::ranges::copy(data_key.bytes(), out.begin());
-  base::seal_with(wrapping.bytes(), format::key_slot_context(slot, superblock),
-                  out.first(base::kKeyBytes), out.last(base::kSealBytes));
+  // The slot is not secret memory: the key gets there when it is encrypted.
+  Secret text(data_key.bytes());
+  const std::span<std::byte> out(slot.wrapped), seal = out.last(base::kSealBytes);
+  const auto context = format::key_slot_context(slot, superblock);
+  base::seal_with(wrapping.bytes(), context, text.bytes(), seal);
+  std::ranges::copy(text.bytes(), out.begin());
+  // Nothing else will have the key.
+  if (!base::open_with(wrapping.bytes(), context, text.bytes(), seal) ||
+      !std::ranges::equal(text.bytes(), data_key.bytes())) {
+    fail(Errc::io, "key slot {}: the wrapped key does not unwrap", slot.number);
+  }
 }
 
 // Empty: the secret does not open this slot.
