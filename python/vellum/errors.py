@@ -143,7 +143,8 @@ class OutOfMemory(Error, MemoryError):
 
 
 class WrongKey(_OSFailure, PermissionError):
-    """The store is encrypted, and no key was given, or one that does not fit."""
+    """The store is encrypted, and no key was given, or one that does not fit; or it is plain, and only encrypted ones are
+    wanted."""
 
     code = "wrong_key"
     number = _errno.EACCES
