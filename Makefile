@@ -1,6 +1,6 @@
 # Thin names for what the scripts in tools/ and the CMake presets do.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench plot docs package python lint format clean
+.PHONY: help build demo test check bench figures plot docs package python lint format clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
@@ -29,6 +29,12 @@ bench: ## NAME=x runs one benchmark and writes build/bench/x.json; EDGES=FILE fo
 	@mkdir -p build/bench
 	$(or $(wildcard bench/$(NAME)/table.py),build/release/bench/bench_$(NAME)) --json build/bench/$(NAME).json \
 	  $(if $(EDGES),--edges "$(EDGES)") $(if $(KV),--kv "$(KV)") $(ARGS)
+
+figures: ## README's table of figures: Vellum and its peers in one run of about ten minutes; ARGS="--only numpy"
+	tools/install-deps.sh --for build,bench
+	cmake --preset release
+	cmake --build --preset release --target benchmarks vellum_cli
+	bench/figures.py --json build/bench/figures.json $(ARGS)
 
 # Debian's python3 has Debian's matplotlib; another one on the PATH need not.
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)

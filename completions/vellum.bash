@@ -19,7 +19,7 @@ _vellum_options() {
   case $1 in
     '') echo '--version' ;;
     init) echo "$_vellum_encoding --pack-size --encrypt --recipient" ;;
-    log | ls) echo '--graph --number --grep --names' ;;
+    log | ls) echo '--graph --commits --number --grep --since --until --names' ;;
     show) echo '--stat' ;;
     diff) echo '--pages --summary --stat --exit-code' ;;
     heat) echo '--columns --svg --png' ;;
@@ -30,7 +30,7 @@ _vellum_options() {
     backup) echo '--name --message --branch --stopped' ;;
     restore) echo '--force' ;;
     branch) echo "$_vellum_encoding --rename --names" ;;
-    snapshot | tag) echo '--message --names' ;;
+    snapshot | tag) echo '--message --all --names' ;;
     rm) echo '--branch' ;;
     forget)
       echo '--keep-last --keep-daily --keep-weekly --keep-monthly --keep-yearly --branch --prefix --dry-run --hold'
@@ -53,7 +53,7 @@ _vellum_options() {
     web) echo '--port' ;;
     top) echo '--pid --interval --once --metrics' ;;
     run)
-      echo '--store --file --branch --snapshot-every-commits --snapshot-every-seconds --no-gc --version --strict'
+      echo '--store --file --branch --snapshot-every-commits --snapshot-every-seconds --snapshot --no-gc --version --strict'
       ;;
   esac
   echo '--help --json --quiet --no-progress --time-format --passphrase-file --passphrase-fd --key-file --key-command --identity'
@@ -74,7 +74,7 @@ _vellum_argument() {
     remote:2 | clone:2) echo directory ;;
     remote:* | clone:* | pull:[2-9]*) echo nothing ;;
     help:1) echo command ;;
-    recover:1 | backup:2 | restore:3) echo file ;;
+    recover:1 | backup:[2-9]* | restore:3) echo file ;;
     *:1) echo directory ;;
     log:2 | ls:2 | show:2 | du:[2-9]* | heat:2 | blame:2 | cat:2 | export:2 | restore:2 | push:[2-9]* | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
     import:2 | attach:2) echo branch ;;
@@ -100,7 +100,7 @@ _vellum() {
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | --columns | -m | --message | \
         --snapshot | --metall | --from | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | --stores | \
-        --file | --snapshot-every-* | --version | --name | --remote | --time-format | --png | --pid | --interval | --port | --writable | \
+        --file | --snapshot-every-* | --version | --name | --remote | --time-format | --png | --pid | --interval | --port | --writable | --since | --until | \
         --*passphrase-file | --*passphrase-fd | --*key-file | --*key-command | --identity | --recipient | --label)
         takes_value=yes
         ;;

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tools/install-deps.sh --for docs
-tools/check-links.py
+tools/check-documents.py
 venv=build/docs/venv
 if ! cmp -s docs/requirements.txt "$venv/requirements.txt"; then
   rm -rf "$venv"

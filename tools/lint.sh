@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the format of every C and C++ source (tools/sources.sh), the includes of src against src/layers.txt,
-# the words of all texts (tools/check-words.py), the links of every Markdown file, packaging/ against CMake, that the
-# mutations of tests/mutations still apply, and the pipes of shell scripts; with --fix, repairs the format.
+# the words of all texts (tools/check-words.py), the links, tables and lengths of documents, packaging/ against CMake,
+# that the mutations of tests/mutations still apply, and the pipes of shell scripts; with --fix, repairs the format.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ if [[ ${1-} == --fix ]]; then
 fi
 failed=0
 mkdir -p build
-tools/check-links.py || failed=1
+tools/check-documents.py || failed=1
 tools/check-layers.py || failed=1
 tools/check-words.py || failed=1
 tools/check-packaging.py || failed=1

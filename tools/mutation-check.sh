@@ -124,6 +124,7 @@ order_of() {
     src/remote/*) printf '%s\n' 'test_remote *' ;;
     src/interfaces/mapped_io/*) printf '%s\n' 'test_interfaces_mapped_io *' ;;
     src/memory/* | src/region/*) printf '%s\n' "$region" 'test_memory *' 'test_soak *' "$crash" "$store" "$rest" "$generated" ;;
+    src/mount/*) printf '%s\n' 'test_mount WritableFileTest.*' ;;
     src/run/* | src/cli/*) printf '%s\n' 'test_run *-*Lmdb*' ;;
     src/format/*) printf '%s\n' 'test_format *' "$crash" "$store" "$rest" "$generated" 'test_base *' ;;
     *) printf '%s\n' "$crash" 'test_store Journal*:Gc*-*Process*' "$generated" "$store" "$rest" "$region" 'test_format *' 'test_base *' ;;

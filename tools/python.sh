@@ -43,6 +43,13 @@ tag_of() {
   "$1" -c 'import sys; print("cp%d%d%s" % (*sys.version_info[:2], sys.abiflags))'
 }
 
+# Ends after a failed installation: it is an error if the package index answers.
+no_index() {
+  local download=(download --quiet --disable-pip-version-check --no-deps --dest "$work" wheel)
+  if "$1/bin/pip" "${download[@]}" >/dev/null 2>&1; then exit 1; fi
+  exit 77
+}
+
 # A new environment VENV of an interpreter, with the tests' requirements.
 make_environment() {
   local python=$1 venv=$2 requirements=test
@@ -50,7 +57,8 @@ make_environment() {
   say "an environment with what the tests need: $venv"
   rm -rf "$venv"
   "$python" -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "python/requirements-$requirements.txt" || exit 77
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "python/requirements-$requirements.txt" ||
+    no_index "$venv"
   if [[ -n $optional ]]; then
     "$venv/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-optional.txt
   fi

@@ -172,7 +172,7 @@ class Icechunk(Peer):
         session = repository.writable_session("main")
         # All chunks are written: each has a changed row, or the changed column.
         zarr.create_array(session.store, name="x", data=self.live, chunks=CHUNK, overwrite=True)
-        repository.create_snapshot(f"v{version}", session.commit(f"version {version}"))
+        repository.create_tag(f"v{version}", session.commit(f"version {version}"))
         sync_all(self.folder)
 
     def open(self, version):

@@ -1,10 +1,13 @@
-// bench_remote: the separate programs of bench/remote/table.py: creates stores, changes versions,
+// bench_remote: the separate programs of bench/remote/table.py and costs.py: creates stores, changes versions,
 // and reads versions at a remote, each in a new process.
 //
 //   bench_remote make STORE MIB FILE    a region of integers, snapshot "base"; FILE: the same bytes
 //   bench_remote words STORE            a word of 1 % of its pages changes; snapshot "words"
 //   bench_remote elements STORE         1 % of its elements change; snapshot "elements"
 //   bench_remote names STORE COUNT      COUNT snapshots of one small region
+//   bench_remote commit STORE COUNT PAGES MS
+//                                       COUNT commits of PAGES pages of new content, MS apart; then
+//                                       "committed BYTES", and waits for the end of its input
 //   bench_remote read URL VERSION first "first SECONDS": from the start to its first byte
 //   bench_remote read URL VERSION all   the same, and "rest SECONDS" of reading it in order
 //   bench_remote read URL VERSION KIB   5 % of it, in parts of KIB, in random order
@@ -13,8 +16,13 @@
 //                                       records where it can
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <functional>
+#include <random>
+#include <thread>
 #include <vellum/store.hpp>
 
 #include "lib/open_version.hpp"
@@ -79,6 +87,29 @@ void names(const Arguments& a) {
   }
 }
 
+void commit(const Arguments& a) {
+  auto store = vellum::Store::open(a.at(0));
+  auto region = store.open_region("main");
+  const auto bytes = bytes_of(region);
+  const std::uint64_t part_bytes = number(a.at(2)) * bench::kPageBytes;
+  std::mt19937_64 random(std::random_device{}());
+  std::uint64_t written_bytes = 0;
+  for (std::uint64_t i = 0; i < number(a.at(1)); ++i) {
+    const auto part = bytes.subspan(i * part_bytes % (bytes.size() - part_bytes), part_bytes);
+    for (std::size_t at = 0; at < part.size(); at += 8) {
+      const std::uint64_t word = random();
+      std::memcpy(part.data() + at, &word, sizeof word);
+    }
+    written_bytes += part_bytes;
+    region.commit();
+    std::this_thread::sleep_for(std::chrono::milliseconds(number(a.at(3))));
+  }
+  fmt::print("committed {}\n", written_bytes);
+  std::fflush(stdout);
+  while (std::getchar() != EOF) {
+  }
+}
+
 std::vector<std::uint64_t> some_parts(std::uint64_t count) {
   std::mt19937_64 random(11);
   return bench::pick_pages(random, count, std::max<std::uint64_t>(1, count * kPartPercent / 100));
@@ -128,6 +159,7 @@ void run(const std::string& what, const Arguments& a) {
   if (what == "words") return step(a.at(0), what, change_words);
   if (what == "elements") return step(a.at(0), what, change_elements);
   if (what == "names") return names(a);
+  if (what == "commit") return commit(a);
   if (what == "read") return read(a);
   if (what == "batch") return batch(a);
   if (what == "use") return use(a);

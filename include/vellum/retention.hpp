@@ -27,9 +27,10 @@ struct RetentionDecision {
   std::vector<std::string> kept_by;  // "last", "daily", ...; empty: no rule keeps it
 };
 
-// Branches in the list are ignored. The rules apply to the snapshots of each branch separately. The
-// result is sorted by branch, then newest first. A policy without any rule throws
-// Errc::invalid_argument: it would keep nothing.
+// Branches in the list are ignored. The rules apply to the snapshots of each branch separately. A
+// set (vellum-log(1)) stays as a whole if a rule keeps any of its members. The result is sorted by
+// branch, then newest first. A policy without any rule throws Errc::invalid_argument: it would keep
+// nothing.
 std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& versions,
                                                 const RetentionPolicy& policy);
 

@@ -173,6 +173,7 @@ class Store {
   //                      is 2026-11-24, 2026-11-24T10:30 (UTC), `yesterday`, `3 days ago`
   //   @{3 days ago}      the same, of all snapshots
   //   latest             the newest snapshot, unless a version has this name
+  //   main@12            commit 12 of the branch, until its writer's next checkpoint
   // resolve() returns the name of the version: not_found, invalid_argument.
   std::string resolve(const std::string& version) const;
   std::vector<VersionInfo> versions() const;           // snapshots by order, then branches by name

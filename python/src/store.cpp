@@ -6,6 +6,7 @@
 #include <vellum/store.hpp>
 
 #include "bindings.hpp"
+#include "region/api/version_names.hpp"
 #include "remote/engine/url.hpp"
 
 namespace vellum::python {
@@ -122,6 +123,10 @@ void bind_regions(nb::class_<Store>& store) {
 void bind_names(nb::class_<Store>& store) {
   store.def("versions", &Store::versions, Unlocked())
       .def("version", &Store::version, nb::arg("name"), Unlocked())
+      .def(
+          "commits",
+          [](const Store& s, const std::string& branch) { return api::commits_of(s, branch); },
+          nb::arg("branch"), Unlocked())
       .def("contains", &Store::contains, nb::arg("name"), Unlocked())
       .def(
           "create_branch",

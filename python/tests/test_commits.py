@@ -253,3 +253,23 @@ def test_a_corrupted_page_is_an_exception_where_one_is_possible(numbers):
         x.prefetch()
     assert corrupted.value.code == "corrupted"
     assert x[0] != 0, "other pages are as they were"
+
+
+def test_commits_are_in_the_log_while_they_can_be_read(path):
+    r = vellum.open(path, create=True)
+    r["x"] = np.arange(3)
+    r.commit("one")
+    for value, message in ((7, "two"), (8, "three")):
+        r["x"][0] = value
+        r.commit(message)
+    log = r.log(commits=True)
+    assert [v.message for v in log][:2] == ["three", "two"]
+    assert r.log() == [] and log[0].is_branch and not log[1].is_branch
+    assert log[1].name == f"main@{log[0].sequence - 1}"
+    assert vellum.open(path, version=log[1].name)["x"][0] == 7
+    assert r.store.version(log[1].name).message == "two"
+    r.store.create_snapshot("kept", log[1].name)
+    r.close()
+    assert [v.message for v in vellum.Store(path).log("main", commits=True)] == ["three", "two"]
+    with pytest.raises(KeyError, match="can no longer be read"):
+        vellum.open(path, version=log[2].name)

@@ -195,9 +195,9 @@ class Region(Group):
 
     # ---- Names and upkeep: those of the store
 
-    def log(self) -> list[VersionInfo]:
-        """The snapshots of this branch, newest first."""
-        return self.store.log(self.branch)
+    def log(self, *, commits: bool = False) -> list[VersionInfo]:
+        """The snapshots of this branch, newest first; as `Store.log`."""
+        return self.store.log(self.branch, commits=commits)
 
     @property
     def branches(self) -> list[str]:

@@ -78,10 +78,19 @@ class Store:
         """The names of the snapshots, oldest first."""
         return [version.name for version in self.versions() if not version.is_branch]
 
-    def log(self, branch: str | None = None) -> list[VersionInfo]:
-        """The snapshots, newest first; of one branch, or of all."""
-        found = [v for v in self.versions() if not v.is_branch and branch in (None, v.branch)]
-        return found[::-1]
+    def log(self, branch: str | None = None, *, commits: bool = False) -> list[VersionInfo]:
+        """The snapshots, newest first; of one branch, or of all.
+
+        `commits`: before them the commits of the branch that can be read, newest first: its last one, and those
+        before it back to the last checkpoint, which closing the branch makes. `main@12` names commit 12 wherever a
+        version is read.
+        """
+        versions = self.versions()
+        found = [v for v in versions if not v.is_branch and branch in (None, v.branch)][::-1]
+        if not commits:
+            return found
+        heads = [v for v in versions if v.is_branch and branch in (None, v.name)]
+        return [v for head in heads for v in [head, *self._native.commits(head.name)]] + found
 
     def create_branch(self, name: str, version: str) -> None:
         """A branch that starts at a version, or at a branch's last commit while that branch is being written."""

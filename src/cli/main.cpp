@@ -125,6 +125,23 @@ std::string other_name(const std::string& command) {
       {"commit", "vellum backup records a file's content, and vellum snapshot a branch's head"},
       {"save", "vellum backup records a file's content, and vellum snapshot a branch's head"},
       {"tag", "vellum snapshot gives a branch's head a name"},
+      {"add", "vellum backup records a file's content; vellum run and attach follow a file"},
+      {"create", "vellum init creates a store, and vellum backup also the first version"},
+      {"extract",
+       "vellum restore replaces a file by a version, and vellum export writes a new one"},
+      {"fetch", "vellum pull fetches versions from a remote"},
+      {"find", "vellum log --grep lists versions by text, --since and --until by time"},
+      {"info", "vellum show prints everything about a version, and vellum stat about a store"},
+      {"recreate", "vellum gc --recompress rewrites packs, and vellum repair saves a new store"},
+      {"rename", "vellum branch --rename renames a branch"},
+      {"reset", "vellum restore replaces a file by a version"},
+      {"revert", "vellum restore replaces a file by a version"},
+      {"rollback", "vellum restore replaces a file by a version"},
+      {"undo", "vellum restore replaces a file by a version"},
+      {"stats", "vellum stat prints the space of a store"},
+      {"switch", "vellum branch begins a branch at a version"},
+      {"umount", "fusermount3 -u unmounts a directory of vellum mount"},
+      {"unlock", "nothing has to be unlocked: a lock ends with its process"},
       {"delete", "vellum rm removes a snapshot or a branch"},
       {"remove", "vellum rm removes a snapshot or a branch"}};
   const auto found = kOthers.find(command);
@@ -207,7 +224,7 @@ int report_parser_result(Context& context, const CLI::App& app, const CLI::Parse
   if (said.get_exit_code() == 0) {
     std::ostringstream out;
     app.exit(said, out, out);
-    context.out.write(out.str());
+    context.print_help(out.str());
     return kExitOk;
   }
   return fail(context, errc_name(Errc::invalid_argument), exit_status(Errc::invalid_argument),
@@ -230,6 +247,7 @@ int parse_and_run(Context& context, std::vector<std::string> arguments) {
   app.get_formatter()->label("Subcommands", "Commands");
   app.get_formatter()->label("TEXT", "");
   app.get_formatter()->label("REQUIRED", "");
+  app.get_formatter()->column_width(31);  // two spaces after the longest name of an option
   app.footer(
       "--json, --quiet, --no-progress and --time-format work with every command.\nvellum COMMAND "
       "--help describes one command; vellum(1) lists the exit statuses.");

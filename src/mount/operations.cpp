@@ -33,7 +33,7 @@ void look_up(fuse_req_t request, fuse_ino_t parent, const char* name) {
       return;
     }
     entry.ino = node->number;
-    entry.attr = attributes_of(*node);
+    entry.attr = attributes_of(tree_of(request), *node);
     entry.attr_timeout = kForeverSeconds;
     const bool stays = directory->kind == NodeKind::datastore || node->is_writable();
     entry.entry_timeout = stays ? kForeverSeconds : kNowSeconds;
@@ -56,7 +56,7 @@ void get_attributes(fuse_req_t request, fuse_ino_t number, fuse_file_info*) {
   reply(request, [&] {
     const auto node = node_of(request, number);
     if (node == nullptr) return;
-    const struct stat out = attributes_of(*node);
+    const struct stat out = attributes_of(tree_of(request), *node);
     fuse_reply_attr(request, &out, kForeverSeconds);
   });
 }

@@ -42,7 +42,7 @@ int error_number(const Error& error) {
 }
 
 // The mode shows programs whether the file is writable.
-struct stat attributes_of(const Node& node) {
+struct stat attributes_of(const Node& node, const std::optional<std::uint64_t>& data_bytes) {
   struct stat out{};
   out.st_ino = node.number;
   out.st_uid = getuid();
@@ -57,11 +57,20 @@ struct stat attributes_of(const Node& node) {
   out.st_mode = S_IFREG | (node.is_writable() ? 0644 : 0444);
   out.st_nlink = 1;
   out.st_size = static_cast<off_t>(bytes);
+  if (data_bytes.has_value()) {
+    out.st_blocks = static_cast<blkcnt_t>((*data_bytes + kStatBlockBytes - 1) / kStatBlockBytes);
+    return out;
+  }
   // One block less than the file has: programs then search for holes. 0 would mean that the file is
   // one hole.
   const std::uint64_t blocks = bytes / kStatBlockBytes;
   out.st_blocks = static_cast<blkcnt_t>(std::max<std::uint64_t>(blocks, 2) - 1);
   return out;
+}
+
+struct stat attributes_of(Tree& tree, const Node& node) {
+  return attributes_of(
+      node, node.kind == NodeKind::file ? tree.data_bytes(node) : std::optional<std::uint64_t>());
 }
 
 std::shared_ptr<const Node> node_of(fuse_req_t request, fuse_ino_t number) {

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,11 @@ T& handle_of(const fuse_file_info* file) {
 }
 
 int error_number(const Error& error);
-struct stat attributes_of(const Node& node);
+// `data_bytes`: Tree::data_bytes(), for the file of a version.
+struct stat attributes_of(const Node& node,
+                          const std::optional<std::uint64_t>& data_bytes = std::nullopt);
+// The same, with the data of a version's file searched.
+struct stat attributes_of(Tree& tree, const Node& node);
 // nullptr: there is none, and the error has been sent.
 std::shared_ptr<const Node> node_of(fuse_req_t request, fuse_ino_t number);
 

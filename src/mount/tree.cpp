@@ -200,4 +200,22 @@ std::shared_ptr<const store::PageSource> Tree::open(const Node& file) {
   return source;
 }
 
+std::optional<std::uint64_t> Tree::data_bytes(const Node& file) {
+  if (versions_.at_remote()) return std::nullopt;
+  {
+    const std::lock_guard lock(mutex_);
+    const HeldNode& held = held_.at(file.number);
+    if (held.searched) return held.data_bytes;
+  }
+  std::optional<std::uint64_t> found;
+  try {
+    const auto source = open(file);
+    if (!source->may_be_remote()) found = mount::data_bytes(*source, file.file);
+  } catch (const Error&) {  // the version was removed, or cannot be read: reading it says so
+  }
+  const std::lock_guard lock(mutex_);
+  held_.at(file.number).searched = true;
+  return held_.at(file.number).data_bytes = found;
+}
+
 }  // namespace vellum::mount

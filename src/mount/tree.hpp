@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -61,6 +62,9 @@ class Tree {
   std::vector<std::string> list(const Node& directory) const;
   // Shared by all openings. REQUIRES: the file of a version.
   std::shared_ptr<const store::PageSource> open(const Node& file);
+  // The bytes of the file outside of holes; searched once. nullopt: unknown, as at a remote, whose
+  // page maps would have to be fetched. REQUIRES: as open().
+  std::optional<std::uint64_t> data_bytes(const Node& file);
 
  private:
   struct HeldNode {
@@ -68,6 +72,8 @@ class Tree {
     std::string key;
     std::uint64_t times = 0;
     std::weak_ptr<const store::PageSource> source;
+    bool searched = false;
+    std::optional<std::uint64_t> data_bytes;
   };
   std::shared_ptr<const Node> hold(Node node, const std::string& key);
   Node version_node(const FoundVersion& version) const;

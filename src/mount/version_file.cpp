@@ -72,4 +72,16 @@ std::uint64_t next_hole(const store::PageSource& source, const VersionFile& file
   return next(source, file, at, true);
 }
 
+std::optional<std::uint64_t> data_bytes(const store::PageSource& source, const VersionFile& file) {
+  constexpr std::uint64_t kMaxBytes = 4ULL << 30;  // about 0.1 s
+  if (file.length_bytes > kMaxBytes) return std::nullopt;
+  std::uint64_t bytes = 0;
+  for (std::uint64_t at = 0; at < file.length_bytes;) {
+    const std::uint64_t data = next_data(source, file, at);
+    at = next_hole(source, file, data);
+    bytes += at - data;
+  }
+  return bytes;
+}
+
 }  // namespace vellum::mount

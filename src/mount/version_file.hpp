@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,5 +30,8 @@ void read_version_file(const store::PageSource& source, const VersionFile& file,
 // without any record), in steps of 64 KiB; the file's length if there is none.
 std::uint64_t next_data(const store::PageSource& source, const VersionFile& file, std::uint64_t at);
 std::uint64_t next_hole(const store::PageSource& source, const VersionFile& file, std::uint64_t at);
+
+// The bytes outside of holes, in the same steps. nullopt: the file is too long to be searched.
+std::optional<std::uint64_t> data_bytes(const store::PageSource& source, const VersionFile& file);
 
 }  // namespace vellum::mount

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
+#include "remote/engine/url.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 
@@ -24,6 +25,8 @@ FoundVersion found(const std::string& name, const ResolvedVersion& resolved, std
 }
 
 }  // namespace
+
+bool Versions::at_remote() const { return remote::is_remote_url(store_->path()); }
 
 std::vector<std::string> Versions::branches() const {
   std::vector<std::string> out = store_->branch_names();

@@ -34,6 +34,7 @@ class Versions {
  public:
   explicit Versions(std::shared_ptr<store::StoreDirectory> store) : store_(std::move(store)) {}
 
+  bool at_remote() const;
   std::vector<std::string> names() const;  // of snapshots and branches, sorted
   std::vector<std::string> branches() const;
   // Errc::not_found.

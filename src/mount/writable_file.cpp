@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
+#include "base/round_up.hpp"
 #include "format/wire/types.hpp"
 #include "mount/version_file.hpp"
 #include "mount/versions.hpp"
@@ -75,6 +77,12 @@ void WritableFile::write(std::uint64_t at, std::span<const std::byte> bytes) {
   shared.unlock();
   const std::unique_lock alone(mutex_);
   const std::uint64_t before = region_.file_bytes();
+  // The last page may be unreadable. Both changes of the size would touch it.
+  std::optional<Pin> last;
+  if (at < base::round_up(before, format::kPageBytes)) {
+    const std::uint64_t from = std::min(at, before - 1);
+    last.emplace(region_.pin({from, before - from}));
+  }
   if (end > before) set_size(end);
   try {
     store_bytes(at, bytes);

@@ -1,7 +1,7 @@
 // The steps of a push:
 //   1. Pin the versions, so that gc of the store keeps their records.
 //   2. Take the last head that this store has seen as the base, and check only during the uploads
-//      that it is the newest. If it is not, read the newest head and begin again.
+//      that it still exists. If it is not the newest, read the newest head and begin again.
 //   3. Compare each version with the base: it may be there already, or belong to another writer.
 //   4. Reuse pieces of related versions; upload new pieces for the other records, then the list of
 //      pieces and, if due, a name table. No head refers to them yet.
@@ -30,6 +30,7 @@
 #include "remote/session/branch_relation.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/branch/checkpointed_head.hpp"
+#include "store/catalog/commit_name.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
@@ -79,6 +80,10 @@ std::set<std::string> version_names(const store::StoreDirectory& store,
 
 VersionToPush find_version(store::StoreDirectory& store, const std::string& name,
                            FollowedBranches* followed) {
+  if (store::parse_commit_name(name)) {
+    fail(Errc::invalid_argument,
+         "'{}' is a commit, which a remote cannot name: keep it as a snapshot first", name);
+  }
   VersionToPush out;
   out.name = name;
   if (!store::has_snapshot(store, name) && store::has_branch(store, name)) {
@@ -152,7 +157,7 @@ class Push {
         own_branches_only_(rules.own_branches_only),
         pool_(std::min(kMaxPushThreads, remote_.objects().connections()) - 1) {
     for (const std::string& name : version_names(session.store(), options)) {
-      versions_.push_back(find_version(session.store(), name, rules.followed));
+      versions_.push_back(find_version(session.store(), name, followed(rules)));
     }
     // Earlier versions first: the later ones reuse their pieces.
     std::sort(versions_.begin(), versions_.end(),
@@ -179,6 +184,11 @@ class Push {
   }
 
  private:
+  // A dry run keeps nothing in the store.
+  FollowedBranches* followed(const PushRules& rules) {
+    return rules.followed != nullptr || options_.dry_run ? rules.followed : &own_followed_;
+  }
+
   // Pushes with the last head that this store has seen as the base, and checks during the uploads
   // that it is the newest. False: it is not, or refuses a version that the newest one may accept.
   bool try_guess(const StoredHead& guess) {
@@ -214,8 +224,10 @@ class Push {
     }
     for (const VersionToPush* version : changed) put_entry(version->entry, next.versions);
     note(changed, true);
-    const auto published = remote_.publish(base, std::move(next));
+    const bool copies = seen_objects_.wants_copy();
+    const auto published = remote_.publish(base, std::move(next), copies);
     if (!published.has_value()) return false;
+    if (copies) seen_objects_.note_copy();
     session_.published(*published);
     note(changed, false);
     skip_orders_of(session_.store(), base.head);
@@ -350,10 +362,12 @@ class Push {
   // uploaded concurrently with the checks that a guessed head is the newest; large ones after them.
   void upload(StoredHead& base, bool is_guess, const std::vector<VersionToPush*>& changed) {
     std::vector<std::function<void()>> questions;
-    if (is_guess) {
+    // Of each number, there is only one head: the next one shows whether the guess was the newest.
+    const bool tries = !changed.empty() && !options_.dry_run && is_own_last(base);
+    if (is_guess && !tries) {
       questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
-      questions.push_back([&] { require_newest(remote_.still_has(base)); });
     }
+    if (is_guess) questions.push_back([&] { require_newest(remote_.has_head(base.head.id())); });
     const bool looks = !seen_objects_.is_known();
     if (looks) {
       for (auto& part : seen_objects_.load_tasks(remote_)) questions.push_back(std::move(part));
@@ -374,6 +388,16 @@ class Push {
     if (table.has_value()) table->use(base);
     report_.objects_uploaded = uploads.objects();
     report_.bytes_uploaded = uploads.bytes();
+  }
+
+  // Whether this store has published the head, and nothing since. After an interrupted push it may
+  // have: note() must not replace what identifies that push before the newest head was read.
+  bool is_own_last(const StoredHead& head) const {
+    const RemoteFile& file = session_.file();
+    return file.head_number == head.head.number && file.head_hash == head.hash &&
+           std::ranges::all_of(file.branches, [](const SeenBranch& branch) {
+             return branch.intended == WriteId{};
+           });
   }
 
   static void require_newest(bool is_newest) {
@@ -538,6 +562,7 @@ class Push {
   mutable std::map<std::string, std::uint64_t> assumed_objects_;  // see has(); with their sizes
   const bool own_branches_only_;
   base::ThreadPool pool_;
+  FollowedBranches own_followed_;
   std::vector<VersionToPush> versions_;
   PushReport report_;
 };

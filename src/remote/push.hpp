@@ -26,7 +26,7 @@ using FollowedBranches = std::map<std::string, store::FollowedBranch>;
 // The state and the rules of a process that pushes repeatedly.
 struct PushRules {
   SeenObjects* seen_objects = nullptr;   // null: the push lists the remote's objects itself
-  FollowedBranches* followed = nullptr;  // null: each push sends all commits of a journal
+  FollowedBranches* followed = nullptr;  // null: only what the store keeps of earlier processes
   bool own_branches_only = false;  // refuse a branch with another writer unless take_over is set
 };
 

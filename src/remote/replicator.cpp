@@ -21,6 +21,8 @@ constexpr std::chrono::milliseconds kEndWait{1000};                       // for
 constexpr std::chrono::milliseconds kFirstPause{500}, kMaxPause{30'000};  // after failures
 constexpr std::chrono::milliseconds kStep{100};     // between two calls of the caller's function
 constexpr std::chrono::seconds kCheckInterval{60};  // of a remote without pushes
+// Between two listings of a remote without pushes. The other checks are one small request each.
+constexpr std::chrono::hours kListInterval{1};
 
 // Joins the thread of a push, even if the caller's function throws.
 struct Joined {
@@ -129,10 +131,9 @@ std::string Replicator::push_once() {
     std::string busy;
     const auto session = open_session(busy);
     if (session == nullptr) return busy;
-    const bool is_check = is_check_due();
-    if (is_check) check_remote(*session);
+    const bool has_listed = is_check_due() && check_remote(*session);
     const bool has_snapshots = push_fresh(*session);
-    if (forgets_ && (is_check || has_snapshots)) forget_old(*session);
+    if (forgets_ && (has_listed || has_snapshots)) forget_old(*session);
     checked_ = Clock::now();
   }
   const std::lock_guard lock(mutex_);
@@ -149,12 +150,24 @@ bool Replicator::is_check_due() const {
   return !checked_.has_value() || Clock::now() - *checked_ >= kCheckInterval;
 }
 
+// Whether the remote still has the last head that this process has seen there.
+bool Replicator::is_unchanged(const Remote& remote) const {
+  if (!checked_.has_value() || !seen_objects_.is_known() ||
+      Clock::now() - listed_ >= kListInterval) {
+    return false;
+  }
+  const auto known = remote.cached_head();
+  return known.has_value() && remote.has_head(known->head.id());
+}
+
 // Sets lost_ to the names to push again: snapshots of the head whose objects may be lost, and all
-// branches.
-void Replicator::check_remote(Session& session) {
+// branches. False: it was enough to look at the newest head.
+bool Replicator::check_remote(Session& session) {
+  lost_.clear();
+  if (is_unchanged(session.remote())) return false;
+  listed_ = Clock::now();
   const Head head = session.newest_head().head;
   if (session.has_lost()) seen_objects_.forget();
-  lost_.clear();
   for (const std::string& name : store::snapshot_names(store_)) {
     if (seen_objects_.is_known() || head.find(name) == nullptr || refused_.contains(name)) continue;
     lost_.insert(name);
@@ -162,6 +175,7 @@ void Replicator::check_remote(Session& session) {
   for (const std::string& branch : store_.branch_names()) {
     if (!store::is_staging_name(branch)) lost_.insert(branch);
   }
+  return true;
 }
 
 // Whether there were new snapshots.

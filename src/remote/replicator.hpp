@@ -52,7 +52,8 @@ class Replicator {
   void note_behind();
   std::chrono::steady_clock::time_point next_check(std::chrono::steady_clock::time_point start);
   bool is_check_due() const;
-  void check_remote(Session& session);
+  bool is_unchanged(const Remote& remote) const;
+  bool check_remote(Session& session);
   bool push_fresh(Session& session);
   void forget_old(Session& session);
   Head own_snapshots(const Session& session, const Head& head) const;
@@ -70,6 +71,7 @@ class Replicator {
       refused_;  // names of other versions at the remote, with the error
   std::optional<std::chrono::steady_clock::time_point>
       checked_;  // when the remote was checked; nullopt: check it now
+  std::chrono::steady_clock::time_point listed_{};  // when all of it was
   SeenObjects seen_objects_;
   FollowedBranches followed_;
   std::set<std::string> lost_;  // names whose objects the remote may have lost

@@ -307,6 +307,29 @@ RemoteFreeable freeable_without(const Remote& remote, const std::vector<std::str
   return out;
 }
 
+namespace {
+
+constexpr std::size_t kMinRemoved = 100, kMaxRemoved = 1000;  // by one call
+
+// In any order, by several calls at once.
+void remove_objects(const Remote& remote, std::span<const std::string> keys,
+                    const ProgressFn& progress) {
+  base::ThreadPool pool(extra_threads(remote, kEverything));
+  const std::size_t threads = pool.workers() + 1;
+  const std::size_t part = std::clamp(keys.size() / threads, kMinRemoved, kMaxRemoved);
+  for (std::size_t first = 0; first < keys.size();) {
+    const auto round = keys.subspan(first, std::min(keys.size() - first, part * threads));
+    pool.parallel_for((round.size() + part - 1) / part, [&](std::size_t i, std::size_t) {
+      const auto from = round.subspan(i * part);
+      remote.objects().remove_all(from.first(std::min(from.size(), part)));
+    });
+    first += round.size();
+    if (progress) progress({first, keys.size(), "objects"});
+  }
+}
+
+}  // namespace
+
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {
   Head boundary = require_head(remote).head;
   // Reads the lists before it publishes the boundary: an unreadable list ends the gc.
@@ -333,24 +356,18 @@ RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const Progress
     garbage.push_back(object.key);
   }
   const std::size_t content_count = garbage.size();
-  std::vector<ObjectInfo> heads = remote.objects().list(kHeadPrefix, kEverything);
-  std::reverse(heads.begin(), heads.end());  // oldest first
-  for (const ObjectInfo& object : heads) {
+  for (const ObjectInfo& object : remote.objects().list(kHeadPrefix, kEverything)) {
     const auto number = parse_head_key(object.key);
     if (!number.has_value() || *number >= boundary.number) continue;
     ++report.heads_removed;
     garbage.push_back(object.key);
   }
   if (dry_run) return report;
-  base::ThreadPool pool(extra_threads(remote, kEverything));
-  constexpr std::size_t kStep = 256;
-  for (std::size_t first = 0; first < content_count; first += kStep) {
-    const std::size_t count = std::min(kStep, content_count - first);
-    pool.parallel_for(
-        count, [&](std::size_t i, std::size_t) { remote.objects().remove(garbage[first + i]); });
-    if (progress) progress({first + count, garbage.size(), "objects"});
-  }
-  for (std::size_t i = content_count; i < garbage.size(); ++i) remote.objects().remove(garbage[i]);
+  remove_objects(remote, std::span(garbage).first(content_count), progress);
+  // A head whose witness exists was not deleted: see Head::is_witness.
+  for (const std::uint64_t number : remote.witnesses(boundary.earlier_witness))
+    remote.objects().remove(head_key(number));
+  remove_objects(remote, std::span(garbage).subspan(content_count), nullptr);
   remote.objects().sweep();
   return report;
 }

@@ -1,10 +1,21 @@
-// Relative names of versions: main~2, latest, @{yesterday}.
+// Names of versions: main~2, latest, @{yesterday}, main@12, sets; and the lists that select them.
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include <vellum/store.hpp>
 
 #include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {
+
+namespace fs = std::filesystem;
 
 class VersionNames : public CliTest {
  protected:
@@ -117,6 +128,266 @@ TEST_F(VersionNames, TimesAreParsedAsDocumented) {
         "20261124", "days", "3", "3 moons ago", "-3 days", "99999999999 days", "36525 weeks",
         "2262-01-01", "1899-12-31", " ago", "3ss"})
     error_of(store, std::string("@{") + wrong + "}", 2);
+}
+
+TEST_F(VersionNames, LogListsATimeNoSanitizer) {
+  const std::string store = make_store_with({noise(1, 1)});
+  must_days_ago(10, {"snapshot", store, "old"});
+  must_days_ago(2, {"snapshot", store, "recent"});
+  const auto names = [&](const Arguments& options) {
+    Arguments all = {"log", store, "--names"};
+    all.insert(all.end(), options.begin(), options.end());
+    return must(all).out;
+  };
+  EXPECT_EQ(names({"--since", "3 days ago", "--until", "yesterday"}), "recent\n");
+  EXPECT_EQ(names({"--until", "5 days ago"}), "old\n");
+  EXPECT_EQ(names({"--since", "yesterday"}), "main\nv1\n");
+  EXPECT_EQ(names({"--since", "2199-01-01"}), "");
+  EXPECT_EQ(names({"--until", "2199-01-01", "--grep", "rec", "-n", "1"}), "recent\n");
+  for (const char* option : {"--since", "--until"}) {
+    const Result wrong = run({"log", store, option, "soon"});
+    EXPECT_EQ(wrong.status, 2);
+    EXPECT_NE(wrong.err.find("'soon' is no time"), std::string::npos) << wrong.err;
+  }
+}
+
+// A day means its beginning for --since, and its end for --until: both together are the day.
+TEST_F(VersionNames, ADayIsInsideItself) {
+  const std::string store = make_store_with({noise(1, 1)});
+  const std::string day =
+      must({"show", store, "v1", "--json"}).json().at("created").get<std::string>().substr(0, 10);
+  EXPECT_EQ(must({"log", store, "--names", "--since", day, "--until", day}).out, "main\nv1\n");
+  EXPECT_EQ(must({"log", store, "--names", "--since", day + "T23:59:59", "--grep", "v1"}).out, "");
+}
+
+class Commits : public VersionNames {
+ protected:
+  // Three commits that only the journal holds.
+  Commits() {
+    Store store = Store::create(path("s"));
+    region_.emplace(store.create_region("main", 4096));
+    commit("one");
+    commit("two");
+    commit("tri");
+  }
+  void commit(const std::string& text) {
+    std::memcpy(region_->data(), text.data(), text.size());
+    region_->commit("message " + text);
+  }
+  std::string content(const std::string& version) const {
+    return must({"cat", path("s"), version, "--length", "3"}).out;
+  }
+
+  std::optional<Region> region_;
+};
+
+TEST_F(Commits, AreListedWithTheirMessagesWhileTheyCanBeRead) {
+  commit("end");
+  const auto versions = must({"log", path("s"), "--commits", "--json"}).json().at("versions");
+  ASSERT_GE(versions.size(), 3U) << versions.dump();
+  EXPECT_EQ(versions[0].at("name"), "main");
+  EXPECT_EQ(versions[0].at("message"), "message end");
+  std::vector<std::string> messages;
+  for (const auto& v : versions) {
+    if (v.at("kind") == "commit") messages.push_back(v.at("message"));
+    EXPECT_EQ(v.at("order").is_null(), v.at("kind") != "snapshot");
+  }
+  EXPECT_EQ(messages, (std::vector<std::string>{"message tri", "message two", "message one"}));
+  EXPECT_NE(must({"log", path("s"), "--commits"}).out.find("message two"), std::string::npos);
+  EXPECT_EQ(must({"log", path("s"), "--names"}).out, "main\n");
+  EXPECT_EQ(run({"log", path("s"), "--commits", "--graph"}).status, 2);
+  region_->close();
+  EXPECT_EQ(must({"log", path("s"), "--commits", "--names"}).out, "main\n");
+}
+
+TEST_F(Commits, AreVersionsForEveryCommandThatReads) {
+  EXPECT_EQ(content("main@1"), "one");
+  EXPECT_EQ(content("main@2"), "two");
+  EXPECT_EQ(content("main@3"), "tri");
+  const auto shown = must({"show", path("s"), "main@1", "--json"}).json();
+  EXPECT_EQ(shown.at("kind"), "commit");
+  EXPECT_EQ(shown.at("message"), "message one");
+  EXPECT_EQ(must({"diff", path("s"), "main@1", "main@2", "--summary", "--json"})
+                .json()
+                .at("bytes_different"),
+            3);
+  must({"export", path("s"), "main@1", path("exported")});
+  EXPECT_EQ(read_file(path("exported")).substr(0, 3), "one");
+  region_->checkout("main@1");
+  EXPECT_EQ(std::memcmp(region_->data(), "one", 3), 0);
+}
+
+// A snapshot and a branch of a commit have its content, and stay when the commit cannot be read.
+TEST_F(Commits, CanBeKept) {
+  must({"snapshot", path("s"), "kept", "main@1"});
+  must({"branch", path("s"), "side", "main@2"});
+  EXPECT_EQ(must({"show", path("s"), "kept", "--json"}).json().at("message"), "message one");
+  EXPECT_EQ(must({"show", path("s"), "kept", "--json"}).json().at("branch"), "main");
+  region_->snapshot("named");
+  commit("end");
+  region_->close();
+  EXPECT_EQ(content("kept"), "one");
+  EXPECT_EQ(content("side"), "two");
+  const std::uint64_t sequence = must({"show", path("s"), "named", "--json"}).json()["sequence"];
+  EXPECT_EQ(content("main@" + std::to_string(sequence)), "tri") << "by its snapshot";
+  EXPECT_NE(error_of(path("s"), "main@2", 3).find("can no longer be read"), std::string::npos);
+  EXPECT_NE(error_of(path("s"), "main@9", 3).find("its last is "), std::string::npos);
+  EXPECT_NE(error_of(path("s"), "kept@1", 3).find("is a snapshot"), std::string::npos);
+  for (const char* wrong : {"main@", "main@01", "main@-1", "@1", "main@1x", "other@1"})
+    error_of(path("s"), wrong, 3);
+  must({"verify", path("s"), "--read-data"});
+}
+
+TEST_F(Commits, CannotBeRemovedOrPushed) {
+  must({"remote", "add", path("s"), "origin", "file://" + path("remote")});
+  for (const Arguments& arguments :
+       {Arguments{"rm", path("s"), "main@1"}, Arguments{"rm", "--branch", path("s"), "main@1"},
+        Arguments{"push", path("s"), "main@1"}}) {
+    const Result result = run(arguments);
+    EXPECT_EQ(result.status, 2) << arguments[0] << result.out;
+    EXPECT_NE(result.err.find("'main@1' is a commit"), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(content("main@1"), "one");
+}
+
+class Sets : public CliTest {
+ protected:
+  std::string s() const { return path("s"); }
+  std::string log() const { return must({"log", s()}).out; }
+  static std::size_t lines_with(const std::string& text, const std::string& word) {
+    std::size_t count = 0;
+    for (const std::string& line : lines_of(text)) count += contains(line, word) ? 1 : 0;
+    return count;
+  }
+};
+
+TEST_F(Sets, ABackupOfSeveralFilesIsOneEntryAndRestoresAsOne) {
+  const Arguments backup = {"backup", s(), file("a.db", "first a"), file("b.conf", "first b")};
+  const auto with = [](Arguments all, const Arguments& more) {
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const auto made = must(with(backup, {"--name", "monday", "-m", "why", "--json"})).json();
+  EXPECT_EQ(made.at("set"), "monday");
+  EXPECT_EQ(made.at("files").size(), 2U);
+  write_file(path("a.db"), "second a");
+  write_file(path("b.conf"), "second b");
+  must(with(backup, {"--name", "tuesday"}));
+  EXPECT_EQ(lines_with(log(), "monday"), 1U) << log();
+  EXPECT_TRUE(contains(log(), "2 members: why")) << log();
+  EXPECT_EQ(lines_of(must({"log", s(), "-n", "3"}).out).size(), 4U) << "two branches, one set";
+  fs::create_directory(path("to"));
+  must({"restore", s(), "monday", path("to")});
+  EXPECT_EQ(read_file(path("to/a.db")), "first a");
+  EXPECT_EQ(read_file(path("to/b.conf")), "first b");
+  EXPECT_EQ(run({"restore", s(), "monday"}).status, 2) << "the store does not know their places";
+  EXPECT_EQ(must({"show", s(), "monday", "--json"}).json().at("members").size(), 2U);
+  must({"rm", s(), "monday"});
+  EXPECT_EQ(lines_with(log(), "monday"), 0U) << log();
+}
+
+TEST_F(Sets, AreAllOrNothing) {
+  file("a.db", "a");
+  must({"backup", s(), path("a.db"), "--name", "taken+2+a.db"});
+  const auto backup = [&](const std::string& second, const std::string& name) {
+    return run({"backup", s(), path("a.db"), second, "--name", name});
+  };
+  EXPECT_EQ(backup(path("missing"), "x").status, 3);
+  EXPECT_EQ(backup(file("b", "b"), "taken").status, 4);
+  fs::create_directory(path("d"));
+  EXPECT_EQ(backup(file("d/a.db", "other"), "x").status, 2) << "two files of one branch";
+  EXPECT_EQ(run({"backup", s(), path("a.db"), path("b"), "--name", "x", "--branch", "y"}).status,
+            2);
+  write_file(path("c"), "c");
+  const int open_file = ::open(path("c").c_str(), O_RDWR | O_CLOEXEC);
+  EXPECT_EQ(backup(path("c"), "x").status, 7) << "open for writing";
+  ::close(open_file);
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "taken+2+a.db\n");
+}
+
+TEST_F(Sets, SnapshotAllKeepsEveryBranch) {
+  must({"import", s(), "a", file("x", "1")});
+  must({"import", s(), "b", file("y", "2")});
+  must({"snapshot", s(), "all", "--all", "-m", "both"});
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "all+2+b\nall+2+a\n");
+  EXPECT_EQ(lines_with(must({"snapshot", s()}).out, "2 members: both"), 1U);
+  EXPECT_EQ(run({"snapshot", s(), "all", "--all"}).status, 4);
+  EXPECT_EQ(run({"snapshot", s(), "c", "a", "--all"}).status, 2);
+  for (const auto& v : must({"log", s(), "--json"}).json().at("versions"))
+    EXPECT_EQ(v.at("set").is_null(), v.at("kind") == "branch") << v.dump();
+}
+
+TEST_F(Sets, WhatARunHasMadeIsOneEntryAndRestoresToItsPlacesNoSanitizer) {
+  const auto changed = [&](const std::string& name, const std::string& to) {
+    return run({"run", "--store", s(), "--file", path("a.db"), "--file", path("b.db"), "--snapshot",
+                name, "--", "sh", "-c",
+                "echo " + to + " > " + path("a.db") + "; echo " + to + " > " + path("b.db")});
+  };
+  EXPECT_EQ(changed("one", "first").status, 0);
+  EXPECT_EQ(changed("two", "second").status, 0);
+  EXPECT_EQ(changed("one", "third").status, 4) << "before the program starts";
+  EXPECT_EQ(lines_with(log(), "one"), 1U) << log();
+  must({"restore", s(), "one"});
+  EXPECT_EQ(read_file(path("a.db")) + read_file(path("b.db")), "first\nfirst\n");
+  must({"restore", s(), "two"});
+  EXPECT_EQ(read_file(path("a.db")) + read_file(path("b.db")), "second\nsecond\n");
+}
+
+// As after a kill of the command that was making it.
+TEST_F(Sets, AnIncompleteOneIsSeenAndRestoredOnlyWithForce) {
+  must({"import", s(), "a", file("x", "1")});
+  must({"import", s(), "b", file("y", "2")});
+  must({"snapshot", s(), "all", "--all"});
+  EXPECT_EQ(must({"show", s(), "all", "--json"}).json().at("complete"), true);
+  must({"rm", s(), "all+2+b"});
+  fs::create_directory(path("to"));
+  const Result refused = run({"restore", s(), "all", path("to")});
+  EXPECT_EQ(refused.status, 3) << refused.out;
+  EXPECT_TRUE(contains(refused.err, "1 of 2 members; branches without a member: b."))
+      << refused.err;
+  EXPECT_TRUE(fs::is_empty(path("to")));
+  EXPECT_TRUE(contains(log(), "1 of 2 members")) << log();
+  EXPECT_TRUE(contains(must({"show", s(), "all"}).out, "incomplete: 1 of 2 members"));
+  EXPECT_EQ(must({"show", s(), "all", "--json"}).json().at("complete"), false);
+  must({"restore", s(), "all+2+a", path("to/one")});
+  must({"restore", s(), "all", path("to"), "--force"});
+  EXPECT_EQ(read_file(path("to/a")) + read_file(path("to/one")), "11");
+}
+
+TEST_F(Sets, ForgetKeepsAllMembersOrNone) {
+  must({"import", s(), "a", file("x", "1")});
+  must({"import", s(), "b", file("y", "2")});
+  must({"snapshot", s(), "old", "--all"});
+  must({"snapshot", s(), "all", "--all"});
+  must({"snapshot", s(), "newer", "a"});
+  must({"forget", s(), "--keep-last", "1", "--branch", "a"});
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "newer\nall+2+b\nall+2+a\nold+2+b\nold+2+a\n");
+  must({"forget", s(), "--keep-last", "1"});
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "newer\nall+2+b\nall+2+a\n");
+}
+
+TEST_F(VersionNames, CommandsOfOtherProgramsHaveAHint) {
+  const std::pair<const char*, const char*> hints[] = {
+      {"check", "vellum verify"},     {"prune", "vellum gc"},      {"status", "vellum log"},
+      {"checkout", "vellum restore"}, {"commit", "vellum backup"}, {"add", "vellum backup"},
+      {"extract", "vellum export"},   {"info", "vellum show"},     {"revert", "vellum restore"},
+      {"undo", "vellum restore"},     {"create", "vellum init"},   {"rename", "vellum branch"}};
+  for (const auto& [command, hint] : hints) {
+    const Result result = run({command, "x"});
+    EXPECT_EQ(result.status, 2) << command;
+    EXPECT_NE(result.err.find(hint), std::string::npos) << command << ": " << result.err;
+  }
+}
+
+// A file that ends within a page has its own size in every list; its region has whole pages.
+TEST_F(VersionNames, ListsHaveTheSizeOfTheFile) {
+  const std::string store = path("s");
+  must({"import", store, "main", file("f", std::string(5000, 'x')), "--snapshot", "v1"});
+  for (const char* command : {"log", "ls", "show", "snapshot"}) {
+    Arguments arguments = {command, store};
+    if (command == std::string("show")) arguments.push_back("v1");
+    EXPECT_NE(must(arguments).out.find("4.9 KiB"), std::string::npos) << command;
+  }
 }
 
 }  // namespace

@@ -308,6 +308,14 @@ TEST_F(Web, AVersionIsDownloadedAndItsRestoreCommandIsShown) {
   EXPECT_TRUE(contains(body("version?name=v1"), "value=\"vellum restore " + store_ + " v1 FILE\""));
 }
 
+TEST_F(Web, AVersionHasTheSizeOfItsFile) {
+  must({"import", store_, "file", file("f", std::string(5000, 'x')), "--snapshot", "odd"});
+  const std::string odd = body("version?name=odd"), even = body("version?name=v1");
+  EXPECT_TRUE(contains(odd, "4.9 KiB (5000 bytes)")) << odd;
+  EXPECT_TRUE(contains(odd, "8.0 KiB (8192 bytes)")) << "of the region: " << odd;
+  EXPECT_TRUE(contains(even, "32.0 KiB (32768 bytes)")) << even;
+}
+
 TEST_F(Web, LineBreaksOfAMessageAreShown) {
   SKIP_WITHOUT_SERVER();
   must({"snapshot", store_, "lines", "v1", "-m", "one\ntwo <b>\nthree"});

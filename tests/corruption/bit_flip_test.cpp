@@ -8,6 +8,7 @@
 
 #include "corruption/flip_lib.hpp"
 #include "store/gc/recompress_support.hpp"
+#include "support/sanitizers.hpp"
 
 namespace vellum::corruption {
 namespace {
@@ -59,7 +60,7 @@ TEST(BitFlip, BitsOfASmallStore) {
     }
   } else {
     std::mt19937_64 random(7);
-    for (int i = 0; i < 4000; ++i) {
+    for (int i = 0; i < test::rounds(4000, 1000); ++i) {
       const auto& [path, bytes] = files[random() % files.size()];
       // The front half of the file most of the time: the frames are there.
       const std::uint64_t end = i % 2 == 0 ? bytes : std::min<std::uint64_t>(bytes, 8192);
@@ -91,7 +92,7 @@ TEST(BitFlip, LargeStoreAtRandom) {
   FlipCounts counts;
   std::mt19937_64 random(8);
   const auto files = lab.files();
-  const int flips = long_run() ? 20000 : 150;
+  const int flips = long_run() ? 20000 : test::rounds(150, 50);
   for (int i = 0; i < flips; ++i) {
     std::uint64_t at = random() % lab.total_bytes();
     for (const auto& [path, bytes] : files) {
@@ -117,7 +118,7 @@ TEST(BitFlip, RecompressedPacks) {
   FlipLab lab(std::move(sample));
   FlipCounts counts;
   std::mt19937_64 random(9);
-  const int flips = long_run() ? 20000 : 1500;
+  const int flips = long_run() ? 20000 : test::rounds(1500, 400);
   for (const auto& [path, bytes] : lab.files()) {
     if (!path.ends_with(".pack")) continue;
     for (int i = 0; i < flips; ++i) {

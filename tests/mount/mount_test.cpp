@@ -146,6 +146,25 @@ TEST_F(MountNoSanitizer, ProgramsMapCopyAndSkipHoles) {
   EXPECT_EQ(0, run_program({"grep", "-qa", "needle", at("v1")}).status);
 }
 
+// As du(1) counts: the blocks of the data, in steps of 64 KiB, and none for holes.
+TEST_F(MountNoSanitizer, BlocksShowHoles) {
+  constexpr std::size_t kHole = 40 << 20;
+  const std::string dense = noise(64, 1);
+  const std::string s = make_store_with(
+      {dense, noise(16, 2) + std::string(kHole, '\0') + noise(16, 3), std::string(kHole, '\0')});
+  serve(s);
+  const auto allocated = [&](const std::string& version) {
+    struct stat status{};
+    EXPECT_EQ(0, stat(at(version).c_str(), &status)) << version;
+    return static_cast<std::size_t>(status.st_blocks) * 512;
+  };
+  EXPECT_EQ(dense.size(), allocated("v1"));
+  EXPECT_GE(allocated("v2"), 128U << 10);
+  EXPECT_LE(allocated("v2"), 256U << 10);
+  EXPECT_EQ(0U, allocated("v3"));
+  EXPECT_EQ(allocated("v3"), allocated("main")) << "the same version";
+}
+
 TEST_F(MountNoSanitizer, ARemoteIsMountedByItsUrl) {
   const std::string a = noise(300, 1), b = noise(300, 2) + "tail";
   const std::string s = make_store_with({a});

@@ -106,6 +106,46 @@ TEST(RemoteCrash, APowerCutAtAnyChangeOfAPushLosesNothing) {
   EXPECT_GT(images, 100u);
 }
 
+void pull_in_place(base::Fs& fs, const std::string& path, bool packs) {
+  RemoteOptions options;
+  options.cache_directory = "";
+  const auto store = open_store(fs, path, options, remote_of(fs));
+  Session session(*store, "origin", remote_of(fs));
+  pull(session, {{}, packs}, nullptr);
+}
+
+// The copy has s0 and s1 before, and all versions after the pull has returned.
+void cut_power_in_pull(bool lazy) {
+  sim::SimFs fs;
+  const Made made = make_before_push(fs);
+  clone(fs, kUrl, "/copy", {{}, lazy}, nullptr, remote_of(fs));
+  push_all(*StoreDirectory::open(fs, kStore), remote_of(fs));
+  const Contents before{{"s0", made.before.at("s0")}, {"s1", made.before.at("s1")}};
+  fs.start_log();
+  fs.allow_states(0, 1);
+  pull_in_place(fs, "/copy", lazy);
+  fs.allow_states(1, 1);
+  fs.stop_log();
+  std::uint64_t images = 0;
+  sim::CrashImages(fs, {2, 2, 3, 3}, 5)
+      .for_each([&](const sim::Disk& image, std::size_t low, std::size_t) {
+        if (testing::Test::HasFailure() || (++images % 3 != 0 && low == 0)) return;
+        sim::SimFs disk(image);
+        RemoteOptions options;
+        options.cache_directory = "";
+        const auto store = open_store(disk, "/copy", options, remote_of(disk));
+        expect_contents(*store, low == 1 ? made.after : before);
+        for (const std::string& name : store::snapshot_names(*store)) {
+          expect_contents(*store, {{name, made.after.at(name)}});
+        }
+      });
+  std::printf("  %llu images\n", static_cast<unsigned long long>(images));
+  EXPECT_GT(images, 50u);
+}
+
+TEST(RemoteCrash, APowerCutAtAnyChangeOfAPullLosesNothing) { cut_power_in_pull(false); }
+TEST(RemoteCrash, APowerCutWhilePacksAreFetchedLosesNothing) { cut_power_in_pull(true); }
+
 // The renames of a killed process that are not synced.
 class UnsyncedNames final : public vellum::test::ForwardingFs {
  public:

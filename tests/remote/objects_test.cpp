@@ -194,6 +194,16 @@ TEST(RemoteObjects, ForgedBytesAreRefusedOrMeanWhatTheySay) {
   }
 }
 
+TEST(RemoteObjects, AHeadOfAnOlderVellumHasNoWitness) {
+  Head head, expected = sample_head();
+  expected.is_witness = false;
+  expected.earlier_witness = {};
+  const Bytes old = as_old_head(encode_head(sample_head(), store_id()));
+  ASSERT_EQ(decode_head(old, store_id(), head), nullptr);
+  EXPECT_EQ(head, expected);
+  EXPECT_EQ(head_id_at_start(std::span(old).first(kHeadStartBytes)), expected.id());
+}
+
 TEST(RemoteObjects, AnotherStoresAndNewerOnesAreNamed) {
   format::Uuid other = store_id();
   other[0] ^= std::byte{1};

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.hpp"
+#include "remote/pieces/known_pieces.hpp"
 #include "remote/remote_fixture.hpp"
+#include "remote/remote_samples.hpp"
 #include "store/gc/gc.hpp"
 
 namespace vellum::remote::test {
@@ -56,39 +58,85 @@ TEST_F(PushTest, ExistingObjectsAreNotPushedAgain) {
   expect_contents(*clone_to("c", {"s3"}), {{"s3", contents["s3"]}});
 }
 
+std::ptrdiff_t staging_branches(const StoreDirectory& store) {
+  return std::ranges::count_if(store.branch_names(), store::is_staging_name);
+}
+
+// Each push reads the remote's file and the cache again, as a process of its own does.
+TEST_F(PushTest, EachPushOfAnOpenWriterSendsOnlyWhatIsNew) {
+  make(1);
+  push_all(*store);
+  auto writer = line.step_and_stay();
+  std::vector<std::uint64_t> sent;
+  for (int i = 0; i < 25; ++i) {
+    line.step_with(*writer);
+    sent.push_back(push_names(*store, {"main"}).bytes_uploaded);
+  }
+  EXPECT_LT(sent.back(), 3 * sent.front());  // with all commits of the journal: 12 times as many
+  EXPECT_EQ(staging_branches(*store), 1);
+  contents["main"] = line.bytes();
+  expect_contents(*clone_to("a"), contents);
+  // What a push keeps is not the store's: gc removes it, and so does a push after a checkpoint.
+  store::collect_garbage(*store, false, nullptr);
+  EXPECT_EQ(staging_branches(*store), 0);
+  line.step_with(*writer);
+  contents["main"] = line.bytes();
+  push_names(*store, {"main"});
+  expect_contents(*clone_to("b"), contents);
+  EXPECT_EQ(staging_branches(*store), 1);
+  writer.reset();
+  step("s1");
+  push_all(*store);
+  EXPECT_EQ(staging_branches(*store), 0);
+  expect_contents(*clone_to("c"), contents);
+  expect_good_remote();
+  store::test::expect_no_damage(*store);
+}
+
+// Pieces of one record each; a version needs all of them.
+struct SmallPieces {
+  explicit SmallPieces(std::uint64_t count) {
+    for (std::uint64_t i = 1; i <= count; ++i) {
+      const format::RecordRef ref{(3ULL << 32) | 1, 64 * i, 7};
+      needed.push_back({format::RecordType::pages, ref, 64, ref, {}});
+      known.add(name(i), {needed.back()});
+    }
+  }
+  static PieceName name(std::uint64_t number) {
+    PieceName out{{1, {}}, 200, 136};
+    std::memcpy(out.content.hash.data(), &number, sizeof number);
+    return out;
+  }
+  KnownPieces known;
+  std::vector<PieceRecord> needed;
+};
+
+TEST(KnownPiecesTest, MoreThan128SmallPiecesAreMergedAndStayMerged) {
+  const SmallPieces few(128);
+  EXPECT_EQ(few.known.plan(few.needed).used.size(), 128u);
+  SmallPieces many(129);
+  const auto plan = many.known.plan(many.needed);
+  EXPECT_LE(plan.used.size(), 64u);
+  std::vector<PieceRecord> merged;
+  for (const std::size_t i : plan.missing) merged.push_back(many.needed[i]);
+  ASSERT_GE(merged.size(), 65u);
+  many.known.add(SmallPieces::name(1000), merged);
+  const auto next = many.known.plan(many.needed);
+  EXPECT_TRUE(next.missing.empty());
+  EXPECT_EQ(next.used.size(), plan.used.size() + 1);
+}
+
 TEST_F(PushTest, ManySmallPushesDoNotResultInManyPieces) {
   make(1);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 131; ++i) {
     step("", 1, false);
     push_names(*store, {"main"});
   }
   const auto there = objects();
   const Remote remote(*there, store->superblock().store_id);
   const auto head = remote.newest_head().head;
-  EXPECT_LE(remote.list(head.find("main")->list).size(), 34u);
+  EXPECT_LE(remote.list(head.find("main")->list).size(), 130u);
   expect_contents(*clone_to("c"), {{"main", contents["main"]}});
-}
-
-// Merged pieces must not be replaced by the small pieces with the same records.
-TEST_F(PushTest, MergedPiecesStayMerged) {
-  make(1);
-  push_all(*store);
-  const auto there = objects();
-  const Remote remote(*there, store->superblock().store_id);
-  std::size_t before = 0, merges = 0;
-  for (int i = 0; i < 60; ++i) {
-    const std::string name = "t" + std::to_string(i);
-    step(name, 1);
-    push_names(*store, {name});
-    const std::size_t pieces = remote.list(remote.newest_head().head.find(name)->list).size();
-    merges += pieces < before;
-    if (i > 0) {
-      EXPECT_LE(pieces, before + 2) << i;
-    }
-    before = pieces;
-  }
-  EXPECT_GE(merges, 1u);
-  expect_contents(*clone_to("c"), {{"t59", contents["t59"]}, {"t20", contents["t20"]}});
 }
 
 TEST_F(PushTest, APullFetchesNewVersionsAndFollowsBranches) {
@@ -392,6 +440,73 @@ TEST_F(PushTest, ALateHeadDoesNotCountWhereAnotherWasDeleted) {
   expect_contents(*all, contents);
   EXPECT_TRUE(store::has_snapshot(*all, "t0"));
   store::test::expect_same(*store::test::open_version(*all, "t1"), there.bytes());
+}
+
+// Notes the heads that are removed, in this order; removes none of them while it is killed.
+class NotesRemovedHeads final : public DirectoryEngine {
+ public:
+  explicit NotesRemovedHeads(std::string path)
+      : DirectoryEngine(base::posix_fs(), std::move(path)) {}
+  void remove(const std::string& key) override {
+    if (key.starts_with(kHeadPrefix)) {
+      const std::lock_guard lock(mutex_);
+      if (is_killed) throw Error(Errc::io, "killed");
+      removed.push_back(*parse_head_key(key));
+    }
+    DirectoryEngine::remove(key);
+  }
+  bool is_killed = false;
+  std::vector<std::uint64_t> removed;
+
+ private:
+  std::mutex mutex_;
+};
+
+TEST_F(PushTest, GcDeletesEachHeadAfterItsWitness) {
+  make(1);
+  push_all(*store);
+  step("s1");
+  push_all(*store);
+  NotesRemovedHeads engine(dir.path("r"));
+  const Remote remote(engine, store->superblock().store_id);
+  engine.is_killed = true;
+  EXPECT_ERRC(collect_remote(remote, false, nullptr), Errc::io);
+  engine.is_killed = false;
+  step("s2");
+  push_all(*store);
+  collect_remote(remote, false, nullptr);
+  // Head 3 is the boundary of the gc that was killed.
+  ASSERT_GE(engine.removed.size(), 4u);
+  EXPECT_EQ(engine.removed[0], 1u);
+  EXPECT_EQ(engine.removed[1], 3u);
+  const Head head = remote.newest_head().head;
+  EXPECT_EQ(head.number, 5u);
+  EXPECT_TRUE(head.is_witness);
+  expect_good_remote();
+  step("s3");
+  push_all(*store);
+  expect_contents(*clone_to("c"), contents);
+}
+
+TEST_F(PushTest, ARemoteOfAnOlderVellumIsContinued) {
+  make(2);
+  push_all(*store);
+  const auto there = objects();
+  const std::string key = head_key(1);
+  there->put(key, samples::as_old_head(there->get(key, 1u << 20)));
+  there->remove(kNewestKey);
+  std::filesystem::remove_all(dir.path("s/remotes/cache"));  // it has the head in its new form
+  expect_contents(*clone_to("c"), contents);
+  step("s2");
+  push_all(*store);
+  const Remote remote(*there, store->superblock().store_id);
+  const Head head = remote.newest_head().head;
+  EXPECT_EQ(head.number, 2u);
+  EXPECT_TRUE(head.is_witness);
+  EXPECT_EQ(head.earlier_witness, HeadId{});
+  collect_remote(remote, false, nullptr);
+  expect_good_remote();
+  expect_contents(*clone_to("d"), contents);
 }
 
 TEST_F(PushTest, EveryDamagedObjectIsNamed) {

@@ -108,7 +108,9 @@ inline PushReport push_names(StoreDirectory& store, std::vector<std::string> nam
 
 inline PushReport push_all(StoreDirectory& store, std::shared_ptr<ObjectStore> objects = nullptr) {
   std::vector<std::string> names = store::snapshot_names(store);
-  for (const std::string& branch : store.branch_names()) names.push_back(branch);
+  for (const std::string& branch : store.branch_names()) {
+    if (!store::is_staging_name(branch)) names.push_back(branch);
+  }
   return push_names(store, std::move(names), std::move(objects));
 }
 

@@ -1,6 +1,9 @@
 // One valid value of every object of a remote, for tests and for the seeds of fuzzing.
 #pragma once
 
+#include "format/wire/checks.hpp"
+#include "format/wire/superblock.hpp"
+#include "format/wire/whole_file.hpp"
 #include "remote/objects/head.hpp"
 #include "remote/objects/hold.hpp"
 #include "remote/objects/list_on_base.hpp"
@@ -38,6 +41,8 @@ inline Head sample_head() {
   head.generation = 2;
   head.write_id = filled<16>(1);
   head.before = filled<32>(2);
+  head.is_witness = true;
+  head.earlier_witness = {3, filled<16>(8)};
   RemoteVersion branch;
   branch.is_branch = true;
   branch.ref = {"main", "main", 0, 0, sample_version()};
@@ -52,6 +57,20 @@ inline Head sample_head() {
   head.versions = {branch, snapshot};
   head.table = {{1, filled<32>(6)}, 900};
   head.gone = {"dawn", "eve"};
+  return head;
+}
+
+// The head in the form of an older Vellum, which has no witnesses.
+inline std::vector<std::byte> as_old_head(std::vector<std::byte> head) {
+  constexpr std::size_t kMagicAt = 4, kLengthAt = 12, kWitnessAt = 92, kWitnessBytes = 25;
+  for (std::size_t i = 0; i < 3; ++i) head[kMagicAt + i] = static_cast<std::byte>("EAD"[i]);
+  const auto at = head.begin() + kWitnessAt;
+  head.erase(at, at + kWitnessBytes);
+  const auto length = static_cast<std::uint32_t>(head.size());
+  std::memcpy(head.data() + kLengthAt, &length, sizeof length);
+  const auto seed = format::checksum_seed(format::id_of_whole_file(head));
+  head.resize(head.size() - 8);
+  format::append_checksum(head, seed);
   return head;
 }
 

@@ -8,6 +8,7 @@
 #include "remote/bound_port.hpp"
 #include "remote/engine/probe.hpp"
 #include "remote/s3_server_lib.hpp"
+#include "store/support.hpp"
 
 namespace vellum::remote::test {
 namespace {
@@ -55,6 +56,64 @@ TEST(S3EngineTest, ListsInPagesAndLeavesOutStrangers) {
   EXPECT_EQ(objects->list("k/", 1000).size(), 30u);
   EXPECT_EQ(objects->list("k/", 10).back().key, "k/109");
   EXPECT_EQ(objects->list("", 1).front().key, "k/100");
+}
+
+std::vector<std::string> put_many(ObjectStore& objects, int count) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < count; ++i) {
+    keys.push_back("k/" + std::to_string(10'000 + i));
+    objects.put(keys.back(), object_bytes("x"));
+  }
+  return keys;
+}
+
+TEST(S3EngineTest, ThousandObjectsAreDeletedByOneRequest) {
+  S3Server server;
+  const auto objects = make_s3_engine(server.options());
+  const auto keys = put_many(*objects, 1001);
+  objects->put("other", object_bytes("x"));
+  const auto before = server.requests();
+  objects->remove_all(keys);
+  EXPECT_EQ(server.requests(), before + 2);
+  EXPECT_EQ(objects->list("", 10), (std::vector<ObjectInfo>{{"other", 1}}));
+  objects->remove_all(keys);  // they do not exist any more
+}
+
+TEST(S3EngineTest, AnObjectThatIsNotDeletedWithOthersIsDeletedOnItsOwn) {
+  S3Server server;
+  const auto objects = make_s3_engine(server.options());
+  const auto keys = put_many(*objects, 3);
+  server.undeletable = "pre/fix/" + keys[1];
+  auto before = server.requests();
+  objects->remove_all(keys);
+  EXPECT_EQ(server.requests(), before + 2);
+  EXPECT_TRUE(objects->list("", 10).empty());
+}
+
+TEST(S3EngineTest, AServerWithoutSuchRequestsIsAskedOnce) {
+  S3Server server;
+  server.deletes_many = false;
+  const auto objects = make_s3_engine(server.options());
+  const auto keys = put_many(*objects, 5);
+  auto before = server.requests();
+  objects->remove_all(std::span(keys).first(3));
+  EXPECT_EQ(server.requests(), before + 4);
+  before = server.requests();
+  objects->remove_all(std::span(keys).last(2));
+  EXPECT_EQ(server.requests(), before + 2);
+  EXPECT_TRUE(objects->list("", 10).empty());
+}
+
+TEST(S3EngineTest, ADeletionThatTheServerForbidsNamesObjectAndPermission) {
+  S3Server server;
+  const auto objects = make_s3_engine(server.options());
+  const auto keys = put_many(*objects, 2);
+  server.answer = [](const S3Request&) {
+    return S3Server::Answer{403, "<Error><Code>AccessDenied</Code></Error>", ""};
+  };
+  const std::string text = store::test::error_text(Errc::io, [&] { objects->remove_all(keys); });
+  EXPECT_NE(text.find(keys[0]), std::string::npos) << text;
+  EXPECT_NE(text.find("s3:DeleteObject"), std::string::npos) << text;
 }
 
 TEST(S3EngineTest, EveryPassingFaultIsRepeated) {

@@ -7,6 +7,7 @@
 
 #include "base/expect_error.hpp"
 #include "remote/remote_fixture.hpp"
+#include "remote/replicator.hpp"
 #include "remote/s3_server_lib.hpp"
 
 namespace vellum::remote::test {
@@ -44,13 +45,13 @@ TEST_F(S3RemoteTest, AServerThatFailsEveryFifthTimeCostsTimeOnly) {
   expect_contents(*copy, contents);
 }
 
-// Concurrently: listings of heads, pieces and lists, superblock, last head, piece and list; then
-// the new head; then a listing and the copy of the head.
+// Concurrently: listings of pieces and lists, superblock, start of the last head, piece and list;
+// then the new head; then the witness and the copy of the head.
 TEST_F(S3RemoteTest, ASmallPushTakesThreeRequestsInSequence) {
   make(4);
   push_all(*store, over_s3());
   step("s4", 2);
-  constexpr int kSideBySide = 7;
+  constexpr int kSideBySide = 6;
   std::atomic<int> arrived{0};
   std::atomic<bool> came_together{true};
   const auto wait_for_all = [&](int count) {
@@ -101,6 +102,94 @@ TEST_F(S3RemoteTest, ARemoteThatWasEmptiedGetsEverythingAgain) {
   step("s2");
   push_all(*store, over_s3());
   expect_contents(*clone_over_s3("c"), contents);
+}
+
+// The requests that the server gets, by method.
+class Asked {
+ public:
+  explicit Asked(S3Server& server) : server_(server) {
+    server_.fault = [&](const S3Request& request) {
+      const std::lock_guard lock(mutex_);
+      ++asked_[request.key.empty() && request.method == "GET" ? "LIST" : request.method];
+      return Fault::none;
+    };
+  }
+  ~Asked() { server_.fault = nullptr; }
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+  int operator[](const std::string& method) {
+    const std::lock_guard lock(mutex_);
+    return asked_[method];
+  }
+
+ private:
+  S3Server& server_;
+  std::mutex mutex_;  // guards the member below
+  std::map<std::string, int> asked_;
+};
+
+TEST_F(S3RemoteTest, ACommitOfAReplicationNeedsNoListing) {
+  make(2);
+  auto writer = line.step_and_stay();
+  Replicator replicator(*store, url(), {std::chrono::seconds(1), false}, over_s3());
+  ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
+  constexpr int kCommits = 4;
+  {
+    Asked asked(server);
+    for (int i = 0; i < kCommits; ++i) {
+      line.step_with(*writer);
+      ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
+    }
+    EXPECT_EQ(asked["LIST"], 0);
+    // A piece, its list and the head; once a minute the copy of the head.
+    EXPECT_LE(asked["PUT"], 4 * kCommits);
+    EXPECT_GE(asked["PUT"], 3 * kCommits);
+    // The witness; after a pause, the head before.
+    EXPECT_LE(asked["GET"], 2 * kCommits);
+  }
+  contents["main"] = line.bytes();
+  expect_contents(*clone_over_s3("c"), contents);
+}
+
+TEST_F(S3RemoteTest, AReplicationNoticesAnotherPusherByItsNextHead) {
+  make(2);
+  Replicator replicator(*store, url(), {std::chrono::seconds(1), false}, over_s3());
+  ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
+  const auto other = clone_over_s3("other");
+  Line side(*other, "side", 9);
+  side.begin();
+  for (int i = 0; i < 3; ++i) {
+    const std::string theirs = "theirs" + std::to_string(i);
+    side.step(theirs);
+    push_names(*other, {theirs}, over_s3());
+    contents[theirs] = side.bytes();
+    const auto objects = over_s3();
+    if (i == 1) collect_remote(Remote(*objects, store->superblock().store_id), false, nullptr);
+    step("ours" + std::to_string(i));
+    ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
+  }
+  expect_contents(*clone_over_s3("c"), contents);
+}
+
+// Also a moment after its last push, when it does not ask for the last head first.
+TEST_F(S3RemoteTest, AReplicationFillsARemoteThatIsEmptiedBetweenTwoCommits) {
+  make(2);
+  Replicator replicator(*store, url(), {std::chrono::seconds(1), false}, over_s3());
+  ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
+  for (const auto& [key, body] : server.objects()) server.erase(key);
+  step("s2");
+  for (int i = 0; i < 3 && !replicator.push_new(); ++i) {
+  }
+  EXPECT_EQ(replicator.state().failure, "");
+  const auto objects = over_s3();
+  const Remote remote(*objects, store->superblock().store_id);
+  EXPECT_EQ(remote.newest_head().head.number, 1u) << "a head on a lost one was left behind";
+  EXPECT_TRUE(verify_remote(remote, true, nullptr).damages.empty());
+  step("s3");
+  ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
+  const auto copy = clone_over_s3("c");
+  EXPECT_TRUE(store::has_snapshot(*copy, "s2"));
+  expect_contents(*copy, {{"main", contents["main"]}, {"s3", contents["s3"]}});
 }
 
 TEST_F(S3RemoteTest, ALookAtAThousandVersionsTakesThreeRequests) {

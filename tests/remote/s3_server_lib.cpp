@@ -256,6 +256,10 @@ std::string S3Server::signature_problem(const S3Request& request) const {
 }
 
 S3Server::Reply S3Server::handle(const S3Request& request) {
+  if (request.key.empty() && request.method == "POST" && request.query.contains("delete") &&
+      deletes_many) {
+    return delete_many(request);
+  }
   if (request.key.empty())
     return request.method == "GET" ? list(request) : Reply{405, error_xml("MethodNotAllowed"), ""};
   if (request.method == "GET") return get(request);
@@ -291,6 +295,26 @@ S3Server::Reply S3Server::put(const S3Request& request) {
   }
   objects_[request.key] = request.body;
   return {200, "", ""};
+}
+
+S3Server::Reply S3Server::delete_many(const S3Request& request) {
+  std::vector<std::string> keys;
+  for (std::size_t at = 0; (at = request.body.find("<Key>", at)) != std::string::npos;) {
+    at += 5;
+    keys.push_back(request.body.substr(at, request.body.find("</Key>", at) - at));
+  }
+  if (!request.headers.contains("x-amz-checksum-sha256") || keys.size() > 1000)
+    return {400, error_xml("InvalidRequest"), ""};
+  std::string errors;
+  const std::lock_guard lock(mutex_);
+  for (const std::string& key : keys) {
+    if (key == undeletable) {
+      errors += "<Error><Key>" + key + "</Key><Code>InternalError</Code></Error>";
+    } else {
+      objects_.erase(key);
+    }
+  }
+  return {200, "<DeleteResult xmlns=\"x\">" + errors + "</DeleteResult>", ""};
 }
 
 S3Server::Reply S3Server::list(const S3Request& request) {

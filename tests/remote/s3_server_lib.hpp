@@ -2,7 +2,7 @@
 //
 // It keeps objects in memory, checks every signature and the hash of every body, and implements the
 // requests that Vellum uses: GET with and without a range, PUT with and without If-None-Match,
-// DELETE, and ListObjectsV2 in pages. A thread serves each connection.
+// DELETE, DeleteObjects, and ListObjectsV2 in pages. A thread serves each connection.
 #pragma once
 
 #include <atomic>
@@ -63,6 +63,9 @@ class S3Server {
   // Like some servers: check whether the object exists, wait, and then write it.
   std::atomic<bool> conditional_writes_race{false};
   std::atomic<std::size_t> most_listed{1000};  // by one reply
+  std::atomic<bool> deletes_many{true};        // false: 405 for DeleteObjects
+  // DeleteObjects reports an error for this key and keeps it. Set it while no request is active.
+  std::string undeletable;
 
   std::uint64_t requests() const { return requests_.load(); }
   std::map<std::string, std::string> objects() const;  // by key in the bucket
@@ -79,6 +82,7 @@ class S3Server {
   Reply get(const S3Request& request);
   Reply put(const S3Request& request);
   Reply list(const S3Request& request);
+  Reply delete_many(const S3Request& request);
   std::string signature_problem(const S3Request& request) const;
 
   int listener_ = -1;

@@ -80,7 +80,10 @@ inline RemoteOptions without_cache() {
 // A store at a path. Each call acts as a new process.
 class Station {
  public:
-  Station(base::Fs& fs, std::string path) : fs_(fs), path_(std::move(path)) {}
+  Station(base::Fs& fs, std::string path, std::shared_ptr<ObjectStore> objects = nullptr)
+      : fs_(fs),
+        path_(std::move(path)),
+        objects_(objects != nullptr ? std::move(objects) : objects_on(fs)) {}
 
   void create(const format::Superblock& options) {
     add_remote_file(*StoreDirectory::create(fs_, path_, options), "origin", kRemoteUrl, false);
@@ -88,7 +91,7 @@ class Station {
   const std::string& path() const { return path_; }
   bool is_there() const { return fs_.exists(path_ + "/vellum.store"); }
   std::shared_ptr<StoreDirectory> open() const {
-    return open_store(fs_, path_, without_cache(), objects_on(fs_));
+    return open_store(fs_, path_, without_cache(), objects_);
   }
 
   // Commits all differences; creates a snapshot if `name` is not empty.
@@ -119,19 +122,23 @@ class Station {
   void remove(const Names& snapshots) {
     for (const std::string& name : snapshots) open()->remove_snapshot(name);
   }
-  void gc(int level = 0) { store::collect_garbage(*open(), false, nullptr, level); }
+  void gc(int level = 0, std::chrono::milliseconds patience = store::kGcPatience) {
+    store::GcPace pace;
+    pace.patience = patience;
+    store::collect_garbage(*open(), false, nullptr, level, pace);
+  }
   void push(const Names& names) {
     const auto store = open();
-    Session session(*store, "origin", objects_on(fs_));
+    Session session(*store, "origin", objects_);
     remote::push(session, {names, false}, nullptr);
   }
   PullReport pull(const Names& names = {}, bool packs = false) {
     const auto store = open();
-    Session session(*store, "origin", objects_on(fs_));
+    Session session(*store, "origin", objects_);
     return remote::pull(session, {names, packs}, nullptr);
   }
   void clone(const Names& names = {}, bool lazy = false) {
-    remote::clone(fs_, kRemoteUrl, path_, {names, lazy}, nullptr, objects_on(fs_));
+    remote::clone(fs_, kRemoteUrl, path_, {names, lazy}, nullptr, objects_);
   }
   void expect(const Contents& contents) const {
     const auto store = open();
@@ -145,34 +152,37 @@ class Station {
  private:
   base::Fs& fs_;
   const std::string path_;
+  const std::shared_ptr<ObjectStore> objects_;
 };
 
 // The content that a machine without a store reads from the remote.
-inline std::shared_ptr<StoreDirectory> at_url(base::Fs& fs) {
-  return open_remote(fs, kRemoteUrl, without_cache(), objects_on(fs));
+inline std::shared_ptr<StoreDirectory> at_url(base::Fs& fs, std::shared_ptr<ObjectStore> objects) {
+  return open_remote(fs, kRemoteUrl, without_cache(), std::move(objects));
 }
+inline std::shared_ptr<StoreDirectory> at_url(base::Fs& fs) { return at_url(fs, objects_on(fs)); }
 
-inline RemoteVerifyReport verify_there(base::Fs& fs) {
-  const auto objects = objects_on(fs);
-  const Remote remote(*objects, read_superblock(*objects).store_id);
+inline RemoteVerifyReport verify_there(ObjectStore& objects) {
+  const Remote remote(objects, read_superblock(objects).store_id);
   return verify_remote(remote, true, nullptr);
 }
+inline RemoteVerifyReport verify_there(base::Fs& fs) { return verify_there(*objects_on(fs)); }
 
-inline void expect_whole_remote(base::Fs& fs) {
-  for (const RemoteDamage& damage : verify_there(fs).damages) {
+inline void expect_whole_remote(ObjectStore& objects) {
+  for (const RemoteDamage& damage : verify_there(objects).damages) {
     ADD_FAILURE() << damage.object << ": " << damage.reason;
   }
 }
+inline void expect_whole_remote(base::Fs& fs) { expect_whole_remote(*objects_on(fs)); }
 
-inline void forget_there(base::Fs& fs, const Names& names) {
-  const auto objects = objects_on(fs);
-  forget_names(Remote(*objects, read_superblock(*objects).store_id), names);
+inline void forget_there(ObjectStore& objects, const Names& names) {
+  forget_names(Remote(objects, read_superblock(objects).store_id), names);
 }
+inline void forget_there(base::Fs& fs, const Names& names) { forget_there(*objects_on(fs), names); }
 
-inline void gc_there(base::Fs& fs) {
-  const auto objects = objects_on(fs);
-  collect_remote(Remote(*objects, read_superblock(*objects).store_id), false, nullptr);
+inline void gc_there(ObjectStore& objects) {
+  collect_remote(Remote(objects, read_superblock(objects).store_id), false, nullptr);
 }
+inline void gc_there(base::Fs& fs) { gc_there(*objects_on(fs)); }
 
 inline format::Superblock options(std::uint64_t pack_bytes = 64ULL << 20) {
   format::Superblock out;

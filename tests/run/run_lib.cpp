@@ -130,13 +130,14 @@ Result run(const Arguments& arguments, const InChild& in_child) {
   return run_program(vellum_argv(arguments), in_child);
 }
 
-Result run_on_terminal(const Arguments& arguments) {
+Result run_on_terminal(const Arguments& arguments, unsigned short columns) {
   const TemporaryFile out = temporary_file();
   const Arguments argv = vellum_argv(arguments);
   const std::vector<char*> pointers = c_strings(argv);
+  const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
   int terminal = -1;
   int other_end = -1;
-  if (::openpty(&terminal, &other_end, nullptr, nullptr, nullptr) != 0) {
+  if (::openpty(&terminal, &other_end, nullptr, nullptr, &size) != 0) {
     throw std::runtime_error("openpty failed");
   }
   const pid_t child = ::fork();

@@ -39,8 +39,8 @@ Result run(const Arguments& arguments, const InChild& in_child = nullptr);
 pid_t child_of(pid_t parent);
 // Any program; argv[0] is searched in PATH.
 Result run_program(const Arguments& argv, const InChild& in_child = nullptr);
-// With standard error on a pseudo-terminal; `err` is what the terminal got.
-Result run_on_terminal(const Arguments& arguments);
+// With standard error on a pseudo-terminal; `err` is what the terminal got. 0 columns: unknown.
+Result run_on_terminal(const Arguments& arguments, unsigned short columns = 0);
 // With standard output on a pseudo-terminal of this width, under a locale with UTF-8.
 Result run_on_screen(const Arguments& arguments, unsigned short columns);
 

@@ -70,8 +70,8 @@ def manual_markdown(path):
     return "\n".join(out)
 
 
-# A user's question is rather answered in a guide than in another page with the same words.
-GUIDE_BOOST = 2
+# A user's question is rather answered in a guide or a manual page than in a page about the design with the same words.
+BOOSTS = {"guides/": 2, "manual/": 1.5, "headers/": 0.7, "decisions/": 0.5, "architecture": 0.5}
 # Pages with this are in the site but not in its search: sources, and second names of manual pages.
 NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n"
 
@@ -177,8 +177,9 @@ def recorded(match):
 
 
 def on_page_markdown(markdown, page, config, files):
-    if page.file.src_uri.startswith("guides/"):
-        page.meta.setdefault("search", {"boost": GUIDE_BOOST})
+    for folder, boost in BOOSTS.items():
+        if page.file.src_uri.startswith(folder):
+            page.meta.setdefault("search", {"boost": boost})
     path = sources.get(page.file.src_uri)
     if path is None or not path.endswith(".md"):
         return markdown

@@ -512,6 +512,11 @@ class PosixFs : public Fs {
     rename_new_in_two_steps(old_path, new_path, to);
   }
 
+  void link(const std::string& from, const std::string& to) override {
+    const AtPath old_path = resolve(from), new_path = resolve(to);
+    check(::linkat(old_path.fd(), old_path.path(), new_path.fd(), new_path.path(), 0), to, "link");
+  }
+
   void unlink(const std::string& path) override { remove(path, 0, "unlink"); }
 
   void make_directory(const std::string& path) override {

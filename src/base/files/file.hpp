@@ -139,6 +139,8 @@ class Fs {
   virtual std::unique_ptr<File> open(const std::string& path, OpenMode mode) = 0;
   virtual void rename(const std::string& from, const std::string& to) = 0;      // replaces `to`
   virtual void rename_new(const std::string& from, const std::string& to) = 0;  // RENAME_NOREPLACE
+  // A second name, `to`, for a file. Errc::already_exists: the name is taken.
+  virtual void link(const std::string& from, const std::string& to) = 0;
   virtual void unlink(const std::string& path) = 0;
   virtual void make_directory(const std::string& path) = 0;    // already_exists when it exists
   virtual void remove_directory(const std::string& path) = 0;  // must be empty

@@ -1,11 +1,15 @@
 // cli/commands/cmd_backup.cpp: vellum backup: records a file's current content, while other
 // programs may have it open.
+#include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "base/fail.hpp"
+#include "base/try_to.hpp"
 #include "cli/files/backup_source.hpp"
 #include "cli/files/file_family.hpp"
 #include "cli/files/ingest_file.hpp"
+#include "cli/names/snapshot_set.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
@@ -16,6 +20,7 @@ namespace {
 
 struct BackupArguments : IngestFileArguments {
   std::string name;
+  std::vector<std::string> files;
   bool stopped = false;
 };
 
@@ -40,7 +45,15 @@ void repair_image(const BackupArguments& arguments, Store& store) {
   }
 }
 
-int run_backup(Context& context, BackupArguments arguments) {
+CommitReport take(Context& context, Store& store, const BackupArguments& arguments) {
+  repair_image(arguments, store);
+  const auto source = open_backup_source(arguments.file, arguments.stopped);
+  ProgressMeter meter("backup", context.progress_wanted());
+  return api::import_content(store, arguments.branch, *source, arguments.message, meter.callback(),
+                             snapshot_of(arguments));
+}
+
+int back_up_one(Context& context, BackupArguments arguments) {
   store_first(arguments.store, arguments.file);
   arguments.snapshot = arguments.name;
   arguments.file = data_file(arguments.file);
@@ -50,16 +63,74 @@ int run_backup(Context& context, BackupArguments arguments) {
   require_no_companions(regular_file(arguments.file));  // before a store is created for it
   Store store = Store::open_or_create(arguments.store);
   require_valid_names(store, arguments);
-  repair_image(arguments, store);
-  CommitReport report;
-  {
-    const auto source = open_backup_source(arguments.file, arguments.stopped);
-    ProgressMeter meter("backup", context.progress_wanted());
-    report = api::import_content(store, arguments.branch, *source, arguments.message,
-                                 meter.callback(), snapshot_of(arguments));
-  }
+  const CommitReport report = take(context, store, arguments);
   report_taken(context, store, arguments, report);
   return kExitOk;
+}
+
+// A file each: its branch has the name of the file, as under `vellum run`.
+std::vector<BackupArguments> each_file(const BackupArguments& arguments) {
+  std::vector<BackupArguments> out;
+  for (const std::string& file : arguments.files) {
+    BackupArguments one = arguments;
+    one.file = data_file(file);
+    const std::string path = regular_file(one.file);
+    require_no_companions(path);
+    one.branch = std::filesystem::path(path).filename().string();
+    require_good_name(one.branch);
+    for (const BackupArguments& other : out) {
+      if (other.branch == one.branch)
+        fail(Errc::invalid_argument, "{} and {} would be one branch: '{}'", other.file, one.file,
+             one.branch);
+    }
+    one.snapshot = member_name(arguments.name, arguments.files.size(), one.branch);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+void report_set(Context& context, const Store& store, const BackupArguments& arguments,
+                const std::vector<BackupArguments>& files, std::uint64_t bytes_written) {
+  Json list = Json::array();
+  for (const BackupArguments& one : files) {
+    list.push_back(Json{{"file", one.file}, {"branch", one.branch}, {"snapshot", *one.snapshot}});
+  }
+  context.report(Json{{"store", store.path()},
+                      {"set", arguments.name},
+                      {"files", std::move(list)},
+                      {"bytes_written", bytes_written}},
+                 fmt::format("kept {} as '{}', {} written", counted(files.size(), "file"),
+                             arguments.name, human_bytes(bytes_written)));
+}
+
+// One set; after an error there is none.
+int back_up_several(Context& context, const BackupArguments& arguments) {
+  const std::vector<BackupArguments> files = each_file(arguments);
+  std::vector<std::string> branches;
+  for (const BackupArguments& one : files) branches.push_back(one.branch);
+  Store store = Store::open_or_create(arguments.store);
+  require_good_message(arguments.message);
+  require_free_set(store, arguments.name, branches);
+  std::uint64_t bytes_written = 0;
+  std::size_t done = 0;
+  try {
+    for (; done < files.size(); ++done)
+      bytes_written += take(context, store, files[done]).bytes_written;
+  } catch (...) {
+    while (done-- > 0) base::try_to([&] { store.remove_snapshot(*files[done].snapshot); });
+    throw;
+  }
+  report_set(context, store, arguments, files, bytes_written);
+  return kExitOk;
+}
+
+int run_backup(Context& context, BackupArguments arguments, bool branch_given) {
+  if (arguments.files.size() == 1) {
+    arguments.file = arguments.files[0];
+    return back_up_one(context, std::move(arguments));
+  }
+  if (branch_given) fail(Errc::invalid_argument, "--branch is for one FILE");
+  return back_up_several(context, arguments);
 }
 
 }  // namespace
@@ -67,21 +138,26 @@ int run_backup(Context& context, BackupArguments arguments) {
 void add_backup(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<BackupArguments>();
   arguments->branch = "main";
+  auto branch_given = std::make_shared<CLI::Option*>(nullptr);
   CLI::App* command = add_command(
       app, context, "backup", "Record the current content of a file, also while LMDB writes it",
-      arguments->store, [&context, arguments] { return run_backup(context, *arguments); });
+      arguments->store, [&context, arguments, branch_given] {
+        return run_backup(context, *arguments, (*branch_given)->count() != 0);
+      });
   command->get_option("STORE")->description("The store; it is created if it does not exist");
-  command->add_option("FILE", arguments->file, "The file, or a directory with data.mdb")
+  command
+      ->add_option("FILE", arguments->files,
+                   "The file, or a directory with data.mdb; several make one set")
       ->required();
-  command->add_option("--name", arguments->name, "The new snapshot's name")
+  command->add_option("--name", arguments->name, "The new snapshot's name, or the set's")
       ->required()
       ->type_name("NAME");
   command->add_option("-m,--message", arguments->message, "The message that log and show print")
       ->type_name("MSG");
-  command
-      ->add_option("--branch", arguments->branch,
-                   "The branch; it is created if it does not exist (default: main)")
-      ->type_name("NAME");
+  *branch_given = command
+                      ->add_option("--branch", arguments->branch,
+                                   "The branch; it is created if it does not exist (default: main)")
+                      ->type_name("NAME");
   command->add_flag("--stopped", arguments->stopped,
                     "Read the file even if programs have it open; none may write it meanwhile");
 }

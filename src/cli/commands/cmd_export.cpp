@@ -23,7 +23,7 @@ int run_export(Context& context, ExportArguments arguments) {
   const Store store = Store::open(arguments.store);
   arguments.version = resolve_version(store, arguments.version);
   {
-    clear_companions(arguments.file, false);
+    require_replaceable(arguments.file);
     ProgressMeter meter("export", context.progress_wanted());
     store.export_file(arguments.version, arguments.file, meter.callback());
   }

@@ -5,9 +5,9 @@
 
 #include "base/fail.hpp"
 #include "cli/remote/remote_commands.hpp"
+#include "cli/terminal/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/retention_arguments.hpp"
 #include "cli/terminal/table.hpp"
 #include "region/api/snapshots_of.hpp"
 #include "remote/engine/url.hpp"
@@ -72,8 +72,8 @@ void print_text(Context& context, const std::vector<RetentionDecision>& decision
   if (!decisions.empty()) {
     table.print(context.out);
   }
-  context.out.print("{} {}, kept {}\n", dry_run ? "would remove" : "removed",
-                    counted(removed, "snapshot"), decisions.size() - removed);
+  context.out.print_text("{} {}, kept {}\n", dry_run ? "would remove" : "removed",
+                         counted(removed, "snapshot"), decisions.size() - removed);
 }
 
 std::vector<RetentionDecision> forget_in_store(const ForgetArguments& arguments) {

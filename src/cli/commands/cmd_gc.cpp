@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "base/parse_number.hpp"
 #include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
@@ -48,7 +49,7 @@ Json report_json(const Store& store, const GcReport& report, bool dry_run) {
               {"packs_in_use", report.recompressed.packs_in_use}};
 }
 
-std::string recompression_sentence(const GcReport& report, bool dry_run) {
+std::string recompression_sentence(const Store& store, const GcReport& report, bool dry_run) {
   std::string text = fmt::format("; {}recompress{} {}", dry_run ? "would " : "",
                                  dry_run ? "" : "ed", counted(report.recompressed.packs, "pack"));
   if (report.recompressed.packs != 0) {
@@ -56,9 +57,10 @@ std::string recompression_sentence(const GcReport& report, bool dry_run) {
                         dry_run ? "about " : "", human_bytes(report.recompressed.bytes_after));
   }
   if (report.recompressed.packs_in_use != 0) {
-    text += fmt::format(", {} skipped because {} in use",
+    text += fmt::format(", {} skipped because {} in use{}",
                         counted(report.recompressed.packs_in_use, "pack"),
-                        report.recompressed.packs_in_use == 1 ? "it is" : "they are");
+                        report.recompressed.packs_in_use == 1 ? "it is" : "they are",
+                        base::lock_holders_in(store.path() + "/packs"));
   }
   return text;
 }
@@ -100,7 +102,7 @@ int run_gc(Context& context, const GcArguments& arguments) {
   ProgressMeter meter("gc", context.progress_wanted());
   const GcReport report = store.collect_garbage(options, meter.callback());
   std::string text = sentence(report, options.dry_run);
-  if (options.recompress_level != 0) text += recompression_sentence(report, options.dry_run);
+  if (options.recompress_level != 0) text += recompression_sentence(store, report, options.dry_run);
   context.report(report_json(store, report, options.dry_run), text);
   if (report.freeable_bytes == 0 && report.pack_bytes != 0) context.explain(needed_by(report));
   return kExitOk;

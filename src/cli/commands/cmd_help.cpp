@@ -21,7 +21,7 @@ int run_help(Context& context, const CLI::App& app, const std::vector<std::strin
     name += " " + inner->get_name();
   }
   // Avoids help(), which is for the command that was given: this one.
-  context.out.write(of->get_formatter()->make_help(of, name, CLI::AppFormatMode::Normal));
+  context.print_help(of->get_formatter()->make_help(of, name, CLI::AppFormatMode::Normal));
   return kExitOk;
 }
 

@@ -48,20 +48,19 @@ void print_text(Context& context, const RepairReport& report) {
   if (context.quiet) return;
   const bool dry = report.destination.empty();
   for (const auto& s : report.saved) {
-    context.out.print("{}  {} '{}'", dry ? "can be saved" : "saved", kind_of(s), printable(s.name));
-    if (!s.exact) {
-      context.out.print(": version {}, from {}", s.sequence, printable(s.origin));
-    }
-    context.out.write("\n");
+    const std::string from =
+        s.exact ? "" : fmt::format(": version {}, from {}", s.sequence, printable(s.origin));
+    context.out.print_text("{}  {} '{}'{}\n", dry ? "can be saved" : "saved", kind_of(s),
+                           printable(s.name), from);
   }
   for (const auto& l : report.lost) {
-    context.out.print("lost  {}: {}\n", printable(l.name), printable(l.reason));
+    context.out.print_text("lost  {}: {}\n", printable(l.name), printable(l.reason));
   }
   const auto exact = static_cast<std::uint64_t>(std::count_if(
       report.saved.begin(), report.saved.end(), [](const auto& s) { return s.exact; }));
-  context.out.print("{} {}, {} from copies, {} lost{}\n", counted(exact, "version"),
-                    dry ? "whole" : "saved", report.saved.size() - exact, report.lost.size(),
-                    dry ? "" : "; the new store is " + printable(report.destination));
+  context.out.print_text("{} {}, {} from copies, {} lost{}\n", counted(exact, "version"),
+                         dry ? "whole" : "saved", report.saved.size() - exact, report.lost.size(),
+                         dry ? "" : "; the new store is " + printable(report.destination));
 }
 
 std::string default_destination(const std::string& store) {

@@ -4,8 +4,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
@@ -14,6 +16,7 @@
 #include "cli/files/file_family.hpp"
 #include "cli/files/ingest_file.hpp"
 #include "cli/names/listing.hpp"
+#include "cli/names/snapshot_set.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
 #include "interfaces/lmdb/lock_file.hpp"
@@ -90,27 +93,61 @@ class SiblingDirectory {
   base::NewDirectory directory_;
 };
 
-// Returns the companion files that were removed with the old content.
-std::vector<std::string> replace(const Store& store, const RestoreArguments& arguments,
-                                 const std::string& path, const ProgressFn& progress) {
-  const SiblingDirectory beside(path);
-  store.export_file(arguments.version, beside.file(), progress);
-  const LockedTarget held(path, arguments.force);
-  if (held.file() != nullptr) {
-    const auto made = base::posix_fs().open(beside.file(), base::OpenMode::read_write);
-    made->take_access_of(*held.file());
-    made->take_attributes_of(*held.file());
+// A version next to the file whose place it takes.
+class NewContent {
+ public:
+  NewContent(const Store& store, const std::string& version, const std::string& path,
+             const ProgressFn& progress)
+      : path_(path), beside_(path) {
+    store.export_file(version, beside_.file(), progress);
+  }
+  // A program's change to the file after this call is not replaced without force.
+  void note_target() {
+    auto& files = base::posix_fs();
+    if (files.exists(path_)) target_ = files.open(path_, base::OpenMode::read_only)->identity();
+  }
+  // From here on no other process has the file open.
+  void lock(bool force) {
+    held_.emplace(path_, force);
+    std::optional<base::FileIdentity> found;
+    if (held_->file() != nullptr) found = held_->file()->identity();
+    if (!force && found != target_)
+      fail(Errc::busy, "{}: a program has changed it during the restore: restore again", path_);
+    if (held_->file() == nullptr) return;
+    const auto made = base::posix_fs().open(beside_.file(), base::OpenMode::read_write);
+    made->take_access_of(*held_->file());
+    made->take_attributes_of(*held_->file());
     made->sync_data();
   }
-  // Before the file: the log of the old content must never exist next to the new one.
-  auto removed = clear_companions(path, arguments.force);
-  held.replace_by(beside.file(), path);
-  return removed;
+  void publish() const { held_->replace_by(beside_.file(), path_); }
+
+ private:
+  const std::string path_;
+  const SiblingDirectory beside_;
+  std::optional<base::FileIdentity> target_;  // empty: there is no file
+  std::optional<LockedTarget> held_;
+};
+
+using VersionOfFile = std::map<std::string, std::string>;
+
+std::set<std::string> paths_of(const VersionOfFile& files) {
+  std::set<std::string> out;
+  for (const auto& [path, version] : files) out.insert(path);
+  return out;
 }
 
-// Commits the file's content to each branch whose image it is.
+// A log or journal that is itself one of the files is replaced, and needs no force.
+void require_replaceable_files(const VersionOfFile& files, bool force) {
+  if (force) return;
+  const std::set<std::string> paths = paths_of(files);
+  for (const std::string& path : paths) require_replaceable(path, paths);
+}
+
+// Commits the file's content to each branch whose image it is, unless the branch has it.
 void commit_current_content(Store& store, const std::string& path) {
   for (const std::string& branch : branches_with_image(store, path)) {
+    const auto image = store.branch_image(branch);
+    if (!image || (!image->in_use && !image->changed)) continue;
     try {
       commit_as_found(store, branch, image_at(path));
     } catch (const Error& error) {
@@ -122,7 +159,31 @@ void commit_current_content(Store& store, const std::string& path) {
   }
 }
 
-int run_restore(Context& context, RestoreArguments arguments) {
+// Whatever can fail precedes the first change, except a rename. The versions are read before the
+// current content is committed: that may move the branch whose head is restored, and its commits
+// can no longer be read. A file precedes its log, whose name is longer. Returns the companion files
+// that were removed with the old content.
+std::vector<std::string> replace(Context& context, Store& store, const VersionOfFile& files,
+                                 bool force) {
+  std::vector<std::unique_ptr<NewContent>> contents;
+  for (const auto& [path, version] : files) {
+    ProgressMeter meter("restore", context.progress_wanted());
+    contents.push_back(std::make_unique<NewContent>(store, version, path, meter.callback()));
+  }
+  for (const auto& [path, version] : files) commit_current_content(store, path);
+  for (const auto& content : contents) content->note_target();
+  for (const auto& content : contents) content->lock(force);
+  require_replaceable_files(files, force);
+  std::vector<std::string> removed;
+  // Before the files: the log of an old content must never exist next to a new one.
+  for (const auto& [path, version] : files) {
+    for (const std::string& companion : remove_companions(path)) removed.push_back(companion);
+  }
+  for (const auto& content : contents) content->publish();
+  return removed;
+}
+
+int restore_one(Context& context, RestoreArguments arguments) {
   store_first(arguments.store, arguments.file);
   Store store = Store::open(arguments.store);
   arguments.version = resolve_version(store, arguments.version);
@@ -130,14 +191,9 @@ int run_restore(Context& context, RestoreArguments arguments) {
   const std::string path = whole_path(data_file(arguments.file));
   {
     const LockedTarget nobody_else(path, arguments.force);
-    if (!arguments.force) clear_companions(path, false);
+    require_replaceable_files({{path, arguments.version}}, arguments.force);
   }  // before anything is written
-  commit_current_content(store, path);
-  std::vector<std::string> removed;
-  {
-    ProgressMeter meter("restore", context.progress_wanted());
-    removed = replace(store, arguments, path, meter.callback());
-  }
+  const auto removed = replace(context, store, {{path, arguments.version}}, arguments.force);
   context.report(
       Json{{"store", store.path()},
            {"version", arguments.version},
@@ -149,6 +205,52 @@ int run_restore(Context& context, RestoreArguments arguments) {
   return kExitOk;
 }
 
+// The file of each member: where its branch has it, or in `directory` under the same name.
+VersionOfFile files_of_set(const Store& store, const SnapshotSet& set,
+                           const std::string& directory) {
+  VersionOfFile out;
+  for (const VersionInfo& member : set.members) {
+    std::optional<BranchImage> image;
+    if (store.contains(member.branch)) image = store.branch_image(member.branch);
+    if (!image && directory.empty())
+      fail(Errc::invalid_argument,
+           "'{}' does not say where its file was: name a directory for the set", member.name);
+    const fs::path name = image ? fs::path(image->path).filename() : fs::path(member.branch);
+    const std::string path =
+        directory.empty() ? image->path : (fs::path(directory) / name).string();
+    if (!out.emplace(whole_path(path), member.name).second)
+      fail(Errc::invalid_argument, "two members of '{}' would be {}", set.name, path);
+  }
+  return out;
+}
+
+int restore_set(Context& context, Store& store, const SnapshotSet& set,
+                const RestoreArguments& arguments) {
+  if (!arguments.force) require_complete(store, set);
+  const VersionOfFile files = files_of_set(store, set, arguments.file);
+  for (const auto& [path, version] : files) const LockedTarget nobody_else(path, arguments.force);
+  require_replaceable_files(files, arguments.force);  // before anything is written
+  replace(context, store, files, arguments.force);
+  Json list = Json::array();
+  for (const auto& [path, version] : files)
+    list.push_back(Json{{"file", path}, {"version", version}});
+  context.report(Json{{"store", store.path()}, {"set", set.name}, {"files", std::move(list)}},
+                 fmt::format("restored {} from '{}'", counted(files.size(), "file"), set.name));
+  return kExitOk;
+}
+
+int run_restore(Context& context, const RestoreArguments& arguments) {
+  std::error_code ignored;
+  if (fs::exists(fs::path(arguments.store) / "vellum.store", ignored)) {
+    Store store = Store::open(arguments.store);
+    const SnapshotSet set = find_set(store, arguments.version);
+    if (!set.members.empty()) return restore_set(context, store, set, arguments);
+  }
+  if (arguments.file.empty())
+    fail(Errc::invalid_argument, "restore needs STORE, VERSION and FILE; only a set needs no FILE");
+  return restore_one(context, arguments);
+}
+
 }  // namespace
 
 void add_restore(CLI::App& app, Context& context) {
@@ -156,13 +258,15 @@ void add_restore(CLI::App& app, Context& context) {
   CLI::App* command = add_command(
       app, context, "restore", "Replace a file by the content of a version", arguments->store,
       [&context, arguments] { return run_restore(context, *arguments); });
-  command->add_option("VERSION", arguments->version, "A snapshot, or a branch (its head)")
+  command->add_option("VERSION", arguments->version, "A snapshot, a set, or a branch (its head)")
       ->required();
-  command->add_option("FILE", arguments->file, "The file, or a directory with data.mdb")
-      ->required();
+  command->add_option("FILE", arguments->file,
+                      "The file, or a directory with data.mdb; of a set, the directory for its "
+                      "files (default: where they were)");
   command->add_flag("--force", arguments->force,
                     "Restore even while programs have FILE open: they continue with the old file; "
-                    "and remove a log or journal of SQLite or DuckDB next to it");
+                    "remove a log or journal of SQLite or DuckDB next to it; and restore a set "
+                    "with missing members");
 }
 
 }  // namespace vellum::cli

@@ -4,6 +4,8 @@
 
 #include "base/fail.hpp"
 #include "cli/history/space.hpp"
+#include "cli/names/listing.hpp"
+#include "cli/names/snapshot_set.hpp"
 #include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
@@ -21,6 +23,9 @@ struct RmArguments {
 // All names are checked before the first is removed.
 void require_removable(const Store& store, const std::string& name, bool branch) {
   const VersionInfo version = store.version(name);
+  if (is_commit(version)) {
+    fail(Errc::invalid_argument, "'{}' is a commit; rm removes snapshots and branches", name);
+  }
   if (version.is_branch && !branch) {
     fail(Errc::invalid_argument, "'{}' is a branch; rm --branch removes branches", name);
   }
@@ -75,8 +80,22 @@ int dry_run(Context& context, const RmArguments& arguments, const std::set<std::
   return kExitOk;
 }
 
+// A set means its members.
+std::set<std::string> wanted_names(const RmArguments& arguments) {
+  if (arguments.branch || remote::is_remote_url(arguments.store))
+    return {arguments.names.begin(), arguments.names.end()};
+  const Store store = Store::open(arguments.store);
+  std::set<std::string> names;
+  for (const std::string& name : arguments.names) {
+    const SnapshotSet set = find_set(store, name);
+    if (set.members.empty()) names.insert(name);
+    for (const VersionInfo& member : set.members) names.insert(member.name);
+  }
+  return names;
+}
+
 int run_rm(Context& context, const RmArguments& arguments) {
-  const std::set<std::string> names(arguments.names.begin(), arguments.names.end());
+  const std::set<std::string> names = wanted_names(arguments);
   if (arguments.dry_run) return dry_run(context, arguments, names);
   if (remote::is_remote_url(arguments.store)) {
     remove_at_remote(arguments.store, names, arguments.branch);
@@ -98,7 +117,8 @@ void add_rm(CLI::App& app, Context& context) {
   CLI::App* command =
       add_command(app, context, "rm", "Remove snapshots or branches", arguments->store,
                   [&context, arguments] { return run_rm(context, *arguments); });
-  command->add_option("NAME", arguments->names, "The snapshots or branches to remove")->required();
+  command->add_option("NAME", arguments->names, "The snapshots, sets or branches to remove")
+      ->required();
   command->add_flag("--branch", arguments->branch, "Remove branches instead of snapshots");
   command->add_flag("--dry-run", arguments->dry_run, "Only report what would be removed");
 }

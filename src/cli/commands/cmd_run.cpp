@@ -11,6 +11,7 @@
 #include "base/files/real_path.hpp"
 #include "cli/files/private_directory.hpp"
 #include "cli/names/listing.hpp"
+#include "cli/names/snapshot_set.hpp"
 #include "cli/run/run_files.hpp"
 #include "cli/run/run_program.hpp"
 #include "cli/run/run_reports.hpp"
@@ -34,6 +35,7 @@ struct RunArguments {
   std::optional<std::string> version;
   std::uint64_t every_commits = 0;
   double every_seconds = 0;
+  std::optional<std::string> snapshot;
   bool strict = false;
   bool no_gc = false;
   std::vector<std::string> command;
@@ -53,6 +55,44 @@ void keep_heads(Store& store, const RunFiles& files) noexcept {
     for (const std::string& branch : files.branches()) keep_head(store, branch);
   } catch (const std::exception& error) {
     fmt::print(stderr, "vellum: no snapshot: {}\n", error.what());
+  }
+}
+
+// What the run has made: a snapshot of its file, or a set. An error is the caller's: the files are
+// as they should be.
+bool keep_run(Store& store, const RunArguments& arguments, const RunFiles& files,
+              const std::vector<preload::RunTarget>& targets) {
+  if (!arguments.snapshot) return true;
+  try {
+    const std::vector<std::string> branches = files.branches();
+    if (targets.size() == 1 && !targets[0].branch.empty()) {
+      store.create_snapshot(*arguments.snapshot, targets[0].branch);
+    } else if (branches.empty()) {
+      fail(Errc::not_found, "the run has made no file");
+    } else {
+      create_set(store, *arguments.snapshot, branches, "");
+    }
+    return true;
+  } catch (const Error& error) {
+    fmt::print(stderr, "vellum: no snapshot '{}': {}\n", *arguments.snapshot, error.what());
+    return false;
+  }
+}
+
+// Before the program starts, as far as its branches are known.
+void require_free_snapshot(const Store& store, const RunArguments& arguments,
+                           const std::vector<preload::RunTarget>& targets) {
+  if (!arguments.snapshot) return;
+  std::vector<std::string> branches;
+  if (targets.size() > 1) {
+    for (const preload::RunTarget& target : targets)
+      if (!target.branch.empty()) branches.push_back(target.branch);
+  }
+  require_free_set(store, *arguments.snapshot, branches);
+  for (const preload::RunTarget& target : targets) {
+    if (target.branch == *arguments.snapshot)
+      fail(Errc::invalid_argument, "snapshot and branch are both called '{}': give them two names",
+           target.branch);
   }
 }
 
@@ -128,6 +168,7 @@ int run_old_version(Context& context, const RunArguments& arguments,
 int run_live(Context& context, const RunArguments& arguments,
              const std::vector<preload::RunTarget>& targets) {
   Store store = Store::open_or_create(arguments.store);
+  require_free_snapshot(store, arguments, targets);
   RunFiles files(context, store, targets);
   const RunReports reports;
   RunningProgram program;
@@ -140,8 +181,9 @@ int run_live(Context& context, const RunArguments& arguments,
   program.quiet = context.quiet;
   const int status = run_program(program);
   const RunOutcome outcome = files.finish(reports);
+  const bool kept = keep_run(store, arguments, files, targets);
   print_run_summary(context, store.path(), status, outcome, reports);
-  return status_of(arguments, status, outcome);
+  return status == 0 && !kept ? kExitOther : status_of(arguments, status, outcome);
 }
 
 int run(Context& context, const RunArguments& arguments) {
@@ -190,12 +232,18 @@ void add_run(CLI::App& app, Context& context) {
       ->add_option("--snapshot-every-seconds", arguments->every_seconds,
                    "Make a snapshot about this often; SIGUSR1 to this process makes one at once")
       ->check(CLI::NonNegativeNumber);
+  CLI::Option* const kept =
+      command
+          ->add_option("--snapshot", arguments->snapshot,
+                       "Keep what the run has made under this name; several files are one set")
+          ->type_name("NAME");
   command->add_flag("--no-gc", arguments->no_gc,
                     "Do not free unneeded space in the store until `vellum gc`");
   command
       ->add_option("--version", arguments->version,
                    "Let the program read this version of its file, and write nothing")
-      ->type_name("VERSION");
+      ->type_name("VERSION")
+      ->excludes(kept);
   command->add_flag("--strict", arguments->strict,
                     "Exit with 13 if a file changed around vellum, or was never opened");
   command->footer("-- PROGRAM [ARGUMENTS]\n  The program to run. The exit status is its own.");

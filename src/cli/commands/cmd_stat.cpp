@@ -63,39 +63,38 @@ Json stat_json(const Store& store, const StoreStat& stat,
 void print_encodings(Output& out, const std::vector<VersionInfo>& versions) {
   for (const VersionInfo& v : versions) {
     if (!v.encoding) continue;
-    out.print("  {}: {}\n", printable(v.name), encoding_text(*v.encoding));
+    out.print_text("  {}: {}\n", printable(v.name), encoding_text(*v.encoding));
   }
 }
 
 void print_totals(Output& out, const Store& store, const StoreStat& stat,
                   const std::vector<VersionInfo>& versions) {
   const StoreOptions options = store.options();
-  out.print("store        {}\n", printable(store.path()));
-  out.print("id           {}\n", store.id());
-  out.print("created with {}, blocks of {}, packs of {}\n", compression_text(options.encoding),
-            human_bytes(options.encoding.block_bytes), human_bytes(options.pack_bytes));
+  out.print_text("store        {}\n", printable(store.path()));
+  out.print_text("id           {}\n", store.id());
+  out.print_text("created with {}, blocks of {}, packs of {}\n", compression_text(options.encoding),
+                 human_bytes(options.encoding.block_bytes), human_bytes(options.pack_bytes));
   print_encodings(out, versions);
-  out.print("versions     {}, {}\n", counted(stat.snapshots, "snapshot"),
-            counted(stat.branches, "branch"));
-  out.print("packs        {} in {}\n", human_bytes(stat.pack_bytes), counted(stat.packs, "file"));
-  out.print("  needed     {}; gc would free {}\n", human_bytes(stat.pack_needed_bytes),
-            human_bytes(stat.pack_freeable_bytes));
+  out.print_text("versions     {}, {}\n", counted(stat.snapshots, "snapshot"),
+                 counted(stat.branches, "branch"));
+  out.print_text("packs        {} in {}\n", human_bytes(stat.pack_bytes),
+                 counted(stat.packs, "file"));
+  out.print_text("  needed     {}; gc would free {}\n", human_bytes(stat.pack_needed_bytes),
+                 human_bytes(stat.pack_freeable_bytes));
   if (stat.archive_packs != 0) {
-    out.print("  archived   {} in {}\n", human_bytes(stat.archive_bytes),
-              counted(stat.archive_packs, "file"));
+    out.print_text("  archived   {} in {}\n", human_bytes(stat.archive_bytes),
+                   counted(stat.archive_packs, "file"));
   }
   if (stat.cache_copies != 0) {
-    out.print("caches       {} in {}\n", human_bytes(stat.cache_bytes),
-              counted(stat.cache_copies, "file"));
+    out.print_text("caches       {} in {}\n", human_bytes(stat.cache_bytes),
+                   counted(stat.cache_copies, "file"));
   }
-  out.print("journals     {}\n", human_bytes(stat.journal_bytes));
-  out.print("refs         {}\n", human_bytes(stat.ref_bytes));
-  out.print("on disk      {}\n", human_bytes(stat.stored_bytes));
-  out.print("full copies  {}, without their zero pages", human_bytes(stat.full_copy_bytes));
-  if (stat.full_copy_bytes > 0 && stat.stored_bytes > 0) {
-    out.print(": {:.1f} times the store", ratio(stat));
-  }
-  out.write("\n");
+  out.print_text("journals     {}\n", human_bytes(stat.journal_bytes));
+  out.print_text("refs         {}\n", human_bytes(stat.ref_bytes));
+  out.print_text("on disk      {}\n", human_bytes(stat.stored_bytes));
+  const bool is_comparable = stat.full_copy_bytes > 0 && stat.stored_bytes > 0;
+  out.print_text("full copies  {}, without their zero pages{}\n", human_bytes(stat.full_copy_bytes),
+                 is_comparable ? fmt::format(": {:.1f} times the store", ratio(stat)) : "");
 }
 
 // Prints the space that removing one version would free, and the space that it shares with others.

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
@@ -96,13 +97,20 @@ Json report_json(const Store& store, const TierReport& report, bool dry_run) {
               {"home_bytes", report.home_bytes}};
 }
 
-std::string moved_sentence(const TierReport& report, bool dry_run) {
+std::string readers(const Store& store) {
+  std::string out;
+  for (const Tier& tier : store.tiers()) out += base::lock_holders_in(tier.directory);
+  return out;
+}
+
+std::string moved_sentence(const Store& store, const TierReport& report, bool dry_run) {
   std::string text =
       fmt::format("{}move{} {} of {}", dry_run ? "would " : "", dry_run ? "" : "d",
                   counted(report.packs_moved, "pack"), human_bytes(report.moved_bytes));
   if (report.packs_in_use != 0) {
-    text += fmt::format(", did not move {} because {} in use", counted(report.packs_in_use, "pack"),
-                        report.packs_in_use == 1 ? "it is" : "they are");
+    text +=
+        fmt::format(", did not move {} because {} in use{}", counted(report.packs_in_use, "pack"),
+                    report.packs_in_use == 1 ? "it is" : "they are", readers(store));
   }
   return text + fmt::format("; packs at home take {}", human_bytes(report.home_bytes));
 }
@@ -115,7 +123,8 @@ int run_remove(Context& context, const TierArguments& arguments) {
     home.to_archive = false;
     const TierReport report = store.move_packs(home, meter.callback());
     if (report.packs_in_use != 0) {
-      fail(Errc::busy, "{}: close the versions that are open", moved_sentence(report, false));
+      fail(Errc::busy, "{}: close the versions that are open",
+           moved_sentence(store, report, false));
     }
   }
   store.remove_tier(arguments.directory);
@@ -148,7 +157,8 @@ int run_move(Context& context, const TierArguments& arguments) {
   Store store = Store::open(arguments.store);
   ProgressMeter meter("tier", context.progress_wanted());
   const TierReport report = store.move_packs(move, meter.callback());
-  context.report(report_json(store, report, move.dry_run), moved_sentence(report, move.dry_run));
+  context.report(report_json(store, report, move.dry_run),
+                 moved_sentence(store, report, move.dry_run));
   return kExitOk;
 }
 
@@ -157,12 +167,12 @@ int run_apply(Context& context, const TierArguments& arguments) {
   Store store = Store::open(arguments.store);
   ProgressMeter meter("tier", context.progress_wanted());
   const TierReport report = store.apply_tiers({dry_run}, meter.callback());
-  context.report(
-      report_json(store, report, dry_run),
-      fmt::format("{}; {}cop{} {} of {} to caches, {}remove{} {} there",
-                  moved_sentence(report, dry_run), dry_run ? "would " : "", dry_run ? "y" : "ied",
-                  counted(report.copies_made, "pack"), human_bytes(report.copied_bytes),
-                  dry_run ? "would " : "", dry_run ? "" : "d", report.copies_removed));
+  context.report(report_json(store, report, dry_run),
+                 fmt::format("{}; {}cop{} {} of {} to caches, {}remove{} {} there",
+                             moved_sentence(store, report, dry_run), dry_run ? "would " : "",
+                             dry_run ? "y" : "ied", counted(report.copies_made, "pack"),
+                             human_bytes(report.copied_bytes), dry_run ? "would " : "",
+                             dry_run ? "" : "d", report.copies_removed));
   return kExitOk;
 }
 

@@ -43,12 +43,12 @@ Json report_json(const Store& store, const VerifyReport& report, bool read_data)
 }
 
 void print_damage(Output& out, const Damage& damage) {
-  out.print("corrupted  {}: {}\n", printable(damage.object), printable(damage.reason));
+  out.print_text("corrupted  {}: {}\n", printable(damage.object), printable(damage.reason));
   std::string versions;
   for (const std::string& version : damage.versions) {
     versions += (versions.empty() ? "" : ", ") + printable(version);
   }
-  out.print("  affects  {}\n", versions.empty() ? "no version" : versions);
+  out.print_text("  affects  {}\n", versions.empty() ? "no version" : versions);
 }
 
 void print_text(Context& context, const VerifyReport& report) {
@@ -58,9 +58,9 @@ void print_text(Context& context, const VerifyReport& report) {
   for (const Damage& damage : report.damages) {
     print_damage(context.out, damage);
   }
-  context.out.print("checked {}, {}, {}; read {}\n", counted(report.versions, "version"),
-                    counted(report.packs, "pack"), counted(report.records, "record"),
-                    human_bytes(report.bytes_read));
+  context.out.print_text("checked {}, {}, {}; read {}\n", counted(report.versions, "version"),
+                         counted(report.packs, "pack"), counted(report.records, "record"),
+                         human_bytes(report.bytes_read));
 }
 
 int run_verify(Context& context, const VerifyArguments& arguments) {

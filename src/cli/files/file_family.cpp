@@ -89,17 +89,20 @@ void require_no_companions(const std::string& path) {
   }
 }
 
-std::vector<std::string> clear_companions(const std::string& path, bool remove) {
+void require_replaceable(const std::string& path, const std::set<std::string>& replaced) {
+  for (const CompanionKind& member : kMembers) {
+    if (replaced.contains(path + std::string(member.end)) || !holds_content(path, member)) continue;
+    refuse(path, member,
+           ". With --force it is removed, with its content: it belongs to the content that is "
+           "replaced");
+  }
+}
+
+std::vector<std::string> remove_companions(const std::string& path) {
   std::vector<std::string> removed;
   auto& files = base::posix_fs();
   for (const CompanionKind& member : kMembers) {
-    if (!holds_content(path, member)) continue;
-    if (!remove) {
-      refuse(path, member,
-             ". With --force it is removed, with its content: it belongs to the content that is "
-             "replaced");
-    }
-    removed.push_back(path + std::string(member.end));
+    if (holds_content(path, member)) removed.push_back(path + std::string(member.end));
   }
   if (removed.empty()) return removed;
   if (const std::string index = path + std::string(kIndexOfLog); files.exists(index)) {

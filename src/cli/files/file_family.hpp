@@ -8,6 +8,7 @@
 // restores none next to one.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,12 @@ namespace vellum::cli {
 // Errc::busy: a companion of `path` has content. The message explains the remedy.
 void require_no_companions(const std::string& path);
 
-// The same, before `path` gets another content. With `remove`, companions are removed with their
-// own auxiliary files, and their names returned: they belong to the replaced content.
-std::vector<std::string> clear_companions(const std::string& path, bool remove);
+// The same, before `path` gets another content. Those in `replaced` get theirs with it.
+void require_replaceable(const std::string& path, const std::set<std::string>& replaced = {});
+
+// Removes companions that have content, with their own auxiliary files, and returns their names:
+// they belong to the replaced content.
+std::vector<std::string> remove_companions(const std::string& path);
 
 enum class FileUse { writing, any };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cli/names/snapshot_set.hpp"
 #include "cli/names/version_graph.hpp"
 #include "cli/terminal/table.hpp"
 
@@ -27,6 +28,25 @@ class VersionTable {
                            fmt::format("{}", v.pages_changed), human_bytes(v.bytes_added)});
     if (encodings_) row.push_back(v.encoding ? encoding_text(*v.encoding) : "");
     row.push_back(first_line(v.message));
+    table_.add(std::move(row));
+  }
+  void add(const SnapshotSet& set) {
+    const auto sum = [&](auto member) {
+      std::uint64_t total = 0;
+      for (const VersionInfo& v : set.members) total += v.*member;
+      return total;
+    };
+    const VersionInfo& first = set.members.front();
+    std::vector<std::string> row{printable(set.name),
+                                 "set",
+                                 out_.time(shown_time(first)),
+                                 "",
+                                 human_bytes(sum(&VersionInfo::file_bytes)),
+                                 fmt::format("{}", sum(&VersionInfo::pages_changed)),
+                                 human_bytes(sum(&VersionInfo::bytes_added))};
+    if (encodings_) row.push_back("");
+    const std::string members = members_text(set);
+    row.push_back(first.message.empty() ? members : members + ": " + first_line(first.message));
     table_.add(std::move(row));
   }
   void add_drawing(const std::string& drawing) { table_.add({drawing}); }
@@ -55,9 +75,20 @@ class VersionTable {
   Table table_;
 };
 
+// A set is one row, where its newest member stands.
 void print_table(Output& out, const std::vector<VersionInfo>& versions) {
   VersionTable table(out, versions, false);
-  for (const VersionInfo& v : versions) table.add(v);
+  std::vector<VersionInfo> others = versions;
+  const std::vector<SnapshotSet> sets = take_sets(others);
+  auto next = sets.begin();  // the sets are in the order of their newest members
+  for (const VersionInfo& v : versions) {
+    const std::string name = set_of(v);
+    if (name.empty()) {
+      table.add(v);
+    } else if (next != sets.end() && next->name == name) {
+      table.add(*next++);
+    }
+  }
   table.print();
 }
 
@@ -72,7 +103,10 @@ void print_versions(Context& context, const std::string& place,
   if (context.json) {
     Json list = Json::array();
     for (const VersionInfo& v : versions) {
-      list.push_back(version_json(v));
+      Json version = version_json(v);
+      const std::string set = set_of(v);
+      version["set"] = set.empty() ? Json(nullptr) : Json(set);
+      list.push_back(std::move(version));
     }
     context.out.print_json(Json{{"store", place}, {"versions", std::move(list)}});
   } else if (names_only) {

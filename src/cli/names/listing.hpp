@@ -11,7 +11,11 @@
 namespace vellum::cli {
 
 // The same names as the library's.
+using api::commits_of;
+using api::Edge;
+using api::is_commit;
 using api::line_of;
+using api::moment_of;
 using api::Newest;
 using api::newest_at;
 using api::resolve_version;
@@ -20,8 +24,8 @@ using api::sort_newest_first;
 // The time in a list: a snapshot's creation, or a branch's last commit.
 std::chrono::system_clock::time_point shown_time(const VersionInfo& version);
 
-// Prints a table; with `names_only`, names; with --json, an object with "store", which is the path
-// or the URL of `place`, and "versions".
+// Prints a table, in which a set (cli/names/snapshot_set.hpp) is one row; with `names_only`, names;
+// with --json, an object with "store", which is the path or the URL of `place`, and "versions".
 void print_versions(Context& context, const std::string& place,
                     const std::vector<VersionInfo>& versions, bool names_only);
 

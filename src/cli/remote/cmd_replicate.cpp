@@ -7,9 +7,9 @@
 #include "cli/remote/remote_by_url.hpp"
 #include "cli/remote/replication_reports.hpp"
 #include "cli/remote/transfer_arguments.hpp"
+#include "cli/terminal/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/retention_arguments.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/replicator.hpp"
 

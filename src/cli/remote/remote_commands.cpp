@@ -57,16 +57,17 @@ void print_report(Context& context, const remote::RemoteVerifyReport& report,
   if (context.quiet) return;
   for (std::size_t i = 0; i < report.damages.size(); ++i) {
     const remote::RemoteDamage& damage = report.damages[i];
-    context.out.print("corrupted  {}: {}\n", printable(damage.object), printable(damage.reason));
-    context.out.print("  affects  {}\n", listed(damage.versions));
+    context.out.print_text("corrupted  {}: {}\n", printable(damage.object),
+                           printable(damage.reason));
+    context.out.print_text("  affects  {}\n", listed(damage.versions));
     if (!mendable.has_value()) continue;
     const std::vector<std::string>& names = mendable->at(i);
-    context.out.print("  {}  {}\n", printable(from),
-                      names.empty() ? "has none of them" : "has " + listed(names));
+    context.out.print_text("  {}  {}\n", printable(from),
+                           names.empty() ? "has none of them" : "has " + listed(names));
   }
-  context.out.print("checked {}, {}, {}; read {}\n", counted(report.versions, "version"),
-                    counted(report.pieces, "piece"), counted(report.records, "record"),
-                    human_bytes(report.bytes_read));
+  context.out.print_text("checked {}, {}, {}; read {}\n", counted(report.versions, "version"),
+                         counted(report.pieces, "piece"), counted(report.records, "record"),
+                         human_bytes(report.bytes_read));
 }
 
 }  // namespace
@@ -108,7 +109,7 @@ int stat_remote(Context& context, const std::string& url) {
                              branches == 1 ? "1 branch" : fmt::format("{} branches", branches),
                              human_bytes(space.object_bytes), counted(space.objects, "object"),
                              human_bytes(space.object_bytes - space.needed_bytes)));
-  if (!context.json && !context.quiet) context.out.write(held);
+  if (!context.json && !context.quiet) context.out.print_text("{}", held);
   return kExitOk;
 }
 

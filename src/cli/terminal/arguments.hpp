@@ -1,8 +1,10 @@
 // cli/terminal/arguments.hpp: values from the command line.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <vellum/retention.hpp>
 
 namespace vellum::cli {
 
@@ -16,5 +18,12 @@ void require_good_name(const std::string& name);
 
 // Throws Errc::invalid_argument if a message is longer than a store permits.
 void require_good_message(const std::string& message);
+
+// The rules for the snapshots to keep, --keep-last and its siblings. `policy` must outlive the
+// command.
+void add_retention_options(CLI::App& command, RetentionPolicy& policy);
+
+// Whether it has a rule.
+bool has_rule(const RetentionPolicy& policy);
 
 }  // namespace vellum::cli

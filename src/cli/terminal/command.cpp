@@ -11,8 +11,13 @@ void Context::report(const Json& object, const std::string& sentence) {
   if (json) {
     out.print_json(object);
   } else if (!quiet) {
-    out.write(printable(sentence) + "\n");
+    out.print_text("{}\n", printable(sentence));
   }
+}
+
+void Context::print_help(const std::string& text) {
+  constexpr std::size_t kUsualColumns = 80;
+  out.write(wrapped(text, screen_columns().value_or(kUsualColumns)));
 }
 
 void Context::begin_object(const Json& object) {
@@ -24,7 +29,7 @@ void Context::begin_object(const Json& object) {
 
 void Context::explain(const std::string& sentence) const {
   if (json || quiet) return;
-  const std::string line = printable(sentence) + "\n";
+  const std::string line = wrapped_for_screen(printable(sentence), STDERR_FILENO) + "\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

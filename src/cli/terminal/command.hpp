@@ -35,6 +35,8 @@ struct Context {
   bool progress_wanted() const { return !quiet && !no_progress; }
   // Reports the result of a command: with --json the object, otherwise the sentence unless --quiet.
   void report(const Json& object, const std::string& sentence);
+  // Prints the parser's help, no wider than the terminal; in a file or a pipe than 80 columns.
+  void print_help(const std::string& text);
   // Begins the object of a command that is about to fail: the failure adds the member "error".
   void begin_object(const Json& object);
   // Explains on standard error why there is no output. Silent with --json or --quiet.

@@ -10,7 +10,6 @@
 
 #include <langinfo.h>
 #include <locale.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/bytes/codec.hpp"
@@ -157,12 +156,6 @@ std::string first_line(std::string_view text) {
   return end == std::string_view::npos ? line : line + " ...";
 }
 
-std::optional<std::size_t> screen_columns() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
-  return size.ws_col;
-}
-
 bool screen_takes_utf8() {
   const locale_t users = ::newlocale(LC_CTYPE_MASK, "", nullptr);
   if (users == nullptr) return false;
@@ -233,7 +226,8 @@ std::string encoding_text(const Encoding& encoding) {
 }
 
 const char* kind_name(const VersionInfo& version) noexcept {
-  return version.is_branch ? "branch" : "snapshot";
+  if (version.is_branch) return "branch";
+  return version.name.find('@') == std::string::npos ? "snapshot" : "commit";
 }
 
 Json encoding_json(const Encoding& e) {
@@ -256,7 +250,8 @@ Json version_json(const VersionInfo& version) {
               {"time_ns", base::nanoseconds_of(version.committed_at)},
               {"created", utc_time_full(version.created_at)},
               {"created_ns", base::nanoseconds_of(version.created_at)},
-              {"order", version.is_branch ? Json(nullptr) : Json(version.order)},
+              {"order", kind_name(version) == std::string_view("snapshot") ? Json(version.order)
+                                                                           : Json(nullptr)},
               {"message", version.message},
               {"parent", version.parent.empty() ? Json(nullptr) : Json(version.parent)},
               {"region_bytes", version.region_bytes},

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include <vellum/store.hpp>
+
+#include "cli/terminal/width.hpp"
 
 namespace vellum::cli {
 
@@ -31,6 +32,11 @@ class Output {
   template <typename... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) {
     write(fmt::format(format, std::forward<Args>(args)...));
+  }
+  // Prints lines of words. On a terminal a long line continues below its second column.
+  template <typename... Args>
+  void print_text(fmt::format_string<Args...> format, Args&&... args) {
+    write(wrapped_for_screen(fmt::format(format, std::forward<Args>(args)...)));
   }
   // Prints one JSON object on one line. Bytes that are not UTF-8 become U+FFFD.
   void print_json(const Json& value);
@@ -58,9 +64,6 @@ std::string json_text(const Json& value);
 std::string printable(std::string_view text);
 std::string first_line(std::string_view text);
 
-// Columns of the terminal; none if standard output is a file or a pipe, which take lines of any
-// length.
-std::optional<std::size_t> screen_columns();
 // Whether the user's locale has UTF-8. The program itself runs in the locale C.
 bool screen_takes_utf8();
 

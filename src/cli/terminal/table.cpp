@@ -5,15 +5,13 @@
 #include <optional>
 
 #include "cli/terminal/output.hpp"
+#include "cli/terminal/width.hpp"
 
 namespace vellum::cli {
 namespace {
 
 constexpr std::size_t kGap = 2;
 
-bool starts_code_point(char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80; }
-
-// The first `columns` of a text, the last of them an ellipsis.
 std::string shortened_time(const std::string& text) {
   constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:ddZ";
   const bool is_time =
@@ -101,20 +99,6 @@ class Layout {
 };
 
 }  // namespace
-
-std::size_t text_columns(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_code_point));
-}
-
-std::string cut_text(const std::string& text, std::size_t columns, std::string_view ellipsis) {
-  if (text_columns(text) <= columns) return text;
-  const std::size_t kept = columns - text_columns(ellipsis);
-  std::size_t bytes = 0;
-  for (std::size_t seen = 0; bytes < text.size(); ++bytes) {
-    if (starts_code_point(text[bytes]) && seen++ == kept) break;
-  }
-  return text.substr(0, bytes).append(ellipsis);
-}
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
   std::vector<std::string> header;

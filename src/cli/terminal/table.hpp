@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/terminal/output.hpp"
@@ -36,11 +35,5 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
-
-// Columns that `text` takes on a terminal, about: one for each code point.
-std::size_t text_columns(std::string_view text);
-
-// At most `columns` of `text`; a cut one ends with `ellipsis`.
-std::string cut_text(const std::string& text, std::size_t columns, std::string_view ellipsis);
 
 }  // namespace vellum::cli

@@ -7,7 +7,6 @@
 #include <vector>
 #include <vellum/store.hpp>
 
-#include "base/fail.hpp"
 #include "region/api/store_impl.hpp"
 #include "region/call_guards.hpp"
 #include "region/region_impl.hpp"
@@ -91,9 +90,7 @@ CommitReport Region::checkout(const std::string& version, const std::string& mes
   impl_->require_no_transaction("checkout()");
   impl_->writer->require_in_place();
   const std::string name = StoreAccess::handle_of(impl_->core).resolve(version);
-  if (!StoreAccess::handle_of(impl_->core).contains(name)) {
-    fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, impl_->core->path());
-  }
+  static_cast<void>(store::resolve_version(*impl_->core, name));  // Errc::not_found
   impl_->rollback();
   try {
     Checkout(*impl_, name).run();

@@ -3,11 +3,14 @@
 #include <cassert>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <vellum/retention.hpp>
 
 #include "base/fail.hpp"
+#include "base/parse_number.hpp"
 #include "region/api/snapshots_of.hpp"
 
 namespace vellum {
@@ -53,6 +56,19 @@ void apply(const Rule& rule, std::vector<RetentionDecision>::iterator first,
   }
 }
 
+// A set stays as a whole if a rule keeps any of its members.
+void keep_whole_sets(std::vector<RetentionDecision>& decisions) {
+  std::map<std::string, std::vector<std::string>> rules;
+  for (const RetentionDecision& d : decisions) {
+    auto& of_set = rules[api::membership_of(d.version).set];
+    if (of_set.empty()) of_set = d.kept_by;
+  }
+  for (RetentionDecision& d : decisions) {
+    const std::string set = api::membership_of(d.version).set;
+    if (!set.empty() && d.kept_by.empty()) d.kept_by = rules[set];
+  }
+}
+
 }  // namespace
 
 std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& versions,
@@ -80,6 +96,7 @@ std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& 
     for (const Rule& rule : rules) apply(rule, first, last);
     first = last;
   }
+  keep_whole_sets(out);
   return out;
 }
 
@@ -104,10 +121,34 @@ namespace vellum::api {
 
 std::vector<VersionInfo> snapshots_of(std::vector<VersionInfo> versions, const std::string& branch,
                                       const std::string& prefix) {
+  const auto wanted = [&](const VersionInfo& v) {
+    return (branch.empty() || v.branch == branch) && v.name.starts_with(prefix);
+  };
+  std::set<std::string> cut;  // sets with members that are not wanted
+  for (const VersionInfo& v : versions) {
+    if (!wanted(v)) cut.insert(membership_of(v).set);
+  }
+  cut.erase("");
   std::erase_if(versions, [&](const VersionInfo& v) {
-    return v.is_branch || (!branch.empty() && v.branch != branch) || !v.name.starts_with(prefix);
+    return v.is_branch || !wanted(v) || cut.contains(membership_of(v).set);
   });
   return versions;
+}
+
+std::string member_name(const std::string& set, std::size_t members, const std::string& branch) {
+  return set + "+" + std::to_string(members) + "+" + branch;
+}
+
+Membership membership_of(const VersionInfo& version) {
+  const std::string end = "+" + version.branch;
+  if (version.is_branch || !version.name.ends_with(end)) return {};
+  const std::string begin = version.name.substr(0, version.name.size() - end.size());
+  const std::size_t plus = begin.rfind('+');
+  if (plus == std::string::npos || plus == 0) return {};
+  const std::string_view number = std::string_view(begin).substr(plus + 1);
+  const auto members = base::parse_number<std::uint32_t>(number);
+  if (!members.has_value() || number.starts_with('0')) return {};
+  return {begin.substr(0, plus), *members};
 }
 
 }  // namespace vellum::api

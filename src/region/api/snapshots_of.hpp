@@ -1,7 +1,11 @@
 // region/api/snapshots_of.hpp: the snapshots that retention considers, for `vellum forget` and the
-// C interface.
+// C interface; and the sets that stay or go as one.
+//
+// A set is a convention of names: the member of branch B in set S of N members is the snapshot
+// S+N+B of B. A set with fewer members than N has lost some, or was never finished.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 #include <vellum/store.hpp>
@@ -9,8 +13,15 @@
 namespace vellum::api {
 
 // The snapshots among `versions` that were created on `branch` (empty: on any) and whose names
-// begin with `prefix`.
+// begin with `prefix`; of a set either all members or none.
 std::vector<VersionInfo> snapshots_of(std::vector<VersionInfo> versions, const std::string& branch,
                                       const std::string& prefix);
+
+struct Membership {
+  std::string set;          // empty: the version is a member of none
+  std::size_t members = 0;  // of the whole set
+};
+std::string member_name(const std::string& set, std::size_t members, const std::string& branch);
+Membership membership_of(const VersionInfo& version);
 
 }  // namespace vellum::api

@@ -20,6 +20,7 @@
 #include "remote/session/missing_pieces.hpp"
 #include "store/branch/checkpointed_head.hpp"
 #include "store/branch/rename_branch.hpp"
+#include "store/catalog/commit_name.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/store_directory.hpp"
@@ -289,8 +290,9 @@ void Store::create_branch(const std::string& name, const std::string& given,
     names.emplace(*impl_->core);
     from.version = store::resolve_version(*impl_->core, meanwhile->name()).version;
   }
+  const bool is_snapshot = has_snapshot(*impl_->core, from_version);
   impl_->core->create_branch_at(claim, from.version,
-                                from.is_branch ? from.version.parent : from_version,
+                                is_snapshot ? from_version : from.version.parent,
                                 own.has_value() ? own : from.encoding);
 }
 
@@ -301,6 +303,8 @@ void Store::create_snapshot(const std::string& name, const std::string& given,
   if (has_branch(*impl_->core, from_version) && !has_snapshot(*impl_->core, from_version)) {
     return snapshot_of_branch(*impl_->core, from_version, claim, message);
   }
+  if (store::parse_commit_name(from_version))
+    return store::snapshot_live_branch(*impl_->core, from_version, claim, message);
   const store::NamesShared names(*impl_->core);
   const auto from = store::resolve_version(*impl_->core, from_version);
   impl_->core->create_snapshot(claim, from.branch, from.version, message);

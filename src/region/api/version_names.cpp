@@ -8,8 +8,11 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/parse_number.hpp"
+#include "region/api/store_impl.hpp"
+#include "store/catalog/commit_name.hpp"
 
 namespace vellum::api {
 namespace {
@@ -18,10 +21,11 @@ using std::chrono::system_clock;
 using Moment = system_clock::time_point;
 
 // "2026-11-24", "2026-11-24T10:30" or "2026-11-24T10:30:15".
-std::optional<Moment> parse_date(std::string_view text) {
+std::optional<Moment> parse_date(std::string_view text, Edge edge) {
   constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd";
   if (text.size() != 10 && text.size() != 16 && text.size() != kForm.size()) return std::nullopt;
-  unsigned fields[6] = {0, 0, 0, 23, 59, 59};
+  const bool is_end = edge == Edge::end;
+  unsigned fields[6] = {0, 0, 0, is_end ? 23U : 0, is_end ? 59U : 0, is_end ? 59U : 0};
   std::size_t field = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool digit = text[i] >= '0' && text[i] <= '9';
@@ -38,9 +42,9 @@ std::optional<Moment> parse_date(std::string_view text) {
   // The range of nanoseconds in 64 bits: up to April 2262.
   if (fields[0] < 1900 || fields[0] > 2261) return std::nullopt;
   if (!day.ok() || fields[3] > 23 || fields[4] > 59 || fields[5] > 59) return std::nullopt;
-  // The end of the second, and of a minute or day without a finer time.
+  // The edge of the second, and of a minute or day without a finer time.
   return sys_days(day) + hours(fields[3]) + minutes(fields[4]) + seconds(fields[5]) +
-         milliseconds(999);
+         milliseconds(is_end ? 999 : 0);
 }
 
 // "3 days ago", "3days", "90min".
@@ -70,10 +74,10 @@ std::optional<std::chrono::seconds> parse_ago(std::string_view text) {
 }
 
 // Parses the forms in the header, at the time `now`; nullopt: none of them.
-std::optional<Moment> parse_moment(std::string_view text, Moment now) {
+std::optional<Moment> parse_moment(std::string_view text, Moment now, Edge edge) {
   if (text == "yesterday") return now - std::chrono::days(1);
   if (const auto ago = parse_ago(text)) return now - *ago;
-  return parse_date(text);
+  return parse_date(text, edge);
 }
 
 const VersionInfo* newest_until(const std::vector<VersionInfo>& versions, Moment moment,
@@ -138,16 +142,18 @@ void sort_newest_first(std::vector<VersionInfo>& versions) {
   });
 }
 
+Moment moment_of(std::string_view time, Edge edge) {
+  if (const auto moment = parse_moment(time, system_clock::now(), edge)) return *moment;
+  fail(Errc::invalid_argument,
+       "'{}' is no time: write 2026-11-24, 2026-11-24T10:30, yesterday, or '3 days ago'", time);
+}
+
 std::string newest_at(const std::vector<VersionInfo>& versions, std::string_view time,
                       const std::string& where, Newest newest) {
-  const auto moment = parse_moment(time, system_clock::now());
-  if (!moment) {
-    fail(Errc::invalid_argument,
-         "'{}' is no time: write 2026-11-24, 2026-11-24T10:30, yesterday, or '3 days ago'", time);
-  }
-  const VersionInfo* found = newest_until(versions, *moment, newest);
+  const Moment moment = moment_of(time, Edge::end);
+  const VersionInfo* found = newest_until(versions, moment, newest);
   if (found == nullptr) {
-    fail(Errc::not_found, "no snapshot{} was created at {} or before", where, utc_text(*moment));
+    fail(Errc::not_found, "no snapshot{} was created at {} or before", where, utc_text(moment));
   }
   return found->name;
 }
@@ -171,6 +177,28 @@ std::string resolve_version(const Store& store, const std::string& text) {
   }
   return parent_of(store, name, *count);
 }
+
+std::vector<VersionInfo> commits_of(const Store& store, const std::string& branch) {
+  const VersionInfo head = store.version(branch);
+  std::vector<VersionInfo> out;
+  if (!head.is_branch) return out;
+  for (const auto& commit : store::unnamed_commits(*StoreAccess::core_of(store), branch)) {
+    VersionInfo info = head;
+    info.is_branch = false;
+    info.name = store::text_of(commit.name);
+    info.sequence = commit.name.sequence;
+    info.committed_at = info.created_at = base::time_point_of(commit.info.time_ns);
+    info.message = commit.info.message;
+    info.region_bytes = commit.info.region_bytes;
+    info.file_bytes = commit.info.file_bytes.value_or(commit.info.region_bytes);
+    info.pages_changed = commit.pages;
+    info.bytes_added = 0;
+    out.push_back(std::move(info));
+  }
+  return out;
+}
+
+bool is_commit(const VersionInfo& version) { return version.name.find('@') != std::string::npos; }
 
 std::vector<VersionInfo> line_of(const Store& store, const std::string& name) {
   return line_of(store.versions(), store.version(name));

@@ -5,6 +5,7 @@
 //   NAME@{TIME}   the newest snapshot on its line that was created at TIME or before
 //   @{TIME}       the same, of all snapshots
 //   latest        the newest snapshot, unless a version has this name
+//   NAME@N        the commit N of the branch, while it can be read (store/catalog/commit_name.hpp)
 //
 // TIME is 2026-11-24, 2026-11-24T10:30, 2026-11-24T10:30:15 (UTC), `yesterday`, or a number with
 // its unit: `3 days ago`, `90min`. A day without a time means its end. ~N may follow any of these.
@@ -12,6 +13,8 @@
 // git-rev-parse(1).)
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,10 +23,15 @@
 
 namespace vellum::api {
 
-// The name of the version that `text` denotes. Text without '~' and '@' other than `latest` is
+// The name of the version that `text` denotes. Text without '~' and '{' other than `latest` is
 // returned unchanged, whether or not the version exists. Throws Errc::not_found, with the length of
 // the line; Errc::invalid_argument for a malformed number or time.
 std::string resolve_version(const Store& store, const std::string& text);
+
+// A time as above. A day or a minute without a finer time means its beginning or its end.
+// Errc::invalid_argument: it is no time.
+enum class Edge : std::uint8_t { begin, end };
+std::chrono::system_clock::time_point moment_of(std::string_view time, Edge edge);
 
 // Which of two snapshots is the newer one. by_order: of one store, whose clock may be wrong. by_time:
 // of a remote, where the orders of several stores are not one sequence.
@@ -32,6 +40,12 @@ enum class Newest : std::uint8_t { by_order, by_time };
 // with `where` (" on a line") in its message; Errc::invalid_argument: it is no time.
 std::string newest_at(const std::vector<VersionInfo>& versions, std::string_view time,
                       const std::string& where, Newest newest);
+
+// The commits of a branch that can be read, newest first, without its head and those that are
+// snapshots. Their names are BRANCH@N, and their pages are those that the commit wrote. Empty: the
+// name is a snapshot's. Errc::not_found.
+std::vector<VersionInfo> commits_of(const Store& store, const std::string& branch);
+bool is_commit(const VersionInfo& version);
 
 // `name` and the earlier snapshots on its line, newest first; for a branch also every snapshot
 // created on it. A removed snapshot breaks the chain of parents.

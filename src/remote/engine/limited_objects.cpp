@@ -72,6 +72,7 @@ class LimitedObjects final : public ObjectStore {
   }
   void make_durable(const std::string& key) override { objects_->make_durable(key); }
   void remove(const std::string& key) override { objects_->remove(key); }
+  void remove_all(std::span<const std::string> keys) override { objects_->remove_all(keys); }
   void stop() noexcept override {
     pace_.stop();
     objects_->stop();

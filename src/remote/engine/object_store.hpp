@@ -70,6 +70,11 @@ class ObjectStore {
   virtual void make_durable(const std::string&) {}
   // Succeeds if the object does not exist.
   virtual void remove(const std::string& key) = 0;
+  // Removes the objects, in any order. A server that takes many keys in one request gets few
+  // requests; any other engine removes one after the other.
+  virtual void remove_all(std::span<const std::string> keys) {
+    for (const std::string& key : keys) remove(key);
+  }
   // Fails all calls, current and later ones, with an error.
   virtual void stop() noexcept {}
   // Removes temporary files of killed processes. Reports no error.

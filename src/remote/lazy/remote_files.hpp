@@ -35,6 +35,9 @@ class RemoteFiles final : public base::Fs {
   void rename_new(const std::string& from, const std::string& to) override {
     writable(to).rename_new(from, to);
   }
+  void link(const std::string& from, const std::string& to) override {
+    writable(to).link(from, to);
+  }
   void unlink(const std::string& path) override { writable(path).unlink(path); }
   void make_directory(const std::string& path) override { writable(path).make_directory(path); }
   void remove_directory(const std::string& path) override { writable(path).remove_directory(path); }

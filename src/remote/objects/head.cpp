@@ -15,8 +15,11 @@ namespace {
 using format::ByteReader;
 using format::ByteWriter;
 
-constexpr format::WholeFileKind kHead{"VLMHEAD\n", kMaxHeadBytes, "not a head of a remote",
+constexpr format::WholeFileKind kHead{"VLMHED2\n", kMaxHeadBytes, "not a head of a remote",
                                       "too large for a head"};
+// By an older Vellum: without witnesses.
+constexpr format::WholeFileKind kOldHead{"VLMHEAD\n", kMaxHeadBytes, "not a head of a remote",
+                                         "too large for a head"};
 constexpr std::size_t kMinGoneBytes = 2;  // of an encoded forgotten name
 
 bool read_gone(ByteReader& in, std::vector<std::string>& out) {
@@ -28,6 +31,16 @@ bool read_gone(ByteReader& in, std::vector<std::string>& out) {
     if (i > 0 && out[i - 1] >= out[i]) return false;
   }
   return in.ok();
+}
+
+bool read_witness(ByteReader& in, Head& out) {
+  const std::uint8_t flags = in.u8();
+  out.is_witness = flags == 1;
+  out.earlier_witness.number = in.u64();
+  read_bytes(in, out.earlier_witness.write_id);
+  const HeadId& earlier = out.earlier_witness;
+  return in.ok() && flags <= 1 && (earlier.number != 0 || earlier == HeadId{}) &&
+         earlier.number < out.number;
 }
 
 }  // namespace
@@ -48,6 +61,9 @@ std::vector<std::byte> encode_head(const Head& head, const format::Uuid& store_i
   w.u32(head.generation);
   w.bytes(head.write_id);
   w.bytes(head.before);
+  w.u8(head.is_witness ? 1 : 0);
+  w.u64(head.earlier_witness.number);
+  w.bytes(head.earlier_witness.write_id);
   w.bytes(head.only_writer);
   w.u32(head.table.content.generation);
   w.bytes(head.table.content.hash);
@@ -58,15 +74,28 @@ std::vector<std::byte> encode_head(const Head& head, const format::Uuid& store_i
   return encode_whole_file(kHead, body, store_id);
 }
 
+HeadId head_id_at_start(std::span<const std::byte> bytes) {
+  assert(bytes.size() == kHeadStartBytes);
+  ByteReader in(bytes.subspan(format::kWholeFileHeaderBytes));
+  HeadId out;
+  out.number = in.u64();
+  in.u32();  // the generation
+  read_bytes(in, out.write_id);
+  return out;
+}
+
 const char* decode_head(std::span<const std::byte> bytes, const format::Uuid& store_id, Head& out) {
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kHead, bytes, store_id, body)) return problem;
+  const bool is_old = open_whole_file(kOldHead, bytes, store_id, body) == nullptr;
+  const char* problem = is_old ? nullptr : open_whole_file(kHead, bytes, store_id, body);
+  if (problem != nullptr) return problem;
   out = {};
   ByteReader in(body);
   out.number = in.u64();
   out.generation = in.u32();
   read_bytes(in, out.write_id);
   read_bytes(in, out.before);
+  if (!is_old && !read_witness(in, out)) return "malformed";
   read_bytes(in, out.only_writer);
   out.table.content.generation = in.u32();
   read_bytes(in, out.table.content.hash);

@@ -11,22 +11,40 @@ namespace vellum::remote {
 
 inline constexpr std::uint32_t kMaxHeadBytes = 64u << 20;
 
+// Which head it is, without its content.
+struct HeadId {
+  std::uint64_t number = 0;  // 0: none
+  WriteId write_id{};
+  bool operator==(const HeadId&) const = default;
+};
+
 struct Head {
   std::uint64_t number = 0;  // from 1; 0: the remote is empty
   std::uint32_t generation = 0;
   WriteId write_id{};
   base::Sha256 before{};
+  // gc deletes the witness before any later head: as long as it exists, none of these was deleted.
+  // A head that is a witness itself names the one before it here. None: an older Vellum has written
+  // the head.
+  bool is_witness = false;
+  HeadId earlier_witness;
   WriteId only_writer{};                // the only store that may push; zeros: any store may push
   ObjectName table;                     // of older names (remote/objects/name_table.hpp)
   std::vector<RemoteVersion> versions;  // ascending by name; they override those of the table
   std::vector<std::string> gone;        // names of the table that are forgotten; ascending
   bool operator==(const Head&) const = default;
 
+  HeadId id() const noexcept { return {number, write_id}; }
+  // Of the next head.
+  HeadId witness() const noexcept { return is_witness ? id() : earlier_witness; }
   const RemoteVersion* find(const std::string& name) const noexcept;
 };
 
 // REQUIRES: decode_head() would accept it.
 std::vector<std::byte> encode_head(const Head& head, const format::Uuid& store_id);
+// The id at the start of a head, of which these are the first kHeadStartBytes bytes.
+inline constexpr std::size_t kHeadStartBytes = 60;
+HeadId head_id_at_start(std::span<const std::byte> bytes);
 // nullptr, or a description of the error.
 const char* decode_head(std::span<const std::byte> bytes, const format::Uuid& store_id, Head& out);
 

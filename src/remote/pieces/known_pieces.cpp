@@ -11,7 +11,7 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kSmallPieceBytes = 1u << 20;
-constexpr std::size_t kMaxSmallPieces = 32;
+constexpr std::size_t kMaxSmallPieces = 128;
 constexpr int kMaxPlanRounds = 4;
 constexpr std::uint64_t kMinShare = 4;  // a piece is reused if the version needs a quarter of it
 

@@ -11,6 +11,7 @@
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/packs/encode/payload.hpp"
+#include "store/packs/former_file.hpp"
 #include "store/page_map/run_reader.hpp"
 
 namespace vellum::remote {
@@ -136,14 +137,12 @@ class TranslatedPackWriter {
   std::vector<format::IndexLine> index_;
 };
 
-// Like recompression: with the exclusive lock on names, no process can pin a byte of the pack.
-void replace_pack(store::StoreDirectory& store, const std::string& from, const std::string& path) {
+// With the exclusive lock on names, no process can pin a byte of the pack.
+void replace_pack(store::StoreDirectory& store, std::uint64_t pack, const std::string& from,
+                  const std::string& path) {
   {
     const store::NamesExclusive names(store);
-    if (store.fs().exists(path) &&
-        !store.fs().open(path, base::OpenMode::read_only)->pinned_bytes().empty()) {
-      fail(Errc::busy, "{}: an open version pins the pack", path);
-    }
+    store::keep_pinned_file(store.fs(), pack, path);
     store.fs().rename(from, path);
   }
   store.fs().sync_directory(base::parent_of(path));
@@ -168,7 +167,7 @@ void write_translated_pack(store::StoreDirectory& store, std::uint64_t pack,
     TranslatedPackWriter writer(store, pack, *file);
     for (const OwnedRecord& record : records) writer.put(record);
     writer.end();
-    replace_pack(store, tmp, path);
+    replace_pack(store, pack, tmp, path);
   } catch (...) {
     base::unlink_quietly(store.fs(), tmp);
     throw;

@@ -30,9 +30,10 @@ void require_not_ours(const store::StoreDirectory& store, const store::Roots& ro
 // of the version's runs are readable; gc is locked out.
 void create_empty_packs(store::StoreDirectory& store, const format::Version& version);
 
-// Writes the records as a translated pack that replaces the file at `path`, durable. Errc::busy: an
-// open version pins the old file. REQUIRES: no two records have the same reference; the caller
-// holds gc's lock; no writer has the pack as its active pack.
+// Writes the records as a translated pack that replaces the file at `path`, durable. A pinned file
+// becomes a former file (store/packs/former_file.hpp). REQUIRES: the records include every record
+// that a version needs from the old file, and the copies of versions; no two records have the same
+// reference; the caller holds gc's lock; no writer has the pack as its active pack.
 void write_translated_pack(store::StoreDirectory& store, std::uint64_t pack,
                            const std::string& path, std::vector<OwnedRecord> records);
 

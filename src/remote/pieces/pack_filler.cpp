@@ -14,6 +14,7 @@
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/gc/reach/pack_use.hpp"
 #include "store/packs/pack_places.hpp"
+#include "store/packs/pack_scanner.hpp"
 #include "store/packs/record/pack_extents.hpp"
 
 namespace vellum::remote {
@@ -56,21 +57,6 @@ PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) {
   store::LiveSet live_set(store);
   store::reach_roots(store, roots_, live_set);
   note_live(live_set);
-}
-
-// With the exclusive lock on names, like gc: no process is between reading a name and pinning its
-// version, so every needed record is reachable from a name or a pin. Fetches continue meanwhile.
-void PackFiller::find_needed_records() {
-  if (std::exchange(has_needed_records_, true)) return;
-  const store::NamesExclusive names(store_);
-  const store::Roots roots = store::read_roots(store_);
-  store::LiveSet live_set(store_);
-  store::reach_roots(store_, roots, live_set);
-  for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
-    if (!live_set.is_reached(id)) continue;
-    const RecordRef& ref = live_set.record(id);
-    needed_[ref.pack].insert(ref);
-  }
 }
 
 PackFiller::~PackFiller() = default;
@@ -117,13 +103,27 @@ bool PackFiller::has(const PieceRecord& record) const {
   if (live_.contains(record.ref)) return true;
   try {  // left by gc or by an interrupted pull
     read_record_bytes(store_, local);
-    const std::lock_guard guard(mutex_);
-    unneeded_[record.ref.pack].insert(record.ref);
     return true;
   } catch (const Error& e) {
     if (e.code() != Errc::corrupted) throw;
     return false;
   }
+}
+
+// Those that versions need now: a writer has appended some since live_ was made. Other threads read
+// live_ meanwhile.
+std::vector<PieceRecord> PackFiller::live_records(std::uint64_t pack) const {
+  const store::NamesShared names(store_);
+  store::LiveSet live_set(store_);
+  store::reach_roots(store_, store::read_roots(store_), live_set);
+  std::vector<PieceRecord> out;
+  for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
+    const RecordRef& ref = live_set.record(id);
+    PieceRecord local;
+    if (ref.pack != pack || !live_set.is_reached(id)) continue;
+    if (find_local_record(store_, ref, local)) out.push_back(std::move(local));
+  }
+  return out;
 }
 
 PackFiller::PackInProgress& PackFiller::pack_in_progress(std::uint64_t pack) {
@@ -233,28 +233,59 @@ void PackFiller::write(PackInProgress& pack, const PieceRecord& record,
   pack.writeback.wrote(*pack.file, record.ref.offset_bytes + bytes.size(), bytes.size());
 }
 
+// The records that the old file may have, including the copies of versions. A translation lists
+// them. Otherwise the file is searched, because an index does not list what gc has left of a pack
+// that was sealed later. It is searched to its end: no writer has the pack any more, and a version
+// may need each record that one has appended. Those of an interrupted checkpoint do no harm.
+// REQUIRES: leave_pack() has returned.
+std::set<RecordRef> PackFiller::existing_records(const PackInProgress& pack) const {
+  std::set<RecordRef> out;
+  for (const PieceRecord& record : pack.live) out.insert(record.ref);
+  if (!pack.existed) return out;
+  if (const format::Translation* translation = store_.packs().translation(pack.pack)) {
+    for (const auto& line : translation->lines) {
+      out.insert({pack.pack, line.old_offset_bytes, line.old_tag});
+    }
+    return out;
+  }
+  const auto file = store_.fs().open(pack.path, base::OpenMode::read_only);
+  store::PackScanner scanner(*file, pack.pack, store_.checksum_seed(), format::kPackHeaderBytes,
+                             file->size_bytes());
+  for (format::RecordHeader header; scanner.next(header);) {
+    const bool is_metadata = header.type == format::RecordType::index ||
+                             header.type == format::RecordType::hashes;  // of the old file
+    if (!is_metadata) out.insert({pack.pack, header.offset_bytes, header.tag()});
+  }
+  if (scanner.has_failed()) fail(Errc::io, "{}: a part of the pack cannot be read", pack.path);
+  return out;
+}
+
+namespace {
+
+// Whether another record has the offset: the old one is a remnant that no version needs, or the
+// stores have diverged.
+bool has_another(const std::map<RecordRef, OwnedRecord>& records, const RecordRef& ref) {
+  auto at = records.lower_bound({ref.pack, ref.offset_bytes, 0});
+  for (; at != records.end() && at->first.offset_bytes == ref.offset_bytes; ++at) {
+    if (at->first.tag != ref.tag) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 // Adds the records of the old file, including those written by this pull. Omits damaged records
 // that no version needs: gc may have freed parts of them.
 void PackFiller::add_existing_records(PackInProgress& pack) {
-  assert(has_needed_records_);
   std::map<RecordRef, PieceRecord> kept;
-  const format::Translation* translation =
-      pack.existed ? store_.packs().translation(pack.pack) : nullptr;
-  if (translation != nullptr) {
-    for (const auto& line : translation->lines) {
-      PieceRecord local;
-      const RecordRef ref{pack.pack, line.old_offset_bytes, line.old_tag};
-      if (find_local_record(store_, ref, local)) kept[ref] = std::move(local);
-    }
-  }
-  std::set<RecordRef> needed = needed_[pack.pack];
+  std::set<RecordRef> needed;
   for (const PieceRecord& record : pack.live) needed.insert(record.ref);
-  {
-    const std::lock_guard guard(mutex_);
-    needed.merge(unneeded_[pack.pack]);
-  }
-  for (const RecordRef& ref : needed) {
+  for (const RecordRef& ref : existing_records(pack)) {
     PieceRecord local;
+    if (has_another(pack.rewritten, ref)) {
+      if (needed.contains(ref)) fail_diverged(pack.path, ref.offset_bytes);
+      continue;
+    }
     if (find_local_record(store_, ref, local)) kept[ref] = std::move(local);
   }
   for (const auto& [ref, record] : pack.written) kept[ref] = record;
@@ -277,8 +308,10 @@ void PackFiller::add_existing_records(PackInProgress& pack) {
 // As a translated pack that replaces the file.
 void PackFiller::rewrite(PackInProgress& pack) {
   assert(!pack.rewritten.empty());
-  find_needed_records();
-  if (pack.limit_bytes != UINT64_MAX) store::leave_pack(store_, pack.pack);
+  if (pack.limit_bytes != UINT64_MAX) {
+    store::leave_pack(store_, pack.pack);
+    pack.live = live_records(pack.pack);
+  }
   add_existing_records(pack);
   std::vector<OwnedRecord> records;
   for (auto& [ref, record] : pack.rewritten) records.push_back(std::move(record));

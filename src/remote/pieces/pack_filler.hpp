@@ -6,13 +6,15 @@
 // writer is never written: before the active pack of a branch is rewritten, the branch switches to
 // a new pack. docs/remote-format.md has the order of writes.
 //
+// The new file has every intact record of the old one, needed or not: a process may have a version
+// open that no name and no pin leads to.
+//
 // REQUIRES: the caller holds gc's lock (store/catalog/lock/version_pin.hpp) for the lifetime of
 // this object: a concurrent commit may have found a record that no version needs yet.
 #pragma once
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <unordered_set>
@@ -48,29 +50,25 @@ class PackFiller {
 
  private:
   struct PackInProgress;
-  void find_needed_records();
   void note_live(const store::LiveSet& live_set);
+  std::vector<PieceRecord> live_records(std::uint64_t pack) const;
   PackInProgress& pack_in_progress(std::uint64_t pack);
   bool is_free(const PackInProgress& pack, const PieceRecord& record) const;
   void write(PackInProgress& pack, const PieceRecord& record, std::span<const std::byte> bytes);
   void rewrite(PackInProgress& pack);
+  std::set<format::RecordRef> existing_records(const PackInProgress& pack) const;
   void add_existing_records(PackInProgress& pack);
   void add_form(PackInProgress& pack, OwnedRecord form);
   std::optional<OwnedRecord> local_form(const format::RecordRef& ref) const;
 
   store::StoreDirectory& store_;
   store::Roots roots_;
-  bool has_needed_records_ = false;
-  std::map<std::uint64_t, std::set<format::RecordRef>> needed_;  // by find_needed_records()
   struct RefHash {
     std::size_t operator()(const format::RecordRef& ref) const noexcept;
   };
   std::unordered_set<format::RecordRef, RefHash> live_;  // records that versions of this store need
   std::map<std::uint64_t, std::vector<format::RecordRef>> live_of_pack_;
   std::map<std::uint64_t, std::unique_ptr<PackInProgress>> packs_;
-  // Intact records that no version needs yet, and that need not be fetched: by pack.
-  mutable std::map<std::uint64_t, std::set<format::RecordRef>> unneeded_;
-  mutable std::mutex mutex_;                                 // guards unneeded_
   std::unordered_set<format::RecordRef, RefHash> received_;  // checked by the caller of add()
   std::set<std::string> directories_;                        // with a new pack
 };

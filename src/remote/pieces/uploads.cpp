@@ -8,6 +8,7 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kMaxKeptBytes = 8u << 20;
+constexpr std::chrono::seconds kCopyInterval{60};
 
 }  // namespace
 
@@ -46,6 +47,16 @@ void SeenObjects::forget() {
   const std::lock_guard lock(mutex_);
   is_known_ = false;
   sizes_.clear();
+}
+
+bool SeenObjects::wants_copy() const {
+  const std::lock_guard lock(mutex_);
+  return !copied_.has_value() || std::chrono::steady_clock::now() - *copied_ >= kCopyInterval;
+}
+
+void SeenObjects::note_copy() {
+  const std::lock_guard lock(mutex_);
+  copied_ = std::chrono::steady_clock::now();
 }
 
 bool SeenObjects::has(const std::string& key, std::uint64_t size_bytes) const {

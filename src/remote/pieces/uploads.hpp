@@ -2,9 +2,11 @@
 // ones immediately; and the set of objects that the remote has.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +15,8 @@
 
 namespace vellum::remote {
 
-// The lists and pieces that a listing of the remote has shown, with their sizes. A head may refer
-// to objects that were lost since: a push must not build on these.
+// What a process has seen of the remote: the lists and pieces of a listing, with their sizes. A
+// head may refer to objects that were lost since: a push must not build on these.
 //
 // Threads: all calls from any thread.
 class SeenObjects {
@@ -29,6 +31,10 @@ class SeenObjects {
   // The remote may have changed: the next load() lists it again.
   void forget();
 
+  // Whether a push that publishes a head also replaces the copy of the newest head: once a minute.
+  bool wants_copy() const;
+  void note_copy();
+
   bool has(const std::string& key, std::uint64_t size_bytes) const;
   bool has(const ListName& list) const;
   bool has(const PieceName& piece) const;
@@ -42,6 +48,7 @@ class SeenObjects {
   mutable std::mutex mutex_;  // guards the members below
   bool is_known_ = false;
   std::map<std::string, std::uint64_t> sizes_;
+  std::optional<std::chrono::steady_clock::time_point> copied_;
 };
 
 // The objects that one push uploads.

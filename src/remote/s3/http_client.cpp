@@ -189,7 +189,7 @@ void HttpClient::Impl::prepare(Transfer& transfer) {
   libcurl().easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
   libcurl().easy_setopt(easy, CURLOPT_HEADERFUNCTION, receive_header);
   libcurl().easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
-  if (request.method == "PUT") {
+  if (request.method == "PUT" || request.method == "POST") {
     libcurl().easy_setopt(easy, CURLOPT_UPLOAD, 1L);
     libcurl().easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
     libcurl().easy_setopt(easy, CURLOPT_READFUNCTION, send_body);
@@ -200,9 +200,9 @@ void HttpClient::Impl::prepare(Transfer& transfer) {
                           static_cast<curl_off_t>(request.body.size()));
   } else {
     libcurl().easy_setopt(easy, CURLOPT_BUFFERSIZE, 512L << 10);
-    if (request.method != "GET")
-      libcurl().easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
   }
+  if (request.method != "GET" && request.method != "PUT")
+    libcurl().easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
 }
 
 // Starts the new requests.

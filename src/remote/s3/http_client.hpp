@@ -32,7 +32,7 @@ struct HttpOptions {
 };
 
 struct HttpRequest {
-  std::string method;  // GET, PUT, DELETE
+  std::string method;  // GET, PUT, POST, DELETE
   std::string url;
   NameValues headers;
   std::span<const std::byte> body;  // REQUIRES: lives until perform() returns

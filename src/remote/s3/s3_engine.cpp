@@ -28,6 +28,7 @@ constexpr std::uint64_t kMaxReplyBytes = 16u << 20;  // of a listing or an error
 constexpr std::size_t kMinClassBytes = 128u << 10;
 constexpr std::size_t kMaxListed = 1000;        // by one request
 constexpr std::size_t kMaxListings = 1u << 20;  // of one list()
+constexpr std::size_t kMaxDeleted = 1000;       // by one request
 
 std::string amz_time(std::chrono::system_clock::time_point now) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -192,6 +193,16 @@ class S3Engine final : public ObjectStore {
     require_status(perform({"DELETE", key, {}, {}, {}}), key, {200, 204, 404});
   }
 
+  // An object that the server does not delete together with others is deleted by a request of its
+  // own, which also gives the reason if it fails.
+  void remove_all(std::span<const std::string> keys) override {
+    for (; !keys.empty(); keys = keys.subspan(std::min(keys.size(), kMaxDeleted))) {
+      for (const std::string& key : delete_some(keys.first(std::min(keys.size(), kMaxDeleted)))) {
+        remove(key);
+      }
+    }
+  }
+
  private:
   std::string name(const std::string& key) const {
     return key.empty() ? options_.url : options_.url + ": " + key;
@@ -224,6 +235,32 @@ class S3Engine final : public ObjectStore {
     return out;
   }
 
+  // Deletes objects by one request. Returns those that it has not deleted: all of them at a server
+  // without such requests.
+  std::vector<std::string> delete_some(std::span<const std::string> keys) {
+    std::vector<std::string> left(keys.begin(), keys.end());
+    if (keys.size() == 1 || !deletes_many_) return left;
+    std::vector<std::string> full;
+    for (const std::string& key : keys) {
+      require_good_key(key);
+      full.push_back(in_bucket(key));
+    }
+    const std::string body = s3_deletion(full);
+    const S3Reply reply =
+        perform({"POST", "", {{"delete", ""}}, {}, std::as_bytes(std::span(body))});
+    if (is_refusal(reply.response) || reply.response.status == 501) {
+      deletes_many_ = false;
+      return left;
+    }
+    require_status(reply, "", {200});
+    std::vector<std::string> kept;
+    if (!parse_s3_deletion(reply.response.body, kept)) return left;
+    std::erase_if(left, [&](const std::string& key) {
+      return std::ranges::find(kept, in_bucket(key)) == kept.end();
+    });
+    return left;
+  }
+
   // Skips objects that are not Vellum's.
   void add(const ObjectInfo& object, const std::string& prefix,
            std::vector<ObjectInfo>& out) const {
@@ -242,9 +279,10 @@ class S3Engine final : public ObjectStore {
     return path;
   }
 
-  void add_object_headers(const S3Call& call, NameValues& headers) const {
-    // A bucket with object lock refuses an object without it.
+  void add_body_headers(const S3Call& call, NameValues& headers) const {
+    // A bucket with object lock refuses an object without it, and Amazon a deletion.
     headers.emplace_back("x-amz-checksum-sha256", base64(base::sha256(call.body)));
+    if (call.method != "PUT") return;
     if (!options_.storage_class.empty() && call.body.size() >= kMinClassBytes) {
       headers.emplace_back("x-amz-storage-class", options_.storage_class);
     }
@@ -259,7 +297,7 @@ class S3Engine final : public ObjectStore {
     RequestToSign to_sign{call.method, path_of(call), call.query, call.headers,
                           base::hex(base::sha256(call.body))};
     to_sign.headers.emplace_back("x-amz-content-sha256", to_sign.payload_hash);
-    if (call.method == "PUT") add_object_headers(call, to_sign.headers);
+    if (!call.body.empty() || call.method == "PUT") add_body_headers(call, to_sign.headers);
     to_sign.headers.emplace_back("x-amz-date", time);
     if (!credentials.session_token.empty()) {
       to_sign.headers.emplace_back("x-amz-security-token", credentials.session_token);
@@ -386,10 +424,13 @@ class S3Engine final : public ObjectStore {
     }
     const std::string text = name(key) + ": " + reason;
     const Errc code = code_of(response.status, error);
-    const bool is_refusal = response.status >= 400 && response.status < 500 &&
-                            response.status != 429 && response.status != 408;
-    if (code == Errc::io && is_refusal) throw RefusedRequest(code, text);
+    if (code == Errc::io && is_refusal(response)) throw RefusedRequest(code, text);
     throw Error(code, text);
+  }
+
+  static bool is_refusal(const HttpResponse& response) {
+    return response.failure.empty() && response.status >= 400 && response.status < 500 &&
+           response.status != 429 && response.status != 408;
   }
 
   static Errc code_of(long status, const S3Error& error) {
@@ -403,7 +444,8 @@ class S3Engine final : public ObjectStore {
   std::string scheme_, authority_;
   HttpClient http_;
   std::atomic<std::int64_t> clock_ahead_s_{0};
-  std::mutex credentials_mutex_;  // guards the next two
+  std::atomic<bool> deletes_many_{true};  // false: the server has refused such a request
+  std::mutex credentials_mutex_;          // guards the next two
   Credentials credentials_;
   std::chrono::steady_clock::time_point credentials_read_ = std::chrono::steady_clock::now();
   std::condition_variable wakes_;

@@ -2,12 +2,16 @@
 
 #include "base/parse_number.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
 
 namespace vellum::remote {
 namespace {
+
+constexpr std::array<std::pair<std::string_view, char>, 5> kEntities = {
+    {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}}};
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -57,8 +61,6 @@ std::optional<std::pair<char, std::size_t>> numbered_entity(std::string_view tex
 }
 
 std::string without_entities(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, char>, 5> kEntities = {
-      {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}}};
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     bool found = false;
@@ -75,6 +77,19 @@ std::string without_entities(std::string_view text) {
       break;
     }
     if (!found) out.push_back(text[i++]);
+  }
+  return out;
+}
+
+std::string with_entities(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto entity = std::ranges::find(kEntities, c, [](const auto& e) { return e.second; });
+    if (entity == kEntities.end()) {
+      out.push_back(c);
+    } else {
+      out += entity->first;
+    }
   }
   return out;
 }
@@ -127,6 +142,28 @@ bool parse_s3_listing(std::span<const std::byte> xml, S3Listing& out) {
   if (element(rest, "IsTruncated").value_or("") != "true") return true;
   out.next = without_entities(element(rest, "NextContinuationToken").value_or(""));
   return !out.next.empty();
+}
+
+std::string s3_deletion(std::span<const std::string> keys) {
+  std::string out =
+      R"(<Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Quiet>true</Quiet>)";
+  for (const std::string& key : keys)
+    out += "<Object><Key>" + with_entities(key) + "</Key></Object>";
+  return out + "</Delete>";
+}
+
+bool parse_s3_deletion(std::span<const std::byte> xml, std::vector<std::string>& kept) {
+  kept.clear();
+  const std::string_view text = text_of(xml);
+  if (text.find("<DeleteResult") == std::string_view::npos) return false;
+  std::vector<std::string_view> errors;
+  take_elements(text, "Error", errors);
+  for (const std::string_view error : errors) {
+    const auto key = element(error, "Key");
+    if (!key.has_value()) return false;
+    kept.push_back(without_entities(*key));
+  }
+  return true;
 }
 
 }  // namespace vellum::remote

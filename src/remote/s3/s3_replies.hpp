@@ -1,4 +1,5 @@
-// remote/s3/s3_replies.hpp: parsers of S3's XML replies. Pure functions.
+// remote/s3/s3_replies.hpp: S3's XML: parsers of replies, and the one request that has a body of
+// XML. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -22,5 +23,10 @@ struct S3Listing {
 };
 // False: not a listing. Allocates only in proportion to the reply.
 bool parse_s3_listing(std::span<const std::byte> xml, S3Listing& out);
+
+// The body of a request that deletes these objects, with their full keys in the bucket.
+std::string s3_deletion(std::span<const std::string> keys);
+// The keys that the server has not deleted. False: not a reply to such a request.
+bool parse_s3_deletion(std::span<const std::byte> xml, std::vector<std::string>& kept);
 
 }  // namespace vellum::remote

@@ -36,6 +36,7 @@ class LaterObjects final : public ObjectStore {
   }
   void make_durable(const std::string& key) override { now().make_durable(key); }
   void remove(const std::string& key) override { now().remove(key); }
+  void remove_all(std::span<const std::string> keys) override { now().remove_all(keys); }
   void stop() noexcept override {
     const std::lock_guard lock(mutex_);
     if (objects_ != nullptr) objects_->stop();

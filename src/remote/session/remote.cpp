@@ -219,19 +219,47 @@ std::optional<StoredHead> Remote::cached_head() const {
   return with_table(std::move(out));
 }
 
-bool Remote::still_has(const StoredHead& head) const {
-  assert(head.head.number != 0);
-  const auto there = get_if_present(objects_, head_key(head.head.number), kMaxHeadBytes);
-  return there.has_value() && base::sha256(*there) == head.hash;
+bool Remote::has_head(const HeadId& id) const {
+  assert(id.number != 0);
+  try {
+    const auto start = objects_.get_range(head_key(id.number), {0, kHeadStartBytes});
+    return head_id_at_start(start) == id;
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
+    return false;
+  }
 }
 
-// gc deletes heads from the oldest on, so a slow push may recreate a number that was deleted. A
-// head counts if it is the newest, or if the next one was based on it.
-bool Remote::is_published(std::uint64_t number, const base::Sha256& hash) const {
+std::vector<std::uint64_t> Remote::witnesses(HeadId newest) const {
+  std::vector<std::uint64_t> out;
+  for (HeadId id = newest; id.number != 0;) {
+    const auto bytes = get_if_present(objects_, head_key(id.number), kMaxHeadBytes);
+    if (!bytes.has_value()) break;
+    out.push_back(id.number);
+    Head head;
+    if (decode_head(*bytes, store_id_, head) != nullptr || head.id() != id) break;
+    id = head.earlier_witness;
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+// A slow push may recreate the number of a head that gc has deleted. As long as the witness exists,
+// gc has deleted no later head: one small request shows it. Without a witness, a head counts if it
+// is the newest, or if the next one was based on it.
+bool Remote::is_published(const StoredHead& base, const StoredHead& head) const {
+  const HeadId witness = base.head.witness();
+  if (witness.number != 0 && has_head(witness)) return true;
   const auto newest = newest_number();
-  if (newest == number) return true;
-  const auto next = newest.has_value() ? read_head(number + 1) : std::nullopt;
-  return next.has_value() && next->head.before == hash;
+  if (newest == head.head.number) {
+    if (witness.number == 0 || has_head(base.head.id())) return true;
+    // The remote was emptied since the base was seen. This head would be the only one left, or
+    // hide those that another store has published since.
+    objects_.remove(head_key(head.head.number));
+    return false;
+  }
+  const auto next = newest.has_value() ? read_head(head.head.number + 1) : std::nullopt;
+  return next.has_value() && next->head.before == head.hash;
 }
 
 void Remote::NewTable::use(StoredHead& base) const {
@@ -252,12 +280,14 @@ std::optional<Remote::NewTable> Remote::make_table(const StoredHead& base) const
   return out;
 }
 
-std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next) const {
+std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next, bool copies) const {
   assert(std::ranges::is_sorted(next.versions, {}, [](const auto& v) { return v.ref.name; }));
   next.number = base.head.number + 1;
   next.before = base.hash;
   next.write_id = random_write_id();
   next.table = base.head.table;
+  next.earlier_witness = base.head.witness();
+  next.is_witness = next.earlier_witness.number == 0 || next.generation != base.head.generation;
   Head short_head = next;
   set_names(short_head, next.versions, base.table);
   const auto bytes = encode_head(short_head, store_id_);
@@ -270,9 +300,11 @@ std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next) con
                 store_id_);
   if (!objects_.put_if_absent(head_key(next.number), bytes)) return std::nullopt;
   StoredHead out{std::move(next), base::sha256(bytes), base.table};
-  const auto copied = base::beside([&] { put_newest_copy(bytes); });
-  if (!is_published(out.head.number, out.hash)) return std::nullopt;
-  copied.wait();
+  std::future<void> copied;
+  if (copies) copied = base::beside([&] { put_newest_copy(bytes); });
+  const bool counts = is_published(base, out);
+  if (copies) copied.wait();
+  if (!counts) return std::nullopt;
   keep_in_cache(cached_head_, bytes);
   return out;
 }

@@ -72,9 +72,11 @@ class Remote {
                          std::span<const std::byte> copy) const;
   // The newest head in the cache; the remote may have a newer one.
   std::optional<StoredHead> cached_head() const;
-  // Whether the remote still has this head, unchanged. It is the newest if newest_number() agrees,
-  // too.
-  bool still_has(const StoredHead& head) const;
+  // Whether the remote has this head; its content is not checked. It is the newest if
+  // newest_number() agrees, too.
+  bool has_head(const HeadId& id) const;
+  // The existing heads among these witnesses, oldest first: `newest`, the one before it, and so on.
+  std::vector<std::uint64_t> witnesses(HeadId newest) const;
   // The number of the newest head; nullopt: none.
   std::optional<std::uint64_t> newest_number() const;
 
@@ -89,9 +91,10 @@ class Remote {
   std::optional<NewTable> make_table(const StoredHead& base) const;
 
   // Publishes `next`, which has all of its versions, as the successor of `base`; sets its number,
-  // `before`, write id and table. Nullopt: another store has published that number; nothing has
-  // changed.
-  std::optional<StoredHead> publish(const StoredHead& base, Head next) const;
+  // `before`, write id, witness and table. Nullopt: another store has published that number, or the
+  // remote was emptied meanwhile; no version has changed. `copies`: also replaces the copy of the
+  // newest head.
+  std::optional<StoredHead> publish(const StoredHead& base, Head next, bool copies = true) const;
 
   // A list and its base are read concurrently. The last base stays in memory: read the lists of one
   // base consecutively. Errc::not_found, corrupted; each names the object.
@@ -132,7 +135,7 @@ class Remote {
   std::vector<std::byte> get_content(const std::string& key, const ObjectName& name,
                                      std::uint64_t most_bytes) const;
   void put_newest_copy(std::span<const std::byte> bytes) const;
-  bool is_published(std::uint64_t number, const base::Sha256& hash) const;
+  bool is_published(const StoredHead& base, const StoredHead& head) const;
 
   ObjectStore& objects_;
   const format::Uuid store_id_;

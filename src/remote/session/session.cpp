@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "base/files/new_file.hpp"
 #include "remote/session/open_engine.hpp"
 
@@ -22,7 +23,8 @@ std::unique_ptr<base::File> lock_remotes(store::StoreDirectory& store) {
   }
   auto file = store.fs().open(path, base::OpenMode::read_write);
   if (!file->try_lock_exclusive()) {
-    fail(Errc::busy, "{}: another push or pull is active", store.path());
+    fail(Errc::busy, "{}: another push or pull is active{}", store.path(),
+         base::lock_holders(path));
   }
   return file;
 }

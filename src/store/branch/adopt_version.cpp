@@ -3,9 +3,9 @@
 #include <cassert>
 
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/snapshot_note.hpp"
-#include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
 
 namespace vellum::store {
@@ -18,15 +18,13 @@ bool adopt_version(StoreDirectory& store, const std::string& branch, const SeenH
                    const format::Version& version) {
   store.settle_name(branch);
   auto file = try_lock_branch(store, branch);
-  if (file == nullptr) fail(Errc::busy, "branch '{}' of {} has a writer", branch, store.path());
+  if (file == nullptr) {
+    fail(Errc::busy, "branch '{}' of {} has a writer{}: close it", branch, store.path(),
+         base::lock_holders(store.journal_path(branch)));
+  }
   JournalState state = read_journal(*file, store.file_seal());
   store.check_journal(file->path(), branch, state.header);
-  std::unique_ptr<JournalWriter> journal;
-  if (const auto ahead = snapshot_ahead(store, branch, state)) {
-    journal = std::make_unique<JournalWriter>(std::move(file), state);
-    journal->start_epoch(*ahead);
-    state = read_journal(journal->file(), store.file_seal());
-  }
+  auto journal = catch_up_with_snapshot(store, branch, file, state);
   if (seen_head(state) != seen) return false;
   format::Version base = version;
   base.branch_id = state.base.branch_id;

@@ -30,10 +30,17 @@ format::Version checkpoint_commits(StoreDirectory& store, BranchWriter& writer,
 
 StagingBranch& FollowedBranch::staging(StoreDirectory& store, const ResolvedVersion& head) {
   if (staging_ == nullptr || !(checkpoint_ == head.version)) {
-    staging_ = std::make_unique<StagingBranch>(store, head.version, head.encoding);
+    end();
+    StagingBranch::remove_kept(store, head.version.branch_id, head.version);
+    staging_ = StagingBranch::kept(store, head.version, head.encoding);
     checkpoint_ = head.version;
   }
   return *staging_;
+}
+
+void FollowedBranch::end() {
+  if (staging_ != nullptr) staging_->remove();
+  staging_.reset();
 }
 
 CheckpointedHead::CheckpointedHead(StoreDirectory& store, const std::string& branch,
@@ -41,7 +48,10 @@ CheckpointedHead::CheckpointedHead(StoreDirectory& store, const std::string& bra
     : kept_(resolve_kept(store, branch)), version_(kept_.version.version) {
   const ResolvedVersion& from = kept_.version;
   if (from.commits.empty()) {
-    if (followed != nullptr) followed->end();
+    if (followed != nullptr) {
+      followed->end();
+      StagingBranch::remove_kept(store, from.version.branch_id, {});
+    }
     return;
   }
   if (followed == nullptr) staging_.emplace(store, from.version, from.encoding);
@@ -58,7 +68,7 @@ CheckpointedHead::CheckpointedHead(StoreDirectory& store, const std::string& bra
 void snapshot_live_branch(StoreDirectory& store, const std::string& branch, const NameLock& claim,
                           const std::string& message) {
   const CheckpointedHead head(store, branch);
-  store.create_snapshot(claim, branch, head.version(), message);
+  store.create_snapshot(claim, head.head().branch, head.version(), message);
 }
 
 }  // namespace vellum::store

@@ -10,14 +10,15 @@
 
 namespace vellum::store {
 
-// Heads of one branch that are taken one after the other. Each has the records of the one before
-// and, besides them, only what has changed since, until the branch's own checkpoint.
+// Heads of one branch that are taken one after the other, also by several processes. Each has the
+// records of the one before and, besides them, only what has changed since, until the branch's own
+// checkpoint or a gc of the store.
 class FollowedBranch {
  public:
   // A staging branch that starts at the branch's checkpoint; the same one as before, if the
   // checkpoint is.
   StagingBranch& staging(StoreDirectory& store, const ResolvedVersion& head);
-  void end() { staging_.reset(); }
+  void end();
 
  private:
   std::unique_ptr<StagingBranch> staging_;
@@ -46,8 +47,8 @@ class CheckpointedHead {
   format::Version version_;
 };
 
-// Publishes the head of `branch` as a snapshot of the claimed name. An empty `message` keeps that of
-// the commit.
+// Publishes the head of `branch`, or a commit of a branch (store/catalog/commit_name.hpp), as a
+// snapshot of the claimed name. An empty `message` keeps that of the commit.
 void snapshot_live_branch(StoreDirectory& store, const std::string& branch, const NameLock& claim,
                           const std::string& message);
 

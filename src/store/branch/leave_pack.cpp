@@ -4,8 +4,9 @@
 #include <cassert>
 
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "store/catalog/names.hpp"
-#include "store/journal/journal_writer.hpp"
+#include "store/catalog/snapshot_note.hpp"
 #include "store/journal/read_journal.hpp"
 
 namespace vellum::store {
@@ -22,11 +23,12 @@ void leave(StoreDirectory& store, const std::string& branch, std::uint64_t pack)
   auto file = try_lock_branch(store, branch);
   if (file == nullptr) {
     fail(Errc::busy,
-         "branch '{}' of {} has a writer, and its pack {:016x} has to be written again: close it",
-         branch, store.path(), pack);
+         "branch '{}' of {} has a writer{}, and its pack {:016x} has to be written again: close it",
+         branch, store.path(), base::lock_holders(store.journal_path(branch)), pack);
   }
-  const JournalState state = read_journal(*file, store.file_seal());
+  JournalState state = read_journal(*file, store.file_seal());
   store.check_journal(file->path(), branch, state.header);
+  auto journal = catch_up_with_snapshot(store, branch, file, state);
   format::Version base = state.base;
   if (base.active_pack == pack) base.active_pack = base.active_pack_end_bytes = 0;
   std::vector<std::vector<std::byte>> commits;
@@ -35,9 +37,9 @@ void leave(StoreDirectory& store, const std::string& branch, std::uint64_t pack)
   }
   assert(base.active_pack != pack);
   const std::vector<format::Payload> payloads(commits.begin(), commits.end());
-  JournalWriter journal(std::move(file), state);
-  journal.start_epoch(base, payloads);
-  journal.start_epoch(base, payloads);
+  if (journal == nullptr) journal = std::make_unique<JournalWriter>(std::move(file), state);
+  journal->start_epoch(base, payloads);
+  journal->start_epoch(base, payloads);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "store/branch/branch_writer_impl.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
@@ -20,16 +21,15 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
   Impl& w = *writer->impl_;
   store.settle_name(branch);
   auto file = try_lock_branch(store, branch);
-  if (file == nullptr) fail(Errc::busy, "{} has a writer already", w.label);
+  if (file == nullptr) {
+    fail(Errc::busy, "{} has a writer already{}", w.label,
+         base::lock_holders(store.journal_path(branch)));
+  }
   // Pages may be read from this head long after later commits have replaced it.
   NamesShared names(store);
   JournalState state = read_journal(*file, store.file_seal());
   store.check_journal(file->path(), branch, state.header);
-  if (const auto ahead = snapshot_ahead(store, branch, state)) {
-    w.journal = std::make_unique<JournalWriter>(std::move(file), state);
-    w.journal->start_epoch(*ahead);
-    state = read_journal(w.journal->file(), store.file_seal());
-  }
+  w.journal = catch_up_with_snapshot(store, branch, file, state);
   w.encoding = encoding.value_or(state.header.encoding.value_or(store.superblock()));
   w.head = format::head_version(state.base, state.commits);
   with_context(w.label, [&] {

@@ -1,6 +1,7 @@
 #include "store/branch/rename_branch.hpp"
 
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "store/branch/checkpointed_head.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 
@@ -12,7 +13,10 @@ void rename_branch(StoreDirectory& store, const std::string& from, const std::st
   if (!has_branch(store, from)) fail(Errc::not_found, "no branch '{}' in {}", from, store.path());
   store.settle_name(from);
   const auto journal = try_lock_branch(store, from);
-  if (journal == nullptr) fail(Errc::busy, "branch '{}' of {} has a writer", from, store.path());
+  if (journal == nullptr) {
+    fail(Errc::busy, "branch '{}' of {} has a writer{}: close it", from, store.path(),
+         base::lock_holders(store.journal_path(from)));
+  }
   {
     const NameLock claim = claim_name(store, to);
     const CheckpointedHead head(store, from);

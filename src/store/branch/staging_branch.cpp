@@ -1,11 +1,33 @@
 #include "store/branch/staging_branch.hpp"
 
-#include <cassert>
+#include <fmt/format.h>
 
+#include <cassert>
+#include <utility>
+
+#include "base/bytes/hex.hpp"
+#include "base/bytes/sha256.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 
 namespace vellum::store {
+namespace {
+
+constexpr std::size_t kHalfOfDigits = 8;
+
+// The names that may be kept for a branch begin like this one, without the last half of its digits.
+std::string kept_prefix(std::uint64_t branch_id) {
+  const std::string any = random_staging_name();
+  return any.substr(0, any.size() - 2 * kHalfOfDigits) +
+         fmt::format("{:08x}", branch_id & UINT32_MAX);
+}
+
+std::string kept_name_of(const format::Version& version) {
+  const base::Sha256 hash = base::sha256(format::encode_version(version));
+  return kept_prefix(version.branch_id) + base::hex(std::span(hash).first(kHalfOfDigits / 2));
+}
+
+}  // namespace
 
 StagingBranch::StagingBranch(StoreDirectory& store, const format::Version& version,
                              const std::optional<format::Encoding>& encoding)
@@ -13,7 +35,43 @@ StagingBranch::StagingBranch(StoreDirectory& store, const format::Version& versi
   while (writer_ == nullptr) create(version, encoding);
 }
 
-StagingBranch::~StagingBranch() { drop(); }
+StagingBranch::StagingBranch(StoreDirectory& store, const format::Version& version,
+                             const std::optional<format::Encoding>& encoding, std::string kept_name)
+    : store_(store), encoding_(encoding), name_(std::move(kept_name)), is_kept_(true) {
+  if (!has_branch(store, name_))
+    store.create_staging_branch(name_, version, version.parent, encoding);
+  writer_ = BranchWriter::open(store, name_);
+}
+
+// An unreadable one is like none: gc removes it.
+std::unique_ptr<StagingBranch> StagingBranch::kept(
+    StoreDirectory& store, const format::Version& version,
+    const std::optional<format::Encoding>& encoding) {
+  try {
+    return std::unique_ptr<StagingBranch>(
+        new StagingBranch(store, version, encoding, kept_name_of(version)));
+  } catch (const Error&) {
+    return std::make_unique<StagingBranch>(store, version, encoding);
+  }
+}
+
+void StagingBranch::remove_kept(StoreDirectory& store, std::uint64_t branch_id,
+                                const format::Version& version) {
+  const std::string prefix = kept_prefix(branch_id);
+  const std::string stays = version.branch_id == 0 ? "" : kept_name_of(version);
+  for (const std::string& name : store.branch_names()) {
+    if (!is_staging_name(name) || !name.starts_with(prefix) || name == stays) continue;
+    try {
+      if (const auto journal = try_lock_branch(store, name)) store.drop_branch(name, *journal);
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;  // gc has removed it
+    }
+  }
+}
+
+StagingBranch::~StagingBranch() {
+  if (!is_kept_) drop();
+}
 
 // gc may find the branch before it is locked, and remove it. The caller then tries again.
 void StagingBranch::create(const format::Version& version,

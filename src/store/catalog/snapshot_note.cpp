@@ -4,6 +4,7 @@
 
 #include "base/fail.hpp"
 #include "store/catalog/names.hpp"
+#include "store/journal/read_journal.hpp"
 
 namespace vellum::store {
 namespace {
@@ -68,6 +69,18 @@ std::optional<format::Version> snapshot_ahead(const PackStore& store, const std:
     return std::nullopt;
   }
   return base_after_snapshot(std::move(*version), note->name);
+}
+
+std::unique_ptr<JournalWriter> catch_up_with_snapshot(const PackStore& store,
+                                                      const std::string& branch,
+                                                      std::unique_ptr<base::File>& file,
+                                                      JournalState& state) {
+  const auto ahead = snapshot_ahead(store, branch, state);
+  if (!ahead.has_value()) return nullptr;
+  auto journal = std::make_unique<JournalWriter>(std::move(file), state);
+  journal->start_epoch(*ahead);
+  state = read_journal(journal->file(), store.file_seal());
+  return journal;
 }
 
 format::Version base_after_snapshot(format::Version version, const std::string& name) {

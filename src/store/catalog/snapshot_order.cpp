@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "store/catalog/lock/lock_bytes.hpp"
 #include "store/catalog/names.hpp"
 
@@ -51,7 +52,8 @@ void lock(base::File& file) {
     return;  // without locks, the user must ensure that one process runs at a time
   }
   if (!held) {
-    fail(Errc::busy, "{}: another process holds its lock, and does not let go", file.path());
+    fail(Errc::busy, "{}: another process holds its lock, and does not let go{}", file.path(),
+         base::lock_holders(file.path()));
   }
 }
 

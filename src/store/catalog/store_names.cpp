@@ -5,7 +5,9 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "base/files/new_file.hpp"
+#include "store/catalog/commit_name.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/snapshot_note.hpp"
@@ -267,7 +269,10 @@ void StoreDirectory::remove_branch(const std::string& name) {
   if (!has_branch(*this, name)) fail(Errc::not_found, "no branch '{}' in {}", name, path());
   const NameLock lock = lock_name(*this, name);
   const auto journal = try_lock_branch(*this, name);
-  if (journal == nullptr) fail(Errc::busy, "branch '{}' of {} has a writer", name, path());
+  if (journal == nullptr) {
+    fail(Errc::busy, "branch '{}' of {} has a writer{}: close it", name, path(),
+         base::lock_holders(journal_path(name)));
+  }
   drop_branch(name, *journal);
 }
 
@@ -308,6 +313,7 @@ ResolvedVersion resolve_snapshot(const StoreDirectory& store, const std::string&
 }
 
 ResolvedVersion resolve_version(const StoreDirectory& store, const std::string& name) {
+  if (const auto commit = parse_commit_name(name)) return resolve_commit(store, *commit);
   if (has_snapshot(store, name)) return resolve_snapshot(store, name);
   if (!has_branch(store, name)) {
     fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, store.path());

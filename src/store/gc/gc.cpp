@@ -12,6 +12,7 @@
 #include "store/gc/pack_mover.hpp"
 #include "store/gc/reach/census_file.hpp"
 #include "store/gc/reach/pack_use.hpp"
+#include "store/packs/former_file.hpp"
 
 namespace vellum::store {
 
@@ -40,10 +41,12 @@ class Collector {
     if (dry_run_) {
       read_only.emplace(store_);
     } else {
-      names.emplace(store_, pace_.patience);
+      if (store_.packs().reaches_remote()) store_.packs().refresh();  // packs may be fetched by now
+      names.emplace(store_, pace_.patience, UnpinnedVersions::must_be_closed);
     }
     const Roots roots = read_roots(store_);
     if (!dry_run_) {
+      report_.freed_bytes += remove_former_files(store_.fs(), store_.packs().places());
       names.reset();
       settle_removals();
       sweep_working_sets(store_);

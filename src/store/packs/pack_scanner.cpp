@@ -31,7 +31,10 @@ bool PackScanner::load(std::uint64_t at, std::uint64_t n) {
   buffer_.resize(static_cast<std::size_t>(
       std::min<std::uint64_t>(std::max<std::uint64_t>(n, kBufferBytes), end_ - at)));
   buffer_start_ = at;
-  return file_.try_pread(buffer_, at) == 0;
+  if (file_.try_pread(buffer_, at) == 0) return true;
+  has_failed_ = true;
+  buffer_.clear();
+  return false;
 }
 
 bool PackScanner::whole(const RecordHeader& h) {

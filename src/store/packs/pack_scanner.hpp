@@ -21,6 +21,8 @@ class PackScanner {
 
   // Finds the next record that passes all checks. False: the end, or a read error.
   bool next(format::RecordHeader& header);
+  // Whether a read error hides records.
+  bool has_failed() const noexcept { return has_failed_; }
 
  private:
   static constexpr std::size_t kBufferBytes = 1u << 20;
@@ -38,6 +40,7 @@ class PackScanner {
   std::uint64_t end_;
   std::uint64_t at_;
   std::uint64_t buffer_start_ = 0;
+  bool has_failed_ = false;
   std::vector<std::byte> buffer_;
 };
 

@@ -3,14 +3,24 @@
 
 Shows each page below URL at two widths, in the light and in the dark scheme, keeps screenshots in DIRECTORY, and
 prints a line for each problem: a page that is wider than its window, text with too little contrast, a
-link that the keyboard does not reach. Then it compares two versions with the keys Tab and Enter alone. The exit
-status is 1 if there is a problem. Chromium is driven through pipes, so that no package is needed.
+link that the keyboard does not reach, a screenshot that differs from its reference. Then it compares two versions with
+the keys Tab and Enter alone. The exit status is 1 if there is a problem. Chromium is driven through pipes, so that no
+package is needed.
+
+The references are in the folder references: the top of each page at a sixteenth of its size. No two machines draw a
+page alike: fonts, their smoothing and the texts (times, paths) differ. Therefore a page is drawn for comparison in a
+monospaced font, whose letters are 0.6 em wide in all usual fonts, and at a sixteenth of the size a word is a grey dot.
+Pictures differ when more than MAX_DIFFERENT of their inked dots differ by more than MAX_GREY. Measured: another font or
+a bolder one changes at most 0.30 of the dots; without margins, paddings or backgrounds, or moved by 60 pixels, a page
+changes by at least 0.39 at one of the widths, and most by 0.6. With VELLUM_NEW_REFERENCES=1 the pictures become those
+references that are missing.
 """
 
 import base64
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -18,6 +28,39 @@ HEIGHT = 800
 VIEWS = ((390, "light"), (390, "dark"), (1280, "dark"), (1280, "light"))
 PICTURES = VIEWS[0], VIEWS[2]
 MOST_TABS = 200
+REFERENCES = pathlib.Path(__file__).parent / "references"
+SCALE = 16
+MAX_GREY, MAX_DIFFERENT = 48, 0.35
+
+# Every text in one font and on lines of one height, and nothing that depends on the machine's controls.
+PLAIN = """(() => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(`* { font-family: monospace !important; font-size: 14px !important; line-height: 20px !important }
+                     input, button { appearance: none !important; border: 1px solid !important }`);
+  document.adoptedStyleSheets = [sheet];
+})()"""
+
+# The part of the dots of two PNG files (base64) that differ in red, green or blue by more than `most`; dots that have
+# the colour of the last dot in both are paper, and do not count.
+DIFFERENCE = """(async (a, b, most) => {
+  const dots = async data => {
+    const image = new Image();
+    image.src = 'data:image/png;base64,' + data;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height), context = canvas.getContext('2d');
+    context.drawImage(image, 0, 0);
+    return context.getImageData(0, 0, image.width, image.height);
+  };
+  const [one, other] = [await dots(a), await dots(b)];
+  if (one.width != other.width || one.height != other.height) return 1;
+  const differ = (x, i, y, j) => [0, 1, 2].some(c => Math.abs(x.data[i + c] - y.data[j + c]) > most);
+  let ink = 0, different = 0;
+  for (let i = 0, last = one.data.length - 4; i <= last; i += 4) {
+    ink += differ(one, i, one, last) || differ(other, i, other, last);
+    different += differ(one, i, other, i);
+  }
+  return different / Math.max(ink, 1);
+})"""
 
 # Returns the problems of the page as lines.
 CHECK = r"""(() => {
@@ -141,7 +184,7 @@ class Browser:
         self.wait_for("Page.loadEventFired")
 
     def value(self, expression):
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:
             sys.exit(f"check_pages: {result['exceptionDetails']}")
         return result["result"].get("value")
@@ -160,9 +203,28 @@ class Browser:
         data = self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"]
         pathlib.Path(path).write_bytes(base64.b64decode(data))
 
+    def small_screenshot(self, path, width):
+        """The top of the page at a sixteenth of its size, in one font, as base64."""
+        clip = {"x": 0, "y": 0, "width": width, "height": HEIGHT, "scale": 1 / SCALE}
+        data = self.call("Page.captureScreenshot", clip=clip)["data"]
+        pathlib.Path(path).write_bytes(base64.b64decode(data))
+        return data
+
     def end(self):
         self.call("Browser.close")
         self.process.wait()
+
+
+def difference_from_reference(browser, shot, name):
+    """Why the picture differs from the reference `name`, as a list of at most one line."""
+    reference = REFERENCES / name
+    if os.environ.get("VELLUM_NEW_REFERENCES") and not reference.exists():
+        reference.write_bytes(base64.b64decode(shot))
+    if not reference.exists():
+        return [f"no reference {reference}"]
+    stored = base64.b64encode(reference.read_bytes()).decode()
+    part = browser.value(f"{DIFFERENCE}('{stored}', '{shot}', {MAX_GREY})")
+    return [f"{name}: {part:.2f} of the dots differ from the reference"] if part > MAX_DIFFERENT else []
 
 
 def tab_to(browser, wanted):
@@ -204,9 +266,11 @@ def copy_by_keyboard(browser, url):
     return [] if selected.startswith("vellum restore ") else [f"Tab selects '{selected}' of the command"]
 
 
-def main():
-    program, url, directory, pages = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
-    browser = Browser(program, directory)
+def page_name(page):
+    return re.sub(r"\W+", "-", page).strip("-") or "index"
+
+
+def check_pages(browser, url, directory, pages):
     problems = []
     for number, page in enumerate(pages):
         browser.load(url + page)
@@ -217,6 +281,36 @@ def main():
                 browser.screenshot(f"{directory}/{number}-{width}-{scheme}.png")
         problems += [f"{page}: {event['params']['entry']['text']}" for event in browser.events
                      if event.get("method") == "Log.entryAdded"]
+    return problems
+
+
+def compare_pictures(browser, url, directory, pages):
+    shots, problems = {}, []
+    for page in pages:
+        browser.load(url + page)
+        browser.value(PLAIN)
+        for width, scheme in PICTURES:
+            browser.show_as(width, scheme)
+            name = f"{page_name(page)}-{width}.png"
+            shots[name] = browser.small_screenshot(f"{directory}/small-{name}", width)
+    browser.load(url + pages[0])
+    browser.show_as(*PICTURES[0])
+    browser.value(PLAIN.replace("*", "* { margin: 0 !important } *", 1))
+    without_margins = browser.small_screenshot(f"{directory}/small-without-margins.png", PICTURES[0][0])
+    browser.load("about:blank")  # a page without a policy against pictures
+    for name, shot in shots.items():
+        problems += difference_from_reference(browser, shot, name)
+    if not difference_from_reference(browser, without_margins, f"{page_name(pages[0])}-{PICTURES[0][0]}.png"):
+        problems.append("a page without margins does not differ from its reference")
+    return problems
+
+
+def main():
+    program, url, directory, pages = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+    browser = Browser(program, directory)
+    if os.environ.get("VELLUM_NEW_REFERENCES"):
+        REFERENCES.mkdir(exist_ok=True)
+    problems = check_pages(browser, url, directory, pages) + compare_pictures(browser, url, directory, pages)
     problems += compare_by_keyboard(browser, url) + copy_by_keyboard(browser, url)
     browser.end()
     print("\n".join(problems))

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kOperations = 60;
+constexpr int kOperations = 32;
 constexpr const char* kJournal = ".vellum-journal";
 
 std::string content(const std::string& path) {

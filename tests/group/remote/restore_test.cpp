@@ -142,6 +142,30 @@ TEST_F(GroupRestore, ARestoreWithoutRecordsTakesNoEpochThatAPinHas) {
   expect_all("", 10);
 }
 
+// So does a remote, of jobs whose stores are lost, too.
+TEST_F(GroupRestore, ARestoreTakesNoEpochThatOnlyAPinAtTheRemoteHas) {
+  {
+    OneProcess group = open();
+    push(group, 7);
+  }
+  fs::rename(remote() + "/partition-2", remote() + "/moved");
+  std::ofstream(remote() + "/partition-2") << "no directory";
+  for (std::uint64_t value = 8; value < 10; ++value) {
+    OneProcess group = open();
+    group.set(value);
+    group.job().snapshot("", "");
+    EXPECT_THROW(push(group), Error);
+  }
+  fs::remove(remote() + "/partition-2");
+  fs::rename(remote() + "/moved", remote() + "/partition-2");
+  lose_all();
+  restore();
+  expect_all("", 7);
+  OneProcess group = open();
+  push(group, 10);
+  expect_all("", 10);
+}
+
 TEST_F(GroupRestore, FilesThatAreNotTheGroupsAreRefused) {
   EXPECT_ERROR(not_found, restore(), "no version of a group");
   {

@@ -35,11 +35,18 @@ void import_stream(Store& store) {
       kName, [&](void* to, std::size_t room) { return no_bytes(to, room, left); }, kPage, "");
 }
 
+// A creator that finds its new branch opened by another process removes it, unless it has a commit.
+void commit_a_word(Region region) {
+  word_at(region, 0) = 1;
+  region.commit();
+}
+
 const std::vector<Maker>& makers() {
   static const std::vector<Maker> all = {
-      {"create_region", [](Store& s, const std::string&) { s.create_region(kName, kMiB); }},
+      {"create_region",
+       [](Store& s, const std::string&) { commit_a_word(s.create_region(kName, kMiB)); }},
       {"open_or_create_region",
-       [](Store& s, const std::string&) { s.open_or_create_region(kName, kMiB); }},
+       [](Store& s, const std::string&) { commit_a_word(s.open_or_create_region(kName, kMiB)); }},
       {"create_branch", [](Store& s, const std::string&) { s.create_branch(kName, "base"); }},
       {"create_snapshot", [](Store& s, const std::string&) { s.create_snapshot(kName, "base"); }},
       {"create_snapshot of a head",

@@ -50,6 +50,16 @@ TEST(Retention, LastKeepsTheNewest) {
   EXPECT_EQ(decide({}, policy(1)), Lines{});
 }
 
+// A set over midnight: its members are of two days.
+TEST(Retention, ASetStaysOrGoesAsOne) {
+  const std::vector<VersionInfo> versions{
+      snapshot("s+2+a", k2024 - 1, "a"),     snapshot("s+2+b", k2024, "b"),
+      snapshot("later", k2024 + kHour, "b"), snapshot("t+2+a", k2024 - kDay, "a"),
+      snapshot("t+2+b", k2024 - kDay, "b"),  snapshot("2+b", 0, "b")};
+  EXPECT_EQ(decide(versions, policy(0, 1)),
+            (Lines{"s+2+a:daily", "t+2+a:", "later:daily", "s+2+b:daily", "t+2+b:", "2+b:"}));
+}
+
 TEST(Retention, ARuleIsRequired) { EXPECT_ERRC(decide({}, policy(0)), Errc::invalid_argument); }
 
 TEST(Retention, DailyKeepsTheNewestOfEachDayThatHasAny) {

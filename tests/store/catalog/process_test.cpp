@@ -100,7 +100,7 @@ TEST(Processes, ABranchHasOneWriterAndADeadWritersLockIsFree) {
   ASSERT_EQ(::read(ready[0], &c, 1), 1);
   auto store = open_store(path);
   const std::string text = error_text(Errc::busy, [&] { BranchWriter::open(*store, "main"); });
-  EXPECT_EQ(text, "branch 'main' of " + path + " has a writer already");
+  EXPECT_TRUE(text.starts_with("branch 'main' of " + path + " has a writer already")) << text;
   error_text(Errc::busy, [&] { store->remove_branch("main"); });
   EXPECT_EQ(number_held_by(*open_version(*store, "main")), 5u);
   child.kill(SIGKILL);

@@ -6,6 +6,7 @@
 #include "store/check/check.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/support.hpp"
+#include "support/sanitizers.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -183,10 +184,11 @@ TEST_F(DamageTest, FlippedBitsInRefsAndSuperblock) {
 }
 
 TEST_F(DamageTest, FlippedBitsInTheJournal) {
+  constexpr std::uint32_t kStep = vellum::test::kSanitizer ? 40 : 5;
   const std::string file = path() + "/branches/main/journal";
   const std::vector<char> good = read_file(file);
   int with_errors = 0;
-  for (std::size_t at = 0; at < good.size(); at += 1 + random_() % (good[at] == 0 ? 509 : 5)) {
+  for (std::size_t at = 0; at < good.size(); at += 1 + random_() % (good[at] == 0 ? 509 : kStep)) {
     auto bad = good;
     bad[at] = static_cast<char>(bad[at] ^ (1 << random_() % 8));
     write_file(file, bad);

@@ -63,6 +63,7 @@ class ForwardingFs : public base::Fs {
   void rename_new(const std::string& from, const std::string& to) override {
     below_.rename_new(from, to);
   }
+  void link(const std::string& from, const std::string& to) override { below_.link(from, to); }
   void unlink(const std::string& path) override { below_.unlink(path); }
   void make_directory(const std::string& path) override { below_.make_directory(path); }
   void remove_directory(const std::string& path) override { below_.remove_directory(path); }

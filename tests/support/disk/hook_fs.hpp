@@ -11,7 +11,8 @@ namespace vellum::test {
 
 struct Hooks {
   using Hook = std::function<void(const std::string& path)>;
-  Hook before_create, after_open, before_write, before_rename, before_unlink, before_make_directory;
+  Hook before_create, after_open, before_write, before_rename, before_link, before_unlink,
+      before_make_directory;
   Hook after_list;                 // of a directory
   Hook before_lock;                // of a whole file
   Hook byte_refused, byte_locked;  // try_lock_byte()
@@ -35,6 +36,10 @@ class HookFs : public ForwardingFs {
   void rename_new(const std::string& from, const std::string& to) override {
     call(hooks.before_rename, to);
     ForwardingFs::rename_new(from, to);
+  }
+  void link(const std::string& from, const std::string& to) override {
+    call(hooks.before_link, to);
+    ForwardingFs::link(from, to);
   }
   void unlink(const std::string& path) override {
     call(hooks.before_unlink, path);

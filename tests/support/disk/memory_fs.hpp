@@ -46,6 +46,10 @@ class MemoryFs final : public base::Fs {
   void rename_new(const std::string& from, const std::string& to) override {
     move(from, to, false);
   }
+  // It imitates a file system without second names.
+  void link(const std::string&, const std::string& to) override {
+    fail(Errc::unsupported, to, "no hard links");
+  }
   void unlink(const std::string& path) override;
   void make_directory(const std::string& path) override { add(path, NodeKind::directory, {}); }
   void remove_directory(const std::string& path) override;

@@ -210,6 +210,15 @@ void SimFs::rename_new(const std::string& from, const std::string& to) {
   move(from, to);
 }
 
+void SimFs::link(const std::string& from, const std::string& to) {
+  const std::lock_guard guard(mutex_);
+  const DirectoryAndName place = place_of(to);
+  const InodeId inode = inode_of(from);
+  if (disk_.find(to)) throw Error(Errc::already_exists, to + ": link: File exists");
+  disk_.edit(place.directory).entries[place.name] = inode;
+  record({OpKind::link, inode, place.directory, 0, false, place.name});
+}
+
 void SimFs::unlink(const std::string& path) {
   const std::lock_guard guard(mutex_);
   remove_entry(path);

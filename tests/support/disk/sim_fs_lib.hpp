@@ -79,6 +79,7 @@ class SimFs final : public base::Fs {
   std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override;
   void rename(const std::string& from, const std::string& to) override;
   void rename_new(const std::string& from, const std::string& to) override;
+  void link(const std::string& from, const std::string& to) override;
   void unlink(const std::string& path) override;
   void make_directory(const std::string& path) override;
   void remove_directory(const std::string& path) override;

@@ -21,7 +21,7 @@ class SmallDisk {
  public:
   explicit SmallDisk(std::uint64_t bytes) {
     const std::string options = "size=" + std::to_string(bytes);
-    mounted_ = mount("vellum-test", directory_.path().c_str(), "tmpfs", 0, options.c_str()) == 0;
+    mounted_ = ::mount("vellum-test", directory_.path().c_str(), "tmpfs", 0, options.c_str()) == 0;
     if (!mounted_) reason_ = std::string("cannot mount a tmpfs: ") + std::strerror(errno);
   }
   ~SmallDisk() {
@@ -35,7 +35,7 @@ class SmallDisk {
   std::string operator/(const std::string& name) const { return directory_ / name; }
 
   void make_read_only() const {
-    ASSERT_EQ(mount(nullptr, directory_.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr),
+    ASSERT_EQ(::mount(nullptr, directory_.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr),
               0)
         << std::strerror(errno);
   }

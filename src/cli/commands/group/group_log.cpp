@@ -44,14 +44,14 @@ Json partition_json(const GroupPartitionInfo& p) {
 }
 
 void print_version(Output& out, const GroupVersionInfo& info) {
-  out.print("version     {}\n", info.number);
-  if (!info.name.empty()) out.print("name        {}\n", printable(info.name));
-  out.print("made        {}\n", out.time(info.created_at));
-  out.print("job         {}\n", info.epoch);
-  if (!info.message.empty()) out.print("message     {}\n", printable(info.message));
-  out.print("size        {} in {}\n", human_bytes(info.region_bytes),
-            counted(info.partitions, "partition"));
-  out.print("written     {}\n\n", human_bytes(info.bytes_written));
+  out.print_text("version     {}\n", info.number);
+  if (!info.name.empty()) out.print_text("name        {}\n", printable(info.name));
+  out.print_text("made        {}\n", out.time(info.created_at));
+  out.print_text("job         {}\n", info.epoch);
+  if (!info.message.empty()) out.print_text("message     {}\n", printable(info.message));
+  out.print_text("size        {} in {}\n", human_bytes(info.region_bytes),
+                 counted(info.partitions, "partition"));
+  out.print_text("written     {}\n\n", human_bytes(info.bytes_written));
 }
 
 }  // namespace

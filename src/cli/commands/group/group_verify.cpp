@@ -24,11 +24,11 @@ Json report_json(const GroupArguments& arguments, const GroupVerifyReport& repor
 void print_text(Context& context, const GroupVerifyReport& report) {
   if (context.quiet) return;
   for (const GroupProblem& problem : report.problems) {
-    context.out.print("version {}, partition {}: {}\n", problem.version, problem.partition,
-                      printable(problem.reason));
+    context.out.print_text("version {}, partition {}: {}\n", problem.version, problem.partition,
+                           printable(problem.reason));
   }
-  context.out.print("{} of {} are complete; checked {}\n", report.complete,
-                    counted(report.versions, "version"), counted(report.stores, "store"));
+  context.out.print_text("{} of {} are complete; checked {}\n", report.complete,
+                         counted(report.versions, "version"), counted(report.stores, "store"));
 }
 
 }  // namespace

@@ -142,10 +142,11 @@ void print_summary(Output& out, const DiffResult& result) {
     return;
   }
   if (result.a_bytes != result.b_bytes) {
-    out.print("the regions have {} and {} bytes\n", result.a_bytes, result.b_bytes);
+    out.print_text("the regions have {} and {} bytes\n", result.a_bytes, result.b_bytes);
   }
-  out.print("{} in {} on {}\n", counted(result.totals.bytes_different, "byte"),
-            counted(result.totals.ranges, "range"), counted(result.totals.pages_different, "page"));
+  out.print_text("{} in {} on {}\n", counted(result.totals.bytes_different, "byte"),
+                 counted(result.totals.ranges, "range"),
+                 counted(result.totals.pages_different, "page"));
 }
 
 DiffResult diff_as_text(Context& context, const Store& store, const DiffArguments& arguments) {

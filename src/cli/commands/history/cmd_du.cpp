@@ -77,13 +77,14 @@ void print_costs(Output& out, const Store& store, const StoreStat& stat,
   }
   table.print(out);
   if (has_remote_packs(store)) {
-    out.print("\n{} in local packs; the others are at the remote\n", human_bytes(stat.pack_bytes));
+    out.print_text("\n{} in local packs; the others are at the remote\n",
+                   human_bytes(stat.pack_bytes));
     return;
   }
   const PackShares shares = shares_of(stat);
-  out.print("\n{} in packs: {} needed by one version, {} by several, {} by none\n",
-            human_bytes(stat.pack_bytes), human_bytes(shares.by_one),
-            human_bytes(shares.by_several), human_bytes(shares.by_none));
+  out.print_text("\n{} in packs: {} needed by one version, {} by several, {} by none\n",
+                 human_bytes(stat.pack_bytes), human_bytes(shares.by_one),
+                 human_bytes(shares.by_several), human_bytes(shares.by_none));
 }
 
 Json costs_json(const Store& store, const StoreStat& stat, const std::vector<Cost>& costs) {

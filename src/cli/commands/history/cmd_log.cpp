@@ -1,11 +1,14 @@
 // cli/commands/history/cmd_log.cpp: vellum log: the versions of a store or remote, or of one line,
 // newest first.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "base/fail.hpp"
 #include "cli/names/listing.hpp"
+#include "cli/names/snapshot_set.hpp"
 #include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
@@ -19,16 +22,40 @@ struct LogArguments {
   std::optional<std::string> line;
   bool names_only = false;
   bool graph = false;
+  bool commits = false;
   std::optional<std::size_t> most;
   std::string text;  // "": all
+  std::optional<std::string> since, until;
 };
+
+// A set counts as one.
+void keep_first(std::size_t most, std::vector<VersionInfo>& versions) {
+  std::set<std::string> sets;
+  std::size_t entries = 0;
+  std::erase_if(versions, [&](const VersionInfo& v) {
+    const std::string set = set_of(v);
+    if (set.empty()) return ++entries > most;
+    if (sets.contains(set)) return false;
+    if (++entries > most) return true;
+    sets.insert(set);
+    return false;
+  });
+}
 
 void keep_wanted(const LogArguments& arguments, std::vector<VersionInfo>& versions) {
   std::erase_if(versions, [&](const VersionInfo& v) {
     return v.name.find(arguments.text) == std::string::npos &&
            v.message.find(arguments.text) == std::string::npos;
   });
-  if (arguments.most && versions.size() > *arguments.most) versions.resize(*arguments.most);
+  if (arguments.since) {
+    const auto since = moment_of(*arguments.since, Edge::begin);
+    std::erase_if(versions, [&](const VersionInfo& v) { return shown_time(v) < since; });
+  }
+  if (arguments.until) {
+    const auto until = moment_of(*arguments.until, Edge::end);
+    std::erase_if(versions, [&](const VersionInfo& v) { return shown_time(v) > until; });
+  }
+  if (arguments.most) keep_first(*arguments.most, versions);
 }
 
 std::vector<VersionInfo> versions_at_remote(const LogArguments& arguments) {
@@ -48,11 +75,25 @@ std::vector<VersionInfo> versions_in_store(const LogArguments& arguments) {
   return line_of(store, resolve_version(store, *arguments.line));
 }
 
+// Puts the commits of each branch behind its head, which is newer.
+void add_commits(const std::string& path, std::vector<VersionInfo>& versions) {
+  const Store store = Store::open(path);
+  std::vector<VersionInfo> all;
+  for (VersionInfo& version : versions) {
+    std::vector<VersionInfo> commits;
+    if (version.is_branch) commits = commits_of(store, version.name);
+    all.push_back(std::move(version));
+    std::move(commits.begin(), commits.end(), std::back_inserter(all));
+  }
+  versions = std::move(all);
+}
+
 int run_log(Context& context, const LogArguments& arguments) {
   const bool is_remote = remote::is_remote_url(arguments.store);
   std::vector<VersionInfo> versions =
       is_remote ? versions_at_remote(arguments) : versions_in_store(arguments);
   sort_newest_first(versions);
+  if (arguments.commits) add_commits(arguments.store, versions);
   const bool any = !versions.empty();
   keep_wanted(arguments, versions);
   if (arguments.graph && !context.json) {
@@ -81,13 +122,24 @@ void add_log(CLI::App& app, Context& context) {
                   arguments->store, [&context, arguments] { return run_log(context, *arguments); });
   command->alias("ls");
   command->add_option("BRANCH", arguments->line, "List only the line of this branch or snapshot");
-  command->add_flag("--graph", arguments->graph, "Draw the ancestry of the versions");
+  CLI::Option* const graph =
+      command->add_flag("--graph", arguments->graph, "Draw the ancestry of the versions");
+  command
+      ->add_flag("--commits", arguments->commits,
+                 "Also list the commits that can be read, as BRANCH@N")
+      ->excludes(graph);
   command->add_option("-n,--number", arguments->most, "List only the first N versions")
       ->type_name("N");
   command
       ->add_option("--grep", arguments->text,
                    "List only versions with this text in their name or message")
       ->type_name("TEXT");
+  command
+      ->add_option("--since", arguments->since,
+                   "List only versions from this time on: 2026-11-24, yesterday, '3 days ago'")
+      ->type_name("TIME");
+  command->add_option("--until", arguments->until, "List only versions up to this time")
+      ->type_name("TIME");
   command->add_flag("--names", arguments->names_only, "List only names, one on each line");
 }
 

@@ -49,7 +49,7 @@ meter { width: 12rem; }
 .versions li > div { display: flex; gap: 0.6rem; }
 .versions li > div > * { min-width: 0; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
 .versions li > div > a:first-of-type:not(:only-of-type) { flex: none; }
-.versions li > div > span { flex: 1 1 4rem; }
+.versions li > div > span { flex: 1 1 4rem; min-width: 4rem; }
 .versions li:target { background: #8883; }
 .legend span::before { content: "\25CF  "; }
 .legend span { margin-right: 0.6rem; }

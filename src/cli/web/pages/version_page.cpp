@@ -20,7 +20,9 @@ std::string facts_of(const VersionInfo& v) {
   add("commit", std::to_string(v.sequence));
   add("time of the commit", utc_time_full(v.committed_at));
   add("made", utc_time_full(v.created_at));
-  add("region", fmt::format("{} ({} bytes)", human_bytes(v.region_bytes), v.region_bytes));
+  add("size", fmt::format("{} ({} bytes)", human_bytes(v.file_bytes), v.file_bytes));
+  if (v.file_bytes != v.region_bytes)
+    add("region", fmt::format("{} ({} bytes)", human_bytes(v.region_bytes), v.region_bytes));
   add("changed", counted(v.pages_changed, "page"));
   add("added", human_bytes(v.bytes_added));
   add("message", v.message);

@@ -14,6 +14,11 @@ namespace vellum::store {
 inline constexpr std::uint64_t kNamesByte = std::uint64_t{1} << 40;
 // Exclusive: a NamesExclusive waits for kNamesByte; new NamesShared wait for it.
 inline constexpr std::uint64_t kTurnByte = kNamesByte + 1;
+// Shared: a version that is open and could not be pinned. Exclusive: gc reads the names.
+inline constexpr std::uint64_t kUnpinnedByte = kNamesByte + 2;
+// Shared: a version that was opened while packs of the store were remote. Exclusive: gc reads the
+// names of a store without remote packs.
+inline constexpr std::uint64_t kRemoteReaderByte = kNamesByte + 3;
 // Exclusive: a name is being created or removed.
 inline constexpr std::uint64_t kFirstNameByte = std::uint64_t{1} << 41;
 inline constexpr std::uint64_t kNameBytes = std::uint64_t{1} << 61;

@@ -4,6 +4,7 @@
 
 #include "base/bytes/checksum.hpp"
 #include "base/fail.hpp"
+#include "base/files/lock_holders.hpp"
 #include "store/catalog/lock/lock_bytes.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/packs/record/pack_store.hpp"
@@ -33,6 +34,9 @@ struct Lockable {
       whole = true;
     }
   }
+  std::string holders() const {
+    return base::lock_holders(file->path(), whole ? std::nullopt : std::optional(byte));
+  }
   bool try_lock() const { return whole ? file->try_lock_exclusive() : file->try_lock_byte(byte); }
 };
 
@@ -41,8 +45,8 @@ struct Lockable {
 NameLock lock_name(PackStore& store, const std::string& name) {
   const Lockable lockable(store, name);
   if (!lock_with_patience(kNamePatience, [&] { return lockable.try_lock(); })) {
-    fail(Errc::busy, "'{}': somebody else is making or removing that name in {}", name,
-         store.path());
+    fail(Errc::busy, "'{}': somebody else is making or removing that name in {}{}", name,
+         store.path(), lockable.holders());
   }
   return {name, lockable.file};
 }

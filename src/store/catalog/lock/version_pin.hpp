@@ -4,6 +4,8 @@
 //   NamesShared      NamesExclusive            from the look-up of a name until the version is pinned
 //   NamesExclusive   NamesShared               while gc reads the names, or a pack is replaced
 //   VersionPin       removal of its data       while the version is open
+//                    (of an unpinned version:
+//                    NamesExclusive of gc)
 //   GcShared         GcExclusive               while a commit refers to data that gc may free
 //   GcExclusive      GcShared, GcExclusive     by gc, and by all that move or replace packs
 //
@@ -15,9 +17,13 @@
 //
 // Between the look-up of a name and the pin of its version, gc must not read the names:
 // NamesShared, a shared lock on a byte of `vellum.store` (store/catalog/lock/lock_bytes.hpp),
-// excludes it. That lock also replaces a pin that cannot be set: gc then waits and fails with
-// Errc::busy. The exclusive lock on the byte needs permission to write the file. Therefore a user
-// who may only read a store excludes no other reader.
+// excludes it. A shared lock on another byte of `vellum.store` replaces a pin that cannot be set: gc
+// then waits and fails with Errc::busy. Other holders of NamesExclusive do not wait for it, because
+// they keep every record. An exclusive lock on a byte needs permission to write the file. Therefore
+// a user who may only read a store excludes no other reader.
+//
+// A pull may replace a pack while it is pinned. The former file then has a second name, by which gc
+// finds the pin (store/packs/former_file.hpp).
 //
 // Order: GcExclusive or GcShared before NamesShared or NamesExclusive.
 #pragma once
@@ -46,10 +52,14 @@ class NamesShared {
   std::shared_ptr<const base::File> file_;
 };
 
+// Whether versions that are open without a pin exclude a NamesExclusive. They must if it frees data.
+enum class UnpinnedVersions { may_be_open, must_be_closed };
+
 class NamesExclusive {
  public:
   // Waits for the holders of NamesShared. Errc::busy when `patience` is not enough.
-  explicit NamesExclusive(PackStore& store, std::chrono::milliseconds patience = kGcPatience);
+  explicit NamesExclusive(PackStore& store, std::chrono::milliseconds patience = kGcPatience,
+                          UnpinnedVersions unpinned = UnpinnedVersions::may_be_open);
 
  private:
   std::shared_ptr<const base::File> file_;
@@ -98,8 +108,8 @@ class GcExclusive {
 class VersionPin {
  public:
   VersionPin() = default;  // pins nothing
-  // Pins everything that `version` needs, and releases `names` if a pin suffices. REQUIRES: `names`
-  // has been held since the version was found.
+  // Pins everything that `version` needs, and releases `names`. A version that cannot be pinned
+  // keeps gc from the whole store. REQUIRES: `names` has been held since the version was found.
   VersionPin(PackStore& store, NamesShared names, const format::Version& version);
   explicit operator bool() const noexcept { return pin_ != nullptr; }
   void reset() noexcept { pin_.reset(); }

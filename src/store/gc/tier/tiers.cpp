@@ -9,6 +9,7 @@
 #include "base/files/real_path.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/gc/pack_mover.hpp"
+#include "store/packs/former_file.hpp"
 #include "store/packs/header_error.hpp"
 
 namespace vellum::store {
@@ -87,6 +88,17 @@ TierId identify_directory(StoreDirectory& store, TierKind kind, const std::strin
   tier.owner = owner;
   base::publish_file(fs, path, path, kTierIdName, format::encode_tier_id(tier, id), true);
   return tier;
+}
+
+// gc would no longer find their pins.
+void require_no_former_files(StoreDirectory& store, const std::string& archive) {
+  const PackPlaces& places = store.packs().places();
+  const NamesExclusive names(store);
+  remove_former_files(store.fs(), places);
+  for (const FormerFile& former : former_files(store.fs(), places)) {
+    if (base::parent_of(former.path) != archive) continue;
+    fail(Errc::busy, "{}: a process has a version open in this file: close it", former.path);
+  }
 }
 
 TierDirectory& find_tier(StoreDirectory& store, Tiers& tiers, const std::string& path) {
@@ -199,6 +211,7 @@ void remove_tier(StoreDirectory& store, const std::string& path) {
     remove_leftovers(store, gc);
     const TierUse use = use_of_directory(store, path);
     if (use.packs != 0) fail(Errc::busy, "{}: the archive holds {} packs", path, use.packs);
+    require_no_former_files(store, path);
   }
   const auto kept = [&](const TierDirectory& d) { return d.path == path; };
   tiers.directories.erase(std::find_if(tiers.directories.begin(), tiers.directories.end(), kept));

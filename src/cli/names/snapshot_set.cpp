@@ -1,0 +1,98 @@
+#include "cli/names/snapshot_set.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "base/fail.hpp"
+#include "base/try_to.hpp"
+#include "cli/terminal/arguments.hpp"
+#include "cli/terminal/output.hpp"
+
+namespace vellum::cli {
+
+std::string set_of(const VersionInfo& version) { return api::membership_of(version).set; }
+
+std::size_t SnapshotSet::whole() const {
+  std::set<std::size_t> sizes;
+  for (const VersionInfo& member : members) sizes.insert(api::membership_of(member).members);
+  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+}
+
+std::string members_text(const SnapshotSet& set) {
+  if (set.complete()) return counted(set.members.size(), "member");
+  return fmt::format("{} of {}", set.members.size(), counted(set.whole(), "member"));
+}
+
+void require_complete(const Store& store, const SnapshotSet& set) {
+  if (set.complete()) return;
+  std::vector<std::string> others;
+  for (const VersionInfo& version : store.versions()) {
+    if (version.is_branch && std::none_of(set.members.begin(), set.members.end(),
+                                          [&](auto& m) { return m.branch == version.name; }))
+      others.push_back(version.name);
+  }
+  fail(Errc::not_found,
+       "the set '{}' has {}; branches without a member: {}. Name a member to restore it alone, or "
+       "give --force for those that exist",
+       set.name, members_text(set),
+       others.empty() ? "none" : fmt::format("{}", fmt::join(others, ", ")));
+}
+
+SnapshotSet find_set(const Store& store, const std::string& name) {
+  SnapshotSet set{name, {}};
+  if (store.contains(name)) return set;  // a version of this name comes first
+  for (VersionInfo& version : store.versions()) {
+    if (set_of(version) == name) set.members.push_back(std::move(version));
+  }
+  std::sort(set.members.begin(), set.members.end(),
+            [](const VersionInfo& a, const VersionInfo& b) { return a.branch < b.branch; });
+  return set;
+}
+
+std::vector<SnapshotSet> take_sets(std::vector<VersionInfo>& versions) {
+  std::vector<SnapshotSet> sets;
+  std::map<std::string, std::size_t> place_of;
+  std::erase_if(versions, [&](VersionInfo& version) {
+    const std::string name = set_of(version);
+    if (name.empty()) return false;
+    const auto [at, is_new] = place_of.try_emplace(name, sets.size());
+    if (is_new) sets.push_back({name, {}});
+    sets[at->second].members.push_back(version);
+    return true;
+  });
+  return sets;
+}
+
+void require_free_set(const Store& store, const std::string& name,
+                      const std::vector<std::string>& branches) {
+  require_good_name(name);
+  for (const std::string& branch : branches) {
+    const std::string member = member_name(name, branches.size(), branch);
+    require_good_name(member);
+    if (store.contains(member))
+      fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done", member,
+           store.path());
+  }
+  if (store.contains(name) || !find_set(store, name).members.empty())
+    fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done", name,
+         store.path());
+}
+
+void create_set(Store& store, const std::string& name, const std::vector<std::string>& branches,
+                const std::string& message) {
+  require_free_set(store, name, branches);
+  std::vector<std::string> created;
+  try {
+    for (const std::string& branch : branches) {
+      store.create_snapshot(member_name(name, branches.size(), branch), branch, message);
+      created.push_back(member_name(name, branches.size(), branch));
+    }
+  } catch (...) {
+    for (const std::string& made : created) base::try_to([&] { store.remove_snapshot(made); });
+    throw;
+  }
+}
+
+}  // namespace vellum::cli
