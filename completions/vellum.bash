@@ -18,7 +18,7 @@ _vellum_encoding='--compression --level --block --hash --grow-blocks --fixed-blo
 _vellum_options() {
   case $1 in
     '') echo '--version' ;;
-    init) echo "$_vellum_encoding --pack-size" ;;
+    init) echo "$_vellum_encoding --pack-size --encrypt --recipient" ;;
     log | ls) echo '--graph --commits --number --grep --since --until --names' ;;
     show) echo '--stat' ;;
     diff) echo '--pages --summary --stat --exit-code' ;;
@@ -37,6 +37,7 @@ _vellum_options() {
       ;;
     gc) echo '--dry-run --recompress' ;;
     tier) echo '--bytes --bring-home --home-bytes --keep-last --dry-run' ;;
+    key) echo '--new-passphrase-file --new-passphrase-fd --new-key-file --new-key-command --recipient --label' ;;
     group) echo '--stores --read-data --dry-run' ;;
     remote) echo '--one-writer' ;;
     push) echo '--all --remote --take-over --dry-run --limit-rate --connections' ;;
@@ -55,13 +56,16 @@ _vellum_options() {
       echo '--store --file --branch --snapshot-every-commits --snapshot-every-seconds --snapshot --no-gc --version --strict'
       ;;
   esac
-  echo '--help --json --quiet --no-progress --time-format'
+  echo '--help --json --quiet --no-progress --time-format --passphrase-file --passphrase-fd --key-file --key-command --identity'
 }
 
 # What stands at a place after the command: _vellum_argument COMMAND PLACE REMOVES_BRANCHES
 _vellum_argument() {
   case $1:$2 in
     tier:1) echo tier ;;
+    key:1) echo key ;;
+    key:2) echo directory ;;
+    key:*) echo nothing ;;
     tier:2) echo directory ;;
     group:1) echo group ;;
     group:[24]) echo directory ;;
@@ -81,7 +85,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='help init log ls show stat du diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier remote push replicate pull clone group verify repair recover run mount top web'
+  local commands='help init log ls show stat du diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier key remote push replicate pull clone group verify repair recover run mount top web'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -96,7 +100,8 @@ _vellum() {
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | --columns | -m | --message | \
         --snapshot | --metall | --from | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | --stores | \
-        --file | --snapshot-every-* | --version | --name | --remote | --time-format | --png | --pid | --interval | --port | --writable | --since | --until)
+        --file | --snapshot-every-* | --version | --name | --remote | --time-format | --png | --pid | --interval | --port | --writable | --since | --until | \
+        --*passphrase-file | --*passphrase-fd | --*key-file | --*key-command | --identity | --recipient | --label)
         takes_value=yes
         ;;
       --)
@@ -120,7 +125,8 @@ _vellum() {
 
   if [[ $takes_value == yes ]]; then
     [[ $previous == --branch || $previous == --writable ]] && _vellum_names branch "$store" "$current"
-    if [[ $previous == --store || $previous == --file || $previous == --png ]]; then
+    if [[ $previous == --store || $previous == --file || $previous == --png || $previous == --identity ||
+      $previous == --*passphrase-file || $previous == --*key-file ]]; then
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
     fi
@@ -146,6 +152,7 @@ _vellum() {
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       ;;
     command) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current") ;;
+    key) mapfile -t COMPREPLY < <(compgen -W 'list add remove rotate' -- "$current") ;;
     tier) mapfile -t COMPREPLY < <(compgen -W 'list add remove limit move apply' -- "$current") ;;
     group) mapfile -t COMPREPLY < <(compgen -W 'log show verify export restore rm gc' -- "$current") ;;
     remote) mapfile -t COMPREPLY < <(compgen -W 'add list set-url remove' -- "$current") ;;

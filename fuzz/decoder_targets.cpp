@@ -19,6 +19,7 @@ std::span<const Target> targets() {
       {"snapshot_ref", fuzz_snapshot_ref},
       {"gc_census", fuzz_gc_census},
       {"working_set", fuzz_working_set},
+      {"key_slots", fuzz_key_slots},
       {"group_file", fuzz_group_file},
       {"group_record", fuzz_group_record},
       {"map_block", fuzz_map_block},

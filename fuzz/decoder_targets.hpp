@@ -16,6 +16,7 @@ void fuzz_journal_header(View input);
 void fuzz_snapshot_ref(View input);
 void fuzz_gc_census(View input);
 void fuzz_working_set(View input);
+void fuzz_key_slots(View input);
 void fuzz_group_file(View input);
 void fuzz_group_record(View input);
 // records.cpp

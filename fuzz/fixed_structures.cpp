@@ -2,6 +2,7 @@
 #include "decoder_targets.hpp"
 #include "format/gc_census.hpp"
 #include "format/group.hpp"
+#include "format/key_slots.hpp"
 #include "format/version.hpp"
 #include "format/working_set.hpp"
 #include "seal.hpp"
@@ -90,6 +91,20 @@ void check_working_set(View bytes) {
           "a working set decodes to itself");
 }
 
+void check_key_slots(View bytes) {
+  const format::Uuid id = uuid_at(bytes, kStoreIdAt);
+  format::KeySlots slots, again;
+  if (format::decode_key_slots(bytes, id, slots) != nullptr) return;
+  require(!slots.slots.empty() && slots.slots.size() <= format::kMaxKeySlots,
+          "the number of key slots is bounded");
+  for (const auto& slot : slots.slots) {
+    require(base::cost_ok(slot.cost), "a slot's cost is bounded");
+  }
+  const Bytes encoded = format::encode_key_slots(slots, id);
+  require(format::decode_key_slots(encoded, id, again) == nullptr && slots == again,
+          "key slots decode to themselves");
+}
+
 void check_group_file(View bytes) {
   format::GroupFile group, again;
   if (format::decode_group_file(bytes, group) != nullptr) return;
@@ -174,6 +189,13 @@ void fuzz_working_set(View input) {
   Bytes sealed(input.begin(), input.end());
   seal_file(sealed);
   check_working_set(sealed);
+}
+
+void fuzz_key_slots(View input) {
+  check_key_slots(input);
+  Bytes sealed(input.begin(), input.end());
+  seal_file(sealed);
+  check_key_slots(sealed);
 }
 
 void fuzz_group_file(View input) {

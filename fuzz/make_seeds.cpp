@@ -48,6 +48,7 @@ void write_fixed_structures() {
   write("gc_census", "empty", format::encode_gc_census({}, samples::store_id()));
   write("working_set", "sample",
         format::encode_working_set(samples::working_set(), samples::store_id()));
+  write("key_slots", "sample", format::encode_key_slots(samples::key_slots(), samples::store_id()));
   write("working_set", "empty", format::encode_working_set({}, samples::store_id()));
   write("group_file", "sample", format::encode_group_file(samples::group_file()));
   write("group_record", "sample",

@@ -28,6 +28,8 @@ enum class Errc : int {
   poisoned = 11,   // an earlier flush failed: the branch refuses commits until it is reopened
   unsupported = 12,    // this kernel or build cannot do it
   out_of_memory = 13,  // address space, memory or descriptors refused
+  wrong_key = 15,      // the store is encrypted, and no key was given, or one that does not fit; or
+                       // it is plain, and only encrypted ones are wanted
 };
 
 // A short, stable name ("not_found") for logs and JSON.

@@ -26,6 +26,7 @@
 #include <vellum/byte_range.hpp>
 #include <vellum/encoding.hpp>
 #include <vellum/error.hpp>
+#include <vellum/key.hpp>
 #include <vellum/region.hpp>
 #include <vellum/remote.hpp>
 #include <vellum/remote_options.hpp>
@@ -44,6 +45,11 @@ struct StoreOptions {
   // written; closing it frees them. With 256 KiB and more, checkpoints are written concurrently
   // with commits.
   std::uint32_t journal_half_bytes = 16u << 20;
+  // Encrypt the store's files. `key` is the secret of the first key slot, from the first of: key
+  // file, recipient, command, passphrase. Later openings use key_source() (vellum/key.hpp).
+  // Store::open_or_create() then refuses a plain store (Errc::wrong_key).
+  bool encrypt = false;
+  KeySource key = {};
 };
 
 struct VersionInfo {
@@ -127,7 +133,8 @@ class Store {
  public:
   // `path` must not exist, or be an empty directory; its parent must exist.
   static Store create(const std::string& path, const StoreOptions& options = StoreOptions());
-  // Opens a directory, or the URL of a remote (s3://bucket/prefix, file:///mnt/x), whose versions
+  // Opens a directory (wrong_key: it is encrypted, and key_source() has no secret that opens it), or
+  // the URL of a remote (s3://bucket/prefix, file:///mnt/x), whose versions
   // can then be read without a clone. not_found, not_a_store, newer_format. Opening a remote costs
   // the listing and two round trips, whatever its age; pages are fetched when they are touched. The
   // list of names is fixed when the remote is opened. Calls that write throw Errc::read_only;
@@ -217,6 +224,16 @@ class Store {
   // rewritten keeps the old file, and its space on the medium, until it closes the store.
   GcReport collect_garbage(const GcOptions& options = GcOptions(),
                            const ProgressFn& progress = nullptr);
+
+  // The key slots of an encrypted store; Errc::unsupported for another. The data key stays the same:
+  // who has opened the store with a secret, and kept the data key, can still read it after the slot
+  // is removed. A changed slot replaces the file of slots at once, durably.
+  std::vector<KeySlot> keys() const;
+  // 32 hexadecimal digits that show which data key the store has: KeySource::fingerprint.
+  std::string key_fingerprint() const;
+  KeySlot add_key(const KeySource& secret, const std::string& label = std::string());
+  void remove_key(std::uint32_t number);  // Errc::invalid_argument for the last slot
+  KeySlot replace_key(std::uint32_t number, const KeySource& secret);  // keeps the label
 
   // Tiers: home first, then the others in the order in which they were added.
   std::vector<Tier> tiers() const;

@@ -77,7 +77,8 @@ typedef enum vellum_errc {
   VELLUM_ERR_POISONED = 11,        /* an earlier flush failed: reopen the branch */
   VELLUM_ERR_UNSUPPORTED = 12,     /* this kernel or build cannot do it */
   VELLUM_ERR_OUT_OF_MEMORY = 13,   /* address space, memory, descriptors refused */
-  VELLUM_ERR_STOPPED = 14          /* the program's own callback ended the call */
+  VELLUM_ERR_STOPPED = 14,         /* the program's own callback ended the call */
+  VELLUM_ERR_WRONG_KEY = 15        /* the store is encrypted: no key, or one that does not fit */
 } vellum_errc;
 
 /* A short, stable name ("not_found") for logs. Never NULL; "unknown" for a number that is none. */
@@ -135,8 +136,29 @@ typedef struct vellum_store_options {
                                       another one; NULL: the default */
   uint64_t pack_bytes;             /* size at which a pack file is sealed: 1 MiB..1 TiB */
   uint32_t journal_half_bytes;     /* of small commits that the packs may lack: 64 KiB..64 MiB */
+  int encrypt; /* 1: encrypt its files; the secret is that of vellum_set_key_source(). An existing
+                  plain store is then not opened */
 } vellum_store_options;
-#define VELLUM_STORE_OPTIONS_INIT {sizeof(vellum_store_options), NULL, 0, 0}
+#define VELLUM_STORE_OPTIONS_INIT {sizeof(vellum_store_options), NULL, 0, 0, 0}
+
+/* Where the secrets of encrypted stores come from: files and a shell command, never a secret
+ * itself. NULL: none. See vellum/key.hpp. */
+typedef struct vellum_key_source {
+  size_t struct_size;
+  const char* passphrase_file; /* its first line is a passphrase */
+  const char* key_file;        /* its bytes, at least 32 */
+  const char* identity_file;   /* of age */
+  const char* recipient;       /* of age; only to create a store */
+  const char* command;         /* the first line of its output is the secret */
+  const char* fingerprint;     /* of the data keys that stores may have; NULL: any */
+  int encrypted_only;          /* 1: refuse plain stores (VELLUM_ERR_WRONG_KEY) */
+} vellum_key_source;
+#define VELLUM_KEY_SOURCE_INIT {sizeof(vellum_key_source), NULL, NULL, NULL, NULL, NULL, NULL, 0}
+
+/* The source of all later openings in this process, and of the first key slot of a new store. NULL,
+ * and until the first call: that of the environment (VELLUM_PASSPHRASE_FILE, VELLUM_KEY_FILE,
+ * VELLUM_IDENTITY_FILE, VELLUM_KEY_COMMAND, VELLUM_KEY_FINGERPRINT, VELLUM_ENCRYPTED_ONLY). */
+int vellum_set_key_source(const vellum_key_source* source);
 
 /* Creates a store. `path` must not exist, or be an empty directory; its parent must exist.
  * `options` may be NULL. */

@@ -55,6 +55,7 @@ from .errors import (
     ReadOnly,
     StoreNotFound,
     Unsupported,
+    WrongKey,
 )
 from .group import Group
 from .reference import pickle_references
@@ -123,6 +124,7 @@ __all__ = [
     "VersionInfo",
     "VersionSpace",
     "WriterReference",
+    "WrongKey",
     "clone",
     "close_all",
     "errors",

@@ -20,6 +20,7 @@ __all__ = [
     "ReadOnly",
     "StoreNotFound",
     "Unsupported",
+    "WrongKey",
 ]
 
 
@@ -141,11 +142,19 @@ class OutOfMemory(Error, MemoryError):
     code = "out_of_memory"
 
 
+class WrongKey(_OSFailure, PermissionError):
+    """The store is encrypted, and no key was given, or one that does not fit; or it is plain, and only encrypted ones are
+    wanted."""
+
+    code = "wrong_key"
+    number = _errno.EACCES
+
+
 _BY_CODE: dict[str, type[Error]] = {
     kind.code: kind
     for kind in (
         InvalidArgument, NotFound, AlreadyExists, NotAStore, NewerFormat, Busy, ReadOnly, NoSpace, IOFailure,
-        Corrupted, Poisoned, Unsupported, OutOfMemory,
+        Corrupted, Poisoned, Unsupported, OutOfMemory, WrongKey,
     )
 }  # fmt: skip
 

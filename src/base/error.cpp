@@ -33,6 +33,8 @@ const char* errc_name(Errc code) noexcept {
       return "unsupported";
     case Errc::out_of_memory:
       return "out_of_memory";
+    case Errc::wrong_key:
+      return "wrong_key";
   }
   return "unknown";  // a number from the C interface that no enumerator has
 }

@@ -18,6 +18,7 @@
 #include "base/fail.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/key_arguments.hpp"
 #include "cli/terminal/settings.hpp"
 #include "cli/terminal/suggest.hpp"
 
@@ -75,6 +76,7 @@ void add_global_options(CLI::App& app, Context& context) {
          "The format of times in text: iso or human")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"iso", "human"}));
+  add_key_options(app, context.keys);
 }
 
 using AddCommand = void (*)(CLI::App&, Context&);
@@ -94,7 +96,7 @@ const std::vector<CommandGroup>& command_groups() {
         add_recover}},
       {"Share", {add_remote, add_push, add_pull, add_clone, add_replicate, add_group}},
       {"Maintain a store",
-       {add_stat, add_du, add_gc, add_tier, add_verify, add_repair, add_top, add_help}}};
+       {add_stat, add_du, add_gc, add_tier, add_key, add_verify, add_repair, add_top, add_help}}};
   return groups;
 }
 
@@ -268,6 +270,7 @@ int parse_and_run(Context& context, std::vector<std::string> arguments) {
     return report_parser_result(context, app, said, arguments);
   }
   require_no_empty_value(app);
+  use_keys(context.keys);
   return run_action(context, arguments);
 }
 

@@ -139,7 +139,7 @@ bool holds_roots(const CensusPart& part) {
 
 }  // namespace
 
-std::vector<std::byte> encode_gc_census(const GcCensus& census, const Uuid& store_id) {
+std::vector<std::byte> encode_gc_census(const GcCensus& census, const FileSeal& seal) {
   std::vector<std::byte> body;
   ByteWriter b(body);
   write_records(b, census);
@@ -150,13 +150,14 @@ std::vector<std::byte> encode_gc_census(const GcCensus& census, const Uuid& stor
   }
   assert(body.size() >= census.records.size() * kMinCensusRecordBytes);
   if (kWholeFileHeaderBytes + body.size() + 8 > kMaxGcCensusBytes) return {};
-  return encode_whole_file(kCensusFile, body, store_id);
+  return encode_whole_file(kCensusFile, body, seal);
 }
 
-const char* decode_gc_census(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_gc_census(std::span<const std::byte> bytes, const FileSeal& seal,
                              GcCensus& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kCensusFile, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kCensusFile, bytes, seal, opened, body)) return problem;
   ByteReader in(body);
   GcCensus census;
   if (!read_records(in, census.records, census.size_lines)) return "malformed records";

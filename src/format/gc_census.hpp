@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::format {
@@ -41,8 +42,8 @@ struct GcCensus {
 
 // Returns an empty vector when the file would exceed the limit. REQUIRES: size_lines has one
 // element per record.
-std::vector<std::byte> encode_gc_census(const GcCensus& census, const Uuid& store_id);
+std::vector<std::byte> encode_gc_census(const GcCensus& census, const FileSeal& seal);
 // nullptr, or a description of the error. A decoded census satisfies all constraints above.
-const char* decode_gc_census(std::span<const std::byte> bytes, const Uuid& store_id, GcCensus& out);
+const char* decode_gc_census(std::span<const std::byte> bytes, const FileSeal& seal, GcCensus& out);
 
 }  // namespace vellum::format

@@ -27,7 +27,7 @@ constexpr WholeFileKind kImageStateFile{kImageStateMagic, kMaxImageStateBytes,
 
 }  // namespace
 
-std::vector<std::byte> encode_image_state(const ImageState& state, const Uuid& store_id) {
+std::vector<std::byte> encode_image_state(const ImageState& state, const FileSeal& seal) {
   std::vector<std::byte> body;
   ByteWriter b(body);
   b.u64(state.branch_id);
@@ -44,13 +44,15 @@ std::vector<std::byte> encode_image_state(const ImageState& state, const Uuid& s
   b.u64(static_cast<std::uint64_t>(state.born_ns));
   b.string(state.path);
   assert(kWholeFileHeaderBytes + body.size() + 8 <= kMaxImageStateBytes);
-  return encode_whole_file(kImageStateFile, body, store_id);
+  return encode_whole_file(kImageStateFile, body, seal);
 }
 
-const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_image_state(std::span<const std::byte> bytes, const FileSeal& seal,
                                ImageState& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kImageStateFile, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kImageStateFile, bytes, seal, opened, body))
+    return problem;
   ByteReader in(body);
   ImageState state;
   state.branch_id = in.u64();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::format {
@@ -37,9 +38,9 @@ struct ImageState {
   bool operator==(const ImageState&) const = default;
 };
 
-std::vector<std::byte> encode_image_state(const ImageState& state, const Uuid& store_id);
+std::vector<std::byte> encode_image_state(const ImageState& state, const FileSeal& seal);
 // nullptr, or a description of the error.
-const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_image_state(std::span<const std::byte> bytes, const FileSeal& seal,
                                ImageState& out);
 
 // image.touched: one bit per 2 MiB of the region, in sectors with a checksum each. Sectors are

@@ -18,6 +18,7 @@ namespace vellum::format {
 namespace {
 
 constexpr std::size_t kJournalNameOffset = 56, kJournalEncodingOffset = 256;
+constexpr std::size_t kJournalSealOffset = 512;
 constexpr std::size_t kFramePayloadBytesOffset = 24, kFrameChecksumOffset = 32;
 constexpr std::size_t kMinPartBytes = 5;  // type, codec, raw bytes, page count, stored length
 
@@ -29,21 +30,34 @@ bool all_zero(std::span<const std::byte> bytes) noexcept {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
 }
 
-std::uint64_t frame_checksum(std::span<const std::byte> frame, std::size_t payload_bytes,
+// `stored_bytes`: of payload and seal.
+std::uint64_t frame_checksum(std::span<const std::byte> frame, std::size_t stored_bytes,
                              std::uint64_t seed) noexcept {
   return base::checksum64(frame.first(kFrameChecksumOffset),
-                          frame.subspan(kFrameHeaderBytes, payload_bytes), seed);
+                          frame.subspan(kFrameHeaderBytes, stored_bytes), seed);
+}
+
+// No frame has epoch 0, so the header has a key of its own.
+base::MessageKey header_key(const JournalHeader& h) noexcept {
+  return {base::KeyUse::journal, h.branch_id, 0};
+}
+
+const char* check_header_seal(std::span<const std::byte> bytes, const JournalHeader& h,
+                              const StoreKeys& keys) noexcept {
+  const bool good = keys.open(header_key(h), bytes.first(kJournalSealOffset), {},
+                              bytes.subspan(kJournalSealOffset, kSealBytes));
+  return good ? nullptr : "not written with the store's key (forged or exchanged)";
 }
 
 }  // namespace
 
-std::vector<std::byte> encode_journal_header(const JournalHeader& h) {
+std::vector<std::byte> encode_journal_header(const JournalHeader& h, const StoreKeys* keys) {
   assert(h.branch.size() <= kMaxNameBytes);
   std::vector<std::byte> out;
   out.reserve(kJournalHeaderBytes);
   ByteWriter w(out);
   w.bytes(std::as_bytes(std::span(kJournalMagic, 8)));
-  w.u32(kFormatVersion);
+  w.u32(format_version(keys != nullptr));
   w.u32(h.half_bytes);
   w.bytes(h.store_id);
   w.u64(h.branch_id);
@@ -55,12 +69,17 @@ std::vector<std::byte> encode_journal_header(const JournalHeader& h) {
   if (h.encoding.has_value()) write_encoding(w, *h.encoding);
   assert(out.size() <= kJournalEncodingOffset + kEncodingBytes);
   out.resize(kJournalHeaderBytes - 8);
+  if (keys != nullptr) {
+    const std::span all(out);
+    keys->seal(header_key(h), all.first(kJournalSealOffset), {},
+               all.subspan(kJournalSealOffset, kSealBytes));
+  }
   append_checksum(out, checksum_seed(h.store_id));
   assert(out.size() == kJournalHeaderBytes);
   return out;
 }
 
-const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_journal_header(std::span<const std::byte> bytes, const FileSeal& seal,
                                   JournalHeader& out) {
   if (bytes.size() < kJournalHeaderBytes) return "truncated journal header";
   bytes = bytes.first(kJournalHeaderBytes);
@@ -75,8 +94,9 @@ const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& 
   const std::uint32_t name_bytes = in.u32();
   if (!ends_with_checksum(bytes, checksum_seed(h.store_id))) return "checksum mismatch";
   if (number_is_newer(version)) return kNewerFormat;
-  if (h.store_id != store_id) return "belongs to another store";
-  if (version != kFormatVersion || in.u32() != 0 || name_bytes > kMaxNameBytes)
+  if (h.store_id != seal.store_id) return "belongs to another store";
+  const bool sealed = seal.keys != nullptr;
+  if (version != format_version(sealed) || in.u32() != 0 || name_bytes > kMaxNameBytes)
     return "malformed journal header";
   if (!journal_half_ok(h.half_bytes)) return "impossible journal size";
   const auto name = bytes.subspan(kJournalNameOffset, name_bytes);
@@ -85,17 +105,25 @@ const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& 
   const auto rest =
       bytes.subspan(kJournalEncodingOffset, kJournalHeaderBytes - 8 - kJournalEncodingOffset);
   const auto encoding = rest.first(kEncodingBytes);
-  if (!all_zero(rest.subspan(kEncodingBytes))) return "malformed journal header";
+  const std::size_t seal_at = kJournalSealOffset - kJournalEncodingOffset;
+  if (!all_zero(rest.subspan(kEncodingBytes, seal_at - kEncodingBytes)) ||
+      !all_zero(rest.subspan(seal_at + seal_bytes(sealed)))) {
+    return "malformed journal header";
+  }
   if (!all_zero(encoding)) {
     ByteReader own(encoding);
     if (!read_encoding(own, h.encoding.emplace())) return "impossible encoding";
+  }
+  if (sealed) {
+    if (const char* problem = check_header_seal(bytes, h, *seal.keys)) return problem;
   }
   out = std::move(h);
   return nullptr;
 }
 
 std::uint64_t frame_extent_bytes(const FrameHeader& h) noexcept {
-  const std::uint64_t bytes = kFrameHeaderBytes + std::uint64_t{h.payload_bytes};
+  const std::uint64_t bytes =
+      kFrameHeaderBytes + std::uint64_t{h.payload_bytes} + seal_bytes(h.sealed);
   return base::round_up(bytes, kFrameAlignBytes);
 }
 
@@ -103,33 +131,65 @@ std::uint64_t frame_extent_at(std::span<const std::byte> bytes) noexcept {
   if (bytes.size() < kFrameHeaderBytes) return 0;
   ByteReader in(bytes);
   if (in.u32() != kFrameMagic) return 0;
-  in.bytes(kFramePayloadBytesOffset - 4);
   FrameHeader h;
+  in.u8();
+  h.sealed = (in.u8() & kFrameFlagSealed) != 0;
+  in.bytes(kFramePayloadBytesOffset - 6);
   h.payload_bytes = in.u32();
   return frame_extent_bytes(h);
 }
 
 namespace {
 
-// Fills kFrameHeaderBytes at `out`. `h.payload_bytes` is that of `payload`.
-void write_frame_header(const FrameHeader& h, std::span<const std::byte> payload,
-                        std::uint64_t seed, std::byte* out) {
-  assert(h.payload_bytes == payload.size());
+// All of the header but its checksum.
+std::vector<std::byte> frame_header(const FrameHeader& h) {
   std::vector<std::byte> header;
   header.reserve(kFrameHeaderBytes);
   ByteWriter w(header);
   w.u32(kFrameMagic);
   w.u8(static_cast<std::uint8_t>(h.type));
-  w.u8(0);
+  w.u8(h.sealed ? kFrameFlagSealed : 0);
   w.u16(0);
   w.u64(h.epoch);
   w.u64(h.sequence);
   w.u32(h.payload_bytes);
   w.u32(0);
   assert(header.size() == kFrameChecksumOffset);
-  w.u64(base::checksum64(header, payload, seed));
+  return header;
+}
+
+// Fills kFrameHeaderBytes at the start of `frame`. `stored`: payload and seal.
+void write_frame_header(const FrameHeader& h, std::span<const std::byte> stored, std::uint64_t seed,
+                        std::byte* frame) {
+  assert(h.payload_bytes + seal_bytes(h.sealed) == stored.size());
+  std::vector<std::byte> header = frame_header(h);
+  ByteWriter(header).u64(base::checksum64(header, stored, seed));
   assert(header.size() == kFrameHeaderBytes);
-  std::copy(header.begin(), header.end(), out);
+  std::copy(header.begin(), header.end(), frame);
+}
+
+base::MessageKey frame_key(const FrameHeader& h, const FrameSeal& seal) noexcept {
+  return {base::KeyUse::journal, seal.branch_id, h.epoch};
+}
+
+// What a frame is authenticated with: all of its header but the checksum, and its predecessor.
+std::vector<std::byte> frame_context(const FrameHeader& h, const FrameSeal& seal) {
+  std::vector<std::byte> out = frame_header(h);
+  if (!is_base(h.type)) out.insert(out.end(), seal.before.begin(), seal.before.end());
+  return out;
+}
+
+std::vector<std::byte> encrypted_frame(const FrameHeader& h, std::span<const std::byte> payload,
+                                       const FrameSeal& seal) {
+  std::vector<std::byte> out(static_cast<std::size_t>(frame_extent_bytes(h)));
+  const std::span all(out);
+  const auto text = all.subspan(kFrameHeaderBytes, payload.size());
+  std::copy(payload.begin(), payload.end(), text.begin());
+  seal.keys->seal(frame_key(h, seal), frame_context(h, seal), text,
+                  all.subspan(kFrameHeaderBytes + payload.size(), kSealBytes));
+  write_frame_header(h, all.subspan(kFrameHeaderBytes, payload.size() + kSealBytes), seal.seed,
+                     out.data());
+  return out;
 }
 
 }  // namespace
@@ -147,11 +207,17 @@ std::span<const std::byte> FrameBuffer::payload() const noexcept {
   return sealed_ ? all.subspan(kFrameHeaderBytes, payload_bytes_) : all.subspan(kFrameHeaderBytes);
 }
 
-std::span<const std::byte> FrameBuffer::seal(FrameHeader h, std::uint64_t seed) {
+std::span<const std::byte> FrameBuffer::seal(FrameHeader h, const FrameSeal& seal) {
   assert(!sealed_);
   assert(payload().size() <= kMaxJournalHalfBytes);
   h.payload_bytes = payload_bytes_ = static_cast<std::uint32_t>(payload().size());
-  write_frame_header(h, payload(), seed, bytes_.data());
+  h.sealed = seal.keys != nullptr;
+  if (h.sealed) {
+    encrypted_ = encrypted_frame(h, payload(), seal);
+    sealed_ = true;
+    return encrypted_;
+  }
+  write_frame_header(h, payload(), seal.seed, bytes_.data());
   bytes_.resize(static_cast<std::size_t>(frame_extent_bytes(h)));
   assert(bytes_.size() % kFrameAlignBytes == 0);
   sealed_ = true;
@@ -159,9 +225,9 @@ std::span<const std::byte> FrameBuffer::seal(FrameHeader h, std::uint64_t seed) 
 }
 
 std::vector<std::byte> encode_frame(const FrameHeader& h, std::span<const std::byte> payload,
-                                    std::uint64_t seed) {
+                                    const FrameSeal& seal) {
   FrameBuffer frame(payload);
-  frame.seal(h, seed);
+  frame.seal(h, seal);
   return std::move(frame).release();
 }
 
@@ -171,22 +237,44 @@ bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHea
   ByteReader in(bytes);
   if (in.u32() != kFrameMagic) return false;
   const std::uint8_t type = in.u8();
-  const bool reserved_zero = (in.u8() | in.u16()) == 0;
+  const std::uint8_t flags = in.u8();
+  const bool reserved_zero = ((flags & ~unsigned{kFrameFlagSealed}) | in.u16()) == 0;
   if (type < static_cast<std::uint8_t>(FrameType::base) ||
       type > static_cast<std::uint8_t>(FrameType::base_with_commits)) {
     return false;
   }
   FrameHeader h;
   h.type = static_cast<FrameType>(type);
+  h.sealed = (flags & kFrameFlagSealed) != 0;
   h.epoch = in.u64();
   h.sequence = in.u64();
   h.payload_bytes = in.u32();
   if (!reserved_zero || in.u32() != 0 || h.epoch == 0) return false;
   if (frame_extent_bytes(h) > bytes.size()) return false;
-  if (in.u64() != frame_checksum(bytes, h.payload_bytes, seed)) return false;
+  const std::size_t stored_bytes = h.payload_bytes + seal_bytes(h.sealed);
+  if (in.u64() != frame_checksum(bytes, stored_bytes, seed)) return false;
   out = h;
   payload = bytes.subspan(kFrameHeaderBytes, h.payload_bytes);
   return true;
+}
+
+bool open_frame(std::span<const std::byte> bytes, const FrameSeal& seal, FrameHeader& out,
+                std::span<const std::byte>& payload, std::vector<std::byte>& opened) {
+  if (!decode_frame(bytes, seal.seed, out, payload)) return false;
+  if (out.sealed != (seal.keys != nullptr)) return false;
+  if (!out.sealed) return true;
+  opened.assign(payload.begin(), payload.end());
+  payload = opened;
+  return seal.keys->open(frame_key(out, seal), frame_context(out, seal), opened,
+                         bytes.subspan(kFrameHeaderBytes + out.payload_bytes, kSealBytes));
+}
+
+Authenticator frame_authenticator(std::span<const std::byte> frame, const FrameHeader& h) noexcept {
+  Authenticator out{};
+  if (!h.sealed) return out;
+  const auto seal = frame.subspan(kFrameHeaderBytes + h.payload_bytes, kSealBytes);
+  std::ranges::copy(seal.last(out.size()), out.begin());
+  return out;
 }
 
 namespace {

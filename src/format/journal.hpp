@@ -19,6 +19,7 @@
 #include "format/records/delta.hpp"
 #include "format/version.hpp"
 #include "format/wire/encoding.hpp"
+#include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::format {
@@ -34,9 +35,10 @@ struct JournalHeader {
   std::string branch;                // must equal the directory's name
   std::optional<Encoding> encoding;  // how the branch's pages are stored; none: the store's
 };
-std::vector<std::byte> encode_journal_header(
-    const JournalHeader& h);  // exactly kJournalHeaderBytes
-const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& store_id,
+// Exactly kJournalHeaderBytes. With keys, the header is authenticated, and stays readable.
+std::vector<std::byte> encode_journal_header(const JournalHeader& h,
+                                             const StoreKeys* keys = nullptr);
+const char* decode_journal_header(std::span<const std::byte> bytes, const FileSeal& seal,
                                   JournalHeader& out);
 
 // The numbers are stored on disk: never reuse one. A commit marker states that the frame with its
@@ -58,6 +60,7 @@ struct FrameHeader {
   std::uint64_t epoch = 0;     // 1, 2, ...; odd epochs use the first half
   std::uint64_t sequence = 0;  // of the version that this frame completes
   std::uint32_t payload_bytes = 0;
+  bool sealed = false;  // the payload is encrypted; its seal follows
 };
 using Payload = std::span<const std::byte>;
 
@@ -73,23 +76,31 @@ class FrameBuffer {
     return bytes_;
   }
   Payload payload() const noexcept;
-  // Fills in the header and pads to kFrameAlignBytes; returns the frame. `h.payload_bytes` is not
-  // used. `seed` is checksum_seed(store) ^ branch id. REQUIRES: it has not been called.
-  std::span<const std::byte> seal(FrameHeader h, std::uint64_t seed);
-  std::vector<std::byte> release() && noexcept { return std::move(bytes_); }
+  // Fills in the header and pads to kFrameAlignBytes; returns the frame. Of `h`, `payload_bytes` and
+  // `sealed` are not used. payload() stays readable. REQUIRES: it has not been called.
+  std::span<const std::byte> seal(FrameHeader h, const FrameSeal& seal);
+  std::vector<std::byte> release() && noexcept {
+    return std::move(encrypted_.empty() ? bytes_ : encrypted_);
+  }
 
  private:
   std::vector<std::byte> bytes_;
-  std::uint32_t payload_bytes_ = 0;  // once sealed
+  std::vector<std::byte> encrypted_;  // the frame of an encrypted store
+  std::uint32_t payload_bytes_ = 0;   // once sealed
   bool sealed_ = false;
 };
 
 // The same for a payload that exists already, which is copied.
-std::vector<std::byte> encode_frame(const FrameHeader& h, Payload payload, std::uint64_t seed);
+std::vector<std::byte> encode_frame(const FrameHeader& h, Payload payload, const FrameSeal& seal);
 // Decodes a whole, valid frame at the start of `bytes`. False: none starts there (end of the log, torn
-// or stale bytes).
+// or stale bytes). The payload is as stored.
 bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHeader& out,
                   std::span<const std::byte>& payload) noexcept;
+// The same, and decrypts the payload to `opened`, if the store is encrypted.
+bool open_frame(std::span<const std::byte> bytes, const FrameSeal& seal, FrameHeader& out,
+                std::span<const std::byte>& payload, std::vector<std::byte>& opened);
+// That of a whole frame; zeros, if the frame is not sealed.
+Authenticator frame_authenticator(std::span<const std::byte> frame, const FrameHeader& h) noexcept;
 std::uint64_t frame_extent_bytes(const FrameHeader& h) noexcept;
 // The size of the frame at the start of `bytes` by its header, which is not checked; 0 if none starts
 // there.

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::format {
@@ -21,9 +22,9 @@ struct SpaceNote {
   bool operator==(const SpaceNote&) const = default;
 };
 
-std::vector<std::byte> encode_space_note(const SpaceNote& note, const Uuid& store_id);
+std::vector<std::byte> encode_space_note(const SpaceNote& note, const FileSeal& seal);
 // nullptr, or a description of the error.
-const char* decode_space_note(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_space_note(std::span<const std::byte> bytes, const FileSeal& seal,
                               SpaceNote& out);
 
 }  // namespace vellum::format

@@ -56,7 +56,7 @@ const char* tier_path_problem(const std::string& path) noexcept {
   return nullptr;
 }
 
-std::vector<std::byte> encode_tiers(const Tiers& tiers, const Uuid& store_id) {
+std::vector<std::byte> encode_tiers(const Tiers& tiers, const FileSeal& seal) {
   assert(tiers.directories.size() <= kMaxTierDirectories);
   std::vector<std::byte> body;
   ByteWriter b(body);
@@ -68,12 +68,14 @@ std::vector<std::byte> encode_tiers(const Tiers& tiers, const Uuid& store_id) {
     b.varint(d.limit_bytes);
     b.string(d.path);
   }
-  return encode_whole_file(kTiersKind, body, store_id);
+  return encode_whole_file(kTiersKind, body, seal);
 }
 
-const char* decode_tiers(std::span<const std::byte> bytes, const Uuid& store_id, Tiers& out) {
+const char* decode_tiers(std::span<const std::byte> bytes, const FileSeal& seal, Tiers& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> content;
-  if (const char* problem = open_whole_file(kTiersKind, bytes, store_id, content)) return problem;
+  if (const char* problem = open_whole_file(kTiersKind, bytes, seal, opened, content))
+    return problem;
   ByteReader body(content);
   Tiers tiers;
   tiers.home_limit_bytes = body.varint();

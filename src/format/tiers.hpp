@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::format {
@@ -61,9 +62,9 @@ struct TierId {
 // nullptr if a tier may have this path, otherwise a description of the error.
 const char* tier_path_problem(const std::string& path) noexcept;
 
-std::vector<std::byte> encode_tiers(const Tiers& tiers, const Uuid& store_id);
+std::vector<std::byte> encode_tiers(const Tiers& tiers, const FileSeal& seal);
 // nullptr, or a description of the error; then `out` is unchanged.
-const char* decode_tiers(std::span<const std::byte> bytes, const Uuid& store_id, Tiers& out);
+const char* decode_tiers(std::span<const std::byte> bytes, const FileSeal& seal, Tiers& out);
 
 std::vector<std::byte> encode_tier_id(const TierId& tier, const Uuid& store_id);
 const char* decode_tier_id(std::span<const std::byte> bytes, const Uuid& store_id, TierId& out);

@@ -18,8 +18,9 @@ constexpr WholeFileKind kOrderKind{kSnapshotOrderMagic, kSnapshotOrderBytes,
                                    "not the order of snapshots", "larger than it can be"};
 constexpr WholeFileKind kNoteKind{kSnapshotNoteMagic, kSnapshotNoteBytes,
                                   "not the note of a snapshot", "larger than any such note"};
-static_assert(kWholeFileHeaderBytes + kMaxNameBytes + 40 <= kSnapshotNoteBytes);
-static_assert(kSnapshotOrderBytes == kWholeFileHeaderBytes + 8 + 8 && kSnapshotOrderBytes <= 512);
+static_assert(kWholeFileHeaderBytes + kMaxNameBytes + 40 + kSealBytes <= kSnapshotNoteBytes);
+static_assert(kSnapshotOrderBytes == kWholeFileHeaderBytes + 8 + 8 &&
+              kSnapshotOrderBytes + kSealBytes <= 512);
 constexpr std::size_t kMinRunBytes = 7;  // pack, offset, entries: a byte each; and the tag
 constexpr std::size_t kMaxRunBytes = 34;
 static_assert(150 + kMaxMessageBytes + kMaxNameBytes + kMaxRunsPerVersion * kMaxRunBytes <=
@@ -110,7 +111,7 @@ bool decode_version(std::span<const std::byte> bytes, Version& out) {
   return true;
 }
 
-std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const Uuid& store_id) {
+std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const FileSeal& seal) {
   assert(ref.name.size() <= kMaxNameBytes && ref.branch.size() <= kMaxNameBytes);
   std::vector<std::byte> body;
   ByteWriter b(body);
@@ -120,13 +121,14 @@ std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const Uuid& s
   b.varint(ref.order);
   b.bytes(encode_version(ref.version));
   assert(kWholeFileHeaderBytes + body.size() + 8 <= kMaxSnapshotRefBytes);
-  return encode_whole_file(kRefKind, body, store_id);
+  return encode_whole_file(kRefKind, body, seal);
 }
 
-const char* decode_snapshot_ref(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_snapshot_ref(std::span<const std::byte> bytes, const FileSeal& seal,
                                 SnapshotRef& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kRefKind, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kRefKind, bytes, seal, opened, body)) return problem;
   ByteReader in(body);
   SnapshotRef ref;
   ref.name = in.string(kMaxNameBytes);
@@ -141,38 +143,42 @@ const char* decode_snapshot_ref(std::span<const std::byte> bytes, const Uuid& st
   return nullptr;
 }
 
-std::vector<std::byte> encode_snapshot_order(std::uint64_t order, const Uuid& store_id) {
+std::vector<std::byte> encode_snapshot_order(std::uint64_t order, const FileSeal& seal) {
   assert(order <= kMaxSnapshotOrder);
   std::vector<std::byte> body;
   ByteWriter(body).u64(order);
-  return encode_whole_file(kOrderKind, body, store_id);
+  return encode_whole_file(kOrderKind, body, seal);
 }
 
-const char* decode_snapshot_order(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_snapshot_order(std::span<const std::byte> bytes, const FileSeal& seal,
                                   std::uint64_t& order) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kOrderKind, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kOrderKind, bytes, seal, opened, body)) return problem;
   ByteReader in(body);
   order = in.u64();
   return in.ok() && in.left() == 0 && order <= kMaxSnapshotOrder ? nullptr : "malformed";
 }
 
-std::vector<std::byte> encode_snapshot_note(const SnapshotNote& note, const Uuid& store_id) {
+std::vector<std::byte> encode_snapshot_note(const SnapshotNote& note, const FileSeal& seal) {
   assert(note.name.size() <= kMaxNameBytes);
   std::vector<std::byte> body;
   ByteWriter b(body);
   b.varint(note.branch_id);
   b.varint(note.epoch);
   b.string(note.name);
-  assert(body.size() <= kSnapshotNoteBytes - kWholeFileHeaderBytes - 8);
-  body.resize(kSnapshotNoteBytes - kWholeFileHeaderBytes - 8);
-  return encode_whole_file(kNoteKind, body, store_id);
+  const std::size_t body_bytes =
+      kSnapshotNoteBytes - kWholeFileHeaderBytes - seal_bytes(seal.keys != nullptr) - 8;
+  assert(body.size() <= body_bytes);
+  body.resize(body_bytes);
+  return encode_whole_file(kNoteKind, body, seal);
 }
 
-const char* decode_snapshot_note(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_snapshot_note(std::span<const std::byte> bytes, const FileSeal& seal,
                                  SnapshotNote& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kNoteKind, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kNoteKind, bytes, seal, opened, body)) return problem;
   ByteReader in(body);
   SnapshotNote note;
   note.branch_id = in.varint();

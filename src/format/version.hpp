@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::format {
@@ -28,17 +29,20 @@ struct SnapshotRef {
 inline constexpr std::size_t kMaxSnapshotRefBytes = 64u << 10;
 inline constexpr std::uint64_t kMaxSnapshotOrder = INT64_MAX;
 
-std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const Uuid& store_id);
+std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const FileSeal& seal);
 // nullptr, or a description of the error.
-const char* decode_snapshot_ref(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_snapshot_ref(std::span<const std::byte> bytes, const FileSeal& seal,
                                 SnapshotRef& out);
 
 // snapshots.order: the largest order that was assigned to a snapshot. It is overwritten in place and
 // fits into a sector, which the medium writes as a whole.
 inline constexpr std::size_t kSnapshotOrderBytes = 48;
-std::vector<std::byte> encode_snapshot_order(std::uint64_t order, const Uuid& store_id);
+inline std::size_t snapshot_order_bytes(const FileSeal& seal) noexcept {
+  return kSnapshotOrderBytes + seal_bytes(seal.keys != nullptr);
+}
+std::vector<std::byte> encode_snapshot_order(std::uint64_t order, const FileSeal& seal);
 // nullptr, or a description of the error. `order` may be 0: no snapshot was ever created.
-const char* decode_snapshot_order(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_snapshot_order(std::span<const std::byte> bytes, const FileSeal& seal,
                                   std::uint64_t& order);
 
 // branches/<name>/snapshot: the snapshot with which a branch's next journal epoch starts. It is
@@ -51,9 +55,9 @@ struct SnapshotNote {
 };
 inline constexpr std::size_t kSnapshotNoteBytes = 512;  // a sector
 
-std::vector<std::byte> encode_snapshot_note(const SnapshotNote& note, const Uuid& store_id);
+std::vector<std::byte> encode_snapshot_note(const SnapshotNote& note, const FileSeal& seal);
 // nullptr, or a description of the error: a crash may have torn it.
-const char* decode_snapshot_note(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_snapshot_note(std::span<const std::byte> bytes, const FileSeal& seal,
                                  SnapshotNote& out);
 
 }  // namespace vellum::format

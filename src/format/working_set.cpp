@@ -35,7 +35,7 @@ bool read_ranges(ByteReader& in, std::vector<PageRange>& out) {
 
 }  // namespace
 
-std::vector<std::byte> encode_working_set(const WorkingSet& set, const Uuid& store_id) {
+std::vector<std::byte> encode_working_set(const WorkingSet& set, const FileSeal& seal) {
   std::vector<std::byte> body;
   ByteWriter b(body);
   b.u64(set.owner.branch_id);
@@ -50,13 +50,15 @@ std::vector<std::byte> encode_working_set(const WorkingSet& set, const Uuid& sto
     end = r.first + r.count;
   }
   assert(kWholeFileHeaderBytes + body.size() + 8 <= kMaxWorkingSetBytes);
-  return encode_whole_file(kWorkingSetFile, body, store_id);
+  return encode_whole_file(kWorkingSetFile, body, seal);
 }
 
-const char* decode_working_set(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_working_set(std::span<const std::byte> bytes, const FileSeal& seal,
                                WorkingSet& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kWorkingSetFile, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kWorkingSetFile, bytes, seal, opened, body))
+    return problem;
   ByteReader in(body);
   WorkingSet set;
   set.owner.branch_id = in.u64();

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::format {
@@ -36,9 +37,9 @@ struct WorkingSet {
 };
 
 // Stores only the first kMaxWorkingSetRanges ranges.
-std::vector<std::byte> encode_working_set(const WorkingSet& set, const Uuid& store_id);
+std::vector<std::byte> encode_working_set(const WorkingSet& set, const FileSeal& seal);
 // nullptr, or a description of the error.
-const char* decode_working_set(std::span<const std::byte> bytes, const Uuid& store_id,
+const char* decode_working_set(std::span<const std::byte> bytes, const FileSeal& seal,
                                WorkingSet& out);
 
 }  // namespace vellum::format

@@ -141,6 +141,7 @@ void Job::open_partition(std::uint32_t number, const FoundGroup& found, Partitio
   Partition p;
   p.number = number;
   p.store = opener.open_store(number, !found.at.has_value());
+  p.store->require_plain("the record of a group's version");
   require_no_other_group(*p.store, options_.branch, group_.id);
   if (found.at.has_value()) {
     const auto pin = checked_pin(*p.store, pin_name(group_.id, number, found.at->pin),

@@ -152,8 +152,11 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   const auto adopted = image ? image->adopted_file_bytes() : std::nullopt;
   auto memory = memory_options(options, size, remembered, true);
   if (head.base_address == 0 && options.base_address == 0) memory.address_required = false;
-  memory.spill_directory =
-      options.spill_directory.empty() ? impl->core->path() : options.spill_directory;
+  // Dirty pages of an encrypted store stay in memory: a spill file is plain.
+  if (!impl->core->is_encrypted()) {
+    memory.spill_directory =
+        options.spill_directory.empty() ? impl->core->path() : options.spill_directory;
+  }
   const std::string image_path = image ? image->path() : std::string();
   const std::uint64_t found_bytes = image ? image->committed_bytes() : 0;
   memory.image = std::move(image);
@@ -197,7 +200,9 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(
   auto kept = store::resolve_kept(*impl->core, name);
   auto& resolved = kept.version;
   const auto set_owner = store::working_set_owner(resolved);
-  const std::string identity = options.share ? region::share_name(*impl->core, resolved) : "";
+  // The shared pages are plain.
+  const bool shares = options.share && !impl->core->is_encrypted();
+  const std::string identity = shares ? region::share_name(*impl->core, resolved) : "";
   impl->sequence = resolved.head_sequence();
   const std::uint64_t address = resolved.head_info().base_address;
   impl->source = store::PageSource::open(*impl->core, resolved.version, std::move(resolved.commits),

@@ -15,7 +15,9 @@ TEST(Error, CarriesCodeAndMessage) {
 
 TEST(Error, EveryCodeHasANameOfItsOwn) {
   std::set<std::string> names;
-  for (int code = 0; code <= static_cast<int>(Errc::out_of_memory); ++code) {
+  constexpr int kStopped = 14;  // only in C: the callback's exception passes in C++
+  for (int code = 0; code <= static_cast<int>(Errc::wrong_key); ++code) {
+    if (code == kStopped) continue;
     const std::string name = errc_name(static_cast<Errc>(code));
     EXPECT_NE(name, "unknown") << code;
     EXPECT_TRUE(names.insert(name).second) << name;

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <numeric>
 #include <vector>
+#include <vellum/key.hpp>
 
+#include "base/temp_directory.hpp"
 #include "crash/repeats_lib.hpp"
 #include "crash/script_lib.hpp"
 #include "crash/simulator_lib.hpp"
@@ -131,6 +134,34 @@ TEST(Crash, GeneratedSequences) {
   if (by_default) {
     EXPECT_GT(recompressions, 0u);
   }
+}
+
+// The process's source of keys is a key file.
+class KeyFile {
+ public:
+  KeyFile() {
+    std::ofstream(directory_ / "key") << std::string(64, 'k');
+    KeySource source;
+    source.key_file = directory_ / "key";
+    set_key_source(source);
+  }
+  ~KeyFile() { set_key_source(key_source_of_environment()); }
+  KeyFile(const KeyFile&) = delete;
+  KeyFile& operator=(const KeyFile&) = delete;
+
+ private:
+  test::TempDirectory directory_;
+};
+
+// The same sequences on encrypted stores: tiny packs, and garbage.
+TEST(Crash, EncryptedStores) {
+  const KeyFile key;
+  Totals sum;
+  for (const std::uint64_t n : {0, 4}) {
+    cut_sequence(kEncryptedSeeds + n, 12, short_run(), sum);
+    if (testing::Test::HasFailure()) break;
+  }
+  print("encrypted", sum);
 }
 
 // These commits refer to pages of each other, of older versions and of removed versions.

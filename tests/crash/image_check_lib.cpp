@@ -51,7 +51,7 @@ class NextCommit {
   // `core`: the store, when the image has one.
   void run(std::shared_ptr<StoreDirectory> core, const StoreState& names,
            const format::Superblock& options) {
-    if (core == nullptr) core = StoreDirectory::create(fs_, kStorePath, options);
+    if (core == nullptr) core = create_store_on(fs_, kStorePath, options);
     state_.exists = true;
     make_missing_branches(*core, names);
     if (state_.branches.empty()) make_branch(*core, "fresh");

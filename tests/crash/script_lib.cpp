@@ -198,6 +198,7 @@ format::Superblock options_for(std::uint64_t seed) {
     options.pack_bytes = 32768u << random() % 4;  // a commit takes three of the smallest
     options.compression = random() % 2 == 0 ? base::Compression::lz4 : base::Compression::zstd;
   }
+  options.encrypted = seed >= kEncryptedSeeds;
   return options;
 }
 
@@ -208,7 +209,7 @@ void run_script(Session& session, std::uint64_t seed, std::size_t steps) {
 
 SimSession session_on_new_store(std::uint64_t seed) {
   SimFs fs;
-  store::StoreDirectory::create(fs, kStorePath, options_for(seed));
+  create_store_on(fs, kStorePath, options_for(seed));
   StoreState empty;
   empty.exists = true;
   return SimSession(fs.disk(), empty);

@@ -21,6 +21,8 @@ enum class Flavour {
 const char* flavour_name(Flavour flavour);
 Flavour flavour_of(std::uint64_t seed);
 std::uint64_t seed_of_repeats(std::uint64_t n);  // the nth seed of flavour `repeats`
+// From this seed on, stores are encrypted.
+inline constexpr std::uint64_t kEncryptedSeeds = 1ULL << 40;
 format::Superblock options_for(std::uint64_t seed);
 // Runs `steps` operations on an empty store.
 void run_script(Session& session, std::uint64_t seed, std::size_t steps);

@@ -35,10 +35,16 @@ void Session::step(std::vector<StoreState> next, const std::function<void()>& bo
   allow(states_.size() - 1);
 }
 
+std::shared_ptr<StoreDirectory> create_store_on(base::Fs& fs, const std::string& path,
+                                                const format::Superblock& options) {
+  return options.encrypted ? StoreDirectory::create_encrypted(fs, path, options, key_source())
+                           : StoreDirectory::create(fs, path, options);
+}
+
 void Session::create_store(const format::Superblock& options) {
   StoreState next = state();
   next.exists = true;
-  step({next}, [&] { core_ = StoreDirectory::create(fs_, path_, options); });
+  step({next}, [&] { core_ = create_store_on(fs_, path_, options); });
 }
 
 void Session::create_branch(const std::string& name, std::size_t pages) {

@@ -15,6 +15,10 @@
 
 namespace vellum::crash {
 
+// A store with these options; an encrypted one has its first key slot for key_source().
+std::shared_ptr<store::StoreDirectory> create_store_on(base::Fs& fs, const std::string& path,
+                                                       const format::Superblock& options);
+
 using sim::Disk;
 using sim::SimFs;
 

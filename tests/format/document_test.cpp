@@ -154,6 +154,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
         {"working set", escaped(kWorkingSetMagic)},
         {"tiers", escaped(kTiersMagic)},
         {"tier id", escaped(kTierIdMagic)},
+        {"key slots", escaped(kKeySlotsMagic)},
         {"group", escaped(kGroupMagic)},
         {"group record", escaped(kGroupRecordMagic)},
         {"record header", small_magic(kRecordMagic)},

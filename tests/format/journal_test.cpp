@@ -97,7 +97,7 @@ TEST(JournalHeader, SaysWhatIsWrong) {
   changed[3000] = std::byte{1};
   EXPECT_EQ(problem(changed), "checksum mismatch");
   changed = good;
-  changed[10] = std::byte{1};
+  changed[10] = std::byte{2};  // 1.2
   EXPECT_EQ(problem(changed), "checksum mismatch");
   changed.resize(changed.size() - 8);
   append_checksum(changed, samples::seed());

@@ -12,6 +12,7 @@
 #include "format/gc_census.hpp"
 #include "format/group.hpp"
 #include "format/journal.hpp"
+#include "format/key_slots.hpp"
 #include "format/records/delta.hpp"
 #include "format/records/page_map.hpp"
 #include "format/records/record.hpp"
@@ -62,14 +63,16 @@ inline constexpr Field kPackTrailerFields[] = {
     {"checksum", 24, 8},
 };
 inline constexpr Field kJournalHeaderFields[] = {
-    {"magic", 0, 8},      {"format_version", 8, 4}, {"half_bytes", 12, 4}, {"store_id", 16, 16},
-    {"branch_id", 32, 8}, {"created_ns", 40, 8},    {"name_bytes", 48, 4}, {"reserved", 52, 4},
-    {"name", 56, 200},    {"block_bytes", 256, 4},  {"codec", 260, 1},     {"codec_level", 261, 1},
-    {"flags", 262, 2},    {"reserved", 264, 3824},  {"checksum", 4088, 8},
+    {"magic", 0, 8},       {"format_version", 8, 4}, {"half_bytes", 12, 4}, {"store_id", 16, 16},
+    {"branch_id", 32, 8},  {"created_ns", 40, 8},    {"name_bytes", 48, 4}, {"reserved", 52, 4},
+    {"name", 56, 200},     {"block_bytes", 256, 4},  {"codec", 260, 1},     {"codec_level", 261, 1},
+    {"flags", 262, 2},     {"reserved", 264, 248},   {"seal", 512, 28},     {"reserved", 540, 3548},
+    {"checksum", 4088, 8},
 };
 inline constexpr Field kFrameHeaderFields[] = {
-    {"magic", 0, 4},     {"type", 4, 1},           {"reserved", 5, 3},  {"epoch", 8, 8},
-    {"sequence", 16, 8}, {"payload_bytes", 24, 4}, {"reserved", 28, 4}, {"checksum", 32, 8},
+    {"magic", 0, 4},          {"type", 4, 1},      {"flags", 5, 1},
+    {"reserved", 6, 2},       {"epoch", 8, 8},     {"sequence", 16, 8},
+    {"payload_bytes", 24, 4}, {"reserved", 28, 4}, {"checksum", 32, 8},
 };
 // Of snapshot refs, the file of their order, the census, working sets, tiers and states of images:
 // whole_file.hpp.
@@ -123,6 +126,7 @@ inline const std::vector<Number> kCodecNumbers = [] {
 }();
 inline constexpr Number kRecordFlagNumbers[] = {
     {"has_hash", kRecordFlagHash},
+    {"sealed", kRecordFlagSealed},
 };
 inline constexpr Number kSuperblockFlagNumbers[] = {
     {"fixed_blocks", kSuperblockFlagFixedBlocks},
@@ -138,6 +142,13 @@ inline constexpr Number kTierKindNumbers[] = {
 inline constexpr Number kLimitNumbers[] = {
     {"kPageBytes", kPageBytes},
     {"kFormatVersion", kFormatVersion},
+    {"kSealedFormatVersion", kSealedFormatVersion},
+    {"kSealBytes", kSealBytes},
+    {"kMaxKeySlots", kMaxKeySlots},
+    {"kMaxKeyLabelBytes", kMaxKeyLabelBytes},
+    {"kMaxKeySlotsBytes", kMaxKeySlotsBytes},
+    {"kMaxArgon2Passes", base::kMaxArgon2Passes},
+    {"kMaxArgon2MemoryKib", base::kMaxArgon2MemoryKib},
     {"kMaxRegionBytes", kMaxRegionBytes},
     {"kMaxRecordRawBytes", kMaxRecordRawBytes},
     {"kMaxDeltaBatchRawBytes", kMaxDeltaBatchRawBytes},

@@ -144,6 +144,14 @@ TEST(Mutation, WorkingSet) {
   });
 }
 
+TEST(Mutation, KeySlots) {
+  const Bytes good = encode_key_slots(samples::key_slots(), samples::store_id());
+  always_detected(good, good.size(), [](const Bytes& b) {
+    KeySlots out;
+    return decode_key_slots(b, samples::store_id(), out) == nullptr;
+  });
+}
+
 TEST(Mutation, Group) {
   const Bytes file = encode_group_file(samples::group_file());
   always_detected(file, file.size(), [](const Bytes& b) {

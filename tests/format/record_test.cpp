@@ -165,7 +165,7 @@ TEST(Record, HeaderUnknowns) {
   constexpr int kAfterTheLastType = static_cast<int>(RecordType::based_pages) + 1;
   EXPECT_EQ(changed(4, kAfterTheLastType), "a record type that format 1.0 does not have");
   EXPECT_EQ(changed(5, 200), "a codec that format 1.0 does not have");
-  EXPECT_EQ(changed(6, 2), "a record flag that format 1.0 does not have");
+  EXPECT_EQ(changed(6, 4), "a record flag that format 1.0 does not have");
   EXPECT_EQ(changed(36, 1), "reserved bytes of a record are not zero");
   EXPECT_EQ(changed(47, 1), "reserved bytes of a record are not zero");
   EXPECT_EQ(changed(16, 1), "impossible record offset");

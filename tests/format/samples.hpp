@@ -12,6 +12,7 @@
 #include "format/gc_census.hpp"
 #include "format/group.hpp"
 #include "format/journal.hpp"
+#include "format/key_slots.hpp"
 #include "format/records/delta.hpp"
 #include "format/records/page_hashes.hpp"
 #include "format/records/page_map.hpp"
@@ -69,6 +70,26 @@ inline GcCensus gc_census() {
   c.size_lines = {72, 30, 200, 0, 9};
   c.parts = {{{2, 1}, {{0, 3}}, {kPack1}}, {{4}, {{0, 1}, {3, 2}}, {kPack1, kPack2}}};
   return c;
+}
+
+// A slot of each kind.
+inline KeySlots key_slots() {
+  KeySlots out;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    StoredKeySlot& slot = out.slots.emplace_back();
+    slot.number = 2 * i + 1;
+    slot.kind = static_cast<KeySlotKind>(i + 1);
+    slot.label = i == 0 ? "people" : "";
+    if (slot.kind == KeySlotKind::recipient) {
+      slot.recipient.fill(std::byte{0x11});
+      slot.ephemeral.fill(std::byte{0x22});
+    } else {
+      slot.salt.fill(std::byte{0x33});
+    }
+    slot.wrapped.fill(std::byte{0x44});
+  }
+  out.next_number = 9;
+  return out;
 }
 
 inline WorkingSet working_set() {

@@ -41,6 +41,18 @@ class GroupRecords : public testing::Test {
   const TempDirectory directory_;
 };
 
+// The record of a group's version is plain.
+TEST_F(GroupRecords, EncryptedStoresAreRefused) {
+  std::ofstream(directory_ / "key") << std::string(50, 'k');
+  StoreOptions encrypted;
+  encrypted.encrypt = true;
+  encrypted.key.key_file = directory_ / "key";
+  Store::create(store(1), encrypted);
+  set_key_source(encrypted.key);
+  EXPECT_ERROR(unsupported, OneProcess(directory_.path()), "the store is encrypted");
+  set_key_source(KeySource());
+}
+
 TEST_F(GroupRecords, TwoJobsWithoutALockGetOneRecordOfEachNumber) {
   {
     OneProcess group(directory_.path());

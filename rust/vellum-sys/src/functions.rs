@@ -18,6 +18,7 @@ functions! {
         options: *const vellum_remote_options,
         out: *mut *mut vellum_store,
     ) -> c_int;
+    fn vellum_set_key_source(source: *const vellum_key_source) -> c_int;
     fn vellum_store_open_or_create(
         path: *const c_char,
         options: *const vellum_store_options,

@@ -54,6 +54,17 @@ structs! {
         encoding: *const vellum_encoding,
         pack_bytes: u64,
         journal_half_bytes: u32,
+        encrypt: c_int,
+    }
+    struct vellum_key_source {
+        struct_size: usize,
+        passphrase_file: *const c_char,
+        key_file: *const c_char,
+        identity_file: *const c_char,
+        recipient: *const c_char,
+        command: *const c_char,
+        fingerprint: *const c_char,
+        encrypted_only: c_int,
     }
     struct vellum_remote_options {
         struct_size: usize,

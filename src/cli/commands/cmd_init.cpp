@@ -9,6 +9,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/encoding_arguments.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/key_arguments.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -17,13 +18,32 @@ struct InitArguments {
   std::string store;
   EncodingArguments encoding;
   std::optional<std::string> pack_size;
+  bool encrypt = false;
+  std::string recipient;
 };
 
-StoreOptions options_from(const InitArguments& arguments) {
+// The secret that opens the store later is that of its first key slot.
+KeySource first_key(const Context& context, const InitArguments& arguments) {
+  if (arguments.recipient.empty()) {
+    const bool given = !context.keys.passphrase_file.empty() || context.keys.passphrase_fd >= 0 ||
+                       !context.keys.key_file.empty() || !context.keys.command.empty();
+    return new_key(given ? context.keys : key_source_of_environment());
+  }
+  KeySource out;
+  out.recipient = arguments.recipient;
+  return out;
+}
+
+StoreOptions options_from(const Context& context, const InitArguments& arguments) {
   StoreOptions options;
   options.encoding = arguments.encoding.on(options.encoding);
   if (arguments.pack_size) {
     options.pack_bytes = parse_size("--pack-size", *arguments.pack_size);
+  }
+  options.encrypt = arguments.encrypt;
+  if (arguments.encrypt) options.key = first_key(context, arguments);
+  if (!arguments.encrypt && !arguments.recipient.empty()) {
+    fail(Errc::invalid_argument, "--recipient: only with --encrypt");
   }
   return options;
 }
@@ -39,14 +59,22 @@ void require_no_file(const std::string& path) {
 
 int run_init(Context& context, const InitArguments& arguments) {
   require_no_file(arguments.store);
-  const Store store = Store::create(arguments.store, options_from(arguments));
+  const Store store = Store::create(arguments.store, options_from(context, arguments));
   const StoreOptions options = store.options();
-  Json object{{"store", store.path()}, {"id", store.id()}, {"pack_bytes", options.pack_bytes}};
+  Json object{{"store", store.path()},
+              {"id", store.id()},
+              {"pack_bytes", options.pack_bytes},
+              {"encrypted", options.encrypt}};
   object.update(encoding_json(options.encoding));
-  context.report(object, fmt::format("created store {} ({}, blocks of {}, packs of {})",
-                                     store.path(), compression_text(options.encoding),
-                                     human_bytes(options.encoding.block_bytes),
-                                     human_bytes(options.pack_bytes)));
+  std::string text = fmt::format(
+      "created {}store {} ({}, blocks of {}, packs of {})", options.encrypt ? "encrypted " : "",
+      store.path(), compression_text(options.encoding), human_bytes(options.encoding.block_bytes),
+      human_bytes(options.pack_bytes));
+  if (options.encrypt) {
+    object["fingerprint"] = store.key_fingerprint();
+    text += fmt::format("\nfingerprint of its key: {}", store.key_fingerprint());
+  }
+  context.report(object, text);
   return kExitOk;
 }
 
@@ -61,6 +89,13 @@ void add_init(CLI::App& app, Context& context) {
       ->add_option("--pack-size", arguments->pack_size,
                    "The size at which a pack file is sealed: 1M to 1T (default: 256M)")
       ->type_name("SIZE");
+  command->add_flag("--encrypt", arguments->encrypt,
+                    "Encrypt the store's files; its first secret is one of the global options, the "
+                    "environment, --recipient, or a new passphrase from the terminal");
+  command
+      ->add_option("--recipient", arguments->recipient,
+                   "The first secret: that of a recipient of age")
+      ->type_name("RECIPIENT");
 }
 
 }  // namespace vellum::cli

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <vellum/key.hpp>
 
 #include "cli/terminal/output.hpp"
 
@@ -23,6 +24,8 @@ struct Context {
   std::string json_prefix;
   // The command's STORE argument, for suggestions.
   const std::string* store = nullptr;
+  // The secrets that open encrypted stores.
+  KeySource keys;
   // The arguments after -- of `vellum run`.
   std::vector<std::string> program;
   Output out;
@@ -69,6 +72,7 @@ void add_rm(CLI::App& app, Context& context);
 void add_forget(CLI::App& app, Context& context);
 void add_gc(CLI::App& app, Context& context);
 void add_tier(CLI::App& app, Context& context);
+void add_key(CLI::App& app, Context& context);
 void add_group(CLI::App& app, Context& context);
 void add_remote(CLI::App& app, Context& context);
 void add_push(CLI::App& app, Context& context);

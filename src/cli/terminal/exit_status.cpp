@@ -28,6 +28,8 @@ int exit_status(Errc code) noexcept {
       return 10;
     case Errc::corrupted:
       return 11;
+    case Errc::wrong_key:
+      return kExitWrongKey;
     case Errc::unsupported:
     case Errc::out_of_memory:
       return kExitOther;

@@ -19,7 +19,7 @@ constexpr std::size_t kMinIndexLineBytes = 9;
 
 std::size_t hash_bytes(const RecordHeader& h) noexcept { return h.has_hash ? kHashBytes : 0; }
 
-std::uint64_t body_bytes(const RecordHeader& h) noexcept {
+std::uint64_t front_bytes(const RecordHeader& h) noexcept {
   return kRecordHeaderBytes + hash_bytes(h) + std::uint64_t{h.stored_bytes};
 }
 
@@ -72,7 +72,7 @@ bool same_header(const RecordHeader& a, const RecordHeader& b) noexcept {
   return a.type == b.type && a.codec == b.codec && a.pack == b.pack &&
          a.offset_bytes == b.offset_bytes && a.raw_bytes == b.raw_bytes &&
          a.stored_bytes == b.stored_bytes && a.items == b.items && a.has_hash == b.has_hash &&
-         a.checksum == b.checksum;
+         a.sealed == b.sealed && a.checksum == b.checksum;
 }
 
 // The pack's header names the format that its readers need. An unknown type is therefore damage or
@@ -90,7 +90,7 @@ std::vector<std::byte> encode_pack_header(const PackHeader& h) {
   out.reserve(kPackHeaderBytes);
   ByteWriter w(out);
   w.bytes(std::as_bytes(std::span(kPackMagic, 8)));
-  w.u32(kFormatVersion);
+  w.u32(format_version(h.sealed));
   w.u32(h.translation_tag);
   w.bytes(h.store_id);
   w.u64(h.pack);
@@ -106,8 +106,10 @@ bool decode_pack_header(std::span<const std::byte> bytes, PackHeader& out) noexc
   bytes = bytes.first(kPackHeaderBytes);
   ByteReader in(bytes);
   if (std::memcmp(in.bytes(8).data(), kPackMagic, 8) != 0) return false;
-  if (in.u32() != kFormatVersion) return false;
+  const std::uint32_t version = in.u32();
+  if (!number_is_known(version)) return false;
   PackHeader h;
+  h.sealed = version == kSealedFormatVersion;
   h.translation_tag = in.u32();
   read_uuid(in, h.store_id);
   h.pack = in.u64();
@@ -122,23 +124,49 @@ bool decode_pack_header(std::span<const std::byte> bytes, PackHeader& out) noexc
   return true;
 }
 
-std::uint64_t record_extent_bytes(const RecordHeader& h) noexcept {
-  return base::round_up(body_bytes(h), kRecordAlignBytes);
+std::uint64_t record_body_bytes(const RecordHeader& h) noexcept {
+  return front_bytes(h) + seal_bytes(h.sealed);
 }
 
+std::uint64_t record_extent_bytes(const RecordHeader& h) noexcept {
+  return base::round_up(record_body_bytes(h), kRecordAlignBytes);
+}
+
+namespace {
+
+// The parts of a record that are encrypted, and the seal behind them.
+struct SealedParts {
+  base::MessageKey key;
+  std::byte clear[kRecordHeaderBytes];  // the header, its checksum zero
+  std::span<std::byte> text, seal;
+};
+
+SealedParts sealed_parts(std::span<std::byte> record, const RecordHeader& h) noexcept {
+  SealedParts out{{base::KeyUse::pack, h.pack, 0}, {}, {}, {}};
+  std::memcpy(out.clear, record.data(), kChecksumOffset);
+  const auto text_bytes = static_cast<std::size_t>(front_bytes(h)) - kRecordHeaderBytes;
+  out.text = record.subspan(kRecordHeaderBytes, text_bytes);
+  out.seal = record.subspan(kRecordHeaderBytes + text_bytes, kSealBytes);
+  return out;
+}
+
+}  // namespace
+
 void append_record(std::vector<std::byte>& out, RecordHeader& h, std::span<const std::byte> hash,
-                   std::span<const std::byte> stored, std::uint64_t seed) {
+                   std::span<const std::byte> stored, const RecordSeal& seal) {
   assert(hash.empty() || hash.size() == kHashBytes);
   assert(stored.size() <= kMaxRecordRawBytes + kMaxRecordRawBytes / 255 + 64);
   assert(record_offset_ok(h.offset_bytes));
   h.has_hash = !hash.empty();
+  h.sealed = seal.keys != nullptr;
   h.stored_bytes = static_cast<std::uint32_t>(stored.size());
   const std::size_t start = out.size();
   ByteWriter w(out);
   w.u32(kRecordMagic);
   w.u8(static_cast<std::uint8_t>(h.type));
   w.u8(base::codec_byte(h.codec));
-  w.u16(h.has_hash ? kRecordFlagHash : 0);
+  w.u16(static_cast<std::uint16_t>((h.has_hash ? kRecordFlagHash : 0) |
+                                   (h.sealed ? kRecordFlagSealed : 0)));
   w.u64(h.pack);
   w.u64(h.offset_bytes);
   w.u32(h.raw_bytes);
@@ -150,7 +178,12 @@ void append_record(std::vector<std::byte>& out, RecordHeader& h, std::span<const
   assert(out.size() - start == kRecordHeaderBytes);
   w.bytes(hash);
   w.bytes(stored);
-  h.checksum = record_checksum(std::span<const std::byte>(out).subspan(start), seed);
+  if (h.sealed) {
+    out.resize(out.size() + kSealBytes);
+    const SealedParts parts = sealed_parts(std::span(out).subspan(start), h);
+    seal.keys->seal(parts.key, parts.clear, parts.text, parts.seal);
+  }
+  h.checksum = record_checksum(std::span<const std::byte>(out).subspan(start), seal.seed);
   std::memcpy(out.data() + start + kChecksumOffset, &h.checksum, sizeof h.checksum);
   append_padding(out, start, record_extent_bytes(h));
   assert(out.size() - start == record_extent_bytes(h));
@@ -166,11 +199,12 @@ const char* decode_record_header(std::span<const std::byte> bytes, RecordHeader&
   const std::uint16_t flags = in.u16();
   if (!type_known(type)) return "a record type that format 1.0 does not have";
   if (!codec) return "a codec that format 1.0 does not have";
-  if ((flags & ~unsigned{kRecordFlagHash}) != 0)
+  if ((flags & ~unsigned{kRecordFlagHash | kRecordFlagSealed}) != 0)
     return "a record flag that format 1.0 does not have";
   h.type = static_cast<RecordType>(type);
   h.codec = *codec;
   h.has_hash = (flags & kRecordFlagHash) != 0;
+  h.sealed = (flags & kRecordFlagSealed) != 0;
   h.pack = in.u64();
   h.offset_bytes = in.u64();
   h.raw_bytes = in.u32();
@@ -189,7 +223,7 @@ const char* decode_record_header(std::span<const std::byte> bytes, RecordHeader&
 
 const char* verify_record(std::span<const std::byte> bytes, const RecordHeader& h,
                           const RecordRef& ref, std::uint64_t seed) noexcept {
-  const std::uint64_t length = body_bytes(h);
+  const std::uint64_t length = record_body_bytes(h);
   if (bytes.size() < length) return "truncated record";
   const auto record = bytes.first(static_cast<std::size_t>(length));
   // `h` may stem from an earlier read of the same offset.
@@ -203,6 +237,22 @@ const char* verify_record(std::span<const std::byte> bytes, const RecordHeader& 
   return nullptr;
 }
 
+const char* check_sealed(const RecordHeader& h, const RecordSeal& seal) noexcept {
+  if (h.sealed == (seal.keys != nullptr)) return nullptr;
+  return h.sealed ? "an encrypted record in a plain store" : "a plain record in an encrypted store";
+}
+
+const char* open_record(std::span<std::byte> bytes, const RecordHeader& h, const RecordRef& ref,
+                        const RecordSeal& seal) noexcept {
+  if (const char* problem = verify_record(bytes, h, ref, seal.seed)) return problem;
+  if (const char* problem = check_sealed(h, seal)) return problem;
+  if (!h.sealed) return nullptr;
+  const SealedParts parts = sealed_parts(bytes, h);
+  return seal.keys->open(parts.key, parts.clear, parts.text, parts.seal)
+             ? nullptr
+             : "the record was not written with the store's key (forged or exchanged)";
+}
+
 std::span<const std::byte> record_hash(std::span<const std::byte> bytes,
                                        const RecordHeader& h) noexcept {
   assert(bytes.size() >= kRecordHeaderBytes + hash_bytes(h));
@@ -211,7 +261,7 @@ std::span<const std::byte> record_hash(std::span<const std::byte> bytes,
 
 std::span<const std::byte> record_payload(std::span<const std::byte> bytes,
                                           const RecordHeader& h) noexcept {
-  if (bytes.size() < body_bytes(h)) return {};
+  if (bytes.size() < front_bytes(h)) return {};
   return bytes.subspan(kRecordHeaderBytes + hash_bytes(h), h.stored_bytes);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/bytes/codec.hpp"
+#include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::format {
@@ -23,9 +24,15 @@ struct PackHeader {
   // the offsets that references give.
   std::uint64_t translation_offset_bytes = 0;
   std::uint32_t translation_tag = 0;
+  bool sealed = false;  // its records are (format 1.1)
 };
 std::vector<std::byte> encode_pack_header(const PackHeader& h);
 bool decode_pack_header(std::span<const std::byte> bytes, PackHeader& out) noexcept;
+// Nullptr, or how a pack of the other kind of store is wrong.
+constexpr const char* check_sealed(const PackHeader& h, bool store_is_encrypted) noexcept {
+  if (h.sealed == store_is_encrypted) return nullptr;
+  return h.sealed ? "an encrypted pack in a plain store" : "a plain pack in an encrypted store";
+}
 
 // The numbers are stored on disk: never reuse one.
 enum class RecordType : std::uint8_t {
@@ -54,18 +61,21 @@ struct RecordHeader {
   std::uint32_t stored_bytes = 0;  // payload, as stored (without padding)
   std::uint32_t items = 0;
   bool has_hash = false;       // a SHA-256 of the raw payload is between header and payload
-  std::uint64_t checksum = 0;  // of header (checksum field zero), hash and stored payload
+  bool sealed = false;         // hash and payload are encrypted; their seal follows the payload
+  std::uint64_t checksum = 0;  // of header (checksum field zero), hash, stored payload and seal
   std::uint32_t tag() const noexcept { return static_cast<std::uint32_t>(checksum); }
 };
 
-// The size of a record on disk: header, hash, payload, padding.
+// The bytes of a record: header, hash, payload, seal.
+std::uint64_t record_body_bytes(const RecordHeader& h) noexcept;
+// The size of a record on disk: these bytes and padding.
 std::uint64_t record_extent_bytes(const RecordHeader& h) noexcept;
 
-// Appends header (checksum computed with `seed` and set in `h`), optional hash (32 bytes or empty),
-// payload and padding to `out`. REQUIRES: h.offset_bytes is the offset in the pack that the end of
+// Appends header (checksum computed with the seed and set in `h`), optional hash (32 bytes or empty),
+// payload, seal and padding to `out`. REQUIRES: h.offset_bytes is the offset in the pack that the end of
 // `out` will have, and is aligned.
 void append_record(std::vector<std::byte>& out, RecordHeader& h, std::span<const std::byte> hash,
-                   std::span<const std::byte> stored, std::uint64_t seed);
+                   std::span<const std::byte> stored, const RecordSeal& seal);
 
 // Parses and range-checks a header (known type and codec, raw_bytes <= kMaxRecordRawBytes,
 // stored_bytes at most the codec's bound, items plausible for the type). Does not verify the
@@ -73,11 +83,17 @@ void append_record(std::vector<std::byte>& out, RecordHeader& h, std::span<const
 // uses this and verify_record().
 const char* decode_record_header(std::span<const std::byte> bytes, RecordHeader& out) noexcept;
 
-// Checks the checksum over the whole record (`bytes` starts at the header and holds at least hash
-// and payload) and that `ref` names this record. Returns nullptr, or a description of the error
+// Checks the checksum over the whole record (`bytes` starts at the header and holds at least hash,
+// payload and seal) and that `ref` names this record. Returns nullptr, or a description of the error
 // ("checksum mismatch", "stale record", "misdirected record", ...).
 const char* verify_record(std::span<const std::byte> bytes, const RecordHeader& h,
                           const RecordRef& ref, std::uint64_t seed) noexcept;
+// Nullptr, or how an encrypted record in a plain store is wrong, and a plain one in an encrypted
+// store. A reader that has room for a seal only in an encrypted store asks before it reads.
+const char* check_sealed(const RecordHeader& h, const RecordSeal& seal) noexcept;
+// As verify_record(), and decrypts hash and payload in place. The fault handler uses this, too.
+const char* open_record(std::span<std::byte> bytes, const RecordHeader& h, const RecordRef& ref,
+                        const RecordSeal& seal) noexcept;
 // The SHA-256 of the raw payload inside these bytes; empty when the record has none. REQUIRES:
 // `bytes` hold header and hash.
 std::span<const std::byte> record_hash(std::span<const std::byte> bytes,

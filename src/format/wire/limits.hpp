@@ -13,7 +13,12 @@ inline constexpr std::size_t kPageBytes = 4096;  // the unit of tracking
 constexpr std::uint64_t pages_in(std::uint64_t region_bytes) noexcept {
   return (region_bytes + kPageBytes - 1) / kPageBytes;
 }
-inline constexpr std::uint32_t kFormatVersion = 1;  // one number for the whole store
+// The number in the files of a plain store, and in those of an encrypted one: format 1.1.
+inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::uint32_t kSealedFormatVersion = 1u << 16 | 1;
+constexpr std::uint32_t format_version(bool sealed) noexcept {
+  return sealed ? kSealedFormatVersion : kFormatVersion;
+}
 // 64 TiB, which x86-64 user space can hold.
 inline constexpr std::uint64_t kMaxRegionBytes = 1ULL << 46;
 inline constexpr std::uint32_t kMaxRecordRawBytes = 128u << 20;  // the largest block

@@ -17,12 +17,15 @@ inline constexpr char kSpaceNoteMagic[] = "VLMSPCE\n";
 inline constexpr char kWorkingSetMagic[] = "VLMWSET\n";
 inline constexpr char kTiersMagic[] = "VLMTIER\n";
 inline constexpr char kTierIdMagic[] = "VLMTDIR\n";
+inline constexpr char kKeySlotsMagic[] = "VLMKEYS\n";
 inline constexpr char kGroupMagic[] = "VLMGRUP\n";
 inline constexpr char kGroupRecordMagic[] = "VLMGVER\n";
 inline constexpr std::uint32_t kRecordMagic = 0x43455256;  // "VREC"
 inline constexpr std::uint32_t kFrameMagic = 0x4d524656;   // "VFRM"
 
 inline constexpr std::uint16_t kRecordFlagHash = 1;
+inline constexpr std::uint16_t kRecordFlagSealed = 2;
+inline constexpr std::uint8_t kFrameFlagSealed = 1;
 // A store without flags uses this Vellum's defaults.
 inline constexpr std::uint16_t kSuperblockFlagFixedBlocks = 1;
 inline constexpr std::uint16_t kSuperblockFlagNoFilters = 2;

@@ -23,10 +23,16 @@ constexpr std::uint32_t format_number(std::uint32_t major, std::uint32_t minor) 
   return minor << 16 | major;
 }
 static_assert(kFormatVersion == format_number(1, 0));
+static_assert(kSealedFormatVersion == format_number(1, 1));
+inline constexpr std::uint32_t kNewestFormatVersion = kSealedFormatVersion;
 
 constexpr bool number_is_newer(std::uint32_t number) noexcept {
-  const std::uint32_t major = number & 0xffff, known = kFormatVersion & 0xffff;
-  return major > known || (major == known && number > kFormatVersion);
+  const std::uint32_t major = number & 0xffff, known = kNewestFormatVersion & 0xffff;
+  return major > known || (major == known && number > kNewestFormatVersion);
+}
+
+constexpr bool number_is_known(std::uint32_t number) noexcept {
+  return number == kFormatVersion || number == kSealedFormatVersion;
 }
 
 inline std::uint32_t number_of(std::span<const std::byte> file) noexcept {

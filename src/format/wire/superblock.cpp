@@ -66,7 +66,7 @@ std::vector<std::byte> encode_superblock(const Superblock& sb) {
   out.reserve(kSuperblockBytes);
   ByteWriter w(out);
   w.bytes(std::as_bytes(std::span(kSuperblockMagic, 8)));
-  w.u32(kFormatVersion);
+  w.u32(format_version(sb.encrypted));
   w.u32(kSuperblockBytes);
   w.bytes(sb.store_id);
   w.u64(static_cast<std::uint64_t>(sb.created_ns));
@@ -89,13 +89,14 @@ SuperblockStatus decode_superblock(std::span<const std::byte> bytes, Superblock&
   // Checked before the checksum: newer formats keep only the magic and this number in place.
   if (in.ok() && number_is_newer(version)) return SuperblockStatus::newer_format;
   const std::uint32_t length = in.u32();
-  if (!in.ok() || version != kFormatVersion || length != kSuperblockBytes ||
+  if (!in.ok() || !number_is_known(version) || length != kSuperblockBytes ||
       bytes.size() != kSuperblockBytes || !ends_with_checksum(bytes, 0)) {
     return SuperblockStatus::corrupted;
   }
   Superblock sb;
   read_uuid(in, sb.store_id);
   sb.created_ns = static_cast<std::int64_t>(in.u64());
+  sb.encrypted = version == kSealedFormatVersion;
   const bool encoding_ok = read_encoding(in, sb);
   sb.pack_bytes = in.u64();
   sb.journal_half_bytes = in.u32();

@@ -19,6 +19,7 @@ struct Superblock : Encoding {
   std::int64_t created_ns = 0;
   std::uint64_t pack_bytes = 256ULL << 20;  // a pack that exceeds this is sealed
   std::uint32_t journal_half_bytes = 2u << 20;
+  bool encrypted = false;  // format 1.1
   bool operator==(const Superblock&) const = default;
 };
 

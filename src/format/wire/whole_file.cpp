@@ -14,22 +14,72 @@ namespace {
 
 constexpr std::size_t kMagicBytes = 8;
 
+// Each kind has its key. The header is authenticated.
+base::MessageKey kind_key(const WholeFileKind& kind) noexcept {
+  std::uint64_t magic = 0;
+  std::memcpy(&magic, kind.magic, kMagicBytes);
+  return {base::KeyUse::file, magic, 0};
+}
+
+const char* text_of(FrameProblem problem) noexcept {
+  switch (problem) {
+    case FrameProblem::none:
+      break;
+    case FrameProblem::truncated:
+      return "truncated";
+    case FrameProblem::newer_format:
+      return kNewerFormat;
+    case FrameProblem::malformed:
+      return "malformed";
+    case FrameProblem::checksum_mismatch:
+      return "checksum mismatch";
+    case FrameProblem::other_store:
+      return "belongs to another store";
+  }
+  return nullptr;
+}
+
+// Checks everything except the seal.
+const char* check_whole_file(const WholeFileKind& kind, std::span<const std::byte> bytes,
+                             const Uuid& store_id, bool sealed) noexcept {
+  assert(std::strlen(kind.magic) == kMagicBytes && kind.not_this != nullptr &&
+         kind.too_large != nullptr);
+  if (bytes.size() > kind.max_bytes + seal_bytes(sealed)) return kind.too_large;
+  if (bytes.size() < kMagicBytes || std::memcmp(bytes.data(), kind.magic, kMagicBytes) != 0) {
+    return kind.not_this;
+  }
+  if (const char* problem = text_of(check_frame(bytes, store_id))) return problem;
+  if (number_of(bytes) == format_version(sealed)) return nullptr;
+  return sealed ? "a plain file in an encrypted store" : "an encrypted file in a plain store";
+}
+
+std::span<const std::byte> body_of(std::span<const std::byte> bytes) noexcept {
+  return bytes.subspan(kWholeFileHeaderBytes, bytes.size() - kWholeFileHeaderBytes - 8);
+}
+
 }  // namespace
 
 std::vector<std::byte> encode_whole_file(const WholeFileKind& kind, std::span<const std::byte> body,
-                                         const Uuid& store_id) {
+                                         const FileSeal& seal) {
   assert(std::strlen(kind.magic) == 8);
-  const std::size_t length = kWholeFileHeaderBytes + body.size() + 8;
+  const bool sealed = seal.keys != nullptr;
+  const std::size_t length = kWholeFileHeaderBytes + body.size() + seal_bytes(sealed) + 8;
   assert(length <= UINT32_MAX);
   std::vector<std::byte> out;
   out.reserve(length);
   ByteWriter w(out);
   w.bytes(std::as_bytes(std::span(kind.magic, 8)));
-  w.u32(kFormatVersion);
+  w.u32(format_version(sealed));
   w.u32(static_cast<std::uint32_t>(length));
-  w.bytes(store_id);
+  w.bytes(seal.store_id);
   w.bytes(body);
-  append_checksum(out, checksum_seed(store_id));
+  if (sealed) {
+    out.resize(out.size() + kSealBytes);
+    const std::span all(out);
+    seal.keys->seal(kind_key(kind), all.first(kWholeFileHeaderBytes),
+                    all.subspan(kWholeFileHeaderBytes, body.size()), all.last(kSealBytes));
+  }
+  append_checksum(out, checksum_seed(seal.store_id));
   assert(out.size() == length);
   return out;
 }
@@ -47,33 +97,31 @@ FrameProblem check_frame(std::span<const std::byte> bytes, const Uuid& store_id)
   }
   if (length != bytes.size()) return FrameProblem::malformed;
   if (!ends_with_checksum(bytes, checksum_seed(id))) return FrameProblem::checksum_mismatch;
-  if (version != kFormatVersion) return FrameProblem::malformed;
+  if (!number_is_known(version)) return FrameProblem::malformed;
   return id == store_id ? FrameProblem::none : FrameProblem::other_store;
 }
 
 const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte> bytes,
                             const Uuid& store_id, std::span<const std::byte>& body) noexcept {
-  assert(std::strlen(kind.magic) == kMagicBytes && kind.not_this != nullptr &&
-         kind.too_large != nullptr);
-  if (bytes.size() > kind.max_bytes) return kind.too_large;
-  if (bytes.size() < kMagicBytes || std::memcmp(bytes.data(), kind.magic, kMagicBytes) != 0) {
-    return kind.not_this;
+  if (const char* problem = check_whole_file(kind, bytes, store_id, false)) return problem;
+  body = body_of(bytes);
+  return nullptr;
+}
+
+const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte> bytes,
+                            const FileSeal& seal, std::vector<std::byte>& opened,
+                            std::span<const std::byte>& body) {
+  if (seal.keys == nullptr) return open_whole_file(kind, bytes, seal.store_id, body);
+  if (const char* problem = check_whole_file(kind, bytes, seal.store_id, true)) return problem;
+  const auto stored = body_of(bytes);
+  if (stored.size() < kSealBytes) return "malformed";
+  const auto text = stored.first(stored.size() - kSealBytes);
+  opened.assign(text.begin(), text.end());
+  if (!seal.keys->open(kind_key(kind), bytes.first(kWholeFileHeaderBytes), opened,
+                       stored.last(kSealBytes))) {
+    return "not written with the store's key (forged or exchanged)";
   }
-  switch (check_frame(bytes, store_id)) {
-    case FrameProblem::none:
-      break;
-    case FrameProblem::truncated:
-      return "truncated";
-    case FrameProblem::newer_format:
-      return kNewerFormat;
-    case FrameProblem::malformed:
-      return "malformed";
-    case FrameProblem::checksum_mismatch:
-      return "checksum mismatch";
-    case FrameProblem::other_store:
-      return "belongs to another store";
-  }
-  body = bytes.subspan(kWholeFileHeaderBytes, bytes.size() - kWholeFileHeaderBytes - 8);
+  body = opened;
   return nullptr;
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 
 namespace vellum::format {
@@ -33,10 +34,14 @@ enum class FrameProblem : std::uint8_t {
 };
 
 std::vector<std::byte> encode_whole_file(const WholeFileKind& kind, std::span<const std::byte> body,
-                                         const Uuid& store_id);
-// Returns nullptr and sets `body`, or returns a description of the error.
+                                         const FileSeal& seal);
+// Of a plain store: returns nullptr and sets `body`, or returns a description of the error.
 const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte> bytes,
                             const Uuid& store_id, std::span<const std::byte>& body) noexcept;
+// Of any store. The body is in `bytes` or, decrypted, in `opened`.
+const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte> bytes,
+                            const FileSeal& seal, std::vector<std::byte>& opened,
+                            std::span<const std::byte>& body);
 
 // Checks the frame only: not its size limit and not its magic, which depend on the kind.
 FrameProblem check_frame(std::span<const std::byte> bytes, const Uuid& store_id) noexcept;

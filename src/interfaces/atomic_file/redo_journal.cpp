@@ -138,7 +138,7 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium, Damage damage)
     if (format::redo_header_is_newer(bytes)) {
       fail(Errc::newer_format, "{}: format {}, written by a newer Vellum; this one reads up to {}",
            journal.medium_->path(), format::number_text(format::number_of(bytes)),
-           format::number_text(format::kFormatVersion));
+           format::number_text(format::kNewestFormatVersion));
     }
     if (wrong == nullptr && header_place(header.epoch) != at)
       wrong = "a header is in the other's place";

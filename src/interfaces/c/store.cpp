@@ -119,6 +119,8 @@ StoreOptions store_options_from(const vellum_store_options* given) {
   result.encoding = encoding_from(options.encoding);
   if (options.pack_bytes != 0) result.pack_bytes = options.pack_bytes;
   if (options.journal_half_bytes != 0) result.journal_half_bytes = options.journal_half_bytes;
+  result.encrypt = options.encrypt != 0;
+  if (result.encrypt) result.key = key_source();
   return result;
 }
 
@@ -141,6 +143,24 @@ extern "C" {
 
 int vellum_store_create(const char* path, const vellum_store_options* options, vellum_store** out) {
   return open_with(path, out, [&] { return Store::create(path, store_options_from(options)); });
+}
+
+int vellum_set_key_source(const vellum_key_source* source) {
+  return guarded([&] {
+    if (source == nullptr) return vellum::set_key_source(vellum::key_source_of_environment());
+    require_struct(source);
+    const vellum_key_source given = options_or_zero(source);
+    const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
+    vellum::KeySource out;
+    out.passphrase_file = text(given.passphrase_file);
+    out.key_file = text(given.key_file);
+    out.identity_file = text(given.identity_file);
+    out.recipient = text(given.recipient);
+    out.command = text(given.command);
+    out.fingerprint = text(given.fingerprint);
+    out.encrypted_only = given.encrypted_only != 0;
+    vellum::set_key_source(out);
+  });
 }
 
 int vellum_store_open(const char* path, vellum_store** out) {
@@ -170,7 +190,7 @@ int vellum_store_get_options(const vellum_store* store, vellum_store_options* op
     require_struct(options);
     const vellum::StoreOptions found = store_of(store).options();
     fill_struct(options, {sizeof(vellum_store_options), &store->encoding, found.pack_bytes,
-                          found.journal_half_bytes});
+                          found.journal_half_bytes, found.encrypt ? 1 : 0});
   });
 }
 

@@ -54,11 +54,32 @@ DatastorePlace existing(const std::string& path) {
   return place;
 }
 
+// The manager's files, next to the store, are plain.
+void require_plain_files(const StoreOptions& store, const std::string& path) {
+  if (!store.encrypt) return;
+  fail(Errc::unsupported, "{}: a datastore cannot be encrypted yet: its files would stay plain",
+       path);
+}
+
+// All stores of datastores are opened by these two.
+Store open_plain(const std::string& path) {
+  Store out = Store::open(path);
+  require_plain_files(out.options(), path);
+  return out;
+}
+
+Store open_or_create_plain(const std::string& path, const StoreOptions& options) {
+  require_plain_files(options, path);
+  Store out = Store::open_or_create(path, options);
+  require_plain_files(out.options(), path);
+  return out;
+}
+
 // A branch without a commit, left by a killed create() or copy(), does not count.
 void require_nothing_at(const DatastorePlace& place) {
   if (!place.linked && !datastore::is_there(place)) return;
   if (!place.linked && fs::exists(place.store)) {
-    Store store = Store::open(place.store);
+    Store store = open_plain(place.store);
     const VersionInfo version = store.version(place.version);
     if (version.is_branch && version.sequence == 0) return store.remove_branch(place.version);
   }
@@ -151,9 +172,10 @@ Datastore Datastore::create(const std::string& path, std::uint64_t capacity_byte
     auto impl = std::make_unique<Impl>();
     impl->options = options;
     impl->place = datastore::place_of(path);
+    require_plain_files(options.store, impl->place.store);
     require_nothing_at(impl->place);
     datastore::make_directory(impl->place);
-    impl->store = Store::open_or_create(impl->place.store, options.store);
+    impl->store = open_or_create_plain(impl->place.store, options.store);
     impl->reserve(capacity_bytes);
     const std::uint64_t first = std::min(round_up(capacity_bytes, kPageBytes), kMinStepBytes);
     impl->region = impl->store->create_region(impl->place.version, first + kAreaBytes,
@@ -168,7 +190,7 @@ Datastore Datastore::open(const std::string& path, std::uint64_t capacity_bytes,
     auto impl = std::make_unique<Impl>();
     impl->options = options;
     impl->place = existing(path);
-    impl->store = Store::open(impl->place.store);
+    impl->store = open_plain(impl->place.store);
     impl->store->convert_to_branch(impl->place.version);
     const std::uint64_t capacity =
         std::max(capacity_bytes, datastore::segment_bytes_of(*impl->store, impl->place));
@@ -187,7 +209,7 @@ Datastore Datastore::open_read_only(const std::string& path, const DatastoreOpti
     auto impl = std::make_unique<Impl>();
     impl->options = options;
     impl->place = existing(path);
-    impl->store = Store::open(impl->place.store);
+    impl->store = open_plain(impl->place.store);
     datastore::settle_files(*impl->store, impl->place, options);
     const std::uint64_t segment_bytes = datastore::segment_bytes_of(*impl->store, impl->place);
     impl->reserve(segment_bytes);
@@ -289,7 +311,7 @@ std::string Datastore::files_directory(const std::string& path) {
   return reporting([&] {
     const DatastorePlace place = datastore::place_of(path);
     if (!fs::exists(place.files()) && datastore::is_there(place)) {
-      datastore::put_files_back(Store::open(place.store), place, {});
+      datastore::put_files_back(open_plain(place.store), place, {});
     }
     return place.files();
   });
@@ -299,7 +321,7 @@ bool Datastore::consistent(const std::string& path, const DatastoreOptions& opti
   return reporting([&] {
     const DatastorePlace place = datastore::place_of(path);
     if (!fs::exists(place.store) || !datastore::is_there(place)) return false;
-    Store store = Store::open(place.store);
+    Store store = open_plain(place.store);
     if (!datastore::has_commit(store, place)) return false;
     try {
       datastore::settle_files(store, place, options);
@@ -326,7 +348,7 @@ void Datastore::prepare(const std::string& path) {
 void Datastore::remove(const std::string& path) {
   return reporting([&] {
     const DatastorePlace place = existing(path);
-    Store store = Store::open(place.store);
+    Store store = open_plain(place.store);
     if (store.version(place.version).is_branch) {
       store.remove_branch(place.version);
     } else {
@@ -348,11 +370,12 @@ void Datastore::copy(const std::string& from, const std::string& to,
                      const DatastoreOptions& options) {
   return reporting([&] {
     const DatastorePlace source = existing(from), target = datastore::place_of(to);
-    Store store = Store::open(source.store);
+    Store store = open_plain(source.store);
     datastore::settle_files(store, source, options);
+    require_plain_files(options.store, target.store);
     require_nothing_at(target);
     datastore::make_directory(target);
-    Store::open_or_create(target.store, options.store)
+    open_or_create_plain(target.store, options.store)
         .import_version(target.version, store, source.version, "copy of " + source.directory);
   });
 }

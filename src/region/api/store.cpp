@@ -125,8 +125,11 @@ Store Store::create(const std::string& path, const StoreOptions& options) {
   if (remote::is_remote_url(path)) {
     fail(Errc::unsupported, "{}: a remote is created by the first push to it", path);
   }
+  const format::Superblock superblock = superblock_of(options);
   return StoreAccess::handle_of(
-      store::StoreDirectory::create(base::posix_fs(), path, superblock_of(options)));
+      options.encrypt
+          ? store::StoreDirectory::create_encrypted(base::posix_fs(), path, superblock, options.key)
+          : store::StoreDirectory::create(base::posix_fs(), path, superblock));
 }
 
 Store Store::open(const std::string& path) {
@@ -141,9 +144,22 @@ Store Store::open(const std::string& url, const RemoteOptions& options) {
   return StoreAccess::handle_of(remote::open_remote(base::posix_fs(), url, options));
 }
 
+namespace {
+
+// A plain store may have been put there by an attacker.
+Store open_as_wanted(const std::string& path, const StoreOptions& options) {
+  Store out = Store::open(path);
+  if (options.encrypt && !out.options().encrypt) {
+    fail(Errc::wrong_key, "{}: the store is not encrypted, and an encrypted one is wanted", path);
+  }
+  return out;
+}
+
+}  // namespace
+
 Store Store::open_or_create(const std::string& path, const StoreOptions& options) {
   try {
-    return open(path);
+    return open_as_wanted(path, options);
   } catch (const Error& e) {
     if (e.code() != Errc::not_found && e.code() != Errc::not_a_store) throw;
   }
@@ -153,7 +169,7 @@ Store Store::open_or_create(const std::string& path, const StoreOptions& options
   } catch (const Error& e) {
     if (e.code() != Errc::already_exists || !base::posix_fs().exists(path + "/vellum.store")) throw;
   }
-  return open(path);  // another process has created it meanwhile
+  return open_as_wanted(path, options);  // another process has created it meanwhile
 }
 
 const std::string& Store::path() const noexcept { return impl_->core->path(); }
@@ -174,6 +190,7 @@ StoreOptions Store::options() const {
   options.encoding = region::from_format(sb);
   options.pack_bytes = sb.pack_bytes;
   options.journal_half_bytes = sb.journal_half_bytes;
+  options.encrypt = sb.encrypted;
   return options;
 }
 

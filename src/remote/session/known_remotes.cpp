@@ -60,6 +60,7 @@ std::string remotes_directory(const store::StoreDirectory& store) {
 }
 
 void make_remotes_directory(store::StoreDirectory& store) {
+  store.require_plain("its remote");
   base::ensure_directory(store.fs(), remotes_directory(store));
   store.fs().sync_directory(store.path());
 }

@@ -34,6 +34,7 @@ std::unique_ptr<base::File> lock_remotes(store::StoreDirectory& store) {
 Session::Session(store::StoreDirectory& store, const std::string& name,
                  std::shared_ptr<ObjectStore> objects)
     : store_(store), name_(name), file_(read_remote_file(store, name)) {
+  store.require_plain("its remote");
   lock_ = lock_remotes(store);
   file_ = read_remote_file(store, name);  // now under the lock
   objects_ = objects != nullptr ? std::move(objects) : open_object_store(store.fs(), file_.url);

@@ -22,7 +22,7 @@ bool adopt_version(StoreDirectory& store, const std::string& branch, const SeenH
     fail(Errc::busy, "branch '{}' of {} has a writer{}: close it", branch, store.path(),
          base::lock_holders(store.journal_path(branch)));
   }
-  JournalState state = read_journal(*file, store.superblock().store_id);
+  JournalState state = read_journal(*file, store.file_seal());
   store.check_journal(file->path(), branch, state.header);
   auto journal = catch_up_with_snapshot(store, branch, file, state);
   if (seen_head(state) != seen) return false;

@@ -275,7 +275,7 @@ BranchWriter::~BranchWriter() {
 std::shared_ptr<PageSource> BranchWriter::open_head() const {
   const Impl& w = *impl_;
   NamesShared names(w.store);
-  JournalState now = read_journal(w.journal->file(), w.store.superblock().store_id);
+  JournalState now = read_journal(w.journal->file(), w.store.file_seal());
   auto source = PageSource::open(w.store, now.base, std::move(now.commits), w.label);
   source->keep(VersionPin(w.store, std::move(names), now.base));
   return source;

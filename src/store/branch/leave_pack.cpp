@@ -12,8 +12,8 @@
 namespace vellum::store {
 namespace {
 
-bool is_written(const base::File& journal, const format::Uuid& store_id, std::uint64_t pack) {
-  return std::ranges::any_of(read_base_versions(journal, store_id),
+bool is_written(const base::File& journal, const format::FileSeal& seal, std::uint64_t pack) {
+  return std::ranges::any_of(read_base_versions(journal, seal),
                              [&](const auto& base) { return base.active_pack == pack; });
 }
 
@@ -26,7 +26,7 @@ void leave(StoreDirectory& store, const std::string& branch, std::uint64_t pack)
          "branch '{}' of {} has a writer{}, and its pack {:016x} has to be written again: close it",
          branch, store.path(), base::lock_holders(store.journal_path(branch)), pack);
   }
-  JournalState state = read_journal(*file, store.superblock().store_id);
+  JournalState state = read_journal(*file, store.file_seal());
   store.check_journal(file->path(), branch, state.header);
   auto journal = catch_up_with_snapshot(store, branch, file, state);
   format::Version base = state.base;
@@ -48,7 +48,7 @@ void leave_pack(StoreDirectory& store, std::uint64_t pack) {
   for (const std::string& branch : store.branch_names()) {
     try {
       const auto file = store.fs().open(store.journal_path(branch), base::OpenMode::read_only);
-      if (!is_written(*file, store.superblock().store_id, pack)) continue;
+      if (!is_written(*file, store.file_seal(), pack)) continue;
     } catch (const Error& e) {
       if (e.code() != Errc::not_found) throw;  // removed just now
       continue;

@@ -27,7 +27,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreDirectory& store, const st
   }
   // Pages may be read from this head long after later commits have replaced it.
   NamesShared names(store);
-  JournalState state = read_journal(*file, store.superblock().store_id);
+  JournalState state = read_journal(*file, store.file_seal());
   store.check_journal(file->path(), branch, state.header);
   w.journal = catch_up_with_snapshot(store, branch, file, state);
   w.encoding = encoding.value_or(state.header.encoding.value_or(store.superblock()));

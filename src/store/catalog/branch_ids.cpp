@@ -21,7 +21,7 @@ std::optional<std::uint64_t> id_of(const PackStore& store, const std::string& na
     if (e.code() == Errc::out_of_memory) throw;
     return std::nullopt;
   }
-  if (format::decode_journal_header(bytes, store.superblock().store_id, header) != nullptr) {
+  if (format::decode_journal_header(bytes, store.file_seal(), header) != nullptr) {
     if (format::is_newer(bytes, store.checksum_seed())) fail_newer(store.journal_path(name), bytes);
     return std::nullopt;
   }

@@ -56,7 +56,7 @@ format::SnapshotRef read_snapshot(const PackStore& store, const std::string& nam
     fail(Errc::not_found, "no snapshot '{}' in {}", name, store.path());
   }
   format::SnapshotRef ref;
-  if (const char* problem = format::decode_snapshot_ref(bytes, store.superblock().store_id, ref)) {
+  if (const char* problem = format::decode_snapshot_ref(bytes, store.file_seal(), ref)) {
     fail_header(file, bytes, store.checksum_seed(), problem);
   }
   if (ref.name != name) {

@@ -20,7 +20,7 @@ std::optional<format::SnapshotNote> read_note(const PackStore& store, const std:
   format::SnapshotNote note;
   try {
     const auto bytes = base::read_whole(store.fs(), file, format::kSnapshotNoteBytes);
-    if (format::decode_snapshot_note(bytes, store.superblock().store_id, note) != nullptr) {
+    if (format::decode_snapshot_note(bytes, store.file_seal(), note) != nullptr) {
       return std::nullopt;
     }
   } catch (const Error& e) {
@@ -44,7 +44,7 @@ std::optional<format::Version> version_of(const PackStore& store, const std::str
 void write_snapshot_note(PackStore& store, const std::string& branch,
                          const format::SnapshotNote& note) {
   assert(!note.name.empty());
-  const auto bytes = format::encode_snapshot_note(note, store.superblock().store_id);
+  const auto bytes = format::encode_snapshot_note(note, store.file_seal());
   const std::string path = note_path(store, branch);
   if (!store.fs().exists(path)) {
     base::publish_file(store.fs(), store.tmp_directory(), branch_directory(store, branch),
@@ -79,7 +79,7 @@ std::unique_ptr<JournalWriter> catch_up_with_snapshot(const PackStore& store,
   if (!ahead.has_value()) return nullptr;
   auto journal = std::make_unique<JournalWriter>(std::move(file), state);
   journal->start_epoch(*ahead);
-  state = read_journal(journal->file(), store.superblock().store_id);
+  state = read_journal(journal->file(), store.file_seal());
   return journal;
 }
 

@@ -3,7 +3,6 @@
 #include "store/catalog/snapshot_order.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "base/fail.hpp"
 #include "base/files/lock_holders.hpp"
@@ -32,8 +31,7 @@ std::uint64_t largest_of_refs(const PackStore& store) {
 }
 
 void make_file(PackStore& store) {
-  const auto bytes =
-      format::encode_snapshot_order(largest_of_refs(store), store.superblock().store_id);
+  const auto bytes = format::encode_snapshot_order(largest_of_refs(store), store.file_seal());
   try {
     base::publish_file(store.fs(), store.tmp_directory(), store.path(), kFileName, bytes, false);
   } catch (const Error& error) {
@@ -61,10 +59,10 @@ void lock(base::File& file) {
 
 // The number in the file or, if that is corrupted, the largest of the refs.
 std::uint64_t last_order(const PackStore& store, const base::File& file) {
-  std::array<std::byte, format::kSnapshotOrderBytes> bytes;
+  std::vector<std::byte> bytes(format::snapshot_order_bytes(store.file_seal()));
   std::uint64_t order = 0;
   if (file.size_bytes() == bytes.size() && file.try_pread(bytes, 0) == 0 &&
-      format::decode_snapshot_order(bytes, store.superblock().store_id, order) == nullptr) {
+      format::decode_snapshot_order(bytes, store.file_seal(), order) == nullptr) {
     return order;
   }
   return largest_of_refs(store);
@@ -79,7 +77,7 @@ std::uint64_t claim_snapshot_order(PackStore& store) {
   if (order > format::kMaxSnapshotOrder) {
     fail(Errc::corrupted, "{}: no number is left for another snapshot", file->path());
   }
-  file->pwrite(format::encode_snapshot_order(order, store.superblock().store_id), 0);
+  file->pwrite(format::encode_snapshot_order(order, store.file_seal()), 0);
   file->sync_data();
   return order;
 }
@@ -88,7 +86,7 @@ void pass_snapshot_order(PackStore& store, std::uint64_t order) {
   const auto file = open_file(store);
   lock(*file);
   if (last_order(store, *file) >= order) return;
-  file->pwrite(format::encode_snapshot_order(order, store.superblock().store_id), 0);
+  file->pwrite(format::encode_snapshot_order(order, store.file_seal()), 0);
   file->sync_data();
 }
 

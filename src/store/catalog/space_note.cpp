@@ -16,7 +16,7 @@ format::SpaceNote read_space_note(PackStore& store) {
   try {
     const auto bytes =
         base::read_whole(store.fs(), space_note_path(store), format::kMaxSpaceNoteBytes);
-    format::decode_space_note(bytes, store.superblock().store_id, note);
+    format::decode_space_note(bytes, store.file_seal(), note);
   } catch (const Error&) {
     // Then the growth is unknown.
   }
@@ -57,7 +57,7 @@ void write_space_note(PackStore& store, const format::SpaceNote& note) {
   if (read_space_note(store) == note) return;
   try {
     base::replace_hint_file(store.fs(), store.tmp_directory(), store.path(), kSpaceNoteName,
-                            format::encode_space_note(note, store.superblock().store_id));
+                            format::encode_space_note(note, store.file_seal()));
   } catch (const Error&) {
     // The only effect: the next gc starts too early or too late.
   }

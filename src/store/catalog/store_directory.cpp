@@ -6,6 +6,8 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "store/catalog/key_file.hpp"
+#include "store/catalog/lock/creation_lock.hpp"
 #include "store/packs/header_error.hpp"
 
 namespace vellum::store {
@@ -22,15 +24,19 @@ format::Uuid random_uuid() {
   return id;
 }
 
-// Whether a crash during create() left this: empty directories, and superblocks in tmp that never
-// got their name.
+// Whether a crash during create() left this: empty directories, key slots without a superblock, and
+// such files in tmp that never got their names. The directories are older than the slots: slots
+// without them are a user's copy.
 bool is_unfinished_store(base::Fs& fs, const std::string& path) {
   for (const auto& entry : fs.list(path)) {
+    if (entry.name == kKeysName && fs.is_directory(path + "/tmp")) continue;
     const bool ours = std::find(std::begin(kDirectories), std::end(kDirectories), entry.name) !=
                       std::end(kDirectories);
     if (!ours || !entry.is_directory) return false;
     for (const auto& inner : fs.list(path + "/" + entry.name)) {
-      if (entry.name != "tmp" || !inner.name.starts_with(kSuperblockName)) return false;
+      const bool unfinished =
+          inner.name.starts_with(kSuperblockName) || inner.name.starts_with(kKeysName);
+      if (entry.name != "tmp" || !unfinished) return false;
     }
   }
   return true;
@@ -45,21 +51,79 @@ std::shared_ptr<StoreDirectory> StoreDirectory::create(base::Fs& fs, const std::
   return create_copy(fs, given_path, options);
 }
 
+namespace {
+
+std::vector<std::byte> checked_superblock(const std::string& path,
+                                          const format::Superblock& superblock) {
+  auto bytes = format::encode_superblock(superblock);
+  format::Superblock checked;
+  if (format::decode_superblock(bytes, checked) == format::SuperblockStatus::ok) return bytes;
+  fail(Errc::invalid_argument, "{}: a store option is outside its range", path);
+}
+
+void require_may_be_plain(const std::string& path) {
+  const KeySource source = key_source();
+  if (!source.encrypted_only && source.fingerprint.empty()) return;
+  fail(Errc::wrong_key, "{}: the store is not encrypted, and an encrypted one is wanted", path);
+}
+
+void require_unfinished(base::Fs& fs, const std::string& path) {
+  if (is_unfinished_store(fs, path)) return;
+  fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
+}
+
+void make_directories(base::Fs& fs, const std::string& path) {
+  if (!base::ensure_directory(fs, path)) require_unfinished(fs, path);
+  for (const char* name : kDirectories) base::ensure_directory(fs, path + "/" + name);
+  fs.sync_directory(path);
+  fs.sync_directory(base::parent_of(path));
+}
+
+// The slots are durable before the superblock, which is the commit point. Two creators would mix
+// them: one at a time, from the check that there is no store.
+void publish_encrypted(base::Fs& fs, const std::string& path, std::span<const std::byte> slots,
+                       std::span<const std::byte> superblock) {
+  const CreationLock lock(fs, path + "/tmp/" + kKeysName + ".lock");
+  require_unfinished(fs, path);
+  base::publish_file(fs, path + "/tmp", path, kKeysName, slots, true);
+  const std::string file = path + "/" + kKeysName;
+  if (!std::ranges::equal(base::read_whole(fs, file, format::kMaxKeySlotsBytes), slots)) {
+    fail(Errc::io, "{}: reads back other bytes than were written", file);
+  }
+  base::publish_file(fs, path + "/tmp", path, kSuperblockName, superblock, false);
+}
+
+}  // namespace
+
+// The data key exists only in its slot, and in this process until it returns.
+std::shared_ptr<StoreDirectory> StoreDirectory::create_encrypted(base::Fs& fs,
+                                                                 const std::string& given_path,
+                                                                 format::Superblock options,
+                                                                 const KeySource& source) {
+  const std::string path = base::without_end_slashes(given_path);
+  options.store_id = random_uuid();
+  options.created_ns = base::wall_clock_ns();
+  options.encrypted = true;
+  const auto bytes = checked_superblock(path, options);
+  const base::Secret data_key = base::Secret::random(base::kKeyBytes);
+  const auto slots = first_key_slot(source, bytes, options.store_id, data_key);
+  make_directories(fs, path);
+  publish_encrypted(fs, path, slots, bytes);
+  return std::shared_ptr<StoreDirectory>(
+      new StoreDirectory(fs, path, fs.open(path + "/" + kSuperblockName, base::OpenMode::read_only),
+                         options, std::make_unique<const base::StoreKeys>(data_key), nullptr));
+}
+
 std::shared_ptr<StoreDirectory> StoreDirectory::create_copy(base::Fs& fs,
                                                             const std::string& given_path,
                                                             const format::Superblock& superblock) {
   const std::string path = base::without_end_slashes(given_path);
-  const auto bytes = format::encode_superblock(superblock);
-  format::Superblock checked;
-  if (format::decode_superblock(bytes, checked) != format::SuperblockStatus::ok) {
-    fail(Errc::invalid_argument, "{}: a store option is outside its range", path);
+  if (superblock.encrypted) {
+    fail(Errc::unsupported, "{}: a copy of an encrypted store cannot be created yet", path);
   }
-  if (!base::ensure_directory(fs, path) && !is_unfinished_store(fs, path)) {
-    fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
-  }
-  for (const char* name : kDirectories) base::ensure_directory(fs, path + "/" + name);
-  fs.sync_directory(path);
-  fs.sync_directory(base::parent_of(path));
+  require_may_be_plain(path);
+  const auto bytes = checked_superblock(path, superblock);
+  make_directories(fs, path);
   // The commit point: without the superblock the directory is not a store.
   base::publish_file(fs, path + "/tmp", path, kSuperblockName, bytes, false);
   return open(fs, path);
@@ -93,8 +157,14 @@ std::shared_ptr<StoreDirectory> StoreDirectory::open(base::Fs& fs, const std::st
     if (at == entries.end()) fail(Errc::corrupted, "{}/{}: missing", path, name);
     if (!at->is_directory) fail(Errc::corrupted, "{}/{}: not a directory", path, name);
   }
-  return std::shared_ptr<StoreDirectory>(
-      new StoreDirectory(fs, path, std::move(opened), superblock, std::move(remote)));
+  std::unique_ptr<const base::StoreKeys> keys;
+  if (!superblock.encrypted) require_may_be_plain(path);
+  if (superblock.encrypted) {
+    keys =
+        std::make_unique<const base::StoreKeys>(unlock_store(fs, path, bytes, superblock.store_id));
+  }
+  return std::shared_ptr<StoreDirectory>(new StoreDirectory(fs, path, std::move(opened), superblock,
+                                                            std::move(keys), std::move(remote)));
 }
 
 }  // namespace vellum::store

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include <vellum/key.hpp>
+
 #include "base/files/file.hpp"
 #include "format/version.hpp"
 #include "format/wire/superblock.hpp"
@@ -36,11 +38,16 @@ class StoreDirectory : public PackStore {
   // superblock's id and time.
   static std::shared_ptr<StoreDirectory> create(base::Fs& fs, const std::string& path,
                                                 format::Superblock options);
+  // The same, encrypted, with one key slot for the secret of `source` (store/catalog/key_file.hpp).
+  static std::shared_ptr<StoreDirectory> create_encrypted(base::Fs& fs, const std::string& path,
+                                                          format::Superblock options,
+                                                          const KeySource& source);
   // The same with an unchanged superblock: a copy of an existing store.
   static std::shared_ptr<StoreDirectory> create_copy(base::Fs& fs, const std::string& path,
                                                      const format::Superblock& superblock);
-  // Errc::not_found, not_a_store, newer_format, corrupted; each names the path. Works on a
-  // read-only medium. `remote`: see PackSet.
+  // Errc::not_found, not_a_store, newer_format, corrupted; each names the path. Errc::wrong_key: the
+  // store is encrypted, and key_source() has no secret for it, or plain, and key_source() wants only
+  // encrypted ones. Works on a read-only medium. `remote`: see PackSet.
   static std::shared_ptr<StoreDirectory> open(base::Fs& fs, const std::string& path,
                                               std::shared_ptr<RemotePacks> remote = nullptr);
 

@@ -44,7 +44,7 @@ std::vector<std::string> StoreDirectory::branch_names() const {
 BranchHead StoreDirectory::read_branch(const std::string& name) const {
   if (!has_branch(*this, name)) fail(Errc::not_found, "no branch '{}' in {}", name, path());
   const auto file = fs().open(journal_path(name), base::OpenMode::read_only);
-  BranchHead head{name, read_journal(*file, superblock().store_id)};
+  BranchHead head{name, read_journal(*file, file_seal())};
   check_journal(file->path(), name, head.journal.header);
   if (auto ahead = snapshot_ahead(*this, name, head.journal)) {
     head.journal.base = std::move(*ahead);
@@ -165,7 +165,8 @@ void StoreDirectory::publish_journal(const std::string& name, const format::Vers
   fs().sync_directory(branches_directory());
   try {
     base::publish_sparse_file(fs(), tmp_directory(), directory, kJournalName,
-                              new_journal_start(header, base), journal_bytes(header.half_bytes));
+                              new_journal_start(header, base, keys()),
+                              journal_bytes(header.half_bytes));
   } catch (const Error& e) {
     if (e.code() != Errc::already_exists) throw;
     fail(Errc::already_exists, "a branch '{}' exists in {}", name, path());
@@ -185,7 +186,7 @@ void StoreDirectory::create_snapshot(const NameLock& claim, const SnapshotRef& l
   } else {
     pass_snapshot_order(*this, ref.order);
   }
-  const auto bytes = format::encode_snapshot_ref(ref, superblock().store_id);
+  const auto bytes = format::encode_snapshot_ref(ref, file_seal());
   try {
     base::publish_file(fs(), tmp_directory(), snapshots_directory(), name + kRefSuffix, bytes,
                        false);
@@ -280,7 +281,7 @@ void StoreDirectory::remove_new_branch(const std::string& name, std::uint64_t br
   const NameLock lock = lock_name(*this, name);
   const auto journal = try_lock_branch(*this, name);
   if (journal == nullptr) return;
-  const JournalState state = read_journal(*journal, superblock().store_id);
+  const JournalState state = read_journal(*journal, file_seal());
   if (state.header.branch_id == branch_id && state.head_sequence() == 0) {
     drop_branch(name, *journal);
   }

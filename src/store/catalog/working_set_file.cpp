@@ -78,7 +78,7 @@ std::vector<format::PageRange> read_working_set(PackStore& store, const std::str
     if (!has_directory(store)) return;
     const auto bytes = base::read_whole(store.fs(), working_set_path(store.path(), name),
                                         format::kMaxWorkingSetBytes);
-    format::decode_working_set(bytes, store.superblock().store_id, set);
+    format::decode_working_set(bytes, store.file_seal(), set);
   });
   if (set.owner != owner) set.ranges.clear();
   return std::move(set.ranges);
@@ -89,7 +89,7 @@ void write_working_set(PackStore& store, const std::string& name, const format::
     if (!has_snapshot(store, name) && !has_branch(store, name)) return;
     if (!has_directory(store)) store.fs().make_directory(directory_of_hints(store));
     replace(store, working_set_path(store.path(), name),
-            format::encode_working_set(set, store.superblock().store_id));
+            format::encode_working_set(set, store.file_seal()));
   });
 }
 

@@ -103,7 +103,7 @@ class Copier {
     if (v.resolved.order != 0) ref.order = v.resolved.order;
     if (!v.resolved.branch.empty()) ref.branch = v.resolved.branch;
     base::publish_file(to_.fs(), to_.tmp_directory(), to_.snapshots_directory(), v.name + ".ref",
-                       format::encode_snapshot_ref(ref, to_.superblock().store_id), true);
+                       format::encode_snapshot_ref(ref, to_.file_seal()), true);
     copied_[v.name] = &v;
   }
 
@@ -179,6 +179,7 @@ RepairReport repair_store(base::Fs& fs, const std::string& path,
                           const std::optional<std::string>& destination, const ProgressFn& progress,
                           Removed removed) {
   const auto store = StoreDirectory::open(fs, path);
+  store->require_plain("the repaired store");
   const NamesShared names(*store);
   if (destination && (*destination + "/").starts_with(store->path() + "/")) {
     fail(Errc::invalid_argument, "{}: is inside the corrupted store", *destination);

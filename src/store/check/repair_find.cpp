@@ -35,7 +35,7 @@ std::vector<Version> scan_version_records(StoreDirectory& store) {
     try {
       // Bypasses the PackSet: a pack with a corrupted header still has records.
       const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
-      PackScanner scanner(*file, pack, store.checksum_seed(), format::kPackHeaderBytes,
+      PackScanner scanner(*file, pack, store.record_seal(), format::kPackHeaderBytes,
                           file->size_bytes());
       for (RecordHeader h; scanner.next(h);) {
         if (h.type != format::RecordType::version) continue;
@@ -198,7 +198,7 @@ std::uint64_t Finder::line_of(const std::string& branch) {
     std::vector<std::byte> bytes(format::kJournalHeaderBytes);
     store_.fs().open(store_.journal_path(branch), base::OpenMode::read_only)->pread(bytes, 0);
     format::JournalHeader header;
-    if (format::decode_journal_header(bytes, store_.superblock().store_id, header) == nullptr) {
+    if (format::decode_journal_header(bytes, store_.file_seal(), header) == nullptr) {
       return header.branch_id;
     }
   } catch (const Error& e) {
@@ -224,7 +224,7 @@ bool Finder::offer(const Version& v, const std::string& name, const std::string&
 void Finder::add_journal_remains(const LostBranch& lost, std::vector<Candidate>& out) {
   try {
     const auto file = store_.fs().open(store_.journal_path(lost.name), base::OpenMode::read_only);
-    JournalRemains remains = read_corrupted_journal(*file, store_.superblock().store_id);
+    JournalRemains remains = read_corrupted_journal(*file, store_.file_seal());
     if (remains.state.header.branch != lost.name) return;
     const std::uint64_t head = remains.state.head_sequence();
     const std::string dropped = remains.lost_commits

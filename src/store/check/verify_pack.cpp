@@ -26,8 +26,10 @@ std::optional<std::uint64_t> check_pack_header(StoreDirectory& store, std::uint6
       reason = "the pack belongs to another store";
     } else if (header.pack != pack) {
       reason = fmt::format("this is pack {:016x} under another name", header.pack);
+    } else if (const char* problem = format::check_sealed(header, store.is_encrypted())) {
+      reason = problem;
     } else {
-      read_translation(*file, header);  // for its checks
+      read_translation(*file, header, store.keys());  // for its checks
       return file->size_bytes();
     }
   } catch (const Error& e) {

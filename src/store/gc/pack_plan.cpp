@@ -22,6 +22,7 @@ class Planner {
   Planner(StoreDirectory& store, std::uint64_t pack, const PackNeeds& needs, LiveSet& live_set)
       : store_(store), needs_(needs), live_set_(live_set) {
     plan_.pack = pack;
+    plan_.sealed_bytes = format::seal_bytes(store.is_encrypted());
   }
 
   std::optional<PackPlan> run(int level) {
@@ -140,7 +141,7 @@ std::uint64_t PackPlan::estimated_bytes(double ratio) const {
     if (r.has_slots() && r.held != 0) {
       stored *= static_cast<double>(r.needed()) / static_cast<double>(r.held) * ratio;
     }
-    sum += format::kRecordHeaderBytes + static_cast<std::uint64_t>(stored) +
+    sum += format::kRecordHeaderBytes + static_cast<std::uint64_t>(stored) + sealed_bytes +
            format::kRecordAlignBytes / 2 + kTranslationLineBytes + kIndexLineBytes +
            r.dropped.size() * kSlotRangeBytes;
   }

@@ -30,6 +30,7 @@ struct PackPlan {
   int level = 0;                       // zstd's; written to the new file's translation
   int encode_level = 0;                // zstd's, for encoding the records
   bool recompress = true;              // false: only records that lose slots are encoded
+  std::size_t sealed_bytes = 0;        // of each record, for its seal
   std::vector<PlannedRecord> records;  // in file order
 
   // The approximate size of the new file, if compression multiplies the size of payloads with slots

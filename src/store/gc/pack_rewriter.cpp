@@ -78,7 +78,7 @@ struct PackRewriter::Impl {
 
 LoadedRecord PackRewriter::Impl::load(const PlannedRecord& record) const {
   LoadedRecord out = read_record_at(*store.packs().find(plan.pack), record.place, record.type,
-                                    store.checksum_seed());
+                                    store.record_seal());
   // The plan may be based on the pack's index.
   if (out.header.items != record.items || out.header.raw_bytes != record.raw_bytes) {
     fail(Errc::corrupted, "{}: the record is not the one that the pack's index names",
@@ -110,7 +110,7 @@ format::RecordRef PackRewriter::Impl::append(RecordHeader& h, std::span<const st
   h.pack = plan.pack;
   h.offset_bytes = end;
   const std::size_t before = buffer.size();
-  format::append_record(buffer, h, hash, stored, store.checksum_seed());
+  format::append_record(buffer, h, hash, stored, store.record_seal());
   end += buffer.size() - before;
   assert(end % format::kRecordAlignBytes == 0);
   if (buffer.size() >= kRewriteBufferBytes) write_out();
@@ -182,7 +182,7 @@ bool PackRewriter::Impl::write_end() {
   end += trailer.size();
   write_out();
   file->pwrite(format::encode_pack_header({store.superblock().store_id, plan.pack, plan.pack >> 32,
-                                           at.offset_bytes, at.tag}),
+                                           at.offset_bytes, at.tag, store.is_encrypted()}),
                0);
   file->sync_data();
   return true;
@@ -197,7 +197,7 @@ void PackRewriter::Impl::compare() const {
   if (!format::decode_pack_header(bytes, header) || header.pack != plan.pack) {
     fail(Errc::corrupted, "{}: the header does not read back", path);
   }
-  const auto table = read_translation(*written, header);
+  const auto table = read_translation(*written, header, store.keys());
   if (table == nullptr || *table != translation) {
     fail(Errc::corrupted, "{}: the translation does not read back", path);
   }
@@ -211,7 +211,7 @@ void PackRewriter::Impl::compare() const {
     }
     const LoadedRecord now =
         read_record_at(*written, {plan.pack, line->new_offset_bytes, line->new_tag}, planned.type,
-                       store.checksum_seed());
+                       store.record_seal());
     if (!same_content(load(planned), now, planned)) {
       fail(Errc::corrupted, "{} at byte {}: the content differs from the old record's", path,
            line->new_offset_bytes);
@@ -231,7 +231,7 @@ void PackRewriter::Impl::compare_index(const base::File& written) const {
     written.pread(head, at);
     good = format::decode_record_header(head, h) == nullptr &&
            format::decode_index(read_record_at(written, {plan.pack, at, h.tag()}, RecordType::index,
-                                               store.checksum_seed())
+                                               store.record_seal())
                                     .raw,
                                 lines) &&
            lines == index;

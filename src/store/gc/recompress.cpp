@@ -119,7 +119,7 @@ class Recompression {
     const base::File& file = *store_.packs().find(plan.pack);
     pool_.parallel_for(samples, [&](std::size_t i, std::size_t worker) {
       const PlannedRecord& r = *all[i * all.size() / samples];
-      const LoadedRecord record = read_record_at(file, r.place, r.type, store_.checksum_seed());
+      const LoadedRecord record = read_record_at(file, r.place, r.type, store_.record_seal());
       if (record.header.items != r.items) return;  // the rewriter reports it
       before[i] = static_cast<double>(r.stored_bytes) * static_cast<double>(r.needed()) /
                   static_cast<double>(r.held);

@@ -33,11 +33,11 @@ constexpr std::uint64_t kFirstStepBytes = 8u << 10, kMarkerRoomBytes = kBlockByt
 }  // namespace
 
 std::vector<std::byte> new_journal_start(const format::JournalHeader& header,
-                                         const format::Version& base) {
-  std::vector<std::byte> out = format::encode_journal_header(header);
-  std::uint64_t seed = format::checksum_seed(header.store_id) ^ header.branch_id;
+                                         const format::Version& base,
+                                         const format::StoreKeys* keys) {
+  std::vector<std::byte> out = format::encode_journal_header(header, keys);
   const auto frame = format::encode_frame({FrameType::base, 1, base.sequence, 0},
-                                          format::encode_version(base), seed);
+                                          format::encode_version(base), frame_seal(header, keys));
   out.insert(out.end(), frame.begin(), frame.end());
   return out;
 }
@@ -45,7 +45,8 @@ std::vector<std::byte> new_journal_start(const format::JournalHeader& header,
 struct JournalWriter::Impl {
   std::unique_ptr<base::File> file;
   std::uint32_t half_bytes = 0;
-  std::uint64_t seed = 0;
+  format::FrameSeal seal{0};         // `before`: of the last frame that was synced
+  format::Authenticator unsynced{};  // of the frame of write_commit()
   std::uint64_t epoch = 0;
   std::uint64_t sequence = 0;      // of the last frame
   std::uint64_t base_end = 0;      // file offset just past the base frame
@@ -65,6 +66,13 @@ struct JournalWriter::Impl {
     return std::min(round_up(end, kBlockBytes), half_end() - kSectorBytes);
   }
 
+  format::Authenticator authenticator(std::span<const std::byte> frame,
+                                      std::size_t payload_bytes) const noexcept {
+    FrameHeader h;
+    h.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
+    h.sealed = seal.keys != nullptr;
+    return format::frame_authenticator(frame, h);
+  }
   void write(std::span<const std::byte> bytes, std::uint64_t at) {
     const auto start = Clock::now();
     file->pwrite(bytes, at);
@@ -135,7 +143,7 @@ bool JournalWriter::Impl::frame_may_be_whole(std::size_t bytes, std::uint64_t at
     const int error = file->try_pread(found, at);
     FrameHeader header;
     std::span<const std::byte> payload;
-    return error == 0 ? format::decode_frame(found, seed, header, payload) : error != ENODATA;
+    return error == 0 ? format::decode_frame(found, seal.seed, header, payload) : error != ENODATA;
   } catch (...) {
     return true;
   }
@@ -150,7 +158,7 @@ void JournalWriter::Impl::write_marker(std::uint64_t end) noexcept {
   try {
     const std::uint64_t at = marker_place(end);
     if (at < end) return;  // no space: after the largest base frame in the smallest half
-    write(format::encode_frame({FrameType::commit_marker, epoch, sequence, 0}, {}, seed), at);
+    write(format::encode_frame({FrameType::commit_marker, epoch, sequence, 0}, {}, seal), at);
   } catch (...) {
     // The commit is durable without it.
   }
@@ -228,7 +236,7 @@ JournalWriter::JournalWriter(std::unique_ptr<base::File> file, const JournalStat
   Impl& j = *impl_;
   j.file = std::move(file);
   j.half_bytes = state.header.half_bytes;
-  j.seed = format::checksum_seed(state.header.store_id) ^ state.header.branch_id;
+  j.seal = state.frame_seal();
   j.epoch = state.epoch;
   j.sequence = state.head_sequence();
   j.tail_bytes = state.tail_bytes;
@@ -241,6 +249,7 @@ JournalWriter::JournalWriter(std::unique_ptr<base::File> file, const JournalStat
 bool JournalWriter::fits(std::size_t payload_bytes) const noexcept {
   FrameHeader h;
   h.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
+  h.sealed = impl_->seal.keys != nullptr;
   return payload_bytes <= impl_->half_bytes &&
          round_up(impl_->tail_bytes + format::frame_extent_bytes(h), kBlockBytes) <
              impl_->half_end();  // the marker after it has its own block
@@ -250,12 +259,14 @@ void JournalWriter::write_commit(format::FrameBuffer& frame) {
   Impl& j = *impl_;
   assert(j.unsynced_end == 0 && !j.sync_failed);
   assert(fits(frame.payload().size()));
-  const auto bytes = frame.seal({FrameType::commit, j.epoch, j.sequence + 1, 0}, j.seed);
+  const std::size_t payload_bytes = frame.payload().size();
+  const auto bytes = frame.seal({FrameType::commit, j.epoch, j.sequence + 1, 0}, j.seal);
   const std::uint64_t end = j.tail_bytes + bytes.size();
   j.make_ready(j.epoch, end);
   j.write_frame(bytes, j.tail_bytes);
   j.write_marker(end);
   j.unsynced_end = end;
+  j.unsynced = j.authenticator(bytes, payload_bytes);
 }
 
 void JournalWriter::sync_commit() {
@@ -264,6 +275,7 @@ void JournalWriter::sync_commit() {
   j.sync();
   j.tail_bytes = std::exchange(j.unsynced_end, 0);
   ++j.sequence;
+  j.seal.before = j.unsynced;
   j.write_marker(j.tail_bytes);
 }
 
@@ -271,7 +283,8 @@ bool JournalWriter::carries(const format::Version& base, std::size_t commits,
                             std::size_t commit_bytes) const {
   constexpr std::size_t kMaxVarintBytes = 10;
   const std::uint64_t lengths = (std::uint64_t{commits} + 2) * kMaxVarintBytes;
-  return format::kFrameHeaderBytes + format::encode_version(base).size() + lengths + commit_bytes <=
+  return format::kFrameHeaderBytes + format::encode_version(base).size() + lengths + commit_bytes +
+             format::seal_bytes(impl_->seal.keys != nullptr) <=
          impl_->half_bytes / 4 * 3;
 }
 
@@ -281,12 +294,10 @@ void JournalWriter::start_epoch(const format::Version& base,
   assert(j.unsynced_end == 0 && !j.sync_failed);
   const std::uint64_t sequence = base.sequence + commits.size();
   assert(sequence == j.sequence || sequence == j.sequence + 1);
-  const auto frame =
-      commits.empty()
-          ? format::encode_frame({FrameType::base, j.epoch + 1, sequence, 0},
-                                 format::encode_version(base), j.seed)
-          : format::encode_frame({FrameType::base_with_commits, j.epoch + 1, sequence, 0},
-                                 format::encode_base_with_commits(base, commits), j.seed);
+  const FrameType type = commits.empty() ? FrameType::base : FrameType::base_with_commits;
+  const auto payload = commits.empty() ? format::encode_version(base)
+                                       : format::encode_base_with_commits(base, commits);
+  const auto frame = format::encode_frame({type, j.epoch + 1, sequence, 0}, payload, j.seal);
   if (frame.size() > j.half_bytes) {
     fail(Errc::invalid_argument, "{}: a version of {} bytes does not fit the journal",
          j.file->path(), frame.size());
@@ -297,6 +308,7 @@ void JournalWriter::start_epoch(const format::Version& base,
   j.sync();
   ++j.epoch;
   j.sequence = sequence;
+  j.seal.before = j.authenticator(frame, payload.size());
   j.base_end = start + frame.size();
   j.tail_bytes = j.base_end;
   j.write_marker(j.tail_bytes);

@@ -15,7 +15,8 @@ namespace vellum::store {
 // The start of a new journal: the header and the base frame of epoch 1. The rest of the file, up to
 // journal_bytes(), is zero.
 std::vector<std::byte> new_journal_start(const format::JournalHeader& header,
-                                         const format::Version& base);
+                                         const format::Version& base,
+                                         const format::StoreKeys* keys = nullptr);
 
 class JournalWriter {
  public:

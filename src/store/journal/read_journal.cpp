@@ -19,30 +19,41 @@ namespace {
 
 constexpr int kMaxTries = 10'000;
 // Of a base frame without commits.
-constexpr std::size_t kMaxBaseFrameBytes = format::kFrameHeaderBytes + format::kMaxVersionBytes + 8;
+constexpr std::size_t kMaxBaseFrameBytes =
+    format::kFrameHeaderBytes + format::kMaxVersionBytes + format::kSealBytes + 8;
 
 struct Frame {
   FrameHeader header;
-  std::span<const std::byte> payload;
+  std::span<const std::byte> payload;  // in the half, or in `opened`
+  std::vector<std::byte> opened;
+  format::Authenticator authenticator{};
 };
 
 struct Half {
   std::uint64_t start = 0;  // in the file
   std::vector<std::byte> bytes;
 
-  bool frame_at(std::uint64_t at, std::uint64_t seed, Frame& out) const noexcept {
+  bool frame_at(std::uint64_t at, const format::FrameSeal& seal, Frame& out) const {
     if (at >= bytes.size()) return false;
     const auto rest = std::span(bytes).subspan(static_cast<std::size_t>(at));
-    return format::decode_frame(rest, seed, out.header, out.payload);
+    if (!format::open_frame(rest, seal, out.header, out.payload, out.opened)) return false;
+    out.authenticator = format::frame_authenticator(rest, out.header);
+    return true;
+  }
+  // By its checksum only: behind a damaged frame, none can be opened.
+  bool trace_at(std::uint64_t at, const format::FrameSeal& seal, Frame& out) const {
+    const auto rest = std::span(bytes).subspan(static_cast<std::size_t>(at));
+    return format::decode_frame(rest, seal.seed, out.header, out.payload) &&
+           out.header.sealed == (seal.keys != nullptr);
   }
 };
 
-JournalHeader read_header(const base::File& file, const format::Uuid& store_id) {
+JournalHeader read_header(const base::File& file, const format::FileSeal& seal) {
   std::vector<std::byte> bytes(format::kJournalHeaderBytes);
   file.pread(bytes, 0);
   JournalHeader header;
-  if (const char* problem = format::decode_journal_header(bytes, store_id, header)) {
-    fail_header(file.path(), bytes, format::checksum_seed(store_id), problem);
+  if (const char* problem = format::decode_journal_header(bytes, seal, header)) {
+    fail_header(file.path(), bytes, format::checksum_seed(seal.store_id), problem);
   }
   return header;
 }
@@ -88,26 +99,27 @@ Half read_base_frame(const base::File& file, unsigned index, std::uint32_t half_
 }
 
 // The epoch of the base frame at the start of a half; 0: no base frame.
-std::uint64_t epoch_of(const Half& half, unsigned index, std::uint64_t seed) noexcept {
+std::uint64_t epoch_of(const Half& half, unsigned index, const format::FrameSeal& seal) {
   Frame frame;
-  if (!half.frame_at(0, seed, frame) || !format::is_base(frame.header.type)) return 0;
+  if (!half.frame_at(0, seal, frame) || !format::is_base(frame.header.type)) return 0;
   const bool at_home = frame.header.epoch % 2 == (index == 0 ? 1 : 0);
   return at_home ? frame.header.epoch : 0;
 }
 
-std::uint64_t newest_epoch(const base::File& file, std::uint32_t half_bytes, std::uint64_t seed) {
+std::uint64_t newest_epoch(const base::File& file, std::uint32_t half_bytes,
+                           const format::FrameSeal& seal) {
   std::uint64_t newest = 0;
   for (unsigned i = 0; i < 2; ++i) {
-    newest = std::max(newest, epoch_of(read_base_frame(file, i, half_bytes), i, seed));
+    newest = std::max(newest, epoch_of(read_base_frame(file, i, half_bytes), i, seal));
   }
   return newest;
 }
 
 // Fills base, commits and tail of `state` from the half that holds its epoch.
-void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
-                 JournalState& state) {
+void read_frames(const std::string& path, const Half& half, JournalState& state) {
+  format::FrameSeal seal = frame_seal(state.header, state.keys);
   Frame frame;
-  if (!half.frame_at(0, seed, frame) ||
+  if (!half.frame_at(0, seal, frame) ||
       !format::decode_base(frame.header, frame.payload, state.base, state.commits)) {
     fail(Errc::corrupted, "{} at byte {}: the base frame of epoch {} does not parse", path,
          half.start, state.epoch);
@@ -121,22 +133,26 @@ void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
   }
   std::uint64_t at = format::frame_extent_bytes(frame.header);
   state.base_end_bytes = half.start + at;
-  while (half.frame_at(at, seed, frame) && frame.header.type == FrameType::commit &&
+  seal.before = frame.authenticator;
+  while (half.frame_at(at, seal, frame) && frame.header.type == FrameType::commit &&
          frame.header.epoch == state.epoch && frame.header.sequence == state.head_sequence() + 1) {
     if (!format::decode_commit(frame.payload, state.commits.emplace_back())) {
       fail(Errc::corrupted, "{} at byte {}: the commit of version {} does not parse", path,
            half.start + at, frame.header.sequence);
     }
     at += format::frame_extent_bytes(frame.header);
+    seal.before = frame.authenticator;
   }
   state.tail_bytes = half.start + at;
+  state.last_frame = seal.before;
 }
 
 // The largest sequence of a frame or marker at or after `from` that is newer than the head; 0: none.
 // Each frame was synced before the next frame was written and before any marker with its sequence.
-// Therefore all frames from the head to that sequence were whole at some time.
-std::uint64_t newest_after(const Half& half, std::uint64_t from, std::uint64_t seed,
-                           const JournalState& state) noexcept {
+// Therefore all frames from the head to that sequence were whole at some time. A forged one leads to
+// an error, never to content.
+std::uint64_t newest_after(const Half& half, std::uint64_t from, const JournalState& state) {
+  const format::FrameSeal seal = state.frame_seal();
   static constexpr std::byte kZeros[4096] = {};
   std::uint64_t newest = 0;
   Frame frame;
@@ -146,7 +162,7 @@ std::uint64_t newest_after(const Half& half, std::uint64_t from, std::uint64_t s
       at += sizeof kZeros;
       continue;
     }
-    if (half.frame_at(at, seed, frame) &&
+    if (half.trace_at(at, seal, frame) &&
         (frame.header.epoch > state.epoch ||
          (frame.header.epoch == state.epoch && frame.header.sequence > state.head_sequence()))) {
       newest = std::max(newest, frame.header.sequence);
@@ -163,20 +179,23 @@ struct Scan {
 };
 
 // False: neither half starts with a whole base frame.
-bool scan(const base::File& file, const JournalHeader& header, std::uint64_t seed, Scan& out) {
+bool scan(const base::File& file, const JournalHeader& header, const format::StoreKeys* keys,
+          Scan& out) {
   out = {};
   out.state.header = header;
+  out.state.keys = keys;
+  const format::FrameSeal seal = out.state.frame_seal();
   const Half halves[2] = {read_half(file, 0, header.half_bytes, header.half_bytes),
                           read_half(file, 1, header.half_bytes, header.half_bytes)};
-  const std::uint64_t epochs[2] = {epoch_of(halves[0], 0, seed), epoch_of(halves[1], 1, seed)};
+  const std::uint64_t epochs[2] = {epoch_of(halves[0], 0, seal), epoch_of(halves[1], 1, seal)};
   out.state.epoch = std::max(epochs[0], epochs[1]);
   if (out.state.epoch == 0) return false;
   const unsigned current = epochs[0] > epochs[1] ? 0 : 1;
-  read_frames(file.path(), halves[current], seed, out.state);
+  read_frames(file.path(), halves[current], out.state);
   assert(out.state.tail_bytes >= out.state.base_end_bytes);
   const std::uint64_t tail = out.state.tail_bytes - halves[current].start;
-  out.newest = std::max(newest_after(halves[current], tail, seed, out.state),
-                        newest_after(halves[1 - current], 0, seed, out.state));
+  out.newest = std::max(newest_after(halves[current], tail, out.state),
+                        newest_after(halves[1 - current], 0, out.state));
   return true;
 }
 
@@ -187,18 +206,18 @@ bool scan(const base::File& file, const JournalHeader& header, std::uint64_t see
 }  // namespace
 
 std::vector<format::Version> read_base_versions(const base::File& file,
-                                                const format::Uuid& store_id) {
-  const JournalHeader header = read_header(file, store_id);
+                                                const format::FileSeal& seal) {
+  const JournalHeader header = read_header(file, seal);
   require_whole(file, header);
-  const std::uint64_t seed = format::checksum_seed(store_id) ^ header.branch_id;
+  const format::FrameSeal frames = frame_seal(header, seal.keys);
   for (int tries = 0; tries < kMaxTries; ++tries) {
     std::vector<std::pair<std::uint64_t, format::Version>> found;
     for (unsigned i = 0; i < 2; ++i) {
       const Half half = read_base_frame(file, i, header.half_bytes);
-      const std::uint64_t epoch = epoch_of(half, i, seed);
+      const std::uint64_t epoch = epoch_of(half, i, frames);
       Frame frame;
       format::Version version;
-      if (epoch == 0 || !half.frame_at(0, seed, frame) ||
+      if (epoch == 0 || !half.frame_at(0, frames, frame) ||
           !format::decode_base_version(frame.header.type, frame.payload, version) ||
           version.branch_id != header.branch_id) {
         continue;
@@ -217,21 +236,21 @@ std::vector<format::Version> read_base_versions(const base::File& file,
   fail_without_base(file);
 }
 
-JournalState read_journal(const base::File& file, const format::Uuid& store_id) {
-  const JournalHeader header = read_header(file, store_id);
+JournalState read_journal(const base::File& file, const format::FileSeal& seal) {
+  const JournalHeader header = read_header(file, seal);
   require_whole(file, header);
-  const std::uint64_t seed = format::checksum_seed(store_id) ^ header.branch_id;
+  const format::FrameSeal frames = frame_seal(header, seal.keys);
   std::uint64_t suspect = 0;  // 1 + the head after which newer frames were found
   for (int tries = 0; tries < kMaxTries; ++tries) {
     Scan found;
-    if (!scan(file, header, seed, found)) {
+    if (!scan(file, header, seal.keys, found)) {
       // A writer that starts an epoch keeps the other half whole, but it may have started two during
       // the read.
-      if (newest_epoch(file, header.half_bytes, seed) != 0) continue;
+      if (newest_epoch(file, header.half_bytes, frames) != 0) continue;
       fail_without_base(file);
     }
     // The result was the head at that time only if no newer epoch has started since.
-    if (newest_epoch(file, header.half_bytes, seed) != found.state.epoch) continue;
+    if (newest_epoch(file, header.half_bytes, frames) != found.state.epoch) continue;
     if (found.newest == 0) return std::move(found.state);
 
     // Either the writer has appended frames after the tail was read, and the next scan finds them, or
@@ -249,10 +268,10 @@ JournalState read_journal(const base::File& file, const format::Uuid& store_id) 
   fail(Errc::busy, "{}: changes too fast to be read", file.path());
 }
 
-JournalRemains read_corrupted_journal(const base::File& file, const format::Uuid& store_id) {
-  const JournalHeader header = read_header(file, store_id);
+JournalRemains read_corrupted_journal(const base::File& file, const format::FileSeal& seal) {
+  const JournalHeader header = read_header(file, seal);
   Scan found;
-  if (!scan(file, header, format::checksum_seed(store_id) ^ header.branch_id, found)) {
+  if (!scan(file, header, seal.keys, found)) {
     fail_without_base(file);
   }
   JournalRemains out{std::move(found.state), std::nullopt};

@@ -17,7 +17,7 @@ namespace vellum::store {
 // - neither half holds a valid base frame, or
 // - a durable commit is missing, as a later frame or a marker shows (docs/durability.md lists the
 //   losses that cannot be detected).
-JournalState read_journal(const base::File& file, const format::Uuid& store_id);
+JournalState read_journal(const base::File& file, const format::FileSeal& seal);
 
 // The readable content of a journal for which read_journal() throws Errc::corrupted.
 struct JournalRemains {
@@ -28,11 +28,11 @@ struct JournalRemains {
 
 // For repair. Errc::corrupted: no base frame is whole. REQUIRES: no process writes the journal during
 // the call.
-JournalRemains read_corrupted_journal(const base::File& file, const format::Uuid& store_id);
+JournalRemains read_corrupted_journal(const base::File& file, const format::FileSeal& seal);
 
 // Every whole base frame in the file, newest first: that of the current epoch and, until its half is
 // reused, that of the epoch before. After a power cut, the head may follow either.
 std::vector<format::Version> read_base_versions(const base::File& file,
-                                                const format::Uuid& store_id);
+                                                const format::FileSeal& seal);
 
 }  // namespace vellum::store

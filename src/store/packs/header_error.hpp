@@ -16,7 +16,7 @@ namespace vellum::store {
 [[noreturn]] inline void fail_newer(const std::string& file, std::span<const std::byte> header) {
   fail(Errc::newer_format, "{}: format {}, written by a newer Vellum; this one reads up to {}",
        file, format::number_text(format::number_of(header)),
-       format::number_text(format::kFormatVersion));
+       format::number_text(format::kNewestFormatVersion));
 }
 
 // Fails for a file that does not decode: either a newer Vellum wrote it, or it is corrupted, and

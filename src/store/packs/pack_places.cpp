@@ -80,11 +80,12 @@ std::vector<std::string> TierState::missing_archives() const {
   return out;
 }
 
-PackPlaces::PackPlaces(base::Fs& fs, std::string store_path, const format::Uuid& store_id)
+PackPlaces::PackPlaces(base::Fs& fs, std::string store_path, const format::FileSeal& seal)
     : fs_(fs),
       store_path_(std::move(store_path)),
       home_(store_path_ + "/packs"),
-      store_id_(store_id) {
+      store_id_(seal.store_id),
+      seal_(seal) {
   assert(!store_path_.empty());
 }
 
@@ -108,7 +109,7 @@ std::shared_ptr<const TierState> PackPlaces::read() const {
   const std::string file = store_path_ + "/" + kTiersName;
   try {
     const auto bytes = base::read_whole(fs_, file, format::kMaxTiersBytes);
-    if (const char* problem = format::decode_tiers(bytes, store_id_, out->tiers)) {
+    if (const char* problem = format::decode_tiers(bytes, seal_, out->tiers)) {
       if (format::is_newer(bytes, format::checksum_seed(store_id_))) fail_newer(file, bytes);
       out->code = Errc::corrupted;
       out->problem =

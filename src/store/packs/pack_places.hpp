@@ -45,7 +45,7 @@ struct TierState {
 
 class PackPlaces {
  public:
-  PackPlaces(base::Fs& fs, std::string store_path, const format::Uuid& store_id);
+  PackPlaces(base::Fs& fs, std::string store_path, const format::FileSeal& seal);
 
   // The state as last read. The first call reads it.
   std::shared_ptr<const TierState> state() const;
@@ -85,6 +85,7 @@ class PackPlaces {
   base::Fs& fs_;
   std::string store_path_, home_;
   format::Uuid store_id_;
+  format::FileSeal seal_;
   mutable std::mutex mutex_;  // guards the member below
   mutable std::shared_ptr<const TierState> state_;
 };

@@ -41,7 +41,10 @@ bool PackScanner::whole(const RecordHeader& h) {
   const std::uint64_t extent = format::record_extent_bytes(h);
   if (extent > end_ - h.offset_bytes || !load(h.offset_bytes, extent)) return false;
   const auto bytes = bytes_at(h.offset_bytes, static_cast<std::size_t>(extent));
-  return format::verify_record(bytes, h, {pack_, h.offset_bytes, h.tag()}, seed_) == nullptr;
+  const format::RecordRef ref{pack_, h.offset_bytes, h.tag()};
+  if (seal_.keys == nullptr) return format::verify_record(bytes, h, ref, seal_.seed) == nullptr;
+  std::vector<std::byte> opened(bytes.begin(), bytes.end());
+  return format::open_record(opened, h, ref, seal_) == nullptr;
 }
 
 }  // namespace vellum::store

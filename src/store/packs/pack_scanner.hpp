@@ -11,10 +11,11 @@ namespace vellum::store {
 
 class PackScanner {
  public:
-  // Searches the file from `start` up to `end`. REQUIRES: `start` is aligned like a record.
-  PackScanner(const base::File& file, std::uint64_t pack, std::uint64_t seed, std::uint64_t start,
-              std::uint64_t end)
-      : file_(file), pack_(pack), seed_(seed), end_(end), at_(start) {
+  // Searches the file from `start` up to `end`. REQUIRES: `start` is aligned like a record. With
+  // keys, only records that open with them are found.
+  PackScanner(const base::File& file, std::uint64_t pack, const format::RecordSeal& seal,
+              std::uint64_t start, std::uint64_t end)
+      : file_(file), pack_(pack), seal_(seal), end_(end), at_(start) {
     assert(start % format::kRecordAlignBytes == 0);
   }
 
@@ -34,7 +35,9 @@ class PackScanner {
   bool whole(const format::RecordHeader& h);
 
   const base::File& file_;
-  std::uint64_t pack_, seed_, end_;
+  std::uint64_t pack_;
+  format::RecordSeal seal_;
+  std::uint64_t end_;
   std::uint64_t at_;
   std::uint64_t buffer_start_ = 0;
   bool has_failed_ = false;

@@ -19,12 +19,13 @@
 namespace vellum::store {
 
 std::unique_ptr<const format::Translation> read_translation(const base::File& file,
-                                                            const format::PackHeader& header) {
+                                                            const format::PackHeader& header,
+                                                            const format::StoreKeys* keys) {
   const std::uint64_t at = header.translation_offset_bytes;
   if (at == 0) return nullptr;
-  const auto record =
-      read_record_at(file, {header.pack, at, header.translation_tag},
-                     format::RecordType::translation, format::checksum_seed(header.store_id));
+  const auto record = read_record_at(file, {header.pack, at, header.translation_tag},
+                                     format::RecordType::translation,
+                                     {format::checksum_seed(header.store_id), keys});
   auto out = std::make_unique<format::Translation>();
   if (!format::decode_translation(record.raw, at, *out) ||
       out->lines.size() != record.header.items) {
@@ -103,11 +104,12 @@ struct PackSet::Table {
 };
 
 PackSet::PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock,
-                 std::shared_ptr<RemotePacks> remote)
+                 const format::StoreKeys* keys, std::shared_ptr<RemotePacks> remote)
     : fs_(fs),
-      places_(fs, std::move(store_path), superblock.store_id),
+      places_(fs, std::move(store_path), {superblock.store_id, keys}),
       remote_(std::move(remote)),
       store_id_(superblock.store_id),
+      keys_(keys),
       pack_bytes_(superblock.pack_bytes),
       max_descriptors_(base::descriptor_share()) {
   tables_.push_back(std::make_unique<Table>(64));
@@ -222,7 +224,10 @@ std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const 
   if (header.pack != pack) {
     fail(Errc::corrupted, "{}: this is pack {:016x} under another name", path, header.pack);
   }
-  entry->translation = read_translation(*file, header);
+  if (const char* problem = format::check_sealed(header, keys_ != nullptr)) {
+    fail(Errc::corrupted, "{}: {}", path, problem);
+  }
+  entry->translation = read_translation(*file, header, keys_);
   auto copy = open_copy(pack, bytes, file->size_bytes());
   entry->file = hold(std::move(file), *entry);
   if (copy != nullptr) entry->copy = hold(std::move(copy), *entry);

@@ -39,13 +39,15 @@ namespace vellum::store {
 // The translation table of a rewritten pack; null for any other pack. Throws Errc::corrupted,
 // naming the file.
 std::unique_ptr<const format::Translation> read_translation(const base::File& file,
-                                                            const format::PackHeader& header);
+                                                            const format::PackHeader& header,
+                                                            const format::StoreKeys* keys);
 
 class PackSet {
  public:
   // `remote`: the remote packs of the store; may be null.
+  // `keys`: null for a plain store.
   PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock,
-          std::shared_ptr<RemotePacks> remote = nullptr);
+          const format::StoreKeys* keys = nullptr, std::shared_ptr<RemotePacks> remote = nullptr);
   ~PackSet();
 
   // Opens a pack unless it is open already, and checks its header. Throws Errc::corrupted if the
@@ -118,6 +120,7 @@ class PackSet {
   PackPlaces places_;
   const std::shared_ptr<RemotePacks> remote_;
   const format::Uuid store_id_;
+  const format::StoreKeys* const keys_;
   const std::uint64_t pack_bytes_;     // a pack that has passed this is sealed
   const std::size_t max_descriptors_;  // for packs and their copies
   mutable std::size_t descriptors_ = 0;

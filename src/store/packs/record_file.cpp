@@ -12,7 +12,8 @@ namespace vellum::store {
 
 namespace {
 
-LoadedRecord read_at(const base::File& file, const format::RecordRef& place, std::uint64_t seed,
+LoadedRecord read_at(const base::File& file, const format::RecordRef& place,
+                     const format::RecordSeal& seal,
                      const std::function<bool(format::RecordType)>& is_wanted) {
   const auto corrupted = [&](const char* reason) {
     fail(Errc::corrupted, "{} at byte {}: {}", file.path(), place.offset_bytes, reason);
@@ -28,6 +29,7 @@ LoadedRecord read_at(const base::File& file, const format::RecordRef& place, std
   LoadedRecord out;
   if (const char* problem = format::decode_record_header(header_bytes, out.header))
     corrupted(problem);
+  if (const char* problem = format::check_sealed(out.header, seal)) corrupted(problem);
   if (!is_wanted(out.header.type)) corrupted("the record is of another type");
   const std::uint64_t extent = format::record_extent_bytes(out.header);
   if (extent > file_bytes - place.offset_bytes) {
@@ -36,7 +38,7 @@ LoadedRecord read_at(const base::File& file, const format::RecordRef& place, std
 
   out.bytes.resize(static_cast<std::size_t>(extent));
   file.pread(out.bytes, place.offset_bytes);
-  if (const char* problem = format::verify_record(out.bytes, out.header, place, seed)) {
+  if (const char* problem = format::open_record(out.bytes, out.header, place, seal)) {
     corrupted(problem);
   }
   if (out.header.type == format::RecordType::based_pages) return out;
@@ -55,13 +57,13 @@ LoadedRecord read_at(const base::File& file, const format::RecordRef& place, std
 }  // namespace
 
 LoadedRecord read_record_at(const base::File& file, const format::RecordRef& place,
-                            format::RecordType type, std::uint64_t seed) {
-  return read_at(file, place, seed, [type](format::RecordType found) { return found == type; });
+                            format::RecordType type, const format::RecordSeal& seal) {
+  return read_at(file, place, seal, [type](format::RecordType found) { return found == type; });
 }
 
 LoadedRecord read_pages_at(const base::File& file, const format::RecordRef& place,
-                           std::uint64_t seed) {
-  return read_at(file, place, seed, format::holds_pages);
+                           const format::RecordSeal& seal) {
+  return read_at(file, place, seal, format::holds_pages);
 }
 
 bool has_its_hash(const LoadedRecord& record) {

@@ -13,7 +13,7 @@ namespace vellum::store {
 struct LoadedRecord {
   format::RecordHeader header;
   std::vector<std::byte> raw;
-  std::vector<std::byte> bytes;  // the whole record as stored in the pack
+  std::vector<std::byte> bytes;  // the whole record as stored in the pack, but decrypted
   std::span<const std::byte> stored() const { return format::record_payload(bytes, header); }
 };
 
@@ -23,10 +23,10 @@ struct LoadedRecord {
 // header is found plausible and the record is inside its file. Throws Errc::corrupted or io, naming
 // the place.
 LoadedRecord read_record_at(const base::File& file, const format::RecordRef& place,
-                            format::RecordType type, std::uint64_t seed);
+                            format::RecordType type, const format::RecordSeal& seal);
 // The same for a record of pages or of based pages.
 LoadedRecord read_pages_at(const base::File& file, const format::RecordRef& place,
-                           std::uint64_t seed);
+                           const format::RecordSeal& seal);
 
 // The error text if has_its_hash() is false.
 inline constexpr const char* kNotItsHash =

@@ -67,7 +67,7 @@ void ImageFile::publish(format::ImageState state) {
   state.born_ns = identity.born_ns;
   const std::string directory = store_.branches_directory() + "/" + branch_;
   base::publish_file(store_.fs(), store_.tmp_directory(), directory, kImageStateName,
-                     format::encode_image_state(state, store_.superblock().store_id), true);
+                     format::encode_image_state(state, store_.file_seal()), true);
   state_ = std::move(state);
 }
 

@@ -28,8 +28,7 @@ std::optional<ImageState> read_state(PackStore& store, const std::string& branch
   ImageState state;
   try {
     const auto bytes = base::read_whole(store.fs(), file, format::kMaxImageStateBytes);
-    if (decode_image_state(bytes, store.superblock().store_id, state) != nullptr)
-      return std::nullopt;
+    if (decode_image_state(bytes, store.file_seal(), state) != nullptr) return std::nullopt;
   } catch (const Error& e) {
     if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
     return std::nullopt;
@@ -418,6 +417,7 @@ class ImageFile::Opening {
 std::unique_ptr<ImageFile> ImageFile::open(PackStore& store, const std::string& branch,
                                            const format::Version& head, const PageSource& pages,
                                            const std::string& path, bool is_content) {
+  store.require_plain("a branch's image (engine mapped)");
   return Opening(store, branch, head, pages, is_content).run(path);
 }
 
@@ -427,8 +427,7 @@ void ImageFile::note_other_writer(PackStore& store, const std::string& branch,
   if (!state || !state->in_use || state->all_touched) return;
   state->all_touched = true;
   base::publish_file(store.fs(), store.tmp_directory(), branch_directory(store, branch),
-                     kImageStateName,
-                     format::encode_image_state(*state, store.superblock().store_id), true);
+                     kImageStateName, format::encode_image_state(*state, store.file_seal()), true);
 }
 
 std::optional<ImageState> ImageFile::last_state(PackStore& store, const std::string& branch,

@@ -55,7 +55,7 @@ TEST(Documents, TheseAreTheCommands) {
                 "diff",   "heat",     "blame",  "cat",       "web",     "run",     "mount",
                 "import", "export",   "attach", "backup",    "restore", "recover", "remote",
                 "push",   "pull",     "clone",  "replicate", "group",   "stat",    "du",
-                "gc",     "tier",     "verify", "repair",    "top",     "help"}));
+                "gc",     "tier",     "key",    "verify",    "repair",  "top",     "help"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {
@@ -125,6 +125,18 @@ TEST(Documents, EveryOptionOfTierIsInTheManualAndTheCompletions) {
   }
 }
 
+TEST(Documents, EveryOptionOfKeyIsInTheManualAndTheCompletions) {
+  for (const char* action : {"list", "add", "remove", "rotate"}) {
+    for (const std::string& option : options_in(must({"key", action, "--help"}).out)) {
+      for (const char* file :
+           {"docs/man/vellum-key.1", "completions/vellum.bash", "completions/_vellum"}) {
+        EXPECT_NE(unescaped(source(file)).find(option), std::string::npos) << file << " " << option;
+      }
+    }
+    EXPECT_NE(source("docs/man/vellum-key.1").find(action), std::string::npos) << action;
+  }
+}
+
 TEST(Documents, EveryOptionOfGroupIsInTheManualAndTheCompletions) {
   for (const char* action : {"log", "show", "verify", "export", "restore", "rm", "gc"}) {
     for (const std::string& option : options_in(must({"group", action, "--help"}).out)) {
@@ -152,7 +164,7 @@ TEST(Documents, EveryOptionOfRemoteIsInTheManualAndTheCompletions) {
 TEST(Documents, ManualAndReferenceGiveTheSameExitStatuses) {
   const std::string manual = source("docs/man/vellum.1");
   const std::string reference = source("docs/reference/exit-status.md");
-  for (int status = 0; status <= 13; ++status) {
+  for (int status = 0; status <= 14; ++status) {
     const std::string number = std::to_string(status);
     EXPECT_NE(manual.find("\n.B " + number + "\n"), std::string::npos) << number;
     EXPECT_NE(reference.find("\n| " + number + " |"), std::string::npos) << number;

@@ -129,11 +129,12 @@ NameSet commands_in(const std::string& help) {
 }
 
 NameSet commands_of_the_program() {
+  const NameSet with_subcommands{"tier", "key", "group", "remote"};
   NameSet out;
   for (const std::string& name : commands_in(must({"--help"}).out)) {
-    if (name != "tier" && name != "group" && name != "remote") out.insert(name);
+    if (!with_subcommands.contains(name)) out.insert(name);
   }
-  for (const std::string command : {"tier", "group", "remote"}) {
+  for (const std::string& command : with_subcommands) {
     for (const std::string& name : commands_in(must({command, "--help"}).out)) {
       out.insert(command + " " + name);
     }

@@ -557,11 +557,27 @@ TEST_F(CApiTest, ExceptionFromACallbackDoesNotCross) {
   EXPECT_NE(message(), "");
 }
 
+TEST_F(CApiTest, APlainStoreIsNotTakenForAnEncryptedOne) {
+  vellum_store_options encrypted = VELLUM_STORE_OPTIONS_INIT;
+  encrypted.encrypt = 1;
+  vellum_store* other = nullptr;
+  EXPECT_EQ(vellum_store_open_or_create(path_.c_str(), &encrypted, &other), VELLUM_ERR_WRONG_KEY);
+  EXPECT_EQ(other, nullptr);
+  vellum_key_source source = VELLUM_KEY_SOURCE_INIT;
+  source.encrypted_only = 1;
+  ASSERT_EQ(vellum_set_key_source(&source), VELLUM_OK);
+  EXPECT_EQ(vellum_store_open(path_.c_str(), &other), VELLUM_ERR_WRONG_KEY);
+  ASSERT_EQ(vellum_set_key_source(nullptr), VELLUM_OK);
+  ASSERT_EQ(vellum_store_open(path_.c_str(), &other), VELLUM_OK);
+  vellum_store_close(other);
+}
+
 TEST(CApiErrors, NamesAreThoseOfTheLibrary) {
   for (int code = VELLUM_OK; code <= VELLUM_ERR_OUT_OF_MEMORY; ++code) {
     EXPECT_STREQ(vellum_errc_name(code), vellum::errc_name(static_cast<vellum::Errc>(code)));
   }
   EXPECT_STREQ(vellum_errc_name(VELLUM_ERR_NOT_FOUND), "not_found");
+  EXPECT_STREQ(vellum_errc_name(VELLUM_ERR_WRONG_KEY), "wrong_key");
   EXPECT_STREQ(vellum_errc_name(-1), "unknown");
   EXPECT_STREQ(vellum_errc_name(1000), "unknown");
 }

@@ -74,6 +74,40 @@ TEST_P(Datastores, OpeningRestoresTheFilesOfTheLastCommit) {
   expect_holds(path(), 3);
 }
 
+// The files beside the store would stay plain.
+TEST_P(Datastores, EncryptedStoresAreRefused) {
+  std::ofstream(directory_ / "key") << std::string(50, 'k');
+  StoreOptions encrypted;
+  encrypted.encrypt = true;
+  encrypted.key.key_file = directory_ / "key";
+  set_key_source(encrypted.key);
+  fs::create_directories(path());
+  {
+    Store store = Store::create(path() + "/store", encrypted);
+    RegionOptions region;
+    region.engine = Engine::sigsegv;
+    region.capacity_bytes = 16u << 20;
+    store.create_region("other", 1u << 20, region).commit();
+  }
+  EXPECT_ERRC(Datastore::create(path(), kCapacity, options()), Errc::unsupported);
+  Store::open(path() + "/store").create_branch("main", "other");
+  EXPECT_ERRC(open(path()), Errc::unsupported);
+  EXPECT_ERRC(read(path()), Errc::unsupported);
+  EXPECT_ERRC(Datastore::consistent(path(), options()), Errc::unsupported);
+  EXPECT_ERRC(Datastore::copy(path(), path("copy"), options()), Errc::unsupported);
+  EXPECT_ERRC(Datastore::remove(path()), Errc::unsupported);
+  EXPECT_TRUE(Store::open(path() + "/store").contains("main"));
+
+  DatastoreOptions wanted = options();
+  wanted.store = encrypted;
+  create(path("plain")).commit();
+  EXPECT_ERRC(Datastore::create(path("new"), kCapacity, wanted), Errc::unsupported);
+  EXPECT_ERRC(Datastore::copy(path("plain"), path("copy"), wanted), Errc::unsupported);
+  EXPECT_FALSE(fs::exists(path("new/store")));
+  EXPECT_FALSE(fs::exists(path("copy/store")));
+  set_key_source(KeySource());
+}
+
 TEST_P(Datastores, TheHeadBeforeTheSegmentIsPrivate) {
   create(path()).commit();
   for (int i = 0; i < 2; ++i) {

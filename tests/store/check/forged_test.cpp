@@ -47,7 +47,7 @@ class Pack {
     h.stored_bytes = static_cast<std::uint32_t>(stored.size());
     h.items = items;
     h.has_hash = !hash.empty();
-    format::append_record(bytes_, h, hash, stored, seed_);
+    format::append_record(bytes_, h, hash, stored, {seed_, keys_});
     return {id_, h.offset_bytes, h.tag()};
   }
   RecordRef add_plain(RecordType type, const Bytes& raw, std::uint32_t items) {
@@ -55,9 +55,13 @@ class Pack {
   }
   std::uint64_t id() const { return id_; }
   const Bytes& bytes() const { return bytes_; }
+  // The next records, as those of an encrypted store.
+  void seal_with(const base::StoreKeys* keys) { keys_ = keys; }
+  void damage(std::uint64_t at) { bytes_[static_cast<std::size_t>(at)] ^= std::byte{1}; }
 
  private:
   std::uint64_t seed_, id_;
+  const base::StoreKeys* keys_ = nullptr;
   Bytes bytes_;
 };
 
@@ -317,6 +321,29 @@ TEST_F(Forged, PagesThatDoNotDecompress) {
     fs_.erase("/s");
     store_ = StoreDirectory::create(fs_, "/s", small_options());
   }
+}
+
+// Frames have no room for its seal, so it is refused before its payload is read: the payload is
+// damaged here.
+TEST_F(Forged, AnEncryptedRecord) {
+  const base::StoreKeys keys(base::Secret::random(base::kKeyBytes));
+  constexpr std::uint32_t kPagesOfAFrame = 32;
+  pack_->seal_with(&keys);
+  const RecordRef record = add_pages(kPagesOfAFrame);
+  pack_->seal_with(nullptr);
+  pack_->damage(record.offset_bytes + format::kRecordHeaderBytes + 7);
+  publish({base(0, record, 0, kPagesOfAFrame)});
+  expect_page_refused("an encrypted record in a plain store");
+}
+
+TEST_F(Forged, EncryptedDeltas) {
+  const base::StoreKeys keys(base::Secret::random(base::kKeyBytes));
+  pack_->seal_with(&keys);
+  const RecordRef record = add_deltas(3);
+  pack_->seal_with(nullptr);
+  pack_->damage(record.offset_bytes + format::kRecordHeaderBytes + 1);
+  publish({delta(0, record, 1)});
+  expect_page_refused("an encrypted record in a plain store");
 }
 
 TEST_F(Forged, PagesThatAreMoreThanABlock) {

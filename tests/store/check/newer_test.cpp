@@ -36,7 +36,7 @@ class Newer : public TiersTest {
     const std::string text = error_text(Errc::newer_format, body);
     EXPECT_TRUE(contains(text, file)) << text;
     EXPECT_TRUE(contains(text, "format 1.7")) << text;
-    EXPECT_TRUE(contains(text, "up to 1.0")) << text;
+    EXPECT_TRUE(contains(text, "up to 1.1")) << text;
   }
   // Calls that read all of the store, and calls that change it permanently.
   void expect_left_alone(const std::string& file) {
@@ -104,7 +104,8 @@ TEST_F(Newer, TheSuperblockSaysBothNumbers) {
 TEST(FormatNumber, OrdersMajorBeforeMinor) {
   using format::format_number;
   EXPECT_FALSE(format::number_is_newer(format_number(1, 0)));
-  EXPECT_TRUE(format::number_is_newer(format_number(1, 1)));
+  EXPECT_FALSE(format::number_is_newer(format_number(1, 1)));
+  EXPECT_TRUE(format::number_is_newer(format_number(1, 2)));
   EXPECT_TRUE(format::number_is_newer(format_number(2, 0)));
   EXPECT_FALSE(format::number_is_newer(format_number(0, 3)));
   EXPECT_EQ(format::number_text(format_number(2, 13)), "2.13");

@@ -43,7 +43,7 @@ inline std::uint64_t translated_packs(StoreDirectory& store) {
 
 inline format::Translation translation_of(StoreDirectory& store, std::uint64_t pack) {
   const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
-  return *read_translation(*file, pack_header(store, pack));
+  return *read_translation(*file, pack_header(store, pack), store.keys());
 }
 
 // Rewrites every pack that has no writer, whether that saves space or not. Returns

@@ -21,7 +21,7 @@ LoadedRecord fetch(PackStore& store, const RecordAtRemote& record) {
   out.bytes = store.packs().fetch(record);
   const char* problem = format::decode_record_header(out.bytes, out.header);
   if (problem == nullptr) {
-    problem = format::verify_record(out.bytes, out.header, record.place, store.checksum_seed());
+    problem = format::open_record(out.bytes, out.header, record.place, store.record_seal());
   }
   if (problem == nullptr) return out;
   fail(Errc::corrupted, "{}: {}", record_place(store, record.ref), problem);

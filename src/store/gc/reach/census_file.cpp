@@ -16,7 +16,7 @@ format::GcCensus read_census_file(StoreDirectory& store) {
   format::GcCensus out;
   try {
     const auto bytes = base::read_whole(store.fs(), census_path(store), format::kMaxGcCensusBytes);
-    format::decode_gc_census(bytes, store.superblock().store_id, out);
+    format::decode_gc_census(bytes, store.file_seal(), out);
   } catch (const Error&) {
     // The caller reads the maps instead.
   }
@@ -38,7 +38,7 @@ bool has_content(StoreDirectory& store, const std::vector<std::byte>& bytes) {
 
 void write_census_file(StoreDirectory& store, const format::GcCensus& census, bool flush) {
   try {
-    const auto bytes = format::encode_gc_census(census, store.superblock().store_id);
+    const auto bytes = format::encode_gc_census(census, store.file_seal());
     if (bytes.empty()) {
       store.fs().unlink(census_path(store));
     } else if (!flush) {

@@ -119,7 +119,7 @@ PackUse use_of(StoreDirectory& store, std::uint64_t pack, std::vector<Extent> ne
     if (index.to != 0) {
       needed.push_back(index);
       // Hints for later writers. They are kept as long as their pack.
-      for (const auto& hint : hash_records(store, pack)) needed.push_back(extent_of(hint));
+      for (const auto& hint : hash_records(store, pack)) needed.push_back(extent_of(store, hint));
     }
   } else {
     needed.push_back({settled, use.file_bytes});

@@ -74,7 +74,7 @@ Roots read_roots(StoreDirectory& store) {
     try {
       store.read_branch(name);  // for its checks
       const auto file = store.fs().open(store.journal_path(name), base::OpenMode::read_only);
-      bases = read_base_versions(*file, store.superblock().store_id);
+      bases = read_base_versions(*file, store.file_seal());
     } catch (const Error& e) {
       if (e.code() == Errc::not_found) continue;  // removed just now
       throw;

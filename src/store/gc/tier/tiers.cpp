@@ -39,7 +39,7 @@ Tiers read_tiers(StoreDirectory& store) {
 
 void publish(StoreDirectory& store, const Tiers& tiers) {
   base::publish_file(store.fs(), store.tmp_directory(), store.path(), kTiersName,
-                     format::encode_tiers(tiers, store.superblock().store_id), true);
+                     format::encode_tiers(tiers, store.file_seal()), true);
   store.packs().places().reload();
 }
 

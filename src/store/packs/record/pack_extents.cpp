@@ -113,7 +113,7 @@ std::vector<Extent> record_extents(PackStore& store, std::uint64_t pack,
     }
     if (!known.empty()) known[i] = 0;
     // The index does not say whether there is a hash.
-    out.push_back({at, std::min(extent_of(*line).to + format::kHashBytes, next)});
+    out.push_back({at, std::min(extent_of(store, *line).to + format::kHashBytes, next)});
   }
   return out;
 }
@@ -134,8 +134,9 @@ std::vector<IndexLine> record_lines(PackStore& store, std::uint64_t pack,
   return out;
 }
 
-Extent extent_of(const IndexLine& line) noexcept {
+Extent extent_of(const PackStore& store, const IndexLine& line) noexcept {
   RecordHeader h;
+  h.sealed = store.is_encrypted();
   h.stored_bytes = line.stored_bytes;
   return {line.offset_bytes, line.offset_bytes + format::record_extent_bytes(h)};
 }
@@ -168,7 +169,7 @@ std::vector<IndexedExtent> indexed_extents(PackStore& store, std::uint64_t pack)
   std::vector<IndexedExtent> out;
   if (index == 0) return out;
   for (const IndexLine& line : read_index(store, pack, index)) {
-    out.push_back({extent_of(line), line.tag});
+    out.push_back({extent_of(store, line), line.tag});
   }
   out.push_back({{index, file.size_bytes()}, 0});
   return out;

@@ -39,7 +39,7 @@ std::vector<format::IndexLine> record_lines(PackStore& store, std::uint64_t pack
 // records in order. A record that an index lists may be free.
 std::vector<format::IndexLine> hash_records(PackStore& store, std::uint64_t pack);
 // The extent of a record that has no hash.
-Extent extent_of(const format::IndexLine& line) noexcept;
+Extent extent_of(const PackStore& store, const format::IndexLine& line) noexcept;
 
 // The extents of all records that the pack's index lists, and of the index itself up to the end of
 // the file. Empty if the pack has no index.

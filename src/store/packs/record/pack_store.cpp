@@ -35,6 +35,7 @@ struct PackStore::Impl {
   const std::unique_ptr<base::File> superblock_file;  // open, so that its inode is not reused
   format::Superblock superblock;
   std::uint64_t seed;
+  const std::unique_ptr<const base::StoreKeys> keys;
   PackSet packs;
   RecordCache records;
   RunCache runs;
@@ -43,20 +44,26 @@ struct PackStore::Impl {
   std::unique_ptr<base::ThreadPool> pool;
 
   Impl(base::Fs& f, const std::string& p, std::unique_ptr<base::File> file,
-       const format::Superblock& sb, std::shared_ptr<RemotePacks> remote)
+       const format::Superblock& sb, std::unique_ptr<const base::StoreKeys> k,
+       std::shared_ptr<RemotePacks> remote)
       : beneath(base::beneath(f, p)),
         fs(*beneath),
         path(p),
         superblock_file(std::move(file)),
         superblock(sb),
         seed(format::checksum_seed(sb.store_id)),
-        packs(fs, p, sb, std::move(remote)),
-        records(packs, seed, sb, record_cache_bytes()) {}
+        keys(std::move(k)),
+        packs(fs, p, sb, keys.get(), std::move(remote)),
+        records(packs, {seed, keys.get()}, sb, record_cache_bytes()) {}
 };
 
 PackStore::PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
-                     const format::Superblock& superblock, std::shared_ptr<RemotePacks> remote)
-    : impl_(std::make_unique<Impl>(fs, path, std::move(file), superblock, std::move(remote))) {
+                     const format::Superblock& superblock,
+                     std::unique_ptr<const base::StoreKeys> keys,
+                     std::shared_ptr<RemotePacks> remote)
+    : impl_(std::make_unique<Impl>(fs, path, std::move(file), superblock, std::move(keys),
+                                   std::move(remote))) {
+  assert(superblock.encrypted == is_encrypted());
   assert(!impl_->path.empty());
   assert(impl_->superblock_file != nullptr);
 }
@@ -66,6 +73,11 @@ base::Fs& PackStore::fs() const noexcept { return impl_->fs; }
 const std::string& PackStore::path() const noexcept { return impl_->path; }
 const format::Superblock& PackStore::superblock() const noexcept { return impl_->superblock; }
 std::uint64_t PackStore::checksum_seed() const noexcept { return impl_->seed; }
+const base::StoreKeys* PackStore::keys() const noexcept { return impl_->keys.get(); }
+void PackStore::require_plain(const char* what) const {
+  if (!is_encrypted()) return;
+  fail(Errc::unsupported, "{}: the store is encrypted, and {} would not be yet", path(), what);
+}
 std::string PackStore::packs_directory() const { return impl_->path + "/packs"; }
 std::string PackStore::snapshots_directory() const { return impl_->path + "/snapshots"; }
 std::string PackStore::branches_directory() const { return impl_->path + "/branches"; }

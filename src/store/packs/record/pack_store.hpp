@@ -10,6 +10,7 @@
 
 #include "base/files/file.hpp"
 #include "base/threads/thread_pool.hpp"
+#include "format/wire/seal.hpp"
 #include "format/wire/superblock.hpp"
 #include "store/packs/pack_set.hpp"
 #include "store/packs/record/record_cache.hpp"
@@ -24,14 +25,23 @@ class PackStore {
  public:
   // REQUIRES: `path` is a store's directory, `file` its superblock with the content `superblock`.
   // `remote`: see PackSet.
+  // `keys`: null for a plain store.
   PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
-            const format::Superblock& superblock, std::shared_ptr<RemotePacks> remote);
+            const format::Superblock& superblock, std::unique_ptr<const base::StoreKeys> keys,
+            std::shared_ptr<RemotePacks> remote);
   ~PackStore();
 
   base::Fs& fs() const noexcept;
   const std::string& path() const noexcept;
   const format::Superblock& superblock() const noexcept;
   std::uint64_t checksum_seed() const noexcept;
+  const base::StoreKeys* keys() const noexcept;  // null: a plain store
+  bool is_encrypted() const noexcept { return keys() != nullptr; }
+  // Throws Errc::unsupported if the store is encrypted. For features that do not encrypt yet.
+  void require_plain(const char* what) const;
+  // For the content of packs, and of all other files but journals' frames.
+  format::RecordSeal record_seal() const noexcept { return {checksum_seed(), keys()}; }
+  format::FileSeal file_seal() const noexcept { return {superblock().store_id, keys()}; }
   std::string packs_directory() const;
   std::string snapshots_directory() const;
   std::string branches_directory() const;

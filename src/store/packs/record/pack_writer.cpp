@@ -147,10 +147,26 @@ void PackWriter::Impl::sync_file() {
   io.flush_ns += base::elapsed_ns(start);
 }
 
+namespace {
+
+IndexLine written_line(const RecordHeader& h) {
+  return {h.type, h.offset_bytes, h.stored_bytes, h.raw_bytes, h.items, h.tag()};
+}
+
+}  // namespace
+
 // An earlier writer wrote the records before `lines_from`; their headers describe them. Where gc
-// freed records, there is a hole, with remains of records around it.
+// freed records, there is a hole, with remains of records around it. The index of an encrypted store
+// is sealed: only records that open are listed.
 std::vector<IndexLine> PackWriter::Impl::all_lines() {
   std::vector<IndexLine> out;
+  if (store.is_encrypted()) {
+    PackScanner scanner(*active.file, active.pack, store.record_seal(), format::kPackHeaderBytes,
+                        active.lines_from);
+    for (RecordHeader h; scanner.next(h);) out.push_back(written_line(h));
+    out.insert(out.end(), active.lines.begin(), active.lines.end());
+    return out;
+  }
   std::array<std::byte, format::kRecordHeaderBytes> bytes;
   for (std::uint64_t at = format::kPackHeaderBytes; at < active.lines_from;) {
     RecordHeader h;
@@ -160,7 +176,7 @@ std::vector<IndexLine> PackWriter::Impl::all_lines() {
       PackScanner scanner(*active.file, active.pack, store.checksum_seed(), at, active.lines_from);
       if (!scanner.next(h)) break;
     }
-    out.push_back({h.type, h.offset_bytes, h.stored_bytes, h.raw_bytes, h.items, h.tag()});
+    out.push_back(written_line(h));
     at = h.offset_bytes + format::record_extent_bytes(h);
   }
   out.insert(out.end(), active.lines.begin(), active.lines.end());
@@ -211,7 +227,8 @@ void PackWriter::Impl::roll() {
   }
   fresh.push_back(next.pack);
   name_unsynced = true;
-  buffer = format::encode_pack_header({store.superblock().store_id, next.pack, branch_id});
+  buffer = format::encode_pack_header(
+      {store.superblock().store_id, next.pack, branch_id, 0, 0, store.is_encrypted()});
   next.end = buffer.size();
   appended += buffer.size();
   if (active.pack == committed.pack) committed.lines = std::move(active.lines);
@@ -232,12 +249,12 @@ RecordRef PackWriter::Impl::put(const NewRecord& record) {
   h.stored_bytes = static_cast<std::uint32_t>(record.stored.size());
   h.items = record.items;
   const std::size_t before = buffer.size();
-  format::append_record(buffer, h, record.hash, record.stored, store.checksum_seed());
+  format::append_record(buffer, h, record.hash, record.stored, store.record_seal());
   active.end += buffer.size() - before;
   appended += buffer.size() - before;
   dirty = true;
   if (h.type != RecordType::index) {
-    active.lines.push_back({h.type, h.offset_bytes, h.stored_bytes, h.raw_bytes, h.items, h.tag()});
+    active.lines.push_back(written_line(h));
   }
   return {h.pack, h.offset_bytes, h.tag()};
 }
@@ -268,7 +285,8 @@ bool PackWriter::Impl::is_whole(const RecordRef& ref) const {
     if (format::decode_record_header(head, h) != nullptr) return false;
     std::vector<std::byte> bytes(static_cast<std::size_t>(format::record_extent_bytes(h)));
     file.pread(bytes, ref.offset_bytes);
-    return format::verify_record(bytes, h, ref, store.checksum_seed()) == nullptr;
+    if (format::check_sealed(h, store.record_seal()) != nullptr) return false;
+    return format::open_record(bytes, h, ref, store.record_seal()) == nullptr;
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
     return false;

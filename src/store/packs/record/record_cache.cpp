@@ -138,7 +138,7 @@ std::uint64_t fingerprint_of(const RecordRef& ref) noexcept {
 
 struct RecordCache::Impl {
   PackSet& packs;
-  std::uint64_t seed;
+  format::RecordSeal seal;
   std::size_t raw_capacity;     // of a frame for pages
   std::size_t large_capacity;   // of the largest frame: any block of pages fits
   std::size_t stored_capacity;  // of a decoder
@@ -150,7 +150,8 @@ struct RecordCache::Impl {
   FrontLength pages_front;
   base::Reservation memory;
 
-  Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding, std::size_t budget_bytes);
+  Impl(PackSet& p, const format::RecordSeal& s, const format::Encoding& encoding,
+       std::size_t budget_bytes);
 
   void lay_out(std::size_t budget_bytes);
   FrameClass& class_for(const RecordHeader& h) noexcept;
@@ -215,8 +216,10 @@ struct RecordCache::Load {
   bool goes_direct() const noexcept;
   bool is_loaded(const CacheFrame& in) const noexcept;
   void publish(CacheFrame& target, const RecordPlace& at) const noexcept;
+  // The frames have room for a seal only in an encrypted store.
   LoadProblem decode_header(std::span<const std::byte> bytes) noexcept {
-    return described(format::decode_record_header(bytes, header));
+    const char* problem = format::decode_record_header(bytes, header);
+    return described(problem != nullptr ? problem : format::check_sealed(header, cache.seal));
   }
   LoadProblem described(const char* text) noexcept {
     description = text;
@@ -224,14 +227,14 @@ struct RecordCache::Load {
   }
 };
 
-RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding,
+RecordCache::Impl::Impl(PackSet& p, const format::RecordSeal& s, const format::Encoding& encoding,
                         std::size_t budget_bytes)
-    : packs(p), seed(s) {
+    : packs(p), seal(s) {
   raw_capacity = std::max<std::size_t>(encoding.block_bytes, kMinPagesRawBytes);
   large_capacity = max_data_raw_bytes(encoding, RecordType::pages);
   const std::size_t raw_limit = std::max(large_capacity, kMapRawBytes);
   stored_capacity = whole_pages(format::kRecordHeaderBytes + format::kHashBytes +
-                                base::max_compress_bound(raw_limit));
+                                base::max_compress_bound(raw_limit) + format::kSealBytes);
   lay_out(budget_bytes);
 }
 
@@ -244,15 +247,18 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
     const std::size_t fit = budget_bytes / 16 * sixteenths / shape.frame_bytes();
     frames.make(shape, std::clamp<std::size_t>(fit, 4, 1024));
   };
-  make(pages, 2, {raw_capacity, 0, 0});
-  make(deltas, 6, {format::kMaxDeltaBatchRawBytes, format::kMaxDeltasPerBatch, kLineBytes});
-  make(few_deltas, 3, {kFewDeltasRawBytes, kFewDeltas, kLineBytes});
+  // An uncompressed record is read into its frame, with its seal.
+  const std::size_t sealed = format::seal_bytes(seal.keys != nullptr);
+  make(pages, 2, {raw_capacity + sealed, 0, 0});
+  make(deltas, 6,
+       {format::kMaxDeltaBatchRawBytes + sealed, format::kMaxDeltasPerBatch, kLineBytes});
+  make(few_deltas, 3, {kFewDeltasRawBytes + sealed, kFewDeltas, kLineBytes});
   make(map, 5, {0, format::kMaxEntriesPerMapBlock, sizeof(format::MapEntry)});
   // These frames are only address space until a grown block is loaded.
   std::size_t largest = raw_capacity;
   for (std::size_t i = 0; i < kMaxGrown && largest < large_capacity; ++i) {
     largest = i + 1 == kMaxGrown ? large_capacity : std::min(2 * largest, large_capacity);
-    make(grown[i], kMaxGrown + 1 - i, {largest, 0, 0});
+    make(grown[i], kMaxGrown + 1 - i, {largest + sealed, 0, 0});
   }
 
   std::vector<FrameClass*> classes{&pages, &deltas, &few_deltas, &map};
@@ -379,7 +385,8 @@ LoadProblem RecordCache::Load::load_from(const base::File& from) noexcept {
   }
   if (problem == LoadProblem::none) {
     if (header.type == RecordType::pages) {
-      cache.pages_front.note(format::kRecordHeaderBytes + format::kHashBytes + header.stored_bytes);
+      cache.pages_front.note(format::kRecordHeaderBytes + format::kHashBytes + header.stored_bytes +
+                             format::seal_bytes(header.sealed));
     }
     if (!goes_direct()) {
       problem = fill_frame();
@@ -484,7 +491,7 @@ LoadProblem RecordCache::Load::fill_data(CacheFrame& target) noexcept {
 LoadProblem RecordCache::Load::fill_map(CacheFrame& target) noexcept {
   const RecordHeader& h = header;
   assert(h.type == RecordType::map_block && target.parsed != nullptr);
-  const std::size_t total = front_bytes(h) + h.stored_bytes;
+  const std::size_t total = format::record_body_bytes(h);
   if (h.raw_bytes > kMapRawBytes) return LoadProblem::map_block_too_large;
   if (total > cache.stored_capacity) return LoadProblem::impossible_stored_size;
   Decoder& d = lock_one(cache.decoders);
@@ -516,7 +523,7 @@ LoadProblem RecordCache::Load::fill_map(CacheFrame& target) noexcept {
 LoadProblem RecordCache::Load::unpack(std::span<std::byte> out, std::size_t offset_bytes) noexcept {
   const RecordHeader& h = header;
   assert(offset_bytes + out.size() <= h.raw_bytes);
-  const std::size_t total = front_bytes(h) + h.stored_bytes;
+  const std::size_t total = format::record_body_bytes(h);
   if (total > cache.stored_capacity) return LoadProblem::impossible_stored_size;
   Decoder& d = lock_one(cache.decoders);
   LoadProblem problem = read_record(d.stored);
@@ -536,14 +543,14 @@ LoadProblem RecordCache::Load::unpack(std::span<std::byte> out, std::size_t offs
 LoadProblem RecordCache::Load::read_record(std::byte* at) noexcept {
   assert(file != nullptr && at != nullptr);
   assert(front.size() <= kFrontBytes + format::kPageBytes);
-  const std::span<std::byte> bytes(at, front_bytes(header) + header.stored_bytes);
+  const std::span<std::byte> bytes(at, format::record_body_bytes(header));
   const std::size_t known = std::min(bytes.size(), front.size());
   std::memcpy(at, front.data(), known);
   os_errno = known == bytes.size()
                  ? 0
                  : file->try_pread(bytes.subspan(known), place.record.offset_bytes + known);
   if (os_errno != 0) return LoadProblem::cannot_be_read;
-  return described(format::verify_record(bytes, header, place.record, cache.seed));
+  return described(format::open_record(bytes, header, place.record, cache.seal));
 }
 
 // Loads a record of based pages into a frame. REQUIRES: load() returned has_base_pages.
@@ -592,7 +599,7 @@ LoadProblem RecordCache::Load::read_whole(const base::File& from, Assembly& asse
   if (problem != LoadProblem::none) return problem;
   if (header.type != RecordType::based_pages) return LoadProblem::another_type;
   if (problem = check_sizes(); problem != LoadProblem::none) return problem;
-  if (front_bytes(header) + header.stored_bytes > cache.stored_capacity) {
+  if (format::record_body_bytes(header) > cache.stored_capacity) {
     return LoadProblem::impossible_stored_size;
   }
   file = &from;
@@ -673,9 +680,9 @@ LoadProblem RecordCache::Load::unpack_based(const Assembly& assembly,
   return LoadProblem::none;
 }
 
-RecordCache::RecordCache(PackSet& packs, std::uint64_t seed, const format::Encoding& encoding,
-                         std::size_t budget_bytes)
-    : impl_(new Impl(packs, seed, encoding, budget_bytes)) {}
+RecordCache::RecordCache(PackSet& packs, const format::RecordSeal& seal,
+                         const format::Encoding& encoding, std::size_t budget_bytes)
+    : impl_(new Impl(packs, seal, encoding, budget_bytes)) {}
 
 RecordCache::~RecordCache() { delete impl_; }
 

@@ -60,7 +60,7 @@ struct RecordRequest {
 
 class RecordCache {
  public:
-  RecordCache(PackSet& packs, std::uint64_t seed, const format::Encoding& encoding,
+  RecordCache(PackSet& packs, const format::RecordSeal& seal, const format::Encoding& encoding,
               std::size_t budget_bytes);
   ~RecordCache();
 

@@ -26,6 +26,7 @@ format::RecordHeader read_record_header(PackStore& store, std::uint64_t pack,
   store.packs().find(pack)->pread(bytes, offset_bytes);
   format::RecordHeader h;
   const char* problem = format::decode_record_header(bytes, h);
+  if (problem == nullptr) problem = format::check_sealed(h, store.record_seal());
   if (problem == nullptr && (h.pack != pack || h.offset_bytes != offset_bytes)) {
     problem = "misdirected record";
   }
@@ -38,7 +39,7 @@ format::RecordHeader read_record_header(PackStore& store, std::uint64_t pack,
 LoadedRecord load_record_at(PackStore& store, const format::RecordRef& place,
                             format::RecordType type) {
   store.packs().open(place.pack);
-  return read_record_at(*store.packs().find(place.pack), place, type, store.checksum_seed());
+  return read_record_at(*store.packs().find(place.pack), place, type, store.record_seal());
 }
 
 LoadedRecord load_cached_record(PackStore& store, const format::RecordRef& ref,
@@ -47,7 +48,7 @@ LoadedRecord load_cached_record(PackStore& store, const format::RecordRef& ref,
   const RecordPlace place = store.packs().locate(ref);
   if (place.problem == nullptr && place.copy != nullptr) {
     try {
-      return read_record_at(*place.copy, place.record, type, store.checksum_seed());
+      return read_record_at(*place.copy, place.record, type, store.record_seal());
     } catch (const Error& e) {
       if (e.code() == Errc::out_of_memory) throw;  // otherwise the pack is read
     }
@@ -86,7 +87,7 @@ std::shared_ptr<const LoadedRecord> load_base(PackStore& store, const format::Re
     if (auto known = recent->find(ref)) return known;
   }
   return keep(ref,
-              read_record_at(*at.file, at.record, format::RecordType::pages, store.checksum_seed()),
+              read_record_at(*at.file, at.record, format::RecordType::pages, store.record_seal()),
               recent);
 }
 
@@ -119,7 +120,7 @@ std::vector<std::byte> read_prefix(PackStore& store, std::uint64_t pack,
 
 LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format::RecordType type) {
   const RecordPlace place = located(store, ref);
-  return read_record_at(*place.file, place.record, type, store.checksum_seed());
+  return read_record_at(*place.file, place.record, type, store.record_seal());
 }
 
 std::vector<format::BasePage> base_pages_of(const LoadedRecord& record,
@@ -156,7 +157,7 @@ std::shared_ptr<const LoadedRecord> load_pages(PackStore& store, const format::R
     if (auto known = recent->find(ref)) return known;
   }
   const RecordPlace at = located(store, ref);
-  LoadedRecord out = read_pages_at(*at.file, at.record, store.checksum_seed());
+  LoadedRecord out = read_pages_at(*at.file, at.record, store.record_seal());
   if (out.header.type == format::RecordType::pages) return keep(ref, std::move(out), recent);
   const std::string place = fmt::format("{} at byte {}", at.file->path(), at.record.offset_bytes);
   std::size_t list_bytes = 0;

@@ -1,0 +1,211 @@
+// base/crypto/store_keys.cpp: see store_keys.hpp.
+#include "base/crypto/store_keys.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <sched.h>
+
+#include <cassert>
+#include <climits>
+#include <cstring>
+
+#include "base/crypto/hkdf.hpp"
+#include "base/fail.hpp"
+#include "base/threads/handler_lock.hpp"
+
+namespace vellum::base {
+namespace {
+
+constexpr const char* kKindInfo[] = {"vellum pack", "vellum journal", "vellum file"};
+constexpr std::size_t kBlockBytes = 16;
+constexpr std::byte kZeroKey[kKeyBytes] = {};
+
+// Fetched once: fetching takes locks and allocates.
+const EVP_CIPHER* fetched(const char* name) {
+  const EVP_CIPHER* const cipher = EVP_CIPHER_fetch(nullptr, name, nullptr);
+  if (cipher == nullptr) fail(Errc::unsupported, "OpenSSL offers no {}", name);
+  return cipher;
+}
+const EVP_CIPHER* gcm_cipher() {
+  static const EVP_CIPHER* const cipher = fetched("AES-256-GCM");
+  return cipher;
+}
+const EVP_CIPHER* ecb_cipher() {
+  static const EVP_CIPHER* const cipher = fetched("AES-256-ECB");
+  return cipher;
+}
+
+const unsigned char* raw(std::span<const std::byte> bytes) noexcept {
+  return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+unsigned char* raw(std::span<std::byte> bytes) noexcept {
+  return reinterpret_cast<unsigned char*>(bytes.data());
+}
+int length(std::span<const std::byte> bytes) noexcept {
+  assert(bytes.size() <= INT_MAX);
+  return static_cast<int>(bytes.size());
+}
+
+struct FreeContext {
+  void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
+};
+using Context = std::unique_ptr<EVP_CIPHER_CTX, FreeContext>;
+
+Context new_context(const EVP_CIPHER* cipher) {
+  Context out(EVP_CIPHER_CTX_new());
+  if (out == nullptr ||
+      EVP_CipherInit_ex(out.get(), cipher, nullptr, raw(std::span(kZeroKey)), nullptr, 1) != 1) {
+    fail(Errc::out_of_memory, "no memory for a cipher");
+  }
+  EVP_CIPHER_CTX_set_padding(out.get(), 0);
+  return out;
+}
+
+// Replaces the key schedule by that of the zero key.
+void forget_key(EVP_CIPHER_CTX* context) noexcept {
+  EVP_CipherInit_ex(context, nullptr, nullptr, raw(std::span(kZeroKey)), nullptr, -1);
+}
+
+bool run(EVP_CIPHER_CTX* context, std::span<const std::byte> clear,
+         std::span<std::byte> text) noexcept {
+  int done = 0;
+  if (!clear.empty() && EVP_CipherUpdate(context, nullptr, &done, raw(clear), length(clear)) != 1) {
+    return false;
+  }
+  return text.empty() || EVP_CipherUpdate(context, raw(text), &done, raw(text), length(text)) == 1;
+}
+
+// REQUIRES: the nonce is in place, at the start of `seal`.
+bool encrypt(EVP_CIPHER_CTX* context, std::span<const std::byte> key,
+             std::span<const std::byte> clear, std::span<std::byte> text,
+             std::span<std::byte> seal) noexcept {
+  unsigned char none[kBlockBytes];
+  int done = 0;
+  const bool good = EVP_CipherInit_ex(context, nullptr, nullptr, raw(key), raw(seal), 1) == 1 &&
+                    run(context, clear, text) && EVP_CipherFinal_ex(context, none, &done) == 1 &&
+                    EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, int{kAuthenticatorBytes},
+                                        seal.data() + kNonceBytes) == 1;
+  forget_key(context);
+  return good;
+}
+
+bool decrypt(EVP_CIPHER_CTX* context, std::span<const std::byte> key,
+             std::span<const std::byte> clear, std::span<std::byte> text,
+             std::span<const std::byte> seal) noexcept {
+  unsigned char none[kBlockBytes];
+  unsigned char authenticator[kAuthenticatorBytes];
+  std::memcpy(authenticator, seal.data() + kNonceBytes, sizeof authenticator);
+  int done = 0;
+  const bool good = EVP_CipherInit_ex(context, nullptr, nullptr, raw(key), raw(seal), 0) == 1 &&
+                    run(context, clear, text) &&
+                    EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, int{kAuthenticatorBytes},
+                                        authenticator) == 1 &&
+                    EVP_CipherFinal_ex(context, none, &done) == 1;
+  forget_key(context);
+  if (!good && !text.empty()) OPENSSL_cleanse(text.data(), text.size());
+  return good;
+}
+
+[[noreturn]] void fail_sealing() { fail(Errc::out_of_memory, "AES-256-GCM failed"); }
+
+}  // namespace
+
+struct StoreKeys::CipherContext {
+  HandlerLock lock;
+  Context ecb, gcm;
+  std::span<std::byte> message_key;  // secret memory
+
+  // The message key: AES-256 of two blocks that no other message key has.
+  bool derive(std::span<const std::byte> kind_key, const MessageKey& key) noexcept {
+    constexpr std::uint64_t kCounterAt = 56;
+    std::uint64_t blocks[4] = {key.a, (key.b & ((1ULL << kCounterAt) - 1)) | 1ULL << kCounterAt,
+                               key.a, (key.b & ((1ULL << kCounterAt) - 1)) | 2ULL << kCounterAt};
+    static_assert(sizeof blocks == kKeyBytes && kKeyBytes == 2 * kBlockBytes);
+    int done = 0;
+    const bool good =
+        EVP_CipherInit_ex(ecb.get(), nullptr, nullptr, raw(kind_key), nullptr, 1) == 1 &&
+        EVP_CipherUpdate(ecb.get(), raw(message_key), &done,
+                         reinterpret_cast<const unsigned char*>(blocks), sizeof blocks) == 1 &&
+        done == int{sizeof blocks};
+    forget_key(ecb.get());
+    return good;
+  }
+  void release() noexcept {
+    OPENSSL_cleanse(message_key.data(), message_key.size());
+    lock.unlock();
+  }
+};
+
+StoreKeys::StoreKeys(const Secret& data_key)
+    : data_key_(data_key.bytes()),
+      kind_keys_(kUses * kKeyBytes),
+      message_keys_(kContexts * kKeyBytes),
+      contexts_(std::make_unique<std::array<CipherContext, kContexts>>()) {
+  assert(data_key.size() == kKeyBytes);
+  for (std::size_t i = 0; i < kUses; ++i) {
+    hkdf_sha256(data_key_.bytes(), {}, kKindInfo[i],
+                kind_keys_.bytes().subspan(i * kKeyBytes, kKeyBytes));
+  }
+  for (std::size_t i = 0; i < kContexts; ++i) {
+    CipherContext& context = (*contexts_)[i];
+    context.ecb = new_context(ecb_cipher());
+    context.gcm = new_context(gcm_cipher());
+    context.message_key = message_keys_.bytes().subspan(i * kKeyBytes, kKeyBytes);
+  }
+}
+
+StoreKeys::~StoreKeys() = default;
+
+// One that this processor used last, if it is free.
+StoreKeys::CipherContext& StoreKeys::lock_context() const noexcept {
+  const auto start = static_cast<std::size_t>(sched_getcpu());
+  for (std::size_t i = 0; i < kContexts; ++i) {
+    CipherContext& context = (*contexts_)[(start + i) % kContexts];
+    if (context.lock.try_lock()) return context;
+  }
+  CipherContext& context = (*contexts_)[start % kContexts];
+  context.lock.lock();
+  return context;
+}
+
+std::span<const std::byte> StoreKeys::kind_key(KeyUse use) const noexcept {
+  return kind_keys_.bytes().subspan(static_cast<std::size_t>(use) * kKeyBytes, kKeyBytes);
+}
+
+void StoreKeys::seal(const MessageKey& key, std::span<const std::byte> clear,
+                     std::span<std::byte> text, std::span<std::byte> seal) const {
+  assert(seal.size() == kSealBytes);
+  fill_random(seal.first(kNonceBytes));
+  CipherContext& context = lock_context();
+  const bool good = context.derive(kind_key(key.use), key) &&
+                    encrypt(context.gcm.get(), context.message_key, clear, text, seal);
+  context.release();
+  if (!good) fail_sealing();
+}
+
+bool StoreKeys::open(const MessageKey& key, std::span<const std::byte> clear,
+                     std::span<std::byte> text, std::span<const std::byte> seal) const noexcept {
+  assert(seal.size() == kSealBytes);
+  CipherContext& context = lock_context();
+  const bool good = context.derive(kind_key(key.use), key) &&
+                    decrypt(context.gcm.get(), context.message_key, clear, text, seal);
+  context.release();
+  return good;
+}
+
+void seal_with(std::span<const std::byte> key, std::span<const std::byte> clear,
+               std::span<std::byte> text, std::span<std::byte> seal) {
+  assert(key.size() == kKeyBytes && seal.size() == kSealBytes);
+  fill_random(seal.first(kNonceBytes));
+  const Context context = new_context(gcm_cipher());
+  if (!encrypt(context.get(), key, clear, text, seal)) fail_sealing();
+}
+
+bool open_with(std::span<const std::byte> key, std::span<const std::byte> clear,
+               std::span<std::byte> text, std::span<const std::byte> seal) {
+  assert(key.size() == kKeyBytes && seal.size() == kSealBytes);
+  const Context context = new_context(gcm_cipher());
+  return decrypt(context.get(), key, clear, text, seal);
+}
+
+}  // namespace vellum::base

@@ -1,0 +1,47 @@
+// store/catalog/key_file.hpp: the key slots of an encrypted store (format/key_slots.hpp): opening
+// the store with a secret, and changing the slots.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <vellum/key.hpp>
+
+#include "base/crypto/secret.hpp"
+#include "base/files/file.hpp"
+#include "format/key_slots.hpp"
+#include "format/wire/types.hpp"
+
+namespace vellum::store {
+
+class PackStore;
+
+inline constexpr const char* kKeysName = "vellum.keys";
+
+// The file of a new store with one slot, and its data key. Errc::invalid_argument unless `source`
+// has exactly one secret that can make a slot.
+std::vector<std::byte> first_key_slot(const KeySource& source,
+                                      std::span<const std::byte> superblock,
+                                      const format::Uuid& store_id, const base::Secret& data_key);
+
+// A text that shows which data key a store has, and nothing else about it.
+std::string key_fingerprint(const base::Secret& data_key);
+
+// The data key of the store at `path`, by the first secret of key_source() that fits a slot, and
+// with a fingerprint that the source wants. Errc::wrong_key: there is none. `superblock`: its bytes.
+base::Secret unlock_store(base::Fs& fs, const std::string& path,
+                          std::span<const std::byte> superblock, const format::Uuid& store_id);
+
+// Changes of the slots of an open store. Each replaces the file, durably. Errc::unsupported for a
+// plain store.
+std::string key_fingerprint(PackStore& store);
+std::vector<KeySlot> key_slots(PackStore& store);
+KeySlot add_key_slot(PackStore& store, const KeySource& source, const std::string& label);
+// Errc::not_found; invalid_argument for the last slot.
+void remove_key_slot(PackStore& store, std::uint32_t number);
+// A new slot in place of this one, with its label.
+KeySlot replace_key_slot(PackStore& store, std::uint32_t number, const KeySource& source);
+
+}  // namespace vellum::store
