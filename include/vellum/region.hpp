@@ -18,7 +18,8 @@
 // while commits record much new data, a library thread frees the second copies of pages that equal
 // the last commit; the next write to such pages costs about 2 us each. A region may be larger than
 // memory: beyond RegionOptions::memory_limit_bytes, pages are evicted (dirty ones to the spill
-// file) and loaded again by the next touch.
+// file) and loaded again by the next touch. Dirty pages of an encrypted store are never written to a
+// spill file: what a program changes between two commits has to fit into memory.
 //
 // THREADS. Member functions may be called from any thread. While a Region is destroyed or moved, no
 // other thread may use it.

@@ -85,6 +85,9 @@ RegionPartitions::RegionPartitions(RegionPartitionOptions options) : options_(st
   if (!options_.region.image.path.empty()) {
     fail(Errc::invalid_argument, "options: the regions of a group have no image of their own");
   }
+  if (options_.new_store.encrypt) {
+    fail(Errc::unsupported, "options: the stores of a group cannot be encrypted yet");
+  }
 }
 
 std::shared_ptr<store::StoreDirectory> RegionPartitions::open_store(std::uint32_t partition,

@@ -96,6 +96,51 @@ TEST_F(KeyCommand, SlotsAreAddedListedReplacedAndRemoved) {
   EXPECT_EQ(with_key({"cat", store_, "v1"}).status, kWrongKey);
 }
 
+// A descriptor can be read once, and a person does not want to be asked twice.
+TEST_F(KeyCommand, EachCommandNeedsTheSecretOnce) {
+  ASSERT_EQ(with_key({"key", "add", store_, "--new-passphrase-file", passphrase_}).status, 0);
+  const auto by_descriptor = [this](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--passphrase-fd", "9"});
+    return run(arguments, [this] {
+      ::setsid();
+      ::dup2(::open(passphrase_.c_str(), O_RDONLY), 9);
+    });
+  };
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"restore", store_, "v1", path("restored")},
+                                             {"log", "--commits", store_},
+                                             {"diff", store_, "v1", "main"},
+                                             {"rm", "--dry-run", store_, "v1"},
+                                             {"rm", store_, "v1"}}) {
+    const Result result = by_descriptor(arguments);
+    EXPECT_EQ(result.status, 0) << arguments.front() << ": " << result.err;
+  }
+  EXPECT_EQ(read_file(path("restored")), content_);
+  const Result missing = by_descriptor({"show", store_, "v2"});
+  EXPECT_EQ(missing.status, 3) << missing.err;
+}
+
+TEST_F(KeyCommand, ASecretThatCannotBeReadHidesNoOther) {
+  ASSERT_EQ(with_key({"key", "add", store_, "--new-passphrase-file", passphrase_}).status, 0);
+  EXPECT_EQ(run_alone({"--key-file", path("nowhere"), "--passphrase-file", passphrase_, "cat",
+                       store_, "v1"})
+                .out,
+            content_);
+  const Result alone = run_alone({"--key-file", path("nowhere"), "cat", store_, "v1"});
+  EXPECT_EQ(alone.status, kWrongKey) << alone.err;
+  EXPECT_TRUE(contains(alone.err, "nowhere")) << alone.err;
+}
+
+TEST_F(KeyCommand, RunRefusesAnEncryptedStoreBeforeItChangesAnything) {
+  const std::string target = file("file", "content");
+  const Result result =
+      with_key({"run", "--store", store_, "--file", target, "--", "touch", path("ran")});
+  EXPECT_NE(result.status, 0);
+  EXPECT_TRUE(contains(result.err, "encrypted")) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(path("ran")));
+  EXPECT_EQ(with_key({"--json", "ls", store_}).json()["versions"].size(), 2u);
+}
+
 // Who may write the directory may have put a plain store there.
 TEST_F(KeyCommand, ASecretRefusesPlainStores) {
   const std::string plain = path("plain"), fresh = path("fresh");

@@ -39,6 +39,8 @@ pub enum Error {
     OutOfMemory(String),
     /// A callback ended the call.
     Stopped(String),
+    /// The store is encrypted, and no key was given, or one that does not fit.
+    WrongKey(String),
     /// An error of a newer library.
     Other(i32, String),
 }
@@ -61,6 +63,7 @@ impl Error {
             | Error::Unsupported(message)
             | Error::OutOfMemory(message)
             | Error::Stopped(message)
+            | Error::WrongKey(message)
             | Error::Other(_, message) => message,
         }
     }
@@ -81,6 +84,7 @@ impl Error {
             vellum_sys::VELLUM_ERR_UNSUPPORTED => Error::Unsupported(message),
             vellum_sys::VELLUM_ERR_OUT_OF_MEMORY => Error::OutOfMemory(message),
             vellum_sys::VELLUM_ERR_STOPPED => Error::Stopped(message),
+            vellum_sys::VELLUM_ERR_WRONG_KEY => Error::WrongKey(message),
             other => Error::Other(other, message),
         }
     }

@@ -69,6 +69,7 @@ void require_success(int status) {
 }  // namespace
 
 Secret read_secret(int fd, const std::string& what) {
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // a program that is started later could rewind a file
   Secret out(kMaxSecretBytes + 1);
   std::size_t used = 0;
   while (used < out.size()) {

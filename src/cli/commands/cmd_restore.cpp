@@ -183,24 +183,22 @@ std::vector<std::string> replace(Context& context, Store& store, const VersionOf
   return removed;
 }
 
-int restore_one(Context& context, RestoreArguments arguments) {
-  store_first(arguments.store, arguments.file);
-  Store store = Store::open(arguments.store);
-  arguments.version = resolve_version(store, arguments.version);
-  const std::uint64_t bytes = store.version(arguments.version).file_bytes;
+int restore_one(Context& context, Store& store, const RestoreArguments& arguments) {
+  const std::string version = resolve_version(store, arguments.version);
+  const std::uint64_t bytes = store.version(version).file_bytes;
   const std::string path = whole_path(data_file(arguments.file));
   {
     const LockedTarget nobody_else(path, arguments.force);
-    require_replaceable_files({{path, arguments.version}}, arguments.force);
+    require_replaceable_files({{path, version}}, arguments.force);
   }  // before anything is written
-  const auto removed = replace(context, store, {{path, arguments.version}}, arguments.force);
+  const auto removed = replace(context, store, {{path, version}}, arguments.force);
   context.report(
       Json{{"store", store.path()},
-           {"version", arguments.version},
+           {"version", version},
            {"file", path},
            {"size_bytes", bytes},
            {"removed", removed}},
-      fmt::format("restored {} from '{}' ({}){}", path, arguments.version, human_bytes(bytes),
+      fmt::format("restored {} from '{}' ({}){}", path, version, human_bytes(bytes),
                   removed.empty() ? "" : fmt::format("; removed {}", fmt::join(removed, ", "))));
   return kExitOk;
 }
@@ -239,16 +237,20 @@ int restore_set(Context& context, Store& store, const SnapshotSet& set,
   return kExitOk;
 }
 
-int run_restore(Context& context, const RestoreArguments& arguments) {
+int run_restore(Context& context, RestoreArguments arguments) {
+  store_first(arguments.store, arguments.file);
   std::error_code ignored;
-  if (fs::exists(fs::path(arguments.store) / "vellum.store", ignored)) {
-    Store store = Store::open(arguments.store);
-    const SnapshotSet set = find_set(store, arguments.version);
-    if (!set.members.empty()) return restore_set(context, store, set, arguments);
-  }
-  if (arguments.file.empty())
+  const bool is_there = fs::exists(fs::path(arguments.store) / "vellum.store", ignored);
+  const auto require_file = [&] {
+    if (!arguments.file.empty()) return;
     fail(Errc::invalid_argument, "restore needs STORE, VERSION and FILE; only a set needs no FILE");
-  return restore_one(context, arguments);
+  };
+  if (!is_there) require_file();
+  Store store = Store::open(arguments.store);
+  const SnapshotSet set = find_set(store, arguments.version);
+  if (!set.members.empty()) return restore_set(context, store, set, arguments);
+  require_file();
+  return restore_one(context, store, arguments);
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ void require_removable(const Store& store, const std::string& name, bool branch)
   }
 }
 
-void remove_in_store(const RmArguments& arguments, const std::set<std::string>& names) {
-  Store store = Store::open(arguments.store);
+void remove_in_store(Store& store, const RmArguments& arguments,
+                     const std::set<std::string>& names) {
   for (const std::string& name : names) require_removable(store, name, arguments.branch);
   for (const std::string& name : names) {
     arguments.branch ? store.remove_branch(name) : store.remove_snapshot(name);
@@ -43,8 +43,8 @@ void remove_in_store(const RmArguments& arguments, const std::set<std::string>& 
 }
 
 // Bytes that only one of the versions needs: those that several of them share are more.
-std::uint64_t freeable_in_store(const RmArguments& arguments, const std::set<std::string>& names) {
-  const Store store = Store::open(arguments.store);
+std::uint64_t freeable_in_store(const Store& store, const RmArguments& arguments,
+                                const std::set<std::string>& names) {
   for (const std::string& name : names) require_removable(store, name, arguments.branch);
   const StoreStat stat = store.stat();
   std::uint64_t bytes = 0;
@@ -58,14 +58,9 @@ std::string removed_text(const RmArguments& arguments, const std::set<std::strin
   return counted(names.size(), kind);
 }
 
-int dry_run(Context& context, const RmArguments& arguments, const std::set<std::string>& names) {
+int report_dry_run(Context& context, const RmArguments& arguments,
+                   const std::set<std::string>& names, const remote::RemoteFreeable& freeable) {
   const bool is_remote = remote::is_remote_url(arguments.store);
-  remote::RemoteFreeable freeable;
-  if (is_remote) {
-    freeable = freeable_at_remote(arguments.store, names, arguments.branch);
-  } else {
-    freeable.bytes = freeable_in_store(arguments, names);
-  }
   const std::string size = human_bytes(freeable.bytes);
   context.report(
       Json{{"store", arguments.store},
@@ -81,10 +76,8 @@ int dry_run(Context& context, const RmArguments& arguments, const std::set<std::
 }
 
 // A set means its members.
-std::set<std::string> wanted_names(const RmArguments& arguments) {
-  if (arguments.branch || remote::is_remote_url(arguments.store))
-    return {arguments.names.begin(), arguments.names.end()};
-  const Store store = Store::open(arguments.store);
+std::set<std::string> wanted_names(const Store& store, const RmArguments& arguments) {
+  if (arguments.branch) return {arguments.names.begin(), arguments.names.end()};
   std::set<std::string> names;
   for (const std::string& name : arguments.names) {
     const SnapshotSet set = find_set(store, name);
@@ -94,20 +87,37 @@ std::set<std::string> wanted_names(const RmArguments& arguments) {
   return names;
 }
 
-int run_rm(Context& context, const RmArguments& arguments) {
-  const std::set<std::string> names = wanted_names(arguments);
-  if (arguments.dry_run) return dry_run(context, arguments, names);
-  if (remote::is_remote_url(arguments.store)) {
-    remove_at_remote(arguments.store, names, arguments.branch);
-  } else {
-    remove_in_store(arguments, names);
-  }
+int report_removed(Context& context, const RmArguments& arguments,
+                   const std::set<std::string>& names) {
   context.report(Json{{"store", arguments.store},
                       {"kind", arguments.branch ? "branch" : "snapshot"},
                       {"dry_run", false},
                       {"removed", names}},
                  "removed " + removed_text(arguments, names));
   return kExitOk;
+}
+
+int run_at_remote(Context& context, const RmArguments& arguments) {
+  const std::set<std::string> names(arguments.names.begin(), arguments.names.end());
+  if (arguments.dry_run) {
+    return report_dry_run(context, arguments, names,
+                          freeable_at_remote(arguments.store, names, arguments.branch));
+  }
+  remove_at_remote(arguments.store, names, arguments.branch);
+  return report_removed(context, arguments, names);
+}
+
+int run_rm(Context& context, const RmArguments& arguments) {
+  if (remote::is_remote_url(arguments.store)) return run_at_remote(context, arguments);
+  Store store = Store::open(arguments.store);
+  const std::set<std::string> names = wanted_names(store, arguments);
+  if (arguments.dry_run) {
+    remote::RemoteFreeable freeable;
+    freeable.bytes = freeable_in_store(store, arguments, names);
+    return report_dry_run(context, arguments, names, freeable);
+  }
+  remove_in_store(store, arguments, names);
+  return report_removed(context, arguments, names);
 }
 
 }  // namespace

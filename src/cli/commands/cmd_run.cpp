@@ -168,6 +168,11 @@ int run_old_version(Context& context, const RunArguments& arguments,
 int run_live(Context& context, const RunArguments& arguments,
              const std::vector<preload::RunTarget>& targets) {
   Store store = Store::open_or_create(arguments.store);
+  if (store.options().encrypt) {
+    fail(Errc::unsupported,
+         "{}: the store is encrypted, and a program's files are plain: run takes another store",
+         store.path());
+  }
   require_free_snapshot(store, arguments, targets);
   RunFiles files(context, store, targets);
   const RunReports reports;

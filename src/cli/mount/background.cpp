@@ -26,7 +26,6 @@ Background::Background() {
   }
   ready_ = ends[child_ == 0 ? 1 : 0];
   close(ends[child_ == 0 ? 0 : 1]);
-  if (child_ == 0) setsid();
 }
 
 Background::~Background() {
@@ -34,6 +33,7 @@ Background::~Background() {
 }
 
 void Background::is_ready() {
+  setsid();  // until now the terminal could ask for a passphrase
   const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && nowhere >= 0; ++fd) {
     // A log file is kept; with a pipe, its reader would wait for the end.

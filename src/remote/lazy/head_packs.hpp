@@ -13,8 +13,7 @@ class HeadPacks final : public LazyPacks {
   // `names` are the head's; learn() adds the working sets of lists. REQUIRES: they outlive this.
   HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects, const format::Uuid& store_id,
             Head head, RemoteFiles& names, const LazyOptions& options);
-  // As Remote::give_lists(). REQUIRES: no version is open.
-  void give_lists(Remote::Lists lists) { remote().give_lists(std::move(lists)); }
+  void give_lists(Remote::Lists lists) const { remote().give_lists(std::move(lists)); }
 
   bool is_beside_files() const noexcept override { return false; }
   void learn(const format::Version& version) override;

@@ -113,7 +113,6 @@ LazyPacks::~LazyPacks() {
 }
 
 const Remote& LazyPacks::remote() const noexcept { return access_->lists_remote; }
-Remote& LazyPacks::remote() noexcept { return access_->lists_remote; }
 
 std::vector<RemotePiece*> LazyPacks::add(const VersionPieces& found,
                                          const std::string& roots_path) {

@@ -104,9 +104,11 @@ Opening ask_all(ObjectStore& objects) {
   Opening out;
   out.listed = newest_listed_at(objects);
   out.superblock = superblock.get();
-  NewestCopy newest = decode_newest_copy(copy.get(), out.listed ? out.listed->size_bytes : 0);
+  const auto copied = copy.get();
+  if (!out.listed.has_value()) return out;
+  NewestCopy newest = decode_newest_copy(copied, out.listed->size_bytes);
   out.head = std::move(newest.head);
-  out.lists = std::move(newest.lists);
+  if (has_listed_head(out)) out.lists = std::move(newest.lists);
   return out;
 }
 

@@ -127,7 +127,7 @@ NewestCopy decode_newest_copy(std::span<const std::byte> bytes, std::uint64_t he
     return std::vector<std::byte>(part.begin(), part.end());
   };
   out.head = take(head_bytes);
-  while (in.ok() && !in.done()) {
+  while (in.ok() && !in.done() && out.lists.size() < kMaxCopiedLists) {
     auto list = take(in.varint());
     if (list.empty()) break;
     out.lists.push_back(std::move(list));

@@ -51,9 +51,10 @@ const char* decode_head(std::span<const std::byte> bytes, const format::Uuid& st
 // The copy of the newest head: its bytes, then lists of pieces that its readers need first. All of
 // it is a hint: a reader checks the head like one that it has listed, and a list by its hash.
 inline constexpr std::uint32_t kMaxNewestCopyBytes = 256u << 10;
+inline constexpr std::size_t kMaxCopiedLists = 2;  // a version's own, and its base
 struct NewestCopy {
   std::vector<std::byte> head;
-  std::vector<std::vector<std::byte>> lists;
+  std::vector<std::vector<std::byte>> lists;  // at most kMaxCopiedLists
 };
 std::vector<std::byte> encode_newest_copy(const NewestCopy& copy);
 // `head_bytes`: the size of the listed head. Lists after a malformed one are left out.

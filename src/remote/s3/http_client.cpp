@@ -1,5 +1,7 @@
 #include "remote/s3/http_client.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cctype>
@@ -75,6 +77,11 @@ std::size_t send_body(char* out, std::size_t size, std::size_t count, void* cont
   return bytes;
 }
 
+// A program that the process starts does not get the connection.
+curl_socket_t open_socket(void*, curlsocktype, curl_sockaddr* address) {
+  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 // libcurl sends a body again if a reused connection turns out to be closed.
 int rewind_body(void* context, curl_off_t offset, int origin) {
   auto& transfer = *static_cast<Transfer*>(context);
@@ -133,6 +140,7 @@ struct HttpClient::Impl {
   std::thread thread;
   std::vector<Transfer*> active;  // used only by the thread, like `idle`
   std::vector<CURL*> idle;
+  std::size_t easy_handles = 0;  // as many connections at most
 
   explicit Impl(HttpOptions o)
       : options(std::move(o)), connections(take_multi(options)), multi(connections->get()) {}
@@ -145,7 +153,7 @@ struct HttpClient::Impl {
     libcurl().multi_wakeup(multi);
     if (thread.joinable()) thread.join();
     for (CURL* easy : idle) libcurl().easy_cleanup(easy);
-    keep_multi(std::move(connections));
+    keep_multi(std::move(connections), easy_handles);
   }
 
   void prepare(Transfer& transfer);
@@ -174,6 +182,8 @@ void HttpClient::Impl::prepare(Transfer& transfer) {
   libcurl().easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.error);
   libcurl().easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   libcurl().easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  libcurl().easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+  libcurl().easy_setopt(easy, CURLOPT_FRESH_CONNECT, request.connects_anew ? 1L : 0L);
   libcurl().easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
   libcurl().easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
   libcurl().easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
@@ -216,6 +226,7 @@ void HttpClient::Impl::begin_waiting() {
         libcurl().easy_reset(transfer->easy);
       } else {
         transfer->easy = libcurl().easy_init();
+        ++easy_handles;
       }
       if (transfer->easy == nullptr) fail(Errc::out_of_memory, "libcurl: out of memory");
       active.push_back(transfer);

@@ -38,6 +38,7 @@ struct HttpRequest {
   NameValues headers;
   std::span<const std::byte> body;  // REQUIRES: lives until perform() returns
   std::uint64_t limit_bytes = 0;    // of the response's body
+  bool connects_anew = false;       // the open connections may be dead
 };
 
 struct HttpResponse {

@@ -291,7 +291,7 @@ class S3Engine final : public ObjectStore {
     headers.emplace_back("x-amz-server-side-encryption-aws-kms-key-id", options_.kms_key);
   }
 
-  HttpResponse send(const S3Call& call, const Credentials& credentials) {
+  HttpResponse send(const S3Call& call, const Credentials& credentials, bool connects_anew) {
     const auto now = std::chrono::system_clock::now() + std::chrono::seconds(clock_ahead_s_.load());
     const std::string time = amz_time(now);
     RequestToSign to_sign{call.method, path_of(call), call.query, call.headers,
@@ -302,8 +302,9 @@ class S3Engine final : public ObjectStore {
     if (!credentials.session_token.empty()) {
       to_sign.headers.emplace_back("x-amz-security-token", credentials.session_token);
     }
-    HttpRequest request{call.method, scheme_ + authority_ + to_sign.path, to_sign.headers,
-                        call.body, call.limit_bytes};
+    HttpRequest request{call.method,      scheme_ + authority_ + to_sign.path,
+                        to_sign.headers,  call.body,
+                        call.limit_bytes, connects_anew};
     if (!call.query.empty()) request.url += "?" + canonical_query(call.query);
     to_sign.headers.emplace_back("host", authority_);
     request.headers.emplace_back("authorization",
@@ -318,7 +319,7 @@ class S3Engine final : public ObjectStore {
     const auto until = std::chrono::steady_clock::now() + options_.timeout;
     for (int attempt = 1;; ++attempt) {
       const Credentials credentials = current_credentials();
-      reply.response = send(call, credentials);
+      reply.response = send(call, credentials, !reply.response.failure.empty());
       reply.error = {};
       if (reply.response.status >= 300) reply.error = parse_s3_error(reply.response.body);
       if (attempt >= options_.attempts || std::chrono::steady_clock::now() >= until) return reply;

@@ -325,7 +325,15 @@ Remote::Lists Remote::cached_lists(const ListName& name) const {
   return out;
 }
 
-void Remote::give_lists(Lists lists) {
+// Empty: it was not given. It is used once, and then in the cache.
+std::vector<std::byte> Remote::given_list(const base::Sha256& hash) const {
+  const std::lock_guard lock(mutex_);
+  const auto given = given_lists_.extract(hash);
+  return given.empty() ? std::vector<std::byte>() : std::move(given.mapped());
+}
+
+void Remote::give_lists(Lists lists) const {
+  const std::lock_guard lock(mutex_);
   for (auto& list : lists) {
     const base::Sha256 hash = base::sha256(list);
     given_lists_.emplace(hash, std::move(list));
@@ -337,9 +345,8 @@ std::vector<std::byte> Remote::get_content(const std::string& key, const ObjectN
                                            std::uint64_t most_bytes) const {
   std::vector<std::byte> bytes;
   if (cache_ != nullptr && cache_->get(key, name.content.hash, bytes)) return bytes;
-  const auto given = given_lists_.find(name.content.hash);
-  bytes = given != given_lists_.end() ? given->second
-                                      : objects_.get(key, std::min(name.size_bytes, most_bytes));
+  bytes = given_list(name.content.hash);
+  if (bytes.empty()) bytes = objects_.get(key, std::min(name.size_bytes, most_bytes));
   require_content(name_of(key), bytes, name.content.hash);
   keep_in_cache(key, bytes);
   return bytes;

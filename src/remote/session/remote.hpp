@@ -122,8 +122,8 @@ class Remote {
 
   // A list and its base, if both are in the cache; otherwise nothing.
   Lists cached_lists(const ListName& name) const;
-  // Reads these lists without a request. REQUIRES: no other call is active.
-  void give_lists(Lists lists);
+  // Reads each of these lists once without a request.
+  void give_lists(Lists lists) const;
   // Caches a list or a piece index that is being uploaded.
   void keep_in_cache(const std::string& key, std::span<const std::byte> bytes) const {
     if (cache_ != nullptr) cache_->put(key, bytes);
@@ -143,14 +143,15 @@ class Remote {
   std::vector<std::byte> get_content(const std::string& key, const ObjectName& name,
                                      std::uint64_t most_bytes) const;
   void put_newest_copy(const NewestCopy& copy) const;
+  std::vector<std::byte> given_list(const base::Sha256& hash) const;
   bool is_published(const StoredHead& base, const StoredHead& head) const;
 
   ObjectStore& objects_;
   const format::Uuid store_id_;
   LocalCache* const cache_;
   const std::string cached_head_;
-  std::map<base::Sha256, std::vector<std::byte>> given_lists_;
   mutable std::mutex mutex_;  // guards the members below
+  mutable std::map<base::Sha256, std::vector<std::byte>> given_lists_;
   mutable std::shared_ptr<const BaseList> last_base_;
 };
 

@@ -175,7 +175,7 @@ struct Unlocking {
   std::string_view fingerprints;
   Secret key;
   bool tried = false, foreign = false;
-  std::optional<Error> problem = {};  // of the first slot that could not be tried
+  std::optional<Error> problem = {};  // of the first secret or slot that could not be tried
 
   Secret attempt(const StoredKeySlot& slot, const Secret& secret) {
     try {
@@ -186,6 +186,19 @@ struct Unlocking {
         problem.emplace(e.code(), fmt::format("key slot {}: {}", slot.number, e.what()));
       return {};
     }
+  }
+  // `read` returns the secret. One that cannot be read does not hide the next.
+  template <typename Read>
+  bool opens_with(KeySlotKind kind, const Read& read) {
+    std::optional<Secret> secret;
+    try {
+      secret = read();
+    } catch (const Error& e) {
+      // A missing file of a secret is no missing store.
+      if (!problem)
+        problem.emplace(e.code() == Errc::not_found ? Errc::wrong_key : e.code(), e.what());
+    }
+    return secret.has_value() && opens({kind, std::move(*secret)});
   }
   bool opens(const GivenSecret& given) {
     tried = true;
@@ -208,25 +221,27 @@ bool has_kind(const KeySlots& slots, KeySlotKind kind) {
                              [kind](const StoredKeySlot& slot) { return slot.kind == kind; });
 }
 
-// Calls `visit` with each secret that may open a slot, until it returns true. The prompt is last.
-template <typename Visit>
-bool each_secret(const KeySource& source, const KeySlots& slots, const std::string& path,
-                 const Visit& visit) {
-  if (!source.key_file.empty() &&
-      visit(GivenSecret{KeySlotKind::key_file, key_file_content(source.key_file)})) {
+// Tries each secret that may open a slot, until one does. The prompt is last.
+bool open_one(const KeySource& source, const std::string& path, Unlocking& unlocking) {
+  const KeySlots& slots = unlocking.slots;
+  if (!source.key_file.empty() && unlocking.opens_with(KeySlotKind::key_file, [&] {
+        return key_file_content(source.key_file);
+      })) {
     return true;
   }
-  if (!source.identity_file.empty() &&
-      visit(GivenSecret{KeySlotKind::recipient, identity_of(source.identity_file)})) {
+  if (!source.identity_file.empty() && unlocking.opens_with(KeySlotKind::recipient, [&] {
+        return identity_of(source.identity_file);
+      })) {
     return true;
   }
   if (!source.command.empty() && has_kind(slots, KeySlotKind::command) &&
-      visit(GivenSecret{KeySlotKind::command, command_output(source.command)})) {
+      unlocking.opens_with(KeySlotKind::command, [&] { return command_output(source.command); })) {
     return true;
   }
-  if (!has_kind(slots, KeySlotKind::passphrase)) return false;
-  auto passphrase = passphrase_of(source, fmt::format("Passphrase of {}: ", path));
-  return passphrase && visit(GivenSecret{KeySlotKind::passphrase, std::move(*passphrase)});
+  return has_kind(slots, KeySlotKind::passphrase) &&
+         unlocking.opens_with(KeySlotKind::passphrase, [&] {
+           return passphrase_of(source, fmt::format("Passphrase of {}: ", path));
+         });
 }
 
 // The one secret of `source` for a new slot. May ask a person, so no lock is held.
@@ -347,10 +362,7 @@ Secret unlock_store(base::Fs& fs, const std::string& path, std::span<const std::
   const KeySlots slots = read_slots(fs, path, store_id);
   const KeySource source = key_source();
   Unlocking unlocking{slots, superblock, source.fingerprint, {}};
-  if (each_secret(source, slots, path,
-                  [&](const GivenSecret& given) { return unlocking.opens(given); })) {
-    return std::move(unlocking.key);
-  }
+  if (open_one(source, path, unlocking)) return std::move(unlocking.key);
   if (unlocking.foreign) {
     fail(Errc::wrong_key, "{}: its key has another fingerprint than the wanted one (exchanged?)",
          path);

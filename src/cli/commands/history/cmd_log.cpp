@@ -69,15 +69,13 @@ std::vector<VersionInfo> versions_at_remote(const LogArguments& arguments) {
   return line_of(versions, VersionInfo(*last));
 }
 
-std::vector<VersionInfo> versions_in_store(const LogArguments& arguments) {
-  const Store store = Store::open(arguments.store);
+std::vector<VersionInfo> versions_in_store(const Store& store, const LogArguments& arguments) {
   if (!arguments.line) return store.versions();
   return line_of(store, resolve_version(store, *arguments.line));
 }
 
 // Puts the commits of each branch behind its head, which is newer.
-void add_commits(const std::string& path, std::vector<VersionInfo>& versions) {
-  const Store store = Store::open(path);
+void add_commits(const Store& store, std::vector<VersionInfo>& versions) {
   std::vector<VersionInfo> all;
   for (VersionInfo& version : versions) {
     std::vector<VersionInfo> commits;
@@ -90,10 +88,16 @@ void add_commits(const std::string& path, std::vector<VersionInfo>& versions) {
 
 int run_log(Context& context, const LogArguments& arguments) {
   const bool is_remote = remote::is_remote_url(arguments.store);
-  std::vector<VersionInfo> versions =
-      is_remote ? versions_at_remote(arguments) : versions_in_store(arguments);
-  sort_newest_first(versions);
-  if (arguments.commits) add_commits(arguments.store, versions);
+  std::vector<VersionInfo> versions;
+  if (is_remote) {
+    versions = versions_at_remote(arguments);
+    sort_newest_first(versions);
+  } else {
+    const Store store = Store::open(arguments.store);
+    versions = versions_in_store(store, arguments);
+    sort_newest_first(versions);
+    if (arguments.commits) add_commits(store, versions);
+  }
   const bool any = !versions.empty();
   keep_wanted(arguments, versions);
   if (arguments.graph && !context.json) {

@@ -23,19 +23,6 @@ format::GcCensus read_census_file(StoreDirectory& store) {
   return out;
 }
 
-namespace {
-
-bool has_content(StoreDirectory& store, const std::vector<std::byte>& bytes) {
-  const std::string path = census_path(store);
-  try {
-    return base::read_whole(store.fs(), path, format::kMaxGcCensusBytes) == bytes;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-}  // namespace
-
 void write_census_file(StoreDirectory& store, const format::GcCensus& census, bool flush) {
   try {
     const auto bytes = format::encode_gc_census(census, store.file_seal());
@@ -43,7 +30,7 @@ void write_census_file(StoreDirectory& store, const format::GcCensus& census, bo
       store.fs().unlink(census_path(store));
     } else if (!flush) {
       base::replace_hint_file(store.fs(), store.tmp_directory(), store.path(), kCensusName, bytes);
-    } else if (!has_content(store, bytes)) {
+    } else if (read_census_file(store) != census) {
       base::publish_file(store.fs(), store.tmp_directory(), store.path(), kCensusName, bytes, true);
     }
   } catch (const Error&) {
