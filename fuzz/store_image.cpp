@@ -1,6 +1,11 @@
 // Builds the sample image. store_seal.cpp writes images to files.
 #include "store_image.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <vellum/key.hpp>
+
 #include "format/records/delta.hpp"
 
 namespace vellum::fuzz {
@@ -136,8 +141,10 @@ Frame base_frame_with_commit(std::uint64_t epoch, const format::Version& v, cons
           format::encode_base_with_commits(v, std::vector<format::Payload>{commit.payload})};
 }
 
-Image build_sample() {
+Image build_sample(const base::StoreKeys* keys) {
   Image image;
+  image.keys = keys;
+  image.superblock.encrypted = keys != nullptr;
   image.superblock.store_id = sample_id();
   image.superblock.created_ns = kTime;
   image.superblock.block_bytes = 32u << 10;
@@ -191,6 +198,7 @@ Image build_sample() {
   side.halves[0] = {base_frame(1, fork)};
   image.journals = {std::move(main), std::move(side)};
 
+  for (Pack& pack : image.packs) pack.header.sealed = keys != nullptr;
   // Compresses the data that runs of the target need not compress again.
   test::MemoryFs scratch;
   write_image(image, scratch, "/store");
@@ -225,7 +233,30 @@ format::RecordRef Image::ref_of(std::size_t index) const {
 }
 
 const Image& sample_image() {
-  static const Image image = build_sample();
+  static const Image image = build_sample(nullptr);
+  return image;
+}
+
+namespace {
+
+// A key file without a name.
+void use_key_file() {
+  const std::string content(40, 'k');
+  const int fd = ::memfd_create("vellum fuzz key", MFD_CLOEXEC);
+  require(fd >= 0 && ::write(fd, content.data(), content.size()) == 40, "a key file is made");
+  KeySource source;
+  source.key_file = "/proc/self/fd/" + std::to_string(fd);
+  set_key_source(source);
+}
+
+}  // namespace
+
+const Image& encrypted_sample_image() {
+  static const Image image = [] {
+    use_key_file();
+    static const base::StoreKeys keys(base::Secret(Bytes(base::kKeyBytes, std::byte{5})));
+    return build_sample(&keys);
+  }();
   return image;
 }
 

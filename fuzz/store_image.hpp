@@ -57,6 +57,7 @@ struct Ref {
 };
 
 struct Image {
+  const base::StoreKeys* keys = nullptr;  // of an encrypted store
   format::Superblock superblock;
   std::vector<Pack> packs;
   std::vector<Journal> journals;
@@ -71,6 +72,8 @@ struct Image {
 // two snapshots; a branch whose journal has commits of every type of part, and one without. The
 // same bytes every time.
 const Image& sample_image();
+// The same, encrypted: changes reach the code behind a right key. key_source() opens it.
+const Image& encrypted_sample_image();
 inline constexpr format::PageNumber kSamplePages = 64;
 
 // Writes the image as a store into the directory `root`, which must not exist.

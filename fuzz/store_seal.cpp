@@ -3,7 +3,10 @@
 // changed: it names no records.
 #include <algorithm>
 
+#include <vellum/key.hpp>
+
 #include "seal.hpp"
+#include "store/catalog/key_file.hpp"
 #include "store_image.hpp"
 
 namespace vellum::fuzz {
@@ -87,7 +90,7 @@ struct Sealer {
     h.items = r.items;
     r.sealed.clear();
     const Bytes hash(r.hash ? 32 : 0);
-    format::append_record(r.sealed, h, hash, stored, seed());
+    format::append_record(r.sealed, h, hash, stored, record_seal());
     if (r.stored_bytes_lie != 0) {
       constexpr std::size_t kStoredBytesAt = 28;
       const auto lie =
@@ -102,6 +105,7 @@ struct Sealer {
   }
 
   std::uint64_t seed() const { return format::checksum_seed(image.superblock.store_id); }
+  format::RecordSeal record_seal() const { return {seed(), image.keys}; }
 
   void seal_records() const {
     constexpr RecordType kOrder[][2] = {{RecordType::pages, RecordType::deltas},
@@ -149,16 +153,17 @@ struct Sealer {
     h.offset_bytes = out.size();
     h.raw_bytes = static_cast<std::uint32_t>(raw.size());
     h.items = static_cast<std::uint32_t>(lines.size());
-    format::append_record(out, h, {}, raw, seed());
+    format::append_record(out, h, {}, raw, record_seal());
     const Bytes trailer = format::encode_pack_trailer(p.header.pack, h.offset_bytes, seed());
     out.insert(out.end(), trailer.begin(), trailer.end());
   }
 
   Bytes journal_bytes(const Journal& j) const {
-    Bytes out = format::encode_journal_header(j.header);
+    Bytes out = format::encode_journal_header(j.header, image.keys);
     const std::size_t half = std::min<std::size_t>(j.header.half_bytes, kMaxFileBytes / 2);
     out.resize(format::kJournalHeaderBytes + 2 * half);
-    const std::uint64_t frame_seed = format::checksum_seed(j.header.store_id) ^ j.header.branch_id;
+    format::FrameSeal frames(format::checksum_seed(j.header.store_id) ^ j.header.branch_id,
+                             image.keys, j.header.branch_id);
     for (std::size_t i = 0; i < 2; ++i) {
       std::size_t at = format::kJournalHeaderBytes + i * half;
       for (const auto& f : j.halves[i]) {
@@ -173,8 +178,13 @@ struct Sealer {
           payload = bodies.empty() ? format::encode_version(v)
                                    : format::encode_base_with_commits(v, payloads);
         }
-        const Bytes frame = format::encode_frame(f.header, payload, frame_seed);
+        const Bytes frame = format::encode_frame(f.header, payload, frames);
         if (at + frame.size() > out.size()) break;
+        format::FrameHeader written;
+        format::Payload stored;
+        if (format::decode_frame(frame, frames.seed, written, stored)) {
+          frames.before = format::frame_authenticator(frame, written);
+        }
         std::copy(frame.begin(), frame.end(), out.begin() + static_cast<std::ptrdiff_t>(at));
         at += frame.size();
       }
@@ -192,6 +202,12 @@ void try_write(test::MemoryFs& fs, const std::string& path, Bytes bytes) {
   }
 }
 
+// A slot for the key file of key_source(), which the superblock is authenticated by.
+Bytes key_slots_of(const Image& image) {
+  return store::first_key_slot(key_source(), format::encode_superblock(image.superblock),
+                               image.superblock.store_id, image.keys->data_key());
+}
+
 std::string pack_name(std::uint64_t pack) {
   char text[32];
   std::snprintf(text, sizeof text, "%016llx.pack", static_cast<unsigned long long>(pack));
@@ -207,6 +223,7 @@ void write_image(Image& image, test::MemoryFs& fs, const std::string& root) {
   Sealer sealer{image};
   sealer.seal_records();
   try_write(fs, root + "/vellum.store", format::encode_superblock(image.superblock));
+  if (image.keys != nullptr) try_write(fs, root + "/vellum.keys", key_slots_of(image));
   for (const auto& p : image.packs) {
     try_write(fs, root + "/packs/" + pack_name(p.name), sealer.pack_bytes(p));
   }
@@ -214,7 +231,7 @@ void write_image(Image& image, test::MemoryFs& fs, const std::string& root) {
     format::SnapshotRef ref = r.ref;
     sealer.fix(ref.version);
     try_write(fs, root + "/snapshots/" + r.file + ".ref",
-              format::encode_snapshot_ref(ref, r.store_id));
+              format::encode_snapshot_ref(ref, {r.store_id, image.keys}));
   }
   for (const auto& j : image.journals) {
     try {

@@ -161,13 +161,13 @@ void write_store(store::StoreDirectory& store) {
 }
 
 template <typename Use>
-void with_hostile_store(View input, Use use) {
-  Image image = sample_image();
+void with_hostile_store(const Image& sample, View input, Use use) {
+  Image image = sample;
   Script script(input);
   script.apply_to_image(image);
   test::MemoryFs fs(64u << 20);
-  Image plain = sample_image();
-  make_outside(fs, plain);
+  Image unchanged = sample;
+  make_outside(fs, unchanged);
   write_image(image, fs, kRoot);
   script.apply_to_files(fs, kRoot);
   std::shared_ptr<store::StoreDirectory> store;
@@ -177,8 +177,8 @@ void with_hostile_store(View input, Use use) {
   require(Outside(fs) == before, "nothing outside the store changes");
 }
 
-void fuzz_store(View input) {
-  with_hostile_store(input, [&](store::StoreDirectory& store) {
+void fuzz_store_of(const Image& sample, View input) {
+  with_hostile_store(sample, input, [&](store::StoreDirectory& store) {
     auto& fs = dynamic_cast<test::MemoryFs&>(store.fs());
     const std::uint64_t changes = fs.changes();
     read_store(store, input.empty());
@@ -186,10 +186,18 @@ void fuzz_store(View input) {
   });
 }
 
+void fuzz_store(View input) { fuzz_store_of(sample_image(), input); }
+
+// Of a holder of the key, who forges content.
+void fuzz_store_sealed(View input) {
+  fuzz_store_of(encrypted_sample_image(), input);
+  with_hostile_store(encrypted_sample_image(), input, write_store);
+}
+
 // gc relies on a forged census of an earlier gc. The input is a list of offsets in that file
 // with bytes to write there or, after an odd first byte, all of its body.
 void fuzz_store_gc(View input) {
-  with_hostile_store({}, [&](store::StoreDirectory& store) {
+  with_hostile_store(sample_image(), {}, [&](store::StoreDirectory& store) {
     auto& fs = dynamic_cast<test::MemoryFs&>(store.fs());
     const auto gc = [&](bool dry_run) {
       return answers([&] { store::collect_garbage(store, dry_run, nullptr); });
@@ -223,13 +231,15 @@ void fuzz_store_gc(View input) {
   });
 }
 
-void fuzz_store_write(View input) { with_hostile_store(input, write_store); }
+void fuzz_store_write(View input) { with_hostile_store(sample_image(), input, write_store); }
 
 }  // namespace
 
 std::span<const Target> targets() {
-  static constexpr Target kTargets[] = {
-      {"store", fuzz_store}, {"store_gc", fuzz_store_gc}, {"store_write", fuzz_store_write}};
+  static constexpr Target kTargets[] = {{"store", fuzz_store},
+                                        {"store_gc", fuzz_store_gc},
+                                        {"store_sealed", fuzz_store_sealed},
+                                        {"store_write", fuzz_store_write}};
   return kTargets;
 }
 

@@ -37,7 +37,7 @@ targets_of() {
 # The limits of an input's length, of memory, and of a single allocation.
 options_of() {
   case $1 in
-    store | store_gc | store_write) echo "-max_len=400 -rss_limit_mb=1024 -malloc_limit_mb=300 -timeout=10" ;;
+    store | store_gc | store_sealed | store_write) echo "-max_len=400 -rss_limit_mb=1024 -malloc_limit_mb=300 -timeout=10" ;;
     decompress | compress) echo "-max_len=2048 -rss_limit_mb=512 -malloc_limit_mb=2 -timeout=5" ;;
     delta_batch) echo "-max_len=600 -rss_limit_mb=512 -malloc_limit_mb=2 -timeout=5" ;;
     *) echo "-max_len=1024 -rss_limit_mb=512 -malloc_limit_mb=2 -timeout=5" ;;

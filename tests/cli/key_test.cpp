@@ -141,6 +141,14 @@ TEST_F(KeyCommand, RunRefusesAnEncryptedStoreBeforeItChangesAnything) {
   EXPECT_EQ(with_key({"--json", "ls", store_}).json()["versions"].size(), 2u);
 }
 
+TEST_F(KeyCommand, InitPrintsTheFingerprintInOneLine) {
+  const Result made = with_key({"init", path("t"), "--encrypt"});
+  const std::string fingerprint =
+      with_key({"--json", "key", "list", path("t")}).json()["fingerprint"];
+  EXPECT_TRUE(made.out.ends_with(" is " + fingerprint + "\n")) << made.out;
+  EXPECT_FALSE(contains(made.out, "\\x")) << made.out;
+}
+
 // Who may write the directory may have put a plain store there.
 TEST_F(KeyCommand, ASecretRefusesPlainStores) {
   const std::string plain = path("plain"), fresh = path("fresh");

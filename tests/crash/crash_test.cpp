@@ -16,6 +16,7 @@
 #include "crash/script_lib.hpp"
 #include "crash/simulator_lib.hpp"
 #include "support/count_records.hpp"
+#include "support/disk/nonce_watch.hpp"
 #include "support/sanitizers.hpp"
 #include "vellum/error.hpp"
 
@@ -153,15 +154,26 @@ class KeyFile {
   test::TempDirectory directory_;
 };
 
-// The same sequences on encrypted stores: tiny packs, and garbage.
+// The same sequences on encrypted stores: tiny packs, and garbage. No nonce comes twice in all that
+// they and the recoveries write, which each overwrite what a crash left.
 TEST(Crash, EncryptedStores) {
   const KeyFile key;
   Totals sum;
+  sim::NonceWatch nonces;
+  SimulatorOptions options = short_run();
+  options.recover_one_in = 50;
+  options.on_log = [&](const sim::Log& log) { nonces.look(log); };
   for (const std::uint64_t n : {0, 4}) {
-    cut_sequence(kEncryptedSeeds + n, 12, short_run(), sum);
+    cut_sequence(kEncryptedSeeds + n, 12, options, sum);
     if (testing::Test::HasFailure()) break;
   }
   print("encrypted", sum);
+  fmt::print("nonces: {} records, {} frames, {} files\n", nonces.records, nonces.frames,
+             nonces.files);
+  EXPECT_EQ(nonces.repeat, "");
+  EXPECT_GT(nonces.records, 50u);
+  EXPECT_GT(nonces.frames, 50u);
+  EXPECT_GT(nonces.files, 10u);
 }
 
 // These commits refer to pages of each other, of older versions and of removed versions.

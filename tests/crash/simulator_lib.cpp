@@ -52,6 +52,7 @@ void Simulator::judge(const Disk& image, const std::vector<StoreState>& states, 
 void Simulator::crash_everywhere(SimSession& session, const Effort& effort, std::uint64_t seed,
                                  bool in_recovery) {
   session.fs.stop_log();
+  if (options_.on_log) options_.on_log(session.fs.log());
   const auto& states = session.session.states();
   CrashImages images(session.fs, effort, seed);
   images.for_each([&](const Disk& image, std::size_t low, std::size_t high) {

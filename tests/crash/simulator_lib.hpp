@@ -1,6 +1,7 @@
 // Runs every crash of a session, and of the recovery from a share of them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -17,6 +18,8 @@ struct SimulatorOptions {
   Effort effort;
   Effort second_effort{8, 20, 6, 12};  // of crashes during recovery
   std::uint64_t recover_one_in = 150;  // images from which recovery is run under the log again
+  // Called with all that a session and each recovery wrote.
+  std::function<void(const sim::Log&)> on_log = nullptr;
 };
 
 struct Totals {

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <random>
+
+#include "base/crypto/bech32.hpp"
+#include "base/crypto/x25519.hpp"
 
 namespace vellum::golden {
 namespace {
@@ -209,6 +213,39 @@ Bytes atomic_content(std::uint64_t commits) {
     std::mt19937_64 random(i);
     const auto part = std::span(out).subspan(i * 4000, 6000);
     put_text(part, random);
+  }
+  return out;
+}
+
+namespace {
+
+void put_identity(const std::string& path, KeySource& out) {
+  base::Secret identity(base::kKeyBytes);
+  std::ranges::fill(identity.bytes(), std::byte{'i'});
+  out.recipient = base::bech32_encode("age", base::x25519_public(identity));
+  out.identity_file = path;
+  std::ofstream(path) << base::bech32_encode("age-secret-key-", identity.bytes()) << "\n";
+}
+
+}  // namespace
+
+KeySource secret(KeySlot::Kind kind, const std::string& directory) {
+  KeySource out;
+  switch (kind) {
+    case KeySlot::Kind::key_file:
+      out.key_file = directory + "/key";
+      std::ofstream(out.key_file) << std::string(40, 'k') << "\n";
+      return out;
+    case KeySlot::Kind::passphrase:
+      out.passphrase_file = directory + "/passphrase";
+      std::ofstream(out.passphrase_file) << "a golden passphrase\n";
+      return out;
+    case KeySlot::Kind::recipient:
+      put_identity(directory + "/identity", out);
+      return out;
+    case KeySlot::Kind::command:
+      out.command = "echo from a keyring";
+      return out;
   }
   return out;
 }

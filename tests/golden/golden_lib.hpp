@@ -14,10 +14,13 @@
 #include <string>
 #include <vector>
 #include <vellum/encoding.hpp>
+#include <vellum/key.hpp>
 
 namespace vellum::golden {
 
+// The formats of plain and of encrypted stores. The latter have the same histories, without an image.
 inline constexpr const char* kFormat = "1.0";
+inline constexpr const char* kSealedFormat = "1.1";
 inline constexpr std::size_t kPageBytes = 4096;
 
 using Bytes = std::vector<std::byte>;
@@ -72,5 +75,11 @@ Bytes segment(std::uint64_t seed);
 std::string metadata(std::uint64_t seed);
 Bytes atomic_content(std::uint64_t commits);  // after that many commits
 inline constexpr std::uint64_t kAtomicCommits = 5;
+
+// The secret of an encrypted store's slot of this kind; each has one of each kind. The files are made
+// in `directory`.
+inline constexpr KeySlot::Kind kSlotKinds[] = {KeySlot::Kind::key_file, KeySlot::Kind::passphrase,
+                                               KeySlot::Kind::recipient, KeySlot::Kind::command};
+KeySource secret(KeySlot::Kind kind, const std::string& directory);
 
 }  // namespace vellum::golden

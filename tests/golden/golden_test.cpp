@@ -167,6 +167,10 @@ void expect_whole(const Store& store) {
 
 class Golden : public testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override { use_secret(kSlotKinds[0]); }
+  void TearDown() override { set_key_source(key_source_of_environment()); }
+  bool is_encrypted() const { return GetParam() == kSealedFormat; }
+  void use_secret(KeySlot::Kind kind) { set_key_source(secret(kind, secrets_.path())); }
   // A copy of a golden store: the directory in the archive.
   fs::path unpack(const std::string& name) const {
     const fs::path archive =
@@ -198,7 +202,7 @@ class Golden : public testing::TestWithParam<std::string> {
     expect_whole(again);
   }
 
-  vellum::test::TempDirectory directory_;
+  vellum::test::TempDirectory directory_, secrets_;
 };
 
 TEST_P(Golden, TheStoresCoverAllOfTheFormat) {
@@ -221,6 +225,24 @@ TEST_P(Golden, TheStoresCoverAllOfTheFormat) {
         format::kWorkingSetMagic, format::kTiersMagic, format::kTierIdMagic}) {
     EXPECT_TRUE(tally.files.contains(magic)) << magic;
   }
+  EXPECT_EQ(tally.files.contains(format::kKeySlotsMagic), is_encrypted());
+}
+
+TEST_P(Golden, EachSecretOpensAnEncryptedStore) {
+  const fs::path path = unpack("moved") / "store";
+  const auto expected = contents(histories()[5]);
+  for (const KeySlot::Kind kind : kSlotKinds) {
+    use_secret(kind);
+    expect_contents(Store::open(path), expected);
+  }
+  set_key_source(KeySource());
+  if (!is_encrypted()) return;
+  try {
+    static_cast<void>(Store::open(path));
+    FAIL() << "opened without a secret";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Errc::wrong_key) << e.what();
+  }
 }
 
 TEST_P(Golden, AStoreIsReadExtendedCollectedAndVerified) {
@@ -241,6 +263,7 @@ TEST_P(Golden, ABranchThatIsAFileHasItsBytes) {
   std::ifstream in(directory_ / "out", std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
   EXPECT_EQ(text, metadata(7) + std::string(10'000 - metadata(7).size(), 'f'));
+  if (is_encrypted()) return;
   const Bytes image = read(store, "image");
   EXPECT_EQ(std::memcmp(image.data(), metadata(8).data(), metadata(8).size()), 0);
 }
@@ -265,6 +288,7 @@ TEST_P(Golden, TiersAreTakenOver) {
 }
 
 TEST_P(Golden, ADatastoreOpensWithItsFiles) {
+  if (is_encrypted()) return;
   const std::string path = unpack("datastore") / "data";
   const auto expect = [&](const std::string& at, std::uint64_t seed) {
     const Datastore data = Datastore::open_read_only(at);
@@ -287,6 +311,7 @@ TEST_P(Golden, ADatastoreOpensWithItsFiles) {
 }
 
 TEST_P(Golden, AnAtomicFileGetsTheCommitsOfItsJournal) {
+  if (is_encrypted()) return;
   const std::string path = unpack("atomic") / "file";
   Bytes before(kAtomicBytes);
   std::ifstream(path, std::ios::binary)
@@ -311,9 +336,12 @@ std::vector<std::string> formats() {
   return out;
 }
 
-TEST(GoldenFormats, TheCurrentFormatIsAmongThem) {
-  EXPECT_THAT(formats(), testing::Contains(format::number_text(format::kFormatVersion)));
+TEST(GoldenFormats, TheCurrentFormatsAreAmongThem) {
   EXPECT_EQ(format::number_text(format::kFormatVersion), kFormat);
+  EXPECT_EQ(format::number_text(format::kSealedFormatVersion), kSealedFormat);
+  for (const char* current : {kFormat, kSealedFormat}) {
+    EXPECT_THAT(formats(), testing::Contains(current));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, Golden, testing::ValuesIn(formats()), [](const auto& info) {

@@ -3,6 +3,7 @@
 // project:
 //   cmake --build --preset release --target golden_make
 //   build/release/bin/golden_make tests/golden/1.0
+// The stores of format 1.1 are encrypted.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -31,11 +32,24 @@ void archive(const fs::path& directory, const fs::path& to) {
   if (std::system(command.c_str()) != 0) throw std::runtime_error(command);
 }
 
+// Where the secrets of the encrypted stores are; empty: plain ones are made.
+std::string secrets;
+
+void make_encrypted(const std::string& path, const format::Superblock& options) {
+  store::StoreDirectory::create_encrypted(base::posix_fs(), path, options,
+                                          secret(kSlotKinds[0], secrets));
+  Store store = Store::open(path);
+  for (const KeySlot::Kind kind : std::span(kSlotKinds).subspan(1)) {
+    store.add_key(secret(kind, secrets), "golden");
+  }
+}
+
 // Packs are sealed early, to give a small store sealed packs; smaller than StoreOptions permits.
 void make_store(const std::string& path) {
   format::Superblock options;
   options.pack_bytes = 32 << 10;
   options.journal_half_bytes = 64 << 10;
+  if (!secrets.empty()) return make_encrypted(path, options);
   store::StoreDirectory::create(base::posix_fs(), path, options);
 }
 
@@ -105,6 +119,14 @@ void make_beside(const History& history, const fs::path& work) {
   play_and_crash(history, work, policy);
 }
 
+void add_image(Store& store) {
+  RegionOptions mapped = region_options();
+  mapped.engine = Engine::mapped;
+  Region region = store.create_region("image", 8 * kPageBytes, mapped);
+  std::memcpy(region.data(), metadata(8).c_str(), metadata(8).size());
+  region.commit("through an image");
+}
+
 // Journals in the state of a crash, a working set, an image, and a version that is a plain file of
 // 10,000 bytes.
 void make_history(const History& history, const fs::path& work) {
@@ -114,12 +136,7 @@ void make_history(const History& history, const fs::path& work) {
   store.import_file("file", work / "file", "a plain file");
   store.create_snapshot("file-1", "file");
   fs::remove(work / "file");
-  RegionOptions mapped = region_options();
-  mapped.engine = Engine::mapped;
-  Region region = store.create_region("image", 8 * kPageBytes, mapped);
-  std::memcpy(region.data(), metadata(8).c_str(), metadata(8).size());
-  region.commit("through an image");
-  region.close();
+  if (secrets.empty()) add_image(store);
   Region used = store.open_version("first", region_options());
   volatile char sink = *static_cast<const char*>(used.data());
   static_cast<void>(sink);
@@ -197,7 +214,8 @@ void make_atomic(const fs::path& work) {
 using Maker = std::function<void(const fs::path& work)>;
 
 std::map<std::string, Maker> makers() {
-  std::map<std::string, Maker> out = {{"datastore", make_datastore}, {"atomic", make_atomic}};
+  std::map<std::string, Maker> out;
+  if (secrets.empty()) out = {{"datastore", make_datastore}, {"atomic", make_atomic}};
   const std::map<std::string, void (*)(const History&, const fs::path&)> with_history = {
       {"codecs", make_plain}, {"history", make_history}, {"packs", make_packs},
       {"tiers", make_tiers},  {"beside", make_beside},   {"moved", make_plain}};
@@ -220,9 +238,15 @@ void make(const std::string& name, const fs::path& to, const Maker& fill) {
 
 void make_some(const fs::path& to, const std::string& only) {
   fs::create_directories(to);
-  const auto all = makers();
-  if (!only.empty()) return make(only, to, all.at(only));
-  for (const auto& [name, fill] : all) make(name, to, fill);
+  if (to.filename() == kSealedFormat) {
+    secrets = fs::absolute(to) / "work-secrets";
+    fs::create_directories(secrets);
+    set_key_source(secret(kSlotKinds[0], secrets));
+  }
+  for (const auto& [name, fill] : makers()) {
+    if (only.empty() || only == name) make(name, to, fill);
+  }
+  if (!secrets.empty()) fs::remove_all(secrets);
 }
 
 }  // namespace

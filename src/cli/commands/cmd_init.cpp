@@ -72,7 +72,7 @@ int run_init(Context& context, const InitArguments& arguments) {
       human_bytes(options.pack_bytes));
   if (options.encrypt) {
     object["fingerprint"] = store.key_fingerprint();
-    text += fmt::format("\nfingerprint of its key: {}", store.key_fingerprint());
+    text += fmt::format("; the fingerprint of its key is {}", store.key_fingerprint());
   }
   context.report(object, text);
   return kExitOk;

@@ -152,6 +152,7 @@ void add_remote_file(store::StoreDirectory& store, const std::string& name, cons
 
 bool add_remote(store::StoreDirectory& store, const std::string& name, const std::string& url,
                 bool one_writer) {
+  store.require_plain("its remote");
   const auto objects = open_object_store(store.fs(), url);
   require_same_store(*objects, store);
   const ProbeResult probe = probe_conditional_writes(*objects);

@@ -179,7 +179,7 @@ RepairReport repair_store(base::Fs& fs, const std::string& path,
                           const std::optional<std::string>& destination, const ProgressFn& progress,
                           Removed removed) {
   const auto store = StoreDirectory::open(fs, path);
-  store->require_plain("the repaired store");
+  if (destination) store->require_plain("the repaired store");
   const NamesShared names(*store);
   if (destination && (*destination + "/").starts_with(store->path() + "/")) {
     fail(Errc::invalid_argument, "{}: is inside the corrupted store", *destination);

@@ -1,7 +1,12 @@
-// An encrypted store in the C++ interface: a plain store never takes its place.
+// An encrypted store in the C++ interface: a plain store never takes its place, and a region leaves
+// nothing of its pages in any file.
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <random>
+#include <set>
 #include <vellum/key.hpp>
 
 #include "base/expect_error.hpp"
@@ -79,6 +84,86 @@ TEST_F(EncryptedStore, ImagesAndRemotesAreRefused) {
   const auto once = [](const ReplicateState&) { return false; };
   EXPECT_ERRC(store.replicate("file://" + remote, ReplicateOptions(), once), Errc::unsupported);
   EXPECT_FALSE(std::filesystem::exists(remote));
+}
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMarker = "PLAINTEXT-MARKER";
+
+bool has_marker(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return std::string((std::istreambuf_iterator<char>(in)), {}).find(kMarker) != std::string::npos;
+}
+
+// The files in a directory that have the marker, and those without a name that this process has open.
+std::set<std::string> marked_files(const std::string& directory) {
+  std::set<std::string> out;
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file() && has_marker(entry.path())) {
+      out.insert(entry.path().extension() == ".pack" ? "pack" : entry.path().filename().string());
+    }
+  }
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code closed;
+    const std::string link = fs::read_symlink(entry.path(), closed).string();
+    if (link.starts_with(directory) && link.ends_with(" (deleted)") && has_marker(entry.path())) {
+      out.insert("spill");
+    }
+  }
+  return out;
+}
+
+void mark_all(Region& region, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  auto* const data = static_cast<char*>(region.data());
+  for (std::size_t at = 0; at < region.size_bytes(); at += 64) {
+    const std::uint64_t noise = random();
+    std::memcpy(data + at, kMarker.data(), kMarker.size());
+    std::memcpy(data + at + kMarker.size(), &noise, sizeof noise);
+  }
+}
+
+// What a region with more dirty pages than its limit leaves in files: while it works, after its
+// commits, and after readers with working sets and shared pages.
+std::set<std::string> marked_by_a_region(const std::string& directory, const StoreOptions& how) {
+  Store store = Store::create(directory + "/s", how);
+  RegionOptions options;
+  options.capacity_bytes = 16u << 20;
+  options.engine = Engine::sigsegv;
+  options.memory_limit_bytes = 1u << 20;
+  options.working_set = options.share = true;
+  options.encoding = Encoding();
+  options.encoding->compression = Encoding::Compression::none;
+  std::set<std::string> out;
+  {
+    Region region = store.create_region("main", 8u << 20, options);
+    mark_all(region, 1);
+    out = marked_files(directory);
+    region.commit();
+    std::memcpy(static_cast<char*>(region.data()) + 32, kMarker.data(), kMarker.size());
+    region.commit("a small one");
+    out.merge(marked_files(directory));
+    region.snapshot("kept", std::string(kMarker));
+  }
+  {
+    Region version = store.open_version("kept", options);
+    const auto* const data = static_cast<const char*>(version.data());
+    for (std::size_t at = 0; at < version.size_bytes(); at += 4096) {
+      EXPECT_EQ(std::memcmp(data + at, kMarker.data(), kMarker.size()), 0) << at;
+    }
+  }
+  store.collect_garbage();
+  out.merge(marked_files(directory));
+  return out;
+}
+
+TEST_F(EncryptedStore, NoFileOfARegionHasPlainContent) {
+  const std::string plain = directory_ / "plain", sealed = directory_ / "sealed";
+  fs::create_directory(plain);
+  fs::create_directory(sealed);
+  EXPECT_EQ(marked_by_a_region(sealed, encrypted_), std::set<std::string>());
+  EXPECT_EQ(marked_by_a_region(plain, StoreOptions()),
+            (std::set<std::string>{"journal", "kept.ref", "pack", "spill"}));
 }
 
 }  // namespace

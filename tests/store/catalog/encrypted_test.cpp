@@ -584,6 +584,9 @@ TEST_F(Encrypted, RefusesWhatWouldBePlain) {
                  [&] { repair_store(base::posix_fs(), path(), directory_.path("r"), nullptr); }),
       "the store is encrypted"));
   EXPECT_FALSE(files::exists(directory_.path("r")));
+  const RepairReport found = repair_store(base::posix_fs(), path(), std::nullopt, nullptr);
+  EXPECT_TRUE(found.lost.empty());
+  EXPECT_EQ(found.saved.size(), contents_.size());
 }
 
 TEST_F(Encrypted, AStoreWithoutASecretIsNotCreated) {
