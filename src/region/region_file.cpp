@@ -15,6 +15,29 @@ namespace vellum {
 using format::PageNumber;
 using region::kPageBytes;
 
+namespace {
+
+// Calls `act` with each part of the range, at most a chunk, that may have content.
+template <typename Act>
+void for_each_content(const region::RegionMemory& memory, std::byte* from, const std::byte* end,
+                      const Act& act) {
+  const std::size_t chunk_bytes = memory.chunk_pages() * kPageBytes;
+  for (std::byte* at = from; at < end;) {
+    const auto offset = static_cast<std::size_t>(at - memory.data());
+    const auto left = static_cast<std::size_t>(end - at) / kPageBytes;
+    if (const std::size_t zeros = memory.untouched_zeros(offset / kPageBytes, left); zeros > 1) {
+      at += zeros * kPageBytes - offset % kPageBytes;
+      continue;
+    }
+    const std::size_t to_next = chunk_bytes - offset % chunk_bytes;
+    const auto n = std::min(to_next, static_cast<std::size_t>(end - at));
+    if (!memory.holds_nothing(offset / kPageBytes)) act(at, n);
+    at += n;
+  }
+}
+
+}  // namespace
+
 void Region::Impl::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
   if (bytes > memory->capacity_bytes()) {
     fail(Errc::invalid_argument,
@@ -63,25 +86,22 @@ PageNumber Region::Impl::end_page() const noexcept {
   return file_ends ? std::min(pages, format::pages_in(*bytes)) : pages;
 }
 
-// Chunks without content are not loaded. The stores are marked here: no compiler marks them.
+// Chunks without content are not loaded. Everything else is loaded before the first change: an
+// unreadable page is an error, and nothing has changed. The stores are marked here: no compiler
+// marks them.
 void Region::Impl::zero(std::byte* from, const std::byte* end) {
   assert(from >= memory->data() && from <= end);
-  const std::size_t chunk_bytes = memory->chunk_pages() * kPageBytes;
-  for (std::byte* at = from; at < end;) {
-    const auto offset = static_cast<std::size_t>(at - memory->data());
-    const auto left = static_cast<std::size_t>(end - at) / kPageBytes;
-    if (const std::size_t zeros = memory->untouched_zeros(offset / kPageBytes, left); zeros > 1) {
-      at += zeros * kPageBytes - offset % kPageBytes;
-      continue;
-    }
-    const std::size_t to_next = chunk_bytes - offset % chunk_bytes;
-    const auto n = std::min(to_next, static_cast<std::size_t>(end - at));
-    if (!memory->holds_nothing(offset / kPageBytes)) {
-      base::make_zero(at, n);
-      if (cards) vellum_mark(at, n);
-    }
-    at += n;
-  }
+  const auto load = [this](std::byte* at, std::size_t n) {
+    const auto first = static_cast<std::size_t>(at - memory->data()) / kPageBytes;
+    const auto last = static_cast<std::size_t>(at + n - 1 - memory->data()) / kPageBytes;
+    make_present(first, last - first + 1);
+  };
+  for_each_content(*memory, from, end, load);
+  for_each_content(*memory, from, end, [&](std::byte* at, std::size_t n) {
+    load(at, n);  // it may have been evicted since
+    base::make_zero(at, n);
+    if (cards) vellum_mark(at, n);
+  });
 }
 
 // A store past the end of the plain file extends the file to the end of the store's page, since its

@@ -96,6 +96,7 @@ TEST_F(BadInput, MissingObjectsExitWith3) {
   expect_failure({"snapshot", s, "new", "gone"}, 3, code, "gone");
   expect_failure({"rm", s, "gone"}, 3, code, "gone");
   expect_failure({"rm", s, "--branch", "gone"}, 3, code, "gone");
+  expect_failure({"forget", s, "--branch", "gone", "--keep-last", "1"}, 3, code, "gone");
   EXPECT_FALSE(std::filesystem::exists(path("out")));
 }
 
@@ -164,6 +165,24 @@ TEST_F(BadInput, UnusableFilesToImport) {
   expect_failure({"import", s, "main", path("fifo")}, 2, code, path("fifo"));
   expect_failure({"import", s, "main", "/dev/zero"}, 2, code, "/dev/zero");
   EXPECT_EQ(must({"branch", s, "--names"}).out, "");
+}
+
+TEST_F(BadInput, RestoreTellsThatOtherNamesKeepTheOldContent) {
+  const std::string s = make_store_with({noise(1, 1)}), data = file("data", "old");
+  EXPECT_EQ(must({"restore", s, "v1", data}).err, "");
+  std::filesystem::create_hard_link(data, path("second"));
+  const Result result = must({"restore", s, "v1", data});
+  EXPECT_TRUE(contains(result.err, data + ": the file's other names")) << result.err;
+}
+
+TEST_F(BadInput, ALinkThatLeadsToNoFileIsNotReplaced) {
+  const std::string s = make_store_with({noise(1, 1)});
+  for (const auto& [link, target] : {std::pair("dangling", "nowhere"), std::pair("loop", "loop")}) {
+    std::filesystem::create_symlink(path(target), path(link));
+    expect_failure({"restore", s, "v1", path(link)}, 2, "invalid_argument", path(link));
+    EXPECT_TRUE(std::filesystem::is_symlink(path(link)));
+    EXPECT_FALSE(std::filesystem::exists(path("nowhere")));
+  }
 }
 
 TEST_F(BadInput, ARegionTooLargeExitsWith2) {

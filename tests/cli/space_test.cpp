@@ -90,7 +90,9 @@ TEST_F(Space, ForgetConsidersOnlyTheSelectedSnapshots) {
   const std::string text = must({"forget", s, "--keep-last", "1", "--prefix", "nightly-"}).out;
   EXPECT_TRUE(contains(text, "removed 1 snapshot, kept 1")) << text;
   EXPECT_EQ(Store::open(s).versions().size(), 5u);
+  must({"branch", s, "other", "v1"});
   must({"forget", s, "--keep-last", "1", "--branch", "other"});
+  must({"rm", s, "--branch", "other"});
   EXPECT_EQ(Store::open(s).versions().size(), 5u);
   EXPECT_EQ(must({"forget", s, "--keep-last", "1", "--branch", "main", "--quiet"}).out, "");
   EXPECT_EQ(Store::open(s).versions().size(), 2u);

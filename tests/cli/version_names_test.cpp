@@ -238,6 +238,20 @@ TEST_F(Commits, CanBeKept) {
   must({"verify", path("s"), "--read-data"});
 }
 
+TEST_F(Commits, AreTheStartOfAStretch) {
+  const auto drawn = [&](const char* stretch) {
+    const auto map = must({"heat", path("s"), stretch, "--json"}).json();
+    std::string out = map.at("since");
+    for (const auto& row : map.at("rows")) out += " " + row.at("version").get<std::string>();
+    return out;
+  };
+  EXPECT_EQ(drawn("main@2..main"), "main@2 main");
+  EXPECT_EQ(drawn("main@1..main@2"), "main@1 main@2");
+  EXPECT_NE(run({"heat", path("s"), "main@3..main@2"}).err.find("is not before"),
+            std::string::npos);
+  EXPECT_NE(run({"du", path("s"), "main@2"}).err.find("'main@2' is a commit"), std::string::npos);
+}
+
 TEST_F(Commits, CannotBeRemovedOrPushed) {
   must({"remote", "add", path("s"), "origin", "file://" + path("remote")});
   for (const Arguments& arguments :

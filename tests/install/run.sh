@@ -102,7 +102,19 @@ ln -s "$(command -v "$compiler")" "$home/bin/c++"
 )
 
 # The suppressions that docs/guides/regions.md names.
-grep -q '^race:vellum::' "$work/prefix/share/vellum/tsan.supp"
+echo "a program under ThreadSanitizer"
+suppressions=$work/prefix/share/vellum/tsan.supp
+grep -q '^race:vellum::' "$suppressions"
+flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs vellum)
+# shellcheck disable=SC2086 # a list of flags
+if "$compiler" -std=c++17 -g -fsanitize=thread -o "$work/threads" "$consumer/threads.cpp" $flags 2>"$work/threads.log"; then
+  for engine in uffd sigsegv; do
+    LD_LIBRARY_PATH=$libdir TSAN_OPTIONS=suppressions=$suppressions:halt_on_error=1 VELLUM_ENGINE=$engine \
+      "$work/threads" "$work/threads-$engine.store"
+  done
+else
+  tail -n 3 "$work/threads.log" # this compiler has no ThreadSanitizer
+fi
 
 # A group of one rank, with each installed library, and with the first one's CMake target.
 if compgen -G "$work/prefix/lib*/libvellum_mpi_*.a" >/dev/null || compgen -G "$work/prefix/lib*/*/libvellum_mpi_*.a" >/dev/null; then

@@ -103,5 +103,27 @@ TEST_F(WritableFileTest, AnAppendThatFailsLeavesTheSize) {
   EXPECT_TRUE(committed() == text);
 }
 
+TEST_F(WritableFileTest, ATruncationThatFailsLeavesTheFile) {
+  const std::string text(9000, 'x');
+  {
+    WritableFile file(open(disk), "main");
+    file.write(0, bytes_of(text));
+    file.close();
+  }
+  UnreadablePacks fs(disk);
+  WritableFile file(open(fs), "main");
+  fs.are_unreadable = true;
+  for (const std::uint64_t bytes : {8999u, 5000u, 4096u, 0u}) {
+    EXPECT_THROW(file.resize(bytes), Error) << bytes;
+    EXPECT_EQ(file.size_bytes(), text.size());
+  }
+  fs.are_unreadable = false;
+  file.commit();
+  EXPECT_TRUE(committed() == text);
+  file.resize(5000);
+  file.commit();
+  EXPECT_TRUE(committed() == text.substr(0, 5000));
+}
+
 }  // namespace
 }  // namespace vellum::mount

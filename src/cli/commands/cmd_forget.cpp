@@ -1,4 +1,5 @@
 // cli/commands/cmd_forget.cpp: vellum forget: removes snapshots by age, according to rules.
+#include <algorithm>
 #include <memory>
 
 #include <vellum/retention.hpp>
@@ -76,16 +77,26 @@ void print_text(Context& context, const std::vector<RetentionDecision>& decision
                          counted(removed, "snapshot"), decisions.size() - removed);
 }
 
+// A misspelt branch would keep everything, and nobody would know. A removed branch may have left
+// snapshots.
+void require_branch(const ForgetArguments& arguments, const std::vector<VersionInfo>& versions) {
+  const auto is_of_it = [&](const VersionInfo& v) { return v.branch == arguments.branch; };
+  if (!arguments.branch.empty() && std::none_of(versions.begin(), versions.end(), is_of_it))
+    fail(Errc::not_found, "no branch '{}' in {}", arguments.branch, arguments.store);
+}
+
 std::vector<RetentionDecision> forget_in_store(const ForgetArguments& arguments) {
   Store store = Store::open(arguments.store);
+  require_branch(arguments, store.versions());
   return forget(store, arguments.policy, {arguments.branch, arguments.prefix, arguments.dry_run});
 }
 
 // Removes all of them with one head.
 std::vector<RetentionDecision> forget_at_remote(const ForgetArguments& arguments) {
-  auto decisions = decide_retention(
-      api::snapshots_of(list_remote(arguments.store), arguments.branch, arguments.prefix),
-      arguments.policy);
+  const auto versions = list_remote(arguments.store);
+  require_branch(arguments, versions);
+  auto decisions = decide_retention(api::snapshots_of(versions, arguments.branch, arguments.prefix),
+                                    arguments.policy);
   std::set<std::string> names;
   for (const RetentionDecision& decision : decisions) {
     if (decision.kept_by.empty()) names.insert(decision.version.name);

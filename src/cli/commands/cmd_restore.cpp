@@ -114,18 +114,25 @@ class NewContent {
     if (!force && found != target_)
       fail(Errc::busy, "{}: a program has changed it during the restore: restore again", path_);
     if (held_->file() == nullptr) return;
+    struct stat status{};
+    has_other_names_ = ::stat(path_.c_str(), &status) == 0 && status.st_nlink > 1;
     const auto made = base::posix_fs().open(beside_.file(), base::OpenMode::read_write);
     made->take_access_of(*held_->file());
     made->take_attributes_of(*held_->file());
     made->sync_data();
   }
-  void publish() const { held_->replace_by(beside_.file(), path_); }
+  void publish() const {
+    held_->replace_by(beside_.file(), path_);
+    if (has_other_names_)
+      print_error(path_ + ": the file's other names (hard links) keep the old content");
+  }
 
  private:
   const std::string path_;
   const SiblingDirectory beside_;
   std::optional<base::FileIdentity> target_;  // empty: there is no file
   std::optional<LockedTarget> held_;
+  bool has_other_names_ = false;
 };
 
 using VersionOfFile = std::map<std::string, std::string>;

@@ -71,6 +71,8 @@ std::string whole_path(const std::string& file) {
   namespace fs = std::filesystem;
   std::error_code problem;
   if (fs::exists(fs::status(file, problem))) return regular_file(file);
+  if (fs::is_symlink(fs::symlink_status(file, problem)))
+    fail(Errc::invalid_argument, "{}: a symbolic link that leads to no file", file);
   const fs::path path(file);
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (!path.has_filename() || !fs::is_directory(parent))

@@ -28,14 +28,16 @@ std::vector<VersionInfo> versions_of(const Store& store, const std::string& stre
       line_of(store, last.empty() ? usual_branch(store) : resolve_version(store, last));
   std::reverse(line.begin(), line.end());
   if (dots == std::string::npos || dots == 0) return line;
-  const std::string first = resolve_version(store, stretch.substr(0, dots));
-  const auto found =
-      std::find_if(line.begin(), line.end(), [&](const VersionInfo& v) { return v.name == first; });
-  if (found == line.end()) {
-    store.version(first);  // throws if there is no version of this name at all
-    fail(Errc::invalid_argument, "'{}' is not before '{}' on its line", first, line.back().name);
-  }
+  const VersionInfo first = store.version(resolve_version(store, stretch.substr(0, dots)));
+  const auto found = std::find_if(line.begin(), line.end(), [&](const VersionInfo& v) {
+    return is_commit(first) ? v.branch == first.branch && v.sequence > first.sequence
+                            : v.name == first.name;
+  });
+  if (found == line.end())
+    fail(Errc::invalid_argument, "'{}' is not before '{}' on its line", first.name,
+         line.back().name);
   line.erase(line.begin(), found);
+  if (is_commit(first)) line.insert(line.begin(), first);  // no list of versions has commits
   return line;
 }
 

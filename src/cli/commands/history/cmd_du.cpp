@@ -3,6 +3,7 @@
 #include <memory>
 #include <tuple>
 
+#include "base/fail.hpp"
 #include "base/files/file.hpp"
 #include "cli/history/space.hpp"
 #include "cli/names/listing.hpp"
@@ -28,8 +29,14 @@ struct Cost {
 std::vector<Cost> costs_of(const Store& store, const StoreStat& stat,
                            const std::vector<std::string>& wanted) {
   std::vector<VersionInfo> versions;
-  for (const std::string& name : wanted)
+  for (const std::string& name : wanted) {
     versions.push_back(store.version(resolve_version(store, name)));
+    if (is_commit(versions.back()))
+      fail(Errc::invalid_argument,
+           "'{}' is a commit, whose changes are in its branch's journal: only snapshots and "
+           "branches have a size in packs",
+           name);
+  }
   if (wanted.empty()) versions = store.versions();
   std::vector<Cost> costs;
   for (const VersionInfo& v : versions) costs.push_back({v, space_of(stat, v)});
