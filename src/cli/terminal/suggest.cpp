@@ -6,7 +6,6 @@
 #include <vellum/store.hpp>
 
 #include "cli/terminal/output.hpp"
-#include "store/catalog/key_file.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -18,7 +17,7 @@ constexpr std::size_t kMaxBytes = 255;  // of a misspelled word
 // None of an encrypted store: opening it again may ask for its key again.
 std::vector<std::string> names_of(const std::string& store) {
   std::vector<std::string> names;
-  if (fs::exists(fs::path(store) / store::kKeysName)) return names;
+  if (fs::exists(fs::path(store) / "vellum.keys")) return names;
   for (const VersionInfo& version : Store::open(store).versions()) names.push_back(version.name);
   return names;
 }

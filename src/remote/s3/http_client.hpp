@@ -2,8 +2,8 @@
 // interface.
 //
 // One thread drives all transfers; the first request starts it. Connections are kept alive and
-// reused, also by the next client of the process (remote/s3/kept_multi.hpp). TLS certificates and host names are always verified. Redirects are not followed: a
-// signature is valid for one host.
+// reused, also by the next client of the process (remote/s3/kept_multi.hpp). TLS certificates and
+// host names are always verified. Redirects are not followed: a signature is valid for one host.
 //
 // libcurl() is a table of functions, since libcurl is loaded and not linked
 // (remote/s3/libcurl.hpp).
@@ -11,7 +11,6 @@
 // Threads: perform() from any thread; it returns when its own request is done.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,18 +18,10 @@
 #include <string>
 #include <vector>
 
+#include "remote/s3/http_options.hpp"
 #include "remote/s3/sigv4.hpp"
 
 namespace vellum::remote {
-
-struct HttpOptions {
-  std::size_t connections = 32;
-  std::chrono::milliseconds connect_timeout{10'000};
-  // A transfer without progress for this time fails.
-  std::chrono::milliseconds stall_timeout{20'000};
-  std::string ca_bundle;  // a file; empty: libcurl's default
-  bool operator==(const HttpOptions&) const = default;
-};
 
 struct HttpRequest {
   std::string method;  // GET, PUT, POST, DELETE

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "remote/s3/http_client.hpp"
+#include "remote/s3/http_options.hpp"
 #include "remote/s3/libcurl.hpp"
 
 namespace vellum::remote {
