@@ -35,11 +35,6 @@ void occupy_standard_descriptors() {
   }
 }
 
-void print_error(const std::string& message) {
-  const std::string line = "vellum: " + printable(message) + "\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
-}
-
 // Reports an error as text; with --json also as an object, or as the end of the object that the
 // command has begun.
 int fail(Context& context, const char* code, int status, const std::string& message) {

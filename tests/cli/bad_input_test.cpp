@@ -180,6 +180,7 @@ TEST_F(BadInput, ALinkThatLeadsToNoFileIsNotReplaced) {
   for (const auto& [link, target] : {std::pair("dangling", "nowhere"), std::pair("loop", "loop")}) {
     std::filesystem::create_symlink(path(target), path(link));
     expect_failure({"restore", s, "v1", path(link)}, 2, "invalid_argument", path(link));
+    expect_failure({"recover", path(link)}, 2, "invalid_argument", path(link));
     EXPECT_TRUE(std::filesystem::is_symlink(path(link)));
     EXPECT_FALSE(std::filesystem::exists(path("nowhere")));
   }

@@ -206,6 +206,17 @@ TEST_F(RunAroundNoSanitizer, NewFilesOfAPatternAreFound) {
   EXPECT_EQ(std::string::npos, branches.find("old.db")) << branches;
 }
 
+// The content is a version, but there may have been no write.
+TEST_F(RunAroundNoSanitizer, AnotherModeOrNameIsNoProblem) {
+  fs::create_directory(path("d"));
+  write_file(path("d/a.db"), "same");
+  const std::string a = path("d/a.db"), second = path("second"),
+                    changes = "cat " + a + " && chmod 600 " + a + " && ln " + a + " " + second;
+  EXPECT_EQ(0, run(command({"--strict"}, path("d/*.db"), {"sh", "-c", changes})).status);
+  const std::string branch = must({"branch", store(), "--names"}).out;
+  expect_head(branch.substr(0, branch.find('\n')), path("d/a.db"));
+}
+
 TEST_F(RunAroundNoSanitizer, ManyProblemsArePrintedAsTenLinesAndACompleteObject) {
   std::string writes;
   for (int i = 0; i < 12; ++i)

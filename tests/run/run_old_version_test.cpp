@@ -91,6 +91,15 @@ TEST_F(RunOldVersionNoSanitizer, AProgramThatBypassesTheVersionIsReported) {
   }
 }
 
+TEST_F(RunOldVersionNoSanitizer, AMissingTemporaryDirectoryIsNamed) {
+  static char variable[] = "TMPDIR=/no/such";
+  const Result result = run({"run", "--store", path("store"), "--file", directory() + "/file",
+                             "--version", "then", "--", "true"},
+                            [] { ::putenv(variable); });
+  EXPECT_EQ(3, result.status);
+  EXPECT_TRUE(contains(result.err, "TMPDIR=/no/such")) << result.err;
+}
+
 // SQLite recovers from a journal, and removes it: a journal of another time would corrupt the
 // database.
 TEST_F(RunOldVersionNoSanitizer, AnExistingJournalIsNotAppliedToTheVersion) {

@@ -1,5 +1,6 @@
 // vellum run: an unmodified program (programs/file_calls.c) finds that its file behaves like a
 // plain file, and leaves its last commit and every version.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -133,6 +134,25 @@ TEST_F(RunNoSanitizer, OtherFilesAndStatusesAreTheProgramsOwn) {
   EXPECT_EQ("out", result.out);
   EXPECT_EQ(0U, result.err.find("errvellum: 0 files, 0 commits")) << result.err;
   EXPECT_FALSE(fs::exists(data()));
+}
+
+// As under a daemon. The summary is for a person; a message that cannot be printed is no error.
+TEST_F(RunNoSanitizer, TheStatusDoesNotDependOnStandardError) {
+  const auto closed = [] { ::close(STDERR_FILENO); };
+  const auto full = [] { ::dup2(::open("/dev/full", O_WRONLY), STDERR_FILENO); };
+  for (const InChild& in_child : {InChild(closed), InChild(full)}) {
+    for (const int status : {0, 3}) {
+      const Result result = run({"run", "--store", store(), "--file", data(), "--", "sh", "-c",
+                                 "echo x >>" + data() + "; exit " + std::to_string(status)},
+                                in_child);
+      EXPECT_EQ(status, result.status) << result.out;
+    }
+    EXPECT_EQ(7, run({"run", "--store", store(), "--file", path("misspelt"), "--branch", "other",
+                      "--", "sh", "-c", "exit 7"},
+                     in_child)
+                     .status);
+  }
+  EXPECT_EQ("x\nx\nx\nx\n", read_file(data()));
 }
 
 TEST_F(RunNoSanitizer, AnExistingFileIsTheFirstVersion) {

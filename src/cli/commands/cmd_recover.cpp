@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/fail.hpp"
+#include "cli/files/ingest_file.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 
@@ -31,6 +32,7 @@ std::string report_text(const std::string& file, const RecoveryReport& report) {
 }
 
 int run_recover(Context& context, const RecoverArguments& arguments) {
+  static_cast<void>(whole_path(arguments.file));  // refuses what is no file
   const RecoveryReport report = AtomicFile::recover(arguments.file, arguments.options);
   const Json json = report_json(arguments.file, report);
   if (report.damage.empty() || !context.json) {

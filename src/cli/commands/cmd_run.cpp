@@ -54,7 +54,7 @@ void keep_heads(Store& store, const RunFiles& files) noexcept {
   try {
     for (const std::string& branch : files.branches()) keep_head(store, branch);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "vellum: no snapshot: {}\n", error.what());
+    print_error(fmt::format("no snapshot: {}", error.what()));
   }
 }
 
@@ -74,7 +74,7 @@ bool keep_run(Store& store, const RunArguments& arguments, const RunFiles& files
     }
     return true;
   } catch (const Error& error) {
-    fmt::print(stderr, "vellum: no snapshot '{}': {}\n", *arguments.snapshot, error.what());
+    print_error(fmt::format("no snapshot '{}': {}", *arguments.snapshot, error.what()));
     return false;
   }
 }
@@ -138,13 +138,22 @@ int status_of(const RunArguments& arguments, int program_status, const RunOutcom
   return arguments.strict && !outcome.problems.empty() ? kExitBypassed : kExitOk;
 }
 
+fs::path temporary_directory() {
+  std::error_code problem;
+  const fs::path path = fs::temp_directory_path(problem);
+  if (!problem) return path;
+  const char* const named = std::getenv("TMPDIR");
+  fail(Errc::not_found, "no directory for temporary files (TMPDIR={}): {}",
+       named != nullptr ? named : "", problem.message());
+}
+
 int run_old_version(Context& context, const RunArguments& arguments,
                     std::vector<preload::RunTarget> targets) {
   if (targets.size() != 1 || targets[0].branch.empty())
     fail(Errc::invalid_argument, "--version is for one --file");
   const Store store = Store::open(arguments.store);
   const std::string version = resolve_version(store, *arguments.version);
-  const PrivateDirectory directory(fs::temp_directory_path() / "vellum-run-");
+  const PrivateDirectory directory(temporary_directory() / "vellum-run-");
   targets[0].copy = (directory.path() / fs::path(targets[0].path).filename()).string();
   {
     ProgressMeter meter("export", context.progress_wanted());

@@ -33,7 +33,7 @@ bool was_removed(const std::string& path) {
 }
 
 bool is_busy(const std::string& branch, const Error& error) {
-  fmt::print(stderr, "vellum: branch '{}': {}\n", branch, error.what());
+  print_error(fmt::format("branch '{}': {}", branch, error.what()));
   return error.code() == Errc::busy;  // of another process that the program has started
 }
 
@@ -139,8 +139,9 @@ RunFiles::FoundFiles RunFiles::matching(std::size_t target) const {
     struct stat status;
     if (config_.target_for(path) == target && lstat(path.c_str(), &status) == 0 &&
         S_ISREG(status.st_mode))
-      out[path] = {static_cast<std::int64_t>(status.st_ino), status.st_size,
-                   base::nanoseconds_of(status.st_mtim), base::nanoseconds_of(status.st_ctim)};
+      out[path] = {{static_cast<std::int64_t>(status.st_ino), status.st_size,
+                    base::nanoseconds_of(status.st_mtim)},
+                   base::nanoseconds_of(status.st_ctim)};
   }
   return out;
 }
@@ -185,18 +186,20 @@ void RunFiles::finish_branch(const std::string& branch, const std::string& path,
 // Imports files without a branch: no program has opened them through the library for writing.
 void RunFiles::import_unknown(std::size_t target, RunOutcome& outcome,
                               std::vector<std::string>& changed) {
-  const auto take = [&](const std::string& branch, const std::string& path) {
+  const auto take = [&](const std::string& branch, const std::string& path, bool is_problem) {
     if (store_.contains(branch) || !has_content(path)) return;
     outcome.repaired = make_branch(branch, path) && outcome.repaired;
-    changed.push_back(path);
+    if (is_problem) changed.push_back(path);
   };
   const preload::RunTarget& of = config_.targets[target];
-  if (!of.branch.empty()) return take(of.branch, of.path);
+  if (!of.branch.empty()) return take(of.branch, of.path, true);
   const FoundFiles& before = before_[target];
   for (const auto& [path, state] : matching(target)) {
     adopt_unfinished(preload::branch_of_path(path), path, outcome);
     const auto was = before.find(path);
-    if (was == before.end() || was->second != state) take(preload::branch_of_path(path), path);
+    if (was != before.end() && was->second == state) continue;
+    const bool has_new_content = was == before.end() || was->second.content != state.content;
+    take(preload::branch_of_path(path), path, has_new_content);
   }
 }
 

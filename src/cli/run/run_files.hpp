@@ -42,7 +42,11 @@ class RunFiles {
   std::vector<std::string> branches() const;
 
  private:
-  using FileState = std::array<std::int64_t, 4>;  // inode, size and times
+  struct FileState {
+    std::array<std::int64_t, 3> content;  // inode, size and time
+    std::int64_t changed_ns;              // also by another mode or a second name
+    bool operator==(const FileState&) const = default;
+  };
   using FoundFiles = std::map<std::string, FileState>;
   using Clock = std::chrono::steady_clock;
 

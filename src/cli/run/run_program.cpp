@@ -43,8 +43,9 @@ const std::array kSignals = {SIGCHLD, SIGUSR1, SIGTERM, SIGHUP, SIGINT};
   signal(SIGQUIT, SIG_DFL);
   signal(SIGXFSZ, SIG_DFL);  // main() ignores it
   execvp(arguments[0], arguments.data());
-  fmt::print(stderr, "vellum: {}: {}\n", arguments[0], std::strerror(errno));
-  _exit(errno == ENOENT ? 127 : 126);
+  const int problem = errno;
+  print_error(fmt::format("{}: {}", arguments[0], std::strerror(problem)));
+  _exit(problem == ENOENT ? 127 : 126);
 }
 
 using Clock = std::chrono::steady_clock;
@@ -130,18 +131,18 @@ class Run {
   void report_waiting() {
     if (told_) return;
     const auto process = std::find_if(left_.begin(), left_.end(), holds);
-    fmt::print(stderr,
-               "vellum: waiting for {} (process {}), which has files of the run open: Ctrl-C or "
-               "SIGTERM ends it, a second one ends the wait\n",
-               printable(process->name), process->id);
+    print_error(
+        fmt::format("waiting for {} (process {}), which has files of the run open: Ctrl-C "
+                    "or SIGTERM ends it, a second one ends the wait",
+                    process->name, process->id));
     told_ = true;
   }
 
   void report_left() const {
     for (const LeftProcess& process : left_)
       if (process.holds || !program_.quiet)
-        fmt::print(stderr, "vellum: {} (process {}) continues without vellum run\n",
-                   printable(process.name), process.id);
+        print_error(
+            fmt::format("{} (process {}) continues without vellum run", process.name, process.id));
   }
 
   const RunningProgram& program_;
@@ -176,7 +177,7 @@ void require_preloadable(const std::string& program, bool reads_version) {
   const preload::ProgramKind kind = preload::kind_of_program(path);
   const std::string problem = fmt::format("{}: {}", path, preload::what_it_means(kind));
   if (kind == preload::ProgramKind::go && !reads_version)
-    fmt::print(stderr, "vellum: {}; its writes are recorded when the run has ended\n", problem);
+    print_error(problem + "; its writes are recorded when the run has ended");
   else if (kind != preload::ProgramKind::preloadable && kind != preload::ProgramKind::unknown)
     fail(Errc::unsupported, "{}", problem);
 }

@@ -52,14 +52,14 @@ Json object(const std::string& store, int program_status, const RunOutcome& outc
 void print_run_summary(Context& context, const std::string& store, int program_status,
                        const RunOutcome& outcome, const RunReports& reports) {
   if (!context.quiet && !context.json)
-    fmt::print(stderr, "vellum: {}, {} in {}\n", counted(outcome.files, "file"),
-               counted(outcome.commits, "commit"), printable(store));
+    print_error(fmt::format("{}, {} in {}", counted(outcome.files, "file"),
+                            counted(outcome.commits, "commit"), store));
   const std::size_t said = std::min(outcome.problems.size(), kMaxProblemLines);
   for (const auto& [file, problem] : std::span(outcome.problems).first(said))
-    fmt::print(stderr, "vellum: {}: {}\n", printable(file), meaning_of(problem));
+    print_error(fmt::format("{}: {}", file, meaning_of(problem)));
   if (said < outcome.problems.size())
-    fmt::print(stderr, "vellum: and {} (--json names them all)\n",
-               counted(outcome.problems.size() - said, "file") + " more");
+    print_error(fmt::format("and {} more (--json names them all)",
+                            counted(outcome.problems.size() - said, "file")));
   if (context.json) context.out.print_json(object(store, program_status, outcome, reports));
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <ctime>
+#include <new>
 
 #include <langinfo.h>
 #include <locale.h>
@@ -126,6 +127,14 @@ void Output::write_out(std::string_view bytes) {
       raise_output_error(errno);
     }
     bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void print_error(std::string_view message) noexcept {
+  try {
+    const std::string line = "vellum: " + printable(message) + "\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  } catch (const std::bad_alloc&) {
   }
 }
 

@@ -56,6 +56,9 @@ class Output {
   std::string buffer_;
 };
 
+// Prints a line on standard error. It is for a person: a failure to print it has no consequence.
+void print_error(std::string_view message) noexcept;
+
 // A JSON value as print_json() writes it, without the newline.
 std::string json_text(const Json& value);
 
