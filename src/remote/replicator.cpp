@@ -194,10 +194,9 @@ bool Replicator::push_fresh(Session& session) {
   return !sent.empty();
 }
 
-// The snapshots that this store has replicated, of branches that it writes. Another store may have
-// pushed a snapshot of the same order: then it is unknown which of them is this store's, and none
-// is.
-Head Replicator::own_snapshots(const Session& session, const Head& head) const {
+// Another store may have pushed a snapshot of the same order: then it is unknown which of them is
+// this store's, and none is.
+SnapshotsThere Replicator::snapshots_there(const Session& session, const Head& head) const {
   std::set<std::uint64_t> branch_ids, orders, shared_orders;
   for (const std::string& name : store_.branch_names())
     branch_ids.insert(store::seen_head(store_.read_branch(name).journal).branch_id);
@@ -206,22 +205,27 @@ Head Replicator::own_snapshots(const Session& session, const Head& head) const {
       shared_orders.insert(version.ref.order);
   }
   const RemoteFile& file = session.file();
-  Head own = head;
-  std::erase_if(own.versions, [&](const RemoteVersion& version) {
-    if (version.is_branch || !file.replicated.contains(version.ref.order) ||
-        shared_orders.contains(version.ref.order) ||
-        !branch_ids.contains(version.ref.version.branch_id)) {
-      return true;
+  SnapshotsThere out;
+  for (const RemoteVersion& version : head.versions) {
+    if (version.is_branch) continue;
+    const RemoteVersion* branch = head.find(version.ref.branch);
+    if (branch != nullptr && !branch->is_branch) branch = nullptr;
+    const bool is_sent =
+        file.replicated.contains(version.ref.order) && !shared_orders.contains(version.ref.order);
+    if (!is_sent || (branch != nullptr && branch->writer != file.writer)) {
+      out.others.versions.push_back(version);
+    } else if (branch == nullptr || !branch_ids.contains(version.ref.version.branch_id)) {
+      out.orphaned.versions.push_back(version);
+    } else {
+      out.own.versions.push_back(version);
     }
-    const RemoteVersion* const branch = head.find(version.ref.branch);
-    return branch == nullptr || !branch->is_branch || branch->writer != file.writer;
-  });
-  return own;
+  }
+  return out;
 }
 
 void Replicator::forget_old(Session& session) {
-  const Head own = own_snapshots(session, session.newest_head().head);
-  const std::vector<std::string> gone = forgets_(own);
+  const std::vector<std::string> gone =
+      forgets_(snapshots_there(session, session.newest_head().head));
   if (gone.empty()) return;
   forget_names(session.remote(), gone);
   const std::lock_guard lock(mutex_);

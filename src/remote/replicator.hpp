@@ -18,17 +18,22 @@
 
 namespace vellum::remote {
 
-// The names to forget among a head's snapshots.
-using RetentionFn = std::function<std::vector<std::string>(const Head& snapshots)>;
+// The snapshots of a remote, for a store that replicates to it.
+struct SnapshotsThere {
+  Head own;       // that the store has replicated, of branches that it writes
+  Head orphaned;  // that it has replicated, of branches that are gone here or there
+  Head others;
+};
+// The names to forget among `own` and `orphaned`.
+using RetentionFn = std::function<std::vector<std::string>(const SnapshotsThere& snapshots)>;
 
 // Pushes new versions twice in each interval. Thus a commit waits for at most half an interval, and
 // its push has the other half.
 class Replicator {
  public:
   // Adds the remote if it is new. `objects` replaces the engine of the URL unless it is null.
-  // `forgets`, unless it is null, selects among the remote's snapshots that this store has
-  // replicated, of branches that it writes: those are forgotten there. REQUIRES: `store` outlives
-  // it.
+  // `forgets`, unless it is null, selects snapshots that are forgotten there. REQUIRES: `store`
+  // outlives it.
   Replicator(store::StoreDirectory& store, const std::string& url, const ReplicateOptions& options,
              std::shared_ptr<ObjectStore> objects = nullptr, RetentionFn forgets = nullptr);
 
@@ -56,7 +61,7 @@ class Replicator {
   bool check_remote(Session& session);
   bool push_fresh(Session& session);
   void forget_old(Session& session);
-  Head own_snapshots(const Session& session, const Head& head) const;
+  SnapshotsThere snapshots_there(const Session& session, const Head& head) const;
   void push_names(Session& session, const std::vector<std::string>& names);
   void push_each(Session& session, const std::vector<std::string>& names);
   bool wait(const ReplicateFn& on_state, std::chrono::steady_clock::time_point until);

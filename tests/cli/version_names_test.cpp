@@ -10,6 +10,7 @@
 
 #include <vellum/store.hpp>
 
+#include "region/api/snapshots_of.hpp"
 #include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
@@ -273,6 +274,13 @@ class Sets : public CliTest {
     for (const std::string& line : lines_of(text)) count += contains(line, word) ? 1 : 0;
     return count;
   }
+  // Of a set of branches `a` and `b`.
+  static std::string member(const std::string& set, const std::string& branch) {
+    return api::member_name(set, {"a", "b"}, branch);
+  }
+  static std::string both(const std::string& set) {
+    return member(set, "b") + "\n" + member(set, "a") + "\n";
+  }
 };
 
 TEST_F(Sets, ABackupOfSeveralFilesIsOneEntryAndRestoresAsOne) {
@@ -302,7 +310,7 @@ TEST_F(Sets, ABackupOfSeveralFilesIsOneEntryAndRestoresAsOne) {
 
 TEST_F(Sets, AreAllOrNothing) {
   file("a.db", "a");
-  must({"backup", s(), path("a.db"), "--name", "taken+2+a.db"});
+  must({"backup", s(), path("a.db"), "--name", api::member_name("taken", {"a.db", "b"}, "a.db")});
   const auto backup = [&](const std::string& second, const std::string& name) {
     return run({"backup", s(), path("a.db"), second, "--name", name});
   };
@@ -316,14 +324,15 @@ TEST_F(Sets, AreAllOrNothing) {
   const int open_file = ::open(path("c").c_str(), O_RDWR | O_CLOEXEC);
   EXPECT_EQ(backup(path("c"), "x").status, 7) << "open for writing";
   ::close(open_file);
-  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "taken+2+a.db\n");
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out,
+            api::member_name("taken", {"b", "a.db"}, "a.db") + "\n");
 }
 
 TEST_F(Sets, SnapshotAllKeepsEveryBranch) {
   must({"import", s(), "a", file("x", "1")});
   must({"import", s(), "b", file("y", "2")});
   must({"snapshot", s(), "all", "--all", "-m", "both"});
-  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "all+2+b\nall+2+a\n");
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, both("all"));
   EXPECT_EQ(lines_with(must({"snapshot", s()}).out, "2 members: both"), 1U);
   EXPECT_EQ(run({"snapshot", s(), "all", "--all"}).status, 4);
   EXPECT_EQ(run({"snapshot", s(), "c", "a", "--all"}).status, 2);
@@ -353,7 +362,7 @@ TEST_F(Sets, AnIncompleteOneIsSeenAndRestoredOnlyWithForce) {
   must({"import", s(), "b", file("y", "2")});
   must({"snapshot", s(), "all", "--all"});
   EXPECT_EQ(must({"show", s(), "all", "--json"}).json().at("complete"), true);
-  must({"rm", s(), "all+2+b"});
+  must({"rm", s(), member("all", "b")});
   fs::create_directory(path("to"));
   const Result refused = run({"restore", s(), "all", path("to")});
   EXPECT_EQ(refused.status, 3) << refused.out;
@@ -363,7 +372,7 @@ TEST_F(Sets, AnIncompleteOneIsSeenAndRestoredOnlyWithForce) {
   EXPECT_TRUE(contains(log(), "1 of 2 members")) << log();
   EXPECT_TRUE(contains(must({"show", s(), "all"}).out, "incomplete: 1 of 2 members"));
   EXPECT_EQ(must({"show", s(), "all", "--json"}).json().at("complete"), false);
-  must({"restore", s(), "all+2+a", path("to/one")});
+  must({"restore", s(), member("all", "a"), path("to/one")});
   must({"restore", s(), "all", path("to"), "--force"});
   EXPECT_EQ(read_file(path("to/a")) + read_file(path("to/one")), "11");
 }
@@ -375,9 +384,45 @@ TEST_F(Sets, ForgetKeepsAllMembersOrNone) {
   must({"snapshot", s(), "all", "--all"});
   must({"snapshot", s(), "newer", "a"});
   must({"forget", s(), "--keep-last", "1", "--branch", "a"});
-  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "newer\nall+2+b\nall+2+a\nold+2+b\nold+2+a\n");
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "newer\n" + both("all") + both("old"));
   must({"forget", s(), "--keep-last", "1"});
-  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "newer\nall+2+b\nall+2+a\n");
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, "newer\n" + both("all"));
+}
+
+// As two stores that share a remote may make them.
+TEST_F(Sets, TwoOfOneNameAndSizeAreTwo) {
+  for (const char* branch : {"a", "b", "c", "d"}) must({"import", s(), branch, file("x", branch)});
+  for (const char* branch : {"a", "b"}) must({"snapshot", s(), member("all", branch), branch});
+  const std::vector<std::string> others{"c", "d"};
+  for (const std::string& branch : others)
+    must({"snapshot", s(), api::member_name("all", others, branch), branch});
+  EXPECT_EQ(lines_with(log(), "2 members"), 2U) << log();
+  fs::create_directory(path("to"));
+  for (const Arguments& command :
+       {Arguments{"restore", s(), "all", path("to")}, {"rm", s(), "all"}, {"show", s(), "all"}}) {
+    const Result refused = run(command);
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_TRUE(contains(refused.err, "several sets")) << refused.err;
+  }
+  const std::string id = member("all", "a").substr(0, member("all", "a").rfind('+'));
+  must({"restore", s(), id, path("to")});
+  EXPECT_EQ(read_file(path("to/a")) + read_file(path("to/b")), "ab");
+  must({"rm", s(), member("all", "b")});
+  EXPECT_EQ(run({"restore", s(), id, path("to")}).status, 3) << "it is not completed by the other";
+  must({"rm", s(), id});
+  must({"restore", s(), "all", path("to")});
+  EXPECT_EQ(read_file(path("to/c")) + read_file(path("to/d")), "cd");
+}
+
+TEST_F(Sets, OnesOfAnEarlierBuildAreSets) {
+  for (const char* branch : {"a", "b"}) {
+    must({"import", s(), branch, file("x", branch)});
+    must({"snapshot", s(), std::string("all+2+") + branch, branch});
+  }
+  EXPECT_EQ(lines_with(log(), "2 members"), 1U) << log();
+  fs::create_directory(path("to"));
+  must({"restore", s(), "all", path("to")});
+  EXPECT_EQ(read_file(path("to/a")) + read_file(path("to/b")), "ab");
 }
 
 TEST_F(VersionNames, CommandsOfOtherProgramsHaveAHint) {

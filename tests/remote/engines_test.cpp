@@ -84,6 +84,25 @@ TEST(DirectoryEngineTest, APowerCutLeavesObjectsWhole) {
   EXPECT_GT(images, 100u);
 }
 
+TEST(DirectoryEngineTest, APowerCutBringsNoRemovedObjectBack) {
+  sim::SimFs fs;
+  DirectoryEngine objects(fs, "/r");
+  ASSERT_TRUE(objects.put_if_absent("o/1", bytes_of("content")));
+  fs.start_log();
+  fs.allow_states(0, 1);
+  objects.remove("o/1");
+  fs.allow_states(1, 1);
+  fs.stop_log();
+  std::uint64_t images = 0;
+  sim::CrashImages(fs, {8, 100, 6, 30}, 7)
+      .for_each([&](const sim::Disk& image, std::size_t low, std::size_t) {
+        const sim::SimFs disk(image);
+        EXPECT_TRUE(low == 0 || !disk.exists("/r/o/1"));
+        ++images;
+      });
+  EXPECT_GT(images, 1u);
+}
+
 // Another pusher has created the directories, and was killed before it synced their parents.
 TEST(DirectoryEngineTest, APowerCutAfterAKilledPusherLeavesObjectsThere) {
   const auto content = bytes_of("content");

@@ -97,7 +97,8 @@ TEST_F(ReplicatorTest, RulesForgetOnlySnapshotsThatThisStoreHasSentOfItsOwnBranc
   pull_names(*store);
   step("s2");
   std::vector<std::string> offered;
-  const RetentionFn forgets = [&](const Head& snapshots) -> std::vector<std::string> {
+  const RetentionFn forgets = [&](const SnapshotsThere& there) -> std::vector<std::string> {
+    const Head& snapshots = there.own;
     offered.clear();
     for (const RemoteVersion& version : snapshots.versions) offered.push_back(version.ref.name);
     if (snapshots.find("s0") == nullptr) return {};
@@ -132,9 +133,11 @@ TEST_F(ReplicatorTest, RulesForgetNoSnapshotThatMayBeAnotherStores) {
   store->create_snapshot("nightly", "main", s0.version, "");
   ASSERT_EQ(store::read_snapshot(*store, "ours").order,
             store::read_snapshot(*copy, "theirs").order);
-  const RetentionFn all = [](const Head& snapshots) {
+  const RetentionFn all = [](const SnapshotsThere& snapshots) {
     std::vector<std::string> out;
-    for (const RemoteVersion& version : snapshots.versions) out.push_back(version.ref.name);
+    for (const Head& head : {snapshots.own, snapshots.orphaned}) {
+      for (const RemoteVersion& version : head.versions) out.push_back(version.ref.name);
+    }
     return out;
   };
   Replicator replicator(*store, url(), {1000ms, true}, nullptr, all);

@@ -368,5 +368,27 @@ TEST_F(Meeting, FetchingThePacksOfACopyKeepsTheHoldOfTheOriginal) {
   lazy.expect(only({"v1"}));
 }
 
+// The order of a version is the same everywhere, in whichever order the versions come.
+TEST_F(Meeting, APulledVersionKeepsItsOrder) {
+  a.create(options());
+  for (const char* name : {"z1", "gone", "y2", "x3"}) {
+    a.import("main", v[name] = blocks(2), name);
+  }
+  a.remove({"gone"});
+  a.push({"z1", "y2", "x3"});
+  b.clone({"y2"});
+  b.pull({"z1"});
+  b.pull({"x3"});
+  for (const char* name : {"z1", "y2", "x3"}) {
+    EXPECT_EQ(store::read_snapshot(*b.open(), name).order,
+              store::read_snapshot(*a.open(), name).order)
+        << name;
+  }
+  b.branch("bb", "z1");
+  b.import("bb", blocks(2), "own");
+  EXPECT_GT(store::read_snapshot(*b.open(), "own").order,
+            store::read_snapshot(*a.open(), "x3").order);
+}
+
 }  // namespace
 }  // namespace vellum::remote::meeting

@@ -30,7 +30,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 struct StationContent {
   std::string path;
   bool lazy = false;
-  bool has_archive = false;
+  bool has_tiers = false;
   Contents snapshots, own, pulled;  // `own`, `pulled`: branches
 };
 using Place = std::shared_ptr<StationContent>;
@@ -68,6 +68,22 @@ void copy_directory(base::Fs& fs, const std::string& from, const std::string& to
     }
   }
 }
+
+void remove_directory(base::Fs& fs, const std::string& path) {
+  if (!fs.exists(path)) return;
+  for (const auto& entry : fs.list(path)) {
+    const std::string inside = path + "/" + entry.name;
+    if (entry.is_directory) {
+      remove_directory(fs, inside);
+    } else {
+      fs.unlink(inside);
+    }
+  }
+  fs.remove_directory(path);
+}
+
+std::string archive_of(const std::string& path) { return path + "-archive"; }
+std::string cache_of(const std::string& path) { return path + "-cache"; }
 
 class StoresModel {
  public:
@@ -283,7 +299,7 @@ class StoresModel {
 
   // A branch must have one writer: the copy gets none of the original's branches.
   void copy(const Place& place) {
-    if (place->lazy || place->has_archive || !has_room()) return;
+    if (place->lazy || place->has_tiers || !has_room()) return;
     const auto other = std::make_shared<StationContent>(*place);
     other->path = new_path();
     copy_directory(disk_, place->path, other->path);
@@ -360,21 +376,43 @@ class StoresModel {
     perform(place, beside_readers, [] {});
   }
 
+  void add_tier(store::StoreDirectory& store, format::TierKind kind, const std::string& path) {
+    const auto tiers = store::list_tiers(store);
+    if (std::ranges::none_of(tiers, [&](const auto& tier) { return tier.directory == path; })) {
+      store::add_tier(store, kind, path, 0);
+    }
+  }
   // Packs move to the archive, or home.
   void archive(const Place& place) {
     if (place->lazy) return;
     TierMove move;
     move.to_archive = pick(3) != 0;
     if (pick(2) == 0) move.home_bytes = pick(1u << 20);
+    place->has_tiers = true;
     run(place.get(), [&] {
       const auto store = at(*place).open();
-      const std::string path = place->path + "-archive";
-      if (store::list_tiers(*store).size() == 1) {
-        store::add_tier(*store, format::TierKind::archive, path, 0);
-      }
+      add_tier(*store, format::TierKind::archive, archive_of(place->path));
       store::move_packs(*store, move, nullptr);
     });
-    place->has_archive = true;
+  }
+  // A cache gets copies of packs, or loses them.
+  void cache(const Place& place) {
+    if (place->lazy) return;
+    const std::string path = cache_of(place->path);
+    if (disk_.exists(path) && pick(3) == 0) return lose_packs(path);
+    place->has_tiers = true;
+    run(place.get(), [&] {
+      const auto store = at(*place).open();
+      add_tier(*store, format::TierKind::cache, path);
+      store::apply_tiers(*store, false, nullptr);
+    });
+  }
+
+  void lose_packs(const std::string& directory) {
+    std::uint64_t pack = 0;
+    for (const auto& entry : disk_.list(directory)) {
+      if (store::parse_pack_file_name(entry.name, pack)) disk_.unlink(directory + "/" + entry.name);
+    }
   }
 
   void push(const Place& place) {
@@ -423,13 +461,25 @@ class StoresModel {
   }
 
   void clone() {
-    if (there_.empty() || !has_room()) return;
+    if (!there_.empty() && has_room()) clone_to(new_path(), pick(2) == 0);
+  }
+  // A store is lost with its tiers, and is made again from the remote, as one of a group is.
+  void restore(const Place& place) {
+    if (depth_ != 0 || there_.empty()) return;
+    readers_.clear();
+    std::erase(places_, place);
+    for (const std::string& path : {place->path, archive_of(place->path), cache_of(place->path)}) {
+      remove_directory(disk_, path);
+    }
+    clone_to(place->path, false);
+  }
+  void clone_to(const std::string& path, bool lazy) {
     Contents wanted;
     for (const std::string& name : pick_names(there_)) wanted[name] = there_[name];
     if (wanted.empty()) return;
     const auto place = std::make_shared<StationContent>();
-    place->path = new_path();
-    place->lazy = pick(2) == 0;
+    place->path = path;
+    place->lazy = lazy;
     bool is_whole = true;
     run_beside_removals(place, [&] {
       is_whole = true;
@@ -478,7 +528,7 @@ class StoresModel {
 
   void step() {
     const Place place = places_[pick(places_.size())];
-    std::size_t kind = pick(25);
+    std::size_t kind = pick(28);
     // In the store of a stopped process: only what does not change the names that it uses.
     static constexpr std::size_t kBeside[] = {0, 0, 0, 8, 9, 11, 12, 19};
     if (place.get() == stopped_) kind = kBeside[pick(std::size(kBeside))];
@@ -496,6 +546,8 @@ class StoresModel {
     if (kind == 20) return readers_.clear();
     if (kind == 21) return copy(place);
     if (kind == 22) return archive(place);
+    if (kind < 25) return cache(place);
+    if (kind == 25 && place != places_.front()) return restore(place);
     gc_remote();
   }
 

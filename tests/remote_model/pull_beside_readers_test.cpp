@@ -4,6 +4,7 @@
 
 #include "remote/failing_objects.hpp"
 #include "remote_model/stations.hpp"
+#include "store/catalog/lock/lock_bytes.hpp"
 #include "store/packs/former_file.hpp"
 #include "support/disk/hook_fs.hpp"
 
@@ -207,6 +208,22 @@ TEST_F(PullBesideReaders, ARewrittenPackHasWhatItsWriterHasAppendedMeanwhile) {
   a.expect(only({"main", "late", "w"}));
   a.gc();
   a.expect(only({"main", "late", "w"}));
+}
+
+// Otherwise a version could be pinned between the look for pins and the rename, in the old file.
+TEST_F(PullBesideReaders, NoVersionIsPinnedWhileAPackIsReplaced) {
+  make();
+  std::size_t replaced = 0;
+  vellum::test::HookFs watched(fs);
+  watched.hooks.before_rename = [&](const std::string& path) {
+    std::uint64_t pack = 0;
+    if (!store::parse_pack_file_name(path.substr(path.rfind('/') + 1), pack)) return;
+    const auto names = fs.open(b->path() + "/vellum.store", base::OpenMode::read_only);
+    EXPECT_TRUE(names->byte_locked(store::kNamesByte));
+    ++replaced;
+  };
+  Station(watched, b->path()).pull({"v2"});
+  EXPECT_EQ(replaced, 1u);
 }
 
 // A pack without a reader leaves no former file.

@@ -83,7 +83,6 @@ std::vector<BackupArguments> each_file(const BackupArguments& arguments) {
         fail(Errc::invalid_argument, "{} and {} would be one branch: '{}'", other.file, one.file,
              one.branch);
     }
-    one.snapshot = member_name(arguments.name, arguments.files.size(), one.branch);
     out.push_back(std::move(one));
   }
   return out;
@@ -105,9 +104,11 @@ void report_set(Context& context, const Store& store, const BackupArguments& arg
 
 // One set; after an error there is none.
 int back_up_several(Context& context, const BackupArguments& arguments) {
-  const std::vector<BackupArguments> files = each_file(arguments);
+  std::vector<BackupArguments> files = each_file(arguments);
   std::vector<std::string> branches;
   for (const BackupArguments& one : files) branches.push_back(one.branch);
+  for (BackupArguments& one : files)
+    one.snapshot = member_name(arguments.name, branches, one.branch);
   Store store = Store::open_or_create(arguments.store);
   require_good_message(arguments.message);
   require_free_set(store, arguments.name, branches);

@@ -82,10 +82,10 @@ void print_table(Output& out, const std::vector<VersionInfo>& versions) {
   const std::vector<SnapshotSet> sets = take_sets(others);
   auto next = sets.begin();  // the sets are in the order of their newest members
   for (const VersionInfo& v : versions) {
-    const std::string name = set_of(v);
-    if (name.empty()) {
+    const std::string set = set_id_of(v);
+    if (set.empty()) {
       table.add(v);
-    } else if (next != sets.end() && next->name == name) {
+    } else if (next != sets.end() && set_id_of(next->members.front()) == set) {
       table.add(*next++);
     }
   }

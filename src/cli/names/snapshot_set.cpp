@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "base/fail.hpp"
@@ -14,11 +13,9 @@ namespace vellum::cli {
 
 std::string set_of(const VersionInfo& version) { return api::membership_of(version).set; }
 
-std::size_t SnapshotSet::whole() const {
-  std::set<std::size_t> sizes;
-  for (const VersionInfo& member : members) sizes.insert(api::membership_of(member).members);
-  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
-}
+std::string set_id_of(const VersionInfo& version) { return api::membership_of(version).id; }
+
+std::size_t SnapshotSet::whole() const { return api::membership_of(members.front()).members; }
 
 std::string members_text(const SnapshotSet& set) {
   if (set.complete()) return counted(set.members.size(), "member");
@@ -43,8 +40,16 @@ void require_complete(const Store& store, const SnapshotSet& set) {
 SnapshotSet find_set(const Store& store, const std::string& name) {
   SnapshotSet set{name, {}};
   if (store.contains(name)) return set;  // a version of this name comes first
+  std::set<std::string> ids;
   for (VersionInfo& version : store.versions()) {
-    if (set_of(version) == name) set.members.push_back(std::move(version));
+    const api::Membership of = api::membership_of(version);
+    if (of.set != name && of.id != name) continue;
+    ids.insert(of.id);
+    set.members.push_back(std::move(version));
+  }
+  if (ids.size() > 1) {
+    fail(Errc::invalid_argument, "{} has several sets '{}': name one of them as {}", store.path(),
+         name, fmt::join(ids, " or "));
   }
   std::sort(set.members.begin(), set.members.end(),
             [](const VersionInfo& a, const VersionInfo& b) { return a.branch < b.branch; });
@@ -55,10 +60,10 @@ std::vector<SnapshotSet> take_sets(std::vector<VersionInfo>& versions) {
   std::vector<SnapshotSet> sets;
   std::map<std::string, std::size_t> place_of;
   std::erase_if(versions, [&](VersionInfo& version) {
-    const std::string name = set_of(version);
-    if (name.empty()) return false;
-    const auto [at, is_new] = place_of.try_emplace(name, sets.size());
-    if (is_new) sets.push_back({name, {}});
+    const api::Membership of = api::membership_of(version);
+    if (of.set.empty()) return false;
+    const auto [at, is_new] = place_of.try_emplace(of.id, sets.size());
+    if (is_new) sets.push_back({of.set, {}});
     sets[at->second].members.push_back(version);
     return true;
   });
@@ -69,13 +74,15 @@ void require_free_set(const Store& store, const std::string& name,
                       const std::vector<std::string>& branches) {
   require_good_name(name);
   for (const std::string& branch : branches) {
-    const std::string member = member_name(name, branches.size(), branch);
+    const std::string member = member_name(name, branches, branch);
     require_good_name(member);
     if (store.contains(member))
       fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done", member,
            store.path());
   }
-  if (store.contains(name) || !find_set(store, name).members.empty())
+  const auto versions = store.versions();
+  if (store.contains(name) ||
+      std::any_of(versions.begin(), versions.end(), [&](auto& v) { return set_of(v) == name; }))
     fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done", name,
          store.path());
 }
@@ -86,8 +93,8 @@ void create_set(Store& store, const std::string& name, const std::vector<std::st
   std::vector<std::string> created;
   try {
     for (const std::string& branch : branches) {
-      store.create_snapshot(member_name(name, branches.size(), branch), branch, message);
-      created.push_back(member_name(name, branches.size(), branch));
+      store.create_snapshot(member_name(name, branches, branch), branch, message);
+      created.push_back(member_name(name, branches, branch));
     }
   } catch (...) {
     for (const std::string& made : created) base::try_to([&] { store.remove_snapshot(made); });

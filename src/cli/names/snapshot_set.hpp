@@ -16,8 +16,7 @@ struct SnapshotSet {
   std::string name;
   std::vector<VersionInfo> members;  // by branch; at least one
 
-  // Members that the set had when it was made. Two sets of one name, of two stores, are their sum.
-  std::size_t whole() const;
+  std::size_t whole() const;  // members that the set had when it was made
   bool complete() const { return members.size() == whole(); }
 };
 
@@ -28,7 +27,10 @@ std::string set_of(const VersionInfo& version);
 std::string members_text(const SnapshotSet& set);
 // Errc::not_found unless all members exist. The message names the branches that have none.
 void require_complete(const Store& store, const SnapshotSet& set);
-// Empty members: there is no such set.
+// The id of that set; see api::Membership.
+std::string set_id_of(const VersionInfo& version);
+// By its name or its id. Empty members: there is no such set. Errc::invalid_argument: several sets
+// have the name.
 SnapshotSet find_set(const Store& store, const std::string& name);
 // Takes the members of all sets out of `versions`; in the order of their first members there.
 std::vector<SnapshotSet> take_sets(std::vector<VersionInfo>& versions);

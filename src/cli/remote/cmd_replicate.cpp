@@ -1,9 +1,11 @@
 // cli/remote/cmd_replicate.cpp: vellum replicate: sends each commit to a remote.
 #include <map>
 #include <memory>
+#include <set>
 
 #include "base/fail.hpp"
 #include "base/threads/end_request.hpp"
+#include "cli/names/snapshot_set.hpp"
 #include "cli/remote/remote_by_url.hpp"
 #include "cli/remote/replication_reports.hpp"
 #include "cli/remote/transfer_arguments.hpp"
@@ -25,13 +27,25 @@ struct ReplicateArguments {
   TransferArguments transfer;
 };
 
-// The names of the snapshots that no rule keeps; null: no rule is given.
+// The names of the snapshots that no rule keeps; null: no rule is given. A set goes as a whole, also
+// with members of branches that are gone, and stays with those that are not this store's.
 remote::RetentionFn retention_of(const RetentionPolicy& policy) {
   if (!has_rule(policy)) return nullptr;
-  return [policy](const remote::Head& snapshots) {
+  return [policy](const remote::SnapshotsThere& snapshots) {
+    std::set<std::string> stay;
+    for (const VersionInfo& v : versions_of(snapshots.others)) stay.insert(set_id_of(v));
+    stay.erase("");
     std::vector<std::string> gone;
-    for (const RetentionDecision& decision : decide_retention(versions_of(snapshots), policy)) {
-      if (decision.kept_by.empty()) gone.push_back(decision.version.name);
+    std::set<std::string> gone_sets;
+    for (const RetentionDecision& decision : decide_retention(versions_of(snapshots.own), policy)) {
+      const std::string set = set_id_of(decision.version);
+      if (!decision.kept_by.empty() || stay.contains(set)) continue;
+      gone.push_back(decision.version.name);
+      gone_sets.insert(set);
+    }
+    gone_sets.erase("");
+    for (const VersionInfo& v : versions_of(snapshots.orphaned)) {
+      if (gone_sets.contains(set_id_of(v))) gone.push_back(v.name);
     }
     return gone;
   };

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <vellum/retention.hpp>
 
+#include "base/bytes/checksum.hpp"
 #include "base/fail.hpp"
 #include "base/parse_number.hpp"
 #include "region/api/snapshots_of.hpp"
@@ -60,11 +62,11 @@ void apply(const Rule& rule, std::vector<RetentionDecision>::iterator first,
 void keep_whole_sets(std::vector<RetentionDecision>& decisions) {
   std::map<std::string, std::vector<std::string>> rules;
   for (const RetentionDecision& d : decisions) {
-    auto& of_set = rules[api::membership_of(d.version).set];
+    auto& of_set = rules[api::membership_of(d.version).id];
     if (of_set.empty()) of_set = d.kept_by;
   }
   for (RetentionDecision& d : decisions) {
-    const std::string set = api::membership_of(d.version).set;
+    const std::string set = api::membership_of(d.version).id;
     if (!set.empty() && d.kept_by.empty()) d.kept_by = rules[set];
   }
 }
@@ -126,29 +128,51 @@ std::vector<VersionInfo> snapshots_of(std::vector<VersionInfo> versions, const s
   };
   std::set<std::string> cut;  // sets with members that are not wanted
   for (const VersionInfo& v : versions) {
-    if (!wanted(v)) cut.insert(membership_of(v).set);
+    if (!wanted(v)) cut.insert(membership_of(v).id);
   }
   cut.erase("");
   std::erase_if(versions, [&](const VersionInfo& v) {
-    return v.is_branch || !wanted(v) || cut.contains(membership_of(v).set);
+    return v.is_branch || !wanted(v) || cut.contains(membership_of(v).id);
   });
   return versions;
 }
 
-std::string member_name(const std::string& set, std::size_t members, const std::string& branch) {
-  return set + "+" + std::to_string(members) + "+" + branch;
+namespace {
+
+constexpr std::size_t kHashDigits = 8;
+
+std::string hash_of(std::vector<std::string> branches) {
+  std::sort(branches.begin(), branches.end());
+  std::string text;
+  for (const std::string& branch : branches) text += branch + '\n';
+  const auto hash = base::checksum64(std::as_bytes(std::span(text)));
+  return fmt::format("{:016x}", hash).substr(0, kHashDigits);
+}
+
+bool is_hash(std::string_view text) {
+  return text.size() == kHashDigits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string member_name(const std::string& set, const std::vector<std::string>& branches,
+                        const std::string& branch) {
+  return fmt::format("{}+{}.{}+{}", set, branches.size(), hash_of(branches), branch);
 }
 
 Membership membership_of(const VersionInfo& version) {
   const std::string end = "+" + version.branch;
   if (version.is_branch || !version.name.ends_with(end)) return {};
-  const std::string begin = version.name.substr(0, version.name.size() - end.size());
-  const std::size_t plus = begin.rfind('+');
+  const std::string id = version.name.substr(0, version.name.size() - end.size());
+  const std::size_t plus = id.rfind('+');
   if (plus == std::string::npos || plus == 0) return {};
-  const std::string_view number = std::string_view(begin).substr(plus + 1);
+  const std::string_view shape = std::string_view(id).substr(plus + 1);
+  const std::string_view number = shape.substr(0, shape.find('.'));
+  if (number.size() != shape.size() && !is_hash(shape.substr(number.size() + 1))) return {};
   const auto members = base::parse_number<std::uint32_t>(number);
   if (!members.has_value() || number.starts_with('0')) return {};
-  return {begin.substr(0, plus), *members};
+  return {id.substr(0, plus), id, *members};
 }
 
 }  // namespace vellum::api

@@ -2,7 +2,9 @@
 // C interface; and the sets that stay or go as one.
 //
 // A set is a convention of names: the member of branch B in set S of N members is the snapshot
-// S+N+B of B. A set with fewer members than N has lost some, or was never finished.
+// S+N.H+B of B, where H tells sets of one name and size apart, as two stores that share a remote may
+// make them: 8 digits of a hash of their branches. Builds before this one wrote S+N+B. A set with
+// fewer members than N has lost some, or was never finished.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +20,13 @@ std::vector<VersionInfo> snapshots_of(std::vector<VersionInfo> versions, const s
                                       const std::string& prefix);
 
 struct Membership {
-  std::string set;          // empty: the version is a member of none
+  std::string set;          // its name; empty: the version is a member of none
+  std::string id;           // S+N.H or S+N: the same for all members of the set, and for no others
   std::size_t members = 0;  // of the whole set
 };
-std::string member_name(const std::string& set, std::size_t members, const std::string& branch);
+// `branches`: of all members.
+std::string member_name(const std::string& set, const std::vector<std::string>& branches,
+                        const std::string& branch);
 Membership membership_of(const VersionInfo& version);
 
 }  // namespace vellum::api

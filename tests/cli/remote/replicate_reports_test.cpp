@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "region/api/snapshots_of.hpp"
 #include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
@@ -136,6 +137,23 @@ TEST_F(ReplicateReports, RulesRemoveOldSnapshotsAtTheRemote) {
   EXPECT_EQ(nlohmann::json::parse(lines_of(read_file(out)).back()).at("forgotten"), 3);
   EXPECT_EQ(must({"log", store, "--names"}).out, "main\nd\nc\nb\na\nv1\n");
   EXPECT_EQ(run({"replicate", store, url(), "--keep-last", "x"}).status, 2);
+}
+
+TEST_F(ReplicateReports, RulesRemoveAWholeSetAlsoWhereABranchIsGone) {
+  const auto member = [](const std::string& set, const std::string& branch) {
+    return api::member_name(set, {"main", "side"}, branch);
+  };
+  must({"branch", store, "side", "main"});
+  for (const char* set : {"a", "b"}) must({"snapshot", store, set, "--all"});
+  begin({});
+  wait_until([&] { return has_there(member("b", "side")); });
+  EXPECT_EQ(end(), 0);
+  must({"rm", store, "--branch", "side"});
+  begin({"--keep-last", "1"});
+  wait_until([&] { return !has_there(member("a", "main")); });
+  EXPECT_EQ(end(), 0);
+  EXPECT_FALSE(has_there(member("a", "side")));
+  for (const char* branch : {"main", "side"}) EXPECT_TRUE(has_there(member("b", branch)));
 }
 
 }  // namespace

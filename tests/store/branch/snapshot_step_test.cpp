@@ -99,7 +99,11 @@ class CutSnapshot {
   void leave_active_packs(StoreDirectory& store) {
     const auto file = fs_->open(store.journal_path("main"), base::OpenMode::read_only);
     for (const auto& version : read_base_versions(*file, store.superblock().store_id)) {
-      if (version.active_pack != 0) leave_pack(store, version.active_pack);
+      if (version.active_pack == 0) continue;
+      leave_pack(store, version.active_pack);
+      for (const auto& base : read_base_versions(*file, store.superblock().store_id)) {
+        EXPECT_NE(base.active_pack, version.active_pack) << "a power cut may restore that frame";
+      }
     }
   }
 

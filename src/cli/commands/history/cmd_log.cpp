@@ -33,7 +33,7 @@ void keep_first(std::size_t most, std::vector<VersionInfo>& versions) {
   std::set<std::string> sets;
   std::size_t entries = 0;
   std::erase_if(versions, [&](const VersionInfo& v) {
-    const std::string set = set_of(v);
+    const std::string set = set_id_of(v);
     if (set.empty()) return ++entries > most;
     if (sets.contains(set)) return false;
     if (++entries > most) return true;

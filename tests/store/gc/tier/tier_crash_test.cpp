@@ -13,6 +13,7 @@
 #include "store/gc/tier/tiers_fixture.hpp"
 #include "support/child.hpp"
 #include "support/disk/crash_images_lib.hpp"
+#include "support/disk/forwarding_fs.hpp"
 #include "support/sanitizers.hpp"
 #include "support/shared.hpp"
 
@@ -140,6 +141,53 @@ TEST(TierCrash, APowerCutAtAnyChangeLosesNothing) {
     if (!testing::Test::HasFailure()) images.look_at(image);
   });
   images.expect_enough();
+}
+
+// A process that is killed when it would sync a directory.
+class KilledAtSync final : public vellum::test::ForwardingFs {
+ public:
+  struct Killed {};
+  KilledAtSync(base::Fs& below, std::string directory)
+      : ForwardingFs(below), directory_(std::move(directory)) {}
+  void sync_directory(const std::string& path) override {
+    if (path == directory_) throw Killed();
+    ForwardingFs::sync_directory(path);
+  }
+
+ private:
+  const std::string directory_;
+};
+
+// The name of a pack at home may not be durable yet; its name in the archive is.
+TEST(TierCrash, ACopyThatAKilledMoveHasLeftIsRemovedOnceThePackIsHomeAndStaysAway) {
+  std::mt19937_64 random(22);
+  sim::SimFs fs;
+  const Contents contents = make_store(fs, "/s", random);
+  add_tier(*StoreDirectory::open(fs, "/s"), TierKind::archive, "/archive", 0);
+  move_packs(*StoreDirectory::open(fs, "/s"), {true, {}, 0}, nullptr);
+  const std::size_t archived = count_packs(fs, "/archive");
+  ASSERT_GT(archived, 1u);
+  fs.start_log();
+  fs.allow_states(0, 1);
+  KilledAtSync killed(fs, "/s/packs");
+  EXPECT_THROW(move_packs(*StoreDirectory::open(killed, "/s"), {false, {}, 0}, nullptr),
+               KilledAtSync::Killed);
+  ASSERT_EQ(count_packs(fs, "/archive"), archived);
+  remove_leftovers(*StoreDirectory::open(fs, "/s"), GcExclusive(*StoreDirectory::open(fs, "/s")));
+  ASSERT_EQ(count_packs(fs, "/archive"), archived - 1);
+  fs.allow_states(1, 1);
+  fs.stop_log();
+  std::size_t done = 0;
+  sim::CrashImages(fs, {5, 10, 5, 6}, 5)
+      .for_each([&](const sim::Disk& image, std::size_t low, std::size_t) {
+        if (testing::Test::HasFailure()) return;
+        sim::SimFs disk(image);
+        expect_contents(*StoreDirectory::open(disk, "/s"), contents);
+        if (low == 0) return;
+        EXPECT_EQ(count_packs(disk, "/archive"), archived - 1);
+        ++done;
+      });
+  EXPECT_GT(done, 0u);
 }
 
 class TierFaults : public TiersTest {};
