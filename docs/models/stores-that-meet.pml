@@ -2,10 +2,10 @@
  * versions again". Version i needs slot i; a form is the set of slots that a file or a piece has. Processes are
  * killed before each durable step: their locks and pins go, and what they have written stays.
  *
- *   spin -a stores-that-meet.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m5000000 -w26
+ *   spin -a stores-that-meet.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m8000000 -w26
  *
  * finds no loss of what names need, a commit beside has found, a branch has appended, or the remote's lists say.
- * spin -DRULE -a leaves out one rule, and finds a loss:
+ * spin -DRULE -a leaves out one rule, and finds a loss (./pan -m2000; READ_EARLY: cc -DBFS):
  *
  *   REPLACE     a pull merges forms; with it, the incoming form replaces the local one, and "there is a record"
  *               stands for "it has the slot"
