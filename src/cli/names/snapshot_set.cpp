@@ -41,9 +41,11 @@ SnapshotSet find_set(const Store& store, const std::string& name) {
   SnapshotSet set{name, {}};
   if (store.contains(name)) return set;  // a version of this name comes first
   std::set<std::string> ids;
-  for (VersionInfo& version : store.versions()) {
+  auto versions = store.versions();
+  const bool is_id = std::ranges::any_of(versions, [&](auto& v) { return set_id_of(v) == name; });
+  for (VersionInfo& version : versions) {
     const api::Membership of = api::membership_of(version);
-    if (of.set != name && of.id != name) continue;
+    if ((is_id ? of.id : of.set) != name) continue;
     ids.insert(of.id);
     set.members.push_back(std::move(version));
   }
@@ -81,8 +83,9 @@ void require_free_set(const Store& store, const std::string& name,
            store.path());
   }
   const auto versions = store.versions();
-  if (store.contains(name) ||
-      std::any_of(versions.begin(), versions.end(), [&](auto& v) { return set_of(v) == name; }))
+  if (store.contains(name) || std::ranges::any_of(versions, [&](auto& v) {
+        return set_of(v) == name || set_id_of(v) == name;
+      }))
     fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done", name,
          store.path());
 }

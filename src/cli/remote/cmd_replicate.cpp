@@ -27,25 +27,31 @@ struct ReplicateArguments {
   TransferArguments transfer;
 };
 
+// The id of the version's set, unless two stores may have different sets of this id; empty: none.
+std::string safe_set_of(const VersionInfo& version) {
+  const api::Membership of = api::membership_of(version);
+  return of.has_hash ? of.id : "";
+}
+
 // The names of the snapshots that no rule keeps; null: no rule is given. A set goes as a whole, also
 // with members of branches that are gone, and stays with those that are not this store's.
 remote::RetentionFn retention_of(const RetentionPolicy& policy) {
   if (!has_rule(policy)) return nullptr;
   return [policy](const remote::SnapshotsThere& snapshots) {
     std::set<std::string> stay;
-    for (const VersionInfo& v : versions_of(snapshots.others)) stay.insert(set_id_of(v));
+    for (const VersionInfo& v : versions_of(snapshots.others)) stay.insert(safe_set_of(v));
     stay.erase("");
     std::vector<std::string> gone;
     std::set<std::string> gone_sets;
     for (const RetentionDecision& decision : decide_retention(versions_of(snapshots.own), policy)) {
-      const std::string set = set_id_of(decision.version);
+      const std::string set = safe_set_of(decision.version);
       if (!decision.kept_by.empty() || stay.contains(set)) continue;
       gone.push_back(decision.version.name);
       gone_sets.insert(set);
     }
     gone_sets.erase("");
     for (const VersionInfo& v : versions_of(snapshots.orphaned)) {
-      if (gone_sets.contains(set_id_of(v))) gone.push_back(v.name);
+      if (gone_sets.contains(safe_set_of(v))) gone.push_back(v.name);
     }
     return gone;
   };

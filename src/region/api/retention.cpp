@@ -146,12 +146,13 @@ std::string hash_of(std::vector<std::string> branches) {
   std::string text;
   for (const std::string& branch : branches) text += branch + '\n';
   const auto hash = base::checksum64(std::as_bytes(std::span(text)));
-  return fmt::format("{:016x}", hash).substr(0, kHashDigits);
+  return 'h' + fmt::format("{:016x}", hash).substr(0, kHashDigits);
 }
 
+// The letter tells a hash from a date.
 bool is_hash(std::string_view text) {
-  return text.size() == kHashDigits &&
-         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return text.size() == 1 + kHashDigits && text.starts_with('h') &&
+         text.find_first_not_of("0123456789abcdef", 1) == std::string_view::npos;
 }
 
 }  // namespace
@@ -169,10 +170,11 @@ Membership membership_of(const VersionInfo& version) {
   if (plus == std::string::npos || plus == 0) return {};
   const std::string_view shape = std::string_view(id).substr(plus + 1);
   const std::string_view number = shape.substr(0, shape.find('.'));
-  if (number.size() != shape.size() && !is_hash(shape.substr(number.size() + 1))) return {};
+  const bool has_hash = number.size() != shape.size();
+  if (has_hash && !is_hash(shape.substr(number.size() + 1))) return {};
   const auto members = base::parse_number<std::uint32_t>(number);
   if (!members.has_value() || number.starts_with('0')) return {};
-  return {id.substr(0, plus), id, *members};
+  return {id.substr(0, plus), id, *members, has_hash};
 }
 
 }  // namespace vellum::api
