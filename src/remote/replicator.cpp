@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 #include <future>
+#include <map>
+#include <set>
 #include <thread>
 #include <utility>
 
