@@ -144,7 +144,8 @@ class OutOfMemory(Error, MemoryError):
 
 class WrongKey(_OSFailure, PermissionError):
     """The store is encrypted, and no key was given, or one that does not fit; or it is plain, and only encrypted
-    stores are wanted."""
+    stores are wanted.
+    """
 
     code = "wrong_key"
     number = _errno.EACCES
