@@ -143,8 +143,9 @@ class OutOfMemory(Error, MemoryError):
 
 
 class WrongKey(_OSFailure, PermissionError):
-    """The store is encrypted, and no key was given, or one that does not fit; or it is plain, and only encrypted ones are
-    wanted."""
+    """The store is encrypted, and no key was given, or one that does not fit; or it is plain, and only encrypted
+    stores are wanted.
+    """
 
     code = "wrong_key"
     number = _errno.EACCES
