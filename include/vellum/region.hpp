@@ -47,8 +47,8 @@
 // Other branches and readers are not affected. Two more cases are poisoned: rollback() names them.
 //
 // DIFFERENCES from plain memory:
-//  - A system call on a page that is not in memory fails with EFAULT, and so may a system call that
-//    writes to a page whose second copy is being freed. Call pin() first.
+//  - A system call on a page that is not in memory fails with EFAULT. So may one that writes to a
+//    page whose second copy is being freed, or is unwritten since a commit (before Linux 6.7): pin().
 //  - The first region installs handlers for SIGBUS and SIGSEGV (sigaction(2)). A handler that the
 //    program installs later must call the previous one for a fault that is not its own.
 //  - A page that cannot be read back is never delivered as data: the fault handler prints a line on

@@ -16,7 +16,7 @@ namespace vellum {
 enum class Engine {
   automatic,  // uffd; where the kernel does not offer or permit it, sigsegv, with a one-line notice
               // on standard error
-  uffd,       // userfaultfd(2), SIGBUS mode + asynchronous write protection (Linux 6.7 and later)
+  uffd,       // userfaultfd(2), SIGBUS mode + write protection (Linux 5.19; fastest from 6.7 on)
   sigsegv,    // mprotect(2) and SIGSEGV, as in Privateer 2.0 (HPEC 2022): any Linux, 4.5 us per
               // written page
   mapped,     // a private mapping of a plain file that holds the last commit, as in Privateer 1.0

@@ -52,6 +52,8 @@ class RegionMemory {
   virtual bool serves_system_calls() const noexcept = 0;
   // Whether signal handlers fill pages, and must stay installed.
   virtual bool needs_handlers() const noexcept = 0;
+  // Whether Counters has the number of dirty pages, which the kernel then does not know.
+  virtual bool counts_dirty() const noexcept { return false; }
   // The plain file that holds the last commit; null: the region has none.
   virtual FileBehind* file_behind() noexcept = 0;
   // The source of committed content; null: all zero. REQUIRES: as for replace_source().

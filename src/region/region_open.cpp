@@ -237,7 +237,7 @@ void Region::Impl::note_shape() noexcept {
   assert(memory != nullptr && counters != nullptr);
   shape = {memory->data(), memory->capacity_bytes(), memory->engine(), writer != nullptr,
            memory->serves_system_calls()};
-  counters->note_shape(shape.engine, shape.data, memory->size_bytes());
+  counters->note_shape(shape.engine, memory->counts_dirty(), shape.data, memory->size_bytes());
 }
 
 }  // namespace vellum

@@ -112,11 +112,10 @@ RegionCounts counts_of(const Slot& slot) {
   return counts;
 }
 
-// The region's own count if it has one, as with engine sigsegv, whose pages the kernel does not
-// track.
+// The region's own count if it has one, as where the kernel does not track its pages.
 std::optional<std::uint64_t> dirty_pages_of(const Slot& slot, const Descriptor& pagemap) {
   if (slot.writable == 0) return 0;
-  if (slot.engine == static_cast<std::uint32_t>(Engine::sigsegv)) {
+  if (slot.counts_dirty != 0) {
     std::uint64_t opened = 0, closed = 0;
     for (const auto& stripe : slot.stripes) {
       opened += stripe.pages_opened;

@@ -22,7 +22,7 @@ namespace {
 // A userfaultfd for add_file_pages(), or -1. Holes of the alias are never accessed, so it raises no
 // signal.
 int open_for_adding(std::byte* alias, std::size_t bytes) noexcept {
-  const int uffd = open_userfaultfd();
+  const int uffd = open_userfaultfd(Tracking::none);
   if (uffd < 0 || register_range(uffd, alias, bytes, false) == 0) return uffd;
   close(uffd);
   return -1;

@@ -45,6 +45,20 @@ Engine from_environment() {
        "VELLUM_ENGINE is '{}': it must be automatic, uffd, sigsegv or mapped", value);
 }
 
+// Once, and only where the kernel has no better choice.
+void report_choice(const KernelSupport& support) {
+  if (support.tracking == Tracking::asynchronous) return;
+  static std::once_flag noticed;
+  std::call_once(noticed, [&support] {
+    if (support.tracking == Tracking::none) {
+      std::fprintf(stderr, "vellum: using engine sigsegv: %s\n", why_no_uffd(support).c_str());
+    } else {
+      std::fprintf(stderr, "vellum: using engine uffd with synchronous write protection: %s\n",
+                   why_synchronous(support).c_str());
+    }
+  });
+}
+
 }  // namespace
 
 Engine choose_engine(Engine wanted, bool writable) {
@@ -52,20 +66,17 @@ Engine choose_engine(Engine wanted, bool writable) {
   // Versions have no image.
   if (wanted == Engine::mapped && !writable) wanted = Engine::automatic;
   if (wanted == Engine::sigsegv || wanted == Engine::mapped) return wanted;
-  if (uffd_engine_works()) return Engine::uffd;
-  if (wanted == Engine::uffd) {
+  const KernelSupport support = kernel_support();
+  const bool works = support.tracking != Tracking::none;
+  if (wanted == Engine::uffd && !works) {
     fail(Errc::unsupported,
-         "engine uffd needs userfaultfd with asynchronous write protection (Linux 6.7 or later), "
-         "permitted to this process: {}",
-         why_no_uffd(kernel_support()));
+         "engine uffd needs userfaultfd with write protection of shared memory (Linux 5.19 or "
+         "later), permitted to this process: {}",
+         why_no_uffd(support));
   }
-  if (!writable) return Engine::sigsegv;  // a reader loses little by it
-  static std::once_flag noticed;
-  std::call_once(noticed, [] {
-    std::fprintf(stderr, "vellum: using engine sigsegv: %s\n",
-                 why_no_uffd(kernel_support()).c_str());
-  });
-  return Engine::sigsegv;
+  // A reader loses little by another engine or tracker.
+  if (wanted == Engine::automatic && writable) report_choice(support);
+  return works ? Engine::uffd : Engine::sigsegv;
 }
 
 namespace {

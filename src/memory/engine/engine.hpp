@@ -9,7 +9,8 @@
 namespace vellum::region {
 
 // Resolves `wanted` for this machine; mapped counts as automatic where the region is not writable.
-// Prints one line on standard error when automatic falls back. Throws Errc::unsupported,
+// Prints one line on standard error when automatic falls back, to another engine or to synchronous
+// write protection. Throws Errc::unsupported,
 // invalid_argument (VELLUM_ENGINE).
 Engine choose_engine(Engine wanted, bool writable);
 

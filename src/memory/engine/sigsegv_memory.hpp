@@ -26,6 +26,7 @@ class SigsegvMemory final : public PagedMemory {
   ~SigsegvMemory() override;
 
   Engine engine() const noexcept override { return Engine::sigsegv; }
+  bool counts_dirty() const noexcept override { return true; }
   void pin(PageNumber first, std::size_t count) override;
   void unpin(PageNumber first, std::size_t count) noexcept override;
 
@@ -39,6 +40,7 @@ class SigsegvMemory final : public PagedMemory {
   }
   // Reading a page that is closed for writing is never taken for a write.
   int prepare_unmapped(PageNumber, std::size_t) noexcept override { return 0; }
+  void note_unarmed(PageNumber, std::size_t) noexcept override {}
   // Pages are closed until a fault opens them.
   bool kernel_has_mapped(PageNumber, std::size_t) noexcept override { return false; }
   int resolve_present(PageNumber page, bool is_write) noexcept override;

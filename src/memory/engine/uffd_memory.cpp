@@ -1,6 +1,8 @@
 // Engine uffd: missing pages raise SIGBUS in the accessing thread, or it waits for the fault thread
 // (MemoryOptions::fault_thread). Asynchronous write protection tracks writes, and PAGEMAP_SCAN
-// finds them. A write causes no signal, no handler call and no change of mappings.
+// finds them: a write causes no signal, no handler call and no change of mappings. Older kernels
+// have synchronous write protection: the first write to a page is a fault, and the handler notes it
+// (write_log.hpp).
 #include "memory/engine/uffd_memory.hpp"
 
 #include <fcntl.h>
@@ -17,20 +19,28 @@
 #include "base/fail.hpp"
 #include "base/shortage.hpp"
 #include "memory/kernel/kernel.hpp"
+#include "memory/kernel/support.hpp"
 #include "memory/paging/bits.hpp"
 
 namespace vellum::region {
+namespace {
 
-UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
+Tracking tracking_of(Tracking best) noexcept { return std::min(kernel_support().tracking, best); }
+
+}  // namespace
+
+UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+                       Tracking best)
     : PagedMemory(options, std::move(source),
                   {.fault_signal = SIGBUS,
                    .zeros_take_memory = false,
                    .writes_unmapped = true,
-                   .unshared_are_base_copies = false}),
-      ranges_(kScanRanges) {
+                   .arms_holes = options.writable && tracking_of(best) != Tracking::asynchronous,
+                   .unshared_are_base_copies = false}) {
   const bool shared = options.shared != nullptr;
-  uffd_ = options.fault_thread ? open_fault_userfaultfd(serves_kernel_, shared)
-                               : open_userfaultfd(shared);
+  const Tracking tracking = tracking_of(best);
+  uffd_ = options.fault_thread ? open_fault_userfaultfd(tracking, serves_kernel_, shared)
+                               : open_userfaultfd(tracking, shared);
   pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   int error = uffd_ < 0 || pagemap_ < 0 ? errno : 0;
   if (error == 0) {
@@ -41,6 +51,21 @@ UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::Page
     close_descriptors();
     fail(base::is_shortage(error) ? Errc::out_of_memory : Errc::unsupported,
          "engine uffd is not available: {}", std::strerror(error));
+  }
+  if (!options.writable) return;
+  if (tracking == Tracking::asynchronous) {
+    ranges_.resize(kScanRanges);
+  } else {
+    start_log();
+  }
+}
+
+void UffdMemory::start_log() {
+  try {
+    log_.emplace(uffd_, data(), options_.capacity_bytes, chunk_pages(), state_.counters);
+  } catch (...) {
+    close_descriptors();
+    throw;
   }
 }
 
@@ -73,15 +98,36 @@ int UffdMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size) n
                                                                                            : errno;
 }
 
+void UffdMemory::pin(PageNumber first, std::size_t count) {
+  if (!log_) return;
+  const int error = log_->pin(first, count);
+  if (error != 0) fail(Errc::out_of_memory, "cannot pin memory: {}", std::strerror(error));
+}
+
+void UffdMemory::unpin(PageNumber first, std::size_t count) noexcept {
+  if (log_) log_->unpin(first, count);
+}
+
+// Places pages that are not armed, by place(first, count).
+template <typename Place>
+int UffdMemory::place(PageNumber first, std::size_t count, Place place) noexcept {
+  return log_ ? log_->place(first, count, place) : place(first, count);
+}
+
 int UffdMemory::map_zero(PageNumber first, std::size_t count) noexcept {
-  return map_zero_pages(uffd_, address_of(first), count * kPageBytes);
+  return place(first, count, [this](PageNumber page, std::size_t n) {
+    return map_zero_pages(uffd_, address_of(page), n * kPageBytes);
+  });
 }
 
 int UffdMemory::place_zeros(PageNumber first, std::size_t count) noexcept {
-  return copy_zero_pages(uffd_, address_of(first), count * kPageBytes);
+  return place(first, count, [this](PageNumber page, std::size_t n) {
+    return copy_zero_pages(uffd_, address_of(page), n * kPageBytes);
+  });
 }
 
 int UffdMemory::map_present(PageNumber first, std::size_t count) noexcept {
+  if (log_ && !kernel_maps_armed_) return map_by_reading(address_of(first), count * kPageBytes);
   return map_file_pages(uffd_, address_of(first), count * kPageBytes, options_.writable);
 }
 
@@ -100,6 +146,10 @@ int UffdMemory::resolve_present(PageNumber page, bool is_write) noexcept {
   // entry has only the marker that a scan left on a hole. The kernel refuses its zero page over a
   // marker, but accepts a copied one.
   const std::size_t index = chunk_of(page);
+  if (log_ && is_write && !state_.is_untouched(page)) {
+    int error = 0;
+    if (log_->open(page, error) || error != 0) return error;
+  }
   if (options_.shared && !sharing_.is_of_zeros(index)) return sharing_.show_again(index);
   if (!state_.chunks.claim(index, Chunk::kPresent)) return 0;
   // The chunk may have been evicted and partially filled again meanwhile: the access faults again.
@@ -116,6 +166,12 @@ int UffdMemory::map_there(PageNumber page, bool is_write) noexcept {
 }
 
 void UffdMemory::find_dirty(std::vector<PageNumber>& out) {
+  if (log_) {
+    written_.clear();
+    log_->take(size_bytes() / kPageBytes, written_);
+    for (const auto& [first, count] : written_) append_written(first, first + count, out);
+    return;
+  }
   const std::size_t tables = (size_bytes() + kTableBytes - 1) / kTableBytes;
   for (std::size_t table = state_.chunks.next_touched(0, tables); table < tables;) {
     const std::size_t end = state_.chunks.next_untouched(table, tables);
@@ -176,13 +232,17 @@ void UffdMemory::put_back(const std::vector<PageNumber>& pages) {
     } else if (!untouched) {
       map_zero(pages[i], n);
     }
+    if (log_ && log_->open_pinned(pages[i], n) != 0) state_.lose("the kernel does not open them");
     i += n;
   }
 }
 
 int UffdMemory::place_private(PageNumber first, std::size_t count,
                               const std::byte* content) noexcept {
-  return copy_pages(uffd_, address_of(first), count * kPageBytes, content);
+  return place(first, count, [this, first, content](PageNumber page, std::size_t n) {
+    return copy_pages(uffd_, address_of(page), n * kPageBytes,
+                      content + (page - first) * kPageBytes);
+  });
 }
 
 int UffdMemory::find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept {
@@ -249,6 +309,7 @@ int UffdMemory::thaw(const FrozenChunk& f, std::uint64_t keep) noexcept {
 }
 
 int UffdMemory::forget(const FrozenChunk& f) noexcept {
+  if (log_) log_->forget(f.first, f.count);
   state_.backing.forget_base_copies(f.first, f.count);
   if (!options_.writable) state_.backing.punch(f.first, f.count);
   return 0;

@@ -1,26 +1,35 @@
 // memory/engine/uffd_memory.hpp: engine uffd (userfaultfd).
+//
+// The kernel tracks writes (asynchronous write protection), or the region's log does, where the
+// kernel only reports the first write to each page (synchronous; write_log.hpp).
 #pragma once
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "memory/engine/write_log.hpp"
 #include "memory/kernel/fault_thread.hpp"
 #include "memory/kernel/kernel.hpp"
+#include "memory/kernel/support.hpp"
 #include "memory/paged/paged_memory.hpp"
 
 namespace vellum::region {
 
 class UffdMemory final : public PagedMemory {
  public:
-  UffdMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source);
+  // Uses the best tracking that the kernel offers and that is no better than `best`.
+  UffdMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+             Tracking best = Tracking::asynchronous);
   ~UffdMemory() override;
 
   Engine engine() const noexcept override { return Engine::uffd; }
   bool serves_system_calls() const noexcept override { return serves_kernel_; }
-  // A present page needs no pin: the kernel resolves write protection in a system call by itself.
-  void pin(PageNumber, std::size_t) override {}
-  void unpin(PageNumber, std::size_t) noexcept override {}
+  bool counts_dirty() const noexcept override { return log_.has_value(); }
+  // A present page needs no pin where the kernel itself disarms pages, in system calls, too.
+  void pin(PageNumber first, std::size_t count) override;
+  void unpin(PageNumber first, std::size_t count) noexcept override;
 
  protected:
   void begin_service() override;
@@ -28,6 +37,9 @@ class UffdMemory final : public PagedMemory {
   int place_zeros(PageNumber first, std::size_t count) noexcept override;
   int map_present(PageNumber first, std::size_t count) noexcept override;
   int prepare_unmapped(PageNumber first, std::size_t count) noexcept override;
+  void note_unarmed(PageNumber first, std::size_t count) noexcept override {
+    if (log_) log_->note(first, count);
+  }
   bool kernel_has_mapped(PageNumber first, std::size_t count) noexcept override;
   int resolve_present(PageNumber page, bool is_write) noexcept override;
   int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept override;
@@ -35,7 +47,7 @@ class UffdMemory final : public PagedMemory {
   void put_back(const std::vector<PageNumber>& pages) override;
   int place_private(PageNumber first, std::size_t count,
                     const std::byte* content) noexcept override;
-  // The kernel itself marks a placed page as written.
+  // The kernel itself marks a placed page as written, or place_private() has noted it.
   void note_placed(PageNumber, std::uint64_t) noexcept override {}
   int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
   bool is_unwritten(PageNumber first, std::size_t count) noexcept override;
@@ -54,6 +66,9 @@ class UffdMemory final : public PagedMemory {
  private:
   static constexpr std::size_t kScanRanges = 8192;
   void close_descriptors() noexcept;
+  void start_log();
+  template <typename Place>
+  int place(PageNumber first, std::size_t count, Place place) noexcept;
   int map_there(PageNumber page, bool is_write) noexcept;
   void scan_tables(std::size_t first_table, std::size_t end_table, std::vector<PageNumber>& out);
   void append_written(PageNumber first, PageNumber end, std::vector<PageNumber>& out) const;
@@ -68,9 +83,12 @@ class UffdMemory final : public PagedMemory {
   std::atomic<std::uint32_t> windows_{0};      // how often pages were closed for writing
   std::unique_ptr<FaultThread> fault_thread_;  // null: faults are signals
   bool serves_kernel_ = false;
+  const bool kernel_maps_armed_ = kernel_support().maps_armed;
   int uffd_ = -1;
   int pagemap_ = -1;
   std::vector<ScanRange> ranges_;
+  std::optional<WriteLog> log_;             // nothing: the kernel tracks writes
+  std::vector<format::PageRange> written_;  // of find_dirty()
 };
 
 }  // namespace vellum::region

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cerrno>
 
@@ -68,6 +69,19 @@ int map_range(std::byte* address, std::size_t bytes, Issue issue, OnExists on_ex
 
 std::size_t skip_page(std::byte*, std::size_t) noexcept { return kPage; }
 
+// UFFDIO_WRITEPROTECT of a range. 0 or errno.
+int write_protect(int uffd, std::byte* address, std::size_t bytes, std::uint64_t mode) noexcept {
+  assert(bytes != 0);
+  const auto issue = [uffd, mode](std::byte* at, std::size_t n) {
+    uffdio_writeprotect request{};
+    request.range.start = reinterpret_cast<std::uintptr_t>(at);
+    request.range.len = n;
+    request.mode = mode;
+    return ioctl(uffd, UFFDIO_WRITEPROTECT, &request) == 0 ? static_cast<std::int64_t>(n) : -1;
+  };
+  return map_range(address, bytes, issue, skip_page);
+}
+
 // UFFDIO_COPY, for map_range(): how many bytes are copied, or -1.
 std::int64_t copy(int uffd, std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   uffdio_copy request{};
@@ -93,12 +107,25 @@ int new_userfaultfd_for_kernel() noexcept {
   return from_device;
 }
 
+// Those of shared memory, for private mappings of a memfd.
+std::uint64_t features_of(Tracking tracking) noexcept {
+  switch (tracking) {
+    case Tracking::asynchronous:
+      return UFFD_FEATURE_WP_HUGETLBFS_SHMEM | kFeatureWpUnpopulated | kFeatureWpAsync;
+    case Tracking::synchronous:
+      return UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
+    case Tracking::none:
+      break;
+  }
+  return 0;
+}
+
 // Owns the descriptor from now on; returns it, or -1 with errno.
 int with_features(int fd, std::uint64_t features) noexcept {
   if (fd < 0) return -1;
   uffdio_api api{};
   api.api = UFFD_API;
-  api.features = features | UFFD_FEATURE_WP_HUGETLBFS_SHMEM | kFeatureWpAsync;
+  api.features = features;
   if (ioctl(fd, UFFDIO_API, &api) != 0) {
     close(fd);
     errno = ENOTSUP;
@@ -162,25 +189,73 @@ long scan_own(int pagemap_fd, std::byte* begin, std::byte* end, std::uint64_t wh
   return scan(pagemap_fd, arg, out, begin, end, resume);
 }
 
+// Lines of /proc/self/pagemap, 8 bytes per page. 0 or errno.
+int read_lines(int pagemap_fd, const std::byte* begin, std::span<std::uint64_t> lines) noexcept {
+  const auto offset = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(begin) / kPage * 8);
+  const auto bytes = static_cast<ssize_t>(lines.size_bytes());
+  const ssize_t n = pread(pagemap_fd, lines.data(), lines.size_bytes(), offset);
+  return n == bytes ? 0 : n < 0 ? errno : EIO;
+}
+
+// As is_private_line(), but zero pages are none: unlike a private page, the zero page is not mapped
+// exclusively.
+bool is_own_line(std::uint64_t line, bool swapped) noexcept {
+  constexpr std::uint64_t kExclusive = 1ULL << 56, kSwapped = 1ULL << 62;
+  return is_private_line(line) && (line & (kExclusive | (swapped ? kSwapped : 0))) != 0;
+}
+
+// find_private() without PAGEMAP_SCAN.
+int find_own_lines(int pagemap_fd, const std::byte* begin, std::size_t pages, bool swapped,
+                   std::uint64_t& mask) noexcept {
+  std::uint64_t lines[64];
+  mask = 0;
+  if (const int error = read_lines(pagemap_fd, begin, {lines, pages}); error != 0) return error;
+  for (std::size_t i = 0; i < pages; ++i) {
+    mask |= std::uint64_t{is_own_line(lines[i], swapped)} << i;
+  }
+  return 0;
+}
+
+// count_private() without PAGEMAP_SCAN.
+std::int64_t count_own_lines(int pagemap_fd, const std::byte* begin,
+                             const std::byte* end) noexcept {
+  std::int64_t pages = 0;
+  for (const std::byte* at = begin; at < end;) {
+    const auto n = std::min<std::size_t>(static_cast<std::size_t>(end - at) / kPage, 64);
+    std::uint64_t mask = 0;
+    errno = find_own_lines(pagemap_fd, at, n, false, mask);
+    if (errno != 0) return -1;
+    pages += std::popcount(mask);
+    at += n * kPage;
+  }
+  return pages;
+}
+
 }  // namespace
 
-int open_userfaultfd(bool of_shared_file) noexcept {
+int open_userfaultfd(Tracking tracking, bool of_shared_file) noexcept {
   const std::uint64_t minor = of_shared_file ? UFFD_FEATURE_MINOR_SHMEM : 0;
-  return with_features(new_userfaultfd(kUserModeOnly), UFFD_FEATURE_SIGBUS |
-                                                           UFFD_FEATURE_MISSING_SHMEM |
-                                                           kFeatureWpUnpopulated | minor);
+  return with_features(new_userfaultfd(kUserModeOnly), features_of(tracking) | UFFD_FEATURE_SIGBUS |
+                                                           UFFD_FEATURE_MISSING_SHMEM | minor);
 }
 
-int open_fault_userfaultfd(bool& serves_kernel, bool of_shared_file) noexcept {
+int open_fault_userfaultfd(Tracking tracking, bool& serves_kernel, bool of_shared_file) noexcept {
   const std::uint64_t minor = of_shared_file ? UFFD_FEATURE_MINOR_SHMEM : 0;
-  int fd = new_userfaultfd_for_kernel();
-  serves_kernel = fd >= 0;
-  if (fd < 0) fd = new_userfaultfd(kUserModeOnly);
-  return with_features(fd,
-                       UFFD_FEATURE_MISSING_SHMEM | kFeatureWpUnpopulated | kFeaturePoison | minor);
+  const std::uint64_t features = features_of(tracking) | UFFD_FEATURE_MISSING_SHMEM | minor;
+  const auto open_with = [&](std::uint64_t more) {
+    int fd = new_userfaultfd_for_kernel();
+    serves_kernel = fd >= 0;
+    if (fd < 0) fd = new_userfaultfd(kUserModeOnly);
+    return with_features(fd, features | more);
+  };
+  const int fd = open_with(kFeaturePoison);
+  return fd < 0 && errno == ENOTSUP ? open_with(0) : fd;
 }
 
-int open_write_tracker() noexcept { return with_features(new_userfaultfd(kUserModeOnly), 0); }
+int open_write_tracker() noexcept {
+  return with_features(new_userfaultfd(kUserModeOnly),
+                       UFFD_FEATURE_WP_HUGETLBFS_SHMEM | kFeatureWpAsync);
+}
 
 bool read_fault(int uffd, std::byte*& address, bool& is_write) noexcept {
   uffd_msg message;
@@ -200,10 +275,26 @@ void wake_waiters(int uffd, std::byte* page) noexcept {
   ioctl(uffd, UFFDIO_WAKE, &range);
 }
 
+namespace {
+
+bool replace_by_empty_file(std::byte* page) noexcept {
+  const int file = memfd_create("vellum-lost", MFD_CLOEXEC);
+  if (file < 0) return false;
+  constexpr int access = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_FIXED;
+  const bool done = mmap(page, kPage, access, flags, file, 0) != MAP_FAILED;
+  close(file);
+  return done;
+}
+
+}  // namespace
+
 void poison_page(int uffd, std::byte* page) noexcept {
   PoisonArg arg{};
   arg.range = {reinterpret_cast<std::uintptr_t>(page), kPage};
-  while (ioctl(uffd, kPoison, &arg) != 0 && errno == EAGAIN) {
+  while (ioctl(uffd, kPoison, &arg) != 0) {
+    if (errno == EAGAIN) continue;
+    if (replace_by_empty_file(page)) wake_waiters(uffd, page);
+    return;
   }
 }
 
@@ -283,14 +374,17 @@ std::size_t add_file_pages(int uffd, std::byte* address,
 }
 
 int arm(int uffd, std::byte* address, std::size_t bytes) noexcept {
-  assert(bytes != 0 && bytes % kPage == 0);
-  uffdio_writeprotect on{};
-  on.range.start = reinterpret_cast<std::uintptr_t>(address);
-  on.range.len = bytes;
-  on.mode = UFFDIO_WRITEPROTECT_MODE_WP;
-  // EAGAIN: the address space changes concurrently (mmap, fork).
-  while (ioctl(uffd, UFFDIO_WRITEPROTECT, &on) != 0) {
-    if (errno != EAGAIN) return errno;
+  return write_protect(uffd, address, bytes, UFFDIO_WRITEPROTECT_MODE_WP);
+}
+
+int disarm(int uffd, std::byte* address, std::size_t bytes) noexcept {
+  return write_protect(uffd, address, bytes, 0);
+}
+
+int map_by_reading(std::byte* address, std::size_t bytes) noexcept {
+  constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
+  while (madvise(address, bytes, kPopulateRead) != 0) {
+    if (errno != EAGAIN && errno != EINTR) return errno;
   }
   return 0;
 }
@@ -353,6 +447,7 @@ int find_private(int pagemap_fd, std::byte* begin, std::size_t pages, bool swapp
   for (std::byte* at = begin; at < end;) {
     std::byte* resume = end;
     const long n = scan_own(pagemap_fd, at, end, where, kPageIsFile, ranges, resume);
+    if (n < 0 && errno == ENOTTY) return find_own_lines(pagemap_fd, begin, pages, swapped, mask);
     if (n < 0) return errno;
     for (long i = 0; i < n; ++i) {
       for (std::uint64_t a = ranges[i].begin; a < ranges[i].end; a += kPage) {
@@ -390,6 +485,7 @@ std::int64_t count_private(int pagemap_fd, std::byte* begin, std::byte* end) noe
   for (std::byte* at = begin; at < end;) {
     std::byte* resume = end;
     const long n = scan_own(pagemap_fd, at, end, kPageIsPresent, kPageIsFile, ranges, resume);
+    if (n < 0 && errno == ENOTTY) return count_own_lines(pagemap_fd, begin, end);
     if (n < 0) return -1;
     for (long i = 0; i < n; ++i) {
       pages += static_cast<std::int64_t>((ranges[i].end - ranges[i].begin) / kPage);
@@ -420,8 +516,7 @@ bool any_mapped(int pagemap_fd, const std::byte* begin, std::size_t pages) noexc
   assert(pages <= 64);
   constexpr std::uint64_t kPresent = 1ULL << 63;
   std::uint64_t lines[64];
-  const auto offset = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(begin) / kPage * 8);
-  if (pread(pagemap_fd, lines, pages * 8, offset) != static_cast<ssize_t>(pages * 8)) return true;
+  if (read_lines(pagemap_fd, begin, {lines, pages}) != 0) return true;
   return std::any_of(lines, lines + pages,
                      [](std::uint64_t line) { return (line & kPresent) != 0; });
 }
@@ -429,14 +524,11 @@ bool any_mapped(int pagemap_fd, const std::byte* begin, std::size_t pages) noexc
 int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t pages,
                         std::uint64_t& mask) noexcept {
   assert(pages <= 64);
-  std::uint64_t words[64];
-  const auto offset = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(begin) / kPage * 8);
-  const auto bytes = static_cast<ssize_t>(pages * 8);
-  const ssize_t n = pread(pagemap_fd, words, pages * 8, offset);
-  if (n != bytes) return n < 0 ? errno : EIO;
+  std::uint64_t lines[64];
   mask = 0;
+  if (const int error = read_lines(pagemap_fd, begin, {lines, pages}); error != 0) return error;
   for (std::size_t i = 0; i < pages; ++i) {
-    mask |= std::uint64_t{is_private_line(words[i])} << i;
+    mask |= std::uint64_t{is_private_line(lines[i])} << i;
   }
   return 0;
 }

@@ -12,27 +12,31 @@
 
 namespace vellum::region {
 
-// Opens a userfaultfd in SIGBUS mode with asynchronous write protection; close(2) closes it.
-// Returns the descriptor, or -1 with errno (EPERM, ENOSYS; ENOTSUP when a feature is missing). With
-// `of_shared_file`, for register_shared_range(); ENOTSUP also on processors for which the kernel
-// lacks it.
-int open_userfaultfd(bool of_shared_file = false) noexcept;
+// What the first write to an armed page does. synchronous: it is a fault, which SIGBUS or a thread
+// serves by disarm() (Linux 5.19). asynchronous: the kernel disarms the page itself (Linux 6.7).
+enum class Tracking { none, synchronous, asynchronous };
+
+// Opens a userfaultfd in SIGBUS mode; close(2) closes it. Returns the descriptor, or -1 with errno
+// (EPERM, ENOSYS; ENOTSUP when a feature is missing). With `of_shared_file`, for
+// register_shared_range(); ENOTSUP also on processors for which the kernel lacks it.
+int open_userfaultfd(Tracking tracking, bool of_shared_file = false) noexcept;
 
 // The same without SIGBUS: a thread that accesses a missing page waits for an answer
 // (fault_thread.hpp). `serves_kernel`: system calls wait, too, which needs a privilege
 // (CAP_SYS_PTRACE, the sysctl vm.unprivileged_userfaultfd, or access to /dev/userfaultfd);
 // otherwise they fail with EFAULT.
-int open_fault_userfaultfd(bool& serves_kernel, bool of_shared_file = false) noexcept;
+int open_fault_userfaultfd(Tracking tracking, bool& serves_kernel,
+                           bool of_shared_file = false) noexcept;
 // Reads the next fault; false: no thread waits. `address` is its page's.
 bool read_fault(int uffd, std::byte*& address, bool& is_write) noexcept;
 // Lets the threads that wait for a page try again.
 void wake_waiters(int uffd, std::byte* page) noexcept;
-// Accesses to a page that is not mapped raise SIGBUS from now on, waiting accesses included.
+// Accesses to a page that is not mapped raise SIGBUS from now on, waiting accesses included. Where
+// the kernel cannot poison a page (before Linux 6.6), an empty file replaces it.
 void poison_page(int uffd, std::byte* page) noexcept;
 
 // Registers [address, address + bytes). Missing pages raise SIGBUS, or wait. With `track_writes`,
-// write protection is asynchronous: a first write clears the protection in the kernel, without a
-// signal. 0 or errno.
+// pages can be armed. 0 or errno.
 int register_range(int uffd, void* address, std::size_t bytes, bool track_writes) noexcept;
 
 // Registers a read-only mapping of a file that other processes fill: pages that are not mapped
@@ -47,13 +51,19 @@ int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept;
 // Places private pages of zeros where no page is mapped; they count as written. 0 or errno.
 int copy_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept;
 
-// Maps the file pages that are present in the memfd behind a range, armed when `armed`. Pages that
-// are already mapped stay. 0 or errno.
+// Maps the file pages that are present in the memfd behind a range, armed when `armed` (Linux 6.4).
+// Pages that are already mapped stay. 0 or errno.
 int map_file_pages(int uffd, std::byte* address, std::size_t bytes, bool armed) noexcept;
 
 // Arms a range, also where no page is mapped: the kernel arms the pages that it maps there. Unlike
 // a scan, it does not interrupt other processors where nothing is mapped. 0 or errno.
 int arm(int uffd, std::byte* address, std::size_t bytes) noexcept;
+// Undoes it, and lets the threads that wait for the pages try again. 0 or errno.
+int disarm(int uffd, std::byte* address, std::size_t bytes) noexcept;
+
+// Maps the pages that the file behind a range has, as reads would: pages that are armed stay so. 0
+// or errno.
+int map_by_reading(std::byte* address, std::size_t bytes) noexcept;
 
 // Places private copies of pages; they count as written. A page that is already mapped stays. 0 or
 // errno.
@@ -77,13 +87,13 @@ int move_private(std::byte* from, std::size_t bytes, std::byte* to) noexcept;
 
 // Which pages of a range, at most 64, are private and not the zero page: one bit per page.
 // `swapped` includes those that the kernel has swapped out; where the range was ever armed, holes
-// then look the same. 0 or errno.
+// then look the same. Without PAGEMAP_SCAN, /proc/self/pagemap is read. 0 or errno.
 int find_private(int pagemap_fd, std::byte* begin, std::size_t pages, bool swapped,
                  std::uint64_t& mask) noexcept;
 // The same, of pages that are present, and which of these were written since they were last armed.
 int find_written_private(int pagemap_fd, std::byte* begin, std::size_t pages, std::uint64_t& own,
                          std::uint64_t& written) noexcept;
-// Counts those that are present in a range of any size. -1 with errno.
+// Counts those that are present in a range of any size, as find_private() does. -1 with errno.
 std::int64_t count_private(int pagemap_fd, std::byte* begin, std::byte* end) noexcept;
 // Whether an entry of /proc/self/pagemap, 8 bytes per page, is of a page that is present or swapped
 // out and not a file's (Documentation/admin-guide/mm/pagemap.rst).
@@ -93,7 +103,8 @@ inline constexpr bool is_private_line(std::uint64_t line) noexcept {
 }
 // Whether any page of a range, at most 64, is mapped; true when that is unknown.
 bool any_mapped(int pagemap_fd, const std::byte* begin, std::size_t pages) noexcept;
-// find_private() for kernels without PAGEMAP_SCAN: reads /proc/self/pagemap, 8 bytes per page.
+// For a range without zero pages: which pages are private, present or swapped out. Reads
+// /proc/self/pagemap, 8 bytes per page.
 int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t pages,
                         std::uint64_t& mask) noexcept;
 

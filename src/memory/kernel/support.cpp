@@ -59,6 +59,7 @@ struct Trial {
                : 0;
   }
 
+  // Asynchronously.
   bool finds_a_store(int uffd) const noexcept {
     ScanRange ranges[4];
     std::byte* resume = nullptr;
@@ -72,17 +73,47 @@ struct Trial {
            ranges[0].begin == reinterpret_cast<std::uintptr_t>(base) &&
            ranges[0].end == ranges[0].begin + kProbePageBytes;
   }
+
+  // Synchronously: a system call that writes to an armed page fails, and raises no signal.
+  bool stops_a_store(int uffd, bool& maps_armed) const noexcept {
+    std::byte* const hole = base + kProbePageBytes;
+    if (base == nullptr || register_range(uffd, base, 2 * kProbePageBytes, true) != 0) return false;
+    maps_armed = map_file_pages(uffd, base, kProbePageBytes, true) == 0;
+    if (!maps_armed &&
+        (arm(uffd, base, kProbePageBytes) != 0 || map_by_reading(base, kProbePageBytes) != 0))
+      return false;
+    if (arm(uffd, hole, kProbePageBytes) != 0 || map_zero_pages(uffd, hole, kProbePageBytes) != 0 ||
+        pread(memfd, base, 1, 0) != -1 || errno != EFAULT || pread(memfd, hole, 1, 0) != 1)
+      return false;
+    return disarm(uffd, base, kProbePageBytes) == 0 && pread(memfd, base, 1, 0) == 1;
+  }
 };
+
+// errno of opening it; 0: it works.
+int try_to_open(Tracking tracking, int& uffd) noexcept {
+  uffd = open_userfaultfd(tracking);
+  return uffd < 0 ? errno : 0;
+}
 
 KernelSupport probe() noexcept {
   KernelSupport support;
-  const int uffd = open_userfaultfd();
-  if (uffd < 0) support.write_protection = errno;
-  const Trial trial;
-  support.page_scan = trial.scan_error();
-  support.engine_uffd = uffd >= 0 && trial.finds_a_store(uffd);
+  int uffd = -1;
+  support.asynchronous = try_to_open(Tracking::asynchronous, uffd);
+  {
+    const Trial trial;
+    support.page_scan = trial.scan_error();
+    if (uffd >= 0 && trial.finds_a_store(uffd)) support.tracking = Tracking::asynchronous;
+    if (uffd >= 0) close(uffd);
+  }
+  support.maps_armed = support.tracking == Tracking::asynchronous;
+  support.synchronous = try_to_open(Tracking::synchronous, uffd);
+  if (support.tracking == Tracking::none && uffd >= 0) {
+    const Trial trial;
+    if (trial.stops_a_store(uffd, support.maps_armed)) support.tracking = Tracking::synchronous;
+  }
   if (uffd >= 0) close(uffd);
-  const int shared = support.engine_uffd ? open_userfaultfd(true) : -1;
+  const int shared =
+      support.tracking != Tracking::none ? open_userfaultfd(support.tracking, true) : -1;
   support.shares = shared >= 0;
   if (shared >= 0) close(shared);
   return support;
@@ -96,18 +127,19 @@ KernelSupport kernel_support() noexcept {
   const std::lock_guard lock(mutex);
   if (known) return *known;
   const KernelSupport found = probe();
-  if (!base::is_shortage(found.write_protection) && !base::is_shortage(found.page_scan))
+  if (!base::is_shortage(found.asynchronous) && !base::is_shortage(found.synchronous) &&
+      !base::is_shortage(found.page_scan))
     known = found;
   return found;
 }
 
 std::string why_no_uffd(const KernelSupport& support) {
-  assert(!support.engine_uffd);
-  switch (support.write_protection) {
+  assert(support.tracking == Tracking::none);
+  switch (support.synchronous) {
     case 0:
-      break;
+      return "a trial of userfaultfd found no store";
     case ENOTSUP:
-      return "this kernel's userfaultfd has no asynchronous write protection (Linux 6.7 has)";
+      return "this kernel's userfaultfd has no write protection of shared memory (Linux 5.19 has)";
     case ENOSYS:
       return "this kernel has no userfaultfd";
     case EPERM:
@@ -116,8 +148,14 @@ std::string why_no_uffd(const KernelSupport& support) {
              "forbid "
              "it)";
     default:
-      return fmt::format("userfaultfd: {}", std::strerror(support.write_protection));
+      return fmt::format("userfaultfd: {}", std::strerror(support.synchronous));
   }
+}
+
+std::string why_synchronous(const KernelSupport& support) {
+  assert(support.tracking == Tracking::synchronous);
+  if (support.asynchronous != 0)
+    return "this kernel's userfaultfd has no asynchronous write protection (Linux 6.7 has)";
   if (support.page_scan != 0)
     return fmt::format("PAGEMAP_SCAN (Linux 6.7): {}", std::strerror(support.page_scan));
   return "a trial of userfaultfd found no store";

@@ -29,8 +29,10 @@ Counters::~Counters() {
   if (slot_ != nullptr) page_->release(*slot_);
 }
 
-void Counters::note_shape(Engine engine, const void* address, std::uint64_t region_bytes) noexcept {
+void Counters::note_shape(Engine engine, bool counts_dirty, const void* address,
+                          std::uint64_t region_bytes) noexcept {
   if (slot_ == nullptr) return;
+  slot_->counts_dirty = counts_dirty ? 1 : 0;
   slot_->engine = static_cast<std::uint32_t>(engine);
   set(slot_->address, reinterpret_cast<std::uintptr_t>(address));
   set(slot_->region_bytes, region_bytes);

@@ -53,7 +53,8 @@ class Counters {
   }
 
   // One commit at a time.
-  void note_shape(Engine engine, const void* address, std::uint64_t region_bytes) noexcept;
+  void note_shape(Engine engine, bool counts_dirty, const void* address,
+                  std::uint64_t region_bytes) noexcept;
   void note_size(std::uint64_t region_bytes) noexcept;
   // `backlog_bytes`: bytes in the journal that no checkpoint has.
   void note_commit(const CommitReport& report, std::uint64_t region_bytes,

@@ -28,8 +28,8 @@ inline constexpr std::size_t kFaultKinds = 3;
 struct alignas(64) Stripe {
   std::array<Counter, kFaultKinds> faults;
   Counter chunks_in, chunks_out;  // filled by faults and ahead of them; evicted
-  // Pages that a store has opened, and that a commit has closed again: only engine sigsegv counts
-  // them. For the other engines the kernel reports dirty pages.
+  // Pages that a store has opened, and that a commit has closed again, where the region counts
+  // them (Slot::counts_dirty). Otherwise the kernel reports dirty pages.
   Counter pages_opened, pages_closed;
 };
 
@@ -42,6 +42,7 @@ struct alignas(64) Slot {
   std::uint32_t engine;           // vellum::Engine
   std::array<char, 256> version;  // the branch or snapshot; ends with a zero, like `store`
   std::array<char, 1024> store;   // its directory; a longer path is cut
+  std::uint32_t counts_dirty;
 
   alignas(64) Counter resident_pages;  // now, like the two that follow
   Counter spilled_pages, spill_written_bytes;

@@ -20,8 +20,8 @@ constexpr std::size_t kKernelPageBytes = 4096;
 class KernelPages : public testing::Test {
  protected:
   void SetUp() override {
-    if (!uffd_engine_works()) GTEST_SKIP() << vellum::test::kNoUffd;
-    uffd_ = open_userfaultfd();
+    if (kernel_support().tracking != Tracking::asynchronous) GTEST_SKIP() << "needs Linux 6.7";
+    uffd_ = open_userfaultfd(Tracking::asynchronous);
     memfd_ = memfd_create("pages", MFD_CLOEXEC);
     pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     ASSERT_TRUE(uffd_ >= 0 && memfd_ >= 0 && pagemap_ >= 0);

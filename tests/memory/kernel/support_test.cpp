@@ -12,11 +12,18 @@ namespace vellum::region::test {
 namespace {
 
 TEST(KernelSupport, TheReasonNamesTheMissingFeature) {
-  const auto why = [](int write_protection, int page_scan) {
-    return why_no_uffd({write_protection, page_scan, false, false});
+  const auto why = [](int error) { return why_no_uffd({.synchronous = error}); };
+  EXPECT_NE(why(EPERM).find("may not use userfaultfd"), std::string::npos) << why(EPERM);
+  EXPECT_NE(why(ENOSYS).find("has no userfaultfd"), std::string::npos) << why(ENOSYS);
+  EXPECT_NE(why(ENOTSUP).find("no write protection"), std::string::npos) << why(ENOTSUP);
+  EXPECT_NE(why(0).find("trial"), std::string::npos) << why(0);
+}
+
+TEST(KernelSupport, TheReasonForSynchronousProtectionNamesTheMissingFeature) {
+  const auto why = [](int asynchronous, int page_scan) {
+    return why_synchronous(
+        {.asynchronous = asynchronous, .page_scan = page_scan, .tracking = Tracking::synchronous});
   };
-  EXPECT_NE(why(EPERM, 0).find("may not use userfaultfd"), std::string::npos) << why(EPERM, 0);
-  EXPECT_NE(why(ENOSYS, 0).find("has no userfaultfd"), std::string::npos) << why(ENOSYS, 0);
   EXPECT_NE(why(ENOTSUP, ENOTTY).find("asynchronous write protection"), std::string::npos);
   EXPECT_NE(why(0, ENOTTY).find("PAGEMAP_SCAN"), std::string::npos) << why(0, ENOTTY);
   EXPECT_NE(why(0, 0).find("trial"), std::string::npos) << why(0, 0);
@@ -24,9 +31,13 @@ TEST(KernelSupport, TheReasonNamesTheMissingFeature) {
 
 TEST(KernelSupport, SupportAndReasonAgree) {
   const KernelSupport support = kernel_support();
-  if (support.engine_uffd) {
-    EXPECT_EQ(support.write_protection, 0);
+  if (support.tracking == Tracking::asynchronous) {
+    EXPECT_EQ(support.asynchronous, 0);
     EXPECT_EQ(support.page_scan, 0);
+    EXPECT_TRUE(support.maps_armed);
+  } else if (support.tracking == Tracking::synchronous) {
+    EXPECT_EQ(support.synchronous, 0);
+    EXPECT_FALSE(why_synchronous(support).empty());
   } else {
     EXPECT_FALSE(why_no_uffd(support).empty());
     EXPECT_FALSE(support.shares);
@@ -43,10 +54,13 @@ const vellum::test::ChildProgram kProbesTwice("probes-twice", [](const auto&) {
   getrlimit(RLIMIT_NOFILE, &usual);
   const rlimit none{0, usual.rlim_max};
   setrlimit(RLIMIT_NOFILE, &none);
-  vellum::test::require(!kernel_support().engine_uffd, "there is no descriptor to probe with");
+  vellum::test::require(kernel_support().tracking == Tracking::none,
+                        "there is no descriptor to probe with");
   setrlimit(RLIMIT_NOFILE, &usual);
   const KernelSupport now = kernel_support();
-  vellum::test::require(now.write_protection != EMFILE && now.page_scan != EMFILE, "asks again");
+  vellum::test::require(
+      now.asynchronous != EMFILE && now.synchronous != EMFILE && now.page_scan != EMFILE,
+      "asks again");
 });
 
 }  // namespace

@@ -108,8 +108,12 @@ int ChunkFiller::show_committed(PageNumber first, std::size_t pages, const std::
   // each of them another fault. A page that is not written after all is compared once.
   const bool likely_written =
       mapping == ChunkMapping::by_write && has_mapped_neighbour(state_.chunk_of(first));
-  int error =
-      mapping != ChunkMapping::now && !likely_written ? engine_.prepare_unmapped(first, pages) : 0;
+  int error = 0;
+  if (likely_written) {
+    engine_.note_unarmed(first, pages);
+  } else if (mapping != ChunkMapping::now || state_.traits.arms_holes) {
+    error = engine_.prepare_unmapped(first, pages);
+  }
   if (error == 0) error = state_.backing.write(first, {content, pages * kPageBytes});
   if (error != 0) return error;
   state_.backing.note_base_copies(first, pages);
@@ -180,6 +184,7 @@ int ChunkFiller::show_found(PageNumber first, std::uint64_t wanted, const Scratc
 int ChunkFiller::show_for_writing(PageNumber page, const std::byte* base_copy_content) noexcept {
   const PagedState::AddedPrivate added(state_, 1);
   if (base_copy_content == nullptr) return added.settle(engine_.place_zeros(page, 1));
+  engine_.note_unarmed(page, 1);
   const int error = state_.backing.write(page, {base_copy_content, kPageBytes});
   if (error == 0) state_.backing.note_base_copies(page, 1);
   return added.settle(error);
@@ -256,7 +261,12 @@ int ChunkFiller::show(PageNumber first, std::uint64_t pages, const std::byte* ba
                       std::uint64_t own) noexcept {
   assert((own & ~pages) == 0);
   if (const int error = place_own(first, own_content, own); error != 0) return error;
-  const int error = for_each_bit_range(base_copies, [&](std::size_t at, std::size_t n) {
+  const std::uint64_t unarmed = state_.traits.arms_holes ? base_copies & ~own : 0;
+  int error = for_each_bit_range(unarmed, [&](std::size_t at, std::size_t n) {
+    return engine_.prepare_unmapped(first + at, n);
+  });
+  if (error != 0) return error;
+  error = for_each_bit_range(base_copies, [&](std::size_t at, std::size_t n) {
     const int e =
         state_.backing.write(first + at, {base_copy_content + at * kPageBytes, n * kPageBytes});
     if (e == 0) state_.backing.note_base_copies(first + at, n);

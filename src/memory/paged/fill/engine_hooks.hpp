@@ -23,6 +23,9 @@ struct EngineTraits {
   // A write can create private pages, and the kernel itself copies a base copy that is not mapped
   // at the first write. Then a write fault maps nothing that the write replaces.
   bool writes_unmapped;
+  // A page that the kernel maps by itself, once it is in the memfd, is not found unless it was
+  // armed before.
+  bool arms_holes;
   // EngineHooks::place_unshared() makes base copies, which MemfdBacking counts.
   bool unshared_are_base_copies;
 };
@@ -64,6 +67,8 @@ class EngineHooks {
   // Precedes the writing of base copies that stay unmapped until they are accessed: reading them
   // must not count as writing. REQUIRES: nothing is mapped there.
   virtual int prepare_unmapped(PageNumber first, std::size_t count) noexcept = 0;
+  // Precedes it where writes are expected: the base copies count as written.
+  virtual void note_unarmed(PageNumber first, std::size_t count) noexcept = 0;
   // Whether a page is mapped that no fault has reported. (A page that the kernel has swapped out
   // may not count.)
   virtual bool kernel_has_mapped(PageNumber first, std::size_t count) noexcept = 0;
