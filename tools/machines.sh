@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs machine-dependent tests as on other machines:
 #   tools/machines.sh [--short] [BUILD]      # build/release
-#   linux-6.1, docker, no-userfaultfd, no-userfaultfd-in-kernel, no-threads
+#   linux-6.6, linux-6.1, linux-5.15, docker, no-userfaultfd, no-userfaultfd-in-kernel, no-threads
 #               a filter of system calls emulates another kernel (tests/support/other_machine.c)
 #   user        an ordinary user
 #   shm         a /dev/shm of 64 MiB
@@ -76,7 +76,7 @@ count() {
 
 skip() { echo "skipped: $1: $2"; }
 
-for profile in linux-6.1 docker no-userfaultfd no-userfaultfd-in-kernel; do
+for profile in linux-6.6 linux-6.1 linux-5.15 docker no-userfaultfd no-userfaultfd-in-kernel; do
   run "$profile" "$bin/other_machine" "$profile"
 done
 

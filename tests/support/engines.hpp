@@ -28,8 +28,8 @@ inline bool engine_available(Engine engine) {
 // Whether every commit finds a page again that was once written: engine mapped where the kernel
 // does not track its writes (memory/kernel/private_pages.hpp).
 inline bool finds_written_pages_again(Engine engine) {
-  return engine == Engine::mapped && (region::kernel_support().asynchronous != 0 ||
-                                      region::kernel_support().page_scan != 0);
+  return engine == Engine::mapped &&
+         (region::kernel_support().asynchronous != 0 || region::kernel_support().page_scan != 0);
 }
 
 inline Engine engine_named(const std::string& name) {

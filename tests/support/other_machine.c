@@ -229,8 +229,8 @@ static int install(const struct sock_fprog* program) {
     serve(child, listener, go[1]);
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-                          program);
+  listener =
+      (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, program);
   if (listener < 0 || write(ready[1], &listener, sizeof listener) != sizeof listener) return -1;
   char none = 0;
   close(go[1]);

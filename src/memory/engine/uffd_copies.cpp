@@ -26,7 +26,8 @@ namespace vellum::region {
 
 bool UffdMemory::is_unwritten(PageNumber first, std::size_t count) noexcept {
   std::uint64_t own = 0, written = 0;
-  if (log_) return find_own(first, count, own) == 0 && own != 0 && !log_->is_any_noted(first, count);
+  if (log_)
+    return find_own(first, count, own) == 0 && own != 0 && !log_->is_any_noted(first, count);
   if (find_written_private(pagemap_, address_of(first), count, own, written) != 0) return false;
   return own != 0 && written == 0;
 }

@@ -77,11 +77,11 @@ int WriteLog::disarm_in_table(PageNumber first, std::size_t count) noexcept {
 }
 
 bool WriteLog::open(PageNumber page, int& error) noexcept {
-  const PageNumber chunk = page / chunk_pages_ * chunk_pages_;
+  const bool in_order = page >= 2 && is_noted(page - 1) && is_noted(page - 2);
+  const std::size_t count = in_order ? chunk_pages_ - page % chunk_pages_ : 1;
   const std::lock_guard lock(lock_of(page));
-  const bool was_noted = noted_of(page, 1) != 0;
-  error = noted_of(chunk, chunk_pages_) != 0 ? disarm_in_table(chunk, chunk_pages_)
-                                             : disarm_in_table(page, 1);
+  const bool was_noted = is_noted(page);
+  error = disarm_in_table(page, count);
   return !was_noted;
 }
 
@@ -144,9 +144,8 @@ void WriteLog::take(PageNumber end, std::vector<format::PageRange>& out) {
     for (; summary != 0; summary &= summary - 1) {
       const std::uint64_t table = at + static_cast<std::uint64_t>(std::countr_zero(summary));
       take_table(table * kTablePages, end, taken);
-      for_each_range(table * kTablePages, taken.noted, 0, [&](PageNumber first, PageNumber n) {
-        out.push_back({first, n});
-      });
+      for_each_range(table * kTablePages, taken.noted, 0,
+                     [&](PageNumber first, PageNumber n) { out.push_back({first, n}); });
     }
   }
 }

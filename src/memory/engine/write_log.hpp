@@ -43,9 +43,9 @@ class WriteLog {
   WriteLog(int uffd, std::byte* base, std::uint64_t capacity_bytes, std::size_t chunk_pages,
            Counters& counters);
 
-  // For a write that has faulted: notes the page and disarms it; the whole chunk where another page
-  // of it is noted, so that a program that writes in order faults twice in a chunk. False: the page
-  // was noted, so it may be missing. `error`: 0 or errno.
+  // For a write that has faulted: notes the page and disarms it; also the rest of its chunk where
+  // the two pages before are noted, so that a program that writes in order faults once in a chunk.
+  // False: the page was noted, so it may be missing. `error`: 0 or errno.
   bool open(PageNumber page, int& error) noexcept;
   // Notes pages that become accessible without being armed. REQUIRES: no page is mapped there, and
   // none will be before the call returns.
@@ -86,6 +86,7 @@ class WriteLog {
   }
   std::byte* address_of(PageNumber page) const noexcept { return base_ + page * kPageBytes; }
   std::uint64_t noted_of(PageNumber first, std::size_t count) const noexcept;
+  bool is_noted(PageNumber page) const noexcept { return noted_of(page, 1) != 0; }
   void note_in_table(PageNumber first, std::size_t count) noexcept;
   int disarm_in_table(PageNumber first, std::size_t count) noexcept;
   void take_table(PageNumber first, PageNumber end, Taken& out) noexcept;

@@ -235,9 +235,8 @@ std::int64_t count_own_lines(int pagemap_fd, const std::byte* begin,
 
 int open_userfaultfd(Tracking tracking, bool of_shared_file) noexcept {
   const std::uint64_t minor = of_shared_file ? UFFD_FEATURE_MINOR_SHMEM : 0;
-  return with_features(
-      new_userfaultfd(kUserModeOnly),
-      features_of(tracking) | UFFD_FEATURE_SIGBUS | UFFD_FEATURE_MISSING_SHMEM | minor);
+  return with_features(new_userfaultfd(kUserModeOnly), features_of(tracking) | UFFD_FEATURE_SIGBUS |
+                                                           UFFD_FEATURE_MISSING_SHMEM | minor);
 }
 
 int open_fault_userfaultfd(Tracking tracking, bool& serves_kernel, bool of_shared_file) noexcept {

@@ -79,8 +79,8 @@ struct Trial {
     std::byte* const hole = base + kProbePageBytes;
     if (base == nullptr || register_range(uffd, base, 2 * kProbePageBytes, true) != 0) return false;
     maps_armed = map_file_pages(uffd, base, kProbePageBytes, true) == 0;
-    if (!maps_armed && (arm(uffd, base, kProbePageBytes) != 0 ||
-                        map_by_reading(base, kProbePageBytes) != 0))
+    if (!maps_armed &&
+        (arm(uffd, base, kProbePageBytes) != 0 || map_by_reading(base, kProbePageBytes) != 0))
       return false;
     if (arm(uffd, hole, kProbePageBytes) != 0 || map_zero_pages(uffd, hole, kProbePageBytes) != 0 ||
         pread(memfd, base, 1, 0) != -1 || errno != EFAULT || pread(memfd, hole, 1, 0) != 1)

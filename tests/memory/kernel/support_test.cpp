@@ -21,9 +21,8 @@ TEST(KernelSupport, TheReasonNamesTheMissingFeature) {
 
 TEST(KernelSupport, TheReasonForSynchronousProtectionNamesTheMissingFeature) {
   const auto why = [](int asynchronous, int page_scan) {
-    return why_synchronous({.asynchronous = asynchronous,
-                            .page_scan = page_scan,
-                            .tracking = Tracking::synchronous});
+    return why_synchronous(
+        {.asynchronous = asynchronous, .page_scan = page_scan, .tracking = Tracking::synchronous});
   };
   EXPECT_NE(why(ENOTSUP, ENOTTY).find("asynchronous write protection"), std::string::npos);
   EXPECT_NE(why(0, ENOTTY).find("PAGEMAP_SCAN"), std::string::npos) << why(0, ENOTTY);
@@ -55,10 +54,13 @@ const vellum::test::ChildProgram kProbesTwice("probes-twice", [](const auto&) {
   getrlimit(RLIMIT_NOFILE, &usual);
   const rlimit none{0, usual.rlim_max};
   setrlimit(RLIMIT_NOFILE, &none);
-  vellum::test::require(kernel_support().tracking == Tracking::none, "there is no descriptor to probe with");
+  vellum::test::require(kernel_support().tracking == Tracking::none,
+                        "there is no descriptor to probe with");
   setrlimit(RLIMIT_NOFILE, &usual);
   const KernelSupport now = kernel_support();
-  vellum::test::require(now.asynchronous != EMFILE && now.synchronous != EMFILE && now.page_scan != EMFILE, "asks again");
+  vellum::test::require(
+      now.asynchronous != EMFILE && now.synchronous != EMFILE && now.page_scan != EMFILE,
+      "asks again");
 });
 
 }  // namespace
