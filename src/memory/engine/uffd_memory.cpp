@@ -103,7 +103,7 @@ void UffdMemory::unpin(PageNumber first, std::size_t count) noexcept {
   if (log_) log_->unpin(first, count);
 }
 
-// Places pages that are not armed, by place(first, count).
+// Places or leaves pages that are not armed, by place(first, count).
 template <typename Place>
 int UffdMemory::place(PageNumber first, std::size_t count, Place place) noexcept {
   return log_ ? log_->place(first, count, place) : place(first, count);
@@ -267,6 +267,11 @@ int UffdMemory::remove_unshared(PageNumber first, std::size_t count) noexcept {
 // Punching the memfd unmaps clean pages everywhere; threads that access one then wait. Private
 // pages and zero pages remain. They are moved in one step, which leaves holes, and no thread writes
 // them in the new place. The base copies are kept for the comparison, and to restore the chunk.
+//
+// The chunk is disarmed before: an armed page leaves a marker where it was unmapped, and a marker
+// looks like a page that is swapped out. Linux before 6.12.11 moves markers, too (CVE-2025-21696),
+// and reading one in the new place adds a page of zeros to the memfd. No scan arms the chunk again
+// meanwhile, as it suspends evictions.
 int UffdMemory::freeze(FrozenChunk& f) noexcept {
   assert(f.count != 0 && f.old != nullptr && f.place != nullptr);
   if (!options_.writable) return 0;
@@ -280,7 +285,10 @@ int UffdMemory::freeze(FrozenChunk& f) noexcept {
   }
   const std::uint64_t all = bits_below(f.count);
   std::uint64_t own = 0;
-  int error = find_private(pagemap_, at, f.count, true, own);
+  int error = place(f.first, f.count, [this](PageNumber page, std::size_t n) {
+    return disarm(uffd_, address_of(page), n * kPageBytes);
+  });
+  if (error == 0) error = find_private(pagemap_, at, f.count, true, own);
   // Where all pages have base copies, only private pages can be left.
   if (error == 0 && (own & ~f.absent) == 0 && (f.base_copies | f.absent) == all) return 0;
   if (error == 0) error = move_private(at, f.count * kPageBytes, f.place);
