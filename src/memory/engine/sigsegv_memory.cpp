@@ -26,7 +26,7 @@ SigsegvMemory::SigsegvMemory(const MemoryOptions& options,
                   {.fault_signal = SIGSEGV,
                    .zeros_take_memory = true,
                    .writes_unmapped = false,
-                   .maps_unarmed = false,
+                   .arms_holes = false,
                    .unshared_are_base_copies = true}),
       dirty_((options.capacity_bytes / kPageBytes / kGroupPages + 1) * sizeof(std::uint64_t)),
       summary_((options.capacity_bytes / kPageBytes / kGroupPages / 64 + 1) *

@@ -23,6 +23,11 @@
 #include "memory/paging/bits.hpp"
 
 namespace vellum::region {
+namespace {
+
+Tracking tracking_of(Tracking best) noexcept { return std::min(kernel_support().tracking, best); }
+
+}  // namespace
 
 UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
                        Tracking best)
@@ -30,10 +35,10 @@ UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::Page
                   {.fault_signal = SIGBUS,
                    .zeros_take_memory = false,
                    .writes_unmapped = true,
-                   .maps_unarmed = options.writable && !kernel_support().maps_armed,
+                   .arms_holes = options.writable && tracking_of(best) != Tracking::asynchronous,
                    .unshared_are_base_copies = false}) {
   const bool shared = options.shared != nullptr;
-  const Tracking tracking = std::min(kernel_support().tracking, best);
+  const Tracking tracking = tracking_of(best);
   uffd_ = options.fault_thread ? open_fault_userfaultfd(tracking, serves_kernel_, shared)
                                : open_userfaultfd(tracking, shared);
   pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -122,7 +127,7 @@ int UffdMemory::place_zeros(PageNumber first, std::size_t count) noexcept {
 }
 
 int UffdMemory::map_present(PageNumber first, std::size_t count) noexcept {
-  if (state_.traits.maps_unarmed) return map_by_reading(address_of(first), count * kPageBytes);
+  if (log_ && !kernel_maps_armed_) return map_by_reading(address_of(first), count * kPageBytes);
   return map_file_pages(uffd_, address_of(first), count * kPageBytes, options_.writable);
 }
 

@@ -12,6 +12,7 @@
 #include "memory/engine/write_log.hpp"
 #include "memory/kernel/fault_thread.hpp"
 #include "memory/kernel/kernel.hpp"
+#include "memory/kernel/support.hpp"
 #include "memory/paged/paged_memory.hpp"
 
 namespace vellum::region {
@@ -82,6 +83,7 @@ class UffdMemory final : public PagedMemory {
   std::atomic<std::uint32_t> windows_{0};      // how often pages were closed for writing
   std::unique_ptr<FaultThread> fault_thread_;  // null: faults are signals
   bool serves_kernel_ = false;
+  const bool kernel_maps_armed_ = kernel_support().maps_armed;
   int uffd_ = -1;
   int pagemap_ = -1;
   std::vector<ScanRange> ranges_;

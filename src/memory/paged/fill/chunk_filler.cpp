@@ -111,7 +111,7 @@ int ChunkFiller::show_committed(PageNumber first, std::size_t pages, const std::
   int error = 0;
   if (likely_written) {
     engine_.note_unarmed(first, pages);
-  } else if (mapping != ChunkMapping::now || state_.traits.maps_unarmed) {
+  } else if (mapping != ChunkMapping::now || state_.traits.arms_holes) {
     error = engine_.prepare_unmapped(first, pages);
   }
   if (error == 0) error = state_.backing.write(first, {content, pages * kPageBytes});
@@ -261,7 +261,7 @@ int ChunkFiller::show(PageNumber first, std::uint64_t pages, const std::byte* ba
                       std::uint64_t own) noexcept {
   assert((own & ~pages) == 0);
   if (const int error = place_own(first, own_content, own); error != 0) return error;
-  const std::uint64_t unarmed = state_.traits.maps_unarmed ? base_copies & ~own : 0;
+  const std::uint64_t unarmed = state_.traits.arms_holes ? base_copies & ~own : 0;
   int error = for_each_bit_range(unarmed, [&](std::size_t at, std::size_t n) {
     return engine_.prepare_unmapped(first + at, n);
   });

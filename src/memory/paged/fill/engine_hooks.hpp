@@ -23,8 +23,9 @@ struct EngineTraits {
   // A write can create private pages, and the kernel itself copies a base copy that is not mapped
   // at the first write. Then a write fault maps nothing that the write replaces.
   bool writes_unmapped;
-  // EngineHooks::map_present() does not arm pages: they are armed before they have content.
-  bool maps_unarmed;
+  // A page that the kernel maps by itself, once it is in the memfd, is not found unless it was
+  // armed before.
+  bool arms_holes;
   // EngineHooks::place_unshared() makes base copies, which MemfdBacking counts.
   bool unshared_are_base_copies;
 };
