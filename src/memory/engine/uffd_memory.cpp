@@ -18,6 +18,7 @@
 
 #include "base/fail.hpp"
 #include "base/shortage.hpp"
+#include "base/threads/signals_blocked.hpp"
 #include "memory/kernel/kernel.hpp"
 #include "memory/kernel/support.hpp"
 #include "memory/paging/bits.hpp"
@@ -60,7 +61,10 @@ UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::Page
   }
 }
 
+// The kernel merges equal pages of a process that wants it (KSM). An armed page would lose its
+// protection, and the next write to it would be no fault.
 void UffdMemory::start_log() {
+  madvise(data(), options_.capacity_bytes, MADV_UNMERGEABLE);  // EINVAL: the kernel has no KSM
   try {
     log_.emplace(uffd_, data(), options_.capacity_bytes, chunk_pages(), state_.counters);
   } catch (...) {
@@ -100,6 +104,7 @@ int UffdMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size) n
 
 void UffdMemory::pin(PageNumber first, std::size_t count) {
   if (!log_) return;
+  const base::SignalsBlocked no_handlers;  // a handler's store would wait for this thread's lock
   const int error = log_->pin(first, count);
   if (error != 0) fail(Errc::out_of_memory, "cannot pin memory: {}", std::strerror(error));
 }
@@ -168,7 +173,10 @@ int UffdMemory::map_there(PageNumber page, bool is_write) noexcept {
 void UffdMemory::find_dirty(std::vector<PageNumber>& out) {
   if (log_) {
     written_.clear();
-    log_->take(size_bytes() / kPageBytes, written_);
+    {
+      const base::SignalsBlocked no_handlers;  // as in pin()
+      log_->take(size_bytes() / kPageBytes, written_);
+    }
     for (const auto& [first, count] : written_) append_written(first, first + count, out);
     return;
   }
