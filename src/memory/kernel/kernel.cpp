@@ -275,12 +275,25 @@ void wake_waiters(int uffd, std::byte* page) noexcept {
   ioctl(uffd, UFFDIO_WAKE, &range);
 }
 
+namespace {
+
+bool replace_by_empty_file(std::byte* page) noexcept {
+  const int file = memfd_create("vellum-lost", MFD_CLOEXEC);
+  if (file < 0) return false;
+  constexpr int access = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_FIXED;
+  const bool done = mmap(page, kPage, access, flags, file, 0) != MAP_FAILED;
+  close(file);
+  return done;
+}
+
+}  // namespace
+
 void poison_page(int uffd, std::byte* page) noexcept {
   PoisonArg arg{};
   arg.range = {reinterpret_cast<std::uintptr_t>(page), kPage};
   while (ioctl(uffd, kPoison, &arg) != 0) {
     if (errno == EAGAIN) continue;
-    if (mprotect(page, kPage, PROT_NONE) == 0) wake_waiters(uffd, page);
+    if (replace_by_empty_file(page)) wake_waiters(uffd, page);
     return;
   }
 }

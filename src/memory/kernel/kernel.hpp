@@ -31,8 +31,8 @@ int open_fault_userfaultfd(Tracking tracking, bool& serves_kernel,
 bool read_fault(int uffd, std::byte*& address, bool& is_write) noexcept;
 // Lets the threads that wait for a page try again.
 void wake_waiters(int uffd, std::byte* page) noexcept;
-// Accesses to a page that is not mapped raise SIGBUS from now on, waiting accesses included;
-// SIGSEGV where the kernel cannot poison a page (before Linux 6.6).
+// Accesses to a page that is not mapped raise SIGBUS from now on, waiting accesses included. Where
+// the kernel cannot poison a page (before Linux 6.6), an empty file replaces it.
 void poison_page(int uffd, std::byte* page) noexcept;
 
 // Registers [address, address + bytes). Missing pages raise SIGBUS, or wait. With `track_writes`,

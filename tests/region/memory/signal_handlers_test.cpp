@@ -93,8 +93,8 @@ const ChildProgram kLaterHandler("later handler", [](const auto& arguments) {
   Region region = store.open_region("main", options_from(arguments.at(0)));
   word_at(region, 0) = 1;
   region.commit();
-  require(signal(SIGBUS, does_not_pass_on) != SIG_ERR, "signal");
   word_at(region, 8) = 2;
+  require(signal(SIGBUS, does_not_pass_on) != SIG_ERR, "signal");
   region.commit();
   region.commit();
 });
