@@ -184,6 +184,26 @@ TEST_F(Top, RegionsBeyondTheSlotsOfThePageWork) {
   EXPECT_EQ(regions().size(), region::statistics::kSlots);
 }
 
+// A page of an older library, which has zero where a region now says that it counts.
+TEST_F(Top, AnOlderLibraryCountsTheDirtyPagesOfEngineSigsegv) {
+  const int fd = ::memfd_create(region::statistics::kFileName, MFD_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  auto page = std::make_unique<region::statistics::Page>();
+  page->magic = region::statistics::kMagic;
+  page->process = static_cast<std::uint32_t>(::getpid());
+  page->slot_bytes = sizeof page->slot[0];
+  page->slots = region::statistics::kSlots;
+  page->slot[0].state = region::statistics::Slot::in_use;
+  page->slot[0].writable = 1;
+  page->slot[0].engine = static_cast<std::uint32_t>(Engine::sigsegv);
+  page->slot[0].stripes[0].pages_opened = 5;
+  page->slot[0].stripes[0].pages_closed = 2;
+  EXPECT_EQ(::write(fd, page.get(), sizeof *page), static_cast<ssize_t>(sizeof *page));
+  const Arguments all{"top", "--pid", std::to_string(::getpid()), "--json"};
+  EXPECT_EQ(must(all).json().at("regions").at(0).at("dirty_pages"), 3);
+  ::close(fd);
+}
+
 // A page as any process of the user may create it.
 TEST_F(Top, AHostilePageIsHarmless) {
   using region::statistics::Page;

@@ -112,10 +112,11 @@ RegionCounts counts_of(const Slot& slot) {
   return counts;
 }
 
-// The region's own count if it has one, as where the kernel does not track its pages.
+// The region's own count if it has one, as where the kernel does not track its pages. An older
+// library does not say that it counts, but it does with engine sigsegv.
 std::optional<std::uint64_t> dirty_pages_of(const Slot& slot, const Descriptor& pagemap) {
   if (slot.writable == 0) return 0;
-  if (slot.counts_dirty != 0) {
+  if (slot.counts_dirty != 0 || slot.engine == static_cast<std::uint32_t>(Engine::sigsegv)) {
     std::uint64_t opened = 0, closed = 0;
     for (const auto& stripe : slot.stripes) {
       opened += stripe.pages_opened;

@@ -18,6 +18,7 @@
 
 #include "base/fail.hpp"
 #include "base/shortage.hpp"
+#include "base/threads/signals_blocked.hpp"
 #include "memory/kernel/kernel.hpp"
 #include "memory/kernel/support.hpp"
 #include "memory/paging/bits.hpp"
@@ -60,7 +61,10 @@ UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::Page
   }
 }
 
+// The kernel merges equal pages of a process that wants it (KSM). An armed page would lose its
+// protection, and the next write to it would be no fault.
 void UffdMemory::start_log() {
+  madvise(data(), options_.capacity_bytes, MADV_UNMERGEABLE);  // EINVAL: the kernel has no KSM
   try {
     log_.emplace(uffd_, data(), options_.capacity_bytes, chunk_pages(), state_.counters);
   } catch (...) {
@@ -100,6 +104,7 @@ int UffdMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size) n
 
 void UffdMemory::pin(PageNumber first, std::size_t count) {
   if (!log_) return;
+  const base::SignalsBlocked no_handlers;  // a handler's store would wait for this thread's lock
   const int error = log_->pin(first, count);
   if (error != 0) fail(Errc::out_of_memory, "cannot pin memory: {}", std::strerror(error));
 }
@@ -108,7 +113,7 @@ void UffdMemory::unpin(PageNumber first, std::size_t count) noexcept {
   if (log_) log_->unpin(first, count);
 }
 
-// Places pages that are not armed, by place(first, count).
+// Places or leaves pages that are not armed, by place(first, count).
 template <typename Place>
 int UffdMemory::place(PageNumber first, std::size_t count, Place place) noexcept {
   return log_ ? log_->place(first, count, place) : place(first, count);
@@ -168,7 +173,10 @@ int UffdMemory::map_there(PageNumber page, bool is_write) noexcept {
 void UffdMemory::find_dirty(std::vector<PageNumber>& out) {
   if (log_) {
     written_.clear();
-    log_->take(size_bytes() / kPageBytes, written_);
+    {
+      const base::SignalsBlocked no_handlers;  // as in pin()
+      log_->take(size_bytes() / kPageBytes, written_);
+    }
     for (const auto& [first, count] : written_) append_written(first, first + count, out);
     return;
   }
@@ -272,6 +280,11 @@ int UffdMemory::remove_unshared(PageNumber first, std::size_t count) noexcept {
 // Punching the memfd unmaps clean pages everywhere; threads that access one then wait. Private
 // pages and zero pages remain. They are moved in one step, which leaves holes, and no thread writes
 // them in the new place. The base copies are kept for the comparison, and to restore the chunk.
+//
+// The chunk is disarmed before: an armed page leaves a marker where it was unmapped, and a marker
+// looks like a page that is swapped out. Linux before 6.12.11 moves markers, too (CVE-2025-21696),
+// and reading one in the new place adds a page of zeros to the memfd. No scan arms the chunk again
+// meanwhile, as it suspends evictions.
 int UffdMemory::freeze(FrozenChunk& f) noexcept {
   assert(f.count != 0 && f.old != nullptr && f.place != nullptr);
   if (!options_.writable) return 0;
@@ -285,7 +298,10 @@ int UffdMemory::freeze(FrozenChunk& f) noexcept {
   }
   const std::uint64_t all = bits_below(f.count);
   std::uint64_t own = 0;
-  int error = find_private(pagemap_, at, f.count, true, own);
+  int error = place(f.first, f.count, [this](PageNumber page, std::size_t n) {
+    return disarm(uffd_, address_of(page), n * kPageBytes);
+  });
+  if (error == 0) error = find_private(pagemap_, at, f.count, true, own);
   // Where all pages have base copies, only private pages can be left.
   if (error == 0 && (own & ~f.absent) == 0 && (f.base_copies | f.absent) == all) return 0;
   if (error == 0) error = move_private(at, f.count * kPageBytes, f.place);

@@ -39,6 +39,7 @@ WriteLog::WriteLog(int uffd, std::byte* base, std::uint64_t capacity_bytes, std:
                    Counters& counters)
     : uffd_(uffd),
       base_(base),
+      end_(capacity_bytes / kPageBytes),
       chunk_pages_(chunk_pages),
       counters_(counters),
       noted_((capacity_bytes / kTableBytes + 1) * kTableWords * sizeof(std::uint64_t)),
@@ -72,6 +73,8 @@ void WriteLog::note_in_table(PageNumber first, std::size_t count) noexcept {
 }
 
 int WriteLog::disarm_in_table(PageNumber first, std::size_t count) noexcept {
+  assert(first < end_);
+  count = std::min<std::size_t>(count, end_ - first);
   note_in_table(first, count);
   return disarm(uffd_, address_of(first), count * kPageBytes);
 }

@@ -95,6 +95,7 @@ class WriteLog {
 
   const int uffd_;
   std::byte* const base_;
+  const PageNumber end_;  // the capacity may cut the last chunk; memory behind is not ours
   const std::size_t chunk_pages_;
   Counters& counters_;
   base::Reservation noted_;    // one bit per page

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <string>
 #include <utility>
 #include <vellum/error.hpp>
@@ -30,13 +31,17 @@ void PagedMemory::collect_dirty(std::vector<PageNumber>& out,
   std::vector<PageNumber> spilled, found;
   if (state_.spill) state_.spill->append_pages(spilled);
   reclaimer_.begin_scan(known == nullptr);
-  if (known == nullptr) {
-    find_dirty(found);
-    known = &found;
+  try {
+    if (known == nullptr) find_dirty(found);
+    const std::vector<PageNumber>& written = known != nullptr ? *known : found;
+    std::set_union(spilled.begin(), spilled.end(), written.begin(), written.end(),
+                   std::back_inserter(out));
+    reclaimer_.note_dirty(written);
+  } catch (const std::bad_alloc&) {
+    // Some pages are armed again, and no later call would find them.
+    if (known == nullptr) state_.lose("no memory for the list of written pages");
+    throw;
   }
-  std::set_union(spilled.begin(), spilled.end(), known->begin(), known->end(),
-                 std::back_inserter(out));
-  reclaimer_.note_dirty(*known);
 }
 
 void PagedMemory::discard(const std::vector<PageNumber>& pages) {
