@@ -84,7 +84,7 @@ class WriteLogTest : public testing::Test, public FaultTarget {
 
 TEST_F(WriteLogTest, AWrittenPageIsTakenOnce) {
   EXPECT_EQ(take(), Pages());
-  for (const PageNumber page : {3, 600, 2047}) write_to(page);
+  for (const PageNumber page : Pages({3, 600, 2047})) write_to(page);
   write_to(3);
   EXPECT_EQ(opened_, 3) << "one fault for each page";
   EXPECT_EQ(take(), Pages({3, 600, 2047}));
@@ -99,7 +99,7 @@ TEST_F(WriteLogTest, WritesInOrderOpenTheRestOfTheirChunk) {
   for (PageNumber page = 20; page < 64; ++page) write_to(page);
   EXPECT_EQ(opened_, 5) << "one fault for each further chunk";
   EXPECT_EQ(take().size(), 48u);
-  for (const PageNumber page : {66, 64, 70, 65}) write_to(page);
+  for (const PageNumber page : Pages({66, 64, 70, 65})) write_to(page);
   EXPECT_EQ(take(), Pages({64, 65, 66, 70}));
 }
 
