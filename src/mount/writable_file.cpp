@@ -79,7 +79,7 @@ void WritableFile::write(std::uint64_t at, std::span<const std::byte> bytes) {
   const std::uint64_t before = region_.file_bytes();
   // The last page may be unreadable. Both changes of the size would touch it.
   std::optional<Pin> last;
-  if (at < base::round_up(before, format::kPageBytes)) {
+  if (before > 0) {
     const std::uint64_t from = std::min(at, before - 1);
     last.emplace(region_.pin({from, before - from}));
   }
