@@ -8,7 +8,6 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/round_up.hpp"
 #include "format/wire/types.hpp"
 #include "mount/version_file.hpp"
 #include "mount/versions.hpp"

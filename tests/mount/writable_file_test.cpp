@@ -96,8 +96,10 @@ TEST_F(WritableFileTest, AnAppendThatFailsLeavesTheSize) {
   UnreadablePacks fs(disk);
   WritableFile file(open(fs), "main");
   fs.are_unreadable = true;
-  EXPECT_THROW(file.write(text.size(), bytes_of("more")), Error);
-  EXPECT_EQ(file.size_bytes(), text.size());
+  for (const std::uint64_t at : {std::uint64_t{text.size()}, std::uint64_t{8192}}) {
+    EXPECT_THROW(file.write(at, bytes_of("more")), Error) << at;
+    EXPECT_EQ(file.size_bytes(), text.size());
+  }
   fs.are_unreadable = false;
   file.commit();
   EXPECT_TRUE(committed() == text);
