@@ -54,7 +54,7 @@ class CutChunks : public testing::Test {
 };
 
 TEST_F(CutChunks, WritesInOrderOpenNoPageOfTheNextRegion) {
-  for (const PageNumber page : {16, 17, 18}) write_to(*first_, page);
+  for (const PageNumber page : {16u, 17u, 18u}) write_to(*first_, page);
   write_to(*second_, 3);
   EXPECT_EQ(collect(*second_), std::vector<PageNumber>{3});
   for (const PageNumber page : collect(*first_)) EXPECT_LT(page, kPages);
@@ -73,7 +73,7 @@ TEST_F(CutChunks, TheLastChunkCanBePinnedAndWritten) {
   EXPECT_NO_THROW(second_->pin(20, 1));
   second_->unpin(20, 1);
   collect(*second_);
-  for (const PageNumber page : {16, 17, 18, 19}) write_to(*second_, page);
+  for (const PageNumber page : {16u, 17u, 18u, 19u}) write_to(*second_, page);
   EXPECT_EQ(collect(*second_).size(), kPages - 16);
 }
 
