@@ -80,11 +80,13 @@ vellum_describe(libvellum-dev libdevel "libvellum1 (= ${full_version})" "version
   "Headers for C++17 and C11, the static library, pkg-config and CMake files.")
 set(CPACK_DEBIAN_LIBVELLUM-DEV_PACKAGE_SUGGESTS
     "libzstd-dev, liblz4-dev, libxxhash-dev, libssl-dev, libfmt-dev, libboost-dev")
-# Loaded at the first use of S3 (src/remote/s3/libcurl.hpp); no list of linked libraries has it.
+# Loaded at the first use of a passphrase (src/base/crypto/argon2.cpp), and of S3
+# (src/remote/s3/libcurl.hpp); no list of linked libraries has them.
+set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_SUGGESTS libargon2-1)
 set(libcurl "")
 if(VELLUM_WITH_S3)
   set(libcurl "libcurl4t64 | libcurl4")
-  set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_SUGGESTS libcurl4)
+  set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_SUGGESTS "libargon2-1, libcurl4")
 endif()
 vellum_describe(vellum utils "${libcurl}" "versioned durable memory (command line)"
   "Inspects and changes stores, backs up LMDB, and runs unmodified programs\nthat read and write versions as files.")

@@ -59,6 +59,7 @@ e2fsprogs?               power                 program:mkfs.ext4
 xfsprogs?                power                 program:mkfs.xfs
 btrfs-progs?             power                 program:mkfs.btrfs
 openssl                  test                  program:openssl
+libargon2-1?             build,test            library:libargon2.so.1|library:libsodium.so.23
 libjemalloc2?            allocators            library:libjemalloc.so.2
 libtcmalloc-minimal4|libtcmalloc-minimal4t64? allocators library:libtcmalloc_minimal.so.4
 libgoogle-perftools4|libgoogle-perftools4t64? allocators library:libtcmalloc.so.4
