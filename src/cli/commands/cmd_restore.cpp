@@ -246,13 +246,11 @@ int restore_set(Context& context, Store& store, const SnapshotSet& set,
 
 int run_restore(Context& context, RestoreArguments arguments) {
   store_first(arguments.store, arguments.file);
-  std::error_code ignored;
-  const bool is_there = fs::exists(fs::path(arguments.store) / "vellum.store", ignored);
   const auto require_file = [&] {
     if (!arguments.file.empty()) return;
     fail(Errc::invalid_argument, "restore needs STORE, VERSION and FILE; only a set needs no FILE");
   };
-  if (!is_there) require_file();
+  if (!is_local_store(arguments.store)) require_file();
   Store store = Store::open(arguments.store);
   const SnapshotSet set = find_set(store, arguments.version);
   if (!set.members.empty()) return restore_set(context, store, set, arguments);

@@ -46,12 +46,13 @@ void require_two_names(const std::string& snapshot, const std::string& branch) {
        branch);
 }
 
+bool is_local_store(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(std::filesystem::path(path) / "vellum.store", ignored);
+}
+
 void store_first(std::string& store, std::string& file) {
-  const auto is_store = [](const std::string& path) {
-    std::error_code ignored;
-    return std::filesystem::is_regular_file(std::filesystem::path(path) / "vellum.store", ignored);
-  };
-  if (!file.empty() && !is_store(store) && is_store(file)) store.swap(file);
+  if (!file.empty() && !is_local_store(store) && is_local_store(file)) store.swap(file);
 }
 
 std::string regular_file(const std::string& file) {

@@ -30,6 +30,8 @@ void require_valid_names(const Store& store, const IngestFileArguments& argument
 // Snapshots and branches share one namespace.
 void require_two_names(const std::string& snapshot, const std::string& branch);
 
+// Whether the path is a local store's directory.
+bool is_local_store(const std::string& path);
 // The order is STORE ... FILE. Swaps the two if only FILE is a store.
 void store_first(std::string& store, std::string& file);
 

@@ -23,12 +23,12 @@ struct SnapshotSet {
 using api::member_name;
 // The name of the set that the version is a member of; empty: of none.
 std::string set_of(const VersionInfo& version);
+// The id of that set; see api::Membership.
+std::string set_id_of(const VersionInfo& version);
 // "2 members", or "1 of 2 members".
 std::string members_text(const SnapshotSet& set);
 // Errc::not_found unless all members exist. The message names the branches that have none.
 void require_complete(const Store& store, const SnapshotSet& set);
-// The id of that set; see api::Membership.
-std::string set_id_of(const VersionInfo& version);
 // By its name or its id. Empty members: there is no such set. Errc::invalid_argument: several sets
 // have the name.
 SnapshotSet find_set(const Store& store, const std::string& name);

@@ -325,7 +325,7 @@ Remote::Lists Remote::cached_lists(const ListName& name) const {
   return out;
 }
 
-// Empty: it was not given. It is used once, and then in the cache.
+// The list with this hash; empty: it was not given. It is used once, and then in the cache.
 std::vector<std::byte> Remote::given_list(const base::Sha256& hash) const {
   const std::lock_guard lock(mutex_);
   const auto given = given_lists_.extract(hash);
@@ -346,8 +346,10 @@ std::vector<std::byte> Remote::get_content(const std::string& key, const ObjectN
   std::vector<std::byte> bytes;
   if (cache_ != nullptr && cache_->get(key, name.content.hash, bytes)) return bytes;
   bytes = given_list(name.content.hash);
-  if (bytes.empty()) bytes = objects_.get(key, std::min(name.size_bytes, most_bytes));
-  require_content(name_of(key), bytes, name.content.hash);
+  if (bytes.empty()) {
+    bytes = objects_.get(key, std::min(name.size_bytes, most_bytes));
+    require_content(name_of(key), bytes, name.content.hash);
+  }
   keep_in_cache(key, bytes);
   return bytes;
 }
