@@ -15,6 +15,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/memory/thread_sanitizer.hpp"
 #include "memory/kernel/kernel.hpp"
 #include "memory/paging/bits.hpp"
 
@@ -78,6 +79,7 @@ int SigsegvMemory::map_file(int file, PageNumber first, std::size_t count, int a
   const std::size_t bytes = count * kPageBytes;
   const int flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED | (file < 0 ? MAP_ANONYMOUS : 0);
   const off_t offset = file < 0 ? 0 : static_cast<off_t>(first * kPageBytes);
+  const base::OrderedByKernel order;
   if (mmap(address_of(first), bytes, access, flags, file, offset) == MAP_FAILED) return errno;
   madvise(address_of(first), bytes, MADV_DONTFORK);
   return 0;
