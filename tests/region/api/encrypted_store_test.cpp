@@ -4,9 +4,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <random>
 #include <set>
+#include <sstream>
 #include <vellum/key.hpp>
 
 #include "base/expect_error.hpp"
@@ -92,7 +92,9 @@ constexpr std::string_view kMarker = "PLAINTEXT-MARKER";
 
 bool has_marker(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
-  return std::string((std::istreambuf_iterator<char>(in)), {}).find(kMarker) != std::string::npos;
+  std::ostringstream content;
+  content << in.rdbuf();
+  return content.view().find(kMarker) != std::string::npos;
 }
 
 // The files in a directory that have the marker, and those without a name that this process has open.
