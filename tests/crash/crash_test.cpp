@@ -53,8 +53,8 @@ void print(const char* name, const Totals& t) {
 
 SimulatorOptions short_run() {
   SimulatorOptions options;
-  options.effort = {8, 40, 5, 16};
-  options.second_effort = {5, 6, 4, 4};
+  options.effort = {6, 24, 4, 10};
+  options.second_effort = {4, 5, 3, 3};
   options.recover_one_in = 100;
   return options;
 }

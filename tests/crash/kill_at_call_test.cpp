@@ -253,7 +253,7 @@ class KillAtCall : public test::EngineTest {
 };
 
 TEST_P(KillAtCall, TheLastCommitSurvivesWhole) {
-  kill_workloads(make_kill_workload, 1, test::rounds(100, 40));
+  kill_workloads(make_kill_workload, 1, test::rounds(60, 40));
   EXPECT_TRUE(tally_.has_each() || test::kSanitizer || HasFailure()) << tally_.line();
 }
 
