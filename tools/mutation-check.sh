@@ -14,15 +14,21 @@
 # end; a given one stays, and makes the next run faster). VELLUM_JOBS: compiler processes.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-check_only=false
-if [[ ${1-} == --check ]]; then
-  check_only=true
-  shift
-fi
-asked=
-if [[ ${1-} == --ask ]]; then
-  asked="$2 $3"
-  shift 3
+check_only=false asked=
+case ${1-} in
+  --check)
+    check_only=true
+    shift
+    ;;
+  --ask)
+    asked="$2 $3"
+    shift 3
+    ;;
+esac
+if [[ ${1-} == -* ]]; then
+  sed -n '5,9s/^# \{0,1\}//p' "$0"
+  [[ $1 == --help ]]
+  exit
 fi
 pattern=${1-.}
 jobs=${VELLUM_JOBS:-$(nproc)}
@@ -121,11 +127,12 @@ order_of() {
     src/group/versions/* | src/group/remote/* | src/group/job_push.cpp) printf '%s\n' 'test_group_remote *' 'test_group *' ;;
     src/group/*) printf '%s\n' 'test_group *' 'test_group_remote *' 'test_group_mpi GroupTest*' ;;
     src/interfaces/atomic_file/*) printf '%s\n' 'test_interfaces_atomic_file *' ;;
-    src/remote/*) printf '%s\n' 'test_remote *' ;;
+    src/remote/*) printf '%s\n' 'test_remote *' 'test_remote_model *' ;;
     src/interfaces/mapped_io/*) printf '%s\n' 'test_interfaces_mapped_io *' ;;
     src/memory/* | src/region/*) printf '%s\n' "$region" 'test_memory *' 'test_soak *' "$crash" "$store" "$rest" "$generated" ;;
     src/mount/*) printf '%s\n' 'test_mount WritableFileTest.*' ;;
-    src/run/* | src/cli/*) printf '%s\n' 'test_run *-*Lmdb*' ;;
+    src/run/* | src/cli/run/*) printf '%s\n' 'test_run *-*Lmdb*' 'test_cli *' ;;
+    src/cli/*) printf '%s\n' 'test_cli *' 'test_run *-*Lmdb*' ;;
     src/format/*) printf '%s\n' 'test_format *' "$crash" "$store" "$rest" "$generated" 'test_base *' ;;
     *) printf '%s\n' "$crash" 'test_store Journal*:Gc*-*Process*' "$generated" "$store" "$rest" "$region" 'test_format *' 'test_base *' ;;
   esac
