@@ -5,6 +5,7 @@
 #include "remote/pull.hpp"
 #include "remote/session/missing_pieces.hpp"
 #include "remote/session/open_engine.hpp"
+#include "remote/session/remote_keys.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -21,10 +22,13 @@ void sync_remains(base::Fs& fs, const std::string& path) {
 
 // The store of an interrupted clone, or a new one.
 std::shared_ptr<store::StoreDirectory> open_unfinished(base::Fs& fs, const std::string& path,
-                                                       const format::Superblock& superblock,
+                                                       const UnlockedRemote& from,
                                                        std::shared_ptr<ObjectStore> objects) {
+  const format::Superblock& superblock = from.superblock;
   if (!fs.exists(path + "/" + store::kSuperblockName)) {
-    return store::StoreDirectory::create_copy(fs, path, superblock);
+    if (!superblock.encrypted) return store::StoreDirectory::create_copy(fs, path, superblock);
+    return store::StoreDirectory::create_encrypted_copy(fs, path, superblock, from.key_slots,
+                                                        from.seal.keys);
   }
   sync_remains(*base::beneath(fs, path), path);
   auto store = open_store(fs, path, {}, std::move(objects));
@@ -32,6 +36,14 @@ std::shared_ptr<store::StoreDirectory> open_unfinished(base::Fs& fs, const std::
     fail(Errc::already_exists, "{}: an unfinished clone of another remote: remove it first", path);
   }
   return store;
+}
+
+// The slots of the clone are those of the remote: only changes of them are pushed.
+void note_key_slots(store::StoreDirectory& store, const UnlockedRemote& from) {
+  if (!store.is_encrypted()) return;
+  RemoteFile file = read_remote_file(store, kDefaultRemoteName);
+  file.key_slots_hash = base::sha256(from.key_slots);
+  write_remote_file(store, kDefaultRemoteName, file, true);
 }
 
 }  // namespace
@@ -42,12 +54,13 @@ PullReport clone(base::Fs& fs, const std::string& url, const std::string& given,
   const std::string directory = base::without_end_slashes(given);
   base::require_free(fs, directory);
   if (objects == nullptr) objects = open_object_store(fs, url);
-  const format::Superblock superblock = read_superblock(*objects);
+  const UnlockedRemote from = unlock_remote(*objects);
   const std::string unfinished = directory + kUnfinishedCloneSuffix;
   PullReport report;
   {
-    auto store = open_unfinished(fs, unfinished, superblock, objects);
+    auto store = open_unfinished(fs, unfinished, from, objects);
     if (remote_names(*store).empty()) add_remote_file(*store, kDefaultRemoteName, url, false);
+    note_key_slots(*store, from);
     if (options.lazy && !has_missing_pieces(fs, unfinished)) {
       write_missing_pieces(*store, {});
       store = open_store(fs, unfinished, {}, objects);

@@ -59,7 +59,7 @@ void put_hold(const Session& session, const PieceList& pieces) {
   std::sort(hold.pieces.begin(), hold.pieces.end());
   hold.pieces.erase(std::unique(hold.pieces.begin(), hold.pieces.end()), hold.pieces.end());
   const Remote& remote = session.remote();
-  remote.objects().put(hold_key(hold.writer), encode_hold(hold, remote.store_id()));
+  remote.objects().put(hold_key(hold.writer), encode_hold(hold, remote.file_seal()));
 }
 
 void restore_hold(const Session& session, const PieceList& pieces) {

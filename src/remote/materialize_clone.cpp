@@ -96,7 +96,7 @@ class CloneMaterializer {
     const auto packs = store_.packs().list_remote();
     missing_packs_ = {packs.begin(), packs.end()};
     const VersionPieces pieces =
-        read_missing_pieces(store_.fs(), store_.path(), store_.superblock().store_id);
+        read_missing_pieces(store_.fs(), store_.path(), store_.file_seal());
     fetch_packs(pieces);
     store_.fs().sync_directory(store_.packs_directory());
     store_.packs().refresh();

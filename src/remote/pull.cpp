@@ -276,7 +276,7 @@ class Pull {
   // remote may not have read the hold.
   bool note_pieces(const std::vector<const RemoteVersion*>& to_do) {
     VersionPieces missing =
-        read_missing_pieces(store_.fs(), store_.path(), store_.superblock().store_id);
+        read_missing_pieces(store_.fs(), store_.path(), store_.file_seal());
     VersionPieces fresh;
     for (const RemoteVersion* name : to_do) {
       const VersionPieces pieces = remote_.pieces_of(name->list);
@@ -444,7 +444,7 @@ PullReport pull(Session& session, const PullOptions& options, const ProgressFn& 
       if (is_lazy(session)) {
         restore_hold(
             session,
-            read_missing_pieces(store.fs(), store.path(), store.superblock().store_id).list);
+            read_missing_pieces(store.fs(), store.path(), store.file_seal()).list);
       }
       return report;
     }

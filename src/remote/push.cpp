@@ -243,8 +243,9 @@ class Push {
   }
 
   void require_superblock() const {
-    if (!options_.dry_run) return restore_superblock(remote_.objects(), session_.store());
-    require_same_store(remote_.objects(), session_.store());
+    if (options_.dry_run) return require_same_store(remote_.objects(), session_.store());
+    restore_superblock(remote_.objects(), session_.store());
+    session_.follow_key_slots();
   }
 
   // Whether an object exists. Before the listing is loaded, assumes that it does; upload() checks
@@ -518,7 +519,7 @@ class Push {
   ListName make_list(const Head& head, const VersionPieces& pieces, BaseLists& bases,
                      Uploads& uploads) const {
     if (pieces.list.empty()) return {};
-    auto [base, bytes] = bases.encode(pieces, remote_.store_id());
+    auto [base, bytes] = bases.encode(pieces, remote_.file_seal());
     const ObjectName own{{head.generation, base::sha256(bytes)}, bytes.size()};
     if (base.size_bytes == 0) bases.add(own, std::make_shared<BaseList>(own.content.hash, pieces));
     remote_.keep_in_cache(list_key(own.content), bytes);

@@ -5,6 +5,7 @@
 #include "base/fail.hpp"
 #include "remote/push.hpp"
 #include "remote/session/open_engine.hpp"
+#include "remote/session/remote_keys.hpp"
 
 namespace vellum::remote {
 
@@ -71,8 +72,9 @@ RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string
   if (objects == nullptr) objects = open_object_store(store.fs(), url);
   Session session(store, know_remote(store, url), objects);
   restore_superblock(*objects, store);
+  restore_key_slots(*objects, store);
   const Remote& remote = session.remote();
-  const Remote uncached(*objects, store.superblock().store_id);
+  const Remote uncached(*objects, store.store_seal());
   RemoteRepairReport report;
   report.found = report.left = verify_remote(uncached, true, progress).damages;
   // A piece that only a damaged list has is checked in the next round, when the list is repaired.

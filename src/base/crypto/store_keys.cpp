@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstring>
 
+#include "base/bytes/sha256.hpp"
 #include "base/crypto/hkdf.hpp"
 #include "base/fail.hpp"
 #include "base/threads/handler_lock.hpp"
@@ -139,6 +140,7 @@ struct StoreKeys::CipherContext {
 StoreKeys::StoreKeys(const Secret& data_key)
     : data_key_(data_key.bytes()),
       kind_keys_(kUses * kKeyBytes),
+      nonce_key_(kKeyBytes),
       message_keys_(kContexts * kKeyBytes),
       contexts_(std::make_unique<std::array<CipherContext, kContexts>>()) {
   assert(data_key.size() == kKeyBytes);
@@ -146,6 +148,7 @@ StoreKeys::StoreKeys(const Secret& data_key)
     hkdf_sha256(data_key_.bytes(), {}, kKindInfo[i],
                 kind_keys_.bytes().subspan(i * kKeyBytes, kKeyBytes));
   }
+  hkdf_sha256(data_key_.bytes(), {}, "vellum nonce", nonce_key_.bytes());
   for (std::size_t i = 0; i < kContexts; ++i) {
     CipherContext& context = (*contexts_)[i];
     context.ecb = new_context(ecb_cipher());
@@ -174,8 +177,24 @@ std::span<const std::byte> StoreKeys::kind_key(KeyUse use) const noexcept {
 
 void StoreKeys::seal(const MessageKey& key, std::span<const std::byte> clear,
                      std::span<std::byte> text, std::span<std::byte> seal) const {
-  assert(seal.size() == kSealBytes);
   fill_random(seal.first(kNonceBytes));
+  encrypt_with_nonce(key, clear, text, seal);
+}
+
+// The nonce depends on everything that is authenticated: two messages with one nonce and one key
+// would tell their contents, and the key that authenticates.
+void StoreKeys::seal_alike(const MessageKey& key, std::span<const std::byte> clear,
+                           std::span<std::byte> text, std::span<std::byte> seal) const {
+  std::array<Sha256, 2> hashes{sha256(clear), sha256(text)};
+  const auto info = std::as_bytes(std::span(hashes));
+  hkdf_sha256(nonce_key_.bytes(), {},
+              {reinterpret_cast<const char*>(info.data()), info.size()}, seal.first(kNonceBytes));
+  encrypt_with_nonce(key, clear, text, seal);
+}
+
+void StoreKeys::encrypt_with_nonce(const MessageKey& key, std::span<const std::byte> clear,
+                                   std::span<std::byte> text, std::span<std::byte> seal) const {
+  assert(seal.size() == kSealBytes);
   CipherContext& context = lock_context();
   const bool good = context.derive(kind_key(key.use), key) &&
                     encrypt(context.gcm.get(), context.message_key, clear, text, seal);

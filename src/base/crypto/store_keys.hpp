@@ -2,8 +2,8 @@
 //
 // HKDF derives a key for each kind of content from the store's data key. AES-256 as a
 // pseudo-random function derives a message key from it: for a pack, a journal's epoch, a kind of
-// file. AES-256-GCM seals a message under that key, with a random nonce. docs/format.md has the
-// argument that no nonce is used twice.
+// file. AES-256-GCM seals a message under that key, with a nonce that is random, or a keyed hash of
+// the message. docs/format.md has the argument that no nonce is used for two messages.
 //
 // open() may run in the fault handler: it allocates nothing. Key schedules exist only during a
 // call; between calls the heap holds none.
@@ -50,6 +50,10 @@ class StoreKeys {
   // kSealBytes. Throws Errc::io or out_of_memory.
   void seal(const MessageKey& key, std::span<const std::byte> clear, std::span<std::byte> text,
             std::span<std::byte> seal) const;
+  // The same, with a nonce that a secret derives from the message: the same message has the same
+  // bytes. For content that is named by a hash of its bytes.
+  void seal_alike(const MessageKey& key, std::span<const std::byte> clear,
+                  std::span<std::byte> text, std::span<std::byte> seal) const;
   // Decrypts `text` in place. False: it was not sealed with this key and `clear`; `text` is then
   // zero.
   [[nodiscard]] bool open(const MessageKey& key, std::span<const std::byte> clear,
@@ -58,12 +62,15 @@ class StoreKeys {
 
  private:
   static constexpr std::size_t kUses = 3, kContexts = 16;
+  void encrypt_with_nonce(const MessageKey& key, std::span<const std::byte> clear,
+                          std::span<std::byte> text, std::span<std::byte> seal) const;
   struct CipherContext;
   CipherContext& lock_context() const noexcept;
   std::span<const std::byte> kind_key(KeyUse use) const noexcept;
 
   Secret data_key_;
   Secret kind_keys_;
+  Secret nonce_key_;  // for seal_alike()
   // Of each context: the message key while it is in use.
   mutable Secret message_keys_;
   std::unique_ptr<std::array<CipherContext, kContexts>> contexts_;

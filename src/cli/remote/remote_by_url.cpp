@@ -31,8 +31,8 @@ VersionInfo info_of_name(const remote::RemoteVersion& name) {
 
 RemoteByUrl::RemoteByUrl(const std::string& url)
     : objects_(remote::open_object_store(base::posix_fs(), url)),
-      superblock_(remote::read_superblock(*objects_)),
-      remote_(std::make_unique<remote::Remote>(*objects_, superblock_.store_id)) {}
+      unlocked_(remote::unlock_remote(*objects_)),
+      remote_(std::make_unique<remote::Remote>(*objects_, unlocked_.seal)) {}
 
 std::vector<VersionInfo> versions_of(const remote::Head& head) {
   std::vector<VersionInfo> out;

@@ -7,19 +7,20 @@
 
 #include "cli/terminal/command.hpp"
 #include "remote/session/remote.hpp"
+#include "remote/session/remote_keys.hpp"
 
 namespace vellum::cli {
 
 class RemoteByUrl {
  public:
-  // Errc::not_found: there is no remote.
+  // Errc::not_found: there is no remote; wrong_key: there is no secret for its key slots.
   explicit RemoteByUrl(const std::string& url);
   const remote::Remote& remote() const noexcept { return *remote_; }
-  const format::Superblock& superblock() const noexcept { return superblock_; }
+  const format::Superblock& superblock() const noexcept { return unlocked_.superblock; }
 
  private:
   std::unique_ptr<remote::ObjectStore> objects_;
-  format::Superblock superblock_;
+  remote::UnlockedRemote unlocked_;
   std::unique_ptr<remote::Remote> remote_;
 };
 

@@ -181,7 +181,11 @@ void append_record(std::vector<std::byte>& out, RecordHeader& h, std::span<const
   if (h.sealed) {
     out.resize(out.size() + kSealBytes);
     const SealedParts parts = sealed_parts(std::span(out).subspan(start), h);
-    seal.keys->seal(parts.key, parts.clear, parts.text, parts.seal);
+    if (seal.is_alike) {
+      seal.keys->seal_alike(parts.key, parts.clear, parts.text, parts.seal);
+    } else {
+      seal.keys->seal(parts.key, parts.clear, parts.text, parts.seal);
+    }
   }
   h.checksum = record_checksum(std::span<const std::byte>(out).subspan(start), seal.seed);
   std::memcpy(out.data() + start + kChecksumOffset, &h.checksum, sizeof h.checksum);

@@ -9,6 +9,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "base/crypto/store_keys.hpp"
 #include "format/wire/types.hpp"
@@ -28,6 +30,7 @@ struct RecordSeal {
   RecordSeal(std::uint64_t s, const StoreKeys* k = nullptr) noexcept : seed(s), keys(k) {}
   std::uint64_t seed;
   const StoreKeys* keys;  // null: a plain store
+  bool is_alike = false;  // the same record has the same bytes (StoreKeys::seal_alike())
 };
 
 // Of the frames of a journal. `seed` is checksum_seed(store) ^ branch id. Each frame of an epoch is
@@ -47,6 +50,16 @@ struct FileSeal {
   FileSeal(const Uuid& id, const StoreKeys* k = nullptr) noexcept : store_id(id), keys(k) {}
   Uuid store_id;
   const StoreKeys* keys;  // null: a plain store
+};
+
+// For both, and for code that may outlive the open store. A plain id: of a plain store.
+struct StoreSeal {
+  StoreSeal(const Uuid& id, std::shared_ptr<const StoreKeys> k = nullptr) noexcept
+      : store_id(id), keys(std::move(k)) {}
+  Uuid store_id;
+  std::shared_ptr<const StoreKeys> keys;  // null: a plain store
+  FileSeal of_files() const noexcept { return {store_id, keys.get()}; }
+  RecordSeal of_records() const noexcept;
 };
 
 }  // namespace vellum::format

@@ -7,6 +7,7 @@
 #include "format/wire/checks.hpp"
 #include "format/wire/magic.hpp"
 #include "format/wire/number.hpp"
+#include "format/wire/seal.hpp"
 #include "format/wire/wire.hpp"
 
 namespace vellum::format {
@@ -106,6 +107,8 @@ SuperblockStatus decode_superblock(std::span<const std::byte> bytes, Superblock&
 }
 
 std::uint64_t checksum_seed(const Uuid& store_id) noexcept { return base::checksum64(store_id); }
+
+RecordSeal StoreSeal::of_records() const noexcept { return {checksum_seed(store_id), keys.get()}; }
 
 const char* name_problem(std::string_view name) noexcept {
   if (name.empty()) return "name is empty";

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMagicBytes = 8;
 
-// Each kind has its key. The header is authenticated.
+// Each kind has its key.
 base::MessageKey kind_key(const WholeFileKind& kind) noexcept {
   std::uint64_t magic = 0;
   std::memcpy(&magic, kind.magic, kMagicBytes);
@@ -57,6 +57,22 @@ std::span<const std::byte> body_of(std::span<const std::byte> bytes) noexcept {
   return bytes.subspan(kWholeFileHeaderBytes, bytes.size() - kWholeFileHeaderBytes - 8);
 }
 
+// Seals a file that has header and body. The header is authenticated.
+void seal_body(const WholeFileKind& kind, const StoreKeys& keys, std::vector<std::byte>& file) {
+  const std::size_t clear_bytes = kWholeFileHeaderBytes + kind.clear_bytes;
+  const std::size_t text_bytes = file.size() - clear_bytes;
+  assert(file.size() >= clear_bytes);
+  file.resize(file.size() + kSealBytes);
+  const auto clear = std::span(file).first(clear_bytes);
+  const auto text = std::span(file).subspan(clear_bytes, text_bytes);
+  const auto seal = std::span(file).last(kSealBytes);
+  if (kind.is_named_by_hash) {
+    keys.seal_alike(kind_key(kind), clear, text, seal);
+  } else {
+    keys.seal(kind_key(kind), clear, text, seal);
+  }
+}
+
 }  // namespace
 
 std::vector<std::byte> encode_whole_file(const WholeFileKind& kind, std::span<const std::byte> body,
@@ -73,12 +89,7 @@ std::vector<std::byte> encode_whole_file(const WholeFileKind& kind, std::span<co
   w.u32(static_cast<std::uint32_t>(length));
   w.bytes(seal.store_id);
   w.bytes(body);
-  if (sealed) {
-    out.resize(out.size() + kSealBytes);
-    const std::span all(out);
-    seal.keys->seal(kind_key(kind), all.first(kWholeFileHeaderBytes),
-                    all.subspan(kWholeFileHeaderBytes, body.size()), all.last(kSealBytes));
-  }
+  if (sealed) seal_body(kind, *seal.keys, out);
   append_checksum(out, checksum_seed(seal.store_id));
   assert(out.size() == length);
   return out;
@@ -114,15 +125,19 @@ const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte
   if (seal.keys == nullptr) return open_whole_file(kind, bytes, seal.store_id, body);
   if (const char* problem = check_whole_file(kind, bytes, seal.store_id, true)) return problem;
   const auto stored = body_of(bytes);
-  if (stored.size() < kSealBytes) return "malformed";
+  if (stored.size() < kind.clear_bytes + kSealBytes) return "malformed";
   const auto text = stored.first(stored.size() - kSealBytes);
   opened.assign(text.begin(), text.end());
-  if (!seal.keys->open(kind_key(kind), bytes.first(kWholeFileHeaderBytes), opened,
-                       stored.last(kSealBytes))) {
+  if (!seal.keys->open(kind_key(kind), bytes.first(kWholeFileHeaderBytes + kind.clear_bytes),
+                       std::span(opened).subspan(kind.clear_bytes), stored.last(kSealBytes))) {
     return "not written with the store's key (forged or exchanged)";
   }
   body = opened;
   return nullptr;
+}
+
+bool is_sealed_file(std::span<const std::byte> bytes) noexcept {
+  return bytes.size() >= kWholeFileHeaderBytes && number_of(bytes) == kSealedFormatVersion;
 }
 
 Uuid id_of_whole_file(std::span<const std::byte> bytes) noexcept {

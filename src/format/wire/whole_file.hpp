@@ -21,6 +21,10 @@ struct WholeFileKind {
   std::uint32_t max_bytes;
   const char* not_this;   // error text for a file with another magic
   const char* too_large;  // error text for a file larger than max_bytes
+  // In an encrypted store: the bytes at the start of the body that stay clear, and are authenticated.
+  std::uint32_t clear_bytes = 0;
+  // The file is named by a hash of its bytes: the same body has the same bytes when it is sealed.
+  bool is_named_by_hash = false;
 };
 
 // The first problem of a frame, in the order of the checks.
@@ -45,6 +49,9 @@ const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte
 
 // Checks the frame only: not its size limit and not its magic, which depend on the kind.
 FrameProblem check_frame(std::span<const std::byte> bytes, const Uuid& store_id) noexcept;
+
+// Whether the header is of a sealed file. Not checked.
+bool is_sealed_file(std::span<const std::byte> bytes) noexcept;
 
 // The id in the header, of the store or group that the file belongs to. Zeros if the file is too
 // short.

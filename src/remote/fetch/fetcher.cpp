@@ -196,7 +196,7 @@ bool Fetcher::open_copy(RemotePiece& piece) {
       file->try_pread(bytes, 0) == 0 &&
       (!must_be_proven || base::sha256(bytes) == name.content.hash) &&
       decode_piece_index(std::span(bytes).first(static_cast<std::size_t>(name.index_bytes)),
-                         remote_.store_id(), records) == nullptr &&
+                         remote_.file_seal(), records) == nullptr &&
       name.index_bytes + records_bytes(records) == name.size_bytes;
   if (!is_sound) {
     cache_.drop(name);

@@ -8,14 +8,14 @@
 namespace vellum::remote {
 
 ClonedPacks::ClonedPacks(base::Fs& fs, std::string store_path, std::shared_ptr<ObjectStore> objects,
-                         const format::Uuid& store_id, const LazyOptions& options)
-    : LazyPacks(fs, objects, store_id, options,
+                         const format::StoreSeal& seal, const LazyOptions& options)
+    : LazyPacks(fs, objects, seal, options,
                 store_path + "/" + kRemotesDirectoryName + "/" + kRemoteCacheName,
                 store_path + "/tmp"),
       beneath_(base::beneath(fs, store_path)),
       fs_(*beneath_),
       store_path_(std::move(store_path)),
-      store_id_(store_id),
+      seal_(seal),
       placeholder_(objects->url(), {}) {
   refresh();
 }
@@ -29,7 +29,7 @@ void ClonedPacks::refresh() {
   try {
     const auto now = fs_.open(path, base::OpenMode::read_only)->identity();
     if (now == read_) return;
-    add(read_missing_pieces(fs_, store_path_, store_id_), path);
+    add(read_missing_pieces(fs_, store_path_, seal_.of_files()), path);
     read_ = now;
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;

@@ -11,7 +11,7 @@ class ClonedPacks final : public LazyPacks {
  public:
   // Makes no request.
   ClonedPacks(base::Fs& fs, std::string store_path, std::shared_ptr<ObjectStore> objects,
-              const format::Uuid& store_id, const LazyOptions& options);
+              const format::StoreSeal& seal, const LazyOptions& options);
 
   bool is_beside_files() const noexcept override { return true; }
   void learn(const format::Version& version) override;
@@ -22,7 +22,7 @@ class ClonedPacks final : public LazyPacks {
   const std::shared_ptr<base::Fs> beneath_;
   base::Fs& fs_;
   const std::string store_path_;
-  const format::Uuid store_id_;
+  const format::StoreSeal seal_;
   const BytesFile placeholder_;
   base::FileIdentity read_;  // of the list when it was last read
 };

@@ -20,9 +20,9 @@ std::string in_cache(const LazyOptions& options, const char* directory) {
 }  // namespace
 
 HeadPacks::HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
-                     const format::Uuid& store_id, Head head, RemoteFiles& names,
+                     const format::StoreSeal& seal, Head head, RemoteFiles& names,
                      const LazyOptions& options)
-    : LazyPacks(fs, objects, store_id, options, in_cache(options, "/lists"),
+    : LazyPacks(fs, objects, seal, options, in_cache(options, "/lists"),
                 in_cache(options, "/tmp")),
       fs_(fs),
       locks_(in_cache(options, "/openings")),

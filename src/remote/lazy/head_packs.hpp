@@ -11,7 +11,7 @@ namespace vellum::remote {
 class HeadPacks final : public LazyPacks {
  public:
   // `names` are the head's; learn() adds the working sets of lists. REQUIRES: they outlive this.
-  HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects, const format::Uuid& store_id,
+  HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects, const format::StoreSeal& seal,
             Head head, RemoteFiles& names, const LazyOptions& options);
   void give_lists(Remote::Lists lists) const { remote().give_lists(std::move(lists)); }
 

@@ -82,22 +82,22 @@ struct LazyPacks::RemoteAccess {
   BytesFile nowhere;
   Fetcher fetcher;
 
-  RemoteAccess(base::Fs& fs, std::shared_ptr<ObjectStore> o, const format::Uuid& store_id,
+  RemoteAccess(base::Fs& fs, std::shared_ptr<ObjectStore> o, const format::StoreSeal& seal,
                const LazyOptions& options, const std::string& lists_directory,
                const std::string& tmp_directory)
       : objects(std::move(o)),
         lists(fs, lists_directory, tmp_directory),
-        lists_remote(*objects, store_id, lists_directory.empty() ? nullptr : &lists),
-        remote(*objects, store_id),
+        lists_remote(*objects, seal, lists_directory.empty() ? nullptr : &lists),
+        remote(*objects, seal),
         cache(fs, options.cache_directory, options.cache_bytes),
         nowhere(objects->url(), {}),
         fetcher(remote, cache, options.timeout) {}
 };
 
 LazyPacks::LazyPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
-                     const format::Uuid& store_id, const LazyOptions& options,
+                     const format::StoreSeal& seal, const LazyOptions& options,
                      const std::string& lists_directory, const std::string& tmp_directory)
-    : access_(std::make_unique<RemoteAccess>(fs, std::move(objects), store_id, options,
+    : access_(std::make_unique<RemoteAccess>(fs, std::move(objects), seal, options,
                                              lists_directory, tmp_directory)) {
   rebuild_span_index();
 }

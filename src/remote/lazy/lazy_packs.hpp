@@ -41,7 +41,7 @@ class LazyPacks : public store::RemotePacks {
 
  protected:
   // `lists_directory` is the cache of lists and piece indices; empty: none.
-  LazyPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects, const format::Uuid& store_id,
+  LazyPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects, const format::StoreSeal& seal,
             const LazyOptions& options, const std::string& lists_directory,
             const std::string& tmp_directory);
 

@@ -15,6 +15,7 @@
 #include "remote/session/known_remotes.hpp"
 #include "remote/session/missing_pieces.hpp"
 #include "remote/session/open_engine.hpp"
+#include "remote/session/remote_keys.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -51,9 +52,8 @@ LazyOptions resolve(const RemoteOptions& options) {
 
 // The store, and the files of its names, which must outlive it.
 struct OpenRemote {
-  OpenRemote(base::Fs& fs, const std::string& url, const format::Superblock& superblock,
-             const Head& head)
-      : names(fs, url, superblock, head) {}
+  OpenRemote(base::Fs& fs, const std::string& url, const UnlockedRemote& unlocked, const Head& head)
+      : names(fs, url, unlocked.superblock, unlocked.seal.keys, head) {}
   RemoteFiles names;
   std::shared_ptr<store::StoreDirectory> core;
 };
@@ -64,14 +64,14 @@ struct NewestHead {
 };
 
 std::shared_ptr<store::StoreDirectory> open_at(base::Fs& fs, const std::string& url,
-                                               const format::Superblock& superblock,
-                                               NewestHead newest, const LazyOptions& options,
+                                               const UnlockedRemote& unlocked, NewestHead newest,
+                                               const LazyOptions& options,
                                                std::shared_ptr<ObjectStore> objects) {
-  auto out = std::make_shared<OpenRemote>(fs, url, superblock, newest.head);
-  auto packs = std::make_shared<HeadPacks>(fs, std::move(objects), superblock.store_id,
+  auto out = std::make_shared<OpenRemote>(fs, url, unlocked, newest.head);
+  auto packs = std::make_shared<HeadPacks>(fs, std::move(objects), unlocked.seal,
                                            std::move(newest.head), out->names, options);
   packs->give_lists(std::move(newest.lists));
-  out->core = store::StoreDirectory::open(out->names, url, std::move(packs));
+  out->core = store::StoreDirectory::open(out->names, url, std::move(packs), unlocked.seal.keys);
   return {out, out->core.get()};
 }
 
@@ -89,16 +89,19 @@ std::shared_ptr<store::StoreDirectory> open_remote(base::Fs& fs, const std::stri
   if (decode_superblock(opening.superblock, superblock) != format::SuperblockStatus::ok) {
     superblock = read_superblock(*objects);  // once more: it may have been damaged in transit
   }
-  Head head = Remote(*objects, superblock.store_id).newest_head(opening.listed, opening.head).head;
-  return open_at(fs, url, superblock, {std::move(head), std::move(opening.lists)}, resolved,
+  const UnlockedRemote unlocked = unlock_remote(*objects, superblock);
+  Head head = Remote(*objects, unlocked.seal).newest_head(opening.listed, opening.head).head;
+  return open_at(fs, url, unlocked, {std::move(head), std::move(opening.lists)}, resolved,
                  std::move(objects));
 }
 
 std::shared_ptr<store::StoreDirectory> open_head(base::Fs& fs, const format::Superblock& superblock,
+                                                 std::shared_ptr<const base::StoreKeys> keys,
                                                  Head head, const RemoteOptions& options,
                                                  std::shared_ptr<ObjectStore> objects) {
   const std::string url = objects->url();
-  return open_at(fs, url, superblock, {std::move(head), {}}, resolve(options), std::move(objects));
+  const UnlockedRemote unlocked{superblock, {}, {superblock.store_id, std::move(keys)}};
+  return open_at(fs, url, unlocked, {std::move(head), {}}, resolve(options), std::move(objects));
 }
 
 std::shared_ptr<store::StoreDirectory> open_store(base::Fs& fs, const std::string& given,
@@ -112,9 +115,9 @@ std::shared_ptr<store::StoreDirectory> open_store(base::Fs& fs, const std::strin
     objects = open_object_store_later(fs, read_remote_file(*core, kDefaultRemoteName).url,
                                       resolved.timeout);
   }
-  auto packs = std::make_shared<ClonedPacks>(fs, path, std::move(objects),
-                                             core->superblock().store_id, resolved);
-  return store::StoreDirectory::open(fs, path, std::move(packs));
+  const format::StoreSeal seal = core->store_seal();
+  auto packs = std::make_shared<ClonedPacks>(fs, path, std::move(objects), seal, resolved);
+  return store::StoreDirectory::open(fs, path, std::move(packs), seal.keys);
 }
 
 }  // namespace vellum::remote

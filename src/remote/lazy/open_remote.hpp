@@ -15,13 +15,14 @@ namespace vellum::remote {
 
 // The store has the versions of the remote's current newest head. Records are fetched when they are
 // read. `objects` replaces the engine of the URL unless it is null. Errc::not_found: no remote;
-// invalid_argument: the URL or an option is malformed.
+// invalid_argument: the URL or an option is malformed; wrong_key: as of unlock_remote().
 std::shared_ptr<store::StoreDirectory> open_remote(base::Fs& fs, const std::string& url,
                                                    const RemoteOptions& options = {},
                                                    std::shared_ptr<ObjectStore> objects = nullptr);
 
-// The same, with a head that the caller has read.
+// The same, with a head that the caller has read, and the keys with which it was opened.
 std::shared_ptr<store::StoreDirectory> open_head(base::Fs& fs, const format::Superblock& superblock,
+                                                 std::shared_ptr<const base::StoreKeys> keys,
                                                  Head head, const RemoteOptions& options,
                                                  std::shared_ptr<ObjectStore> objects);
 

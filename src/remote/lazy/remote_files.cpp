@@ -12,8 +12,12 @@
 namespace vellum::remote {
 
 RemoteFiles::RemoteFiles(base::Fs& below, const std::string& url,
-                         const format::Superblock& superblock, const Head& head)
-    : below_(below), root_(url), store_id_(superblock.store_id), directories_{url} {
+                         const format::Superblock& superblock,
+                         std::shared_ptr<const base::StoreKeys> keys, const Head& head)
+    : below_(below),
+      root_(url),
+      seal_(superblock.store_id, std::move(keys)),
+      directories_{url} {
   for (const char* name : {"/branches", "/snapshots", "/packs", "/tmp"}) {
     directories_.insert(root_ + name);
   }
@@ -23,7 +27,7 @@ RemoteFiles::RemoteFiles(base::Fs& below, const std::string& url,
       add_journal(name, superblock);
     } else {
       add_file(root_ + "/snapshots/" + name.ref.name + store::kRefSuffix,
-               format::encode_snapshot_ref(name.ref, superblock.store_id));
+               format::encode_snapshot_ref(name.ref, seal_.of_files()));
     }
   }
 }
@@ -34,7 +38,7 @@ void RemoteFiles::add_working_set(const RemoteVersion& name,
   const std::lock_guard lock(mutex_);
   directories_.insert(store::working_set_directory(root_));
   add_file(store::working_set_path(root_, name.ref.name),
-           format::encode_working_set({owner, ranges}, store_id_));
+           format::encode_working_set({owner, ranges}, seal_.of_files()));
 }
 
 // All commits of a branch at a remote are in packs.
@@ -49,7 +53,8 @@ void RemoteFiles::add_journal(const RemoteVersion& name, const format::Superbloc
   const std::string directory = root_ + "/branches/" + name.ref.name;
   directories_.insert(directory);
   files_[directory + "/" + store::kJournalName] = {
-      store::new_journal_start(header, name.ref.version), store::journal_bytes(header.half_bytes)};
+      store::new_journal_start(header, name.ref.version, seal_.keys.get()),
+      store::journal_bytes(header.half_bytes)};
 }
 
 void RemoteFiles::add_file(const std::string& path, std::vector<std::byte> bytes) {

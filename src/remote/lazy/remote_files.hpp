@@ -2,11 +2,12 @@
 //
 // A head has the data of snapshot refs and journals, and a list may have a working set. This file
 // system presents them as these files, with the URL as the store's path, to the code that reads
-// local stores. They are read-only. All other paths are those of the underlying file system: an
+// local stores. In an encrypted remote they are sealed, as in a store. They are read-only. All other paths are those of the underlying file system: an
 // export writes a plain file.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -21,9 +22,9 @@ namespace vellum::remote {
 
 class RemoteFiles final : public base::Fs {
  public:
-  // REQUIRES: `below` outlives it.
+  // REQUIRES: `below` outlives it. `keys`: null for a plain remote.
   RemoteFiles(base::Fs& below, const std::string& url, const format::Superblock& superblock,
-              const Head& head);
+              std::shared_ptr<const base::StoreKeys> keys, const Head& head);
 
   // Adds the working set in the list of this version.
   void add_working_set(const RemoteVersion& name, const std::vector<format::PageRange>& ranges);
@@ -59,7 +60,7 @@ class RemoteFiles final : public base::Fs {
 
   base::Fs& below_;
   const std::string root_;
-  const format::Uuid store_id_;
+  const format::StoreSeal seal_;
   mutable std::mutex mutex_;  // guards the members below
   std::map<std::string, Content> files_;
   std::set<std::string> directories_;

@@ -15,8 +15,11 @@ namespace {
 using format::ByteReader;
 using format::ByteWriter;
 
-constexpr format::WholeFileKind kHead{"VLMHED2\n", kMaxHeadBytes, "not a head of a remote",
-                                      "too large for a head"};
+constexpr format::WholeFileKind kHead{"VLMHED2\n",
+                                      kMaxHeadBytes,
+                                      "not a head of a remote",
+                                      "too large for a head",
+                                      kHeadStartBytes - format::kWholeFileHeaderBytes};
 // By an older Vellum: without witnesses.
 constexpr format::WholeFileKind kOldHead{"VLMHEAD\n", kMaxHeadBytes, "not a head of a remote",
                                          "too large for a head"};
@@ -52,7 +55,7 @@ const RemoteVersion* Head::find(const std::string& name) const noexcept {
   return at != versions.end() && at->ref.name == name ? &*at : nullptr;
 }
 
-std::vector<std::byte> encode_head(const Head& head, const format::Uuid& store_id) {
+std::vector<std::byte> encode_head(const Head& head, const format::FileSeal& seal) {
   assert(head.number != 0);
   assert(std::ranges::is_sorted(head.gone));
   std::vector<std::byte> body;
@@ -71,7 +74,7 @@ std::vector<std::byte> encode_head(const Head& head, const format::Uuid& store_i
   write_names(w, head.versions);
   w.varint(head.gone.size());
   for (const std::string& name : head.gone) w.string(name);
-  return encode_whole_file(kHead, body, store_id);
+  return encode_whole_file(kHead, body, seal);
 }
 
 HeadId head_id_at_start(std::span<const std::byte> bytes) {
@@ -84,10 +87,11 @@ HeadId head_id_at_start(std::span<const std::byte> bytes) {
   return out;
 }
 
-const char* decode_head(std::span<const std::byte> bytes, const format::Uuid& store_id, Head& out) {
+const char* decode_head(std::span<const std::byte> bytes, const format::FileSeal& seal, Head& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  const bool is_old = open_whole_file(kOldHead, bytes, store_id, body) == nullptr;
-  const char* problem = is_old ? nullptr : open_whole_file(kHead, bytes, store_id, body);
+  const bool is_old = open_whole_file(kOldHead, bytes, seal, opened, body) == nullptr;
+  const char* problem = is_old ? nullptr : open_whole_file(kHead, bytes, seal, opened, body);
   if (problem != nullptr) return problem;
   out = {};
   ByteReader in(body);

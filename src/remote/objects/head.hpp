@@ -41,12 +41,13 @@ struct Head {
 };
 
 // REQUIRES: decode_head() would accept it.
-std::vector<std::byte> encode_head(const Head& head, const format::Uuid& store_id);
-// The id at the start of a head, of which these are the first kHeadStartBytes bytes.
+std::vector<std::byte> encode_head(const Head& head, const format::FileSeal& seal);
+// The id at the start of a head, of which these are the first kHeadStartBytes bytes. They are
+// clear in an encrypted remote, too.
 inline constexpr std::size_t kHeadStartBytes = 60;
 HeadId head_id_at_start(std::span<const std::byte> bytes);
 // nullptr, or a description of the error.
-const char* decode_head(std::span<const std::byte> bytes, const format::Uuid& store_id, Head& out);
+const char* decode_head(std::span<const std::byte> bytes, const format::FileSeal& seal, Head& out);
 
 // The copy of the newest head: its bytes, then lists of pieces that its readers need first. All of
 // it is a hint: a reader checks the head like one that it has listed, and a list by its hash.

@@ -20,7 +20,7 @@ int hold_digit(char c) noexcept {
 
 }  // namespace
 
-std::vector<std::byte> encode_hold(const Hold& hold, const format::Uuid& store_id) {
+std::vector<std::byte> encode_hold(const Hold& hold, const format::FileSeal& seal) {
   assert(std::ranges::is_sorted(hold.pieces));
   assert(hold.place.size() <= kMaxHoldPlaceBytes);
   std::vector<std::byte> body;
@@ -33,12 +33,13 @@ std::vector<std::byte> encode_hold(const Hold& hold, const format::Uuid& store_i
     w.u32(piece.generation);
     w.bytes(piece.hash);
   }
-  return encode_whole_file(kHold, body, store_id);
+  return encode_whole_file(kHold, body, seal);
 }
 
-const char* decode_hold(std::span<const std::byte> bytes, const format::Uuid& store_id, Hold& out) {
+const char* decode_hold(std::span<const std::byte> bytes, const format::FileSeal& seal, Hold& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kHold, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kHold, bytes, seal, opened, body)) return problem;
   out = {};
   format::ByteReader in(body);
   read_bytes(in, out.writer);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 #include "remote/objects/remote_version.hpp"
 
@@ -24,9 +25,9 @@ struct Hold {
 };
 
 // REQUIRES: decode_hold() would accept it.
-std::vector<std::byte> encode_hold(const Hold& hold, const format::Uuid& store_id);
+std::vector<std::byte> encode_hold(const Hold& hold, const format::FileSeal& seal);
 // nullptr, or a description of the error.
-const char* decode_hold(std::span<const std::byte> bytes, const format::Uuid& store_id, Hold& out);
+const char* decode_hold(std::span<const std::byte> bytes, const format::FileSeal& seal, Hold& out);
 
 // The writer in hexadecimal digits: the name of a hold in commands.
 std::string hold_name(const WriteId& writer);

@@ -9,7 +9,8 @@ namespace vellum::remote {
 namespace {
 
 constexpr format::WholeFileKind kListOnBase{
-    "VLMLSTB\n", kMaxListBytes, "not a list of pieces on a base", "too large for a list of pieces"};
+    "VLMLSTB\n", kMaxListBytes, "not a list of pieces on a base", "too large for a list of pieces",
+    0, true};
 
 // A list on a base consists of steps: each skips pieces of the base, takes the next ones, and then
 // adds some of its own.
@@ -96,7 +97,7 @@ std::size_t own_piece_count(const BaseList& base, const VersionPieces& pieces) {
 }
 
 std::vector<std::byte> encode_list_on_base(const VersionPieces& pieces, const BaseList& base,
-                                           const format::Uuid& store_id) {
+                                           const format::FileSeal& seal) {
   const std::vector<Step> steps = steps_on(base, pieces);
   assert(pieces.list.size() == pieces.opening.spans.size());
   VersionPieces own;
@@ -118,14 +119,15 @@ std::vector<std::byte> encode_list_on_base(const VersionPieces& pieces, const Ba
     w.varint(step.own);
   }
   write_pieces(w, own);
-  write_end(w, pieces, store_id);
-  return encode_whole_file(kListOnBase, body, store_id);
+  write_end(w, pieces, seal.store_id);
+  return encode_whole_file(kListOnBase, body, seal);
 }
 
-const char* decode_list_on_base(std::span<const std::byte> bytes, const format::Uuid& store_id,
+const char* decode_list_on_base(std::span<const std::byte> bytes, const format::FileSeal& seal,
                                 const BaseList& base, VersionPieces& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kListOnBase, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kListOnBase, bytes, seal, opened, body)) return problem;
   out = {};
   format::ByteReader in(body);
   const auto hash = in.bytes(base.hash().size());
@@ -138,7 +140,7 @@ const char* decode_list_on_base(std::span<const std::byte> bytes, const format::
     return "malformed";
   }
   take_steps(steps, base, std::move(own), out);
-  return read_end(in, store_id, out) ? nullptr : "malformed";
+  return read_end(in, seal.store_id, out) ? nullptr : "malformed";
 }
 
 namespace {
@@ -163,12 +165,12 @@ void BaseLists::add(const ObjectName& name, std::shared_ptr<const BaseList> list
 }
 
 BaseLists::EncodedList BaseLists::encode(const VersionPieces& pieces,
-                                         const format::Uuid& store_id) const {
-  EncodedList best{{}, encode_piece_list(pieces, store_id)};
+                                         const format::FileSeal& seal) const {
+  EncodedList best{{}, encode_piece_list(pieces, seal)};
   std::size_t most_bytes = best.bytes.size() / kMinTimesSmaller;
   for (const NamedBase& base : bases_) {
     if (is_far(*base.list, pieces)) continue;
-    auto bytes = encode_list_on_base(pieces, *base.list, store_id);
+    auto bytes = encode_list_on_base(pieces, *base.list, seal);
     if (bytes.size() > most_bytes) continue;
     most_bytes = bytes.size() - 1;
     best = {base.name, std::move(bytes)};

@@ -47,8 +47,8 @@ std::size_t own_piece_count(const BaseList& base, const VersionPieces& pieces);
 
 // Like encode_piece_list() and decode_piece_list(). The decoded value is that of the whole list.
 std::vector<std::byte> encode_list_on_base(const VersionPieces& pieces, const BaseList& base,
-                                           const format::Uuid& store_id);
-const char* decode_list_on_base(std::span<const std::byte> bytes, const format::Uuid& store_id,
+                                           const format::FileSeal& seal);
+const char* decode_list_on_base(std::span<const std::byte> bytes, const format::FileSeal& seal,
                                 const BaseList& base, VersionPieces& out);
 
 // The whole lists that a push may use as bases.
@@ -63,7 +63,7 @@ class BaseLists {
     std::vector<std::byte> bytes;
   };
   // The list on the base that makes it smallest; a whole list if that is not much larger.
-  EncodedList encode(const VersionPieces& pieces, const format::Uuid& store_id) const;
+  EncodedList encode(const VersionPieces& pieces, const format::FileSeal& seal) const;
 
  private:
   struct NamedBase {

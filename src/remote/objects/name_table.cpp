@@ -9,7 +9,7 @@ namespace vellum::remote {
 namespace {
 
 constexpr format::WholeFileKind kTable{"VLMNAME\n", kMaxNameTableBytes, "not a table of names",
-                                       "too large for a table of names"};
+                                       "too large for a table of names", 0, true};
 constexpr std::size_t kMinNames = 16;  // of a head's own before it gets a table
 
 bool by_name(const RemoteVersion& a, const RemoteVersion& b) { return a.ref.name < b.ref.name; }
@@ -17,19 +17,20 @@ bool by_name(const RemoteVersion& a, const RemoteVersion& b) { return a.ref.name
 }  // namespace
 
 std::vector<std::byte> encode_name_table(std::span<const RemoteVersion> names,
-                                         std::uint32_t generation, const format::Uuid& store_id) {
+                                         std::uint32_t generation, const format::FileSeal& seal) {
   assert(std::ranges::is_sorted(names, by_name));
   std::vector<std::byte> body;
   format::ByteWriter w(body);
   w.u32(generation);
   write_names(w, names);
-  return encode_whole_file(kTable, body, store_id);
+  return encode_whole_file(kTable, body, seal);
 }
 
-const char* decode_name_table(std::span<const std::byte> bytes, const format::Uuid& store_id,
+const char* decode_name_table(std::span<const std::byte> bytes, const format::FileSeal& seal,
                               std::vector<RemoteVersion>& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kTable, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kTable, bytes, seal, opened, body)) return problem;
   out.clear();
   format::ByteReader in(body);
   const std::uint32_t generation = in.u32();

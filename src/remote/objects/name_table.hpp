@@ -12,9 +12,9 @@ inline constexpr std::uint32_t kMaxNameTableBytes = 64u << 20;
 
 // The versions and the generation of the object. REQUIRES: they ascend by name.
 std::vector<std::byte> encode_name_table(std::span<const RemoteVersion> names,
-                                         std::uint32_t generation, const format::Uuid& store_id);
+                                         std::uint32_t generation, const format::FileSeal& seal);
 // nullptr, or a description of the error.
-const char* decode_name_table(std::span<const std::byte> bytes, const format::Uuid& store_id,
+const char* decode_name_table(std::span<const std::byte> bytes, const format::FileSeal& seal,
                               std::vector<RemoteVersion>& out);
 
 // All versions of a head: its own and those of its table.

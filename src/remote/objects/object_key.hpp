@@ -11,6 +11,7 @@
 namespace vellum::remote {
 
 inline constexpr const char* kSuperblockKey = "store/vellum.store";
+inline constexpr const char* kKeySlotsKey = "store/vellum.keys";  // of an encrypted store
 inline constexpr const char* kPiecePrefix = "pieces/";
 inline constexpr const char* kListPrefix = "lists/";
 inline constexpr const char* kNamesPrefix = "names/";

@@ -17,7 +17,7 @@ using format::kRecordAlignBytes;
 using format::RecordType;
 
 constexpr format::WholeFileKind kPiece{"VLMPIEC\n", kMaxPieceIndexBytes, "not a piece of packs",
-                                       "too large for the index of a piece"};
+                                       "too large for the index of a piece", 0, true};
 constexpr std::size_t kMinRecordBytes = 9;  // of an entry of the index
 constexpr std::uint32_t kMaxSlots = format::kMaxSlotsPerPagesRecord;
 constexpr std::uint64_t kMaxRecordLines = (format::kRecordHeaderBytes + format::kHashBytes +
@@ -104,7 +104,7 @@ bool read_sizes_and_forms(ByteReader& in, std::vector<PieceRecord>& out) {
 }  // namespace
 
 std::vector<std::byte> encode_piece_index(std::span<const PieceRecord> records,
-                                          const format::Uuid& store_id) {
+                                          const format::FileSeal& seal) {
   std::vector<std::byte> body;
   assert(!records.empty());
   assert(std::ranges::is_sorted(records, {}, &PieceRecord::ref));
@@ -130,13 +130,14 @@ std::vector<std::byte> encode_piece_index(std::span<const PieceRecord> records,
     w.u32(r.place.tag);
   }
   for (const PieceRecord& r : records) write_ranges(w, r.dropped);
-  return encode_whole_file(kPiece, body, store_id);
+  return encode_whole_file(kPiece, body, seal);
 }
 
-const char* decode_piece_index(std::span<const std::byte> bytes, const format::Uuid& store_id,
+const char* decode_piece_index(std::span<const std::byte> bytes, const format::FileSeal& seal,
                                std::vector<PieceRecord>& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kPiece, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kPiece, bytes, seal, opened, body)) return problem;
   out.clear();
   ByteReader in(body);
   const std::uint64_t count = in.varint();
@@ -165,7 +166,7 @@ std::uint64_t records_bytes(std::span<const PieceRecord> records) noexcept {
 }
 
 const char* check_record(const PieceRecord& record, std::span<const std::byte> bytes,
-                         std::uint64_t seed) noexcept {
+                         const format::RecordSeal& seal) {
   format::RecordHeader header;
   if (const char* problem = format::decode_record_header(bytes, header)) return problem;
   if (header.type != record.type) return "the record is of another type";
@@ -173,7 +174,10 @@ const char* check_record(const PieceRecord& record, std::span<const std::byte> b
       bytes.size() != record.size_bytes) {
     return "the record is of another size";
   }
-  return format::verify_record(bytes, header, record.place, seed);
+  if (const char* problem = format::check_sealed(header, seal)) return problem;
+  if (seal.keys == nullptr) return format::verify_record(bytes, header, record.place, seal.seed);
+  std::vector<std::byte> opened(bytes.begin(), bytes.end());
+  return format::open_record(opened, header, record.place, seal);
 }
 
 }  // namespace vellum::remote

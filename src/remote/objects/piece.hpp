@@ -33,9 +33,9 @@ struct PieceRecord {
 // The index at the start of a piece; the records follow it. REQUIRES: decode_piece_index() would
 // accept it.
 std::vector<std::byte> encode_piece_index(std::span<const PieceRecord> records,
-                                          const format::Uuid& store_id);
+                                          const format::FileSeal& seal);
 // nullptr, or a description of the error. `bytes` is the index only, without the records.
-const char* decode_piece_index(std::span<const std::byte> bytes, const format::Uuid& store_id,
+const char* decode_piece_index(std::span<const std::byte> bytes, const format::FileSeal& seal,
                                std::vector<PieceRecord>& out);
 
 // The places of records, by their headers, in one file of each pack. Records from the translated
@@ -65,8 +65,8 @@ void for_records(std::span<const PieceRecord> records, std::span<const std::byte
   }
 }
 
-// Checks the bytes of a record. nullptr, or a description of the error.
+// Checks the bytes of a record, with its seal. nullptr, or a description of the error.
 const char* check_record(const PieceRecord& record, std::span<const std::byte> bytes,
-                         std::uint64_t seed) noexcept;
+                         const format::RecordSeal& seal);
 
 }  // namespace vellum::remote

@@ -12,7 +12,7 @@ namespace vellum::remote {
 namespace {
 
 constexpr format::WholeFileKind kList{"VLMLIST\n", kMaxListBytes, "not a list of pieces",
-                                      "too large for a list of pieces"};
+                                      "too large for a list of pieces", 0, true};
 
 constexpr std::size_t kMinSpanBytes = 3;
 
@@ -76,6 +76,7 @@ bool read_names(format::ByteReader& in, PieceList& out) {
   return in.ok();
 }
 
+// The frames inside a list are plain: the list is sealed as a whole.
 void write_roots(format::ByteWriter& w, const OpeningData& opening, const format::Uuid& store_id) {
   const auto root_index = opening.roots.empty() ? std::vector<std::byte>()
                                                 : encode_piece_index(opening.roots, store_id);
@@ -168,22 +169,23 @@ bool read_end(format::ByteReader& in, const format::Uuid& store_id, VersionPiece
 }
 
 std::vector<std::byte> encode_piece_list(const VersionPieces& pieces,
-                                         const format::Uuid& store_id) {
+                                         const format::FileSeal& seal) {
   std::vector<std::byte> body;
   assert(pieces.list.size() == pieces.opening.spans.size());
   format::ByteWriter w(body);
   write_pieces(w, pieces);
-  write_end(w, pieces, store_id);
-  return encode_whole_file(kList, body, store_id);
+  write_end(w, pieces, seal.store_id);
+  return encode_whole_file(kList, body, seal);
 }
 
-const char* decode_piece_list(std::span<const std::byte> bytes, const format::Uuid& store_id,
+const char* decode_piece_list(std::span<const std::byte> bytes, const format::FileSeal& seal,
                               VersionPieces& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kList, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kList, bytes, seal, opened, body)) return problem;
   out = {};
   format::ByteReader in(body);
-  return read_pieces(in, out) && read_end(in, store_id, out) ? nullptr : "malformed";
+  return read_pieces(in, out) && read_end(in, seal.store_id, out) ? nullptr : "malformed";
 }
 
 }  // namespace vellum::remote

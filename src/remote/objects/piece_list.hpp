@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 #include "format/wire/wire.hpp"
 #include "format/working_set.hpp"
@@ -60,9 +61,9 @@ struct VersionPieces {
 };
 
 // REQUIRES: decode_piece_list() would accept it.
-std::vector<std::byte> encode_piece_list(const VersionPieces& pieces, const format::Uuid& store_id);
+std::vector<std::byte> encode_piece_list(const VersionPieces& pieces, const format::FileSeal& seal);
 // nullptr, or a description of the error. The records in `opening` are not checked.
-const char* decode_piece_list(std::span<const std::byte> bytes, const format::Uuid& store_id,
+const char* decode_piece_list(std::span<const std::byte> bytes, const format::FileSeal& seal,
                               VersionPieces& out);
 
 // The parts of an encoded list: its pieces with their spans, and the rest.

@@ -21,7 +21,7 @@ constexpr std::size_t kMinBranchBytes = 74;
 
 }  // namespace
 
-std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::Uuid& store_id) {
+std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::FileSeal& seal) {
   std::vector<std::byte> body;
   format::ByteWriter w(body);
   w.string(file.url);
@@ -47,15 +47,17 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
   }
   w.u64(file.head_number);
   w.bytes(file.head_hash);
-  return encode_whole_file(kRemoteFile, body, store_id);
+  if (seal.keys != nullptr) w.bytes(file.key_slots_hash);
+  return encode_whole_file(kRemoteFile, body, seal);
 }
 
-const char* decode_remote_file(std::span<const std::byte> bytes, const format::Uuid& store_id,
+const char* decode_remote_file(std::span<const std::byte> bytes, const format::FileSeal& seal,
                                RemoteFile& out) {
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
   const bool is_old = bytes.size() >= 8 && std::memcmp(bytes.data(), kOldRemoteFile.magic, 8) == 0;
   const auto& kind = is_old ? kOldRemoteFile : kRemoteFile;
-  if (const char* problem = open_whole_file(kind, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kind, bytes, seal, opened, body)) return problem;
   out = {};
   format::ByteReader in(body);
   out.url = in.string(kMaxUrlBytes);
@@ -87,6 +89,7 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::U
   if (!is_old) {
     out.head_number = in.u64();
     read_bytes(in, out.head_hash);
+    if (seal.keys != nullptr) read_bytes(in, out.key_slots_hash);
   }
   return in.done() ? nullptr : "malformed";
 }

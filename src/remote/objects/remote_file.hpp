@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 #include "remote/objects/head.hpp"
 #include "remote/objects/order_set.hpp"
@@ -39,13 +40,16 @@ struct RemoteFile {
   // A head that this store has published there. Number 0: none, or written by an older Vellum.
   std::uint64_t head_number = 0;
   base::Sha256 head_hash{};
+  // Of an encrypted store: of the key slots that it has last put there, or got from there; zeros: it
+  // has put none.
+  base::Sha256 key_slots_hash{};
   std::vector<SeenBranch> branches;
   bool operator==(const RemoteFile&) const = default;
 };
 
-std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::Uuid& store_id);
+std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::FileSeal& seal);
 // nullptr, or a description of the error.
-const char* decode_remote_file(std::span<const std::byte> bytes, const format::Uuid& store_id,
+const char* decode_remote_file(std::span<const std::byte> bytes, const format::FileSeal& seal,
                                RemoteFile& out);
 
 }  // namespace vellum::remote

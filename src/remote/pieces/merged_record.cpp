@@ -31,11 +31,9 @@ struct Unpacked {
 
 Unpacked unpack(const store::StoreDirectory& store, const OwnedRecord& form) {
   Unpacked out;
-  if (const char* problem = format::decode_record_header(form.bytes, out.header)) {
-    fail_merge(store, form.record, problem);
-  }
+  const auto opened = opened_record(store, form, out.header);
   out.raw.resize(out.header.raw_bytes);
-  const auto stored = format::record_payload(form.bytes, out.header);
+  const auto stored = format::record_payload(opened, out.header);
   if (!base::Decompressor(out.raw.size()).decompress(out.header.codec, stored, out.raw)) {
     fail_merge(store, form.record, "the record does not decompress");
   }
@@ -117,8 +115,10 @@ OwnedRecord encoded(const store::StoreDirectory& store, const format::RecordRef&
   header.raw_bytes = payload.raw_bytes;
   header.pack = ref.pack;
   header.offset_bytes = ref.offset_bytes;
+  format::RecordSeal seal = store.record_seal();
+  seal.is_alike = true;  // two merges of the same forms are compared
   OwnedRecord out;
-  format::append_record(out.bytes, header, payload.hash, payload.stored, store.checksum_seed());
+  format::append_record(out.bytes, header, payload.hash, payload.stored, seal);
   out.record = {header.type,
                 ref,
                 out.bytes.size(),
@@ -128,6 +128,17 @@ OwnedRecord encoded(const store::StoreDirectory& store, const format::RecordRef&
 }
 
 }  // namespace
+
+std::vector<std::byte> opened_record(const store::StoreDirectory& store, const OwnedRecord& owned,
+                                     format::RecordHeader& header) {
+  auto out = owned.bytes;
+  const char* problem = format::decode_record_header(out, header);
+  if (problem == nullptr) {
+    problem = format::open_record(out, header, owned.record.place, store.record_seal());
+  }
+  if (problem != nullptr) fail_merge(store, owned.record, problem);
+  return out;
+}
 
 bool has_slots_of(std::span<const SlotRange> dropped, std::span<const SlotRange> than) {
   return store::slots_in(store::slots_in_either(dropped, than)) == store::slots_in(than);

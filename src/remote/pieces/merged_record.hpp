@@ -17,6 +17,10 @@ struct OwnedRecord {
   std::vector<std::byte> bytes;  // checked
 };
 
+// The record with its hash and payload decrypted. Errc::corrupted.
+std::vector<std::byte> opened_record(const store::StoreDirectory& store, const OwnedRecord& owned,
+                                     format::RecordHeader& header);
+
 // Whether a form with `dropped` has all slots of a form that has dropped `than`.
 bool has_slots_of(std::span<const format::SlotRange> dropped,
                   std::span<const format::SlotRange> than);

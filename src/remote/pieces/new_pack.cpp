@@ -17,7 +17,8 @@
 namespace vellum::remote {
 
 std::vector<std::byte> new_pack_header(const store::StoreDirectory& store, std::uint64_t pack) {
-  return format::encode_pack_header({store.superblock().store_id, pack, pack >> 32, 0, 0});
+  return format::encode_pack_header(
+      {store.superblock().store_id, pack, pack >> 32, 0, 0, store.is_encrypted()});
 }
 
 void require_not_ours(const store::StoreDirectory& store, const store::Roots& roots,
@@ -70,11 +71,9 @@ class TranslatedPackWriter {
 
   void put(const OwnedRecord& owned) {
     RecordHeader header;
-    if (const char* problem = format::decode_record_header(owned.bytes, header)) {
-      fail(Errc::corrupted, "{}: {}", file_.path(), problem);
-    }
-    const auto hash = format::record_hash(owned.bytes, header);
-    const auto stored = format::record_payload(owned.bytes, header);
+    const auto opened = opened_record(store_, owned, header);
+    const auto hash = format::record_hash(opened, header);
+    const auto stored = format::record_payload(opened, header);
     const std::uint32_t new_tag = append(header, hash, stored);
     index_.push_back({header.type, header.offset_bytes, header.stored_bytes, header.raw_bytes,
                       header.items, new_tag});
@@ -95,7 +94,8 @@ class TranslatedPackWriter {
         format::encode_pack_trailer(pack_, index.offset_bytes, store_.checksum_seed());
     file_.pwrite(trailer, end_);
     file_.pwrite(format::encode_pack_header({store_.superblock().store_id, pack_, pack_ >> 32,
-                                             table.offset_bytes, table.tag()}),
+                                             table.offset_bytes, table.tag(),
+                                             store_.is_encrypted()}),
                  0);
     file_.sync_data();
   }
@@ -106,7 +106,7 @@ class TranslatedPackWriter {
     header.pack = pack_;
     header.offset_bytes = end_;
     buffer_.clear();
-    format::append_record(buffer_, header, hash, stored, store_.checksum_seed());
+    format::append_record(buffer_, header, hash, stored, store_.record_seal());
     file_.pwrite(buffer_, end_);
     end_ += buffer_.size();
     return header.tag();

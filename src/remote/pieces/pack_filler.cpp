@@ -249,7 +249,7 @@ std::set<RecordRef> PackFiller::existing_records(const PackInProgress& pack) con
     return out;
   }
   const auto file = store_.fs().open(pack.path, base::OpenMode::read_only);
-  store::PackScanner scanner(*file, pack.pack, store_.checksum_seed(), format::kPackHeaderBytes,
+  store::PackScanner scanner(*file, pack.pack, store_.record_seal(), format::kPackHeaderBytes,
                              file->size_bytes());
   for (format::RecordHeader header; scanner.next(header);) {
     const bool is_metadata = header.type == format::RecordType::index ||
@@ -296,7 +296,7 @@ void PackFiller::add_existing_records(PackInProgress& pack) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(record.size_bytes));
     const char* problem = file->try_pread(bytes, record.place.offset_bytes) != 0
                               ? "the record cannot be read"
-                              : check_record(record, bytes, store_.checksum_seed());
+                              : check_record(record, bytes, store_.record_seal());
     if (problem == nullptr) {
       pack.rewritten.emplace(ref, OwnedRecord{record, std::move(bytes)});
     } else if (needed.contains(ref) || pack.written.contains(ref)) {

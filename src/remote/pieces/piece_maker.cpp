@@ -47,7 +47,7 @@ MadePiece PieceMaker::make_one(std::span<const PieceRecord> records, Uploads& up
   assert(!records.empty());
   MadePiece out;
   out.records.assign(records.begin(), records.end());
-  std::vector<std::byte> bytes = encode_piece_index(records, remote_.store_id());
+  std::vector<std::byte> bytes = encode_piece_index(records, remote_.file_seal());
   if (bytes.size() > kMaxPieceIndexBytes)
     fail(Errc::invalid_argument, "too many records for a piece");
   out.name.index_bytes = bytes.size();

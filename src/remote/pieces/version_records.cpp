@@ -36,7 +36,7 @@ PieceRecord piece_record(const store::RecordAtRemote& there) {
 OwnedRecord fetch_form(store::StoreDirectory& store, const PieceRecord& form) {
   OwnedRecord out{
       form, store.packs().fetch({form.type, form.ref, form.place, form.size_bytes, form.dropped})};
-  if (const char* problem = check_record(form, out.bytes, store.checksum_seed())) {
+  if (const char* problem = check_record(form, out.bytes, store.record_seal())) {
     fail(Errc::corrupted, "{}: {}", store::record_place(store, form.ref), problem);
   }
   return out;
@@ -182,7 +182,7 @@ std::vector<std::byte> read_record_bytes(store::StoreDirectory& store, const Pie
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(record.size_bytes));
   place.file->pread(bytes, record.place.offset_bytes);
-  if (const char* problem = check_record(record, bytes, store.checksum_seed())) {
+  if (const char* problem = check_record(record, bytes, store.record_seal())) {
     fail(Errc::corrupted, "{} at byte {}: {}", place.file->path(), record.place.offset_bytes,
          problem);
   }

@@ -9,6 +9,7 @@
 #include "remote/engine/url.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/session/remote.hpp"
+#include "remote/session/remote_keys.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -37,22 +38,30 @@ void require_url(const std::string& url) {
 
 namespace {
 
-[[noreturn]] void refuse_other_store(const ObjectStore& objects,
-                                     const store::StoreDirectory& store) {
-  fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
-       objects.url(), store.path());
+void require_same_store(const format::Superblock& there, const ObjectStore& objects,
+                        const store::StoreDirectory& store) {
+  if (there.store_id != store.superblock().store_id) {
+    fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
+         objects.url(), store.path());
+  }
+  if (there.encrypted && !store.is_encrypted()) {
+    fail(Errc::wrong_key, "{}: the remote is encrypted, and {} is not", objects.url(),
+         store.path());
+  }
+  if (!there.encrypted && store.is_encrypted()) {
+    fail(Errc::wrong_key, "{}: the remote is not encrypted, and {} is", objects.url(),
+         store.path());
+  }
 }
 
 }  // namespace
 
 void require_same_store(ObjectStore& objects, const store::StoreDirectory& store) {
   try {
-    if (read_superblock(objects).store_id == store.superblock().store_id) return;
+    require_same_store(read_superblock(objects), objects, store);
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
-    return;
   }
-  refuse_other_store(objects, store);
 }
 
 std::string remotes_directory(const store::StoreDirectory& store) {
@@ -60,7 +69,6 @@ std::string remotes_directory(const store::StoreDirectory& store) {
 }
 
 void make_remotes_directory(store::StoreDirectory& store) {
-  store.require_plain("its remote");
   base::ensure_directory(store.fs(), remotes_directory(store));
   store.fs().sync_directory(store.path());
 }
@@ -69,7 +77,7 @@ void write_remote_file(store::StoreDirectory& store, const std::string& name,
                        const RemoteFile& file, bool replace) {
   make_remotes_directory(store);
   base::publish_file(store.fs(), store.tmp_directory(), remotes_directory(store), name + kSuffix,
-                     encode_remote_file(file, store.superblock().store_id), replace);
+                     encode_remote_file(file, store.file_seal()), replace);
 }
 
 std::vector<std::string> remote_names(const store::StoreDirectory& store) {
@@ -90,7 +98,7 @@ RemoteFile read_remote_file(const store::StoreDirectory& store, const std::strin
   }
   RemoteFile out;
   const auto bytes = base::read_whole(store.fs(), path, kMaxRemoteFileBytes);
-  const char* problem = decode_remote_file(bytes, store.superblock().store_id, out);
+  const char* problem = decode_remote_file(bytes, store.file_seal(), out);
   if (problem != nullptr) fail(Errc::corrupted, "{}: {}", path, problem);
   return out;
 }
@@ -102,9 +110,11 @@ std::string writer_path(const store::StoreDirectory& store) {
 }
 
 WriteId read_writer(const store::StoreDirectory& store) {
-  const auto bytes = base::read_whole(store.fs(), writer_path(store), kWriterFile.max_bytes);
+  const auto bytes = base::read_whole(store.fs(), writer_path(store),
+                                      kWriterFile.max_bytes + format::kSealBytes);
+  std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  const char* problem = open_whole_file(kWriterFile, bytes, store.superblock().store_id, body);
+  const char* problem = open_whole_file(kWriterFile, bytes, store.file_seal(), opened, body);
   WriteId out{};
   if (problem == nullptr && body.size() != out.size()) problem = "malformed";
   if (problem != nullptr) fail(Errc::corrupted, "{}: {}", writer_path(store), problem);
@@ -125,7 +135,7 @@ WriteId writer_of(store::StoreDirectory& store) {
   try {
     base::publish_file(
         store.fs(), store.tmp_directory(), remotes_directory(store), kWriterName,
-        encode_whole_file(kWriterFile, first_writer(store), store.superblock().store_id), false);
+        encode_whole_file(kWriterFile, first_writer(store), store.file_seal()), false);
   } catch (const Error& e) {
     if (e.code() != Errc::already_exists) throw;
   }
@@ -152,7 +162,6 @@ void add_remote_file(store::StoreDirectory& store, const std::string& name, cons
 
 bool add_remote(store::StoreDirectory& store, const std::string& name, const std::string& url,
                 bool one_writer) {
-  store.require_plain("its remote");
   const auto objects = open_object_store(store.fs(), url);
   require_same_store(*objects, store);
   const ProbeResult probe = probe_conditional_writes(*objects);
@@ -182,16 +191,15 @@ std::string know_remote(store::StoreDirectory& store, const std::string& url) {
 
 void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store) {
   const auto ours = format::encode_superblock(store.superblock());
-  const auto is_ours = [&] {
-    return read_superblock(objects).store_id == store.superblock().store_id;
-  };
   try {
-    if (is_ours()) return;
+    return require_same_store(read_superblock(objects), objects, store);
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
-    if (objects.put_if_absent(kSuperblockKey, ours) || is_ours()) return;
   }
-  refuse_other_store(objects, store);
+  // The slots come first: a remote with an encrypted superblock has them.
+  restore_key_slots(objects, store);
+  if (objects.put_if_absent(kSuperblockKey, ours)) return;
+  require_same_store(read_superblock(objects), objects, store);
 }
 
 void remove_remote_file(store::StoreDirectory& store, const std::string& name) {

@@ -35,8 +35,8 @@ void write_remote_file(store::StoreDirectory& store, const std::string& name,
 
 // Errc::invalid_argument: it is malformed, or too long.
 void require_url(const std::string& url);
-// Errc::invalid_argument: the remote has the versions of another store. It may be empty. Call it
-// before anything is written there.
+// Errc::invalid_argument: the remote has the versions of another store; wrong_key: one of the two is
+// encrypted, the other is not. It may be empty. Call it before anything is written there.
 void require_same_store(ObjectStore& objects, const store::StoreDirectory& store);
 
 // Adds a remote. Errc::already_exists: the name is in use; invalid_argument: the name or the URL is
@@ -45,14 +45,14 @@ void add_remote_file(store::StoreDirectory& store, const std::string& name, cons
                      bool one_writer);
 // The same, after a probe of its server and a check that the remote is this store's or empty.
 // Errc::unsupported: the server lets two creators of an object win, and `one_writer` is false;
-// invalid_argument: the remote has the versions of another store. True: the probe found no fault.
+// otherwise as in require_same_store(). True: the probe found no fault.
 bool add_remote(store::StoreDirectory& store, const std::string& name, const std::string& url,
                 bool one_writer);
 // The name of the store's remote at `url`; adds the remote if it is new, as add_remote() does.
 std::string know_remote(store::StoreDirectory& store, const std::string& url);
 
-// Writes the store's superblock to the remote if it is missing there. Errc::invalid_argument: the
-// remote has that of another store.
+// Writes the store's superblock to the remote if it is missing there, and before it the key slots of
+// an encrypted store. Errors as in require_same_store().
 void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store);
 
 // Errc::not_found names the remote. Its objects stay. REQUIRES: each pack of the store has a local

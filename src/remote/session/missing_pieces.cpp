@@ -68,19 +68,19 @@ bool has_missing_pieces(base::Fs& fs, const std::string& store_path) {
 }
 
 VersionPieces read_missing_pieces(base::Fs& fs, const std::string& store_path,
-                                  const format::Uuid& store_id) {
+                                  const format::FileSeal& seal) {
   const std::string path = missing_pieces_path(store_path);
   VersionPieces out;
   const auto bytes = base::read_whole(fs, path, kMaxListBytes);
-  const char* problem = decode_piece_list(bytes, store_id, out);
+  const char* problem = decode_piece_list(bytes, seal, out);
   if (problem != nullptr) fail(Errc::corrupted, "{}: {}", path, problem);
   return out;
 }
 
 void write_missing_pieces(store::StoreDirectory& store, const VersionPieces& pieces) {
-  const auto bytes = encode_piece_list(pieces, store.superblock().store_id);
+  const auto bytes = encode_piece_list(pieces, store.file_seal());
   VersionPieces again;
-  if (const char* problem = decode_piece_list(bytes, store.superblock().store_id, again)) {
+  if (const char* problem = decode_piece_list(bytes, store.file_seal(), again)) {
     fail(Errc::invalid_argument,
          "{}: {}: clone without --lazy, or fetch the packs (`vellum pull --packs`)",
          missing_pieces_path(store.path()), problem);

@@ -17,7 +17,7 @@ std::string missing_pieces_path(const std::string& store_path);
 bool has_missing_pieces(base::Fs& fs, const std::string& store_path);
 // Errc::not_found: no such file; corrupted names the file.
 VersionPieces read_missing_pieces(base::Fs& fs, const std::string& store_path,
-                                  const format::Uuid& store_id);
+                                  const format::FileSeal& seal);
 // Durable on return.
 void write_missing_pieces(store::StoreDirectory& store, const VersionPieces& pieces);
 // Ends the lazy clone. Durable on return. REQUIRES: all packs are files of the store.

@@ -10,6 +10,7 @@
 #include "base/try_to.hpp"
 #include "format/wire/number.hpp"
 #include "format/wire/whole_file.hpp"
+#include "remote/session/remote_keys.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -76,11 +77,11 @@ std::optional<std::uint64_t> newest_number_at(ObjectStore& objects) {
   return listed.has_value() ? std::optional(listed->number) : std::nullopt;
 }
 
-bool is_listed_head(const ListedHead& listed, std::span<const std::byte> bytes,
-                    const format::Uuid& store_id) {
-  Head head;
-  return bytes.size() == listed.size_bytes && decode_head(bytes, store_id, head) == nullptr &&
-         head.number == listed.number;
+bool may_be_listed_head(const ListedHead& listed, std::span<const std::byte> bytes) {
+  return bytes.size() == listed.size_bytes && bytes.size() >= kHeadStartBytes &&
+         format::check_frame(bytes, format::id_of_whole_file(bytes)) ==
+             format::FrameProblem::none &&
+         head_id_at_start(bytes.first(kHeadStartBytes)).number == listed.number;
 }
 
 std::vector<std::byte> newest_copy(ObjectStore& objects) {
@@ -136,7 +137,7 @@ std::optional<StoredHead> Remote::read_head(std::uint64_t number) const {
 StoredHead Remote::decoded_head(std::uint64_t number, std::span<const std::byte> bytes) const {
   StoredHead out;
   const std::string name = name_of(head_key(number));
-  require_sound(name, decode_head(bytes, store_id_, out.head), bytes, store_id_);
+  require_sound(name, decode_head(bytes, file_seal(), out.head), bytes, seal_.store_id);
   if (out.head.number != number)
     fail(Errc::corrupted, "{}: this is head {}", name, out.head.number);
   out.hash = base::sha256(bytes);
@@ -151,7 +152,8 @@ StoredHead Remote::with_table(StoredHead head) const {
   const std::string key = names_key(name.content);
   read_twice([&] {
     const auto bytes = get_content(key, name, kMaxNameTableBytes);
-    require_sound(name_of(key), decode_name_table(bytes, store_id_, head.table), bytes, store_id_);
+    require_sound(name_of(key), decode_name_table(bytes, file_seal(), head.table), bytes,
+                  seal_.store_id);
     return 0;
   });
   head.head.versions = all_names(head.head, head.table);
@@ -173,7 +175,10 @@ StoredHead Remote::newest_head(std::optional<std::uint64_t> number) const {
 StoredHead Remote::newest_head(const std::optional<ListedHead>& listed,
                                std::span<const std::byte> copy) const {
   if (!listed.has_value()) return {};
-  if (!is_listed_head(*listed, copy, store_id_)) return newest_head(listed->number);
+  Head head;
+  if (!may_be_listed_head(*listed, copy) || decode_head(copy, file_seal(), head) != nullptr) {
+    return newest_head(listed->number);
+  }
   return with_table(decoded_head(listed->number, copy));
 }
 
@@ -194,22 +199,24 @@ StoredHead newest_head_of(ObjectStore& objects) {
     }
     const auto bytes = get_if_present(objects, head_key(*number), kMaxHeadBytes);
     if (!bytes.has_value()) continue;
+    if (format::is_sealed_file(*bytes)) break;
+    store::require_may_be_plain(objects.url());
     const Remote remote(objects, format::id_of_whole_file(*bytes));
     try {
       return remote.with_table(remote.decoded_head(*number, *bytes));
     } catch (const Error& e) {
       if (e.code() != Errc::corrupted) throw;
     }
-    // Damage in transit may have changed the id, too.
-    return Remote(objects, read_superblock(objects).store_id).newest_head();
+    break;  // damage in transit may have changed the id, too
   }
+  return Remote(objects, unlock_remote(objects).seal).newest_head();
 }
 
 std::optional<StoredHead> Remote::cached_head() const {
   std::vector<std::byte> bytes;
   StoredHead out;
   if (cache_ == nullptr || !cache_->get(cached_head_, bytes) ||
-      decode_head(bytes, store_id_, out.head) != nullptr) {
+      decode_head(bytes, file_seal(), out.head) != nullptr) {
     return std::nullopt;
   }
   out.hash = base::sha256(bytes);
@@ -239,7 +246,7 @@ std::vector<std::uint64_t> Remote::witnesses(HeadId newest) const {
     if (!bytes.has_value()) break;
     out.push_back(id.number);
     Head head;
-    if (decode_head(*bytes, store_id_, head) != nullptr || head.id() != id) break;
+    if (decode_head(*bytes, file_seal(), head) != nullptr || head.id() != id) break;
     id = head.earlier_witness;
   }
   std::reverse(out.begin(), out.end());
@@ -275,7 +282,7 @@ std::optional<Remote::NewTable> Remote::make_table(const StoredHead& base) const
   set_names(own, base.head.versions, base.table);
   if (!wants_new_table(own, base.table)) return std::nullopt;
   NewTable out;
-  out.bytes = encode_name_table(base.head.versions, base.head.generation, store_id_);
+  out.bytes = encode_name_table(base.head.versions, base.head.generation, file_seal());
   out.name = {{base.head.generation, base::sha256(out.bytes)}, out.bytes.size()};
   out.key = names_key(out.name.content);
   keep_in_cache(out.key, out.bytes);
@@ -293,14 +300,14 @@ std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next,
   next.is_witness = next.earlier_witness.number == 0 || next.generation != base.head.generation;
   Head short_head = next;
   set_names(short_head, next.versions, base.table);
-  const auto bytes = encode_head(short_head, store_id_);
+  const auto bytes = encode_head(short_head, file_seal());
   if (bytes.size() > kMaxHeadBytes) {
     fail(Errc::invalid_argument, "{}: too many versions: their names take {} bytes", objects_.url(),
          bytes.size());
   }
   Head again;
-  require_sound("a new head of " + objects_.url(), decode_head(bytes, store_id_, again), bytes,
-                store_id_);
+  require_sound("a new head of " + objects_.url(), decode_head(bytes, file_seal(), again), bytes,
+                seal_.store_id);
   if (!objects_.put_if_absent(head_key(next.number), bytes)) return std::nullopt;
   StoredHead out{std::move(next), base::sha256(bytes), base.table};
   std::future<void> copied;
@@ -366,7 +373,7 @@ VersionPieces Remote::pieces_of(const ListName& name) const {
   if (base == nullptr) base = coming.get();
   VersionPieces out;
   require_sound(name_of(list_key(name.own.content)),
-                decode_list_on_base(bytes, store_id_, *base, out), bytes, store_id_);
+                decode_list_on_base(bytes, file_seal(), *base, out), bytes, seal_.store_id);
   return out;
 }
 
@@ -388,8 +395,8 @@ std::shared_ptr<const BaseList> Remote::last_base(const ObjectName& name) const 
 VersionPieces Remote::whole_list(const ObjectName& name) const {
   VersionPieces out;
   const auto bytes = list_bytes(name);
-  require_sound(name_of(list_key(name.content)), decode_piece_list(bytes, store_id_, out), bytes,
-                store_id_);
+  require_sound(name_of(list_key(name.content)), decode_piece_list(bytes, file_seal(), out), bytes,
+                seal_.store_id);
   return out;
 }
 
@@ -406,7 +413,7 @@ std::vector<PieceRecord> Remote::piece_index(const PieceName& name) const {
   return read_twice([&] {
     std::vector<PieceRecord> out;
     const auto bytes = objects_.get_range(key, {0, name.index_bytes});
-    require_sound(name_of(key), decode_piece_index(bytes, store_id_, out), bytes, store_id_);
+    require_sound(name_of(key), decode_piece_index(bytes, file_seal(), out), bytes, seal_.store_id);
     if (cache_ != nullptr) cache_->put(key, bytes);
     return out;
   });
@@ -415,11 +422,11 @@ std::vector<PieceRecord> Remote::piece_index(const PieceName& name) const {
 void Remote::require_records(
     const PieceName& name, const FetchedPiece& piece,
     const std::function<bool(const PieceRecord& record)>& is_wanted) const {
-  const std::uint64_t seed = format::checksum_seed(store_id_);
+  const format::RecordSeal seal = seal_.of_records();
   for_records(piece.records, piece.bytes, static_cast<std::size_t>(name.index_bytes),
               [&](const PieceRecord& record, std::span<const std::byte> bytes, std::size_t at) {
                 if (!is_wanted(record)) return;
-                const char* const problem = check_record(record, bytes, seed);
+                const char* const problem = check_record(record, bytes, seal);
                 if (problem == nullptr) return;
                 fail(Errc::corrupted, "{} at byte {}: {}", name_of(piece_key(name.content)), at,
                      problem);
@@ -430,7 +437,7 @@ std::optional<std::vector<PieceRecord>> Remote::cached_piece_index(const PieceNa
   std::vector<std::byte> bytes;
   std::vector<PieceRecord> out;
   if (cache_ == nullptr || !cache_->get(piece_key(name.content), name.index_bytes, bytes) ||
-      decode_piece_index(bytes, store_id_, out) != nullptr) {
+      decode_piece_index(bytes, file_seal(), out) != nullptr) {
     return std::nullopt;
   }
   return out;
@@ -447,8 +454,8 @@ FetchedPiece Remote::piece(const PieceName& name) const {
     }
     require_content(name_of(key), out.bytes, name.content.hash);
     const auto start = std::span(out.bytes).first(static_cast<std::size_t>(name.index_bytes));
-    require_sound(name_of(key), decode_piece_index(start, store_id_, out.records), start,
-                  store_id_);
+    require_sound(name_of(key), decode_piece_index(start, file_seal(), out.records), start,
+                  seal_.store_id);
     if (name.index_bytes + records_bytes(out.records) != out.bytes.size()) {
       fail(Errc::corrupted, "{}: the records are not as long as the index says", name_of(key));
     }
@@ -462,7 +469,10 @@ std::optional<Hold> Remote::hold(const std::string& key) const {
     const auto bytes = get_if_present(objects_, key, kMaxHoldBytes);
     if (!bytes.has_value()) return std::nullopt;
     Hold out;
-    require_sound(name_of(key), decode_hold(*bytes, store_id_, out), *bytes, store_id_);
+    require_sound(name_of(key), decode_hold(*bytes, file_seal(), out), *bytes, seal_.store_id);
+    if (hold_key(out.writer) != key) {
+      fail(Errc::corrupted, "{}: this is the hold {}", name_of(key), hold_name(out.writer));
+    }
     return out;
   });
 }

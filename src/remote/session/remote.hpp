@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "format/wire/seal.hpp"
 #include "format/wire/superblock.hpp"
 #include "remote/engine/object_store.hpp"
 #include "remote/objects/head.hpp"
@@ -38,9 +39,9 @@ struct ListedHead {
   std::uint64_t number = 0, size_bytes = 0;
   bool operator==(const ListedHead&) const = default;
 };
-// Whether the bytes are that head of this store.
-bool is_listed_head(const ListedHead& listed, std::span<const std::byte> bytes,
-                    const format::Uuid& store_id);
+// Whether the bytes look like that head, of any store. Their content is not checked: that may need a
+// key.
+bool may_be_listed_head(const ListedHead& listed, std::span<const std::byte> bytes);
 
 // The superblock of the store whose versions a remote has. Errc::not_found: no remote.
 std::vector<std::byte> read_superblock_bytes(ObjectStore& objects);
@@ -57,12 +58,13 @@ class Remote {
  public:
   // `cache` may be null; it outlives this object. `name` distinguishes the cached heads of several
   // remotes.
-  Remote(ObjectStore& objects, const format::Uuid& store_id, LocalCache* cache = nullptr,
+  Remote(ObjectStore& objects, const format::StoreSeal& seal, LocalCache* cache = nullptr,
          const std::string& name = "")
-      : objects_(objects), store_id_(store_id), cache_(cache), cached_head_("head-" + name) {}
+      : objects_(objects), seal_(seal), cache_(cache), cached_head_("head-" + name) {}
 
   ObjectStore& objects() const noexcept { return objects_; }
-  const format::Uuid& store_id() const noexcept { return store_id_; }
+  const format::StoreSeal& seal() const noexcept { return seal_; }
+  format::FileSeal file_seal() const noexcept { return seal_.of_files(); }
 
   StoredHead newest_head() const { return newest_head(newest_number()); }
   // The same, with a number from newest_number(); nullopt: no head.
@@ -147,7 +149,7 @@ class Remote {
   bool is_published(const StoredHead& base, const StoredHead& head) const;
 
   ObjectStore& objects_;
-  const format::Uuid store_id_;
+  const format::StoreSeal seal_;
   LocalCache* const cache_;
   const std::string cached_head_;
   mutable std::mutex mutex_;  // guards the members below
@@ -164,7 +166,8 @@ std::vector<std::byte> newest_copy(ObjectStore& objects);
 // The number of a remote's newest head; nullopt: none.
 std::optional<std::uint64_t> newest_number_at(ObjectStore& objects);
 
-// The newest head of a remote of any store. Errc::not_found: no remote.
+// The newest head of a remote of any store. Errc::not_found: no remote; wrong_key: it is encrypted,
+// and key_source() has no secret for it.
 StoredHead newest_head_of(ObjectStore& objects);
 
 }  // namespace vellum::remote

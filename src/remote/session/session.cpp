@@ -7,6 +7,7 @@
 #include "base/files/lock_holders.hpp"
 #include "base/files/new_file.hpp"
 #include "remote/session/open_engine.hpp"
+#include "remote/session/remote_keys.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -34,13 +35,12 @@ std::unique_ptr<base::File> lock_remotes(store::StoreDirectory& store) {
 Session::Session(store::StoreDirectory& store, const std::string& name,
                  std::shared_ptr<ObjectStore> objects)
     : store_(store), name_(name), file_(read_remote_file(store, name)) {
-  store.require_plain("its remote");
   lock_ = lock_remotes(store);
   file_ = read_remote_file(store, name);  // now under the lock
   objects_ = objects != nullptr ? std::move(objects) : open_object_store(store.fs(), file_.url);
   cache_ = std::make_unique<LocalCache>(
       store.fs(), remotes_directory(store) + "/" + kRemoteCacheName, store.tmp_directory());
-  remote_ = std::make_unique<Remote>(*objects_, store.superblock().store_id, cache_.get(), name);
+  remote_ = std::make_unique<Remote>(*objects_, store.store_seal(), cache_.get(), name);
 }
 
 void set_remote_url(store::StoreDirectory& store, const std::string& name, const std::string& url) {
@@ -77,6 +77,18 @@ void Session::published(const StoredHead& head) noexcept {
   assert(head.head.number != 0);
   file_.head_number = head.head.number;
   file_.head_hash = head.hash;
+}
+
+// The slots of the remote follow changes that were made here. A copy of the store that has not
+// changed its own slots does not undo the changes of another one.
+void Session::follow_key_slots() {
+  if (!store_.is_encrypted()) return;
+  const auto slots = key_slots_here(store_);
+  const base::Sha256 hash = base::sha256(slots);
+  if (hash == file_.key_slots_hash) return;
+  if (file_.key_slots_hash != base::Sha256{}) objects_->put(kKeySlotsKey, slots);
+  file_.key_slots_hash = hash;
+  write_remote_file(store_, name_, file_, true);
 }
 
 void Session::note_replicated(const std::vector<std::uint64_t>& orders) {

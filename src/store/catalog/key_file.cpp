@@ -286,15 +286,10 @@ KeySlot described(const StoredKeySlot& slot) {
   return out;
 }
 
-KeySlots read_slots(base::Fs& fs, const std::string& path, const format::Uuid& store_id) {
-  const std::string file = path + "/" + kKeysName;
-  if (!fs.exists(file)) {
-    fail(Errc::corrupted, "{}: missing: the store is encrypted, and its key was there", file);
-  }
-  const auto bytes = base::read_whole(fs, file, format::kMaxKeySlotsBytes);
+KeySlots decoded_slots(const LockedKey& locked) {
   KeySlots out;
-  if (const char* problem = format::decode_key_slots(bytes, store_id, out)) {
-    fail_header(file, bytes, format::checksum_seed(store_id), problem);
+  if (const char* problem = format::decode_key_slots(locked.slots, locked.store_id, out)) {
+    fail_header(locked.file, locked.slots, format::checksum_seed(locked.store_id), problem);
   }
   return out;
 }
@@ -306,7 +301,7 @@ void require_encrypted(PackStore& store) {
 
 KeySlots read_slots(PackStore& store) {
   require_encrypted(store);
-  return read_slots(store.fs(), store.path(), store.superblock().store_id);
+  return decoded_slots(read_locked_key(store.fs(), store.path(), {}, store.superblock().store_id));
 }
 
 // Nothing else has the data key: a file that would not be read back is not written.
@@ -357,21 +352,37 @@ std::vector<std::byte> first_key_slot(const KeySource& source,
   return readable_slots(slots, store_id);
 }
 
-Secret unlock_store(base::Fs& fs, const std::string& path, std::span<const std::byte> superblock,
-                    const format::Uuid& store_id) {
-  const KeySlots slots = read_slots(fs, path, store_id);
+LockedKey read_locked_key(base::Fs& fs, const std::string& path,
+                          std::span<const std::byte> superblock, const format::Uuid& store_id) {
+  LockedKey out{path + "/" + kKeysName, {}, {superblock.begin(), superblock.end()}, store_id};
+  if (!fs.exists(out.file)) {
+    fail(Errc::corrupted, "{}: missing: the store is encrypted, and its key was there", out.file);
+  }
+  out.slots = base::read_whole(fs, out.file, format::kMaxKeySlotsBytes);
+  return out;
+}
+
+Secret unlock(const LockedKey& locked, const std::string& place) {
+  const KeySlots slots = decoded_slots(locked);
   const KeySource source = key_source();
-  Unlocking unlocking{slots, superblock, source.fingerprint, {}};
-  if (open_one(source, path, unlocking)) return std::move(unlocking.key);
+  Unlocking unlocking{slots, locked.superblock, source.fingerprint, {}};
+  if (open_one(source, place, unlocking)) return std::move(unlocking.key);
   if (unlocking.foreign) {
     fail(Errc::wrong_key, "{}: its key has another fingerprint than the wanted one (exchanged?)",
-         path);
+         place);
   }
-  if (unlocking.problem) fail(unlocking.problem->code(), "{}: {}", path, unlocking.problem->what());
+  if (unlocking.problem)
+    fail(unlocking.problem->code(), "{}: {}", place, unlocking.problem->what());
   if (unlocking.tried)
-    fail(Errc::wrong_key, "{}: the key or passphrase fits none of its key slots", path);
-  fail(Errc::wrong_key, "{}: the store is encrypted, and no key was given: set {}", path,
+    fail(Errc::wrong_key, "{}: the key or passphrase fits none of its key slots", place);
+  fail(Errc::wrong_key, "{}: the store is encrypted, and no key was given: set {}", place,
        kHowToGiveKeys);
+}
+
+void require_may_be_plain(const std::string& place) {
+  const KeySource source = key_source();
+  if (!source.encrypted_only && source.fingerprint.empty()) return;
+  fail(Errc::wrong_key, "{}: the store is not encrypted, and an encrypted one is wanted", place);
 }
 
 std::string key_fingerprint(const Secret& data_key) {
@@ -385,11 +396,19 @@ std::string key_fingerprint(PackStore& store) {
   return key_fingerprint(store.keys()->data_key());
 }
 
-std::vector<KeySlot> key_slots(PackStore& store) {
+namespace {
+
+std::vector<KeySlot> described(const KeySlots& slots) {
   std::vector<KeySlot> out;
-  for (const StoredKeySlot& slot : read_slots(store).slots) out.push_back(described(slot));
+  for (const StoredKeySlot& slot : slots.slots) out.push_back(described(slot));
   return out;
 }
+
+}  // namespace
+
+std::vector<KeySlot> key_slots(PackStore& store) { return described(read_slots(store)); }
+
+std::vector<KeySlot> key_slots(const LockedKey& locked) { return described(decoded_slots(locked)); }
 
 KeySlot add_key_slot(PackStore& store, const KeySource& source, const std::string& label) {
   require_encrypted(store);

@@ -29,14 +29,25 @@ std::vector<std::byte> first_key_slot(const KeySource& source,
 // A text that shows which data key a store has, and nothing else about it.
 std::string key_fingerprint(const base::Secret& data_key);
 
-// The data key of the store at `path`, by the first secret of key_source() that fits a slot, and
-// with a fingerprint that the source wants. Errc::wrong_key: there is none. `superblock`: its bytes.
-base::Secret unlock_store(base::Fs& fs, const std::string& path,
+// A file of key slots, and the bytes of the superblock that they are authenticated with.
+struct LockedKey {
+  std::string file;  // for messages
+  std::vector<std::byte> slots, superblock;
+  format::Uuid store_id;
+};
+// Errc::corrupted: the store at `path` has none.
+LockedKey read_locked_key(base::Fs& fs, const std::string& path,
                           std::span<const std::byte> superblock, const format::Uuid& store_id);
+// The data key, by the first secret of key_source() that fits a slot, and with a fingerprint that
+// the source wants. Errc::wrong_key: there is none. `place` names the store in messages.
+base::Secret unlock(const LockedKey& locked, const std::string& place);
+// Errc::wrong_key: key_source() wants an encrypted store at `place`, and that one is plain.
+void require_may_be_plain(const std::string& place);
 
-// Changes of the slots of an open store. Each replaces the file, durably. Errc::unsupported for a
+// The slots of a file, and changes of those of an open store. Each replaces the file, durably. Errc::unsupported for a
 // plain store.
 std::string key_fingerprint(PackStore& store);
+std::vector<KeySlot> key_slots(const LockedKey& locked);
 std::vector<KeySlot> key_slots(PackStore& store);
 KeySlot add_key_slot(PackStore& store, const KeySource& source, const std::string& label);
 // Errc::not_found; invalid_argument for the last slot.

@@ -1,6 +1,7 @@
 #include "store/catalog/store_directory.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <random>
 
 #include "base/clock.hpp"
@@ -61,12 +62,6 @@ std::vector<std::byte> checked_superblock(const std::string& path,
   fail(Errc::invalid_argument, "{}: a store option is outside its range", path);
 }
 
-void require_may_be_plain(const std::string& path) {
-  const KeySource source = key_source();
-  if (!source.encrypted_only && source.fingerprint.empty()) return;
-  fail(Errc::wrong_key, "{}: the store is not encrypted, and an encrypted one is wanted", path);
-}
-
 void require_unfinished(base::Fs& fs, const std::string& path) {
   if (is_unfinished_store(fs, path)) return;
   fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
@@ -107,11 +102,21 @@ std::shared_ptr<StoreDirectory> StoreDirectory::create_encrypted(base::Fs& fs,
   const auto bytes = checked_superblock(path, options);
   const base::Secret data_key = base::Secret::random(base::kKeyBytes);
   const auto slots = first_key_slot(source, bytes, options.store_id, data_key);
+  return create_encrypted_copy(fs, path, options, slots,
+                               std::make_shared<const base::StoreKeys>(data_key));
+}
+
+std::shared_ptr<StoreDirectory> StoreDirectory::create_encrypted_copy(
+    base::Fs& fs, const std::string& given_path, const format::Superblock& superblock,
+    std::span<const std::byte> key_slots, std::shared_ptr<const base::StoreKeys> keys) {
+  assert(superblock.encrypted && keys != nullptr);
+  const std::string path = base::without_end_slashes(given_path);
+  const auto bytes = checked_superblock(path, superblock);
   make_directories(fs, path);
-  publish_encrypted(fs, path, slots, bytes);
+  publish_encrypted(fs, path, key_slots, bytes);
   return std::shared_ptr<StoreDirectory>(
       new StoreDirectory(fs, path, fs.open(path + "/" + kSuperblockName, base::OpenMode::read_only),
-                         options, std::make_unique<const base::StoreKeys>(data_key), nullptr));
+                         superblock, std::move(keys), nullptr));
 }
 
 std::shared_ptr<StoreDirectory> StoreDirectory::create_copy(base::Fs& fs,
@@ -119,7 +124,7 @@ std::shared_ptr<StoreDirectory> StoreDirectory::create_copy(base::Fs& fs,
                                                             const format::Superblock& superblock) {
   const std::string path = base::without_end_slashes(given_path);
   if (superblock.encrypted) {
-    fail(Errc::unsupported, "{}: a copy of an encrypted store cannot be created yet", path);
+    fail(Errc::unsupported, "{}: a copy of an encrypted store needs its keys", path);
   }
   require_may_be_plain(path);
   const auto bytes = checked_superblock(path, superblock);
@@ -129,8 +134,28 @@ std::shared_ptr<StoreDirectory> StoreDirectory::create_copy(base::Fs& fs,
   return open(fs, path);
 }
 
+namespace {
+
+// Null: of a plain store. `given`: those of an earlier opening, or null.
+std::shared_ptr<const base::StoreKeys> keys_of(base::Fs& fs, const std::string& path,
+                                               const format::Superblock& superblock,
+                                               std::span<const std::byte> bytes,
+                                               std::shared_ptr<const base::StoreKeys> given) {
+  if (!superblock.encrypted) {
+    require_may_be_plain(path);
+    if (given == nullptr) return nullptr;
+    fail(Errc::wrong_key, "{}: the store was encrypted, and a plain one is in its place", path);
+  }
+  if (given != nullptr) return given;
+  const auto locked = read_locked_key(fs, path, bytes, superblock.store_id);
+  return std::make_shared<const base::StoreKeys>(unlock(locked, path));
+}
+
+}  // namespace
+
 std::shared_ptr<StoreDirectory> StoreDirectory::open(base::Fs& fs, const std::string& given_path,
-                                                     std::shared_ptr<RemotePacks> remote) {
+                                                     std::shared_ptr<RemotePacks> remote,
+                                                     std::shared_ptr<const base::StoreKeys> keys) {
   const std::string path = base::without_end_slashes(given_path);
   if (!fs.exists(path)) fail(Errc::not_found, "{}: no such directory", path);
   const std::string file = path + "/" + kSuperblockName;
@@ -157,12 +182,7 @@ std::shared_ptr<StoreDirectory> StoreDirectory::open(base::Fs& fs, const std::st
     if (at == entries.end()) fail(Errc::corrupted, "{}/{}: missing", path, name);
     if (!at->is_directory) fail(Errc::corrupted, "{}/{}: not a directory", path, name);
   }
-  std::unique_ptr<const base::StoreKeys> keys;
-  if (!superblock.encrypted) require_may_be_plain(path);
-  if (superblock.encrypted) {
-    keys =
-        std::make_unique<const base::StoreKeys>(unlock_store(fs, path, bytes, superblock.store_id));
-  }
+  keys = keys_of(fs, path, superblock, bytes, std::move(keys));
   return std::shared_ptr<StoreDirectory>(new StoreDirectory(fs, path, std::move(opened), superblock,
                                                             std::move(keys), std::move(remote)));
 }

@@ -45,11 +45,17 @@ class StoreDirectory : public PackStore {
   // The same with an unchanged superblock: a copy of an existing store.
   static std::shared_ptr<StoreDirectory> create_copy(base::Fs& fs, const std::string& path,
                                                      const format::Superblock& superblock);
+  // The same of an encrypted store: `keys` are those that `key_slots`, its file, gave.
+  static std::shared_ptr<StoreDirectory> create_encrypted_copy(
+      base::Fs& fs, const std::string& path, const format::Superblock& superblock,
+      std::span<const std::byte> key_slots, std::shared_ptr<const base::StoreKeys> keys);
   // Errc::not_found, not_a_store, newer_format, corrupted; each names the path. Errc::wrong_key: the
   // store is encrypted, and key_source() has no secret for it, or plain, and key_source() wants only
-  // encrypted ones. Works on a read-only medium. `remote`: see PackSet.
+  // encrypted ones. Works on a read-only medium. `remote`: see PackSet. `keys`: those of an earlier
+  // opening; null: asks key_source().
   static std::shared_ptr<StoreDirectory> open(base::Fs& fs, const std::string& path,
-                                              std::shared_ptr<RemotePacks> remote = nullptr);
+                                              std::shared_ptr<RemotePacks> remote = nullptr,
+                                              std::shared_ptr<const base::StoreKeys> keys = nullptr);
 
   std::vector<std::string> branch_names() const;  // sorted
 

@@ -35,7 +35,7 @@ struct PackStore::Impl {
   const std::unique_ptr<base::File> superblock_file;  // open, so that its inode is not reused
   format::Superblock superblock;
   std::uint64_t seed;
-  const std::unique_ptr<const base::StoreKeys> keys;
+  const std::shared_ptr<const base::StoreKeys> keys;
   PackSet packs;
   RecordCache records;
   RunCache runs;
@@ -44,7 +44,7 @@ struct PackStore::Impl {
   std::unique_ptr<base::ThreadPool> pool;
 
   Impl(base::Fs& f, const std::string& p, std::unique_ptr<base::File> file,
-       const format::Superblock& sb, std::unique_ptr<const base::StoreKeys> k,
+       const format::Superblock& sb, std::shared_ptr<const base::StoreKeys> k,
        std::shared_ptr<RemotePacks> remote)
       : beneath(base::beneath(f, p)),
         fs(*beneath),
@@ -59,7 +59,7 @@ struct PackStore::Impl {
 
 PackStore::PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
                      const format::Superblock& superblock,
-                     std::unique_ptr<const base::StoreKeys> keys,
+                     std::shared_ptr<const base::StoreKeys> keys,
                      std::shared_ptr<RemotePacks> remote)
     : impl_(std::make_unique<Impl>(fs, path, std::move(file), superblock, std::move(keys),
                                    std::move(remote))) {
@@ -74,6 +74,9 @@ const std::string& PackStore::path() const noexcept { return impl_->path; }
 const format::Superblock& PackStore::superblock() const noexcept { return impl_->superblock; }
 std::uint64_t PackStore::checksum_seed() const noexcept { return impl_->seed; }
 const base::StoreKeys* PackStore::keys() const noexcept { return impl_->keys.get(); }
+format::StoreSeal PackStore::store_seal() const noexcept {
+  return {superblock().store_id, impl_->keys};
+}
 void PackStore::require_plain(const char* what) const {
   if (!is_encrypted()) return;
   fail(Errc::unsupported, "{}: the store is encrypted, and {} would not be yet", path(), what);

@@ -27,7 +27,7 @@ class PackStore {
   // `remote`: see PackSet.
   // `keys`: null for a plain store.
   PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
-            const format::Superblock& superblock, std::unique_ptr<const base::StoreKeys> keys,
+            const format::Superblock& superblock, std::shared_ptr<const base::StoreKeys> keys,
             std::shared_ptr<RemotePacks> remote);
   ~PackStore();
 
@@ -42,6 +42,8 @@ class PackStore {
   // For the content of packs, and of all other files but journals' frames.
   format::RecordSeal record_seal() const noexcept { return {checksum_seed(), keys()}; }
   format::FileSeal file_seal() const noexcept { return {superblock().store_id, keys()}; }
+  // For both, also after this object is destroyed.
+  format::StoreSeal store_seal() const noexcept;
   std::string packs_directory() const;
   std::string snapshots_directory() const;
   std::string branches_directory() const;
