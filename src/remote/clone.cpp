@@ -31,18 +31,18 @@ std::shared_ptr<store::StoreDirectory> open_unfinished(base::Fs& fs, const std::
                                                         from.seal.keys);
   }
   sync_remains(*base::beneath(fs, path), path);
-  auto store = open_store(fs, path, {}, std::move(objects));
+  auto store = open_store(fs, path, {}, std::move(objects), from.seal.keys);
   if (store->superblock().store_id != superblock.store_id) {
     fail(Errc::already_exists, "{}: an unfinished clone of another remote: remove it first", path);
   }
   return store;
 }
 
-// The slots of the clone are those of the remote: only changes of them are pushed.
-void note_key_slots(store::StoreDirectory& store, const UnlockedRemote& from) {
+// The slots of the clone came from the remote: only changes of them are pushed.
+void note_key_slots(store::StoreDirectory& store) {
   if (!store.is_encrypted()) return;
   RemoteFile file = read_remote_file(store, kDefaultRemoteName);
-  file.key_slots_hash = base::sha256(from.key_slots);
+  file.key_slots_hash = base::sha256(key_slots_here(store));
   write_remote_file(store, kDefaultRemoteName, file, true);
 }
 
@@ -60,10 +60,10 @@ PullReport clone(base::Fs& fs, const std::string& url, const std::string& given,
   {
     auto store = open_unfinished(fs, unfinished, from, objects);
     if (remote_names(*store).empty()) add_remote_file(*store, kDefaultRemoteName, url, false);
-    note_key_slots(*store, from);
+    note_key_slots(*store);
     if (options.lazy && !has_missing_pieces(fs, unfinished)) {
       write_missing_pieces(*store, {});
-      store = open_store(fs, unfinished, {}, objects);
+      store = open_store(fs, unfinished, {}, objects, from.seal.keys);
     }
     Session session(*store, kDefaultRemoteName, std::move(objects));
     const bool brings_packs = !options.lazy && has_missing_pieces(fs, unfinished);

@@ -106,9 +106,10 @@ std::shared_ptr<store::StoreDirectory> open_head(base::Fs& fs, const format::Sup
 
 std::shared_ptr<store::StoreDirectory> open_store(base::Fs& fs, const std::string& given,
                                                   const RemoteOptions& options,
-                                                  std::shared_ptr<ObjectStore> objects) {
+                                                  std::shared_ptr<ObjectStore> objects,
+                                                  std::shared_ptr<const base::StoreKeys> keys) {
   const std::string path = base::without_end_slashes(given);
-  auto core = store::StoreDirectory::open(fs, path);
+  auto core = store::StoreDirectory::open(fs, path, nullptr, std::move(keys));
   if (!has_missing_pieces(core->fs(), path)) return core;
   const LazyOptions resolved = resolve(options);
   if (objects == nullptr) {

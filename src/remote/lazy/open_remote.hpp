@@ -28,8 +28,9 @@ std::shared_ptr<store::StoreDirectory> open_head(base::Fs& fs, const format::Sup
 
 // The store in a directory. The records of a lazy clone are fetched when they are read; opening it
 // makes no request. Otherwise like StoreDirectory::open(), and `options` are ignored.
-std::shared_ptr<store::StoreDirectory> open_store(base::Fs& fs, const std::string& path,
-                                                  const RemoteOptions& options = {},
-                                                  std::shared_ptr<ObjectStore> objects = nullptr);
+std::shared_ptr<store::StoreDirectory> open_store(
+    base::Fs& fs, const std::string& path, const RemoteOptions& options = {},
+    std::shared_ptr<ObjectStore> objects = nullptr,
+    std::shared_ptr<const base::StoreKeys> keys = nullptr);
 
 }  // namespace vellum::remote
