@@ -275,8 +275,7 @@ class Pull {
   // needs them, and fetches the records of packs that are files of the store. False: a gc of the
   // remote may not have read the hold.
   bool note_pieces(const std::vector<const RemoteVersion*>& to_do) {
-    VersionPieces missing =
-        read_missing_pieces(store_.fs(), store_.path(), store_.file_seal());
+    VersionPieces missing = read_missing_pieces(store_.fs(), store_.path(), store_.file_seal());
     VersionPieces fresh;
     for (const RemoteVersion* name : to_do) {
       const VersionPieces pieces = remote_.pieces_of(name->list);
@@ -442,9 +441,8 @@ PullReport pull(Session& session, const PullOptions& options, const ProgressFn& 
     if (!options.packs) {
       const store::StoreDirectory& store = session.store();
       if (is_lazy(session)) {
-        restore_hold(
-            session,
-            read_missing_pieces(store.fs(), store.path(), store.file_seal()).list);
+        restore_hold(session,
+                     read_missing_pieces(store.fs(), store.path(), store.file_seal()).list);
       }
       return report;
     }

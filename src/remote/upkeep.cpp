@@ -199,10 +199,9 @@ class Verifier {
     if (damaged.size() == head.versions.size()) return;
     RemoteOptions options;
     options.cache_directory = "";
-    const auto store =
-        open_head(base::posix_fs(), read_superblock(remote_.objects()), remote_.seal().keys, head,
-                  options,
-                  std::shared_ptr<ObjectStore>(std::shared_ptr<void>(), &remote_.objects()));
+    const auto store = open_head(
+        base::posix_fs(), read_superblock(remote_.objects()), remote_.seal().keys, head, options,
+        std::shared_ptr<ObjectStore>(std::shared_ptr<void>(), &remote_.objects()));
     for (const RemoteVersion& name : head.versions) {
       if (damaged.contains(name.ref.name) || name.list.own.size_bytes == 0) continue;
       try {

@@ -103,6 +103,30 @@ TEST(StoreKeys, OpenOnlyWhatTheySealed) {
   EXPECT_TRUE(opens(keys, pack, clear, text, seal)) << "a failure leaves no state";
 }
 
+// Content that is named by its hash: the same message is the same bytes, and no other has its nonce.
+TEST(StoreKeys, SealAlikeGivesTheSameBytesForTheSameMessageOnly) {
+  const StoreKeys keys(filled(kKeyBytes, 1)), others(filled(kKeyBytes, 2));
+  const MessageKey list{KeyUse::file, 7, 0};
+  const auto sealed_alike = [&](const StoreKeys& with, std::string clear, std::string text) {
+    const auto clear_bytes = std::as_bytes(std::span(clear));
+    std::vector<std::byte> seal(kSealBytes);
+    const std::string plain = text;
+    with.seal_alike(list, clear_bytes, std::as_writable_bytes(std::span(text)), seal);
+    EXPECT_NE(text, plain);
+    std::string opened = text;
+    EXPECT_TRUE(with.open(list, clear_bytes, std::as_writable_bytes(std::span(opened)), seal));
+    EXPECT_EQ(opened, plain);
+    return hex(seal) + text;
+  };
+  const auto nonce = [](const std::string& sealed) { return sealed.substr(0, 2 * kNonceBytes); };
+  const std::string first = sealed_alike(keys, "clear", "some text");
+  EXPECT_EQ(sealed_alike(keys, "clear", "some text"), first);
+  EXPECT_NE(nonce(sealed_alike(keys, "clear", "some tex_")), nonce(first));
+  EXPECT_NE(nonce(sealed_alike(keys, "clea_", "some text")), nonce(first));
+  EXPECT_NE(nonce(sealed_alike(keys, "clearsome", " text")), nonce(first));
+  EXPECT_NE(nonce(sealed_alike(others, "clear", "some text")), nonce(first));
+}
+
 TEST(StoreKeys, NeverUseANonceTwice) {
   const StoreKeys keys(filled(kKeyBytes, 1));
   std::set<std::string> nonces;

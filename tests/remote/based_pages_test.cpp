@@ -20,8 +20,7 @@ std::size_t based_records(StoreDirectory& store) {
 class BasedPagesAtARemote : public LazyTest {
  protected:
   BasedPagesAtARemote() {
-    store =
-        StoreDirectory::create(base::posix_fs(), dir.path("moved"), store::test::small_options());
+    store = create_store(base::posix_fs(), dir.path("moved"), store::test::small_options());
     add_remote_file(*store, "origin", url(), false);
     store->create_branch("main", kMovedPages * format::kPageBytes, 0);
     const auto writer = BranchWriter::open(*store, "main");

@@ -30,7 +30,7 @@ struct Made {
 
 Made make_before_push(base::Fs& fs) {
   Made out;
-  const auto store = StoreDirectory::create(fs, kStore, remote_options());
+  const auto store = create_store(fs, kStore, remote_options());
   add_remote_file(*store, "origin", kUrl, false);
   Line line(*store, "main", 11);
   line.begin();
@@ -69,7 +69,7 @@ Contents cloned(base::Fs& fs, const Contents& like) {
 
 bool has_list_on_base(base::Fs& fs, const std::string& name) {
   const auto objects = remote_of(fs);
-  const Remote remote(*objects, read_superblock(*objects).store_id);
+  const Remote remote(*objects, unlock_remote(*objects).seal);
   return remote.newest_head().head.find(name)->list.base.size_bytes != 0;
 }
 
@@ -297,7 +297,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfACloneLeavesAResumableOne) {
 // A snapshot and a branch whose recorded working sets have pieces of their own.
 Contents make_with_sets(base::Fs& fs, const Ranges& used) {
   constexpr format::PageNumber kPages = 256;
-  const auto store = StoreDirectory::create(fs, kStore, remote_options());
+  const auto store = create_store(fs, kStore, remote_options());
   add_remote_file(*store, "origin", kUrl, false);
   store->create_branch("main", kPages * format::kPageBytes, 0);
   Model model(kPages);
@@ -316,7 +316,7 @@ Contents make_with_sets(base::Fs& fs, const Ranges& used) {
 
 void expect_pieces_of_sets(base::Fs& fs) {
   const auto objects = remote_of(fs);
-  const Remote remote(*objects, read_superblock(*objects).store_id);
+  const Remote remote(*objects, unlock_remote(*objects).seal);
   EXPECT_TRUE(verify_remote(remote, true, nullptr).damages.empty());
   for (const RemoteVersion& name : remote.newest_head().head.versions) {
     EXPECT_FALSE(remote.pieces_of(name.list).in_use.pieces.empty()) << name.ref.name;
@@ -427,7 +427,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfARemoteGcLosesNothing) {
   push_all(*StoreDirectory::open(fs, kStore), remote_of(fs));
   const auto work = [](base::Fs& disk) {
     const auto objects = remote_of(disk);
-    const Remote remote(*objects, read_superblock(*objects).store_id);
+    const Remote remote(*objects, unlock_remote(*objects).seal);
     forget_names(remote, {"s1"});
     collect_remote(remote, false, nullptr);
   };
@@ -439,7 +439,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfARemoteGcLosesNothing) {
         const Contents there = cloned(other, made.after);
         EXPECT_TRUE(there == without || (was_killed && there == made.after));
         const auto objects = remote_of(left);
-        collect_remote(Remote(*objects, read_superblock(*objects).store_id), false, nullptr);
+        collect_remote(Remote(*objects, unlock_remote(*objects).seal), false, nullptr);
         EXPECT_EQ(cloned(left, made.after), there);
       });
   EXPECT_GT(calls, 15u);

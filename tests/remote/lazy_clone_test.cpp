@@ -51,13 +51,13 @@ class LazyCloneTest : public LazyTest {
   }
   RemoteGcReport collect(std::vector<std::string> forgotten = {}) const {
     const auto there = objects();
-    const Remote remote(*there, store->superblock().store_id);
+    const Remote remote(*there, store->store_seal());
     if (!forgotten.empty()) forget_names(remote, forgotten);
     return collect_remote(remote, false, nullptr);
   }
   std::vector<Hold> holds() const {
     const auto there = objects();
-    return read_holds(Remote(*there, store->superblock().store_id));
+    return read_holds(Remote(*there, store->store_seal()));
   }
 };
 
@@ -256,7 +256,7 @@ TEST_F(LazyCloneTest, AHoldIsForgottenByItsName) {
   push_all(*store);
   clone_lazily("c");
   const auto there = objects();
-  const Remote remote(*there, store->superblock().store_id);
+  const Remote remote(*there, store->store_seal());
   EXPECT_ERRC(forget_hold(remote, "c"), Errc::invalid_argument);
   EXPECT_ERRC(forget_hold(remote, std::string(32, '0')), Errc::not_found);
   forget_hold(remote, hold_name(holds().front().writer));
@@ -269,7 +269,7 @@ TEST_F(LazyCloneTest, AHoldThatCannotBeReadEndsAGc) {
   make(2);
   push_all(*store);
   clone_lazily("c");
-  forget_names(Remote(*objects(), store->superblock().store_id), {"s0"});
+  forget_names(Remote(*objects(), store->store_seal()), {"s0"});
   const auto before = pieces().size();
   flip_byte(dir.path("r") + "/" + hold_key(holds().front().writer), 60);
   EXPECT_ERRC(collect(), Errc::corrupted);

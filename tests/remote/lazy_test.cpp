@@ -545,7 +545,7 @@ TEST_F(LazyTest, ASlowReaderKeepsWhatItsVersionsNeedDuringGc) {
   const auto source = store::test::open_version(*lazy, "s4");
   const auto gone = store::test::open_version(*lazy, "s0");
   const auto there = objects();
-  const Remote remote(*there, store->superblock().store_id);
+  const Remote remote(*there, store->store_seal());
   forget_names(remote, {"s0", "s1", "s2"});
   collect_remote(remote, false, nullptr);
   store::test::expect_same(*source, contents["s4"]);
@@ -577,7 +577,7 @@ TEST_F(LazyTest, AForgottenOpenVersionKeepsItsFetchedPieces) {
   const auto late = open_lazily(without);
   const auto unread = store::test::open_version(*late, "s0");
   const auto there = objects();
-  const Remote remote(*there, store->superblock().store_id);
+  const Remote remote(*there, store->store_seal());
   forget_names(remote, {"s0", "main"});
   EXPECT_GT(collect_remote(remote, false, nullptr).objects_removed, 0u);
   ASSERT_TRUE(pieces().empty());

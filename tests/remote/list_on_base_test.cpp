@@ -228,7 +228,7 @@ class ListOnBaseTest : public LazyTest {
   }
 
   std::unique_ptr<ObjectStore> there = objects();
-  const Remote remote{*there, store->superblock().store_id};
+  const Remote remote{*there, store->store_seal()};
 };
 
 TEST_F(ListOnBaseTest, PushesSendOneListAsTheBaseOfLaterOnes) {
@@ -341,8 +341,8 @@ TEST_F(ListOnBaseTest, APushBeginsAgainIfGcDeletesTheBaseOfItsList) {
       const auto bytes = there->get(list.key, 1u << 20);
       VersionPieces pieces;
       stood_on_it |= list.key != list_key(list_name(one).own.content) &&
-                     decode_list_on_base(bytes, store->superblock().store_id,
-                                         *remote.base_list(base), pieces) == nullptr;
+                     decode_list_on_base(bytes, store->file_seal(), *remote.base_list(base),
+                                         pieces) == nullptr;
     }
     forget_all_but("");
     EXPECT_FALSE(is_there(base));
@@ -358,8 +358,7 @@ TEST_F(ListOnBaseTest, ABaseThatIsDamagedOrMissingIsNamed) {
   const ListName list = list_name(one);
   ASSERT_GE(users_of(list.base).size(), 2u);
   const auto expect_named = [&](const ObjectName& object) {
-    const auto damages =
-        verify_remote(Remote(*there, store->superblock().store_id), true, nullptr).damages;
+    const auto damages = verify_remote(Remote(*there, store->store_seal()), true, nullptr).damages;
     ASSERT_EQ(damages.size(), 1u);
     EXPECT_EQ(damages[0].object, list_key(object.content));
     EXPECT_EQ(damages[0].versions, users_of(object));
@@ -391,7 +390,7 @@ TEST_F(ListOnBaseTest, ABaseThatIsDamagedOrMissingIsNamed) {
   for (const ObjectName& object : {list.base, list.own}) there->remove(list_key(object.content));
   std::set<std::string> named;
   for (const auto& damage :
-       verify_remote(Remote(*there, store->superblock().store_id), false, nullptr).damages) {
+       verify_remote(Remote(*there, store->store_seal()), false, nullptr).damages) {
     named.insert(damage.object);
   }
   EXPECT_EQ(named, (std::set{list_key(list.base.content), list_key(list.own.content)}));
@@ -402,7 +401,7 @@ TEST_F(ListOnBaseTest, AHeadWithAnotherBaseIsRefused) {
   push_many();
   ListName forged = list_name(near_base());
   const auto whole = remote.pieces_of(forged);
-  const auto bytes = encode_piece_list(whole, store->superblock().store_id);
+  const auto bytes = encode_piece_list(whole, store->file_seal());
   forged.base = {{0, base::sha256(bytes)}, bytes.size()};
   there->put(list_key(forged.base.content), bytes);
   const std::string text =

@@ -37,7 +37,7 @@ class OperatorTest : public RemoteTest {
   }
   Head head() const {
     const auto there = objects();
-    return Remote(*there, store->superblock().store_id).newest_head().head;
+    return Remote(*there, store->store_seal()).newest_head().head;
   }
   static bool replicate(StoreDirectory& from, const std::string& url, bool take_over = false) {
     return Replicator(from, url, {1000ms, take_over}).push_new();
@@ -206,7 +206,7 @@ TEST_F(OperatorTest, ARemoteMayMove) {
   fs::rename(dir.path("r"), dir.path("moved"));
   set_remote_url(*store, "origin", "file://" + dir.path("moved"));
   EXPECT_TRUE(push_all(*store).versions[0].was_there);
-  const auto other = StoreDirectory::create(base::posix_fs(), dir.path("o"), remote_options());
+  const auto other = create_store(base::posix_fs(), dir.path("o"), remote_options());
   add_remote_file(*other, "origin", "file://" + dir.path("other"), false);
   EXPECT_ERRC(set_remote_url(*other, "origin", "file://" + dir.path("moved")),
               Errc::invalid_argument);
@@ -324,7 +324,7 @@ TEST_F(OperatorTest, GcOfARemoteThatLacksAListSaysSo) {
   push_all(*store);
   fs::remove(dir.path("r") + "/" + keys(kListPrefix).front());
   const auto there = objects();
-  const Remote remote(*there, store->superblock().store_id);
+  const Remote remote(*there, store->store_seal());
   EXPECT_ERRC(collect_remote(remote, false, nullptr), Errc::corrupted);
 }
 
@@ -333,7 +333,7 @@ TEST_F(OperatorTest, GcRemovesObjectsOfProbes) {
   push_all(*store);
   objects()->put("probe/00-1", {});
   const auto there = objects();
-  collect_remote(Remote(*there, store->superblock().store_id), false, nullptr);
+  collect_remote(Remote(*there, store->store_seal()), false, nullptr);
   EXPECT_TRUE(keys("probe/").empty());
 }
 

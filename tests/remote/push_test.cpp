@@ -133,7 +133,7 @@ TEST_F(PushTest, ManySmallPushesDoNotResultInManyPieces) {
     push_names(*store, {"main"});
   }
   const auto there = objects();
-  const Remote remote(*there, store->superblock().store_id);
+  const Remote remote(*there, store->store_seal());
   const auto head = remote.newest_head().head;
   EXPECT_LE(remote.list(head.find("main")->list).size(), 130u);
   expect_contents(*clone_to("c"), {{"main", contents["main"]}});
@@ -216,7 +216,7 @@ TEST_F(PushTest, NamesOfOtherVersionsAreRefused) {
   EXPECT_ERRC(pull_names(*store, {"s0"}), Errc::already_exists);
   EXPECT_ERRC(push_names(*store, {"nothing"}), Errc::not_found);
   EXPECT_ERRC(pull_names(*store, {"nothing"}), Errc::not_found);
-  const auto other = StoreDirectory::create(base::posix_fs(), dir.path("o"), remote_options());
+  const auto other = create_store(base::posix_fs(), dir.path("o"), remote_options());
   other->create_branch("main", 4096, 0);
   add_remote_file(*other, "origin", url(), false);
   EXPECT_ERRC(push_names(*other, {"main"}), Errc::invalid_argument);
@@ -354,7 +354,7 @@ TEST_F(PushTest, GcDeletesForgottenVersionsAndNothingElse) {
   make(6);
   push_all(*store);
   const auto there = objects();
-  const Remote remote(*there, store->superblock().store_id);
+  const Remote remote(*there, store->store_seal());
   EXPECT_ERRC(forget_names(remote, {"s1", "nothing"}), Errc::not_found);
   for (const char* name : {"s1", "s2", "s3"}) contents.erase(name);
   forget_names(remote, {"s1", "s2", "s3"});
@@ -379,19 +379,19 @@ TEST_F(PushTest, GcDeletesForgottenVersionsAndNothingElse) {
 // Runs a gc of the remote when a push has uploaded all objects but its head.
 class GcBeforeHead final : public DirectoryEngine {
  public:
-  GcBeforeHead(std::string path, const format::Uuid& store_id, int times)
-      : DirectoryEngine(base::posix_fs(), std::move(path)), store_id_(store_id), times_(times) {}
+  GcBeforeHead(std::string path, const format::StoreSeal& seal, int times)
+      : DirectoryEngine(base::posix_fs(), std::move(path)), seal_(seal), times_(times) {}
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     if (key.starts_with(kHeadPrefix) && times_ > 0) {
       --times_;
       DirectoryEngine other(base::posix_fs(), url().substr(7));
-      collect_remote(Remote(other, store_id_), false, nullptr);
+      collect_remote(Remote(other, seal_), false, nullptr);
     }
     return DirectoryEngine::put_if_absent(key, bytes);
   }
 
  private:
-  const format::Uuid store_id_;
+  const format::StoreSeal seal_;
   int times_;
 };
 
@@ -400,7 +400,7 @@ TEST_F(PushTest, AGcDuringAPushDeletesNothingThatItNeeds) {
   push_all(*store);
   step("s2");
   step("s3");
-  push_all(*store, std::make_unique<GcBeforeHead>(dir.path("r"), store->superblock().store_id, 3));
+  push_all(*store, std::make_unique<GcBeforeHead>(dir.path("r"), store->store_seal(), 3));
   expect_good_remote();
   expect_contents(*clone_to("c"), contents);
 }
@@ -429,7 +429,7 @@ TEST_F(PushTest, ALateHeadDoesNotCountWhereAnotherWasDeleted) {
     there.step("t0");
     push_names(*copy, {"t0"});
     const auto again = objects();
-    collect_remote(Remote(*again, store->superblock().store_id), false, nullptr);
+    collect_remote(Remote(*again, store->store_seal()), false, nullptr);
     there.step("t1");
     push_names(*copy, {"t1"});
   };
@@ -468,7 +468,7 @@ TEST_F(PushTest, GcDeletesEachHeadAfterItsWitness) {
   step("s1");
   push_all(*store);
   NotesRemovedHeads engine(dir.path("r"));
-  const Remote remote(engine, store->superblock().store_id);
+  const Remote remote(engine, store->store_seal());
   engine.is_killed = true;
   EXPECT_ERRC(collect_remote(remote, false, nullptr), Errc::io);
   engine.is_killed = false;
@@ -499,7 +499,7 @@ TEST_F(PushTest, ARemoteOfAnOlderVellumIsContinued) {
   expect_contents(*clone_to("c"), contents);
   step("s2");
   push_all(*store);
-  const Remote remote(*there, store->superblock().store_id);
+  const Remote remote(*there, store->store_seal());
   const Head head = remote.newest_head().head;
   EXPECT_EQ(head.number, 2u);
   EXPECT_TRUE(head.is_witness);
@@ -513,7 +513,7 @@ TEST_F(PushTest, EveryDamagedObjectIsNamed) {
   make(3);
   push_all(*store);
   const auto there = objects();
-  const Remote remote(*there, store->superblock().store_id);
+  const Remote remote(*there, store->store_seal());
   int done = 0;
   for (const ObjectInfo& object : there->list("", 1000)) {
     const auto good = there->get(object.key, 1u << 30);

@@ -1,10 +1,14 @@
 // Stores that push to a remote and are cloned from it, with the expected content of each version.
 #pragma once
 
+#include <cstdlib>
+#include <fstream>
+
 #include "remote/engine/directory_engine.hpp"
 #include "remote/pull.hpp"
 #include "remote/push.hpp"
 #include "remote/session/open_engine.hpp"
+#include "remote/session/remote_keys.hpp"
 #include "remote/upkeep.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/gc/recompress_support.hpp"
@@ -120,6 +124,29 @@ inline PullReport pull_names(StoreDirectory& store, std::vector<std::string> nam
   return pull(session, {std::move(names)}, nullptr);
 }
 
+// Whether the stores of these tests are encrypted, and so their remotes. VELLUM_TEST_ENCRYPTED makes
+// it so in a run of its own.
+inline bool& are_encrypted() {
+  static bool encrypted = std::getenv("VELLUM_TEST_ENCRYPTED") != nullptr;
+  return encrypted;
+}
+
+// A key file, in a directory of this process: 'k' is the secret of all these stores.
+inline KeySource test_key(char content = 'k') {
+  static const store::test::TempDirectory directory;
+  KeySource out;
+  out.key_file = directory.path(std::string("key-") + content);
+  std::ofstream(out.key_file) << std::string(40, content);
+  return out;
+}
+
+inline std::shared_ptr<StoreDirectory> create_store(base::Fs& fs, const std::string& path,
+                                                    const format::Superblock& options) {
+  if (!are_encrypted()) return StoreDirectory::create(fs, path, options);
+  set_key_source(test_key());
+  return StoreDirectory::create_encrypted(fs, path, options, test_key());
+}
+
 class RemoteTest : public testing::Test {
  protected:
   RemoteTest() { add_remote_file(*store, "origin", url(), false); }
@@ -164,7 +191,7 @@ class RemoteTest : public testing::Test {
   }
   void expect_good_remote() {
     const auto there = objects();
-    const Remote remote(*there, store->superblock().store_id);
+    const Remote remote(*there, store->store_seal());
     for (const RemoteDamage& damage : verify_remote(remote, true, nullptr).damages) {
       ADD_FAILURE() << damage.object << ": " << damage.reason;
     }
@@ -172,7 +199,7 @@ class RemoteTest : public testing::Test {
 
   store::test::TempDirectory dir;
   std::shared_ptr<StoreDirectory> store =
-      StoreDirectory::create(base::posix_fs(), dir.path("s"), remote_options());
+      create_store(base::posix_fs(), dir.path("s"), remote_options());
   Line line{*store, "main", 5};
   Contents contents;
 };

@@ -75,7 +75,7 @@ TEST_F(ReplicatorTest, TheRemotesRetentionIsItsOwn) {
   Replicator replicator = this->replicator();
   EXPECT_TRUE(replicator.push_new());
   const auto there = objects();
-  const Remote remote(*there, store->superblock().store_id);
+  const Remote remote(*there, store->store_seal());
   forget_names(remote, {"s0"});
   store->remove_snapshot("s1");
   step("s3");
@@ -111,7 +111,7 @@ TEST_F(ReplicatorTest, RulesForgetOnlySnapshotsThatThisStoreHasSentOfItsOwnBranc
   EXPECT_EQ(offered, (std::vector<std::string>{"s0", "s1", "s2"}));
   EXPECT_EQ(replicator.state().forgotten, 1u);
   const auto objects = this->objects();
-  const Head head = Remote(*objects, store->superblock().store_id).newest_head().head;
+  const Head head = Remote(*objects, store->store_seal()).newest_head().head;
   EXPECT_EQ(head.find("s0"), nullptr);
   EXPECT_NE(head.find("other"), nullptr);
   // It is not sent again.
@@ -144,7 +144,7 @@ TEST_F(ReplicatorTest, RulesForgetNoSnapshotThatMayBeAnotherStores) {
   EXPECT_FALSE(replicator.push_new()) << "the remote has another 'nightly'";
   replicator.push_new();
   const auto objects = this->objects();
-  const Head head = Remote(*objects, store->superblock().store_id).newest_head().head;
+  const Head head = Remote(*objects, store->store_seal()).newest_head().head;
   EXPECT_NE(head.find("theirs"), nullptr);
   EXPECT_NE(head.find("nightly"), nullptr);
 }
@@ -231,7 +231,7 @@ TEST(ReplicatorKill, AKillAtAnyCallLosesNothing) {
   sim::SimFs start;
   Contents contents;
   {
-    const auto store = StoreDirectory::create(start, "/s", remote_options());
+    const auto store = create_store(start, "/s", remote_options());
     add_remote_file(*store, "replica", "file:///r", false);
     Line line(*store, "main", 11);
     line.begin();

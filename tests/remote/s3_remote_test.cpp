@@ -87,7 +87,7 @@ TEST_F(S3RemoteTest, APushBehindAnotherStoresGoesOnFromTheNewestHead) {
     push_names(*other, {theirs}, over_s3());
     contents[theirs] = side.bytes();
     const auto objects = over_s3();
-    if (i == 1) collect_remote(Remote(*objects, store->superblock().store_id), false, nullptr);
+    if (i == 1) collect_remote(Remote(*objects, store->store_seal()), false, nullptr);
     step(ours);
     push_names(*store, {ours, "main"}, over_s3());
   }
@@ -164,7 +164,7 @@ TEST_F(S3RemoteTest, AReplicationNoticesAnotherPusherByItsNextHead) {
     push_names(*other, {theirs}, over_s3());
     contents[theirs] = side.bytes();
     const auto objects = over_s3();
-    if (i == 1) collect_remote(Remote(*objects, store->superblock().store_id), false, nullptr);
+    if (i == 1) collect_remote(Remote(*objects, store->store_seal()), false, nullptr);
     step("ours" + std::to_string(i));
     ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
   }
@@ -182,7 +182,7 @@ TEST_F(S3RemoteTest, AReplicationFillsARemoteThatIsEmptiedBetweenTwoCommits) {
   }
   EXPECT_EQ(replicator.state().failure, "");
   const auto objects = over_s3();
-  const Remote remote(*objects, store->superblock().store_id);
+  const Remote remote(*objects, store->store_seal());
   EXPECT_EQ(remote.newest_head().head.number, 1u) << "a head on a lost one was left behind";
   EXPECT_TRUE(verify_remote(remote, true, nullptr).damages.empty());
   step("s3");
@@ -196,7 +196,7 @@ TEST_F(S3RemoteTest, ALookAtAThousandVersionsTakesThreeRequests) {
   make(1);
   push_all(*store, over_s3());
   const auto objects = over_s3();
-  const Remote remote(*objects, store->superblock().store_id);
+  const Remote remote(*objects, store->store_seal());
   std::size_t small_heads = 0;
   for (int i = 0; i < 1000; ++i) {
     StoredHead base = remote.newest_head();
@@ -244,14 +244,13 @@ TEST_F(S3RemoteTest, PushersThatRaceAndAGcLoseNothing) {
   threads.emplace_back([&] {
     const auto objects = over_s3();
     for (int n = 0; n < kPushes; ++n)
-      collect_remote(Remote(*objects, store->superblock().store_id), false, nullptr);
+      collect_remote(Remote(*objects, store->store_seal()), false, nullptr);
   });
   for (std::thread& thread : threads) thread.join();
   const auto all = clone_over_s3("all");
   for (const Contents& of_one : pushed) expect_contents(*all, of_one);
   const auto objects = over_s3();
-  EXPECT_TRUE(
-      verify_remote(Remote(*objects, store->superblock().store_id), true, nullptr).damages.empty());
+  EXPECT_TRUE(verify_remote(Remote(*objects, store->store_seal()), true, nullptr).damages.empty());
 }
 
 TEST_F(S3RemoteTest, TwoStoresThatPushOneBranchAtOnceDoNotBothWin) {

@@ -27,7 +27,7 @@ class RemoteWorkingSetTest : public LazyTest {
   }
   VersionPieces pieces_there(const std::string& name) {
     const auto there = objects();
-    const Remote remote(*there, store->superblock().store_id);
+    const Remote remote(*there, store->store_seal());
     return remote.pieces_of(remote.newest_head().head.find(name)->list);
   }
   // The number of pieces that opening fetches; the pages of the set need no others.
@@ -81,7 +81,7 @@ TEST_F(RemoteWorkingSetTest, ALaterPushKeepsItsPiecesSeparate) {
   }
   {
     const auto there = objects();
-    const Remote remote(*there, store->superblock().store_id);
+    const Remote remote(*there, store->store_seal());
     collect_remote(remote, false, nullptr);
   }
   const auto lazy = open_lazily(options());

@@ -187,8 +187,8 @@ void StoreKeys::seal_alike(const MessageKey& key, std::span<const std::byte> cle
                            std::span<std::byte> text, std::span<std::byte> seal) const {
   std::array<Sha256, 2> hashes{sha256(clear), sha256(text)};
   const auto info = std::as_bytes(std::span(hashes));
-  hkdf_sha256(nonce_key_.bytes(), {},
-              {reinterpret_cast<const char*>(info.data()), info.size()}, seal.first(kNonceBytes));
+  hkdf_sha256(nonce_key_.bytes(), {}, {reinterpret_cast<const char*>(info.data()), info.size()},
+              seal.first(kNonceBytes));
   encrypt_with_nonce(key, clear, text, seal);
 }
 

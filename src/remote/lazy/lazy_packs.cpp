@@ -97,8 +97,8 @@ struct LazyPacks::RemoteAccess {
 LazyPacks::LazyPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
                      const format::StoreSeal& seal, const LazyOptions& options,
                      const std::string& lists_directory, const std::string& tmp_directory)
-    : access_(std::make_unique<RemoteAccess>(fs, std::move(objects), seal, options,
-                                             lists_directory, tmp_directory)) {
+    : access_(std::make_unique<RemoteAccess>(fs, std::move(objects), seal, options, lists_directory,
+                                             tmp_directory)) {
   rebuild_span_index();
 }
 

@@ -53,7 +53,7 @@ LazyOptions resolve(const RemoteOptions& options) {
 // The store, and the files of its names, which must outlive it.
 struct OpenRemote {
   OpenRemote(base::Fs& fs, const std::string& url, const UnlockedRemote& unlocked, const Head& head)
-      : names(fs, url, unlocked.superblock, unlocked.seal.keys, head) {}
+      : names(fs, url, unlocked, head) {}
   RemoteFiles names;
   std::shared_ptr<store::StoreDirectory> core;
 };

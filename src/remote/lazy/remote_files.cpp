@@ -11,20 +11,17 @@
 
 namespace vellum::remote {
 
-RemoteFiles::RemoteFiles(base::Fs& below, const std::string& url,
-                         const format::Superblock& superblock,
-                         std::shared_ptr<const base::StoreKeys> keys, const Head& head)
-    : below_(below),
-      root_(url),
-      seal_(superblock.store_id, std::move(keys)),
-      directories_{url} {
+RemoteFiles::RemoteFiles(base::Fs& below, const std::string& url, const UnlockedRemote& remote,
+                         const Head& head)
+    : below_(below), root_(url), seal_(remote.seal), directories_{url} {
   for (const char* name : {"/branches", "/snapshots", "/packs", "/tmp"}) {
     directories_.insert(root_ + name);
   }
-  add_file(root_ + "/" + store::kSuperblockName, format::encode_superblock(superblock));
+  add_file(root_ + "/" + store::kSuperblockName, format::encode_superblock(remote.superblock));
+  if (!remote.key_slots.empty()) add_file(root_ + "/" + store::kKeysName, remote.key_slots);
   for (const RemoteVersion& name : head.versions) {
     if (name.is_branch) {
-      add_journal(name, superblock);
+      add_journal(name, remote.superblock);
     } else {
       add_file(root_ + "/snapshots/" + name.ref.name + store::kRefSuffix,
                format::encode_snapshot_ref(name.ref, seal_.of_files()));

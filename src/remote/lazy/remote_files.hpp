@@ -2,12 +2,11 @@
 //
 // A head has the data of snapshot refs and journals, and a list may have a working set. This file
 // system presents them as these files, with the URL as the store's path, to the code that reads
-// local stores. In an encrypted remote they are sealed, as in a store. They are read-only. All other paths are those of the underlying file system: an
-// export writes a plain file.
+// local stores. Those of an encrypted remote are sealed, as in a store. They are read-only. All other
+// paths are those of the underlying file system: an export writes a plain file.
 #pragma once
 
 #include <map>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -17,14 +16,15 @@
 #include "format/wire/superblock.hpp"
 #include "format/working_set.hpp"
 #include "remote/objects/head.hpp"
+#include "remote/session/remote_keys.hpp"
 
 namespace vellum::remote {
 
 class RemoteFiles final : public base::Fs {
  public:
-  // REQUIRES: `below` outlives it. `keys`: null for a plain remote.
-  RemoteFiles(base::Fs& below, const std::string& url, const format::Superblock& superblock,
-              std::shared_ptr<const base::StoreKeys> keys, const Head& head);
+  // REQUIRES: `below` outlives it.
+  RemoteFiles(base::Fs& below, const std::string& url, const UnlockedRemote& remote,
+              const Head& head);
 
   // Adds the working set in the list of this version.
   void add_working_set(const RemoteVersion& name, const std::vector<format::PageRange>& ranges);

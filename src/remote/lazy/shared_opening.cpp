@@ -70,8 +70,7 @@ std::vector<std::byte> encode_shared(const Shared& shared, const format::Uuid& c
 }
 
 bool has_listed_head(const Opening& opening) {
-  return opening.listed.has_value() &&
-         may_be_listed_head(*opening.listed, opening.head);
+  return opening.listed.has_value() && may_be_listed_head(*opening.listed, opening.head);
 }
 
 std::vector<std::byte> sized_bytes(format::ByteReader& in) {

@@ -15,9 +15,7 @@ namespace {
 using format::ByteReader;
 using format::ByteWriter;
 
-constexpr format::WholeFileKind kHead{"VLMHED2\n",
-                                      kMaxHeadBytes,
-                                      "not a head of a remote",
+constexpr format::WholeFileKind kHead{"VLMHED2\n", kMaxHeadBytes, "not a head of a remote",
                                       "too large for a head",
                                       kHeadStartBytes - format::kWholeFileHeaderBytes};
 // By an older Vellum: without witnesses.

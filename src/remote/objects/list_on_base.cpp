@@ -10,7 +10,7 @@ namespace {
 
 constexpr format::WholeFileKind kListOnBase{
     "VLMLSTB\n", kMaxListBytes, "not a list of pieces on a base", "too large for a list of pieces",
-    0, true};
+    0,           true};
 
 // A list on a base consists of steps: each skips pieces of the base, takes the next ones, and then
 // adds some of its own.

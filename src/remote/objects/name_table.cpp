@@ -8,8 +8,9 @@
 namespace vellum::remote {
 namespace {
 
-constexpr format::WholeFileKind kTable{"VLMNAME\n", kMaxNameTableBytes, "not a table of names",
-                                       "too large for a table of names", 0, true};
+constexpr format::WholeFileKind kTable{
+    "VLMNAME\n", kMaxNameTableBytes, "not a table of names", "too large for a table of names", 0,
+    true};
 constexpr std::size_t kMinNames = 16;  // of a head's own before it gets a table
 
 bool by_name(const RemoteVersion& a, const RemoteVersion& b) { return a.ref.name < b.ref.name; }

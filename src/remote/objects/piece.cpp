@@ -16,8 +16,12 @@ using format::ByteWriter;
 using format::kRecordAlignBytes;
 using format::RecordType;
 
-constexpr format::WholeFileKind kPiece{"VLMPIEC\n", kMaxPieceIndexBytes, "not a piece of packs",
-                                       "too large for the index of a piece", 0, true};
+constexpr format::WholeFileKind kPiece{"VLMPIEC\n",
+                                       kMaxPieceIndexBytes,
+                                       "not a piece of packs",
+                                       "too large for the index of a piece",
+                                       0,
+                                       true};
 constexpr std::size_t kMinRecordBytes = 9;  // of an entry of the index
 constexpr std::uint32_t kMaxSlots = format::kMaxSlotsPerPagesRecord;
 constexpr std::uint64_t kMaxRecordLines = (format::kRecordHeaderBytes + format::kHashBytes +

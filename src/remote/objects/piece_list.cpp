@@ -11,8 +11,8 @@
 namespace vellum::remote {
 namespace {
 
-constexpr format::WholeFileKind kList{"VLMLIST\n", kMaxListBytes, "not a list of pieces",
-                                      "too large for a list of pieces", 0, true};
+constexpr format::WholeFileKind kList{
+    "VLMLIST\n", kMaxListBytes, "not a list of pieces", "too large for a list of pieces", 0, true};
 
 constexpr std::size_t kMinSpanBytes = 3;
 

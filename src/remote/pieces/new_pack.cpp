@@ -93,10 +93,10 @@ class TranslatedPackWriter {
     const auto trailer =
         format::encode_pack_trailer(pack_, index.offset_bytes, store_.checksum_seed());
     file_.pwrite(trailer, end_);
-    file_.pwrite(format::encode_pack_header({store_.superblock().store_id, pack_, pack_ >> 32,
-                                             table.offset_bytes, table.tag(),
-                                             store_.is_encrypted()}),
-                 0);
+    file_.pwrite(
+        format::encode_pack_header({store_.superblock().store_id, pack_, pack_ >> 32,
+                                    table.offset_bytes, table.tag(), store_.is_encrypted()}),
+        0);
     file_.sync_data();
   }
 

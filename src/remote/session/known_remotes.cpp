@@ -110,8 +110,8 @@ std::string writer_path(const store::StoreDirectory& store) {
 }
 
 WriteId read_writer(const store::StoreDirectory& store) {
-  const auto bytes = base::read_whole(store.fs(), writer_path(store),
-                                      kWriterFile.max_bytes + format::kSealBytes);
+  const auto bytes =
+      base::read_whole(store.fs(), writer_path(store), kWriterFile.max_bytes + format::kSealBytes);
   std::vector<std::byte> opened;
   std::span<const std::byte> body;
   const char* problem = open_whole_file(kWriterFile, bytes, store.file_seal(), opened, body);
@@ -133,9 +133,9 @@ WriteId writer_of(store::StoreDirectory& store) {
   if (store.fs().exists(writer_path(store))) return read_writer(store);
   make_remotes_directory(store);
   try {
-    base::publish_file(
-        store.fs(), store.tmp_directory(), remotes_directory(store), kWriterName,
-        encode_whole_file(kWriterFile, first_writer(store), store.file_seal()), false);
+    base::publish_file(store.fs(), store.tmp_directory(), remotes_directory(store), kWriterName,
+                       encode_whole_file(kWriterFile, first_writer(store), store.file_seal()),
+                       false);
   } catch (const Error& e) {
     if (e.code() != Errc::already_exists) throw;
   }

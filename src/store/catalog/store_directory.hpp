@@ -53,9 +53,9 @@ class StoreDirectory : public PackStore {
   // store is encrypted, and key_source() has no secret for it, or plain, and key_source() wants only
   // encrypted ones. Works on a read-only medium. `remote`: see PackSet. `keys`: those of an earlier
   // opening; null: asks key_source().
-  static std::shared_ptr<StoreDirectory> open(base::Fs& fs, const std::string& path,
-                                              std::shared_ptr<RemotePacks> remote = nullptr,
-                                              std::shared_ptr<const base::StoreKeys> keys = nullptr);
+  static std::shared_ptr<StoreDirectory> open(
+      base::Fs& fs, const std::string& path, std::shared_ptr<RemotePacks> remote = nullptr,
+      std::shared_ptr<const base::StoreKeys> keys = nullptr);
 
   std::vector<std::string> branch_names() const;  // sorted
 

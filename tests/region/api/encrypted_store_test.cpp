@@ -66,8 +66,8 @@ TEST_F(EncryptedStore, TheEnvironmentAsksForEncryptedStoresOnly) {
   EXPECT_FALSE(key_source_of_environment().encrypted_only);
 }
 
-// What would write plain files next to an encrypted store, or send them.
-TEST_F(EncryptedStore, ImagesAndRemotesAreRefused) {
+// What would write plain files next to an encrypted store.
+TEST_F(EncryptedStore, ImagesAreRefused) {
   Store store = Store::create(path_, encrypted_);
   RegionOptions options;
   options.capacity_bytes = 16u << 20;
@@ -79,11 +79,26 @@ TEST_F(EncryptedStore, ImagesAndRemotesAreRefused) {
   EXPECT_ERRC(store.create_region("other", 1u << 20, options), Errc::unsupported);
   EXPECT_FALSE(store.contains("other"));
   EXPECT_FALSE(std::filesystem::exists(options.image.path));
-  const std::string remote = directory_ / "remote";
-  EXPECT_ERRC(store.add_remote("origin", "file://" + remote), Errc::unsupported);
-  const auto once = [](const ReplicateState&) { return false; };
-  EXPECT_ERRC(store.replicate("file://" + remote, ReplicateOptions(), once), Errc::unsupported);
-  EXPECT_FALSE(std::filesystem::exists(remote));
+}
+
+TEST_F(EncryptedStore, ARemoteOpensWithTheStoresSecretsAndListsItsSlots) {
+  Store store = Store::create(path_, encrypted_);
+  RegionOptions options;
+  options.capacity_bytes = 1u << 20;
+  options.engine = Engine::sigsegv;
+  store.create_region("main", 1u << 20, options).commit();
+  const std::string url = "file://" + (directory_ / "remote");
+  store.add_remote("origin", url);
+  store.push("origin");
+  const Store there = Store::open(url);
+  EXPECT_TRUE(there.options().encrypt);
+  EXPECT_EQ(there.key_fingerprint(), store.key_fingerprint());
+  EXPECT_EQ(there.keys().size(), 1u);
+  Store::clone(url, directory_ / "copy");
+  EXPECT_EQ(Store::open(directory_ / "copy").key_fingerprint(), store.key_fingerprint());
+  set_key_source(KeySource());
+  EXPECT_ERRC(Store::open(url), Errc::wrong_key);
+  EXPECT_ERRC(Store::clone(url, directory_ / "other"), Errc::wrong_key);
 }
 
 namespace fs = std::filesystem;
