@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::size_t kIdAt = 16, kFrameLengthAt = 12;
 
+const base::StoreKeys& keys_of_remotes() {
+  static const base::StoreKeys out(base::Secret::random(base::kKeyBytes));
+  return out;
+}
+
 // Unchanged, and as from a forger: with the right length and checksum.
 template <typename Value, typename Decode, typename Encode>
 void check_frame(View input, const Decode& decode, const Encode& encode) {
@@ -30,6 +35,9 @@ void check_frame(View input, const Decode& decode, const Encode& encode) {
     if (decode(bytes, id, value) != nullptr) continue;
     require(decode(encode(value, id), id, again) == nullptr && value == again,
             "an object of a remote decodes to itself");
+    const format::FileSeal seal(id, &keys_of_remotes());
+    require(decode(encode(value, seal), seal, again) == nullptr && value == again,
+            "an object of an encrypted remote decodes to itself");
   }
 }
 
@@ -40,8 +48,9 @@ void fuzz_head(View input) {
 }
 
 void fuzz_name_table(View input) {
-  const auto encode = [](const std::vector<remote::RemoteVersion>& names, const format::Uuid& id) {
-    return remote::encode_name_table(names, UINT32_MAX, id);
+  const auto encode = [](const std::vector<remote::RemoteVersion>& names,
+                         const format::FileSeal& seal) {
+    return remote::encode_name_table(names, UINT32_MAX, seal);
   };
   check_frame<std::vector<remote::RemoteVersion>>(input, remote::decode_name_table, encode);
 }
@@ -57,11 +66,11 @@ void fuzz_piece_list(View input) {
 // The base is that of the seed; an input with another hash is refused at once.
 void fuzz_list_on_base(View input) {
   static const remote::BaseList base = remote::samples::sample_base();
-  const auto decode = [](View bytes, const format::Uuid& id, remote::VersionPieces& out) {
-    return remote::decode_list_on_base(bytes, id, base, out);
+  const auto decode = [](View bytes, const format::FileSeal& seal, remote::VersionPieces& out) {
+    return remote::decode_list_on_base(bytes, seal, base, out);
   };
-  const auto encode = [](const remote::VersionPieces& pieces, const format::Uuid& id) {
-    return remote::encode_list_on_base(pieces, base, id);
+  const auto encode = [](const remote::VersionPieces& pieces, const format::FileSeal& seal) {
+    return remote::encode_list_on_base(pieces, base, seal);
   };
   check_frame<remote::VersionPieces>(input, decode, encode);
 }

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.hpp"
-#include "format/samples.hpp"
 #include "format/wire/checks.hpp"
 #include "format/wire/whole_file.hpp"
 #include "remote/lazy/open_remote.hpp"
@@ -75,9 +74,7 @@ class EncryptedRemoteTest : private WithEncryption, public RemoteTest {
     return out;
   }
   std::string at_remote(const std::string& key) const { return dir.path("r") + "/" + key; }
-  files::path newest_head_path() const {
-    return *files::directory_iterator(at_remote("heads"));
-  }
+  files::path newest_head_path() const { return *files::directory_iterator(at_remote("heads")); }
   // Whether a reader gets all content; false: it was refused. Other content is a failure.
   bool is_read() {
     try {
@@ -204,8 +201,8 @@ TEST_F(EncryptedRemoteTest, EachFlippedObjectIsRefusedOrNotNeeded) {
   const files::path hints = at_remote("newest");
   for (const files::path& path : files_below(dir.path("r"))) {
     const Bytes good = file_bytes(path);
-    for (const std::size_t at : {std::size_t{0}, good.size() / 3, good.size() / 2,
-                                 good.size() - 9, good.size() - 1}) {
+    for (const std::size_t at :
+         {std::size_t{0}, good.size() / 3, good.size() / 2, good.size() - 9, good.size() - 1}) {
       Bytes bad = good;
       bad[at] ^= std::byte{4};
       put_file_bytes(path, bad);
@@ -243,8 +240,7 @@ TEST_F(EncryptedRemoteTest, ExchangedObjectsAreRefused) {
     const auto there = objects();
     bool found = false;
     try {
-      found =
-          !verify_remote(Remote(*there, store->store_seal()), true, nullptr).damages.empty();
+      found = !verify_remote(Remote(*there, store->store_seal()), true, nullptr).damages.empty();
     } catch (const Error& e) {
       found = e.code() == Errc::corrupted;
     }
@@ -473,6 +469,19 @@ TEST_F(RemoteKeySlots, ACloneWithOlderSlotsDoesNotBringBackARemovedOne) {
   there.step("t1");
   push_all(*copy);
   EXPECT_TRUE(opens_with('c'));
+}
+
+// The store may be lost with all that it knows: what opens it now opens the remote.
+TEST_F(RemoteKeySlots, ThePushToARemoteThatWasAddedAgainSendsThem) {
+  make(1);
+  push_all(*store);
+  remove_remote_file(*store, "origin");
+  store::add_key_slot(*store, test_key('n'), "new");
+  store::remove_key_slot(*store, 1);
+  add_remote_file(*store, "origin", url(), false);
+  push_all(*store);
+  EXPECT_TRUE(opens_with('n'));
+  EXPECT_FALSE(opens_with('k'));
 }
 
 TEST_F(RemoteKeySlots, LostOnesAreRepairedFromAStore) {

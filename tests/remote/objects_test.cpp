@@ -26,55 +26,55 @@ struct Structure {
   std::function<const char*(const Bytes& bytes, Bytes& again)> decode;
 };
 
-std::vector<Structure> structures() {
+std::vector<Structure> structures(const format::FileSeal& seal = store_id()) {
   return {
-      {"head", encode_head(sample_head(), store_id()),
-       [](const Bytes& bytes, Bytes& again) {
+      {"head", encode_head(sample_head(), seal),
+       [seal](const Bytes& bytes, Bytes& again) {
          Head out;
-         const char* problem = decode_head(bytes, store_id(), out);
-         if (problem == nullptr) again = encode_head(out, store_id());
+         const char* problem = decode_head(bytes, seal, out);
+         if (problem == nullptr) again = encode_head(out, seal);
          return problem;
        }},
-      {"table", encode_name_table(sample_head().versions, 2, store_id()),
-       [](const Bytes& bytes, Bytes& again) {
+      {"table", encode_name_table(sample_head().versions, 2, seal),
+       [seal](const Bytes& bytes, Bytes& again) {
          std::vector<RemoteVersion> out;
-         const char* problem = decode_name_table(bytes, store_id(), out);
-         if (problem == nullptr) again = encode_name_table(out, UINT32_MAX, store_id());
+         const char* problem = decode_name_table(bytes, seal, out);
+         if (problem == nullptr) again = encode_name_table(out, UINT32_MAX, seal);
          return problem;
        }},
-      {"list", encode_piece_list(sample_list(), store_id()),
-       [](const Bytes& bytes, Bytes& again) {
+      {"list", encode_piece_list(sample_list(), seal),
+       [seal](const Bytes& bytes, Bytes& again) {
          VersionPieces out;
-         const char* problem = decode_piece_list(bytes, store_id(), out);
-         if (problem == nullptr) again = encode_piece_list(out, store_id());
+         const char* problem = decode_piece_list(bytes, seal, out);
+         if (problem == nullptr) again = encode_piece_list(out, seal);
          return problem;
        }},
-      {"list on a base", encode_list_on_base(sample_list_on_base(), sample_base(), store_id()),
-       [](const Bytes& bytes, Bytes& again) {
+      {"list on a base", encode_list_on_base(sample_list_on_base(), sample_base(), seal),
+       [seal](const Bytes& bytes, Bytes& again) {
          VersionPieces out;
-         const char* problem = decode_list_on_base(bytes, store_id(), sample_base(), out);
-         if (problem == nullptr) again = encode_list_on_base(out, sample_base(), store_id());
+         const char* problem = decode_list_on_base(bytes, seal, sample_base(), out);
+         if (problem == nullptr) again = encode_list_on_base(out, sample_base(), seal);
          return problem;
        }},
-      {"piece", encode_piece_index(sample_records(), store_id()),
-       [](const Bytes& bytes, Bytes& again) {
+      {"piece", encode_piece_index(sample_records(), seal),
+       [seal](const Bytes& bytes, Bytes& again) {
          std::vector<PieceRecord> out;
-         const char* problem = decode_piece_index(bytes, store_id(), out);
-         if (problem == nullptr) again = encode_piece_index(out, store_id());
+         const char* problem = decode_piece_index(bytes, seal, out);
+         if (problem == nullptr) again = encode_piece_index(out, seal);
          return problem;
        }},
-      {"hold", encode_hold(sample_hold(), store_id()),
-       [](const Bytes& bytes, Bytes& again) {
+      {"hold", encode_hold(sample_hold(), seal),
+       [seal](const Bytes& bytes, Bytes& again) {
          Hold out;
-         const char* problem = decode_hold(bytes, store_id(), out);
-         if (problem == nullptr) again = encode_hold(out, store_id());
+         const char* problem = decode_hold(bytes, seal, out);
+         if (problem == nullptr) again = encode_hold(out, seal);
          return problem;
        }},
-      {"file", encode_remote_file(sample_file(), store_id()),
-       [](const Bytes& bytes, Bytes& again) {
+      {"file", encode_remote_file(sample_file(), seal),
+       [seal](const Bytes& bytes, Bytes& again) {
          RemoteFile out;
-         const char* problem = decode_remote_file(bytes, store_id(), out);
-         if (problem == nullptr) again = encode_remote_file(out, store_id());
+         const char* problem = decode_remote_file(bytes, seal, out);
+         if (problem == nullptr) again = encode_remote_file(out, seal);
          return problem;
        }},
   };
@@ -102,6 +102,39 @@ TEST(RemoteObjects, RoundTrips) {
   ASSERT_EQ(decode_remote_file(encode_remote_file(sample_file(), store_id()), store_id(), file),
             nullptr);
   EXPECT_EQ(file, sample_file());
+}
+
+// In an encrypted remote: all but the frame, and the start of a head, is authenticated.
+TEST(RemoteObjects, SealedOnesOpenWithTheirKeyAndOnlyAsTheyWere) {
+  const base::StoreKeys keys(base::Secret::random(base::kKeyBytes)),
+      others(base::Secret::random(base::kKeyBytes));
+  const auto plain = structures(), with_keys = structures({store_id(), &keys}),
+             again_sealed = structures({store_id(), &keys}),
+             with_others = structures({store_id(), &others});
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    const Bytes& sample = with_keys[i].sample;
+    const std::string name = plain[i].name;
+    Bytes again;
+    ASSERT_EQ(with_keys[i].decode(sample, again), nullptr) << name;
+    const bool has_own_nonce = name == "head" || name == "hold" || name == "file";
+    EXPECT_EQ(again == sample, !has_own_nonce) << name;
+    EXPECT_EQ(again_sealed[i].sample == sample, !has_own_nonce) << name;
+    EXPECT_STREQ(plain[i].decode(sample, again), "an encrypted file in a plain store");
+    EXPECT_STREQ(with_keys[i].decode(plain[i].sample, again), "a plain file in an encrypted store");
+    EXPECT_NE(with_others[i].decode(sample, again), nullptr) << name;
+    for (std::size_t at = format::kWholeFileHeaderBytes; at + 8 < sample.size(); ++at) {
+      Bytes forged = sample;
+      forged[at] ^= std::byte{1};
+      ASSERT_NE(with_keys[i].decode(format::samples::sealed(forged), again), nullptr)
+          << name << " at " << at;
+    }
+  }
+}
+
+TEST(RemoteObjects, ThePlainStartOfASealedHeadIsItsId) {
+  const base::StoreKeys keys(base::Secret::random(base::kKeyBytes));
+  const Bytes bytes = encode_head(sample_head(), {store_id(), &keys});
+  EXPECT_EQ(head_id_at_start(std::span(bytes).first(kHeadStartBytes)), sample_head().id());
 }
 
 TEST(RemoteObjects, TheFileOfAnOlderVellumIsRead) {

@@ -86,7 +86,7 @@ void Session::follow_key_slots() {
   const auto slots = key_slots_here(store_);
   const base::Sha256 hash = base::sha256(slots);
   if (hash == file_.key_slots_hash) return;
-  if (file_.key_slots_hash != base::Sha256{}) objects_->put(kKeySlotsKey, slots);
+  objects_->put(kKeySlotsKey, slots);
   file_.key_slots_hash = hash;
   write_remote_file(store_, name_, file_, true);
 }

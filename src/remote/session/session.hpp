@@ -40,8 +40,8 @@ class Session {
   void published(const StoredHead& head) noexcept;
   // Updates these branches in the remote's file. Durable on return.
   void note(const std::vector<SeenBranch>& branches);
-  // Puts the key slots of an encrypted store there if they have changed since this store put or got
-  // them. Durable on return. REQUIRES: restore_superblock() has returned.
+  // Puts the key slots of an encrypted store there, unless they are those that this store last put
+  // there, or was cloned with. Durable on return. REQUIRES: restore_superblock() has returned.
   void follow_key_slots();
   // Adds the orders of replicated snapshots to the remote's file. Durable on return.
   void note_replicated(const std::vector<std::uint64_t>& orders);
