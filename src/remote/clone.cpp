@@ -48,30 +48,42 @@ void note_key_slots(store::StoreDirectory& store) {
 
 }  // namespace
 
-PullReport clone(base::Fs& fs, const std::string& url, const std::string& given,
-                 const CloneOptions& options, const ProgressFn& progress,
-                 std::shared_ptr<ObjectStore> objects) {
+CloneSource open_clone_source(base::Fs& fs, const std::string& url,
+                              std::shared_ptr<ObjectStore> objects) {
+  if (objects == nullptr) objects = open_object_store(fs, url);
+  UnlockedRemote remote = unlock_remote(*objects);
+  return {url, std::move(objects), std::move(remote)};
+}
+
+PullReport clone(base::Fs& fs, const CloneSource& source, const std::string& given,
+                 const CloneOptions& options, const ProgressFn& progress) {
   const std::string directory = base::without_end_slashes(given);
   base::require_free(fs, directory);
-  if (objects == nullptr) objects = open_object_store(fs, url);
-  const UnlockedRemote from = unlock_remote(*objects);
   const std::string unfinished = directory + kUnfinishedCloneSuffix;
   PullReport report;
   {
-    auto store = open_unfinished(fs, unfinished, from, objects);
-    if (remote_names(*store).empty()) add_remote_file(*store, kDefaultRemoteName, url, false);
+    auto store = open_unfinished(fs, unfinished, source.remote, source.objects);
+    if (remote_names(*store).empty())
+      add_remote_file(*store, kDefaultRemoteName, source.url, false);
     note_key_slots(*store);
     if (options.lazy && !has_missing_pieces(fs, unfinished)) {
       write_missing_pieces(*store, {});
-      store = open_store(fs, unfinished, {}, objects, from.seal.keys);
+      store = open_store(fs, unfinished, {}, source.objects, source.remote.seal.keys);
     }
-    Session session(*store, kDefaultRemoteName, std::move(objects));
+    Session session(*store, kDefaultRemoteName, source.objects);
     const bool brings_packs = !options.lazy && has_missing_pieces(fs, unfinished);
     report = pull(session, {options.versions, brings_packs, false}, progress);
   }
   fs.rename_new(unfinished, directory);
   fs.sync_directory(base::parent_of(directory));
   return report;
+}
+
+PullReport clone(base::Fs& fs, const std::string& url, const std::string& directory,
+                 const CloneOptions& options, const ProgressFn& progress,
+                 std::shared_ptr<ObjectStore> objects) {
+  base::require_free(fs, base::without_end_slashes(directory));
+  return clone(fs, open_clone_source(fs, url, std::move(objects)), directory, options, progress);
 }
 
 }  // namespace vellum::remote

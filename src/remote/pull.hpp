@@ -6,6 +6,7 @@
 #include <vellum/remote.hpp>
 
 #include "base/files/file.hpp"
+#include "remote/session/remote_keys.hpp"
 #include "remote/session/session.hpp"
 #include "vellum/report.hpp"
 
@@ -19,10 +20,22 @@ namespace vellum::remote {
 // and remote have both changed, or the branch would lose commits.
 PullReport pull(Session& session, const PullOptions& options, const ProgressFn& progress);
 
-// Creates the store `directory` from the remote at `url`, its remote `origin`. Resumes an
-// interrupted clone in `directory`.vellum-clone; it may have been lazy or not, the result is as
-// this call requests. `objects` replaces the engine of the URL unless it is null.
+// A remote that is cloned.
+struct CloneSource {
+  std::string url;
+  std::shared_ptr<ObjectStore> objects;
+  UnlockedRemote remote;
+};
+// `objects` replaces the engine of the URL unless it is null. Errors as of unlock_remote().
+CloneSource open_clone_source(base::Fs& fs, const std::string& url,
+                              std::shared_ptr<ObjectStore> objects = nullptr);
+
+// Creates the store `directory` from the remote, its remote `origin`. Resumes an interrupted clone
+// in `directory`.vellum-clone; it may have been lazy or not, the result is as this call requests.
 // Errc::already_exists: the path exists.
+PullReport clone(base::Fs& fs, const CloneSource& source, const std::string& directory,
+                 const CloneOptions& options, const ProgressFn& progress);
+// The same, of open_clone_source().
 PullReport clone(base::Fs& fs, const std::string& url, const std::string& directory,
                  const CloneOptions& options, const ProgressFn& progress,
                  std::shared_ptr<ObjectStore> objects = nullptr);

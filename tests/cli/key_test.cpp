@@ -120,6 +120,39 @@ TEST_F(KeyCommand, EachCommandNeedsTheSecretOnce) {
   EXPECT_EQ(missing.status, 3) << missing.err;
 }
 
+TEST_F(KeyCommand, EachCommandWithAUrlNeedsTheSecretOnce) {
+  const std::string url = "file://" + path("origin");
+  ASSERT_EQ(with_key({"key", "add", store_, "--new-passphrase-file", passphrase_}).status, 0);
+  ASSERT_EQ(with_key({"remote", "add", store_, "origin", url}).status, 0);
+  const Result pushed = with_key({"push", store_, "--all"});
+  ASSERT_EQ(pushed.status, 0) << pushed.err;
+  const auto by_descriptor = [this](Arguments arguments) {
+    arguments.insert(arguments.begin(), {"--passphrase-fd", "9"});
+    return run(arguments, [this] {
+      ::setsid();
+      ::dup2(::open(passphrase_.c_str(), O_RDONLY), 9);
+    });
+  };
+  for (const Arguments& arguments :
+       {Arguments{"log", url}, Arguments{"stat", url}, Arguments{"verify", url, "--read-data"},
+        Arguments{"verify", url, "--from", store_}, Arguments{"cat", url, "v1"},
+        Arguments{"key", "list", url}, Arguments{"clone", url, path("copy"), "--at", "now"},
+        Arguments{"clone", url, path("lazy"), "--lazy"}, Arguments{"pull", path("copy")},
+        Arguments{"gc", url}, Arguments{"repair", url, "--from", store_},
+        Arguments{"rm", url, "v1", "--dry-run"}, Arguments{"forget", url, "--keep-last", "1"},
+        Arguments{"rm", url, "v1"}}) {
+    EXPECT_EQ(run_alone(arguments).status, kWrongKey) << arguments.front();
+    const Result result = by_descriptor(arguments);
+    EXPECT_EQ(result.status, 0) << arguments.front() << ": " << result.err;
+  }
+  EXPECT_EQ(with_key({"cat", path("copy"), "v1"}).out, content_);
+  const auto slots = with_key({"--json", "key", "list", url}).json();
+  EXPECT_EQ(slots["keys"].size(), 2u);
+  EXPECT_EQ(slots["fingerprint"],
+            with_key({"--json", "key", "list", store_}).json()["fingerprint"]);
+  EXPECT_NE(with_key({"key", "remove", url, "1"}).status, 0) << "a remote follows its store";
+}
+
 TEST_F(KeyCommand, ASecretThatCannotBeReadHidesNoOther) {
   ASSERT_EQ(with_key({"key", "add", store_, "--new-passphrase-file", passphrase_}).status, 0);
   EXPECT_EQ(run_alone({"--key-file", path("nowhere"), "--passphrase-file", passphrase_, "cat",
@@ -227,11 +260,8 @@ TEST_F(KeyCommand, NoSecretIsPrinted) {
 }
 
 TEST_F(KeyCommand, RefusesWhatWouldBePlain) {
-  for (const Arguments& arguments :
-       {Arguments{"remote", "add", store_, "origin", "file://" + path("origin")},
-        Arguments{"replicate", store_, "file://" + path("origin")},
-        Arguments{"attach", store_, "main", path("content")},
-        Arguments{"repair", store_, "--to", path("saved")}}) {
+  for (const Arguments& arguments : {Arguments{"attach", store_, "main", path("content")},
+                                     Arguments{"repair", store_, "--to", path("saved")}}) {
     const Result result = with_key(arguments);
     EXPECT_EQ(result.status, 12) << arguments[0] << ": " << result.err;
     EXPECT_TRUE(contains(result.err, "the store is encrypted")) << result.err;

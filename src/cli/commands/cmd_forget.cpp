@@ -93,7 +93,8 @@ std::vector<RetentionDecision> forget_in_store(const ForgetArguments& arguments)
 
 // Removes all of them with one head.
 std::vector<RetentionDecision> forget_at_remote(const ForgetArguments& arguments) {
-  const auto versions = list_remote(arguments.store);
+  const RemoteByUrl place(arguments.store);
+  const auto versions = versions_of(place.remote().newest_head().head);
   require_branch(arguments, versions);
   auto decisions = decide_retention(api::snapshots_of(versions, arguments.branch, arguments.prefix),
                                     arguments.policy);
@@ -101,7 +102,7 @@ std::vector<RetentionDecision> forget_at_remote(const ForgetArguments& arguments
   for (const RetentionDecision& decision : decisions) {
     if (decision.kept_by.empty()) names.insert(decision.version.name);
   }
-  if (!arguments.dry_run) remove_at_remote(arguments.store, names, false);
+  if (!arguments.dry_run) remove_at_remote(place, names, false);
   return decisions;
 }
 

@@ -98,12 +98,13 @@ int report_removed(Context& context, const RmArguments& arguments,
 }
 
 int run_at_remote(Context& context, const RmArguments& arguments) {
+  const RemoteByUrl place(arguments.store);
   const std::set<std::string> names(arguments.names.begin(), arguments.names.end());
   if (arguments.dry_run) {
     return report_dry_run(context, arguments, names,
-                          freeable_at_remote(arguments.store, names, arguments.branch));
+                          freeable_at_remote(place, names, arguments.branch));
   }
-  remove_at_remote(arguments.store, names, arguments.branch);
+  remove_at_remote(place, names, arguments.branch);
   return report_removed(context, arguments, names);
 }
 

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/fail.hpp"
+#include "base/files/new_file.hpp"
 #include "cli/names/listing.hpp"
 #include "cli/remote/remote_commands.hpp"
 #include "cli/remote/transfer_arguments.hpp"
@@ -77,11 +78,15 @@ int run_pull(Context& context, const PullArguments& arguments) {
 int run_clone(Context& context, const PullArguments& arguments) {
   ProgressMeter meter("clone", context.progress_wanted());
   std::vector<std::string> names = arguments.names;
-  if (!arguments.at.empty())
-    names = {newest_at(list_remote(arguments.url), arguments.at, "", Newest::by_time)};
-  const auto report =
-      remote::clone(base::posix_fs(), arguments.url, arguments.directory, {names, arguments.lazy},
-                    meter.callback(), arguments.transfer.open(arguments.url));
+  base::require_free(base::posix_fs(), base::without_end_slashes(arguments.directory));
+  const auto source = remote::open_clone_source(base::posix_fs(), arguments.url,
+                                                arguments.transfer.open(arguments.url));
+  if (!arguments.at.empty()) {
+    const remote::Remote there(*source.objects, source.remote.seal);
+    names = {newest_at(versions_of(there.newest_head().head), arguments.at, "", Newest::by_time)};
+  }
+  const auto report = remote::clone(base::posix_fs(), source, arguments.directory,
+                                    {names, arguments.lazy}, meter.callback());
   Json object{{"url", arguments.url}, {"store", arguments.directory}, {"lazy", arguments.lazy}};
   object.update(pull_json(report));
   context.report(object, "made " + arguments.directory + ": " + pull_sentence(report, false) +

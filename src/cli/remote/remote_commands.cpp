@@ -33,7 +33,7 @@ using Mendable = std::optional<std::vector<std::vector<std::string>>>;
 std::shared_ptr<store::StoreDirectory> open_to_mend_with(const RemoteByUrl& place,
                                                          const std::string& from) {
   if (from.empty()) return nullptr;
-  auto store = remote::open_store(base::posix_fs(), from);
+  auto store = remote::open_store(base::posix_fs(), from, {}, nullptr, place.remote().seal().keys);
   if (store->superblock().store_id != place.superblock().store_id) {
     fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
          place.remote().objects().url(), store->path());
@@ -204,31 +204,29 @@ int forget_hold_at_remote(Context& context, const std::string& url, const std::s
 namespace {
 
 // Of the right kind, if they exist.
-void require_kind(const remote::Head& head, const std::string& url,
-                  const std::set<std::string>& names, bool branches) {
+void require_kind(const RemoteByUrl& place, const std::set<std::string>& names, bool branches) {
+  const remote::Head head = place.remote().newest_head().head;
   for (const std::string& name : names) {
     const remote::RemoteVersion* found = head.find(name);
     if (found != nullptr && found->is_branch != branches) {
       fail(Errc::invalid_argument,
            "'{}' is a {} at {}: rm --branch removes branches, rm without it snapshots", name,
-           found->is_branch ? "branch" : "snapshot", url);
+           found->is_branch ? "branch" : "snapshot", place.remote().objects().url());
     }
   }
 }
 
 }  // namespace
 
-void remove_at_remote(const std::string& url, const std::set<std::string>& names, bool branches) {
+void remove_at_remote(const RemoteByUrl& place, const std::set<std::string>& names, bool branches) {
   if (names.empty()) return;
-  const RemoteByUrl place(url);
-  require_kind(place.remote().newest_head().head, url, names, branches);
+  require_kind(place, names, branches);
   remote::forget_names(place.remote(), {names.begin(), names.end()});
 }
 
-remote::RemoteFreeable freeable_at_remote(const std::string& url,
+remote::RemoteFreeable freeable_at_remote(const RemoteByUrl& place,
                                           const std::set<std::string>& names, bool branches) {
-  const RemoteByUrl place(url);
-  require_kind(place.remote().newest_head().head, url, names, branches);
+  require_kind(place, names, branches);
   return remote::freeable_without(place.remote(), {names.begin(), names.end()});
 }
 

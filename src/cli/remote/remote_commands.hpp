@@ -8,6 +8,7 @@
 
 #include <vellum/retention.hpp>
 
+#include "cli/remote/remote_by_url.hpp"
 #include "cli/terminal/command.hpp"
 #include "remote/upkeep.hpp"
 
@@ -24,9 +25,9 @@ int repair_remote(Context& context, const std::string& url, const std::string& f
 // Removes the hold of a deleted lazy clone.
 int forget_hold_at_remote(Context& context, const std::string& url, const std::string& hold);
 // Checks all names before the first is removed.
-void remove_at_remote(const std::string& url, const std::set<std::string>& names, bool branches);
+void remove_at_remote(const RemoteByUrl& place, const std::set<std::string>& names, bool branches);
 // What a gc there would delete afterwards.
-remote::RemoteFreeable freeable_at_remote(const std::string& url,
+remote::RemoteFreeable freeable_at_remote(const RemoteByUrl& place,
                                           const std::set<std::string>& names, bool branches);
 
 }  // namespace vellum::cli
