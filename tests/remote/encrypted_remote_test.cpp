@@ -18,8 +18,8 @@ namespace files = std::filesystem;
 
 using Bytes = std::vector<std::byte>;
 
-// 16 bytes that nothing else has; a name, too.
-constexpr std::string_view kMarker = "PLAINTEXT-MARKER";
+// Nothing else has these bytes. Names are clear in a store, and not at a remote.
+constexpr std::string_view kMarker = "PLAINTEXT-MARKER", kMarkedName = "MARKED-BRANCH-NAME";
 
 // Created before the stores of a test, and destroyed after them.
 class WithEncryption {
@@ -50,16 +50,17 @@ std::vector<files::path> files_below(const std::string& directory) {
   return out;
 }
 
-bool is_marked(const files::path& path) {
+bool is_marked(const files::path& path, std::string_view marker) {
   const Bytes bytes = file_bytes(path);
-  const auto marker = std::as_bytes(std::span(kMarker));
-  return !std::ranges::search(bytes, marker).empty();
+  return !std::ranges::search(bytes, std::as_bytes(std::span(marker))).empty();
 }
 
-std::set<std::string> marked_below(const std::string& directory) {
+// The directories of the files that have the marker.
+std::set<std::string> marked_below(const std::string& directory,
+                                   std::string_view marker = kMarker) {
   std::set<std::string> out;
   for (const auto& file : files_below(directory)) {
-    if (is_marked(file)) out.insert(file.parent_path().filename());
+    if (is_marked(file, marker)) out.insert(file.parent_path().filename());
   }
   return out;
 }
@@ -105,14 +106,14 @@ void mark_pages(Model& model, std::uint64_t seed) {
 // A branch and snapshots with marked names, messages and pages, without compression.
 void push_marked(StoreDirectory& store, const std::string& remote_url) {
   add_remote_file(store, "origin", remote_url, false);
-  const std::string branch(kMarker);
+  const std::string branch(kMarkedName);
   Model model(64);
   store.create_branch(branch, model.bytes.size(), 0);
   const auto writer = BranchWriter::open(store, branch);
   for (std::uint64_t i = 0; i < 3; ++i) {
     mark_pages(model, i);
     commit(*writer, model, true);
-    writer->publish_snapshot(branch + std::to_string(i), "message " + branch);
+    writer->publish_snapshot(branch + std::to_string(i), std::string(kMarker));
     push_all(store);
   }
   record_set(store, branch, {{0, 64}});
@@ -127,22 +128,24 @@ format::Superblock uncompressed() {
 TEST_F(EncryptedRemoteTest, NoObjectAndNoCacheHasPlainContent) {
   const auto plain = StoreDirectory::create(fs(), dir.path("plain"), uncompressed());
   push_marked(*plain, "file://" + dir.path("q"));
-  EXPECT_THAT(marked_below(dir.path("q")),
-              testing::IsSupersetOf({"pieces", "lists", "heads", "newest"}));
+  EXPECT_THAT(marked_below(dir.path("q")), testing::IsSupersetOf({"pieces", "heads", "newest"}));
+  EXPECT_THAT(marked_below(dir.path("q"), kMarkedName), testing::IsSupersetOf({"heads", "newest"}));
   const auto marked = create_store(fs(), dir.path("m"), uncompressed());
   push_marked(*marked, url());
   EXPECT_THAT(marked_below(dir.path("r")), testing::IsEmpty());
+  EXPECT_THAT(marked_below(dir.path("r"), kMarkedName), testing::IsEmpty());
   EXPECT_THAT(marked_below(dir.path("m")), testing::IsEmpty());
 
   RemoteOptions options;
   options.cache_directory = dir.path("cache");
   const auto there = open_remote(fs(), url(), options);
-  const auto version = store::test::open_version(*there, std::string(kMarker));
+  const auto version = store::test::open_version(*there, std::string(kMarkedName));
   Bytes page(format::kPageBytes);
   version->read(5, 1, page.data());
   EXPECT_EQ(std::memcmp(page.data(), kMarker.data(), kMarker.size()), 0);
   clone(fs(), url(), dir.path("lazy"), {{}, true}, nullptr);
   clone(fs(), url(), dir.path("copy"), {}, nullptr);
+  EXPECT_THAT(marked_below(dir.path("cache"), kMarkedName), testing::IsEmpty());
   for (const char* directory : {"cache", "lazy", "copy"}) {
     EXPECT_FALSE(files_below(dir.path(directory)).empty());
     EXPECT_THAT(marked_below(dir.path(directory)), testing::IsEmpty()) << directory;

@@ -117,7 +117,6 @@ TEST(RemoteObjects, SealedOnesOpenWithTheirKeyAndOnlyAsTheyWere) {
     Bytes again;
     ASSERT_EQ(with_keys[i].decode(sample, again), nullptr) << name;
     const bool has_own_nonce = name == "head" || name == "hold" || name == "file";
-    EXPECT_EQ(again == sample, !has_own_nonce) << name;
     EXPECT_EQ(again_sealed[i].sample == sample, !has_own_nonce) << name;
     EXPECT_STREQ(plain[i].decode(sample, again), "an encrypted file in a plain store");
     EXPECT_STREQ(with_keys[i].decode(plain[i].sample, again), "a plain file in an encrypted store");
