@@ -245,7 +245,7 @@ class Push {
   void require_superblock() const {
     if (options_.dry_run) return require_same_store(remote_.objects(), session_.store());
     restore_superblock(remote_.objects(), session_.store());
-    session_.follow_key_slots();
+    session_.follow_key_slots(true);
   }
 
   // Whether an object exists. Before the listing is loaded, assumes that it does; upload() checks
@@ -372,6 +372,7 @@ class Push {
     }
     if (is_guess) questions.push_back([&] { require_newest(remote_.has_head(base.head.id())); });
     const bool looks = !seen_objects_.is_known();
+    if (!looks && !options_.dry_run) session_.follow_key_slots(false);
     if (looks) {
       for (auto& part : seen_objects_.load_tasks(remote_)) questions.push_back(std::move(part));
       questions.push_back([&] { require_superblock(); });

@@ -72,11 +72,12 @@ RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string
   if (objects == nullptr) objects = open_object_store(store.fs(), url);
   Session session(store, know_remote(store, url), objects);
   restore_superblock(*objects, store);
-  restore_key_slots(*objects, store);
+  const bool had_no_slots = session.follow_key_slots(true);
   const Remote& remote = session.remote();
   const Remote uncached(*objects, store.store_seal());
   RemoteRepairReport report;
   report.found = report.left = verify_remote(uncached, true, progress).damages;
+  if (had_no_slots) report.found.push_back({kKeySlotsKey, "missing or damaged: put again", {}});
   // A piece that only a damaged list has is checked in the next round, when the list is repaired.
   for (int i = 0; i < kMaxRounds; ++i) {
     const std::set<std::string> names = names_to_send(store, report.left);

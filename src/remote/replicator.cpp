@@ -134,6 +134,7 @@ std::string Replicator::push_once() {
     const auto session = open_session(busy);
     if (session == nullptr) return busy;
     const bool has_listed = is_check_due() && check_remote(*session);
+    if (seen_objects_.is_known()) session->follow_key_slots(false);  // also without new versions
     const bool has_snapshots = push_fresh(*session);
     if (forgets_ && (has_listed || has_snapshots)) forget_old(*session);
     checked_ = Clock::now();

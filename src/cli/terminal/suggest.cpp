@@ -6,6 +6,7 @@
 #include <vellum/store.hpp>
 
 #include "cli/terminal/output.hpp"
+#include "remote/engine/url.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -14,10 +15,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxBytes = 255;  // of a misspelled word
 
-// None of an encrypted store: opening it again may ask for its key again.
+// None of an encrypted store, and none at a URL: opening it again may ask for its key again.
 std::vector<std::string> names_of(const std::string& store) {
   std::vector<std::string> names;
-  if (fs::exists(fs::path(store) / "vellum.keys")) return names;
+  if (remote::is_remote_url(store) || fs::exists(fs::path(store) / "vellum.keys")) return names;
   for (const VersionInfo& version : Store::open(store).versions()) names.push_back(version.name);
   return names;
 }

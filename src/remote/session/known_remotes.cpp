@@ -196,10 +196,14 @@ void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
   }
-  // The slots come first: a remote with an encrypted superblock has them.
-  restore_key_slots(objects, store);
-  if (objects.put_if_absent(kSuperblockKey, ours)) return;
-  require_same_store(read_superblock(objects), objects, store);
+  // The slots come first: a remote with an encrypted superblock has them. They may be another
+  // store's, whose first push did not go on: those of the superblock replace them.
+  const bool is_encrypted = store.is_encrypted();
+  const auto slots = is_encrypted ? key_slots_here(store) : std::vector<std::byte>();
+  if (is_encrypted) objects.put_if_absent(kKeySlotsKey, slots);
+  if (!objects.put_if_absent(kSuperblockKey, ours))
+    return require_same_store(read_superblock(objects), objects, store);
+  if (is_encrypted) objects.put(kKeySlotsKey, slots);
 }
 
 void remove_remote_file(store::StoreDirectory& store, const std::string& name) {

@@ -46,8 +46,16 @@ std::vector<std::byte> key_slots_here(const store::StoreDirectory& store) {
   return store::read_locked_key(store.fs(), store.path(), {}, store.superblock().store_id).slots;
 }
 
-void restore_key_slots(ObjectStore& objects, const store::StoreDirectory& store) {
-  if (store.is_encrypted()) objects.put_if_absent(kKeySlotsKey, key_slots_here(store));
+bool has_key_slots(ObjectStore& objects, const store::StoreDirectory& store) {
+  assert(store.is_encrypted());
+  format::KeySlots slots;
+  try {
+    const auto locked = read_remote_slots(objects, store.superblock());
+    return format::decode_key_slots(locked.slots, store.superblock().store_id, slots) == nullptr;
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted) throw;
+    return false;
+  }
 }
 
 }  // namespace vellum::remote

@@ -26,8 +26,9 @@ UnlockedRemote unlock_remote(ObjectStore& objects, const format::Superblock& sup
 
 // The key slots there. Errc::corrupted: they are missing. REQUIRES: the superblock is encrypted.
 store::LockedKey read_remote_slots(ObjectStore& objects, const format::Superblock& superblock);
-// Puts the key slots of the store unless the remote has some. Nothing for a plain store.
-void restore_key_slots(ObjectStore& objects, const store::StoreDirectory& store);
+// Whether the remote has key slots of this store, whole, though perhaps older ones. REQUIRES: the
+// store is encrypted.
+bool has_key_slots(ObjectStore& objects, const store::StoreDirectory& store);
 // The bytes of the store's file of key slots. REQUIRES: it is encrypted.
 std::vector<std::byte> key_slots_here(const store::StoreDirectory& store);
 

@@ -49,6 +49,7 @@ void set_remote_url(store::StoreDirectory& store, const std::string& name, const
   const Session session(store, name);
   RemoteFile file = session.file();
   file.url = url;
+  file.key_slots_hash = {};
   write_remote_file(store, name, file, true);
 }
 
@@ -68,6 +69,7 @@ StoredHead Session::newest_head() {
   if (file_.head_number == 0) return out;
   has_lost_ = true;
   file_.replicated = {};
+  file_.key_slots_hash = {};
   file_.head_number = 0;
   write_remote_file(store_, name_, file_, true);
   return out;
@@ -81,14 +83,16 @@ void Session::published(const StoredHead& head) noexcept {
 
 // The slots of the remote follow changes that were made here. A copy of the store that has not
 // changed its own slots does not undo the changes of another one.
-void Session::follow_key_slots() {
-  if (!store_.is_encrypted()) return;
+bool Session::follow_key_slots(bool looks) {
+  if (!store_.is_encrypted()) return false;
   const auto slots = key_slots_here(store_);
   const base::Sha256 hash = base::sha256(slots);
-  if (hash == file_.key_slots_hash) return;
+  const bool is_lost = looks && !has_key_slots(*objects_, store_);
+  if (hash == file_.key_slots_hash && !is_lost) return false;
   objects_->put(kKeySlotsKey, slots);
   file_.key_slots_hash = hash;
   write_remote_file(store_, name_, file_, true);
+  return is_lost;
 }
 
 void Session::note_replicated(const std::vector<std::uint64_t>& orders) {

@@ -41,8 +41,9 @@ class Session {
   // Updates these branches in the remote's file. Durable on return.
   void note(const std::vector<SeenBranch>& branches);
   // Puts the key slots of an encrypted store there, unless they are those that this store last put
-  // there, or was cloned with. Durable on return. REQUIRES: restore_superblock() has returned.
-  void follow_key_slots();
+  // there, or was cloned with. `looks`: also if the remote has lost them, or they are damaged; that
+  // is one request. True: they were. Durable on return. REQUIRES: restore_superblock() has returned.
+  bool follow_key_slots(bool looks);
   // Adds the orders of replicated snapshots to the remote's file. Durable on return.
   void note_replicated(const std::vector<std::uint64_t>& orders);
 
