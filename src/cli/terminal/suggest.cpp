@@ -5,8 +5,11 @@
 #include <system_error>
 #include <vellum/store.hpp>
 
+#include "base/files/file.hpp"
 #include "cli/terminal/output.hpp"
 #include "remote/engine/url.hpp"
+#include "remote/session/open_engine.hpp"
+#include "remote/session/remote.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -15,10 +18,16 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxBytes = 255;  // of a misspelled word
 
-// None of an encrypted store, and none at a URL: opening it again may ask for its key again.
+bool is_encrypted(const std::string& store) {
+  if (!remote::is_remote_url(store)) return fs::exists(fs::path(store) / "vellum.keys");
+  const auto objects = remote::open_object_store(base::posix_fs(), store);
+  return remote::read_superblock(*objects).encrypted;
+}
+
+// None of an encrypted store: opening it again may ask for its key again.
 std::vector<std::string> names_of(const std::string& store) {
   std::vector<std::string> names;
-  if (remote::is_remote_url(store) || fs::exists(fs::path(store) / "vellum.keys")) return names;
+  if (is_encrypted(store)) return names;
   for (const VersionInfo& version : Store::open(store).versions()) names.push_back(version.name);
   return names;
 }
