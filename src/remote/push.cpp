@@ -371,6 +371,12 @@ class Push {
       questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
     }
     if (is_guess) questions.push_back([&] { require_newest(remote_.has_head(base.head.id())); });
+    const ObjectName old_table = base.head.table;
+    const std::string table_key = names_key(old_table.content);
+    const bool needs_table = old_table.size_bytes != 0 && !options_.dry_run;
+    if (needs_table && !seen_objects_.has(table_key, old_table.size_bytes)) {
+      questions.push_back([&] { remote_.restore_table(old_table); });
+    }
     const bool looks = !seen_objects_.is_known();
     if (!looks && !options_.dry_run) session_.follow_key_slots(false);
     if (looks) {
@@ -386,6 +392,7 @@ class Push {
     if (table.has_value()) uploads.add(table->key, table->bytes);
     uploads.finish(questions);
     if (looks) seen_objects_.finish_loading();
+    if (needs_table) seen_objects_.add(table_key, old_table.size_bytes);
     for (const auto& [key, size_bytes] : assumed_objects_)
       require_newest(seen_objects_.has(key, size_bytes));
     require_newest(!is_guess || !uploads.has_found_damage());

@@ -268,6 +268,29 @@ TEST_F(OperatorTest, ARemoteIsRepairedFromAStore) {
   }
 }
 
+// All readers need the table of names that the newest head states. Only the store's cache has it.
+TEST_F(OperatorTest, ALostTableOfNamesIsUploadedAgain) {
+  make(17);
+  push_all(*store);
+  step("more");
+  push_all(*store);
+  const auto lose_table = [&] {
+    ASSERT_EQ(keys(kNamesPrefix).size(), 1u);
+    objects()->remove(keys(kNamesPrefix).front());
+    EXPECT_THROW(clone_to("no"), Error);
+  };
+  lose_table();
+  push_names(*store, {"main"});  // nothing is new
+  expect_contents(*clone_to("a"), contents);
+  lose_table();
+  step("last");
+  EXPECT_TRUE(replicate(*store, url()));
+  expect_contents(*clone_to("b"), contents);
+  lose_table();
+  EXPECT_TRUE(repair_remote(*store, url(), nullptr, nullptr).left.empty());
+  expect_contents(*clone_to("c"), contents);
+}
+
 TEST_F(OperatorTest, ARefusedNameDoesNotStopTheOthers) {
   make(1);
   push_all(*store);

@@ -289,6 +289,18 @@ std::optional<Remote::NewTable> Remote::make_table(const StoredHead& base) const
   return out;
 }
 
+// Heads that follow would refer to it, and only this store's cache may have it.
+void Remote::restore_table(const ObjectName& table) const {
+  const std::string key = names_key(table.content);
+  try {
+    objects_.get_range(key, {0, 1});
+    return;
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+  }
+  objects_.put_if_absent(key, get_content(key, table, kMaxNameTableBytes));
+}
+
 std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next,
                                           const Lists* lists) const {
   assert(std::ranges::is_sorted(next.versions, {}, [](const auto& v) { return v.ref.name; }));

@@ -92,6 +92,8 @@ class Remote {
     void use(StoredHead& base) const;
   };
   std::optional<NewTable> make_table(const StoredHead& base) const;
+  // Uploads the table of a head that this store has read, if the remote has lost it.
+  void restore_table(const ObjectName& table) const;
 
   // Publishes `next`, which has all of its versions, as the successor of `base`; sets its number,
   // `before`, write id, witness and table. Nullopt: another store has published that number, or the
