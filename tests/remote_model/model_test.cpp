@@ -57,18 +57,6 @@ struct Counts {
   }
 };
 
-void copy_directory(base::Fs& fs, const std::string& from, const std::string& to) {
-  fs.make_directory(to);
-  for (const auto& entry : fs.list(from)) {
-    const std::string old = from + "/" + entry.name, fresh = to + "/" + entry.name;
-    if (entry.is_directory) {
-      copy_directory(fs, old, fresh);
-    } else {
-      fs.open(fresh, base::OpenMode::create_new)->pwrite(base::read_whole(fs, old, 1u << 30), 0);
-    }
-  }
-}
-
 void remove_directory(base::Fs& fs, const std::string& path) {
   if (!fs.exists(path)) return;
   for (const auto& entry : fs.list(path)) {
