@@ -58,6 +58,17 @@ std::set<std::string> needed_keys(const Remote& remote, const Head& head) {
   return out;
 }
 
+// Nullopt: others have published a newer head, and a gc has deleted what only this one needs.
+std::optional<std::set<std::string>> needed_keys_unless_outdated(const Remote& remote,
+                                                                 const Head& head) {
+  try {
+    return needed_keys(remote, head);
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted || remote.newest_number() == head.number) throw;
+    return std::nullopt;
+  }
+}
+
 std::vector<ObjectInfo> content_objects(const Remote& remote) {
   std::vector<ObjectInfo> out = remote.objects().list(kListPrefix, kEverything);
   for (const char* prefix : {kPiecePrefix, kNamesPrefix}) {
@@ -141,6 +152,7 @@ class Verifier {
       if (progress_) progress_({first + count, pieces.size(), "pieces"});
     }
     check_pages(head);
+    if (!report_.damages.empty()) leave_out_removed(head);
     std::sort(report_.damages.begin(), report_.damages.end(),
               [](const RemoteDamage& a, const RemoteDamage& b) { return a.object < b.object; });
     return report_;
@@ -212,6 +224,18 @@ class Verifier {
     }
   }
 
+  // Others may have removed a version, and gc its objects, since the head was read.
+  void leave_out_removed(const Head& head) {
+    const Head now = remote_.newest_head().head;
+    for (RemoteDamage& damage : report_.damages) {
+      std::erase_if(damage.versions, [&](const std::string& name) {
+        const RemoteVersion* same = now.find(name);
+        return same == nullptr || same->list != head.find(name)->list;
+      });
+    }
+    std::erase_if(report_.damages, [](const RemoteDamage& d) { return d.versions.empty(); });
+  }
+
   void require_size(const std::string& key, std::uint64_t size_bytes) const {
     const auto at = sizes_.find(key);
     if (at == sizes_.end()) fail(Errc::not_found, "{}: missing", remote_.name_of(key));
@@ -259,8 +283,12 @@ RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const Pro
 }
 
 RemoteSpace space_of_remote(const Remote& remote) {
-  const Head head = remote.newest_head().head;
-  const std::set<std::string> needed = needed_keys(remote, head);
+  Head head;
+  std::optional<std::set<std::string>> needed;
+  while (!needed.has_value()) {
+    head = remote.newest_head().head;
+    needed = needed_keys_unless_outdated(remote, head);
+  }
   RemoteSpace out;
   out.generation = head.generation;
   out.heads = remote.objects().list(kHeadPrefix, kEverything).size();
@@ -268,7 +296,7 @@ RemoteSpace space_of_remote(const Remote& remote) {
   for (const ObjectInfo& object : content_objects(remote)) {
     ++out.objects;
     out.object_bytes += object.size_bytes;
-    if (!needed.contains(object.key)) continue;
+    if (!needed->contains(object.key)) continue;
     ++out.needed_objects;
     out.needed_bytes += object.size_bytes;
   }
@@ -331,15 +359,18 @@ void remove_objects(const Remote& remote, std::span<const std::string> keys,
 }  // namespace
 
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {
-  Head boundary = require_head(remote).head;
-  // Reads the lists before it publishes the boundary: an unreadable list ends the gc.
-  std::set<std::string> needed = needed_keys(remote, boundary);
-  if (!dry_run) {
+  Head boundary;
+  std::optional<std::set<std::string>> needed;
+  while (!needed.has_value()) {
+    boundary = require_head(remote).head;
+    // Reads the lists before it publishes the boundary: an unreadable list ends the gc.
+    needed = needed_keys_unless_outdated(remote, boundary);
+    if (dry_run || !needed.has_value()) continue;
     boundary = publish_change(remote, [](Head& next) {
       if (next.generation == UINT32_MAX) fail(Errc::unsupported, "no generation is left");
       ++next.generation;
     });
-    needed = needed_keys(remote, boundary);
+    needed = needed_keys_unless_outdated(remote, boundary);
   }
   const std::uint32_t generation = dry_run ? UINT32_MAX : boundary.generation;
   RemoteGcReport report;
@@ -347,7 +378,7 @@ RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const Progress
   for (const ObjectInfo& object : content_objects(remote)) {
     const auto name = content_name(object.key);
     const bool is_garbage =
-        name.has_value() && name->generation < generation && !needed.contains(object.key);
+        name.has_value() && name->generation < generation && !needed->contains(object.key);
     (is_garbage ? report.objects_removed : report.objects_left) += 1;
     (is_garbage ? report.bytes_removed : report.bytes_left) += object.size_bytes;
     if (is_garbage) garbage.push_back(object.key);

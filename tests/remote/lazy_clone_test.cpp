@@ -340,6 +340,35 @@ TEST_F(LazyCloneTest, AGcBetweenAnyTwoRequestsOfACloneDoesNoHarm) {
   }
 }
 
+// The same of a gc, of statistics and of a verification: nothing that is still there is missing.
+TEST_F(LazyCloneTest, AGcBetweenAnyTwoRequestsOfUpkeepIsNoDamage) {
+  make(3);
+  push_all(*store);
+  const auto id = store->superblock().store_id;
+  const std::vector<std::function<void(const Remote&)>> works = {
+      [](const Remote& remote) { collect_remote(remote, false, nullptr); },
+      [](const Remote& remote) { space_of_remote(remote); },
+      [](const Remote& remote) {
+        EXPECT_TRUE(verify_remote(remote, true, nullptr).damages.empty());
+      }};
+  for (const auto& work : works) {
+    bool was_late = false;
+    for (std::uint64_t nth = 1; !was_late; ++nth) {
+      std::filesystem::copy(dir.path("r"), dir.path("kept"),
+                            std::filesystem::copy_options::recursive);
+      const auto visitor = std::make_shared<ObjectsWithVisitor>(
+          objects(), nth, [&] { collect({"s0", "s1", "main"}); });
+      EXPECT_NO_THROW(work(Remote(*visitor, id))) << nth;
+      was_late = visitor->calls() < nth;
+      if (!was_late) {
+        EXPECT_TRUE(verify_remote(Remote(*objects(), id), true, nullptr).damages.empty()) << nth;
+      }
+      std::filesystem::remove_all(dir.path("r"));
+      std::filesystem::rename(dir.path("kept"), dir.path("r"));
+    }
+  }
+}
+
 TEST_F(LazyCloneTest, EachDamagedOrMissingPieceIsNamed) {
   make(3);
   push_all(*store);

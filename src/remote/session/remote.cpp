@@ -164,7 +164,13 @@ std::optional<std::uint64_t> Remote::newest_number() const { return newest_numbe
 // The newest head is never deleted. If `number` does not exist any more, there is a newer head.
 StoredHead Remote::newest_head(std::optional<std::uint64_t> number) const {
   for (; number.has_value(); number = newest_number()) {
-    if (auto head = read_head(*number)) return with_table(std::move(*head));
+    auto head = read_head(*number);
+    if (!head.has_value()) continue;
+    try {
+      return with_table(std::move(*head));
+    } catch (const Error& e) {  // a gc deletes its table, too
+      if (e.code() != Errc::not_found || newest_number() == number) throw;
+    }
   }
   return {};
 }
@@ -174,7 +180,12 @@ StoredHead Remote::newest_head(const std::optional<ListedHead>& listed,
                                std::span<const std::byte> copy) const {
   if (!listed.has_value()) return {};
   if (!is_listed_head(*listed, copy, store_id_)) return newest_head(listed->number);
-  return with_table(decoded_head(listed->number, copy));
+  try {
+    return with_table(decoded_head(listed->number, copy));
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+    return newest_head(listed->number);
+  }
 }
 
 // Best effort: readers work without the copy.
@@ -198,6 +209,7 @@ StoredHead newest_head_of(ObjectStore& objects) {
     try {
       return remote.with_table(remote.decoded_head(*number, *bytes));
     } catch (const Error& e) {
+      if (e.code() == Errc::not_found && newest_number_at(objects) != number) continue;
       if (e.code() != Errc::corrupted) throw;
     }
     // Damage in transit may have changed the id, too.
