@@ -4,13 +4,14 @@
  *
  *   spin -a lazy-clones.pml && cc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m1000000
  *
- * finds no violation, nor does it with -DCOPY (spin -DCOPY -a ...). With -DFAULT=1 to 5 one rule is left out, and a
- * loss is found; rule 3 concerns copies:
+ * finds no violation, nor does it with -DCOPY (spin -DCOPY -a ...). With -DFAULT=1 to 6 one rule is left out, and a
+ * loss is found; rules 3 and 6 concern copies:
  *   1  a clone does not look whether a gc has begun since it read the head
  *   2  `pull --packs` removes the hold before it has brought the packs
- *   3  the hold is released although a copy has put none of its own yet
+ *   3  the hold is released although a copy has not pulled since it was made
  *   4  a gc reads the holds before its boundary is published
  *   5  the list of missing pieces is removed before the names of the packs are durable
+ *   6  a pull without new pieces puts no hold if there is one: that of an older copy at the same place
  * With -DCOPY -DSHARED, store and copy have one hold, and `pull --packs` removes it unless it has the other's place,
  * as before: a loss is found.
  *
@@ -39,6 +40,7 @@ byte coming[2];          /* the same, with names that are not */
 byte missing[2];         /* the list of missing pieces */
 bool lazy[2];            /* the store has that list */
 bool is_there[2];
+bool is_fresh_copy;      /* the copy has not pulled since it was made */
 
 #define WHOLE(s) ((need[s] & ~(files[s] | (lazy[s] -> missing[s] & exists : 0))) == 0)
 #define NAMED_EXIST(i) (!named[i] || HAS(exists, object_of[i]))
@@ -124,10 +126,18 @@ inline remove_hold(s) {
 }
 #define MAY_RELEASE(s) (held_by == s + 1)
 #else
-inline put_hold(s, pieces) { hold[s] = hold[s] | pieces }
+inline put_hold(s, pieces) {
+  atomic {
+    if
+    :: FAULT == 6 && hold[s] != 0 && (pieces & ~missing[s]) == 0 -> skip
+    :: else -> hold[s] = hold[s] | pieces
+    fi;
+    is_fresh_copy = (s == 1 -> false : is_fresh_copy)
+  }
+}
 inline remove_hold(s) { hold[s] = 0 }
-/* The user says `--release`: a copy that is lazy has put a hold of its own. */
-#define MAY_RELEASE(s) (hold[s] != 0 && (!lazy[1 - s] || hold[1 - s] != 0 || FAULT == 3))
+/* The user says `--release`: a copy that is lazy has pulled since it was made. */
+#define MAY_RELEASE(s) (hold[s] != 0 && (!lazy[1 - s] || !is_fresh_copy || FAULT == 3))
 #endif
 
 proctype lazy_store(byte s) {
@@ -141,9 +151,9 @@ again:
   :: is_there[s] && !lazy[s] && MAY_RELEASE(s) -> goto release
   :: atomic { is_there[s] && need[s] != 0 -> need[s] = 0 } goto again /* rm */
 #ifdef COPY
-  :: atomic { s == 0 && is_there[0] && !is_there[1] -> /* cp -r */
+  :: atomic { s == 1 && is_there[0] -> /* cp -r, perhaps over an older copy */
        need[1] = need[0]; files[1] = files[0]; missing[1] = missing[0]; lazy[1] = lazy[0];
-       is_there[1] = true }
+       is_there[1] = true; is_fresh_copy = lazy[1] }
      goto again
 #endif
   fi;

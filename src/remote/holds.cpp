@@ -25,19 +25,19 @@ std::string final_path(std::string path) {
 std::string place_of_store(const store::StoreDirectory& store) {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-  std::string out =
-      std::string(host.data()) + ":" + final_path(base::real_path(store.path()));
+  std::string out = std::string(host.data()) + ":" + final_path(base::real_path(store.path()));
   if (out.size() > kMaxHoldPlaceBytes) out.resize(kMaxHoldPlaceBytes);
   return out;
 }
 
-// A copy of the store (`cp -r`) has the same writer, but another path, inode or time of birth.
+// A copy of the store (`cp -r`) has the same writer, but another path, inode or time of birth. One
+// of a whole disk has another host.
 WriteId id_of_hold(const Session& session) {
   const format::TierOwner place = session.store().packs().places().owner();
   std::vector<std::byte> text;
   format::ByteWriter w(text);
   w.bytes(session.file().writer);
-  w.string(final_path(place.home));
+  w.string(place_of_store(session.store()));
   w.u64(place.inode);
   w.u64(static_cast<std::uint64_t>(place.born_ns));
   const base::Sha256 hash = base::sha256(text);
@@ -67,8 +67,12 @@ void put_hold(const Session& session, const PieceList& pieces) {
 }
 
 void restore_hold(const Session& session, const PieceList& pieces) {
-  if (pieces.empty() || session.remote().hold(hold_key(id_of_hold(session))).has_value()) return;
-  put_hold(session, pieces);
+  if (pieces.empty()) return;
+  const auto hold = session.remote().hold(hold_key(id_of_hold(session)));
+  const auto is_held = [&](const PieceName& piece) {
+    return std::ranges::binary_search(hold->pieces, piece.content);
+  };
+  if (!hold.has_value() || !std::ranges::all_of(pieces, is_held)) put_hold(session, pieces);
 }
 
 std::vector<std::string> holds_of(const Session& session) {

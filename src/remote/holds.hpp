@@ -15,7 +15,8 @@ namespace vellum::remote {
 // hold is effective if a head that is read afterwards has the generation of the head from which
 // `pieces` are.
 void put_hold(const Session& session, const PieceList& pieces);
-// Writes it again if it is missing and `pieces` is not empty, as in a copy of a lazy clone.
+// Writes it again if it lacks some of `pieces`: it was removed, or the store is a copy of a lazy
+// clone, perhaps over an older copy.
 void restore_hold(const Session& session, const PieceList& pieces);
 // The names of the store's holds at the remote: its own, and one of an earlier version of Vellum.
 std::vector<std::string> holds_of(const Session& session);

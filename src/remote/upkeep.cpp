@@ -152,7 +152,7 @@ class Verifier {
       if (progress_) progress_({first + count, pieces.size(), "pieces"});
     }
     check_pages(head);
-    if (!report_.damages.empty()) leave_out_removed(head);
+    if (!report_.damages.empty()) leave_out_removed();
     std::sort(report_.damages.begin(), report_.damages.end(),
               [](const RemoteDamage& a, const RemoteDamage& b) { return a.object < b.object; });
     return report_;
@@ -224,16 +224,19 @@ class Verifier {
     }
   }
 
-  // Others may have removed a version, and gc its objects, since the head was read.
-  void leave_out_removed(const Head& head) {
-    const Head now = remote_.newest_head().head;
-    for (RemoteDamage& damage : report_.damages) {
-      std::erase_if(damage.versions, [&](const std::string& name) {
-        const RemoteVersion* same = now.find(name);
-        return same == nullptr || same->list != head.find(name)->list;
-      });
+  // Others may have removed versions, and gc their objects, since the head was read.
+  void leave_out_removed() {
+    std::optional<std::set<std::string>> needed;
+    try {
+      while (!needed.has_value()) {
+        needed = needed_keys_unless_outdated(remote_, remote_.newest_head().head);
+      }
+    } catch (const Error& e) {
+      if (e.code() != Errc::corrupted) throw;
+      return;  // a list is damaged
     }
-    std::erase_if(report_.damages, [](const RemoteDamage& d) { return d.versions.empty(); });
+    std::erase_if(report_.damages,
+                  [&](const RemoteDamage& damage) { return !needed->contains(damage.object); });
   }
 
   void require_size(const std::string& key, std::uint64_t size_bytes) const {

@@ -274,7 +274,7 @@ TEST_F(LazyCloneTest, TheHoldOfAnOlderVellumCountsUntilItIsReleased) {
   collect({"s0", "s1", "main"});
   expect_contents(*core, contents);
   bring_all(*core);
-  hold.place = "elsewhere:/c";
+  hold.place = "another:/c";
   for (const bool is_own : {false, true}) {
     if (is_own) hold.place = place;
     there->put(hold_key(hold.id), encode_hold(hold, store->superblock().store_id));

@@ -393,6 +393,24 @@ TEST_F(CopyOfALazyClone, PutsAHoldOfItsOwnWhenItPulls) {
   copy.expect(only({"v1"}));
 }
 
+// rsync: the same place, and more pieces.
+TEST_F(CopyOfALazyClone, OverAnOlderCopyPutsWhatItNeedsWhenItPulls) {
+  copy.pull({"v1"});
+  v["v2"] = blocks();
+  a.import("main", v["v2"], "v2");
+  a.push({"v2"});
+  original.pull({"v2"});
+  remove_directory(fs, copy.path());
+  copy_directory(fs, original.path(), copy.path());
+  copy.pull({});
+  EXPECT_EQ(holds(), 2u);
+  original.pull({}, true);
+  original.release();
+  forget_there(fs, {"v1", "v2"});
+  gc_there(fs);
+  copy.expect(only({"v1", "v2"}));
+}
+
 // Released by mistake: what is missing has a name.
 TEST_F(CopyOfALazyClone, SaysWhatIsMissingWhenTheHoldIsReleasedTooEarly) {
   original.pull({"v1"}, true);

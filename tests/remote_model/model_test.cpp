@@ -59,19 +59,6 @@ struct Counts {
   }
 };
 
-void remove_directory(base::Fs& fs, const std::string& path) {
-  if (!fs.exists(path)) return;
-  for (const auto& entry : fs.list(path)) {
-    const std::string inside = path + "/" + entry.name;
-    if (entry.is_directory) {
-      remove_directory(fs, inside);
-    } else {
-      fs.unlink(inside);
-    }
-  }
-  fs.remove_directory(path);
-}
-
 std::string archive_of(const std::string& path) { return path + "-archive"; }
 std::string cache_of(const std::string& path) { return path + "-cache"; }
 

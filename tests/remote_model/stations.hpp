@@ -174,6 +174,19 @@ inline void copy_directory(base::Fs& fs, const std::string& from, const std::str
   }
 }
 
+inline void remove_directory(base::Fs& fs, const std::string& path) {
+  if (!fs.exists(path)) return;
+  for (const auto& entry : fs.list(path)) {
+    const std::string inside = path + "/" + entry.name;
+    if (entry.is_directory) {
+      remove_directory(fs, inside);
+    } else {
+      fs.unlink(inside);
+    }
+  }
+  fs.remove_directory(path);
+}
+
 // The content that a machine without a store reads from the remote.
 inline std::shared_ptr<StoreDirectory> at_url(base::Fs& fs, std::shared_ptr<ObjectStore> objects) {
   return open_remote(fs, kRemoteUrl, without_cache(), std::move(objects));

@@ -62,8 +62,7 @@ std::string pull_sentence(const PullReport& report, bool dry_run) {
 // What becomes of the hold of a clone that has all packs.
 Json hold_json(const remote::Session& session, const PullArguments& arguments) {
   if (!arguments.packs) return Json::object();
-  const auto names =
-      arguments.release ? remote::release_holds(session) : remote::holds_of(session);
+  const auto names = arguments.release ? remote::release_holds(session) : remote::holds_of(session);
   return Json{{arguments.release ? "released" : "holds", names}};
 }
 

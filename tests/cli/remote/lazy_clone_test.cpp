@@ -91,7 +91,8 @@ TEST_P(LazyClone, ACloneIsCompleteWithoutTheRemoteOnceItsPacksAreFetched) {
   EXPECT_EQ(holds(), 1u);
   EXPECT_EQ(must({"pull", clone, "--packs", "--json"}).json().at("holds").size(), 1u);
   EXPECT_EQ(run({"pull", clone, "--release"}).status, 2);
-  EXPECT_EQ(must({"pull", clone, "--packs", "--release", "--json"}).json().at("released").size(), 1u);
+  EXPECT_EQ(must({"pull", clone, "--packs", "--release", "--json"}).json().at("released").size(),
+            1u);
   EXPECT_EQ(holds(), 0u);
   must({"rm", url, "v2", "v4"});
   must({"rm", url, "--branch", "main"});
