@@ -101,11 +101,18 @@ std::vector<std::string> release_holds(const Session& session) {
 }
 
 std::vector<Hold> read_holds(const Remote& remote) {
-  std::vector<Hold> out;
-  for (const ObjectInfo& object : remote.objects().list(kHoldPrefix, SIZE_MAX)) {
-    if (auto hold = remote.hold(object.key)) out.push_back(std::move(*hold));
+  const auto listed = [&] { return remote.objects().list(kHoldPrefix, SIZE_MAX); };
+  for (auto objects = listed();;) {
+    std::vector<Hold> out;
+    for (const ObjectInfo& object : objects) {
+      if (auto hold = remote.hold(object.key)) out.push_back(std::move(*hold));
+    }
+    // A copy may have put its hold, and the original may have released the one that it relied on.
+    if (objects.empty()) return out;
+    auto again = listed();
+    if (again == objects) return out;
+    objects = std::move(again);
   }
-  return out;
 }
 
 void forget_hold(const Remote& remote, const std::string& name) {

@@ -430,6 +430,7 @@ class StoresModel {
     for (const PulledVersion& one : report.versions) {
       if (one.is_older) older.push_back(one.name);
     }
+    EXPECT_TRUE(was_restored_ || older.empty());
     const auto store = Station(disk_, place->path, open_objects(disk_)).open();
     for (const auto& [name, bytes] : wanted) {
       hidden_.erase(name);
@@ -538,6 +539,7 @@ class StoresModel {
     if (depth_ != 0 || !backup_.has_value()) return;
     if (std::ranges::any_of(places_, [](const Place& place) { return place->lazy; })) return;
     ++counts_.steps;
+    was_restored_ = true;
     const auto objects = open_objects(disk_);
     for (const ObjectInfo& object : objects->list("", SIZE_MAX)) objects->remove(object.key);
     for (const auto& [key, bytes] : backup_->objects) objects->put(key, bytes);
@@ -631,6 +633,7 @@ class StoresModel {
     std::map<std::string, Bytes> objects;
   };
   std::optional<Backup> backup_;
+  bool was_restored_ = false;
   Counts counts_;
   std::uint64_t names_ = 0, forgotten_ = 0, checked_at_ = 0;
   std::string last_step_;

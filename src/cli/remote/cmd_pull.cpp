@@ -68,7 +68,9 @@ Json hold_json(const remote::Session& session, const PullArguments& arguments) {
 
 std::string hold_sentence(const Json& holds) {
   if (holds.contains("released")) {
-    return holds["released"].empty() ? "" : "; its hold at the remote is released";
+    return holds["released"].empty()
+               ? "; it has no hold at the remote for this place: `vellum stat URL` lists the others"
+               : "; its hold at the remote is released";
   }
   if (holds.empty() || holds["holds"].empty()) return "";
   return fmt::format(
@@ -128,7 +130,7 @@ void add_pull(CLI::App& app, Context& context) {
   CLI::Option* packs = command->get_option("--packs");
   command
       ->add_flag("--release", arguments->release,
-                 "Also remove the hold at the remote: no copy of this store relies on it")
+                 "Also remove the hold at the remote: pull in lazy copies of this store first")
       ->needs(packs);
   command->add_flag("--dry-run", arguments->dry_run, "Only report what would be fetched")
       ->excludes(packs);

@@ -108,7 +108,8 @@ void DirectoryEngine::list_below(const std::string& directory, const std::string
   }
 }
 
-// Nullopt: the first has been removed meanwhile, and another may have come before it.
+// Nullopt: the first of a limited listing has been removed meanwhile, and another may have come
+// before it.
 std::optional<std::vector<ObjectInfo>> DirectoryEngine::list_once(const std::string& prefix,
                                                                   std::size_t most) const {
   std::vector<ObjectInfo> out;
@@ -125,7 +126,7 @@ std::optional<std::vector<ObjectInfo>> DirectoryEngine::list_once(const std::str
       there.push_back(std::move(object));
     } catch (const Error& e) {
       if (e.code() != Errc::not_found) throw;
-      if (&object == &out.front()) return std::nullopt;
+      if (&object == &out.front() && most != SIZE_MAX) return std::nullopt;
     }
   }
   return there;
