@@ -44,7 +44,7 @@ _vellum_options() {
     replicate)
       echo '--interval --take-over --keep-last --keep-daily --keep-weekly --keep-monthly --keep-yearly --metrics --limit-rate --connections'
       ;;
-    pull) echo '--remote --packs --take-over --dry-run --limit-rate --connections' ;;
+    pull) echo '--remote --packs --release --take-over --dry-run --limit-rate --connections' ;;
     clone) echo '--at --lazy --limit-rate --connections' ;;
     verify) echo '--read-data --from' ;;
     repair) echo '--from --to --removed --dry-run' ;;

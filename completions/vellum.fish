@@ -188,6 +188,7 @@ complete -c vellum -n '__vellum_command replicate' -l limit-rate -x -d 'Transfer
 complete -c vellum -n '__vellum_command replicate' -l connections -x -d 'Use at most this many connections'
 complete -c vellum -n '__vellum_command pull' -l remote -x -d 'The remote\'s name'
 complete -c vellum -n '__vellum_command pull' -l packs -d 'Also fetch all packs that a lazy clone left at the remote'
+complete -c vellum -n '__vellum_command pull' -l release -d 'Also remove the hold at the remote'
 complete -c vellum -n '__vellum_command pull' -l take-over -d 'Also replace branches with commits that the version of the remote lacks'
 complete -c vellum -n '__vellum_command pull' -l dry-run -d 'Only report what would be fetched'
 complete -c vellum -n '__vellum_command pull' -l limit-rate -x -d 'Transfer at most this many bytes a second on average, such as 5M'

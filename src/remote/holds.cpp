@@ -4,91 +4,125 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
+#include "base/bytes/sha256.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/real_path.hpp"
-#include "remote/session/missing_pieces.hpp"
+#include "format/wire/wire.hpp"
+#include "store/catalog/lock/remote_readers.hpp"
 
 namespace vellum::remote {
 namespace {
 
+// The path that the store has, or will have once its clone is complete.
+std::string final_path(std::string path) {
+  constexpr std::string_view kSuffix = kUnfinishedCloneSuffix;
+  if (path.ends_with(kSuffix)) path.resize(path.size() - kSuffix.size());
+  return path;
+}
+
 std::string place_of_store(const store::StoreDirectory& store) {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-  std::string out = std::string(host.data()) + ":" + base::real_path(store.path());
-  if (out.ends_with(kUnfinishedCloneSuffix)) {
-    out.resize(out.size() - std::string_view(kUnfinishedCloneSuffix).size());
-  }
+  std::string out = std::string(host.data()) + ":" + final_path(base::real_path(store.path()));
   if (out.size() > kMaxHoldPlaceBytes) out.resize(kMaxHoldPlaceBytes);
   return out;
 }
 
-// A copy of the store (`cp -r`) has the same writer, but another place in its hold. If that place
-// has no lazy clone any more, the store has been moved.
-bool is_of_another(const store::StoreDirectory& store, const Hold& hold) {
-  const std::string own = place_of_store(store);
-  const std::size_t host = own.find(':') + 1;
-  if (hold.place == own) return false;
-  if (hold.place.compare(0, host, own, 0, host) != 0) return true;
-  const std::string path = hold.place.substr(host);
-  return has_missing_pieces(store.fs(), path) ||
-         has_missing_pieces(store.fs(), path + kUnfinishedCloneSuffix);
+// A copy of the store (`cp -r`) has the same writer, but another path, inode or time of birth. One
+// of a whole disk has another host.
+WriteId id_of_hold(const Session& session) {
+  const format::TierOwner place = session.store().packs().places().owner();
+  std::vector<std::byte> text;
+  format::ByteWriter w(text);
+  w.bytes(session.file().writer);
+  w.string(place_of_store(session.store()));
+  w.u64(place.inode);
+  w.u64(static_cast<std::uint64_t>(place.born_ns));
+  const base::Sha256 hash = base::sha256(text);
+  WriteId out{};
+  std::copy_n(hash.begin(), out.size(), out.begin());
+  return out;
 }
 
-std::optional<Hold> hold_of_another(const Session& session) {
-  const std::string key = hold_key(session.file().writer);
-  const auto found = session.remote().objects().list(key, 1);
-  if (found.empty() || found.front().key != key) return std::nullopt;
-  auto hold = session.remote().hold(key);
-  if (!hold.has_value() || !is_of_another(session.store(), *hold)) return std::nullopt;
-  return hold;
+bool has_object(const Remote& remote, const std::string& key) {
+  const auto found = remote.objects().list(key, 1);
+  return !found.empty() && found.front().key == key;
 }
 
 }  // namespace
 
-// A store and its copy share one hold, with the pieces of both.
 void put_hold(const Session& session, const PieceList& pieces) {
-  Hold hold;
-  if (auto other = hold_of_another(session)) hold.pieces = std::move(other->pieces);
-  hold.writer = session.file().writer;
+  const Remote& remote = session.remote();
+  const WriteId id = id_of_hold(session);
+  Hold hold = remote.hold(hold_key(id)).value_or(Hold{});
+  hold.id = id;
   hold.time_ns = base::wall_clock_ns();
   hold.place = place_of_store(session.store());
   for (const PieceName& piece : pieces) hold.pieces.push_back(piece.content);
   std::sort(hold.pieces.begin(), hold.pieces.end());
   hold.pieces.erase(std::unique(hold.pieces.begin(), hold.pieces.end()), hold.pieces.end());
-  const Remote& remote = session.remote();
-  remote.objects().put(hold_key(hold.writer), encode_hold(hold, remote.file_seal()));
+  remote.objects().put(hold_key(id), encode_hold(hold, remote.file_seal()));
 }
 
 void restore_hold(const Session& session, const PieceList& pieces) {
-  if (pieces.empty() || session.remote().hold(hold_key(session.file().writer)).has_value()) return;
-  put_hold(session, pieces);
+  if (pieces.empty()) return;
+  const auto hold = session.remote().hold(hold_key(id_of_hold(session)));
+  const auto is_held = [&](const PieceName& piece) {
+    return std::ranges::binary_search(hold->pieces, piece.content);
+  };
+  if (!hold.has_value() || !std::ranges::all_of(pieces, is_held)) put_hold(session, pieces);
 }
 
-void remove_hold(const Session& session) {
-  if (hold_of_another(session).has_value()) return;
-  session.remote().objects().remove(hold_key(session.file().writer));
-}
-
-std::vector<Hold> read_holds(const Remote& remote) {
-  std::vector<Hold> out;
-  for (const ObjectInfo& object : remote.objects().list(kHoldPrefix, SIZE_MAX)) {
-    if (auto hold = remote.hold(object.key)) out.push_back(std::move(*hold));
+std::vector<std::string> holds_of(const Session& session) {
+  const Remote& remote = session.remote();
+  std::vector<std::string> out;
+  const WriteId own = id_of_hold(session), of_writer = session.file().writer;
+  if (has_object(remote, hold_key(own))) out.push_back(hold_name(own));
+  if (!has_object(remote, hold_key(of_writer))) return out;
+  const auto older = remote.hold(hold_key(of_writer));
+  if (older.has_value() && older->place == place_of_store(session.store())) {
+    out.push_back(hold_name(of_writer));
   }
   return out;
 }
 
+std::vector<std::string> release_holds(const Session& session) {
+  if (store::has_remote_readers(session.store())) {
+    fail(Errc::busy,
+         "{}: a process has a version open since before the packs were fetched, and reads from the "
+         "remote: its hold stays there. Release it when that process has ended",
+         session.store().path());
+  }
+  std::vector<std::string> out = holds_of(session);
+  for (const std::string& name : out) session.remote().objects().remove(kHoldPrefix + name);
+  return out;
+}
+
+std::vector<Hold> read_holds(const Remote& remote) {
+  const auto listed = [&] { return remote.objects().list(kHoldPrefix, SIZE_MAX); };
+  for (auto objects = listed();;) {
+    std::vector<Hold> out;
+    for (const ObjectInfo& object : objects) {
+      if (auto hold = remote.hold(object.key)) out.push_back(std::move(*hold));
+    }
+    // A copy may have put its hold, and the original may have released the one that it relied on.
+    if (objects.empty()) return out;
+    auto again = listed();
+    if (again == objects) return out;
+    objects = std::move(again);
+  }
+}
+
 void forget_hold(const Remote& remote, const std::string& name) {
-  const auto writer = parse_hold_name(name);
-  if (!writer.has_value()) {
+  const auto id = parse_hold_name(name);
+  if (!id.has_value()) {
     fail(Errc::invalid_argument,
          "'{}' is not the name of a hold: `vellum stat URL` lists the holds", name);
   }
-  const std::string key = hold_key(*writer);
-  const auto found = remote.objects().list(key, 1);
-  if (found.empty() || found.front().key != key) {
+  const std::string key = hold_key(*id);
+  if (!has_object(remote, key)) {
     fail(Errc::not_found, "{}: the remote has no hold '{}'", remote.objects().url(), name);
   }
   remote.objects().remove(key);

@@ -11,14 +11,18 @@
 
 namespace vellum::remote {
 
-// Writes the hold of the session's store, which replaces the previous one. If that is the hold of a
-// copy of the store, keeps its pieces, too. The hold is effective if a head that is read afterwards
-// has the generation of the head from which `pieces` are.
+// Writes the hold of the session's store at its place, with the pieces of the previous one. The
+// hold is effective if a head that is read afterwards has the generation of the head from which
+// `pieces` are.
 void put_hold(const Session& session, const PieceList& pieces);
-// Writes it again if it is missing and `pieces` is not empty.
+// Writes it again if it lacks some of `pieces`: it was removed, or the store is a copy of a lazy
+// clone, perhaps over an older copy.
 void restore_hold(const Session& session, const PieceList& pieces);
-// Keeps the hold if a copy of the store has written it.
-void remove_hold(const Session& session);
+// The names of the store's holds at the remote: its own, and one of an earlier version of Vellum.
+std::vector<std::string> holds_of(const Session& session);
+// Removes them, and returns their names. A copy of the store that has not put its own yet loses its
+// pieces. Errc::busy: a process still reads pieces. REQUIRES: all packs are files of the store.
+std::vector<std::string> release_holds(const Session& session);
 
 // All holds. Errc::corrupted, newer_format: one cannot be read, so its pieces are unknown.
 std::vector<Hold> read_holds(const Remote& remote);

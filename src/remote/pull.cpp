@@ -15,7 +15,6 @@
 #include "remote/session/branch_relation.hpp"
 #include "remote/session/missing_pieces.hpp"
 #include "store/branch/adopt_version.hpp"
-#include "store/catalog/lock/remote_readers.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/gc/reach/roots.hpp"
@@ -450,9 +449,6 @@ PullReport pull(Session& session, const PullOptions& options, const ProgressFn& 
       const store::GcExclusive no_gc = hold_what_gc_holds(session.store());
       materialize_packs(session, report, progress);
     }
-    // Also after an interrupted materialize_packs(). Whoever reads pieces keeps the hold: then the
-    // next pull of this kind removes it.
-    if (!store::has_remote_readers(session.store())) remove_hold(session);
     return report;
   }
   fail(Errc::busy, "{}: gc has begun there {} times meanwhile", session.remote().objects().url(),

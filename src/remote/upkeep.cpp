@@ -25,12 +25,17 @@ std::size_t extra_threads(const Remote& remote, std::size_t most) {
   return std::min(most, remote.objects().connections()) - 1;
 }
 
-// Errc::corrupted if the list is missing: a version needs it.
-PieceList require_piece_list(const Remote& remote, const ListName& name) {
+// Nullopt: it is missing, and the newest head does not name it: a gc has begun since `name` was
+// read.
+std::optional<PieceList> piece_list_unless_gone(const Remote& remote, const ListName& name) {
   try {
     return remote.list(name);
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
+    const Head now = remote.newest_head().head;
+    if (std::ranges::find(now.versions, name, &RemoteVersion::list) == now.versions.end()) {
+      return std::nullopt;
+    }
     fail(Errc::corrupted,
          "{} (it is missing: `vellum verify` names the versions that need it, `vellum repair "
          "--from` uploads it again from a store)",
@@ -38,9 +43,10 @@ PieceList require_piece_list(const Remote& remote, const ListName& name) {
   }
 }
 
-// The keys of all objects that a head's versions or a lazy clone needs. Of lazy clones, the result
-// is complete only if the boundary of the gc was durable before: see docs/remote-format.md.
-std::set<std::string> needed_keys(const Remote& remote, const Head& head) {
+// The keys of all objects that a head's versions or a lazy clone needs; nullopt: begin again with
+// the newest head. Of lazy clones, the result is complete only if the boundary of the gc was
+// durable before: see docs/remote-format.md.
+std::optional<std::set<std::string>> needed_keys(const Remote& remote, const Head& head) {
   std::set<std::string> out;
   if (head.table.size_bytes != 0) out.insert(names_key(head.table.content));
   std::set<ListName> lists;  // ascending: lists of one base are consecutive
@@ -49,8 +55,9 @@ std::set<std::string> needed_keys(const Remote& remote, const Head& head) {
     for (const ObjectName& object : {list.base, list.own}) {
       if (object.size_bytes != 0) out.insert(list_key(object.content));
     }
-    for (const PieceName& piece : require_piece_list(remote, list))
-      out.insert(piece_key(piece.content));
+    const auto pieces = piece_list_unless_gone(remote, list);
+    if (!pieces.has_value()) return std::nullopt;
+    for (const PieceName& piece : *pieces) out.insert(piece_key(piece.content));
   }
   for (const Hold& hold : read_holds(remote)) {
     for (const ContentName& piece : hold.pieces) out.insert(piece_key(piece));
@@ -141,6 +148,7 @@ class Verifier {
       if (progress_) progress_({first + count, pieces.size(), "pieces"});
     }
     check_pages(head);
+    if (!report_.damages.empty()) leave_out_removed();
     std::sort(report_.damages.begin(), report_.damages.end(),
               [](const RemoteDamage& a, const RemoteDamage& b) { return a.object < b.object; });
     return report_;
@@ -212,6 +220,27 @@ class Verifier {
     }
   }
 
+  // Others may have removed versions, and gc their objects, since the head was read.
+  void leave_out_removed() {
+    Head now;
+    std::optional<std::set<std::string>> needed;
+    try {
+      while (!needed.has_value()) {
+        now = remote_.newest_head().head;
+        needed = needed_keys(remote_, now);
+      }
+    } catch (const Error& e) {
+      if (e.code() != Errc::corrupted) throw;
+      return;  // a list is damaged
+    }
+    std::erase_if(report_.damages, [&](const RemoteDamage& damage) {
+      const bool is_named = std::ranges::any_of(
+          damage.versions, [&](const std::string& name) { return now.find(name) != nullptr; });
+      return !needed->contains(damage.object) &&
+             (!is_named || damage.object.starts_with(kPiecePrefix));
+    });
+  }
+
   void require_size(const std::string& key, std::uint64_t size_bytes) const {
     const auto at = sizes_.find(key);
     if (at == sizes_.end()) fail(Errc::not_found, "{}: missing", remote_.name_of(key));
@@ -259,8 +288,12 @@ RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const Pro
 }
 
 RemoteSpace space_of_remote(const Remote& remote) {
-  const Head head = remote.newest_head().head;
-  const std::set<std::string> needed = needed_keys(remote, head);
+  Head head;
+  std::optional<std::set<std::string>> needed;
+  while (!needed.has_value()) {
+    head = remote.newest_head().head;
+    needed = needed_keys(remote, head);
+  }
   RemoteSpace out;
   out.generation = head.generation;
   out.heads = remote.objects().list(kHeadPrefix, kEverything).size();
@@ -268,7 +301,7 @@ RemoteSpace space_of_remote(const Remote& remote) {
   for (const ObjectInfo& object : content_objects(remote)) {
     ++out.objects;
     out.object_bytes += object.size_bytes;
-    if (!needed.contains(object.key)) continue;
+    if (!needed->contains(object.key)) continue;
     ++out.needed_objects;
     out.needed_bytes += object.size_bytes;
   }
@@ -294,13 +327,16 @@ void forget_names(const Remote& remote, const std::vector<std::string>& names) {
 }
 
 RemoteFreeable freeable_without(const Remote& remote, const std::vector<std::string>& names) {
-  Head head = require_head(remote).head;
-  const std::set<std::string> now = needed_keys(remote, head);
-  erase_names(remote, head, names);
-  const std::set<std::string> later = needed_keys(remote, head);
+  std::optional<std::set<std::string>> now, later;
+  while (!now.has_value() || !later.has_value()) {
+    Head head = require_head(remote).head;
+    now = needed_keys(remote, head);
+    erase_names(remote, head, names);
+    later = needed_keys(remote, head);
+  }
   RemoteFreeable out;
   for (const ObjectInfo& object : content_objects(remote)) {
-    if (!now.contains(object.key) || later.contains(object.key)) continue;
+    if (!now->contains(object.key) || later->contains(object.key)) continue;
     ++out.objects;
     out.bytes += object.size_bytes;
   }
@@ -331,10 +367,13 @@ void remove_objects(const Remote& remote, std::span<const std::string> keys,
 }  // namespace
 
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {
-  Head boundary = require_head(remote).head;
-  // Reads the lists before it publishes the boundary: an unreadable list ends the gc.
-  std::set<std::string> needed = needed_keys(remote, boundary);
-  if (!dry_run) {
+  Head boundary;
+  std::optional<std::set<std::string>> needed;
+  while (!needed.has_value()) {
+    boundary = require_head(remote).head;
+    // Reads the lists before it publishes the boundary: an unreadable list ends the gc.
+    needed = needed_keys(remote, boundary);
+    if (dry_run || !needed.has_value()) continue;
     boundary = publish_change(remote, [](Head& next) {
       if (next.generation == UINT32_MAX) fail(Errc::unsupported, "no generation is left");
       ++next.generation;
@@ -347,7 +386,7 @@ RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const Progress
   for (const ObjectInfo& object : content_objects(remote)) {
     const auto name = content_name(object.key);
     const bool is_garbage =
-        name.has_value() && name->generation < generation && !needed.contains(object.key);
+        name.has_value() && name->generation < generation && !needed->contains(object.key);
     (is_garbage ? report.objects_removed : report.objects_left) += 1;
     (is_garbage ? report.bytes_removed : report.bytes_left) += object.size_bytes;
     if (is_garbage) garbage.push_back(object.key);

@@ -4,6 +4,7 @@
 
 #include "base/expect_error.hpp"
 #include "remote/failing_objects.hpp"
+#include "remote/holds.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/remote_fixture.hpp"
 #include "support/disk/crash_images_lib.hpp"
@@ -389,6 +390,7 @@ TEST(RemoteCrash, AKillAtAnyCallThatFetchesPacksLosesNothing) {
     const auto store = open_lazy(disk, "/copy");
     Session session(*store, "origin", remote_of(disk));
     pull(session, {{}, true}, nullptr);
+    release_holds(session);
   };
   const std::uint64_t calls =
       kill_at_each_call(fs.disk(), bring, [&](sim::SimFs& left, bool was_killed) {

@@ -10,6 +10,7 @@
 #include "remote/engine/directory_engine.hpp"
 #include "remote/engine/probe.hpp"
 #include "support/disk/crash_images_lib.hpp"
+#include "support/disk/hook_fs.hpp"
 #include "support/disk/sim_fs_lib.hpp"
 
 namespace vellum::remote::test {
@@ -50,6 +51,26 @@ TEST(DirectoryEngineTest, OneOfManyCreatorsWins) {
   EXPECT_TRUE(result.one_creator_wins());
   EXPECT_EQ(result.rounds, 100u);
   EXPECT_TRUE(objects.list("probe", 10).empty());
+}
+
+// As a remote's heads: a newer one is published, and gc deletes the older ones.
+TEST(DirectoryEngineTest, AListingNeverLacksTheFirstObjectOfEachMoment) {
+  vellum::test::TempDirectory directory;
+  DirectoryEngine others(base::posix_fs(), directory / "r");
+  vellum::test::HookFs fs(base::posix_fs());
+  DirectoryEngine objects(fs, directory / "r");
+  int newest = 500;
+  others.put("heads/500", {});
+  others.put("heads/600", {});
+  fs.hooks.after_list = [&](const std::string& path) {
+    if (!path.ends_with("heads") || newest < 495) return;
+    others.put("heads/" + std::to_string(newest - 1), {});
+    others.remove("heads/" + std::to_string(newest--));
+  };
+  const auto listed = objects.list("heads/", 8);
+  ASSERT_FALSE(listed.empty());
+  EXPECT_EQ(listed.front().key, "heads/" + std::to_string(newest));
+  EXPECT_EQ(listed.back().key, "heads/600");
 }
 
 // After a power cut, an object whose put returned is complete; every other is complete or missing.

@@ -45,6 +45,11 @@ class LazyCloneTest : public LazyTest {
     Session session(core, "origin", interfered());
     return pull(session, {{}, true}, nullptr);
   }
+  void release(StoreDirectory& core) const {
+    Session session(core, "origin", interfered());
+    EXPECT_EQ(release_holds(session).size(), 1u);
+    EXPECT_TRUE(release_holds(session).empty());
+  }
   std::size_t pack_files(const std::string& name) const {
     const std::filesystem::directory_iterator packs(dir.path(name) + "/packs");
     return static_cast<std::size_t>(std::distance(begin(packs), end(packs)));
@@ -176,6 +181,8 @@ TEST_F(LazyCloneTest, WithAllPacksACloneNeedsNoRemote) {
   const PullReport report = bring_all(*core);
   EXPECT_GT(report.pieces_read, 0u);
   EXPECT_FALSE(has_missing_pieces(base::posix_fs(), dir.path("c")));
+  EXPECT_EQ(holds().size(), 1u);  // for copies of the clone
+  release(*core);
   EXPECT_TRUE(holds().empty());
   std::filesystem::remove_all(dir.path("r"));
   std::filesystem::remove_all(dir.path("cache"));
@@ -246,9 +253,35 @@ TEST_F(LazyCloneTest, GcOfTheRemoteKeepsWhatOnlyACloneNeeds) {
   EXPECT_GT(collect({"s0", "s1", "s2", "s3", "main"}).objects_removed, 0u);  // lists
   expect_contents(*core, contents);
   bring_all(*core);
+  release(*core);
   EXPECT_GT(collect().objects_removed, 0u);
   EXPECT_TRUE(pieces().empty());
   expect_contents(*core, contents);
+}
+
+// Its hold has the writer as its name. It is released with the clone's own, and another place's is
+// not.
+TEST_F(LazyCloneTest, TheHoldOfAnOlderVellumCountsUntilItIsReleased) {
+  make(2);
+  push_all(*store);
+  const auto core = clone_lazily("c");
+  const auto there = objects();
+  Hold hold = holds().front();
+  const std::string place = hold.place;
+  there->remove(hold_key(hold.id));
+  hold.id = read_remote_file(*core, "origin").writer;
+  there->put(hold_key(hold.id), encode_hold(hold, store->superblock().store_id));
+  collect({"s0", "s1", "main"});
+  expect_contents(*core, contents);
+  bring_all(*core);
+  hold.place = "another:/c";
+  for (const bool is_own : {false, true}) {
+    if (is_own) hold.place = place;
+    there->put(hold_key(hold.id), encode_hold(hold, store->superblock().store_id));
+    Session session(*core, "origin", interfered());
+    EXPECT_EQ(release_holds(session).size(), is_own ? 1u : 0u);
+    EXPECT_EQ(holds().size(), is_own ? 0u : 1u);
+  }
 }
 
 TEST_F(LazyCloneTest, AHoldIsForgottenByItsName) {
@@ -259,7 +292,7 @@ TEST_F(LazyCloneTest, AHoldIsForgottenByItsName) {
   const Remote remote(*there, store->store_seal());
   EXPECT_ERRC(forget_hold(remote, "c"), Errc::invalid_argument);
   EXPECT_ERRC(forget_hold(remote, std::string(32, '0')), Errc::not_found);
-  forget_hold(remote, hold_name(holds().front().writer));
+  forget_hold(remote, hold_name(holds().front().id));
   EXPECT_TRUE(holds().empty());
   collect({"s0", "s1", "main"});
   EXPECT_TRUE(pieces().empty());
@@ -271,7 +304,7 @@ TEST_F(LazyCloneTest, AHoldThatCannotBeReadEndsAGc) {
   clone_lazily("c");
   forget_names(Remote(*objects(), store->store_seal()), {"s0"});
   const auto before = pieces().size();
-  flip_byte(dir.path("r") + "/" + hold_key(holds().front().writer), 60);
+  flip_byte(dir.path("r") + "/" + hold_key(holds().front().id), 60);
   EXPECT_ERRC(collect(), Errc::corrupted);
   EXPECT_EQ(pieces().size(), before);
 }
@@ -303,6 +336,35 @@ TEST_F(LazyCloneTest, AGcBetweenAnyTwoRequestsOfACloneDoesNoHarm) {
       std::filesystem::remove_all(dir.path("r"));
       std::filesystem::rename(dir.path("kept"), dir.path("r"));
       std::filesystem::remove_all(dir.path("cache"));
+    }
+  }
+}
+
+// The same of a gc, of statistics and of a verification: nothing that is still there is missing.
+TEST_F(LazyCloneTest, AGcBetweenAnyTwoRequestsOfUpkeepIsNoDamage) {
+  make(3);
+  push_all(*store);
+  const auto id = store->superblock().store_id;
+  const std::vector<std::function<void(const Remote&)>> works = {
+      [](const Remote& remote) { collect_remote(remote, false, nullptr); },
+      [](const Remote& remote) { space_of_remote(remote); },
+      [](const Remote& remote) {
+        EXPECT_TRUE(verify_remote(remote, true, nullptr).damages.empty());
+      }};
+  for (const auto& work : works) {
+    bool was_late = false;
+    for (std::uint64_t nth = 1; !was_late; ++nth) {
+      std::filesystem::copy(dir.path("r"), dir.path("kept"),
+                            std::filesystem::copy_options::recursive);
+      const auto visitor = std::make_shared<ObjectsWithVisitor>(
+          objects(), nth, [&] { collect({"s0", "s1", "main"}); });
+      EXPECT_NO_THROW(work(Remote(*visitor, id))) << nth;
+      was_late = visitor->calls() < nth;
+      if (!was_late) {
+        EXPECT_TRUE(verify_remote(Remote(*objects(), id), true, nullptr).damages.empty()) << nth;
+      }
+      std::filesystem::remove_all(dir.path("r"));
+      std::filesystem::rename(dir.path("kept"), dir.path("r"));
     }
   }
 }

@@ -122,7 +122,7 @@ inline RemoteFile sample_file() {
 
 inline Hold sample_hold() {
   Hold hold;
-  hold.writer = filled<16>(7);
+  hold.id = filled<16>(7);
   hold.time_ns = 1'700'000'000'000'000'000;
   hold.place = "machine:/local/s";
   hold.pieces = {{0, filled<32>(1)}, {1, filled<32>(2)}, {1, filled<32>(3)}};

@@ -329,7 +329,7 @@ TEST_F(Meeting, VerifyOfARemoteChecksEachPage) {
     wrong.list.push_back(pieces.list[i]);
     wrong.opening.spans.push_back(pieces.opening.spans[i]);
   }
-  const auto bytes = encode_piece_list(wrong, remote.store_id());
+  const auto bytes = encode_piece_list(wrong, remote.file_seal());
   const ObjectName name{{next.generation, base::sha256(bytes)}, bytes.size()};
   objects->put(list_key(name.content), bytes);
   const_cast<RemoteVersion&>(v8).list = {{}, name};
@@ -342,30 +342,84 @@ TEST_F(Meeting, VerifyOfARemoteChecksEachPage) {
   EXPECT_FALSE(clone.is_there());
 }
 
-// A copy of a lazy clone has the same writer, and therefore the same hold.
-TEST_F(Meeting, FetchingThePacksOfACopyKeepsTheHoldOfTheOriginal) {
-  a.create(options());
-  v["v1"] = blocks();
-  a.import("main", v["v1"], "v1");
-  a.push({"v1"});
-  Station lazy{fs, "/l"};
-  lazy.clone({"v1"}, true);
-  for (const char* directory : {"/copy", "/copy/remotes"}) fs.make_directory(directory);
-  for (const char* name : {"/vellum.store", "/remotes/origin.remote", "/remotes/origin.pieces"}) {
-    const auto bytes = base::read_whole(fs, lazy.path() + name, 1u << 20);
-    fs.open(std::string("/copy") + name, base::OpenMode::create_new)->pwrite(bytes, 0);
+// A copy of a lazy clone (`cp -r`) has the same writer. The remote does not know it before it pulls.
+class CopyOfALazyClone : public Meeting {
+ protected:
+  void SetUp() override {
+    a.create(options());
+    v["v1"] = blocks();
+    a.import("main", v["v1"], "v1");
+    a.push({"v1"});
+    original.clone({"v1"}, true);
+    copy_directory(fs, original.path(), copy.path());
   }
-  for (const char* directory : {"/copy/branches", "/copy/snapshots", "/copy/packs", "/copy/tmp"}) {
-    fs.make_directory(directory);
+  void lose_at_the_remote() {
+    forget_there(fs, {"v1"});
+    gc_there(fs);
   }
-  Station copy{fs, "/copy"};
+  std::size_t holds() { return objects_on(fs)->list(kHoldPrefix, SIZE_MAX).size(); }
+
+  Station original{fs, "/l"}, copy{fs, "/copy"};
+};
+
+TEST_F(CopyOfALazyClone, FetchingItsPacksKeepsTheHoldOfTheOriginal) {
   copy.pull({"v1"}, true);
+  EXPECT_TRUE(copy.release().empty());
   copy.expect(only({"v1"}));
-  forget_there(fs, {"v1"});
+  lose_at_the_remote();
+  original.expect(only({"v1"}));
+  original.pull({}, true);
+  original.expect(only({"v1"}));
+}
+
+TEST_F(CopyOfALazyClone, HasItsPiecesAfterTheOriginalHasFetchedItsPacks) {
+  original.pull({"v1"}, true);
+  lose_at_the_remote();
+  copy.expect(only({"v1"}));
+  copy.pull({}, true);
+  copy.expect(only({"v1"}));
+}
+
+TEST_F(CopyOfALazyClone, PutsAHoldOfItsOwnWhenItPulls) {
+  copy.pull({"v1"});
+  EXPECT_EQ(holds(), 2u);
+  original.pull({"v1"}, true);
+  EXPECT_EQ(original.release().size(), 1u);
+  lose_at_the_remote();
+  copy.expect(only({"v1"}));
+  copy.pull({}, true);
+  EXPECT_EQ(copy.release().size(), 1u);
+  EXPECT_EQ(holds(), 0u);
+  copy.expect(only({"v1"}));
+}
+
+// rsync: the same place, and more pieces.
+TEST_F(CopyOfALazyClone, OverAnOlderCopyPutsWhatItNeedsWhenItPulls) {
+  copy.pull({"v1"});
+  v["v2"] = blocks();
+  a.import("main", v["v2"], "v2");
+  a.push({"v2"});
+  original.pull({"v2"});
+  remove_directory(fs, copy.path());
+  copy_directory(fs, original.path(), copy.path());
+  copy.pull({});
+  EXPECT_EQ(holds(), 2u);
+  original.pull({}, true);
+  original.release();
+  forget_there(fs, {"v1", "v2"});
   gc_there(fs);
-  lazy.expect(only({"v1"}));
-  lazy.pull({}, true);
-  lazy.expect(only({"v1"}));
+  copy.expect(only({"v1", "v2"}));
+}
+
+// Released by mistake: what is missing has a name.
+TEST_F(CopyOfALazyClone, SaysWhatIsMissingWhenTheHoldIsReleasedTooEarly) {
+  original.pull({"v1"}, true);
+  EXPECT_EQ(original.release().size(), 1u);
+  lose_at_the_remote();
+  const std::string text =
+      store::test::error_text(Errc::corrupted, [&] { read_all(*copy.open(), "v1"); });
+  EXPECT_NE(text.find("missing at the remote"), std::string::npos) << text;
+  original.expect(only({"v1"}));
 }
 
 // The order of a version is the same everywhere, in whichever order the versions come.

@@ -11,6 +11,7 @@
 
 #include "remote_model/actor.hpp"
 #include "remote_model/stations.hpp"
+#include "store/branch/rename_branch.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/gc/tier/tier_policy.hpp"
 #include "support/s3_url.hpp"
@@ -30,6 +31,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 struct StationContent {
   std::string path;
   bool lazy = false;
+  bool has_hold = false;  // of its own at the remote; a copy has none before it pulls
   bool has_tiers = false;
   Contents snapshots, own, pulled;  // `own`, `pulled`: branches
 };
@@ -56,31 +58,6 @@ struct Counts {
     stations += other.stations;
   }
 };
-
-void copy_directory(base::Fs& fs, const std::string& from, const std::string& to) {
-  fs.make_directory(to);
-  for (const auto& entry : fs.list(from)) {
-    const std::string old = from + "/" + entry.name, fresh = to + "/" + entry.name;
-    if (entry.is_directory) {
-      copy_directory(fs, old, fresh);
-    } else {
-      fs.open(fresh, base::OpenMode::create_new)->pwrite(base::read_whole(fs, old, 1u << 30), 0);
-    }
-  }
-}
-
-void remove_directory(base::Fs& fs, const std::string& path) {
-  if (!fs.exists(path)) return;
-  for (const auto& entry : fs.list(path)) {
-    const std::string inside = path + "/" + entry.name;
-    if (entry.is_directory) {
-      remove_directory(fs, inside);
-    } else {
-      fs.unlink(inside);
-    }
-  }
-  fs.remove_directory(path);
-}
 
 std::string archive_of(const std::string& path) { return path + "-archive"; }
 std::string cache_of(const std::string& path) { return path + "-cache"; }
@@ -299,9 +276,10 @@ class StoresModel {
 
   // A branch must have one writer: the copy gets none of the original's branches.
   void copy(const Place& place) {
-    if (place->lazy || place->has_tiers || !has_room()) return;
+    if (place->has_tiers || !has_room()) return;
     const auto other = std::make_shared<StationContent>(*place);
     other->path = new_path();
+    other->has_hold = false;
     copy_directory(disk_, place->path, other->path);
     for (const auto& [branch, bytes] : place->own) at(*other).open()->remove_branch(branch);
     other->own.clear();
@@ -439,16 +417,24 @@ class StoresModel {
     }
     if (wanted.empty()) return;
     for (const auto& [name, bytes] : wanted) hidden_.insert(name);
+    PullReport report;
     run_beside_removals(place, [&] {
       Names names;
       for (const auto& [name, bytes] : wanted) {
         if (is_there(name)) names.push_back(name);
       }
-      if (!names.empty()) at(*place).pull(names);
+      if (!names.empty()) report = at(*place).pull(names);
     });
+    place->has_hold = place->has_hold || (place->lazy && !report.versions.empty());
+    Names older;  // than before: the remote was restored
+    for (const PulledVersion& one : report.versions) {
+      if (one.is_older) older.push_back(one.name);
+    }
+    EXPECT_TRUE(was_restored_ || older.empty());
     const auto store = Station(disk_, place->path, open_objects(disk_)).open();
     for (const auto& [name, bytes] : wanted) {
       hidden_.erase(name);
+      if (std::ranges::count(older, name) != 0) continue;
       if (branches_there_.contains(name)) {
         place->pulled[name] = bytes;
       } else if (is_there(name) || store::has_snapshot(*store, name)) {
@@ -492,6 +478,7 @@ class StoresModel {
     });
     if (!is_whole && !at(*place).is_there()) return;  // others have removed a name
     place->snapshots = wanted;
+    place->has_hold = lazy;
     add(place);
   }
 
@@ -506,6 +493,59 @@ class StoresModel {
       if (!names.empty()) at(*place).pull(names, true);
     });
     place->lazy = has_missing_pieces(disk_, place->path);
+  }
+  // Once each copy that is lazy has a hold of its own.
+  void release(const Place& place) {
+    if (place->lazy || !place->has_hold || depth_ != 0) return;
+    for (const Place& other : places_) {
+      if (other->lazy && !other->has_hold) return;
+    }
+    readers_.clear();
+    run(place.get(), [&] { at(*place).release(); });
+    place->has_hold = false;
+  }
+
+  void rename(const Place& place) {
+    if (place->own.empty()) return;
+    const std::string from = pick_name(place->own), to = "b" + std::to_string(++names_);
+    if (is_changing(from)) return;
+    const Bytes bytes = place->own[from];
+    hidden_.insert(from);
+    perform(
+        place,
+        [=, this] {
+          const auto store = at(*place).open();
+          if (!store::has_branch(*store, to)) return store::rename_branch(*store, from, to);
+          if (store::has_branch(*store, from)) store->remove_branch(from);  // of a killed renaming
+        },
+        [=, this] {
+          hidden_.erase(from);
+          place->own.erase(from);
+          place->own[to] = bytes;
+        });
+  }
+
+  // The remote is copied, as a backup of a bucket does; later it gets back the content of then.
+  // What is not restored: the pieces that lazy clones have got meanwhile.
+  void back_up_remote() {
+    if (depth_ != 0 || there_.empty()) return;
+    backup_ = {there_, branches_there_, {}};
+    const auto objects = open_objects(disk_);
+    for (const ObjectInfo& object : objects->list("", SIZE_MAX)) {
+      backup_->objects[object.key] = objects->get(object.key, 1u << 30);
+    }
+  }
+  void restore_remote() {
+    if (depth_ != 0 || !backup_.has_value()) return;
+    if (std::ranges::any_of(places_, [](const Place& place) { return place->lazy; })) return;
+    ++counts_.steps;
+    was_restored_ = true;
+    const auto objects = open_objects(disk_);
+    for (const ObjectInfo& object : objects->list("", SIZE_MAX)) objects->remove(object.key);
+    for (const auto& [key, bytes] : backup_->objects) objects->put(key, bytes);
+    there_ = backup_->names;
+    branches_there_ = backup_->branches;
+    for (const Place& place : places_) place->has_hold = false;
   }
 
   void forget() {
@@ -528,7 +568,7 @@ class StoresModel {
 
   void step() {
     const Place place = places_[pick(places_.size())];
-    std::size_t kind = pick(28);
+    std::size_t kind = pick(32);
     // In the store of a stopped process: only what does not change the names that it uses.
     static constexpr std::size_t kBeside[] = {0, 0, 0, 8, 9, 11, 12, 19};
     if (place.get() == stopped_) kind = kBeside[pick(std::size(kBeside))];
@@ -548,6 +588,10 @@ class StoresModel {
     if (kind == 22) return archive(place);
     if (kind < 25) return cache(place);
     if (kind == 25 && place != places_.front()) return restore(place);
+    if (kind == 28) return release(place);
+    if (kind == 29) return rename(place);
+    if (kind == 30) return back_up_remote();
+    if (kind == 31) return restore_remote();
     gc_remote();
   }
 
@@ -584,6 +628,12 @@ class StoresModel {
   Contents there_, branches_there_;
   std::multiset<std::string> hidden_, hidden_there_;  // that unfinished steps change
   std::list<Body> owed_;
+  struct Backup {
+    Contents names, branches;
+    std::map<std::string, Bytes> objects;
+  };
+  std::optional<Backup> backup_;
+  bool was_restored_ = false;
   Counts counts_;
   std::uint64_t names_ = 0, forgotten_ = 0, checked_at_ = 0;
   std::string last_step_;

@@ -2,6 +2,7 @@
 // locks. They read nothing before gc has done all that it may.
 #include <gtest/gtest.h>
 
+#include "base/expect_error.hpp"
 #include "remote/holds.hpp"
 #include "remote/lazy_fixture.hpp"
 #include "remote/session/missing_pieces.hpp"
@@ -87,6 +88,10 @@ class ReaderProcesses : public LazyTest {
     Session session(core, "origin", interfered());
     return pull(session, {{}, true}, nullptr);
   }
+  void release(StoreDirectory& core) const {
+    Session session(core, "origin", interfered());
+    release_holds(session);
+  }
   std::size_t holds() const {
     const auto there = objects();
     return read_holds(Remote(*there, store->superblock().store_id)).size();
@@ -163,6 +168,7 @@ TEST_F(ReaderProcesses, ReadALazyCloneWhosePacksAreFetchedMeanwhile) {
   ReaderProcess reader(opening("c"), "s1", contents["s1"]);
   fetch_packs(*core);
   EXPECT_FALSE(has_missing_pieces(base::posix_fs(), dir.path("c")));
+  EXPECT_ERRC(release(*core), Errc::busy);
   EXPECT_EQ(holds(), 1u);
   const auto there = objects();
   const Remote remote(*there, store->superblock().store_id);
@@ -173,7 +179,7 @@ TEST_F(ReaderProcesses, ReadALazyCloneWhosePacksAreFetchedMeanwhile) {
   const std::string text = busy_text_of_gc(*core);
   EXPECT_NE(text.find(reader.named()), std::string::npos) << text;
   reader.expect_whole_and_end();
-  fetch_packs(*core);
+  release(*core);
   EXPECT_EQ(holds(), 0u);
   collect_twice(*core);
   expect_contents(*core, contents);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "remote/engine/directory_engine.hpp"
+#include "remote/holds.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/pull.hpp"
 #include "remote/push.hpp"
@@ -137,6 +138,11 @@ class Station {
     Session session(*store, "origin", objects_);
     return remote::pull(session, {names, packs}, nullptr);
   }
+  Names release() {
+    const auto store = open();
+    Session session(*store, "origin", objects_);
+    return release_holds(session);
+  }
   void clone(const Names& names = {}, bool lazy = false) {
     remote::clone(fs_, kRemoteUrl, path_, {names, lazy}, nullptr, objects_);
   }
@@ -154,6 +160,32 @@ class Station {
   const std::string path_;
   const std::shared_ptr<ObjectStore> objects_;
 };
+
+// cp -r
+inline void copy_directory(base::Fs& fs, const std::string& from, const std::string& to) {
+  fs.make_directory(to);
+  for (const auto& entry : fs.list(from)) {
+    const std::string old = from + "/" + entry.name, fresh = to + "/" + entry.name;
+    if (entry.is_directory) {
+      copy_directory(fs, old, fresh);
+    } else {
+      fs.open(fresh, base::OpenMode::create_new)->pwrite(base::read_whole(fs, old, 1u << 30), 0);
+    }
+  }
+}
+
+inline void remove_directory(base::Fs& fs, const std::string& path) {
+  if (!fs.exists(path)) return;
+  for (const auto& entry : fs.list(path)) {
+    const std::string inside = path + "/" + entry.name;
+    if (entry.is_directory) {
+      remove_directory(fs, inside);
+    } else {
+      fs.unlink(inside);
+    }
+  }
+  fs.remove_directory(path);
+}
 
 // The content that a machine without a store reads from the remote.
 inline std::shared_ptr<StoreDirectory> at_url(base::Fs& fs, std::shared_ptr<ObjectStore> objects) {

@@ -9,6 +9,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "remote/holds.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/pull.hpp"
 
@@ -20,7 +21,7 @@ struct PullArguments {
   std::string remote = remote::kDefaultRemoteName;
   std::vector<std::string> names;
   std::string at;
-  bool lazy = false, packs = false, take_over = false, dry_run = false;
+  bool lazy = false, packs = false, release = false, take_over = false, dry_run = false;
   TransferArguments transfer;
 };
 
@@ -59,6 +60,26 @@ std::string pull_sentence(const PullReport& report, bool dry_run) {
   return text;
 }
 
+// What becomes of the hold of a clone that has all packs.
+Json hold_json(const remote::Session& session, const PullArguments& arguments) {
+  if (!arguments.packs) return Json::object();
+  const auto names = arguments.release ? remote::release_holds(session) : remote::holds_of(session);
+  return Json{{arguments.release ? "released" : "holds", names}};
+}
+
+std::string hold_sentence(const Json& holds) {
+  if (holds.contains("released")) {
+    return holds["released"].empty()
+               ? "; it has no hold at the remote for this place: `vellum stat URL` lists the others"
+               : "; its hold at the remote is released";
+  }
+  if (holds.empty() || holds["holds"].empty()) return "";
+  return fmt::format(
+      "; hold {} stays at the remote, for copies of this store: `vellum pull --packs --release` "
+      "removes it",
+      holds["holds"][0].get<std::string>());
+}
+
 int run_pull(Context& context, const PullArguments& arguments) {
   const auto store = remote::open_store(base::posix_fs(), arguments.store);
   remote::Session session(
@@ -70,8 +91,10 @@ int run_pull(Context& context, const PullArguments& arguments) {
   const auto report = remote::pull(session, options, meter.callback());
   Json object{
       {"store", store->path()}, {"remote", arguments.remote}, {"dry_run", arguments.dry_run}};
+  const Json holds = hold_json(session, arguments);
   object.update(pull_json(report));
-  context.report(object, pull_sentence(report, arguments.dry_run));
+  object.update(holds);
+  context.report(object, pull_sentence(report, arguments.dry_run) + hold_sentence(holds));
   return kExitOk;
 }
 
@@ -110,6 +133,10 @@ void add_pull(CLI::App& app, Context& context) {
   command->add_flag("--take-over", arguments->take_over,
                     "Also replace branches with commits that the remote's version lacks");
   CLI::Option* packs = command->get_option("--packs");
+  command
+      ->add_flag("--release", arguments->release,
+                 "Also remove the hold at the remote: pull in lazy copies of this store first")
+      ->needs(packs);
   command->add_flag("--dry-run", arguments->dry_run, "Only report what would be fetched")
       ->excludes(packs);
   add_transfer_options(*command, arguments->transfer);

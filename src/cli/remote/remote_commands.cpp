@@ -87,11 +87,11 @@ int stat_remote(Context& context, const std::string& url) {
   Json holds = Json::array();
   std::string held;
   for (const remote::Hold& hold : space.holds) {
-    holds.push_back(Json{{"hold", remote::hold_name(hold.writer)},
+    holds.push_back(Json{{"hold", remote::hold_name(hold.id)},
                          {"place", hold.place},
                          {"pulled", utc_time(base::time_point_of(hold.time_ns))},
                          {"pieces", hold.pieces.size()}});
-    held += fmt::format("hold {}: a lazy clone at {} needs {}\n", remote::hold_name(hold.writer),
+    held += fmt::format("hold {}: a lazy clone at {} needs {}\n", remote::hold_name(hold.id),
                         printable(hold.place), counted(hold.pieces.size(), "piece"));
   }
   context.report(Json{{"url", url},

@@ -108,7 +108,10 @@ void DirectoryEngine::list_below(const std::string& directory, const std::string
   }
 }
 
-std::vector<ObjectInfo> DirectoryEngine::list(const std::string& prefix, std::size_t most) {
+// Nullopt: the first of a limited listing has been removed meanwhile, and another may have come
+// before it.
+std::optional<std::vector<ObjectInfo>> DirectoryEngine::list_once(const std::string& prefix,
+                                                                  std::size_t most) const {
   std::vector<ObjectInfo> out;
   if (!fs_.exists(path_)) return out;
   list_below("", prefix, out);
@@ -122,10 +125,17 @@ std::vector<ObjectInfo> DirectoryEngine::list(const std::string& prefix, std::si
       object.size_bytes = fs_.open(path_of(object.key), base::OpenMode::read_only)->size_bytes();
       there.push_back(std::move(object));
     } catch (const Error& e) {
-      if (e.code() != Errc::not_found) throw;  // removed concurrently
+      if (e.code() != Errc::not_found) throw;
+      if (&object == &out.front() && most != SIZE_MAX) return std::nullopt;
     }
   }
   return there;
+}
+
+std::vector<ObjectInfo> DirectoryEngine::list(const std::string& prefix, std::size_t most) {
+  for (;;) {
+    if (auto there = list_once(prefix, most)) return std::move(*there);
+  }
 }
 
 void DirectoryEngine::remove(const std::string& key) {

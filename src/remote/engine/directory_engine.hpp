@@ -7,6 +7,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include "base/files/file.hpp"
@@ -35,6 +36,8 @@ class DirectoryEngine : public ObjectStore {
   // Creates the parent directories of a key's file and returns the innermost one.
   std::string make_directories(const std::string& key);
   void make_directory(const std::string& directory);
+  std::optional<std::vector<ObjectInfo>> list_once(const std::string& prefix,
+                                                   std::size_t most) const;
   void list_below(const std::string& directory, const std::string& prefix,
                   std::vector<ObjectInfo>& out) const;
 

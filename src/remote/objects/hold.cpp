@@ -25,7 +25,7 @@ std::vector<std::byte> encode_hold(const Hold& hold, const format::FileSeal& sea
   assert(hold.place.size() <= kMaxHoldPlaceBytes);
   std::vector<std::byte> body;
   format::ByteWriter w(body);
-  w.bytes(hold.writer);
+  w.bytes(hold.id);
   w.u64(static_cast<std::uint64_t>(hold.time_ns));
   w.string(hold.place);
   w.varint(hold.pieces.size());
@@ -42,7 +42,7 @@ const char* decode_hold(std::span<const std::byte> bytes, const format::FileSeal
   if (const char* problem = open_whole_file(kHold, bytes, seal, opened, body)) return problem;
   out = {};
   format::ByteReader in(body);
-  read_bytes(in, out.writer);
+  read_bytes(in, out.id);
   out.time_ns = static_cast<std::int64_t>(in.u64());
   out.place = in.string(kMaxHoldPlaceBytes);
   const std::uint64_t count = in.varint();
@@ -56,9 +56,9 @@ const char* decode_hold(std::span<const std::byte> bytes, const format::FileSeal
   return in.done() ? nullptr : "malformed";
 }
 
-std::string hold_name(const WriteId& writer) { return base::hex(writer); }
+std::string hold_name(const WriteId& id) { return base::hex(id); }
 
-std::string hold_key(const WriteId& writer) { return kHoldPrefix + hold_name(writer); }
+std::string hold_key(const WriteId& id) { return kHoldPrefix + hold_name(id); }
 
 std::optional<WriteId> parse_hold_name(const std::string& name) {
   WriteId out{};

@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kMaxHoldBytes = 64u << 20;
 inline constexpr std::size_t kMaxHoldPlaceBytes = 4096;
 
 struct Hold {
-  WriteId writer{};          // the id of the store at the remote
+  WriteId id{};              // of the store and its place; before, of the store
   std::int64_t time_ns = 0;  // of its last pull
   std::string place;         // machine and directory of the store at that time, for the operator
   std::vector<ContentName> pieces;  // ascending
@@ -29,9 +29,9 @@ std::vector<std::byte> encode_hold(const Hold& hold, const format::FileSeal& sea
 // nullptr, or a description of the error.
 const char* decode_hold(std::span<const std::byte> bytes, const format::FileSeal& seal, Hold& out);
 
-// The writer in hexadecimal digits: the name of a hold in commands.
-std::string hold_name(const WriteId& writer);
-std::string hold_key(const WriteId& writer);
+// The id in hexadecimal digits: the name of a hold in commands.
+std::string hold_name(const WriteId& id);
+std::string hold_key(const WriteId& id);
 // nullopt: not the name of a hold.
 std::optional<WriteId> parse_hold_name(const std::string& name);
 

@@ -166,7 +166,13 @@ std::optional<std::uint64_t> Remote::newest_number() const { return newest_numbe
 // The newest head is never deleted. If `number` does not exist any more, there is a newer head.
 StoredHead Remote::newest_head(std::optional<std::uint64_t> number) const {
   for (; number.has_value(); number = newest_number()) {
-    if (auto head = read_head(*number)) return with_table(std::move(*head));
+    auto head = read_head(*number);
+    if (!head.has_value()) continue;
+    try {
+      return with_table(std::move(*head));
+    } catch (const Error& e) {  // a gc deletes its table, too
+      if (e.code() != Errc::not_found || newest_number() == number) throw;
+    }
   }
   return {};
 }
@@ -179,7 +185,12 @@ StoredHead Remote::newest_head(const std::optional<ListedHead>& listed,
   if (!may_be_listed_head(*listed, copy) || decode_head(copy, file_seal(), head) != nullptr) {
     return newest_head(listed->number);
   }
-  return with_table(decoded_head(listed->number, copy));
+  try {
+    return with_table(decoded_head(listed->number, copy));
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+    return newest_head(listed->number);
+  }
 }
 
 // Best effort: readers work without the copy.
@@ -205,6 +216,7 @@ StoredHead newest_head_of(ObjectStore& objects) {
     try {
       return remote.with_table(remote.decoded_head(*number, *bytes));
     } catch (const Error& e) {
+      if (e.code() == Errc::not_found && newest_number_at(objects) != number) continue;
       if (e.code() != Errc::corrupted) throw;
     }
     break;  // damage in transit may have changed the id, too
@@ -482,8 +494,8 @@ std::optional<Hold> Remote::hold(const std::string& key) const {
     if (!bytes.has_value()) return std::nullopt;
     Hold out;
     require_sound(name_of(key), decode_hold(*bytes, file_seal(), out), *bytes, seal_.store_id);
-    if (hold_key(out.writer) != key) {
-      fail(Errc::corrupted, "{}: this is the hold {}", name_of(key), hold_name(out.writer));
+    if (hold_key(out.id) != key) {
+      fail(Errc::corrupted, "{}: this is the hold {}", name_of(key), hold_name(out.id));
     }
     return out;
   });

@@ -88,6 +88,11 @@ TEST_P(LazyClone, ACloneIsCompleteWithoutTheRemoteOnceItsPacksAreFetched) {
   EXPECT_TRUE(must({"cat", clone, "v1"}).out == noise(100, 1));
   must({"pull", clone, "--packs"});
   EXPECT_TRUE(has_packs());
+  EXPECT_EQ(holds(), 1u);
+  EXPECT_EQ(must({"pull", clone, "--packs", "--json"}).json().at("holds").size(), 1u);
+  EXPECT_EQ(run({"pull", clone, "--release"}).status, 2);
+  EXPECT_EQ(must({"pull", clone, "--packs", "--release", "--json"}).json().at("released").size(),
+            1u);
   EXPECT_EQ(holds(), 0u);
   must({"rm", url, "v2", "v4"});
   must({"rm", url, "--branch", "main"});
@@ -96,6 +101,29 @@ TEST_P(LazyClone, ACloneIsCompleteWithoutTheRemoteOnceItsPacksAreFetched) {
   EXPECT_TRUE(must({"cat", clone, "v1"}).out == noise(100, 1));
   EXPECT_TRUE(must({"cat", clone, "v4"}).out == noise(100, 4));
   must({"verify", clone, "--read-data"});
+}
+
+TEST_P(LazyClone, ACopyHasItsPiecesAfterTheOriginalHasFetchedItsPacks) {
+  const std::string copy = path("copied");
+  fs::copy(clone, copy, fs::copy_options::recursive);
+  const std::string said = must({"pull", clone, "--packs"}).out;
+  EXPECT_TRUE(contains(said, "stays at the remote, for copies of this store")) << said;
+  must({"rm", url, "v1", "v2"});
+  must({"rm", url, "--branch", "main"});
+  must({"gc", url});
+  EXPECT_TRUE(must({"cat", copy, "v1"}).out == noise(100, 1));
+  must({"import", source, "main", file("f", noise(100, 5)), "--snapshot", "v5"});
+  must({"push", source, "v5"});
+  must({"pull", copy, "v5"});
+  must({"pull", clone, "v5", "--packs", "--release"});
+  must({"rm", url, "v5"});
+  must({"gc", url});
+  fs::remove_all(path("cache"));
+  EXPECT_TRUE(must({"cat", copy, "v1"}).out == noise(100, 1));
+  EXPECT_TRUE(must({"cat", copy, "v5"}).out == noise(100, 5));
+  must({"pull", copy, "--packs", "--release"});
+  EXPECT_EQ(must({"stat", url, "--json"}).json().at("holds").size(), 0u);
+  must({"verify", copy, "--read-data"});
 }
 
 TEST_P(LazyClone, AnObjectThatTheRemoteHasLostIsNamed) {
