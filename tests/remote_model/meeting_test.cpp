@@ -329,7 +329,7 @@ TEST_F(Meeting, VerifyOfARemoteChecksEachPage) {
     wrong.list.push_back(pieces.list[i]);
     wrong.opening.spans.push_back(pieces.opening.spans[i]);
   }
-  const auto bytes = encode_piece_list(wrong, remote.store_id());
+  const auto bytes = encode_piece_list(wrong, remote.file_seal());
   const ObjectName name{{next.generation, base::sha256(bytes)}, bytes.size()};
   objects->put(list_key(name.content), bytes);
   const_cast<RemoteVersion&>(v8).list = {{}, name};
