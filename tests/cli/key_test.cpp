@@ -136,7 +136,7 @@ TEST_F(KeyCommand, EachCommandWithAUrlNeedsTheSecretOnce) {
   for (const Arguments& arguments :
        {Arguments{"log", url}, Arguments{"stat", url}, Arguments{"verify", url, "--read-data"},
         Arguments{"verify", url, "--from", store_}, Arguments{"cat", url, "v1"},
-        Arguments{"key", "list", url}, Arguments{"clone", url, path("copy"), "--at", "now"},
+        Arguments{"key", "list", url}, Arguments{"clone", url, path("copy"), "--at", "2100-01-01"},
         Arguments{"clone", url, path("lazy"), "--lazy"}, Arguments{"pull", path("copy")},
         Arguments{"gc", url}, Arguments{"repair", url, "--from", store_},
         Arguments{"rm", url, "v1", "--dry-run"}, Arguments{"forget", url, "--keep-last", "1"},
@@ -145,7 +145,7 @@ TEST_F(KeyCommand, EachCommandWithAUrlNeedsTheSecretOnce) {
     const Result result = by_descriptor(arguments);
     EXPECT_EQ(result.status, 0) << arguments.front() << ": " << result.err;
   }
-  EXPECT_EQ(with_key({"cat", path("copy"), "v1"}).out, content_);
+  EXPECT_TRUE(with_key({"cat", path("copy"), "v1"}).out == content_);
   const auto slots = with_key({"--json", "key", "list", url}).json();
   EXPECT_EQ(slots["keys"].size(), 2u);
   EXPECT_EQ(slots["fingerprint"],
