@@ -44,6 +44,7 @@ remote/session/known_remotes.hpp
 remote/session/missing_pieces.hpp
 remote/session/open_engine.hpp
 remote/session/remote.hpp
+remote/session/remote_keys.hpp
 remote/session/session.hpp
 remote/upkeep.hpp
 store/stream/content.hpp
