@@ -6,6 +6,7 @@
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/key_arguments.hpp"
 #include "cli/terminal/table.hpp"
+#include "remote/engine/url.hpp"
 #include "vellum/store.hpp"
 
 namespace vellum::cli {
@@ -64,8 +65,17 @@ int run_key_list(Context& context, const KeyArguments& arguments) {
   return kExitOk;
 }
 
+// The key slots of a remote follow its store.
+Store open_to_change(const std::string& store) {
+  if (remote::is_remote_url(store)) {
+    fail(Errc::read_only,
+         "{}: the key slots of a remote follow those of its store: change these, and push", store);
+  }
+  return Store::open(store);
+}
+
 int run_key_add(Context& context, const KeyArguments& arguments) {
-  Store store = Store::open(arguments.store);
+  Store store = open_to_change(arguments.store);
   const KeySlot slot = store.add_key(new_key(arguments.secret), arguments.label);
   context.report(Json{{"store", store.path()}, {"key", slot_json(slot)}},
                  fmt::format("added key slot {} ({})", slot.number, key_kind_name(slot.kind)));
@@ -73,7 +83,7 @@ int run_key_add(Context& context, const KeyArguments& arguments) {
 }
 
 int run_key_remove(Context& context, const KeyArguments& arguments) {
-  Store store = Store::open(arguments.store);
+  Store store = open_to_change(arguments.store);
   store.remove_key(arguments.slot);
   context.report(Json{{"store", store.path()}, {"slot", arguments.slot}},
                  fmt::format("removed key slot {}", arguments.slot));
@@ -81,7 +91,7 @@ int run_key_remove(Context& context, const KeyArguments& arguments) {
 }
 
 int run_key_rotate(Context& context, const KeyArguments& arguments) {
-  Store store = Store::open(arguments.store);
+  Store store = open_to_change(arguments.store);
   const KeySlot slot = store.replace_key(arguments.slot, new_key(arguments.secret));
   context.report(Json{{"store", store.path()}, {"key", slot_json(slot)}},
                  fmt::format("key slot {} replaces slot {}", slot.number, arguments.slot));
