@@ -54,7 +54,9 @@ struct PushReport {
 // Store::pull().
 struct PullOptions {
   std::vector<std::string> versions;  // empty: all of the remote's
-  // For a lazy clone: also fetches all of its packs. The remote is not needed afterwards.
+  // For a lazy clone: also fetches all of its packs. The remote is not needed afterwards. The clone's
+  // hold stays there, because copies of the clone may rely on it: `vellum pull --packs --release`
+  // removes it.
   bool packs = false;
   // Also replaces branches whose commits are lost by it: local commits, or newer ones that the
   // remote has lost, or that another store has dropped there.
