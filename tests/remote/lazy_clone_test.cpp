@@ -270,14 +270,14 @@ TEST_F(LazyCloneTest, TheHoldOfAnOlderVellumCountsUntilItIsReleased) {
   const std::string place = hold.place;
   there->remove(hold_key(hold.id));
   hold.id = read_remote_file(*core, "origin").writer;
-  there->put(hold_key(hold.id), encode_hold(hold, store->superblock().store_id));
+  there->put(hold_key(hold.id), encode_hold(hold, store->file_seal()));
   collect({"s0", "s1", "main"});
   expect_contents(*core, contents);
   bring_all(*core);
   hold.place = "another:/c";
   for (const bool is_own : {false, true}) {
     if (is_own) hold.place = place;
-    there->put(hold_key(hold.id), encode_hold(hold, store->superblock().store_id));
+    there->put(hold_key(hold.id), encode_hold(hold, store->file_seal()));
     Session session(*core, "origin", interfered());
     EXPECT_EQ(release_holds(session).size(), is_own ? 1u : 0u);
     EXPECT_EQ(holds().size(), is_own ? 0u : 1u);
@@ -344,7 +344,7 @@ TEST_F(LazyCloneTest, AGcBetweenAnyTwoRequestsOfACloneDoesNoHarm) {
 TEST_F(LazyCloneTest, AGcBetweenAnyTwoRequestsOfUpkeepIsNoDamage) {
   make(3);
   push_all(*store);
-  const auto id = store->superblock().store_id;
+  const auto seal = store->store_seal();
   const std::vector<std::function<void(const Remote&)>> works = {
       [](const Remote& remote) { collect_remote(remote, false, nullptr); },
       [](const Remote& remote) { space_of_remote(remote); },
@@ -358,10 +358,10 @@ TEST_F(LazyCloneTest, AGcBetweenAnyTwoRequestsOfUpkeepIsNoDamage) {
                             std::filesystem::copy_options::recursive);
       const auto visitor = std::make_shared<ObjectsWithVisitor>(
           objects(), nth, [&] { collect({"s0", "s1", "main"}); });
-      EXPECT_NO_THROW(work(Remote(*visitor, id))) << nth;
+      EXPECT_NO_THROW(work(Remote(*visitor, seal))) << nth;
       was_late = visitor->calls() < nth;
       if (!was_late) {
-        EXPECT_TRUE(verify_remote(Remote(*objects(), id), true, nullptr).damages.empty()) << nth;
+        EXPECT_TRUE(verify_remote(Remote(*objects(), seal), true, nullptr).damages.empty()) << nth;
       }
       std::filesystem::remove_all(dir.path("r"));
       std::filesystem::rename(dir.path("kept"), dir.path("r"));
