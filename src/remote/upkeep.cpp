@@ -65,6 +65,19 @@ std::optional<std::set<std::string>> needed_keys(const Remote& remote, const Hea
   return out;
 }
 
+struct NeededByHead {
+  Head head;
+  std::set<std::string> keys;
+};
+
+// The newest head, and what it needs.
+NeededByHead needed_by_newest(const Remote& remote) {
+  for (;;) {
+    Head head = remote.newest_head().head;
+    if (auto keys = needed_keys(remote, head)) return {std::move(head), std::move(*keys)};
+  }
+}
+
 std::vector<ObjectInfo> content_objects(const Remote& remote) {
   std::vector<ObjectInfo> out = remote.objects().list(kListPrefix, kEverything);
   for (const char* prefix : {kPiecePrefix, kNamesPrefix}) {
@@ -222,21 +235,17 @@ class Verifier {
 
   // Others may have removed versions, and gc their objects, since the head was read.
   void leave_out_removed() {
-    Head now;
-    std::optional<std::set<std::string>> needed;
+    NeededByHead now;
     try {
-      while (!needed.has_value()) {
-        now = remote_.newest_head().head;
-        needed = needed_keys(remote_, now);
-      }
+      now = needed_by_newest(remote_);
     } catch (const Error& e) {
       if (e.code() != Errc::corrupted) throw;
       return;  // a list is damaged
     }
     std::erase_if(report_.damages, [&](const RemoteDamage& damage) {
       const bool is_named = std::ranges::any_of(
-          damage.versions, [&](const std::string& name) { return now.find(name) != nullptr; });
-      return !needed->contains(damage.object) &&
+          damage.versions, [&](const std::string& name) { return now.head.find(name) != nullptr; });
+      return !now.keys.contains(damage.object) &&
              (!is_named || damage.object.starts_with(kPiecePrefix));
     });
   }
@@ -288,12 +297,7 @@ RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const Pro
 }
 
 RemoteSpace space_of_remote(const Remote& remote) {
-  Head head;
-  std::optional<std::set<std::string>> needed;
-  while (!needed.has_value()) {
-    head = remote.newest_head().head;
-    needed = needed_keys(remote, head);
-  }
+  const auto [head, needed] = needed_by_newest(remote);
   RemoteSpace out;
   out.generation = head.generation;
   out.heads = remote.objects().list(kHeadPrefix, kEverything).size();
@@ -301,7 +305,7 @@ RemoteSpace space_of_remote(const Remote& remote) {
   for (const ObjectInfo& object : content_objects(remote)) {
     ++out.objects;
     out.object_bytes += object.size_bytes;
-    if (!needed->contains(object.key)) continue;
+    if (!needed.contains(object.key)) continue;
     ++out.needed_objects;
     out.needed_bytes += object.size_bytes;
   }

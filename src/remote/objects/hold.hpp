@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kMaxHoldBytes = 64u << 20;
 inline constexpr std::size_t kMaxHoldPlaceBytes = 4096;
 
 struct Hold {
-  WriteId id{};              // of the store and its place; before, of the store
+  WriteId id{};              // of the store at its place; an older Vellum: of the store
   std::int64_t time_ns = 0;  // of its last pull
   std::string place;         // machine and directory of the store at that time, for the operator
   std::vector<ContentName> pieces;  // ascending

@@ -44,8 +44,8 @@ base::Secret unlock(const LockedKey& locked, const std::string& place);
 // Errc::wrong_key: key_source() wants an encrypted store at `place`, and that one is plain.
 void require_may_be_plain(const std::string& place);
 
-// The slots of a file, and changes of those of an open store. Each replaces the file, durably. Errc::unsupported for a
-// plain store.
+// The slots of a file, and changes of those of an open store. Each change replaces the file, durably.
+// Errc::unsupported for a plain store.
 std::string key_fingerprint(PackStore& store);
 std::vector<KeySlot> key_slots(const LockedKey& locked);
 std::vector<KeySlot> key_slots(PackStore& store);
