@@ -9,6 +9,8 @@
 #include <array>
 #include <atomic>
 #include <cstdarg>
+#include <mutex>
+#include <shared_mutex>
 
 #include "memory/kernel/kernel.hpp"
 #include "support/store_fixture.hpp"
@@ -16,16 +18,19 @@
 namespace vellum::test {
 namespace {
 
-// While it lives, mremap() also moves markers.
+// While it lives, mremap() also moves markers. Eviction calls mremap() in a thread of its own, so calls hold `in_use`,
+// and it lives at least as long as each of them.
 class OldMremap {
  public:
   OldMremap()
       : uffd_(region::open_userfaultfd(region::Tracking::synchronous)),
         pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {
-    current.store(this);
+    const std::unique_lock lock(in_use);
+    current = this;
   }
   ~OldMremap() {
-    current.store(nullptr);
+    const std::unique_lock lock(in_use);
+    current = nullptr;
     for (const int fd : {uffd_, pagemap_}) close(fd);
   }
   OldMremap(const OldMremap&) = delete;
@@ -46,7 +51,8 @@ class OldMremap {
   }
 
   std::atomic<int> moves{0}, markers{0};
-  static inline std::atomic<OldMremap*> current{nullptr};
+  static inline std::shared_mutex in_use;
+  static inline OldMremap* current = nullptr;  // REQUIRES: in_use
 
  private:
   using Lines = std::array<std::uint64_t, 64>;
@@ -128,7 +134,8 @@ extern "C" void* mremap(void* from, size_t old_bytes, size_t new_bytes, int flag
   void* const to = (flags & MREMAP_FIXED) != 0 ? va_arg(arguments, void*) : nullptr;
   va_end(arguments);
   using vellum::test::OldMremap;
-  if (OldMremap* const old = OldMremap::current.load(); old != nullptr) {
+  const std::shared_lock lock(OldMremap::in_use);
+  if (OldMremap* const old = OldMremap::current; old != nullptr) {
     return old->move(from, old_bytes, new_bytes, flags, to);
   }
   return reinterpret_cast<void*>(syscall(SYS_mremap, from, old_bytes, new_bytes, flags, to));
