@@ -23,8 +23,9 @@ std::string file_with_content(const std::string& file) {
 }
 
 int run_attach(Context& context, const IngestFileArguments& arguments) {
+  require_valid_names(arguments);
   Store store = Store::open(arguments.store);
-  require_valid_names(store, arguments);
+  require_free_name(store, arguments);
   RegionOptions options;
   options.image.path = file_with_content(arguments.file);
   require_no_companions(options.image.path);

@@ -45,9 +45,23 @@ void repair_image(const BackupArguments& arguments, Store& store) {
   }
 }
 
-CommitReport take(Context& context, Store& store, const BackupArguments& arguments) {
-  repair_image(arguments, store);
-  const auto source = open_backup_source(arguments.file, arguments.stopped);
+using Source = std::unique_ptr<store::Content>;
+
+Source open_source(const BackupArguments& arguments) {
+  return open_backup_source(arguments.file, arguments.stopped);
+}
+
+// Null if there is a store, which may have to repair the file's image first. Otherwise the file is opened before a
+// store is created: one that cannot be read leaves no store.
+Source source_of_new_store(const BackupArguments& first) {
+  return is_local_store(first.store) ? nullptr : open_source(first);
+}
+
+CommitReport take(Context& context, Store& store, const BackupArguments& arguments, Source source) {
+  if (!source) {
+    repair_image(arguments, store);
+    source = open_source(arguments);
+  }
   ProgressMeter meter("backup", context.progress_wanted());
   return api::import_content(store, arguments.branch, *source, arguments.message, meter.callback(),
                              snapshot_of(arguments));
@@ -57,13 +71,12 @@ int back_up_one(Context& context, BackupArguments arguments) {
   store_first(arguments.store, arguments.file);
   arguments.snapshot = arguments.name;
   arguments.file = data_file(arguments.file);
-  require_good_name(arguments.name);
-  require_good_name(arguments.branch);
-  require_two_names(arguments.name, arguments.branch);
-  require_no_companions(regular_file(arguments.file));  // before a store is created for it
+  require_valid_names(arguments);
+  require_no_companions(regular_file(arguments.file));
+  Source source = source_of_new_store(arguments);
   Store store = Store::open_or_create(arguments.store);
-  require_valid_names(store, arguments);
-  const CommitReport report = take(context, store, arguments);
+  require_free_name(store, arguments);
+  const CommitReport report = take(context, store, arguments, std::move(source));
   report_taken(context, store, arguments, report);
   return kExitOk;
 }
@@ -109,14 +122,16 @@ int back_up_several(Context& context, const BackupArguments& arguments) {
   for (const BackupArguments& one : files) branches.push_back(one.branch);
   for (BackupArguments& one : files)
     one.snapshot = member_name(arguments.name, branches, one.branch);
-  Store store = Store::open_or_create(arguments.store);
   require_good_message(arguments.message);
+  Source first = source_of_new_store(files.front());
+  Store store = Store::open_or_create(arguments.store);
   require_free_set(store, arguments.name, branches);
   std::uint64_t bytes_written = 0;
   std::size_t done = 0;
   try {
     for (; done < files.size(); ++done)
-      bytes_written += take(context, store, files[done]).bytes_written;
+      bytes_written +=
+          take(context, store, files[done], std::exchange(first, nullptr)).bytes_written;
   } catch (...) {
     while (done-- > 0) base::try_to([&] { store.remove_snapshot(*files[done].snapshot); });
     throw;

@@ -14,23 +14,22 @@
 namespace vellum::cli {
 namespace {
 
-CommitReport import_file(Context& context, Store& store, const IngestFileArguments& arguments) {
-  const std::string file = regular_file(arguments.file);
-  const auto in = base::posix_fs().open(file, base::OpenMode::read_only);
-  const auto content = store::content_of(*in);
-  ProgressMeter meter("import", context.progress_wanted());
-  return api::import_content(store, arguments.branch, *content, arguments.message, meter.callback(),
-                             snapshot_of(arguments));
-}
-
 int run_import(Context& context, const IngestFileArguments& arguments) {
   if (arguments.branch.empty() || arguments.file.empty()) {
     fail(Errc::invalid_argument, "import needs BRANCH and FILE, or --metall DIR");
   }
-  require_no_companions(regular_file(arguments.file));  // before a store is created for it
+  // What is refused leaves no new store behind.
+  require_valid_names(arguments);
+  const std::string file = regular_file(arguments.file);
+  require_no_companions(file);
+  const auto in = base::posix_fs().open(file, base::OpenMode::read_only);
   Store store = Store::open_or_create(arguments.store);
-  require_valid_names(store, arguments);
-  const CommitReport report = import_file(context, store, arguments);
+  require_free_name(store, arguments);
+  const auto content = store::content_of(*in);
+  ProgressMeter meter("import", context.progress_wanted());
+  const CommitReport report =
+      api::import_content(store, arguments.branch, *content, arguments.message, meter.callback(),
+                          snapshot_of(arguments));
   report_taken(context, store, arguments, report);
   return kExitOk;
 }

@@ -8,6 +8,16 @@
 #include "cli/terminal/arguments.hpp"
 
 namespace vellum::cli {
+namespace {
+
+// Snapshots and branches share one namespace.
+void require_two_names(const std::string& snapshot, const std::string& branch) {
+  if (snapshot != branch) return;
+  fail(Errc::invalid_argument, "snapshot and branch are both called '{}': give them two names",
+       branch);
+}
+
+}  // namespace
 
 CLI::App* add_ingest_file_command(CLI::App& app, Context& context, const std::string& name,
                                   const std::string& description, const std::string& of_file,
@@ -28,22 +38,19 @@ CLI::App* add_ingest_file_command(CLI::App& app, Context& context, const std::st
   return command;
 }
 
-void require_valid_names(const Store& store, const IngestFileArguments& arguments) {
+void require_valid_names(const IngestFileArguments& arguments) {
   require_good_message(arguments.message);
+  require_good_name(arguments.branch);
   if (!arguments.snapshot) return;
-  const std::string& name = *arguments.snapshot;
-  require_good_name(name);
-  require_two_names(name, arguments.branch);
-  if (store.contains(name)) {
-    fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done", name,
-         store.path());
-  }
+  require_good_name(*arguments.snapshot);
+  require_two_names(*arguments.snapshot, arguments.branch);
 }
 
-void require_two_names(const std::string& snapshot, const std::string& branch) {
-  if (snapshot != branch) return;
-  fail(Errc::invalid_argument, "snapshot and branch are both called '{}': give them two names",
-       branch);
+void require_free_name(const Store& store, const IngestFileArguments& arguments) {
+  if (arguments.snapshot && store.contains(*arguments.snapshot)) {
+    fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done",
+         *arguments.snapshot, store.path());
+  }
 }
 
 bool is_local_store(const std::string& path) {

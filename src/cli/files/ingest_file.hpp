@@ -23,12 +23,10 @@ CLI::App* add_ingest_file_command(CLI::App& app, Context& context, const std::st
                                   const std::string& description, const std::string& of_file,
                                   std::function<int(const IngestFileArguments&)> run);
 
-// Throws unless the message and the snapshot's name are valid: if the snapshot cannot be created,
-// the commit must not happen either.
-void require_valid_names(const Store& store, const IngestFileArguments& arguments);
-
-// Snapshots and branches share one namespace.
-void require_two_names(const std::string& snapshot, const std::string& branch);
+// Throw unless the message and the names are valid, and the snapshot's name is free: if the snapshot cannot be
+// created, the commit must not happen either. The first one needs no store, and precedes its creation.
+void require_valid_names(const IngestFileArguments& arguments);
+void require_free_name(const Store& store, const IngestFileArguments& arguments);
 
 // Whether the path is a local store's directory.
 bool is_local_store(const std::string& path);

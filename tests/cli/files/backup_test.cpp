@@ -137,6 +137,22 @@ TEST_F(Backup, AnOpenFileIsRefused) {
   EXPECT_EQ("three\ntwo\none\n", snapshots());
 }
 
+TEST_F(Backup, WhatIsRefusedLeavesNoNewStore) {
+  write_file(data(), "content");
+  write_file(path("other"), "content");
+  expect_failure({"backup", store(), path("missing"), "--name", "a"}, 3, "not_found", "missing");
+  expect_failure({"backup", store(), data(), "--name", "a b"}, 2, "invalid_argument", "a b");
+  expect_failure({"import", store(), "main", path("missing")}, 3, "not_found", "missing");
+  expect_failure({"import", store(), "a b", data()}, 2, "invalid_argument", "a b");
+  expect_failure({"import", store(), "main", data(), "--snapshot", "main"}, 2, "invalid_argument",
+                 "main");
+  EXPECT_FALSE(fs::exists(store()));
+  const Descriptor writer(data(), O_RDWR);
+  expect_failure(backup("a"), 7, "busy", "--stopped");
+  expect_failure({"backup", store(), data(), path("other"), "--name", "a"}, 7, "busy", "--stopped");
+  EXPECT_FALSE(fs::exists(store()));
+}
+
 TEST_F(Backup, AFileOfAProgramUnderVellumRunIsRefused) {
   write_file(data(), "first");
   must(backup("one"));
