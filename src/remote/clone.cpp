@@ -1,3 +1,5 @@
+#include <set>
+
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
 #include "base/files/new_file.hpp"
@@ -38,6 +40,21 @@ std::shared_ptr<store::StoreDirectory> open_unfinished(base::Fs& fs, const std::
   return store;
 }
 
+// An interrupted lazy clone refers to the pieces that it has found. After a loss and a refill of the remote, its
+// versions are in other pieces there.
+void require_pieces_at(ObjectStore& objects, const PieceList& pieces, const std::string& path) {
+  if (pieces.empty()) return;
+  std::set<std::string> there;
+  for (ObjectInfo& object : objects.list(kPiecePrefix, SIZE_MAX))
+    there.insert(std::move(object.key));
+  for (const PieceName& piece : pieces) {
+    if (there.contains(piece_key(piece.content))) continue;
+    fail(Errc::already_exists,
+         "{}: an unfinished clone, and {} has lost {} since: remove the clone first", path,
+         objects.url(), piece_key(piece.content));
+  }
+}
+
 // The slots of the clone came from the remote: only changes of them are pushed.
 void note_key_slots(store::StoreDirectory& store) {
   if (!store.is_encrypted()) return;
@@ -66,7 +83,10 @@ PullReport clone(base::Fs& fs, const CloneSource& source, const std::string& giv
     if (remote_names(*store).empty())
       add_remote_file(*store, kDefaultRemoteName, source.url, false);
     note_key_slots(*store);
-    if (options.lazy && !has_missing_pieces(fs, unfinished)) {
+    if (options.lazy && has_missing_pieces(fs, unfinished)) {
+      require_pieces_at(*source.objects,
+                        read_missing_pieces(fs, unfinished, store->file_seal()).list, unfinished);
+    } else if (options.lazy) {
       write_missing_pieces(*store, {});
       store = open_store(fs, unfinished, {}, source.objects, source.remote.seal.keys);
     }

@@ -95,6 +95,21 @@ TEST_F(LazyCloneTest, EveryVersionHasItsContentAndNoPieceIsFetchedBefore) {
   }
 }
 
+TEST_F(LazyCloneTest, AnInterruptedOneResumesUnlessTheRemoteHasLostItsPieces) {
+  make(4);
+  push_all(*store);
+  clone_lazily("c");
+  const auto interrupt = [&] {
+    std::filesystem::rename(dir.path("c"), dir.path("c.vellum-clone"));
+  };
+  interrupt();
+  expect_contents(*clone_lazily("c"), contents);
+  interrupt();
+  std::filesystem::remove(pieces().front());
+  EXPECT_ERRC(clone_lazily("c"), Errc::already_exists);
+  EXPECT_TRUE(std::filesystem::exists(dir.path("c.vellum-clone")));
+}
+
 TEST_F(LazyCloneTest, ACloneIsWrittenAndPushesOnlyNewRecords) {
   make(4);
   push_all(*store);
