@@ -313,6 +313,7 @@ class Push {
     }
     version.entry.write_id = version.is_branch ? random_write_id() : WriteId{};
     if (version.is_branch) return settle_branch(there, version);
+    version.entry.writer = there == nullptr ? session_.file().writer : there->writer;
     if (there == nullptr) return false;
     if (is_same_snapshot(*there, version.entry)) {
       version.entry.ref.order = there->ref.order;

@@ -197,35 +197,24 @@ bool Replicator::push_fresh(Session& session) {
   return !sent.empty();
 }
 
-// Another store may have pushed a snapshot of the same branch and order: then it is unknown which of
-// them is this store's, and none is. Without the branch, the order alone has to tell it.
+// A snapshot of a branch that is open has been taken from a copy of the branch, with an id of its own: only the name
+// tells its branch.
 SnapshotsThere Replicator::snapshots_there(const Session& session, const Head& head) const {
-  std::set<std::uint64_t> branch_ids;
-  std::map<std::uint64_t, int> of_order;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, int> of_branch;
-  for (const std::string& name : store_.branch_names())
-    branch_ids.insert(store::seen_head(store_.read_branch(name).journal).branch_id);
-  for (const RemoteVersion& version : head.versions) {
-    if (version.is_branch) continue;
-    ++of_order[version.ref.order];
-    ++of_branch[{version.ref.version.branch_id, version.ref.order}];
-  }
   const RemoteFile& file = session.file();
   SnapshotsThere out;
   for (const RemoteVersion& version : head.versions) {
     if (version.is_branch) continue;
     const RemoteVersion* branch = head.find(version.ref.branch);
     if (branch != nullptr && !branch->is_branch) branch = nullptr;
-    const std::uint64_t order = version.ref.order, branch_id = version.ref.version.branch_id;
-    const bool may_be_own =
-        file.replicated.contains(order) && (branch == nullptr || branch->writer == file.writer);
-    const bool has_branch = branch != nullptr && branch_ids.contains(branch_id);
-    if (may_be_own && has_branch && of_branch[{branch_id, order}] == 1) {
-      out.own.versions.push_back(version);
-    } else if (may_be_own && !has_branch && of_order[order] == 1) {
-      out.orphaned.versions.push_back(version);
-    } else {
+    const bool is_own = version.writer == file.writer &&
+                        file.replicated.contains(version.ref.order) &&
+                        (branch == nullptr || branch->writer == file.writer);
+    if (!is_own) {
       out.others.versions.push_back(version);
+    } else if (branch != nullptr && store::has_branch(store_, version.ref.branch)) {
+      out.own.versions.push_back(version);
+    } else {
+      out.orphaned.versions.push_back(version);
     }
   }
   return out;

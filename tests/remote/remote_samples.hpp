@@ -53,6 +53,7 @@ inline Head sample_head() {
   branch.list = {{}, {{1, filled<32>(5)}, 300}};
   RemoteVersion snapshot;
   snapshot.ref = {"night", "main", 5, 9, sample_version()};
+  snapshot.writer = filled<16>(10);
   snapshot.list = {branch.list.own, {{2, filled<32>(9)}, 90}};
   head.versions = {branch, snapshot};
   head.table = {{1, filled<32>(6)}, 900};

@@ -7,6 +7,7 @@
 #include "remote/failing_objects.hpp"
 #include "remote/remote_fixture.hpp"
 #include "remote/replicator.hpp"
+#include "store/branch/checkpointed_head.hpp"
 #include "store/check/check.hpp"
 #include "support/disk/sim_fs_lib.hpp"
 
@@ -120,6 +121,27 @@ TEST_F(ReplicatorTest, RulesForgetOnlySnapshotsThatThisStoreHasSentOfItsOwnBranc
   EXPECT_EQ(offered, (std::vector<std::string>{"s1", "s2", "s3"}));
 }
 
+// Another process takes them of a branch that is open, from a copy of the branch.
+TEST_F(ReplicatorTest, RulesForgetSnapshotsOfAnOpenBranch) {
+  make(1);
+  std::vector<std::string> offered;
+  const RetentionFn forgets = [&](const SnapshotsThere& there) -> std::vector<std::string> {
+    offered.clear();
+    for (const RemoteVersion& version : there.own.versions) offered.push_back(version.ref.name);
+    return {};
+  };
+  Replicator replicator(*store, url(), {1000ms, false}, nullptr, forgets);
+  const auto writer = line.step_and_stay();
+  store::snapshot_live_branch(*store, "main", store::claim_name(*store, "open"), "");
+  EXPECT_TRUE(replicator.push_new()) << replicator.state().failure;
+  EXPECT_EQ(offered, (std::vector<std::string>{"open", "s0"}));
+  store->remove_snapshot("open");  // the remote's retention is its own
+  line.step_with(*writer);
+  store::snapshot_live_branch(*store, "main", store::claim_name(*store, "open-2"), "");
+  EXPECT_TRUE(replicator.push_new()) << replicator.state().failure;
+  EXPECT_EQ(offered, (std::vector<std::string>{"open", "open-2", "s0"}));
+}
+
 // Two stores that share a remote may give their snapshots the same order.
 TEST_F(ReplicatorTest, RulesForgetNoSnapshotThatMayBeAnotherStores) {
   make(1);
@@ -145,6 +167,7 @@ TEST_F(ReplicatorTest, RulesForgetNoSnapshotThatMayBeAnotherStores) {
   replicator.push_new();
   const auto objects = this->objects();
   const Head head = Remote(*objects, store->store_seal()).newest_head().head;
+  EXPECT_EQ(head.find("ours"), nullptr);
   EXPECT_NE(head.find("theirs"), nullptr);
   EXPECT_NE(head.find("nightly"), nullptr);
 }

@@ -16,7 +16,8 @@ constexpr std::uint64_t kMaxNamesBytes = 64u << 20;  // before they are compress
 // A higher ratio is stored uncompressed, so that a small object never needs much memory.
 constexpr std::uint64_t kMaxTimesPacked = 256;
 constexpr std::uint8_t kSnapshotKind = 1, kBranchKind = 2;
-constexpr std::uint8_t kHasBase = 4;       // a flag next to the kind
+constexpr std::uint8_t kHasBase = 4,
+                       kHasWriter = 8;     // flags next to the kind; the second one of snapshots
 constexpr std::size_t kMinNameBytes = 58;  // of an encoded name: bounds allocations
 
 void write_object_name(ByteWriter& w, const ObjectName& object) {
@@ -27,14 +28,16 @@ void write_object_name(ByteWriter& w, const ObjectName& object) {
 
 void write_name(ByteWriter& w, const RemoteVersion& name) {
   const bool has_base = name.list.base.size_bytes != 0;
+  const bool has_writer = name.writer != WriteId{};
   w.u8(static_cast<std::uint8_t>((name.is_branch ? kBranchKind : kSnapshotKind) |
-                                 (has_base ? kHasBase : 0)));
+                                 (has_base ? kHasBase : 0) |
+                                 (!name.is_branch && has_writer ? kHasWriter : 0)));
   w.string(name.ref.name);
   w.string(name.ref.branch);
   w.u64(static_cast<std::uint64_t>(name.ref.created_ns));
   w.varint(name.ref.order);
   w.varint(name.epoch);
-  if (name.is_branch) w.bytes(name.writer);
+  if (name.is_branch || has_writer) w.bytes(name.writer);
   if (name.is_branch) w.bytes(name.write_id);
   w.u8(name.encoding.has_value() ? 1 : 0);
   if (name.encoding.has_value()) write_encoding(w, *name.encoding);
@@ -84,15 +87,18 @@ bool kind_ok(const RemoteVersion& n) {
 bool read_name(ByteReader& in, std::uint32_t generation, RemoteVersion& out) {
   const std::uint8_t stated = in.u8();
   const bool has_base = (stated & kHasBase) != 0;
-  const int kind = stated & ~kHasBase;
+  const bool has_writer = (stated & kHasWriter) != 0;
+  const int kind = stated & ~(kHasBase | kHasWriter);
   if (kind != kSnapshotKind && kind != kBranchKind) return false;
   out.is_branch = kind == kBranchKind;
+  if (out.is_branch && has_writer) return false;
   out.ref.name = in.string(format::kMaxNameBytes);
   out.ref.branch = in.string(format::kMaxNameBytes);
   out.ref.created_ns = static_cast<std::int64_t>(in.u64());
   out.ref.order = in.varint();
   out.epoch = in.varint();
-  if (out.is_branch) read_bytes(in, out.writer);
+  if (out.is_branch || has_writer) read_bytes(in, out.writer);
+  if (has_writer && out.writer == WriteId{}) return false;
   if (out.is_branch) read_bytes(in, out.write_id);
   if (!read_own_encoding(in, out.encoding) || !read_version(in, out.ref.version)) return false;
   if (!read_list_name(in, generation, has_base, out.list)) return false;

@@ -24,7 +24,8 @@ struct RemoteVersion {
   // time and order are 0.
   format::SnapshotRef ref;
   std::uint64_t epoch = 0;  // of a branch, from 1; of a snapshot 0
-  WriteId writer{};         // of a branch: the store that pushed it last; of a snapshot: zeros
+  WriteId
+      writer{};  // the store that pushed it last; of a snapshot that an older Vellum pushed: zeros
   WriteId write_id{};  // of a branch: of the push that gave it this version; of a snapshot: zeros
   std::optional<format::Encoding> encoding;  // of a branch that has its own
   ListName list;
