@@ -74,6 +74,7 @@ RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string
   restore_superblock(*objects, store);
   const bool had_no_slots = session.follow_key_slots(true);
   const Remote& remote = session.remote();
+  remote.restore_newest_head();
   const ObjectName table = remote.newest_head().head.table;
   if (table.size_bytes != 0) remote.restore_table(table);
   const Remote uncached(*objects, store.store_seal());

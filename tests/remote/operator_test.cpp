@@ -291,6 +291,42 @@ TEST_F(OperatorTest, ALostTableOfNamesIsUploadedAgain) {
   expect_contents(*clone_to("c"), contents);
 }
 
+// Nobody can read the remote any more. The head is in its copy at the remote, and in the cache of the store that has
+// pushed last.
+TEST_F(OperatorTest, ADamagedNewestHeadIsUploadedAgain) {
+  make(3);
+  push_all(*store);
+  step("more");
+  push_all(*store);
+  const auto damage = [&](bool cut) {
+    const std::string path = dir.path("r") + "/" + keys(kHeadPrefix).front();
+    if (cut) return fs::resize_file(path, fs::file_size(path) / 2);
+    std::fstream(path, std::ios::in | std::ios::out).seekp(100).put('?');
+  };
+  const auto expect_repaired = [&](const char* name) {
+    EXPECT_ERRC(clone_to("no"), Errc::corrupted);
+    EXPECT_TRUE(repair_remote(*store, url(), nullptr).left.empty());
+    expect_contents(*clone_to(name), contents);
+  };
+  damage(true);
+  expect_repaired("a");
+  objects()->remove(kNewestKey);
+  damage(false);
+  expect_repaired("b");
+  fs::remove_all(dir.path("s/remotes/cache"));
+  push_names(*store, {"main"});
+  fs::remove_all(dir.path("s/remotes/cache"));
+  damage(false);
+  const std::string text =
+      store::test::error_text(Errc::corrupted, [&] { repair_remote(*store, url(), nullptr); });
+  EXPECT_TRUE(store::test::contains(text, "heads/")) << text;
+  EXPECT_TRUE(store::test::contains(text, "Remove this object")) << text;
+  objects()->remove(keys(kHeadPrefix).front());
+  push_all(*store);
+  EXPECT_TRUE(repair_remote(*store, url(), nullptr).left.empty());
+  expect_contents(*clone_to("c"), contents);
+}
+
 TEST_F(OperatorTest, ARefusedNameDoesNotStopTheOthers) {
   make(1);
   push_all(*store);

@@ -313,6 +313,36 @@ void Remote::restore_table(const ObjectName& table) const {
   objects_.put_if_absent(key, get_content(key, table, kMaxNameTableBytes));
 }
 
+// After a bucket was restored from an older copy, this store may have seen another head of that number. The head before
+// it tells them apart, as far as gc has left it.
+void Remote::restore_newest_head() const {
+  const auto listed = newest_listed_at(objects_);
+  if (!listed.has_value()) return;
+  const std::string key = head_key(listed->number);
+  try {
+    read_head(listed->number);
+    return;
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted) throw;
+  }
+  std::vector<std::byte> seen;
+  if (cache_ != nullptr) cache_->get(cached_head_, seen);
+  std::optional<StoredHead> before;
+  if (listed->number > 1) base::try_to([&] { before = read_head(listed->number - 1); });
+  for (const auto& bytes :
+       {decode_newest_copy(newest_copy(objects_), listed->size_bytes).head, seen}) {
+    Head head;
+    if (decode_head(bytes, file_seal(), head) != nullptr || head.number != listed->number) continue;
+    if (before.has_value() && before->hash != head.before) continue;
+    return objects_.put(key, bytes);
+  }
+  fail(Errc::corrupted,
+       "{}: it is damaged, and no copy of it is left. Remove this object: then the head before it "
+       "counts, and a push or "
+       "a repair adds the versions of this store again",
+       name_of(key));
+}
+
 std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next,
                                           const Lists* lists) const {
   assert(std::ranges::is_sorted(next.versions, {}, [](const auto& v) { return v.ref.name; }));

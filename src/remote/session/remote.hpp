@@ -94,6 +94,9 @@ class Remote {
   std::optional<NewTable> make_table(const StoredHead& base) const;
   // Uploads the table of a head that this store has read, if the remote has lost it.
   void restore_table(const ObjectName& table) const;
+  // Uploads the newest head again if it is damaged: from its copy at the remote, or as this store has last seen it.
+  // Errc::corrupted: neither is intact.
+  void restore_newest_head() const;
 
   // Publishes `next`, which has all of its versions, as the successor of `base`; sets its number,
   // `before`, write id, witness and table. Nullopt: another store has published that number, or the
