@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +14,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_set>
 #include <vector>
 
@@ -69,29 +72,34 @@ std::string whole_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// All that is below one directory, and what this process has open without a name there.
+// All that is below one directory, what this process has open without a name there, and the pages
+// that readers share.
 class Machine {
  public:
   Machine(const SoughtStrings& strings, std::string directory)
       : strings_(strings), directory_(std::move(directory)) {
     fs::create_directory(directory_);
-    fs::create_directory(directory_ + "/shared");
-    ::setenv("VELLUM_SHARE_DIRECTORY", (directory_ + "/shared").c_str(), 1);
+    if (::mkdtemp(shared_) == nullptr) throw std::runtime_error("no directory in /dev/shm");
+    ::setenv("VELLUM_SHARE_DIRECTORY", shared_, 1);
   }
-  ~Machine() { ::unsetenv("VELLUM_SHARE_DIRECTORY"); }
+  ~Machine() {
+    ::unsetenv("VELLUM_SHARE_DIRECTORY");
+    fs::remove_all(shared_);
+  }
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
   // Looks now: the first two directories of each place where a string is.
   void look() {
     for (const auto& entry : fs::recursive_directory_iterator(directory_)) {
-      if (!entry.is_regular_file() || !strings_.are_in(whole_file(entry.path()))) continue;
+      if (!entry.is_regular_file()) continue;
       const fs::path place = fs::relative(entry.path(), directory_);
       auto part = place.begin();
       std::string label = *part++;
       if (std::next(part) != place.end()) label += "/" + part->string();
-      found_.insert(label);
+      look_at(entry.path(), label);
     }
+    for (const auto& entry : fs::directory_iterator(shared_)) look_at(entry.path(), "shared pages");
     for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
       std::error_code closed;
       const std::string link = fs::read_symlink(entry.path(), closed).string();
@@ -105,8 +113,22 @@ class Machine {
   const std::set<std::string>& found() const { return found_; }
 
  private:
+  // A file that has not changed since is not searched again.
+  void look_at(const fs::path& path, const std::string& label) {
+    if (found_.contains(label)) return;
+    struct stat now{};
+    if (::stat(path.c_str(), &now) != 0) return;
+    const Seen seen{path, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
+    if (label != "shared pages" && !seen_.insert(seen).second) return;
+    if (strings_.are_in(whole_file(path))) found_.insert(label);
+  }
+
+  using Seen = std::tuple<std::string, off_t, time_t, long>;
+
   const SoughtStrings& strings_;
   const std::string directory_;
+  char shared_[64] = "/dev/shm/vellum-attacker-XXXXXX";
+  std::set<Seen> seen_;
   std::set<std::string> found_;
 };
 
@@ -139,14 +161,15 @@ void read_everywhere(Store& store, const SoughtStrings& strings, Machine& machin
   store.push("origin");
   RemoteOptions cached;
   cached.cache_directory = machine / "cache";
-  const Store there = Store::open(url, cached);
+  Store there = Store::open(url, cached);
   CloneOptions lazy;
   lazy.lazy = true;
   Store::clone(url, machine / "lazy", lazy);
   Store::clone(url, machine / "clone");
   std::string bytes(strings.size_bytes(), '\0');
-  for (const Store& from : {there, Store::open(machine / "lazy", cached), store}) {
-    Region version = from.open_version("first", small_memory());
+  Store lazy_clone = Store::open(machine / "lazy", cached);
+  for (Store* const from : {&there, &lazy_clone, &store}) {
+    const Region version = from->open_version("first", small_memory());
     std::memcpy(bytes.data(), version.data(), bytes.size());
     EXPECT_EQ(std::memcmp(bytes.data(), strings.data(), bytes.size()), 0);
     machine.look();  // pages that readers share exist while one reads
@@ -176,14 +199,15 @@ std::set<std::string> found_in_all_places(const std::string& directory, const St
 
 TEST(Attacker, FindsNoneOfAMillionStrings) {
   const store::test::TempDirectory directory;
-  StoreOptions encrypted;
+  StoreOptions plain, encrypted;
+  plain.pack_bytes = encrypted.pack_bytes = 4u << 20;  // most are complete, and can be moved
   encrypted.encrypt = true;
   std::ofstream(directory.path("key")) << std::string(50, 'k');
   encrypted.key.key_file = directory.path("key");
-  EXPECT_THAT(found_in_all_places(directory.path("plain"), StoreOptions()),
+  EXPECT_THAT(found_in_all_places(directory.path("plain"), plain),
               testing::IsSupersetOf({"a file without a name", "archive", "cache/pieces",
-                                     "clone/packs", "remote/pieces", "shared", "store/branches",
-                                     "store/packs", "store/snapshots"}));
+                                     "clone/packs", "remote/pieces", "shared pages",
+                                     "store/branches", "store/packs", "store/snapshots"}));
   set_key_source(encrypted.key);
   EXPECT_THAT(found_in_all_places(directory.path("encrypted"), encrypted), testing::IsEmpty());
   set_key_source(KeySource());

@@ -46,9 +46,11 @@ class Attacked : public Encrypted {
     const auto found = problems();
     return std::ranges::any_of(found, [&](const auto& text) { return contains(text, name); });
   }
-  // Files whose loss costs nothing.
-  static bool is_hint(const std::string& file) {
-    return contains(file, "gc.") || contains(file, "/hints/") || contains(file, "/tmp/");
+  // Files whose loss costs nothing: hints, and what a crash may leave old, torn or new.
+  bool is_hint(const std::string& file) const {
+    const std::string name = file.substr(path().size() + 1);
+    return name.starts_with("gc.") || name.starts_with("hints/") || name.starts_with("tmp/") ||
+           name == "snapshots.order" || name.ends_with("/snapshot");
   }
 };
 
