@@ -91,6 +91,8 @@ class Encrypted : public ::testing::Test {
 
   // Small and large commits, snapshots with messages, removed ones, sealed packs.
   void work() {
+    std::string message(kMarker);
+    message += " as a message";
     store_->create_branch("main", kPages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store_, "main");
     for (int round = 0; round < 6; ++round) {
@@ -101,7 +103,7 @@ class Encrypted : public ::testing::Test {
       commit(*writer, model_, false);
       writer->checkpoint_journal();
       const std::string name = "s" + std::to_string(round);
-      writer->publish_snapshot(name, std::string(kMarker) + " as a message");
+      writer->publish_snapshot(name, message);
       contents_[name] = model_.bytes;
     }
     mark(1);
