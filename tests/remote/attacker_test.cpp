@@ -35,6 +35,7 @@ class SoughtStrings {
 
   SoughtStrings() : content_(kCount * kBytes / sizeof(std::uint64_t)), filter_(1u << 24) {
     std::mt19937_64 random(46);
+    starts_.reserve(kCount);
     for (std::uint64_t& word : content_) word = random();
     for (std::size_t i = 0; i < content_.size(); i += kBytes / sizeof(std::uint64_t)) {
       starts_.insert(content_[i]);
@@ -187,8 +188,8 @@ void move_to_tiers(Store& store, Machine& machine) {
   machine.look();
 }
 
-std::set<std::string> found_in_all_places(const std::string& directory, const StoreOptions& how) {
-  const SoughtStrings strings;
+std::set<std::string> found_in_all_places(const SoughtStrings& strings,
+                                          const std::string& directory, const StoreOptions& how) {
   Machine machine(strings, directory);
   Store store = Store::create(machine / "store", how);
   write_versions(store, strings, machine);
@@ -198,18 +199,20 @@ std::set<std::string> found_in_all_places(const std::string& directory, const St
 }
 
 TEST(Attacker, FindsNoneOfAMillionStrings) {
+  const SoughtStrings strings;
   const store::test::TempDirectory directory;
   StoreOptions plain, encrypted;
   plain.pack_bytes = encrypted.pack_bytes = 4u << 20;  // most are complete, and can be moved
   encrypted.encrypt = true;
   std::ofstream(directory.path("key")) << std::string(50, 'k');
   encrypted.key.key_file = directory.path("key");
-  EXPECT_THAT(found_in_all_places(directory.path("plain"), plain),
+  EXPECT_THAT(found_in_all_places(strings, directory.path("plain"), plain),
               testing::IsSupersetOf({"a file without a name", "archive", "cache/pieces",
                                      "clone/packs", "remote/pieces", "shared pages",
                                      "store/branches", "store/packs", "store/snapshots"}));
   set_key_source(encrypted.key);
-  EXPECT_THAT(found_in_all_places(directory.path("encrypted"), encrypted), testing::IsEmpty());
+  EXPECT_THAT(found_in_all_places(strings, directory.path("encrypted"), encrypted),
+              testing::IsEmpty());
   set_key_source(KeySource());
 }
 
