@@ -22,7 +22,7 @@ check: ## every stage, in its long form: all tests, the sanitizers, fuzzing, cla
 bench: ## NAME=x runs one benchmark and writes build/bench/x.json; EDGES=FILE for graph, KV=FILE for lmdb, ARGS= goes through
 	@test -n "$(NAME)" || { echo "make bench NAME=x; there are:"; \
 	  ls -d bench/*.cpp bench/*/ | grep -v bench/lib | \
-	  sed -E 's,bench/([^./]*).*,  \1,' | sort; exit 2; }
+	  sed -E 's,bench/([^./]*).*,  \1,' | sort -u; exit 2; }
 	tools/install-deps.sh --for build,bench
 	cmake --preset release
 	cmake --build --preset release --target bench_$(NAME)

@@ -6,6 +6,7 @@
 - A relative link leads to a file or folder of the repository, and a #fragment to a heading of that file. Links with a
   scheme (https:, mailto:) are skipped. python/README.md is PyPI's page and has no relative link.
 - A row of a table has as many cells as its header.
+- docs/security.md names tests, as `Suite.Test` or `Suite.*`, that exist.
 - README.md fits two screens of 80 columns and 50 lines; LINES has the limits of other documents; the files that
   START_HERE.md lists have fewer than 2,000 lines together.
 
@@ -26,6 +27,7 @@ REFERENCE = re.compile(r"^\s{0,3}\[[^\]]+\]:\s*<?(\S+?)>?\s*$")
 LINES = {"docs/architecture.md": 200, "docs/measurements.md": 500}
 COLUMNS, ROWS = 80, 2 * 50
 ON_PYPI = "python/README.md"
+NAMES_TESTS = "docs/security.md"
 
 
 def prose_lines(text):
@@ -110,6 +112,21 @@ def table_problems(source):
     return found
 
 
+def test_problems():
+    """The tests that docs/security.md names and that no file of tests has."""
+    listed = subprocess.run(["tools/sources.sh", "tests/*.cpp"], check=True, capture_output=True).stdout.decode()
+    tests = set()
+    for source in listed.split("\0")[:-1]:
+        tests |= set(re.findall(r"^TEST(?:_[FP])?\((\w+), (\w+)\)", read(source), re.M))
+    suites = {suite for suite, _ in tests}
+    found = []
+    for number, line in enumerate(read(NAMES_TESTS).split("\n"), 1):
+        for suite, test in re.findall(r"`([A-Z]\w+)\.([A-Z]\w+|\*)`", line):
+            if (suite, test) not in tests and not (test == "*" and suite in suites):
+                found.append(f"{NAMES_TESTS}:{number}: there is no test {suite}.{test}")
+    return found
+
+
 def rows_of(text):
     """The rows of a rendered text on a terminal: paragraphs are filled, links are their words, a picture is a row."""
     rows, paragraph = 0, []
@@ -153,7 +170,7 @@ def markdown_files():
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     files = sys.argv[1:] or markdown_files()
-    found = [] if sys.argv[1:] else length_problems()
+    found = [] if sys.argv[1:] else length_problems() + test_problems()
     for source in files:
         found += link_problems(source) + table_problems(source)
     for line in found:

@@ -50,6 +50,7 @@ openmpi-bin?             mpi                   program:mpirun.openmpi
 libmpich-dev?            mpi                   module:mpich
 mpich?                   mpi                   program:mpirun.mpich
 lmdb-utils?              test                  program:mdb_stat
+age?                     test                  program:age-keygen
 libfuse3-dev?            build,test            module:fuse3
 fuse3?                   test                  program:fusermount3
 libsqlite3-dev?          power                 module:sqlite3

@@ -228,6 +228,35 @@ TEST_F(EncryptedRemoteTest, EachFlippedObjectIsRefusedOrNotNeeded) {
   expect_good_remote();
 }
 
+TEST_F(EncryptedRemoteTest, EachCutObjectIsNamedOrNotNeeded) {
+  make(3);
+  push_all(*store);
+  const files::path hints = at_remote("newest");
+  for (const files::path& path : files_below(dir.path("r"))) {
+    const Bytes good = file_bytes(path);
+    const std::string name = path.filename();
+    for (const std::size_t size : {std::size_t{0}, good.size() / 2, good.size() - 1}) {
+      put_file_bytes(path, Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)));
+      is_read();  // never other content
+      const auto there = objects();
+      std::vector<std::string> found;
+      try {
+        for (const auto& damage :
+             verify_remote(Remote(*there, unlock_remote(*there).seal), true, nullptr).damages) {
+          found.push_back(damage.object);
+        }
+      } catch (const Error& e) {
+        found.push_back(e.what());
+      }
+      if (path.parent_path() == hints || path == newest_head_path()) continue;
+      EXPECT_THAT(found, testing::Contains(testing::HasSubstr(name))) << path << " cut to " << size;
+    }
+    put_file_bytes(path, good);
+  }
+  EXPECT_TRUE(is_read());
+  expect_good_remote();
+}
+
 TEST_F(EncryptedRemoteTest, ExchangedObjectsAreRefused) {
   make(3);
   push_all(*store);
