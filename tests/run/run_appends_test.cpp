@@ -40,7 +40,7 @@ class RunAppendsNoSanitizer : public CliTest {
     EXPECT_EQ(SIGKILL, run(command(program)).signal);
   }
   void open_again() const {
-    must({"run", "--strict", "--store", path("store"), "--file", data(), "--", "true"});
+    must({"run", "--store", path("store"), "--file", data(), "--", "true"});
     expect_version_of_file();
   }
   std::string tail() const { return path("store/branches/main/image.tail"); }
@@ -93,9 +93,9 @@ TEST_F(RunAppendsNoSanitizer, AnyOpeningKeepsWhatWasClosed) {
   run_until_both_are_killed({"killed", data()});
   const std::string all = "0000000\n" + rounds(5);
   // A writer without the image would hide it.
-  expect_failure({"import", path("store"), "main", file("other", "other")}, 5, "busy", data());
+  expect_failure({"import", path("store"), "main", file("other", "other")}, 7, "busy", data());
   must({"restore", path("store"), "main", path("restored")});
-  must({"backup", data(), "kept", "--store", path("store")});
+  must({"backup", path("store"), data(), "--name", "kept"});
   EXPECT_EQ(all, read_file(data()));
   open_again();
   EXPECT_EQ(all, read_file(data()));
@@ -160,7 +160,7 @@ TEST_F(RunAppendsNoSanitizer, AKillAtAnySystemCallLeavesWholeRounds) {
   const std::string pattern = path("d") + "/*.db";
   const Result result =
       run({"run", "--strict", "--store", path("store"), "--file", pattern, "--", VELLUM_APPENDS,
-           "kills", path("d"), "1", every != nullptr ? every : "23"});
+           "kills", path("d"), "1", every != nullptr ? every : "9"});
   ASSERT_EQ(0, result.status) << result.err;
   const Store store = Store::open(path("store"));
   int files = 0;
