@@ -36,6 +36,9 @@ class FileBehind {
   virtual bool write_tail(const format::Version& head, std::uint64_t from_bytes,
                           std::uint64_t end_bytes) = 0;
 
+  // Whether another process waits for the branch: ImageFile::is_asked_for().
+  virtual bool is_asked_for() const = 0;
+
   // A commit of the pages from RegionMemory::collect_dirty() calls the first of these, and then one
   // of the two others.
   // Precedes encoding: corrects the base copies of the pages. An exception fails the commit.

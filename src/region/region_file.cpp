@@ -72,6 +72,12 @@ bool region::RegionAccess::write_tail(const Region& region, std::uint64_t from_b
   return region.impl_->write_tail(from_bytes);
 }
 
+bool region::RegionAccess::is_asked_for(const Region& region) {
+  const WriterCall call(region.impl_);
+  const auto* const file = region.impl_->memory->file_behind();
+  return file != nullptr && file->is_asked_for();
+}
+
 std::uint64_t Region::Impl::backed_bytes() const noexcept {
   const auto* const file = memory->file_behind();
   return file != nullptr ? file->backed_bytes() : memory->size_bytes();

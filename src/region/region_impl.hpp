@@ -169,6 +169,8 @@ struct region::RegionAccess {
   static Impl& impl_of(const Region& region) { return *region.impl_; }
   // See Impl.
   static bool write_tail(const Region& region, std::uint64_t from_bytes);
+  // Whether another process waits for the branch of a region with a tail.
+  static bool is_asked_for(const Region& region);
 };
 
 }  // namespace vellum

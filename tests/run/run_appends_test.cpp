@@ -67,10 +67,15 @@ TEST_F(RunAppendsNoSanitizer, EveryReadSeesTheBytes) { commits_of("reads"); }
 TEST_F(RunAppendsNoSanitizer, ChildrenCanAppend) { commits_of("children"); }
 TEST_F(RunAppendsNoSanitizer, OtherProcessesCanAppend) { commits_of("siblings"); }
 
+TEST_F(RunAppendsNoSanitizer, TwoProcessesCanAppendByTurns) { commits_of("rivals"); }
+
 TEST_F(RunAppendsNoSanitizer, NamesCanChange) {
-  const Result result = run(command({"names", data()}));
-  EXPECT_EQ(0, result.status) << result.err;
-  expect_version_of_file();
+  for (const char* scenario : {"names", "replaced"}) {
+    for (const char* name : {"store", "data"}) fs::remove_all(path(name));
+    const Result result = run(command({scenario, data()}));
+    EXPECT_EQ(0, result.status) << scenario << ": " << result.err;
+    expect_version_of_file();
+  }
 }
 
 TEST_F(RunAppendsNoSanitizer, TheFileKeepsTheTimesThatTheProgramSets) {
@@ -125,20 +130,37 @@ TEST_F(RunAppendsNoSanitizer, AChangeAroundTheLibraryIsNotTakenForTheProgramsByt
   EXPECT_EQ("0000000\n", read_file(data()));
 }
 
+// Runs the scenario, which ends with a kill, and opens the files again.
+class RunAppendsToTwoNoSanitizer : public RunAppendsNoSanitizer {
+ protected:
+  void run_and_open_again(const std::string& scenario, bool power_fails) const {
+    const Arguments all{"run", "--store", path("store"), "--file", path("*.db"), "--"};
+    Arguments program = all;
+    program.insert(program.end(), {VELLUM_APPENDS, scenario, first_, second_});
+    EXPECT_EQ(SIGKILL, run(program).signal);
+    if (power_fails)
+      for (const auto& entry : fs::directory_iterator(path("store/branches")))
+        fs::remove(entry.path() / "image.tail");
+    program = all;
+    program.push_back("true");
+    must(program);
+  }
+
+  const std::string first_ = path("a.db"), second_ = path("b.db");
+};
+
 // The commit of the other file may refer to the appended bytes.
-TEST_F(RunAppendsNoSanitizer, AFlushOfAnotherFileCommitsTheAppendedBytesFirst) {
-  const std::string first = path("a.db"), second = path("b.db");
-  const Arguments all{"run", "--store", path("store"), "--file", path("*.db"), "--"};
-  Arguments program = all;
-  program.insert(program.end(), {VELLUM_APPENDS, "before-flush", first, second});
-  EXPECT_EQ(SIGKILL, run(program).signal);
-  for (const auto& entry : fs::directory_iterator(path("store/branches")))
-    fs::remove(entry.path() / "image.tail");
-  program = all;
-  program.push_back("true");
-  must(program);
-  EXPECT_EQ("0000000\nappended", read_file(first));
-  EXPECT_EQ("made flushed", read_file(second));
+TEST_F(RunAppendsToTwoNoSanitizer, AFlushOfAnotherFileCommitsTheAppendedBytesFirst) {
+  run_and_open_again("before-flush", true);
+  EXPECT_EQ("0000000\nappended", read_file(first_));
+  EXPECT_EQ("made flushed", read_file(second_));
+}
+
+// The appended bytes may refer to the other file.
+TEST_F(RunAppendsToTwoNoSanitizer, ACloseKeepsWhatWasWrittenBeforeIt) {
+  run_and_open_again("before-close", false);
+  EXPECT_EQ("0000000\none two", read_file(first_));
+  EXPECT_EQ("MADE appended", read_file(second_));
 }
 
 TEST_F(RunAppendsNoSanitizer, WithoutTheStoreTheBytesStayInTheFile) {

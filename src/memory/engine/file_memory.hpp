@@ -104,6 +104,7 @@ class FileMemory final : public RegionMemory, public FileBehind, public FaultTar
   void drop_copies(const std::vector<PageNumber>& pages) override;
   bool write_tail(const format::Version& head, std::uint64_t from_bytes,
                   std::uint64_t end_bytes) override;
+  bool is_asked_for() const override { return options_.image->is_asked_for(); }
   void prepare_commit(std::span<const PageNumber> dirty) override;
   void finish_commit(std::span<const PageNumber> dirty) noexcept override;
   void abandon_commit(std::span<const PageNumber> dirty) noexcept override;

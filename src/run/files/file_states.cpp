@@ -103,6 +103,7 @@ std::size_t FileStates::target_of(int fd) {
 
 std::size_t FileStates::add(const struct stat& status, const std::string& path,
                             const std::string& branch) {
+  release_kept(branch);
   note_opened(config_.target_for(path));
   return files_.add(status, {path, branch, {}});
 }

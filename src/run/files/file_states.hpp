@@ -81,6 +81,8 @@ class FileStates {
   void note_used(OpenFile& open) noexcept;
   static bool is_parents_kept(const OpenFile& open) noexcept;
   void close_kept();
+  void release_kept(const std::string& branch);
+  bool is_asked_for();
   bool start_settling();
   void settle_later();
   // An error of another file is printed; its next commit retries.

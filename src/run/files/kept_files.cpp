@@ -3,7 +3,7 @@
 //
 // Until then a kept file needs nothing: its bytes are in the file, where other processes read them
 // and a kill leaves them. It does need the branch, so another process that opens the file for
-// writing waits: open_live() waits longer than kDelay.
+// writing has to wait, and asks for the branch (store/stream/image_tail.hpp).
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -20,6 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kDelay(100);  // from the last close(2) to the commit
+constexpr std::chrono::milliseconds kAskedEvery(10);
 constexpr std::size_t kMaxKept = 8;
 
 }  // namespace
@@ -52,6 +53,13 @@ void FileStates::close_kept() {
   }
 }
 
+// Another process has given the name to another file. A LiveFile of the branch would be awaited
+// (open_live()).
+void FileStates::release_kept(const std::string& branch) {
+  for (std::size_t i = 0; any_kept() && i < files_.end(); ++i)
+    if (files_.has(i) && files_[i].kept && files_[i].target.branch == branch) release(i);
+}
+
 // Files that were first changed after all kept ones are in no hurry: the program may be in the
 // middle of a transaction.
 void FileStates::settle() {
@@ -80,6 +88,13 @@ void FileStates::forget_kept() noexcept {
     if (files_.has(i)) note_used(files_[i]);
 }
 
+bool FileStates::is_asked_for() {
+  for (std::size_t i = 0; i < files_.end(); ++i)
+    if (files_.has(i) && files_[i].kept && files_[i].is_own() && files_[i].live->is_asked_for())
+      return true;
+  return false;
+}
+
 bool FileStates::start_settling() {
   if (settling_) return true;
   const ReentrancyGuard inside;
@@ -96,10 +111,9 @@ bool FileStates::start_settling() {
 void FileStates::settle_later() {
   const ReentrancyGuard inside;
   std::unique_lock lock(mutex_);
-  while (any_kept() && Clock::now() < settle_at_) {
-    const auto until = settle_at_;
+  while (any_kept() && Clock::now() < settle_at_ && !is_asked_for()) {
     lock.unlock();
-    std::this_thread::sleep_until(until);
+    std::this_thread::sleep_for(kAskedEvery);
     lock.lock();
   }
   settle();

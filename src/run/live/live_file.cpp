@@ -29,6 +29,7 @@
 #include "run/live/read_views.hpp"
 #include "run/process/real.hpp"
 #include "run/run/run_record.hpp"
+#include "store/stream/image_tail.hpp"
 
 namespace vellum::preload {
 namespace {
@@ -109,12 +110,20 @@ Region open(Store& store, const Config& config, const RunTarget& target) {
   return region;
 }
 
-// Another run has the branch open briefly when it begins and when it ends.
+// Another run has the branch open briefly when it begins and when it ends, and another process of
+// this one after it has closed the file (kept_files.cpp).
 Region open_when_free(Store& store, const Config& config, const RunTarget& target) {
   constexpr auto kMaxWaiting = std::chrono::seconds(1);
-  return api::when_free(std::chrono::steady_clock::now() + kMaxWaiting,
-                        {Errc::busy, Errc::already_exists},
-                        [&] { return open(store, config, target); });
+  store::AskForBranch other(config.store, target.branch);
+  const auto end = std::chrono::steady_clock::now() + kMaxWaiting;
+  return api::when_free(end, {Errc::busy, Errc::already_exists}, [&] {
+    try {
+      return open(store, config, target);
+    } catch (const Error& error) {
+      if (error.code() == Errc::busy) other.ask();
+      throw;
+    }
+  });
 }
 
 std::string inherited_message(const std::string& path) {
@@ -438,6 +447,16 @@ bool LiveFile::keep() {
   if (kept_since_ == decltype(kept_since_)()) kept_since_ = now;
   note_own_change();
   return true;
+}
+
+bool LiveFile::is_asked_for() {
+  const std::lock_guard commits(commit_mutex_);
+  bool asked = false;
+  const ReentrancyGuard inside;
+  if (left_ < 0 && !inherited())
+    base::error_of([&] { asked = region::RegionAccess::is_asked_for(region_); },
+                   [](const char*) {});
+  return asked;
 }
 
 // LMDB flushes a transaction's pages, and then the meta page that makes it valid; here both are one

@@ -85,6 +85,8 @@ class LiveFile : private region::FaultTarget {
   // program has changed earlier parts of the file, or the file is used in other ways, or the last
   // commit is too old.
   bool keep();
+  // Whether another process waits for the branch. REQUIRES: keep() has returned true.
+  bool is_asked_for();
   // Call before the program gets writable memory of the file.
   void note_mapped_writable();
   // Call after the program itself has changed the file's times.

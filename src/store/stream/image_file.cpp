@@ -223,8 +223,9 @@ bool ImageFile::write_tail(const format::Version& head, std::span<const std::byt
   const std::uint64_t boot = tail_boot();
   assert(tail_end_bytes_ <= end);
   if (content.size() > format::kMaxImageTailBytes || boot == 0) return false;
-  if (tail_end_bytes_ == end) return true;
   if (tail_ == nullptr) tail_ = open_tail(store_, branch_, true);
+  if (AskForBranch::is_asked(*tail_)) return false;
+  if (tail_end_bytes_ == end) return true;
   const std::uint64_t from = std::max(begin, tail_end_bytes_);
   file_->pwrite(content.subspan(from - begin), from);
   file_bytes_ = std::max(file_bytes_, end);
@@ -240,6 +241,8 @@ bool ImageFile::write_tail(const format::Version& head, std::span<const std::byt
   tail_end_bytes_ = end;
   return true;
 }
+
+bool ImageFile::is_asked_for() const { return tail_ != nullptr && AskForBranch::is_asked(*tail_); }
 
 // If the tail was cut off again, the head may still be the recorded one.
 void ImageFile::forget_tail() {

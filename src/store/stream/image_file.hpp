@@ -100,13 +100,16 @@ class ImageFile {
   // Records that all of another program's content is committed.
   void note_adoption_committed();
   // Writes the tail: all bytes between `head`'s end and the file's. After a kill during the call,
-  // the image has the tail of the last call, or of this one. False: it is too long, or this boot
-  // cannot be identified, and nothing has changed. REQUIRES: the file's size is its own (extend());
+  // the image has the tail of the last call, or of this one. False: it is too long, this boot
+  // cannot be identified, or another process waits for the branch (AskForBranch); nothing has
+  // changed. REQUIRES: the file's size is its own (extend());
   // the image equals `head` before its end; the last tail since the last commit is the start of
   // this one.
   bool write_tail(const format::Version& head, std::span<const std::byte> content);
   // The end of the tail; 0: there has been none since the last commit.
   std::uint64_t tail_end_bytes() const noexcept { return tail_end_bytes_; }
+  // Whether another process waits for the branch, if there is a tail.
+  bool is_asked_for() const;
   // Syncs, and records that the image equals `head`. Without close(), the image counts as in use.
   void close(const format::Version& head);
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <span>
+#include <utility>
 #include <vector>
 #include <vellum/error.hpp>
 
@@ -44,6 +45,18 @@ std::optional<format::ImageTail> find_tail(PackStore& store, const std::string& 
   image.pread(content, tail.begin_bytes);
   if (base::checksum64(content) != tail.content_checksum) return std::nullopt;
   return tail;
+}
+
+AskForBranch::AskForBranch(const std::string& store_path, const std::string& branch)
+    : path_(store_path + "/branches/" + branch + "/" + kImageTailName) {}
+
+void AskForBranch::ask() noexcept {
+  if (file_ != nullptr) return;
+  try {
+    auto file = base::posix_fs().open(path_, base::OpenMode::read_write);
+    if (file->try_lock_byte(kAskByte)) file_ = std::move(file);
+  } catch (const Error&) {  // there is no tail, or it must not be written
+  }
 }
 
 }  // namespace vellum::store

@@ -22,4 +22,21 @@ std::unique_ptr<base::File> open_tail(PackStore& store, const std::string& branc
 std::optional<format::ImageTail> find_tail(PackStore& store, const std::string& branch,
                                            const format::Version& head, const base::File& image);
 
+// While a process waits for a branch with a tail, ask() lets the writer know, which then commits
+// the tail and closes the branch. Ends with its process. Without effect if the branch never had a
+// tail, or if another process is asking.
+class AskForBranch {
+ public:
+  AskForBranch(const std::string& store_path, const std::string& branch);
+  void ask() noexcept;
+  // For the writer, by its open_tail().
+  static bool is_asked(const base::File& tail) { return tail.byte_locked(kAskByte); }
+
+ private:
+  static constexpr std::uint64_t kAskByte = 1u << 12;  // behind the record
+
+  const std::string path_;
+  std::unique_ptr<base::File> file_;
+};
+
 }  // namespace vellum::store

@@ -86,6 +86,11 @@ static void other_ways(void) {
     length += 20;
     expect_on_disk();
   }
+  append("tail ");
+  const int again = open(file, O_WRONLY | O_CLOEXEC);
+  REQUIRE(again >= 0 && pwrite(again, "TAIL", 4, (off_t)length - 5) == 4 && close(again) == 0);
+  memcpy(expected + length - 5, "TAIL", 4);
+  expect_on_disk();
   const int fd = open(file, O_RDWR | O_CLOEXEC);
   REQUIRE(fd >= 0 && pwrite(fd, "FIRST", 5, 0) == 5 && close(fd) == 0);
   memcpy(expected, "FIRST", 5);
@@ -211,6 +216,49 @@ static void siblings(void) {
   await(other);
 }
 
+/* Two processes that append to one file, again and again. */
+static void rivals(void) {
+  pid_t both[2];
+  for (int i = 0; i < 2; ++i) {
+    both[i] = fork();
+    if (both[i] != 0) continue;
+    const struct timespec pause = {0, 3000000};
+    for (int k = 0; k < 40; ++k) {
+      append_to(file, i == 0 ? "a" : "b", 0);
+      nanosleep(&pause, NULL);
+    }
+    _exit(0);
+  }
+  for (int i = 0; i < 2; ++i) await(both[i]);
+  char found[128];
+  int count = 0;
+  REQUIRE(on_disk(file, found, sizeof found) == 80);
+  for (int i = 0; i < 80; ++i) count += found[i] == 'a';
+  REQUIRE(count == 40);
+}
+
+/* Another process replaces the file. */
+static void replaced(void) {
+  int ready[2], done[2];
+  char byte = 0, new_file[4096];
+  snprintf(new_file, sizeof new_file, "%s.new", file);
+  REQUIRE(pipe(ready) == 0 && pipe(done) == 0);
+  const pid_t other = fork();
+  if (other == 0) {
+    if (read(ready[0], &byte, 1) != 1) _exit(1);
+    const long fd = call(SYS_openat, AT_FDCWD, (long)new_file, O_WRONLY | O_CREAT, 0644);
+    if (call(SYS_write, fd, (long)"new ", 4, 0) != 4) _exit(1);
+    if (call(SYS_rename, (long)new_file, (long)file, 0, 0) != 0) _exit(1);
+    _exit(write(done[1], "x", 1) == 1 ? 0 : 1);
+  }
+  append("old");
+  REQUIRE(write(ready[1], "x", 1) == 1 && read(done[0], &byte, 1) == 1);
+  length = 0;
+  append_to(file, "and more", 0);
+  expect_child("new and more");
+  await(other);
+}
+
 static void names(void) {
   char other[4096];
   snprintf(other, sizeof other, "%s.other", file);
@@ -251,6 +299,19 @@ static void before_a_flush(const char* other) {
   append("appended");
   const int fd = open(other, O_WRONLY | O_APPEND | O_CLOEXEC);
   REQUIRE(fd >= 0 && write(fd, "flushed", 7) == 7 && fsync(fd) == 0);
+  kill_run();
+}
+
+/* OTHER's bytes are changed, and appended to, before closes of FILE. */
+static void before_a_close(const char* other) {
+  append_to(other, "made ", O_DSYNC);
+  rounds(1, O_DSYNC);
+  const int fd = open(other, O_WRONLY | O_CLOEXEC);
+  REQUIRE(fd >= 0 && pwrite(fd, "MADE", 4, 0) == 4);
+  append("one ");
+  REQUIRE(pwrite(fd, "appended", 8, 5) == 8);
+  append("two");
+  expect_on_disk();
   kill_run();
 }
 
@@ -343,9 +404,12 @@ int main(int argc, char** argv) {
   if (strcmp(scenario, "reads") == 0) reads();
   if (strcmp(scenario, "children") == 0) children();
   if (strcmp(scenario, "siblings") == 0) siblings();
+  if (strcmp(scenario, "rivals") == 0) rivals();
+  if (strcmp(scenario, "replaced") == 0) replaced();
   if (strcmp(scenario, "names") == 0) names();
   if (strcmp(scenario, "times") == 0) times();
   if (strcmp(scenario, "before-flush") == 0) before_a_flush(argv[3]);
+  if (strcmp(scenario, "before-close") == 0) before_a_close(argv[3]);
   if (strcmp(scenario, "changed-around") == 0) changed_around();
   if (strcmp(scenario, "without-store") == 0) without_store(argv[3], 0);
   if (strcmp(scenario, "without-store-killed") == 0) without_store(argv[3], 1);
