@@ -391,8 +391,12 @@ class ImageFile::Opening {
 
   // The file does not have the recorded tail, but may have the same bytes again later.
   void discard_tail() {
-    if (const auto tail = open_tail(store_, branch_, false))
-      tail->pwrite(std::array<std::byte, format::kImageTailBytes>{}, 0);
+    std::array<std::byte, format::kImageTailBytes> record{};
+    const auto file = open_tail(store_, branch_, false);
+    if (file == nullptr || file->size_bytes() < record.size()) return;
+    file->pread(record, 0);
+    if (base::is_zero(record)) return;
+    file->pwrite(std::array<std::byte, format::kImageTailBytes>{}, 0);
   }
 
   // A file that ended within its last page gets the same end again, unless the region has data past
