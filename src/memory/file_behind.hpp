@@ -28,6 +28,17 @@ class FileBehind {
   // REQUIRES: no thread stores to them meanwhile.
   virtual void drop_copies(const std::vector<format::PageNumber>& pages) = 0;
 
+  // Writes the region's content between the end of `head` and `end_bytes` to the file: a kill does
+  // not lose it. The next commit takes it. False: nothing has changed, because the content is too
+  // long, or begins before the last end of such a call since the last commit, or the file does not
+  // equal `head`. `from_bytes`: stored to since that call. Throws like ImageFile::write_tail().
+  // REQUIRES: no thread stores to it meanwhile, and `end_bytes` is the file's size.
+  virtual bool write_tail(const format::Version& head, std::uint64_t from_bytes,
+                          std::uint64_t end_bytes) = 0;
+
+  // Whether another process waits for the branch: ImageFile::is_asked_for().
+  virtual bool is_asked_for() const = 0;
+
   // A commit of the pages from RegionMemory::collect_dirty() calls the first of these, and then one
   // of the two others.
   // Precedes encoding: corrects the base copies of the pages. An exception fails the commit.

@@ -8,6 +8,7 @@
 #include "base/fail.hpp"
 #include "base/memory/zeros.hpp"
 #include "format/wire/types.hpp"
+#include "region/call_guards.hpp"
 #include "region/region_impl.hpp"
 
 namespace vellum {
@@ -56,6 +57,25 @@ void Region::Impl::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
   if (bytes < was) zero(memory->data() + bytes, memory->data() + backed_bytes());
   extend_file(bytes);
   set_file_bytes(bytes);
+}
+
+bool Region::Impl::write_tail(std::uint64_t from_bytes) {
+  auto* const file = memory->file_behind();
+  const auto bytes = file_bytes();
+  if (file == nullptr || !bytes.has_value() || !pending.empty() || commit_failed) return false;
+  writer->require_in_place();
+  return file->write_tail(writer->head(), from_bytes, *bytes);
+}
+
+bool region::RegionAccess::write_tail(const Region& region, std::uint64_t from_bytes) {
+  const WriterCall call(region.impl_);
+  return region.impl_->write_tail(from_bytes);
+}
+
+bool region::RegionAccess::is_asked_for(const Region& region) {
+  const WriterCall call(region.impl_);
+  const auto* const file = region.impl_->memory->file_behind();
+  return file != nullptr && file->is_asked_for();
 }
 
 std::uint64_t Region::Impl::backed_bytes() const noexcept {

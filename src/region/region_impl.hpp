@@ -57,6 +57,11 @@ struct Region::Impl {
   void require_no_transaction(const char* call) const;
   void grow(std::uint64_t size_bytes);
   void resize_file(std::uint64_t bytes, std::uint64_t room_bytes);
+  // With engine mapped: the bytes since the end of the last commit are in the image when this
+  // returns true, and a kill does not lose them; the next commit takes them. False: nothing has
+  // changed. `from_bytes`: the lowest offset stored to since the last such call or commit. REQUIRES:
+  // as for commit(); no thread stores to these bytes meanwhile.
+  bool write_tail(std::uint64_t from_bytes);
   // Sets a range to zero. REQUIRES: it is inside the region; with engine mapped, inside the image.
   void zero(std::byte* from, const std::byte* end);
   // The pages that a range touches. Throws Errc::invalid_argument when it is not inside the region.
@@ -162,6 +167,10 @@ struct region::RegionAccess {
     return Region(Impl::open_version(std::move(core), name, options));
   }
   static Impl& impl_of(const Region& region) { return *region.impl_; }
+  // See Impl.
+  static bool write_tail(const Region& region, std::uint64_t from_bytes);
+  // Whether another process waits for the branch of a region with a tail.
+  static bool is_asked_for(const Region& region);
 };
 
 }  // namespace vellum

@@ -114,7 +114,7 @@ std::unique_ptr<store::ImageFile> open_image(const Impl& impl, const RegionOptio
   if (wanted) {
     fail(Errc::invalid_argument, "image.path is for engine mapped, not {}", engine_name(engine));
   }
-  store::ImageFile::note_other_writer(*impl.core, impl.name, head.branch_id);
+  store::ImageFile::note_other_writer(*impl.core, impl.name, head);
   return nullptr;
 }
 
@@ -159,6 +159,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   }
   const std::string image_path = image ? image->path() : std::string();
   const std::uint64_t found_bytes = image ? image->committed_bytes() : 0;
+  const bool found_tail = image && image->found_tail();
   memory.image = std::move(image);
   if (!memory.image)
     impl->remember(options, store::working_set_owner_of_branch(head.branch_id), memory);
@@ -188,6 +189,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   impl->background = std::make_unique<base::Background>();
   impl->note_shape();
   if (options.background_gc) impl->space = std::make_unique<region::BackgroundGc>(impl->core, head);
+  if (found_tail) impl->commit({}, "closed before the program was killed");
   return impl;
 }
 

@@ -1,5 +1,6 @@
 // cli/commands/cmd_backup.cpp: vellum backup: records a file's current content, while other
 // programs may have it open.
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
 #include "region/api/import.hpp"
+#include "region/api/when_free.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -37,7 +39,9 @@ void repair_image(const BackupArguments& arguments, Store& store) {
   for (const std::string& branch : branches_with_image(store, path)) {
     if (!store.branch_image(branch)->in_use) continue;
     try {
-      store.open_region(branch, image_at(path)).close();
+      // A program under `vellum run` commits a file soon after closing it.
+      api::when_free(std::chrono::steady_clock::now() + std::chrono::seconds(1), {Errc::busy},
+                     [&] { store.open_region(branch, image_at(path)).close(); });
     } catch (const Error& error) {
       if (error.code() == Errc::busy) refuse_live(arguments, branch);
       if (error.code() != Errc::already_exists) throw;  // another file: read as it is

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -20,6 +21,7 @@
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
 #include "interfaces/lmdb/lock_file.hpp"
+#include "region/api/when_free.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -156,7 +158,9 @@ void commit_current_content(Store& store, const std::string& path) {
     const auto image = store.branch_image(branch);
     if (!image || (!image->in_use && !image->changed)) continue;
     try {
-      commit_as_found(store, branch, image_at(path));
+      // A program under `vellum run` commits a file soon after closing it.
+      api::when_free(std::chrono::steady_clock::now() + std::chrono::seconds(1), {Errc::busy},
+                     [&] { commit_as_found(store, branch, image_at(path)); });
     } catch (const Error& error) {
       if (error.code() != Errc::already_exists) throw;
       // Both have changed: the branch gets the file's content, which then matches its image.

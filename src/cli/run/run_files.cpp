@@ -169,13 +169,16 @@ RunOutcome RunFiles::finish(const RunReports& reports) {
 void RunFiles::finish_branch(const std::string& branch, const std::string& path,
                              RunOutcome& outcome, std::vector<std::string>& changed) {
   try {
-    const std::uint64_t commits = store_.version(branch).sequence - sequences_[branch];
-    outcome.commits += commits;
-    outcome.files += commits != 0 ? 1 : 0;
+    const std::uint64_t before = sequences_[branch], found = store_.version(branch).sequence;
+    outcome.commits += found - before;
+    outcome.files += found != before ? 1 : 0;
     const auto image = store_.branch_image(branch);
     if (was_removed(path) || (image && !image->in_use && !image->changed)) return;
     Region region = when_free([&] { return store_.open_region(branch, image_as_it_is(path)); });
     const std::uint64_t sequence = region.sequence();
+    // What a killed program has appended and closed.
+    outcome.commits += sequence - found;
+    outcome.files += found == before && sequence != found ? 1 : 0;
     if (region.commit("changed around vellum run").sequence != sequence) changed.push_back(path);
     region.close();
   } catch (const Error& error) {

@@ -102,6 +102,9 @@ class FileMemory final : public RegionMemory, public FileBehind, public FaultTar
   void extend(std::uint64_t bytes) override { options_.image->extend(bytes); }
   void drop_growth(std::uint64_t keep_bytes) override { options_.image->drop_growth(keep_bytes); }
   void drop_copies(const std::vector<PageNumber>& pages) override;
+  bool write_tail(const format::Version& head, std::uint64_t from_bytes,
+                  std::uint64_t end_bytes) override;
+  bool is_asked_for() const override { return options_.image->is_asked_for(); }
   void prepare_commit(std::span<const PageNumber> dirty) override;
   void finish_commit(std::span<const PageNumber> dirty) noexcept override;
   void abandon_commit(std::span<const PageNumber> dirty) noexcept override;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/memory/zeros.hpp"
+#include "format/image_tail.hpp"
 #include "format/wire/types.hpp"
 #include "memory/engine/file_memory.hpp"
 #include "memory/paging/bits.hpp"
@@ -54,6 +55,28 @@ void FileMemory::prepare_commit(std::span<const PageNumber> dirty) {
   }
   stage_foreign(staged_);
   options_.image->announce(dirty);
+}
+
+// The pages become foreign first: whatever part of them reaches the file, their base copies are the
+// store's.
+bool FileMemory::write_tail(const format::Version& head, std::uint64_t from_bytes,
+                            std::uint64_t end_bytes) {
+  store::ImageFile& image = *options_.image;
+  if (failure_reported_ || image.adopting() || !head.file_bytes.has_value()) return false;
+  const std::uint64_t begin = *head.file_bytes;
+  const std::uint64_t kept = std::max(begin, image.tail_end_bytes());
+  if (from_bytes < kept || end_bytes <= begin || end_bytes < kept ||
+      end_bytes - begin > format::kMaxImageTailBytes)
+    return false;
+  std::vector<PageNumber> pages;
+  for (PageNumber page = begin / kPageBytes; page < format::pages_in(end_bytes); ++page)
+    pages.push_back(page);
+  const bool others = !foreign_.empty() && foreign_.front() < pages.front();
+  if (others) return false;
+  auto before = std::exchange(foreign_, merge(foreign_, pages));
+  if (image.write_tail(head, {data() + begin, end_bytes - begin})) return true;
+  foreign_ = std::move(before);
+  return false;
 }
 
 // The image differs from the last commit there, so the content comes from the store.

@@ -53,7 +53,7 @@ class Importer {
     std::optional<store::NameLock> claim;
     if (snapshot_ != nullptr) claim = store::claim_name(*core_, *snapshot_);
     const auto writer = store::BranchWriter::open(*core_, branch_);
-    store::ImageFile::note_other_writer(*core_, branch_, writer->head().branch_id);
+    store::ImageFile::note_other_writer(*core_, branch_, writer->head());
     region::BackgroundGc space(core_, writer->head());
     const CommitReport report = with_room(space, *writer, {.snapshot = claim ? &*claim : nullptr});
     space.finish();

@@ -103,6 +103,7 @@ void check_program(int fd) noexcept {
 
 using vellum::preload::check_program;
 using vellum::preload::commit_all;
+using vellum::preload::Files;
 using vellum::preload::start_with_ours;
 
 VELLUM_PRELOAD int execve(const char* path, char* const words[],
@@ -172,6 +173,7 @@ VELLUM_PRELOAD int posix_spawn(pid_t* process, const char* path,
                                const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const words[],
                                char* const environment[]) noexcept {
+  Files::instance().settle();
   check_program(AT_FDCWD, path, false);
   return start_with_ours(environment, [&](char* const* ours) noexcept {
     return VELLUM_REAL(posix_spawn)(process, path, actions, attributes, words, ours);
@@ -181,6 +183,7 @@ VELLUM_PRELOAD int posix_spawnp(pid_t* process, const char* file,
                                 const posix_spawn_file_actions_t* actions,
                                 const posix_spawnattr_t* attributes, char* const words[],
                                 char* const environment[]) noexcept {
+  Files::instance().settle();
   check_program(AT_FDCWD, file, true);
   return start_with_ours(environment, [&](char* const* ours) noexcept {
     return VELLUM_REAL(posix_spawnp)(process, file, actions, attributes, words, ours);
@@ -199,14 +202,17 @@ VELLUM_PRELOAD int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t* 
 
 // The C library starts the shell with the process's own environment.
 VELLUM_PRELOAD int system(const char* command) {
+  Files::instance().settle();
   vellum::preload::restore_environment();
   return VELLUM_REAL(system)(command);
 }
 VELLUM_PRELOAD FILE* popen(const char* command, const char* mode) {
+  Files::instance().settle();
   vellum::preload::restore_environment();
   return VELLUM_REAL(popen)(command, mode);
 }
 VELLUM_PRELOAD int wordexp(const char* words, wordexp_t* expanded, int flags) {
+  Files::instance().settle();
   vellum::preload::restore_environment();
   return VELLUM_REAL(wordexp)(words, expanded, flags);
 }

@@ -278,6 +278,10 @@ std::optional<long> name_or_program(long number, const Arguments& a) {
       return call(execve, a);
     case SYS_execveat:
       return call(execveat, a);
+#ifdef SYS_fork
+    case SYS_fork:  // in the kernel, without handlers
+      return Files::instance().settle(), std::nullopt;
+#endif
     case SYS_exit_group:
       _exit(at<int>(a, 0));
     default:

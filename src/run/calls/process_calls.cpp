@@ -67,6 +67,14 @@ VELLUM_PRELOAD int pthread_create(pthread_t* id, const pthread_attr_t* attribute
   return error;
 }
 
+// Before pthread_atfork(3)'s handlers, which hold locks that closing a file takes.
+VELLUM_PRELOAD pid_t fork() noexcept {
+  if (!vellum::preload::ReentrancyGuard::is()) Files::instance().settle();
+  return VELLUM_REAL(fork)();
+}
+// NOLINTNEXTLINE(bugprone-reserved-identifier): another name of it in the C library.
+VELLUM_PRELOAD pid_t __fork() noexcept { return fork(); }
+
 // In whatever way a process ends by itself, its writes are in the file.
 VELLUM_PRELOAD void _exit(int status) {
   close_all();

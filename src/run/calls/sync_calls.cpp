@@ -85,7 +85,7 @@ int with_size(int result, Status* status) {
   struct stat key{};
   key.st_dev = status->st_dev;
   key.st_ino = status->st_ino;
-  if (const auto file = Files::instance().live(key))
+  if (const auto file = Files::instance().live_with_size(key))
     status->st_size = static_cast<off_t>(file->size_bytes());
   return result;
 }
@@ -175,7 +175,7 @@ VELLUM_PRELOAD int statx(int directory, const char* path, int flags, unsigned ma
   struct stat key{};
   key.st_dev = makedev(status->stx_dev_major, status->stx_dev_minor);
   key.st_ino = status->stx_ino;
-  if (const auto file = vellum::preload::Files::instance().live(key))
+  if (const auto file = vellum::preload::Files::instance().live_with_size(key))
     status->stx_size = file->size_bytes();
   return result;
 }

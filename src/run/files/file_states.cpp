@@ -89,7 +89,11 @@ bool FileStates::watches_names() const noexcept {
 std::size_t FileStates::target_of(int fd) {
   struct stat status;
   if (VELLUM_REAL(fstat)(fd, &status) != 0) return OpenFiles::kNone;
-  const std::size_t known = files_.find(status);
+  std::size_t known = files_.find(status);
+  if (known != OpenFiles::kNone && is_parents_kept(files_[known])) {
+    files_.remove(known);
+    known = OpenFiles::kNone;
+  }
   if (known != OpenFiles::kNone && (has_name(status, files_[known].target.path) || !release(known)))
     return known;
   const std::string path = base::path_of(fd);
@@ -99,6 +103,7 @@ std::size_t FileStates::target_of(int fd) {
 
 std::size_t FileStates::add(const struct stat& status, const std::string& path,
                             const std::string& branch) {
+  release_kept(branch);
   note_opened(config_.target_for(path));
   return files_.add(status, {path, branch, {}});
 }
@@ -111,6 +116,7 @@ void FileStates::note_descriptor(int fd, std::size_t number, int flags) {
               (writes ? Descriptors::kWrites : 0U) | (reads ? Descriptors::kReads : 0U) |
               ((flags & O_APPEND) != 0 ? Descriptors::kMayAppend : 0U));
   ++files_[number].descriptors;
+  note_used(files_[number]);
 }
 
 int FileStates::make_live(OpenFile& open, int fd, bool quiet) {
@@ -138,11 +144,15 @@ int FileStates::make_live(OpenFile& open, int fd, bool quiet) {
 void FileStates::close_unused(std::size_t number) {
   OpenFile& open = files_[number];
   if (open.descriptors != 0 || !open.mappings.empty()) return;
-  if (open.is_own() &&
-      commit_among(files_.written_among_others(*open.live), *open.live, &LiveFile::commit) != 0)
-    return;
+  if (open.is_own()) {
+    const LiveFiles others = files_.written_among_others(*open.live);
+    if (keep(open, others)) return;
+    if (commit_among(others, *open.live, &LiveFile::commit) != 0) return;
+  }
   if (open.live == nullptr && open.to_be_found) commit_as_found(open);
+  note_used(open);
   files_.remove(number);
+  close_kept();
 }
 
 bool FileStates::release(std::size_t number) {
@@ -160,6 +170,7 @@ bool FileStates::release(std::size_t number) {
     if (fd <= STDERR_FILENO && writes) reopen(fd, reads ? O_RDWR : O_WRONLY, nullptr);
   }
   UnseenUses::note_inode(open.file.inode);
+  note_used(open);
   files_.remove(number);
   return true;
 }
@@ -188,15 +199,20 @@ int FileStates::commit_in_order(LiveFile& file, Commit how) {
     const std::lock_guard lock(mutex_);
     written = files_.written_among_others(file);
   }
-  return commit_among(written, file, how);
+  const int error = commit_among(written, file, how);
+  if (!any_kept()) return error;
+  const std::lock_guard lock(mutex_);
+  close_kept();
+  return error;
 }
 
-void FileStates::commit_written() const {
-  if (LiveFile::written_count() == 0) return;
-  for (const auto& live : files_.written()) live->commit();
+void FileStates::commit_written() {
+  if (LiveFile::written_count() != 0)
+    for (const auto& live : files_.written()) live->commit();
+  close_kept();
 }
 
-void FileStates::commit_all() const {
+void FileStates::commit_all() {
   commit_written();
   for (std::size_t i = 0; i < files_.end(); ++i)
     if (files_.has(i) && files_[i].is_own()) files_[i].live->commit();

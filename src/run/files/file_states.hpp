@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -56,15 +57,34 @@ class FileStates {
   void note_descriptor(int fd, std::size_t number, int flags);
   // Returns 0 or errno. `fd`: the descriptor that needs it live. Reports errors unless `quiet`.
   int make_live(OpenFile& open, int fd, bool quiet = false);
+  // If the program has only appended to the file, it is *kept*: its bytes are in the file, and it
+  // stays live. It is committed and closed by settle(), at the latest a tenth of a second later,
+  // unless the program opens it again.
   void close_unused(std::size_t number);
+  // Commits and closes the kept files; in order, with the files that were changed before them. If a
+  // commit fails, that file stays kept.
+  void settle();
+  // Without the lock.
+  bool any_kept() const noexcept { return kept_ != 0; }
+  // In a child of fork(2).
+  void forget_kept() noexcept;
   // Gives the file to the kernel, which handles its descriptors again. False: nothing has changed.
   bool release(std::size_t number);
   // Commits a file that is not live.
   void commit_as_found(const OpenFile& open);
-  void commit_written() const;
-  void commit_all() const;
+  // Commit, and close the kept files.
+  void commit_written();
+  void commit_all();
 
  private:
+  bool keep(OpenFile& open, const LiveFiles& others);
+  void note_used(OpenFile& open) noexcept;
+  static bool is_parents_kept(const OpenFile& open) noexcept;
+  void close_kept();
+  void release_kept(const std::string& branch);
+  bool is_asked_for();
+  bool start_settling();
+  void settle_later();
   // An error of another file is printed; its next commit retries.
   static int commit_among(const LiveFiles& written, LiveFile& file, Commit how);
 
@@ -75,6 +95,9 @@ class FileStates {
   OpenFiles files_;
   OwnDescriptors own_descriptors_;
   std::mutex mutex_;
+  std::atomic<std::size_t> kept_{0};  // the number of kept files
+  bool settling_ = false;             // a thread runs settle_later()
+  std::chrono::steady_clock::time_point settle_at_{};
 };
 
 }  // namespace vellum::preload

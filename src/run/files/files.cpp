@@ -81,6 +81,7 @@ void Files::before_fork() {
 void Files::after_fork(bool child) {
   if (child) {
     states_.note_process();
+    states_.forget_kept();
     own_descriptors().close_all();
     const OpenFiles& files = states_.files();
     for (std::size_t i = 0; i < files.end(); ++i)
@@ -104,10 +105,15 @@ int Files::opened(int fd, const char* path, int flags, bool truncate) {
   if (!may_be_target(fd, path)) return fd;
   states_.load();
   const std::lock_guard lock(states_.mutex());
-  const std::size_t number = states_.target_of(fd);
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  std::size_t number = states_.target_of(fd);
+  // A program that only reads gets the kernel's file, which it can map in all ways.
+  if (number != OpenFiles::kNone && !writes && states_.files()[number].kept) {
+    states_.settle();
+    number = states_.target_of(fd);
+  }
   if (number == OpenFiles::kNone) return UnseenUses::note(fd), fd;
   OpenFile& open = states_.files()[number];
-  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
   int error = fd < Descriptors::kMaxDescriptors ? 0 : EMFILE;
   if (error == 0 && writes && open.live == nullptr) error = states_.make_live(open, fd);
   if (error == 0 && truncate) error = open.live->resize(0);
@@ -133,8 +139,27 @@ std::shared_ptr<LiveFile> Files::live(int fd) {
 std::shared_ptr<LiveFile> Files::live(const struct stat& status) {
   if (!OpenFiles::may_have(status.st_ino)) return nullptr;
   const std::lock_guard lock(states_.mutex());
+  const OpenFiles& files = states_.files();
+  std::size_t number = files.find(status);
+  if (number != OpenFiles::kNone && files[number].kept) {
+    states_.settle();
+    number = files.find(status);
+  }
+  return number != OpenFiles::kNone ? files[number].live : nullptr;
+}
+
+std::shared_ptr<LiveFile> Files::live_with_size(const struct stat& status) {
+  if (!OpenFiles::may_have(status.st_ino)) return nullptr;
+  const std::lock_guard lock(states_.mutex());
   const std::size_t number = states_.files().find(status);
-  return number != OpenFiles::kNone ? states_.files()[number].live : nullptr;
+  if (number == OpenFiles::kNone || states_.files()[number].kept) return nullptr;
+  return states_.files()[number].live;
+}
+
+void Files::settle() noexcept {
+  if (!active() || !states_.any_kept() || shares_memory()) return;
+  const std::lock_guard lock(states_.mutex());
+  states_.settle();
 }
 
 void Files::duplicated(int from, int to) {

@@ -57,8 +57,14 @@ class Files {
   // The live file behind a descriptor; null if the kernel handles the descriptor. Costs one load
   // for descriptors of other files.
   std::shared_ptr<LiveFile> live(int fd);
-  // The live file with the device and inode of `status`; null if there is none.
+  // The live file with the device and inode of `status`; null if there is none. One that is kept is
+  // committed and closed first.
   std::shared_ptr<LiveFile> live(const struct stat& status);
+  // The same for its size, which a kept file has on disk: null for that.
+  std::shared_ptr<LiveFile> live_with_size(const struct stat& status);
+  // Before another program is started, or another process takes part: commits and closes the kept
+  // files.
+  void settle() noexcept;
 
   // See FileStates.
   int commit_in_order(LiveFile& file, FileStates::Commit how) {

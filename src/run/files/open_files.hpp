@@ -28,6 +28,7 @@ struct OpenFile {
   std::size_t descriptors = 0;
   std::shared_ptr<LiveFile> live;
   bool to_be_found = false;      // not live, under this name; committed when it is no longer used
+  bool kept = false;             // live, but closed by the program (FileStates::settle())
   mapped_io::Mappings mappings;  // of the live file
 
   // Live, and not a parent process's.

@@ -25,9 +25,11 @@
 #include "format/wire/types.hpp"
 #include "memory/kernel/guarded_copy.hpp"
 #include "region/api/when_free.hpp"
+#include "region/region_impl.hpp"
 #include "run/live/read_views.hpp"
 #include "run/process/real.hpp"
 #include "run/run/run_record.hpp"
+#include "store/stream/image_tail.hpp"
 
 namespace vellum::preload {
 namespace {
@@ -108,12 +110,20 @@ Region open(Store& store, const Config& config, const RunTarget& target) {
   return region;
 }
 
-// Another run has the branch open briefly when it begins and when it ends.
+// Another run has the branch open briefly when it begins and when it ends, and another process of
+// this one after it has closed the file (kept_files.cpp).
 Region open_when_free(Store& store, const Config& config, const RunTarget& target) {
   constexpr auto kMaxWaiting = std::chrono::seconds(1);
-  return api::when_free(std::chrono::steady_clock::now() + kMaxWaiting,
-                        {Errc::busy, Errc::already_exists},
-                        [&] { return open(store, config, target); });
+  store::AskForBranch other(config.store, target.branch);
+  const auto end = std::chrono::steady_clock::now() + kMaxWaiting;
+  return api::when_free(end, {Errc::busy, Errc::already_exists}, [&] {
+    try {
+      return open(store, config, target);
+    } catch (const Error& error) {
+      if (error.code() == Errc::busy) other.ask();
+      throw;
+    }
+  });
 }
 
 std::string inherited_message(const std::string& path) {
@@ -267,6 +277,7 @@ ssize_t LiveFile::write_at(const void* from, std::size_t length_bytes, std::uint
 
 // Call after the change is recorded for the next commit: the commit resets the position first.
 void LiveFile::take_position() noexcept {
+  unkept_ = true;
   std::uint64_t none = 0;
   if (written_since_ == 0 && written_since_.compare_exchange_strong(none, ++last_position_))
     ++written_count_;
@@ -283,6 +294,7 @@ void LiveFile::note_written(std::uint64_t offset_bytes, std::size_t length_bytes
   constexpr std::size_t kMaxRanges = 64u << 10;
   if (mapped_writable_) return take_position();
   const std::lock_guard lock(written_mutex_);
+  lowest_written_ = std::min(lowest_written_, offset_bytes);
   if (!written_.empty() &&
       written_.back().offset_bytes + written_.back().length_bytes == offset_bytes) {
     written_.back().length_bytes += length_bytes;
@@ -314,6 +326,7 @@ CommitReport LiveFile::commit_written() {
     const std::lock_guard lock(written_mutex_);
     written.swap(written_);
     std::swap(anywhere, anywhere_);
+    lowest_written_ = UINT64_MAX;
   }
   try {
     if (anywhere || mapped_writable_) return region_.commit();
@@ -396,14 +409,54 @@ int LiveFile::commit_with(const lmdb::MetaPages& meta) {
   report_other_writers();
   const std::uint64_t since = written_since_;
   set_written_since(0);  // writes during the commit may not be in it
+  unkept_ = false;
   const int error = reported(path_, [&] {
     drop_tail();
     commit_or_keep();
     committed_meta_ = meta;
   });
-  if (error != 0 && since != 0) set_written_since(since);
+  if (error != 0 && since != 0) set_written_since(since), unkept_ = true;
+  if (error == 0) kept_since_ = {};
   note_own_change();
   return error;
+}
+
+// The bytes are also the next commit's: a later close(2) writes only those that follow.
+bool LiveFile::keep() {
+  constexpr std::chrono::seconds kMaxAge(2);
+  if (inherited() || mapped_writable_) return false;
+  const std::lock_guard commits(commit_mutex_);
+  const std::unique_lock alone(size_mutex_);
+  if (left_ >= 0) return false;
+  report_other_writers();
+  const auto now = std::chrono::steady_clock::now();
+  if (kept_since_ != decltype(kept_since_)() && now - kept_since_ > kMaxAge) return false;
+  {
+    const std::lock_guard written(written_mutex_);
+    if (mapped_writable_ || anywhere_ || told_of_other_writers_) return false;
+    if (!unkept_) return written_since_ != 0;
+    const ReentrancyGuard inside;
+    bool done = false;
+    const int error =
+        base::error_of([&] { done = region::RegionAccess::write_tail(region_, lowest_written_); },
+                       [](const char*) {});  // the commit reports it
+    if (error != 0 || !done) return false;
+    lowest_written_ = UINT64_MAX;
+    unkept_ = false;
+  }
+  if (kept_since_ == decltype(kept_since_)()) kept_since_ = now;
+  note_own_change();
+  return true;
+}
+
+bool LiveFile::is_asked_for() {
+  const std::lock_guard commits(commit_mutex_);
+  bool asked = false;
+  const ReentrancyGuard inside;
+  if (left_ < 0 && !inherited())
+    base::error_of([&] { asked = region::RegionAccess::is_asked_for(region_); },
+                   [](const char*) {});
+  return asked;
 }
 
 // LMDB flushes a transaction's pages, and then the meta page that makes it valid; here both are one

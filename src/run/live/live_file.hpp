@@ -13,6 +13,7 @@
 #include <vellum/store.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -62,6 +63,8 @@ class LiveFile : private region::FaultTarget {
   std::uint64_t written_since() const noexcept { return written_since_; }
   // The number of files with a position.
   static std::size_t written_count() noexcept { return written_count_; }
+  // Whether a kill keeps all changes since the last commit (keep()).
+  bool is_kept() const noexcept { return !unkept_; }
 
   // Return byte counts, which are short if the program's memory ends; or -1 and errno.
   ssize_t read_at(void* to, std::size_t length_bytes, std::uint64_t offset_bytes) const;
@@ -77,6 +80,13 @@ class LiveFile : private region::FaultTarget {
   int flush();
   // Starts a commit and does not wait for it.
   int commit_soon();
+  // Writes everything that the program has appended since the last commit to the file, without a
+  // commit and without a flush: a kill keeps it. False: only a commit can do that, because the
+  // program has changed earlier parts of the file, or the file is used in other ways, or the last
+  // commit is too old.
+  bool keep();
+  // Whether another process waits for the branch. REQUIRES: keep() has returned true.
+  bool is_asked_for();
   // Call before the program gets writable memory of the file.
   void note_mapped_writable();
   // Call after the program itself has changed the file's times.
@@ -138,6 +148,9 @@ class LiveFile : private region::FaultTarget {
   std::mutex written_mutex_;
   std::vector<ByteRange> written_;
   bool anywhere_ = false;
+  std::uint64_t lowest_written_ = UINT64_MAX;  // the lowest offset written since the last keep()
+  std::atomic<bool> unkept_{false};            // changes since the last commit and the last keep()
+  std::chrono::steady_clock::time_point kept_since_{};  // first keep() since the last commit
   std::atomic<std::uint64_t> written_since_{0};
   static std::atomic<std::uint64_t> last_position_;
   static std::atomic<std::size_t> written_count_;

@@ -10,6 +10,7 @@
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
 #include "format/wire/superblock.hpp"
+#include "store/catalog/image_tail_name.hpp"
 #include "store/packs/header_error.hpp"
 
 namespace vellum::store {
@@ -76,7 +77,8 @@ std::string ref_path(const PackStore& store, const std::string& snapshot) {
 }
 
 void remove_image_files(const PackStore& store, const std::string& branch) {
-  for (const char* name : {kImageStateName, kTouchedName, kImageName, kSnapshotNoteName}) {
+  for (const char* name :
+       {kImageStateName, kTouchedName, kImageTailName, kImageName, kSnapshotNoteName}) {
     const std::string file = branch_directory(store, branch) + "/" + name;
     if (store.fs().exists(file)) store.fs().unlink(file);
   }

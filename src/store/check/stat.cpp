@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/fail.hpp"
+#include "store/catalog/image_tail_name.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/working_set_file.hpp"
@@ -160,7 +161,7 @@ class Stat {
 
   // Adds the files of the image that are in the store.
   void add_image(const std::string& branch) {
-    for (const char* file : {kImageName, kImageStateName, kTouchedName}) {
+    for (const char* file : {kImageName, kImageStateName, kTouchedName, kImageTailName}) {
       add_file_if_there(store_.branches_directory() + "/" + branch + "/" + file);
     }
   }

@@ -2,17 +2,20 @@
 #include "store/stream/image_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <chrono>
 #include <cstring>
 #include <ctime>
 #include <thread>
 
+#include "base/bytes/checksum.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
 #include "format/wire/types.hpp"
 #include "store/catalog/names.hpp"
+#include "store/stream/image_tail.hpp"
 
 namespace vellum::store {
 
@@ -118,7 +121,7 @@ void ImageFile::extend(std::uint64_t file_bytes) {
 
 void ImageFile::drop_growth(std::uint64_t keep_bytes) {
   if (exact_) {
-    set_size(std::min(file_bytes_, std::max(committed_bytes_, keep_bytes)));
+    set_size(std::min(file_bytes_, std::max({committed_bytes_, tail_end_bytes_, keep_bytes})));
   } else if (keep_bytes == 0) {
     resize(base::round_up(committed_bytes_, kPageBytes));
   }
@@ -192,6 +195,7 @@ void ImageFile::note_commit(const std::optional<std::uint64_t>& file_bytes) {
     set_size(*file_bytes);
   }
   committed_bytes_ = file_bytes_;
+  forget_tail();
   sync_if_due();
 }
 
@@ -209,6 +213,42 @@ void ImageFile::sync_if_due() {
   sync();
   unsynced_bytes_ = 0;
   intent_.forget();
+}
+
+// The record follows the bytes, and replaces the previous one in one write: after a kill, each call
+// has happened or not. Neither is flushed: after a power failure the boot is another one.
+bool ImageFile::write_tail(const format::Version& head, std::span<const std::byte> content) {
+  assert(exact_ && head.file_bytes.has_value() && !content.empty());
+  const std::uint64_t begin = *head.file_bytes, end = begin + content.size();
+  const std::uint64_t boot = tail_boot();
+  assert(tail_end_bytes_ <= end);
+  if (content.size() > format::kMaxImageTailBytes || boot == 0) return false;
+  if (tail_ == nullptr) tail_ = open_tail(store_, branch_, true);
+  if (AskForBranch::is_asked(*tail_)) return false;
+  if (tail_end_bytes_ == end) return true;
+  const std::uint64_t from = std::max(begin, tail_end_bytes_);
+  file_->pwrite(content.subspan(from - begin), from);
+  file_bytes_ = std::max(file_bytes_, end);
+  unsynced_bytes_ += end - from;
+  const format::ImageTail tail{.branch_id = head.branch_id,
+                               .sequence = head.sequence,
+                               .time_ns = head.time_ns,
+                               .begin_bytes = begin,
+                               .end_bytes = end,
+                               .content_checksum = base::checksum64(content),
+                               .boot = boot};
+  tail_->pwrite(format::encode_image_tail(tail, store_.superblock().store_id), 0);
+  tail_end_bytes_ = end;
+  return true;
+}
+
+bool ImageFile::is_asked_for() const { return tail_ != nullptr && AskForBranch::is_asked(*tail_); }
+
+// If the tail was cut off again, the head may still be the recorded one.
+void ImageFile::forget_tail() {
+  if (tail_end_bytes_ == 0) return;
+  tail_end_bytes_ = 0;
+  if (tail_ != nullptr) tail_->pwrite(std::array<std::byte, format::kImageTailBytes>{}, 0);
 }
 
 void ImageFile::note_adoption_committed() {

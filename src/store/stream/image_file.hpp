@@ -9,6 +9,10 @@
 // A file that another program has written after close() is *adopted*: its differences from the head
 // are uncommitted content of the region.
 //
+// Bytes past the head's end can be written to the image before their commit, as its *tail*
+// (ImageFile::write_tail()): a kill keeps it, a power failure does not. image.tail describes it
+// (format/image_tail.hpp), and the next opening after a kill adopts it.
+//
 // Threads: one call at a time.
 #pragma once
 
@@ -44,9 +48,10 @@ class ImageFile {
                                          const format::Version& head, const PageSource& pages,
                                          const std::string& path, bool is_content = false);
   // For a writer of the branch that does not use its image. The next open() then does not trust the
-  // recorded state. REQUIRES: the branch's lock.
+  // recorded state. Errc::busy: the image has a tail, which that writer's commits would hide.
+  // REQUIRES: the branch's lock.
   static void note_other_writer(PackStore& store, const std::string& branch,
-                                std::uint64_t branch_id);
+                                const format::Version& head);
   // The recorded state of the image; nullopt: none, or it cannot be trusted.
   static std::optional<format::ImageState> last_state(PackStore& store, const std::string& branch,
                                                       std::uint64_t branch_id);
@@ -70,6 +75,8 @@ class ImageFile {
 
   // Whether another program's content is still to be committed.
   bool adopting() const noexcept { return state_.adopting; }
+  // Whether open() has found a tail: it is among the adopted pages.
+  bool found_tail() const noexcept { return found_tail_; }
 
   // Grows the region, or undoes growth. A file with a size of its own keeps it, but is truncated to
   // the region's size. REQUIRES: whole pages.
@@ -92,6 +99,17 @@ class ImageFile {
   void note_commit(const std::optional<std::uint64_t>& file_bytes = std::nullopt);
   // Records that all of another program's content is committed.
   void note_adoption_committed();
+  // Writes the tail: all bytes between `head`'s end and the file's. After a kill during the call,
+  // the image has the tail of the last call, or of this one. False: it is too long, this boot
+  // cannot be identified, or another process waits for the branch (AskForBranch); nothing has
+  // changed. REQUIRES: the file's size is its own (extend());
+  // the image equals `head` before its end; the last tail since the last commit is the start of
+  // this one.
+  bool write_tail(const format::Version& head, std::span<const std::byte> content);
+  // The end of the tail; 0: there has been none since the last commit.
+  std::uint64_t tail_end_bytes() const noexcept { return tail_end_bytes_; }
+  // Whether another process waits for the branch, if there is a tail.
+  bool is_asked_for() const;
   // Syncs, and records that the image equals `head`. Without close(), the image counts as in use.
   void close(const format::Version& head);
 
@@ -106,6 +124,7 @@ class ImageFile {
   void sync();
   void sync_if_due();
   void set_size(std::uint64_t bytes);
+  void forget_tail();
 
   PackStore& store_;
   std::string branch_;
@@ -119,6 +138,9 @@ class ImageFile {
   std::uint64_t unsynced_bytes_ = 0;
   bool exact_ = false;  // versions record the file's size; it may need fewer pages than the region
   std::optional<std::uint64_t> adopted_file_bytes_;
+  std::unique_ptr<base::File> tail_;  // image.tail; null: not opened yet
+  std::uint64_t tail_end_bytes_ = 0;
+  bool found_tail_ = false;
   bool sync_failed_ = false;  // the medium's content is unknown; the touched ranges are kept
   std::vector<format::PageNumber> adopted_;
 };

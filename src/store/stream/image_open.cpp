@@ -1,5 +1,6 @@
 // Opens an image: finds the file, chooses a plan, and updates the file or the region.
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "format/wire/types.hpp"
 #include "store/catalog/names.hpp"
 #include "store/stream/image_file.hpp"
+#include "store/stream/image_tail.hpp"
 
 namespace vellum::store {
 
@@ -79,6 +81,20 @@ bool open_or_create(base::Fs& fs, const std::string& path, std::unique_ptr<base:
   }
 }
 
+// REQUIRES: the image is not open.
+bool has_tail(PackStore& store, const std::string& branch, const format::Version& head,
+              const ImageState& state) {
+  if (state.path.empty()) return false;
+  try {
+    const auto image = store.fs().open(state.path, base::OpenMode::read_only);
+    return is_same_file(state, image->identity(), true) &&
+           find_tail(store, branch, head, *image).has_value();
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found && error.code() != Errc::corrupted) throw;
+    return false;
+  }
+}
+
 struct LockedFile {
   std::unique_ptr<base::File> file;
   std::unique_ptr<base::InodeLock> lock;
@@ -121,6 +137,7 @@ class ImageFile::Opening {
     // An empty file may be the branch's content, or another program may have truncated it.
     const bool may_be_empty = is_content_ || (head_.file_bytes.has_value() && is_known_file());
     fresh_ = opened.created || (identity_.size_bytes == 0 && !may_be_empty);
+    tail_ = find_tail(store_, branch_, head_, *image_->file_);
     carry_out(decide());
     return std::move(image_);
   }
@@ -129,6 +146,7 @@ class ImageFile::Opening {
   enum class Plan {
     trust,            // the file equals the head
     repair,           // the file equals the head, except for ranges that may differ
+    keep_tail,        // the same, and a tail follows, which is the region's content
     rewrite,          // replace the file's content by the head
     adopt,            // take the file's content as the region's
     only_if_the_head  // refuse the file unless it equals the head
@@ -176,7 +194,8 @@ class ImageFile::Opening {
     if (known_->adopting && head_is_known()) return Plan::adopt;
     if (known_->adopting && known_->all_touched) refuse_both_changed();
     const bool any = known_->adopting || known_->all_touched || !is_known_file();
-    return any ? Plan::rewrite : Plan::repair;
+    if (any) return Plan::rewrite;
+    return tail_ ? Plan::keep_tail : Plan::repair;
   }
 
   Plan after_a_close() const {
@@ -201,6 +220,10 @@ class ImageFile::Opening {
     if (plan == Plan::adopt || plan == Plan::only_if_the_head) take_content(plan);
     if (all) publish(true, false);
     if (all || plan == Plan::repair) rewrite(all);
+    if (plan == Plan::keep_tail)
+      keep_tail();
+    else
+      discard_tail();
     if (head_.file_bytes.has_value() || image.adopted_file_bytes_.has_value()) {
       image.exact_ = true;
       image.region_bytes_ = std::max(image.region_bytes_, head_.region_bytes);
@@ -208,7 +231,7 @@ class ImageFile::Opening {
       image.resize(head_.region_bytes);
     }
     image.intent_.reset(format::pages_in(image.region_bytes()));
-    if (plan == Plan::repair) {
+    if (plan == Plan::repair || plan == Plan::keep_tail) {
       image.state_ = *known_;  // still valid
     } else {
       publish(false, !image.adopted_.empty() || image.region_bytes() > head_.region_bytes ||
@@ -344,6 +367,38 @@ class ImageFile::Opening {
     image.sync();
   }
 
+  // Repairs the part before the tail, and cuts the file after it. Until the tail is committed, its
+  // record stays valid: the next opening after a crash finds the same.
+  void keep_tail() {
+    ImageFile& image = *image_;
+    image.file_->truncate(tail_->end_bytes);
+    image.file_bytes_ = image.committed_bytes_ = tail_->end_bytes;
+    const auto touched = [&](PageNumber page) { return image.intent_.touched(page); };
+    compare(tail_->begin_bytes, touched, [&](PageNumber page, const std::byte* content) {
+      const std::uint64_t at = page * kPageBytes;
+      const auto bytes = std::min<std::uint64_t>(kPageBytes, tail_->begin_bytes - at);
+      image.file_->pwrite({content, bytes}, at);
+    });
+    image.sync();
+    const PageNumber first = tail_->begin_bytes / kPageBytes;
+    for (PageNumber page = first; page < format::pages_in(tail_->end_bytes); ++page)
+      image.adopted_.push_back(page);
+    image.region_bytes_ = format::pages_in(tail_->end_bytes) * kPageBytes;
+    image.adopted_file_bytes_ = image.tail_end_bytes_ = tail_->end_bytes;
+    image.tail_ = open_tail(store_, branch_, false);
+    image.found_tail_ = true;
+  }
+
+  // The file does not have the recorded tail, but may have the same bytes again later.
+  void discard_tail() {
+    std::array<std::byte, format::kImageTailBytes> record{};
+    const auto file = open_tail(store_, branch_, false);
+    if (file == nullptr || file->size_bytes() < record.size()) return;
+    file->pread(record, 0);
+    if (base::is_zero(record)) return;
+    file->pwrite(std::array<std::byte, format::kImageTailBytes>{}, 0);
+  }
+
   // A file that ended within its last page gets the same end again, unless the region has data past
   // it.
   void end_within_the_page(std::uint64_t bytes) {
@@ -408,6 +463,7 @@ class ImageFile::Opening {
   const PageSource& pages_;
   const bool is_content_;
   std::optional<ImageState> known_;
+  std::optional<format::ImageTail> tail_;
   std::string path_;  // as in ImageState
   base::FileIdentity identity_;
   bool fresh_ = false;  // newly created, or empty
@@ -422,9 +478,15 @@ std::unique_ptr<ImageFile> ImageFile::open(PackStore& store, const std::string& 
 }
 
 void ImageFile::note_other_writer(PackStore& store, const std::string& branch,
-                                  std::uint64_t branch_id) {
-  auto state = read_state(store, branch, branch_id);
+                                  const format::Version& head) {
+  auto state = read_state(store, branch, head.branch_id);
   if (!state || !state->in_use || state->all_touched) return;
+  if (has_tail(store, branch, head, *state)) {
+    fail(Errc::busy,
+         "branch '{}' of {}: a killed program has appended to its image {} after the last commit; "
+         "open the branch with it once",
+         branch, store.path(), state->path);
+  }
   state->all_touched = true;
   base::publish_file(store.fs(), store.tmp_directory(), branch_directory(store, branch),
                      kImageStateName, format::encode_image_state(*state, store.file_seal()), true);

@@ -411,7 +411,7 @@ TEST_F(ImageTest, CommitsWithoutTheImageAreCaughtUpWith) {
   }  // a crash, and then another engine
   {
     auto writer = BranchWriter::open(*store_, "main");
-    ImageFile::note_other_writer(*store_, "main", writer->head().branch_id);
+    ImageFile::note_other_writer(*store_, "main", writer->head());
     model_.store64(1150, 0, 5);
     commit(*writer, model_, false);
   }
