@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include <vellum/store.hpp>
@@ -66,6 +67,90 @@ TEST_F(VersionNames, LatestIsTheNewestSnapshotUnlessItIsAName) {
   EXPECT_EQ(name_of(store, "latest"), "latest");
   must({"init", path("empty")});
   EXPECT_NE(error_of(path("empty"), "latest", 3).find("no snapshot yet"), std::string::npos);
+}
+
+// A removed snapshot `latest` is the parent of others, and a name of a version again.
+TEST_F(VersionNames, ARemovedSnapshotNamedLatestIsNotFollowed) {
+  const std::string store = make_store_with({noise(1, 1)});
+  must({"snapshot", store, "latest"});
+  const std::string f = file("more", noise(1, 2));
+  must({"import", store, "main", f, "--snapshot", "after"});
+  ASSERT_EQ(must({"show", store, "after", "--json"}).json().at("parent"), "latest");
+  must({"rm", store, "latest"});
+  EXPECT_EQ(name_of(store, "latest"), "after");
+  EXPECT_NE(error_of(store, "after~", 3).find("goes back to 'latest', which has been removed"),
+            std::string::npos);
+  EXPECT_NE(error_of(store, "latest~", 3).find("which has been removed"), std::string::npos);
+  must({"show", store, "after", "--stat"});
+  must({"rm", store, "after"});
+  EXPECT_EQ(name_of(store, "latest"), "v1");
+  must({"rm", store, "v1"});
+  EXPECT_NE(error_of(store, "latest", 3).find("no snapshot yet"), std::string::npos);
+}
+
+// The first N lines of a list are the list of N, with whole sets, in a store with more snapshots than
+// are noted.
+TEST_F(VersionNames, AListOfNIsTheBeginningOfTheWholeList) {
+  const std::string path_of_store = path("many");
+  std::vector<std::string> branches{"a", "b", "c"};
+  Store made = Store::create(path_of_store);
+  for (const std::string& branch : branches) made.create_region(branch, 4096).commit();
+  const auto keep_set = [&](const std::string& set) {
+    for (const std::string& branch : branches)
+      made.create_snapshot(api::member_name(set, branches, branch), branch);
+  };
+  keep_set("old");
+  for (int i = 0; i < 150; ++i) {
+    made.create_snapshot("s" + std::to_string(i), "b");
+    if (i % 20 == 19) keep_set("set" + std::to_string(i));
+  }
+  // Members that were made with others in between, or again.
+  made.create_snapshot(api::member_name("wide", branches, "a"), "a");
+  for (int i = 0; i < 30; ++i) made.create_snapshot("t" + std::to_string(i), "c");
+  made.create_snapshot(api::member_name("wide", branches, "b"), "b");
+  made.remove_snapshot(api::member_name("old", branches, "b"));
+  made.create_snapshot(api::member_name("old", branches, "b"), "b");
+  const auto lines = [](const std::string& text) {
+    std::vector<std::string> out;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) out.push_back(line);
+    return out;
+  };
+  // Without the file, every ref is read.
+  const auto list = [&](std::size_t most, bool with_file) {
+    if (!with_file) fs::remove(path_of_store + "/snapshots.newest");
+    return lines(must({"log", path_of_store, "-n", std::to_string(most), "--names"}).out);
+  };
+  const auto all = lines(must({"log", path_of_store, "--names"}).out);
+  for (const std::size_t most : {1, 3, 4, 5, 6, 20, 60, 130, 150, 500}) {
+    list(1, true);  // a list of many does not write the file
+    ASSERT_TRUE(fs::exists(path_of_store + "/snapshots.newest"));
+    const auto found = list(most, true);
+    EXPECT_EQ(found, list(most, false)) << most;
+    // With --grep '', which reads all.
+    EXPECT_EQ(found, lines(must({"log", path_of_store, "-n", std::to_string(most), "--names",
+                                 "--since", "1990-01-01"})
+                               .out))
+        << most;
+    EXPECT_TRUE(found.size() >= std::min(most, all.size())) << most;
+  }
+  EXPECT_EQ(list(0, true).size(), 0U);
+}
+
+// A set of this name comes before the word, also when its members are old.
+TEST_F(VersionNames, ASetNamedLatestComesBeforeTheWord) {
+  const std::string store = make_store_with({noise(1, 1)});
+  must({"snapshot", store, "latest", "--all"});
+  const auto is_set = [&] {
+    return must({"show", store, "latest", "--json"}).json().value("set", "") == "latest";
+  };
+  EXPECT_TRUE(is_set());
+  Store made = Store::open(store);
+  for (int i = 0; i < 150; ++i) made.create_snapshot("s" + std::to_string(i), "v1");
+  EXPECT_TRUE(is_set());
+  fs::remove(store + "/snapshots.newest");
+  EXPECT_TRUE(is_set());
+  EXPECT_TRUE(is_set()) << "by the file that the list has written";
 }
 
 TEST_F(VersionNames, ATimeMeansTheNewestSnapshotOfThatTimeNoSanitizer) {

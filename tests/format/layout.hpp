@@ -13,6 +13,7 @@
 #include "format/group.hpp"
 #include "format/journal.hpp"
 #include "format/key_slots.hpp"
+#include "format/newest_snapshots.hpp"
 #include "format/records/delta.hpp"
 #include "format/records/page_map.hpp"
 #include "format/records/record.hpp"
@@ -163,6 +164,8 @@ inline constexpr Number kLimitNumbers[] = {
     {"kMaxNameBytes", kMaxNameBytes},
     {"kMaxMessageBytes", kMaxMessageBytes},
     {"kMaxSnapshotRefBytes", kMaxSnapshotRefBytes},
+    {"kMaxNewestSnapshots", kMaxNewestSnapshots},
+    {"kMaxNewestSnapshotsBytes", kMaxNewestSnapshotsBytes},
     {"kMaxGcCensusBytes", kMaxGcCensusBytes},
     {"kMaxSpaceNoteBytes", kMaxSpaceNoteBytes},
     {"kMaxWorkingSetBytes", kMaxWorkingSetBytes},

@@ -13,6 +13,7 @@
 #include "format/group.hpp"
 #include "format/journal.hpp"
 #include "format/key_slots.hpp"
+#include "format/newest_snapshots.hpp"
 #include "format/records/delta.hpp"
 #include "format/records/page_hashes.hpp"
 #include "format/records/page_map.hpp"
@@ -100,6 +101,11 @@ inline WorkingSet working_set() {
 }
 
 inline SpaceNote space_note() { return {80u << 20, 76'940'498}; }
+
+inline NewestSnapshots newest_snapshots() {
+  return {
+      300, 1'700'000'000'123'456'000, false, true, {{300, "c"}, {298, "a"}, {298, "latest+1+b"}}};
+}
 
 inline Tiers tiers() {
   Tiers out;

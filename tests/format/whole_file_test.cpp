@@ -30,6 +30,12 @@ struct Kind<SpaceNote> {
   static constexpr auto decode = decode_space_note;
 };
 template <>
+struct Kind<NewestSnapshots> {
+  static NewestSnapshots sample() { return samples::newest_snapshots(); }
+  static constexpr auto encode = encode_newest_snapshots;
+  static constexpr auto decode = decode_newest_snapshots;
+};
+template <>
 struct Kind<GcCensus> {
   static GcCensus sample() { return samples::gc_census(); }
   static constexpr auto encode = encode_gc_census;
@@ -68,7 +74,8 @@ class WholeFile : public testing::Test {
   Content back_{};
 };
 
-using Contents = testing::Types<WorkingSet, SpaceNote, GcCensus, Tiers, ImageState>;
+using Contents =
+    testing::Types<WorkingSet, SpaceNote, NewestSnapshots, GcCensus, Tiers, ImageState>;
 TYPED_TEST_SUITE(WholeFile, Contents);
 
 TYPED_TEST(WholeFile, ComesBack) {

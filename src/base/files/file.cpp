@@ -535,6 +535,21 @@ class PosixFs : public Fs {
   bool exists(const std::string& path) const override { return kind(path) != 0; }
   bool is_directory(const std::string& path) const override { return S_ISDIR(kind(path)); }
 
+  std::optional<std::int64_t> directory_time_ns(const std::string& path) const override {
+    const Descriptor fd = open_directory(path);
+    struct stat status{};
+    check(::fstat(fd.get(), &status), path, "stat");
+    return nanoseconds_of(status.st_mtim);
+  }
+
+  void set_directory_time(const std::string& path, std::int64_t time_ns) override {
+    assert(time_ns >= 0);
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    const Descriptor fd = open_directory(path);
+    const timespec times[] = {{0, UTIME_OMIT}, {time_ns / kSecond, time_ns % kSecond}};
+    check(::futimens(fd.get(), times), path, "set the time");
+  }
+
  protected:
   // The path in the form for the calls.
   virtual AtPath resolve(const std::string& path) const { return {Descriptor(-1), path}; }
@@ -635,6 +650,10 @@ class BeneathFs final : public PosixFs {
 };
 
 }  // namespace
+
+void Fs::set_directory_time(const std::string& path, std::int64_t) {
+  fail(Errc::unsupported, "{}: this file system keeps no times of directories", path);
+}
 
 bool Fs::is_directory(const std::string& path) const {
   const std::size_t slash = path.rfind('/');

@@ -21,7 +21,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -150,6 +152,13 @@ class Fs {
   virtual bool exists(const std::string& path) const = 0;  // lstat
   // A directory, and not a symbolic link to one.
   virtual bool is_directory(const std::string& path) const;
+  // When a name was last added to a directory or removed from it (st_mtime). nullopt: the file
+  // system does not say.
+  virtual std::optional<std::int64_t> directory_time_ns(const std::string&) const {
+    return std::nullopt;
+  }
+  // Sets that time. Only the directory's owner may. A file system may store a less exact time.
+  virtual void set_directory_time(const std::string& path, std::int64_t time_ns);
 };
 
 Fs& posix_fs();
@@ -163,6 +172,10 @@ std::vector<std::byte> read_whole(Fs& fs, const std::string& path, std::uint64_t
 // remains in tmp_directory. REQUIRES: `name` has no '/'.
 void publish_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                   const std::string& name, std::span<const std::byte> bytes, bool replace);
+// Like publish_file() without `replace`. `around` gets step 2 and calls it once.
+void publish_new_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
+                      const std::string& name, std::span<const std::byte> bytes,
+                      const std::function<void(const std::function<void()>&)>& around);
 // Like publish_file() without `replace`: a file of `size_bytes` that starts with `start`, followed
 // by zeros, as a hole if the file system has holes. REQUIRES: start.size() <= size_bytes.
 void publish_sparse_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,

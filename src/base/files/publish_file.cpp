@@ -43,18 +43,16 @@ struct FileContent {
   std::uint64_t size_bytes;
 };
 
+// `name_it` renames the first path to the second one.
 void publish(Fs& fs, const std::string& tmp_directory, const std::string& directory,
-             const std::string& name, const FileContent& content, bool replace) {
+             const std::string& name, const FileContent& content,
+             const std::function<void(const std::string&, const std::string&)>& name_it) {
   const auto file = make_locked(fs, tmp_directory, name);
   const std::string& tmp = file->path();
   const std::string target = directory + "/" + name;
   try {
     write_content(*file, content.start, content.size_bytes);
-    if (replace) {
-      fs.rename(tmp, target);
-    } else {
-      fs.rename_new(tmp, target);
-    }
+    name_it(tmp, target);
   } catch (...) {
     unlink_quietly(fs, tmp);
     throw;
@@ -89,13 +87,26 @@ void replace_hint_file(Fs& fs, const std::string& tmp_directory, const std::stri
 
 void publish_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                   const std::string& name, std::span<const std::byte> bytes, bool replace) {
-  publish(fs, tmp_directory, directory, name, {bytes, bytes.size()}, replace);
+  publish(fs, tmp_directory, directory, name, {bytes, bytes.size()},
+          [&](const std::string& from, const std::string& to) {
+            replace ? fs.rename(from, to) : fs.rename_new(from, to);
+          });
+}
+
+void publish_new_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
+                      const std::string& name, std::span<const std::byte> bytes,
+                      const std::function<void(const std::function<void()>&)>& around) {
+  publish(fs, tmp_directory, directory, name, {bytes, bytes.size()},
+          [&](const std::string& from, const std::string& to) {
+            around([&] { fs.rename_new(from, to); });
+          });
 }
 
 void publish_sparse_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                          const std::string& name, std::span<const std::byte> start,
                          std::uint64_t size_bytes) {
-  publish(fs, tmp_directory, directory, name, {start, size_bytes}, false);
+  publish(fs, tmp_directory, directory, name, {start, size_bytes},
+          [&](const std::string& from, const std::string& to) { fs.rename_new(from, to); });
 }
 
 bool remove_unpublished(Fs& fs, const std::string& path) {

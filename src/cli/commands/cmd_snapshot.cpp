@@ -24,9 +24,7 @@ struct SnapshotArguments {
 int make_set(Context& context, const SnapshotArguments& arguments) {
   Store store = Store::open(arguments.store);
   std::vector<std::string> branches;
-  for (const VersionInfo& v : store.versions()) {
-    if (v.is_branch) branches.push_back(v.name);
-  }
+  for (const VersionInfo& v : branch_heads(store)) branches.push_back(v.name);
   if (branches.empty()) fail(Errc::not_found, "{} has no branch to keep", arguments.store);
   create_set(store, *arguments.name, branches, arguments.message);
   context.report(

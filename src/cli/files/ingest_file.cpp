@@ -6,6 +6,7 @@
 
 #include "base/fail.hpp"
 #include "cli/terminal/arguments.hpp"
+#include "region/api/version_names.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -114,8 +115,7 @@ void commit_as_found(Store& store, const std::string& branch, const RegionOption
 
 std::vector<std::string> branches_with_image(const Store& store, const std::string& path) {
   std::vector<std::string> out;
-  for (const VersionInfo& version : store.versions()) {
-    if (!version.is_branch) continue;
+  for (const VersionInfo& version : api::branch_heads(store)) {
     try {
       const auto image = store.branch_image(version.name);
       if (image && image->path == path) out.push_back(version.name);

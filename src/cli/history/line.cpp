@@ -10,9 +10,7 @@ namespace {
 
 std::string usual_branch(const Store& store) {
   std::vector<std::string> branches;
-  for (const VersionInfo& v : store.versions()) {
-    if (v.is_branch) branches.push_back(v.name);
-  }
+  for (const VersionInfo& v : branch_heads(store)) branches.push_back(v.name);
   if (branches.size() == 1) return branches[0];
   if (std::find(branches.begin(), branches.end(), "main") != branches.end()) return "main";
   fail(branches.empty() ? Errc::not_found : Errc::invalid_argument, "{} has {}: name a version",

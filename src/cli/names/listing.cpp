@@ -134,11 +134,8 @@ void print_graph(Context& context, const std::vector<VersionInfo>& versions, boo
 
 void list_kind(Context& context, const std::string& store_path, bool branches, bool names_only) {
   const Store store = Store::open(store_path);
-  std::vector<VersionInfo> versions = store.versions();
-  std::erase_if(versions, [&](const VersionInfo& v) { return v.is_branch != branches; });
-  if (!branches) {
-    sort_newest_first(versions);
-  }
+  std::vector<VersionInfo> versions = branches ? branch_heads(store) : snapshots_named(store, "");
+  if (!branches) sort_newest_first(versions);
   print_versions(context, store.path(), versions, names_only);
 }
 

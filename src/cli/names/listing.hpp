@@ -11,6 +11,7 @@
 namespace vellum::cli {
 
 // The same names as the library's.
+using api::branch_heads;
 using api::commits_of;
 using api::Edge;
 using api::is_commit;
@@ -18,7 +19,9 @@ using api::line_of;
 using api::moment_of;
 using api::Newest;
 using api::newest_at;
+using api::newest_snapshots;
 using api::resolve_version;
+using api::snapshots_named;
 using api::sort_newest_first;
 
 // The time in a list: a snapshot's creation, or a branch's last commit.

@@ -8,6 +8,7 @@
 #include "base/try_to.hpp"
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/output.hpp"
+#include "region/api/version_names.hpp"
 
 namespace vellum::cli {
 
@@ -25,9 +26,9 @@ std::string members_text(const SnapshotSet& set) {
 void require_complete(const Store& store, const SnapshotSet& set) {
   if (set.complete()) return;
   std::vector<std::string> others;
-  for (const VersionInfo& version : store.versions()) {
-    if (version.is_branch && std::none_of(set.members.begin(), set.members.end(),
-                                          [&](auto& m) { return m.branch == version.name; }))
+  for (const VersionInfo& version : api::branch_heads(store)) {
+    if (std::none_of(set.members.begin(), set.members.end(),
+                     [&](auto& m) { return m.branch == version.name; }))
       others.push_back(version.name);
   }
   fail(Errc::not_found,
@@ -40,8 +41,10 @@ void require_complete(const Store& store, const SnapshotSet& set) {
 SnapshotSet find_set(const Store& store, const std::string& name) {
   SnapshotSet set{name, {}};
   if (store.contains(name)) return set;  // a version of this name comes first
+  if (name.find_first_of("~@{") != std::string::npos) return set;  // as in no name of a version
+  if (name == "latest" && !api::may_have_set_latest(store)) return set;
   std::set<std::string> ids;
-  auto versions = store.versions();
+  auto versions = api::snapshots_named(store, name + "+");
   const bool is_id = std::ranges::any_of(versions, [&](auto& v) { return set_id_of(v) == name; });
   for (VersionInfo& version : versions) {
     const api::Membership of = api::membership_of(version);
@@ -82,7 +85,7 @@ void require_free_set(const Store& store, const std::string& name,
       fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done", member,
            store.path());
   }
-  const auto versions = store.versions();
+  const auto versions = api::snapshots_named(store, name + "+");
   if (store.contains(name) || std::ranges::any_of(versions, [&](auto& v) {
         return set_of(v) == name || set_id_of(v) == name;
       }))

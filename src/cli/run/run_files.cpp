@@ -11,6 +11,7 @@
 #include "cli/files/ingest_file.hpp"
 #include "cli/run/run_targets.hpp"
 #include "cli/terminal/progress.hpp"
+#include "region/api/version_names.hpp"
 #include "region/api/when_free.hpp"
 
 namespace vellum::cli {
@@ -108,8 +109,8 @@ std::map<std::string, std::string> RunFiles::branches_of(std::size_t target) con
     return {{of.branch, of.path}};
   }
   std::map<std::string, std::string> out;
-  for (const VersionInfo& version : store_.versions()) {
-    if (!version.is_branch || version.name.front() != '+') continue;
+  for (const VersionInfo& version : api::branch_heads(store_)) {
+    if (version.name.front() != '+') continue;
     const auto image = store_.branch_image(version.name);
     if (image && config_.target_for(image->path) == target) out[version.name] = image->path;
   }

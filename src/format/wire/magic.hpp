@@ -11,6 +11,7 @@ inline constexpr char kPackTrailerMagic[] = "VLMPEND\n";
 inline constexpr char kJournalMagic[] = "VLMJRNL\n";
 inline constexpr char kSnapshotMagic[] = "VLMSNAP\n";
 inline constexpr char kSnapshotOrderMagic[] = "VLMORDR\n";
+inline constexpr char kNewestSnapshotsMagic[] = "VLMNEWS\n";
 inline constexpr char kSnapshotNoteMagic[] = "VLMNAMG\n";
 inline constexpr char kGcCensusMagic[] = "VLMCENS\n";
 inline constexpr char kSpaceNoteMagic[] = "VLMSPCE\n";

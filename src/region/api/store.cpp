@@ -23,6 +23,7 @@
 #include "store/catalog/commit_name.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
+#include "store/catalog/newest_snapshots.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
@@ -236,24 +237,58 @@ Region Store::open_version(const std::string& name, const RegionOptions& options
   return region::RegionAccess::open_version(impl_->core, resolve(name), options);
 }
 
+namespace {
+
+// A version removed meanwhile is omitted.
+template <typename Resolve>
+void add_version(const store::StoreDirectory& core, const Resolve& resolve, const std::string& name,
+                 std::vector<VersionInfo>& to) {
+  try {
+    to.push_back(info_of(resolve(core, name), name));
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;
+  }
+}
+
+}  // namespace
+
+std::vector<VersionInfo> api::branch_heads(const Store& store) {
+  const store::StoreDirectory& core = *StoreAccess::core_of(store);
+  std::vector<VersionInfo> branches;
+  for (const auto& name : core.branch_names()) {
+    if (!store::is_staging_name(name)) add_version(core, store::resolve_version, name, branches);
+  }
+  return branches;
+}
+
+std::vector<VersionInfo> api::newest_snapshots(const Store& store, std::size_t most) {
+  std::vector<VersionInfo> snapshots;
+  for (auto& ref : store::newest_snapshots(*StoreAccess::core_of(store), most)) {
+    const std::string name = ref.name;
+    snapshots.push_back(info_of(store::resolved(std::move(ref)), name));
+  }
+  return snapshots;
+}
+
+static_assert(api::kNewestNoted == store::kNewestNoted);
+
+bool api::may_have_set_latest(const Store& store) {
+  return store::may_have_latest_members(*StoreAccess::core_of(store));
+}
+
+std::vector<VersionInfo> api::snapshots_named(const Store& store, const std::string& prefix) {
+  const store::StoreDirectory& core = *StoreAccess::core_of(store);
+  std::vector<VersionInfo> snapshots;
+  for (const auto& name : snapshot_names(core)) {
+    if (name.starts_with(prefix)) add_version(core, store::resolve_snapshot, name, snapshots);
+  }
+  return snapshots;
+}
+
+// A snapshot converted into a branch meanwhile is found as a branch.
 std::vector<VersionInfo> Store::versions() const {
-  std::vector<VersionInfo> snapshots, branches;
-  // A version removed meanwhile is omitted. A snapshot converted into a branch meanwhile is found
-  // as a branch.
-  const auto add = [this](const auto& resolve, const std::string& name,
-                          std::vector<VersionInfo>& to) {
-    try {
-      to.push_back(info_of(resolve(*impl_->core, name), name));
-    } catch (const Error& error) {
-      if (error.code() != Errc::not_found) throw;
-    }
-  };
-  for (const auto& name : snapshot_names(*impl_->core)) {
-    add(store::resolve_snapshot, name, snapshots);
-  }
-  for (const auto& name : impl_->core->branch_names()) {
-    if (!store::is_staging_name(name)) add(store::resolve_version, name, branches);
-  }
+  std::vector<VersionInfo> snapshots = api::snapshots_named(*this, "");
+  std::vector<VersionInfo> branches = api::branch_heads(*this);
   std::sort(snapshots.begin(), snapshots.end(), [](const VersionInfo& a, const VersionInfo& b) {
     return std::tie(a.order, a.name) < std::tie(b.order, b.name);
   });

@@ -103,18 +103,24 @@ std::string utc_text(Moment moment) {
                      time.hours().count(), time.minutes().count(), time.seconds().count());
 }
 
+// Newest first, the answer is the first one that is old enough: mostly one of the newest.
 std::string at_time(const Store& store, const std::string& name, std::string_view time) {
-  const std::string line = name.empty() ? "" : fmt::format(" on the line of '{}'", name);
-  return newest_at(name.empty() ? store.versions() : line_of(store, name), time, line,
-                   Newest::by_order);
+  if (!name.empty()) {
+    return newest_at(line_of(store, name), time, fmt::format(" on the line of '{}'", name),
+                     Newest::by_order);
+  }
+  const Moment moment = moment_of(time, Edge::end);
+  for (const VersionInfo& v : newest_snapshots(store, kNewestNoted)) {
+    if (v.created_at <= moment) return v.name;
+  }
+  return newest_at(store.versions(), time, "", Newest::by_order);
 }
 
 std::string latest(const Store& store) {
-  const auto versions = store.versions();
-  const VersionInfo* found = newest_until(versions, Moment::max(), Newest::by_order);
-  if (found == nullptr)
+  const auto newest = newest_snapshots(store, 1);
+  if (newest.empty())
     fail(Errc::not_found, "the store has no snapshot yet, so 'latest' names none");
-  return found->name;
+  return newest.front().name;
 }
 
 std::string parent_of(const Store& store, const std::string& name, std::uint32_t steps) {

@@ -143,6 +143,7 @@ class StoreDirectory : public PackStore {
 // Errc::not_found names `name` and the store.
 ResolvedVersion resolve_snapshot(const StoreDirectory& store, const std::string& name);
 ResolvedVersion resolve_version(const StoreDirectory& store, const std::string& name);
+ResolvedVersion resolved(format::SnapshotRef ref);
 
 // The result of resolve_version(). It stays readable during the lifetime of the pin.
 struct KeptVersion {

@@ -10,6 +10,7 @@
 #include "store/catalog/commit_name.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
+#include "store/catalog/newest_snapshots.hpp"
 #include "store/catalog/snapshot_note.hpp"
 #include "store/catalog/snapshot_order.hpp"
 #include "store/catalog/space_note.hpp"
@@ -188,8 +189,10 @@ void StoreDirectory::create_snapshot(const NameLock& claim, const SnapshotRef& l
   }
   const auto bytes = format::encode_snapshot_ref(ref, file_seal());
   try {
-    base::publish_file(fs(), tmp_directory(), snapshots_directory(), name + kRefSuffix, bytes,
-                       false);
+    base::publish_new_file(fs(), tmp_directory(), snapshots_directory(), name + kRefSuffix, bytes,
+                           [&](const std::function<void()>& give_name) {
+                             change_refs_by_adding(*this, ref, give_name);
+                           });
   } catch (const Error& e) {
     if (e.code() != Errc::already_exists) throw;
     fail(Errc::already_exists, "a snapshot '{}' exists in {}", name, path());
@@ -259,8 +262,11 @@ void StoreDirectory::remove_snapshot(const std::string& name) {
 }
 
 void StoreDirectory::remove_ref(const std::string& name) {
-  fs().unlink(ref_path(*this, name));
-  fs().sync_directory(snapshots_directory());
+  // The flush is a part of it: a snapshot that a power cut restores must not be missing in a list.
+  change_refs_by_removing(*this, name, [&] {
+    fs().unlink(ref_path(*this, name));
+    fs().sync_directory(snapshots_directory());
+  });
   remove_working_set(*this, name);
   remove_space_note(*this);
 }
@@ -302,9 +308,12 @@ void StoreDirectory::drop_branch(const std::string& name, const base::File& jour
 }
 
 ResolvedVersion resolve_snapshot(const StoreDirectory& store, const std::string& name) {
-  SnapshotRef ref = read_snapshot(store, name);
+  return resolved(read_snapshot(store, name));
+}
+
+ResolvedVersion resolved(SnapshotRef ref) {
   ResolvedVersion out;
-  out.label = "snapshot '" + name + "'";
+  out.label = "snapshot '" + ref.name + "'";
   out.version = std::move(ref.version);
   out.created_ns = ref.created_ns;
   out.order = ref.order;

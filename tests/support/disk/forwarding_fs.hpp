@@ -73,6 +73,12 @@ class ForwardingFs : public base::Fs {
   }
   bool exists(const std::string& path) const override { return below_.exists(path); }
   bool is_directory(const std::string& path) const override { return below_.is_directory(path); }
+  std::optional<std::int64_t> directory_time_ns(const std::string& path) const override {
+    return below_.directory_time_ns(path);
+  }
+  void set_directory_time(const std::string& path, std::int64_t time_ns) override {
+    below_.set_directory_time(path, time_ns);
+  }
 
  private:
   base::Fs& below_;

@@ -2,6 +2,7 @@
 // newest first.
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -69,9 +70,57 @@ std::vector<VersionInfo> versions_at_remote(const LogArguments& arguments) {
   return line_of(versions, VersionInfo(*last));
 }
 
+std::size_t entries_of(const std::vector<VersionInfo>& snapshots) {
+  std::set<std::string> sets;
+  std::size_t entries = 0;
+  for (const VersionInfo& v : snapshots) {
+    const std::string set = set_id_of(v);
+    if (set.empty() || sets.insert(set).second) ++entries;
+  }
+  return entries;
+}
+
+// The branches, and at least those snapshots that keep_first() keeps: the newest, and all members
+// of their sets. Nothing: this is no faster than the list of all versions.
+std::optional<std::vector<VersionInfo>> newest_versions(const Store& store, std::size_t most) {
+  if (most == 0 || most > api::kNewestNoted) return std::nullopt;
+  std::vector<VersionInfo> snapshots = newest_snapshots(store, most);
+  const bool are_all = snapshots.size() < most;
+  if (!are_all && entries_of(snapshots) < most) {  // sets
+    snapshots = newest_snapshots(store, api::kNewestNoted);
+    if (snapshots.size() == api::kNewestNoted && entries_of(snapshots) < most) return std::nullopt;
+  }
+  std::set<std::string> names;
+  std::map<std::string, std::size_t> sets;  // the number of members that are here
+  for (const VersionInfo& v : snapshots) {
+    names.insert(v.name);
+    if (const std::string set = set_id_of(v); !set.empty()) ++sets[set];
+  }
+  std::erase_if(sets, [&](const auto& set) {
+    const auto member = std::find_if(snapshots.begin(), snapshots.end(), [&](const VersionInfo& v) {
+      return set_id_of(v) == set.first;
+    });
+    const api::Membership whole = api::membership_of(*member);
+    return whole.has_hash && whole.members == set.second;
+  });
+  for (const auto& [set, count] : sets) {
+    for (VersionInfo& v : snapshots_named(store, set + "+")) {
+      if (set_id_of(v) == set && names.insert(v.name).second) snapshots.push_back(std::move(v));
+    }
+  }
+  std::vector<VersionInfo> versions = branch_heads(store);
+  std::move(snapshots.begin(), snapshots.end(), std::back_inserter(versions));
+  return versions;
+}
+
 std::vector<VersionInfo> versions_in_store(const Store& store, const LogArguments& arguments) {
-  if (!arguments.line) return store.versions();
-  return line_of(store, resolve_version(store, *arguments.line));
+  if (arguments.line) return line_of(store, resolve_version(store, *arguments.line));
+  const bool chosen_otherwise =
+      arguments.graph || !arguments.text.empty() || arguments.since || arguments.until;
+  if (arguments.most && !chosen_otherwise) {
+    if (auto newest = newest_versions(store, *arguments.most)) return std::move(*newest);
+  }
+  return store.versions();
 }
 
 // Puts the commits of each branch behind its head, which is newer.
