@@ -67,6 +67,9 @@ TEST_F(RunAppendsNoSanitizer, EveryReadSeesTheBytes) { commits_of("reads"); }
 TEST_F(RunAppendsNoSanitizer, ChildrenCanAppend) { commits_of("children"); }
 TEST_F(RunAppendsNoSanitizer, OtherProcessesCanAppend) { commits_of("siblings"); }
 
+TEST_F(RunAppendsNoSanitizer, ProcessesOutsideTheRunCanAppend) { commits_of("outside"); }
+TEST_F(RunAppendsNoSanitizer, AForkWaitsForTheCommitOfAClosedFile) { commits_of("forks"); }
+
 TEST_F(RunAppendsNoSanitizer, TwoProcessesCanAppendByTurns) { commits_of("rivals"); }
 
 TEST_F(RunAppendsNoSanitizer, NamesCanChange) {

@@ -96,6 +96,8 @@ std::uint64_t byte_of(const FileIdentity& file) noexcept {
 
 }  // namespace
 
+void InodeLock::prepare_forks() { Table::instance(); }
+
 std::unique_ptr<InodeLock> InodeLock::try_take(File& of, Mode mode) {
   if (of.descriptor() < 0) {
     const bool taken = mode == Mode::exclusive ? of.try_lock_exclusive() : of.try_lock_shared();

@@ -91,7 +91,7 @@ std::size_t FileStates::target_of(int fd) {
   if (VELLUM_REAL(fstat)(fd, &status) != 0) return OpenFiles::kNone;
   std::size_t known = files_.find(status);
   if (known != OpenFiles::kNone && is_parents_kept(files_[known])) {
-    files_.remove(known);
+    remove(known);
     known = OpenFiles::kNone;
   }
   if (known != OpenFiles::kNone && (has_name(status, files_[known].target.path) || !release(known)))
@@ -150,8 +150,7 @@ void FileStates::close_unused(std::size_t number) {
     if (commit_among(others, *open.live, &LiveFile::commit) != 0) return;
   }
   if (open.live == nullptr && open.to_be_found) commit_as_found(open);
-  note_used(open);
-  files_.remove(number);
+  remove(number);
   close_kept();
 }
 
@@ -170,8 +169,7 @@ bool FileStates::release(std::size_t number) {
     if (fd <= STDERR_FILENO && writes) reopen(fd, reads ? O_RDWR : O_WRONLY, nullptr);
   }
   UnseenUses::note_inode(open.file.inode);
-  note_used(open);
-  files_.remove(number);
+  remove(number);
   return true;
 }
 
@@ -200,9 +198,11 @@ int FileStates::commit_in_order(LiveFile& file, Commit how) {
     written = files_.written_among_others(file);
   }
   const int error = commit_among(written, file, how);
+  // Whoever has the lock may wait for the last user of one of these files (open_live()): then the kept files are closed
+  // later.
   if (!any_kept()) return error;
-  const std::lock_guard lock(mutex_);
-  close_kept();
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) close_kept();
   return error;
 }
 

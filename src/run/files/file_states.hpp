@@ -79,6 +79,7 @@ class FileStates {
  private:
   bool keep(OpenFile& open, const LiveFiles& others);
   void note_used(OpenFile& open) noexcept;
+  void remove(std::size_t number);
   static bool is_parents_kept(const OpenFile& open) noexcept;
   void close_kept();
   void release_kept(const std::string& branch);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/files/inode_lock.hpp"
 #include "base/files/real_path.hpp"
 #include "interfaces/mapped_io/descriptor_io.hpp"
 #include "run/files/unseen_uses.hpp"
@@ -64,6 +65,7 @@ Files& Files::instance() {
 
 Files::Files()
     : active_(WatchedFiles::instance().active()), states_(active_, [] {
+        base::InodeLock::prepare_forks();
         pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
                        [] { instance().after_fork(true); });
       }) {}
@@ -107,8 +109,10 @@ int Files::opened(int fd, const char* path, int flags, bool truncate) {
   const std::lock_guard lock(states_.mutex());
   const bool writes = (flags & O_ACCMODE) != O_RDONLY;
   std::size_t number = states_.target_of(fd);
-  // A program that only reads gets the kernel's file, which it can map in all ways.
-  if (number != OpenFiles::kNone && !writes && states_.files()[number].kept) {
+  // A program that only reads gets the kernel's file, which it can map in all ways. What another program has written
+  // since the close is adopted, as if the file had been closed then.
+  if (number != OpenFiles::kNone && states_.files()[number].kept &&
+      (!writes || states_.files()[number].live->is_changed_by_others(fd))) {
     states_.settle();
     number = states_.target_of(fd);
   }

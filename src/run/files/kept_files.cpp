@@ -35,12 +35,23 @@ bool FileStates::keep(OpenFile& open, const LiveFiles& others) {
   settle_at_ = Clock::now() + kDelay;
   if (!open.kept) ++kept_;
   open.kept = true;
+  open.live->note_closed(true);
   return true;
 }
 
 void FileStates::note_used(OpenFile& open) noexcept {
-  if (open.kept) --kept_;
+  if (!open.kept) return;
+  --kept_;
   open.kept = false;
+  if (open.live != nullptr) open.live->note_closed(false);
+}
+
+// The file counts as kept until its region is closed: fork(2) waits for that (settle()), before the handlers of
+// pthread_atfork(3) take locks that closing needs.
+void FileStates::remove(std::size_t number) {
+  const bool was_kept = files_[number].kept;
+  files_.remove(number);
+  if (was_kept) --kept_;
 }
 
 void FileStates::close_kept() {
@@ -48,8 +59,7 @@ void FileStates::close_kept() {
     if (!files_.has(i) || !files_[i].kept) continue;
     OpenFile& open = files_[i];
     if (open.is_own() && open.live->written_since() != 0) continue;
-    note_used(open);
-    files_.remove(i);
+    remove(i);
   }
 }
 

@@ -406,7 +406,7 @@ int LiveFile::commit() {
 // REQUIRES: commit_mutex_. `meta`: read before the commit, so that a later one does not count as
 // committed.
 int LiveFile::commit_with(const lmdb::MetaPages& meta) {
-  report_other_writers();
+  if (!closed_) report_other_writers();
   const std::uint64_t since = written_since_;
   set_written_since(0);  // writes during the commit may not be in it
   unkept_ = false;
@@ -447,6 +447,15 @@ bool LiveFile::keep() {
   if (kept_since_ == decltype(kept_since_)()) kept_since_ = now;
   note_own_change();
   return true;
+}
+
+bool LiveFile::is_changed_by_others(int fd) {
+  const std::uint64_t own_bytes = size_bytes();
+  struct stat status;
+  if (VELLUM_REAL(fstat)(fd, &status) != 0) return true;
+  const std::lock_guard lock(modified_mutex_);
+  return static_cast<std::uint64_t>(status.st_size) != own_bytes ||
+         base::nanoseconds_of(status.st_mtim) != modified_ns_;
 }
 
 bool LiveFile::is_asked_for() {

@@ -85,6 +85,10 @@ class LiveFile : private region::FaultTarget {
   // program has changed earlier parts of the file, or the file is used in other ways, or the last
   // commit is too old.
   bool keep();
+  // While the program has closed the file, others may write it: the next opening adopts that.
+  void note_closed(bool closed) noexcept { closed_ = closed; }
+  // Whether another program has written the file since this one has: `fd` is a descriptor of it.
+  bool is_changed_by_others(int fd);
   // Whether another process waits for the branch. REQUIRES: keep() has returned true.
   bool is_asked_for();
   // Call before the program gets writable memory of the file.
@@ -149,7 +153,8 @@ class LiveFile : private region::FaultTarget {
   std::vector<ByteRange> written_;
   bool anywhere_ = false;
   std::uint64_t lowest_written_ = UINT64_MAX;  // the lowest offset written since the last keep()
-  std::atomic<bool> unkept_{false};            // changes since the last commit and the last keep()
+  std::atomic<bool> closed_{false};
+  std::atomic<bool> unkept_{false};  // changes since the last commit and the last keep()
   std::chrono::steady_clock::time_point kept_since_{};  // first keep() since the last commit
   std::atomic<std::uint64_t> written_since_{0};
   static std::atomic<std::uint64_t> last_position_;

@@ -60,8 +60,7 @@ int ImageFile::descriptor() const {
   return fd;
 }
 
-void ImageFile::publish(format::ImageState state) {
-  const auto identity = file_->identity();
+void ImageFile::publish(format::ImageState state, const base::FileIdentity& identity) {
   state.device = identity.device;
   state.inode = identity.inode;
   state.size_bytes = identity.size_bytes;
@@ -85,6 +84,7 @@ void ImageFile::read(PageNumber first, std::span<std::byte> out) const {
 void ImageFile::set_size(std::uint64_t bytes) {
   assert(bytes <= format::kMaxRegionBytes);
   if (bytes == file_bytes_) return;
+  with_tail_.reset();
   file_->truncate(bytes);
   file_bytes_ = bytes;
 }
@@ -101,6 +101,7 @@ void ImageFile::resize(std::uint64_t region_bytes) {
   const bool back =
       region_bytes < region_bytes_ && base::round_up(committed_bytes_, kPageBytes) == region_bytes;
   const std::uint64_t bytes = back ? committed_bytes_ : region_bytes;
+  with_tail_.reset();
   file_->truncate(bytes);
   file_bytes_ = bytes;
   region_bytes_ = region_bytes;
@@ -115,6 +116,7 @@ void ImageFile::extend(std::uint64_t file_bytes) {
   constexpr std::uint64_t kLittleBytes = 64u << 10;
   if (file_bytes - file_bytes_ > kLittleBytes) return set_size(file_bytes);
   const std::byte zero{0};
+  with_tail_.reset();
   file_->pwrite({&zero, 1}, file_bytes - 1);
   file_bytes_ = file_bytes;
 }
@@ -145,6 +147,7 @@ void ImageFile::write_range(PageNumber first, std::span<const std::byte> content
       content = content.first(inside);
   }
   if (content.empty()) return;
+  with_tail_.reset();
   file_->pwrite(content, at);
   file_bytes_ = std::max(file_bytes_, at + content.size());
   unsynced_bytes_ += content.size();
@@ -239,6 +242,7 @@ bool ImageFile::write_tail(const format::Version& head, std::span<const std::byt
                                .boot = boot};
   tail_->pwrite(format::encode_image_tail(tail, store_.superblock().store_id), 0);
   tail_end_bytes_ = end;
+  with_tail_ = file_->identity();
   return true;
 }
 
@@ -255,19 +259,24 @@ void ImageFile::note_adoption_committed() {
   if (!state_.adopting) return;
   auto state = state_;
   state.adopting = false;
-  publish(std::move(state));
+  publish(std::move(state), file_->identity());
 }
 
 void ImageFile::close(const format::Version& head) {
   if (head.file_bytes.has_value())
     set_size(*head.file_bytes);  // a commit's attempt may have failed
   sync();
-  wait_until_past(file_->identity().changed_ns);
+  base::FileIdentity identity = file_->identity();
+  wait_until_past(identity.changed_ns);
+  // The program had closed the file, and another one has written it since: the next opening adopts that.
+  if (with_tail_ && (with_tail_->size_bytes != identity.size_bytes ||
+                     with_tail_->modified_ns != identity.modified_ns))
+    identity = *with_tail_;
   auto state = state_;
   state.in_use = state.all_touched = state.adopting = false;
   state.sequence = head.sequence;
   state.time_ns = head.time_ns;
-  publish(std::move(state));
+  publish(std::move(state), identity);
 }
 
 }  // namespace vellum::store

@@ -117,7 +117,7 @@ class ImageFile {
   class Opening;
   ImageFile(PackStore& store, std::string branch, std::unique_ptr<base::File> file,
             WriteIntent intent);
-  void publish(format::ImageState state);
+  void publish(format::ImageState state, const base::FileIdentity& identity);
   void read(format::PageNumber first, std::span<std::byte> out) const;  // zero past the end
   void write_changed(format::PageNumber first, std::span<const std::byte> content);
   void write_range(format::PageNumber first, std::span<const std::byte> content);
@@ -140,6 +140,8 @@ class ImageFile {
   std::optional<std::uint64_t> adopted_file_bytes_;
   std::unique_ptr<base::File> tail_;  // image.tail; null: not opened yet
   std::uint64_t tail_end_bytes_ = 0;
+  std::optional<base::FileIdentity>
+      with_tail_;  // the file after write_tail(), until this object writes it again
   bool found_tail_ = false;
   bool sync_failed_ = false;  // the medium's content is unknown; the touched ranges are kept
   std::vector<format::PageNumber> adopted_;

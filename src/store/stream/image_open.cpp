@@ -259,7 +259,7 @@ class ImageFile::Opening {
     state.sequence = head_.sequence;
     state.time_ns = head_.time_ns;
     state.path = path_;
-    image_->publish(std::move(state));
+    image_->publish(std::move(state), image_->file_->identity());
   }
 
   // Keeps another program's content, and compares it with the head.

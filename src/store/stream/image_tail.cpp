@@ -32,7 +32,7 @@ std::optional<format::ImageTail> find_tail(PackStore& store, const std::string& 
                                            const format::Version& head, const base::File& image) {
   if (!head.file_bytes.has_value()) return std::nullopt;
   const auto file = open_tail(store, branch, false);
-  if (file == nullptr || file->size_bytes() != format::kImageTailBytes) return std::nullopt;
+  if (file == nullptr || file->size_bytes() < format::kImageTailBytes) return std::nullopt;
   std::array<std::byte, format::kImageTailBytes> bytes;
   file->pread(bytes, 0);
   format::ImageTail tail;

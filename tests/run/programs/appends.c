@@ -216,6 +216,32 @@ static void siblings(void) {
   await(other);
 }
 
+/* A process that is not watched appends between two rounds. */
+static void outside(void) {
+  for (int i = 0; i < 3; ++i) {
+    append("this ");
+    const int fd = (int)call(SYS_openat, AT_FDCWD, (long)file, O_WRONLY | O_APPEND | O_CLOEXEC, 0);
+    REQUIRE(fd >= 0 && call(SYS_write, fd, (long)"outside ", 8, 0) == 8 &&
+            call(SYS_close, fd, 0, 0, 0) == 0);
+    expect_child("outside ");
+  }
+  append("end");
+  expect_on_disk();
+}
+
+/* fork(2) about when the file is committed, a tenth of a second after close(2). */
+static void forks(void) {
+  for (int i = 0; i < 20; ++i) {
+    append("round ");
+    const struct timespec pause = {0, 98000000 + i % 10 * 1000000};
+    nanosleep(&pause, NULL);
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    await(child);
+  }
+  expect_on_disk();
+}
+
 /* Two processes that append to one file, again and again. */
 static void rivals(void) {
   pid_t both[2];
@@ -405,6 +431,8 @@ int main(int argc, char** argv) {
   if (strcmp(scenario, "children") == 0) children();
   if (strcmp(scenario, "siblings") == 0) siblings();
   if (strcmp(scenario, "rivals") == 0) rivals();
+  if (strcmp(scenario, "outside") == 0) outside();
+  if (strcmp(scenario, "forks") == 0) forks();
   if (strcmp(scenario, "replaced") == 0) replaced();
   if (strcmp(scenario, "names") == 0) names();
   if (strcmp(scenario, "times") == 0) times();

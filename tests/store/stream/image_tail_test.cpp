@@ -28,7 +28,7 @@ std::string text_of(base::Fs& fs, const std::string& path) {
   return out;
 }
 
-std::string head_of(StoreDirectory& store) {
+std::string head_text_of(StoreDirectory& store) {
   const auto source = open_version(store, "main");
   std::string out(source->region_bytes(), '\0');
   source->read(0, out.size() / kPageBytes, reinterpret_cast<std::byte*>(out.data()));
@@ -117,7 +117,7 @@ TEST_F(ImageTailTest, IsFoundAfterAKillUntilItIsCommitted) {
     EXPECT_TRUE(std::string(format::kImageTailBytes, '\0') == text_of(fs_, record()));
   }
   EXPECT_TRUE(second_ == opened(false));
-  EXPECT_TRUE(second_ == head_of(*store_));
+  EXPECT_TRUE(second_ == head_text_of(*store_));
 }
 
 TEST_F(ImageTailTest, OfAnEarlierHeadIsIgnored) {
@@ -263,7 +263,7 @@ TEST(ImageTailCrash, AfterAPowerCutTheImageIsTheHeadOrHasAWholeTail) {
     fs = sim::next_boot(*fs, random);
     const auto store = StoreDirectory::open(*fs, "/s");
     const Appender session(*store);
-    const std::string found = text_of(*fs, "/s/branches/main/image"), head = head_of(*store);
+    const std::string found = text_of(*fs, "/s/branches/main/image"), head = head_text_of(*store);
     if (session.image->found_tail()) {
       ++with_tail;
       EXPECT_TRUE(tails.contains(found)) << cut;
