@@ -8,6 +8,7 @@
 
 #include "base/fail.hpp"
 #include "base/threads/thread_pool.hpp"
+#include "remote/engine/attempts.hpp"
 #include "remote/engine/probe.hpp"
 #include "remote/holds.hpp"
 #include "remote/lazy/open_remote.hpp"
@@ -72,7 +73,8 @@ struct NeededByHead {
 
 // The newest head, and what it needs.
 NeededByHead needed_by_newest(const Remote& remote) {
-  for (;;) {
+  for (Attempts attempts(remote.objects());;) {
+    attempts.begin();
     Head head = remote.newest_head().head;
     if (auto keys = needed_keys(remote, head)) return {std::move(head), std::move(*keys)};
   }
@@ -332,7 +334,8 @@ void forget_names(const Remote& remote, const std::vector<std::string>& names) {
 
 RemoteFreeable freeable_without(const Remote& remote, const std::vector<std::string>& names) {
   std::optional<std::set<std::string>> now, later;
-  while (!now.has_value() || !later.has_value()) {
+  for (Attempts attempts(remote.objects()); !now.has_value() || !later.has_value();) {
+    attempts.begin();
     Head head = require_head(remote).head;
     now = needed_keys(remote, head);
     erase_names(remote, head, names);
@@ -373,7 +376,8 @@ void remove_objects(const Remote& remote, std::span<const std::string> keys,
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {
   Head boundary;
   std::optional<std::set<std::string>> needed;
-  while (!needed.has_value()) {
+  for (Attempts attempts(remote.objects()); !needed.has_value();) {
+    attempts.begin();
     boundary = require_head(remote).head;
     // Reads the lists before it publishes the boundary: an unreadable list ends the gc.
     needed = needed_keys(remote, boundary);

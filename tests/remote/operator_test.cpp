@@ -341,6 +341,43 @@ TEST_F(OperatorTest, AHoldStaysUntilItIsReleased) {
   }
 }
 
+// Each listing has one object more, which is gone when it is read.
+class ChangingObjects final : public ObjectsInFront {
+ public:
+  ChangingObjects(std::unique_ptr<ObjectStore> objects, std::string prefix)
+      : ObjectsInFront(std::move(objects)), prefix_(std::move(prefix)) {}
+  std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
+    auto out = ObjectsInFront::list(prefix, most);
+    if (prefix != prefix_) return out;
+    const std::uint64_t nth = ++listings_;
+    out.insert(out.begin(), {prefix == kHeadPrefix ? head_key(1000000 + nth)
+                                                   : hold_key(WriteId{static_cast<std::byte>(nth)}),
+                             nth});
+    if (out.size() > most) out.resize(most);
+    return out;
+  }
+
+ private:
+  Fate fate() override { return Fate::works; }
+  const std::string prefix_;
+  std::uint64_t listings_ = 0;
+};
+
+TEST_F(OperatorTest, AReaderOfARemoteThatAlwaysChangesEnds) {
+  make(1);
+  push_all(*store);
+  const auto expect_busy = [&](const char* prefix, const auto& read) {
+    ChangingObjects there(objects(), prefix);
+    const Remote remote(there, store->store_seal());
+    const std::string text = store::test::error_text(Errc::busy, [&] { read(remote); });
+    EXPECT_NE(text.find(there.url() + ": others have changed the remote"), std::string::npos)
+        << text;
+  };
+  expect_busy(kHoldPrefix, [](const Remote& remote) { read_holds(remote); });
+  expect_busy(kHoldPrefix, [](const Remote& remote) { collect_remote(remote, true, nullptr); });
+  expect_busy(kHeadPrefix, [](const Remote& remote) { remote.newest_head(); });
+}
+
 TEST_F(OperatorTest, GcOfARemoteThatLacksAListSaysSo) {
   make(2);
   push_all(*store);
