@@ -14,13 +14,13 @@ class Attempts {
 
   // Errc::busy: too many, with the name of the remote.
   void begin() {
-    if (++count_ <= kMost) return;
+    if (++count_ <= kMax) return;
     fail(Errc::busy, "{}: others have changed the remote {} times while it was read; try again",
-         objects_.url(), kMost);
+         objects_.url(), kMax);
   }
 
  private:
-  static constexpr int kMost = 1000;
+  static constexpr int kMax = 1000;
   const ObjectStore& objects_;
   int count_ = 0;
 };
