@@ -10,8 +10,8 @@ The server is that of VELLUM_TEST_S3_URL (http://HOST:PORT, credentials in AWS_*
 PROGRAM, the older one, makes a store with three versions, each with a word of 1 % of the pages of the last one changed.
 In each round both programs get a copy of it and a prefix of their own, one after the other, in alternating order. The
 figures are medians of the rounds, and the ratio of this build's median to PROGRAM's, with that of the minima and the
-range of the ratios of pairs. `processor` is the command's user and system time. Bytes are those of the bodies that were sent and of all
-replies; for gc those of the packs that it leaves.
+range of the ratios of pairs. `processor` is the command's user and system time. `sent` are the bodies of its requests,
+`received` all replies with their headers; after gc `sent` is the space of the packs.
 """
 
 import argparse
@@ -29,12 +29,12 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, f"{TOP}/bench")
 from delay_proxy import DelayProxy
 from server import s3_server
-from table import BUCKET, installed, make_bucket, stored_bytes
+from table import BUCKET, installed, make_bucket
 from table_lib import print_rows, write_json
 
 PAGE_BYTES = 4096
 VERSIONS = ("base", "first", "second")
-FIGURES = ("bytes", "processor", "wall")
+FIGURES = ("sent", "received", "processor", "wall")
 MAX_RATIO = 1.05
 
 
@@ -64,8 +64,8 @@ class Place:
         if process.returncode != 0:
             raise RuntimeError(f"{' '.join(command[:3])}: {errors.strip()}")
         requests = self.proxy.requests()
-        return {"bytes": sum(r.body + r.received for r in requests), "processor": usage.ru_utime + usage.ru_stime,
-                "wall": wall}
+        return {"sent": sum(r.body for r in requests), "received": sum(r.received for r in requests),
+                "processor": usage.ru_utime + usage.ru_stime, "wall": wall}
 
 
 def make_store(place, vellum):
@@ -88,6 +88,11 @@ def make_store(place, vellum):
     return store
 
 
+def space_of_packs(store):
+    """gc frees parts of files."""
+    return sum(os.stat(entry).st_blocks * 512 for entry in os.scandir(f"{store}/packs"))
+
+
 def one_round(place, vellum, prefix, made):
     """{step: {figure: value}}"""
     store, copy, url = f"{place.scratch}/{prefix}", f"{place.scratch}/{prefix}-clone", place.url(prefix)
@@ -99,7 +104,7 @@ def one_round(place, vellum, prefix, made):
     out["pull of 1 %"] = place.run(vellum, "pull", copy, "first")
     for name, path in (("gc --recompress", store), ("gc --recompress of a clone", copy)):
         out[name] = place.run(vellum, "gc", path, "--recompress")
-        out[name]["bytes"] = stored_bytes(path)
+        out[name]["sent"] = space_of_packs(path)
     out["push, recompressed"] = place.run(vellum, "push", store, "second")
     out["pull, recompressed"] = place.run(vellum, "pull", copy, "second")
     for path in (store, copy, f"{place.scratch}/cache"):
@@ -112,10 +117,12 @@ def print_table(here, there):
     rows, ratios = [("step", "figure", "this build", "PROGRAM", "ratio", "of minima", "pairs")], {}
     for step in here[0]:
         for figure in FIGURES:
+            if not any(one[step][figure] for one in there):
+                continue  # gc receives nothing, and a pull sends nothing
             ours, theirs = ([one[step][figure] for one in rounds] for rounds in (here, there))
             pairs = [a / b for a, b in zip(ours, theirs)]
             mine, other = statistics.median(ours), statistics.median(theirs)
-            text = (lambda v: f"{v:.0f}") if figure == "bytes" else (lambda v: f"{v:.3f} s")
+            text = (lambda v: f"{v:.0f}") if figure in ("sent", "received") else (lambda v: f"{v:.3f} s")
             ratios[f"{step}, {figure}"] = mine / other
             rows.append((step, figure, text(mine), text(other), f"{mine / other:.3f}",
                          f"{min(ours) / min(theirs):.3f}", f"{min(pairs):.2f} to {max(pairs):.2f}"))
