@@ -316,10 +316,11 @@ RemoteSpace space_of_remote(const Remote& remote) {
 
 namespace {
 
-void erase_names(const Remote& remote, Head& head, const std::vector<std::string>& names) {
+void erase_names(const Remote& remote, Head& head, const std::vector<std::string>& names,
+                 bool may_be_gone = false) {
   const std::set<std::string> gone(names.begin(), names.end());
   for (const std::string& name : gone) {
-    if (head.find(name) == nullptr) {
+    if (!may_be_gone && head.find(name) == nullptr) {
       fail(Errc::not_found, "{}: the remote has no version '{}'", remote.objects().url(), name);
     }
   }
@@ -329,7 +330,13 @@ void erase_names(const Remote& remote, Head& head, const std::vector<std::string
 }  // namespace
 
 void forget_names(const Remote& remote, const std::vector<std::string>& names) {
-  publish_change(remote, [&](Head& next) { erase_names(remote, next, names); });
+  // A head of this call may have been published although publish() cannot tell: others have based
+  // heads on it, and a gc has deleted it. The next attempt then finds the names gone.
+  bool may_be_gone = false;
+  publish_change(remote, [&](Head& next) {
+    erase_names(remote, next, names, may_be_gone);
+    may_be_gone = true;
+  });
 }
 
 RemoteFreeable freeable_without(const Remote& remote, const std::vector<std::string>& names) {

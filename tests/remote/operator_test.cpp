@@ -341,6 +341,37 @@ TEST_F(OperatorTest, AHoldStaysUntilItIsReleased) {
   }
 }
 
+// Calls a function once, when a head has been put.
+class StepAfterAHead final : public ObjectsInFront {
+ public:
+  StepAfterAHead(std::unique_ptr<ObjectStore> objects, std::function<void()> step)
+      : ObjectsInFront(std::move(objects)), step_(std::move(step)) {}
+  bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
+    const bool is_new = ObjectsInFront::put_if_absent(key, bytes);
+    if (key.starts_with(kHeadPrefix)) std::exchange(step_, [] {})();
+    return is_new;
+  }
+
+ private:
+  Fate fate() override { return Fate::works; }
+  std::function<void()> step_;
+};
+
+TEST_F(OperatorTest, ANameIsForgottenAlsoIfAGcDeletesTheHeadThatForgotIt) {
+  make(3);
+  push_all(*store);
+  const auto others = objects();
+  StepAfterAHead there(objects(), [&] {
+    const Remote remote(*others, store->store_seal());
+    forget_names(remote, {"s0"});
+    collect_remote(remote, false, nullptr);
+  });
+  forget_names(Remote(there, store->store_seal()), {"s1"});
+  EXPECT_EQ(head().find("s0"), nullptr);
+  EXPECT_EQ(head().find("s1"), nullptr);
+  EXPECT_NE(head().find("s2"), nullptr);
+}
+
 // Each listing has one object more, which is gone when it is read.
 class ChangingObjects final : public ObjectsInFront {
  public:
