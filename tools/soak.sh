@@ -12,7 +12,7 @@
 #
 # VELLUM_SOAK_ENGINES: some of "uffd sigsegv mapped". VELLUM_SOAK_MIB: size of the region (default 64).
 # VELLUM_SOAK_DIR: the directory of the stores (default: build/soak). VELLUM_SOAK_PRINT: seconds between two lines.
-# VELLUM_TEST_SOAK: the test program, instead of building it.
+# VELLUM_TEST_SOAK: the test program, instead of building it. VELLUM_MODEL_SEED: that of --stores; it prints it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 with_stores=false
@@ -35,7 +35,8 @@ fi
 soak_stores() {
   local program=build/release/bin/test_remote_model status=0 at_server=0
   cmake --preset release >"$logs/configure.txt" && cmake --build --preset release --target test_remote_model || exit 1
-  export VELLUM_MODEL_SECONDS=$VELLUM_SOAK_SECONDS VELLUM_MODEL_STEPS=300 VELLUM_MODEL_SEED=$RANDOM
+  export VELLUM_MODEL_SECONDS=$VELLUM_SOAK_SECONDS VELLUM_MODEL_STEPS=300 VELLUM_MODEL_SEED=${VELLUM_MODEL_SEED-$RANDOM}
+  echo "seed $VELLUM_MODEL_SEED"
   set -- nice -n 19 "$program" --gtest_brief=1 --gtest_filter='*StoresModel*/0'
   tools/with-s3.sh versitygw "$@" >"$logs/server.log" 2>&1 &
   env -u VELLUM_TEST_S3_URL "$@" >"$logs/directory.log" 2>&1 || status=1

@@ -10,6 +10,7 @@
 #include "base/fail.hpp"
 #include "base/files/real_path.hpp"
 #include "format/wire/wire.hpp"
+#include "remote/engine/attempts.hpp"
 #include "store/catalog/lock/remote_readers.hpp"
 
 namespace vellum::remote {
@@ -102,7 +103,9 @@ std::vector<std::string> release_holds(const Session& session) {
 
 std::vector<Hold> read_holds(const Remote& remote) {
   const auto listed = [&] { return remote.objects().list(kHoldPrefix, SIZE_MAX); };
+  Attempts attempts(remote.objects());
   for (auto objects = listed();;) {
+    attempts.begin();
     std::vector<Hold> out;
     for (const ObjectInfo& object : objects) {
       if (auto hold = remote.hold(object.key)) out.push_back(std::move(*hold));

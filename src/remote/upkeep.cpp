@@ -8,6 +8,7 @@
 
 #include "base/fail.hpp"
 #include "base/threads/thread_pool.hpp"
+#include "remote/engine/attempts.hpp"
 #include "remote/engine/probe.hpp"
 #include "remote/holds.hpp"
 #include "remote/lazy/open_remote.hpp"
@@ -72,7 +73,8 @@ struct NeededByHead {
 
 // The newest head, and what it needs.
 NeededByHead needed_by_newest(const Remote& remote) {
-  for (;;) {
+  for (Attempts attempts(remote.objects());;) {
+    attempts.begin();
     Head head = remote.newest_head().head;
     if (auto keys = needed_keys(remote, head)) return {std::move(head), std::move(*keys)};
   }
@@ -314,10 +316,11 @@ RemoteSpace space_of_remote(const Remote& remote) {
 
 namespace {
 
-void erase_names(const Remote& remote, Head& head, const std::vector<std::string>& names) {
+void erase_names(const Remote& remote, Head& head, const std::vector<std::string>& names,
+                 bool may_be_gone = false) {
   const std::set<std::string> gone(names.begin(), names.end());
   for (const std::string& name : gone) {
-    if (head.find(name) == nullptr) {
+    if (!may_be_gone && head.find(name) == nullptr) {
       fail(Errc::not_found, "{}: the remote has no version '{}'", remote.objects().url(), name);
     }
   }
@@ -327,12 +330,19 @@ void erase_names(const Remote& remote, Head& head, const std::vector<std::string
 }  // namespace
 
 void forget_names(const Remote& remote, const std::vector<std::string>& names) {
-  publish_change(remote, [&](Head& next) { erase_names(remote, next, names); });
+  // A head of this call may have been published although publish() cannot tell: others have based
+  // heads on it, and a gc has deleted it. The next attempt then finds the names gone.
+  bool may_be_gone = false;
+  publish_change(remote, [&](Head& next) {
+    erase_names(remote, next, names, may_be_gone);
+    may_be_gone = true;
+  });
 }
 
 RemoteFreeable freeable_without(const Remote& remote, const std::vector<std::string>& names) {
   std::optional<std::set<std::string>> now, later;
-  while (!now.has_value() || !later.has_value()) {
+  for (Attempts attempts(remote.objects()); !now.has_value() || !later.has_value();) {
+    attempts.begin();
     Head head = require_head(remote).head;
     now = needed_keys(remote, head);
     erase_names(remote, head, names);
@@ -373,7 +383,8 @@ void remove_objects(const Remote& remote, std::span<const std::string> keys,
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {
   Head boundary;
   std::optional<std::set<std::string>> needed;
-  while (!needed.has_value()) {
+  for (Attempts attempts(remote.objects()); !needed.has_value();) {
+    attempts.begin();
     boundary = require_head(remote).head;
     // Reads the lists before it publishes the boundary: an unreadable list ends the gc.
     needed = needed_keys(remote, boundary);

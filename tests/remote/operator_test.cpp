@@ -377,6 +377,74 @@ TEST_F(OperatorTest, AHoldStaysUntilItIsReleased) {
   }
 }
 
+// Calls a function once, when a head has been put.
+class StepAfterAHead final : public ObjectsInFront {
+ public:
+  StepAfterAHead(std::unique_ptr<ObjectStore> objects, std::function<void()> step)
+      : ObjectsInFront(std::move(objects)), step_(std::move(step)) {}
+  bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
+    const bool is_new = ObjectsInFront::put_if_absent(key, bytes);
+    if (key.starts_with(kHeadPrefix)) std::exchange(step_, [] {})();
+    return is_new;
+  }
+
+ private:
+  Fate fate() override { return Fate::works; }
+  std::function<void()> step_;
+};
+
+TEST_F(OperatorTest, ANameIsForgottenAlsoIfAGcDeletesTheHeadThatForgotIt) {
+  make(3);
+  push_all(*store);
+  const auto others = objects();
+  StepAfterAHead there(objects(), [&] {
+    const Remote remote(*others, store->store_seal());
+    forget_names(remote, {"s0"});
+    collect_remote(remote, false, nullptr);
+  });
+  forget_names(Remote(there, store->store_seal()), {"s1"});
+  EXPECT_EQ(head().find("s0"), nullptr);
+  EXPECT_EQ(head().find("s1"), nullptr);
+  EXPECT_NE(head().find("s2"), nullptr);
+}
+
+// Each listing has one object more, which is gone when it is read.
+class ChangingObjects final : public ObjectsInFront {
+ public:
+  ChangingObjects(std::unique_ptr<ObjectStore> objects, std::string prefix)
+      : ObjectsInFront(std::move(objects)), prefix_(std::move(prefix)) {}
+  std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
+    auto out = ObjectsInFront::list(prefix, most);
+    if (prefix != prefix_) return out;
+    const std::uint64_t nth = ++listings_;
+    out.insert(out.begin(), {prefix == kHeadPrefix ? head_key(1000000 + nth)
+                                                   : hold_key(WriteId{static_cast<std::byte>(nth)}),
+                             nth});
+    if (out.size() > most) out.resize(most);
+    return out;
+  }
+
+ private:
+  Fate fate() override { return Fate::works; }
+  const std::string prefix_;
+  std::uint64_t listings_ = 0;
+};
+
+TEST_F(OperatorTest, AReaderOfARemoteThatAlwaysChangesEnds) {
+  make(1);
+  push_all(*store);
+  const auto expect_busy = [&](const char* prefix, const auto& read) {
+    ChangingObjects there(objects(), prefix);
+    const Remote remote(there, store->store_seal());
+    const std::string text = store::test::error_text(Errc::busy, [&] { read(remote); });
+    EXPECT_NE(text.find(there.url() + ": others have changed the remote"), std::string::npos)
+        << text;
+  };
+  expect_busy(kHoldPrefix, [](const Remote& remote) { read_holds(remote); });
+  expect_busy(kHoldPrefix, [](const Remote& remote) { collect_remote(remote, true, nullptr); });
+  expect_busy(kHeadPrefix, [](const Remote& remote) { remote.newest_head(); });
+}
+
 TEST_F(OperatorTest, GcOfARemoteThatLacksAListSaysSo) {
   make(2);
   push_all(*store);

@@ -102,6 +102,9 @@ class ActorFs final : public vellum::test::ForwardingFs {
   void rename_new(const std::string& from, const std::string& to) override {
     fate_.change(false, [&] { ForwardingFs::rename_new(from, to); });
   }
+  void link(const std::string& from, const std::string& to) override {
+    fate_.change(false, [&] { ForwardingFs::link(from, to); });
+  }
   void unlink(const std::string& path) override {
     fate_.change(false, [&] { ForwardingFs::unlink(path); });
   }

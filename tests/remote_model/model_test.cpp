@@ -1,6 +1,7 @@
 // A model of stores that exchange versions: random steps of several full and lazy clones at one
-// remote, and shadow copies of the expected content. Actors are killed, find a full disk or a
-// server that fails, and are stopped while others work.
+// remote, two of them also as a group with a remote of its own, and shadow copies of the expected
+// content. Actors are killed, find a full disk or a server that fails, and are stopped while others
+// work.
 //
 // VELLUM_MODEL_STEPS, VELLUM_MODEL_SEED and VELLUM_MODEL_SECONDS are for long runs (tools/soak.sh
 // --stores). The remote is a directory, or at the server of VELLUM_TEST_S3_URL.
@@ -10,6 +11,7 @@
 #include <list>
 
 #include "remote_model/actor.hpp"
+#include "remote_model/group_steps.hpp"
 #include "remote_model/stations.hpp"
 #include "store/branch/rename_branch.hpp"
 #include "store/catalog/lock/version_pin.hpp"
@@ -18,6 +20,8 @@
 
 namespace vellum::remote::meeting {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::size_t kModelBlocks = 6;
 constexpr std::size_t kMaxNames = 7;     // of snapshots in a store
@@ -47,7 +51,7 @@ struct Reader {
 struct Counts {
   std::uint64_t steps = 0, kills = 0, full_disks = 0, server_failures = 0, pauses = 0;
   std::uint64_t refused = 0;  // pulls beside readers, and steps beside a stopped process
-  std::uint64_t stations = 1;
+  std::uint64_t stations = 1, of_groups = 0;  // `of_groups`: steps
   void add(const Counts& other) {
     steps += other.steps;
     kills += other.kills;
@@ -56,6 +60,7 @@ struct Counts {
     pauses += other.pauses;
     refused += other.refused;
     stations += other.stations;
+    of_groups += other.of_groups;
   }
 };
 
@@ -117,6 +122,12 @@ class StoresModel {
   }
   bool is_changing(const std::string& name) const {
     return hidden_.contains(name) || hidden_there_.contains(name);
+  }
+  bool is_stopped(const StationContent& place) const {
+    return std::ranges::count(stopped_, place.path) != 0;
+  }
+  bool is_in_group(const StationContent& place) const {
+    return group_.has_value() && group_->group().has_store(place.path);
   }
   // The clock is set back and forth.
   std::int64_t now() { return static_cast<std::int64_t>(texts_.random()() >> 16); }
@@ -216,8 +227,8 @@ class StoresModel {
   void work_beside(const StationContent* place) {
     ++depth_;
     ++counts_.pauses;
-    const StationContent* const before = stopped_;
-    stopped_ = place;
+    const auto before = stopped_;
+    if (place != nullptr) stopped_ = {place->path};
     try {
       for (std::size_t n = 1 + pick(3); n > 0; --n) step();
     } catch (const std::exception& e) {
@@ -233,7 +244,7 @@ class StoresModel {
     try {
       run(place.get(), body);
     } catch (const Error& e) {
-      if (e.code() != Errc::busy || stopped_ != place.get()) throw;
+      if (e.code() != Errc::busy || !is_stopped(*place)) throw;
       ++counts_.refused;
       owed_.push_back([this, place, body, finish] {
         run(place.get(), body);
@@ -269,7 +280,7 @@ class StoresModel {
                                      store::resolve_version(*store, name).version));
       readers_.push_back({store, source, place->snapshots.at(name)});
     } catch (const Error& e) {
-      if (e.code() != Errc::busy || stopped_ != place.get()) throw;
+      if (e.code() != Errc::busy || !is_stopped(*place)) throw;
       ++counts_.refused;
     }
   }
@@ -283,13 +294,18 @@ class StoresModel {
     copy_directory(disk_, place->path, other->path);
     for (const auto& [branch, bytes] : place->own) at(*other).open()->remove_branch(branch);
     other->own.clear();
+    const auto store = at(*other).open();
+    if (store::has_branch(*store, kGroupBranch)) store->remove_branch(kGroupBranch);
     add(other);
   }
 
   std::string new_path() { return "/c" + std::to_string(++names_); }
   bool has_room() const { return depth_ == 0 || places_.size() < kMaxStations; }
   void add(const Place& place) {
-    if (places_.size() == kMaxStations) places_.erase(places_.begin() + 1);
+    if (places_.size() == kMaxStations) {
+      places_.erase(std::find_if(places_.begin() + 1, places_.end(),
+                                 [&](const Place& one) { return !is_in_group(*one); }));
+    }
     places_.push_back(place);
     ++counts_.stations;
   }
@@ -312,6 +328,11 @@ class StoresModel {
     const std::string snapshot =
         place->snapshots.size() < kMaxNames && pick(4) != 0 ? "s" + std::to_string(++names_) : "";
     hidden_.insert(branch);
+    std::string file;  // that is backed up
+    if (pick(3) == 0) {
+      file = "/file" + std::to_string(++names_);
+      disk_.open(file, base::OpenMode::create_new)->pwrite(bytes, 0);
+    }
     const auto body = [=, this] {
       Station station = at(*place);
       const auto store = station.open();
@@ -319,10 +340,12 @@ class StoresModel {
         station.branch(branch, from);
       }
       const bool is_named = !snapshot.empty() && store::has_snapshot(*store, snapshot);
+      if (!file.empty()) return station.back_up(file, branch, is_named ? "" : snapshot);
       station.import(branch, bytes, is_named ? "" : snapshot, now());
     };
     perform(place, body, [=, this] {
       hidden_.erase(branch);
+      if (!file.empty()) disk_.unlink(file);
       place->own[branch] = bytes;
       if (!snapshot.empty()) place->snapshots[snapshot] = bytes;
     });
@@ -339,7 +362,7 @@ class StoresModel {
 
   // Refused beside a reader of a version that it cannot find.
   void gc(const Place& place, int level) {
-    const auto patience = std::chrono::milliseconds(stopped_ == place.get() ? 20 : 5000);
+    const auto patience = std::chrono::milliseconds(is_stopped(*place) ? 20 : 5000);
     const auto collect = [=, this] { at(*place).gc(level, patience); };
     const auto beside_readers = [=, this] {
       try {
@@ -449,15 +472,18 @@ class StoresModel {
   void clone() {
     if (!there_.empty() && has_room()) clone_to(new_path(), pick(2) == 0);
   }
-  // A store is lost with its tiers, and is made again from the remote, as one of a group is.
+  // A store is lost with its tiers, and is made again from the remote.
   void restore(const Place& place) {
-    if (depth_ != 0 || there_.empty()) return;
+    if (depth_ != 0 || there_.empty() || is_in_group(*place)) return;
+    lose(place);
+    clone_to(place->path, false);
+  }
+  void lose(const Place& place) {
     readers_.clear();
     std::erase(places_, place);
     for (const std::string& path : {place->path, archive_of(place->path), cache_of(place->path)}) {
       remove_directory(disk_, path);
     }
-    clone_to(place->path, false);
   }
   void clone_to(const std::string& path, bool lazy) {
     Contents wanted;
@@ -566,12 +592,99 @@ class StoresModel {
     if (!there_.empty()) run(nullptr, [&] { gc_there(*objects()); });
   }
 
+  // Two whole stores become a group; a copy of the origin if there is only that one.
+  void make_group() {
+    Names whole;
+    for (const Place& place : places_) {
+      if (!place->lazy && !is_stopped(*place)) whole.push_back(place->path);
+    }
+    if (whole.size() < 2) return copy(places_.front());
+    std::shuffle(whole.begin(), whole.end(), texts_.random());
+    std::string url = vellum::test::new_s3_url();
+    if (url.empty()) {
+      disk_.make_directory("/rg");
+      url = "file:///rg";
+    }
+    group_.emplace(Names{whole[0], whole[1]}, url);
+  }
+  // A step of the group is a process in all of its stores.
+  GroupSteps::Run as_group() {
+    return [this](const GroupSteps::Step& step) {
+      ++counts_.of_groups;
+      const auto before = stopped_;
+      for (const Place& place : places_) {
+        if (is_in_group(*place)) stopped_.push_back(place->path);
+      }
+      run(nullptr, [&] { step(fs()); });
+      stopped_ = before;
+    };
+  }
+  void group_step(std::size_t kind) {
+    if (!group_.has_value()) return depth_ == 0 ? make_group() : void();
+    if (kind < 2) return gc_of_group_remote();
+    if (group_->is_in_a_step()) return;
+    for (const Place& place : places_) {
+      if (is_in_group(*place) && is_stopped(*place)) return;
+    }
+    if (kind < 6) return write_group();
+    if (kind == 6) return group_->push(as_group());
+    if (kind == 7) return remove_of_group();
+    if (!group_->has_versions_there()) return;
+    const std::string version = pick_or_none(group_->names_there());
+    if (kind == 8) return group_->restore(as_group(), version);
+    if (kind == 9) return group_->restore_elsewhere(as_group(), disk_, version);
+    lose_of_group(version);
+  }
+  std::string pick_or_none(const Names& names) {
+    return names.empty() || pick(3) == 0 ? "" : names[pick(names.size())];
+  }
+  void write_group() {
+    GroupContent content;
+    for (std::uint32_t p = 0; p < 2; ++p) {
+      const Place place = *std::ranges::find_if(
+          places_, [&](const Place& one) { return one->path == group_->group().store(p); });
+      const Bytes now = group_->newest(p);
+      content.push_back(
+          make_content(*place, now.empty() ? texts_.of(kModelBlocks * kBlockBytes) : now));
+    }
+    const bool is_named = group_->has_room_for_a_name() && pick(3) == 0;
+    group_->write(as_group(), content, is_named ? "v" + std::to_string(++names_) : "",
+                  pick(2) == 0);
+  }
+  void remove_of_group() {
+    const Names names = group_->names_here();
+    if (!names.empty()) group_->remove(as_group(), names[pick(names.size())]);
+  }
+  // A store of the group is lost, perhaps with the records, and is restored from the group's remote.
+  void lose_of_group(const std::string& version) {
+    const auto found = std::ranges::find_if(places_, [&](const Place& place) {
+      return place != places_.front() && is_in_group(*place);
+    });
+    if (depth_ != 0 || found == places_.end()) return;
+    const Place lost = *found;
+    lose(lost);
+    const auto place = std::make_shared<StationContent>();
+    place->path = lost->path;
+    if (pick(3) == 0) remove_directory(disk_, kGroupRecords);
+    group_->lose();
+    group_->restore(as_group(), version);
+    const auto store = StoreDirectory::open(disk_, place->path);
+    remove_remote_file(*store, kDefaultRemoteName);  // the partition's
+    add_remote_file(*store, kDefaultRemoteName, kRemoteUrl, false);
+    add(place);
+  }
+  void gc_of_group_remote() {
+    if (!group_->has_versions_there()) return;
+    const auto partition = static_cast<std::uint32_t>(pick(2));
+    run(nullptr, [&] { gc_there(*group_->group().objects(fs(), partition)); });
+  }
+
   void step() {
     const Place place = places_[pick(places_.size())];
-    std::size_t kind = pick(32);
+    std::size_t kind = pick(44);
     // In the store of a stopped process: only what does not change the names that it uses.
     static constexpr std::size_t kBeside[] = {0, 0, 0, 8, 9, 11, 12, 19};
-    if (place.get() == stopped_) kind = kBeside[pick(std::size(kBeside))];
+    if (is_stopped(*place)) kind = kBeside[pick(std::size(kBeside))];
     last_step_ = "kind " + std::to_string(kind) + " at " + place->path;
     if (kind < 6) return import(place);
     if (kind < 8) return remove(place);
@@ -592,6 +705,7 @@ class StoresModel {
     if (kind == 29) return rename(place);
     if (kind == 30) return back_up_remote();
     if (kind == 31) return restore_remote();
+    if (kind > 31) return group_step(kind - 32);
     gc_remote();
   }
 
@@ -605,6 +719,7 @@ class StoresModel {
       for (const std::string& name : hidden_) all.erase(name);
       at(*place).expect(all);
     }
+    if (group_.has_value()) group_->expect_all(disk_);
     if (there_.empty()) return;
     Contents all = there_;
     all.insert(branches_there_.begin(), branches_there_.end());
@@ -621,8 +736,8 @@ class StoresModel {
   sim::SimFs disk_;
   std::shared_ptr<ObjectStore> server_;  // null: the remote is a directory of the disk
   Actor* actor_ = nullptr;
-  const StationContent* stopped_ = nullptr;  // the store with a stopped process
-  int depth_ = 0;                            // of stopped processes
+  Names stopped_;  // the stores of a stopped process
+  int depth_ = 0;  // of stopped processes
   std::vector<Place> places_;
   std::vector<Reader> readers_;
   Contents there_, branches_there_;
@@ -633,11 +748,23 @@ class StoresModel {
     std::map<std::string, Bytes> objects;
   };
   std::optional<Backup> backup_;
+  std::optional<GroupSteps> group_;
   bool was_restored_ = false;
   Counts counts_;
   std::uint64_t names_ = 0, forgotten_ = 0, checked_at_ = 0;
   std::string last_step_;
 };
+
+void print(const Counts& all, std::uint64_t seed) {
+  const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
+  std::printf(
+      "  %llu steps (%llu of groups) in %llu stores: %llu kills, %llu full disks, %llu failures of "
+      "the server, %llu stopped, %llu refused; next seed %llu\n",
+      number(all.steps), number(all.of_groups), number(all.stations), number(all.kills),
+      number(all.full_disks), number(all.server_failures), number(all.pauses), number(all.refused),
+      number(seed));
+  std::fflush(stdout);
+}
 
 class StoresModelTest : public testing::TestWithParam<std::uint64_t> {};
 
@@ -648,19 +775,18 @@ TEST_P(StoresModelTest, LoseNothing) {
   std::uint64_t seed = from_environment("VELLUM_MODEL_SEED", 0) + GetParam();
   Counts all;
   bool is_whole = true;
-  do {
+  for (auto line_at = std::chrono::steady_clock::now() + 1min;;) {
     StoresModel model(seed);
     is_whole = model.run(steps);
     all.add(model.counts());
     seed += 1000;
-  } while (is_whole && std::chrono::steady_clock::now() < end);
-  std::printf(
-      "  %llu steps in %llu stores: %llu kills, %llu full disks, %llu failures of the server, %llu "
-      "stopped, %llu refused\n",
-      static_cast<unsigned long long>(all.steps), static_cast<unsigned long long>(all.stations),
-      static_cast<unsigned long long>(all.kills), static_cast<unsigned long long>(all.full_disks),
-      static_cast<unsigned long long>(all.server_failures),
-      static_cast<unsigned long long>(all.pauses), static_cast<unsigned long long>(all.refused));
+    const auto now = std::chrono::steady_clock::now();
+    if (!is_whole || now >= end) break;
+    if (now < line_at) continue;
+    print(all, seed);
+    line_at = now + 1min;
+  }
+  print(all, seed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, StoresModelTest, testing::Values(1, 2, 3, 4));

@@ -1,6 +1,8 @@
 // Stores that exchange versions through a directory remote, on one simulated disk.
 #pragma once
 
+#include "region/api/import.hpp"
+#include "region/api/store_impl.hpp"
 #include "remote/engine/directory_engine.hpp"
 #include "remote/holds.hpp"
 #include "remote/lazy/open_remote.hpp"
@@ -65,6 +67,24 @@ inline Bytes read_all(StoreDirectory& store, const std::string& name) {
   return out;
 }
 
+// Commits all differences between the branch's content and the next one, of the same size.
+inline void commit_content(store::BranchWriter& writer, const Bytes& now, const Bytes& next,
+                           std::int64_t time_ns = 1) {
+  store::test::Model model(next.size() / format::kPageBytes);
+  model.bytes = now;
+  base::Compressor compressor;
+  for (format::PageNumber p = 0; p < model.pages(); ++p) model.touched.insert(p);
+  model.take(kBlockPages, compressor);
+  for (format::PageNumber p = 0; p < model.pages(); ++p) {
+    const auto* const page = next.data() + p * format::kPageBytes;
+    if (std::memcmp(model.page(p), page, format::kPageBytes) != 0) model.touched.insert(p);
+  }
+  model.bytes = next;
+  auto commit = writer.begin();
+  commit->add(model.take(kBlockPages, compressor));
+  commit->finish({time_ns, next.size(), 0, ""}, true);
+}
+
 inline const std::string kRemotePath = "/r";
 inline const std::string kRemoteUrl = "file:///r";
 
@@ -100,21 +120,17 @@ class Station {
               std::int64_t time_ns = 1) {
     const auto store = open();
     if (!store::has_branch(*store, branch)) store->create_branch(branch, bytes.size(), 0);
-    store::test::Model model(bytes.size() / format::kPageBytes);
-    model.bytes = read_all(*store, branch);
-    base::Compressor compressor;
-    for (format::PageNumber p = 0; p < model.pages(); ++p) model.touched.insert(p);
-    model.take(kBlockPages, compressor);
-    for (format::PageNumber p = 0; p < model.pages(); ++p) {
-      const auto* const now = bytes.data() + p * format::kPageBytes;
-      if (std::memcmp(model.page(p), now, format::kPageBytes) != 0) model.touched.insert(p);
-    }
-    model.bytes = bytes;
+    const Bytes now = read_all(*store, branch);
     const auto writer = store::BranchWriter::open(*store, branch);
-    auto commit = writer->begin();
-    commit->add(model.take(kBlockPages, compressor));
-    commit->finish({time_ns, bytes.size(), 0, ""}, true);
+    commit_content(*writer, now, bytes, time_ns);
     if (!snapshot.empty()) writer->publish_snapshot(snapshot, "");
+  }
+  // Replaces the branch's content by that of a file, as `vellum backup` does.
+  void back_up(const std::string& file, const std::string& branch, const std::string& snapshot) {
+    const auto source = fs_.open(file, base::OpenMode::read_only);
+    store::FileContent content(*source);
+    Store store = StoreAccess::handle_of(open());
+    api::import_content(store, branch, content, "", {}, snapshot.empty() ? nullptr : &snapshot);
   }
   void branch(const std::string& name, const std::string& from) {
     const auto store = open();

@@ -91,10 +91,20 @@ int run_pull(Context& context, const PullArguments& arguments) {
   const auto report = remote::pull(session, options, meter.callback());
   Json object{
       {"store", store->path()}, {"remote", arguments.remote}, {"dry_run", arguments.dry_run}};
-  const Json holds = hold_json(session, arguments);
   object.update(pull_json(report));
-  object.update(holds);
-  context.report(object, pull_sentence(report, arguments.dry_run) + hold_sentence(holds));
+  const std::string fetched = pull_sentence(report, arguments.dry_run);
+  try {
+    const Json holds = hold_json(session, arguments);
+    object.update(holds);
+    context.report(object, fetched + hold_sentence(holds));
+  } catch (const Error&) {  // of the hold: what was fetched stays
+    if (context.json) {
+      context.begin_object(object);
+    } else {
+      context.report(object, fetched);
+    }
+    throw;
+  }
   return kExitOk;
 }
 

@@ -55,6 +55,9 @@ class Restore {
         const RemoteRecords records(*objects);
         const format::GroupFile group = records.read_group();
         const format::GroupRecord record = records.find(options_.version, group);
+        for (const std::uint64_t number : records.numbers()) {
+          largest_number_there_ = std::max(largest_number_there_, number);
+        }
         directory_ = RecordDirectory::open_or_create(fs_, options_.records, group);
         directory_->lock();
         found.body = format::encode_group_file(group);
@@ -188,10 +191,12 @@ class Restore {
     return report;
   }
 
-  // Publishes it as the newest record. Removes the record of the same version and name, whose store
-  // paths may be outdated; if another version has the name, that one keeps it.
+  // Publishes it as the newest record. Its number is above those at the remote: otherwise the next
+  // versions would be pushed below a record of before, which the next restore would take. Removes
+  // the record of the same version and name, whose store paths may be outdated; if another version
+  // has the name, that one keeps it.
   std::uint64_t publish(format::GroupRecord record, std::uint64_t largest_epoch) {
-    std::uint64_t largest_number = record.number, superseded = 0;
+    std::uint64_t largest_number = std::max(record.number, largest_number_there_), superseded = 0;
     for (const std::uint64_t number : directory_->numbers()) {
       largest_number = std::max(largest_number, number);
       const Outcome outcome = attempt([&] {
@@ -242,6 +247,7 @@ class Restore {
   std::optional<RecordDirectory> directory_;  // only on rank 0
   format::GroupFile group_;
   format::GroupRecord record_;
+  std::uint64_t largest_number_there_ = 0;  // only on rank 0
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
 #include "base/files/new_file.hpp"
+#include "remote/engine/attempts.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -133,7 +134,8 @@ std::optional<std::vector<ObjectInfo>> DirectoryEngine::list_once(const std::str
 }
 
 std::vector<ObjectInfo> DirectoryEngine::list(const std::string& prefix, std::size_t most) {
-  for (;;) {
+  for (Attempts attempts(*this);;) {
+    attempts.begin();
     if (auto there = list_once(prefix, most)) return std::move(*there);
   }
 }

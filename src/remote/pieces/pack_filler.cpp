@@ -8,6 +8,7 @@
 #include "base/bytes/mix64.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "base/try_to.hpp"
 #include "remote/pieces/new_pack.hpp"
 #include "remote/pieces/version_records.hpp"
 #include "store/branch/leave_pack.hpp"
@@ -57,9 +58,20 @@ PackFiller::PackFiller(store::StoreDirectory& store) : store_(store) {
   store::LiveSet live_set(store);
   store::reach_roots(store, roots_, live_set);
   note_live(live_set);
+  if (store.packs().reaches_remote()) return;
+  base::try_to([&] {
+    const auto packs = store.packs().list();
+    existing_.emplace(packs.begin(), packs.end());
+  });
 }
 
 PackFiller::~PackFiller() = default;
+
+// Otherwise a new store would look for the file of each record, and in its tiers.
+bool PackFiller::may_exist(std::uint64_t pack) const {
+  const std::lock_guard lock(mutex_);
+  return !existing_.has_value() || existing_->contains(pack);
+}
 
 void PackFiller::note_live(const store::LiveSet& live_set) {
   for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
@@ -96,6 +108,7 @@ void PackFiller::require_all(const format::Version& version) {
 }
 
 bool PackFiller::has(const PieceRecord& record) const {
+  if (!may_exist(record.ref.pack)) return false;
   PieceRecord local;
   if (!find_local_record(store_, record.ref, local)) return false;
   if (!has_slots_of(local.dropped, record.dropped)) return false;
@@ -145,6 +158,8 @@ PackFiller::PackInProgress& PackFiller::pack_in_progress(std::uint64_t pack) {
     directories_.insert(base::parent_of(out->path));
     out->file = store_.fs().open(out->path, base::OpenMode::create_new);
     out->file->pwrite(new_pack_header(store_, pack), 0);
+    const std::lock_guard lock(mutex_);
+    if (existing_.has_value()) existing_->insert(pack);
     return *out;
   }
   try {

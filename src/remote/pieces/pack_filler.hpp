@@ -15,6 +15,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <unordered_set>
@@ -51,6 +52,7 @@ class PackFiller {
  private:
   struct PackInProgress;
   void note_live(const store::LiveSet& live_set);
+  bool may_exist(std::uint64_t pack) const;
   std::vector<PieceRecord> live_records(std::uint64_t pack) const;
   PackInProgress& pack_in_progress(std::uint64_t pack);
   bool is_free(const PackInProgress& pack, const PieceRecord& record) const;
@@ -71,6 +73,10 @@ class PackFiller {
   std::map<std::uint64_t, std::unique_ptr<PackInProgress>> packs_;
   std::unordered_set<format::RecordRef, RefHash> received_;  // checked by the caller of add()
   std::set<std::string> directories_;                        // with a new pack
+  mutable std::mutex mutex_;                                 // guards the next member
+  // The packs that exist; nullopt: some may be remote, or in an archive that is absent. A version
+  // that is pulled has no record in a pack that its own writer has made since.
+  std::optional<std::set<std::uint64_t>> existing_;
 };
 
 }  // namespace vellum::remote

@@ -10,6 +10,7 @@
 #include "base/try_to.hpp"
 #include "format/wire/number.hpp"
 #include "format/wire/whole_file.hpp"
+#include "remote/engine/attempts.hpp"
 #include "remote/session/remote_keys.hpp"
 
 namespace vellum::remote {
@@ -165,7 +166,8 @@ std::optional<std::uint64_t> Remote::newest_number() const { return newest_numbe
 
 // The newest head is never deleted. If `number` does not exist any more, there is a newer head.
 StoredHead Remote::newest_head(std::optional<std::uint64_t> number) const {
-  for (; number.has_value(); number = newest_number()) {
+  for (Attempts attempts(objects_); number.has_value(); number = newest_number()) {
+    attempts.begin();
     auto head = read_head(*number);
     if (!head.has_value()) continue;
     try {
@@ -202,7 +204,8 @@ void Remote::put_newest_copy(const NewestCopy& copy) const {
 }
 
 StoredHead newest_head_of(ObjectStore& objects) {
-  for (;;) {
+  for (Attempts attempts(objects);;) {
+    attempts.begin();
     const auto number = newest_number_at(objects);
     if (!number.has_value()) {
       read_superblock(objects);

@@ -1,5 +1,6 @@
 // vellum clone --lazy, and every command in the new store. The remote is a directory, or a real S3
 // server (tools/with-s3.sh).
+#include <optional>
 #include <vellum/store.hpp>
 
 #include "cli/remote/lazy_clone_lib.hpp"
@@ -101,6 +102,24 @@ TEST_P(LazyClone, ACloneIsCompleteWithoutTheRemoteOnceItsPacksAreFetched) {
   EXPECT_TRUE(must({"cat", clone, "v1"}).out == noise(100, 1));
   EXPECT_TRUE(must({"cat", clone, "v4"}).out == noise(100, 4));
   must({"verify", clone, "--read-data"});
+}
+
+TEST_P(LazyClone, AHoldThatCannotBeReleasedDoesNotHideWhatWasFetched) {
+  must({"import", source, "main", file("f", noise(100, 4)), "--snapshot", "v4"});
+  must({"push", source, "main", "v4"});
+  must({"import", source, "main", file("f", noise(100, 5)), "--snapshot", "v5"});
+  Store store = Store::open(clone);
+  std::optional<Region> reader = store.open_version("v1");
+  const auto refused = run({"pull", clone, "v4", "--packs", "--release"});
+  EXPECT_TRUE(contains(refused.out, "got 1 version")) << refused.out;
+  EXPECT_TRUE(contains(refused.err, "its hold stays there")) << refused.err;
+  must({"push", source, "v5"});
+  const auto in_json = run({"pull", clone, "v5", "--packs", "--release", "--json"});
+  EXPECT_EQ(in_json.status, refused.status);
+  EXPECT_EQ(in_json.json().at("versions").size(), 1u) << in_json.out;
+  EXPECT_EQ(in_json.json().at("error").at("code"), "busy") << in_json.out;
+  reader.reset();
+  must({"pull", clone, "--packs", "--release"});
 }
 
 TEST_P(LazyClone, ACopyHasItsPiecesAfterTheOriginalHasFetchedItsPacks) {

@@ -166,6 +166,24 @@ TEST_F(GroupRestore, ARestoreTakesNoEpochThatOnlyAPinAtTheRemoteHas) {
   expect_all("", 10);
 }
 
+// Otherwise the next restore would find a version of before, although a newer one was pushed.
+TEST_F(GroupRestore, ARestoreWithoutRecordsTakesNoNumberThatTheRemoteHas) {
+  {
+    OneProcess group = open();
+    push(group, 7, "seven");
+    for (std::uint64_t value = 8; value < 14; ++value) push(group, value);
+  }
+  lose_all();
+  restore("seven");
+  {
+    OneProcess group = open();
+    push(group, 20);
+  }
+  lose_all();
+  restore();
+  expect_all("", 20);
+}
+
 TEST_F(GroupRestore, FilesThatAreNotTheGroupsAreRefused) {
   EXPECT_ERROR(not_found, restore(), "no version of a group");
   {
