@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 
 using Contents = std::map<std::string, std::string>;  // of snapshots, by name
 
-constexpr std::size_t kPages = 40, kPageBytes = 4096;
+constexpr std::size_t kModelPages = 40, kPageBytes = 4096;
 constexpr std::size_t kMaxStores = 3, kMaxNames = 6;
 
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+std::uint64_t model_number_from(const char* variable, std::uint64_t otherwise) {
   const char* const text = std::getenv(variable);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
@@ -148,9 +148,9 @@ class StoresModel : public CliTest, public testing::WithParamInterface<bool> {
                       static_cast<std::ptrdiff_t>(pick(store.snapshots.size())))
                 ->second;
     }
-    while (out.size() < kPages * kPageBytes) out += page();
-    for (std::size_t n = 1 + pick(kPages / 2); n > 0; --n) {
-      const std::size_t at = pick(kPages) * kPageBytes;
+    while (out.size() < kModelPages * kPageBytes) out += page();
+    for (std::size_t n = 1 + pick(kModelPages / 2); n > 0; --n) {
+      const std::size_t at = pick(kModelPages) * kPageBytes;
       if (pick(2) == 0) {
         out.replace(at, kPageBytes, page());
       } else {
@@ -258,9 +258,9 @@ class StoresModel : public CliTest, public testing::WithParamInterface<bool> {
 };
 
 TEST_P(StoresModel, LosesNothing) {
-  const std::uint64_t seed = number_from("VELLUM_MODEL_SEED", 1);
+  const std::uint64_t seed = model_number_from("VELLUM_MODEL_SEED", 1);
   random_.seed(seed);
-  const std::uint64_t steps = number_from("VELLUM_MODEL_STEPS", 40);
+  const std::uint64_t steps = model_number_from("VELLUM_MODEL_STEPS", 40);
   for (std::uint64_t n = 0; n < steps && !HasFailure(); ++n) {
     step();
     if (n % 8 == 7) expect_all();
