@@ -2,6 +2,7 @@
 #include "base/files/file.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
+#include "base/files/directory_identity.hpp"
 #include "base/size_limit.hpp"
 #include "base/threads/fork_count.hpp"
 #include "base/threads/forked_locks.hpp"
@@ -485,7 +486,7 @@ struct NoDirectory : Error {
   fail(path, "open directory", error);
 }
 
-class PosixFs : public Fs {
+class PosixFs : public Fs, public DirectoryIdentities {
  public:
   std::unique_ptr<File> open(const std::string& path, OpenMode mode) override {
     const AtPath at = resolve(path);
@@ -540,6 +541,16 @@ class PosixFs : public Fs {
     struct stat status{};
     check(::fstat(fd.get(), &status), path, "stat");
     return nanoseconds_of(status.st_mtim);
+  }
+
+  std::optional<FileIdentity> directory_identity(const std::string& path) const override {
+    const Descriptor fd = open_directory(path);
+    struct stat status{};
+    check(::fstat(fd.get(), &status), path, "stat");
+    return FileIdentity{.device = status.st_dev,
+                        .inode = status.st_ino,
+                        .modified_ns = nanoseconds_of(status.st_mtim),
+                        .changed_ns = nanoseconds_of(status.st_ctim)};
   }
 
   void set_directory_time(const std::string& path, std::int64_t time_ns) override {
@@ -650,6 +661,11 @@ class BeneathFs final : public PosixFs {
 };
 
 }  // namespace
+
+std::optional<FileIdentity> directory_identity(const Fs& fs, const std::string& path) {
+  const auto* const known = dynamic_cast<const DirectoryIdentities*>(&fs);
+  return known != nullptr ? known->directory_identity(path) : std::nullopt;
+}
 
 void Fs::set_directory_time(const std::string& path, std::int64_t) {
   fail(Errc::unsupported, "{}: this file system keeps no times of directories", path);
