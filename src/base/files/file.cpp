@@ -543,14 +543,11 @@ class PosixFs : public Fs, public DirectoryIdentities {
     return nanoseconds_of(status.st_mtim);
   }
 
-  std::optional<FileIdentity> directory_identity(const std::string& path) const override {
+  std::optional<DirectoryIdentity> directory_identity(const std::string& path) const override {
     const Descriptor fd = open_directory(path);
     struct stat status{};
     check(::fstat(fd.get(), &status), path, "stat");
-    return FileIdentity{.device = status.st_dev,
-                        .inode = status.st_ino,
-                        .modified_ns = nanoseconds_of(status.st_mtim),
-                        .changed_ns = nanoseconds_of(status.st_ctim)};
+    return DirectoryIdentity{status.st_ino, nanoseconds_of(status.st_ctim)};
   }
 
   void set_directory_time(const std::string& path, std::int64_t time_ns) override {
@@ -661,11 +658,6 @@ class BeneathFs final : public PosixFs {
 };
 
 }  // namespace
-
-std::optional<FileIdentity> directory_identity(const Fs& fs, const std::string& path) {
-  const auto* const known = dynamic_cast<const DirectoryIdentities*>(&fs);
-  return known != nullptr ? known->directory_identity(path) : std::nullopt;
-}
 
 void Fs::set_directory_time(const std::string& path, std::int64_t) {
   fail(Errc::unsupported, "{}: this file system keeps no times of directories", path);

@@ -111,7 +111,7 @@ class NewestSnapshotsTest : public testing::Test {
   static format::DirectoryState state_of_refs(const PackStore& store) {
     const auto identity =
         base::directory_identity(base::posix_fs(), store.snapshots_directory()).value();
-    return {identity.modified_ns, identity.changed_ns, identity.inode};
+    return {time_of_refs(store), identity.changed_ns, identity.inode};
   }
   NewestSnapshots noted_of(const PackStore& store) const {
     NewestSnapshots noted;

@@ -77,7 +77,8 @@ class ForwardingFs : public base::Fs, public base::DirectoryIdentities {
   std::optional<std::int64_t> directory_time_ns(const std::string& path) const override {
     return below_.directory_time_ns(path);
   }
-  std::optional<base::FileIdentity> directory_identity(const std::string& path) const override {
+  std::optional<base::DirectoryIdentity> directory_identity(
+      const std::string& path) const override {
     return base::directory_identity(below_, path);
   }
   void set_directory_time(const std::string& path, std::int64_t time_ns) override {
