@@ -36,7 +36,9 @@ std::vector<std::byte> encode_newest_snapshots(const NewestSnapshots& newest,
   std::vector<std::byte> body;
   ByteWriter b(body);
   b.u64(newest.last_order);
-  b.u64(static_cast<std::uint64_t>(newest.refs_time_ns));
+  b.u64(static_cast<std::uint64_t>(newest.refs.modified_ns));
+  b.u64(static_cast<std::uint64_t>(newest.refs.changed_ns));
+  b.u64(newest.refs.inode);
   b.u8(static_cast<std::uint8_t>((newest.has_all ? kHasAll : 0) |
                                  (newest.has_latest_members ? kHasLatestMembers : 0)));
   b.varint(newest.entries.size());
@@ -55,7 +57,9 @@ const char* decode_newest_snapshots(std::span<const std::byte> bytes, const File
   ByteReader in(body);
   NewestSnapshots newest;
   newest.last_order = in.u64();
-  newest.refs_time_ns = static_cast<std::int64_t>(in.u64());
+  newest.refs.modified_ns = static_cast<std::int64_t>(in.u64());
+  newest.refs.changed_ns = static_cast<std::int64_t>(in.u64());
+  newest.refs.inode = in.u64();
   const std::uint8_t flags = in.u8();
   const std::uint64_t count = in.varint();
   if (!in.ok() || newest.last_order > kMaxSnapshotOrder || flags > (kHasAll | kHasLatestMembers) ||

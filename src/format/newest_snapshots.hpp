@@ -18,6 +18,14 @@ namespace vellum::format {
 inline constexpr std::size_t kMaxNewestSnapshots = 128;
 inline constexpr std::uint32_t kMaxNewestSnapshotsBytes = 64u << 10;  // the whole file
 
+// Of a directory. No two states of it have the same one, and no copy of it has.
+struct DirectoryState {
+  std::int64_t modified_ns = 0;  // set by the program that writes the file
+  std::int64_t changed_ns = 0;   // which the file system sets then
+  std::uint64_t inode = 0;
+  bool operator==(const DirectoryState&) const = default;
+};
+
 struct NewestSnapshots {
   struct Entry {
     std::uint64_t order = 0;
@@ -25,7 +33,7 @@ struct NewestSnapshots {
     bool operator==(const Entry&) const = default;
   };
   std::uint64_t last_order = 0;     // that was assigned: the number in snapshots.order
-  std::int64_t refs_time_ns = 0;    // of the directory `snapshots` after its last change
+  DirectoryState refs;              // of the directory `snapshots` after its last change
   bool has_all = false;             // the entries are all snapshots of the store
   bool has_latest_members = false;  // a snapshot's name may begin with "latest+"
   std::vector<Entry> entries;       // in the order of comes_before()

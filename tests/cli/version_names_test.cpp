@@ -425,6 +425,21 @@ TEST_F(Sets, SnapshotAllKeepsEveryBranch) {
     EXPECT_EQ(v.at("set").is_null(), v.at("kind") == "branch") << v.dump();
 }
 
+// As after a kill in Store::convert_to_branch(): the name is a branch's and a snapshot's.
+TEST_F(Sets, ANameOfBothIsNoMemberAndNoBranch) {
+  must({"import", s(), "a", file("x", "1")});
+  must({"import", s(), "b", file("y", "2")});
+  must({"snapshot", s(), "half", "a"});
+  fs::copy_file(s() + "/snapshots/half.ref", path("half.ref"));
+  Store::open(s()).convert_to_branch("half");
+  fs::copy_file(path("half.ref"), s() + "/snapshots/half.ref");
+  EXPECT_EQ(must({"branch", s(), "--names"}).out, "a\nb\n");
+  EXPECT_EQ(must({"log", s(), "--names"}).out, "a\nb\nhalf\n");
+  must({"snapshot", s(), "all", "--all"});
+  EXPECT_EQ(must({"show", s(), "all", "--json"}).json().at("complete"), true);
+  EXPECT_EQ(must({"snapshot", s(), "--names"}).out, both("all") + "half\n");
+}
+
 TEST_F(Sets, WhatARunHasMadeIsOneEntryAndRestoresToItsPlacesNoSanitizer) {
   const auto changed = [&](const std::string& name, const std::string& to) {
     return run({"run", "--store", s(), "--file", path("a.db"), "--file", path("b.db"), "--snapshot",

@@ -103,8 +103,11 @@ inline WorkingSet working_set() {
 inline SpaceNote space_note() { return {80u << 20, 76'940'498}; }
 
 inline NewestSnapshots newest_snapshots() {
-  return {
-      300, 1'700'000'000'123'456'000, false, true, {{300, "c"}, {298, "a"}, {298, "latest+1+b"}}};
+  return {300,
+          {1'700'000'000'123'456'000, 1'700'000'000'120'000'001, 4711},
+          false,
+          true,
+          {{300, "c"}, {298, "a"}, {298, "latest+1+b"}}};
 }
 
 inline Tiers tiers() {

@@ -2,6 +2,7 @@
 #include "base/files/file.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
+#include "base/files/directory_identity.hpp"
 #include "base/size_limit.hpp"
 #include "base/threads/fork_count.hpp"
 #include "base/threads/forked_locks.hpp"
@@ -485,7 +486,7 @@ struct NoDirectory : Error {
   fail(path, "open directory", error);
 }
 
-class PosixFs : public Fs {
+class PosixFs : public Fs, public DirectoryIdentities {
  public:
   std::unique_ptr<File> open(const std::string& path, OpenMode mode) override {
     const AtPath at = resolve(path);
@@ -540,6 +541,13 @@ class PosixFs : public Fs {
     struct stat status{};
     check(::fstat(fd.get(), &status), path, "stat");
     return nanoseconds_of(status.st_mtim);
+  }
+
+  std::optional<DirectoryIdentity> directory_identity(const std::string& path) const override {
+    const Descriptor fd = open_directory(path);
+    struct stat status{};
+    check(::fstat(fd.get(), &status), path, "stat");
+    return DirectoryIdentity{status.st_ino, nanoseconds_of(status.st_ctim)};
   }
 
   void set_directory_time(const std::string& path, std::int64_t time_ns) override {

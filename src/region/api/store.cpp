@@ -258,6 +258,8 @@ std::vector<VersionInfo> api::branch_heads(const Store& store) {
   for (const auto& name : core.branch_names()) {
     if (!store::is_staging_name(name)) add_version(core, store::resolve_version, name, branches);
   }
+  // A name that is also a snapshot's, after an interrupted convert_to_branch(), means the snapshot.
+  std::erase_if(branches, [](const VersionInfo& v) { return !v.is_branch; });
   return branches;
 }
 
@@ -270,7 +272,7 @@ std::vector<VersionInfo> api::newest_snapshots(const Store& store, std::size_t m
   return snapshots;
 }
 
-static_assert(api::kNewestNoted == store::kNewestNoted);
+static_assert(api::kNewestFast == store::kNewestFast);
 
 bool api::may_have_set_latest(const Store& store) {
   return store::may_have_latest_members(*StoreAccess::core_of(store));

@@ -110,7 +110,7 @@ std::string at_time(const Store& store, const std::string& name, std::string_vie
                      Newest::by_order);
   }
   const Moment moment = moment_of(time, Edge::end);
-  for (const VersionInfo& v : newest_snapshots(store, kNewestNoted)) {
+  for (const VersionInfo& v : newest_snapshots(store, kNewestFast)) {
     if (v.created_at <= moment) return v.name;
   }
   return newest_at(store.versions(), time, "", Newest::by_order);

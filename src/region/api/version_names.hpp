@@ -53,11 +53,12 @@ std::vector<VersionInfo> line_of(const Store& store, const std::string& name);
 // The same of `last`, which is one of `versions`.
 std::vector<VersionInfo> line_of(std::vector<VersionInfo> versions, const VersionInfo& last);
 
-// The heads of all branches, by name: Store::versions() without the snapshots.
+// The heads of all branches, by name: Store::versions() without the snapshots. A name that is both
+// means the snapshot, and is none of them.
 std::vector<VersionInfo> branch_heads(const Store& store);
 // The newest snapshots, at most `most`, newest first. Up to this number, not all refs are read
 // (store/catalog/newest_snapshots.hpp).
-inline constexpr std::size_t kNewestNoted = 128;
+inline constexpr std::size_t kNewestFast = 64;
 std::vector<VersionInfo> newest_snapshots(const Store& store, std::size_t most);
 // Whether a snapshot may be a member of a set `latest` (region/api/snapshots_of.hpp).
 bool may_have_set_latest(const Store& store);

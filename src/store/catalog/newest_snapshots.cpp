@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
+#include "base/files/directory_identity.hpp"
 #include "format/newest_snapshots.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/order_file.hpp"
@@ -16,15 +17,21 @@
 namespace vellum::store {
 namespace {
 
+using format::DirectoryState;
 using format::NewestSnapshots;
 using format::SnapshotRef;
 using Entry = NewestSnapshots::Entry;
 
+constexpr std::size_t kNewestNoted = 128;
+// Many removals of the newest leave as many entries as are asked for.
+static_assert(kNewestFast <= kNewestNoted / 2);
 static_assert(kNewestNoted <= format::kMaxNewestSnapshots);
 constexpr const char* kNewestName = "snapshots.newest";
 constexpr const char* kLatestMember = "latest+";
 // Of a reader, which can read all refs instead. A writer holds the lock for a flush.
 constexpr std::chrono::milliseconds kReaderPatience{200};
+// Of a removal, which does not need the lock: without it, the file is dropped.
+constexpr std::chrono::milliseconds kRemovalPatience{100};
 
 Entry entry_of(const SnapshotRef& ref) { return {ref.order, ref.name}; }
 
@@ -58,9 +65,20 @@ void drop_file(const PackStore& store) noexcept {
   }
 }
 
+// A simulated file system has no identities: there, the time alone counts.
+std::optional<DirectoryState> refs_state(const PackStore& store) {
+  const auto time = store.fs().directory_time_ns(store.snapshots_directory());
+  if (!time) return std::nullopt;
+  DirectoryState state{.modified_ns = *time};
+  if (const auto identity = base::directory_identity(store.fs(), store.snapshots_directory())) {
+    state.changed_ns = identity->changed_ns;
+    state.inode = identity->inode;
+  }
+  return state;
+}
+
 bool is_current(const PackStore& store, const NewestSnapshots& noted) {
-  return store.fs().directory_time_ns(store.snapshots_directory()) == noted.refs_time_ns &&
-         assigned_order(store) == noted.last_order;
+  return refs_state(store) == noted.refs && assigned_order(store) == noted.last_order;
 }
 
 std::optional<NewestSnapshots> current_file(const PackStore& store) {
@@ -72,24 +90,30 @@ std::optional<NewestSnapshots> current_file(const PackStore& store) {
   return std::nullopt;
 }
 
-// Gives the directory of refs a time that no change of it gets. nullopt: this is not possible, for
-// example because it belongs to another user.
-std::optional<std::int64_t> mark_refs(const PackStore& store) {
+// Gives the directory of refs a time that no change of it gets, and that the file does not state,
+// also after the clock was set back. nullopt: this is not possible, for example because it belongs to
+// another user. REQUIRES: the lock of orders is held.
+std::optional<DirectoryState> mark_refs(const PackStore& store) {
   const std::string& directory = store.snapshots_directory();
   const auto before = store.fs().directory_time_ns(directory);
   if (!before) return std::nullopt;
   constexpr std::int64_t kStep = 1000;  // some file systems keep microseconds, or a tenth of one
   std::int64_t mark = std::max<std::int64_t>(base::wall_clock_ns(), kStep) / kStep * kStep;
+  if (const auto noted = read_file(store); noted && mark <= noted->refs.modified_ns) {
+    if (noted->refs.modified_ns > std::numeric_limits<std::int64_t>::max() - 2 * kStep)
+      return std::nullopt;
+    mark = noted->refs.modified_ns + kStep;
+  }
   if (mark == *before) mark += kStep;
   store.fs().set_directory_time(directory, mark);
-  if (store.fs().directory_time_ns(directory) != mark) return std::nullopt;
-  return mark;
+  const auto after = refs_state(store);
+  return after && after->modified_ns == mark ? after : std::nullopt;
 }
 
 // A list of all refs is complete for the file if neither changed while it was read.
 struct ListStart {
   std::uint64_t last_order = 0;
-  std::int64_t refs_time_ns = 0;
+  DirectoryState refs;
 };
 
 // REQUIRES: the lock of orders is held.
@@ -121,8 +145,7 @@ std::vector<SnapshotRef> read_refs(const PackStore& store, const std::vector<std
 // `refs`: of all snapshots, in order. REQUIRES: the lock of orders is held.
 void write_list(const PackStore& store, const ListStart& start,
                 const std::vector<SnapshotRef>& refs) {
-  NewestSnapshots noted{
-      start.last_order, start.refs_time_ns, refs.size() <= kNewestNoted, false, {}};
+  NewestSnapshots noted{start.last_order, start.refs, refs.size() <= kNewestNoted, false, {}};
   if (!is_current(store, noted)) return;
   noted.has_latest_members = std::any_of(refs.begin(), refs.end(), [](const SnapshotRef& ref) {
     return ref.name.starts_with(kLatestMember);
@@ -144,10 +167,11 @@ void try_locked(const PackStore& store, const Step& step) {
 }
 
 // The file is worth its write if it saves the reading of many refs.
-std::vector<SnapshotRef> read_all_refs(const PackStore& store) {
+std::vector<SnapshotRef> read_all_refs(const PackStore& store, bool may_write) {
   std::vector<std::string> names = snapshot_names(store);
   std::optional<ListStart> start;
-  if (names.size() > kNewestNoted) try_locked(store, [&] { start = start_list(store); });
+  if (may_write && names.size() > kNewestNoted)
+    try_locked(store, [&] { start = start_list(store); });
   if (start) names = snapshot_names(store);
   std::vector<SnapshotRef> refs = read_refs(store, names);
   if (start) try_locked(store, [&] { write_list(store, *start, refs); });
@@ -198,34 +222,27 @@ void write_first_file(const PackStore& store) {
   if (start) write_list(store, *start, read_refs(store, snapshot_names(store)));
 }
 
-// `follow` changes the content as `change` changes the refs. It gets none if there is no file, or
-// the file is behind, and then may write one.
-void change_refs(const PackStore& store, const std::function<void()>& change,
-                 const std::function<void(std::optional<NewestSnapshots>&)>& follow) {
-  const auto lock = lock_orders(store);
-  auto noted = lock != nullptr ? current_file(store) : std::nullopt;
-  change();
+// nullopt: the directory may still have the state of the file, which is dropped.
+std::optional<DirectoryState> mark_or_drop(const PackStore& store) noexcept {
   try {
-    if (lock == nullptr) return drop_file(store);
-    const bool was_current = noted.has_value();
-    follow(noted);
-    if (!was_current) return;
-    const auto mark = mark_refs(store);
-    if (!mark) return drop_file(store);
-    noted->refs_time_ns = *mark;
-    write_file(store, *noted);
+    if (auto mark = mark_refs(store)) return mark;
   } catch (const std::exception&) {
-    drop_file(store);
+    // Like a directory that keeps another time.
   }
+  drop_file(store);
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::vector<SnapshotRef> newest_snapshots(const PackStore& store, std::size_t most) {
-  if (const auto noted = settled_file(store)) {
+  const auto noted = settled_file(store);
+  if (noted) {
     if (auto refs = read_noted(store, *noted, most)) return std::move(*refs);
   }
-  std::vector<SnapshotRef> refs = read_all_refs(store);
+  // A current file that is long enough for the others stays. One that is not, or that names a ref
+  // which is not there, is replaced.
+  std::vector<SnapshotRef> refs = read_all_refs(store, !noted || most <= kNewestFast);
   if (refs.size() > most) refs.resize(most);
   return refs;
 }
@@ -249,16 +266,41 @@ void note_assigned_order(const PackStore& store, std::uint64_t before, std::uint
 
 void change_refs_by_adding(const PackStore& store, const SnapshotRef& ref,
                            const std::function<void()>& change) {
-  change_refs(store, change, [&](std::optional<NewestSnapshots>& noted) {
-    noted ? add_entry(*noted, ref) : write_first_file(store);
-  });
+  const auto lock = lock_orders(store);
+  auto noted = lock != nullptr ? current_file(store) : std::nullopt;
+  change();
+  try {
+    if (lock == nullptr) return drop_file(store);
+    if (!noted) return write_first_file(store);
+    const auto mark = mark_or_drop(store);
+    if (!mark) return;
+    noted->refs = *mark;
+    add_entry(*noted, ref);
+    write_file(store, *noted);
+  } catch (const std::exception&) {
+    drop_file(store);
+  }
 }
 
 void change_refs_by_removing(const PackStore& store, const std::string& name,
-                             const std::function<void()>& change) {
-  change_refs(store, change, [&](std::optional<NewestSnapshots>& noted) {
-    if (noted) std::erase_if(noted->entries, [&](const Entry& e) { return e.name == name; });
-  });
+                             const std::function<void()>& change,
+                             const std::function<void()>& flush) {
+  const auto lock = try_lock_orders(store, kRemovalPatience);
+  auto noted = lock != nullptr ? current_file(store) : std::nullopt;
+  change();
+  if (lock == nullptr) drop_file(store);
+  // Before the flush, which takes long: a change of another program meanwhile is seen below.
+  const auto mark = noted ? mark_or_drop(store) : std::nullopt;
+  flush();
+  if (!mark) return;
+  try {
+    if (refs_state(store) != *mark) return;
+    noted->refs = *mark;
+    std::erase_if(noted->entries, [&](const Entry& entry) { return entry.name == name; });
+    write_file(store, *noted);
+  } catch (const std::exception&) {
+    drop_file(store);
+  }
 }
 
 }  // namespace vellum::store

@@ -262,11 +262,9 @@ void StoreDirectory::remove_snapshot(const std::string& name) {
 }
 
 void StoreDirectory::remove_ref(const std::string& name) {
-  // The flush is a part of it: a snapshot that a power cut restores must not be missing in a list.
-  change_refs_by_removing(*this, name, [&] {
-    fs().unlink(ref_path(*this, name));
-    fs().sync_directory(snapshots_directory());
-  });
+  change_refs_by_removing(
+      *this, name, [&] { fs().unlink(ref_path(*this, name)); },
+      [&] { fs().sync_directory(snapshots_directory()); });
   remove_working_set(*this, name);
   remove_space_note(*this);
 }

@@ -6,7 +6,9 @@
 #include <fstream>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "base/fail.hpp"
+#include "base/files/directory_identity.hpp"
 #include "format/newest_snapshots.hpp"
 #include "store/catalog/order_file.hpp"
 #include "store/catalog/snapshot_order.hpp"
@@ -22,7 +24,7 @@ using format::SnapshotRef;
 using vellum::test::ForwardingFile;
 using vellum::test::ForwardingFs;
 
-constexpr std::size_t kMany = kNewestNoted + 40;
+constexpr std::size_t kMany = format::kMaxNewestSnapshots + 40;
 
 SnapshotRef ref_of(const std::string& name, std::uint64_t order) {
   SnapshotRef ref;
@@ -52,7 +54,7 @@ std::vector<std::string> list_of_all(const PackStore& store) {
 
 void expect_newest(const PackStore& store, const std::string& when) {
   const auto all = list_of_all(store);
-  for (const std::size_t most : {1, 10, 128, 129}) {
+  for (const std::size_t most : {1, 10, 64, 65, 128, 129}) {
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
     ASSERT_EQ(names_of(newest_snapshots(store, most)), std::vector<std::string>(all.begin(), first))
         << when << ", the newest " << most;
@@ -102,6 +104,27 @@ class NewestSnapshotsTest : public testing::Test {
   }
   static void add_many(StoreDirectory& store, std::size_t count = kMany) {
     for (std::size_t i = 0; i < count; ++i) add(store, "v" + std::to_string(i));
+  }
+  static std::int64_t time_of_refs(const PackStore& store) {
+    return base::posix_fs().directory_time_ns(store.snapshots_directory()).value();
+  }
+  static format::DirectoryState state_of_refs(const PackStore& store) {
+    const auto identity =
+        base::directory_identity(base::posix_fs(), store.snapshots_directory()).value();
+    return {time_of_refs(store), identity.changed_ns, identity.inode};
+  }
+  NewestSnapshots noted_of(const PackStore& store) const {
+    NewestSnapshots noted;
+    EXPECT_EQ(format::decode_newest_snapshots(
+                  base::read_whole(base::posix_fs(), file(), format::kMaxNewestSnapshotsBytes),
+                  store.file_seal(), noted),
+              nullptr);
+    return noted;
+  }
+  void put_file(const std::vector<std::byte>& bytes) const {
+    std::ofstream(file(), std::ios::binary | std::ios::trunc)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
   }
 
  private:
@@ -343,17 +366,100 @@ TEST_F(NewestSnapshotsTest, ACopyOfAStoreIsListed) {
   expect_newest(*copy, "the file of another state");
 }
 
+// As by `cp -a store/. copy` or an archive: a ref that the store no longer has stays in the copy.
+TEST_F(NewestSnapshotsTest, ACopyIntoAnotherStateWithItsTimesIsNotBelieved) {
+  const auto store = create();
+  add_many(*store);
+  copy_directory(path(), path("copy"));
+  store->remove_snapshot("v160");
+  const auto copy = StoreDirectory::open(base::posix_fs(), path("copy"));
+  files::copy_file(file(), file("copy"), files::copy_options::overwrite_existing);
+  base::posix_fs().set_directory_time(copy->snapshots_directory(), time_of_refs(*store));
+  expect_newest(*copy, "the copy");
+}
+
+// Its snapshot is there before the removal is durable.
+class AddingAtSyncFs final : public ForwardingFs {
+ public:
+  explicit AddingAtSyncFs(std::function<void()> add)
+      : ForwardingFs(base::posix_fs()), add_(std::move(add)) {}
+  void sync_directory(const std::string& path) override {
+    ForwardingFs::sync_directory(path);
+    if (path.ends_with("/snapshots")) add_();
+  }
+
+ private:
+  std::function<void()> add_;
+};
+
+TEST_F(NewestSnapshotsTest, AnOlderProgramsChangeDuringARemovalIsSeen) {
+  const auto whole = create();
+  add_many(*whole);
+  OlderProgram older(*whole);
+  AddingAtSyncFs fs([&] { older.pull("theirs", kMany); });
+  open(fs)->remove_snapshot("v160");
+  expect_newest(*whole, "a ref created while another is removed");
+}
+
+TEST_F(NewestSnapshotsTest, ARemovalDoesNotWaitForTheLockOfAnother) {
+  const auto store = create();
+  add_many(*store);
+  const auto other = base::posix_fs().open(order_file_path(*store), base::OpenMode::read_write);
+  ASSERT_TRUE(other->try_lock_exclusive());
+  const std::int64_t start = base::wall_clock_ns();
+  store->remove_snapshot("v160");
+  EXPECT_LT(base::wall_clock_ns() - start, 10'000'000'000);
+  EXPECT_FALSE(files::exists(file()));
+  expect_newest(*store, "removed without the lock");
+}
+
+TEST_F(NewestSnapshotsTest, AClockThatIsSetBackGivesNoEarlierTime) {
+  const auto store = create();
+  add_many(*store);
+  const std::int64_t later = (base::wall_clock_ns() / 1000 + 3'600'000'000) * 1000;
+  base::posix_fs().set_directory_time(store->snapshots_directory(), later);
+  NewestSnapshots noted = noted_of(*store);
+  noted.refs = state_of_refs(*store);
+  put_file(format::encode_newest_snapshots(noted, store->file_seal()));
+  add(*store, "added");
+  EXPECT_GT(time_of_refs(*store), later);
+  const std::int64_t added = time_of_refs(*store);
+  store->remove_snapshot("added");
+  EXPECT_GT(time_of_refs(*store), added);
+  expect_newest(*store, "with the clock behind");
+}
+
+TEST_F(NewestSnapshotsTest, AFileThatRemovalsHaveShortenedIsReplacedOnlyIfItIsTooShort) {
+  create();
+  CountingFs fs;
+  const auto store = open(fs);
+  add_many(*store, 300);
+  const auto lists = [&](std::size_t most) {
+    fs.lists = 0;
+    newest_snapshots(*store, most);
+    return fs.lists;
+  };
+  std::size_t next = 300;
+  for (int i = 0; i < 60; ++i) store->remove_snapshot("v" + std::to_string(--next));
+  const std::int64_t before = time_of_refs(*store);
+  EXPECT_EQ(lists(64), 0U);
+  EXPECT_GT(lists(128), 0U);
+  EXPECT_EQ(time_of_refs(*store), before) << "a list of more has made the file unused";
+  EXPECT_EQ(lists(64), 0U);
+  for (int i = 0; i < 10; ++i) store->remove_snapshot("v" + std::to_string(--next));
+  EXPECT_GT(lists(64), 0U);
+  EXPECT_EQ(lists(64), 0U);
+  EXPECT_EQ(lists(128), 0U);
+  expect_newest(*store, "after the removals");
+}
+
 TEST_F(NewestSnapshotsTest, HostileBytesInTheFileAreNotBelieved) {
   const auto store = create();
   add_many(*store);
   const auto good = base::read_whole(base::posix_fs(), file(), format::kMaxNewestSnapshotsBytes);
   NewestSnapshots noted;
   ASSERT_EQ(format::decode_newest_snapshots(good, store->file_seal(), noted), nullptr);
-  const auto put = [&](const std::vector<std::byte>& bytes) {
-    std::ofstream(file(), std::ios::binary | std::ios::trunc)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-  };
+  const auto put = [&](const std::vector<std::byte>& bytes) { put_file(bytes); };
   for (std::size_t at = 0; at < good.size(); at += 7) {
     auto bytes = good;
     bytes[at] ^= std::byte{0x20};
@@ -376,7 +482,7 @@ TEST_F(NewestSnapshotsTest, HostileBytesInTheFileAreNotBelieved) {
     } else {
       noted.entries[0].name = "none";
     }
-    noted.refs_time_ns = base::posix_fs().directory_time_ns(store->snapshots_directory()).value();
+    noted.refs = state_of_refs(*store);
     put(format::encode_newest_snapshots(noted, store->file_seal()));
     expect_newest(*store, "forged");
   }

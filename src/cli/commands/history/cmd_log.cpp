@@ -83,12 +83,12 @@ std::size_t entries_of(const std::vector<VersionInfo>& snapshots) {
 // The branches, and at least those snapshots that keep_first() keeps: the newest, and all members
 // of their sets. Nothing: this is no faster than the list of all versions.
 std::optional<std::vector<VersionInfo>> newest_versions(const Store& store, std::size_t most) {
-  if (most == 0 || most > api::kNewestNoted) return std::nullopt;
+  if (most == 0 || most > api::kNewestFast) return std::nullopt;
   std::vector<VersionInfo> snapshots = newest_snapshots(store, most);
   const bool are_all = snapshots.size() < most;
   if (!are_all && entries_of(snapshots) < most) {  // sets
-    snapshots = newest_snapshots(store, api::kNewestNoted);
-    if (snapshots.size() == api::kNewestNoted && entries_of(snapshots) < most) return std::nullopt;
+    snapshots = newest_snapshots(store, api::kNewestFast);
+    if (snapshots.size() == api::kNewestFast && entries_of(snapshots) < most) return std::nullopt;
   }
   std::set<std::string> names;
   std::map<std::string, std::size_t> sets;  // the number of members that are here
