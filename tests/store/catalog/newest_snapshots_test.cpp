@@ -54,7 +54,7 @@ std::vector<std::string> list_of_all(const PackStore& store) {
 
 void expect_newest(const PackStore& store, const std::string& when) {
   const auto all = list_of_all(store);
-  for (const std::size_t most : {1, 10, 64, 65, 128, 129}) {
+  for (const std::size_t most : {1u, 10u, 64u, 65u, 128u, 129u}) {
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
     ASSERT_EQ(names_of(newest_snapshots(store, most)), std::vector<std::string>(all.begin(), first))
         << when << ", the newest " << most;
