@@ -40,8 +40,8 @@ std::shared_ptr<store::StoreDirectory> open_unfinished(base::Fs& fs, const std::
   return store;
 }
 
-// An interrupted lazy clone refers to the pieces that it has found. After a loss and a refill of the remote, its
-// versions are in other pieces there.
+// An interrupted lazy clone refers to the pieces that it has found. After a loss and a refill of
+// the remote, its versions are in other pieces there.
 void require_pieces_at(ObjectStore& objects, const PieceList& pieces, const std::string& path) {
   if (pieces.empty()) return;
   std::set<std::string> there;

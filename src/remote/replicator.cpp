@@ -197,8 +197,8 @@ bool Replicator::push_fresh(Session& session) {
   return !sent.empty();
 }
 
-// A snapshot of a branch that is open has been taken from a copy of the branch, with an id of its own: only the name
-// tells its branch.
+// A snapshot of a branch that is open has been taken from a copy of the branch, with an id of its
+// own: only the name tells its branch.
 SnapshotsThere Replicator::snapshots_there(const Session& session, const Head& head) const {
   const RemoteFile& file = session.file();
   SnapshotsThere out;

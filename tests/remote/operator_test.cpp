@@ -291,8 +291,8 @@ TEST_F(OperatorTest, ALostTableOfNamesIsUploadedAgain) {
   expect_contents(*clone_to("c"), contents);
 }
 
-// Nobody can read the remote any more. The head is in its copy at the remote, and in the cache of the store that has
-// pushed last.
+// Nobody can read the remote any more. The head is in its copy at the remote, and in the cache of
+// the store that has pushed last.
 TEST_F(OperatorTest, ADamagedNewestHeadIsUploadedAgain) {
   make(3);
   push_all(*store);

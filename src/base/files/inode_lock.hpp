@@ -22,8 +22,8 @@ class InodeLock {
   // system have no descriptor. For them, this is the File's own lock.
   static std::unique_ptr<InodeLock> try_take(File& of, Mode mode);
   ~InodeLock();
-  // fork(2) takes the locks of pthread_atfork(3) in reverse order of their registration. Call before registering one
-  // that is held while an InodeLock is taken or released.
+  // fork(2) takes the locks of pthread_atfork(3) in reverse order of their registration. Call
+  // before registering one that is held while an InodeLock is taken or released.
   static void prepare_forks();
 
   InodeLock(const InodeLock&) = delete;

@@ -55,8 +55,8 @@ Source open_source(const BackupArguments& arguments) {
   return open_backup_source(arguments.file, arguments.stopped);
 }
 
-// Null if there is a store, which may have to repair the file's image first. Otherwise the file is opened before a
-// store is created: one that cannot be read leaves no store.
+// Null if there is a store, which may have to repair the file's image first. Otherwise the file is
+// opened before a store is created: one that cannot be read leaves no store.
 Source source_of_new_store(const BackupArguments& first) {
   return is_local_store(first.store) ? nullptr : open_source(first);
 }

@@ -23,8 +23,9 @@ CLI::App* add_ingest_file_command(CLI::App& app, Context& context, const std::st
                                   const std::string& description, const std::string& of_file,
                                   std::function<int(const IngestFileArguments&)> run);
 
-// Throw unless the message and the names are valid, and the snapshot's name is free: if the snapshot cannot be
-// created, the commit must not happen either. The first one needs no store, and precedes its creation.
+// Throw unless the message and the names are valid, and the snapshot's name is free: if the
+// snapshot cannot be created, the commit must not happen either. The first one needs no store, and
+// precedes its creation.
 void require_valid_names(const IngestFileArguments& arguments);
 void require_free_name(const Store& store, const IngestFileArguments& arguments);
 

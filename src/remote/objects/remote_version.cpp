@@ -16,8 +16,8 @@ constexpr std::uint64_t kMaxNamesBytes = 64u << 20;  // before they are compress
 // A higher ratio is stored uncompressed, so that a small object never needs much memory.
 constexpr std::uint64_t kMaxTimesPacked = 256;
 constexpr std::uint8_t kSnapshotKind = 1, kBranchKind = 2;
-constexpr std::uint8_t kHasBase = 4,
-                       kHasWriter = 8;     // flags next to the kind; the second one of snapshots
+// Flags next to the kind. The second one is a snapshot's: each branch has a writer.
+constexpr std::uint8_t kHasBase = 4, kHasWriter = 8;
 constexpr std::size_t kMinNameBytes = 58;  // of an encoded name: bounds allocations
 
 void write_object_name(ByteWriter& w, const ObjectName& object) {

@@ -24,8 +24,7 @@ struct RemoteVersion {
   // time and order are 0.
   format::SnapshotRef ref;
   std::uint64_t epoch = 0;  // of a branch, from 1; of a snapshot 0
-  WriteId
-      writer{};  // the store that pushed it last; of a snapshot that an older Vellum pushed: zeros
+  WriteId writer{};    // the store that pushed it last; zeros: an older Vellum pushed the snapshot
   WriteId write_id{};  // of a branch: of the push that gave it this version; of a snapshot: zeros
   std::optional<format::Encoding> encoding;  // of a branch that has its own
   ListName list;

@@ -316,8 +316,8 @@ void Remote::restore_table(const ObjectName& table) const {
   objects_.put_if_absent(key, get_content(key, table, kMaxNameTableBytes));
 }
 
-// After a bucket was restored from an older copy, this store may have seen another head of that number. The head before
-// it tells them apart, as far as gc has left it.
+// After a bucket was restored from an older copy, this store may have seen another head of that
+// number. The head before it tells them apart, as far as gc has left it.
 void Remote::restore_newest_head() const {
   const auto listed = newest_listed_at(objects_);
   if (!listed.has_value()) return;

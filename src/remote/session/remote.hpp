@@ -39,8 +39,8 @@ struct ListedHead {
   std::uint64_t number = 0, size_bytes = 0;
   bool operator==(const ListedHead&) const = default;
 };
-// Whether the bytes look like that head, of any store. Their content is not checked: that may need a
-// key.
+// Whether the bytes look like that head, of any store. Their content is not checked: that may need
+// a key.
 bool may_be_listed_head(const ListedHead& listed, std::span<const std::byte> bytes);
 
 // The superblock of the store whose versions a remote has. Errc::not_found: no remote.
@@ -94,14 +94,14 @@ class Remote {
   std::optional<NewTable> make_table(const StoredHead& base) const;
   // Uploads the table of a head that this store has read, if the remote has lost it.
   void restore_table(const ObjectName& table) const;
-  // Uploads the newest head again if it is damaged: from its copy at the remote, or as this store has last seen it.
-  // Errc::corrupted: neither is intact.
+  // Uploads the newest head again if it is damaged: from its copy at the remote, or as this store
+  // has last seen it. Errc::corrupted: neither is intact.
   void restore_newest_head() const;
 
   // Publishes `next`, which has all of its versions, as the successor of `base`; sets its number,
   // `before`, write id, witness and table. Nullopt: another store has published that number, or the
-  // remote was emptied meanwhile; no version has changed. Also replaces the copy of the newest head,
-  // with these lists, unless `lists` is null.
+  // remote was emptied meanwhile; no version has changed. Also replaces the copy of the newest
+  // head, with these lists, unless `lists` is null.
   using Lists = std::vector<std::vector<std::byte>>;
   std::optional<StoredHead> publish(const StoredHead& base, Head next,
                                     const Lists* lists = &kNoLists) const;

@@ -198,8 +198,8 @@ int FileStates::commit_in_order(LiveFile& file, Commit how) {
     written = files_.written_among_others(file);
   }
   const int error = commit_among(written, file, how);
-  // Whoever has the lock may wait for the last user of one of these files (open_live()): then the kept files are closed
-  // later.
+  // Whoever has the lock may wait for the last user of one of these files (open_live()): then the
+  // kept files are closed later.
   if (!any_kept()) return error;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (lock.owns_lock()) close_kept();

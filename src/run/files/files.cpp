@@ -109,8 +109,8 @@ int Files::opened(int fd, const char* path, int flags, bool truncate) {
   const std::lock_guard lock(states_.mutex());
   const bool writes = (flags & O_ACCMODE) != O_RDONLY;
   std::size_t number = states_.target_of(fd);
-  // A program that only reads gets the kernel's file, which it can map in all ways. What another program has written
-  // since the close is adopted, as if the file had been closed then.
+  // A program that only reads gets the kernel's file, which it can map in all ways. What another
+  // program has written since the close is adopted, as if the file had been closed then.
   if (number != OpenFiles::kNone && states_.files()[number].kept &&
       (!writes || states_.files()[number].live->is_changed_by_others(fd))) {
     states_.settle();

@@ -1,5 +1,5 @@
-// Files that the program has closed, and that are live a little longer: a program that opens a file,
-// appends to it and closes it again and again makes one commit instead of many.
+// Files that the program has closed, and that are live a little longer: a program that opens a
+// file, appends to it and closes it again and again makes one commit instead of many.
 //
 // Until then a kept file needs nothing: its bytes are in the file, where other processes read them
 // and a kill leaves them. It does need the branch, so another process that opens the file for
@@ -46,8 +46,8 @@ void FileStates::note_used(OpenFile& open) noexcept {
   if (open.live != nullptr) open.live->note_closed(false);
 }
 
-// The file counts as kept until its region is closed: fork(2) waits for that (settle()), before the handlers of
-// pthread_atfork(3) take locks that closing needs.
+// The file counts as kept until its region is closed: fork(2) waits for that (settle()), before the
+// handlers of pthread_atfork(3) take locks that closing needs.
 void FileStates::remove(std::size_t number) {
   const bool was_kept = files_[number].kept;
   files_.remove(number);

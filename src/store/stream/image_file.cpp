@@ -268,7 +268,8 @@ void ImageFile::close(const format::Version& head) {
   sync();
   base::FileIdentity identity = file_->identity();
   wait_until_past(identity.changed_ns);
-  // The program had closed the file, and another one has written it since: the next opening adopts that.
+  // The program had closed the file, and another one has written it since: the next opening adopts
+  // that.
   if (with_tail_ && (with_tail_->size_bytes != identity.size_bytes ||
                      with_tail_->modified_ns != identity.modified_ns))
     identity = *with_tail_;

@@ -18,8 +18,8 @@
 namespace vellum::test {
 namespace {
 
-// While it lives, mremap() also moves markers. Eviction calls mremap() in a thread of its own, so calls hold `in_use`,
-// and it lives at least as long as each of them.
+// While it lives, mremap() also moves markers. Eviction calls mremap() in a thread of its own, so
+// calls hold `in_use`, and it lives at least as long as each of them.
 class OldMremap {
  public:
   OldMremap()
