@@ -50,7 +50,7 @@ class Attacked : public Encrypted {
   bool is_hint(const std::string& file) const {
     const std::string name = file.substr(path().size() + 1);
     return name.starts_with("gc.") || name.starts_with("hints/") || name.starts_with("tmp/") ||
-           name == "snapshots.order" || name.ends_with("/snapshot");
+           name == "snapshots.order" || name == "snapshots.newest" || name.ends_with("/snapshot");
   }
 };
 
