@@ -12,8 +12,8 @@ set -euo pipefail
 # ITEM|ITEM any of these items. A package with `?` is skipped with a message when it is not available: its
 # dependents are not built, or skipped.
 # The groups: `make build` and `make demo`; tests; benchmarks; lint and clang-tidy; the sanitizers;
-# vellum-clang; MPI; tests of power cuts and of allocators; the documentation, packages, the Python package.
-# Without --for all but the last three are required.
+# vellum-clang; MPI; tests of power cuts and of allocators; the documentation, packages, the Python package, a fresh
+# Debian. Without --for all but the last four are required.
 table='
 g++                      build,demo,test       program:c++ program:cc header:stdio.h
 make                     build,demo,test       program:make
@@ -71,6 +71,7 @@ mandoc                   docs                  program:mandoc
 nodejs                   docs                  program:node
 dpkg-dev                 packages,python       program:dpkg-shlibdeps program:dpkg-gensymbols
 file                     packages              program:file
+debootstrap?             fresh                 program:debootstrap
 '
 sbin=${VELLUM_SBIN-/usr/sbin:/sbin} # the folder of mkfs.*, on the PATH of root only
 wanted=build,demo,test,more,bench,lint,tidy,sanitizers,clang,mpi,power,allocators

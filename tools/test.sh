@@ -298,7 +298,8 @@ needs_of() {
     bench) echo build,test,bench ;;
     clang) echo build,test,bench,sanitizers ;;
     tidy) echo build,test,bench,tidy ;;
-    python | rust | fresh) echo build ;;
+    python | rust) echo build ;;
+    fresh) echo build,fresh ;;
   esac
 }
 

@@ -84,7 +84,7 @@ make_machine "${things[@]}"
 run >/dev/null || fail "fails when nothing is missing"
 [[ ! -e $work/asked ]] || fail "requests packages when nothing is missing: $(cat "$work/asked")"
 
-all=build,demo,test,more,bench,lint,tidy,sanitizers,clang,mpi,power,allocators,docs,packages,python
+all=build,demo,test,more,bench,lint,tidy,sanitizers,clang,mpi,power,allocators,docs,packages,python,fresh
 for lacking in "${things[@]}"; do
   # Without these the script cannot check anything else.
   case $lacking in program:c++ | program:pkg-config | program:llvm-config-19) continue ;; esac
