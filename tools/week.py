@@ -40,10 +40,11 @@ REMOTE_SNAPSHOTS = 8  # the store keeps more of them, so that it has all that th
 STORE_SNAPSHOTS = 16
 COMMAND_S = 300  # a command that takes longer hangs
 INTERVAL_S = 1  # of replicate
+MOST_TRIES = 50  # of a command that is killed at random, or finds the store busy
 CATCH_UP_S = 120  # a replication that does not catch up within this time after a disaster has failed
 
 WRITER = """
-import os, random, sqlite3, sys
+import os, random, sqlite3, sys, time
 file, noted, seed = sys.argv[1:]
 base = sqlite3.connect(file)
 base.execute("pragma synchronous=full")
@@ -58,7 +59,8 @@ while True:
         if number % 7 == 0:
             base.execute("update rows set content = ? where n = ?", (dice.randbytes(500), dice.randint(1, number)))
     os.write(log, b"%d\\n" % number)
-    dice.random() < 0.7 and __import__("time").sleep(dice.random() * 0.05)
+    if dice.random() < 0.7:
+        time.sleep(dice.random() * 0.05)
 """
 
 
@@ -181,7 +183,7 @@ class Week:
         self.counts["findings"] += 1
         print(f"week.py: {datetime.datetime.now():%H:%M:%S} {text}", file=sys.stderr, flush=True)
 
-    # Runs a command to its end, or kills it, at one of `kill_in` times. Returns the exit status; None: killed.
+    # Runs a command to its end, or kills it: one time in `kill_in`. Returns the exit status; None: killed.
     def command(self, *arguments, expected=(0,), kill_in=0, quiet=False):
         with (self.directory / "commands.log").open("ab") as log:
             log.write(f"$ {datetime.datetime.now():%H:%M:%S} vellum {' '.join(arguments)}\n".encode())
@@ -333,8 +335,9 @@ class Week:
 
     def check_clone(self, rows):
         clone = str(self.directory / "clone")
-        while self.command("clone", self.url, clone, kill_in=3) is None:
-            pass
+        for _ in range(MOST_TRIES):  # a killed clone goes on
+            if self.command("clone", self.url, clone, kill_in=3) is not None:
+                break
         self.counts["clones"] += 1
         if os.path.isdir(clone):
             self.compare(clone, rows)
@@ -394,7 +397,9 @@ class Week:
         status = self.command("verify", self.url, "--read-data", expected=(0, 3, 7, 10, 11))
         if status != 0:
             self.counts["repairs"] += 1
-            while self.command("repair", self.url, "--from", self.store, kill_in=4, expected=(0, 7)) in (None, 7):
+            for _ in range(MOST_TRIES):
+                if self.command("repair", self.url, "--from", self.store, kill_in=4, expected=(0, 7)) not in (None, 7):
+                    break
                 time.sleep(0.2)
             self.command("verify", self.url, "--read-data")
         # A lazy clone refers to objects that are gone: it starts again.

@@ -5,11 +5,11 @@
                            [--json FILE]
 
 Stores of 100, 1,000 and 10,000 snapshots of a region of 1 MiB, of which up to 64 words change before each; --versions
-names other numbers, 100000 for example, which takes minutes to make; --stores uses those in DIR/N, and keeps them. Each command runs in a new process with the
-store's files in the page cache; the rounds go through all stores before the next begins. Printed are the median of the
-seconds from the start of a process to its end (open and commit: of the call, without the start), that of its processor
-seconds, and the largest peak of its resident memory; and the ratio of the seconds to those with the fewest versions.
-On a busy machine, the processor seconds show more than the others.
+names other numbers, 100000 for example, which takes minutes to make; --stores uses those in DIR/N, and keeps them.
+Each command runs in a new process with the store's files in the page cache; the rounds go through all stores before
+the next begins. Printed are the median of the seconds from the start of a process to its end (open and commit: of the
+call, without the start), that of its processor seconds, and the largest peak of its resident memory; and the ratio of
+the seconds to those with the fewest versions. On a busy machine, the processor seconds show more than the others.
 
 Rows about one version (target: at most 1.5 times): open, commit, snapshot, log, show, ago, restore.
 Rows about the whole store: stat, verify, gc. `snapshot` adds a version in each round.

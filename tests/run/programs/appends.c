@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "raw_call.h"
 #include "require.h"
 
 extern char** environ;
@@ -26,15 +27,6 @@ static const char* file;
 static char expected[1 << 16];
 static size_t length;
 
-static long call(long number, long a, long b, long c, long d) {
-  register long fourth __asm__("r10") = d;
-  long result;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
-                   : "rcx", "r11", "memory");
-  return result;
-}
 /* The file on the disk. */
 static size_t on_disk(const char* path, char* to, size_t room) {
   const int fd = (int)call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);

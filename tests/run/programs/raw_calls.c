@@ -7,20 +7,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "raw_call.h"
+
 static const struct {
   unsigned name_bytes, content_bytes, type;
   char name[4], content[4];
 } go_note __attribute__((section(".note.go.buildid"), used)) = {4, 4, 4, "Go\0", "test"};
-
-static long call(long number, long a, long b, long c, long d) {
-  register long fourth __asm__("r10") = d;
-  long result;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
-                   : "rcx", "r11", "memory");
-  return result;
-}
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
